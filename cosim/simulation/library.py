@@ -1,0 +1,136 @@
+"""Where libngspice is and which version it is, found out without PySpice.
+
+Search order: the variable NGSPICE_LIBRARY_PATH, the active environment, the system's library folders, ldconfig.
+"""
+
+import json
+import os
+import platform
+import re
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path
+
+from cosim.errors import MissingToolError
+
+LIBRARY_VARIABLE = "NGSPICE_LIBRARY_PATH"
+MINIMUM_NGSPICE = 36
+INSTALL_COMMANDS = {
+    "Debian/Ubuntu": "sudo apt-get install libngspice0",
+    "Fedora": "sudo dnf install libngspice",
+    "macOS": "brew install libngspice",
+}
+_PATTERNS = ("libngspice.so", "libngspice.so.*", "libngspice.dylib", "libngspice.*.dylib")
+
+# Runs in a child process: a library that crashes or hangs while loading must not take the caller with it.
+_PROBE = """
+import ctypes, json, sys
+lines = []
+send_char = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_char_p, ctypes.c_int, ctypes.c_void_p)(
+    lambda text, ident, user: lines.append(text.decode("utf-8", "replace")) or 0)
+exited = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int, ctypes.c_bool, ctypes.c_bool, ctypes.c_int, ctypes.c_void_p)(
+    lambda *_: 0)
+try:
+    library = ctypes.CDLL(sys.argv[1])
+    library.ngSpice_Init(send_char, None, exited, None, None, None, None)
+    library.ngSpice_Command(b"version")
+except (OSError, AttributeError) as error:
+    lines = ["cannot load: " + str(error)]
+print(json.dumps(lines))
+"""
+
+
+def find_ngspice_library() -> Path:
+    """The libngspice to load.
+
+    Raises MissingToolError when there is none, or when NGSPICE_LIBRARY_PATH names something that is not a file.
+    """
+    named = os.environ.get(LIBRARY_VARIABLE)
+    if named:
+        if not Path(named).is_file():
+            raise MissingToolError(
+                f"{LIBRARY_VARIABLE} must name the libngspice file, not {named!r}, which is no file; "
+                "correct it, or unset it to search the usual places"
+            )
+        return Path(named)
+    for path in _candidates():
+        if path.is_file():
+            return path
+    raise MissingToolError(
+        f"libngspice is missing: simulation needs it, everything up to the netlist does not. {format_install_hint()}"
+    )
+
+
+def format_install_hint() -> str:
+    """What to type on each system to get libngspice, and how to point to one elsewhere."""
+    commands = "; ".join(f"{system}: {command}" for system, command in INSTALL_COMMANDS.items())
+    return f"Install it ({commands}), or set {LIBRARY_VARIABLE} to the library file."
+
+
+@lru_cache
+def ngspice_version(path: Path, timeout: float = 20.0) -> str:
+    """The version that a libngspice reports, such as `39` or `44.2`; the library is loaded in a child process.
+
+    `timeout` is in seconds. Raises MissingToolError when the file does not load or does not answer.
+    """
+    try:
+        probe = subprocess.run(
+            [sys.executable, "-c", _PROBE, str(path)], capture_output=True, text=True, timeout=timeout, check=False
+        )
+    except subprocess.TimeoutExpired:
+        raise MissingToolError(f"{path} gave no version within {timeout:g} s. {format_install_hint()}") from None
+    reply = probe.stdout.strip().splitlines()
+    lines = _decode_lines(reply[-1] if reply else "")
+    for line in lines:
+        if found := re.search(r"ngspice-(\d[\w.+]*)", line):
+            return found.group(1)
+    reason = "; ".join(lines) or f"exit status {probe.returncode} {probe.stderr.strip()[-200:]}".strip()
+    raise MissingToolError(f"{path} is not a usable libngspice ({reason}). {format_install_hint()}")
+
+
+def is_new_enough(version: str) -> bool:
+    """Whether a version text such as `39.3` is at least MINIMUM_NGSPICE."""
+    major = re.match(r"\d+", version)
+    return major is not None and int(major.group()) >= MINIMUM_NGSPICE
+
+
+def _decode_lines(reply: str) -> list[str]:
+    try:
+        return [str(line) for line in json.loads(reply)]
+    except ValueError:
+        return []
+
+
+def _candidates() -> Iterator[Path]:
+    for folder in _library_folders():
+        for pattern in _PATTERNS:
+            yield from sorted(folder.glob(pattern))
+    yield from _ldconfig_paths()
+
+
+def _library_folders() -> list[Path]:
+    multiarch = sysconfig.get_config_var("MULTIARCH") or f"{platform.machine()}-linux-gnu"
+    named = [os.environ.get("CONDA_PREFIX"), sys.prefix, os.environ.get("HOMEBREW_PREFIX")]
+    searched = [*os.environ.get("LD_LIBRARY_PATH", "").split(":"), *os.environ.get("DYLD_LIBRARY_PATH", "").split(":")]
+    folders = [Path(folder) for folder in searched if folder]
+    folders += [Path(prefix) / "lib" for prefix in named if prefix]
+    folders += [Path("/usr/local/lib"), Path("/usr/lib") / multiarch, Path("/usr/lib64"), Path("/usr/lib")]
+    if sys.platform == "darwin":
+        folders += [Path("/opt/homebrew/lib"), Path("/opt/local/lib")]
+    return folders
+
+
+def _ldconfig_paths() -> Iterator[Path]:
+    """Libraries in the dynamic linker's cache; ldconfig is often outside an ordinary user's PATH."""
+    for command in ("ldconfig", "/sbin/ldconfig"):
+        try:
+            listing = subprocess.run([command, "-p"], capture_output=True, text=True, timeout=10, check=False).stdout
+        except (OSError, subprocess.TimeoutExpired):
+            continue
+        found = re.findall(r"libngspice\.so\S* \(([^)]*)\) => (\S+)", listing)
+        # A 64-bit interpreter cannot load the 32-bit build; only the 64-bit entries name their architecture.
+        yield from (Path(path) for kind, path in found if (sys.maxsize > 2**32) == ("," in kind))
+        return

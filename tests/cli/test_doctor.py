@@ -1,0 +1,127 @@
+"""`cosim doctor` tells what is there and, for each missing thing, what to type."""
+
+import json
+import subprocess
+import sys
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from cosim.cli import doctor
+from cosim.errors import MissingToolError
+from cosim.simulation.library import format_install_hint
+
+# Build back ends differ: some keep `cosim-analog[train]` under `all`, some spell it out.
+REQUIRES = [
+    "numpy>=2.0",
+    "nosuchcore>=3",
+    "nosuchtorch<9; extra == 'all'",
+    "cosim-analog[train]; extra == 'all'",
+    "nosuchtorch<9; extra == 'train'",
+]
+
+
+@pytest.fixture
+def machine(monkeypatch):
+    """A machine with its packages in order, ngspice 39 and no process kit."""
+    monkeypatch.delenv("PDK_ROOT", raising=False)
+    monkeypatch.setattr(doctor.metadata, "requires", lambda name: ["numpy>=2.0"])
+    monkeypatch.setattr(doctor, "find_ngspice_library", lambda: Path("/somewhere/libngspice.so.0"))
+    monkeypatch.setattr(doctor, "ngspice_version", lambda path: "39")
+    return monkeypatch
+
+
+def run_doctor(*arguments):
+    return CliRunner().invoke(doctor.command, arguments)
+
+
+def test_complete_machine_is_ready(machine):
+    result = run_doctor()
+    assert result.exit_code == 0
+    assert "/somewhere/libngspice.so.0" in result.output
+    assert metadata.version("numpy") in result.output
+    assert "To repair" not in result.output
+    assert result.output.endswith("ready: networks can be compiled and simulated\n")
+
+
+def test_missing_core_package_gets_its_command(machine):
+    machine.setattr(doctor.metadata, "requires", lambda name: REQUIRES)
+    result = run_doctor()
+    assert result.exit_code == 1
+    assert 'nosuchcore (core): python -m pip install "nosuchcore>=3"' in result.output
+    assert "not ready to simulate" in result.output
+
+
+def test_missing_extra_is_told_but_does_not_fail(machine):
+    machine.setattr(doctor.metadata, "requires", lambda name: [text for text in REQUIRES if "core" not in text])
+    result = run_doctor()
+    assert result.exit_code == 0
+    assert 'nosuchtorch (train): python -m pip install "nosuchtorch<9"' in result.output
+
+
+def test_not_installed_package_does_not_crash(machine):
+    def requires(name):
+        raise metadata.PackageNotFoundError(name)
+
+    machine.setattr(doctor.metadata, "requires", requires)
+    result = run_doctor()
+    assert result.exit_code == 1
+    assert "pip install -e ." in result.output
+
+
+def test_missing_library_says_what_to_install(machine):
+    def find():
+        raise MissingToolError(f"libngspice is missing. {format_install_hint()}")
+
+    machine.setattr(doctor, "find_ngspice_library", find)
+    result = run_doctor()
+    assert result.exit_code == 1
+    assert "apt-get install libngspice0" in result.output
+
+
+def test_wrong_variable_is_named(monkeypatch, tmp_path):
+    monkeypatch.setenv("NGSPICE_LIBRARY_PATH", str(tmp_path / "absent.so"))
+    result = run_doctor()
+    assert result.exit_code == 1
+    assert f"NGSPICE_LIBRARY_PATH must name the libngspice file, not '{tmp_path / 'absent.so'}'" in result.output
+
+
+def test_old_library_is_refused(machine):
+    machine.setattr(doctor, "ngspice_version", lambda path: "35")
+    result = run_doctor()
+    assert result.exit_code == 1
+    assert "libngspice must be version 36 or newer, not 35" in result.output
+
+
+def test_process_kits_are_listed(machine, tmp_path):
+    (tmp_path / "kitB" / "libs.tech").mkdir(parents=True)
+    (tmp_path / "kitA" / "libs.tech").mkdir(parents=True)
+    (tmp_path / "readme").mkdir()
+    machine.setenv("PDK_ROOT", str(tmp_path))
+    assert json.loads(run_doctor("--json").output)["pdk_kits"] == ["kitA", "kitB"]
+
+
+@pytest.mark.parametrize("root", ["absent", "."])
+def test_empty_pdk_root_is_said(machine, tmp_path, root):
+    machine.setenv("PDK_ROOT", str(tmp_path / root))
+    assert "no kit found" in run_doctor().output
+
+
+def test_json_carries_the_same_findings(machine):
+    machine.setattr(doctor.metadata, "requires", lambda name: REQUIRES)
+    result = run_doctor("--json")
+    found = json.loads(result.output)
+    assert result.exit_code == 1
+    assert found["ready"] is False
+    assert found["ngspice"] == {"path": "/somewhere/libngspice.so.0", "version": "39", "problem": None}
+    assert [(item["name"], item["group"]) for item in found["dependencies"]] == [
+        ("numpy", "core"), ("nosuchcore", "core"), ("nosuchtorch", "train"),
+    ]  # fmt: skip
+
+
+def test_nothing_heavy_is_imported():
+    heavy = "{'PySpice', 'torch', 'numpy', 'scipy', 'matplotlib'}"
+    code = f"import sys, cosim.cli.doctor; print(sorted({heavy} & set(sys.modules)))"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "[]"
