@@ -1,0 +1,138 @@
+"""Bare state dicts, such as torch.save(module.state_dict()) of one's own module: arrays without any description.
+
+Keys, with i counting the layers from 0 in order: `layers.{i}.weight`, `layers.{i}.bias` (both always), `beta_lo` and
+`beta_hi` (first-quadrant unit), `bias_beta` and optionally `weight_beta` (signed unit), `weight_alpha` (alphaCMRU),
+`alpha` (default 1); `readout.weight`, `readout.bias`; optional `input.offset`, `input.scale` (default 0 and 1) and
+`epsilon` (one number for all layers, default 0). A layer with weight and bias alone is a ReLU layer. Pooling is the mean.
+
+What a layer reads follows from its number of columns: the layer before it; else that and the input; else the input and
+all earlier layers. The readout reads the last layer; else all recurrent layers; else all layers.
+"""
+
+import re
+from collections.abc import Mapping
+
+import numpy as np
+
+from cosim.errors import NetworkError
+from cosim.network.types import (
+    INPUT,
+    FirstQuadrantLayer,
+    InputEncoding,
+    Layer,
+    Network,
+    Readout,
+    ReluLayer,
+    SignedLayer,
+    check_network,
+)
+
+_KEY = re.compile(r"^layers\.(\d+)\.(weight|bias|beta_lo|beta_hi|weight_beta|bias_beta|weight_alpha|alpha)$")
+_OTHER = ("readout.weight", "readout.bias", "input.offset", "input.scale", "epsilon")
+
+Arrays = Mapping[str, np.ndarray]
+
+
+def network_from_state_dict(arrays: Arrays, origin: str) -> Network:
+    """The checked network behind the documented keys; raises NetworkError naming `origin`, key and repair."""
+    groups = _layer_groups(arrays, origin)
+    encoding = _encoding(arrays, _matrix(groups[0], "layers.0.weight", origin).shape[1], origin)
+    epsilon = _epsilon(arrays, origin)
+    widths = {INPUT: encoding.width}
+    layers: list[Layer] = []
+    for i, group in enumerate(groups):
+        weight = _matrix(group, f"layers.{i}.weight", origin)
+        previous = layers[-1].name if layers else INPUT
+        choices = [(previous,), (INPUT, previous), tuple(widths)]
+        sources = _fitting_sources(choices, widths, weight.shape[1], f"{origin}: layers.{i}.weight")
+        layer = _layer(i, group, sources, epsilon, origin)
+        layers.append(layer)
+        widths[layer.name] = weight.shape[0]
+    weight = _matrix({"weight": _required(arrays, "readout.weight", origin)}, "readout.weight", origin)
+    recurrent = tuple(layer.name for layer in layers if not isinstance(layer, ReluLayer))
+    choices = [(layers[-1].name,), recurrent, tuple(layer.name for layer in layers)]
+    sources = _fitting_sources(choices, widths, weight.shape[1], f"{origin}: readout.weight")
+    bias = arrays.get("readout.bias", np.zeros(len(weight)))
+    return check_network(Network(encoding, tuple(layers), Readout(sources, weight, bias, "mean")), origin)
+
+
+def _layer_groups(arrays: Arrays, origin: str) -> list[dict[str, np.ndarray]]:
+    groups: dict[int, dict[str, np.ndarray]] = {}
+    for key, array in arrays.items():
+        match = _KEY.match(key)
+        if match:
+            groups.setdefault(int(match.group(1)), {})[match.group(2)] = array
+        elif key not in _OTHER:
+            raise NetworkError(
+                f"{origin}: key {key!r} is not known; rename it to layers.<i>.weight|bias|beta_lo|beta_hi|weight_beta|"
+                f"bias_beta|weight_alpha|alpha or {'|'.join(_OTHER)}"
+            )
+    if not groups:
+        raise NetworkError(f"{origin}: key 'layers.0.weight' is missing; found {', '.join(sorted(arrays)) or 'nothing'}")
+    for i in range(max(groups) + 1):
+        if i not in groups:
+            raise NetworkError(f"{origin}: key 'layers.{i}.weight' is missing; number the layers from 0 without gaps")
+    return [groups[i] for i in range(len(groups))]
+
+
+def _layer(i: int, group: Arrays, sources: tuple[str, ...], epsilon: float, origin: str) -> Layer:
+    name, weight = f"layer{i}", group["weight"]
+    bias = _required(group, "bias", f"{origin}: layers.{i}")
+    ones = np.ones(len(weight))
+    if "beta_lo" in group or "beta_hi" in group:
+        lo, hi = (_required(group, beta, f"{origin}: layers.{i}") for beta in ("beta_lo", "beta_hi"))
+        return FirstQuadrantLayer(name, sources, weight, bias, lo, hi, group.get("alpha", ones), epsilon)
+    if set(group) <= {"weight", "bias"}:
+        return ReluLayer(name, sources, weight, bias)
+    beta = _required(group, "bias_beta", f"{origin}: layers.{i}")
+    alpha = group.get("alpha", ones)
+    return SignedLayer(
+        name, sources, weight, bias, beta, alpha, group.get("weight_beta"), group.get("weight_alpha"), epsilon
+    )
+
+
+def _fitting_sources(
+    choices: list[tuple[str, ...]], widths: Mapping[str, int], columns: int, where: str
+) -> tuple[str, ...]:
+    """The first choice that fits; two later ones that fit equally well are an error, because only their order tells."""
+    choices = list(dict.fromkeys(tuple(dict.fromkeys(choice)) for choice in choices))
+    fits = [choice for choice in choices if sum(widths[source] for source in choice) == columns]
+    if len(fits) == 1 or (fits and fits[0] == choices[0]):
+        return fits[0]
+    tried = "; ".join(f"{' + '.join(choice)} = {sum(widths[source] for source in choice)}" for choice in choices)
+    found = "fits more than one of" if fits else "fits none of"
+    raise NetworkError(f"{where} has {columns} columns, which {found}: {tried}; save a checkpoint that names its sources")
+
+
+def _encoding(arrays: Arrays, inputs: int, origin: str) -> InputEncoding:
+    given = [key for key in ("input.offset", "input.scale") if key in arrays]
+    features = arrays[given[0]].size if given else inputs
+    offset = np.atleast_1d(arrays.get("input.offset", np.zeros(features)))
+    scale = np.atleast_1d(arrays.get("input.scale", np.ones(features)))
+    if features != inputs:
+        raise NetworkError(
+            f"{origin}: {given[0]} has {features} numbers, but layers.0.weight has {inputs} columns; one per feature is needed"
+        )
+    return InputEncoding(offset, scale)
+
+
+def _epsilon(arrays: Arrays, origin: str) -> float:
+    epsilon = np.asarray(arrays.get("epsilon", 0.0))
+    if epsilon.size != 1:
+        raise NetworkError(f"{origin}: epsilon must be one number for all layers, not shape {epsilon.shape}")
+    return float(epsilon.reshape(()))
+
+
+def _required(arrays: Arrays, key: str, where: str) -> np.ndarray:
+    if key not in arrays:
+        raise NetworkError(f"{where}: key {key!r} is missing; found {', '.join(sorted(arrays))}")
+    return arrays[key]
+
+
+def _matrix(group: Arrays, where: str, origin: str) -> np.ndarray:
+    if "weight" not in group:
+        raise NetworkError(f"{origin}: key {where!r} is missing; each layer needs its weight")
+    weight = group["weight"]
+    if weight.ndim != 2:
+        raise NetworkError(f"{origin}: {where} must have shape (outputs, inputs), not {weight.shape}")
+    return weight

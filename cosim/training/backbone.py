@@ -1,0 +1,176 @@
+"""The hardware backbone: only what has a circuit. No normalisation, no learned positions, no activation but the ReLU."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from cosim.errors import InputError
+from cosim.network.types import INPUT, InputEncoding, Layer, Network, Pooling, Readout, ReluLayer, check_network
+from cosim.training.cells import FirstQuadrantCell, SignedCell
+from cosim.training.hardware import GridLinear
+
+Unit = Literal["first-quadrant", "signed"]
+Beta = Literal["fixed", "input"]
+CellKind = Literal["bmru", "cmru", "alphacmru"]
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """What is built; `cells` units in each of `layers` recurrent layers, behind `hidden` ReLU units if not 0.
+
+    With `skip` every recurrent layer after the first also reads the input, and the readout reads all recurrent layers.
+    `grid` None leaves weights continuous. `width_min` is the smallest hysteresis width, beta_hi - beta_lo or 2 beta.
+    """
+
+    cells: int = 16
+    layers: int = 2
+    hidden: int = 0
+    unit: Unit = "first-quadrant"
+    beta: Beta = "fixed"
+    cell: CellKind = "cmru"
+    pooling: Pooling = "mean"
+    ramp: bool = True
+    skip: bool = True
+    grid: float | None = 0.125
+    width_min: float = 0.2
+
+
+def check_architecture(architecture: Architecture) -> None:
+    """Raises InputError when the parts do not go together; the message names the option."""
+    if architecture.unit == "first-quadrant" and architecture.beta == "input":
+        raise InputError("--beta input needs --unit signed: the thresholds of a first-quadrant unit are fixed bias currents")
+    if architecture.unit == "first-quadrant" and architecture.cell == "alphacmru":
+        raise InputError("--cell alphacmru needs --unit signed: a first-quadrant unit has one fixed output level")
+    for option, value, least in (("cells", architecture.cells, 1), ("layers", architecture.layers, 1)):
+        if value < least:
+            raise InputError(f"--{option} must be at least {least}, not {value}")
+    if architecture.hidden < 0:
+        raise InputError(f"--hidden must be at least 0, not {architecture.hidden}")
+    if architecture.grid is not None and not 0 < architecture.grid <= 1:
+        raise InputError(f"--grid must lie in (0, 1], not {architecture.grid:g}; leave it at 0.125 for the mirrors")
+    if not architecture.width_min > 0:
+        raise InputError(f"--width-min must be positive, not {architecture.width_min:g}; a memory needs hysteresis")
+
+
+@dataclass(frozen=True)
+class BackboneOutput:
+    """readout: (n, time, outputs) per step; scores: (n, outputs) pooled; signals: layer name -> (n, time, width);
+    distances: recurrent layer name -> (n, time, width), see CellOutput."""
+
+    readout: Tensor
+    scores: Tensor
+    signals: dict[str, Tensor]
+    distances: dict[str, Tensor]
+
+
+class Backbone(nn.Module):
+    """Encoding, optional ReLU layer `hidden`, recurrent layers `layer1`, `layer2`, ..., linear readout.
+
+    Raises InputError when the architecture's parts do not go together.
+    """
+
+    def __init__(self, architecture: Architecture, encoding: InputEncoding, outputs: int) -> None:
+        super().__init__()
+        check_architecture(architecture)
+        self.architecture = architecture
+        self.encoding = encoding
+        self.register_buffer("offset", torch.as_tensor(encoding.offset, dtype=torch.get_default_dtype()))
+        self.register_buffer("scale", torch.as_tensor(encoding.scale, dtype=torch.get_default_dtype()))
+        widths = {INPUT: encoding.width}
+        self.sources: dict[str, tuple[str, ...]] = {}
+        self.layers = nn.ModuleDict()
+        previous = INPUT
+        if architecture.hidden:
+            self.sources["hidden"] = (INPUT,)
+            self.layers["hidden"] = GridLinear(encoding.width, architecture.hidden, architecture.grid, 1.5, (0.0, 0.25))
+            widths["hidden"] = architecture.hidden
+            previous = "hidden"
+        for i in range(architecture.layers):
+            name = f"layer{i + 1}"
+            skipped = (INPUT,) if architecture.skip and previous != INPUT and i > 0 else ()
+            self.sources[name] = (*skipped, previous)
+            self.layers[name] = _cell(architecture, sum(widths[source] for source in self.sources[name]))
+            widths[name] = architecture.cells
+            previous = name
+        recurrent = tuple(f"layer{i + 1}" for i in range(architecture.layers))
+        self.sources["readout"] = recurrent if architecture.skip else recurrent[-1:]
+        self.readout = GridLinear(sum(widths[source] for source in self.sources["readout"]), outputs, architecture.grid)
+
+    @property
+    def cells(self) -> dict[str, FirstQuadrantCell | SignedCell]:
+        """The recurrent layers by name."""
+        return {name: layer for name, layer in self.layers.items() if isinstance(layer, FirstQuadrantCell | SignedCell)}
+
+    def set_epsilon(self, epsilon: float) -> None:
+        """Use this epsilon in every recurrent layer from now on."""
+        for cell in self.cells.values():
+            cell.epsilon = epsilon
+
+    def encode(self, x: Tensor) -> Tensor:
+        """Raw (n, time, features) to input currents (n, time, width), as cosim.network.reference.encode_inputs."""
+        encoded = ((x - self.offset) / self.scale).clamp(0.0, 1.0)
+        if self.encoding.ramp_steps is None:
+            return encoded
+        ramp = torch.arange(1, x.shape[1] + 1, dtype=encoded.dtype).div(self.encoding.ramp_steps).clamp(max=1.0)
+        return torch.cat([encoded, ramp[None, :, None].expand(len(x), -1, 1)], dim=2)
+
+    def forward(
+        self, x: Tensor, lengths: Tensor | None = None, noise: float = 0.0, rng: torch.Generator | None = None
+    ) -> BackboneOutput:
+        """x (n, time, features) raw; lengths (n,) valid steps, default all; `noise` is drawn from `rng` if given."""
+        signals = {INPUT: self.encode(x)}
+        distances: dict[str, Tensor] = {}
+        for name, layer in self.layers.items():
+            inputs = torch.cat([signals[source] for source in self.sources[name]], dim=2)
+            if isinstance(layer, GridLinear):
+                signals[name] = torch.relu(layer(inputs, noise, rng))
+            else:
+                output = layer(inputs, noise, rng)
+                signals[name], distances[name] = output.h, output.distance
+        readout = self.readout(torch.cat([signals[source] for source in self.sources["readout"]], dim=2), noise, rng)
+        lengths = torch.full((len(x),), x.shape[1]) if lengths is None else lengths
+        return BackboneOutput(readout, pool(readout, lengths, self.architecture.pooling), signals, distances)
+
+    def clip_(self) -> None:
+        """Pull all grid weights back into their range; call after each optimiser step."""
+        for module in self.modules():
+            if isinstance(module, GridLinear):
+                module.clip_()
+
+    def to_network(self, task: str = "", labels: tuple[str, ...] = (), history: dict | None = None) -> Network:
+        """The same function as plain numpy data, checked."""
+        layers: list[Layer] = []
+        for name, layer in self.layers.items():
+            if isinstance(layer, GridLinear):
+                weight, bias = _arrays(layer)
+                layers.append(ReluLayer(name, self.sources[name], weight, bias))
+            elif isinstance(layer, FirstQuadrantCell | SignedCell):
+                layers.append(layer.to_layer(name, self.sources[name]))
+        readout = Readout(self.sources["readout"], *_arrays(self.readout), self.architecture.pooling)
+        grid = self.architecture.grid
+        return check_network(Network(self.encoding, tuple(layers), readout, task, labels, grid, history or {}))
+
+
+def pool(readout: Tensor, lengths: Tensor, pooling: Pooling) -> Tensor:
+    """Pool (n, time, outputs) over the valid steps to (n, outputs), as cosim.network.reference.pool_readout."""
+    if pooling == "last":
+        return readout[torch.arange(len(readout)), lengths - 1]
+    if pooling == "vote":
+        readout = nn.functional.one_hot(readout.argmax(dim=2), readout.shape[2]).to(readout.dtype)
+    valid = torch.arange(readout.shape[1])[None, :] < lengths[:, None]
+    return (readout * valid[:, :, None]).sum(dim=1) / lengths[:, None]
+
+
+def _cell(architecture: Architecture, inputs: int) -> FirstQuadrantCell | SignedCell:
+    if architecture.unit == "first-quadrant":
+        return FirstQuadrantCell(inputs, architecture.cells, architecture.grid, architecture.width_min)
+    by_input, scaled = architecture.beta == "input", architecture.cell == "alphacmru"
+    return SignedCell(inputs, architecture.cells, architecture.grid, architecture.width_min, by_input, scaled)
+
+
+def _arrays(linear: GridLinear) -> tuple[np.ndarray, np.ndarray]:
+    weight, bias = linear.rounded()
+    return weight.detach().numpy().astype(np.float64), bias.detach().numpy().astype(np.float64)

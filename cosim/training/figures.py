@@ -1,0 +1,67 @@
+"""What is reported about a trained network, all from the float64 reference: task scores and distances from thresholds."""
+
+from typing import Any
+
+import numpy as np
+
+from cosim.network.reference import Trace, run_reference
+from cosim.network.types import FirstQuadrantLayer, Network, RecurrentLayer, layer_arrays
+from cosim.training.tasks.task import Task
+
+NEAR = (0.01, 0.02, 0.05)
+
+
+def measure_figures(network: Network, task: Task) -> dict[str, Any]:
+    """JSON-able figures on the test samples: score, threshold and decision margins, size."""
+    trace = run_reference(network, task.x_test, task.len_test, "test data")
+    figures: dict[str, Any] = {"test_samples": len(task.x_test)}
+    if task.labels:
+        figures |= _classification(trace, task.y_test)
+    else:
+        figures["test_mae"] = float(np.abs(trace.scores - task.y_test).mean())
+    figures["near_threshold"] = _near(network, trace, deciding=False)
+    figures["near_deciding_threshold"] = _near(network, trace, deciding=True)
+    arrays = [layer_arrays(layer) for layer in (*network.layers, network.readout)]
+    weights = [array for found in arrays for name, array in found.items() if name.startswith("weight") or name == "bias"]
+    figures["nonzero_weights"] = sum(int(np.count_nonzero(w)) for w in weights)
+    return figures
+
+
+def balanced_accuracy(decisions: np.ndarray, y: np.ndarray) -> float:
+    """Mean over the classes present of the fraction decided right."""
+    return float(np.mean([(decisions[y == label] == label).mean() for label in np.unique(y)]))
+
+
+def _classification(trace: Trace, y: np.ndarray) -> dict[str, Any]:
+    top = np.sort(trace.scores, axis=1)
+    gap = top[:, -1] - top[:, -2]
+    return {
+        "test_accuracy": float((trace.decisions == y).mean()),
+        "test_balanced_accuracy": balanced_accuracy(trace.decisions, y),
+        "near_tie": {f"{limit:g}": float((gap < limit).mean()) for limit in NEAR},
+    }
+
+
+def _near(network: Network, trace: Trace, deciding: bool) -> dict[str, float]:
+    """Fraction of (sample, valid step, unit) candidates closer to a threshold than each limit in NEAR."""
+    steps = next(iter(trace.candidates.values())).shape[1]
+    valid = np.arange(steps)[None, :] < trace.lengths[:, None]
+    distances = [_distance(layer, trace, deciding)[valid].ravel() for layer in network.recurrent_layers]
+    flat = np.concatenate(distances)
+    return {f"{limit:g}": float((flat < limit).mean()) for limit in NEAR}
+
+
+def _distance(layer: RecurrentLayer, trace: Trace, deciding: bool) -> np.ndarray:
+    """To the nearer threshold; or, `deciding`, to the one that could flip the unit from the state it was in."""
+    candidate = trace.candidates[layer.name]
+    if isinstance(layer, FirstQuadrantLayer):
+        lo, hi, middle = layer.beta_lo, layer.beta_hi, layer.alpha / 2
+    else:
+        hi = trace.betas[layer.name]
+        lo, middle = -hi, 0.0
+    to_lo, to_hi = np.abs(candidate - lo), np.abs(candidate - hi)
+    if not deciding:
+        return np.minimum(to_lo, to_hi)
+    on = trace.signals[layer.name] > middle
+    on_before = np.concatenate([np.zeros_like(on[:, :1]), on[:, :-1]], axis=1)
+    return np.where(on_before, to_lo, to_hi)

@@ -1,0 +1,59 @@
+"""What the circuit demands of a trained parameter: a mirror grid, tolerance to mismatch, distance from thresholds."""
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+W_MAX = 4.0  # largest weight magnitude; at a grid of 1/8 that is 32 unit devices in a mirror
+
+
+def round_to_grid(w: Tensor, grid: float | None, w_max: float = W_MAX) -> Tensor:
+    """w clipped to [-w_max, w_max] and rounded to multiples of `grid`; the gradient passes straight through.
+
+    `grid` None only clips. Any shape; w_max must be a multiple of grid.
+    """
+    clipped = w.detach().clamp(-w_max, w_max)
+    return w + ((clipped if grid is None else (clipped / grid).round() * grid) - w.detach())
+
+
+def perturb(w: Tensor, noise: float, rng: torch.Generator | None) -> Tensor:
+    """w times (1 + noise N(0, 1)), one draw per element: a mirror's relative error. `rng` None or noise 0 returns w."""
+    if rng is None or noise == 0:
+        return w
+    return w * (1.0 + noise * torch.randn(w.shape, generator=rng, dtype=w.dtype))
+
+
+def margin_penalty(distance: Tensor, margin: float) -> Tensor:
+    """Mean of max(margin - distance, 0) / margin, between 0 and 1; distance is |candidate - threshold| >= 0, any shape."""
+    return torch.relu(margin - distance).mean() / margin
+
+
+class GridLinear(nn.Module):
+    """W x + b with W and b on the mirror grid; `weight` (outputs, inputs) and `bias` (outputs,) hold the free values.
+
+    Initial weights are uniform with standard deviation `gain` / sqrt(inputs), initial biases uniform in `bias_range`.
+    """
+
+    def __init__(
+        self, inputs: int, outputs: int, grid: float | None, gain: float = 1.0, bias_range: tuple[float, float] = (0.0, 0.0)
+    ) -> None:
+        super().__init__()
+        bound = gain * math.sqrt(3.0 / inputs)
+        self.grid = grid
+        self.weight = nn.Parameter(torch.empty(outputs, inputs).uniform_(-bound, bound))
+        self.bias = nn.Parameter(torch.empty(outputs).uniform_(*bias_range))
+
+    def rounded(self) -> tuple[Tensor, Tensor]:
+        """Weight and bias as the mirrors realise them."""
+        return round_to_grid(self.weight, self.grid), round_to_grid(self.bias, self.grid)
+
+    def forward(self, x: Tensor, noise: float = 0.0, rng: torch.Generator | None = None) -> Tensor:
+        weight, bias = self.rounded()
+        return nn.functional.linear(x, perturb(weight, noise, rng), perturb(bias, noise, rng))
+
+    @torch.no_grad()
+    def clip_(self) -> None:
+        """Pull the free values back into the range of the mirrors, so that they do not run away behind the rounding."""
+        self.weight.clamp_(-W_MAX, W_MAX)
+        self.bias.clamp_(-W_MAX, W_MAX)

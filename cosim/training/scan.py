@@ -1,0 +1,70 @@
+"""Parallel scan over time for the linear recurrence h_t = a_t h_{t-1} + b_t.
+
+Composing two steps gives a step of the same form, (a, b) then (a', b') = (a' a, a' b + b'), so neighbours are merged
+pairwise: log2(T) levels and O(T) work. The gradient is the same recurrence run backwards,
+g_t = dL/dh_t + a_{t+1} g_{t+1}, dL/db_t = g_t, dL/da_t = g_t h_{t-1}, and uses the same scan.
+"""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+# Below this many steps a plain loop is at least as fast on a CPU as the merging (measured, batches of 64 to 256).
+LOOP_STEPS = 12
+
+
+def linear_scan(a: Tensor, b: Tensor, start: Tensor) -> Tensor:
+    """All h_t of h_t = a_t h_{t-1} + b_t with h_{-1} = start.
+
+    a, b: (n, time, width); start: broadcastable to (n, width). Returns (n, time, width).
+    """
+    first = a[:, :1] * start.expand(a.shape[0], a.shape[2])[:, None] + b[:, :1]
+    h: Tensor = _Scan.apply(a, torch.cat([first, b[:, 1:]], dim=1))  # type: ignore[assignment]
+    return h
+
+
+class _Scan(torch.autograd.Function):
+    """h_0 = b_0, h_t = a_t h_{t-1} + b_t; a_0 has no effect."""
+
+    @staticmethod
+    def forward(ctx: Any, a: Tensor, b: Tensor) -> Tensor:
+        h = _scan(a, b)
+        ctx.save_for_backward(a, h)
+        return h
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor]:
+        a, h = ctx.saved_tensors
+        after = torch.cat([a[:, 1:], torch.zeros_like(a[:, :1])], dim=1)
+        g = _scan(after.flip(1), grads[0].flip(1)).flip(1)
+        before = torch.cat([torch.zeros_like(h[:, :1]), h[:, :-1]], dim=1)
+        return g * before, g
+
+
+def _scan(a: Tensor, b: Tensor) -> Tensor:
+    return scan_sequential(a, b) if a.shape[1] <= LOOP_STEPS else scan_parallel(a, b)
+
+
+def scan_sequential(a: Tensor, b: Tensor) -> Tensor:
+    """The recurrence step by step from h_0 = b_0; a, b (n, time, width)."""
+    states = [b[:, 0]]
+    for t in range(1, b.shape[1]):
+        states.append(torch.addcmul(b[:, t], a[:, t], states[-1]))
+    return torch.stack(states, dim=1)
+
+
+def scan_parallel(a: Tensor, b: Tensor) -> Tensor:
+    """The recurrence by pairwise merging from h_0 = b_0, about 2 log2(time) dependent operations; a, b (n, time, width)."""
+    steps = b.shape[1]
+    if steps == 1:
+        return b
+    later_a, later_b = a[:, 1::2], b[:, 1::2]
+    pairs = later_a.shape[1]
+    merged_b = torch.addcmul(later_b, later_a, b[:, 0 : 2 * pairs : 2])
+    odd = scan_parallel(later_a * a[:, 0 : 2 * pairs : 2], merged_b)
+    h = torch.empty_like(b)
+    h[:, 1::2] = odd
+    h[:, 0] = b[:, 0]
+    h[:, 2::2] = torch.addcmul(b[:, 2::2], a[:, 2::2], odd[:, : (steps - 1) // 2])
+    return h

@@ -1,0 +1,71 @@
+"""What a task is, and the splits that every task shares."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from cosim.errors import InputError
+from cosim.network.types import InputEncoding
+
+
+@dataclass(frozen=True)
+class Task:
+    """Training and test samples.
+
+    x: (n, time, features) float32, raw; y: (n,) int64 class indices, or (n, outputs) float32 targets when `labels` is
+    empty (regression); len: (n,) int64 valid steps. offset, scale: (features,), the encoding to [0, 1].
+    """
+
+    name: str
+    x_train: np.ndarray
+    y_train: np.ndarray
+    x_test: np.ndarray
+    y_test: np.ndarray
+    len_train: np.ndarray
+    len_test: np.ndarray
+    labels: tuple[str, ...]
+    offset: np.ndarray
+    scale: np.ndarray
+
+    @property
+    def outputs(self) -> int:
+        """Readout outputs: one per class, or per regression target."""
+        return len(self.labels) or self.y_train.shape[1]
+
+    def encoding(self, ramp: bool) -> InputEncoding:
+        """The input encoding, with a time ramp over the longest sequence if `ramp`."""
+        steps = self.x_train.shape[1] if ramp else None
+        return InputEncoding(self.offset.astype(np.float64), self.scale.astype(np.float64), steps)
+
+
+def full_lengths(x: np.ndarray) -> np.ndarray:
+    """All steps valid: (n,) int64."""
+    return np.full(len(x), x.shape[1], dtype=np.int64)
+
+
+def percentile_range(x: np.ndarray, low: float = 1.0, high: float = 99.0) -> tuple[np.ndarray, np.ndarray]:
+    """Per-feature offset and scale that map the percentiles of x (n, time, features) to 0 and 1; a constant gets scale 1."""
+    flat = x.reshape(-1, x.shape[-1])
+    bottom, top = np.percentile(flat, [low, high], axis=0)
+    spread = top - bottom
+    return bottom, np.where(spread > 0, spread, 1.0)
+
+
+def stratified_holdout(y: np.ndarray, count: int, seed: int) -> np.ndarray:
+    """Boolean mask (n,) with about `count` samples set, each class in proportion; the same for the same seed.
+
+    Regression targets (two axes) count as one class. Raises InputError when fewer than two samples are left.
+    """
+    if not 0 < count < len(y) - 1:
+        raise InputError(f"the task must have more than {count + 1} samples to hold {count} out, not {len(y)}")
+    classes = y if y.ndim == 1 else np.zeros(len(y), dtype=np.int64)
+    rng = np.random.default_rng(seed)
+    order = rng.permutation(len(y))
+    # Rank within the class, as a fraction of the class: the lowest `count` fractions are an even share of each class.
+    rank = np.empty(len(y))
+    for label in np.unique(classes):
+        members = order[classes[order] == label]
+        rank[members] = (np.arange(len(members)) + rng.random()) / len(members)
+    mask = np.zeros(len(y), dtype=bool)
+    mask[np.argsort(rank, kind="stable")[:count]] = True
+    return mask

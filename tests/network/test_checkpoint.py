@@ -1,0 +1,238 @@
+"""Checkpoints: what is written comes back, equal networks give equal bytes, and nothing in a file is ever run."""
+
+import io
+import json
+import pickle
+import subprocess
+import sys
+import zipfile
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cosim.errors import InputError, MissingToolError, NetworkError
+from cosim.network.checkpoint import load_network, network_from_arrays, network_to_arrays, save_checkpoint
+from cosim.network.types import (
+    FirstQuadrantLayer,
+    InputEncoding,
+    Network,
+    Readout,
+    ReluLayer,
+    SignedLayer,
+    layer_arrays,
+)
+
+torch = pytest.importorskip("torch")
+
+
+@pytest.fixture
+def network() -> Network:
+    """Every layer kind once; widths 3 inputs, 5, 7, 2, 11 units and 13 outputs are distinct primes."""
+    rng = np.random.default_rng(17)
+    encoding = InputEncoding(rng.normal(size=2), rng.uniform(1, 2, 2), ramp_steps=19)
+    relu = ReluLayer("hidden", ("input",), rng.normal(size=(5, 3)), rng.normal(size=5))
+    lo = rng.uniform(0.1, 0.5, 7)
+    first = FirstQuadrantLayer(
+        "a", ("hidden",), rng.normal(size=(7, 5)), rng.normal(size=7), lo, lo + 0.3, np.ones(7), 0.25
+    )
+    constant = SignedLayer(
+        "b", ("input", "a"), rng.normal(size=(2, 10)), rng.normal(size=2), rng.uniform(0.1, 1, 2), np.full(2, 0.5)
+    )
+    varying = SignedLayer(
+        "c",
+        ("b",),
+        rng.normal(size=(11, 2)),
+        rng.normal(size=11),
+        rng.normal(size=11),
+        np.ones(11),
+        rng.normal(size=(11, 2)),
+        rng.normal(size=(11, 2)),
+        -1.0,
+    )
+    readout = Readout(("a", "c"), rng.normal(size=(13, 18)), rng.normal(size=13), "vote")
+    labels = tuple(f"class {i}" for i in range(13))
+    return Network(encoding, (relu, first, constant, varying), readout, "demo", labels, 0.125, {"seed": 3, "list": [1]})
+
+
+def assert_same(a: Network, b: Network) -> None:
+    arrays_a, meta_a = network_to_arrays(a)
+    arrays_b, meta_b = network_to_arrays(b)
+    assert meta_a == meta_b
+    assert arrays_a.keys() == arrays_b.keys()
+    for name in arrays_a:
+        np.testing.assert_array_equal(arrays_a[name], arrays_b[name], err_msg=name)
+
+
+@pytest.mark.parametrize("suffix", [".pt", ".npz"])
+def test_round_trip(tmp_path: Path, network: Network, suffix: str) -> None:
+    path = tmp_path / f"model{suffix}"
+    save_checkpoint(path, network, {"note": "added"})
+    back = load_network(path)
+    assert_same(back, replace(network, history={**network.history, "note": "added"}))
+    assert [type(layer) for layer in back.layers] == [type(layer) for layer in network.layers]
+    assert layer_arrays(back.layers[2]).keys() == layer_arrays(network.layers[2]).keys()
+    assert [path.name for path in tmp_path.iterdir()] == [f"model{suffix}"]  # no temporary file is left
+
+
+@pytest.mark.parametrize("suffix", [".pt", ".npz"])
+def test_equal_networks_give_equal_bytes(tmp_path: Path, network: Network, suffix: str) -> None:
+    save_checkpoint(tmp_path / f"one{suffix}", network)
+    save_checkpoint(tmp_path / f"two{suffix}", load_network(tmp_path / f"one{suffix}"))
+    assert (tmp_path / f"one{suffix}").read_bytes() == (tmp_path / f"two{suffix}").read_bytes()
+
+
+def test_npz_needs_no_torch(tmp_path: Path, network: Network) -> None:
+    save_checkpoint(tmp_path / "model.npz", network)
+    code = (
+        "import sys; sys.modules['torch'] = None\n"
+        "from cosim.network.checkpoint import load_network; print(len(load_network(sys.argv[1]).layers))"
+    )
+    done = subprocess.run([sys.executable, "-c", code, tmp_path / "model.npz"], capture_output=True, text=True)
+    assert done.stdout.strip() == "4", done.stderr
+
+
+def test_pt_without_torch_says_what_to_install(
+    tmp_path: Path, network: Network, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save_checkpoint(tmp_path / "model.pt", network)
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(MissingToolError, match=r"model\.pt: .* needs torch .*pip install 'cosim-analog\[train\]'"):
+        load_network(tmp_path / "model.pt")
+
+
+def test_malicious_pickle_is_refused_and_not_run(tmp_path: Path) -> None:
+    target = tmp_path / "executed"
+
+    class Bomb:
+        def __reduce__(self) -> tuple:
+            return Path.touch, (target,)
+
+    plain, zipped = tmp_path / "plain.pt", tmp_path / "zipped.pt"
+    plain.write_bytes(pickle.dumps(Bomb()))
+    torch.save({"layers.0.weight": torch.ones(2, 3), "bomb": Bomb()}, zipped)
+    for path in (plain, zipped):
+        with pytest.raises(InputError, match=rf"{path.name}: .*no checkpoint or asks to run code"):
+            load_network(path)
+    assert not target.exists()
+    pickle.loads(plain.read_bytes())  # the bomb does go off where pickles are trusted
+    assert target.exists()
+
+
+def test_object_array_in_npz_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "model.npz"
+    np.savez(path, weight=np.array([{"a": 1}], dtype=object))
+    with pytest.raises(InputError, match=r"model\.npz: an \.npz checkpoint is needed"):
+        load_network(path)
+
+
+def test_files_that_are_no_checkpoint(tmp_path: Path, network: Network) -> None:
+    with pytest.raises(InputError, match=r"missing\.pt: no such file; train one"):
+        load_network(tmp_path / "missing.pt")
+    with pytest.raises(InputError, match="a checkpoint file is needed, not a folder"):
+        load_network(tmp_path)
+    (tmp_path / "empty.pt").touch()
+    with pytest.raises(InputError, match="the file is empty"):
+        load_network(tmp_path / "empty.pt")
+    (tmp_path / "text.pt").write_text("hello\n" * 50)
+    with pytest.raises(InputError, match=r"text\.pt: "):
+        load_network(tmp_path / "text.pt")
+    torch.save([torch.ones(2)], tmp_path / "list.pt")
+    with pytest.raises(InputError, match="a state dict is needed, not a list"):
+        load_network(tmp_path / "list.pt")
+    for suffix in (".pt", ".npz"):
+        path = tmp_path / f"cut{suffix}"
+        save_checkpoint(path, network)
+        whole = path.read_bytes()
+        for kept in (10, len(whole) // 3, len(whole) - 40):
+            path.write_bytes(whole[:kept])
+            with pytest.raises(InputError, match=rf"cut\{suffix}: "):
+                load_network(path)
+
+
+def damaged(network: Network, change) -> None:
+    arrays, meta = network_to_arrays(network)
+    change(arrays, meta)
+    network_from_arrays(arrays, meta, "model.pt")
+
+
+def set_to(mapping: dict, key: str, value: object) -> None:
+    mapping[key] = value
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda a, m: set_to(m, "format", "other"), r"model\.pt: meta\.format must be 'cosim-checkpoint', not 'other'"),
+        (lambda a, m: set_to(m, "version", 2), r"model\.pt: meta\.version must be 1, not 2"),
+        (lambda a, m: set_to(m["layers"][1], "kind", "lstm"), r"meta\.layers\[1\]\.kind must be one of .*, not 'lstm'"),
+        (lambda a, m: set_to(m["layers"], slice(0, 1), ["lstm"]), r"meta\.layers\[0\]\.kind must be .*, not 'lstm'"),
+        (lambda a, m: set_to(m["layers"][1], "epsilon", "0"), r"meta\.layers\[1\]\.epsilon must be a number, not '0'"),
+        (lambda a, m: set_to(m, "labels", 5), r"meta\.labels must be a list, not 5"),
+        (lambda a, m: m.pop("task"), r"meta\.task must be a str, not nothing"),
+        (lambda a, m: a.pop("layers.1.beta_hi"), r"model\.pt: array 'layers\.1\.beta_hi' is missing"),
+        (lambda a, m: set_to(a, "layers.0.weight", np.ones((5, 4))), r"hidden\.weight must have shape \(5, 3\)"),
+        (lambda a, m: set_to(a["layers.2.weight"], (1, 3), np.nan), r"b\.weight\[1,3\] must be finite, not nan"),
+    ],
+)
+def test_damaged_content_is_named(network: Network, change, message: str) -> None:
+    with pytest.raises(NetworkError, match=message):
+        damaged(network, change)
+
+
+def test_meta_that_is_no_json_object(tmp_path: Path) -> None:
+    path = tmp_path / "model.npz"
+    np.savez(path, meta=np.array("{"))
+    with pytest.raises(NetworkError, match="meta must be one JSON text"):
+        load_network(path)
+    np.savez(path, meta=np.array("[1]"))
+    with pytest.raises(NetworkError, match=r"meta must be a JSON object, not \[1\]"):
+        load_network(path)
+    torch.save({"meta": {}, "weights": {}}, tmp_path / "model.pt")
+    with pytest.raises(NetworkError, match="a checkpoint holds 'meta' and 'arrays', not meta, weights"):
+        load_network(tmp_path / "model.pt")
+
+
+def test_values_that_are_no_real_tensors(tmp_path: Path) -> None:
+    torch.save({"layers.0.weight": 3}, tmp_path / "model.pt")
+    with pytest.raises(NetworkError, match=r"layers\.0\.weight must be a tensor, not a int"):
+        load_network(tmp_path / "model.pt")
+    np.savez(tmp_path / "model.npz", **{"layers.0.weight": np.ones((2, 3), dtype=complex)})
+    with pytest.raises(NetworkError, match=r"layers\.0\.weight must hold real numbers, not complex128"):
+        load_network(tmp_path / "model.npz")
+
+
+def test_save_refuses(tmp_path: Path, network: Network) -> None:
+    with pytest.raises(InputError, match=r"must be named \.pt or \.npz, not '\.onnx'"):
+        save_checkpoint(tmp_path / "model.onnx", network)
+    with pytest.raises(InputError, match="the folder .* must exist; create it"):
+        save_checkpoint(tmp_path / "nowhere" / "model.pt", network)
+    with pytest.raises(NetworkError, match="at least one recurrent layer"):
+        save_checkpoint(tmp_path / "model.pt", replace(network, layers=network.layers[:1]))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_failed_write_keeps_the_old_file(
+    tmp_path: Path, network: Network, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "model.npz"
+    save_checkpoint(path, network)
+    before = path.read_bytes()
+
+    def fail(*_: object) -> None:
+        raise OSError("disk full")
+
+    monkeypatch.setattr("os.replace", fail)
+    with pytest.raises(OSError, match="disk full"):
+        save_checkpoint(path, replace(network, task="other"))
+    assert path.read_bytes() == before
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_npz_meta_is_readable_text(tmp_path: Path, network: Network) -> None:
+    save_checkpoint(tmp_path / "model.npz", network)
+    with np.load(tmp_path / "model.npz", allow_pickle=False) as file:
+        meta = json.loads(str(file["meta"]))
+    assert meta["format"] == "cosim-checkpoint"
+    assert zipfile.ZipFile(io.BytesIO((tmp_path / "model.npz").read_bytes())).testzip() is None
