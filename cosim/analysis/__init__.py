@@ -1,0 +1,1 @@
+"""What the waveforms say: calibration, comparison, reports."""

@@ -1,0 +1,128 @@
+"""Calibration: measure the cells of a technology in ngspice once, and fit what the compiler inverts."""
+
+import hashlib
+import itertools
+from collections.abc import Callable
+
+import numpy as np
+
+from cosim.errors import SimulationError
+from cosim.simulation.benches import mirror_bench, schmitt_bench
+from cosim.simulation.ngspice import Failure, Waveforms, run_deck
+from cosim.technology.calibration import Calibration, MirrorFit, SchmittFit
+from cosim.technology.types import Technology
+
+MIRROR_CURRENTS = (2e-11, 5e-11, 1e-10, 2e-10, 5e-10, 1e-9, 2e-9, 4e-9, 8e-9)
+TRIM_CURRENTS = (2e-10, 5e-10, 1e-9, 2e-9)  # where signals live: the trim centres the gain here
+RISES = (0.08e-9, 0.2e-9, 0.5e-9, 1e-9, 2e-9, 4e-9)  # thresholds beyond 4 nA are refused by the compiler
+WIDTH_FRACTIONS = (0.12, 0.35, 0.6, 0.85)
+LEVELS = (0.08e-9, 0.2e-9, 0.5e-9, 1e-9, 2e-9, 4e-9)
+TRIM_STEPS = 3
+Progress = Callable[[str], None]
+
+
+def measure_calibration(
+    technology: Technology, units: int, simulator: str, progress: Progress = lambda text: None
+) -> Calibration:
+    """Measure mirrors and the 9T cell of a technology with `units` unit devices per 1.0.
+
+    Raises SimulationError when ngspice fails on a bench, MissingToolError without ngspice.
+    """
+    v_node = 0.5
+    for _ in range(2):  # the node voltage of a candidate diode at 1 nA, then the gains there
+        waves = _run(mirror_bench(technology, units, 1.0, 1e-9, v_node))
+        v_node = technology.supply - float(waves["cand"][-1])
+    progress("mirror: trim")
+    trim = _find_trim(technology, units, v_node)
+    progress("mirror: gain over current")
+    gains = np.array([_gains(technology, units, trim, current, v_node) for current in MIRROR_CURRENTS])
+    mirror = MirrorFit(trim, MIRROR_CURRENTS, *(tuple(map(float, column)) for column in gains.T))
+    schmitt = _measure_schmitt(technology, units, v_node, progress)
+    fingerprint = calibration_fingerprint(technology, units)
+    return Calibration(
+        technology.name, fingerprint, simulator, units, technology.supply, technology.celsius, v_node, mirror, schmitt
+    )
+
+
+def _find_trim(technology: Technology, units: int, v_node: float) -> float:
+    """The trim at which line n has the gain of line p, averaged over TRIM_CURRENTS (fixed point: gain is ~ 1/trim)."""
+    trim = 1.0
+    for _ in range(TRIM_STEPS):
+        gains = np.array([_gains(technology, units, trim, current, v_node) for current in TRIM_CURRENTS]).mean(axis=0)
+        trim *= float(gains[0] / gains[1])
+    return trim
+
+
+def calibration_fingerprint(technology: Technology, units: int) -> str:
+    """Hash of the exact benches: device models, sizes, cells and simulator options are all in their text."""
+    benches = mirror_bench(technology, units, 1.0, 1e-9, 0.5) + schmitt_bench(
+        technology, units, (1e-9, 5e-10, 1e-9), 1.5e-9, 0.5
+    )
+    return hashlib.sha256(benches.encode()).hexdigest()[:16]
+
+
+def measure_schmitt(
+    technology: Technology, units: int, bias: tuple[float, float, float], v_node: float, i_peak: float | None = None
+) -> tuple[float, float, float]:
+    """(upper threshold, lower threshold, level) of one 9T cell in ampere, from one slow ramp up and down."""
+    i_peak = 1.3 * bias[0] if i_peak is None else i_peak
+    ramp = 16.0
+    waves = _run(schmitt_bench(technology, units, bias, i_peak, v_node, ramp))
+    time, v0 = waves["time"], waves["xcell.v0"]
+    crossings = _crossings(time, v0, technology.supply / 2)
+    if len(crossings) != 2:
+        raise SimulationError(
+            f"9T cell at I_thresh {bias[0]:.3g} A, I_width {bias[1]:.3g} A switched {len(crossings)} times on one ramp up "
+            "and down, not twice: the width is under the technology's floor"
+        )
+    rise = i_peak * crossings[0] / ramp
+    fall = i_peak * (2 - crossings[1] / ramp)
+    level = float(np.interp(ramp, time, waves["vout#branch"]))
+    return rise, fall, level
+
+
+def _measure_schmitt(technology: Technology, units: int, v_node: float, progress: Progress) -> SchmittFit:
+    grid = [(rise, rise * fraction) for rise, fraction in itertools.product(RISES, WIDTH_FRACTIONS)]
+    measured = []
+    for k, (rise, width) in enumerate(grid):
+        progress(f"9T cell: thresholds {k + 1}/{len(grid)}")
+        measured.append(measure_schmitt(technology, units, (rise, width, 1e-9), v_node)[:2])
+    progress("9T cell: level")
+    levels = [measure_schmitt(technology, units, (0.5e-9, 0.2e-9, gain), v_node)[2] for gain in LEVELS]
+
+    bias, found = np.array(grid) / 1e-9, np.array(measured) / 1e-9
+    x, y = bias.T
+    terms = np.stack([np.ones_like(x), x, y, x * x, x * y, y * y], axis=1)
+    rise_fit, rise_error = _fit_relative(terms, found[:, 0])
+    fall_fit, fall_error = _fit_relative(terms, found[:, 1])
+    z, level = np.array(LEVELS) / 1e-9, np.array(levels) / 1e-9
+    level_fit, level_error = _fit_relative(np.stack([np.ones_like(z), z, z * z], axis=1), level)
+    return SchmittFit(rise_fit, fall_fit, level_fit, max(rise_error, fall_error, level_error))
+
+
+def _fit_relative(terms: np.ndarray, values: np.ndarray) -> tuple[tuple[float, ...], float]:
+    """Least squares of the relative error: the cell must be right at 0.1 nA as much as at 4 nA."""
+    solution, *_ = np.linalg.lstsq(terms / values[:, None], np.ones_like(values), rcond=None)
+    error = float(np.max(np.abs(terms @ solution / values - 1)))
+    return tuple(map(float, solution)), error
+
+
+def _gains(technology: Technology, units: int, trim: float, current: float, v_node: float) -> tuple[float, ...]:
+    waves = _run(mirror_bench(technology, units, trim, current, v_node))
+    return tuple(abs(float(waves[f"{source}#branch"][-1])) / current for source in ("vn", "vp", "vpush"))
+
+
+def _crossings(time: np.ndarray, values: np.ndarray, level: float) -> list[float]:
+    above = values > level
+    found = []
+    for i in np.flatnonzero(above[1:] != above[:-1]):
+        fraction = (level - values[i]) / (values[i + 1] - values[i])
+        found.append(float(time[i] + fraction * (time[i + 1] - time[i])))
+    return found
+
+
+def _run(deck: str) -> Waveforms:
+    result = run_deck(deck)
+    if isinstance(result, Failure):
+        raise SimulationError(f"calibration bench: {result.kind.value}: {result.detail}")
+    return result

@@ -1,0 +1,1 @@
+"""The circuit cells: functions of sizes and technology that return subcircuits. One cell, one file."""

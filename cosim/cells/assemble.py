@@ -1,0 +1,197 @@
+"""Assemble: the sized graph becomes a circuit. The only place that sees both.
+
+Every node of the graph becomes a few instances named after it (dots become underscores): its row of weights, its
+rectifier, and for a recurrent unit the sample switch and the 9T cell. A signal `s` has gate lines `s_p` and, where a
+positive weight reads it, `s_n`.
+"""
+
+from dataclasses import dataclass
+
+import networkx as nx
+
+from cosim.cells.bias import bias_diode
+from cosim.cells.linear import Term, linear_row
+from cosim.cells.mirror import input_diode, signal_rails
+from cosim.cells.rectifier import candidate_diode, relu_diode
+from cosim.cells.sample import line_switch, sample_switch
+from cosim.cells.schmitt import schmitt
+from cosim.circuit.elements import Circuit, Element, Instance, Subcircuit
+from cosim.ir.nodes import (
+    UNIT_CURRENT,
+    InputCurrent,
+    Mirror,
+    Output,
+    Rectifier,
+    Role,
+    Schmitt,
+    SchmittBias,
+    UnitCurrent,
+    edges_into,
+    nodes_of,
+)
+from cosim.technology.calibration import Calibration
+from cosim.technology.types import Technology
+
+NETWORK = "network"
+_SAME_CURRENT = 1e-15  # A; bias pins closer than this are one pin
+
+
+@dataclass(frozen=True)
+class Assembly:
+    """The circuit and what a testbench must drive and may watch.
+
+    bias_pins: pin -> current in ampere into it; input_pins: pins in order of the input index; unit_pin carries i_unit;
+    outputs: pins in order of the readout; clocks: (clk, clkb) pins per stage
+    decisions: Schmitt node -> net of its decision node; candidates: Schmitt node -> net of its candidate
+    """
+
+    circuit: Circuit
+    ports: tuple[str, ...]
+    bias_pins: dict[str, float]
+    input_pins: tuple[str, ...]
+    unit_pin: str
+    outputs: tuple[str, ...]
+    clocks: tuple[tuple[str, str], ...]
+    decisions: dict[str, str]
+    candidates: dict[str, str]
+
+    @property
+    def transistors(self) -> int:
+        """Transistors as drawn in the netlist; one of m units counts once."""
+        return sum(1 for _ in self.circuit.flatten())
+
+
+def net(name: str) -> str:
+    """A node's name as a net stem: `layer0.3` -> `layer0_3`."""
+    return name.replace(".", "_")
+
+
+class _Builder:
+    """Collects elements of the network's subcircuit; blocks are deduplicated by name."""
+
+    def __init__(self, graph: nx.DiGraph, technology: Technology, calibration: Calibration) -> None:
+        self.graph, self.technology, self.calibration = graph, technology, calibration
+        self.units = calibration.units
+        self.blocks: dict[str, Subcircuit] = {}
+        self.elements: list[Element] = []
+        self.bias_lines: dict[tuple[str, int], str] = {}
+        self.bias_pins: dict[str, float] = {}
+
+    def add(self, block: Subcircuit, name: str, nets: tuple[str, ...], origin: str = "") -> None:
+        self.blocks.setdefault(block.name, block)
+        self.elements.append(Instance(name, nets, block.name, origin))
+
+    def add_row(self, name: str, node_net: str, stem: str = "row", role: Role = "drive") -> None:
+        """The weights of one role into a node, as a linear row that loads `node_net`."""
+        terms = []
+        for source, weight in edges_into(self.graph, name, role):
+            mirror: Mirror = self.graph.edges[source, name]["mirror"]
+            text = f"{weight.origin} target {weight.target:.6g} realised {mirror.realised:.6g}"
+            terms.append(Term(net(source), mirror.count, text))
+        row = linear_row(f"{stem}_{net(name)}", terms, self.technology, f"linear row of {name}")
+        if row.elements:
+            self.add(row, f"{stem}_{net(name)}", (node_net, "vdd", *row.ports[2:]))
+
+    def add_rails(self, name: str) -> None:
+        """Gate line n of a signal, if any positive weight reads it."""
+        readers = self.graph.out_edges(name, data=True)
+        if any(data["mirror"].count > 0 and data["weight"].role == "drive" for *_, data in readers):
+            stem = net(name)
+            block = signal_rails(self.technology, self.units, self.calibration.mirror.trim)
+            self.add(block, f"rails_{stem}", (f"{stem}_p", f"{stem}_n", "vdd"))
+
+    def bias_line(self, purpose: str, current: float) -> str:
+        """The shared gate line of a set-point: cells with the same current hang on one diode and one pin."""
+        key = (purpose, round(current / _SAME_CURRENT))
+        if key not in self.bias_lines:
+            pin = f"bias_{purpose}_{sum(kind == purpose for kind, _ in self.bias_lines)}"
+            self.bias_lines[key] = pin
+            self.bias_pins[pin] = current
+            self.add(bias_diode(self.technology), pin, (pin,))
+        return self.bias_lines[key]
+
+    def own_line(self, name: str, purpose: str, current: float, trim: float) -> str:
+        """A gate line of one cell's own, because an input-dependent beta flows into it too."""
+        pin = f"bias_{purpose}_{net(name)}"
+        self.bias_pins[pin] = current
+        block = bias_diode(self.technology, trim, f"bias_diode_{purpose}_{net(name)}")
+        self.add(block, pin, (pin,))
+        return pin
+
+
+def assemble(graph: nx.DiGraph, technology: Technology, calibration: Calibration) -> Assembly:
+    """The whole network as one subcircuit `network`, deterministic in names and order."""
+    builder = _Builder(graph, technology, calibration)
+    inputs = [net(node.name) for node in nodes_of(graph, InputCurrent)]
+    for node in nodes_of(graph, InputCurrent, UnitCurrent):
+        stem = net(node.name)
+        builder.add(input_diode(technology, builder.units), f"diode_{stem}", (f"{stem}_p", "vdd"))
+        builder.add_rails(node.name)
+    cells = list(nodes_of(graph, Schmitt))
+    for node in nodes_of(graph, Rectifier, Schmitt, Output):
+        match node:
+            case Rectifier(name):
+                builder.add_row(name, f"{net(name)}_p")
+                builder.add(relu_diode(technology, builder.units), f"relu_{net(name)}", (f"{net(name)}_p", "vdd"))
+                builder.add_rails(name)
+            case Schmitt():
+                _add_schmitt(builder, node)
+            case Output(name):
+                builder.add_row(name, net(name))
+
+    stages = sorted({node.stage for node in cells})
+    clocks = tuple((f"clk{stage}", f"clkb{stage}") for stage in stages)
+    input_pins, outputs = tuple(f"{stem}_p" for stem in inputs), tuple(net(n.name) for n in nodes_of(graph, Output))
+    unit_pin = f"{UNIT_CURRENT}_p"
+    ports = (
+        "vdd", "resetb", *(pin for pair in clocks for pin in pair), *input_pins, unit_pin, *builder.bias_pins, *outputs,
+    )  # fmt: skip
+    top = Subcircuit(NETWORK, ports, tuple(builder.elements), "the whole network")
+    circuit = Circuit(
+        f"network compiled by cosim for {technology.name}",
+        (*builder.blocks.values(), top),
+        (Instance(NETWORK, ports, NETWORK),),
+    )
+    prefix = f"x{NETWORK}"
+    return Assembly(
+        circuit, ports, builder.bias_pins, input_pins, unit_pin, outputs, clocks,
+        {node.name: f"{prefix}.xcell_{net(node.name)}.v0" for node in cells},
+        {node.name: f"{prefix}.{net(node.name)}_cand" for node in cells},
+    )  # fmt: skip
+
+
+def _add_schmitt(builder: _Builder, node: Schmitt) -> None:
+    technology, stem = builder.technology, net(node.name)
+    bias: SchmittBias = builder.graph.nodes[node.name]["bias"]
+    candidate, hold, clk, clkb = f"{stem}_cand", f"{stem}_hold", f"clk{node.stage}", f"clkb{node.stage}"
+    builder.add_row(node.name, candidate)
+    builder.add(candidate_diode(technology), f"cand_{stem}", (candidate, "vdd"))
+    builder.add(sample_switch(technology), f"sample_{stem}", (candidate, hold, clk, clkb, "resetb", "vdd"))
+    betas = [source for source, _ in edges_into(builder.graph, node.name, "beta")]
+    if betas:
+        thresh, width = _add_beta_lines(builder, node, bias, betas)
+    else:
+        thresh, width = builder.bias_line("thresh", bias.i_thresh), builder.bias_line("width", bias.i_width)
+    gain = builder.bias_line("gain", bias.i_gain)
+    origin = f"{node.name}: rise {node.rise:.6g} fall {node.fall:.6g} level {node.level:.6g}"
+    builder.add(schmitt(technology, builder.units), f"cell_{stem}", (hold, thresh, width, gain, f"{stem}_p", "vdd"), origin)
+    builder.add_rails(node.name)
+
+
+def _add_beta_lines(builder: _Builder, node: Schmitt, bias: SchmittBias, betas: list[str]) -> tuple[str, str]:
+    """Threshold and width lines of an input-dependent unit: pin current plus beta, sampled with the candidate."""
+    technology, stem, units = builder.technology, net(node.name), builder.units
+    held = []
+    for purpose, current, trim, copies in (
+        ("thresh", bias.i_thresh, bias.trim_thresh, 1),
+        ("width", bias.i_width, bias.trim_width, 2),
+    ):
+        line = builder.own_line(node.name, purpose, current, trim)
+        terms = [Term(net(source), -copies * units, f"{node.layer}.beta[{node.index}] x {copies}") for source in betas]
+        row = linear_row(f"{purpose}_row_{stem}", terms, technology, f"beta into the {purpose} line of {node.name}")
+        builder.add(row, row.name, (line, "vdd", *row.ports[2:]))
+        hold = f"{stem}_{purpose}_hold"
+        clocks = (f"clk{node.stage}", f"clkb{node.stage}")
+        builder.add(line_switch(technology), f"sample_{purpose}_{stem}", (line, hold, *clocks, "vdd"))
+        held.append(hold)
+    return held[0], held[1]

@@ -1,0 +1,22 @@
+"""Bias distribution: a reference current from a pin becomes an nMOS gate line.
+
+    pin current I_b --> line o--+--[nMOS diode, cell device]-- 0        every gate on the line sinks I_b
+
+The pin is where an on-chip bias generator or a converter would sit; cells with the same set-point share one line.
+"""
+
+from cosim.circuit.elements import GROUND, Mos, Subcircuit
+from cosim.technology.types import Technology
+
+BIAS_DIODE = "bias_diode"
+
+
+def bias_diode(technology: Technology, trim: float = 1.0, name: str = BIAS_DIODE) -> Subcircuit:
+    """An nMOS diode of the cell's device. Port line. `trim`: nominal length over drawn."""
+    n = technology.sizing.cell_n
+    return Subcircuit(
+        name,
+        ("line",),
+        (Mos("diode", "line", "line", GROUND, GROUND, "n", n.w, technology.snap(n.l / trim)),),
+        "bias diode: current into line -> nMOS gate line",
+    )

@@ -1,0 +1,41 @@
+"""Linear row: one summing node, one transistor per weight.
+
+    gate lines n of positive sources --[k units]--+
+                                                  +-- node      I_node = sum_j w_j I_j, drawn from the node
+    gate lines p of negative sources --[k units]--+
+
+Kirchhoff's current law does the sum. What hangs on the node decides what the row is: a rectifier (hidden unit or
+candidate) or the readout's virtual ground.
+"""
+
+from dataclasses import dataclass
+
+from cosim.cells.mirror import weight
+from cosim.circuit.elements import Subcircuit
+from cosim.technology.types import Technology
+
+
+@dataclass(frozen=True)
+class Term:
+    """One weight of a row: the source's net stem, a signed unit count and where it comes from."""
+
+    source: str
+    count: int
+    origin: str
+
+    @property
+    def line(self) -> str:
+        """The gate line that carries it: n for a positive weight, p for a negative one."""
+        return f"{self.source}_n" if self.count > 0 else f"{self.source}_p"
+
+
+def linear_row(name: str, terms: list[Term], technology: Technology, summary: str) -> Subcircuit:
+    """Ports: node vdd, then each gate line once in order of first use. Terms of count 0 are left out."""
+    built = [term for term in terms if term.count]
+    lines = tuple(dict.fromkeys(term.line for term in built))
+    devices = tuple(
+        weight(f"w{index}", term.line, term.line, "node", term.count, technology, term.origin)
+        for index, term in enumerate(terms)
+        if term.count
+    )
+    return Subcircuit(name, ("node", "vdd", *lines), devices, summary)

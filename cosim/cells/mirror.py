@@ -1,0 +1,69 @@
+"""Current mirror with integer unit devices: the carrier of every signal and every weight.
+
+              vdd        vdd                     vdd
+               |          |                       |
+       p o-+--|diode N   |copy N        weight < 0: |k units, gate p    -> pushes |w| I into the node
+           |              |                       node
+      I_x  v              +--o n       weight > 0: |k units, gate n    -> pulls  |w| I out of the node
+                          |                       |
+                         |diode N, trimmed        0
+                          0
+
+A signal is a current I_x >= 0 drawn from a pMOS diode of N unit devices (gate line p). One copy into an nMOS diode of N
+units makes its second gate line n. A weight w = k/N is ONE transistor of |k| units on line n (w > 0) or p (w < 0).
+
+    I_node = sum_{k>0} g_n (k/N) I_x - sum_{k<0} g_p (|k|/N) I_x
+
+g_p is 1 because the source sees the drain voltage of a diode; the two mirrors of the n path see the whole supply and
+would give 1 + (V_DD - 2 |V_GS|)(lambda_p + lambda_n). The n diode is drawn shorter by that gain, once per technology, so
+that g_n equals g_p (`MirrorFit.trim` in cosim.technology.calibration). Length, because a layout step of 5 nm is 0.1 % of
+5 um, and because the current of a narrow device is not linear in its width.
+
+Not to be confused with width-scaled mirrors, whose ratio is not linear for narrow devices.
+Source: E. Vittoz and J. Fellrath, IEEE J. Solid-State Circuits 12 (1977) 224; linear layer of arXiv 2605.15216.
+"""
+
+from cosim.circuit.elements import GROUND, Mos, Subcircuit
+from cosim.technology.types import Technology
+
+INPUT_DIODE = "input_diode"
+SIGNAL_RAILS = "signal_rails"
+
+
+def input_diode(technology: Technology, units: int) -> Subcircuit:
+    """The pMOS diode that turns an input current into gate line p. Ports p vdd."""
+    return Subcircuit(
+        INPUT_DIODE,
+        ("p", "vdd"),
+        (p_diode("diode", "p", technology, units),),
+        f"input diode: current drawn from p -> gate line p, {units} units",
+    )
+
+
+def p_diode(name: str, line: str, technology: Technology, units: int) -> Mos:
+    """A diode-connected pMOS of N unit devices on a gate line."""
+    unit = technology.sizing.mirror_p
+    return Mos(name, line, line, "vdd", "vdd", "p", unit.w, unit.l, units)
+
+
+def signal_rails(technology: Technology, units: int, trim: float) -> Subcircuit:
+    """From gate line p to gate line n. Ports p n vdd. `trim`: nominal length of the n diode over drawn, 1 if untrimmed."""
+    n, p = technology.sizing.mirror_n, technology.sizing.mirror_p
+    return Subcircuit(
+        SIGNAL_RAILS,
+        ("p", "n", "vdd"),
+        (
+            Mos("copy", "n", "p", "vdd", "vdd", "p", p.w, p.l, units),
+            Mos("diode", "n", "n", GROUND, GROUND, "n", n.w, technology.snap(n.l / trim), units),
+        ),
+        f"current mirror: gate line p -> gate line n, {units} units, n diode shortened by {trim:.4f}",
+    )
+
+
+def weight(name: str, line_p: str, line_n: str, node: str, count: int, technology: Technology, origin: str) -> Mos:
+    """One weight of `count` units, signed and not 0: pulls from the node if positive, pushes into it if negative."""
+    if count > 0:
+        unit = technology.sizing.mirror_n
+        return Mos(name, node, line_n, GROUND, GROUND, "n", unit.w, unit.l, count, origin)
+    unit = technology.sizing.mirror_p
+    return Mos(name, node, line_p, "vdd", "vdd", "p", unit.w, unit.l, -count, origin)

@@ -1,0 +1,38 @@
+"""Rectifier: a pMOS diode at a summing node.
+
+            vdd
+             |
+          |diode     draws I = max(pull - push, 0), where `pull` is what positive weights sink from the node and
+    node o---+       `push` what negative weights source into it
+
+    Soft corner: at pull = push the diode still carries about push (push / I_0)^(-n/(n+1)), 0.2 % at 1 nA
+    (balance of a source in its linear region, 1 - exp(-V/u_t), against the diode, exp(V/(n u_t))).
+
+The node is a gate line p: the diode is a signal's (N unit devices) or the candidate's (the device of M1).
+Source: translinear ReLU of arXiv 2605.15216.
+"""
+
+from cosim.circuit.elements import Mos, Subcircuit
+from cosim.cells.mirror import p_diode
+from cosim.technology.types import Technology
+
+RELU = "relu_diode"
+CANDIDATE = "candidate_diode"
+
+
+def relu_diode(technology: Technology, units: int) -> Subcircuit:
+    """The rectifier of a hidden unit: its node is the gate line p of a signal. Ports node vdd."""
+    return Subcircuit(
+        RELU, ("node", "vdd"), (p_diode("diode", "node", technology, units),), f"rectifier, {units} units"
+    )
+
+
+def candidate_diode(technology: Technology) -> Subcircuit:
+    """The rectifier in front of a 9T cell: the same device as its M1. Ports node vdd."""
+    p = technology.sizing.cell_p
+    return Subcircuit(
+        CANDIDATE,
+        ("node", "vdd"),
+        (Mos("diode", "node", "node", "vdd", "vdd", "p", p.w, p.l),),
+        "rectifier of a candidate current, matched to M1 of the 9T cell",
+    )

@@ -1,0 +1,50 @@
+"""9T Schmitt-trigger cell: one bistable current-mode memory, the recurrent unit at epsilon = 0.
+
+       vdd    vdd         vdd         vdd            cand    gate line of the candidate diode (pMOS)
+        |      |           |           |             thresh  gate line of the I_thresh diode (nMOS)
+     M1 |   M9 |        M7 |diode   M4 |diode        width   gate line of the I_width diode (nMOS)
+  cand o|   fb|           |fb         |--o out       gain    gate line of the I_gain diode (nMOS)
+        +--+---+--- v0 --o|M6       v0 o|M3          out     gate line p of the state current
+           |               |           |
+        M2 |o thresh    M8 |o width M5 |o gain
+           0               0           0
+
+    v0 rises when I_in + I_width s > I_thresh,   s = 1 while v0 is high:
+    s becomes 1 at I_in >= I_thresh = i_rise, 0 at I_in <= I_thresh - I_width = i_fall, and is kept between.
+    I_out = s I_gain.   Idle power V_DD (I_thresh + I_width + I_gain) with its bias diodes.
+
+Unipolar, no clock, no capacitor. M3 and M6 only steer, so they are small: the decision node stays fast.
+After a set M1 leaves saturation: probe the candidate at its diode, never at M1.
+Not to be confused with a voltage Schmitt trigger: thresholds here are currents.
+Source: A. Fyon et al., arXiv 2605.07936 (topology); arXiv 2605.11855, Appendix E.
+"""
+
+from cosim.circuit.elements import GROUND, Mos, Subcircuit
+from cosim.technology.types import Technology
+
+SCHMITT = "schmitt_9t"
+PORTS = ("cand", "thresh", "width", "gain", "out", "vdd")
+DECISION_NODE = "v0"
+
+
+def schmitt(technology: Technology, units: int) -> Subcircuit:
+    """The 9T cell; its output diode M4 has `units` unit devices, so that `out` is a signal's gate line p."""
+    n, p = technology.sizing.cell_n, technology.sizing.cell_p
+    switch, unit = technology.sizing.latch_switch, technology.sizing.mirror_p
+    v0 = DECISION_NODE
+    return Subcircuit(
+        SCHMITT,
+        PORTS,
+        (
+            Mos("1", v0, "cand", "vdd", "vdd", "p", p.w, p.l),
+            Mos("9", v0, "fb", "vdd", "vdd", "p", p.w, p.l),
+            Mos("2", v0, "thresh", GROUND, GROUND, "n", n.w, n.l),
+            Mos("3", "out", v0, "a", GROUND, "n", switch.w, switch.l),
+            Mos("5", "a", "gain", GROUND, GROUND, "n", n.w, n.l),
+            Mos("4", "out", "out", "vdd", "vdd", "p", unit.w, unit.l, units),
+            Mos("6", "fb", v0, "b", GROUND, "n", switch.w, switch.l),
+            Mos("8", "b", "width", GROUND, GROUND, "n", n.w, n.l),
+            Mos("7", "fb", "fb", "vdd", "vdd", "p", p.w, p.l),
+        ),
+        "9T Schmitt trigger: i_rise = I_thresh, i_fall = I_thresh - I_width, I_out = s I_gain",
+    )

@@ -1,0 +1,1 @@
+"""A circuit as data, and its deck text. Knows nothing of networks."""

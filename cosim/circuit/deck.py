@@ -1,0 +1,75 @@
+"""Deck text: deterministic, one element a line, numbers in exponent notation only (SPICE reads `1M` as one milli)."""
+
+from collections.abc import Iterable
+
+from cosim.circuit.elements import Capacitor, Circuit, Element, Instance, Mos, Source, Subcircuit
+from cosim.technology.types import Technology
+
+_FOLD_AT = 110
+
+
+def format_number(value: float) -> str:
+    """Shortest exponent notation that reads back as the same float at 12 digits: 1e-09, 3.5e-10, 0e+00."""
+    mantissa, exponent = f"{value:.11e}".split("e")
+    mantissa = mantissa.rstrip("0").rstrip(".")
+    return f"{mantissa}e{int(exponent):+03d}"
+
+
+def format_circuit(circuit: Circuit, technology: Technology) -> str:
+    """The netlist of a circuit: title, subcircuits, top level. No device models, no analysis."""
+    lines = [f"* {circuit.title}"]
+    for block in circuit.subcircuits:
+        lines += ["", *_format_subcircuit(block, technology)]
+    if circuit.elements:
+        lines += ["", *format_elements(circuit.elements, technology)]
+    return "\n".join(lines) + "\n"
+
+
+def format_elements(elements: Iterable[Element], technology: Technology) -> list[str]:
+    """One folded line per element, behind it its origin as a comment line where it has one."""
+    lines: list[str] = []
+    for element in elements:
+        if element.origin:
+            lines.append(f"* {element.origin}")
+        lines += _fold(_format_element(element, technology))
+    return lines
+
+
+def _format_subcircuit(block: Subcircuit, technology: Technology) -> list[str]:
+    lines = [f"* {line}" for line in block.summary.splitlines()]
+    lines += _fold(f".subckt {block.name} {' '.join(block.ports)}")
+    lines += format_elements(block.elements, technology)
+    return [*lines, f".ends {block.name}"]
+
+
+def _format_element(element: Element, technology: Technology) -> str:
+    match element:
+        case Mos():
+            return _format_mos(element, technology)
+        case Instance(name, nets, subcircuit):
+            return f"x{name} {' '.join(nets)} {subcircuit}"
+        case Capacitor(name, a, b, value):
+            return f"c{name} {a} {b} {format_number(value)}"
+        case Source(name, kind, a, b, tuple() as points):
+            corners = " ".join(f"{format_number(time)} {format_number(value)}" for time, value in points)
+            return f"{kind}{name} {a} {b} pwl({corners})"
+        case Source(name, kind, a, b, value):
+            return f"{kind}{name} {a} {b} dc {format_number(value)}"
+
+
+def _format_mos(mos: Mos, technology: Technology) -> str:
+    device = technology.nfet if mos.polarity == "n" else technology.pfet
+    w, l = (format_number(length / technology.length_unit) for length in (mos.w, mos.l))  # noqa: E741
+    nets = f"{mos.drain} {mos.gate} {mos.source} {mos.bulk}"
+    return f"{technology.instance_letter}{mos.name} {nets} {device.name} w={w} l={l} m={mos.m}"
+
+
+def _fold(line: str) -> list[str]:
+    """Continuation lines at word borders, so that no line exceeds what simulators and eyes take."""
+    lines, current = [], ""
+    for word in line.split(" "):
+        if current and len(current) + 1 + len(word) > _FOLD_AT:
+            lines.append(current)
+            current = "+"
+        current = f"{current} {word}" if current else word
+    return [*lines, current]

@@ -1,0 +1,109 @@
+"""Devices, subcircuits and instances as frozen data. Lengths in metre, currents in ampere, voltages in volt.
+
+Ground is the net `0`. Net and element names are lower case, because SPICE does not distinguish case.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Literal
+
+Polarity = Literal["n", "p"]
+GROUND = "0"
+
+
+@dataclass(frozen=True)
+class Mos:
+    """One transistor of `m` identical units in parallel, each w by l. `origin` says what it is for."""
+
+    name: str
+    drain: str
+    gate: str
+    source: str
+    bulk: str
+    polarity: Polarity
+    w: float
+    l: float  # noqa: E741 - the field's own letter
+    m: int = 1
+    origin: str = ""
+
+    @property
+    def gate_area(self) -> float:
+        """m w l in square metre."""
+        return self.m * self.w * self.l
+
+
+@dataclass(frozen=True)
+class Instance:
+    """A subcircuit call: nets in the order of the subcircuit's ports."""
+
+    name: str
+    nets: tuple[str, ...]
+    subcircuit: str
+    origin: str = ""
+
+
+@dataclass(frozen=True)
+class Capacitor:
+    """A capacitor in farad."""
+
+    name: str
+    a: str
+    b: str
+    value: float
+    origin: str = ""
+
+
+@dataclass(frozen=True)
+class Source:
+    """An independent source from net `a` to net `b`: `value` is a number (dc) or a tuple of (time, value) points."""
+
+    name: str
+    kind: Literal["v", "i"]
+    a: str
+    b: str
+    value: float | tuple[tuple[float, float], ...]
+    origin: str = ""
+
+
+Element = Mos | Instance | Capacitor | Source
+
+
+@dataclass(frozen=True)
+class Subcircuit:
+    """A named block with ports; `summary` becomes the comment above its definition."""
+
+    name: str
+    ports: tuple[str, ...]
+    elements: tuple[Element, ...]
+    summary: str = ""
+
+
+@dataclass(frozen=True)
+class Circuit:
+    """Subcircuit definitions in order of use and the elements of the top level."""
+
+    title: str
+    subcircuits: tuple[Subcircuit, ...] = ()
+    elements: tuple[Element, ...] = field(default=())
+
+    def flatten(self) -> Iterator[Mos]:
+        """Every transistor with its hierarchical name and nets, in netlist order."""
+        yield from _flatten(self.elements, {block.name: block for block in self.subcircuits}, "", {})
+
+
+def _flatten(
+    elements: tuple[Element, ...], blocks: dict[str, Subcircuit], prefix: str, ports: dict[str, str]
+) -> Iterator[Mos]:
+    def net(name: str) -> str:
+        return name if name == GROUND else ports.get(name, prefix + name)
+
+    for element in elements:
+        if isinstance(element, Mos):
+            yield Mos(
+                prefix + element.name, net(element.drain), net(element.gate), net(element.source), net(element.bulk),
+                element.polarity, element.w, element.l, element.m, element.origin,
+            )  # fmt: skip
+        elif isinstance(element, Instance):
+            block = blocks[element.subcircuit]
+            inner = dict(zip(block.ports, map(net, element.nets), strict=True))
+            yield from _flatten(block.elements, blocks, f"{prefix}{element.name}.", inner)

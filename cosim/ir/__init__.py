@@ -1,0 +1,1 @@
+"""The network as a typed graph of currents: lower (weights -> graph), scale (-> ampere), size (-> devices)."""

@@ -1,0 +1,138 @@
+"""Lower: a network becomes a graph of non-negative currents, in software units.
+
+First-quadrant unit (arXiv 2605.15216): u = max(W x + b, 0), thresholds beta_hi and beta_lo, level alpha.
+
+Signed unit of the seed paper (arXiv 2605.11855, eq. 2-5) on one cell: add a common-mode offset c to the candidate and to
+both thresholds, rise = c + beta, fall = c - beta. With c > max beta both are positive, and rectifying c + h_hat changes no
+decision: where it is negative, it is below fall. The signed state h = 2 alpha s - alpha folds into what reads it:
+W h + b = W (2 alpha s) + (b - W alpha).
+beta = |W_b x + b_b| = max(v, 0) + max(-v, 0): two rectifiers per unit.
+"""
+
+import networkx as nx
+import numpy as np
+
+from cosim.errors import MappingError
+from cosim.ir.nodes import UNIT_CURRENT, InputCurrent, Output, Rectifier, Schmitt, UnitCurrent, Weight
+from cosim.network.types import INPUT, Array, FirstQuadrantLayer, Layer, Network, Readout, ReluLayer, SignedLayer
+
+OFFSET_MARGIN = 0.25  # software units between the largest beta and the offset, so that fall stays off the leakage floor
+OFFSET_STEP = 0.125
+
+
+def lower(network: Network, origin: str = "network") -> nx.DiGraph:
+    """Graph with `node` on nodes and `weight` on edges; every learned weight has its edge, zeros included.
+
+    Raises MappingError for epsilon != 0 and for the alphaCMRU, which have no Schmitt-trigger form.
+    """
+    graph = nx.DiGraph()
+    _check_schmitt_form(network, origin)
+    signals: dict[str, list[str]] = {INPUT: [f"in.{j}" for j in range(network.encoding.width)]}
+    state_offset: dict[str, Array] = {INPUT: np.zeros(network.encoding.width)}
+    for j, name in enumerate(signals[INPUT]):
+        graph.add_node(name, node=InputCurrent(name, j))
+    graph.add_node(UNIT_CURRENT, node=UnitCurrent())
+
+    stages: dict[str, int] = {INPUT: 0}
+    for layer in network.layers:
+        stage = max(stages[source] for source in layer.sources)
+        sources = [name for source in layer.sources for name in signals[source]]
+        fold = np.concatenate([state_offset[source] for source in layer.sources])
+        _add_layer(graph, layer, sources, fold, stage, network)
+        signals[layer.name] = [f"{layer.name}.{i}" for i in range(layer.width)]
+        state_offset[layer.name] = -layer.alpha if isinstance(layer, SignedLayer) else np.zeros(layer.width)
+        stages[layer.name] = stage + (not isinstance(layer, ReluLayer))
+    _add_readout(graph, network.readout, signals, state_offset)
+    return graph
+
+
+def _check_schmitt_form(network: Network, origin: str) -> None:
+    for layer in network.recurrent_layers:
+        if layer.epsilon != 0:
+            raise MappingError(
+                f"{origin}: {layer.name}.epsilon must be 0 for a Schmitt trigger, not {layer.epsilon:g}; anneal it to 0 "
+                "in training (cosim train --epsilon anneal)"
+            )
+        if isinstance(layer, SignedLayer) and layer.weight_alpha is not None:
+            raise MappingError(
+                f"{origin}: {layer.name} is an alphaCMRU, whose level depends on the input; a Schmitt trigger has a "
+                "constant level: train with --cell cmru or bmru"
+            )
+
+
+def _add_layer(
+    graph: nx.DiGraph, layer: Layer, sources: list[str], fold: Array, stage: int, network: Network
+) -> None:
+    bias = layer.bias + layer.weight @ fold
+    if isinstance(layer, ReluLayer):
+        for i in range(layer.width):
+            name = f"{layer.name}.{i}"
+            graph.add_node(name, node=Rectifier(name, layer.name, i))
+            _add_row(graph, name, sources, layer.weight[i], bias[i], layer.name, "", i)
+        return
+    if isinstance(layer, FirstQuadrantLayer):
+        for i in range(layer.width):
+            name = f"{layer.name}.{i}"
+            rise, fall, level = float(layer.beta_hi[i]), float(layer.beta_lo[i]), float(layer.alpha[i])
+            graph.add_node(name, node=Schmitt(name, layer.name, i, stage, rise, fall, level))
+            _add_row(graph, name, sources, layer.weight[i], bias[i], layer.name, "", i)
+        return
+    _add_signed_layer(graph, layer, sources, fold, bias, stage)
+
+
+def _add_signed_layer(
+    graph: nx.DiGraph, layer: SignedLayer, sources: list[str], fold: Array, bias: Array, stage: int
+) -> None:
+    if layer.weight_beta is None:
+        beta_max = np.abs(layer.bias_beta)
+        bias_beta = np.zeros(layer.width)
+    else:
+        bias_beta = layer.bias_beta + layer.weight_beta @ fold
+        beta_max = np.maximum(*_bounds(layer.weight_beta, bias_beta, graph, sources))
+    for i in range(layer.width):
+        name = f"{layer.name}.{i}"
+        offset = float(np.ceil((beta_max[i] + OFFSET_MARGIN) / OFFSET_STEP) * OFFSET_STEP)
+        beta = abs(float(layer.bias_beta[i])) if layer.weight_beta is None else 0.0
+        level = 2.0 * float(layer.alpha[i])
+        node = Schmitt(name, layer.name, i, stage, offset + beta, offset - beta, level, offset)
+        graph.add_node(name, node=node)
+        _add_row(graph, name, sources, layer.weight[i], bias[i] + offset, layer.name, "", i)
+        if layer.weight_beta is not None:
+            for sign, label in ((1.0, "pos"), (-1.0, "neg")):
+                part = f"{name}.beta_{label}"
+                graph.add_node(part, node=Rectifier(part, layer.name, i))
+                _add_row(graph, part, sources, sign * layer.weight_beta[i], sign * bias_beta[i], layer.name, "_beta", i)
+                graph.add_edge(part, name, weight=Weight(1.0, f"{layer.name}.beta[{i}]", "beta"))
+
+
+def _bounds(weight: Array, bias: Array, graph: nx.DiGraph, sources: list[str]) -> tuple[Array, Array]:
+    """Largest |v| from above and below for inputs in [0, 1] and states in {0, level}; rectified signals count as 4."""
+    top = np.array([_largest(graph.nodes[name]["node"]) for name in sources])
+    high = np.maximum(weight, 0) @ top + bias
+    low = np.minimum(weight, 0) @ top + bias
+    return np.abs(high), np.abs(low)
+
+
+def _largest(node: object) -> float:
+    if isinstance(node, Schmitt):
+        return node.level
+    return 4.0 if isinstance(node, Rectifier) else 1.0
+
+
+def _add_readout(
+    graph: nx.DiGraph, readout: Readout, signals: dict[str, list[str]], state_offset: dict[str, Array]
+) -> None:
+    sources = [name for source in readout.sources for name in signals[source]]
+    bias = readout.bias + readout.weight @ np.concatenate([state_offset[source] for source in readout.sources])
+    for k in range(readout.width):
+        name = f"readout.{k}"
+        graph.add_node(name, node=Output(name, k))
+        _add_row(graph, name, sources, readout.weight[k], bias[k], "readout", "", k)
+
+
+def _add_row(
+    graph: nx.DiGraph, name: str, sources: list[str], weights: Array, bias: float, layer: str, suffix: str, row: int
+) -> None:
+    for column, (source, value) in enumerate(zip(sources, weights, strict=True)):
+        graph.add_edge(source, name, weight=Weight(float(value), f"{layer}.weight{suffix}[{row},{column}]"))
+    graph.add_edge(UNIT_CURRENT, name, weight=Weight(float(bias), f"{layer}.bias{suffix}[{row}]"))

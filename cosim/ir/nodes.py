@@ -1,0 +1,121 @@
+"""Node and edge types of the graph. They represent and never evaluate.
+
+A node is one current; its key in the graph is its `name`. An edge carries one weight. Each stage adds its own typed
+attribute and leaves the earlier ones: `node` and `weight` (lower), `currents` (scale), `bias` and `mirror` (size).
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+import networkx as nx
+
+Role = Literal["drive", "beta"]
+UNIT_CURRENT = "one"
+
+
+@dataclass(frozen=True)
+class InputCurrent:
+    """I = x_j i_unit, x_j in [0, 1]: a feature or the time ramp."""
+
+    name: str
+    index: int
+
+
+@dataclass(frozen=True)
+class UnitCurrent:
+    """I = i_unit, constant: every bias is a weight on it."""
+
+    name: str = UNIT_CURRENT
+
+
+@dataclass(frozen=True)
+class Rectifier:
+    """I = max(sum of drive, 0)."""
+
+    name: str
+    layer: str
+    index: int
+
+
+@dataclass(frozen=True)
+class Schmitt:
+    """I = level s; s becomes 1 at u >= rise + beta, 0 at u <= fall - beta, else kept; s starts at 0.
+
+    u = max(sum of drive, 0), beta = sum of the beta edges (0 without them). rise, fall, level in software units.
+    `stage` counts the recurrent layers in front: cells of one stage are sampled together.
+    `offset` is the common-mode current that was added to u, rise and fall (signed units).
+    """
+
+    name: str
+    layer: str
+    index: int
+    stage: int
+    rise: float
+    fall: float
+    level: float
+    offset: float = 0.0
+
+
+@dataclass(frozen=True)
+class Output:
+    """I = sum of drive, signed, into the readout's virtual ground."""
+
+    name: str
+    index: int
+
+
+Node = InputCurrent | UnitCurrent | Rectifier | Schmitt | Output
+
+
+@dataclass(frozen=True)
+class Weight:
+    """An edge: the weight wanted and the learned parameter that it comes from, such as `layer0.weight[3,5]`."""
+
+    target: float
+    origin: str
+    role: Role = "drive"
+
+
+@dataclass(frozen=True)
+class SchmittCurrents:
+    """Thresholds and level in ampere."""
+
+    i_rise: float
+    i_fall: float
+    i_high: float
+
+
+@dataclass(frozen=True)
+class SchmittBias:
+    """Bias-pin currents in ampere that realise the thresholds and the level.
+
+    With an input-dependent threshold the pins carry the constant part, and the diodes of the two lines have their
+    width trimmed (`trim_thresh`, `trim_width`, over nominal) so that beta arrives with the right slope.
+    """
+
+    i_thresh: float
+    i_width: float
+    i_gain: float
+    trim_thresh: float = 1.0
+    trim_width: float = 1.0
+
+
+@dataclass(frozen=True)
+class Mirror:
+    """A weight as built: a signed count of unit devices, `realised` = count / units."""
+
+    count: int
+    realised: float
+
+
+def nodes_of(graph: nx.DiGraph, *kinds: type) -> Iterator[Node]:
+    """The nodes of the given types, in graph order."""
+    for _, node in graph.nodes(data="node"):
+        if isinstance(node, kinds):
+            yield node
+
+
+def edges_into(graph: nx.DiGraph, name: str, role: Role = "drive") -> list[tuple[str, Weight]]:
+    """(source, weight) of one role into a node, in the order in which they were added."""
+    return [(source, weight) for source, _, weight in graph.in_edges(name, data="weight") if weight.role == role]

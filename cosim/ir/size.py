@@ -1,0 +1,93 @@
+"""Size: weights become integer counts of unit devices, thresholds become calibrated bias currents."""
+
+import networkx as nx
+import numpy as np
+
+from cosim.errors import MappingError
+from cosim.ir.nodes import Mirror, Schmitt, SchmittBias, SchmittCurrents, edges_into, nodes_of
+from cosim.technology.calibration import Calibration
+from cosim.technology.types import Technology
+
+MAX_COUNT = 64  # unit devices of one weight; more belongs into a larger i_unit
+MIN_WIDTH = 12e-12  # A; below about this the 9T cell shows no hysteresis (arXiv 2605.07936)
+MIN_FALL = 10e-12  # A; a lower threshold must stand clear of leakage and of the rectifier's residue
+MAX_RISE = 4e-9  # A; end of the calibrated range
+_BETA_PROBE = 0.1e-9  # A; step at which the thresholds are linearised for an input-dependent beta
+
+
+def size(
+    graph: nx.DiGraph, technology: Technology, calibration: Calibration, saturate: bool = False, origin: str = "network"
+) -> nx.DiGraph:
+    """A copy of the graph with `mirror` on every edge and `bias` on every Schmitt node.
+
+    A weight beyond MAX_COUNT unit devices is refused, or cut with `saturate`; the mapping report lists the cut ones.
+    Raises MappingError that names the parameter, its value, the limit and the repair.
+    """
+    sized = graph.copy()
+    units = calibration.units
+    limit = MAX_COUNT / units
+    for source, target, weight in graph.edges(data="weight"):
+        if abs(weight.target) > limit and not saturate:
+            raise MappingError(
+                f"{origin}: {weight.origin} must lie within +-{limit:g} ({MAX_COUNT} unit devices at 1/{units}), not "
+                f"{weight.target:g}; clip it in training, or compile with --saturate to cut it and have it listed"
+            )
+        count = int(np.clip(round(weight.target * units), -MAX_COUNT, MAX_COUNT))
+        sized.edges[source, target]["mirror"] = Mirror(count, count / units)
+    for node in nodes_of(graph, Schmitt):
+        currents: SchmittCurrents = graph.nodes[node.name]["currents"]
+        _check_currents(node, currents, bool(edges_into(graph, node.name, "beta")), origin)
+        sized.nodes[node.name]["bias"] = _solve_bias(graph, node, currents, calibration)
+    sized.graph.update(units=units, technology=technology.name)
+    return sized
+
+
+def _check_currents(node: Schmitt, currents: SchmittCurrents, dynamic: bool, origin: str) -> None:
+    width = currents.i_rise - currents.i_fall
+    if not dynamic and width < MIN_WIDTH:
+        raise MappingError(
+            f"{origin}: {node.name}: hysteresis width must be at least {MIN_WIDTH * 1e12:g} pA, not {width * 1e12:.3g} "
+            "pA; raise the minimum width in training (--width-min) or --i-unit"
+        )
+    if currents.i_fall < MIN_FALL:
+        raise MappingError(
+            f"{origin}: {node.name}: lower threshold must be at least {MIN_FALL * 1e12:g} pA, not "
+            f"{currents.i_fall * 1e12:.3g} pA; raise beta_lo in training or --i-unit"
+        )
+    if currents.i_rise > MAX_RISE:
+        raise MappingError(
+            f"{origin}: {node.name}: upper threshold must be at most {MAX_RISE * 1e9:g} nA, not "
+            f"{currents.i_rise * 1e9:.3g} nA; use a smaller --i-unit or smaller thresholds"
+        )
+    if not 0 < currents.i_high <= MAX_RISE:
+        raise MappingError(
+            f"{origin}: {node.name}: state level must be positive and at most {MAX_RISE * 1e9:g} nA, not "
+            f"{currents.i_high * 1e9:.3g} nA; alpha must be positive: flip the sign of what reads it instead"
+        )
+
+
+def _solve_bias(graph: nx.DiGraph, node: Schmitt, currents: SchmittCurrents, calibration: Calibration) -> SchmittBias:
+    """Thresholds are scaled by the gain of the candidate path, which both signs share after the trim."""
+    fit, gain = calibration.schmitt, candidate_gain(calibration)
+    i_gain = fit.solve_gain(currents.i_high)
+    if not edges_into(graph, node.name, "beta"):
+        i_thresh, i_width = fit.solve_thresholds(gain * currents.i_rise, gain * currents.i_fall)
+        return SchmittBias(i_thresh, i_width, i_gain)
+    offset = gain * currents.i_rise
+    near, far = (
+        np.array(fit.solve_thresholds(offset + gain * beta, offset - gain * beta))
+        for beta in (_BETA_PROBE, 2 * _BETA_PROBE)
+    )
+    (slope_thresh, slope_width) = (far - near) / _BETA_PROBE
+    (start_thresh, start_width) = near - (far - near)
+    push = calibration.mirror.push
+    trim_thresh, trim_width = push / slope_thresh, 2 * push / slope_width
+    return SchmittBias(
+        start_thresh * trim_thresh, max(start_width * trim_width, 0.0), i_gain, float(trim_thresh), float(trim_width)
+    )
+
+
+def candidate_gain(calibration: Calibration) -> float:
+    """Gain of a weighted current at a candidate node, common to both signs: that of line p at 1 nA."""
+    mirror = calibration.mirror
+    return float(mirror.interpolate(mirror.gain_p, np.float64(1e-9)))

@@ -1,0 +1,111 @@
+"""The discrete-time reference: the network's own equations, one time step after the other, in float64.
+
+This is what "the software" means in every comparison: no circuit effect, no calibration, no scan.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from cosim.errors import InputError
+from cosim.network.types import INPUT, Array, FirstQuadrantLayer, InputEncoding, Layer, Network, ReluLayer, SignedLayer
+
+
+@dataclass(frozen=True)
+class Trace:
+    """What a network did on a batch; samples first, then time.
+
+    signals: layer name -> (n, time, width) outputs, with 'input' the encoded input
+    candidates: recurrent layer name -> (n, time, width) h_hat (rectified in the first-quadrant form)
+    betas: signed layer name -> (n, time, width) threshold
+    readout: (n, time, outputs) per step; scores: (n, outputs) pooled; lengths: (n,) valid steps
+    """
+
+    signals: dict[str, Array]
+    candidates: dict[str, Array]
+    betas: dict[str, Array]
+    readout: Array
+    scores: Array
+    lengths: np.ndarray
+
+    @property
+    def decisions(self) -> np.ndarray:
+        """Index of the largest pooled output, shape (n,)."""
+        return self.scores.argmax(axis=1)
+
+
+def encode_inputs(encoding: InputEncoding, x: np.ndarray, origin: str = "data") -> Array:
+    """Raw (n, time, features) to input currents in units, (n, time, width) in [0, 1]."""
+    x = np.asarray(x, dtype=np.float64)
+    if x.ndim != 3 or x.shape[2] != encoding.features:
+        raise InputError(
+            f"{origin}: x must have shape (samples, time, {encoding.features}) for this network, not {x.shape}; "
+            "use the data that the network was trained on or retrain it on this data"
+        )
+    if not np.isfinite(x).all():
+        raise InputError(f"{origin}: x holds {np.count_nonzero(~np.isfinite(x))} values that are not finite; remove them")
+    encoded = np.clip((x - encoding.offset) / encoding.scale, 0.0, 1.0)
+    if encoding.ramp_steps is None:
+        return encoded
+    ramp = np.minimum((np.arange(x.shape[1]) + 1) / encoding.ramp_steps, 1.0)
+    return np.concatenate([encoded, np.broadcast_to(ramp[None, :, None], (*x.shape[:2], 1))], axis=2)
+
+
+def run_reference(network: Network, x: np.ndarray, lengths: np.ndarray | None = None, origin: str = "data") -> Trace:
+    """Evaluate a network on raw inputs x (n, time, features); `lengths` (n,) valid steps, default all.
+
+    Raises InputError when the number of features differs or a value is not finite.
+    """
+    signals = {INPUT: encode_inputs(network.encoding, x, origin)}
+    candidates: dict[str, Array] = {}
+    betas: dict[str, Array] = {}
+    for layer in network.layers:
+        inputs = np.concatenate([signals[source] for source in layer.sources], axis=2)
+        signals[layer.name] = _run_layer(layer, inputs, candidates, betas)
+    inputs = np.concatenate([signals[source] for source in network.readout.sources], axis=2)
+    readout = inputs @ network.readout.weight.T + network.readout.bias
+    lengths = np.full(len(x), x.shape[1]) if lengths is None else np.asarray(lengths)
+    return Trace(signals, candidates, betas, readout, pool_readout(readout, lengths, network.readout.pooling), lengths)
+
+
+def pool_readout(readout: Array, lengths: np.ndarray, pooling: str) -> Array:
+    """Pool per-step outputs (n, time, outputs) over the valid steps to (n, outputs)."""
+    n, steps, outputs = readout.shape
+    valid = np.arange(steps)[None, :] < lengths[:, None]
+    if pooling == "last":
+        return readout[np.arange(n), lengths - 1]
+    if pooling == "vote":
+        readout = np.eye(outputs)[readout.argmax(axis=2)]
+    return (readout * valid[:, :, None]).sum(axis=1) / lengths[:, None]
+
+
+def _run_layer(layer: Layer, x: Array, candidates: dict[str, Array], betas: dict[str, Array]) -> Array:
+    drive = x @ layer.weight.T + layer.bias
+    if isinstance(layer, ReluLayer):
+        return np.maximum(drive, 0.0)
+    if isinstance(layer, FirstQuadrantLayer):
+        candidates[layer.name] = drive = np.maximum(drive, 0.0)
+        # Compared with the thresholds themselves, not with centre and half width: a candidate on the threshold must
+        # not be decided by how (hi + lo) / 2 was rounded.
+        sets, resets = drive >= layer.beta_hi, drive <= layer.beta_lo
+        q = _scan(sets | resets, np.where(sets, 1.0, -1.0), layer.epsilon, np.full(layer.width, -1.0))
+        return layer.alpha * (1.0 + q) / 2.0
+    return _run_signed(layer, x, drive, candidates, betas)
+
+
+def _run_signed(layer: SignedLayer, x: Array, drive: Array, candidates: dict[str, Array], betas: dict[str, Array]) -> Array:
+    weight_beta = np.zeros_like(layer.weight) if layer.weight_beta is None else layer.weight_beta
+    beta = np.abs(x @ weight_beta.T + layer.bias_beta)
+    alpha = layer.alpha if layer.weight_alpha is None else x @ layer.weight_alpha.T + layer.alpha
+    candidates[layer.name], betas[layer.name] = drive, beta
+    return _scan(np.abs(drive) >= beta, np.where(drive >= 0, 1.0, -1.0) * alpha, layer.epsilon, -layer.alpha)
+
+
+def _scan(update: np.ndarray, target: Array, epsilon: float, start: Array) -> Array:
+    """h_t = target_t + epsilon h_{t-1} where update_t, else h_{t-1} (eq. 7), one step after the other."""
+    states = np.empty_like(target)
+    state = np.broadcast_to(start, target[:, 0].shape)
+    for t in range(target.shape[1]):
+        state = np.where(update[:, t], target[:, t] + epsilon * state, state)
+        states[:, t] = state
+    return states

@@ -1,0 +1,224 @@
+"""A trained network as data: what each layer computes, in numpy, with no framework behind it.
+
+Every signal is a row of non-negative numbers per time step, because on the chip it is a row of currents. The layers are
+those that map one to one onto circuits; a layer names the signals that it reads (`sources`), so skip connections are
+data, not code. Columns of a weight matrix follow the order of `sources`.
+
+Equations: seed paper arXiv 2605.11855 eq. 2-5 (BMRU), 7 (CMRU), 10-11 (alphaCMRU); first-quadrant form arXiv 2605.15216.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosim.errors import NetworkError
+
+Array = NDArray[np.float64]
+Pooling = Literal["last", "mean", "vote"]
+INPUT = "input"
+
+
+@dataclass(frozen=True)
+class InputEncoding:
+    """Raw features to the unit interval: clip((x - offset) / scale, 0, 1), shape (features,) each.
+
+    With `ramp_steps` = T a time ramp min((t + 1) / T, 1), t = 0, 1, ..., follows the features as one more input.
+    """
+
+    offset: Array
+    scale: Array
+    ramp_steps: int | None = None
+
+    @property
+    def features(self) -> int:
+        return len(self.offset)
+
+    @property
+    def width(self) -> int:
+        """Number of input currents, the time ramp included."""
+        return self.features + (self.ramp_steps is not None)
+
+
+@dataclass(frozen=True)
+class ReluLayer:
+    """y_t = max(W x_t + b, 0); weight (width, inputs), bias (width,)."""
+
+    name: str
+    sources: tuple[str, ...]
+    weight: Array
+    bias: Array
+
+    @property
+    def width(self) -> int:
+        return len(self.bias)
+
+
+@dataclass(frozen=True)
+class FirstQuadrantLayer:
+    """Recurrent unit with fixed thresholds and non-negative signals (arXiv 2605.15216).
+
+    u_t = max(W x_t + b, 0); with centre c = (beta_hi + beta_lo) / 2 and half width w = (beta_hi - beta_lo) / 2,
+    z_t = H(|u_t - c| - w), q_t = z_t (S(u_t - c) + epsilon q_{t-1}) + (1 - z_t) q_{t-1}, q_{-1} = -1,
+    h_t = alpha (1 + q_t) / 2. At epsilon = 0: h is alpha from u >= beta_hi on, 0 from u <= beta_lo on, else kept.
+    """
+
+    name: str
+    sources: tuple[str, ...]
+    weight: Array
+    bias: Array
+    beta_lo: Array
+    beta_hi: Array
+    alpha: Array
+    epsilon: float = 0.0
+
+    @property
+    def width(self) -> int:
+        return len(self.bias)
+
+
+@dataclass(frozen=True)
+class SignedLayer:
+    """The seed paper's unit, eq. 2-5 and 7.
+
+    h_hat = W x + b, beta = |W_beta x + b_beta|, z = H(|h_hat| - beta),
+    h_t = z (S(h_hat) a + epsilon h_{t-1}) + (1 - z) h_{t-1}, h_{-1} = -alpha,
+    with a = alpha, or a = W_alpha x + alpha for the alphaCMRU (eq. 10-11; `weight_alpha` not None, alpha is b_alpha).
+    `weight_beta` None means a threshold constant in time, beta = |b_beta|.
+    """
+
+    name: str
+    sources: tuple[str, ...]
+    weight: Array
+    bias: Array
+    bias_beta: Array
+    alpha: Array
+    weight_beta: Array | None = None
+    weight_alpha: Array | None = None
+    epsilon: float = 0.0
+
+    @property
+    def width(self) -> int:
+        return len(self.bias)
+
+
+RecurrentLayer = FirstQuadrantLayer | SignedLayer
+Layer = ReluLayer | FirstQuadrantLayer | SignedLayer
+
+
+@dataclass(frozen=True)
+class Readout:
+    """y_t = W [sources] + b, pooled over time; weight (outputs, inputs), bias (outputs,).
+
+    pooling `last` takes y at the last valid step, `mean` the mean over the valid steps, `vote` the fraction of valid
+    steps at which each output is the largest.
+    """
+
+    sources: tuple[str, ...]
+    weight: Array
+    bias: Array
+    pooling: Pooling = "mean"
+
+    @property
+    def width(self) -> int:
+        return len(self.bias)
+
+
+@dataclass(frozen=True)
+class Network:
+    """A whole network: encoding, layers in order, readout, and what it was trained for."""
+
+    encoding: InputEncoding
+    layers: tuple[Layer, ...]
+    readout: Readout
+    task: str = ""
+    labels: tuple[str, ...] = ()
+    weight_grid: float | None = None  # step of the weight grid that it was trained on; None: continuous weights
+    history: Mapping[str, Any] = field(default_factory=dict)  # JSON: training settings and figures, never evaluated
+
+    @property
+    def recurrent_layers(self) -> tuple[RecurrentLayer, ...]:
+        return tuple(layer for layer in self.layers if not isinstance(layer, ReluLayer))
+
+    def width_of(self, source: str) -> int:
+        """Number of signals behind a source name."""
+        if source == INPUT:
+            return self.encoding.width
+        return next(layer.width for layer in self.layers if layer.name == source)
+
+
+def layer_arrays(layer: Layer | Readout) -> dict[str, Array]:
+    """The learned arrays of a layer under their documented names; absent ones left out."""
+    names = ("weight", "bias", "beta_lo", "beta_hi", "weight_beta", "bias_beta", "weight_alpha", "alpha")
+    found = {name: getattr(layer, name, None) for name in names}
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def check_network(network: Network, origin: str = "network") -> Network:
+    """The network itself if shapes, values and names are sound; else NetworkError naming origin, field and repair."""
+    encoding = network.encoding
+    if encoding.features == 0 or encoding.offset.shape != encoding.scale.shape:
+        raise NetworkError(
+            f"{origin}: input.offset {encoding.offset.shape} and input.scale {encoding.scale.shape} must be equally long, "
+            "one number per feature"
+        )
+    _check_finite(origin, "input.offset", encoding.offset)
+    _check_finite(origin, "input.scale", encoding.scale)
+    if not (encoding.scale > 0).all():
+        raise NetworkError(f"{origin}: input.scale must be positive, not {encoding.scale.min():g}")
+    if encoding.ramp_steps is not None and encoding.ramp_steps < 1:
+        raise NetworkError(f"{origin}: input.ramp_steps must be at least 1, not {encoding.ramp_steps}")
+
+    if not network.recurrent_layers:
+        raise NetworkError(f"{origin}: a network needs at least one recurrent layer, found none")
+    widths = {INPUT: encoding.width}
+    for layer in network.layers:
+        if layer.name in widths:
+            raise NetworkError(f"{origin}: layer name {layer.name!r} is used twice; rename one")
+        _check_layer(origin, layer.name, layer, widths)
+        widths[layer.name] = layer.width
+    _check_layer(origin, "readout", network.readout, widths)
+    if network.readout.pooling not in ("last", "mean", "vote"):
+        raise NetworkError(f"{origin}: readout.pooling must be last, mean or vote, not {network.readout.pooling!r}")
+    if network.labels and len(network.labels) != network.readout.width:
+        raise NetworkError(
+            f"{origin}: {len(network.labels)} labels for {network.readout.width} readout outputs; give one label each"
+        )
+    return network
+
+
+def _check_layer(origin: str, name: str, layer: Layer | Readout, widths: Mapping[str, int]) -> None:
+    for source in layer.sources:
+        if source not in widths:
+            raise NetworkError(
+                f"{origin}: {name} reads {source!r}, which is not 'input' or an earlier layer; known: {', '.join(widths)}"
+            )
+    inputs = sum(widths[source] for source in layer.sources)
+    for field_name, array in layer_arrays(layer).items():
+        where = f"{name}.{field_name}"
+        expected = (layer.width, inputs) if field_name.startswith("weight") else (layer.width,)
+        if array.shape != expected:
+            raise NetworkError(f"{origin}: {where} must have shape {expected}, not {array.shape}")
+        _check_finite(origin, where, array)
+    if isinstance(layer, FirstQuadrantLayer):
+        width = layer.beta_hi - layer.beta_lo
+        if not (width > 0).all():
+            unit = int(np.argmin(width))
+            raise NetworkError(
+                f"{origin}: {name}.beta_hi[{unit}] - {name}.beta_lo[{unit}] is the hysteresis width and must be positive, "
+                f"not {width[unit]:g}; raise the minimum width in training"
+            )
+    if isinstance(layer, FirstQuadrantLayer | SignedLayer) and not -1 <= layer.epsilon <= 1:
+        raise NetworkError(f"{origin}: {name}.epsilon must lie in [-1, 1], not {layer.epsilon:g}")
+
+
+def _check_finite(origin: str, where: str, array: Array) -> None:
+    bad = np.argwhere(~np.isfinite(array))
+    if len(bad):
+        index = ",".join(str(i) for i in bad[0])
+        raise NetworkError(
+            f"{origin}: {where}[{index}] must be finite, not {array[tuple(bad[0])]}; "
+            f"{len(bad)} such value(s); retrain or repair the file"
+        )

@@ -1,0 +1,1 @@
+"""What a CMOS process offers: device models, grid, supply, mismatch coefficients."""

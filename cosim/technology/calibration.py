@@ -1,0 +1,160 @@
+"""What the cells of a technology really do, and its inverse: which bias makes the threshold that was asked for.
+
+Finite output conductance, not matching, sets the nominal error of subthreshold current-mode cells. It is smooth in the
+bias currents, so it is measured once per technology in ngspice (cosim.analysis.calibrate), kept in a file with its
+provenance, and inverted here. Currents in ampere; the fits work in nanoampere so that the coefficients have one scale.
+"""
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+
+from cosim.errors import InputError, MappingError
+
+FORMAT = 1
+_NANO = 1e-9
+_SOLVER_STEPS = 60
+
+
+@dataclass(frozen=True)
+class SchmittFit:
+    """Quadratic fits of the 9T cell, in nA: rise and fall in (I_thresh, I_width), level in I_gain.
+
+    rise, fall: coefficients of 1, x, y, x^2, x y, y^2 with x = I_thresh, y = I_width; level: of 1, z, z^2, z = I_gain.
+    error: largest relative error of the fit over the measured points.
+    """
+
+    rise: tuple[float, ...]
+    fall: tuple[float, ...]
+    level: tuple[float, ...]
+    error: float
+
+    def i_rise(self, i_thresh: np.ndarray, i_width: np.ndarray) -> np.ndarray:
+        """Upper threshold of the cell at these biases, ampere."""
+        return _quadratic_2d(self.rise, i_thresh, i_width)
+
+    def i_fall(self, i_thresh: np.ndarray, i_width: np.ndarray) -> np.ndarray:
+        """Lower threshold of the cell at these biases, ampere."""
+        return _quadratic_2d(self.fall, i_thresh, i_width)
+
+    def i_high(self, i_gain: np.ndarray) -> np.ndarray:
+        """Output of the cell in state 1 at this bias, ampere."""
+        z = np.asarray(i_gain) / _NANO
+        return _NANO * (self.level[0] + self.level[1] * z + self.level[2] * z * z)
+
+    def solve_thresholds(self, i_rise: float, i_fall: float) -> tuple[float, float]:
+        """(I_thresh, I_width) that give both thresholds.
+
+        Raises MappingError where no positive pair exists, that is, where the hysteresis is wider than the rise.
+        """
+        i_thresh, i_width = i_rise, i_rise - i_fall
+        for _ in range(_SOLVER_STEPS):
+            rise_error = i_rise - float(self.i_rise(np.float64(i_thresh), np.float64(i_width)))
+            fall_error = i_fall - float(self.i_fall(np.float64(i_thresh), np.float64(i_width)))
+            i_thresh += rise_error
+            i_width += rise_error - fall_error
+        if not (i_thresh > 0 and i_width > 0 and abs(rise_error) + abs(fall_error) < 1e-15):
+            raise MappingError(
+                f"no bias gives a 9T cell the thresholds {i_rise:.3g} A and {i_fall:.3g} A (solved: I_thresh "
+                f"{i_thresh:.3g} A, I_width {i_width:.3g} A); keep 0 < lower < upper, within the calibrated range"
+            )
+        return i_thresh, i_width
+
+    def solve_gain(self, i_high: float) -> float:
+        """I_gain that gives this output level."""
+        i_gain = i_high
+        for _ in range(_SOLVER_STEPS):
+            i_gain += i_high - float(self.i_high(np.float64(i_gain)))
+        return i_gain
+
+
+@dataclass(frozen=True)
+class MirrorFit:
+    """Current gain of the signal paths at the measured currents.
+
+    currents: ampere; gain_n: through line n into a candidate node, with the trimmed diode; gain_p: from line p into a
+    candidate node; gain_push: from line p into an nMOS diode. trim: nominal length of the n diode over drawn.
+    """
+
+    trim: float
+    currents: tuple[float, ...]
+    gain_n: tuple[float, ...]
+    gain_p: tuple[float, ...]
+    gain_push: tuple[float, ...]
+
+    def interpolate(self, gains: tuple[float, ...], current: np.ndarray) -> np.ndarray:
+        """A gain at other currents: linear over log current, flat outside the measured range."""
+        low, high = self.currents[0], self.currents[-1]
+        return np.interp(np.log(np.clip(current, low, high)), np.log(self.currents), gains)
+
+    @property
+    def push(self) -> float:
+        """gain_push at 1 nA."""
+        return float(self.interpolate(self.gain_push, np.float64(_NANO)))
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Everything that was measured about a technology's cells.
+
+    fingerprint: hash of device models, sizing, cells and simulator options: it says whether the file still applies.
+    v_node: voltage under the supply of a candidate node at 1 nA, where the readout's virtual ground belongs.
+    """
+
+    technology: str
+    fingerprint: str
+    simulator: str
+    units: int
+    supply: float
+    celsius: float
+    v_node: float
+    mirror: MirrorFit
+    schmitt: SchmittFit
+
+
+def write_calibration(path: Path, calibration: Calibration) -> None:
+    """The calibration as JSON, numbers at 9 digits."""
+    text = json.dumps({"format": FORMAT, **_rounded(asdict(calibration))}, indent=2)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text + "\n", encoding="utf-8")
+
+
+def load_calibration(path: Path) -> Calibration:
+    """Raises InputError when the file is missing, is no calibration, or has another format."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        if content.pop("format") != FORMAT:
+            raise KeyError("format")
+        mirror, schmitt = content.pop("mirror"), content.pop("schmitt")
+        return Calibration(
+            **content,
+            mirror=MirrorFit(**{key: _tuple(value) for key, value in mirror.items()}),
+            schmitt=SchmittFit(**{key: _tuple(value) for key, value in schmitt.items()}),
+        )
+    except FileNotFoundError:
+        raise InputError(f"{path}: no calibration file there; make it with: cosim calibrate") from None
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise InputError(
+            f"{path}: not a calibration of format {FORMAT} ({error}); make it anew with: cosim calibrate"
+        ) from None
+
+
+def _quadratic_2d(c: tuple[float, ...], i_thresh: np.ndarray, i_width: np.ndarray) -> np.ndarray:
+    x, y = np.asarray(i_thresh) / _NANO, np.asarray(i_width) / _NANO
+    return _NANO * (c[0] + c[1] * x + c[2] * y + c[3] * x * x + c[4] * x * y + c[5] * y * y)
+
+
+def _tuple(value: object) -> object:
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _rounded(value: object) -> object:
+    if isinstance(value, float):
+        return float(f"{value:.9g}")
+    if isinstance(value, dict):
+        return {key: _rounded(item) for key, item in value.items()}
+    if isinstance(value, tuple | list):
+        return [_rounded(item) for item in value]
+    return value
