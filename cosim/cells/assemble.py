@@ -22,7 +22,6 @@ from cosim.ir.nodes import (
     Mirror,
     Output,
     Rectifier,
-    Role,
     Schmitt,
     SchmittBias,
     UnitCurrent,
@@ -43,6 +42,8 @@ class Assembly:
     bias_pins: pin -> current in ampere into it; input_pins: pins in order of the input index; unit_pin carries i_unit;
     outputs: pins in order of the readout; clocks: (clk, clkb) pins per stage
     decisions: Schmitt node -> net of its decision node; candidates: Schmitt node -> net of its candidate
+    weights: (source, target) of an edge -> its transistor, absent for a weight of 0
+    cell_bias: Schmitt node -> its (thresh, width, gain) pins; rails: signals that have a gate line n
     """
 
     circuit: Circuit
@@ -54,6 +55,9 @@ class Assembly:
     clocks: tuple[tuple[str, str], ...]
     decisions: dict[str, str]
     candidates: dict[str, str]
+    weights: dict[tuple[str, str], str]
+    cell_bias: dict[str, tuple[str, str, str]]
+    rails: frozenset[str]
 
     @property
     def transistors(self) -> int:
@@ -76,27 +80,33 @@ class _Builder:
         self.elements: list[Element] = []
         self.bias_lines: dict[tuple[str, int], str] = {}
         self.bias_pins: dict[str, float] = {}
+        self.weights: dict[tuple[str, str], str] = {}
+        self.cell_bias: dict[str, tuple[str, str, str]] = {}
+        self.rails: set[str] = set()
 
     def add(self, block: Subcircuit, name: str, nets: tuple[str, ...], origin: str = "") -> None:
         self.blocks.setdefault(block.name, block)
         self.elements.append(Instance(name, nets, block.name, origin))
 
-    def add_row(self, name: str, node_net: str, stem: str = "row", role: Role = "drive") -> None:
-        """The weights of one role into a node, as a linear row that loads `node_net`."""
-        terms = []
-        for source, weight in edges_into(self.graph, name, role):
+    def add_row(self, name: str, node_net: str) -> None:
+        """The weights that drive a node, as a linear row that loads `node_net`."""
+        terms, instance = [], f"row_{net(name)}"
+        for index, (source, weight) in enumerate(edges_into(self.graph, name)):
             mirror: Mirror = self.graph.edges[source, name]["mirror"]
             text = f"{weight.origin} target {weight.target:.6g} realised {mirror.realised:.6g}"
             terms.append(Term(net(source), mirror.count, text))
-        row = linear_row(f"{stem}_{net(name)}", terms, self.technology, f"linear row of {name}")
+            if mirror.count:
+                self.weights[source, name] = f"x{NETWORK}.x{instance}.{self.technology.instance_letter}w{index}"
+        row = linear_row(instance, terms, self.technology, f"linear row of {name}")
         if row.elements:
-            self.add(row, f"{stem}_{net(name)}", (node_net, "vdd", *row.ports[2:]))
+            self.add(row, instance, (node_net, "vdd", *row.ports[2:]))
 
     def add_rails(self, name: str) -> None:
         """Gate line n of a signal, if any positive weight reads it."""
         readers = self.graph.out_edges(name, data=True)
         if any(data["mirror"].count > 0 and data["weight"].role == "drive" for *_, data in readers):
             stem = net(name)
+            self.rails.add(name)
             block = signal_rails(self.technology, self.units, self.calibration.mirror.trim)
             self.add(block, f"rails_{stem}", (f"{stem}_p", f"{stem}_n", "vdd"))
 
@@ -157,6 +167,7 @@ def assemble(graph: nx.DiGraph, technology: Technology, calibration: Calibration
         circuit, ports, builder.bias_pins, input_pins, unit_pin, outputs, clocks,
         {node.name: f"{prefix}.xcell_{net(node.name)}.v0" for node in cells},
         {node.name: f"{prefix}.{net(node.name)}_cand" for node in cells},
+        builder.weights, builder.cell_bias, frozenset(builder.rails),
     )  # fmt: skip
 
 
@@ -173,6 +184,8 @@ def _add_schmitt(builder: _Builder, node: Schmitt) -> None:
     else:
         thresh, width = builder.bias_line("thresh", bias.i_thresh), builder.bias_line("width", bias.i_width)
     gain = builder.bias_line("gain", bias.i_gain)
+    pins = (f"bias_thresh_{stem}", f"bias_width_{stem}") if betas else (thresh, width)
+    builder.cell_bias[node.name] = (*pins, gain)
     origin = f"{node.name}: rise {node.rise:.6g} fall {node.fall:.6g} level {node.level:.6g}"
     builder.add(schmitt(technology, builder.units), f"cell_{stem}", (hold, thresh, width, gain, f"{stem}_p", "vdd"), origin)
     builder.add_rails(node.name)

@@ -18,7 +18,7 @@ class SimulatorOptions:
     """
 
     gmin: float = 1e-16
-    abstol: float = 1e-16
+    abstol: float = 1e-15
     vntol: float = 1e-6
     chgtol: float = 1e-18
     reltol: float = 1e-3

@@ -37,7 +37,7 @@ class Timing:
 
     t_step: float = 10e-3
     edge: float = 0.01
-    clock_edge: float = 0.02
+    clock_edge: float = 0.01
     sampled: bool = True
     t_max_step: float = 0.02  # largest solver step over t_step
 

@@ -1,0 +1,1 @@
+"""The sized graph evaluated by vectorised equations instead of transistors."""

@@ -1,0 +1,76 @@
+"""Mapping report: every learned parameter, what it became, and what was lost on the way."""
+
+from dataclasses import dataclass
+
+import networkx as nx
+
+from cosim.ir.nodes import Mirror, Schmitt, Weight, nodes_of
+from cosim.network.types import FirstQuadrantLayer, Network, RecurrentLayer
+
+ROUNDED, ZERO, CUT, EXACT = "rounded", "rounds to zero", "cut at the largest mirror", "exact"
+
+
+@dataclass(frozen=True)
+class MappingRow:
+    """One parameter and its circuit element.
+
+    target and realised in `unit`: 1 for weights, A for bias currents. `status`: exact, rounded, rounds to zero, cut at
+    the largest mirror; `note` says what was folded in.
+    """
+
+    parameter: str
+    element: str
+    target: float
+    realised: float
+    unit: str
+    status: str
+    note: str = ""
+
+
+def map_parameters(
+    network: Network,
+    graph: nx.DiGraph,
+    weights: dict[tuple[str, str], str],
+    cell_bias: dict[str, tuple[str, str, str]],
+) -> list[MappingRow]:
+    """Rows for all weights, biases, thresholds and levels, in graph order."""
+    rows = [
+        _weight_row(data["weight"], data["mirror"], weights.get((source, target), "none"))
+        for source, target, data in graph.edges(data=True)
+    ]
+    layers = {layer.name: layer for layer in network.recurrent_layers}
+    for node in nodes_of(graph, Schmitt):
+        rows += _cell_rows(node, layers[node.layer], graph, cell_bias[node.name])
+    return rows
+
+
+def _weight_row(weight: Weight, mirror: Mirror, element: str) -> MappingRow:
+    difference = abs(mirror.realised - weight.target)
+    if weight.target != 0 and mirror.count == 0:
+        status = ZERO
+    elif mirror.count and difference > 0.5001 * mirror.realised / mirror.count:  # more than half a unit device
+        status = CUT
+    else:
+        status = EXACT if difference < 1e-9 else ROUNDED
+    return MappingRow(weight.origin, element, weight.target, mirror.realised, "1", status)
+
+
+def _cell_rows(
+    node: Schmitt, layer: RecurrentLayer, graph: nx.DiGraph, pins: tuple[str, str, str]
+) -> list[MappingRow]:
+    currents, bias = graph.nodes[node.name]["currents"], graph.nodes[node.name]["bias"]
+    offset = f"common-mode offset {node.offset:g} included" if node.offset else ""
+    where = f"[{node.index}]"
+    if isinstance(layer, FirstQuadrantLayer):
+        names = (f"{layer.name}.beta_hi{where}", f"{layer.name}.beta_lo{where}")
+    else:
+        names = (f"{layer.name}.bias_beta{where} (upper)", f"{layer.name}.bias_beta{where} (lower)")
+    entries = (
+        (names[0], pins[0], currents.i_rise, bias.i_thresh, offset),
+        (names[1], pins[1], currents.i_rise - currents.i_fall, bias.i_width, "width = upper - lower"),
+        (f"{layer.name}.alpha{where}", pins[2], currents.i_high, bias.i_gain, ""),
+    )
+    return [
+        MappingRow(name, pin, target, realised, "A", "calibrated", note)
+        for name, pin, target, realised, note in entries
+    ]

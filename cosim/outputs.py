@@ -1,0 +1,126 @@
+"""What `cosim compile` writes: netlist, device models, testbench, mapping report, summary."""
+
+import csv
+import hashlib
+import io
+import json
+import os
+import tempfile
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+
+from cosim.circuit.deck import format_circuit, format_elements, format_number
+from cosim.circuit.elements import Circuit
+from cosim.errors import InputError
+from cosim.ir.report import ZERO, CUT, MappingRow
+from cosim.network.types import layer_arrays
+from cosim.pipeline import Design
+from cosim.simulation.options import DEFAULT_OPTIONS, format_options
+from cosim.simulation.testbench import Timing, control_elements, input_elements, saved_vectors
+
+EXERCISE_FRAMES = 8
+MAPPING_FIELDS = ("parameter", "element", "target", "realised", "unit", "status", "note")
+
+
+def write_design(design: Design, folder: Path, timing: Timing = Timing()) -> list[Path]:
+    """Write all files of a design, or none: they are complete before the first takes its name.
+
+    Raises InputError when the folder cannot be written.
+    """
+    rows = design.mapping()
+    texts = {
+        "network.sp": format_netlist(design),
+        "devices.lib": design.technology.device_file.read_text(encoding="utf-8"),
+        "testbench.sp": format_exercise(design, timing),
+        "mapping.csv": _format_csv(rows),
+        "mapping.json": json.dumps([asdict(row) for row in rows], indent=1) + "\n",
+        "design.json": json.dumps(summarize(design, rows), indent=2) + "\n",
+    }
+    return write_texts(folder, texts)
+
+
+def write_texts(folder: Path, texts: dict[str, str]) -> list[Path]:
+    """Write named texts into a folder, each by an atomic rename, after all of them are on disk."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder, prefix=".partial-") as partial:
+            for name, text in texts.items():
+                (Path(partial) / name).write_text(text, encoding="utf-8")
+            for name in texts:
+                os.replace(Path(partial) / name, folder / name)
+    except OSError as error:
+        raise InputError(f"cannot write into {folder}: {error.strerror}; choose another folder with -o") from None
+    return [folder / name for name in texts]
+
+
+def format_netlist(design: Design) -> str:
+    """The hierarchical netlist: subcircuits only, `network` last; instantiate it in a testbench."""
+    circuit = design.assembly.circuit
+    return format_circuit(Circuit(circuit.title, circuit.subcircuits), design.technology)
+
+
+def format_exercise(design: Design, timing: Timing = Timing()) -> str:
+    """A runnable testbench beside the netlist, with a made-up stimulus that moves every input."""
+    assembly, technology = design.assembly, design.technology
+    frames, width = EXERCISE_FRAMES, len(assembly.input_pins)
+    inputs = np.add.outer(np.arange(frames), np.arange(width)) % 4 / 3.0
+    elements = control_elements(assembly, technology, design.calibration.v_node, design.i_unit, frames, timing)
+    elements += input_elements(assembly, inputs, design.i_unit, timing)
+    end, step = timing.start + frames * timing.t_step, timing.t_max_step * timing.t_step
+    lines = [
+        "* testbench of network.sp: a made-up stimulus; cosim simulate writes and runs decks with real data",
+        ".include network.sp",
+        ".include devices.lib",
+        *format_elements((*assembly.circuit.elements, *elements), technology),
+        format_options(DEFAULT_OPTIONS, technology.celsius).rstrip(),
+        *(f".save {vector}" for vector in saved_vectors(assembly)),
+        f".tran {format_number(step)} {format_number(end)} 0e+00 {format_number(step)}",
+        ".end",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def summarize(design: Design, rows: list[MappingRow] | None = None) -> dict[str, object]:
+    """The design in figures: what it was made from, how large it is, what was lost."""
+    rows = design.mapping() if rows is None else rows
+    devices = list(design.assembly.circuit.flatten())
+    calibration = design.calibration
+    return {
+        "network": network_hash(design),
+        "task": design.network.task,
+        "technology": design.technology.name,
+        "calibration": calibration.fingerprint,
+        "simulator_of_calibration": calibration.simulator,
+        "i_unit_a": design.i_unit,
+        "units_per_weight_1": calibration.units,
+        "supply_v": design.technology.supply,
+        "transistors": len(devices),
+        "unit_devices": sum(device.m for device in devices),
+        "gate_area_um2": round(sum(device.gate_area for device in devices) * 1e12, 1),
+        "bias_pins": len(design.assembly.bias_pins),
+        "parameters": len(rows),
+        "statuses": {status: sum(row.status == status for row in rows) for status in sorted({r.status for r in rows})},
+        "lost": [row.parameter for row in rows if row.status in (ZERO, CUT)],
+        "largest_rounding": max((abs(r.realised - r.target) for r in rows if r.unit == "1"), default=0.0),
+    }
+
+
+def network_hash(design: Design) -> str:
+    """Hash of all weights and the architecture: provenance in every report."""
+    digest = hashlib.sha256()
+    for layer in (*design.network.layers, design.network.readout):
+        digest.update(repr((getattr(layer, "name", "readout"), layer.sources)).encode())
+        for name, array in layer_arrays(layer).items():
+            digest.update(name.encode() + np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()[:16]
+
+
+def _format_csv(rows: list[MappingRow]) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(MAPPING_FIELDS)
+    for row in rows:
+        writer.writerow([f"{value:.9g}" if isinstance(value, float) else value for value in asdict(row).values()])
+    return text.getvalue()

@@ -1,0 +1,105 @@
+"""The whole flow on one screen: network -> graph -> currents -> sizes -> circuit -> deck -> inferences.
+
+Each stage is a function from one typed thing to the next; the folders of the package stand in the same order.
+"""
+
+from dataclasses import dataclass
+
+import networkx as nx
+import numpy as np
+from numpy.typing import NDArray
+
+from cosim.behavioral.evaluate import BehavioralTrace, evaluate
+from cosim.behavioral.power import estimate_power
+from cosim.cells.assemble import Assembly, assemble
+from cosim.ir.lower import lower
+from cosim.ir.report import MappingRow, map_parameters
+from cosim.ir.scale import scale
+from cosim.ir.size import size
+from cosim.network.types import Network
+from cosim.simulation.inference import ReadPlan
+from cosim.simulation.options import DEFAULT_OPTIONS, SimulatorOptions
+from cosim.simulation.testbench import Timing, format_testbench
+from cosim.technology.calibration import Calibration
+from cosim.technology.types import Technology
+
+I_UNIT = 1e-9  # A per software 1.0: thresholds of 0.1 to 4 units then fall into the cell's calibrated range
+
+
+@dataclass(frozen=True)
+class Design:
+    """A compiled network with everything that made it."""
+
+    network: Network
+    technology: Technology
+    calibration: Calibration
+    graph: nx.DiGraph
+    assembly: Assembly
+
+    @property
+    def i_unit(self) -> float:
+        """Ampere per software 1.0."""
+        return self.graph.graph["i_unit"]
+
+    def mapping(self) -> list[MappingRow]:
+        """Every learned parameter and its circuit element."""
+        return map_parameters(self.network, self.graph, self.assembly.weights, self.assembly.cell_bias)
+
+
+def compile_network(
+    network: Network,
+    technology: Technology,
+    calibration: Calibration,
+    i_unit: float = I_UNIT,
+    saturate: bool = False,
+    origin: str = "network",
+) -> Design:
+    """From trained weights to a circuit. Raises MappingError where the network cannot be put on the technology."""
+    lowered = lower(network, origin)
+    scaled = scale(lowered, i_unit)
+    sized = size(scaled, technology, calibration, saturate, origin)
+    return Design(network, technology, calibration, sized, assemble(sized, technology, calibration))
+
+
+def inference_deck(
+    design: Design,
+    inputs: NDArray[np.float64],
+    timing: Timing = Timing(),
+    options: SimulatorOptions = DEFAULT_OPTIONS,
+    probes: tuple[str, ...] = (),
+) -> str:
+    """The deck of one inference; inputs (time, width) encoded, in units."""
+    return format_testbench(
+        design.assembly, design.technology, design.calibration.v_node, design.i_unit, inputs, timing, options, probes
+    )
+
+
+def read_plan(design: Design, frames: int, timing: Timing = Timing()) -> ReadPlan:
+    """What an inference of so many frames is sampled for."""
+    assembly, supply = design.assembly, design.technology.supply
+    return ReadPlan(
+        decisions=tuple(assembly.decisions.values()),
+        outputs=tuple(f"v{pin}#branch" for pin in assembly.outputs),
+        supplies=(("vdd#branch", supply),),
+        threshold=supply / 2,
+        times=timing.sample_times(frames),
+        window=(timing.start, timing.start + frames * timing.t_step),
+    )
+
+
+def run_behavioral(
+    design: Design, inputs: NDArray[np.float64], ideal: bool = False
+) -> BehavioralTrace:
+    """The design's equations on inputs (n, time, width) in units; `ideal` leaves rounding as the only error."""
+    return evaluate(design.graph, design.calibration, inputs, ideal=ideal)
+
+
+def behavioral_power(
+    design: Design, trace: BehavioralTrace, timing: Timing = Timing()
+) -> dict[str, NDArray[np.float64]]:
+    """Mean power per frame and block, watt, (n, time)."""
+    assembly = design.assembly
+    opens = timing.opens(len(assembly.clocks)) if timing.sampled else (0.0,) * len(assembly.clocks)
+    return estimate_power(
+        design.graph, design.calibration, trace, sum(assembly.bias_pins.values()), opens, assembly.rails
+    )

@@ -1,0 +1,148 @@
+"""Many inferences: decks in, sampled states and currents out, in worker processes, resumable.
+
+Results depend on the decks alone: not on the number of workers, not on the order in which they finish. Each result is
+kept under the hash of its deck, so an interrupted run continues where it stopped.
+"""
+
+import hashlib
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import CancelledError, TimeoutError
+from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from pebble import ProcessExpired, ProcessPool
+
+from cosim.simulation.ngspice import Failure, FailureKind, run_deck
+
+DEFAULT_TIMEOUT = 600.0  # s per inference
+
+
+@dataclass(frozen=True)
+class ReadPlan:
+    """What to read from a run.
+
+    decisions: vectors of decision nodes (state 1 above `threshold` volt); outputs: vectors of readout currents;
+    supplies: (vector, volt) of every source that delivers power; times: when to sample, s; window: (start, end) of the
+    power mean, s; waveforms: vectors to keep whole.
+    """
+
+    decisions: tuple[str, ...]
+    outputs: tuple[str, ...]
+    supplies: tuple[tuple[str, float], ...]
+    threshold: float
+    times: NDArray[np.float64]
+    window: tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Inference:
+    """states (time, cells) bool; readout (time, outputs) ampere; power_w mean supply power over the frames, watt."""
+
+    states: NDArray[np.bool_]
+    readout: NDArray[np.float64]
+    power_w: float
+
+
+Outcome = Inference | Failure
+Progress = Callable[[int, int], None]
+
+
+def run_inference(deck: str, plan: ReadPlan) -> Outcome:
+    """Run one deck in this process and read what the plan asks for."""
+    waves = run_deck(deck)
+    if isinstance(waves, Failure):
+        return waves
+    time = waves["time"]
+    if time[-1] < plan.window[1] * (1 - 1e-6):
+        return Failure(FailureKind.CONVERGENCE, f"stopped at {time[-1]:.6g} s of {plan.window[1]:.6g} s", deck)
+    states = np.stack([np.interp(plan.times, time, waves[name]) for name in plan.decisions], axis=1) > plan.threshold
+    readout = np.stack([np.interp(plan.times, time, waves[name]) for name in plan.outputs], axis=1)
+    # ngspice counts a current into the source's positive terminal: a supply that delivers reads negative.
+    power = sum((-volt * _mean(time, waves[name], plan.window) for name, volt in plan.supplies), 0.0)
+    return Inference(states, readout, power)
+
+
+def run_inferences(
+    decks: Sequence[str],
+    plans: Sequence[ReadPlan],
+    jobs: int = 1,
+    store: Path | None = None,
+    timeout: float = DEFAULT_TIMEOUT,
+    progress: Progress = lambda done, total: None,
+) -> list[Outcome]:
+    """Outcomes in the order of the decks. With `store`, finished ones are read back instead of run again.
+
+    A deck that fails, exceeds `timeout` seconds or kills its process is a Failure; the others go on.
+    """
+    outcomes: dict[int, Outcome] = {}
+    todo = []
+    for index, deck in enumerate(decks):
+        known = _load(store, deck)
+        if known is None:
+            todo.append(index)
+        else:
+            outcomes[index] = known
+    progress(len(outcomes), len(decks))
+    if todo:
+        for index, outcome in _run_pool([(i, decks[i], plans[i]) for i in todo], jobs, timeout):
+            outcomes[index] = outcome
+            if store is not None and isinstance(outcome, Inference):
+                _save(store, decks[index], outcome)
+            progress(len(outcomes), len(decks))
+    return [outcomes[index] for index in range(len(decks))]
+
+
+def _run_pool(tasks: list[tuple[int, str, ReadPlan]], jobs: int, timeout: float) -> Iterator[tuple[int, Outcome]]:
+    # spawn: a forked child would share the parent's library state; ngspice allows one instance per process.
+    with ProcessPool(max_workers=min(jobs, len(tasks)), context=get_context("spawn")) as pool:
+        futures = [
+            (index, deck, pool.schedule(run_inference, args=(deck, plan), timeout=timeout))
+            for index, deck, plan in tasks
+        ]
+        try:
+            for index, deck, future in futures:
+                try:
+                    yield index, future.result()
+                except TimeoutError:
+                    yield index, Failure(FailureKind.TIMEOUT, f"after {timeout:g} s", deck)
+                except ProcessExpired as error:
+                    yield index, Failure(FailureKind.CRASH, f"exit code {error.exitcode}", deck)
+        except (KeyboardInterrupt, GeneratorExit, CancelledError):
+            pool.stop()
+            raise
+
+
+def deck_hash(deck: str) -> str:
+    """The name of a deck's result."""
+    return hashlib.sha256(deck.encode()).hexdigest()[:24]
+
+
+def _save(store: Path, deck: str, inference: Inference) -> None:
+    store.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=store, suffix=".tmp")
+    with os.fdopen(handle, "wb") as file:
+        np.savez(file, states=inference.states, readout=inference.readout, power_w=inference.power_w)
+    os.replace(name, store / f"{deck_hash(deck)}.npz")
+
+
+def _load(store: Path | None, deck: str) -> Inference | None:
+    if store is None:
+        return None
+    try:
+        with np.load(store / f"{deck_hash(deck)}.npz", allow_pickle=False) as data:
+            return Inference(data["states"], data["readout"], float(data["power_w"]))
+    except (OSError, ValueError, KeyError):
+        return None  # absent or damaged: run it again
+
+
+def _mean(time: NDArray[np.float64], values: NDArray[np.float64], window: tuple[float, float]) -> float:
+    """Time mean over a window, by the trapezoidal rule on the solver's own steps."""
+    start, end = window
+    inside = (time > start) & (time < end)
+    at = np.concatenate([[start], time[inside], [end]])
+    return float(np.trapezoid(np.interp(at, time, values), at) / (end - start))
