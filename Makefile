@@ -20,7 +20,8 @@ venv: $(STAMP) ## .venv with every extra from requirements.lock, and libngspice
 	@scripts/ensure_ngspice.sh
 
 $(STAMP): requirements.lock pyproject.toml scripts/hatch_build.py
-	scripts/make_venv.sh $(PYTHON) $(VENV)
+	@scripts/make_venv.sh $(PYTHON) $(VENV)
+	@echo "installing requirements.lock into $(VENV), several minutes the first time"
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --prefer-binary -r requirements.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps -e .
 	@touch $@

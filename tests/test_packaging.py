@@ -2,10 +2,12 @@
 
 import re
 import tomllib
+from importlib import metadata
 from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -18,6 +20,16 @@ PINS = {requirement.name: requirement for requirement in map(Requirement, LOCK)}
 @pytest.mark.parametrize("line", LOCK)
 def test_lock_line_is_a_plain_pin(line):
     assert re.fullmatch(r"[a-z0-9-]+==[0-9][0-9a-z.]*", line), f"{line} must be a name and a public version only"
+
+
+@pytest.mark.parametrize("name", PINS)
+def test_locked_release_installs_on_the_oldest_python(name):
+    try:
+        supported = metadata.metadata(name)["Requires-Python"]
+    except metadata.PackageNotFoundError:
+        pytest.skip(f"{name} is not installed here")
+    if supported:
+        assert "3.11.0" in SpecifierSet(supported), f"{name} wants Python {supported}; lock an older release"
 
 
 @pytest.mark.parametrize("text", [*PROJECT["dependencies"], *(text for extra in EXTRAS.values() for text in extra)])
