@@ -112,19 +112,26 @@ def network_to_arrays(network: Network) -> tuple[dict[str, np.ndarray], dict[str
 def network_from_arrays(arrays: Mapping[str, np.ndarray], meta: Mapping[str, Any], origin: str) -> Network:
     """The network in named arrays and meta; raises NetworkError naming `origin` and the key."""
     if meta.get("format") != FORMAT:
-        raise NetworkError(f"{origin}: meta.format must be {FORMAT!r}, not {meta.get('format')!r}; train it with cosim train")
+        raise NetworkError(
+            f"{origin}: meta.format must be {FORMAT!r}, not {meta.get('format')!r}; train it with cosim train"
+        )
     if meta.get("version") != VERSION:
         raise NetworkError(
-            f"{origin}: meta.version must be {VERSION}, not {meta.get('version')!r}; load it with the cosim that wrote it"
+            f"{origin}: meta.version must be {VERSION}, not {meta.get('version')!r}: use the cosim that wrote it"
         )
     entries = _Entries(arrays, meta, origin)
     layers = tuple(entries.layer(i, entry) for i, entry in enumerate(entries.meta("layers", list)))
     readout = entries.meta("readout", dict)
     network = Network(
-        InputEncoding(entries.array("input.offset"), entries.array("input.scale"), entries.meta("ramp_steps", int | None)),
+        InputEncoding(
+            entries.array("input.offset"), entries.array("input.scale"), entries.meta("ramp_steps", int | None)
+        ),
         layers,
         Readout(
-            _sources(readout), entries.array("readout.weight"), entries.array("readout.bias"), readout.get("pooling", "mean")
+            _sources(readout),
+            entries.array("readout.weight"),
+            entries.array("readout.bias"),
+            readout.get("pooling", "mean"),
         ),
         entries.meta("task", str),
         tuple(str(label) for label in entries.meta("labels", list)),
@@ -149,7 +156,9 @@ class _Entries:
 
     def array(self, key: str) -> np.ndarray:
         if key not in self._arrays:
-            raise NetworkError(f"{self._origin}: array {key!r} is missing; the file has {', '.join(sorted(self._arrays))}")
+            raise NetworkError(
+                f"{self._origin}: array {key!r} is missing; the file has {', '.join(sorted(self._arrays))}"
+            )
         return self._arrays[key]
 
     def layer(self, i: int, entry: Any) -> Layer:
@@ -163,7 +172,9 @@ class _Entries:
         fields = {name: self.array(f"layers.{i}.{name}") for name in ("weight", "bias", *names)}
         fields |= {name: self._arrays[key] for name in optional if (key := f"layers.{i}.{name}") in self._arrays}
         cls: Any = KINDS[kind]
-        settings = {} if kind == "relu" else {"epsilon": _number(entry.get("epsilon"), self._origin, f"{where}.epsilon")}
+        settings = (
+            {} if kind == "relu" else {"epsilon": _number(entry.get("epsilon"), self._origin, f"{where}.epsilon")}
+        )
         return cls(name=str(entry.get("name", f"layer{i}")), sources=_sources(entry), **fields, **settings)
 
 
@@ -192,7 +203,9 @@ def _read_npz(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any] | None]
         with path.open("rb") as raw, np.load(raw, allow_pickle=False) as file:
             found = {name: file[name] for name in file.files}
     except (ValueError, OSError, EOFError, TypeError, KeyError, zipfile.BadZipFile, zlib.error) as error:
-        raise InputError(f"{path}: an .npz checkpoint is needed, but it is cut off or something else ({error})") from error
+        raise InputError(
+            f"{path}: an .npz checkpoint is needed, but it is cut off or something else ({error})"
+        ) from error
     if "meta" not in found:
         return _floats(found, path), None
     text = found.pop("meta")
@@ -210,7 +223,7 @@ def _read_torch(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any] | Non
         import torch
     except ImportError as error:
         raise MissingToolError(
-            f"{path}: reading a .pt needs torch (pip install 'cosim-analog[train]'); or save it as .npz where torch is installed"
+            f"{path}: reading a .pt needs torch; pip install 'cosim-analog[train]', or save it as .npz where torch is"
         ) from error
     try:
         with warnings.catch_warnings():
@@ -222,14 +235,20 @@ def _read_torch(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any] | Non
             "save a state dict with torch.save(network.state_dict(), path)"
         ) from error
     except (RuntimeError, EOFError, OSError, ValueError, KeyError, AttributeError, TypeError, IndexError) as error:
-        raise InputError(f"{path}: a checkpoint is needed, but it is cut off or something else; train it again") from error
+        raise InputError(
+            f"{path}: a checkpoint is needed, but it is cut off or something else; train it again"
+        ) from error
     if not isinstance(found, dict) or not found:
-        raise InputError(f"{path}: a checkpoint or a state dict is needed, not a {type(found).__name__}; save a state dict")
+        raise InputError(
+            f"{path}: a checkpoint or a state dict is needed, not a {type(found).__name__}; save a state dict"
+        )
     if "meta" not in found:
         return _floats(found, path), None
     meta, arrays = found["meta"], found.get("arrays")
     if not isinstance(meta, dict) or not isinstance(arrays, dict):
-        raise NetworkError(f"{path}: a checkpoint holds 'meta' and 'arrays', not {', '.join(map(str, found))}; export it again")
+        raise NetworkError(
+            f"{path}: a checkpoint holds 'meta' and 'arrays', not {', '.join(map(str, found))}; export it again"
+        )
     return _floats(arrays, path), meta
 
 
@@ -238,7 +257,9 @@ def _floats(found: Mapping[Any, Any], path: Path) -> dict[str, np.ndarray]:
     for name, value in found.items():
         if not isinstance(value, np.ndarray):
             if not hasattr(value, "detach"):
-                raise NetworkError(f"{path}: {name} must be a tensor, not a {type(value).__name__}; save a plain state dict")
+                raise NetworkError(
+                    f"{path}: {name} must be a tensor, not a {type(value).__name__}; save a plain state dict"
+                )
             value = value.detach().double().numpy()
         if value.dtype.kind not in "fiu":
             raise NetworkError(f"{path}: {name} must hold real numbers, not {value.dtype}")

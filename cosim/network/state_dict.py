@@ -1,9 +1,10 @@
 """Bare state dicts, such as torch.save(module.state_dict()) of one's own module: arrays without any description.
 
 Keys, with i counting the layers from 0 in order: `layers.{i}.weight`, `layers.{i}.bias` (both always), `beta_lo` and
-`beta_hi` (first-quadrant unit), `bias_beta` and optionally `weight_beta` (signed unit), `weight_alpha` (alphaCMRU),
-`alpha` (default 1); `readout.weight`, `readout.bias`; optional `input.offset`, `input.scale` (default 0 and 1) and
-`epsilon` (one number for all layers, default 0). A layer with weight and bias alone is a ReLU layer. Pooling is the mean.
+`beta_hi` (first-quadrant unit), `bias_beta` and optionally `weight_beta` (signed unit), `weight_alpha`
+(alphaCMRU), `alpha` (default 1); `readout.weight`, `readout.bias`; optional `input.offset`, `input.scale` (default 0
+and 1) and `epsilon` (one number for all layers, default 0). A layer with weight and bias alone is a ReLU layer. Pooling
+is the mean.
 
 What a layer reads follows from its number of columns: the layer before it; else that and the input; else the input and
 all earlier layers. The readout reads the last layer; else all recurrent layers; else all layers.
@@ -68,7 +69,9 @@ def _layer_groups(arrays: Arrays, origin: str) -> list[dict[str, np.ndarray]]:
                 f"bias_beta|weight_alpha|alpha or {'|'.join(_OTHER)}"
             )
     if not groups:
-        raise NetworkError(f"{origin}: key 'layers.0.weight' is missing; found {', '.join(sorted(arrays)) or 'nothing'}")
+        raise NetworkError(
+            f"{origin}: key 'layers.0.weight' is missing; found {', '.join(sorted(arrays)) or 'nothing'}"
+        )
     for i in range(max(groups) + 1):
         if i not in groups:
             raise NetworkError(f"{origin}: key 'layers.{i}.weight' is missing; number the layers from 0 without gaps")
@@ -94,14 +97,17 @@ def _layer(i: int, group: Arrays, sources: tuple[str, ...], epsilon: float, orig
 def _fitting_sources(
     choices: list[tuple[str, ...]], widths: Mapping[str, int], columns: int, where: str
 ) -> tuple[str, ...]:
-    """The first choice that fits; two later ones that fit equally well are an error, because only their order tells."""
-    choices = list(dict.fromkeys(tuple(dict.fromkeys(choice)) for choice in choices))
-    fits = [choice for choice in choices if sum(widths[source] for source in choice) == columns]
-    if len(fits) == 1 or (fits and fits[0] == choices[0]):
-        return fits[0]
-    tried = "; ".join(f"{' + '.join(choice)} = {sum(widths[source] for source in choice)}" for choice in choices)
-    found = "fits more than one of" if fits else "fits none of"
-    raise NetworkError(f"{where} has {columns} columns, which {found}: {tried}; save a checkpoint that names its sources")
+    """The choice that has this many columns; each choice contains the one before it, so at most one fits."""
+    tried = {
+        tuple(dict.fromkeys(choice)): sum(widths[source] for source in dict.fromkeys(choice)) for choice in choices
+    }
+    for choice, width in tried.items():
+        if width == columns:
+            return choice
+    listed = "; ".join(f"{' + '.join(choice)} = {width}" for choice, width in tried.items())
+    raise NetworkError(
+        f"{where} has {columns} columns, but must have: {listed}; save a checkpoint that names its sources"
+    )
 
 
 def _encoding(arrays: Arrays, inputs: int, origin: str) -> InputEncoding:
@@ -111,7 +117,7 @@ def _encoding(arrays: Arrays, inputs: int, origin: str) -> InputEncoding:
     scale = np.atleast_1d(arrays.get("input.scale", np.ones(features)))
     if features != inputs:
         raise NetworkError(
-            f"{origin}: {given[0]} has {features} numbers, but layers.0.weight has {inputs} columns; one per feature is needed"
+            f"{origin}: {given[0]} has {features} numbers, layers.0.weight {inputs} columns; give one per feature"
         )
     return InputEncoding(offset, scale)
 

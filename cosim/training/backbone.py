@@ -1,58 +1,15 @@
-"""The hardware backbone: only what has a circuit. No normalisation, no learned positions, no activation but the ReLU."""
+"""The hardware backbone: only what has a circuit. No normalisation, no learned positions, no activation but ReLU."""
 
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from cosim.errors import InputError
 from cosim.network.types import INPUT, InputEncoding, Layer, Network, Pooling, Readout, ReluLayer, check_network
 from cosim.training.cells import FirstQuadrantCell, SignedCell
+from cosim.training.config import Architecture
 from cosim.training.hardware import GridLinear
-
-Unit = Literal["first-quadrant", "signed"]
-Beta = Literal["fixed", "input"]
-CellKind = Literal["bmru", "cmru", "alphacmru"]
-
-
-@dataclass(frozen=True)
-class Architecture:
-    """What is built; `cells` units in each of `layers` recurrent layers, behind `hidden` ReLU units if not 0.
-
-    With `skip` every recurrent layer after the first also reads the input, and the readout reads all recurrent layers.
-    `grid` None leaves weights continuous. `width_min` is the smallest hysteresis width, beta_hi - beta_lo or 2 beta.
-    """
-
-    cells: int = 16
-    layers: int = 2
-    hidden: int = 0
-    unit: Unit = "first-quadrant"
-    beta: Beta = "fixed"
-    cell: CellKind = "cmru"
-    pooling: Pooling = "mean"
-    ramp: bool = True
-    skip: bool = True
-    grid: float | None = 0.125
-    width_min: float = 0.2
-
-
-def check_architecture(architecture: Architecture) -> None:
-    """Raises InputError when the parts do not go together; the message names the option."""
-    if architecture.unit == "first-quadrant" and architecture.beta == "input":
-        raise InputError("--beta input needs --unit signed: the thresholds of a first-quadrant unit are fixed bias currents")
-    if architecture.unit == "first-quadrant" and architecture.cell == "alphacmru":
-        raise InputError("--cell alphacmru needs --unit signed: a first-quadrant unit has one fixed output level")
-    for option, value, least in (("cells", architecture.cells, 1), ("layers", architecture.layers, 1)):
-        if value < least:
-            raise InputError(f"--{option} must be at least {least}, not {value}")
-    if architecture.hidden < 0:
-        raise InputError(f"--hidden must be at least 0, not {architecture.hidden}")
-    if architecture.grid is not None and not 0 < architecture.grid <= 1:
-        raise InputError(f"--grid must lie in (0, 1], not {architecture.grid:g}; leave it at 0.125 for the mirrors")
-    if not architecture.width_min > 0:
-        raise InputError(f"--width-min must be positive, not {architecture.width_min:g}; a memory needs hysteresis")
 
 
 @dataclass(frozen=True)
@@ -67,14 +24,13 @@ class BackboneOutput:
 
 
 class Backbone(nn.Module):
-    """Encoding, optional ReLU layer `hidden`, recurrent layers `layer1`, `layer2`, ..., linear readout.
+    """Encoding, optional ReLU layer `hidden`, recurrent layers `layer1`, `layer2`, ..., linear readout."""
 
-    Raises InputError when the architecture's parts do not go together.
-    """
+    offset: Tensor
+    scale: Tensor
 
     def __init__(self, architecture: Architecture, encoding: InputEncoding, outputs: int) -> None:
         super().__init__()
-        check_architecture(architecture)
         self.architecture = architecture
         self.encoding = encoding
         self.register_buffer("offset", torch.as_tensor(encoding.offset, dtype=torch.get_default_dtype()))
@@ -133,6 +89,12 @@ class Backbone(nn.Module):
         readout = self.readout(torch.cat([signals[source] for source in self.sources["readout"]], dim=2), noise, rng)
         lengths = torch.full((len(x),), x.shape[1]) if lengths is None else lengths
         return BackboneOutput(readout, pool(readout, lengths, self.architecture.pooling), signals, distances)
+
+    def total_weight(self) -> Tensor:
+        """Sum of |w| over all mirrors of weights and biases, before rounding."""
+        return torch.stack(
+            [p.abs().sum() for m in self.modules() if isinstance(m, GridLinear) for p in m.parameters()]
+        ).sum()
 
     def clip_(self) -> None:
         """Pull all grid weights back into their range; call after each optimiser step."""

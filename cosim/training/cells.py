@@ -1,4 +1,4 @@
-"""Recurrent cells as torch modules: BMRU, CMRU and alphaCMRU of arXiv 2605.11855, first-quadrant form of arXiv 2605.15216.
+"""Recurrent cells in torch: BMRU, CMRU, alphaCMRU (arXiv 2605.11855) and first-quadrant unit (arXiv 2605.15216).
 
 The BMRU (eq. 2-5) is the CMRU (eq. 7) at epsilon = 0, so one class serves both; the alphaCMRU (eq. 10-11) is the signed
 cell with `scale_weight`. All run over time with a parallel scan. alpha is fixed at 1: it folds into the next layer's
@@ -66,9 +66,9 @@ class FirstQuadrantCell(nn.Module):
 class SignedCell(nn.Module):
     """h_hat = W x + b, beta = |W_beta x + b_beta|, z = H(|h_hat| - beta), h = z (S(h_hat) a + epsilon h') + (1 - z) h'.
 
-    a = 1, or a = W_alpha x + 1 with `scale_weight` (alphaCMRU). h_{-1} = -1. `threshold_weight` False keeps beta constant
-    in time and at least width_min / 2 by construction; with it the hysteresis width 2 beta depends on the input and only
-    the margin term of the loss keeps it open. b_beta is a free bias current and stays off the grid. x (n, time, inputs).
+    a = 1, or a = W_alpha x + 1 with `scale_weight` (alphaCMRU). h_{-1} = -1. x (n, time, inputs). `threshold_weight`
+    False keeps beta constant in time and at least width_min / 2 by construction; with it the hysteresis width 2 beta
+    depends on the input and only the margin term of the loss keeps it open. b_beta is a free bias current.
     """
 
     def __init__(
@@ -106,10 +106,13 @@ class SignedCell(nn.Module):
         """The layer as numpy data, float64."""
         weight, bias = map(_array, self.linear.rounded())
         beta, scale = (
-            None if w is None else _array(round_to_grid(w, self.linear.grid)) for w in (self.beta_weight, self.scale_weight)
+            None if w is None else _array(round_to_grid(w, self.linear.grid))
+            for w in (self.beta_weight, self.scale_weight)
         )
         ones = np.ones(len(bias))
-        return SignedLayer(name, sources, weight, bias, _array(self.bias_beta()), ones, beta, scale, float(self.epsilon))
+        return SignedLayer(
+            name, sources, weight, bias, _array(self.bias_beta()), ones, beta, scale, float(self.epsilon)
+        )
 
 
 def _extra_weight(inputs: int, width: int) -> nn.Parameter:

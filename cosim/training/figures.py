@@ -1,4 +1,4 @@
-"""What is reported about a trained network, all from the float64 reference: task scores and distances from thresholds."""
+"""What is reported about a trained network, from the float64 reference: task scores, distances from thresholds."""
 
 from typing import Any
 
@@ -22,7 +22,9 @@ def measure_figures(network: Network, task: Task) -> dict[str, Any]:
     figures["near_threshold"] = _near(network, trace, deciding=False)
     figures["near_deciding_threshold"] = _near(network, trace, deciding=True)
     arrays = [layer_arrays(layer) for layer in (*network.layers, network.readout)]
-    weights = [array for found in arrays for name, array in found.items() if name.startswith("weight") or name == "bias"]
+    weights = [
+        array for found in arrays for name, array in found.items() if name.startswith("weight") or name == "bias"
+    ]
     figures["nonzero_weights"] = sum(int(np.count_nonzero(w)) for w in weights)
     return figures
 

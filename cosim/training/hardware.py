@@ -5,7 +5,7 @@ import math
 import torch
 from torch import Tensor, nn
 
-W_MAX = 4.0  # largest weight magnitude; at a grid of 1/8 that is 32 unit devices in a mirror
+from cosim.training.config import W_MAX
 
 
 def round_to_grid(w: Tensor, grid: float | None, w_max: float = W_MAX) -> Tensor:
@@ -25,7 +25,7 @@ def perturb(w: Tensor, noise: float, rng: torch.Generator | None) -> Tensor:
 
 
 def margin_penalty(distance: Tensor, margin: float) -> Tensor:
-    """Mean of max(margin - distance, 0) / margin, between 0 and 1; distance is |candidate - threshold| >= 0, any shape."""
+    """Mean of max(margin - distance, 0) / margin, in [0, 1]; distance is |candidate - threshold|, any shape."""
     return torch.relu(margin - distance).mean() / margin
 
 
@@ -36,7 +36,12 @@ class GridLinear(nn.Module):
     """
 
     def __init__(
-        self, inputs: int, outputs: int, grid: float | None, gain: float = 1.0, bias_range: tuple[float, float] = (0.0, 0.0)
+        self,
+        inputs: int,
+        outputs: int,
+        grid: float | None,
+        gain: float = 1.0,
+        bias_range: tuple[float, float] = (0.0, 0.0),
     ) -> None:
         super().__init__()
         bound = gain * math.sqrt(3.0 / inputs)

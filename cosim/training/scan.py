@@ -55,7 +55,7 @@ def scan_sequential(a: Tensor, b: Tensor) -> Tensor:
 
 
 def scan_parallel(a: Tensor, b: Tensor) -> Tensor:
-    """The recurrence by pairwise merging from h_0 = b_0, about 2 log2(time) dependent operations; a, b (n, time, width)."""
+    """The recurrence by pairwise merging from h_0 = b_0, 2 log2(time) dependent operations; a, b (n, time, width)."""
     steps = b.shape[1]
     if steps == 1:
         return b

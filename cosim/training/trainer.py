@@ -1,12 +1,13 @@
 """Train a hardware network: AdamW, warm-up and cosine, epsilon annealing, noise and margins; resumable to the bit.
 
-A candidate for the checkpoint is taken only once epsilon has its final value, and the best one is chosen on samples held
-out of the training set. Test samples are used once, for the figures at the end.
+A candidate for the checkpoint is taken only once epsilon has its final value, and the best one is chosen on samples
+held out of the training set. Test samples are used once, for the figures at the end.
 """
 
+import hashlib
 import io
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,15 +18,18 @@ from torch import Tensor
 from cosim.errors import InputError
 from cosim.network.checkpoint import save_checkpoint, write_atomically
 from cosim.network.types import Network
-from cosim.training.backbone import Architecture, Backbone, BackboneOutput, pool
+from cosim.training.backbone import Backbone, BackboneOutput, pool
+from cosim.training.config import TrainingConfig, check_config
 from cosim.training.figures import measure_figures
 from cosim.training.hardware import margin_penalty
 from cosim.training.schedule import epsilon_at, epsilon_is_final, learning_rate_at
-from cosim.training.tasks.task import Task, stratified_holdout
+from cosim.training.tasks.task import Task, grouped_holdout, stratified_holdout
 
 VALIDATION_FRACTION = 0.1
 VALIDATIONS = 200  # over the whole run; only those with the final epsilon are used
 GRADIENT_NORM = 1.0
+# Loss per unit of summed |weight|: current, area and the error of a difference of mirrored currents all grow with it.
+WEIGHT_COST = 0.0
 ADAM_BETAS = (0.9, 0.99)
 WEIGHT_DECAY = 1e-4
 LABEL_SMOOTHING = 0.05
@@ -35,46 +39,12 @@ Progress = Callable[[int, dict[str, float]], None]
 
 
 @dataclass(frozen=True)
-class TrainingConfig:
-    """Everything that decides the result, together with the task.
-
-    epsilon None anneals from 1 to 0, a number is constant. noise: relative standard deviation of weights and thresholds
-    during training. margin: distance, in units, that candidates should keep from thresholds; 0 switches the term off.
-    """
-
-    architecture: Architecture = field(default_factory=Architecture)
-    iterations: int = 6000
-    batch: int = 128
-    learning_rate: float = 2e-2
-    epsilon: float | None = None
-    noise: float = 0.05
-    margin: float = 0.05
-    seed: int = 0
-
-
-@dataclass(frozen=True)
 class TrainingResult:
     """The chosen network, its figures (see `measure_figures`) and the file that holds it."""
 
     network: Network
     figures: dict[str, Any]
     path: Path
-
-
-def check_config(config: TrainingConfig) -> None:
-    """Raises InputError naming the option that has no usable value."""
-    for option, value in (("iterations", config.iterations), ("batch", config.batch)):
-        if value < 1:
-            raise InputError(f"--{option} must be at least 1, not {value}")
-    if not config.learning_rate > 0:
-        raise InputError(f"--lr must be positive, not {config.learning_rate:g}")
-    if config.epsilon is not None and not -1 <= config.epsilon <= 1:
-        raise InputError(f"--epsilon must be 'anneal' or a number in [-1, 1], not {config.epsilon:g}")
-    if config.architecture.cell == "bmru" and config.epsilon != 0:
-        raise InputError("--cell bmru is the unit with epsilon 0 throughout; add --epsilon 0, or train --cell cmru")
-    for option, value in (("noise", config.noise), ("margin", config.margin)):
-        if not 0 <= value < 1:
-            raise InputError(f"--{option} must lie in [0, 1), not {value:g}")
 
 
 def state_path(path: Path) -> Path:
@@ -132,7 +102,7 @@ class _Run:
         self.optimiser = torch.optim.AdamW(
             self.backbone.parameters(), config.learning_rate, ADAM_BETAS, weight_decay=WEIGHT_DECAY, fused=True
         )
-        held = stratified_holdout(task.y_train, max(1, round(VALIDATION_FRACTION * len(task.y_train))), config.seed)
+        held = _held_out(task, config.seed)
         self.fit, self.held = _samples(task, ~held), _samples(task, held)
         self.weights = _sampling_weights(task.y_train[~held])
         self.iteration = 0
@@ -173,7 +143,7 @@ class _Run:
             self.best = {name: value.clone() for name, value in self.backbone.state_dict().items()}
 
     def loss(self, output: BackboneOutput, y: Tensor, lengths: Tensor) -> Tensor:
-        """Task loss plus margin penalty."""
+        """Task loss plus margin penalty plus the cost of weights."""
         # Votes have no gradient: a voting network is trained on its mean readout.
         voting = self.config.architecture.pooling == "vote"
         scores = pool(output.readout, lengths, "mean") if voting else output.scores
@@ -183,7 +153,7 @@ class _Run:
             loss = torch.nn.functional.mse_loss(scores, y)
         if self.config.margin > 0:
             loss = loss + sum(margin_penalty(d, self.config.margin) for d in output.distances.values())
-        return loss
+        return loss + WEIGHT_COST * self.backbone.total_weight()
 
     def best_network(self) -> Network:
         """The network with the smallest validation loss."""
@@ -197,7 +167,7 @@ class _Run:
         buffer = io.BytesIO()
         state = {
             "config": asdict(self.config),
-            "samples": self.task.x_train.shape,
+            "data": _fingerprint(self.task),
             "iteration": self.iteration,
             "backbone": self.backbone.state_dict(),
             "optimiser": self.optimiser.state_dict(),
@@ -214,19 +184,27 @@ class _Run:
             raise InputError(f"{path}: no training state to resume; start without --resume")
         try:
             state = torch.load(path, weights_only=True)
-            wanted = {"config": asdict(self.config), "samples": tuple(self.task.x_train.shape)}
-            found = {"config": state["config"], "samples": tuple(state["samples"])}
+            settings, data = state["config"], state["data"]
         except Exception as error:
-            raise InputError(f"{path}: the training state cannot be read ({error}); delete it and start anew") from error
-        if found != wanted:
+            raise InputError(f"{path}: the training state cannot be read; delete it and start anew") from error
+        if data != _fingerprint(self.task):
+            raise InputError(f"{path}: the training data has changed since; delete the state and start anew")
+        if settings != asdict(self.config):
             raise InputError(
-                f"{path}: the training state belongs to other settings: {_difference(found, wanted)}; "
+                f"{path}: the training state belongs to other settings: {_difference(settings, asdict(self.config))}; "
                 "resume with the settings of the first run, or delete the state and start anew"
             )
         self.backbone.load_state_dict(state["backbone"])
         self.optimiser.load_state_dict(state["optimiser"])
         self.rng.set_state(state["rng"])
         self.iteration, self.best_loss, self.best = state["iteration"], state["best_loss"], state["best"]
+
+
+def _held_out(task: Task, seed: int) -> np.ndarray:
+    count = max(1, round(VALIDATION_FRACTION * len(task.y_train)))
+    if task.groups_train is None:
+        return stratified_holdout(task.y_train, count, seed)
+    return grouped_holdout(task.groups_train, count, seed)
 
 
 def _samples(task: Task, mask: np.ndarray) -> tuple[Tensor, Tensor, Tensor]:
@@ -242,6 +220,14 @@ def _sampling_weights(y: np.ndarray) -> Tensor:
     return torch.from_numpy(1.0 / counts[y])
 
 
+def _fingerprint(task: Task) -> str:
+    digest = hashlib.sha256(task.name.encode())
+    for array in (task.x_train, task.y_train, task.len_train):
+        digest.update(repr(array.shape).encode() + np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()
+
+
 def _difference(found: dict[str, Any], wanted: dict[str, Any]) -> str:
-    old, new = ({**side["config"], **side["config"]["architecture"], "samples": side["samples"]} for side in (found, wanted))
-    return ", ".join(f"{key} {old.get(key)} not {new[key]}" for key in new if key != "architecture" and old.get(key) != new[key])
+    old, new = ({**settings, **settings["architecture"]} for settings in (found, wanted))
+    changed = [key for key in new if key != "architecture" and old.get(key) != new[key]]
+    return ", ".join(f"{key} {old.get(key)} not {new[key]}" for key in changed)

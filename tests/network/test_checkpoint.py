@@ -98,7 +98,7 @@ def test_pt_without_torch_says_what_to_install(
 ) -> None:
     save_checkpoint(tmp_path / "model.pt", network)
     monkeypatch.setitem(sys.modules, "torch", None)
-    with pytest.raises(MissingToolError, match=r"model\.pt: .* needs torch .*pip install 'cosim-analog\[train\]'"):
+    with pytest.raises(MissingToolError, match=r"model\.pt: .* needs torch; pip install 'cosim-analog\[train\]'"):
         load_network(tmp_path / "model.pt")
 
 
@@ -206,16 +206,14 @@ def test_values_that_are_no_real_tensors(tmp_path: Path) -> None:
 def test_save_refuses(tmp_path: Path, network: Network) -> None:
     with pytest.raises(InputError, match=r"must be named \.pt or \.npz, not '\.onnx'"):
         save_checkpoint(tmp_path / "model.onnx", network)
-    with pytest.raises(InputError, match="the folder .* must exist; create it"):
+    with pytest.raises(InputError, match=r"the folder .* must exist; create it"):
         save_checkpoint(tmp_path / "nowhere" / "model.pt", network)
     with pytest.raises(NetworkError, match="at least one recurrent layer"):
         save_checkpoint(tmp_path / "model.pt", replace(network, layers=network.layers[:1]))
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_failed_write_keeps_the_old_file(
-    tmp_path: Path, network: Network, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failed_write_keeps_the_old_file(tmp_path: Path, network: Network, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "model.npz"
     save_checkpoint(path, network)
     before = path.read_bytes()

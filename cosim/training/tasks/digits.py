@@ -1,4 +1,6 @@
-"""Handwritten digits of 8 by 8 pixels, read row by row (scikit-learn's copy of the UCI optical digits, in its package)."""
+"""Handwritten digits of 8 by 8 pixels, read row by row (the UCI optical digits that come with scikit-learn)."""
+
+from typing import Any
 
 import numpy as np
 
@@ -18,7 +20,7 @@ def load_digits_task() -> Task:
         from sklearn.datasets import load_digits
     except ImportError as error:
         raise MissingToolError("the digits task needs scikit-learn; pip install scikit-learn") from error
-    bunch = load_digits()
+    bunch: Any = load_digits()
     x, y = bunch.images.astype(np.float32), bunch.target.astype(np.int64)
     test = stratified_holdout(y, TEST_IMAGES, seed=0)
     labels = tuple(str(digit) for digit in range(10))

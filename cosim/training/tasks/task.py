@@ -13,7 +13,8 @@ class Task:
     """Training and test samples.
 
     x: (n, time, features) float32, raw; y: (n,) int64 class indices, or (n, outputs) float32 targets when `labels` is
-    empty (regression); len: (n,) int64 valid steps. offset, scale: (features,), the encoding to [0, 1].
+    empty (regression); len: (n,) int64 valid steps. offset, scale: (features,), the encoding to [0, 1]. groups_train:
+    (n,) int64, samples of one group (copies of a recording, a speaker) are all fitted or all held out for validation.
     """
 
     name: str
@@ -26,6 +27,7 @@ class Task:
     labels: tuple[str, ...]
     offset: np.ndarray
     scale: np.ndarray
+    groups_train: np.ndarray | None = None
 
     @property
     def outputs(self) -> int:
@@ -44,7 +46,7 @@ def full_lengths(x: np.ndarray) -> np.ndarray:
 
 
 def percentile_range(x: np.ndarray, low: float = 1.0, high: float = 99.0) -> tuple[np.ndarray, np.ndarray]:
-    """Per-feature offset and scale that map the percentiles of x (n, time, features) to 0 and 1; a constant gets scale 1."""
+    """Per-feature offset and scale: percentiles of x (..., features) map to 0 and 1; a constant gets scale 1."""
     flat = x.reshape(-1, x.shape[-1])
     bottom, top = np.percentile(flat, [low, high], axis=0)
     spread = top - bottom
@@ -69,3 +71,12 @@ def stratified_holdout(y: np.ndarray, count: int, seed: int) -> np.ndarray:
     mask = np.zeros(len(y), dtype=bool)
     mask[np.argsort(rank, kind="stable")[:count]] = True
     return mask
+
+
+def grouped_holdout(groups: np.ndarray, count: int, seed: int) -> np.ndarray:
+    """Boolean mask (n,) of whole groups, drawn until at least `count` samples are set; the same for the same seed."""
+    kinds, members = np.unique(groups, return_inverse=True)
+    sizes = np.bincount(members)
+    order = np.random.default_rng(seed).permutation(len(kinds))
+    chosen = order[: int(np.searchsorted(np.cumsum(sizes[order]), count)) + 1]
+    return np.isin(members, chosen)

@@ -1,0 +1,107 @@
+"""`cosim train`: from a task to a checkpoint that a circuit can be compiled from."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cosim.errors import InputError, MissingToolError
+from cosim.training.config import Architecture, TrainingConfig, check_config
+
+if TYPE_CHECKING:
+    from cosim.training.trainer import Progress, TrainingResult
+
+_A, _C = Architecture(), TrainingConfig()
+
+
+@click.command(name="train")
+@click.argument("task")
+@click.option("-o", "--output", type=click.Path(path_type=Path), default=Path("model.pt"), show_default=True)
+@click.option("--data", type=click.Path(path_type=Path), help="Folder of the data set, or the file of the task npz.")
+@click.option("--cells", default=_A.cells, show_default=True, help="Units in each recurrent layer.")
+@click.option("--layers", default=_A.layers, show_default=True, help="Recurrent layers.")
+@click.option("--hidden", default=_A.hidden, show_default=True, help="ReLU units before them, 0 for none.")
+@click.option("--unit", type=click.Choice(["first-quadrant", "signed"]), default=_A.unit, show_default=True)
+@click.option("--beta", type=click.Choice(["fixed", "input"]), default=_A.beta, show_default=True, help="Thresholds.")
+@click.option("--cell", type=click.Choice(["bmru", "cmru", "alphacmru"]), default=_A.cell, show_default=True)
+@click.option("--epsilon", default="anneal", show_default=True, help="'anneal' (1 to 0) or a number in [-1, 1].")
+@click.option("--grid", default=_A.grid, show_default=True, help="Step of the weights, 0 for continuous ones.")
+@click.option("--noise", default=_C.noise, show_default=True, help="Relative parameter noise while training.")
+@click.option("--margin", default=_C.margin, show_default=True, help="Distance to keep from thresholds, in units.")
+@click.option("--width-min", default=_A.width_min, show_default=True, help="Smallest hysteresis width, in units.")
+@click.option("--pooling", type=click.Choice(["last", "mean", "vote"]), default=_A.pooling, show_default=True)
+@click.option("--ramp/--no-ramp", default=_A.ramp, show_default=True, help="A time ramp as one more input.")
+@click.option("--skip/--no-skip", default=_A.skip, show_default=True, help="Skip connections.")
+@click.option("--iterations", default=_C.iterations, show_default=True)
+@click.option("--batch", default=_C.batch, show_default=True)
+@click.option("--lr", default=_C.learning_rate, show_default=True, help="Peak learning rate.")
+@click.option("--seed", default=_C.seed, show_default=True)
+@click.option("--resume", is_flag=True, help="Go on with an interrupted training of the same settings.")
+def command(task: str, output: Path, data: Path | None, resume: bool, **options: Any) -> None:
+    """Train a network for TASK and write it to a checkpoint.
+
+    TASK is digits, copy-first, speech-commands, fsdd, mnist, mnist-pixels, or npz for data of your own. digits and
+    copy-first need no --data. Inputs, weights and thresholds keep to what the circuit can realise.
+    """
+    config = config_from_options(**options)
+    check_config(config)
+    if output.suffix not in (".pt", ".npz"):
+        raise InputError(f"--output must end in .pt or .npz, not {output.name!r}")
+    if not output.resolve().parent.is_dir():
+        raise InputError(f"--output {output}: the folder {output.parent} must exist; create it first")
+    try:
+        from cosim.training.tasks.load import load_task
+        from cosim.training.trainer import train
+    except ModuleNotFoundError as error:
+        raise MissingToolError(f"training needs {error.name}; pip install 'cosim-analog[train]'") from error
+    with _progress_bar(config.iterations) as progress:
+        result = train(config, load_task(task, data), output, progress, resume)
+    for line in format_result(result):
+        click.echo(line)
+
+
+def config_from_options(*, epsilon: str, grid: float, lr: float, **options: Any) -> TrainingConfig:
+    """The configuration behind the command line's values; raises InputError for an epsilon that is no number."""
+    own = {name: options.pop(name) for name in ("iterations", "batch", "noise", "margin", "seed")}
+    architecture = Architecture(grid=grid or None, **options)
+    if epsilon == "anneal" and architecture.cell == "bmru":
+        epsilon = "0"  # the BMRU has no other
+    try:
+        value = None if epsilon == "anneal" else float(epsilon)
+    except ValueError as error:
+        raise InputError(f"--epsilon must be 'anneal' or a number in [-1, 1], not {epsilon!r}") from error
+    return TrainingConfig(architecture, learning_rate=lr, epsilon=value, **own)
+
+
+def format_result(result: "TrainingResult") -> list[str]:
+    """What a user wants to know after a training, one line each."""
+    figures = result.figures
+    if "test_accuracy" in figures:
+        score = f"accuracy {figures['test_accuracy']:.1%}, balanced {figures['test_balanced_accuracy']:.1%}"
+    else:
+        score = f"mean absolute error {figures['test_mae']:.4g}"
+    near = figures["near_deciding_threshold"]
+    return [
+        f"test: {score} ({figures['test_samples']} samples)",
+        f"candidates within 0.02 of the threshold that decides: {near['0.02']:.2%}",
+        f"weights that are not zero: {figures['nonzero_weights']}",
+        f"checkpoint: {result.path}",
+    ]
+
+
+@contextmanager
+def _progress_bar(total: int) -> "Iterator[Progress]":
+    try:
+        from tqdm import tqdm
+    except ModuleNotFoundError as error:
+        raise MissingToolError("training needs tqdm; pip install 'cosim-analog[train]'") from error
+    with tqdm(total=total, unit="it", disable=None) as bar:
+
+        def progress(iteration: int, values: dict[str, float]) -> None:
+            bar.update(iteration - bar.n)
+            if iteration % 50 == 0:
+                bar.set_postfix({name: f"{value:.3g}" for name, value in values.items()}, refresh=False)
+
+        yield progress

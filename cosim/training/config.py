@@ -1,0 +1,85 @@
+"""What decides a training besides the task. Free of torch, so that the command line can read the defaults."""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from cosim.errors import InputError
+from cosim.network.types import Pooling
+
+Unit = Literal["first-quadrant", "signed"]
+Beta = Literal["fixed", "input"]
+CellKind = Literal["bmru", "cmru", "alphacmru"]
+
+W_MAX = 4.0  # largest weight magnitude; on a grid of 1/8 that is 32 unit devices in a mirror
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """What is built: `cells` units in each of `layers` recurrent layers, behind `hidden` ReLU units if not 0.
+
+    With `skip` every recurrent layer after the first also reads the input, and the readout reads all recurrent layers.
+    `beta` input makes the thresholds of signed units depend on the input. `cell`: bmru has epsilon 0 throughout,
+    alphacmru an input-dependent output level. `ramp` adds a time ramp to the inputs. `grid` None leaves weights
+    continuous. `width_min` is the smallest hysteresis width, beta_hi - beta_lo or 2 beta, in units.
+    """
+
+    cells: int = 16
+    layers: int = 2
+    hidden: int = 0
+    unit: Unit = "first-quadrant"
+    beta: Beta = "fixed"
+    cell: CellKind = "cmru"
+    pooling: Pooling = "mean"
+    ramp: bool = True
+    skip: bool = True
+    grid: float | None = 0.125
+    width_min: float = 0.2
+
+
+@dataclass(frozen=True)
+class TrainingConfig:
+    """epsilon None anneals from 1 to 0, a number is constant. noise: relative standard deviation of weights and
+    thresholds during training. margin: distance, in units, that candidates should keep from thresholds, 0 for none."""
+
+    architecture: Architecture = field(default_factory=Architecture)
+    iterations: int = 6000
+    batch: int = 128
+    learning_rate: float = 2e-2
+    epsilon: float | None = None
+    noise: float = 0.05
+    margin: float = 0.05
+    seed: int = 0
+
+
+def check_config(config: TrainingConfig) -> None:
+    """Raises InputError naming the option that has no usable value or does not go with another."""
+    _check_architecture(config.architecture)
+    for option, value in (("iterations", config.iterations), ("batch", config.batch)):
+        if value < 1:
+            raise InputError(f"--{option} must be at least 1, not {value}")
+    if not 0 < config.learning_rate <= 1:
+        raise InputError(f"--lr must lie in (0, 1], not {config.learning_rate:g}; 0.02 suits most tasks")
+    if config.epsilon is not None and not -1 <= config.epsilon <= 1:
+        raise InputError(f"--epsilon must be 'anneal' or a number in [-1, 1], not {config.epsilon:g}")
+    if config.architecture.cell == "bmru" and config.epsilon != 0:
+        raise InputError("--cell bmru is the unit with epsilon 0 throughout; add --epsilon 0, or train --cell cmru")
+    for option, value in (("noise", config.noise), ("margin", config.margin)):
+        if not 0 <= value < 1:
+            raise InputError(f"--{option} must lie in [0, 1), not {value:g}")
+
+
+def _check_architecture(architecture: Architecture) -> None:
+    if architecture.unit == "first-quadrant" and architecture.beta == "input":
+        raise InputError("--beta input needs --unit signed: first-quadrant thresholds are fixed bias currents")
+    if architecture.unit == "first-quadrant" and architecture.cell == "alphacmru":
+        raise InputError("--cell alphacmru needs --unit signed: a first-quadrant unit has one fixed output level")
+    least = (("cells", architecture.cells, 1), ("layers", architecture.layers, 1), ("hidden", architecture.hidden, 0))
+    for option, value, bound in least:
+        if value < bound:
+            raise InputError(f"--{option} must be at least {bound}, not {value}")
+    if architecture.grid is not None and not 0 < architecture.grid <= 1:
+        raise InputError(f"--grid must lie in (0, 1], or 0 for continuous weights, not {architecture.grid:g}")
+    if architecture.grid is not None and (W_MAX / architecture.grid) % 1:
+        raise InputError(f"--grid must divide {W_MAX:g}, the largest weight, not {architecture.grid:g}; take 0.125")
+    if not 0 < architecture.width_min < 4:
+        raise InputError(f"--width-min must lie in (0, 4), not {architecture.width_min:g}; a memory needs hysteresis")

@@ -1,0 +1,64 @@
+"""Recordings to features: 16-bit mono wav files, mel-frequency cepstral coefficients (MFCC)."""
+
+import wave
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from cosim.errors import InputError, MissingToolError
+
+COEFFICIENTS = 13
+
+
+def read_wav(path: Path, rate: int, seconds: float) -> np.ndarray:
+    """Samples in [-1, 1), float32, at most `seconds` of them.
+
+    Raises InputError naming the file when it is no wav file, holds no samples, or is not 16-bit mono at `rate` Hz.
+    """
+    try:
+        with wave.open(str(path)) as file:
+            form = file.getframerate(), 8 * file.getsampwidth(), file.getnchannels()
+            content = file.readframes(round(seconds * rate))
+    except (wave.Error, EOFError, OSError) as error:
+        size = path.stat().st_size if path.exists() else 0
+        raise InputError(
+            f"{path}: must be a wav file, not {size} bytes of another kind ({error}); remove it"
+        ) from error
+    if form != (rate, 16, 1):
+        raise InputError(
+            f"{path}: must be {rate} Hz, 16 bit, channels 1, not {form[0]} Hz, {form[1]} bit, channels {form[2]}"
+        )
+    if not content:
+        raise InputError(f"{path}: the recording holds no samples; remove it")
+    return np.frombuffer(content, dtype="<i2").astype(np.float32) / 32768.0
+
+
+def mfcc(clips: Sequence[np.ndarray], rate: int, hop: int) -> list[np.ndarray]:
+    """Per clip (frames, 13) float32, frames = 1 + samples // hop, from windows of 2 hop samples.
+
+    Raises MissingToolError without librosa.
+    """
+    try:
+        import librosa
+    except ImportError as error:
+        raise MissingToolError(
+            "spoken tasks need librosa for their features; pip install 'cosim-analog[audio]'"
+        ) from error
+    return [
+        np.ascontiguousarray(
+            librosa.feature.mfcc(y=clip, sr=rate, n_mfcc=COEFFICIENTS, n_fft=2 * hop, hop_length=hop, n_mels=40).T,
+            np.float32,
+        )
+        for clip in clips
+    ]
+
+
+def list_folder(folder: Path, pattern: str) -> list[Path]:
+    """The matching files in order of name; InputError when the folder or every match is missing."""
+    if not folder.is_dir():
+        raise InputError(f"{folder}: no such folder; give the data folder with --data")
+    found = sorted(folder.glob(pattern))
+    if not found:
+        raise InputError(f"{folder}: must hold {pattern} files, but holds none; unpack the data set again")
+    return found

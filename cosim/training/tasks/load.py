@@ -1,0 +1,40 @@
+"""A task by its name on the command line."""
+
+from pathlib import Path
+
+from cosim.errors import InputError
+from cosim.training.tasks.copy_first import generate_copy_first_task
+from cosim.training.tasks.digits import load_digits_task
+from cosim.training.tasks.from_npz import load_npz_task
+from cosim.training.tasks.fsdd import load_fsdd_task
+from cosim.training.tasks.mnist import load_mnist_task
+from cosim.training.tasks.speech_commands import load_speech_commands_task
+from cosim.training.tasks.task import Task
+
+WITHOUT_DATA = {"digits": load_digits_task, "copy-first": generate_copy_first_task}
+WITH_FOLDER = {
+    "speech-commands": load_speech_commands_task,
+    "fsdd": load_fsdd_task,
+    "mnist": load_mnist_task,
+    "mnist-pixels": lambda folder: load_mnist_task(folder, by_pixel=True),
+}
+TASKS = (*WITHOUT_DATA, *WITH_FOLDER, "npz")
+
+
+def load_task(name: str, data: Path | None = None) -> Task:
+    """The task called `name`; `data` is its folder, or the file for `npz`.
+
+    Raises InputError for an unknown name, and for data that is missing or not asked for.
+    """
+    if name not in TASKS:
+        raise InputError(
+            f"task must be one of {', '.join(TASKS)}, not {name!r}; for data of your own use npz with --data"
+        )
+    if name in WITHOUT_DATA:
+        if data is not None:
+            raise InputError(f"task {name} brings its own data; leave --data out, or use the task npz")
+        return WITHOUT_DATA[name]()
+    if data is None:
+        wanted = "an .npz file" if name == "npz" else "the folder of the data set"
+        raise InputError(f"task {name} needs its data; give {wanted} with --data")
+    return load_npz_task(data) if name == "npz" else WITH_FOLDER[name](data)

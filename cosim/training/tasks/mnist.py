@@ -1,0 +1,54 @@
+"""MNIST from its four idx files, gzipped or not, read row by row or pixel by pixel."""
+
+import gzip
+import struct
+from pathlib import Path
+
+import numpy as np
+
+from cosim.errors import InputError
+from cosim.training.tasks.task import Task, full_lengths
+
+GREY_LEVELS = 255.0
+_TYPE_BYTE = 0x08  # unsigned bytes
+
+
+def load_mnist_task(folder: Path, by_pixel: bool = False) -> Task:
+    """x (n, 28, 28) by rows, or (n, 784, 1) with `by_pixel`, values 0 to 255; labels 0 to 9.
+
+    Raises InputError naming the file that is missing or is no idx file.
+    """
+    parts = []
+    for prefix in ("train", "t10k"):
+        images = read_idx(folder, f"{prefix}-images-idx3-ubyte", 3)
+        y = read_idx(folder, f"{prefix}-labels-idx1-ubyte", 1).astype(np.int64)
+        if len(images) != len(y):
+            raise InputError(f"{folder}: {prefix} has {len(images)} images but {len(y)} labels; download it again")
+        x = images.astype(np.float32)
+        parts.append((x.reshape(len(x), -1, 1) if by_pixel else x, y))
+    (x_train, y_train), (x_test, y_test) = parts
+    features = x_train.shape[2]
+    name = "mnist-pixels" if by_pixel else "mnist"
+    labels = tuple(str(digit) for digit in range(10))
+    lengths = full_lengths(x_train), full_lengths(x_test)
+    return Task(
+        name, x_train, y_train, x_test, y_test, *lengths, labels, np.zeros(features), np.full(features, GREY_LEVELS)
+    )
+
+
+def read_idx(folder: Path, name: str, axes: int) -> np.ndarray:
+    """The uint8 array in folder/name or folder/name.gz; InputError when it is missing, cut off or another kind."""
+    path = next((path for path in (folder / f"{name}.gz", folder / name) if path.is_file()), None)
+    if path is None:
+        raise InputError(f"{folder}: {name}.gz is missing; give the folder of the four MNIST files with --data")
+    try:
+        content = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+    except (OSError, EOFError) as error:
+        raise InputError(f"{path}: cannot be unpacked ({error}); download it again") from error
+    header = 4 + 4 * axes
+    if len(content) < header or content[:4] != bytes([0, 0, _TYPE_BYTE, axes]):
+        raise InputError(f"{path}: must be an idx file of unsigned bytes with {axes} axes; download it again")
+    shape = struct.unpack(f">{axes}I", content[4:header])
+    if len(content) != header + int(np.prod(shape)):
+        raise InputError(f"{path}: must hold {shape} bytes, but holds {len(content) - header}; download it again")
+    return np.frombuffer(content, dtype=np.uint8, offset=header).reshape(shape)

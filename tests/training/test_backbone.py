@@ -1,0 +1,173 @@
+"""The torch network and the exported reference are the same function; thresholds and grid keep their promises."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from cosim.network.reference import run_reference  # noqa: E402
+from cosim.network.types import FirstQuadrantLayer, InputEncoding, ReluLayer, SignedLayer  # noqa: E402
+from cosim.training.backbone import Backbone  # noqa: E402
+from cosim.training.cells import BETA_MIN  # noqa: E402
+from cosim.training.config import Architecture  # noqa: E402
+
+FEATURES, CELLS, HIDDEN, OUTPUTS, STEPS, N = 3, 5, 7, 2, 13, 11
+
+UNITS = [
+    {"unit": "first-quadrant"},
+    {"unit": "signed"},
+    {"unit": "signed", "beta": "input"},
+    {"unit": "signed", "beta": "input", "cell": "alphacmru"},
+    {"unit": "signed", "cell": "alphacmru"},
+]
+
+
+@pytest.fixture
+def double():
+    """Both sides in float64: the comparison is about the equations, not about rounding on a threshold."""
+    torch.set_default_dtype(torch.float64)
+    yield
+    torch.set_default_dtype(torch.float32)
+
+
+def build(seed: int = 0, epsilon: float = 0.0, **options) -> Backbone:
+    torch.manual_seed(seed)
+    encoding = InputEncoding(
+        np.array([-1.0, 0.0, 0.5]), np.array([3.0, 1.0, 0.7]), STEPS - 3 if options.get("ramp", True) else None
+    )
+    backbone = Backbone(Architecture(cells=CELLS, **options), encoding, OUTPUTS)
+    backbone.set_epsilon(epsilon)
+    return backbone
+
+
+def samples(seed: int = 5) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    return rng.normal(0.5, 1.0, (N, STEPS, FEATURES)), rng.integers(1, STEPS + 1, N)
+
+
+def assert_equal_function(backbone: Backbone) -> None:
+    x, lengths = samples()
+    with torch.no_grad():
+        output = backbone(torch.from_numpy(x), torch.from_numpy(lengths))
+    trace = run_reference(backbone.to_network(), x, lengths)
+    for name, signal in output.signals.items():
+        if name in backbone.cells:
+            np.testing.assert_array_equal(signal.numpy(), trace.signals[name], err_msg=name)
+        np.testing.assert_allclose(signal.numpy(), trace.signals[name], atol=1e-12, err_msg=name)
+    np.testing.assert_allclose(output.scores.numpy(), trace.scores, atol=1e-5)
+
+
+@pytest.mark.usefixtures("double")
+@pytest.mark.parametrize("options", UNITS[:3])
+@pytest.mark.parametrize("hidden", [0, HIDDEN])
+@pytest.mark.parametrize("epsilon", [0.0, 1.0, -1.0])
+def test_states_equal_the_reference_to_the_bit(options: dict, hidden: int, epsilon: float) -> None:
+    for seed in range(3):
+        assert_equal_function(build(seed, epsilon, hidden=hidden, **options))
+
+
+@pytest.mark.usefixtures("double")
+@pytest.mark.parametrize("options", UNITS)
+@pytest.mark.parametrize("epsilon", [0.0, 0.3, -0.6])
+def test_scores_equal_the_reference(options: dict, epsilon: float) -> None:
+    x, lengths = samples()
+    backbone = build(7, epsilon, **options)
+    with torch.no_grad():
+        output = backbone(torch.from_numpy(x), torch.from_numpy(lengths))
+    trace = run_reference(backbone.to_network(), x, lengths)
+    for name in backbone.cells:
+        np.testing.assert_allclose(output.signals[name].numpy(), trace.signals[name], atol=1e-12)
+    np.testing.assert_allclose(output.scores.numpy(), trace.scores, atol=1e-12)
+
+
+@pytest.mark.usefixtures("double")
+@pytest.mark.parametrize(
+    ("pooling", "ramp", "skip", "grid", "layers"),
+    [("last", True, True, 0.125, 3), ("vote", False, False, None, 2), ("mean", False, True, 0.25, 1)],
+)
+def test_every_form_of_the_backbone_exports(pooling, ramp, skip, grid, layers) -> None:
+    assert_equal_function(build(11, 0.0, pooling=pooling, ramp=ramp, skip=skip, grid=grid, layers=layers))
+
+
+def test_the_network_is_exercised() -> None:
+    """The comparisons above would be empty if no unit ever changed its state."""
+    backbone = build(0)
+    x, _ = samples()
+    states = backbone(torch.from_numpy(x).float()).signals["layer2"].detach()
+    assert 0.1 < float(states.mean()) < 0.9
+    assert (states[:, 1:] != states[:, :-1]).any()
+
+
+def test_sources_are_skip_connections() -> None:
+    network = build(hidden=HIDDEN, layers=2).to_network()
+    assert [layer.sources for layer in network.layers] == [("input",), ("hidden",), ("input", "layer1")]
+    assert network.readout.sources == ("layer1", "layer2")
+    plain = build(hidden=HIDDEN, layers=2, skip=False).to_network()
+    assert [layer.sources for layer in plain.layers] == [("input",), ("hidden",), ("layer1",)]
+    assert plain.readout.sources == ("layer2",)
+    assert [type(layer) for layer in network.layers] == [ReluLayer, FirstQuadrantLayer, FirstQuadrantLayer]
+
+
+@pytest.mark.parametrize("options", UNITS)
+def test_hardware_limits_hold_for_any_free_value(options: dict) -> None:
+    backbone = build(13, width_min=0.3, hidden=HIDDEN, **options)
+    rng = torch.Generator().manual_seed(17)
+    with torch.no_grad():
+        for parameter in backbone.parameters():
+            parameter.copy_(torch.randn(parameter.shape, generator=rng) * 5)
+    network = backbone.to_network()
+    for layer in (*network.layers, network.readout):
+        for name in ("weight", "bias", "weight_beta", "weight_alpha"):
+            array = getattr(layer, name, None)
+            if array is not None:
+                assert np.array_equal(array * 8, np.round(array * 8))
+                assert np.abs(array).max() <= 4
+        if isinstance(layer, FirstQuadrantLayer):
+            assert (layer.beta_lo >= BETA_MIN - 1e-7).all()
+            assert (layer.beta_hi - layer.beta_lo >= 0.3 - 1e-6).all()
+        if isinstance(layer, SignedLayer):
+            assert (layer.bias_beta >= 0.15 - 1e-7).all()
+            assert not np.array_equal(layer.bias_beta * 8, np.round(layer.bias_beta * 8))  # free bias currents
+
+
+@pytest.mark.parametrize("options", UNITS)
+def test_every_parameter_gets_a_gradient(options: dict) -> None:
+    backbone = build(19, epsilon=0.5, hidden=HIDDEN, **options)
+    x, _ = samples()
+    backbone(torch.from_numpy(x).float()).scores.square().sum().backward()
+    for name, parameter in backbone.named_parameters():
+        assert parameter.grad is not None, name
+        assert torch.isfinite(parameter.grad).all(), name
+        assert parameter.grad.abs().sum() > 0, name
+
+
+def test_first_quadrant_unit_is_a_schmitt_trigger() -> None:
+    """One unit, u = x: off below beta_hi, on until beta_lo, thresholds included on both sides."""
+    torch.manual_seed(0)
+    backbone = Backbone(Architecture(cells=1, layers=1, ramp=False), InputEncoding(np.zeros(1), np.ones(1)), 2)
+    cell = backbone.cells["layer1"]
+    with torch.no_grad():
+        cell.linear.weight.fill_(1.0)
+        cell.linear.bias.zero_()
+        cell.lo_free.fill_(0.15)  # beta_lo 0.25, beta_hi 0.75 up to rounding
+        cell.width_free.fill_(0.3)
+    x = torch.tensor([0.0, 0.5, 0.7, 0.76, 0.5, 0.26, 0.24, 0.5, 0.9]).reshape(1, -1, 1)
+    assert backbone(x).signals["layer1"].flatten().tolist() == [0, 0, 0, 1, 1, 1, 0, 0, 1]
+    # Off: distance to 0.75; on: distance to 0.25, each before the step.
+    expected = [0.75, 0.25, 0.05, 0.01, 0.25, 0.01, 0.01, 0.25, 0.15]
+    assert backbone(x).distances["layer1"].flatten().tolist() == pytest.approx(expected, abs=1e-6)
+
+
+def test_noise_needs_a_generator_and_repeats_with_its_seed() -> None:
+    backbone = build(23)
+    x = torch.from_numpy(samples()[0]).float()
+    scores = [
+        backbone(x, None, noise, None if seed is None else torch.Generator().manual_seed(seed)).scores
+        for noise, seed in ((0.0, 1), (0.1, None), (0.1, 2), (0.1, 2), (0.1, 3))
+    ]
+    same = [[bool(torch.equal(a, b)) for a in scores] for b in scores]
+    expected = list(itertools.starmap(lambda i, j: (i < 2) == (j < 2) and (i < 2 or i == j or {i, j} == {2, 3}),
+                                      itertools.product(range(5), range(5))))  # fmt: skip
+    assert np.ravel(same).tolist() == expected

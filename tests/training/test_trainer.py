@@ -1,0 +1,212 @@
+"""Training: it learns, repeats to the bit, survives interruption, and never looks at the test set."""
+
+import dataclasses
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from cosim.errors import InputError  # noqa: E402
+from cosim.network.checkpoint import load_network  # noqa: E402
+from cosim.network.reference import run_reference  # noqa: E402
+from cosim.training.config import Architecture, TrainingConfig, check_config  # noqa: E402
+from cosim.training.figures import balanced_accuracy, measure_figures  # noqa: E402
+from cosim.training.tasks.copy_first import generate_copy_first_task  # noqa: E402
+from cosim.training.tasks.task import Task, full_lengths  # noqa: E402
+from cosim.training.trainer import state_path, train  # noqa: E402
+
+CONFIG = TrainingConfig(Architecture(cells=5, layers=1), iterations=60, batch=17, seed=3)
+
+
+def make_task(n: int = 211, seed: int = 0) -> Task:
+    """Three classes: which of three inputs is high at the first of seven steps."""
+    rng = np.random.default_rng(seed)
+    x = rng.uniform(0, 0.3, (n, 7, 3)).astype(np.float32)
+    y = rng.integers(0, 3, n)
+    x[np.arange(n), 0, y] = 1.0
+    half = n - 50
+    parts = x[:half], y[:half], x[half:], y[half:], full_lengths(x[:half]), full_lengths(x[half:])
+    return Task("which", *parts, ("a", "b", "c"), np.zeros(3), np.ones(3))
+
+
+class Stop(Exception):
+    pass
+
+
+def stop_at(iteration: int):
+    def progress(now: int, values: dict[str, float]) -> None:
+        assert set(values) == {"loss", "epsilon", "validation"}
+        if now == iteration:
+            raise Stop
+
+    return progress
+
+
+def test_it_learns_what_can_be_learned(tmp_path: Path) -> None:
+    config = dataclasses.replace(CONFIG, iterations=400)
+    result = train(config, make_task(), tmp_path / "model.pt")
+    assert result.figures["test_accuracy"] > 0.9  # chance is 0.33
+    network = load_network(result.path)
+    assert [layer.epsilon for layer in network.recurrent_layers] == [0.0]
+    assert network.history["figures"] == result.figures
+    assert network.labels == ("a", "b", "c")
+    task = make_task()
+    right = (run_reference(network, task.x_test).decisions == task.y_test).mean()
+    assert right == result.figures["test_accuracy"]
+
+
+def test_equal_seeds_give_equal_bytes_and_others_do_not(tmp_path: Path) -> None:
+    paths = [tmp_path / f"{name}.pt" for name in "abc"]
+    for path, seed in zip(paths, (3, 3, 4), strict=True):
+        train(dataclasses.replace(CONFIG, seed=seed), make_task(), path)
+    assert paths[0].read_bytes() == paths[1].read_bytes()
+    assert paths[0].read_bytes() != paths[2].read_bytes()
+
+
+@pytest.mark.parametrize("stopped", [20, 51, 59])
+def test_a_resumed_run_ends_in_the_same_bytes(tmp_path: Path, stopped: int) -> None:
+    whole, broken = tmp_path / "whole.pt", tmp_path / "broken.pt"
+    train(CONFIG, make_task(), whole)
+    with pytest.raises(Stop):
+        train(CONFIG, make_task(), broken, stop_at(stopped))
+    assert not broken.exists()
+    assert state_path(broken).is_file()
+    train(CONFIG, make_task(), broken, resume=True)
+    assert whole.read_bytes() == broken.read_bytes()
+    assert not state_path(broken).exists()
+
+
+def test_no_checkpoint_comes_from_before_the_final_epsilon(tmp_path: Path) -> None:
+    seen = {}
+
+    def progress(now: int, values: dict[str, float]) -> None:
+        seen[now] = values
+
+    train(dataclasses.replace(CONFIG, iterations=100), make_task(), tmp_path / "model.pt", progress)
+    assert all(np.isinf(seen[now]["validation"]) for now in range(1, 75))
+    assert all(np.isfinite(seen[now]["validation"]) for now in range(75, 101))
+    assert seen[76]["epsilon"] == 0.0
+    assert seen[75]["epsilon"] > 0.0
+
+
+def test_the_test_set_decides_nothing(tmp_path: Path) -> None:
+    task = make_task()
+    other = dataclasses.replace(task, x_test=task.x_test[::-1].copy(), y_test=(task.y_test + 1) % 3)
+    networks = [train(CONFIG, t, tmp_path / f"{i}.pt").network for i, t in enumerate((task, other))]
+    np.testing.assert_array_equal(networks[0].layers[0].weight, networks[1].layers[0].weight)
+    assert networks[0].history["figures"] != networks[1].history["figures"]
+
+
+def test_training_leaves_threads_and_random_numbers_alone(tmp_path: Path) -> None:
+    threads = torch.get_num_threads()
+    torch.manual_seed(9)
+    expected = torch.rand(1)
+    torch.manual_seed(9)
+    train(dataclasses.replace(CONFIG, iterations=2), make_task(), tmp_path / "model.pt")
+    assert torch.rand(1) == expected
+    assert torch.get_num_threads() == threads
+
+
+@pytest.mark.parametrize("pooling", ["vote", "last"])
+def test_regression_and_other_poolings(tmp_path: Path, pooling) -> None:
+    if pooling == "last":
+        task = generate_copy_first_task(steps=5, n_train=300, n_test=37)
+        config = dataclasses.replace(CONFIG, architecture=Architecture(cells=5, pooling="last"), iterations=300)
+        figures = train(config, task, tmp_path / "model.pt").figures
+        assert figures["test_mae"] < 0.4  # always answering 0 gives 0.5
+    else:
+        config = dataclasses.replace(CONFIG, architecture=Architecture(cells=5, pooling="vote"), iterations=300)
+        assert train(config, make_task(), tmp_path / "model.npz").figures["test_accuracy"] > 0.6
+
+
+def test_lengths_are_respected(tmp_path: Path) -> None:
+    """What lies beyond the valid steps changes nothing."""
+    task = make_task()
+    lengths = np.full(len(task.x_train), 4)
+    spoiled = task.x_train.copy()
+    spoiled[:, 4:] = 1.0
+    networks = [
+        train(CONFIG, dataclasses.replace(task, x_train=x, len_train=lengths), tmp_path / f"{i}.pt").network
+        for i, x in enumerate((task.x_train, spoiled))
+    ]
+    np.testing.assert_array_equal(networks[0].readout.weight, networks[1].readout.weight)
+
+
+def test_resume_refusals(tmp_path: Path) -> None:
+    path = tmp_path / "model.pt"
+    with pytest.raises(InputError, match=r"model\.state\.pt: no training state to resume"):
+        train(CONFIG, make_task(), path, resume=True)
+    with pytest.raises(Stop):
+        train(CONFIG, make_task(), path, stop_at(30))
+    other = dataclasses.replace(CONFIG, architecture=Architecture(cells=7, layers=1), batch=16)
+    with pytest.raises(InputError, match=r"other settings: batch 17 not 16, cells 5 not 7;"):
+        train(other, make_task(), path, resume=True)
+    with pytest.raises(InputError, match=r"the training data has changed"):
+        train(CONFIG, make_task(seed=1), path, resume=True)
+    state_path(path).write_bytes(b"nonsense")
+    with pytest.raises(InputError, match=r"the training state cannot be read; delete it and start anew"):
+        train(CONFIG, make_task(), path, resume=True)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"iterations": 0}, "--iterations must be at least 1, not 0"),
+        ({"batch": -3}, "--batch must be at least 1, not -3"),
+        ({"learning_rate": 0.0}, r"--lr must lie in \(0, 1\], not 0"),
+        ({"epsilon": 1.5}, r"--epsilon must be 'anneal' or a number in \[-1, 1\], not 1\.5"),
+        ({"epsilon": float("nan")}, "--epsilon must be .* not nan"),
+        ({"noise": -0.1}, r"--noise must lie in \[0, 1\), not -0\.1"),
+        ({"margin": 1.0}, r"--margin must lie in \[0, 1\), not 1"),
+        ({"architecture": Architecture(cells=0)}, "--cells must be at least 1, not 0"),
+        ({"architecture": Architecture(layers=0)}, "--layers must be at least 1, not 0"),
+        ({"architecture": Architecture(hidden=-1)}, "--hidden must be at least 0, not -1"),
+        ({"architecture": Architecture(grid=2.0)}, r"--grid must lie in \(0, 1\], or 0 .* not 2"),
+        ({"architecture": Architecture(grid=0.3)}, r"--grid must divide 4, .* not 0\.3"),
+        ({"architecture": Architecture(width_min=0.0)}, r"--width-min must lie in \(0, 4\), not 0"),
+        ({"architecture": Architecture(beta="input")}, "--beta input needs --unit signed"),
+        ({"architecture": Architecture(cell="alphacmru")}, "--cell alphacmru needs --unit signed"),
+        ({"architecture": Architecture(cell="bmru")}, "--cell bmru is the unit with epsilon 0 throughout"),
+    ],
+)
+def test_unusable_settings_are_named(change: dict, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        check_config(dataclasses.replace(CONFIG, **change))
+
+
+def test_balanced_accuracy_weighs_classes_equally() -> None:
+    y = np.array([0] * 7 + [1] * 3)
+    decisions = np.array([0] * 7 + [1, 0, 0])
+    assert balanced_accuracy(decisions, y) == pytest.approx((1 + 1 / 3) / 2)
+
+
+@pytest.mark.parametrize("unit", ["first-quadrant", "signed"])
+def test_near_fractions_count_candidates(tmp_path: Path, unit) -> None:
+    """Against a loop over every candidate."""
+    task = make_task()
+    config = dataclasses.replace(CONFIG, architecture=Architecture(cells=5, layers=1, unit=unit), iterations=20)
+    network = train(config, task, tmp_path / "model.pt").network
+    lengths = np.random.default_rng(1).integers(1, 8, len(task.x_test))
+    figures = measure_figures(network, dataclasses.replace(task, len_test=lengths))
+    trace = run_reference(network, task.x_test)
+    layer = network.recurrent_layers[0]
+    near, deciding, count = 0, 0, 0
+    for n, length in enumerate(lengths):
+        for unit_index in range(5):
+            on = False
+            if unit == "signed":
+                hi = abs(layer.bias_beta[unit_index])
+                lo = -hi
+            else:
+                lo, hi = layer.beta_lo[unit_index], layer.beta_hi[unit_index]
+            for t in range(length):
+                u = trace.candidates["layer1"][n, t, unit_index]
+                near += min(abs(u - lo), abs(u - hi)) < 0.05
+                deciding += abs(u - (lo if on else hi)) < 0.05
+                count += 1
+                on = trace.signals["layer1"][n, t, unit_index] > 0
+    assert figures["near_threshold"]["0.05"] == pytest.approx(near / count)
+    assert figures["near_deciding_threshold"]["0.05"] == pytest.approx(deciding / count)
+    assert near > deciding > 0
