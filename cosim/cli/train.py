@@ -30,6 +30,7 @@ _A, _C = Architecture(), TrainingConfig()
 @click.option("--grid", default=_A.grid, show_default=True, help="Step of the weights, 0 for continuous ones.")
 @click.option("--noise", default=_C.noise, show_default=True, help="Relative parameter noise while training.")
 @click.option("--margin", default=_C.margin, show_default=True, help="Distance to keep from thresholds, in units.")
+@click.option("--weight-cost", default=_C.weight_cost, show_default=True, help="Loss per unit of summed |weight|.")
 @click.option("--width-min", default=_A.width_min, show_default=True, help="Smallest hysteresis width, in units.")
 @click.option("--pooling", type=click.Choice(["last", "mean", "vote"]), default=_A.pooling, show_default=True)
 @click.option("--ramp/--no-ramp", default=_A.ramp, show_default=True, help="A time ramp as one more input.")
@@ -64,7 +65,7 @@ def command(task: str, output: Path, data: Path | None, resume: bool, **options:
 
 def config_from_options(*, epsilon: str, grid: float, lr: float, **options: Any) -> TrainingConfig:
     """The configuration behind the command line's values; raises InputError for an epsilon that is no number."""
-    own = {name: options.pop(name) for name in ("iterations", "batch", "noise", "margin", "seed")}
+    own = {name: options.pop(name) for name in ("iterations", "batch", "noise", "margin", "weight_cost", "seed")}
     architecture = Architecture(grid=grid or None, **options)
     if epsilon == "anneal" and architecture.cell == "bmru":
         epsilon = "0"  # the BMRU has no other

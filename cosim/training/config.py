@@ -39,7 +39,9 @@ class Architecture:
 @dataclass(frozen=True)
 class TrainingConfig:
     """epsilon None anneals from 1 to 0, a number is constant. noise: relative standard deviation of weights and
-    thresholds during training. margin: distance, in units, that candidates should keep from thresholds, 0 for none."""
+    thresholds during training. margin: distance, in units, that candidates should keep from thresholds, 0 for none.
+    weight_cost: loss per unit of summed |weight|, because current, area and the error of a difference of mirrored
+    currents all grow with it."""
 
     architecture: Architecture = field(default_factory=Architecture)
     iterations: int = 6000
@@ -48,6 +50,7 @@ class TrainingConfig:
     epsilon: float | None = None
     noise: float = 0.05
     margin: float = 0.05
+    weight_cost: float = 5e-5
     seed: int = 0
 
 
@@ -63,7 +66,7 @@ def check_config(config: TrainingConfig) -> None:
         raise InputError(f"--epsilon must be 'anneal' or a number in [-1, 1], not {config.epsilon:g}")
     if config.architecture.cell == "bmru" and config.epsilon != 0:
         raise InputError("--cell bmru is the unit with epsilon 0 throughout; add --epsilon 0, or train --cell cmru")
-    for option, value in (("noise", config.noise), ("margin", config.margin)):
+    for option, value in (("noise", config.noise), ("margin", config.margin), ("weight-cost", config.weight_cost)):
         if not 0 <= value < 1:
             raise InputError(f"--{option} must lie in [0, 1), not {value:g}")
 

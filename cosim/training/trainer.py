@@ -28,8 +28,6 @@ from cosim.training.tasks.task import Task, grouped_holdout, stratified_holdout
 VALIDATION_FRACTION = 0.1
 VALIDATIONS = 200  # over the whole run; only those with the final epsilon are used
 GRADIENT_NORM = 1.0
-# Loss per unit of summed |weight|: current, area and the error of a difference of mirrored currents all grow with it.
-WEIGHT_COST = 0.0
 ADAM_BETAS = (0.9, 0.99)
 WEIGHT_DECAY = 1e-4
 LABEL_SMOOTHING = 0.05
@@ -153,7 +151,7 @@ class _Run:
             loss = torch.nn.functional.mse_loss(scores, y)
         if self.config.margin > 0:
             loss = loss + sum(margin_penalty(d, self.config.margin) for d in output.distances.values())
-        return loss + WEIGHT_COST * self.backbone.total_weight()
+        return loss + self.config.weight_cost * self.backbone.total_weight()
 
     def best_network(self) -> Network:
         """The network with the smallest validation loss."""

@@ -113,12 +113,21 @@ def test_training_leaves_threads_and_random_numbers_alone(tmp_path: Path) -> Non
 def test_regression_and_other_poolings(tmp_path: Path, pooling) -> None:
     if pooling == "last":
         task = generate_copy_first_task(steps=5, n_train=300, n_test=37)
-        config = dataclasses.replace(CONFIG, architecture=Architecture(cells=5, pooling="last"), iterations=300)
+        config = dataclasses.replace(CONFIG, architecture=Architecture(cells=5, pooling="last"), iterations=500)
+        config = dataclasses.replace(config, weight_cost=0.0)
         figures = train(config, task, tmp_path / "model.pt").figures
         assert figures["test_mae"] < 0.4  # always answering 0 gives 0.5
     else:
         config = dataclasses.replace(CONFIG, architecture=Architecture(cells=5, pooling="vote"), iterations=300)
         assert train(config, make_task(), tmp_path / "model.npz").figures["test_accuracy"] > 0.6
+
+
+def test_weight_cost_shrinks_the_circuit(tmp_path: Path) -> None:
+    sums = []
+    for cost in (0.0, 0.05):
+        config = dataclasses.replace(CONFIG, weight_cost=cost, iterations=200)
+        sums.append(np.abs(train(config, make_task(), tmp_path / "model.pt").network.readout.weight).sum())
+    assert sums[1] < 0.7 * sums[0]
 
 
 def test_lengths_are_respected(tmp_path: Path) -> None:
@@ -160,6 +169,7 @@ def test_resume_refusals(tmp_path: Path) -> None:
         ({"epsilon": float("nan")}, "--epsilon must be .* not nan"),
         ({"noise": -0.1}, r"--noise must lie in \[0, 1\), not -0\.1"),
         ({"margin": 1.0}, r"--margin must lie in \[0, 1\), not 1"),
+        ({"weight_cost": -1.0}, r"--weight-cost must lie in \[0, 1\), not -1"),
         ({"architecture": Architecture(cells=0)}, "--cells must be at least 1, not 0"),
         ({"architecture": Architecture(layers=0)}, "--layers must be at least 1, not 0"),
         ({"architecture": Architecture(hidden=-1)}, "--hidden must be at least 0, not -1"),
