@@ -1,9 +1,10 @@
-"""The whole flow on one screen: network -> graph -> currents -> sizes -> circuit -> deck -> inferences.
+"""A compiled network: network -> graph -> currents -> sizes -> circuit -> deck -> inferences, each stage a function.
 
 Each stage is a function from one typed thing to the next; the folders of the package stand in the same order.
 """
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import networkx as nx
 import numpy as np
@@ -15,11 +16,13 @@ from cosim.cells.assemble import Assembly, assemble
 from cosim.ir.lower import lower
 from cosim.ir.report import MappingRow, map_parameters
 from cosim.ir.scale import scale
-from cosim.ir.size import size
+from cosim.ir.size import PEDESTAL_UNITS, size
+from cosim.network.reference import encode_inputs
+from cosim.network.testset import TestSet
 from cosim.network.types import Network
-from cosim.simulation.inference import ReadPlan
+from cosim.simulation.inference import DEFAULT_TIMEOUT, Outcome, Progress, ReadPlan, run_inferences
 from cosim.simulation.options import DEFAULT_OPTIONS, SimulatorOptions
-from cosim.simulation.testbench import Timing, format_testbench
+from cosim.simulation.testbench import Levels, Timing, format_testbench
 from cosim.technology.calibration import Calibration
 from cosim.technology.types import Technology
 
@@ -41,6 +44,11 @@ class Design:
         """Ampere per software 1.0."""
         return self.graph.graph["i_unit"]
 
+    @property
+    def levels(self) -> Levels:
+        """What a testbench must supply."""
+        return Levels(self.i_unit, self.graph.graph["i_pedestal"], self.calibration.v_node)
+
     def mapping(self) -> list[MappingRow]:
         """Every learned parameter and its circuit element."""
         return map_parameters(self.network, self.graph, self.assembly.weights, self.assembly.cell_bias)
@@ -53,11 +61,12 @@ def compile_network(
     i_unit: float = I_UNIT,
     saturate: bool = False,
     origin: str = "network",
+    pedestal: float = PEDESTAL_UNITS,
 ) -> Design:
     """From trained weights to a circuit. Raises MappingError where the network cannot be put on the technology."""
     lowered = lower(network, origin)
     scaled = scale(lowered, i_unit)
-    sized = size(scaled, technology, calibration, saturate, origin)
+    sized = size(scaled, technology, calibration, saturate, origin, pedestal)
     return Design(network, technology, calibration, sized, assemble(sized, technology, calibration))
 
 
@@ -69,9 +78,7 @@ def inference_deck(
     probes: tuple[str, ...] = (),
 ) -> str:
     """The deck of one inference; inputs (time, width) encoded, in units."""
-    return format_testbench(
-        design.assembly, design.technology, design.calibration.v_node, design.i_unit, inputs, timing, options, probes
-    )
+    return format_testbench(design.assembly, design.technology, design.levels, inputs, timing, options, probes)
 
 
 def read_plan(design: Design, frames: int, timing: Timing = Timing()) -> ReadPlan:
@@ -99,7 +106,34 @@ def behavioral_power(
 ) -> dict[str, NDArray[np.float64]]:
     """Mean power per frame and block, watt, (n, time)."""
     assembly = design.assembly
-    opens = timing.opens(len(assembly.clocks)) if timing.sampled else (0.0,) * len(assembly.clocks)
+    closes = timing.closes(len(assembly.clocks)) if timing.sampled else (0.0,) * len(assembly.clocks)
     return estimate_power(
-        design.graph, design.calibration, trace, sum(assembly.bias_pins.values()), opens, assembly.rails
+        design.graph, design.calibration, trace, sum(assembly.bias_pins.values()), closes, assembly.rails
     )
+
+
+def simulate_samples(
+    design: Design,
+    test_set: TestSet,
+    timing: Timing = Timing(),
+    options: SimulatorOptions = DEFAULT_OPTIONS,
+    jobs: int = 1,
+    store: Path | None = None,
+    timeout: float = DEFAULT_TIMEOUT,
+    progress: Progress = lambda done, total: None,
+) -> list[Outcome]:
+    """Every sample through ngspice, at transistor level, in the order of the test set; see `run_inferences`."""
+    decks = inference_decks(design, test_set, timing, options)
+    plans = [read_plan(design, int(length), timing) for length in test_set.lengths]
+    return run_inferences(decks, plans, jobs, store, timeout, progress)
+
+
+def inference_decks(
+    design: Design, test_set: TestSet, timing: Timing = Timing(), options: SimulatorOptions = DEFAULT_OPTIONS
+) -> list[str]:
+    """The deck of every sample, each as long as its valid steps."""
+    encoded = encode_inputs(design.network.encoding, test_set.x)
+    return [
+        inference_deck(design, inputs[:length], timing, options)
+        for inputs, length in zip(encoded, test_set.lengths, strict=True)
+    ]

@@ -16,7 +16,7 @@ from cosim.circuit.elements import Circuit
 from cosim.errors import InputError
 from cosim.ir.report import ZERO, CUT, MappingRow
 from cosim.network.types import layer_arrays
-from cosim.pipeline import Design
+from cosim.design import Design
 from cosim.simulation.options import DEFAULT_OPTIONS, format_options
 from cosim.simulation.testbench import Timing, control_elements, input_elements, saved_vectors
 
@@ -66,8 +66,8 @@ def format_exercise(design: Design, timing: Timing = Timing()) -> str:
     assembly, technology = design.assembly, design.technology
     frames, width = EXERCISE_FRAMES, len(assembly.input_pins)
     inputs = np.add.outer(np.arange(frames), np.arange(width)) % 4 / 3.0
-    elements = control_elements(assembly, technology, design.calibration.v_node, design.i_unit, frames, timing)
-    elements += input_elements(assembly, inputs, design.i_unit, timing)
+    elements = control_elements(assembly, technology, design.levels, frames, timing)
+    elements += input_elements(assembly, inputs, design.levels, timing)
     end, step = timing.start + frames * timing.t_step, timing.t_max_step * timing.t_step
     lines = [
         "* testbench of network.sp: a made-up stimulus; cosim simulate writes and runs decks with real data",

@@ -20,6 +20,7 @@ from cosim.ir.nodes import (
     InputCurrent,
     Node,
     Output,
+    Pedestal,
     Rectifier,
     Schmitt,
     SchmittBias,
@@ -73,6 +74,7 @@ class _Engine:
     def __init__(self, graph: nx.DiGraph, calibration: Calibration, deviations: Deviations, ideal: bool) -> None:
         self.graph, self.calibration, self.deviations, self.ideal = graph, calibration, deviations, ideal
         self.i_unit: float = graph.graph["i_unit"]
+        self.i_pedestal: float = graph.graph["i_pedestal"]
         self.currents: dict[str, Array] = {}
         self.lines: dict[str, tuple[Array, Array]] = {}  # signal -> what lines n and p deliver per unit weight
         self.candidates: dict[str, Array] = {}
@@ -84,9 +86,11 @@ class _Engine:
             node: Node = self.graph.nodes[name]["node"]
             match node:
                 case InputCurrent(index=index):
-                    current = self.i_unit * inputs[:, :, index]
+                    current = self.i_unit * inputs[:, :, index] + self.i_pedestal
                 case UnitCurrent():
                     current = np.full(inputs.shape[:2], self.i_unit)
+                case Pedestal():
+                    current = np.full(inputs.shape[:2], self.i_pedestal)
                 case Rectifier():
                     current = np.maximum(self.drive(name, inputs.shape[:2]), 0.0)
                 case Schmitt():
@@ -130,7 +134,7 @@ class _Engine:
             states[:, t] = state
         self.states[node.name] = states
         self.candidates[node.name] = candidate
-        return states * high
+        return states * high + self.i_pedestal
 
     def thresholds(self, node: Schmitt) -> tuple[Array, Array, float]:
         """Upper and lower threshold, (n, time) or scalar, and the level, ampere."""

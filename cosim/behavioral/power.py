@@ -7,7 +7,7 @@
     9T cell, state 0             u                             (the candidate copy into the sink)
     bias pins                    each once
 
-A state changes in mid-frame, when its stage's switch opens, so its mean over a frame mixes the old and the new one.
+A state changes in mid-frame, when its stage decides, so its mean over a frame mixes the old and the new one.
 Static: charging gates at frame edges is left to ngspice; at 10 ms it is under 1 % (benchmarks/bench_simulator.py).
 """
 
@@ -17,7 +17,7 @@ import networkx as nx
 import numpy as np
 
 from cosim.behavioral.evaluate import Array, BehavioralTrace
-from cosim.ir.nodes import InputCurrent, Output, Rectifier, Schmitt, SchmittBias, UnitCurrent, edges_into, nodes_of
+from cosim.ir.nodes import InputCurrent, Output, Pedestal, Rectifier, Schmitt, SchmittBias, UnitCurrent, edges_into, nodes_of
 from cosim.technology.calibration import Calibration
 
 
@@ -26,17 +26,17 @@ def estimate_power(
     calibration: Calibration,
     trace: BehavioralTrace,
     bias_total: float,
-    opens: Sequence[float],
+    closes: Sequence[float],
     rails: frozenset[str],
 ) -> dict[str, Array]:
     """Mean power per frame in watt, (n, time), per block: inputs, rails, rows, cells, bias.
 
-    bias_total: sum of the bias-pin currents, A; opens: when each stage's switch opens, fraction of a frame;
+    bias_total: sum of the bias-pin currents, A; closes: when each stage decides, fraction of a frame;
     rails: the signals that have a line n.
     """
-    mean = {name: _frame_mean(graph, name, current, trace, opens) for name, current in trace.currents.items()}
+    mean = {name: _frame_mean(graph, name, current, trace, closes) for name, current in trace.currents.items()}
     shape = trace.readout.shape[:2]
-    inputs = sum((mean[node.name] for node in nodes_of(graph, InputCurrent, UnitCurrent)), np.zeros(shape))
+    inputs = sum((mean[node.name] for node in nodes_of(graph, InputCurrent, UnitCurrent, Pedestal)), np.zeros(shape))
     push = calibration.mirror.push
     rail_total = sum((push * mean[name] for name in sorted(rails)), np.zeros(shape))
     rows = np.zeros(shape)
@@ -45,27 +45,28 @@ def estimate_power(
             mirror = graph.edges[source, node.name]["mirror"]
             if mirror.count > 0:
                 rows = rows + mirror.realised * mean[source]
-    cells = sum((_cell_current(graph, node, trace, opens, push, mean) for node in nodes_of(graph, Schmitt)), np.zeros(shape))
+    cells = sum((_cell_current(graph, node, trace, closes, push, mean) for node in nodes_of(graph, Schmitt)), np.zeros(shape))
     blocks = {"inputs": inputs, "rails": rail_total, "rows": rows, "cells": cells, "bias": np.full(shape, bias_total)}
     return {name: calibration.supply * current for name, current in blocks.items()}
 
 
 def _frame_mean(
-    graph: nx.DiGraph, name: str, current: Array, trace: BehavioralTrace, opens: Sequence[float]
+    graph: nx.DiGraph, name: str, current: Array, trace: BehavioralTrace, closes: Sequence[float]
 ) -> Array:
     node = graph.nodes[name]["node"]
     if not isinstance(node, Schmitt):
         return current
-    opening = opens[node.stage]
-    return opening * _previous(current) + (1 - opening) * current
+    close = closes[node.stage]
+    return close * _previous(current) + (1 - close) * current
 
 
 def _previous(values: Array) -> Array:
-    return np.concatenate([np.zeros_like(values[:, :1]), values[:, :-1]], axis=1)
+    """The values one frame earlier; frame 0 is preceded by the reset, where a cell carries its least."""
+    return np.concatenate([np.minimum.reduce(values, axis=1, keepdims=True), values[:, :-1]], axis=1)
 
 
 def _cell_current(
-    graph: nx.DiGraph, node: Schmitt, trace: BehavioralTrace, opens: Sequence[float], push: float, mean: dict[str, Array]
+    graph: nx.DiGraph, node: Schmitt, trace: BehavioralTrace, closes: Sequence[float], push: float, mean: dict[str, Array]
 ) -> Array:
     bias: SchmittBias = graph.nodes[node.name]["bias"]
     beta = sum((trace.currents[source] for source, _ in edges_into(graph, node.name, "beta")), np.float64(0.0))
@@ -75,5 +76,5 @@ def _cell_current(
     state = trace.states[node.name].astype(float)
     candidate = trace.candidates[node.name]
     now = np.where(state > 0, i_thresh + i_width, candidate)
-    opening = opens[node.stage]
-    return opening * _previous(now) + (1 - opening) * now + mean[node.name] + lines
+    close = closes[node.stage]
+    return close * _previous(now) + (1 - close) * now + mean[node.name] + lines

@@ -1,7 +1,7 @@
 """Assemble: the sized graph becomes a circuit. The only place that sees both.
 
 Every node of the graph becomes a few instances named after it (dots become underscores): its row of weights, its
-rectifier, and for a recurrent unit the sample switch and the 9T cell. A signal `s` has gate lines `s_p` and, where a
+rectifier, and for a recurrent unit the clocked 9T cell. A signal `s` has gate lines `s_p` and, where a
 positive weight reads it, `s_n`.
 """
 
@@ -9,18 +9,18 @@ from dataclasses import dataclass
 
 import networkx as nx
 
-from cosim.cells.bias import bias_diode
+from cosim.cells.clocked import LATCH_NODE, clocked_schmitt
+from cosim.cells.bias import bias_diode, pedestal_sink
 from cosim.cells.linear import Term, linear_row
 from cosim.cells.mirror import input_diode, signal_rails
 from cosim.cells.rectifier import candidate_diode, relu_diode
-from cosim.cells.sample import line_switch, sample_switch
-from cosim.cells.schmitt import schmitt
-from cosim.circuit.elements import Circuit, Element, Instance, Subcircuit
+from cosim.circuit.elements import GROUND, Capacitor, Circuit, Element, Instance, Subcircuit
 from cosim.ir.nodes import (
     UNIT_CURRENT,
     InputCurrent,
     Mirror,
     Output,
+    Pedestal,
     Rectifier,
     Schmitt,
     SchmittBias,
@@ -32,6 +32,7 @@ from cosim.technology.calibration import Calibration
 from cosim.technology.types import Technology
 
 NETWORK = "network"
+DECOUPLING = 10e-12  # F on each gate line of the unit and pedestal currents
 _SAME_CURRENT = 1e-15  # A; bias pins closer than this are one pin
 
 
@@ -39,9 +40,10 @@ _SAME_CURRENT = 1e-15  # A; bias pins closer than this are one pin
 class Assembly:
     """The circuit and what a testbench must drive and may watch.
 
-    bias_pins: pin -> current in ampere into it; input_pins: pins in order of the input index; unit_pin carries i_unit;
-    outputs: pins in order of the readout; clocks: (clk, clkb) pins per stage
-    decisions: Schmitt node -> net of its decision node; candidates: Schmitt node -> net of its candidate
+    bias_pins: pin -> current in ampere into it; input_pins: pins in order of the input index; unit_pin carries i_unit and
+    pedestal_pin (None without pedestal) i_pedestal, which rides on every input, too;
+        outputs: pins in order of the readout; clocks: (clk, clkb) pins per stage
+    decisions: Schmitt node -> net whose voltage is its state; candidates: Schmitt node -> net of its candidate
     weights: (source, target) of an edge -> its transistor, absent for a weight of 0
     cell_bias: Schmitt node -> its (thresh, width, gain) pins; rails: signals that have a gate line n
     """
@@ -51,6 +53,7 @@ class Assembly:
     bias_pins: dict[str, float]
     input_pins: tuple[str, ...]
     unit_pin: str
+    pedestal_pin: str | None
     outputs: tuple[str, ...]
     clocks: tuple[tuple[str, str], ...]
     decisions: dict[str, str]
@@ -110,6 +113,12 @@ class _Builder:
             block = signal_rails(self.technology, self.units, self.calibration.mirror.trim)
             self.add(block, f"rails_{stem}", (f"{stem}_p", f"{stem}_n", "vdd"))
 
+    def decouple(self, name: str) -> None:
+        """Capacitors on the gate lines of a constant signal, so that switching cells do not shake them."""
+        stem = net(name)
+        lines = [(f"{stem}_p", "vdd"), *([(f"{stem}_n", GROUND)] if name in self.rails else [])]
+        self.elements += [Capacitor(f"decouple_{line}", line, rail, DECOUPLING) for line, rail in lines]
+
     def bias_line(self, purpose: str, current: float) -> str:
         """The shared gate line of a set-point: cells with the same current hang on one diode and one pin."""
         key = (purpose, round(current / _SAME_CURRENT))
@@ -133,10 +142,12 @@ def assemble(graph: nx.DiGraph, technology: Technology, calibration: Calibration
     """The whole network as one subcircuit `network`, deterministic in names and order."""
     builder = _Builder(graph, technology, calibration)
     inputs = [net(node.name) for node in nodes_of(graph, InputCurrent)]
-    for node in nodes_of(graph, InputCurrent, UnitCurrent):
+    for node in nodes_of(graph, InputCurrent, UnitCurrent, Pedestal):
         stem = net(node.name)
         builder.add(input_diode(technology, builder.units), f"diode_{stem}", (f"{stem}_p", "vdd"))
         builder.add_rails(node.name)
+        if not isinstance(node, InputCurrent):
+            builder.decouple(node.name)
     cells = list(nodes_of(graph, Schmitt))
     for node in nodes_of(graph, Rectifier, Schmitt, Output):
         match node:
@@ -153,9 +164,9 @@ def assemble(graph: nx.DiGraph, technology: Technology, calibration: Calibration
     clocks = tuple((f"clk{stage}", f"clkb{stage}") for stage in stages)
     input_pins, outputs = tuple(f"{stem}_p" for stem in inputs), tuple(net(n.name) for n in nodes_of(graph, Output))
     unit_pin = f"{UNIT_CURRENT}_p"
-    ports = (
-        "vdd", "resetb", *(pin for pair in clocks for pin in pair), *input_pins, unit_pin, *builder.bias_pins, *outputs,
-    )  # fmt: skip
+    pedestal_pin = next((f"{node.name}_p" for node in nodes_of(graph, Pedestal)), None)
+    pins = (*input_pins, unit_pin, *((pedestal_pin,) if pedestal_pin else ()), *builder.bias_pins, *outputs)
+    ports = ("vdd", "resetb", *(pin for pair in clocks for pin in pair), *pins)
     top = Subcircuit(NETWORK, ports, tuple(builder.elements), "the whole network")
     circuit = Circuit(
         f"network compiled by cosim for {technology.name}",
@@ -164,8 +175,8 @@ def assemble(graph: nx.DiGraph, technology: Technology, calibration: Calibration
     )
     prefix = f"x{NETWORK}"
     return Assembly(
-        circuit, ports, builder.bias_pins, input_pins, unit_pin, outputs, clocks,
-        {node.name: f"{prefix}.xcell_{net(node.name)}.v0" for node in cells},
+        circuit, ports, builder.bias_pins, input_pins, unit_pin, pedestal_pin, outputs, clocks,
+        {node.name: f"{prefix}.xcell_{net(node.name)}.{LATCH_NODE}" for node in cells},
         {node.name: f"{prefix}.{net(node.name)}_cand" for node in cells},
         builder.weights, builder.cell_bias, frozenset(builder.rails),
     )  # fmt: skip
@@ -174,27 +185,30 @@ def assemble(graph: nx.DiGraph, technology: Technology, calibration: Calibration
 def _add_schmitt(builder: _Builder, node: Schmitt) -> None:
     technology, stem = builder.technology, net(node.name)
     bias: SchmittBias = builder.graph.nodes[node.name]["bias"]
-    candidate, hold, clk, clkb = f"{stem}_cand", f"{stem}_hold", f"clk{node.stage}", f"clkb{node.stage}"
+    candidate = f"{stem}_cand"
     builder.add_row(node.name, candidate)
     builder.add(candidate_diode(technology), f"cand_{stem}", (candidate, "vdd"))
-    builder.add(sample_switch(technology), f"sample_{stem}", (candidate, hold, clk, clkb, "resetb", "vdd"))
     betas = [source for source, _ in edges_into(builder.graph, node.name, "beta")]
     if betas:
         thresh, width = _add_beta_lines(builder, node, bias, betas)
     else:
         thresh, width = builder.bias_line("thresh", bias.i_thresh), builder.bias_line("width", bias.i_width)
     gain = builder.bias_line("gain", bias.i_gain)
-    pins = (f"bias_thresh_{stem}", f"bias_width_{stem}") if betas else (thresh, width)
-    builder.cell_bias[node.name] = (*pins, gain)
+    builder.cell_bias[node.name] = (thresh, width, gain)
     origin = f"{node.name}: rise {node.rise:.6g} fall {node.fall:.6g} level {node.level:.6g}"
-    builder.add(schmitt(technology, builder.units), f"cell_{stem}", (hold, thresh, width, gain, f"{stem}_p", "vdd"), origin)
+    clocks = (f"clk{node.stage}", f"clkb{node.stage}", "resetb")
+    nets = (candidate, thresh, width, gain, f"{stem}_p", *clocks, "vdd")
+    builder.add(clocked_schmitt(technology, builder.units), f"cell_{stem}", nets, origin)
+    if i_pedestal := builder.graph.graph["i_pedestal"]:
+        line = builder.bias_line("pedestal", i_pedestal / builder.calibration.mirror.sink)
+        builder.add(pedestal_sink(technology), f"pedestal_{stem}", (f"{stem}_p", line))
     builder.add_rails(node.name)
 
 
 def _add_beta_lines(builder: _Builder, node: Schmitt, bias: SchmittBias, betas: list[str]) -> tuple[str, str]:
-    """Threshold and width lines of an input-dependent unit: pin current plus beta, sampled with the candidate."""
+    """Threshold and width lines of an input-dependent unit: pin current plus beta. They stand still while it decides."""
     technology, stem, units = builder.technology, net(node.name), builder.units
-    held = []
+    lines = []
     for purpose, current, trim, copies in (
         ("thresh", bias.i_thresh, bias.trim_thresh, 1),
         ("width", bias.i_width, bias.trim_width, 2),
@@ -203,8 +217,5 @@ def _add_beta_lines(builder: _Builder, node: Schmitt, bias: SchmittBias, betas: 
         terms = [Term(net(source), -copies * units, f"{node.layer}.beta[{node.index}] x {copies}") for source in betas]
         row = linear_row(f"{purpose}_row_{stem}", terms, technology, f"beta into the {purpose} line of {node.name}")
         builder.add(row, row.name, (line, "vdd", *row.ports[2:]))
-        hold = f"{stem}_{purpose}_hold"
-        clocks = (f"clk{node.stage}", f"clkb{node.stage}")
-        builder.add(line_switch(technology), f"sample_{purpose}_{stem}", (line, hold, *clocks, "vdd"))
-        held.append(hold)
-    return held[0], held[1]
+        lines.append(line)
+    return lines[0], lines[1]

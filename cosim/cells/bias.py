@@ -9,6 +9,7 @@ from cosim.circuit.elements import GROUND, Mos, Subcircuit
 from cosim.technology.types import Technology
 
 BIAS_DIODE = "bias_diode"
+PEDESTAL_SINK = "pedestal_sink"
 
 
 def bias_diode(technology: Technology, trim: float = 1.0, name: str = BIAS_DIODE) -> Subcircuit:
@@ -19,4 +20,15 @@ def bias_diode(technology: Technology, trim: float = 1.0, name: str = BIAS_DIODE
         ("line",),
         (Mos("diode", "line", "line", GROUND, GROUND, "n", n.w, technology.snap(n.l / trim)),),
         "bias diode: current into line -> nMOS gate line",
+    )
+
+
+def pedestal_sink(technology: Technology) -> Subcircuit:
+    """One sink from a bias line onto a state's gate line p: a state of 0 then still carries the pedestal. Ports out line."""
+    n = technology.sizing.cell_n
+    return Subcircuit(
+        PEDESTAL_SINK,
+        ("out", "line"),
+        (Mos("sink", "out", "line", GROUND, GROUND, "n", n.w, n.l),),
+        "pedestal: what a state of 0 still carries, so that its gate lines settle",
     )

@@ -29,22 +29,27 @@ DECISION_NODE = "v0"
 
 def schmitt(technology: Technology, units: int) -> Subcircuit:
     """The 9T cell; its output diode M4 has `units` unit devices, so that `out` is a signal's gate line p."""
-    n, p = technology.sizing.cell_n, technology.sizing.cell_p
-    switch, unit = technology.sizing.latch_switch, technology.sizing.mirror_p
-    v0 = DECISION_NODE
     return Subcircuit(
         SCHMITT,
         PORTS,
-        (
-            Mos("1", v0, "cand", "vdd", "vdd", "p", p.w, p.l),
-            Mos("9", v0, "fb", "vdd", "vdd", "p", p.w, p.l),
-            Mos("2", v0, "thresh", GROUND, GROUND, "n", n.w, n.l),
-            Mos("3", "out", v0, "a", GROUND, "n", switch.w, switch.l),
-            Mos("5", "a", "gain", GROUND, GROUND, "n", n.w, n.l),
-            Mos("4", "out", "out", "vdd", "vdd", "p", unit.w, unit.l, units),
-            Mos("6", "fb", v0, "b", GROUND, "n", switch.w, switch.l),
-            Mos("8", "b", "width", GROUND, GROUND, "n", n.w, n.l),
-            Mos("7", "fb", "fb", "vdd", "vdd", "p", p.w, p.l),
-        ),
+        schmitt_devices(technology, units, "cand", DECISION_NODE),
         "9T Schmitt trigger: i_rise = I_thresh, i_fall = I_thresh - I_width, I_out = s I_gain",
+    )
+
+
+def schmitt_devices(technology: Technology, units: int, candidate: str, steering: str) -> tuple[Mos, ...]:
+    """The nine transistors. `candidate`: gate of M1; `steering`: gate of M3 and M6, v0 itself in the plain cell."""
+    n, p = technology.sizing.cell_n, technology.sizing.cell_p
+    switch, unit = technology.sizing.latch_switch, technology.sizing.mirror_p
+    v0 = DECISION_NODE
+    return (
+        Mos("1", v0, candidate, "vdd", "vdd", "p", p.w, p.l),
+        Mos("9", v0, "fb", "vdd", "vdd", "p", p.w, p.l),
+        Mos("2", v0, "thresh", GROUND, GROUND, "n", n.w, n.l),
+        Mos("3", "out", steering, "a", GROUND, "n", switch.w, switch.l),
+        Mos("5", "a", "gain", GROUND, GROUND, "n", n.w, n.l),
+        Mos("4", "out", "out", "vdd", "vdd", "p", unit.w, unit.l, units),
+        Mos("6", "fb", steering, "b", GROUND, "n", switch.w, switch.l),
+        Mos("8", "b", "width", GROUND, GROUND, "n", n.w, n.l),
+        Mos("7", "fb", "fb", "vdd", "vdd", "p", p.w, p.l),
     )

@@ -12,6 +12,7 @@ import networkx as nx
 
 Role = Literal["drive", "beta"]
 UNIT_CURRENT = "one"
+PEDESTAL = "zero"
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,17 @@ class UnitCurrent:
     """I = i_unit, constant: every bias is a weight on it."""
 
     name: str = UNIT_CURRENT
+
+
+@dataclass(frozen=True)
+class Pedestal:
+    """I = i_pedestal, constant: what an input or a state of 0 carries, so that its gate lines settle.
+
+    A mirror whose current falls to 0 discharges its own gate line as I = C n u_t / t: never. Inputs and states therefore
+    ride on a pedestal, and each row takes it out again by one weight on this node, minus the sum of the row's weights.
+    """
+
+    name: str = PEDESTAL
 
 
 @dataclass(frozen=True)
@@ -65,7 +77,7 @@ class Output:
     index: int
 
 
-Node = InputCurrent | UnitCurrent | Rectifier | Schmitt | Output
+Node = InputCurrent | UnitCurrent | Pedestal | Rectifier | Schmitt | Output
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import networkx as nx
 
-from cosim.ir.nodes import Mirror, Schmitt, Weight, nodes_of
+from cosim.ir.nodes import PEDESTAL, Mirror, Schmitt, Weight, nodes_of
 from cosim.network.types import FirstQuadrantLayer, Network, RecurrentLayer
 
 ROUNDED, ZERO, CUT, EXACT = "rounded", "rounds to zero", "cut at the largest mirror", "exact"
@@ -37,6 +37,7 @@ def map_parameters(
     rows = [
         _weight_row(data["weight"], data["mirror"], weights.get((source, target), "none"))
         for source, target, data in graph.edges(data=True)
+        if source != PEDESTAL
     ]
     layers = {layer.name: layer for layer in network.recurrent_layers}
     for node in nodes_of(graph, Schmitt):

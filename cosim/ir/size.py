@@ -4,7 +4,20 @@ import networkx as nx
 import numpy as np
 
 from cosim.errors import MappingError
-from cosim.ir.nodes import Mirror, Schmitt, SchmittBias, SchmittCurrents, edges_into, nodes_of
+from cosim.ir.nodes import (
+    PEDESTAL,
+    InputCurrent,
+    Mirror,
+    Output,
+    Pedestal,
+    Rectifier,
+    Schmitt,
+    SchmittBias,
+    SchmittCurrents,
+    Weight,
+    edges_into,
+    nodes_of,
+)
 from cosim.technology.calibration import Calibration
 from cosim.technology.types import Technology
 
@@ -12,15 +25,21 @@ MAX_COUNT = 64  # unit devices of one weight; more belongs into a larger i_unit
 MIN_WIDTH = 12e-12  # A; below about this the 9T cell shows no hysteresis (arXiv 2605.07936)
 MIN_FALL = 10e-12  # A; a lower threshold must stand clear of leakage and of the rectifier's residue
 MAX_RISE = 4e-9  # A; end of the calibrated range
+PEDESTAL_UNITS = 0.05  # of i_unit: gate lines of a 0 then settle with C n u_t / I, about 1 ms
 _BETA_PROBE = 0.1e-9  # A; step at which the thresholds are linearised for an input-dependent beta
 
 
 def size(
-    graph: nx.DiGraph, technology: Technology, calibration: Calibration, saturate: bool = False, origin: str = "network"
+    graph: nx.DiGraph,
+    technology: Technology,
+    calibration: Calibration,
+    saturate: bool = False,
+    origin: str = "network",
+    pedestal: float = PEDESTAL_UNITS,
 ) -> nx.DiGraph:
     """A copy of the graph with `mirror` on every edge and `bias` on every Schmitt node.
 
-    A weight beyond MAX_COUNT unit devices is refused, or cut with `saturate`; the mapping report lists the cut ones.
+    `pedestal`, in units of i_unit, is what a signal of 0 carries; see `Pedestal`. A weight beyond MAX_COUNT unit devices is refused, or cut with `saturate`; the mapping report lists the cut ones.
     Raises MappingError that names the parameter, its value, the limit and the repair.
     """
     sized = graph.copy()
@@ -38,8 +57,23 @@ def size(
         currents: SchmittCurrents = graph.nodes[node.name]["currents"]
         _check_currents(node, currents, bool(edges_into(graph, node.name, "beta")), origin)
         sized.nodes[node.name]["bias"] = _solve_bias(graph, node, currents, calibration)
-    sized.graph.update(units=units, technology=technology.name)
+    sized.graph.update(units=units, technology=technology.name, i_pedestal=pedestal * graph.graph["i_unit"])
+    if pedestal:
+        _add_pedestal(sized, units)
     return sized
+
+
+def _add_pedestal(sized: nx.DiGraph, units: int) -> None:
+    """One weight per row that takes the pedestals of its sources out again, exactly: counts are integers."""
+    sized.add_node(PEDESTAL, node=Pedestal())
+    for node in list(nodes_of(sized, Rectifier, Schmitt, Output)):
+        count = -sum(
+            sized.edges[source, node.name]["mirror"].count
+            for source, _ in edges_into(sized, node.name)
+            if isinstance(sized.nodes[source]["node"], InputCurrent | Schmitt)
+        )
+        weight = Weight(count / units, f"{node.name}: pedestal of its sources")
+        sized.add_edge(PEDESTAL, node.name, weight=weight, mirror=Mirror(count, count / units))
 
 
 def _check_currents(node: Schmitt, currents: SchmittCurrents, dynamic: bool, origin: str) -> None:

@@ -1,13 +1,14 @@
 """Testbench of a compiled network: frames of input currents, the frame clock, reset, bias pins, virtual ground.
 
-One frame of t_step seconds, as fractions:
+One frame of t_step seconds, for a stage s of recurrent layers:
 
-    0         edge                open[s]                        SAMPLE  CLOSE    1
-    |--inputs--|                     |                              |      |       |
-    |  move    | feed-forward settles| stage s looks and may flip   | read | hold  |
+    0       edge                         close[s]            close[s] + DECIDE          1
+    |-inputs-|                              |                       |                   |
+    |  move  |  track: the candidate settles|  decide: states change|  track again      |
+                                                   the last stage is read at SAMPLE_AT
 
-Stage s + 1 opens after stage s has had its time. The reset in front of frame 0 takes half a frame: inputs at 0, every
-candidate clamped to 0, so every cell starts in state 0.
+Stages decide one after the other: stage s + 1 settles on what stage s has decided. The reset in front of frame 0 takes
+half a frame: inputs at the pedestal, every candidate clamped to 0, so every cell starts in state 0.
 """
 
 from dataclasses import dataclass
@@ -22,8 +23,8 @@ from cosim.simulation.options import DEFAULT_OPTIONS, SimulatorOptions, format_d
 from cosim.technology.types import Technology
 
 SAMPLE_AT = 0.95
-CLOSE_AT = 0.96
-FIRST_OPEN = 0.35
+LAST_CLOSE = 0.7
+DECIDE = 0.27
 RESET_FRAMES = 0.5
 
 
@@ -31,8 +32,8 @@ RESET_FRAMES = 0.5
 class Timing:
     """Frame timing. t_step in second; edge and clock_edge as fractions of it.
 
-    sampled False keeps every sample switch closed for good: the circuit without its protection against frame-edge
-    glitches, for measuring what the switch is worth.
+    sampled False never freezes a candidate nor a state: the clockless circuit of the papers, for measuring what the
+    clock is worth.
     """
 
     t_step: float = 10e-3
@@ -41,9 +42,9 @@ class Timing:
     sampled: bool = True
     t_max_step: float = 0.02  # largest solver step over t_step
 
-    def opens(self, stages: int) -> tuple[float, ...]:
-        """When each stage's switch opens, as a fraction of the frame."""
-        return tuple(FIRST_OPEN + (CLOSE_AT - FIRST_OPEN) * stage / stages for stage in range(stages))
+    def closes(self, stages: int) -> tuple[float, ...]:
+        """When each stage freezes its candidates and decides, as a fraction of the frame."""
+        return tuple(LAST_CLOSE * (stage + 1) / stages for stage in range(stages))
 
     @property
     def start(self) -> float:
@@ -55,28 +56,39 @@ class Timing:
         return self.start + (np.arange(frames) + SAMPLE_AT) * self.t_step
 
 
-def input_elements(assembly: Assembly, inputs: NDArray[np.float64], i_unit: float, timing: Timing) -> list[Element]:
-    """Current sources that draw inputs (time, width), in units, from the input pins."""
+@dataclass(frozen=True)
+class Levels:
+    """Currents and voltages that a testbench supplies: i_unit and i_pedestal in A, v_node (readout ground under V_DD) in V."""
+
+    i_unit: float
+    i_pedestal: float
+    v_node: float
+
+
+def input_elements(assembly: Assembly, inputs: NDArray[np.float64], levels: Levels, timing: Timing) -> list[Element]:
+    """Current sources that draw inputs (time, width), in units, plus the pedestal from the input pins."""
     return [
-        Source(pin, "i", pin, GROUND, _staircase(i_unit * inputs[:, j], timing))
+        Source(pin, "i", pin, GROUND, _staircase(levels.i_unit * inputs[:, j], levels.i_pedestal, timing))
         for j, pin in enumerate(assembly.input_pins)
     ]
 
 
 def control_elements(
-    assembly: Assembly, technology: Technology, v_node: float, i_unit: float, frames: int, timing: Timing
+    assembly: Assembly, technology: Technology, levels: Levels, frames: int, timing: Timing
 ) -> list[Element]:
     """Supply, reset, frame clocks, bias pins, unit current and the readout's virtual ground with one sense each."""
     supply = technology.supply
     elements: list[Element] = [
         Source("dd", "v", "vdd", GROUND, supply),
-        Source("ground", "v", "vdd", "vground", v_node),
+        Source("ground", "v", "vdd", "vground", levels.v_node),
         Source("resetb", "v", "resetb", GROUND, _reset(supply, timing)),
-        Source("unit", "i", assembly.unit_pin, GROUND, i_unit),
+        Source("unit", "i", assembly.unit_pin, GROUND, levels.i_unit),
     ]
-    opens = timing.opens(len(assembly.clocks))
-    for (clk, clkb), opening in zip(assembly.clocks, opens, strict=True):
-        high, low = _clock(supply, opening, frames, timing)
+    if assembly.pedestal_pin is not None:
+        elements.append(Source("pedestal", "i", assembly.pedestal_pin, GROUND, levels.i_pedestal))
+    closes = timing.closes(len(assembly.clocks))
+    for (clk, clkb), close in zip(assembly.clocks, closes, strict=True):
+        high, low = _clock(supply, close, frames, timing)
         elements += [Source(clk, "v", clk, GROUND, high), Source(clkb, "v", clkb, GROUND, low)]
     elements += [Source(pin, "i", "vdd", pin, current) for pin, current in assembly.bias_pins.items()]
     elements += [Source(pin, "v", "vground", pin, 0.0) for pin in assembly.outputs]
@@ -86,8 +98,7 @@ def control_elements(
 def format_testbench(
     assembly: Assembly,
     technology: Technology,
-    v_node: float,
-    i_unit: float,
+    levels: Levels,
     inputs: NDArray[np.float64],
     timing: Timing = Timing(),
     options: SimulatorOptions = DEFAULT_OPTIONS,
@@ -98,8 +109,8 @@ def format_testbench(
     Saves the decision nodes, the readout currents, every supply's current and the extra `probes`.
     """
     frames = len(inputs)
-    elements = control_elements(assembly, technology, v_node, i_unit, frames, timing)
-    elements += input_elements(assembly, inputs, i_unit, timing)
+    elements = control_elements(assembly, technology, levels, frames, timing)
+    elements += input_elements(assembly, inputs, levels, timing)
     netlist = format_circuit(assembly.circuit, technology)
     netlist += "\n".join(["", "* testbench", *format_elements(elements, technology)])
     end = timing.start + frames * timing.t_step
@@ -118,10 +129,13 @@ def saved_vectors(assembly: Assembly) -> tuple[str, ...]:
     )
 
 
-def _staircase(levels: NDArray[np.float64], timing: Timing) -> tuple[tuple[float, float], ...]:
-    """0 during reset, then one level a frame, each reached after an edge."""
-    points, previous = [(0.0, 0.0)], 0.0
-    for k, level in enumerate(levels):
+Waveform = tuple[tuple[float, float], ...] | float
+
+
+def _staircase(currents: NDArray[np.float64], pedestal: float, timing: Timing) -> tuple[tuple[float, float], ...]:
+    """The pedestal during reset, then one level a frame, each reached after an edge."""
+    points, previous = [(0.0, pedestal)], pedestal
+    for k, level in enumerate(currents + pedestal):
         if level != previous:
             begin = timing.start + k * timing.t_step
             points += [(begin, previous), (begin + timing.edge * timing.t_step, float(level))]
@@ -130,22 +144,21 @@ def _staircase(levels: NDArray[np.float64], timing: Timing) -> tuple[tuple[float
 
 
 def _reset(supply: float, timing: Timing) -> tuple[tuple[float, float], ...]:
-    begin = 0.85 * timing.start
+    begin = 0.7 * timing.start
     return ((0.0, 0.0), (begin, 0.0), (begin + timing.clock_edge * timing.t_step, supply))
 
 
-def _clock(
-    supply: float, opening: float, frames: int, timing: Timing
-) -> tuple[tuple[tuple[float, float], ...] | float, tuple[tuple[float, float], ...] | float]:
-    """clk and clkb: on during reset, off before it ends, then on from `opening` to CLOSE_AT in every frame."""
+def _clock(supply: float, close: float, frames: int, timing: Timing) -> tuple[Waveform, Waveform]:
+    """clk and clkb: low during reset, then high except for DECIDE of a frame from `close` on."""
     if not timing.sampled:
-        return supply, 0.0
+        # Both gates of every cell on at once: n halves by clk and clkb high, as a plain wire would be.
+        return supply, supply
     edge = timing.clock_edge * timing.t_step
-    moments = [0.6 * timing.start]
+    moments = [timing.start - 2 * edge]
     for k in range(frames):
         begin = timing.start + k * timing.t_step
-        moments += [begin + opening * timing.t_step, begin + CLOSE_AT * timing.t_step]
-    value, points = 1.0, [(0.0, 1.0)]
+        moments += [begin + close * timing.t_step, begin + (close + DECIDE) * timing.t_step]
+    value, points = 0.0, [(0.0, 0.0)]
     for moment in moments:
         points += [(moment, value), (moment + edge, 1.0 - value)]
         value = 1.0 - value

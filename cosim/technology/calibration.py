@@ -94,6 +94,12 @@ class MirrorFit:
         """gain_push at 1 nA."""
         return float(self.interpolate(self.gain_push, np.float64(_NANO)))
 
+    @property
+    def sink(self) -> float:
+        """Gain from an untrimmed nMOS diode into a candidate node at 1 nA: the n path without its first mirror."""
+        gain_n = float(self.interpolate(self.gain_n, np.float64(_NANO)))
+        return gain_n * self.trim / self.push
+
 
 @dataclass(frozen=True)
 class Calibration:

@@ -1,0 +1,210 @@
+"""Software against behavioral against ngspice, on the same inputs."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import binomtest
+
+from cosim.network.testset import TestSet
+from cosim.network.reference import Trace, pool_readout, run_reference
+from cosim.network.types import FirstQuadrantLayer, Network
+from cosim.design import Design, behavioral_power, run_behavioral
+from cosim.simulation.inference import Inference, Outcome
+from cosim.simulation.ngspice import Failure
+from cosim.simulation.testbench import Timing
+
+ENGINES = ("software", "behavioral", "ngspice")
+CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True)
+class Engine:
+    """What one engine did on n samples: states (n, time, cells), readout (n, time, outputs) in units, decisions (n,)."""
+
+    states: NDArray[np.bool_]
+    readout: NDArray[np.float64]
+    decisions: NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The three engines side by side. Only samples whose simulation succeeded count; `failures` holds the others.
+
+    valid: (n, time) frames that belong to a sample; y: (n,) classes; power_w: ngspice and behavioral, (n,) watt;
+    rounding: states of the ideal circuit whose only error is rounding, (n, time, cells);
+    margins: (n, time, cells) distance of the software candidate to its nearer threshold, units.
+    """
+
+    engines: dict[str, Engine]
+    rounding: NDArray[np.bool_]
+    margins: NDArray[np.float64]
+    cells: tuple[str, ...]
+    valid: NDArray[np.bool_]
+    y: NDArray[np.int64]
+    indices: NDArray[np.int64]
+    power_w: dict[str, NDArray[np.float64]]
+    failures: tuple[Failure, ...]
+    transistors: int
+
+    def state_agreement(self, first: str, second: str) -> float:
+        """Fraction of equal state bits over all samples, valid frames and cells."""
+        return 1.0 - self.state_errors(first, second) / (self.valid.sum() * len(self.cells))
+
+    def state_errors(self, first: str, second: str) -> int:
+        """Number of state bits that differ."""
+        return int(((self.engines[first].states != self.engines[second].states) & self.valid[:, :, None]).sum())
+
+    def task_agreement(self, first: str, second: str) -> float:
+        """Fraction of samples with the same decision."""
+        return float((self.engines[first].decisions == self.engines[second].decisions).mean())
+
+    def accuracy(self, engine: str) -> tuple[float, float, float]:
+        """Fraction of right decisions with its Clopper-Pearson interval."""
+        right = int((self.engines[engine].decisions == self.y).sum())
+        return interval(right, len(self.y))
+
+    def first_divergence(self) -> NDArray[np.int64]:
+        """Per sample, the first frame in which a state of software and ngspice differs; -1 where none does."""
+        differs = (self.engines["software"].states != self.engines["ngspice"].states) & self.valid[:, :, None]
+        frames = differs.any(axis=2)
+        return np.where(frames.any(axis=1), frames.argmax(axis=1), -1)
+
+    def error_sources(self) -> dict[str, int]:
+        """State bits that each step of realism changes: rounding, statics (calibration residue), dynamics."""
+        states = [self.engines["software"].states, self.rounding, self.engines["behavioral"].states]
+        states.append(self.engines["ngspice"].states)
+        counts = [int(((a != b) & self.valid[:, :, None]).sum()) for a, b in zip(states, states[1:], strict=False)]
+        return dict(zip(("rounding", "statics", "dynamics"), counts, strict=True))
+
+    def readout_error(self) -> tuple[float, float]:
+        """Correlation and RMSE (in units) of the readout per frame, ngspice against software."""
+        software = self.engines["software"].readout[self.valid]
+        ngspice = self.engines["ngspice"].readout[self.valid]
+        correlation = float(np.corrcoef(software.ravel(), ngspice.ravel())[0, 1])
+        return correlation, float(np.sqrt(np.mean((software - ngspice) ** 2)))
+
+
+def interval(right: int, total: int) -> tuple[float, float, float]:
+    """(fraction, low, high): Clopper and Pearson, Biometrika 26 (1934) 404, at 95 %."""
+    found = binomtest(right, total).proportion_ci(CONFIDENCE, "exact")
+    return right / total, float(found.low), float(found.high)
+
+
+def compare_engines(
+    design: Design, test_set: TestSet, outcomes: Sequence[Outcome], timing: Timing = Timing()
+) -> Comparison | None:
+    """Hold the outcomes of ngspice against both other engines; None when every simulation failed."""
+    good = np.array([isinstance(outcome, Inference) for outcome in outcomes])
+    failures = tuple(outcome for outcome in outcomes if isinstance(outcome, Failure))
+    if not good.any():
+        return None
+    x, lengths = test_set.x[good], test_set.lengths[good]
+    inferences = [outcome for outcome in outcomes if isinstance(outcome, Inference)]
+    reference = run_reference(design.network, x, lengths)
+    inputs = reference.signals["input"]
+    steps = x.shape[1]
+    valid = np.arange(steps)[None, :] < lengths[:, None]
+    pooling = design.network.readout.pooling
+
+    behavioral = run_behavioral(design, inputs)
+    cells = tuple(design.assembly.decisions)
+    blocks = behavioral_power(design, behavioral, timing)
+    power = sum(blocks.values(), np.zeros(valid.shape))
+    states = {
+        "software": software_states(design.network, reference),
+        "behavioral": np.stack([behavioral.states[cell] for cell in cells], axis=2),
+        "ngspice": np.stack([_pad(inference.states, steps) for inference in inferences]),
+    }
+    readouts = {
+        "software": reference.readout,
+        "behavioral": behavioral.readout / design.i_unit,
+        "ngspice": np.stack([_pad(inference.readout, steps) for inference in inferences]) / design.i_unit,
+    }
+    engines = {
+        name: Engine(states[name], readouts[name], pool_readout(readouts[name], lengths, pooling).argmax(axis=1))
+        for name in ENGINES
+    }
+    rounding = run_behavioral(design, inputs, ideal=True)
+    return Comparison(
+        engines,
+        np.stack([rounding.states[cell] for cell in cells], axis=2),
+        threshold_margins(design.network, reference),
+        cells,
+        valid,
+        test_set.y[good],
+        test_set.indices[good],
+        {
+            "behavioral": (power * valid).sum(axis=1) / lengths,
+            "ngspice": np.array([inference.power_w for inference in inferences]),
+        },
+        failures,
+        design.assembly.transistors,
+    )
+
+
+def software_states(network: Network, reference: Trace) -> NDArray[np.bool_]:
+    """State bits of all recurrent layers, (n, time, cells): 1 where a cell is at its upper level."""
+    bits = []
+    for layer in network.recurrent_layers:
+        middle = layer.alpha / 2 if isinstance(layer, FirstQuadrantLayer) else 0.0
+        bits.append(reference.signals[layer.name] > middle)
+    return np.concatenate(bits, axis=2)
+
+
+def threshold_margins(network: Network, reference: Trace) -> NDArray[np.float64]:
+    """Distance of each candidate to its nearer threshold in units, (n, time, cells)."""
+    margins = []
+    for layer in network.recurrent_layers:
+        candidate = reference.candidates[layer.name]
+        if isinstance(layer, FirstQuadrantLayer):
+            low, high = layer.beta_lo, layer.beta_hi
+        else:
+            high = reference.betas[layer.name]
+            low = -high
+        margins.append(np.minimum(np.abs(candidate - low), np.abs(candidate - high)))
+    return np.concatenate(margins, axis=2)
+
+
+def summarize_comparison(comparison: Comparison) -> dict[str, Any]:
+    """Everything a table, a JSON file or a report prints; fractions, watt, units."""
+    accuracy = {engine: comparison.accuracy(engine) for engine in ENGINES}
+    correlation, rmse = comparison.readout_error()
+    diverged = comparison.first_divergence()
+    sources = comparison.error_sources()
+    bits = int(comparison.valid.sum()) * len(comparison.cells)
+    same = int((comparison.engines["software"].decisions == comparison.engines["ngspice"].decisions).sum())
+    wrong = (comparison.engines["software"].states != comparison.engines["ngspice"].states) & comparison.valid[:, :, None]
+    return {
+        "samples": len(comparison.y),
+        "failed": len(comparison.failures),
+        "state_bits": bits,
+        "state_agreement": comparison.state_agreement("software", "ngspice"),
+        "state_agreement_behavioral": comparison.state_agreement("behavioral", "ngspice"),
+        "task_agreement": comparison.task_agreement("software", "ngspice"),
+        "task_agreement_interval": list(interval(same, len(comparison.y))[1:]),
+        "accuracy": {engine: value for engine, (value, _, _) in accuracy.items()},
+        "accuracy_interval": {engine: [low, high] for engine, (_, low, high) in accuracy.items()},
+        "power_w": {
+            "software": None,
+            "behavioral": float(comparison.power_w["behavioral"].mean()),
+            "ngspice": float(comparison.power_w["ngspice"].mean()),
+        },
+        "first_divergence": {
+            "samples_diverged": int((diverged >= 0).sum()),
+            "earliest_frame": int(diverged[diverged >= 0].min()) if (diverged >= 0).any() else None,
+        },
+        "readout_correlation": correlation,
+        "readout_rmse_units": rmse,
+        "error_sources": sources,
+        "dominant_error_source": max(sources, key=lambda name: sources[name]) if any(sources.values()) else "none",
+        "largest_margin_of_a_wrong_bit": float(comparison.margins[wrong].max()) if wrong.any() else None,
+        "transistors": comparison.transistors,
+    }
+
+
+def _pad(values: NDArray[Any], steps: int) -> NDArray[Any]:
+    """A shorter sample's rows, extended to the batch's length; the padding is never counted."""
+    return np.pad(values, ((0, steps - len(values)), (0, 0)))

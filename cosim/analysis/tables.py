@@ -1,0 +1,38 @@
+"""A comparison as text: what fits a terminal."""
+
+from typing import Any
+
+from cosim.analysis.agreement import ENGINES
+from cosim.units import format_quantity
+
+
+def format_comparison(summary: dict[str, Any]) -> list[str]:
+    """The terminal table of `summarize_comparison`, under 80 columns."""
+    accuracy, bounds, power = summary["accuracy"], summary["accuracy_interval"], summary["power_w"]
+    lines = [f"{'':12}  {'accuracy':>8}  {'95 % interval':>16}  {'mean power':>10}"]
+    for engine in ENGINES:
+        low, high = bounds[engine]
+        watt = "-" if power[engine] is None else format_quantity(power[engine], "W")
+        lines.append(f"{engine:12}  {percent(accuracy[engine]):>8}  {percent(low):>7} {percent(high):>8}  {watt:>10}")
+    low, high = summary["task_agreement_interval"]
+    diverged = summary["first_divergence"]
+    sources = ", ".join(f"{name} {count}" for name, count in summary["error_sources"].items())
+    lines += [
+        "",
+        f"samples           {summary['samples']} simulated, {summary['failed']} failed; {summary['transistors']} transistors",
+        f"state agreement   {percent(summary['state_agreement'], 2)} of {summary['state_bits']} bits, software vs ngspice",
+        f"                  {percent(summary['state_agreement_behavioral'], 2)} behavioral vs ngspice",
+        f"task agreement    {percent(summary['task_agreement'])} [{percent(low)}, {percent(high)}], software vs ngspice",
+        f"first divergence  in {diverged['samples_diverged']} of {summary['samples']} samples"
+        + (f", earliest in frame {diverged['earliest_frame']}" if diverged["samples_diverged"] else ""),
+        f"readout           correlation {summary['readout_correlation']:.4f}, RMSE {summary['readout_rmse_units']:.3f} units",
+        f"bits changed by   {sources}; dominant: {summary['dominant_error_source']}",
+    ]
+    if summary["largest_margin_of_a_wrong_bit"] is not None:
+        lines.append(f"wrong bits        up to {summary['largest_margin_of_a_wrong_bit']:.3f} units from a threshold")
+    return lines
+
+
+def percent(value: float, digits: int = 1) -> str:
+    """0.9512 -> '95.1 %'."""
+    return f"{100 * value:.{digits}f} %"

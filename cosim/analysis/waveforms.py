@@ -1,0 +1,59 @@
+"""Whole waveforms of one sample, for the eye."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosim.cells.assemble import net
+from cosim.design import Design, inference_deck
+from cosim.errors import SimulationError
+from cosim.ir.nodes import Schmitt, nodes_of
+from cosim.network.reference import encode_inputs
+from cosim.simulation.ngspice import Failure, run_deck
+from cosim.simulation.testbench import Timing
+
+
+def record_waveforms(
+    design: Design, x: NDArray[np.float64], cell: str, timing: Timing = Timing()
+) -> tuple[dict[str, NDArray[np.float64]], dict[str, Any]]:
+    """Simulate one raw sample (time, features) and return what `draw_waveforms` draws, with its labels.
+
+    cell: the Schmitt node to show. The candidate is probed at its diode: M1 leaves saturation once the cell is set.
+    Raises SimulationError when the run fails.
+    """
+    inputs = encode_inputs(design.network.encoding, x[None])[0]
+    stem, letter = net(cell), design.technology.instance_letter
+    candidate = f"@{letter}.xnetwork.xcand_{stem}.{letter}diode[id]"
+    state = f"@{letter}.xnetwork.xcell_{stem}.{letter}4[id]"
+    waves = run_deck(inference_deck(design, inputs, timing, probes=(candidate, state)))
+    if isinstance(waves, Failure):
+        raise SimulationError(f"waveforms of {cell}: {waves.kind.value}: {waves.detail}")
+    time = waves["time"]
+    frames = np.clip(((time - timing.start) / timing.t_step).astype(int), 0, len(inputs) - 1)
+    drawn = {f"input.{j}": design.i_unit * inputs[frames, j] * (time >= timing.start) for j in range(inputs.shape[1])}
+    outputs = {f"output.{k}": waves[f"v{pin}#branch"] for k, pin in enumerate(design.assembly.outputs)}
+    node = next(node for node in nodes_of(design.graph, Schmitt) if node.name == cell)
+    currents = design.graph.nodes[cell]["currents"]
+    labels = {
+        "unit": node.name,
+        "i_rise": currents.i_rise,
+        "i_fall": currents.i_fall,
+        "outputs": list(design.network.labels) or [str(k) for k in range(len(design.assembly.outputs))],
+        "title": f"{design.network.task or 'network'} on {design.assembly.transistors} transistors, one inference",
+    }
+    power = -design.technology.supply * waves["vdd#branch"]
+    return {
+        "time": time,
+        "candidate": np.abs(waves[candidate]),
+        "state": np.abs(waves[state]),
+        "power": power,
+        **drawn,
+        **outputs,
+    }, labels
+
+
+def liveliest_cell(cells: tuple[str, ...], states: NDArray[np.bool_]) -> str:
+    """The cell whose state (time, cells) changes most often; the first of equals."""
+    changes = (states[1:] != states[:-1]).sum(axis=0)
+    return cells[int(changes.argmax())]

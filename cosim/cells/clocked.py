@@ -1,0 +1,45 @@
+"""Clocked 9T cell: the Schmitt trigger decides on a frozen candidate, so no glitch can set or reset it.
+
+    cand o--[sample gate]--+--||-- vdd     M1 sees `hold`
+                           | hold          sample gate on while clk is high, decision gate on while clk is low
+     vdd --[reset]---------+
+                                  v0 --[decision gate]--+-- latch     M3, M6 see `latch`
+
+    clk high, track:   hold follows the candidate, v0 compares it with the thresholds, the state stands still.
+    clk low, decide:   hold is frozen, the loop through v0 and latch is closed: the plain 9T cell, static.
+    resetb low with clk low: hold = vdd, the candidate is 0, the state becomes 0.
+
+Why both gates. Positive and negative weights have different delays, so a candidate over- and undershoots while inputs
+move; and when cells flip, the nodes that they drive kick the shared gate lines through the drains of the weights. With
+the sample gate alone, a cell that decides late sees the kicks of those that decided early. Here a state changes only
+after every cell of its stage is frozen. Four gate transistors, one reset transistor, one capacitor, no static power.
+Not to be confused with the plain cell of `schmitt.py`, which is what the papers show and what calibration measures.
+"""
+
+from cosim.cells.schmitt import DECISION_NODE, schmitt_devices
+from cosim.circuit.elements import GROUND, Capacitor, Mos, Subcircuit
+from cosim.technology.types import Technology
+
+CLOCKED = "schmitt_clocked"
+PORTS = ("cand", "thresh", "width", "gain", "out", "clk", "clkb", "resetb", "vdd")
+LATCH_NODE = "latch"
+HOLD_CAPACITANCE = 0.2e-12  # F; keeps the charge injected by the sample gate under 0.5 % of the candidate
+
+
+def clocked_schmitt(technology: Technology, units: int) -> Subcircuit:
+    """The clocked cell; its output diode has `units` unit devices."""
+    w, l = technology.sizing.sample_switch.w, technology.sizing.sample_switch.l  # noqa: E741
+    return Subcircuit(
+        CLOCKED,
+        PORTS,
+        (
+            Mos("sn", "hold", "clk", "cand", GROUND, "n", w, l),
+            Mos("sp", "hold", "clkb", "cand", "vdd", "p", w, l),
+            Mos("reset", "hold", "resetb", "vdd", "vdd", "p", w, l),
+            Capacitor("hold", "hold", "vdd", HOLD_CAPACITANCE),
+            *schmitt_devices(technology, units, "hold", LATCH_NODE),
+            Mos("dn", LATCH_NODE, "clkb", DECISION_NODE, GROUND, "n", w, l),
+            Mos("dp", LATCH_NODE, "clk", DECISION_NODE, "vdd", "p", w, l),
+        ),
+        "clocked 9T cell: track while clk is high, decide while clk is low",
+    )

@@ -1,0 +1,39 @@
+"""cosim compile: a trained network to a netlist."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from cosim.cli.common import compile_options, load_design, network_argument
+from cosim.units import format_quantity
+
+
+@click.command()
+@network_argument
+@click.option("--to", "target", type=click.Choice(["netlist"]), default="netlist", show_default=True, help="What to make.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), default=Path("netlist"), show_default=True, help="Folder.")
+@compile_options
+def command(network_file: Path, target: str, output: Path, **settings: Any) -> None:
+    """Compile NETWORK (.pt or .npz) to a SPICE netlist with testbench and mapping report.
+
+    The folder receives network.sp, devices.lib, testbench.sp, mapping.csv, mapping.json and design.json. Every learned
+    parameter stands in the mapping with its circuit element, its target and its realised value.
+    """
+    from cosim.outputs import summarize, write_design
+
+    design = load_design(network_file, **settings)
+    paths = write_design(design, output)
+    summary: dict[str, Any] = summarize(design)
+    click.echo(f"{network_file}: {summary['task'] or 'network'} on {summary['technology']}")
+    click.echo(f"  transistors       {summary['transistors']} ({summary['unit_devices']} unit devices)")
+    click.echo(f"  gate area         {summary['gate_area_um2']:.0f} um2")
+    click.echo(f"  bias pins         {summary['bias_pins']}")
+    click.echo(f"  unit current      {format_quantity(summary['i_unit_a'], 'A')} per software 1.0")
+    statuses = ", ".join(f"{count} {status}" for status, count in summary["statuses"].items())
+    click.echo(f"  parameters        {summary['parameters']}: {statuses}")
+    for parameter in summary["lost"][:20]:
+        click.echo(f"    lost: {parameter} (see mapping.csv)")
+    if len(summary["lost"]) > 20:
+        click.echo(f"    and {len(summary['lost']) - 20} more")
+    click.echo(f"  written           {', '.join(path.name for path in paths)} in {output}")

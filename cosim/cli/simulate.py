@@ -1,0 +1,55 @@
+"""cosim simulate: test samples through ngspice."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from cosim.cli.common import compile_options, load_design, network_argument, output_option, progress_bar, run_options
+
+
+@click.command()
+@network_argument
+@output_option("runs/simulate")
+@click.option("--keep-decks", is_flag=True, help="Write the deck of every sample, too.")
+@compile_options
+@run_options
+def command(
+    network_file: Path,
+    output: Path,
+    keep_decks: bool,
+    data: Path | None,
+    samples: int,
+    seed: int,
+    jobs: int,
+    t_step: float,
+    timeout: float,
+    **settings: Any,
+) -> None:
+    """Run test samples of NETWORK through ngspice at transistor level.
+
+    The folder receives simulation.npz (states, readout in A, power in W) and the decks of failed runs. Finished samples
+    are kept: the same command continues an interrupted run.
+    """
+    from cosim.design import inference_decks
+    from cosim.network.testset import load_test_set
+    from cosim.outputs import write_texts
+    from cosim.pipeline import Run, run_samples
+    from cosim.simulation.inference import Inference
+    from cosim.simulation.testbench import Timing
+
+    design = load_design(network_file, **settings)
+    test_set = load_test_set(design.network, data).take(samples, seed)
+    run = Run(output, jobs, timeout, Timing(t_step=t_step))
+    write_texts(output, {})
+    if keep_decks:
+        decks = inference_decks(design, test_set, run.timing)
+        write_texts(output / "decks", {f"sample_{i}.sp": deck for i, deck in zip(test_set.indices, decks, strict=True)})
+    with progress_bar("ngspice") as progress:
+        outcomes = run_samples(design, test_set, run, progress)
+    good = sum(isinstance(outcome, Inference) for outcome in outcomes)
+    click.echo(f"{good} of {len(outcomes)} samples simulated, {design.assembly.transistors} transistors each")
+    click.echo(f"written: {output / 'simulation.npz'}")
+    if good < len(outcomes):
+        click.echo(f"failed runs: their decks are in {output / 'failed'}", err=True)
+        raise SystemExit(1)

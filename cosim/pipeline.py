@@ -1,0 +1,130 @@
+"""The whole flow on one screen: compile, simulate every sample, hold the engines against each other, write the report."""
+
+import io
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from cosim import __version__
+from cosim.analysis.agreement import Comparison, compare_engines, summarize_comparison
+from cosim.analysis.figures import draw_confusion, draw_waveforms, save_figure
+from cosim.analysis.report import format_report
+from cosim.analysis.waveforms import liveliest_cell, record_waveforms
+from cosim.design import Design, simulate_samples
+from cosim.errors import SimulationError
+from cosim.network.testset import TestSet
+from cosim.outputs import summarize, write_texts
+from cosim.simulation.inference import DEFAULT_TIMEOUT, Inference, Outcome, Progress, deck_hash
+from cosim.simulation.ngspice import Failure
+from cosim.simulation.options import DEFAULT_OPTIONS
+from cosim.simulation.testbench import Timing
+
+INFERENCES = "inferences"
+
+
+@dataclass(frozen=True)
+class Run:
+    """Where and how samples are simulated: folder of results, worker processes, time-out in s, frame timing."""
+
+    folder: Path
+    jobs: int = 1
+    timeout: float = DEFAULT_TIMEOUT
+    timing: Timing = Timing()
+
+
+def run_samples(design: Design, test_set: TestSet, run: Run, progress: Progress) -> list[Outcome]:
+    """Simulate, keeping finished samples; write simulation.npz and the decks of failed runs."""
+    outcomes = simulate_samples(
+        design, test_set, run.timing, DEFAULT_OPTIONS, run.jobs, run.folder / INFERENCES, run.timeout, progress
+    )
+    _write_failures(run.folder, test_set, outcomes)
+    _write_simulation(run.folder, design, test_set, outcomes)
+    return outcomes
+
+
+def run_comparison(design: Design, test_set: TestSet, run: Run, progress: Progress) -> dict[str, Any]:
+    """Simulate, compare and write comparison.json, the figures and report.html; returns the summary.
+
+    Raises SimulationError when every simulation failed.
+    """
+    write_texts(run.folder, {"design.json": json.dumps(summarize(design), indent=2) + "\n"})
+    outcomes = run_samples(design, test_set, run, progress)
+    comparison = compare_engines(design, test_set, outcomes, run.timing)
+    if comparison is None:
+        failure = next(outcome for outcome in outcomes if isinstance(outcome, Failure))
+        raise SimulationError(
+            f"all {len(outcomes)} simulations failed; the first: {failure.kind.value}: {failure.detail}; its deck is in "
+            f"{run.folder / 'failed'}"
+        )
+    summary = summarize_comparison(comparison)
+    figures = _draw(design, test_set, comparison, run.timing)
+    for name, figure in figures.items():
+        save_figure(figure, run.folder / f"{name}.png")
+    settings = {
+        "cosim": __version__,
+        "calibration measured with": design.calibration.simulator,
+        "frame": f"{run.timing.t_step:g} s, input edges {run.timing.edge:g}, clock edges {run.timing.clock_edge:g} of it",
+        "temperature": f"{design.technology.celsius:g} C",
+        "supply": f"{design.technology.supply:g} V",
+        "simulator options": asdict(DEFAULT_OPTIONS),
+    }
+    captions = {
+        "waveforms": "One inference on transistors: inputs, one unit's candidate with its thresholds, state, readout, power.",
+        "confusion": "Decisions of the three engines on the same samples; accuracy with its 95 % interval.",
+    }
+    pictures = {captions[name]: _png(figure) for name, figure in figures.items()}
+    title = f"{design.network.task or 'network'}: from weights to transistors"
+    page = format_report(title, summary, summarize(design), settings, pictures)
+    write_texts(run.folder, {"comparison.json": json.dumps(summary, indent=2) + "\n", "report.html": page})
+    return summary
+
+
+def _draw(design: Design, test_set: TestSet, comparison: Comparison, timing: Timing) -> dict[str, Figure]:
+    labels = list(design.network.labels) or [str(k) for k in range(design.network.readout.width)]
+    cell = liveliest_cell(comparison.cells, comparison.engines["ngspice"].states[0])
+    position = int(np.flatnonzero(test_set.indices == comparison.indices[0])[0])
+    sample = test_set.x[position, : test_set.lengths[position]]
+    return {
+        "waveforms": draw_waveforms(*record_waveforms(design, sample, cell, timing), timing),
+        "confusion": draw_confusion(comparison, labels),
+    }
+
+
+def _png(figure: Figure) -> bytes:
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", dpi=130, metadata={"Software": None})
+    return buffer.getvalue()
+
+
+def _write_failures(folder: Path, test_set: TestSet, outcomes: Sequence[Outcome]) -> None:
+    """The deck of every failed sample, with the reason on top."""
+    texts = {
+        f"sample_{index}_{deck_hash(outcome.deck)}.sp": f"* failed: {outcome.kind.value}: {outcome.detail}\n{outcome.deck}"
+        for index, outcome in zip(test_set.indices, outcomes, strict=True)
+        if isinstance(outcome, Failure)
+    }
+    if texts:
+        write_texts(folder / "failed", texts)
+
+
+def _write_simulation(folder: Path, design: Design, test_set: TestSet, outcomes: Sequence[Outcome]) -> None:
+    """All results in one file; samples shorter than the longest are padded, see `lengths`."""
+    steps, cells, outputs = test_set.x.shape[1], len(design.assembly.decisions), len(design.assembly.outputs)
+    states = np.zeros((len(outcomes), steps, cells), dtype=bool)
+    readout = np.zeros((len(outcomes), steps, outputs))
+    power = np.full(len(outcomes), np.nan)
+    for k, outcome in enumerate(outcomes):
+        if isinstance(outcome, Inference):
+            frames = len(outcome.states)
+            states[k, :frames], readout[k, :frames], power[k] = outcome.states, outcome.readout, outcome.power_w
+    np.savez(
+        folder / "simulation.npz",
+        states=states, readout_a=readout, power_w=power, lengths=test_set.lengths, y=test_set.y,
+        indices=test_set.indices, cells=np.array(list(design.assembly.decisions)),
+        status=np.array(["ok" if isinstance(outcome, Inference) else outcome.kind.name.lower() for outcome in outcomes]),
+    )  # fmt: skip
