@@ -18,6 +18,8 @@ RISES = (0.08e-9, 0.2e-9, 0.5e-9, 1e-9, 2e-9, 4e-9)  # thresholds beyond 4 nA ar
 WIDTH_FRACTIONS = (0.12, 0.35, 0.6, 0.85)
 LEVELS = (0.08e-9, 0.2e-9, 0.5e-9, 1e-9, 2e-9, 4e-9)
 TRIM_STEPS = 3
+SLOPE_STEP = 0.1  # V
+SWING_CURRENTS = (1e-10, 2e-9)
 Progress = Callable[[str], None]
 
 
@@ -36,12 +38,27 @@ def measure_calibration(
     trim = _find_trim(technology, units, v_node)
     progress("mirror: gain over current")
     gains = np.array([_gains(technology, units, trim, current, v_node) for current in MIRROR_CURRENTS])
-    mirror = MirrorFit(trim, MIRROR_CURRENTS, *(tuple(map(float, column)) for column in gains.T))
+    slopes = _drain_slopes(technology, units, trim, v_node)
+    swing = _node_swing(technology, units)
+    mirror = MirrorFit(trim, MIRROR_CURRENTS, *(tuple(map(float, column)) for column in gains.T), *slopes, swing)
     schmitt = _measure_schmitt(technology, units, v_node, progress)
     fingerprint = calibration_fingerprint(technology, units)
     return Calibration(
         technology.name, fingerprint, simulator, units, technology.supply, technology.celsius, v_node, mirror, schmitt
     )
+
+
+def _drain_slopes(technology: Technology, units: int, trim: float, v_node: float) -> tuple[float, float]:
+    """d ln I / dV of a pulling and of a pushing weight at 1 nA, by a central difference around the node's voltage."""
+    near, far = (np.array(_gains(technology, units, trim, 1e-9, v_node + step)) for step in (-SLOPE_STEP, SLOPE_STEP))
+    pull, push, _ = np.log(far / near) / (2 * SLOPE_STEP)  # a node further below the supply: less for pulls
+    return float(-pull), float(push)
+
+
+def _node_swing(technology: Technology, units: int) -> float:
+    """Volt per e-fold of a candidate diode, from its voltages at SWING_CURRENTS."""
+    drops = [technology.supply - _run(mirror_bench(technology, units, 1.0, i, 0.5))["cand"][-1] for i in SWING_CURRENTS]
+    return float((drops[1] - drops[0]) / np.log(SWING_CURRENTS[1] / SWING_CURRENTS[0]))
 
 
 def _find_trim(technology: Technology, units: int, v_node: float) -> float:
@@ -54,11 +71,15 @@ def _find_trim(technology: Technology, units: int, v_node: float) -> float:
 
 
 def calibration_fingerprint(technology: Technology, units: int) -> str:
-    """Hash of the exact benches: device models, sizes, cells and simulator options are all in their text."""
+    """Hash of the exact benches: device models, sizes, cells and simulator options are all in their text.
+
+    Comments do not count.
+    """
     benches = mirror_bench(technology, units, 1.0, 1e-9, 0.5) + schmitt_bench(
         technology, units, (1e-9, 5e-10, 1e-9), 1.5e-9, 0.5
     )
-    return hashlib.sha256(benches.encode()).hexdigest()[:16]
+    text = "\n".join(line for line in benches.splitlines() if not line.startswith("*"))
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def measure_schmitt(

@@ -2,7 +2,8 @@
 
 Each node is one equation of its cell, with the gains, thresholds and levels that calibration measured:
 
-    linear row   I = sum_{k>0} g_n(I_j) (k/N) I_j - sum_{k<0} g_p(I_j) (|k|/N) I_j
+    linear row   I = (1 - a_n dV) sum_{k>0} g_n(I_j) (k/N) I_j - (1 + a_p dV) sum_{k<0} g_p(I_j) (|k|/N) I_j
+                 dV = swing ln(I / 1 nA): how far the node's own diode pulls it down; 0 at the readout
     rectifier    max(I, 0)
     9T cell      s = 1 where u >= i_rise, 0 where u <= i_fall, else kept; I_out = s i_high
 
@@ -122,7 +123,12 @@ class _Engine:
                 pull = pull + factor * self.lines[source][0]
             elif mirror.count < 0:
                 push = push + factor * self.lines[source][1]
-        return pull - push
+        drive = pull - push
+        if self.ideal or isinstance(self.graph.nodes[name]["node"], Output):
+            return drive
+        mirror = self.calibration.mirror
+        drop = mirror.node_drop(drive)
+        return np.where(drive > 0, pull * (1 - mirror.slope_n * drop) - push * (1 + mirror.slope_p * drop), drive)
 
     def latch(self, node: Schmitt, candidate: Array) -> Array:
         rise, fall, high = self.thresholds(node)

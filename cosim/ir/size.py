@@ -14,6 +14,7 @@ from cosim.ir.nodes import (
     Schmitt,
     SchmittBias,
     SchmittCurrents,
+    UnitCurrent,
     Weight,
     edges_into,
     nodes_of,
@@ -26,6 +27,7 @@ MIN_WIDTH = 12e-12  # A; below about this the 9T cell shows no hysteresis (arXiv
 MIN_FALL = 10e-12  # A; a lower threshold must stand clear of leakage and of the rectifier's residue
 MAX_RISE = 4e-9  # A; end of the calibrated range
 PEDESTAL_UNITS = 0.05  # of i_unit: gate lines of a 0 then settle with C n u_t / I, about 1 ms
+TYPICAL_ACTIVITY = 0.4  # mean of inputs and states over their range, for second-order corrections only
 _BETA_PROBE = 0.1e-9  # A; step at which the thresholds are linearised for an input-dependent beta
 
 
@@ -101,11 +103,13 @@ def _check_currents(node: Schmitt, currents: SchmittCurrents, dynamic: bool, ori
 
 
 def _solve_bias(graph: nx.DiGraph, node: Schmitt, currents: SchmittCurrents, calibration: Calibration) -> SchmittBias:
-    """Thresholds are scaled by the gain of the candidate path, which both signs share after the trim."""
+    """Thresholds are what the candidate really is where the ideal one crosses them."""
     fit, gain = calibration.schmitt, candidate_gain(calibration)
     i_gain = fit.solve_gain(currents.i_high)
     if not edges_into(graph, node.name, "beta"):
-        i_thresh, i_width = fit.solve_thresholds(gain * currents.i_rise, gain * currents.i_fall)
+        traffic = _typical_traffic(graph, node.name)
+        rise, fall = (_arriving(current, traffic, calibration) for current in (currents.i_rise, currents.i_fall))
+        i_thresh, i_width = fit.solve_thresholds(rise, fall)
         return SchmittBias(i_thresh, i_width, i_gain)
     offset = gain * currents.i_rise
     near, far = (
@@ -119,6 +123,28 @@ def _solve_bias(graph: nx.DiGraph, node: Schmitt, currents: SchmittCurrents, cal
     return SchmittBias(
         start_thresh * trim_thresh, max(start_width * trim_width, 0.0), i_gain, float(trim_thresh), float(trim_width)
     )
+
+
+def _arriving(current: float, traffic: float, calibration: Calibration) -> float:
+    """What arrives at a candidate node when the ideal sum is `current`.
+
+    All weights share the gain of the path. Beyond that a node that carries more than 1 nA stands lower, so its pulling
+    weights give less and its pushing ones more, in proportion to all that flows through the node, `traffic`.
+    """
+    mirror = calibration.mirror
+    slope = (mirror.slope_n + mirror.slope_p) / 2
+    arriving = candidate_gain(calibration) * current - slope * traffic * float(mirror.node_drop(np.float64(current)))
+    return max(arriving, current / 2)
+
+
+def _typical_traffic(graph: nx.DiGraph, name: str) -> float:
+    """Sum of |weight| times current into a node with inputs and states at their typical level, ampere."""
+    total = 0.0
+    for source, weight in edges_into(graph, name):
+        node = graph.nodes[source]["node"]
+        level = 1.0 if isinstance(node, UnitCurrent) else TYPICAL_ACTIVITY
+        total += abs(weight.target) * level * (node.level if isinstance(node, Schmitt) else 1.0)
+    return total * graph.graph["i_unit"]
 
 
 def candidate_gain(calibration: Calibration) -> float:

@@ -13,7 +13,7 @@ import numpy as np
 
 from cosim.errors import InputError, MappingError
 
-FORMAT = 1
+FORMAT = 2
 _NANO = 1e-9
 _SOLVER_STEPS = 60
 
@@ -76,6 +76,8 @@ class MirrorFit:
 
     currents: ampere; gain_n: through line n into a candidate node, with the trimmed diode; gain_p: from line p into a
     candidate node; gain_push: from line p into an nMOS diode. trim: nominal length of the n diode over drawn.
+    slope_n, slope_p: relative change of a pulling and of a pushing weight's current per volt of drain voltage, 1/V.
+    swing: volt by which a candidate node falls per e-fold of its current.
     """
 
     trim: float
@@ -83,6 +85,13 @@ class MirrorFit:
     gain_n: tuple[float, ...]
     gain_p: tuple[float, ...]
     gain_push: tuple[float, ...]
+    slope_n: float
+    slope_p: float
+    swing: float
+
+    def node_drop(self, current: np.ndarray) -> np.ndarray:
+        """How far a candidate node that carries `current` stands below one that carries 1 nA, volt."""
+        return self.swing * np.log(np.maximum(current, self.currents[0]) / _NANO)
 
     def interpolate(self, gains: tuple[float, ...], current: np.ndarray) -> np.ndarray:
         """A gain at other currents: linear over log current, flat outside the measured range."""

@@ -1,0 +1,66 @@
+"""cosim demo: the whole flow on the handwritten digits that come with scikit-learn."""
+
+from pathlib import Path
+
+import click
+
+from cosim.cli.common import compile_loaded, jobs_option, output_option, progress_bar
+
+CELLS = 8
+SAMPLES = 60
+
+
+@click.command()
+@output_option("runs/demo")
+@click.option("--samples", type=click.IntRange(1), default=SAMPLES, show_default=True, help="Test digits to simulate.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the training and of the sample draw.")
+@jobs_option
+def command(output: Path, samples: int, seed: int, jobs: int) -> None:
+    """Train a small network on handwritten digits, compile it, simulate it in ngspice and compare.
+
+    The folder receives the checkpoint, the netlist with its mapping report, the comparison and report.html. What an
+    earlier, interrupted demo has finished is used again.
+    """
+    from cosim.analysis.tables import format_comparison
+    from cosim.network.testset import load_test_set
+    from cosim.outputs import summarize, write_design, write_texts
+    from cosim.pipeline import Run, run_comparison
+    from cosim.units import format_quantity
+
+    write_texts(output, {})
+    network_file = output / "model.pt"
+    click.echo(f"1  train     {CELLS} cells a layer on handwritten digits, epsilon annealed from 1 to 0")
+    network = _train(network_file, seed)
+    click.echo(f"             test accuracy in software {network.history['figures']['test_accuracy']:.1%} -> {network_file}")
+    design = compile_loaded(network, "generic180", 1e-9, None, False, str(network_file))
+    write_design(design, output / "netlist")
+    summary = summarize(design)
+    area = f"{summary['gate_area_um2']:.0f} um2 of gates"
+    click.echo(f"2  compile   {summary['transistors']} transistors, {area} -> {output / 'netlist' / 'network.sp'}")
+    test_set = load_test_set(network, None).take(samples, seed)
+    click.echo(f"3  simulate  {len(test_set.y)} test digits at transistor level, {jobs} workers")
+    with progress_bar("ngspice") as progress:
+        result = run_comparison(design, test_set, Run(output, jobs), progress)
+    click.echo(f"4  compare   {format_quantity(result['power_w']['ngspice'], 'W')} mean supply power\n")
+    click.echo("\n".join(format_comparison(result)))
+    click.echo(f"\nreport: {output / 'report.html'}   picture: {output / 'waveforms.png'}")
+
+
+def _train(path: Path, seed: int):  # noqa: ANN202 - torch stays out of the import
+    from cosim.network.checkpoint import load_network
+    from cosim.training.config import Architecture, TrainingConfig
+    from cosim.training.tasks.load import load_task
+    from cosim.training.trainer import state_path, train
+
+    config = TrainingConfig(Architecture(cells=CELLS), seed=seed)
+    if path.exists():
+        return load_network(path)
+    with progress_bar("training") as progress:
+        train(
+            config,
+            load_task("digits"),
+            path,
+            lambda iteration, values: progress(iteration, config.iterations),
+            resume=state_path(path).exists(),
+        )
+    return load_network(path)
