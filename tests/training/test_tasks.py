@@ -19,11 +19,14 @@ from cosim.training.tasks.fsdd import load_fsdd_task
 from cosim.training.tasks.load import TASKS, load_task
 from cosim.training.tasks.mnist import load_mnist_task
 from cosim.training.tasks.speech_commands import (
+    NOISE,
+    OFFSET,
     check_words,
     in_test_split,
     load_speech_commands_task,
     shift_frames,
     speaker_of,
+    varied_copies,
 )
 from cosim.training.tasks.task import Task, grouped_holdout, percentile_range, stratified_holdout
 
@@ -137,6 +140,18 @@ def test_shift_frames_repeats_the_edge() -> None:
     x = np.arange(5.0).reshape(1, 5, 1)
     assert shift_frames(x, 2).ravel().tolist() == [0, 0, 0, 1, 2]
     assert shift_frames(x, -1).ravel().tolist() == [1, 2, 3, 4, 4]
+
+
+def test_varied_copies_keep_the_original_and_vary_the_rest_by_the_stated_share() -> None:
+    x = np.zeros((401, 5, 2), dtype=np.float32)
+    varied = varied_copies(x, np.array([1.0, 3.0])).reshape(7, 401, 5, 2)
+    assert (varied[3] == 0).all()
+    others = np.delete(varied, 3, axis=0)
+    offsets = others.mean(axis=2).std(axis=(0, 1))  # of 2406 recordings; the mean of five frames keeps NOISE^2 / 5
+    expected = (OFFSET**2 + NOISE**2 / 5) ** 0.5
+    assert offsets[0] == pytest.approx(expected, rel=5 / (2 * 2406) ** 0.5)
+    assert offsets[1] == pytest.approx(3 * expected, rel=5 / (2 * 2406) ** 0.5)
+    np.testing.assert_array_equal(varied_copies(x, np.array([1.0, 3.0])), varied.reshape(-1, 5, 2))
 
 
 def test_speech_commands_refusals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

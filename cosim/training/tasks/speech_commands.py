@@ -16,14 +16,18 @@ from cosim.training.tasks.task import Task, full_lengths, percentile_range
 RATE = 16000
 HOP = 512  # 32 ms, which makes 32 frames of one second
 TEST_SHARE = 0.25
-SHIFTS = (-3, -2, -1, 0, 1, 2, 3)  # frames by which each training recording is moved, up to 96 ms
+# Frames by which each training recording is moved, up to 96 ms.
+SHIFTS = (-3, -2, -1, 0, 1, 2, 3)
+# Moved copies also vary as voices and microphones do: a constant offset and noise on every coefficient, standard
+# deviations as a fraction of its range.
+OFFSET, NOISE = 0.08, 0.04
 NEGATIVES = ("_silence_", "no", "up", "down", "left", "right")
 
 
 def load_speech_commands_task(folder: Path, positive: str = "yes", negatives: tuple[str, ...] = NEGATIVES) -> Task:
     """`positive` against all `negatives`: x (n, 32, 13), labels ("other", positive); short clips end in silence.
 
-    Training recordings come in len(SHIFTS) copies, moved in time; validation is by speaker as well.
+    Training recordings come in len(SHIFTS) copies, see `varied_copies`; validation is by speaker as well.
 
     Raises InputError for a word without folder or recordings, and for files that are no 16 kHz wav.
     """
@@ -38,7 +42,7 @@ def load_speech_commands_task(folder: Path, positive: str = "yes", negatives: tu
         if len(np.unique(y[mask])) < 2:
             raise InputError(f"{folder}: the {part} speakers must say {positive!r} and other words; add recordings")
     offset, scale = percentile_range(x[~test])
-    x_train = np.concatenate([shift_frames(x[~test], frames) for frames in SHIFTS])
+    x_train = varied_copies(x[~test], scale)
     y_train = np.tile(y[~test], len(SHIFTS))
     _, speakers = np.unique([speaker_of(path) for path in paths], return_inverse=True)
     groups = np.tile(speakers[~test], len(SHIFTS)).astype(np.int64)
@@ -50,6 +54,21 @@ def shift_frames(x: np.ndarray, frames: int) -> np.ndarray:
     """x (n, time, features) later by `frames` (earlier if negative); the frame at the edge is repeated."""
     steps = x.shape[1]
     return x[:, np.clip(np.arange(steps) - frames, 0, steps - 1)]
+
+
+def varied_copies(x: np.ndarray, scale: np.ndarray) -> np.ndarray:
+    """len(SHIFTS) copies of x (n, time, features), one after the other; the one that is not moved is x itself.
+
+    scale: (features,) range of each coefficient. The same for the same x.
+    """
+    copies = np.concatenate([shift_frames(x, frames) for frames in SHIFTS])
+    rng = np.random.default_rng(0)
+    offset = rng.normal(0.0, OFFSET, (len(copies), 1, x.shape[2])) * scale
+    noise = rng.normal(0.0, NOISE, copies.shape) * scale
+    varied = (copies + offset + noise).astype(np.float32)
+    unmoved = SHIFTS.index(0) * len(x)
+    varied[unmoved : unmoved + len(x)] = x
+    return varied
 
 
 def check_words(folder: Path, words: tuple[str, ...]) -> None:
