@@ -1,5 +1,7 @@
 """The test set that a network is held against: its task's own, or a file's."""
 
+import zipfile
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -7,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosim.errors import InputError
+from cosim.network.reference import encode_inputs
 from cosim.network.types import Network
 
 
@@ -48,7 +51,7 @@ def load_test_set(network: Network, data: Path | None) -> TestSet:
 
 def _load_npz(path: Path) -> TestSet:
     try:
-        with np.load(path, allow_pickle=False) as arrays:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
             missing = [key for key in ("x_test", "y_test") if key not in arrays]
             if missing:
                 raise InputError(f"{path}: {' and '.join(missing)} missing; the file must hold x_test and y_test")
@@ -56,12 +59,20 @@ def _load_npz(path: Path) -> TestSet:
             lengths = arrays["len_test"] if "len_test" in arrays else None
     except FileNotFoundError:
         raise InputError(f"{path}: no such file; give an .npz with x_test and y_test") from None
-    except (OSError, ValueError, EOFError) as error:
+    except (OSError, ValueError, EOFError, TypeError, AttributeError, zipfile.BadZipFile, zlib.error) as error:
         raise InputError(f"{path}: not a readable .npz file ({error}); write it with numpy.savez") from None
     if x.ndim != 3 or y.shape != x.shape[:1]:
-        raise InputError(f"{path}: x_test must be (samples, time, features) and y_test (samples,), not {x.shape}, {y.shape}")
+        raise InputError(
+            f"{path}: x_test must be (samples, time, features) and y_test (samples,), not {x.shape}, {y.shape}"
+        )
+    if x.dtype.kind not in "fiub":
+        raise InputError(f"{path}: x_test must hold real numbers, not {x.dtype}")
     if not np.issubdtype(y.dtype, np.integer):
         raise InputError(f"{path}: y_test must hold class indices, not {y.dtype}")
+    if lengths is not None and (lengths.shape != y.shape or not np.issubdtype(lengths.dtype, np.integer)):
+        raise InputError(
+            f"{path}: len_test must hold one length per sample {y.shape}, not {lengths.shape} of {lengths.dtype}"
+        )
     return _test_set(x, y, lengths)
 
 
@@ -77,9 +88,13 @@ def _check(test_set: TestSet, network: Network, origin: str) -> TestSet:
         raise InputError(f"{origin}: the test set is empty; give at least one sample")
     if test_set.y.min() < 0 or test_set.y.max() >= outputs:
         raise InputError(
-            f"{origin}: classes must lie in 0..{outputs - 1} for this network, not {test_set.y.min()}..{test_set.y.max()}"
+            f"{origin}: classes must lie in 0..{outputs - 1} for this network, "
+            f"not {test_set.y.min()}..{test_set.y.max()}"
         )
+    encode_inputs(network.encoding, test_set.x, origin)  # refuses another number of features and what is not finite
     steps = test_set.x.shape[1]
     if test_set.lengths.min() < 1 or test_set.lengths.max() > steps:
-        raise InputError(f"{origin}: lengths must lie in 1..{steps}, not {test_set.lengths.min()}..{test_set.lengths.max()}")
+        raise InputError(
+            f"{origin}: lengths must lie in 1..{steps}, not {test_set.lengths.min()}..{test_set.lengths.max()}"
+        )
     return test_set

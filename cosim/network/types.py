@@ -7,6 +7,7 @@ data, not code. Columns of a weight matrix follow the order of `sources`.
 Equations: seed paper arXiv 2605.11855 eq. 2-5 (BMRU), 7 (CMRU), 10-11 (alphaCMRU); first-quadrant form arXiv 2605.15216.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -19,6 +20,8 @@ from cosim.errors import NetworkError
 Array = NDArray[np.float64]
 Pooling = Literal["last", "mean", "vote"]
 INPUT = "input"
+LAYER_NAME = re.compile(r"[a-z][a-z0-9_]*")
+RESERVED_NAMES = ("in", "readout")  # prefixes of the graph's own nodes
 
 
 @dataclass(frozen=True)
@@ -177,6 +180,7 @@ def check_network(network: Network, origin: str = "network") -> Network:
     for layer in network.layers:
         if layer.name in widths:
             raise NetworkError(f"{origin}: layer name {layer.name!r} is used twice; rename one")
+        _check_name(origin, layer.name)
         _check_layer(origin, layer.name, layer, widths)
         widths[layer.name] = layer.width
     _check_layer(origin, "readout", network.readout, widths)
@@ -187,6 +191,15 @@ def check_network(network: Network, origin: str = "network") -> Network:
             f"{origin}: {len(network.labels)} labels for {network.readout.width} readout outputs; give one label each"
         )
     return network
+
+
+def _check_name(origin: str, name: str) -> None:
+    """Layer names become net names, so nothing else may reach a deck."""
+    if LAYER_NAME.fullmatch(name) is None or name in RESERVED_NAMES:
+        raise NetworkError(
+            f"{origin}: meta.layers: name must be a lower-case letter, then lower-case letters, digits or underscores, and "
+            f"not {' or '.join(RESERVED_NAMES)}, but is {name!r}; rename the layer"
+        )
 
 
 def _check_layer(origin: str, name: str, layer: Layer | Readout, widths: Mapping[str, int]) -> None:
