@@ -9,8 +9,8 @@ import re
 
 from cosim.errors import InputError
 
-_PREFIXES = {"f": 1e-15, "p": 1e-12, "n": 1e-9, "u": 1e-6, "µ": 1e-6, "m": 1e-3, "": 1.0, "k": 1e3, "M": 1e6, "G": 1e9}
-_QUANTITY = re.compile(r"^\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*([fpnuµmkMG]?)\s*([A-Za-z°]*)\s*$")
+_PREFIXES = {"a": 1e-18, "f": 1e-15, "p": 1e-12, "n": 1e-9, "u": 1e-6, "µ": 1e-6, "m": 1e-3, "": 1.0, "k": 1e3, "M": 1e6, "G": 1e9}
+_QUANTITY = re.compile(r"^\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*([afpnuµmkMG]?)\s*([A-Za-z°]*)\s*$")
 
 Q_ELECTRON = 1.602176634e-19  # C, exact (SI 2019)
 K_BOLTZMANN = 1.380649e-23  # J/K, exact (SI 2019)
@@ -40,6 +40,7 @@ def format_quantity(value: float, unit: str, digits: int = 3) -> str:
     """Engineering notation: 1.23e-8, 'A' -> '12.3 nA'."""
     if value == 0 or not math.isfinite(value):
         return f"{value:g} {unit}"
+    value = float(f"{value:.{digits - 1}e}")  # rounded first, so that 999.9 nA becomes 1 uA
     exponent = min(max(3 * math.floor(math.log10(abs(value)) / 3 + 1e-12), -18), 9)
     prefix = {-18: "a", -15: "f", -12: "p", -9: "n", -6: "u", -3: "m", 0: "", 3: "k", 6: "M", 9: "G"}[exponent]
     return f"{value / 10.0**exponent:.{digits}g} {prefix}{unit}"
