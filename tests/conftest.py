@@ -1,9 +1,19 @@
 """Simulator tests have three modes: `--ngspice=required` (continuous integration), `auto` (skip without it), `off`."""
 
+import numpy as np
 import pytest
 
+from cosim.analysis.calibration_files import shipped_path
+from cosim.circuit.deck import format_circuit
+from cosim.circuit.elements import Circuit
 from cosim.errors import MissingToolError
+from cosim.network.types import FirstQuadrantLayer, InputEncoding, Layer, Network, Readout, ReluLayer, SignedLayer
 from cosim.simulation.library import find_ngspice_library
+from cosim.simulation.ngspice import Failure, run_deck
+from cosim.simulation.options import PRECISE_OPTIONS, format_deck
+from cosim.technology.calibration import Calibration, load_calibration
+from cosim.technology.catalog import load_technology
+from cosim.technology.types import Technology
 
 
 def pytest_addoption(parser):
@@ -31,3 +41,81 @@ def _need_ngspice(request, _ngspice_problem):
         if request.config.getoption("--ngspice") == "required":
             pytest.fail(_ngspice_problem, pytrace=False)
         pytest.skip(_ngspice_problem)
+
+
+@pytest.fixture(scope="session")
+def technology() -> Technology:
+    return load_technology("generic180")
+
+
+@pytest.fixture(scope="session")
+def calibration(technology: Technology) -> Calibration:
+    """The shipped one, 8 unit devices per weight 1.0."""
+    return load_calibration(shipped_path(technology.name, 8))
+
+
+@pytest.fixture(scope="session")
+def make_network():
+    """`random_network` below."""
+    return random_network
+
+
+@pytest.fixture(scope="session")
+def run_bench(technology: Technology):
+    """(circuit, analysis, save) -> waveforms at precise options; a failed run fails the test with ngspice's words."""
+
+    def run(circuit: Circuit, analysis: str, save: str):
+        netlist = format_circuit(circuit, technology)
+        waves = run_deck(format_deck(netlist, technology, PRECISE_OPTIONS, analysis, save))
+        assert not isinstance(waves, Failure), waves.detail
+        return waves
+
+    return run
+
+
+def random_network(
+    seed: int,
+    kind: str = "first",
+    hidden: int = 0,
+    widths: tuple[int, ...] = (5, 2),
+    features: int = 3,
+    outputs: int = 7,
+    pooling: str = "mean",
+    alphas: tuple[float, ...] = (0.5, 1.0, 1.5),
+) -> Network:
+    """A network whose weights round exactly to 1/8: weights on 1/4, alpha on 1/2, so the fold W alpha is on 1/8, too.
+
+    kind: first, signed or signed_input. Each recurrent layer reads the input (or the ReLU layer) and all earlier
+    layers; the readout reads all recurrent layers. Thresholds are off the grid, so no candidate stands on one.
+    """
+    rng = np.random.default_rng(seed)
+
+    def quarters(*shape: int) -> np.ndarray:
+        return rng.integers(-5, 6, shape) / 4.0
+
+    def eighths(*shape: int) -> np.ndarray:
+        return rng.integers(-4, 5, shape) / 8.0
+
+    layers: list[Layer] = []
+    known = {"input": features}
+    if hidden:
+        layers.append(ReluLayer("hidden", ("input",), quarters(hidden, features), eighths(hidden)))
+        known = {"hidden": hidden}
+    for k, width in enumerate(widths):
+        name, sources, columns = f"layer{k}", tuple(known), sum(known.values())
+        alpha = rng.choice(alphas, width)
+        arrays = quarters(width, columns), eighths(width)
+        if kind == "first":
+            low = rng.uniform(0.11, 0.31, width)
+            layers.append(FirstQuadrantLayer(name, sources, *arrays, low, low + rng.uniform(0.15, 0.45, width), alpha))
+        elif kind == "signed":
+            layers.append(SignedLayer(name, sources, *arrays, rng.uniform(0.1, 0.6, width), alpha))
+        else:
+            weight_beta = rng.integers(-2, 3, (width, columns)) / 4.0
+            layers.append(SignedLayer(name, sources, *arrays, eighths(width), alpha, weight_beta))
+        known[name] = width
+    sources = tuple(layer.name for layer in layers if layer.name != "hidden")
+    readout = Readout(sources, quarters(outputs, sum(widths)), eighths(outputs), pooling)
+    encoding = InputEncoding(np.zeros(features), np.ones(features))
+    labels = tuple(f"class {k}" for k in range(outputs))
+    return Network(encoding, tuple(layers), readout, "made up", labels)
