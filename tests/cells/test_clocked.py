@@ -1,0 +1,97 @@
+"""Clocked 9T cell in ngspice: tracks while clk is high, decides while it is low, starts at 0."""
+
+import numpy as np
+import pytest
+
+from cosim.cells.clocked import CLOCKED, LATCH_NODE, clocked_schmitt
+from cosim.cells.mirror import weight
+from cosim.circuit.elements import Circuit, Instance, Source
+
+pytestmark = pytest.mark.ngspice
+
+UNITS = 8
+BIAS = (0.6e-9, 0.3e-9, 0.9e-9)
+ABOVE, BAND, BELOW = 1.0e-9, 0.45e-9, 0.1e-9
+EDGE = 1e-4  # s; the frame's own clock edges are 0.01 of 10 ms
+
+
+def steps(*points):
+    """(time, level) -> a staircase with edges of EDGE."""
+    corners = [points[0]]
+    for (_, before), (time, level) in zip(points, points[1:], strict=False):
+        corners += [(time, before), (time + EDGE, level)]
+    return tuple(corners)
+
+
+@pytest.fixture
+def states(run_bench, supply, signal_blocks, technology, calibration, cell_bias):
+    """(candidate, clk, resetb as waveforms in units of 1, end, times) -> state at the times."""
+
+    def run(candidate, clk, resetb, end, times):
+        volts = technology.supply
+        elements = (
+            supply,
+            Source("in", "i", "cand", "0", candidate),
+            Source("clk", "v", "clk", "0", tuple((t, volts * level) for t, level in clk)),
+            Source("clkb", "v", "clkb", "0", tuple((t, volts * (1 - level)) for t, level in clk)),
+            Source("resetb", "v", "resetb", "0", tuple((t, volts * level) for t, level in resetb)),
+            *cell_bias(BIAS),
+            Instance("cell", ("cand", "thresh", "width", "gain", "out", "clk", "clkb", "resetb", "vdd"), CLOCKED),
+            weight("neg", "out", "", "node", -UNITS, technology, ""),
+            Source("load", "v", "vdd", "node", calibration.v_node),
+        )
+        step = end / 1000
+        circuit = Circuit("clocked", (*signal_blocks, clocked_schmitt(technology, UNITS)), elements)
+        waves = run_bench(circuit, f".tran {step:e} {end:e} 0 {step:e}", f"v(xcell.{LATCH_NODE})")
+        return (np.interp(times, waves["time"], waves[f"xcell.{LATCH_NODE}"]) > volts / 2).tolist()
+
+    return run
+
+
+# reset until 20 ms with clk low, then track; decide at 40..60, 80..100, 120..140 and 160..180 ms
+CLK = steps(
+    (0.0, 0),
+    (21e-3, 1),
+    (40e-3, 0),
+    (60e-3, 1),
+    (80e-3, 0),
+    (100e-3, 1),
+    (120e-3, 0),
+    (140e-3, 1),
+    (160e-3, 0),
+    (180e-3, 1),
+)
+RESETB = steps((0.0, 0), (19e-3, 1))
+
+
+def test_reset_gives_state_zero_even_above_the_threshold(states):
+    assert states(
+        ((0.0, ABOVE), (20e-3, ABOVE)), ((0.0, 0), (20e-3, 0)), ((0.0, 0), (20e-3, 0)), 20e-3, [5e-3, 19e-3]
+    ) == [
+        False,
+        False,
+    ]
+
+
+def test_state_changes_only_while_clk_is_low(states):
+    candidate = steps(
+        (0.0, BAND), (25e-3, ABOVE),  # tracked: no change until clk falls at 40 ms
+        (42e-3, BELOW),  # frozen: what happens now is not seen
+        (65e-3, ABOVE), (70e-3, BELOW),  # crosses both thresholds while tracking; 0 counts at 80 ms
+        (105e-3, ABOVE), (115e-3, BAND),  # a glitch that is over before the decision: kept at 0
+        (145e-3, ABOVE),  # set again at 160 ms
+    )  # fmt: skip
+    at = [24e-3, 39e-3, 59e-3, 68e-3, 79e-3, 99e-3, 112e-3, 119e-3, 139e-3, 155e-3, 179e-3]
+    expected = [False, False, True, True, True, False, False, False, False, False, True]
+    assert states(candidate, CLK, RESETB, 185e-3, at) == expected
+
+
+def test_state_one_survives_a_glitch_below(states):
+    candidate = steps((0.0, ABOVE), (65e-3, BELOW), (75e-3, BAND))
+    assert states(candidate, CLK, RESETB, 105e-3, [59e-3, 73e-3, 99e-3]) == [True, True, True]
+
+
+def test_band_keeps_both_states_over_decisions(states):
+    candidate = steps((0.0, BAND), (62e-3, ABOVE), (102e-3, BAND))
+    at = [59e-3, 99e-3, 139e-3, 179e-3]
+    assert states(candidate, CLK, RESETB, 185e-3, at) == [False, True, True, True]
