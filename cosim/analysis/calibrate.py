@@ -12,11 +12,11 @@ from cosim.simulation.ngspice import Failure, Waveforms, run_deck
 from cosim.technology.calibration import Calibration, MirrorFit, SchmittFit
 from cosim.technology.types import Technology
 
-MIRROR_CURRENTS = (2e-11, 5e-11, 1e-10, 2e-10, 5e-10, 1e-9, 2e-9, 4e-9, 8e-9)
+MIRROR_CURRENTS = (2e-11, 5e-11, 1e-10, 2e-10, 5e-10, 1e-9, 2e-9, 4e-9, 8e-9, 16e-9)
 TRIM_CURRENTS = (2e-10, 5e-10, 1e-9, 2e-9)  # where signals live: the trim centres the gain here
-RISES = (0.08e-9, 0.2e-9, 0.5e-9, 1e-9, 2e-9, 4e-9)  # thresholds beyond 4 nA are refused by the compiler
+RISES = (0.08e-9, 0.2e-9, 0.5e-9, 1e-9, 2e-9, 4e-9, 8e-9)  # thresholds beyond 8 nA are refused by the compiler
 WIDTH_FRACTIONS = (0.12, 0.35, 0.6, 0.85)
-LEVELS = (0.08e-9, 0.2e-9, 0.5e-9, 1e-9, 2e-9, 4e-9)
+LEVELS = (0.08e-9, 0.2e-9, 0.5e-9, 1e-9, 2e-9, 4e-9, 8e-9, 16e-9)
 TRIM_STEPS = 3
 SLOPE_STEP = 0.1  # V
 SWING_CURRENTS = (1e-10, 2e-9)

@@ -3,14 +3,15 @@
 First-quadrant unit (arXiv 2605.15216): u = max(W x + b, 0), thresholds beta_hi and beta_lo, level alpha.
 
 Signed unit of the seed paper (arXiv 2605.11855, eq. 2-5) on one cell: add a common-mode offset c to the candidate and to
-both thresholds, rise = c + beta, fall = c - beta. With c > max beta both are positive, and rectifying c + h_hat changes no
-decision: where it is negative, it is below fall. The signed state h = 2 alpha s - alpha folds into what reads it:
+both thresholds, rise = c + beta, fall = c - beta. With c above every beta at which the unit may reset, fall is positive there,
+and rectifying c + h_hat changes no decision: where it is negative, it is below fall. The signed state h = 2 alpha s - alpha folds into what reads it:
 W h + b = W (2 alpha s) + (b - W alpha).
 beta = |W_b x + b_b| = max(v, 0) + max(-v, 0): two rectifiers per unit.
 """
 
 import networkx as nx
 import numpy as np
+from scipy.optimize import linprog
 
 from cosim.errors import MappingError
 from cosim.ir.nodes import UNIT_CURRENT, InputCurrent, Output, Rectifier, Schmitt, UnitCurrent, Weight
@@ -84,15 +85,17 @@ def _add_signed_layer(
     graph: nx.DiGraph, layer: SignedLayer, sources: list[str], fold: Array, bias: Array, stage: int
 ) -> None:
     if layer.weight_beta is None:
-        beta_max = np.abs(layer.bias_beta)
         bias_beta = np.zeros(layer.width)
     else:
         bias_beta = layer.bias_beta + layer.weight_beta @ fold
-        beta_max = np.maximum(*_bounds(layer.weight_beta, bias_beta, graph, sources))
     for i in range(layer.width):
         name = f"{layer.name}.{i}"
-        offset = float(np.ceil((beta_max[i] + OFFSET_MARGIN) / OFFSET_STEP) * OFFSET_STEP)
-        beta = abs(float(layer.bias_beta[i])) if layer.weight_beta is None else 0.0
+        if layer.weight_beta is None:
+            beta = largest = abs(float(layer.bias_beta[i]))
+        else:
+            beta, tops = 0.0, np.array([_largest(graph.nodes[source]["node"]) for source in sources])
+            largest = _largest_beta_at_reset(layer.weight[i], bias[i], layer.weight_beta[i], bias_beta[i], tops)
+        offset = float(np.ceil((largest + OFFSET_MARGIN) / OFFSET_STEP) * OFFSET_STEP)
         level = 2.0 * float(layer.alpha[i])
         node = Schmitt(name, layer.name, i, stage, offset + beta, offset - beta, level, offset)
         graph.add_node(name, node=node)
@@ -101,16 +104,25 @@ def _add_signed_layer(
             for sign, label in ((1.0, "pos"), (-1.0, "neg")):
                 part = f"{name}.beta_{label}"
                 graph.add_node(part, node=Rectifier(part, layer.name, i))
-                _add_row(graph, part, sources, sign * layer.weight_beta[i], sign * bias_beta[i], layer.name, "_beta", i)
+                _add_row(graph, part, sources, sign * layer.weight_beta[i], sign * bias_beta[i], layer.name, "_beta", i, f" ({label})")
                 graph.add_edge(part, name, weight=Weight(1.0, f"{layer.name}.beta[{i}]", "beta"))
 
 
-def _bounds(weight: Array, bias: Array, graph: nx.DiGraph, sources: list[str]) -> tuple[Array, Array]:
-    """Largest |v| from above and below for inputs in [0, 1] and states in {0, level}; rectified signals count as 4."""
-    top = np.array([_largest(graph.nodes[name]["node"]) for name in sources])
-    high = np.maximum(weight, 0) @ top + bias
-    low = np.minimum(weight, 0) @ top + bias
-    return np.abs(high), np.abs(low)
+def _largest_beta_at_reset(weight: Array, bias: float, weight_beta: Array, bias_beta: float, tops: Array) -> float:
+    """Largest beta at which h_hat <= -beta can happen, over signals in [0, top]: the offset must reach that far.
+
+    beta = |v| with v = W_beta x + b_beta; for each sign of v: maximise |v| subject to |v| + h_hat <= 0. Also beta at
+    x = 0, where the reset in front of frame 0 holds the inputs.
+    """
+    largest = abs(bias_beta)
+    for sign in (1.0, -1.0):
+        v, v_0 = sign * weight_beta, sign * bias_beta
+        found = linprog(
+            -v, A_ub=np.stack([v + weight, -v]), b_ub=[-(v_0 + bias), v_0], bounds=list(zip(np.zeros_like(tops), tops))
+        )
+        if found.status == 0:
+            largest = max(largest, float(v @ found.x + v_0))
+    return largest
 
 
 def _largest(node: object) -> float:
@@ -131,8 +143,16 @@ def _add_readout(
 
 
 def _add_row(
-    graph: nx.DiGraph, name: str, sources: list[str], weights: Array, bias: float, layer: str, suffix: str, row: int
+    graph: nx.DiGraph,
+    name: str,
+    sources: list[str],
+    weights: Array,
+    bias: float,
+    layer: str,
+    suffix: str,
+    row: int,
+    part: str = "",
 ) -> None:
     for column, (source, value) in enumerate(zip(sources, weights, strict=True)):
-        graph.add_edge(source, name, weight=Weight(float(value), f"{layer}.weight{suffix}[{row},{column}]"))
-    graph.add_edge(UNIT_CURRENT, name, weight=Weight(float(bias), f"{layer}.bias{suffix}[{row}]"))
+        graph.add_edge(source, name, weight=Weight(float(value), f"{layer}.weight{suffix}[{row},{column}]{part}"))
+    graph.add_edge(UNIT_CURRENT, name, weight=Weight(float(bias), f"{layer}.bias{suffix}[{row}]{part}"))

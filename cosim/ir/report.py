@@ -64,6 +64,8 @@ def _cell_rows(
     where = f"[{node.index}]"
     if isinstance(layer, FirstQuadrantLayer):
         names = (f"{layer.name}.beta_hi{where}", f"{layer.name}.beta_lo{where}")
+    elif layer.weight_beta is not None:  # beta arrives by its own weights; the pins carry the offset alone
+        names = (f"{layer.name}.offset{where} (upper)", f"{layer.name}.offset{where} (lower)")
     else:
         names = (f"{layer.name}.bias_beta{where} (upper)", f"{layer.name}.bias_beta{where} (lower)")
     entries = (

@@ -6,6 +6,7 @@ import numpy as np
 from cosim.errors import MappingError
 from cosim.ir.nodes import (
     PEDESTAL,
+    UNIT_CURRENT,
     InputCurrent,
     Mirror,
     Output,
@@ -23,9 +24,10 @@ from cosim.technology.calibration import Calibration
 from cosim.technology.types import Technology
 
 MAX_COUNT = 64  # unit devices of one weight; more belongs into a larger i_unit
+MAX_BIAS_COUNT = 128  # of one bias, which may carry the common-mode offset of a signed unit, too
 MIN_WIDTH = 12e-12  # A; below about this the 9T cell shows no hysteresis (arXiv 2605.07936)
 MIN_FALL = 10e-12  # A; a lower threshold must stand clear of leakage and of the rectifier's residue
-MAX_RISE = 4e-9  # A; end of the calibrated range
+MAX_RISE = 8e-9  # A; end of the calibrated range
 PEDESTAL_UNITS = 0.05  # of i_unit: gate lines of a 0 then settle with C n u_t / I, about 1 ms
 TYPICAL_ACTIVITY = 0.4  # mean of inputs and states over their range, for second-order corrections only
 _BETA_PROBE = 0.1e-9  # A; step at which the thresholds are linearised for an input-dependent beta
@@ -41,19 +43,19 @@ def size(
 ) -> nx.DiGraph:
     """A copy of the graph with `mirror` on every edge and `bias` on every Schmitt node.
 
-    `pedestal`, in units of i_unit, is what a signal of 0 carries; see `Pedestal`. A weight beyond MAX_COUNT unit devices is refused, or cut with `saturate`; the mapping report lists the cut ones.
+    `pedestal`, in units of i_unit, is what a signal of 0 carries; see `Pedestal`. A weight beyond MAX_COUNT (MAX_BIAS_COUNT) unit devices is refused, or cut with `saturate`; the mapping report lists the cut ones.
     Raises MappingError that names the parameter, its value, the limit and the repair.
     """
     sized = graph.copy()
     units = calibration.units
-    limit = MAX_COUNT / units
     for source, target, weight in graph.edges(data="weight"):
-        if abs(weight.target) > limit and not saturate:
+        largest = MAX_BIAS_COUNT if source == UNIT_CURRENT else MAX_COUNT
+        if abs(weight.target) > largest / units and not saturate:
             raise MappingError(
-                f"{origin}: {weight.origin} must lie within +-{limit:g} ({MAX_COUNT} unit devices at 1/{units}), not "
-                f"{weight.target:g}; clip it in training, or compile with --saturate to cut it and have it listed"
+                f"{origin}: {weight.origin} must lie within +-{largest / units:g} ({largest} unit devices at 1/{units}), "
+                f"not {weight.target:g}; clip it in training, or compile with --saturate to cut it and have it listed"
             )
-        count = int(np.clip(round(weight.target * units), -MAX_COUNT, MAX_COUNT))
+        count = int(np.clip(round(weight.target * units), -largest, largest))
         sized.edges[source, target]["mirror"] = Mirror(count, count / units)
     for node in nodes_of(graph, Schmitt):
         currents: SchmittCurrents = graph.nodes[node.name]["currents"]
@@ -104,16 +106,20 @@ def _check_currents(node: Schmitt, currents: SchmittCurrents, dynamic: bool, ori
 
 def _solve_bias(graph: nx.DiGraph, node: Schmitt, currents: SchmittCurrents, calibration: Calibration) -> SchmittBias:
     """Thresholds are what the candidate really is where the ideal one crosses them."""
-    fit, gain = calibration.schmitt, candidate_gain(calibration)
+    fit = calibration.schmitt
     i_gain = fit.solve_gain(currents.i_high)
+    traffic = _typical_traffic(graph, node.name)
     if not edges_into(graph, node.name, "beta"):
-        traffic = _typical_traffic(graph, node.name)
         rise, fall = (_arriving(current, traffic, calibration) for current in (currents.i_rise, currents.i_fall))
         i_thresh, i_width = fit.solve_thresholds(rise, fall)
         return SchmittBias(i_thresh, i_width, i_gain)
-    offset = gain * currents.i_rise
     near, far = (
-        np.array(fit.solve_thresholds(offset + gain * beta, offset - gain * beta))
+        np.array(
+            fit.solve_thresholds(
+                _arriving(currents.i_rise + beta, traffic, calibration),
+                _arriving(currents.i_fall - beta, traffic, calibration),
+            )
+        )
         for beta in (_BETA_PROBE, 2 * _BETA_PROBE)
     )
     (slope_thresh, slope_width) = (far - near) / _BETA_PROBE

@@ -68,7 +68,8 @@ class SignedCell(nn.Module):
 
     a = 1, or a = W_alpha x + 1 with `scale_weight` (alphaCMRU). h_{-1} = -1. x (n, time, inputs). `threshold_weight`
     False keeps beta constant in time and at least width_min / 2 by construction; with it the hysteresis width 2 beta
-    depends on the input and only the margin term of the loss keeps it open. b_beta is a free bias current.
+    depends on the input and only the margin term of the loss keeps it open. A constant beta is a free bias current; with
+    a threshold weight b_beta is a mirror weight like any other, on the grid.
     """
 
     def __init__(
@@ -84,7 +85,8 @@ class SignedCell(nn.Module):
 
     def bias_beta(self) -> Tensor:
         """b_beta, (width,)."""
-        return self.width_min / 2 + _positive(self.beta_free)
+        bias = self.width_min / 2 + _positive(self.beta_free)
+        return bias if self.beta_weight is None else round_to_grid(bias, self.linear.grid)
 
     def forward(self, x: Tensor, noise: float = 0.0, rng: torch.Generator | None = None) -> CellOutput:
         candidate = self.linear(x, noise, rng)
