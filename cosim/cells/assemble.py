@@ -44,7 +44,7 @@ class Assembly:
     pedestal_pin (None without pedestal) i_pedestal, which rides on every input, too;
         outputs: pins in order of the readout; clocks: (clk, clkb) pins per stage
     decisions: Schmitt node -> net whose voltage is its state; candidates: Schmitt node -> net of its candidate
-    weights: (source, target) of an edge -> its transistor, absent for a weight of 0
+    weights: (source, target) of an edge -> its transistor, absent for a weight of 0, `a and b` for a beta (two lines)
     cell_bias: Schmitt node -> its (thresh, width, gain) pins; rails: signals that have a gate line n
     """
 
@@ -217,5 +217,9 @@ def _add_beta_lines(builder: _Builder, node: Schmitt, bias: SchmittBias, betas: 
         terms = [Term(net(source), -copies * units, f"{node.layer}.beta[{node.index}] x {copies}") for source in betas]
         row = linear_row(f"{purpose}_row_{stem}", terms, technology, f"beta into the {purpose} line of {node.name}")
         builder.add(row, row.name, (line, "vdd", *row.ports[2:]))
+        for index, source in enumerate(betas):
+            device = f"x{NETWORK}.x{row.name}.{technology.instance_letter}w{index}"
+            earlier = builder.weights.get((source, node.name))
+            builder.weights[source, node.name] = f"{earlier} and {device}" if earlier else device
         lines.append(line)
     return lines[0], lines[1]

@@ -3,9 +3,9 @@
 First-quadrant unit (arXiv 2605.15216): u = max(W x + b, 0), thresholds beta_hi and beta_lo, level alpha.
 
 Signed unit of the seed paper (arXiv 2605.11855, eq. 2-5) on one cell: add a common-mode offset c to the candidate and to
-both thresholds, rise = c + beta, fall = c - beta. With c above every beta at which the unit may reset, fall is positive there,
-and rectifying c + h_hat changes no decision: where it is negative, it is below fall. The signed state h = 2 alpha s - alpha folds into what reads it:
-W h + b = W (2 alpha s) + (b - W alpha).
+both thresholds, rise = c + beta, fall = c - beta. With c above every beta at which the unit may reset, fall is positive
+there, and rectifying c + h_hat changes no decision: where it is negative, it is below fall. The signed state
+h = 2 alpha s - alpha folds into what reads it: W h + b = W (2 alpha s) + (b - W alpha).
 beta = |W_b x + b_b| = max(v, 0) + max(-v, 0): two rectifiers per unit.
 """
 
@@ -14,7 +14,7 @@ import numpy as np
 from scipy.optimize import linprog
 
 from cosim.errors import MappingError
-from cosim.ir.nodes import UNIT_CURRENT, InputCurrent, Output, Rectifier, Schmitt, UnitCurrent, Weight
+from cosim.ir.nodes import UNIT_CURRENT, InputCurrent, Output, Rectifier, Schmitt, UnitCurrent, Weight, edges_into
 from cosim.network.types import INPUT, Array, FirstQuadrantLayer, Layer, Network, Readout, ReluLayer, SignedLayer
 
 OFFSET_MARGIN = 0.25  # software units between the largest beta and the offset, so that fall stays off the leakage floor
@@ -88,12 +88,13 @@ def _add_signed_layer(
         bias_beta = np.zeros(layer.width)
     else:
         bias_beta = layer.bias_beta + layer.weight_beta @ fold
+    tops = _largest_signals(graph, sources)
     for i in range(layer.width):
         name = f"{layer.name}.{i}"
         if layer.weight_beta is None:
             beta = largest = abs(float(layer.bias_beta[i]))
         else:
-            beta, tops = 0.0, np.array([_largest(graph.nodes[source]["node"]) for source in sources])
+            beta = 0.0
             largest = _largest_beta_at_reset(layer.weight[i], bias[i], layer.weight_beta[i], bias_beta[i], tops)
         offset = float(np.ceil((largest + OFFSET_MARGIN) / OFFSET_STEP) * OFFSET_STEP)
         level = 2.0 * float(layer.alpha[i])
@@ -104,8 +105,9 @@ def _add_signed_layer(
             for sign, label in ((1.0, "pos"), (-1.0, "neg")):
                 part = f"{name}.beta_{label}"
                 graph.add_node(part, node=Rectifier(part, layer.name, i))
-                _add_row(graph, part, sources, sign * layer.weight_beta[i], sign * bias_beta[i], layer.name, "_beta", i, f" ({label})")
-                graph.add_edge(part, name, weight=Weight(1.0, f"{layer.name}.beta[{i}]", "beta"))
+                weights, constant = sign * layer.weight_beta[i], sign * bias_beta[i]
+                _add_row(graph, part, sources, weights, constant, layer.name, "_beta", i, f" ({label})")
+                graph.add_edge(part, name, weight=Weight(1.0, f"{layer.name}.beta[{i}] ({label})", "beta"))
 
 
 def _largest_beta_at_reset(weight: Array, bias: float, weight_beta: Array, bias_beta: float, tops: Array) -> float:
@@ -118,17 +120,34 @@ def _largest_beta_at_reset(weight: Array, bias: float, weight_beta: Array, bias_
     for sign in (1.0, -1.0):
         v, v_0 = sign * weight_beta, sign * bias_beta
         found = linprog(
-            -v, A_ub=np.stack([v + weight, -v]), b_ub=[-(v_0 + bias), v_0], bounds=list(zip(np.zeros_like(tops), tops))
+            -v, A_ub=np.stack([v + weight, -v]), b_ub=[-(v_0 + bias), v_0], bounds=list(zip(np.zeros_like(tops), tops, strict=True))
         )
         if found.status == 0:
             largest = max(largest, float(v @ found.x + v_0))
     return largest
 
 
-def _largest(node: object) -> float:
-    if isinstance(node, Schmitt):
-        return node.level
-    return 4.0 if isinstance(node, Rectifier) else 1.0
+def _largest_signals(graph: nx.DiGraph, sources: list[str]) -> Array:
+    """Upper bound of each signal in software units: 1 for an input, the level of a state, what can drive a rectifier."""
+    found: dict[str, float] = {UNIT_CURRENT: 1.0}
+
+    def largest(name: str) -> float:
+        if name not in found:
+            match graph.nodes[name]["node"]:
+                case Schmitt(level=level):
+                    found[name] = level
+                case Rectifier():
+                    terms = ((source, weight.target) for source, weight in edges_into(graph, name))
+                    drive = sum(
+                        target if source == UNIT_CURRENT else max(target, 0.0) * largest(source)
+                        for source, target in terms
+                    )
+                    found[name] = max(drive, 0.0)
+                case _:
+                    found[name] = 1.0
+        return found[name]
+
+    return np.array([largest(source) for source in sources])
 
 
 def _add_readout(

@@ -1,0 +1,115 @@
+"""Mapping report: every learned parameter once, its element in the netlist, and what was lost."""
+
+import re
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from cosim.design import compile_network
+from cosim.ir.report import CUT, EXACT, ROUNDED, ZERO
+from cosim.network.types import ReluLayer, layer_arrays
+
+I_UNIT = 0.5e-9
+
+
+def parameters(network):
+    """Names of all learned numbers."""
+    names = []
+    for layer in (*network.layers, network.readout):
+        for field, array in layer_arrays(layer).items():
+            name = getattr(layer, "name", "readout")
+            names += [f"{name}.{field}[{','.join(map(str, index))}]" for index in np.ndindex(*array.shape)]
+    return names
+
+
+def elements(design):
+    """Names of all transistors and pins, as an ngspice user writes them."""
+    found = set(design.assembly.bias_pins)
+    for mos in design.assembly.circuit.flatten():
+        *path, name = mos.name.split(".")
+        found.add(".".join([*(f"x{part}" for part in path), f"m{name}"]))
+    return found
+
+
+@pytest.fixture(
+    params=[{"kind": "first", "hidden": 5}, {"kind": "signed"}, {"kind": "signed_input", "hidden": 5}], ids=str
+)
+def design(request, make_network, technology, calibration):
+    return compile_network(make_network(11, **request.param), technology, calibration, I_UNIT)
+
+
+def test_every_parameter_once(design):
+    """One row a number; what becomes two circuits or two pins says which in brackets, and no pair comes twice."""
+    rows = [row.parameter for row in design.mapping()]
+    assert max(Counter(rows).values()) == 1
+    stems = Counter(re.sub(r" \(.*\)$", "", name) for name in rows)
+    learned = parameters(design.network)
+    missing = [name for name in learned if name not in stems]
+    assert missing == []
+    # beyond the learned ones there are the copies of beta and the offset pins of units with an input-dependent beta
+    extra = {re.sub(r"\[.*", "", name) for name in stems if name not in learned}
+    assert extra <= {f"layer{k}.{part}" for k in (0, 1) for part in ("beta", "offset")}
+    for name in learned:
+        twice = ".weight_beta" in name or ".bias_beta" in name
+        assert stems[name] == (2 if twice else 1)
+
+
+def test_elements_are_in_the_netlist(design):
+    known = elements(design)
+    rows = design.mapping()
+    for row in rows:
+        if row.unit == "1" and row.realised == 0:
+            assert row.element == "none"
+        else:
+            for element in row.element.split(" and "):
+                assert element in known, row
+    weights = [row.element for row in rows if row.unit == "1" and row.element != "none"]
+    assert len(set(weights)) == len(weights)  # no transistor stands for two parameters
+
+
+def test_no_weight_transistor_is_unaccounted_for(design):
+    listed = {element for row in design.mapping() for element in row.element.split(" and ")}
+    rows = {name for name in elements(design) if re.search(r"row_\w+\.mw\d+$", name)}
+    assert {name for name in rows - listed if name not in pedestal_elements(design)} == set()
+
+
+def pedestal_elements(design):
+    return {element for (source, _), element in design.assembly.weights.items() if source == "zero"}
+
+
+def test_transistor_has_the_units_of_its_row(design):
+    units = {}
+    for mos in design.assembly.circuit.flatten():
+        *path, name = mos.name.split(".")
+        units[".".join([*(f"x{part}" for part in path), f"m{name}"])] = mos.m if mos.polarity == "n" else -mos.m
+    for row in design.mapping():
+        if row.unit == "1" and row.element != "none" and ".beta[" not in row.parameter:
+            assert units[row.element] / design.calibration.units == pytest.approx(row.realised, rel=1e-12)
+
+
+def test_statuses(make_network, technology, calibration):
+    network = make_network(11, hidden=5)
+    hidden = network.layers[0]
+    weight = np.full_like(hidden.weight, 0.5)
+    weight[0, 0], weight[1, 2], weight[2, 1], weight[3, 0] = 0.51, 0.05, 9.0, -9.0
+    hidden = ReluLayer("hidden", hidden.sources, weight, hidden.bias)
+    network = replace(network, layers=(hidden, *network.layers[1:]))
+    rows = {row.parameter: row for row in compile_network(network, technology, calibration, I_UNIT, True).mapping()}
+    assert rows["hidden.weight[0,1]"].status == EXACT
+    assert rows["hidden.weight[0,0]"].status == ROUNDED
+    assert rows["hidden.weight[0,0]"].realised == 0.5
+    assert rows["hidden.weight[1,2]"].status == ZERO
+    assert rows["hidden.weight[1,2]"].element == "none"
+    for name, value in (("hidden.weight[2,1]", 8.0), ("hidden.weight[3,0]", -8.0)):
+        assert (rows[name].status, rows[name].realised) == (CUT, value)
+        assert rows[name].target == np.sign(value) * 9.0
+
+
+def test_cell_rows_are_currents(design):
+    for row in design.mapping():
+        if row.unit == "A":
+            assert row.status == "calibrated"
+            pin = row.element
+            assert design.assembly.bias_pins[pin] == pytest.approx(row.realised, abs=1e-15)  # pins closer are shared
