@@ -1,0 +1,44 @@
+"""Notebooks run from a clean kernel, and are committed without outputs."""
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+nbformat = pytest.importorskip("nbformat", reason="the extra 'notebook' is not installed")
+pytest.importorskip("nbclient", reason="the extra 'notebook' is not installed")
+pytest.importorskip("torch", reason="the shipped networks are .pt files")
+
+ROOT = Path(__file__).resolve().parents[2]
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+
+
+def _load_runner():
+    spec = importlib.util.spec_from_file_location("run_notebooks", ROOT / "scripts" / "run_notebooks.py")
+    runner = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(runner)
+    return runner
+
+
+def test_there_is_a_notebook():
+    assert [path.name for path in NOTEBOOKS] == ["from_weights_to_transistors.ipynb"]
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_committed_notebook_has_no_output(path):
+    for cell in nbformat.read(path, as_version=4).cells:
+        assert cell.cell_type != "code" or (cell.outputs == [] and cell.execution_count is None)
+
+
+@pytest.mark.ngspice
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # jupyter_client and zmq, on the newest Python
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_notebook_runs(path, tmp_path):
+    executed = tmp_path / path.name
+    _load_runner().run_notebook(path, executed)
+    cells = [cell for cell in nbformat.read(executed, as_version=4).cells if cell.cell_type == "code"]
+    assert all(cell.execution_count for cell in cells)
+    pictures = [output for cell in cells for output in cell.outputs if "image/png" in output.get("data", {})]
+    assert len(pictures) == 4  # digit and states, confusion, waveforms, hysteresis
+    text = "".join(output.get("text", "") for cell in cells for output in cell.outputs)
+    assert "upper threshold" in text and "state bits equal, software and ngspice" in text
