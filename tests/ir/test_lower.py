@@ -188,7 +188,7 @@ def test_loud_rectified_signals_still_reset_a_signed_unit(make_network, technolo
     layer = network.layers[1]
     loud = ReluLayer("hidden", ("input",), np.full((2, 3), 2.0), np.array([1.0, 0.5]))  # up to 7 units
     weight, weight_beta = np.array([[-1.0, 0], [0, -1], [1, -1]]), np.array([[0.5, 0], [0, 0.5], [0.25, 0.25]])
-    bias = np.array([4.0, 3.0, 0.5])
+    bias = np.array([2.5, 2.0, 0.5])
     layer = replace(layer, weight=weight, weight_beta=weight_beta, bias=bias, bias_beta=np.full(3, 0.125))
     network = check_network(replace(network, layers=(loud, layer)))
     reference = run_reference(network, np.random.default_rng(3).uniform(size=(7, 9, 3)))
