@@ -1,0 +1,136 @@
+"""The calibration that comes with the package is that of today's cells, and ngspice agrees with it."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from cosim.analysis import calibrate, calibration_files
+from cosim.analysis.calibrate import calibration_fingerprint, measure_schmitt
+from cosim.analysis.calibration_files import cached_path, find_calibration, shipped_path
+from cosim.errors import MissingToolError, SimulationError
+from cosim.simulation.benches import mirror_bench
+from cosim.simulation.ngspice import Failure, FailureKind, run_deck
+from cosim.technology.calibration import load_calibration, write_calibration
+
+SHIPPED = sorted(
+    int(path.name.split(".")[1][1:]) for path in shipped_path("generic180", 8).parent.glob("generic180.u*.json")
+)
+
+
+def test_there_is_one_for_eight_units():
+    assert 8 in SHIPPED
+
+
+@pytest.mark.parametrize("units", SHIPPED)
+def test_shipped_calibration_fits_todays_cells(technology, units):
+    """Fails after a change of cells, sizes, devices or precise options: run `cosim calibrate --units N -o` that file."""
+    shipped = load_calibration(shipped_path("generic180", units))
+    assert shipped.fingerprint == calibration_fingerprint(technology, units)
+    assert (shipped.technology, shipped.units) == ("generic180", units)
+    assert (shipped.supply, shipped.celsius) == (technology.supply, technology.celsius)
+    assert shipped.schmitt.error < 0.01
+
+
+def test_fingerprint_follows_sizing_units_supply_and_devices(technology, tmp_path):
+    first = calibration_fingerprint(technology, 8)
+    sizing = replace(technology.sizing, cell_n=replace(technology.sizing.cell_n, l=6e-6))
+    card = technology.device_file.read_text()
+    (tmp_path / "other.lib").write_text(card.replace("vth0=0.60", "vth0=0.61"))
+    (tmp_path / "comment.lib").write_text("* another comment\n" + card)
+    others = [
+        calibration_fingerprint(technology, 16),
+        calibration_fingerprint(replace(technology, sizing=sizing), 8),
+        calibration_fingerprint(replace(technology, supply=1.7), 8),
+        calibration_fingerprint(replace(technology, device_file=tmp_path / "other.lib"), 8),
+    ]
+    assert len({first, *others}) == 5
+    assert calibration_fingerprint(replace(technology, device_file=tmp_path / "comment.lib"), 8) == first
+
+
+@pytest.mark.ngspice
+@pytest.mark.parametrize("bias", [(0.3e-9, 0.17e-9, 0.2e-9), (1.3e-9, 0.4e-9, 1.1e-9), (2.9e-9, 2.1e-9, 2.3e-9)])
+def test_cell_at_new_points_agrees_with_the_shipped_fit(technology, calibration, bias):
+    """Points off the fit's grid: within its own largest error, and half as much again between its points."""
+    fit = calibration.schmitt
+    rise, fall, level = measure_schmitt(technology, 8, bias, calibration.v_node)
+    expected = (*(float(f(np.float64(bias[0]), np.float64(bias[1]))) for f in (fit.i_rise, fit.i_fall)),)
+    assert (rise, fall) == pytest.approx(expected, rel=1.5 * fit.error)
+    assert level == pytest.approx(float(fit.i_high(np.float64(bias[2]))), rel=1.5 * fit.error)
+
+
+@pytest.mark.ngspice
+@pytest.mark.parametrize("current", [1e-10, 1e-9, 4e-9])
+def test_mirror_gains_are_the_shipped_ones(technology, calibration, current):
+    """The same bench at a measured current: equal but for the 9 digits that are kept and for another ngspice, 1e-5."""
+    mirror = calibration.mirror
+    waves = run_deck(mirror_bench(technology, 8, mirror.trim, current, calibration.v_node))
+    assert not isinstance(waves, Failure), waves.detail
+    for source, gains in (("vn", mirror.gain_n), ("vp", mirror.gain_p), ("vpush", mirror.gain_push)):
+        found = abs(float(waves[f"{source}#branch"][-1])) / current
+        assert found == pytest.approx(float(mirror.interpolate(gains, np.float64(current))), rel=2e-5)
+
+
+@pytest.mark.ngspice
+def test_too_narrow_cell_says_so(technology, calibration):
+    text = (
+        "9T cell at I_thresh 1e-09 A, I_width 1e-13 A switched .* times on one ramp up and down, not twice: the width"
+    )
+    with pytest.raises(SimulationError, match=text):
+        measure_schmitt(technology, 8, (1e-9, 1e-13, 1e-9), calibration.v_node, i_peak=0.5e-9)
+
+
+def test_failed_bench_says_so(technology, calibration, monkeypatch):
+    monkeypatch.setattr(calibrate, "run_deck", lambda deck: Failure(FailureKind.CONVERGENCE, "singular matrix", deck))
+    with pytest.raises(SimulationError, match="calibration bench: ngspice found no convergence: singular matrix"):
+        measure_schmitt(technology, 8, (1e-9, 5e-10, 1e-9), calibration.v_node)
+
+
+@pytest.fixture
+def files(monkeypatch, tmp_path):
+    """No shipped calibration, an empty cache, and no measurement allowed."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(calibration_files, "shipped_path", lambda technology, units: tmp_path / "absent.json")
+
+    def measure(technology, units, progress):
+        raise MissingToolError("libngspice is missing: install it")
+
+    monkeypatch.setattr(calibration_files, "calibrate", measure)
+    return monkeypatch
+
+
+def test_no_calibration_and_no_ngspice(files, technology):
+    text = "no calibration of generic180 with 8 unit devices fits this version, and a new one needs ngspice: libngspice"
+    with pytest.raises(MissingToolError, match=text) as error:
+        find_calibration(technology, 8)
+    assert error.value.exit_code == 1
+
+
+def test_cached_calibration_is_used(files, technology, calibration):
+    write_calibration(cached_path(technology.name, 8), calibration)
+    assert find_calibration(technology, 8) == calibration
+
+
+def test_stale_or_damaged_cache_is_measured_again(files, technology, calibration):
+    fresh = replace(calibration, v_node=0.5)
+    files.setattr(calibration_files, "calibrate", lambda technology, units, progress: fresh)
+    for spoil in (
+        lambda path: write_calibration(path, replace(calibration, fingerprint="0" * 16)),
+        lambda path: path.write_text("{"),
+    ):
+        spoil(cached_path(technology.name, 8))
+        assert find_calibration(technology, 8) == fresh
+        assert load_calibration(cached_path(technology.name, 8)) == fresh
+
+
+@pytest.mark.ngspice
+@pytest.mark.slow
+def test_whole_calibration_measured_anew_equals_the_shipped_one(technology, calibration):
+    anew = calibrate.measure_calibration(technology, 8, calibration.simulator)
+    # The same benches: another version of ngspice, at reltol 1e-5, and one time step of the ramp for the thresholds
+    assert anew.mirror.trim == pytest.approx(calibration.mirror.trim, rel=1e-4)
+    for name in ("gain_n", "gain_p", "gain_push"):
+        assert getattr(anew.mirror, name) == pytest.approx(getattr(calibration.mirror, name), rel=1e-4)
+    point = np.float64(1e-9), np.float64(4e-10)
+    assert float(anew.schmitt.i_rise(*point)) == pytest.approx(float(calibration.schmitt.i_rise(*point)), rel=2e-3)
+    assert float(anew.schmitt.i_fall(*point)) == pytest.approx(float(calibration.schmitt.i_fall(*point)), rel=2e-3)

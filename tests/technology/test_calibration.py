@@ -1,0 +1,118 @@
+"""Calibration files, and the inverse that the compiler relies on."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from cosim.errors import InputError, MappingError
+from cosim.technology.calibration import Calibration, MirrorFit, SchmittFit, load_calibration, write_calibration
+
+FIT = SchmittFit(
+    rise=(1e-6, 0.974, -1e-4, 9e-4, -3e-6, 3e-5),
+    fall=(-3e-4, 1.003, -0.995, -1e-4, -2e-4, 2e-3),
+    level=(4e-4, 1.012, -1.3e-3),
+    error=3e-3,
+)
+MIRROR = MirrorFit(
+    1.038, (1e-10, 1e-9, 4e-9), (1.004, 0.998, 0.993), (1.001, 0.999, 0.997), (1.02, 1.016, 1.013), 0.02, 0.03, 0.035
+)
+CALIBRATION = Calibration("made_up", "0123456789abcdef", "ngspice-39", 8, 1.8, 27.0, 0.54, MIRROR, FIT)
+
+
+def test_round_trip(tmp_path):
+    path = tmp_path / "new" / "file.json"
+    write_calibration(path, CALIBRATION)
+    assert load_calibration(path) == CALIBRATION  # every number here has fewer than the 9 digits that are written
+
+
+def test_nine_digits_are_written(tmp_path):
+    write_calibration(tmp_path / "file.json", replace(CALIBRATION, v_node=1 / 3))
+    assert load_calibration(tmp_path / "file.json").v_node == 0.333333333
+
+
+def test_absent_file(tmp_path):
+    with pytest.raises(InputError, match=r"absent\.json: no calibration file there; make it with: cosim calibrate"):
+        load_calibration(tmp_path / "absent.json")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda c: c.update(format=1),
+        lambda c: c.pop("format"),
+        lambda c: c.pop("mirror"),
+        lambda c: c["mirror"].pop("trim"),
+        lambda c: c["schmitt"].update(surprise=1),
+        lambda c: c.update(surprise=1),
+        lambda c: c.update(mirror=None),
+    ],
+)
+def test_other_format(tmp_path, change):
+    path = tmp_path / "file.json"
+    write_calibration(path, CALIBRATION)
+    content = json.loads(path.read_text())
+    change(content)
+    path.write_text(json.dumps(content))
+    with pytest.raises(
+        InputError, match=r"file\.json: not a calibration of format 2 \(.*make it anew with: cosim calibrate"
+    ):
+        load_calibration(path)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '"text"', "\x00"])
+def test_not_json_or_not_an_object(tmp_path, text):
+    path = tmp_path / "file.json"
+    path.write_text(text)
+    with pytest.raises(InputError, match=r"file\.json: not a calibration of format"):
+        load_calibration(path)
+
+
+@given(st.floats(0.03e-9, 4e-9), st.floats(0.12, 0.85))
+def test_solve_thresholds_inverts_the_fit(rise, fraction):
+    fall = rise * (1 - fraction)
+    i_thresh, i_width = FIT.solve_thresholds(rise, fall)
+    # The solver stops at 1e-15 A in sum.
+    assert float(FIT.i_rise(np.float64(i_thresh), np.float64(i_width))) == pytest.approx(rise, abs=1e-15, rel=0)
+    assert float(FIT.i_fall(np.float64(i_thresh), np.float64(i_width))) == pytest.approx(fall, abs=1e-15, rel=0)
+
+
+@given(st.floats(0.05e-9, 4e-9), st.floats(0.01e-9, 3e-9))
+def test_solve_thresholds_finds_the_biases_again(i_thresh, i_width):
+    assume(i_width < 0.9 * i_thresh)
+    rise = float(FIT.i_rise(np.float64(i_thresh), np.float64(i_width)))
+    fall = float(FIT.i_fall(np.float64(i_thresh), np.float64(i_width)))
+    assume(fall < rise)
+    # 1e-15 A of residue over slopes of 0.97 and more
+    assert FIT.solve_thresholds(rise, fall) == pytest.approx((i_thresh, i_width), abs=3e-15, rel=0)
+
+
+@given(st.floats(0.02e-9, 4e-9))
+def test_solve_gain_inverts_the_fit(high):
+    assert float(FIT.i_high(np.float64(FIT.solve_gain(high)))) == pytest.approx(high, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("rise", "fall"), [(1e-9, 2e-9), (-1e-9, -2e-9), (1e-9, 1.02e-9), (np.nan, 1e-10), (1e-3, 1e-10)]
+)
+def test_unsolvable_thresholds(rise, fall):
+    with pytest.raises(MappingError, match="no bias gives a 9T cell the thresholds .* keep 0 < lower < upper"):
+        FIT.solve_thresholds(rise, fall)
+
+
+def test_gains_are_interpolated_over_log_current_and_flat_outside():
+    middle = float(MIRROR.interpolate(MIRROR.gain_n, np.float64(np.sqrt(1e-10 * 1e-9))))
+    assert middle == pytest.approx((1.004 + 0.998) / 2, rel=1e-12)
+    assert float(MIRROR.interpolate(MIRROR.gain_n, np.float64(1e-12))) == 1.004
+    assert float(MIRROR.interpolate(MIRROR.gain_n, np.float64(1.0))) == 0.993
+    assert float(MIRROR.interpolate(MIRROR.gain_n, np.float64(0.0))) == 1.004
+    assert MIRROR.push == pytest.approx(1.016, rel=1e-12)
+    assert MIRROR.sink == pytest.approx(0.998 * 1.038 / 1.016, rel=1e-12)
+
+
+def test_node_falls_by_one_swing_per_e_fold():
+    drop = MIRROR.node_drop(np.array([1e-9, np.e * 1e-9]))
+    assert drop == pytest.approx([0.0, 0.035], abs=1e-15)
