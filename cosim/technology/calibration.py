@@ -50,12 +50,14 @@ class SchmittFit:
         Raises MappingError where no positive pair exists, that is, where the hysteresis is wider than the rise.
         """
         i_thresh, i_width = i_rise, i_rise - i_fall
-        for _ in range(_SOLVER_STEPS):
-            rise_error = i_rise - float(self.i_rise(np.float64(i_thresh), np.float64(i_width)))
-            fall_error = i_fall - float(self.i_fall(np.float64(i_thresh), np.float64(i_width)))
-            i_thresh += rise_error
-            i_width += rise_error - fall_error
-        if not (i_thresh > 0 and i_width > 0 and abs(rise_error) + abs(fall_error) < 1e-15):
+        with np.errstate(over="ignore", invalid="ignore"):  # far outside the fit it diverges, which is refused below
+            for _ in range(_SOLVER_STEPS):
+                rise_error = i_rise - float(self.i_rise(np.float64(i_thresh), np.float64(i_width)))
+                fall_error = i_fall - float(self.i_fall(np.float64(i_thresh), np.float64(i_width)))
+                i_thresh += rise_error
+                i_width += rise_error - fall_error
+        solved = i_thresh > 0 and i_width > 0 and abs(rise_error) + abs(fall_error) < 1e-15
+        if not (solved and i_fall < i_rise):
             raise MappingError(
                 f"no bias gives a 9T cell the thresholds {i_rise:.3g} A and {i_fall:.3g} A (solved: I_thresh "
                 f"{i_thresh:.3g} A, I_width {i_width:.3g} A); keep 0 < lower < upper, within the calibrated range"
