@@ -1,0 +1,145 @@
+"""Many inferences: order and workers do not matter, finished ones are kept, and every way to fail has its name."""
+
+import os
+from collections import defaultdict
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import pytest
+
+from cosim.design import compile_network, inference_deck, read_plan
+from cosim.simulation.inference import Inference, deck_hash, run_inference, run_inferences
+from cosim.simulation.ngspice import Failure, FailureKind
+
+pytestmark = pytest.mark.ngspice
+
+FRAMES = 2
+ENDLESS = """* takes for ever
+v1 in 0 sin(0 1 1e+03)
+r1 in vdd 1e+03
+c1 vdd 0 1e-09
+.save v(vdd)
+.tran 1e-09 1e+03 0 1e-09
+.end
+"""
+
+
+@pytest.fixture(scope="module")
+def design(make_network, technology, calibration):
+    return compile_network(make_network(11, widths=(3,), outputs=2), technology, calibration)
+
+
+@pytest.fixture(scope="module")
+def plan(design):
+    return read_plan(design, FRAMES)
+
+
+@pytest.fixture(scope="module")
+def decks(design):
+    inputs = np.random.default_rng(5).uniform(size=(3, FRAMES, 3))
+    return [inference_deck(design, x) for x in inputs]
+
+
+@pytest.fixture(scope="module")
+def outcomes(decks, plan):
+    """The decks in this very process."""
+    return [run_inference(deck, plan) for deck in decks]
+
+
+def content(outcomes):
+    return [(outcome.states.tobytes(), outcome.readout.tobytes(), outcome.power_w) for outcome in outcomes]
+
+
+def test_shapes_and_signs(outcomes):
+    for outcome in outcomes:
+        assert isinstance(outcome, Inference)
+        assert outcome.states.shape == (FRAMES, 3)
+        assert outcome.readout.shape == (FRAMES, 2)
+        assert outcome.power_w > 0  # delivered, not drawn
+    assert len(set(content(outcomes))) == 3
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_workers_do_not_change_a_bit(decks, plan, outcomes, jobs):
+    assert content(run_inferences(decks, [plan] * 3, jobs)) == content(outcomes)
+
+
+def test_stored_results_are_read_back(decks, plan, outcomes, tmp_path, monkeypatch):
+    counts = []
+    found = run_inferences(decks, [plan] * 3, 2, tmp_path, progress=lambda done, total: counts.append((done, total)))
+    assert content(found) == content(outcomes)
+    assert counts == [(0, 3), (1, 3), (2, 3), (3, 3)]
+    files = sorted(path.name for path in tmp_path.iterdir())
+    assert files == sorted(f"{deck_hash(deck)}.npz" for deck in decks)  # no temporary file is left
+
+    def no_pool(*arguments):
+        raise AssertionError("nothing was left to run")
+
+    monkeypatch.setattr("cosim.simulation.inference._run_pool", no_pool)
+    assert content(run_inferences(decks, [plan] * 3, 2, tmp_path)) == content(outcomes)
+
+
+@pytest.mark.parametrize("damage", ["cut", "empty", "other keys"])
+def test_damaged_and_missing_results_are_run_again(decks, plan, outcomes, tmp_path, damage, monkeypatch):
+    def here(tasks, jobs, timeout):
+        ran.extend(index for index, _, _ in tasks)
+        return ((index, run_inference(deck, plan)) for index, deck, plan in tasks)
+
+    ran: list[int] = []
+    monkeypatch.setattr("cosim.simulation.inference._run_pool", here)
+    run_inferences(decks, [plan] * 3, 1, tmp_path)
+    assert ran == [0, 1, 2]
+    victim = tmp_path / f"{deck_hash(decks[1])}.npz"
+    if damage == "other keys":
+        np.savez(victim, states=np.ones(2))
+    else:
+        victim.write_bytes(victim.read_bytes()[:-40] if damage == "cut" else b"")
+    (tmp_path / f"{deck_hash(decks[2])}.npz").unlink()
+    ran.clear()
+    assert content(run_inferences(decks, [plan] * 3, 1, tmp_path)) == content(outcomes)
+    assert ran == [1, 2]
+    assert content(run_inferences(decks, [plan] * 3, 1, tmp_path)) == content(outcomes)
+    assert ran == [1, 2]
+
+
+def test_dead_worker_is_a_failure_and_the_others_go_on(decks, plan, outcomes, tmp_path):
+    # The run ends, its end is compared with window[1], and looking that up ends the process: an abort in mid-task.
+    deadly = replace(plan, window=defaultdict(partial(os._exit, 9)))
+    found = run_inferences(decks, [plan, deadly, plan], 1, tmp_path)
+    assert content([found[0], found[2]]) == content([outcomes[0], outcomes[2]])
+    failure = found[1]
+    assert isinstance(failure, Failure)
+    assert failure.kind is FailureKind.CRASH
+    assert failure.kind.value == "the simulator process died"
+    assert failure.detail == "exit code 9"
+    assert failure.deck == decks[1]
+    assert not (tmp_path / f"{deck_hash(decks[1])}.npz").exists()
+
+
+def test_time_out(plan):
+    """The deck would take hours; whatever the machine does, it cannot be over in a second."""
+    (failure,) = run_inferences([ENDLESS], [plan], 1, timeout=1.0)
+    assert isinstance(failure, Failure)
+    assert (failure.kind, failure.detail, failure.deck) == (FailureKind.TIMEOUT, "after 1 s", ENDLESS)
+
+
+def test_rejected_deck_is_not_stored(decks, plan, tmp_path):
+    deck = decks[0].replace(".options", "m1 vdd vdd 0 0 no_such_model w=1e-06 l=1e-06\n.options", 1)
+    (failure,) = run_inferences([deck], [plan], 1, tmp_path)
+    assert isinstance(failure, Failure)
+    assert failure.kind is FailureKind.DECK
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_run_that_stops_early_is_no_result(decks, plan):
+    late = replace(plan, window=(plan.window[0], 2 * plan.window[1]))
+    failure = run_inference(decks[0], late)
+    assert isinstance(failure, Failure)
+    assert failure.kind is FailureKind.CONVERGENCE
+    assert "stopped at 0.025 s of 0.05 s" in failure.detail
+
+
+def test_hash_follows_the_deck(decks):
+    assert len({deck_hash(deck) for deck in [*decks, decks[0] + "\n"]}) == 4
+    assert deck_hash(decks[0]) == deck_hash(str(decks[0]))

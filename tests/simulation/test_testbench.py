@@ -1,0 +1,102 @@
+"""The testbench: frames, clocks, reset, and one deck for one inference."""
+
+import re
+
+import numpy as np
+import pytest
+
+from cosim.circuit.elements import Source
+from cosim.design import compile_network, inference_deck, read_plan
+from cosim.simulation.options import DEFAULT_OPTIONS, format_options
+from cosim.simulation.testbench import DECIDE, SAMPLE_AT, Timing, control_elements, input_elements, saved_vectors
+
+
+@pytest.fixture(scope="module")
+def design(make_network, technology, calibration):
+    return compile_network(make_network(11, outputs=2), technology, calibration)
+
+
+def value_at(source, time):
+    if isinstance(source.value, float):
+        return source.value
+    times, levels = zip(*source.value, strict=True)
+    return float(np.interp(time, times, levels))
+
+
+def test_inputs_are_staircases_on_the_pedestal(design):
+    timing = Timing()
+    inputs = np.random.default_rng(0).uniform(size=(5, 3))
+    sources = input_elements(design.assembly, inputs, design.levels, timing)
+    assert [source.a for source in sources] == ["in_0_p", "in_1_p", "in_2_p"]
+    for j, source in enumerate(sources):
+        assert value_at(source, 0.9 * timing.start) == pytest.approx(design.levels.i_pedestal, rel=1e-12)
+        for k in range(5):
+            for fraction in (timing.edge, 0.5, 1.0):
+                current = value_at(source, timing.start + (k + fraction) * timing.t_step)
+                assert current == pytest.approx(1e-9 * inputs[k, j] + design.levels.i_pedestal, rel=1e-9)
+
+
+def test_equal_frames_need_no_corner(design):
+    (source, *_) = input_elements(design.assembly, np.full((9, 3), 0.25), design.levels, Timing())
+    assert len(source.value) == 3
+
+
+def test_clocks_decide_one_stage_after_the_other(design, technology):
+    timing = Timing()
+    elements = control_elements(design.assembly, technology, design.levels, 3, timing)
+    sources = {element.name: element for element in elements if isinstance(element, Source)}
+    closes = timing.closes(2)
+    assert closes == pytest.approx((0.35, 0.7))
+    for k in range(3):
+        begin = timing.start + k * timing.t_step
+        for stage, close in enumerate(closes):
+            clk, clkb = sources[f"clk{stage}"], sources[f"clkb{stage}"]
+            for fraction, level in ((0.2, 1.8), (close - 0.01, 1.8), (close + 0.02, 0.0), (close + DECIDE - 0.01, 0.0)):
+                time = begin + fraction * timing.t_step
+                assert value_at(clk, time) == pytest.approx(level, abs=1e-9)
+                assert value_at(clkb, time) == pytest.approx(1.8 - level, abs=1e-9)
+    # the first has opened before the second decides, and the last decides before outputs are read
+    assert closes[0] + DECIDE + timing.clock_edge < closes[1]
+    assert closes[1] < SAMPLE_AT
+
+
+def test_reset_ends_before_the_first_frame(design, technology):
+    timing = Timing()
+    elements = control_elements(design.assembly, technology, design.levels, 3, timing)
+    sources = {element.name: element for element in elements if isinstance(element, Source)}
+    assert value_at(sources["resetb"], 0.5 * timing.start) == 0.0
+    assert value_at(sources["resetb"], 0.9 * timing.start) == 1.8
+    assert value_at(sources["clk0"], 0.7 * timing.start) == 0.0
+
+
+def test_clockless_circuit_has_both_gates_on(design, technology):
+    elements = control_elements(design.assembly, technology, design.levels, 3, Timing(sampled=False))
+    clocks = {element.name: element.value for element in elements if element.name.startswith("clk")}
+    assert clocks == {"clk0": 1.8, "clkb0": 1.8, "clk1": 1.8, "clkb1": 1.8}
+
+
+def test_samples_are_read_late_in_each_frame():
+    timing = Timing(t_step=2e-3)
+    assert timing.sample_times(3) == pytest.approx([1e-3 + 1.9e-3, 1e-3 + 3.9e-3, 1e-3 + 5.9e-3])
+
+
+def test_deck_is_complete_and_deterministic(design, technology):
+    inputs = np.random.default_rng(1).uniform(size=(2, 3))
+    deck = inference_deck(design, inputs)
+    assert deck == inference_deck(design, inputs.copy())
+    assert deck.count(".tran ") == deck.count(".options ") == deck.count("\n.end\n") == 1
+    assert technology.device_file.read_text() in deck
+    assert format_options(DEFAULT_OPTIONS, 27.0) in deck
+    saved = re.search(r"^\.save (.*)$", deck, re.MULTILINE).group(1).split()
+    assert tuple(saved) == saved_vectors(design.assembly)
+    plan = read_plan(design, 2)
+    assert plan.window == pytest.approx((5e-3, 25e-3))
+    assert {f"i({name.removesuffix('#branch')})" for name in plan.outputs} <= set(saved)
+
+
+def test_numbers_in_a_deck_have_no_suffix(design, technology):
+    """SPICE reads 1M as one milli; a deck holds exponents only."""
+    text = inference_deck(design, np.full((2, 3), 0.5)).replace(technology.device_file.read_text(), "")
+    words = re.findall(r"(?<![\w.\[,+-])[+-]?\d[\w.+-]*", re.sub(r"^\*.*$", "", text, flags=re.MULTILINE))
+    assert all(re.fullmatch(r"[+-]?\d+(\.\d+)?(e[+-]\d+)?", word) for word in words)
+    assert any("e-09" in word for word in words)
