@@ -7,6 +7,8 @@ kept under the hash of its deck, so an interrupted run continues where it stoppe
 import hashlib
 import os
 import tempfile
+import zipfile
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError, TimeoutError
 from dataclasses import dataclass
@@ -134,9 +136,9 @@ def _load(store: Path | None, deck: str) -> Inference | None:
     if store is None:
         return None
     try:
-        with np.load(store / f"{deck_hash(deck)}.npz", allow_pickle=False) as data:
+        with (store / f"{deck_hash(deck)}.npz").open("rb") as file, np.load(file, allow_pickle=False) as data:
             return Inference(data["states"], data["readout"], float(data["power_w"]))
-    except (OSError, ValueError, KeyError):
+    except (OSError, ValueError, KeyError, EOFError, TypeError, AttributeError, zipfile.BadZipFile, zlib.error):
         return None  # absent or damaged: run it again
 
 
