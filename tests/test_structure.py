@@ -1,0 +1,112 @@
+"""Data flow one way, and imports say so: a module imports only from its own folder and from those above it."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import cosim
+
+PACKAGE = Path(cosim.__file__).parent
+ORDER = (
+    "errors", "units", "resources", "technology", "network", "training", "ir", "circuit", "cells", "simulation",
+    "behavioral", "design", "outputs", "analysis", "pipeline", "cli",
+)  # fmt: skip
+STRANGERS = {("ir", "circuit"), ("circuit", "ir")}  # only `cells.assemble` sees both
+# who may import what, anywhere in the module; everyone else may not
+MATPLOTLIB = {"analysis/figures.py", "analysis/report.py", "pipeline.py", "training/figures.py"}
+PYSPICE = {"simulation/ngspice.py"}
+TORCH_LAZY = {"network/checkpoint.py"}
+
+MODULES = sorted(path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.py") if path.name != "py.typed")
+
+
+def imports(module, top_level=False):
+    """Dotted names that a module imports; with `top_level` only what importing it imports."""
+    tree = ast.parse((PACKAGE / module).read_text(encoding="utf-8"))
+
+    def walk(node):
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.Import):
+                yield from (alias.name for alias in child.names)
+            elif isinstance(child, ast.ImportFrom):
+                assert child.level == 0, f"{module} imports relatively"
+                yield child.module
+            elif top_level and (isinstance(child, ast.FunctionDef | ast.Lambda) or is_type_checking(child)):
+                continue
+            else:
+                yield from walk(child)
+
+    return list(walk(tree))
+
+
+def is_type_checking(node):
+    return isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
+
+
+def folder(module):
+    return module.split("/")[0].removesuffix(".py")
+
+
+def test_every_folder_has_its_place():
+    assert {folder(module) for module in MODULES} == {*ORDER, "__init__"}
+
+
+@pytest.mark.parametrize("module", [module for module in MODULES if folder(module) != "__init__"])
+def test_imports_point_upwards(module):
+    here = folder(module)
+    for name in imports(module):
+        if not name.startswith("cosim."):
+            continue
+        there = name.split(".")[1]
+        if module == "network/testset.py" and there == "training":
+            continue  # a task's own test data, inside the function that asks for them
+        assert ORDER.index(there) <= ORDER.index(here), f"{module} imports {name}"
+        assert (here, there) not in STRANGERS, f"{module} imports {name}"
+
+
+def test_the_one_exception_is_lazy():
+    assert not any(name.startswith("cosim.training") for name in imports("network/testset.py", top_level=True))
+
+
+@pytest.mark.parametrize(
+    ("library", "allowed"), [("PySpice", PYSPICE), ("matplotlib", MATPLOTLIB), ("torch", TORCH_LAZY)]
+)
+def test_who_may_import_what(library, allowed):
+    found = {module for module in MODULES if any(name.split(".")[0] == library for name in imports(module))}
+    if library == "torch":
+        found = {module for module in found if folder(module) != "training"}
+    assert found <= allowed
+    assert found  # a name that nobody imports would prove nothing
+
+
+def test_torch_is_not_imported_with_any_module_outside_training():
+    for module in MODULES:
+        if folder(module) != "training":
+            assert not any(name.split(".")[0] == "torch" for name in imports(module, top_level=True)), module
+
+
+def test_no_package_root_is_imported_by_its_own_modules():
+    """`from cosim.ir import x` inside cosim/ir would be a cycle in waiting."""
+    for module in MODULES:
+        for name in imports(module):
+            assert name != f"cosim.{folder(module)}" or "/" not in module, module
+
+
+def test_all_modules_but_training_import_without_torch_or_pyspice():
+    names = [f"cosim.{module.removesuffix('.py').removesuffix('/__init__').replace('/', '.')}" for module in MODULES]
+    wanted = [name for name in names if "training" not in name and name != "cosim.__init__"]
+    code = f"""
+import importlib, sys
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name in ("torch", "PySpice"):
+            raise ModuleNotFoundError(name)
+sys.meta_path.insert(0, Absent())
+for name in {wanted!r}:
+    importlib.import_module(name)
+"""
+    done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
