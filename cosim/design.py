@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from cosim.behavioral.evaluate import BehavioralTrace, evaluate
 from cosim.behavioral.power import estimate_power
-from cosim.cells.assemble import Assembly, assemble
+from cosim.cells.assemble import PEDESTAL_STRENGTH, Assembly, assemble
 from cosim.ir.lower import lower
+from cosim.ir.nodes import PEDESTAL
 from cosim.ir.report import MappingRow, map_parameters
 from cosim.ir.scale import scale
 from cosim.ir.size import PEDESTAL_UNITS, size
@@ -108,7 +109,13 @@ def behavioral_power(
     assembly = design.assembly
     closes = timing.closes(len(assembly.clocks)) if timing.sampled else (0.0,) * len(assembly.clocks)
     return estimate_power(
-        design.graph, design.calibration, trace, sum(assembly.bias_pins.values()), closes, assembly.rails
+        design.graph,
+        design.calibration,
+        trace,
+        sum(assembly.bias_pins.values()),
+        closes,
+        assembly.rails,
+        {PEDESTAL: PEDESTAL_STRENGTH},
     )
 
 

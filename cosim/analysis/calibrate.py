@@ -3,12 +3,14 @@
 import hashlib
 import itertools
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
 from cosim.errors import SimulationError
-from cosim.simulation.benches import mirror_bench, schmitt_bench
+from cosim.simulation.benches import clocked_bench, mirror_bench, schmitt_bench
 from cosim.simulation.ngspice import Failure, Waveforms, run_deck
+from cosim.simulation.testbench import Timing
 from cosim.technology.calibration import Calibration, MirrorFit, SchmittFit
 from cosim.technology.types import Technology
 
@@ -18,6 +20,9 @@ RISES = (0.08e-9, 0.2e-9, 0.5e-9, 1e-9, 2e-9, 4e-9, 8e-9)  # thresholds beyond 8
 WIDTH_FRACTIONS = (0.12, 0.35, 0.6, 0.85)
 LEVELS = (0.08e-9, 0.2e-9, 0.5e-9, 1e-9, 2e-9, 4e-9, 8e-9, 16e-9)
 TRIM_STEPS = 3
+FRAME_THRESHOLDS = ((0.3e-9, 0.1e-9), (1e-9, 0.3e-9), (2e-9, 1e-9), (4e-9, 2.5e-9))
+SHIFT_RANGE = (8e-12, 0.015)  # A, and of the threshold: how far beyond it is searched
+SHIFT_STEPS = 32
 SLOPE_STEP = 0.1  # V
 SWING_CURRENTS = (1e-10, 2e-9)
 Progress = Callable[[str], None]
@@ -75,7 +80,9 @@ def calibration_fingerprint(technology: Technology, units: int) -> str:
 
     Comments do not count.
     """
-    benches = mirror_bench(technology, units, 1.0, 1e-9, 0.5) + schmitt_bench(
+    timing = Timing()
+    benches = clocked_bench(technology, units, (1e-9, 5e-10, 1e-9), np.array([1e-9]), timing)
+    benches += mirror_bench(technology, units, 1.0, 1e-9, 0.5) + schmitt_bench(
         technology, units, (1e-9, 5e-10, 1e-9), 1.5e-9, 0.5
     )
     text = "\n".join(line for line in benches.splitlines() if not line.startswith("*"))
@@ -118,7 +125,46 @@ def _measure_schmitt(technology: Technology, units: int, v_node: float, progress
     fall_fit, fall_error = _fit_relative(terms, found[:, 1])
     z, level = np.array(LEVELS) / 1e-9, np.array(levels) / 1e-9
     level_fit, level_error = _fit_relative(np.stack([np.ones_like(z), z, z * z], axis=1), level)
-    return SchmittFit(rise_fit, fall_fit, level_fit, max(rise_error, fall_error, level_error))
+    static = SchmittFit(
+        rise_fit, fall_fit, level_fit, max(rise_error, fall_error, level_error), (0.0, 0.0), (0.0, 0.0)
+    )
+    progress("clocked 9T cell: thresholds in a frame")
+    return replace(static, **_measure_shifts(technology, units, static))
+
+
+def _measure_shifts(technology: Technology, units: int, static: SchmittFit) -> dict[str, tuple[float, ...]]:
+    """Straight lines through what the clocked cell needs beyond its static thresholds, in nA."""
+    thresholds, shifts = np.array(FRAME_THRESHOLDS), []
+    for rise, fall in FRAME_THRESHOLDS:
+        bias = (*static.solve_thresholds(rise, fall), 1e-9)
+        shifts.append([measure_frame_shift(technology, units, bias, rise, fall, sets) for sets in (True, False)])
+    found = {}
+    for name, asked, shift in zip(("set_shift", "reset_shift"), thresholds.T, np.array(shifts).T, strict=True):
+        slope, constant = np.polyfit(asked / 1e-9, shift / 1e-9, 1)
+        found[name] = (float(constant), float(slope))
+    return found
+
+
+def measure_frame_shift(
+    technology: Technology, units: int, bias: tuple[float, float, float], rise: float, fall: float, sets: bool
+) -> float:
+    """By how many ampere a candidate must pass a static threshold before the clocked cell flips within a frame.
+
+    Every second frame puts the cell into the other state, the frames between try ever larger excesses.
+    """
+    threshold = rise if sets else fall
+    excess = np.linspace(0.0, SHIFT_RANGE[0] + SHIFT_RANGE[1] * threshold, SHIFT_STEPS)
+    tried = threshold + excess if sets else threshold - excess
+    prepare = np.full(SHIFT_STEPS, 0.3 * fall if sets else 1.5 * rise)
+    timing = Timing()
+    candidates = np.stack([prepare, tried], axis=1).ravel()
+    waves = _run(clocked_bench(technology, units, bias, candidates, timing))
+    latch = np.interp(timing.sample_times(2 * SHIFT_STEPS), waves["time"], waves["xcell.latch"])
+    flipped = (latch[1::2] > technology.supply / 2) == sets
+    if not flipped.any():
+        raise SimulationError(f"clocked 9T cell did not flip {excess[-1]:.3g} A beyond its threshold of {threshold:.3g} A")
+    first = int(flipped.argmax())
+    return float(excess[first] + excess[max(first - 1, 0)]) / 2
 
 
 def _fit_relative(terms: np.ndarray, values: np.ndarray) -> tuple[tuple[float, ...], float]:

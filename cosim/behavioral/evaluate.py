@@ -154,7 +154,7 @@ class _Engine:
         i_thresh = (bias.i_thresh + push * beta) / bias.trim_thresh
         i_width = (bias.i_width + 2 * push * beta) / bias.trim_width
         return (
-            fit.i_rise(i_thresh, i_width) * self.deviations.rise.get(node.name, 1.0),
-            fit.i_fall(i_thresh, i_width) * self.deviations.fall.get(node.name, 1.0),
+            fit.set_in_frame(fit.i_rise(i_thresh, i_width)) * self.deviations.rise.get(node.name, 1.0),
+            fit.reset_in_frame(fit.i_fall(i_thresh, i_width)) * self.deviations.fall.get(node.name, 1.0),
             float(fit.i_high(np.float64(bias.i_gain))) * self.deviations.level.get(node.name, 1.0),
         )

@@ -11,7 +11,7 @@ A state changes in mid-frame, when its stage decides, so its mean over a frame m
 Static: charging gates at frame edges is left to ngspice; at 10 ms it is under 1 % (benchmarks/bench_simulator.py).
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import networkx as nx
 import numpy as np
@@ -28,17 +28,21 @@ def estimate_power(
     bias_total: float,
     closes: Sequence[float],
     rails: frozenset[str],
+    strength: Mapping[str, float],
 ) -> dict[str, Array]:
     """Mean power per frame in watt, (n, time), per block: inputs, rails, rows, cells, bias.
 
     bias_total: sum of the bias-pin currents, A; closes: when each stage decides, fraction of a frame;
-    rails: the signals that have a line n.
+    rails: the signals that have a line n; strength: signal -> how much stronger its own diodes are built, if not 1.
     """
     mean = {name: _frame_mean(graph, name, current, trace, closes) for name, current in trace.currents.items()}
     shape = trace.readout.shape[:2]
-    inputs = sum((mean[node.name] for node in nodes_of(graph, InputCurrent, UnitCurrent, Pedestal)), np.zeros(shape))
+    inputs = sum(
+        (strength.get(node.name, 1) * mean[node.name] for node in nodes_of(graph, InputCurrent, UnitCurrent, Pedestal)),
+        np.zeros(shape),
+    )
     push = calibration.mirror.push
-    rail_total = sum((push * mean[name] for name in sorted(rails)), np.zeros(shape))
+    rail_total = sum((strength.get(name, 1) * push * mean[name] for name in sorted(rails)), np.zeros(shape))
     rows = np.zeros(shape)
     for node in nodes_of(graph, Rectifier, Schmitt, Output):
         for source, _ in edges_into(graph, node.name):

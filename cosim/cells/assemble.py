@@ -14,7 +14,7 @@ from cosim.cells.bias import bias_diode, pedestal_sink
 from cosim.cells.linear import Term, linear_row
 from cosim.cells.mirror import input_diode, signal_rails
 from cosim.cells.rectifier import candidate_diode, relu_diode
-from cosim.circuit.elements import GROUND, Capacitor, Circuit, Element, Instance, Subcircuit
+from cosim.circuit.elements import Circuit, Element, Instance, Subcircuit
 from cosim.ir.nodes import (
     UNIT_CURRENT,
     InputCurrent,
@@ -32,7 +32,7 @@ from cosim.technology.calibration import Calibration
 from cosim.technology.types import Technology
 
 NETWORK = "network"
-DECOUPLING = 10e-12  # F on each gate line of the unit and pedestal currents
+PEDESTAL_STRENGTH = 8  # its rail loads every row and carries little: built so much stronger, it settles in time
 _SAME_CURRENT = 1e-15  # A; bias pins closer than this are one pin
 
 
@@ -110,14 +110,13 @@ class _Builder:
         if any(data["mirror"].count > 0 and data["weight"].role == "drive" for *_, data in readers):
             stem = net(name)
             self.rails.add(name)
-            block = signal_rails(self.technology, self.units, self.calibration.mirror.trim)
+            block = signal_rails(self.technology, self.units_of(name), self.calibration.mirror.trim)
             self.add(block, f"rails_{stem}", (f"{stem}_p", f"{stem}_n", "vdd"))
 
-    def decouple(self, name: str) -> None:
-        """Capacitors on the gate lines of a constant signal, so that switching cells do not shake them."""
-        stem = net(name)
-        lines = [(f"{stem}_p", "vdd"), *([(f"{stem}_n", GROUND)] if name in self.rails else [])]
-        self.elements += [Capacitor(f"decouple_{line}", line, rail, DECOUPLING) for line, rail in lines]
+    def units_of(self, name: str) -> int:
+        """Unit devices of a signal's diodes."""
+        strong = isinstance(self.graph.nodes[name]["node"], Pedestal)
+        return self.units * (PEDESTAL_STRENGTH if strong else 1)
 
     def bias_line(self, purpose: str, current: float) -> str:
         """The shared gate line of a set-point: cells with the same current hang on one diode and one pin."""
@@ -144,10 +143,8 @@ def assemble(graph: nx.DiGraph, technology: Technology, calibration: Calibration
     inputs = [net(node.name) for node in nodes_of(graph, InputCurrent)]
     for node in nodes_of(graph, InputCurrent, UnitCurrent, Pedestal):
         stem = net(node.name)
-        builder.add(input_diode(technology, builder.units), f"diode_{stem}", (f"{stem}_p", "vdd"))
+        builder.add(input_diode(technology, builder.units_of(node.name)), f"diode_{stem}", (f"{stem}_p", "vdd"))
         builder.add_rails(node.name)
-        if not isinstance(node, InputCurrent):
-            builder.decouple(node.name)
     cells = list(nodes_of(graph, Schmitt))
     for node in nodes_of(graph, Rectifier, Schmitt, Output):
         match node:

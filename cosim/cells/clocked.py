@@ -23,7 +23,7 @@ from cosim.technology.types import Technology
 CLOCKED = "schmitt_clocked"
 PORTS = ("cand", "thresh", "width", "gain", "out", "clk", "clkb", "resetb", "vdd")
 LATCH_NODE = "latch"
-HOLD_CAPACITANCE = 0.2e-12  # F; keeps the charge injected by the sample gate under 0.5 % of the candidate
+HOLD_CAPACITANCE = 0.4e-12  # F; keeps what the decision kicks back through M1 under 1 % of the candidate
 
 
 def clocked_schmitt(technology: Technology, units: int) -> Subcircuit:

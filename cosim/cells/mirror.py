@@ -33,7 +33,7 @@ SIGNAL_RAILS = "signal_rails"
 def input_diode(technology: Technology, units: int) -> Subcircuit:
     """The pMOS diode that turns an input current into gate line p. Ports p vdd."""
     return Subcircuit(
-        INPUT_DIODE,
+        f"{INPUT_DIODE}_{units}",
         ("p", "vdd"),
         (p_diode("diode", "p", technology, units),),
         f"input diode: current drawn from p -> gate line p, {units} units",
@@ -50,7 +50,7 @@ def signal_rails(technology: Technology, units: int, trim: float) -> Subcircuit:
     """From gate line p to gate line n. Ports p n vdd. `trim`: nominal length of the n diode over drawn, 1 if untrimmed."""
     n, p = technology.sizing.mirror_n, technology.sizing.mirror_p
     return Subcircuit(
-        SIGNAL_RAILS,
+        f"{SIGNAL_RAILS}_{units}",
         ("p", "n", "vdd"),
         (
             Mos("copy", "n", "p", "vdd", "vdd", "p", p.w, p.l, units),

@@ -111,11 +111,11 @@ def _solve_bias(graph: nx.DiGraph, node: Schmitt, currents: SchmittCurrents, cal
     traffic = _typical_traffic(graph, node.name)
     if not edges_into(graph, node.name, "beta"):
         rise, fall = (_arriving(current, traffic, calibration) for current in (currents.i_rise, currents.i_fall))
-        i_thresh, i_width = fit.solve_thresholds(rise, fall)
+        i_thresh, i_width = fit.solve_clocked(rise, fall)
         return SchmittBias(i_thresh, i_width, i_gain)
     near, far = (
         np.array(
-            fit.solve_thresholds(
+            fit.solve_clocked(
                 _arriving(currents.i_rise + beta, traffic, calibration),
                 _arriving(currents.i_fall - beta, traffic, calibration),
             )

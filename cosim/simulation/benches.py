@@ -1,12 +1,17 @@
 """Test benches of single cells: what calibration and characterisation run."""
 
+import numpy as np
+from numpy.typing import NDArray
+
 from cosim.cells.bias import BIAS_DIODE, bias_diode
 from cosim.cells.mirror import INPUT_DIODE, SIGNAL_RAILS, input_diode, signal_rails, weight
 from cosim.cells.rectifier import CANDIDATE, candidate_diode
 from cosim.cells.schmitt import SCHMITT, schmitt
+from cosim.cells.clocked import CLOCKED, clocked_schmitt
 from cosim.circuit.deck import format_circuit, format_number
 from cosim.circuit.elements import GROUND, Circuit, Element, Instance, Source
 from cosim.simulation.options import PRECISE_OPTIONS, format_deck
+from cosim.simulation.testbench import Timing, clock_waveforms, reset_waveform, staircase
 from cosim.technology.types import Technology
 
 
@@ -19,8 +24,8 @@ def mirror_bench(technology: Technology, units: int, trim: float, current: float
     elements: tuple[Element, ...] = (
         Source("dd", "v", "vdd", GROUND, supply),
         Source("in", "i", "p", GROUND, current),
-        Instance("in", ("p", "vdd"), INPUT_DIODE),
-        Instance("rails", ("p", "n", "vdd"), SIGNAL_RAILS),
+        Instance("in", ("p", "vdd"), f"{INPUT_DIODE}_{units}"),
+        Instance("rails", ("p", "n", "vdd"), f"{SIGNAL_RAILS}_{units}"),
         weight("pos", "p", "n", "npos", units, technology, ""),
         Source("n", "v", "vdd", "npos", v_node),
         weight("neg", "p", "n", "nneg", -units, technology, ""),
@@ -68,3 +73,28 @@ def schmitt_bench(
     analysis = f".tran {step} {format_number(2 * ramp)} 0e+00 {step}"
     netlist = format_circuit(Circuit("9T cell bench", blocks, elements), technology)
     return format_deck(netlist, technology, PRECISE_OPTIONS, analysis, "v(xcell.v0) i(vout)")
+
+
+def clocked_bench(
+    technology: Technology, units: int, bias: tuple[float, float, float], candidates: NDArray[np.float64], timing: Timing
+) -> str:
+    """One clocked 9T cell with bias (I_thresh, I_width, I_gain) and one candidate current a frame. Saves v(xcell.latch)."""
+    supply, frames = technology.supply, len(candidates)
+    lines = ("thresh", "width", "gain")
+    close = timing.closes(2)[0]  # the first of two stages: the shorter track phase
+    high, low = clock_waveforms(supply, close, frames, timing)
+    elements: tuple[Element, ...] = (
+        Source("dd", "v", "vdd", GROUND, supply),
+        Source("in", "i", "cand", GROUND, staircase(candidates, 0.0, timing)),
+        Source("clk", "v", "clk", GROUND, high),
+        Source("clkb", "v", "clkb", GROUND, low),
+        Source("resetb", "v", "resetb", GROUND, reset_waveform(supply, timing)),
+        Instance("cand", ("cand", "vdd"), CANDIDATE),
+        *(Source(line, "i", "vdd", line, current) for line, current in zip(lines, bias, strict=True)),
+        *(Instance(line, (line,), BIAS_DIODE) for line in lines),
+        Instance("cell", ("cand", *lines, "out", "clk", "clkb", "resetb", "vdd"), CLOCKED),
+    )
+    blocks = (candidate_diode(technology), bias_diode(technology), clocked_schmitt(technology, units))
+    step, end = format_number(timing.t_step / 100), format_number(timing.start + frames * timing.t_step)
+    netlist = format_circuit(Circuit("clocked 9T cell bench", blocks, elements), technology)
+    return format_deck(netlist, technology, PRECISE_OPTIONS, f".tran {step} {end} 0e+00 {step}", "v(xcell.latch)")

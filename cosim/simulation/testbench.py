@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.cells.assemble import Assembly
+from cosim.cells.assemble import PEDESTAL_STRENGTH, Assembly
 from cosim.circuit.deck import format_circuit, format_elements, format_number
 from cosim.circuit.elements import GROUND, Circuit, Element, Source
 from cosim.simulation.options import DEFAULT_OPTIONS, SimulatorOptions, format_deck
@@ -58,7 +58,10 @@ class Timing:
 
 @dataclass(frozen=True)
 class Levels:
-    """Currents and voltages that a testbench supplies: i_unit and i_pedestal in A, v_node (readout ground under V_DD) in V."""
+    """What a testbench supplies: i_unit and i_pedestal in A, v_node (readout ground under V_DD) in V.
+
+    The pedestal's own rail takes PEDESTAL_STRENGTH i_pedestal into as many times more unit devices.
+    """
 
     i_unit: float
     i_pedestal: float
@@ -68,7 +71,7 @@ class Levels:
 def input_elements(assembly: Assembly, inputs: NDArray[np.float64], levels: Levels, timing: Timing) -> list[Element]:
     """Current sources that draw inputs (time, width), in units, plus the pedestal from the input pins."""
     return [
-        Source(pin, "i", pin, GROUND, _staircase(levels.i_unit * inputs[:, j], levels.i_pedestal, timing))
+        Source(pin, "i", pin, GROUND, staircase(levels.i_unit * inputs[:, j], levels.i_pedestal, timing))
         for j, pin in enumerate(assembly.input_pins)
     ]
 
@@ -81,14 +84,14 @@ def control_elements(
     elements: list[Element] = [
         Source("dd", "v", "vdd", GROUND, supply),
         Source("ground", "v", "vdd", "vground", levels.v_node),
-        Source("resetb", "v", "resetb", GROUND, _reset(supply, timing)),
+        Source("resetb", "v", "resetb", GROUND, reset_waveform(supply, timing)),
         Source("unit", "i", assembly.unit_pin, GROUND, levels.i_unit),
     ]
     if assembly.pedestal_pin is not None:
-        elements.append(Source("pedestal", "i", assembly.pedestal_pin, GROUND, levels.i_pedestal))
+        elements.append(Source("pedestal", "i", assembly.pedestal_pin, GROUND, PEDESTAL_STRENGTH * levels.i_pedestal))
     closes = timing.closes(len(assembly.clocks))
     for (clk, clkb), close in zip(assembly.clocks, closes, strict=True):
-        high, low = _clock(supply, close, frames, timing)
+        high, low = clock_waveforms(supply, close, frames, timing)
         elements += [Source(clk, "v", clk, GROUND, high), Source(clkb, "v", clkb, GROUND, low)]
     elements += [Source(pin, "i", "vdd", pin, current) for pin, current in assembly.bias_pins.items()]
     elements += [Source(pin, "v", "vground", pin, 0.0) for pin in assembly.outputs]
@@ -132,7 +135,7 @@ def saved_vectors(assembly: Assembly) -> tuple[str, ...]:
 Waveform = tuple[tuple[float, float], ...] | float
 
 
-def _staircase(currents: NDArray[np.float64], pedestal: float, timing: Timing) -> tuple[tuple[float, float], ...]:
+def staircase(currents: NDArray[np.float64], pedestal: float, timing: Timing) -> tuple[tuple[float, float], ...]:
     """The pedestal during reset, then one level a frame, each reached after an edge."""
     points, previous = [(0.0, pedestal)], pedestal
     for k, level in enumerate(currents + pedestal):
@@ -143,12 +146,12 @@ def _staircase(currents: NDArray[np.float64], pedestal: float, timing: Timing) -
     return tuple(points)
 
 
-def _reset(supply: float, timing: Timing) -> tuple[tuple[float, float], ...]:
+def reset_waveform(supply: float, timing: Timing) -> tuple[tuple[float, float], ...]:
     begin = 0.7 * timing.start
     return ((0.0, 0.0), (begin, 0.0), (begin + timing.clock_edge * timing.t_step, supply))
 
 
-def _clock(supply: float, close: float, frames: int, timing: Timing) -> tuple[Waveform, Waveform]:
+def clock_waveforms(supply: float, close: float, frames: int, timing: Timing) -> tuple[Waveform, Waveform]:
     """clk and clkb: low during reset, then high except for DECIDE of a frame from `close` on."""
     if not timing.sampled:
         # Both gates of every cell on at once: n halves by clk and clkb high, as a plain wire would be.

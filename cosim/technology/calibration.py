@@ -13,7 +13,7 @@ import numpy as np
 
 from cosim.errors import InputError, MappingError
 
-FORMAT = 2
+FORMAT = 3
 _NANO = 1e-9
 _SOLVER_STEPS = 60
 
@@ -24,12 +24,25 @@ class SchmittFit:
 
     rise, fall: coefficients of 1, x, y, x^2, x y, y^2 with x = I_thresh, y = I_width; level: of 1, z, z^2, z = I_gain.
     error: largest relative error of the fit over the measured points.
+    set_shift, reset_shift: (nA, 1) by how much a candidate must pass the upper and the lower threshold before the
+    CLOCKED cell changes its state within a frame: c0 + c1 threshold. The finite time of a flip and what the decision
+    kicks back into the held candidate widen the hysteresis by about 1 %.
     """
 
     rise: tuple[float, ...]
     fall: tuple[float, ...]
     level: tuple[float, ...]
     error: float
+    set_shift: tuple[float, ...]
+    reset_shift: tuple[float, ...]
+
+    def set_in_frame(self, i_rise: np.ndarray) -> np.ndarray:
+        """The candidate at which the clocked cell is set, ampere, from its static upper threshold."""
+        return i_rise * (1 + self.set_shift[1]) + _NANO * self.set_shift[0]
+
+    def reset_in_frame(self, i_fall: np.ndarray) -> np.ndarray:
+        """The candidate at which the clocked cell is reset, ampere, from its static lower threshold."""
+        return i_fall * (1 - self.reset_shift[1]) - _NANO * self.reset_shift[0]
 
     def i_rise(self, i_thresh: np.ndarray, i_width: np.ndarray) -> np.ndarray:
         """Upper threshold of the cell at these biases, ampere."""
@@ -63,6 +76,12 @@ class SchmittFit:
                 f"{i_thresh:.3g} A, I_width {i_width:.3g} A); keep 0 < lower < upper, within the calibrated range"
             )
         return i_thresh, i_width
+
+    def solve_clocked(self, i_set: float, i_reset: float) -> tuple[float, float]:
+        """(I_thresh, I_width) for which the clocked cell is set at i_set and reset at i_reset; see solve_thresholds."""
+        i_rise = (i_set - _NANO * self.set_shift[0]) / (1 + self.set_shift[1])
+        i_fall = (i_reset + _NANO * self.reset_shift[0]) / (1 - self.reset_shift[1])
+        return self.solve_thresholds(i_rise, i_fall)
 
     def solve_gain(self, i_high: float) -> float:
         """I_gain that gives this output level."""
