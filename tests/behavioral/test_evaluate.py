@@ -1,0 +1,147 @@
+"""The equations: hand-made rows, memory, and deviations that change what they name and nothing else."""
+
+from dataclasses import replace
+
+import networkx as nx
+import numpy as np
+import pytest
+
+from cosim.behavioral.evaluate import Deviations, evaluate
+from cosim.design import compile_network
+from cosim.ir.nodes import Schmitt, nodes_of
+
+I_UNIT = 0.5e-9
+
+
+@pytest.fixture(scope="module")
+def design(make_network, technology, calibration):
+    return compile_network(make_network(26, hidden=5), technology, calibration, I_UNIT)
+
+
+@pytest.fixture(scope="module")
+def inputs():
+    return np.random.default_rng(9).uniform(size=(7, 11, 3))
+
+
+def run(design, inputs, deviations=None):
+    return evaluate(design.graph, design.calibration, inputs, deviations)
+
+
+def test_first_row_by_hand(design, inputs):
+    """hidden.2 against the sum written out: gains at each current, the node's swing, the rectifier."""
+    mirror, graph = design.calibration.mirror, design.graph
+    layer = design.network.layers[0]
+    riding = sum(round(8 * w) for w in layer.weight[2])
+    terms = [(inputs[:, :, j] * I_UNIT + graph.graph["i_pedestal"], layer.weight[2, j]) for j in range(3)]
+    terms.append((np.full(inputs.shape[:2], I_UNIT), layer.bias[2]))
+    terms.append((np.full(inputs.shape[:2], graph.graph["i_pedestal"]), -riding / 8))
+    pull = sum(w * i * mirror.interpolate(mirror.gain_n, i) for i, w in terms if w > 0)
+    push = sum(-w * i * mirror.interpolate(mirror.gain_p, i) for i, w in terms if w < 0)
+    drop = mirror.node_drop(pull - push)
+    expected = np.where(
+        pull > push, pull * (1 - mirror.slope_n * drop) - push * (1 + mirror.slope_p * drop), pull - push
+    )
+    found = run(design, inputs).currents["hidden.2"]
+    np.testing.assert_allclose(found, np.maximum(expected, 0), rtol=1e-12, atol=1e-24)
+    assert (found > 0).any() and (found == 0).any()
+
+
+def test_states_follow_the_thresholds_of_the_fit(design, inputs):
+    trace = run(design, inputs)
+    fit = design.calibration.schmitt
+    for node in nodes_of(design.graph, Schmitt):
+        bias = design.graph.nodes[node.name]["bias"]
+        rise, fall = (float(f(np.float64(bias.i_thresh), np.float64(bias.i_width))) for f in (fit.i_rise, fit.i_fall))
+        candidate, state = trace.candidates[node.name], np.zeros(len(inputs), bool)
+        for t in range(inputs.shape[1]):
+            state = (candidate[:, t] >= rise) | (state & (candidate[:, t] > fall))
+            np.testing.assert_array_equal(trace.states[node.name][:, t], state)
+
+
+def test_samples_do_not_see_each_other(design, inputs):
+    whole = run(design, inputs)
+    for k in range(len(inputs)):
+        np.testing.assert_array_equal(run(design, inputs[k : k + 1]).readout[0], whole.readout[k])
+
+
+def test_no_deviations_is_nominal(design, inputs):
+    deviations = Deviations({("in.0", "hidden.1"): 1.0}, {"in.2": 1.0}, {"layer0.1": 1.0}, {}, {"layer1.0": 1.0})
+    np.testing.assert_array_equal(run(design, inputs, deviations).readout, run(design, inputs).readout)
+
+
+def changed(design, inputs, deviations):
+    """Nodes whose current differs from the nominal one."""
+    nominal, other = run(design, inputs), run(design, inputs, deviations)
+    return {name for name in nominal.currents if not np.array_equal(nominal.currents[name], other.currents[name])}
+
+
+def test_one_mirror_changes_only_what_lies_behind_it(design, inputs):
+    edge = next(
+        (source, target)
+        for source, target, data in design.graph.edges(data=True)
+        if source.startswith("in.") and target.startswith("hidden.") and data["mirror"].count > 3
+    )
+    found = changed(design, inputs, Deviations(mirrors={edge: 1.1}))
+    assert edge[1] in found
+    assert found <= {edge[1], *nx.descendants(design.graph, edge[1])}
+    nominal, other = run(design, inputs), run(design, inputs, Deviations(mirrors={edge: 1.1}))
+    # 10 % of one pulled term. Both sums see the swing of a node: at most 2.5 %/V, 35 mV per e-fold, of a traffic that is
+    # up to 10 terms as large; and the path gain within 1 %.
+    weight = design.graph.edges[edge]["mirror"].realised
+    term = weight * nominal.currents[edge[0]]
+    both = (nominal.currents[edge[1]] > 0) & (other.currents[edge[1]] > 0)
+    difference = (other.currents[edge[1]] - nominal.currents[edge[1]])[both]
+    assert both.any()
+    np.testing.assert_allclose(difference, 0.1 * term[both], rtol=0.2)
+
+
+def test_mirror_of_the_readout_changes_one_output(design, inputs):
+    edge = next(
+        (source, target)
+        for source, target, data in design.graph.edges(data=True)
+        if target == "readout.3" and source.startswith("layer") and data["mirror"].count
+    )
+    assert changed(design, inputs, Deviations(mirrors={edge: 0.9})) == {"readout.3"}
+
+
+def test_rail_deviates_for_positive_readers_only(design, inputs):
+    source = "layer1.0"
+    readers = {target: design.graph.edges[source, target]["mirror"].count for target in design.graph.successors(source)}
+    found = changed(design, inputs, Deviations(rails={source: 1.05}))
+    assert found == {target for target, count in readers.items() if count > 0}
+    assert found and len(found) < len(readers)
+
+
+@pytest.mark.parametrize("field", ["rise", "fall", "level"])
+def test_one_cell_deviates(design, inputs, field):
+    states = run(design, inputs).states
+    cell = next(name for name, bits in states.items() if 0.2 < bits.mean() < 0.8)
+    found = changed(design, inputs, Deviations(**{field: {cell: 1.5 if field != "fall" else 0.5}}))
+    assert found <= {cell, *nx.descendants(design.graph, cell)}
+    if field == "level":
+        nominal, other = run(design, inputs), run(design, inputs, Deviations(level={cell: 1.5}))
+        on = nominal.states[cell]
+        pedestal = design.graph.graph["i_pedestal"]
+        ratio = (other.currents[cell][on] - pedestal) / (nominal.currents[cell][on] - pedestal)
+        np.testing.assert_allclose(ratio, 1.5, rtol=1e-12)
+        np.testing.assert_array_equal(other.states[cell], nominal.states[cell])
+
+
+def test_higher_rise_sets_later_and_lower_fall_resets_later(design, inputs):
+    nominal = run(design, inputs)
+    for node in nodes_of(design.graph, Schmitt):
+        high = run(design, inputs, Deviations(rise={node.name: 1.3}))
+        low = run(design, inputs, Deviations(fall={node.name: 0.7}))
+        assert (high.states[node.name] <= nominal.states[node.name]).all()
+        assert (low.states[node.name] >= nominal.states[node.name]).all()
+
+
+def test_ideal_ignores_the_calibration(design, inputs):
+    other = replace(
+        design.calibration,
+        mirror=replace(design.calibration.mirror, gain_n=(0.5,) * len(design.calibration.mirror.currents)),
+    )
+    first = evaluate(design.graph, design.calibration, inputs, ideal=True)
+    second = evaluate(design.graph, other, inputs, ideal=True)
+    np.testing.assert_array_equal(first.readout, second.readout)
+    assert not np.array_equal(evaluate(design.graph, other, inputs).readout, run(design, inputs).readout)

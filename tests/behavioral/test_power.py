@@ -1,0 +1,96 @@
+"""Power: blocks by hand, their sum, and how they scale."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from cosim.design import behavioral_power, compile_network, run_behavioral
+from cosim.ir.nodes import PEDESTAL, UNIT_CURRENT
+from cosim.simulation.testbench import Timing
+
+BLOCKS = {"inputs", "rails", "rows", "cells", "bias"}
+
+
+@pytest.fixture(scope="module")
+def network(make_network):
+    return make_network(26, hidden=5)
+
+
+@pytest.fixture(scope="module")
+def inputs():
+    return np.random.default_rng(9).uniform(size=(5, 7, 3))
+
+
+def power(design, inputs, timing=Timing(), ideal=False):
+    return behavioral_power(design, run_behavioral(design, inputs, ideal), timing)
+
+
+@pytest.fixture(scope="module")
+def design(network, technology, calibration):
+    return compile_network(network, technology, calibration, 0.5e-9)
+
+
+def test_blocks_are_positive_and_per_frame(design, inputs):
+    blocks = power(design, inputs)
+    assert set(blocks) == BLOCKS
+    for values in blocks.values():
+        assert values.shape == (5, 7)
+        assert (values > 0).all()
+
+
+def test_input_block_is_the_input_current(design, inputs):
+    """Inputs with their pedestals, the unit current, and the pedestal's own rail, whatever its strength."""
+    found = power(design, inputs)["inputs"] / 1.8
+    pedestal = design.graph.graph["i_pedestal"]
+    constant = found - inputs.sum(axis=2) * 0.5e-9 - 3 * pedestal - 0.5e-9
+    strength = constant / pedestal
+    np.testing.assert_allclose(strength, np.round(strength), rtol=0, atol=1e-6)
+    assert np.round(strength).min() >= 1
+
+
+def test_bias_block_is_the_sum_of_the_pins(design, inputs):
+    np.testing.assert_allclose(power(design, inputs)["bias"], 1.8 * sum(design.assembly.bias_pins.values()), rtol=1e-12)
+
+
+def test_row_block_by_hand(design, inputs):
+    """What a row pulls comes from V_DD: positive counts times the current of their source, without a clock."""
+    timing = Timing(sampled=False)
+    trace = run_behavioral(design, inputs)
+    total = np.zeros((5, 7))
+    for source, _target, data in design.graph.edges(data=True):
+        if data["weight"].role == "drive":
+            total += max(data["mirror"].count, 0) / 8 * trace.currents[source]
+    np.testing.assert_allclose(power(design, inputs, timing)["rows"], 1.8 * total, rtol=1e-12)
+
+
+def test_state_changes_in_mid_frame(design, inputs):
+    """Without a clock the new state counts for the whole frame; with it, from the decision of its stage on."""
+    clocked, plain = power(design, inputs), power(design, inputs, Timing(sampled=False))
+    assert not np.array_equal(clocked["cells"], plain["cells"])
+    constant = np.repeat(inputs[:, :1], 7, axis=1)
+    clocked, plain = power(design, constant), power(design, constant, Timing(sampled=False))
+    # with constant inputs nothing changes any more after each layer has decided once
+    np.testing.assert_allclose(clocked["cells"][:, 3:], plain["cells"][:, 3:], rtol=1e-12)
+
+
+def test_power_is_proportional_to_the_unit_current(network, inputs, technology, calibration):
+    """All currents scale with i_unit: exactly but for gains and fits, which vary by 1 % and 2 % over a factor of 2."""
+    small, large = (
+        power(compile_network(network, technology, calibration, i_unit), inputs, ideal=True)
+        for i_unit in (0.5e-9, 1e-9)
+    )
+    for name in BLOCKS:
+        np.testing.assert_allclose(large[name], 2 * small[name], rtol=0.03, err_msg=name)
+    for name in ("inputs", "rows"):  # no calibration in these, and ideal currents
+        np.testing.assert_allclose(large[name], 2 * small[name], rtol=1e-9, err_msg=name)
+
+
+def test_supply_scales_all_blocks(design, inputs):
+    half = replace(design, calibration=replace(design.calibration, supply=0.9))
+    for name, values in power(design, inputs).items():
+        np.testing.assert_allclose(power(half, inputs)[name], values / 2, rtol=1e-12)
+
+
+def test_names_used_here():
+    assert (PEDESTAL, UNIT_CURRENT) == ("zero", "one")
