@@ -1,0 +1,157 @@
+"""Agreement statistics on comparisons made by hand."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.stats import beta
+
+from cosim.analysis.agreement import (
+    Comparison,
+    Engine,
+    compare_engines,
+    interval,
+    summarize_comparison,
+    threshold_margins,
+)
+from cosim.network.reference import run_reference
+from cosim.network.testset import TestSet
+from cosim.simulation.ngspice import Failure, FailureKind
+
+SAMPLES, FRAMES, CELLS, OUTPUTS = 3, 5, 2, 7
+
+
+@pytest.fixture
+def comparison():
+    """Three samples of 5, 4 and 5 valid frames. ngspice differs from the software in 3 valid bits and one padding bit."""
+    rng = np.random.default_rng(6)
+    states = rng.random((SAMPLES, FRAMES, CELLS)) < 0.5
+    readout = rng.normal(size=(SAMPLES, FRAMES, OUTPUTS))
+    valid = np.array([[1, 1, 1, 1, 1], [1, 1, 1, 1, 0], [1, 1, 1, 1, 1]], bool)
+    rounding, behavioral, ngspice = states.copy(), states.copy(), states.copy()
+    rounding[0, 4, 1] ^= True
+    behavioral[0, 4, 1] ^= True
+    behavioral[2, 1, 0] ^= True
+    ngspice[0, 4, 1] ^= True  # rounding
+    ngspice[2, 1, 0] ^= True  # statics
+    ngspice[2, 3, 1] ^= True  # dynamics
+    ngspice[1, 4, 0] ^= True  # padding: never counted
+    return Comparison(
+        engines={
+            "software": Engine(states, readout, np.array([1, 2, 3])),
+            "behavioral": Engine(behavioral, readout + 0.25, np.array([1, 2, 0])),
+            "ngspice": Engine(ngspice, readout + 0.5, np.array([1, 0, 0])),
+        },
+        rounding=rounding,
+        margins=np.arange(SAMPLES * FRAMES * CELLS, dtype=float).reshape(SAMPLES, FRAMES, CELLS) / 100,
+        cells=("layer0.0", "layer0.1"),
+        valid=valid,
+        y=np.array([1, 2, 0]),
+        indices=np.array([4, 9, 11]),
+        power_w={"behavioral": np.array([1e-9, 2e-9, 6e-9]), "ngspice": np.array([2e-9, 3e-9, 10e-9])},
+        failures=(Failure(FailureKind.TIMEOUT, "after 1 s", "deck"),),
+        transistors=123,
+    )
+
+
+def test_state_agreement_counts_valid_bits(comparison):
+    assert comparison.state_errors("software", "ngspice") == 3
+    assert comparison.state_agreement("software", "ngspice") == pytest.approx(1 - 3 / (14 * 2), rel=1e-15)
+    assert comparison.state_errors("behavioral", "ngspice") == 1
+    assert comparison.state_agreement("software", "software") == 1.0
+
+
+def test_task_agreement_and_accuracy_differ(comparison):
+    assert comparison.task_agreement("software", "ngspice") == pytest.approx(1 / 3)
+    assert comparison.task_agreement("behavioral", "ngspice") == pytest.approx(2 / 3)
+    assert [comparison.accuracy(engine)[0] for engine in ("software", "behavioral", "ngspice")] == pytest.approx(
+        [2 / 3, 1.0, 2 / 3]
+    )
+
+
+def test_first_divergence(comparison):
+    assert comparison.first_divergence().tolist() == [4, -1, 1]
+
+
+def test_error_sources(comparison):
+    assert comparison.error_sources() == {"rounding": 1, "statics": 1, "dynamics": 1}
+
+
+def test_readout_error_over_valid_frames(comparison):
+    correlation, rmse = comparison.readout_error()
+    assert rmse == pytest.approx(0.5, rel=1e-12)
+    assert correlation == pytest.approx(1.0, abs=1e-12)
+    spoilt = comparison.engines["ngspice"].readout.copy()
+    spoilt[1, 4] = 1e6  # padding
+    engines = {**comparison.engines, "ngspice": replace(comparison.engines["ngspice"], readout=spoilt)}
+    assert replace(comparison, engines=engines).readout_error()[1] == pytest.approx(0.5, rel=1e-12)
+
+
+def test_summary(comparison):
+    summary = summarize_comparison(comparison)
+    assert summary["samples"] == 3
+    assert summary["failed"] == 1
+    assert summary["state_bits"] == 28
+    assert summary["state_agreement"] == pytest.approx(25 / 28)
+    assert summary["task_agreement"] == pytest.approx(1 / 3)
+    assert summary["task_agreement_interval"] == pytest.approx(list(interval(1, 3)[1:]))
+    assert summary["accuracy"] == pytest.approx({"software": 2 / 3, "behavioral": 1.0, "ngspice": 2 / 3})
+    assert summary["power_w"] == {"software": None, "behavioral": pytest.approx(3e-9), "ngspice": pytest.approx(5e-9)}
+    assert summary["first_divergence"] == {"samples_diverged": 2, "earliest_frame": 1}
+    # wrong bits: [0,4,1] = 9, [2,1,0] = 22, [2,3,1] = 27 hundredths
+    assert summary["largest_margin_of_a_wrong_bit"] == pytest.approx(0.27)
+    assert summary["transistors"] == 123
+
+
+def test_summary_of_a_perfect_run(comparison):
+    same = replace(comparison, engines=dict.fromkeys(comparison.engines, comparison.engines["software"]))
+    same = replace(same, rounding=same.engines["software"].states)
+    summary = summarize_comparison(same)
+    assert summary["first_divergence"] == {"samples_diverged": 0, "earliest_frame": None}
+    assert summary["dominant_error_source"] == "none"
+    assert summary["largest_margin_of_a_wrong_bit"] is None
+
+
+@pytest.mark.parametrize(
+    ("right", "total", "low", "high"),
+    [
+        # 100 of 100: (0.025)^(1/100), by hand; 0 of 100 is its mirror image
+        (100, 100, 0.9637833, 1.0),
+        (0, 100, 0.0, 1 - 0.9637833),
+        # 9 of 10: 55.50 to 99.75 %, the table of Clopper and Pearson
+        (9, 10, 0.5549839, 0.9974714),
+    ],
+)
+def test_known_intervals(right, total, low, high):
+    assert interval(right, total) == pytest.approx((right / total, low, high), abs=5e-7)
+
+
+@pytest.mark.parametrize(("right", "total"), [(1, 7), (85, 100), (353, 360)])
+def test_interval_is_the_beta_quantile(right, total):
+    low = beta.ppf(0.025, right, total - right + 1)
+    high = beta.ppf(0.975, right + 1, total - right)
+    assert interval(right, total)[1:] == pytest.approx((low, high), rel=1e-9)
+
+
+def test_margins_are_distances_to_the_nearer_threshold(make_network):
+    for kind in ("first", "signed"):
+        network = make_network(3, kind, widths=(5,))
+        reference = run_reference(network, np.random.default_rng(1).uniform(size=(2, 3, 3)))
+        margins = threshold_margins(network, reference)
+        candidate, layer = reference.candidates["layer0"], network.layers[0]
+        for unit in range(5):
+            if kind == "first":
+                thresholds = (layer.beta_lo[unit], layer.beta_hi[unit])
+            else:
+                thresholds = (-layer.bias_beta[unit], layer.bias_beta[unit])
+            value = candidate[1, 2, unit]
+            assert margins[1, 2, unit] == pytest.approx(min(abs(value - t) for t in thresholds), rel=1e-12)
+
+
+def test_all_failed_is_no_comparison(make_network, technology, calibration):
+    from cosim.design import compile_network
+
+    design = compile_network(make_network(11), technology, calibration)
+    test_set = TestSet(np.zeros((2, 3, 3)), np.array([0, 1]), np.array([3, 3]), np.arange(2))
+    failure = Failure(FailureKind.CRASH, "exit code 9", "deck")
+    assert compare_engines(design, test_set, [failure, failure]) is None
