@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from cosim.analysis.agreement import ENGINES, Comparison
 from cosim.simulation.testbench import Timing
 
+matplotlib.rcParams["text.parse_math"] = False  # names come from files: a label with a dollar sign is no formula
 matplotlib.rcParams["svg.hashsalt"] = "cosim"  # ids in an SVG are otherwise random: same input, same bytes
 _BLUE, _RED, _GREEN, _GREY = "#0b5394", "#b3261e", "#2e7d32", "#888888"
 _NANO = 1e9

@@ -26,7 +26,8 @@ def format_comparison(summary: dict[str, Any]) -> list[str]:
         f"first divergence  in {diverged['samples_diverged']} of {summary['samples']} samples"
         + (f", earliest in frame {diverged['earliest_frame']}" if diverged["samples_diverged"] else ""),
         f"readout           correlation {summary['readout_correlation']:.4f}, RMSE {summary['readout_rmse_units']:.3f} units",
-        f"bits changed by   {sources}; dominant: {summary['dominant_error_source']}",
+        f"bits changed by   {sources}",
+        f"                  dominant: {summary['dominant_error_source']}",
     ]
     if summary["largest_margin_of_a_wrong_bit"] is not None:
         lines.append(f"wrong bits        up to {summary['largest_margin_of_a_wrong_bit']:.3f} units from a threshold")
