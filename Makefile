@@ -51,7 +51,7 @@ notebooks: venv ## execute every notebook, results in runs/notebooks
 	$(BIN)/python scripts/run_notebooks.py notebooks runs/notebooks
 
 bench: venv ## the speed measurements in benchmarks/
-	$(BIN)/python -m pytest benchmarks -p no:xdist --timeout=3600
+	@for script in benchmarks/bench_*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
 
 lock: venv ## pin what is installed in .venv
 	$(BIN)/python scripts/write_lock.py requirements.lock

@@ -45,7 +45,7 @@ def _cosim() -> None:
 def main() -> None:
     """Entry point: a user's mistake is one message and an exit code, never a traceback."""
     try:
-        _cosim(standalone_mode=False)
+        _cosim(prog_name="cosim", standalone_mode=False)
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)
@@ -53,7 +53,7 @@ def main() -> None:
         click.echo(f"cosim: {error}", err=True)
         sys.exit(error.exit_code)
     except (click.Abort, KeyboardInterrupt):
-        click.echo("cosim: interrupted; the same command continues where it stopped", err=True)
+        click.echo("cosim: interrupted; the same command continues where it stopped (train: add --resume)", err=True)
         sys.exit(130)
     except BrokenPipeError:
         sys.exit(1)

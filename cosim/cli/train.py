@@ -18,27 +18,52 @@ _A, _C = Architecture(), TrainingConfig()
 
 @click.command(name="train")
 @click.argument("task")
-@click.option("-o", "--output", type=click.Path(path_type=Path), default=Path("model.pt"), show_default=True)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    default=Path("model.pt"),
+    show_default=True,
+    help="Checkpoint file, .pt or .npz.",
+)
 @click.option("--data", type=click.Path(path_type=Path), help="Folder of the data set, or the file of the task npz.")
 @click.option("--cells", default=_A.cells, show_default=True, help="Units in each recurrent layer.")
 @click.option("--layers", default=_A.layers, show_default=True, help="Recurrent layers.")
 @click.option("--hidden", default=_A.hidden, show_default=True, help="ReLU units before them, 0 for none.")
-@click.option("--unit", type=click.Choice(["first-quadrant", "signed"]), default=_A.unit, show_default=True)
+@click.option(
+    "--unit",
+    type=click.Choice(["first-quadrant", "signed"]),
+    default=_A.unit,
+    show_default=True,
+    help="States 0 and alpha, or -alpha and alpha.",
+)
 @click.option("--beta", type=click.Choice(["fixed", "input"]), default=_A.beta, show_default=True, help="Thresholds.")
-@click.option("--cell", type=click.Choice(["bmru", "cmru", "alphacmru"]), default=_A.cell, show_default=True)
+@click.option(
+    "--cell",
+    type=click.Choice(["bmru", "cmru", "alphacmru"]),
+    default=_A.cell,
+    show_default=True,
+    help="Recurrent unit; only bmru and annealed cmru compile.",
+)
 @click.option("--epsilon", default="anneal", show_default=True, help="'anneal' (1 to 0) or a number in [-1, 1].")
 @click.option("--grid", default=_A.grid, show_default=True, help="Step of the weights, 0 for continuous ones.")
 @click.option("--noise", default=_C.noise, show_default=True, help="Relative parameter noise while training.")
 @click.option("--margin", default=_C.margin, show_default=True, help="Distance to keep from thresholds, in units.")
 @click.option("--weight-cost", default=_C.weight_cost, show_default=True, help="Loss per unit of summed |weight|.")
 @click.option("--width-min", default=_A.width_min, show_default=True, help="Smallest hysteresis width, in units.")
-@click.option("--pooling", type=click.Choice(["last", "mean", "vote"]), default=_A.pooling, show_default=True)
+@click.option(
+    "--pooling",
+    type=click.Choice(["last", "mean", "vote"]),
+    default=_A.pooling,
+    show_default=True,
+    help="How the readout is pooled over time.",
+)
 @click.option("--ramp/--no-ramp", default=_A.ramp, show_default=True, help="A time ramp as one more input.")
 @click.option("--skip/--no-skip", default=_A.skip, show_default=True, help="Skip connections.")
-@click.option("--iterations", default=_C.iterations, show_default=True)
-@click.option("--batch", default=_C.batch, show_default=True)
+@click.option("--iterations", default=_C.iterations, show_default=True, help="Gradient steps.")
+@click.option("--batch", default=_C.batch, show_default=True, help="Samples a step.")
 @click.option("--lr", default=_C.learning_rate, show_default=True, help="Peak learning rate.")
-@click.option("--seed", default=_C.seed, show_default=True)
+@click.option("--seed", default=_C.seed, show_default=True, help="Seed of weights, batches and noise.")
 @click.option("--resume", is_flag=True, help="Go on with an interrupted training of the same settings.")
 def command(task: str, output: Path, data: Path | None, resume: bool, **options: Any) -> None:
     """Train a network for TASK and write it to a checkpoint.

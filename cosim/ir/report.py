@@ -14,7 +14,8 @@ ROUNDED, ZERO, CUT, EXACT = "rounded", "rounds to zero", "cut at the largest mir
 class MappingRow:
     """One parameter and its circuit element.
 
-    target and realised in `unit`: 1 for weights, A for bias currents. `status`: exact, rounded, rounds to zero, cut at
+    target and realised in `unit`. A weight (unit 1): wanted and built. A threshold or level (unit A, status calibrated):
+    the current wanted at the cell, and the bias current on the pin that makes it. `status`: exact, rounded, rounds to zero, cut at
     the largest mirror; `note` says what was folded in.
     """
 
@@ -70,7 +71,7 @@ def _cell_rows(
         names = (f"{layer.name}.bias_beta{where} (upper)", f"{layer.name}.bias_beta{where} (lower)")
     entries = (
         (names[0], pins[0], currents.i_rise, bias.i_thresh, offset),
-        (names[1], pins[1], currents.i_rise - currents.i_fall, bias.i_width, "width = upper - lower"),
+        (names[1], pins[1], currents.i_fall, bias.i_width, "pin carries the width, upper - lower"),
         (f"{layer.name}.alpha{where}", pins[2], currents.i_high, bias.i_gain, ""),
     )
     return [

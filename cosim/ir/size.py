@@ -98,9 +98,10 @@ def _check_currents(node: Schmitt, currents: SchmittCurrents, dynamic: bool, ori
             f"{currents.i_rise * 1e9:.3g} nA; use a smaller --i-unit or smaller thresholds"
         )
     if not 0 < currents.i_high <= MAX_RISE:
+        repair = "use a smaller --i-unit" if currents.i_high > 0 else "flip the sign of what reads it instead"
         raise MappingError(
             f"{origin}: {node.name}: state level must be positive and at most {MAX_RISE * 1e9:g} nA, not "
-            f"{currents.i_high * 1e9:.3g} nA; alpha must be positive: flip the sign of what reads it instead"
+            f"{currents.i_high * 1e9:.3g} nA; {repair}"
         )
 
 

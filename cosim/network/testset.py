@@ -39,10 +39,13 @@ def load_test_set(network: Network, data: Path | None) -> TestSet:
     """
     if data is not None and data.suffix == ".npz":
         return _check(_load_npz(data), network, str(data))
-    if not network.task:
-        raise InputError("the network does not say its task; give its test data with --data FILE.npz (x_test, y_test)")
-    from cosim.training.tasks.load import load_task
+    from cosim.training.tasks.load import TASKS, load_task
 
+    if network.task not in TASKS:
+        raise InputError(
+            f"the network's task is {network.task!r}, which brings no data; give its test data with --data FILE.npz "
+            "(x_test, y_test)"
+        )
     task = load_task(network.task, data)
     if not task.labels:
         raise InputError(f"task {network.task} has no classes; compare and simulate need a classification task")

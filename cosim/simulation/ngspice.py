@@ -1,6 +1,6 @@
 """ngspice in this process, through PySpice's shared-library binding. The only module that imports PySpice.
 
-One library instance per process; threads would crash it, worker processes are in `cosim.simulation.pool`. PySpice 1.5
+One library instance per process; threads would crash it, worker processes are in `cosim.simulation.inference`. PySpice 1.5
 treats every note on stderr as a failure and never unloads circuits; here a run has failed when ngspice says that it
 aborted or when the analysis has no data, and every run removes its circuit, so memory stays flat.
 """

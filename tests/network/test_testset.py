@@ -54,7 +54,7 @@ def test_take_is_seeded_and_without_replacement(tmp_path, network, arrays):
 
 
 def test_no_task_and_no_file(network):
-    with pytest.raises(InputError, match=r"does not say its task; give its test data with --data FILE\.npz"):
+    with pytest.raises(InputError, match=r"which brings no data; give its test data with --data FILE\.npz"):
         load_test_set(replace(network, task=""), None)
 
 

@@ -1,0 +1,59 @@
+"""Frame-edge glitches: what the clocked cell and the pedestal solve, at sharp edges and at skewed paths.
+
+A clockless latch keeps what a candidate overshoots to while its inputs move. The skew is made on purpose: 2 pF on every
+gate line n, so that all positive weights lag behind all negative ones.
+"""
+
+import sys
+from dataclasses import replace
+
+from cosim.analysis.agreement import compare_engines, summarize_comparison
+from cosim.analysis.calibration_files import find_calibration
+from cosim.circuit.elements import GROUND, Capacitor, Circuit
+from cosim.design import Design, compile_network, simulate_samples
+from cosim.ir.size import PEDESTAL_UNITS
+from cosim.network.checkpoint import load_network
+from cosim.network.testset import load_test_set
+from cosim.resources import trained_network_path
+from cosim.simulation.testbench import Timing
+from cosim.technology.generic180 import generic180
+
+SKEW = 2e-12  # F
+SHARP = 0.001  # of a frame
+
+
+def skewed(design: Design, capacitance: float) -> Design:
+    """The design with a capacitor on every signal's gate line n."""
+    circuit = design.assembly.circuit
+    top = circuit.subcircuits[-1]
+    lines = sorted(name.replace(".", "_") + "_n" for name in design.assembly.rails)
+    capacitors = tuple(Capacitor(f"skew_{line}", line, GROUND, capacitance) for line in lines)
+    top = replace(top, elements=(*top.elements, *capacitors))
+    changed = Circuit(circuit.title, (*circuit.subcircuits[:-1], top), circuit.elements)
+    return replace(design, assembly=replace(design.assembly, circuit=changed))
+
+
+def main(name: str = "digits_d8", samples: int = 20) -> None:
+    technology = generic180()
+    network, calibration = load_network(trained_network_path(name)), find_calibration(technology, 8)
+    test_set = load_test_set(network, None).take(samples, 1)
+    print(f"{name}, {samples} digits, 10 ms frames, state agreement of ngspice with the software")
+    print(f"{'circuit':28} {'sharp edges':>12} {'and 2 pF skew':>14}")
+    for label, clocked, pedestal in (
+        ("clockless, no pedestal", False, 0.0),
+        ("clockless, pedestal", False, PEDESTAL_UNITS),
+        ("clocked, no pedestal", True, 0.0),
+        ("clocked, pedestal (compiled)", True, PEDESTAL_UNITS),
+    ):
+        design = compile_network(network, technology, calibration, pedestal=pedestal)
+        figures = []
+        for variant in (design, skewed(design, SKEW)):
+            timing = Timing(edge=SHARP, sampled=clocked)
+            comparison = compare_engines(variant, test_set, simulate_samples(variant, test_set, timing, jobs=2), timing)
+            assert comparison is not None, "every simulation failed"
+            figures.append(summarize_comparison(comparison)["state_agreement"])
+        print(f"{label:28} {100 * figures[0]:11.2f} % {100 * figures[1]:12.2f} %", flush=True)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:2], *map(int, sys.argv[2:3]))

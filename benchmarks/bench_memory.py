@@ -1,0 +1,45 @@
+"""Memory of this process over 1,000 consecutive simulations of a 9T cell and, every tenth, of a small network."""
+
+import resource
+import sys
+
+from cosim.analysis.calibration_files import find_calibration
+from cosim.network.checkpoint import load_network
+from cosim.network.reference import encode_inputs
+from cosim.network.testset import load_test_set
+from cosim.design import compile_network, inference_deck
+from cosim.resources import trained_network_path
+from cosim.simulation.benches import mirror_bench
+from cosim.simulation.ngspice import Failure, run_deck
+from cosim.technology.generic180 import generic180
+
+RUNS = 1000
+NETWORK_EVERY = 20
+WARM_UP = 40
+
+
+def resident_kib() -> int:
+    """Resident set of this process, KiB."""
+    with open("/proc/self/statm", encoding="ascii") as file:
+        return int(file.read().split()[1]) * resource.getpagesize() // 1024
+
+
+def main() -> None:
+    technology = generic180()
+    network = load_network(trained_network_path("digits_d4"))
+    design = compile_network(network, technology, find_calibration(technology, 8))
+    inputs = encode_inputs(network.encoding, load_test_set(network, None).x[:1])[0][:1]
+    cell, whole = mirror_bench(technology, 8, 1.0, 1e-9, 0.5), inference_deck(design, inputs)
+    start = 0
+    for run in range(WARM_UP + RUNS):
+        if run == WARM_UP:
+            start = resident_kib()
+        result = run_deck(whole if run % NETWORK_EVERY == 0 else cell)
+        if isinstance(result, Failure):
+            sys.exit(f"run {run} failed: {result.detail}")
+    print(f"{RUNS} simulations in one process, every {NETWORK_EVERY}th of {design.assembly.transistors} transistors:")
+    print(f"resident memory {start / 1024:.1f} MiB -> {resident_kib() / 1024:.1f} MiB")
+
+
+if __name__ == "__main__":
+    main()

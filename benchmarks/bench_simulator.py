@@ -1,0 +1,40 @@
+"""Default simulator options against precise ones on one digit: readout, states and power."""
+
+import numpy as np
+
+from cosim.analysis.calibration_files import find_calibration
+from cosim.design import compile_network, inference_deck, read_plan
+from cosim.network.checkpoint import load_network
+from cosim.network.reference import encode_inputs
+from cosim.network.testset import load_test_set
+from cosim.resources import trained_network_path
+from cosim.simulation.inference import Inference, run_inference
+from cosim.simulation.options import DEFAULT_OPTIONS, PRECISE_OPTIONS
+from cosim.simulation.testbench import Timing
+from cosim.technology.generic180 import generic180
+
+
+def main(digits: int = 3) -> None:
+    technology = generic180()
+    network = load_network(trained_network_path("digits_d8"))
+    design = compile_network(network, technology, find_calibration(technology, 8))
+    inputs = encode_inputs(network.encoding, load_test_set(network, None).take(digits, 3).x)
+    plan = read_plan(design, inputs.shape[1])
+    differences, bits, power = [], 0, []
+    for sample in inputs:
+        pair = [
+            run_inference(inference_deck(design, sample, Timing(), options), plan)
+            for options in (DEFAULT_OPTIONS, PRECISE_OPTIONS)
+        ]
+        default, precise = pair
+        assert isinstance(default, Inference) and isinstance(precise, Inference), pair
+        differences.append((default.readout - precise.readout) / design.i_unit)
+        bits += int((default.states != precise.states).sum())
+        power.append(default.power_w / precise.power_w - 1)
+    print(f"{digits} digits, default options against reltol {PRECISE_OPTIONS.reltol:g} without bypass:")
+    print(f"readout rms {np.sqrt(np.mean(np.square(differences))):.4f} i_unit, state bits changed {bits}")
+    print(f"power {100 * np.mean(power):+.3f} %")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,75 @@
+"""Speeds: start of the command line, compilation, behavioral and ngspice inferences; medians of repeated runs."""
+
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+from cosim.analysis.calibration_files import find_calibration
+from cosim.design import compile_network, inference_deck, run_behavioral
+from cosim.network.checkpoint import load_network
+from cosim.network.reference import encode_inputs, run_reference
+from cosim.network.types import InputEncoding, Network, Readout, FirstQuadrantLayer
+from cosim.network.testset import load_test_set
+from cosim.outputs import format_netlist
+from cosim.resources import trained_network_path
+from cosim.simulation.ngspice import run_deck
+from cosim.technology.generic180 import generic180
+
+REPEATS = 5
+
+
+def median_seconds(action: Callable[[], object], repeats: int = REPEATS) -> float:
+    """Median wall time of an action, after one warm-up."""
+    action()
+    times = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        action()
+        times.append(time.perf_counter() - start)
+    return statistics.median(times)
+
+
+def keyword_network(inputs: int = 13, cells: int = 16, seed: int = 0) -> Network:
+    """A dense random network of the size that the compile-time figure names."""
+    generator = np.random.default_rng(seed)
+
+    def weights(rows: int, columns: int) -> np.ndarray:
+        return generator.integers(-16, 17, (rows, columns)) / 8
+
+    layer = FirstQuadrantLayer(
+        "layer1", ("input",), weights(cells, inputs), weights(cells, 1)[:, 0], np.full(cells, 0.4), np.full(cells, 1.0),
+        np.ones(cells),
+    )  # fmt: skip
+    readout = Readout(("layer1",), weights(2, cells), np.zeros(2))
+    return Network(InputEncoding(np.zeros(inputs), np.ones(inputs)), (layer,), readout, weight_grid=0.125)
+
+
+def main() -> None:
+    technology = generic180()
+    calibration = find_calibration(technology, 8)
+    command = [sys.executable, "-c", "from cosim.cli import main; main()", "--help"]
+    seconds = median_seconds(lambda: subprocess.run(command, check=True, capture_output=True))
+    print(f"cosim --help                                  {seconds:8.3f} s")
+    small = keyword_network()
+    seconds = median_seconds(lambda: format_netlist(compile_network(small, technology, calibration)))
+    print(f"compile 13 inputs, d = 16, to netlist text    {seconds:8.3f} s")
+    for name in ("digits_d8", "digits_d16"):
+        network = load_network(trained_network_path(name))
+        design = compile_network(network, technology, calibration)
+        x = load_test_set(network, None).x
+        inputs = encode_inputs(network.encoding, x)
+        seconds = median_seconds(lambda n=network, x=x: run_reference(n, x))
+        print(f"{name}: software, {len(x)} digits             {seconds:8.3f} s")
+        seconds = median_seconds(lambda d=design, i=inputs: run_behavioral(d, i))
+        print(f"{name}: behavioral, {len(x)} digits           {seconds:8.3f} s")
+        deck = inference_deck(design, inputs[0])
+        seconds = median_seconds(lambda deck=deck: run_deck(deck), 3)
+        print(f"{name}: ngspice, 1 digit, {design.assembly.transistors} transistors   {seconds:8.2f} s")
+
+
+if __name__ == "__main__":
+    main()
