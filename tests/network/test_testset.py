@@ -61,12 +61,14 @@ def test_no_task_and_no_file(network):
 def test_task_without_classes(network, monkeypatch):
     from cosim.training.tasks import load
 
+    monkeypatch.setattr(load, "TASKS", (*load.TASKS, network.task))
+
     class Unlabelled:
         labels = ()
 
     monkeypatch.setattr(load, "load_task", lambda name, data: Unlabelled())
-    with pytest.raises(InputError, match="task made up has no classes; compare and simulate need a classification"):
-        load_test_set(network, None)
+    with pytest.raises(InputError, match="task digits has no classes; compare and simulate need a classification"):
+        load_test_set(replace(network, task="digits"), None)
 
 
 def test_absent_file(tmp_path, network):
