@@ -51,7 +51,8 @@ def test_states_follow_the_thresholds_of_the_fit(design, inputs):
     fit = design.calibration.schmitt
     for node in nodes_of(design.graph, Schmitt):
         bias = design.graph.nodes[node.name]["bias"]
-        rise, fall = (float(f(np.float64(bias.i_thresh), np.float64(bias.i_width))) for f in (fit.i_rise, fit.i_fall))
+        pair = np.float64(bias.i_thresh), np.float64(bias.i_width)
+        rise, fall = fit.set_in_frame(fit.i_rise(*pair)), fit.reset_in_frame(fit.i_fall(*pair))
         candidate, state = trace.candidates[node.name], np.zeros(len(inputs), bool)
         for t in range(inputs.shape[1]):
             state = (candidate[:, t] >= rise) | (state & (candidate[:, t] > fall))

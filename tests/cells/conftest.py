@@ -31,8 +31,8 @@ def signals():
         for name, current in currents.items():
             elements += [
                 Source(name, "i", f"{name}_p", GROUND, current),
-                Instance(f"diode_{name}", (f"{name}_p", "vdd"), INPUT_DIODE),
-                Instance(f"rails_{name}", (f"{name}_p", f"{name}_n", "vdd"), SIGNAL_RAILS),
+                Instance(f"diode_{name}", (f"{name}_p", "vdd"), f"{INPUT_DIODE}_{UNITS}"),
+                Instance(f"rails_{name}", (f"{name}_p", f"{name}_n", "vdd"), f"{SIGNAL_RAILS}_{UNITS}"),
             ]
         return tuple(elements)
 

@@ -3,9 +3,13 @@
 import numpy as np
 import pytest
 
+from cosim.analysis.calibrate import SHIFT_RANGE, SHIFT_STEPS
 from cosim.cells.clocked import CLOCKED, LATCH_NODE, clocked_schmitt
 from cosim.cells.mirror import weight
 from cosim.circuit.elements import Circuit, Instance, Source
+from cosim.simulation.benches import clocked_bench
+from cosim.simulation.ngspice import Failure, run_deck
+from cosim.simulation.testbench import Timing
 
 pytestmark = pytest.mark.ngspice
 
@@ -95,3 +99,21 @@ def test_band_keeps_both_states_over_decisions(states):
     candidate = steps((0.0, BAND), (62e-3, ABOVE), (102e-3, BAND))
     at = [59e-3, 99e-3, 139e-3, 179e-3]
     assert states(candidate, CLK, RESETB, 185e-3, at) == [False, True, True, True]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_frame_thresholds_after_calibration_within_one_percent(technology, calibration, seed):
+    """Candidates 1 % beyond the asked thresholds flip the cell within a frame, those 1 % short of them do not."""
+    rng = np.random.default_rng(seed)
+    i_set = rng.uniform(0.4e-9, 2e-9)
+    i_reset = i_set * rng.uniform(0.3, 0.8)
+    bias = (*calibration.schmitt.solve_clocked(i_set, i_reset), 1e-9)
+    # the bar of 1 % is joined by half a step of the search that calibration fits its shifts from
+    step = (SHIFT_RANGE[0] + SHIFT_RANGE[1] * i_set) / SHIFT_STEPS / 2
+    high, low = 0.01 * i_set + step, 0.01 * i_reset + step
+    tried = [i_set - high, i_set + high, i_reset + low, i_reset - low, i_set - high]
+    timing = Timing()
+    waves = run_deck(clocked_bench(technology, UNITS, bias, np.array(tried), timing))
+    assert not isinstance(waves, Failure), waves.detail
+    latch = np.interp(timing.sample_times(len(tried)), waves["time"], waves[f"xcell.{LATCH_NODE}"])
+    assert (latch > technology.supply / 2).tolist() == [False, True, True, False, False]

@@ -95,13 +95,14 @@ def test_high_threshold_is_refused(network, sized):
         sized(changed(network, beta_hi=high))
 
 
-@pytest.mark.parametrize("level", [-1.0, 0.0, 1.25e9 * MAX_RISE])
-def test_impossible_levels_are_refused(network, sized, level):
+@pytest.mark.parametrize(
+    ("level", "repair"),
+    [(-1.0, "flip the sign"), (0.0, "flip the sign"), (1.25e9 * MAX_RISE, "use a smaller --i-unit")],
+)
+def test_impossible_levels_are_refused(network, sized, level, repair):
     alpha = network.layers[0].alpha.copy()
     alpha[2] = level
-    text = (
-        rf"layer0\.2: state level must be positive and at most {MAX_RISE * 1e9:g} nA, not {level:g} nA; alpha must be"
-    )
+    text = rf"layer0\.2: state level must be positive and at most {MAX_RISE * 1e9:g} nA, not {level:g} nA; {repair}"
     with pytest.raises(MappingError, match=text):
         sized(changed(network, alpha=alpha))
 
@@ -146,11 +147,11 @@ def test_thresholds_of_the_biases_are_those_asked_for(network, sized, calibratio
     graph = sized(network)
     for node in nodes_of(graph, Schmitt):
         bias = graph.nodes[node.name]["bias"]
-        pair = np.float64(bias.i_thresh), np.float64(bias.i_width)
+        fit, pair = calibration.schmitt, (np.float64(bias.i_thresh), np.float64(bias.i_width))
         traffic = sum(abs(weight.target) for _, weight in edges_into(graph, node.name)) * 1e-9
         bound = 0.01 * node.rise * 1e-9 + 0.1 * 0.025 * traffic
-        assert float(calibration.schmitt.i_rise(*pair)) == pytest.approx(node.rise * 1e-9, abs=bound)
-        assert float(calibration.schmitt.i_fall(*pair)) == pytest.approx(node.fall * 1e-9, abs=bound)
+        assert float(fit.set_in_frame(fit.i_rise(*pair))) == pytest.approx(node.rise * 1e-9, abs=bound)
+        assert float(fit.reset_in_frame(fit.i_fall(*pair))) == pytest.approx(node.fall * 1e-9, abs=bound)
 
 
 def test_stages_leave_the_earlier_graph_alone(network, sized):

@@ -9,13 +9,15 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from cosim.errors import InputError, MappingError
-from cosim.technology.calibration import Calibration, MirrorFit, SchmittFit, load_calibration, write_calibration
+from cosim.technology.calibration import FORMAT, Calibration, MirrorFit, SchmittFit, load_calibration, write_calibration
 
 FIT = SchmittFit(
     rise=(1e-6, 0.974, -1e-4, 9e-4, -3e-6, 3e-5),
     fall=(-3e-4, 1.003, -0.995, -1e-4, -2e-4, 2e-3),
     level=(4e-4, 1.012, -1.3e-3),
     error=3e-3,
+    set_shift=(2e-3, 6e-3),
+    reset_shift=(-1e-3, 4e-3),
 )
 MIRROR = MirrorFit(
     1.038, (1e-10, 1e-9, 4e-9), (1.004, 0.998, 0.993), (1.001, 0.999, 0.997), (1.02, 1.016, 1.013), 0.02, 0.03, 0.035
@@ -42,7 +44,7 @@ def test_absent_file(tmp_path):
 @pytest.mark.parametrize(
     "change",
     [
-        lambda c: c.update(format=1),
+        lambda c: c.update(format=FORMAT - 1),
         lambda c: c.pop("format"),
         lambda c: c.pop("mirror"),
         lambda c: c["mirror"].pop("trim"),
@@ -58,7 +60,7 @@ def test_other_format(tmp_path, change):
     change(content)
     path.write_text(json.dumps(content))
     with pytest.raises(
-        InputError, match=r"file\.json: not a calibration of format 2 \(.*make it anew with: cosim calibrate"
+        InputError, match=rf"file\.json: not a calibration of format {FORMAT} \(.*make it anew with: cosim calibrate"
     ):
         load_calibration(path)
 
@@ -88,6 +90,20 @@ def test_solve_thresholds_finds_the_biases_again(i_thresh, i_width):
     assume(fall < rise)
     # 1e-15 A of residue over slopes of 0.97 and more
     assert FIT.solve_thresholds(rise, fall) == pytest.approx((i_thresh, i_width), abs=3e-15, rel=0)
+
+
+@given(st.floats(0.1e-9, 4e-9), st.floats(0.12, 0.85))
+def test_solve_clocked_inverts_the_fit_and_the_shifts(i_set, fraction):
+    i_reset = i_set * (1 - fraction)
+    pair = tuple(map(np.float64, FIT.solve_clocked(i_set, i_reset)))
+    # 1e-15 A of the solver, times 1 + shift
+    assert float(FIT.set_in_frame(FIT.i_rise(*pair))) == pytest.approx(i_set, abs=1.1e-15, rel=0)
+    assert float(FIT.reset_in_frame(FIT.i_fall(*pair))) == pytest.approx(i_reset, abs=1.1e-15, rel=0)
+
+
+def test_a_frame_moves_the_thresholds():
+    assert float(FIT.set_in_frame(np.float64(1e-9))) == pytest.approx(1.008e-9, rel=1e-12)
+    assert float(FIT.reset_in_frame(np.float64(1e-9))) == pytest.approx(0.997e-9, rel=1e-12)
 
 
 @given(st.floats(0.02e-9, 4e-9))

@@ -1,0 +1,232 @@
+"""`cosim compile`: all files or none, the same bytes twice, and what is wrong is said in one message."""
+
+import csv
+import json
+import os
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from cosim.network.checkpoint import load_network, network_to_arrays, save_checkpoint
+
+FILES = ["design.json", "devices.lib", "mapping.csv", "mapping.json", "network.sp", "testbench.sp"]
+
+
+def listing(folder):
+    return sorted(path.name for path in folder.iterdir()) if folder.exists() else []
+
+
+def test_all_files_and_what_is_in_them(cosim_main, tiny, tmp_path):
+    code, out, _ = cosim_main("compile", tiny / "net.npz", "-o", tmp_path / "out")
+    assert code == 0
+    assert listing(tmp_path / "out") == FILES
+    design = json.loads((tmp_path / "out" / "design.json").read_text())
+    assert design["transistors"] > 50
+    assert f"transistors       {design['transistors']}" in out
+    rows = json.loads((tmp_path / "out" / "mapping.json").read_text())
+    table = list(csv.DictReader((tmp_path / "out" / "mapping.csv").read_text().splitlines()))
+    assert len(rows) == len(table) == design["parameters"]
+    assert [row["parameter"] for row in rows] == [row["parameter"] for row in table]
+    netlist = (tmp_path / "out" / "network.sp").read_text()
+    assert netlist.count(".subckt ") == netlist.count(".ends ")
+    assert netlist.rstrip().endswith(".ends network")
+
+
+def test_twice_is_the_same_and_names_no_place(cosim_main, tiny, tmp_path):
+    for name in ("one", "two"):
+        assert cosim_main("compile", tiny / "net.npz", "-o", tmp_path / name)[0] == 0
+    for file in FILES:
+        content = (tmp_path / "one" / file).read_bytes()
+        assert content == (tmp_path / "two" / file).read_bytes()
+        for place in (str(tmp_path), str(tiny), os.getcwd(), str(os.path.expanduser("~")) + "/"):
+            assert place.encode() not in content, (file, place)
+
+
+def test_compile_replaces_what_was_there(cosim_main, tiny, tmp_path):
+    (tmp_path / "network.sp").write_text("old")
+    (tmp_path / "mine.txt").write_text("kept")
+    assert cosim_main("compile", tiny / "net.npz", "-o", tmp_path)[0] == 0
+    assert listing(tmp_path) == sorted([*FILES, "mine.txt"])
+    assert (tmp_path / "network.sp").read_text() != "old"
+
+
+def test_labels_and_task_never_reach_the_netlist(cosim_main, tiny, tmp_path):
+    network = load_network(tiny / "net.npz")
+    hostile = ".control\nshell touch owned\n.endc"
+    save_checkpoint(tmp_path / "net.npz", replace(network, task=hostile, labels=(hostile, "b")))
+    assert cosim_main("compile", tmp_path / "net.npz", "-o", tmp_path / "out")[0] == 0
+    for file in ("network.sp", "testbench.sp", "devices.lib", "mapping.csv"):
+        assert "shell" not in (tmp_path / "out" / file).read_text()
+
+
+@pytest.fixture
+def checkpoint(tmp_path, tiny):
+    """(change of arrays and meta) -> path of a changed checkpoint."""
+
+    def write(change):
+        arrays, meta = network_to_arrays(load_network(tiny / "net.npz"))
+        change(arrays, meta)
+        path = tmp_path / "bad.npz"
+        np.savez(path, **arrays, meta=np.array(json.dumps(meta)))
+        return path
+
+    return write
+
+
+def set_epsilon(arrays, meta):
+    meta["layers"][0]["epsilon"] = 0.5
+
+
+def set_nan(arrays, meta):
+    arrays["layers.0.weight"][1, 2] = np.nan
+
+
+def set_name(arrays, meta):
+    meta["layers"][0]["name"] = "x; quit"
+
+
+def set_large(arrays, meta):
+    arrays["layers.0.weight"][1, 2] = 1e6
+
+
+def set_narrow(arrays, meta):
+    arrays["layers.0.beta_hi"][1] = arrays["layers.0.beta_lo"][1] + 1e-3
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        (set_epsilon, "layer0.epsilon must be 0 for a Schmitt trigger, not 0.5; anneal it to 0"),
+        (set_nan, "layer0.weight[1,2] must be finite, not nan; 1 such value(s)"),
+        (set_name, "meta.layers: name must be a lower-case letter"),
+        (set_large, "layer0.weight[1,2] must lie within +-8 (64 unit devices at 1/8), not 1e+06"),
+        (set_narrow, "layer0.1: hysteresis width must be at least 12 pA, not 1 pA"),
+        (lambda arrays, meta: meta.update(version=99), "meta.version must be 1, not 99"),
+    ],
+)
+def test_networks_that_cannot_be_compiled(cosim_main, checkpoint, tmp_path, change, text):
+    path = checkpoint(change)
+    code, out, err = cosim_main("compile", path, "-o", tmp_path / "out")
+    assert code == 2
+    assert err.startswith(f"cosim: {path}: ")
+    assert text in err
+    assert out == ""
+    assert listing(tmp_path / "out") == []
+
+
+def test_saturate_cuts_and_lists(cosim_main, checkpoint, tmp_path):
+    code, out, _ = cosim_main("compile", checkpoint(set_large), "-o", tmp_path / "out", "--saturate")
+    assert code == 0
+    assert "lost: layer0.weight[1,2] (see mapping.csv)" in out
+
+
+@pytest.mark.parametrize("content", [b"", b"this is no checkpoint", b"PK\x03\x04 cut off"])
+@pytest.mark.parametrize("suffix", [".npz", ".pt"])
+def test_not_a_checkpoint(cosim_main, tmp_path, content, suffix):
+    if suffix == ".pt":
+        pytest.importorskip("torch")
+    path = tmp_path / f"bad{suffix}"
+    path.write_bytes(content)
+    code, _, err = cosim_main("compile", path, "-o", tmp_path / "out")
+    assert code == 2
+    assert err.startswith(f"cosim: {path}: ")
+    assert listing(tmp_path / "out") == []
+
+
+def test_truncated_checkpoint(cosim_main, tiny, tmp_path):
+    path = tmp_path / "cut.npz"
+    path.write_bytes((tiny / "net.npz").read_bytes()[:-300])
+    code, _, err = cosim_main("compile", path, "-o", tmp_path / "out")
+    assert (code, "cut off or something else" in err) == (2, True)
+    assert listing(tmp_path / "out") == []
+
+
+def test_absent_checkpoint(cosim_main, tmp_path):
+    code, _, err = cosim_main("compile", tmp_path / "absent.npz")
+    assert (code, err.startswith(f"cosim: {tmp_path / 'absent.npz'}: ")) == (2, True)
+
+
+def test_unknown_technology(cosim_main, tiny, tmp_path):
+    code, _, err = cosim_main("compile", tiny / "net.npz", "--technology", "generic90", "-o", tmp_path / "out")
+    assert (code, err) == (2, "cosim: technology must be one of generic180, not 'generic90'\n") or (
+        code == 2 and "technology must be one of generic180" in err
+    )
+    assert listing(tmp_path / "out") == []
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ("lots", "--i-unit must be a number in A such as '10n' or '1e-8', not 'lots'"),
+        ("1V", "--i-unit must be a number in A such as '10n' or '1e-8', not '1V'"),
+        ("-1n", "must be positive, not -1n"),
+        ("0", "must be positive, not 0"),
+    ],
+)
+def test_bad_quantity(cosim_main, tiny, tmp_path, value, text):
+    code, _, err = cosim_main("compile", tiny / "net.npz", f"--i-unit={value}", "-o", tmp_path / "out")
+    assert code == 2
+    assert text in " ".join(err.split())
+    assert listing(tmp_path / "out") == []
+
+
+@pytest.mark.skipif(os.name != "posix", reason="a file in the way of a folder is reported differently")
+def test_folder_that_cannot_be_made(cosim_main, tiny, tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    code, _, err = cosim_main("compile", tiny / "net.npz", "-o", tmp_path / "file" / "out")
+    assert code == 2
+    assert f"cannot write into {tmp_path / 'file' / 'out'}: Not a directory; choose another folder with -o" in err
+    assert (tmp_path / "file").read_text() == "in the way"
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write anywhere")
+def test_folder_without_permission(cosim_main, tiny, tmp_path):
+    closed = tmp_path / "closed"
+    closed.mkdir(mode=0o500)
+    code, _, err = cosim_main("compile", tiny / "net.npz", "-o", closed)
+    assert (code, "Permission denied; choose another folder with -o" in err) == (2, True)
+    assert listing(closed) == []
+
+
+def test_nothing_half_written_when_the_disk_is_full(cosim_main, tiny, tmp_path, monkeypatch):
+    """The third file cannot be written: none takes its name, and no temporary folder is left."""
+    from pathlib import Path
+
+    original, count = Path.write_text, []
+
+    def write_text(self, *arguments, **options):
+        if ".partial-" in str(self):
+            count.append(self)
+            if len(count) == 3:
+                raise OSError(28, "No space left on device")
+        return original(self, *arguments, **options)
+
+    monkeypatch.setattr(Path, "write_text", write_text)
+    code, _, err = cosim_main("compile", tiny / "net.npz", "-o", tmp_path / "out")
+    assert (code, "No space left on device" in err) == (2, True)
+    assert listing(tmp_path / "out") == []
+
+
+def test_interrupt_is_told_not_traced(cosim_main, tiny, monkeypatch):
+    def interrupt(*arguments, **settings):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("cosim.cli.compile.load_design", interrupt)
+    code, _, err = cosim_main("compile", tiny / "net.npz")
+    assert code == 130
+    assert "cosim: interrupted; the same command continues where it stopped" in err
+
+
+def test_units_follow_the_grid_of_the_network(cosim_main, tiny, tmp_path):
+    save_checkpoint(tmp_path / "fine.npz", replace(load_network(tiny / "net.npz"), weight_grid=0.0625))
+    assert cosim_main("compile", tmp_path / "fine.npz", "-o", tmp_path / "out")[0] == 0
+    assert json.loads((tmp_path / "out" / "design.json").read_text())["units_per_weight_1"] == 16
+
+
+def test_compile_needs_no_ngspice(cosim_process, tiny, tmp_path):
+    code, _, err = cosim_process(
+        "compile", tiny / "net.npz", "-o", tmp_path / "out", NGSPICE_LIBRARY_PATH=str(tmp_path / "absent.so")
+    )
+    assert (code, err) == (0, "")
+    assert listing(tmp_path / "out") == FILES

@@ -1,0 +1,166 @@
+"""`cosim simulate` and `cosim compare` from end to end, and how they fail."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+
+from cosim.network.testset import load_test_set
+from cosim.network.checkpoint import load_network
+
+ENGINES = {"software", "behavioral", "ngspice"}
+
+
+@pytest.fixture(scope="module")
+def options(tiny):
+    return [tiny / "net.npz", "--data", tiny / "data.npz", "--samples", 2, "--jobs", 1]
+
+
+@pytest.mark.ngspice
+def test_simulate(cosim_main, options, tiny, tmp_path):
+    code, out, _ = cosim_main("simulate", *options, "-o", tmp_path, "--keep-decks")
+    assert code == 0
+    assert re.search(r"2 of 2 samples simulated, \d+ transistors each", out)
+    chosen = load_test_set(load_network(tiny / "net.npz"), tiny / "data.npz").take(2, 0)
+    with np.load(tmp_path / "simulation.npz") as found:
+        assert found["states"].shape == (2, 3, 3)
+        assert found["readout_a"].shape == (2, 3, 2)
+        assert (found["power_w"] > 0).all()
+        assert found["status"].tolist() == ["ok", "ok"]
+        assert found["indices"].tolist() == chosen.indices.tolist()
+        assert found["y"].tolist() == chosen.y.tolist()
+        assert found["cells"].tolist() == ["layer0.0", "layer0.1", "layer0.2"]
+    assert sorted(path.name for path in (tmp_path / "decks").iterdir()) == sorted(
+        f"sample_{k}.sp" for k in chosen.indices
+    )
+    assert len(list((tmp_path / "inferences").iterdir())) == 2
+    assert not (tmp_path / "failed").exists()
+
+
+@pytest.mark.ngspice
+def test_compare(cosim_main, options, tmp_path):
+    code, out, _ = cosim_main("compare", *options, "-o", tmp_path, "--json", tmp_path / "sub" / "figures.json")
+    assert code == 0
+    names = sorted(path.name for path in tmp_path.iterdir())
+    assert names == sorted(
+        [
+            "comparison.json",
+            "confusion.png",
+            "design.json",
+            "inferences",
+            "report.html",
+            "simulation.npz",
+            "sub",
+            "waveforms.png",
+        ]
+    )
+    found = json.loads((tmp_path / "comparison.json").read_text())
+    assert found == json.loads((tmp_path / "sub" / "figures.json").read_text())
+    assert found["samples"] == 2
+    assert found["failed"] == 0
+    assert found["state_bits"] == 2 * 3 * 3
+    assert 0.9 < found["state_agreement"] <= 1
+    assert found["task_agreement"] in (0.0, 0.5, 1.0)
+    assert set(found["accuracy"]) == set(found["power_w"]) == ENGINES
+    assert found["power_w"]["software"] is None
+    assert 1e-9 < found["power_w"]["ngspice"] < 1e-6
+    assert found["transistors"] == json.loads((tmp_path / "design.json").read_text())["transistors"]
+    assert "state agreement" in out
+    assert max(map(len, out.split("\n\n")[0].splitlines())) < 80
+    before = {path: path.read_bytes() for path in tmp_path.glob("*.*")}
+    assert cosim_main("compare", *options, "-o", tmp_path)[0] == 0  # resumed: no simulation, the same bytes
+    for path, content in before.items():
+        if path.suffix != ".npz":
+            assert path.read_bytes() == content, path.name
+
+
+@pytest.mark.ngspice
+def test_failed_runs_exit_with_one_and_leave_their_decks(cosim_main, options, tmp_path):
+    """A time-out too short for anything: every run fails, each deck stays with the reason on top."""
+    code, _, err = cosim_main("compare", *options, "-o", tmp_path, "--timeout", "1m")
+    assert code == 1
+    text = r"cosim: all 2 simulations failed; the first: the run exceeded its time-out: after 0.001 s; its deck is in "
+    assert re.search(text, err)
+    decks = list((tmp_path / "failed").iterdir())
+    assert len(decks) == 2
+    assert all(
+        deck.read_text().startswith("* failed: the run exceeded its time-out: after 0.001 s\n") for deck in decks
+    )
+    assert not (tmp_path / "comparison.json").exists()
+    code, out, err = cosim_main("simulate", *options, "-o", tmp_path / "second", "--timeout", "1m")
+    assert code == 1
+    assert "0 of 2 samples simulated" in out
+    assert "failed runs: their decks are in" in err
+
+
+@pytest.mark.parametrize("verb", ["simulate", "compare"])
+def test_without_ngspice(cosim_process, options, tmp_path, verb):
+    absent = tmp_path / "absent.so"
+    code, out, err = cosim_process(verb, *options, "-o", tmp_path / "out", NGSPICE_LIBRARY_PATH=str(absent))
+    assert code == 1
+    assert f"NGSPICE_LIBRARY_PATH must name the libngspice file, not '{absent}', which is no file" in err
+    assert "simulated" not in out
+    assert not (tmp_path / "out" / "simulation.npz").exists()
+    assert not (tmp_path / "out" / "comparison.json").exists()
+
+
+@pytest.mark.parametrize("verb", ["simulate", "compare"])
+@pytest.mark.parametrize(
+    ("arrays", "text"),
+    [
+        (
+            {"x_test": np.ones((5, 3, 4)), "y_test": np.zeros(5, int)},
+            "x must have shape (samples, time, 3) for this network",
+        ),
+        ({"x_test": np.ones((5, 3, 3))}, "y_test missing; the file must hold x_test and y_test"),
+        (
+            {"x_test": np.ones((5, 3, 3)), "y_test": np.full(5, 9)},
+            "classes must lie in 0..1 for this network, not 9..9",
+        ),
+        ({"x_test": np.full((5, 3, 3), np.inf), "y_test": np.zeros(5, int)}, "x holds 45 values that are not finite"),
+    ],
+)
+def test_data_that_do_not_fit(cosim_main, tiny, tmp_path, verb, arrays, text):
+    np.savez(tmp_path / "data.npz", **arrays)
+    code, _, err = cosim_main(verb, tiny / "net.npz", "--data", tmp_path / "data.npz", "-o", tmp_path / "out")
+    assert code == 2
+    assert err.startswith(f"cosim: {tmp_path / 'data.npz'}: {text}")
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("verb", ["simulate", "compare"])
+def test_no_data_for_a_task_of_ones_own(cosim_main, tiny, tmp_path, verb):
+    code, _, err = cosim_main(verb, tiny / "net.npz", "-o", tmp_path / "out")
+    assert code == 2
+    assert err.startswith("cosim: ")
+    assert "made up" in err
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("verb", ["simulate", "compare"])
+def test_folder_that_cannot_be_made(cosim_main, options, tmp_path, verb):
+    (tmp_path / "file").write_text("in the way")
+    code, _, err = cosim_main(verb, *options, "-o", tmp_path / "file" / "out")
+    assert code == 2
+    assert "cannot write into" in err
+
+
+@pytest.mark.parametrize(
+    "option", [["--samples", "0"], ["--jobs", "0"], ["--t-step", "0"], ["--timeout", "soon"], ["--units", "65"]]
+)
+def test_bad_options(cosim_main, options, option):
+    assert cosim_main("simulate", *options, *option)[0] == 2
+
+
+@pytest.mark.ngspice
+def test_calibrate_says_where_it_cannot_write(cosim_main, tmp_path, monkeypatch, calibration):
+    monkeypatch.setattr("cosim.analysis.calibration_files.calibrate", lambda *arguments: calibration)
+    (tmp_path / "file").write_text("in the way")
+    code, _, err = cosim_main("calibrate", "-o", tmp_path / "file" / "x.json")
+    assert code == 2
+    assert f"cosim: cannot write {tmp_path / 'file' / 'x.json'}: " in err
+    code, out, _ = cosim_main("calibrate", "-o", tmp_path / "x.json")
+    assert code == 0
+    assert "largest fit error" in out
+    assert (tmp_path / "x.json").is_file()
