@@ -109,7 +109,7 @@ def _solve_bias(graph: nx.DiGraph, node: Schmitt, currents: SchmittCurrents, cal
     """Thresholds are what the candidate really is where the ideal one crosses them."""
     fit = calibration.schmitt
     i_gain = fit.solve_gain(currents.i_high)
-    traffic = _typical_traffic(graph, node.name)
+    traffic = _typical_traffic(graph, node.name, calibration.units)
     if not edges_into(graph, node.name, "beta"):
         rise, fall = (_arriving(current, traffic, calibration) for current in (currents.i_rise, currents.i_fall))
         i_thresh, i_width = fit.solve_clocked(rise, fall)
@@ -144,13 +144,13 @@ def _arriving(current: float, traffic: float, calibration: Calibration) -> float
     return max(arriving, current / 2)
 
 
-def _typical_traffic(graph: nx.DiGraph, name: str) -> float:
-    """Sum of |weight| times current into a node with inputs and states at their typical level, ampere."""
+def _typical_traffic(graph: nx.DiGraph, name: str, units: int) -> float:
+    """Sum of |weight|, as far as it can be built, times current into a node with inputs and states at their typical level, ampere."""
     total = 0.0
     for source, weight in edges_into(graph, name):
         node = graph.nodes[source]["node"]
         level = 1.0 if isinstance(node, UnitCurrent) else TYPICAL_ACTIVITY
-        total += abs(weight.target) * level * (node.level if isinstance(node, Schmitt) else 1.0)
+        total += min(abs(weight.target), MAX_BIAS_COUNT / units) * level * (node.level if isinstance(node, Schmitt) else 1.0)
     return total * graph.graph["i_unit"]
 
 
