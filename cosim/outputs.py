@@ -34,7 +34,7 @@ def write_design(design: Design, folder: Path, timing: Timing = Timing()) -> lis
         "network.sp": format_netlist(design),
         "devices.lib": design.technology.device_file.read_text(encoding="utf-8"),
         "testbench.sp": format_exercise(design, timing),
-        "mapping.csv": _format_csv(rows),
+        "mapping.csv": format_csv(rows),
         "mapping.json": json.dumps([asdict(row) for row in rows], indent=1) + "\n",
         "design.json": json.dumps(summarize(design, rows), indent=2) + "\n",
     }
@@ -117,7 +117,8 @@ def network_hash(design: Design) -> str:
     return digest.hexdigest()[:16]
 
 
-def _format_csv(rows: list[MappingRow]) -> str:
+def format_csv(rows: list[MappingRow]) -> str:
+    """The mapping report as CSV, numbers at 9 digits."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(MAPPING_FIELDS)

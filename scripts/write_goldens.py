@@ -1,0 +1,93 @@
+"""Write the generated netlists of netlists/: one command, the same bytes every time.
+
+    python scripts/write_goldens.py [folder]
+
+tests/test_netlists.py holds the files against what the package generates today, and has ngspice run each of them.
+"""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from cosim.analysis.calibration_files import shipped_path
+from cosim.cells.bias import bias_diode
+from cosim.cells.clocked import clocked_schmitt
+from cosim.cells.linear import Term, linear_row
+from cosim.cells.mirror import input_diode, signal_rails
+from cosim.cells.rectifier import candidate_diode, relu_diode
+from cosim.cells.schmitt import schmitt
+from cosim.circuit.deck import format_circuit
+from cosim.circuit.elements import Circuit, Subcircuit
+from cosim.design import compile_network
+from cosim.network.types import FirstQuadrantLayer, InputEncoding, Network, Readout, ReluLayer, check_network
+from cosim.outputs import format_csv, format_exercise, format_netlist
+from cosim.technology.calibration import load_calibration
+from cosim.technology.catalog import DEFAULT_TECHNOLOGY, load_technology
+
+FOLDER = Path(__file__).resolve().parent.parent / "netlists"
+UNITS = 8
+TINY = "tiny_network"
+
+
+def golden_texts() -> dict[str, str]:
+    """Relative path -> text of every generated file."""
+    technology = load_technology(DEFAULT_TECHNOLOGY)
+    calibration = load_calibration(shipped_path(technology.name, UNITS))
+    terms = [Term("a", 5, "weight 5/8 of a"), Term("b", -3, "weight -3/8 of b"), Term("c", 11, "weight 11/8 of c")]
+    output = [Term("a", -7, "weight -7/8 of a"), Term("b", 2, "weight 2/8 of b")]
+    cells: dict[str, tuple[Subcircuit, ...]] = {
+        "mirror": (
+            input_diode(technology, UNITS),
+            signal_rails(technology, UNITS, calibration.mirror.trim),
+            linear_row("weight_positive", terms[:1], technology, "one positive weight"),
+            linear_row("weight_negative", terms[1:2], technology, "one negative weight"),
+        ),
+        "linear_row": (linear_row("linear_row", terms, technology, "three weights on one summing node"),),
+        "readout_row": (linear_row("readout_row", output, technology, "two weights into the virtual ground"),),
+        "rectifier": (relu_diode(technology, UNITS), candidate_diode(technology)),
+        "bias": (bias_diode(technology),),
+        "schmitt_9t": (schmitt(technology, UNITS),),
+        "schmitt_clocked": (clocked_schmitt(technology, UNITS),),
+    }
+    texts = {
+        f"{name}.sp": format_circuit(Circuit(f"{name} on {technology.name}", blocks), technology)
+        for name, blocks in cells.items()
+    }
+    design = compile_network(tiny_network(), technology, calibration)
+    texts[f"{TINY}/network.sp"] = format_netlist(design)
+    texts[f"{TINY}/testbench.sp"] = format_exercise(design)
+    texts[f"{TINY}/devices.lib"] = technology.device_file.read_text(encoding="utf-8")
+    texts[f"{TINY}/mapping.csv"] = format_csv(design.mapping())
+    return texts
+
+
+def tiny_network() -> Network:
+    """Two inputs, three rectified hidden units, one memory cell layer of two, three outputs; weights of distinct values."""
+    hidden = ReluLayer(
+        "hidden", ("input",), np.array([[1.25, -0.5], [0.375, 0.875], [-1.0, 1.5]]), np.array([0.125, 0, -0.25])
+    )
+    cells = FirstQuadrantLayer(
+        "layer0",
+        ("hidden",),
+        np.array([[0.625, 0.75, -1.125], [-0.875, 1.375, 0.25]]),
+        np.array([0.25, -0.125]),
+        beta_lo=np.array([0.3, 0.15]),
+        beta_hi=np.array([0.58, 0.55]),
+        alpha=np.ones(2),
+    )
+    readout = Readout(
+        ("layer0",), np.array([[1.0, -0.625], [-0.375, 1.125], [0.5, 0.75]]), np.array([0.125, 0.25, -0.5])
+    )
+    return check_network(Network(InputEncoding(np.zeros(2), np.ones(2)), (hidden, cells), readout))
+
+
+def main() -> None:
+    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else FOLDER
+    for name, text in golden_texts().items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
