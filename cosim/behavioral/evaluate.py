@@ -17,6 +17,7 @@ import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
+from cosim.errors import InputError
 from cosim.ir.nodes import (
     InputCurrent,
     Node,
@@ -66,9 +67,24 @@ def evaluate(
     deviations: Deviations | None = None,
     ideal: bool = False,
 ) -> BehavioralTrace:
-    """Evaluate a sized graph on inputs (n, time, width), in software units."""
-    engine = _Engine(graph, calibration, deviations or Deviations(), ideal)
+    """Evaluate a sized graph on inputs (n, time, width), in software units.
+
+    Raises InputError for a deviation of an element that the graph does not have.
+    """
+    deviations = deviations or Deviations()
+    _check_deviations(graph, deviations)
+    engine = _Engine(graph, calibration, deviations, ideal)
     return engine.run(np.asarray(inputs, dtype=np.float64))
+
+
+def _check_deviations(graph: nx.DiGraph, deviations: Deviations) -> None:
+    for kind in ("rails", "rise", "fall", "level"):
+        for name in getattr(deviations, kind):
+            if name not in graph:
+                raise InputError(f"deviations.{kind}: {name!r} is no node of the network; nodes are named like layer1.0")
+    for edge in deviations.mirrors:
+        if not graph.has_edge(*edge):
+            raise InputError(f"deviations.mirrors: {edge!r} is no weight of the network; name (source, target) nodes")
 
 
 class _Engine:

@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.simulation.library import find_ngspice_library
+from cosim.errors import MissingToolError
+from cosim.simulation.library import MINIMUM_NGSPICE, find_ngspice_library, is_new_enough
 
 Waveforms = Mapping[str, NDArray[np.float64]]
 
@@ -91,6 +92,12 @@ class _Session:
                 return 0
 
         self.shared: Any = Shared(ngspice_id=0, send_data=False)
+        version = str(self.shared.ngspice_version)
+        if not is_new_enough(version):
+            raise MissingToolError(
+                f"ngspice must be at least {MINIMUM_NGSPICE}, not {version} ({find_ngspice_library()}); install a newer "
+                "libngspice, or name another one with NGSPICE_LIBRARY_PATH"
+            )
         self.command("set num_threads=1")
 
     def clear(self) -> None:

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from cosim.behavioral.evaluate import Deviations, evaluate
+from cosim.errors import InputError
 from cosim.design import compile_network
 from cosim.ir.nodes import Schmitt, nodes_of
 
@@ -146,3 +147,15 @@ def test_ideal_ignores_the_calibration(design, inputs):
     second = evaluate(design.graph, other, inputs, ideal=True)
     np.testing.assert_array_equal(first.readout, second.readout)
     assert not np.array_equal(evaluate(design.graph, other, inputs).readout, run(design, inputs).readout)
+
+
+@pytest.mark.parametrize(
+    ("deviations", "text"),
+    [
+        (Deviations(rise={"layer9.0": 1.1}), r"deviations\.rise: 'layer9\.0' is no node"),
+        (Deviations(mirrors={("in.0", "nowhere"): 1.1}), r"deviations\.mirrors: \('in\.0', 'nowhere'\) is no weight"),
+    ],
+)
+def test_unknown_deviations_are_refused(design, inputs, deviations, text):
+    with pytest.raises(InputError, match=text):
+        run(design, inputs, deviations)

@@ -1,5 +1,6 @@
 """One deck at a time in this process: exact results, failures told apart, same bytes twice, memory that stays flat."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -154,3 +155,14 @@ def test_memory_stays_flat_over_200_runs():
 @pytest.mark.slow
 def test_memory_stays_flat_over_1000_runs():
     assert grown(1000) <= 10e6
+
+
+def test_too_old_ngspice_is_named(tmp_path):
+    script = (
+        "import cosim.simulation.library as library; library.MINIMUM_NGSPICE = 999\n"
+        "import cosim.simulation.ngspice as ngspice; ngspice.MINIMUM_NGSPICE = 999\n"
+        "ngspice.run_deck('* any\\n.end\\n')\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert re.search(r"MissingToolError: ngspice must be at least 999, not \d+ .*NGSPICE_LIBRARY_PATH", done.stderr)
