@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 Option = Callable[[Callable[..., Any]], Callable[..., Any]]
 DEFAULT_UNITS = 8
+MAX_UNITS = 64
 
 
 class Quantity(click.ParamType):
@@ -44,7 +45,7 @@ i_unit_option = click.option(
 )
 grid_option = click.option(
     "--units",
-    type=click.IntRange(1, 64),
+    type=click.IntRange(1, MAX_UNITS),
     help="Unit devices per weight 1.0 [default: from the network's weight grid, else 8].",
 )
 saturate_option = click.option("--saturate", is_flag=True, help="Cut weights beyond the largest mirror, and list them.")
@@ -109,8 +110,8 @@ def compile_loaded(
 
 
 def default_units(network: "Network") -> int:
-    """Unit devices per 1.0 that make the network's weight grid exact."""
-    return DEFAULT_UNITS if network.weight_grid is None else max(1, round(1 / network.weight_grid))
+    """Unit devices per 1.0 that make the network's weight grid exact, as far as there are so many."""
+    return DEFAULT_UNITS if network.weight_grid is None else max(1, min(MAX_UNITS, round(1 / network.weight_grid)))
 
 
 def say(text: str) -> None:

@@ -162,7 +162,7 @@ def layer_arrays(layer: Layer | Readout) -> dict[str, Array]:
 def check_network(network: Network, origin: str = "network") -> Network:
     """The network itself if shapes, values and names are sound; else NetworkError naming origin, field and repair."""
     encoding = network.encoding
-    if encoding.features == 0 or encoding.offset.shape != encoding.scale.shape:
+    if encoding.offset.ndim != 1 or encoding.features == 0 or encoding.offset.shape != encoding.scale.shape:
         raise NetworkError(
             f"{origin}: input.offset {encoding.offset.shape} and input.scale {encoding.scale.shape} must be equally long, "
             "one number per feature"
@@ -174,6 +174,9 @@ def check_network(network: Network, origin: str = "network") -> Network:
     if encoding.ramp_steps is not None and encoding.ramp_steps < 1:
         raise NetworkError(f"{origin}: input.ramp_steps must be at least 1, not {encoding.ramp_steps}")
 
+    grid = network.weight_grid
+    if grid is not None and not 0 < grid < np.inf:
+        raise NetworkError(f"{origin}: meta.weight_grid must be positive and finite, not {grid:g}; leave it out for none")
     if not network.recurrent_layers:
         raise NetworkError(f"{origin}: a network needs at least one recurrent layer, found none")
     widths = {INPUT: encoding.width}
@@ -208,6 +211,8 @@ def _check_layer(origin: str, name: str, layer: Layer | Readout, widths: Mapping
             raise NetworkError(
                 f"{origin}: {name} reads {source!r}, which is not 'input' or an earlier layer; known: {', '.join(widths)}"
             )
+    if layer.bias.ndim != 1 or not len(layer.bias):
+        raise NetworkError(f"{origin}: {name}.bias must hold one number per unit, not shape {layer.bias.shape}")
     inputs = sum(widths[source] for source in layer.sources)
     for field_name, array in layer_arrays(layer).items():
         where = f"{name}.{field_name}"
