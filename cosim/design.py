@@ -95,9 +95,7 @@ def read_plan(design: Design, frames: int, timing: Timing = Timing()) -> ReadPla
     )
 
 
-def run_behavioral(
-    design: Design, inputs: NDArray[np.float64], ideal: bool = False
-) -> BehavioralTrace:
+def run_behavioral(design: Design, inputs: NDArray[np.float64], ideal: bool = False) -> BehavioralTrace:
     """The design's equations on inputs (n, time, width) in units; `ideal` leaves rounding as the only error."""
     return evaluate(design.graph, design.calibration, inputs, ideal=ideal)
 

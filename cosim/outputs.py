@@ -13,10 +13,10 @@ import numpy as np
 
 from cosim.circuit.deck import format_circuit, format_elements, format_number
 from cosim.circuit.elements import Circuit
-from cosim.errors import InputError
-from cosim.ir.report import ZERO, CUT, MappingRow
-from cosim.network.types import layer_arrays
 from cosim.design import Design
+from cosim.errors import InputError
+from cosim.ir.report import CUT, ZERO, MappingRow
+from cosim.network.types import layer_arrays
 from cosim.simulation.options import DEFAULT_OPTIONS, format_options
 from cosim.simulation.testbench import Timing, control_elements, input_elements, saved_vectors
 

@@ -1,4 +1,4 @@
-"""The whole flow on one screen: compile, simulate every sample, hold the engines against each other, write the report."""
+"""The whole flow on one screen: simulate every sample, hold the engines against each other, write the report."""
 
 import io
 import json
@@ -58,23 +58,24 @@ def run_comparison(design: Design, test_set: TestSet, run: Run, progress: Progre
     if comparison is None:
         failure = next(outcome for outcome in outcomes if isinstance(outcome, Failure))
         raise SimulationError(
-            f"all {len(outcomes)} simulations failed; the first: {failure.kind.value}: {failure.detail}; its deck is in "
-            f"{run.folder / 'failed'}"
+            f"all {len(outcomes)} simulations failed; the first: {failure.kind.value}: {failure.detail}; its deck is "
+            f"in {run.folder / 'failed'}"
         )
     summary = summarize_comparison(comparison)
     figures = _draw(design, test_set, comparison, run.timing)
     for name, figure in figures.items():
         save_figure(figure, run.folder / f"{name}.png")
+    timing = run.timing
     settings = {
         "cosim": __version__,
         "calibration measured with": design.calibration.simulator,
-        "frame": f"{run.timing.t_step:g} s, input edges {run.timing.edge:g}, clock edges {run.timing.clock_edge:g} of it",
+        "frame": f"{timing.t_step:g} s, input edges {timing.edge:g}, clock edges {timing.clock_edge:g} of it",
         "temperature": f"{design.technology.celsius:g} C",
         "supply": f"{design.technology.supply:g} V",
         "simulator options": asdict(DEFAULT_OPTIONS),
     }
     captions = {
-        "waveforms": "One inference on transistors: inputs, one unit's candidate with its thresholds, state, readout, power.",
+        "waveforms": "One inference on transistors: inputs, one unit's candidate and state, readout, supply power.",
         "confusion": "Decisions of the three engines on the same samples; accuracy with its 95 % interval.",
     }
     pictures = {captions[name]: _png(figure) for name, figure in figures.items()}
@@ -103,11 +104,11 @@ def _png(figure: Figure) -> bytes:
 
 def _write_failures(folder: Path, test_set: TestSet, outcomes: Sequence[Outcome]) -> None:
     """The deck of every failed sample, with the reason on top."""
-    texts = {
-        f"sample_{index}_{deck_hash(outcome.deck)}.sp": f"* failed: {outcome.kind.value}: {outcome.detail}\n{outcome.deck}"
-        for index, outcome in zip(test_set.indices, outcomes, strict=True)
-        if isinstance(outcome, Failure)
-    }
+    texts = {}
+    for index, outcome in zip(test_set.indices, outcomes, strict=True):
+        if isinstance(outcome, Failure):
+            reason = f"* failed: {outcome.kind.value}: {outcome.detail}\n"
+            texts[f"sample_{index}_{deck_hash(outcome.deck)}.sp"] = reason + outcome.deck
     if texts:
         write_texts(folder / "failed", texts)
 
@@ -115,6 +116,7 @@ def _write_failures(folder: Path, test_set: TestSet, outcomes: Sequence[Outcome]
 def _write_simulation(folder: Path, design: Design, test_set: TestSet, outcomes: Sequence[Outcome]) -> None:
     """All results in one file; samples shorter than the longest are padded, see `lengths`."""
     steps, cells, outputs = test_set.x.shape[1], len(design.assembly.decisions), len(design.assembly.outputs)
+    status = ["ok" if isinstance(outcome, Inference) else outcome.kind.name.lower() for outcome in outcomes]
     states = np.zeros((len(outcomes), steps, cells), dtype=bool)
     readout = np.zeros((len(outcomes), steps, outputs))
     power = np.full(len(outcomes), np.nan)
@@ -126,5 +128,5 @@ def _write_simulation(folder: Path, design: Design, test_set: TestSet, outcomes:
         folder / "simulation.npz",
         states=states, readout_a=readout, power_w=power, lengths=test_set.lengths, y=test_set.y,
         indices=test_set.indices, cells=np.array(list(design.assembly.decisions)),
-        status=np.array(["ok" if isinstance(outcome, Inference) else outcome.kind.name.lower() for outcome in outcomes]),
+        status=np.array(status),
     )  # fmt: skip

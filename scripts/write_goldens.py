@@ -63,7 +63,7 @@ def golden_texts() -> dict[str, str]:
 
 
 def tiny_network() -> Network:
-    """Two inputs, three rectified hidden units, one memory cell layer of two, three outputs; weights of distinct values."""
+    """Two inputs, three rectified hidden units, two memory cells, three outputs; weights of distinct values."""
     hidden = ReluLayer(
         "hidden", ("input",), np.array([[1.25, -0.5], [0.375, 0.875], [-1.0, 1.5]]), np.array([0.125, 0, -0.25])
     )

@@ -54,7 +54,7 @@ def subcircuits(text):
 @pytest.mark.ngspice
 @pytest.mark.parametrize("name", CELLS)
 def test_cell(name, technology):
-    """Every port but vdd hangs on 0.9 V by 1 gigaohm; an operating point exists and no port leaves the supply's range."""
+    """Every port but vdd hangs on 0.9 V by 1 gigaohm; a solution exists and no port leaves the supply's range."""
     assert_golden(name)
     text = (FOLDER / name).read_text()
     lines, saved = ["vdd vdd 0 dc 1.8e+00", "vmid mid 0 dc 9e-01"], []

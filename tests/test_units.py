@@ -12,7 +12,8 @@ from cosim.units import format_quantity, parse_quantity, u_t
 
 @pytest.mark.parametrize(
     ("text", "value"),
-    [("10n", 1e-8), ("10 nA", 1e-8), ("1e-8", 1e-8), (" 2.5pA ", 2.5e-12), (".5u", 5e-7), ("3µA", 3e-6), ("-7fA", -7e-15)],
+    [("10n", 1e-8), ("10 nA", 1e-8), ("1e-8", 1e-8), (" 2.5pA ", 2.5e-12),
+     (".5u", 5e-7), ("3µA", 3e-6), ("-7fA", -7e-15)],
 )  # fmt: skip
 def test_parse(text, value):
     assert parse_quantity(text, "A") == pytest.approx(value, rel=1e-15)
@@ -41,7 +42,8 @@ def test_overflow_is_refused():
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(1.23e-8, "12.3 nA"), (-4e-12, "-4 pA"), (0.0, "0 A"), (1.0, "1 A"), (9.999e-7, "1 uA"), (5e-18, "5 aA"), (2e12, "2e+03 GA")],
+    [(1.23e-8, "12.3 nA"), (-4e-12, "-4 pA"), (0.0, "0 A"), (1.0, "1 A"), (9.999e-7, "1 uA"),
+     (5e-18, "5 aA"), (2e12, "2e+03 GA")],
 )  # fmt: skip
 def test_format(value, text):
     assert format_quantity(value, "A") == text

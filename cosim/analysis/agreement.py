@@ -2,16 +2,17 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binomtest
 
-from cosim.network.testset import TestSet
-from cosim.network.reference import Trace, pool_readout, run_reference
-from cosim.network.types import FirstQuadrantLayer, Network
 from cosim.design import Design, behavioral_power, run_behavioral
+from cosim.network.reference import Trace, pool_readout, run_reference
+from cosim.network.testset import TestSet
+from cosim.network.types import FirstQuadrantLayer, Network
 from cosim.simulation.inference import Inference, Outcome
 from cosim.simulation.ngspice import Failure
 from cosim.simulation.testbench import Timing
@@ -22,7 +23,7 @@ CONFIDENCE = 0.95
 
 @dataclass(frozen=True)
 class Engine:
-    """What one engine did on n samples: states (n, time, cells), readout (n, time, outputs) in units, decisions (n,)."""
+    """One engine on n samples: states (n, time, cells), readout (n, time, outputs) in units, decisions (n,)."""
 
     states: NDArray[np.bool_]
     readout: NDArray[np.float64]
@@ -76,7 +77,7 @@ class Comparison:
         """State bits that each step of realism changes: rounding, statics (calibration residue), dynamics."""
         states = [self.engines["software"].states, self.rounding, self.engines["behavioral"].states]
         states.append(self.engines["ngspice"].states)
-        counts = [int(((a != b) & self.valid[:, :, None]).sum()) for a, b in zip(states, states[1:], strict=False)]
+        counts = [int(((a != b) & self.valid[:, :, None]).sum()) for a, b in pairwise(states)]
         return dict(zip(("rounding", "statics", "dynamics"), counts, strict=True))
 
     def readout_error(self) -> tuple[float, float]:
@@ -176,7 +177,9 @@ def summarize_comparison(comparison: Comparison) -> dict[str, Any]:
     sources = comparison.error_sources()
     bits = int(comparison.valid.sum()) * len(comparison.cells)
     same = int((comparison.engines["software"].decisions == comparison.engines["ngspice"].decisions).sum())
-    wrong = (comparison.engines["software"].states != comparison.engines["ngspice"].states) & comparison.valid[:, :, None]
+    wrong = (comparison.engines["software"].states != comparison.engines["ngspice"].states) & comparison.valid[
+        :, :, None
+    ]
     return {
         "samples": len(comparison.y),
         "failed": len(comparison.failures),

@@ -43,9 +43,10 @@ def measure_calibration(
     trim = _find_trim(technology, units, v_node)
     progress("mirror: gain over current")
     gains = np.array([_gains(technology, units, trim, current, v_node) for current in MIRROR_CURRENTS])
-    slopes = _drain_slopes(technology, units, trim, v_node)
+    slope_n, slope_p = _drain_slopes(technology, units, trim, v_node)
     swing = _node_swing(technology, units)
-    mirror = MirrorFit(trim, MIRROR_CURRENTS, *(tuple(map(float, column)) for column in gains.T), *slopes, swing)
+    gain_n, gain_p, gain_push = (tuple(map(float, column)) for column in gains.T)
+    mirror = MirrorFit(trim, MIRROR_CURRENTS, gain_n, gain_p, gain_push, slope_n, slope_p, swing)
     schmitt = _measure_schmitt(technology, units, v_node, progress)
     fingerprint = calibration_fingerprint(technology, units)
     return Calibration(
@@ -100,8 +101,8 @@ def measure_schmitt(
     crossings = _crossings(time, v0, technology.supply / 2)
     if len(crossings) != 2:
         raise SimulationError(
-            f"9T cell at I_thresh {bias[0]:.3g} A, I_width {bias[1]:.3g} A switched {len(crossings)} times on one ramp up "
-            "and down, not twice: the width is under the technology's floor"
+            f"9T cell at I_thresh {bias[0]:.3g} A, I_width {bias[1]:.3g} A switched {len(crossings)} times on one ramp "
+            "up and down, not twice: the width is under the technology's floor"
         )
     rise = i_peak * crossings[0] / ramp
     fall = i_peak * (2 - crossings[1] / ramp)
@@ -125,9 +126,7 @@ def _measure_schmitt(technology: Technology, units: int, v_node: float, progress
     fall_fit, fall_error = _fit_relative(terms, found[:, 1])
     z, level = np.array(LEVELS) / 1e-9, np.array(levels) / 1e-9
     level_fit, level_error = _fit_relative(np.stack([np.ones_like(z), z, z * z], axis=1), level)
-    static = SchmittFit(
-        rise_fit, fall_fit, level_fit, max(rise_error, fall_error, level_error), (0.0, 0.0), (0.0, 0.0)
-    )
+    static = SchmittFit(rise_fit, fall_fit, level_fit, max(rise_error, fall_error, level_error), (0.0, 0.0), (0.0, 0.0))
     progress("clocked 9T cell: thresholds in a frame")
     return replace(static, **_measure_shifts(technology, units, static))
 
@@ -162,7 +161,9 @@ def measure_frame_shift(
     latch = np.interp(timing.sample_times(2 * SHIFT_STEPS), waves["time"], waves["xcell.latch"])
     flipped = (latch[1::2] > technology.supply / 2) == sets
     if not flipped.any():
-        raise SimulationError(f"clocked 9T cell did not flip {excess[-1]:.3g} A beyond its threshold of {threshold:.3g} A")
+        raise SimulationError(
+            f"clocked 9T cell did not flip {excess[-1]:.3g} A beyond its threshold of {threshold:.3g} A"
+        )
     first = int(flipped.argmax())
     return float(excess[first] + excess[max(first - 1, 0)]) / 2
 

@@ -45,13 +45,17 @@ def draw_waveforms(waves: dict[str, NDArray[np.float64]], labels: dict[str, Any]
     axes[4].set_xlim(0, time[-1])
     for axis in axes:
         axis.spines[["top", "right"]].set_visible(False)
-        axis.set_xticks(np.arange(0, time[-1] + 1e-6, 1e3 * timing.t_step * max(1, round(time[-1] / 1e3 / timing.t_step / 10))))
+        axis.set_xticks(
+            np.arange(0, time[-1] + 1e-6, 1e3 * timing.t_step * max(1, round(time[-1] / 1e3 / timing.t_step / 10)))
+        )
         axis.grid(axis="x", lw=0.3)
     figure.suptitle(labels["title"], fontsize=10)
     return figure
 
 
-def _draw_outputs(axis: Any, time: NDArray[np.float64], waves: dict[str, NDArray[np.float64]], names: list[str]) -> None:
+def _draw_outputs(
+    axis: Any, time: NDArray[np.float64], waves: dict[str, NDArray[np.float64]], names: list[str]
+) -> None:
     """The four largest readout currents in colour, the others grey."""
     outputs = [f"output.{k}" for k in range(len(names))]
     order = sorted(range(len(outputs)), key=lambda k: -float(np.mean(waves[outputs[k]])))

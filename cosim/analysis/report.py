@@ -17,7 +17,8 @@ p.lead, figcaption { color: var(--soft); } figure { margin: 1rem 0; } img { max-
 th, td { text-align: left; padding: .35rem .8rem .35rem 0; border-bottom: 1px solid var(--line); vertical-align: top; }
 td.n, th.n { text-align: right; } .cards { display: flex; flex-wrap: wrap; gap: 1rem; margin: 1.2rem 0; }
 .card { border: 1px solid var(--line); border-radius: 6px; padding: .6rem 1rem; flex: 1 1 9rem; }
-.card b { display: block; font-size: 1.5rem; color: var(--accent); } .card span { color: var(--soft); font-size: .85rem; }
+.card b { display: block; font-size: 1.5rem; color: var(--accent); }
+.card span { color: var(--soft); font-size: .85rem; }
 @media print { body { max-width: none; padding: 0; } figure, .card, table { break-inside: avoid; } }
 """
 
@@ -65,7 +66,9 @@ def _cards(summary: dict[str, Any]) -> str:
         (percent(summary["task_agreement"]), f"same decision [{percent(low)}, {percent(high)}]"),
         (format_quantity(summary["power_w"]["ngspice"], "W"), "mean supply power"),
     )
-    return "".join(f'<div class="card"><b>{_text(value)}</b><span>{_text(label)}</span></div>' for value, label in cards)
+    return "".join(
+        f'<div class="card"><b>{_text(value)}</b><span>{_text(label)}</span></div>' for value, label in cards
+    )
 
 
 def _engines(summary: dict[str, Any]) -> str:

@@ -17,15 +17,19 @@ def format_comparison(summary: dict[str, Any]) -> list[str]:
     low, high = summary["task_agreement_interval"]
     diverged = summary["first_divergence"]
     sources = ", ".join(f"{name} {count}" for name, count in summary["error_sources"].items())
+    counts = f"{summary['samples']} simulated, {summary['failed']} failed; {summary['transistors']} transistors"
+    equal = f"{percent(summary['state_agreement'], 2)} of {summary['state_bits']} bits"
+    decisions = f"{percent(summary['task_agreement'])} [{percent(low)}, {percent(high)}]"
+    rmse = f"RMSE {summary['readout_rmse_units']:.3f} units"
     lines += [
         "",
-        f"samples           {summary['samples']} simulated, {summary['failed']} failed; {summary['transistors']} transistors",
-        f"state agreement   {percent(summary['state_agreement'], 2)} of {summary['state_bits']} bits, software vs ngspice",
+        f"samples           {counts}",
+        f"state agreement   {equal}, software vs ngspice",
         f"                  {percent(summary['state_agreement_behavioral'], 2)} behavioral vs ngspice",
-        f"task agreement    {percent(summary['task_agreement'])} [{percent(low)}, {percent(high)}], software vs ngspice",
+        f"task agreement    {decisions}, software vs ngspice",
         f"first divergence  in {diverged['samples_diverged']} of {summary['samples']} samples"
         + (f", earliest in frame {diverged['earliest_frame']}" if diverged["samples_diverged"] else ""),
-        f"readout           correlation {summary['readout_correlation']:.4f}, RMSE {summary['readout_rmse_units']:.3f} units",
+        f"readout           correlation {summary['readout_correlation']:.4f}, {rmse}",
         f"bits changed by   {sources}",
         f"                  dominant: {summary['dominant_error_source']}",
     ]

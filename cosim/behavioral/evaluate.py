@@ -81,7 +81,9 @@ def _check_deviations(graph: nx.DiGraph, deviations: Deviations) -> None:
     for kind in ("rails", "rise", "fall", "level"):
         for name in getattr(deviations, kind):
             if name not in graph:
-                raise InputError(f"deviations.{kind}: {name!r} is no node of the network; nodes are named like layer1.0")
+                raise InputError(
+                    f"deviations.{kind}: {name!r} is no node of the network; nodes are named like layer1.0"
+                )
     for edge in deviations.mirrors:
         if not graph.has_edge(*edge):
             raise InputError(f"deviations.mirrors: {edge!r} is no weight of the network; name (source, target) nodes")
@@ -163,7 +165,7 @@ class _Engine:
         asked: SchmittCurrents = self.graph.nodes[node.name]["currents"]
         bias: SchmittBias = self.graph.nodes[node.name]["bias"]
         betas = [self.currents[source] for source, _ in edges_into(self.graph, node.name, "beta")]
-        beta = np.sum(betas, axis=0) if betas else np.float64(0.0)
+        beta: Array = np.sum(betas, axis=0) if betas else np.zeros(())
         if self.ideal:
             return asked.i_rise + beta, asked.i_fall - beta, asked.i_high
         fit, push = self.calibration.schmitt, self.calibration.mirror.push

@@ -17,7 +17,17 @@ import networkx as nx
 import numpy as np
 
 from cosim.behavioral.evaluate import Array, BehavioralTrace
-from cosim.ir.nodes import InputCurrent, Output, Pedestal, Rectifier, Schmitt, SchmittBias, UnitCurrent, edges_into, nodes_of
+from cosim.ir.nodes import (
+    InputCurrent,
+    Output,
+    Pedestal,
+    Rectifier,
+    Schmitt,
+    SchmittBias,
+    UnitCurrent,
+    edges_into,
+    nodes_of,
+)
 from cosim.technology.calibration import Calibration
 
 
@@ -49,14 +59,14 @@ def estimate_power(
             mirror = graph.edges[source, node.name]["mirror"]
             if mirror.count > 0:
                 rows = rows + mirror.realised * mean[source]
-    cells = sum((_cell_current(graph, node, trace, closes, push, mean) for node in nodes_of(graph, Schmitt)), np.zeros(shape))
+    cells = sum(
+        (_cell_current(graph, node, trace, closes, push, mean) for node in nodes_of(graph, Schmitt)), np.zeros(shape)
+    )
     blocks = {"inputs": inputs, "rails": rail_total, "rows": rows, "cells": cells, "bias": np.full(shape, bias_total)}
     return {name: calibration.supply * current for name, current in blocks.items()}
 
 
-def _frame_mean(
-    graph: nx.DiGraph, name: str, current: Array, trace: BehavioralTrace, closes: Sequence[float]
-) -> Array:
+def _frame_mean(graph: nx.DiGraph, name: str, current: Array, trace: BehavioralTrace, closes: Sequence[float]) -> Array:
     node = graph.nodes[name]["node"]
     if not isinstance(node, Schmitt):
         return current
@@ -70,7 +80,12 @@ def _previous(values: Array) -> Array:
 
 
 def _cell_current(
-    graph: nx.DiGraph, node: Schmitt, trace: BehavioralTrace, closes: Sequence[float], push: float, mean: dict[str, Array]
+    graph: nx.DiGraph,
+    node: Schmitt,
+    trace: BehavioralTrace,
+    closes: Sequence[float],
+    push: float,
+    mean: dict[str, Array],
 ) -> Array:
     bias: SchmittBias = graph.nodes[node.name]["bias"]
     beta = sum((trace.currents[source] for source, _ in edges_into(graph, node.name, "beta")), np.float64(0.0))

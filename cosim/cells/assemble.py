@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import networkx as nx
 
-from cosim.cells.clocked import LATCH_NODE, clocked_schmitt
 from cosim.cells.bias import bias_diode, pedestal_sink
+from cosim.cells.clocked import LATCH_NODE, clocked_schmitt
 from cosim.cells.linear import Term, linear_row
 from cosim.cells.mirror import input_diode, signal_rails
 from cosim.cells.rectifier import candidate_diode, relu_diode
@@ -40,7 +40,7 @@ _SAME_CURRENT = 1e-15  # A; bias pins closer than this are one pin
 class Assembly:
     """The circuit and what a testbench must drive and may watch.
 
-    bias_pins: pin -> current in ampere into it; input_pins: pins in order of the input index; unit_pin carries i_unit and
+    bias_pins: pin -> current in ampere into it; input_pins: pins in order of the input index; unit_pin carries i_unit,
     pedestal_pin (None without pedestal) i_pedestal, which rides on every input, too;
         outputs: pins in order of the readout; clocks: (clk, clkb) pins per stage
     decisions: Schmitt node -> net whose voltage is its state; candidates: Schmitt node -> net of its candidate
@@ -203,7 +203,7 @@ def _add_schmitt(builder: _Builder, node: Schmitt) -> None:
 
 
 def _add_beta_lines(builder: _Builder, node: Schmitt, bias: SchmittBias, betas: list[str]) -> tuple[str, str]:
-    """Threshold and width lines of an input-dependent unit: pin current plus beta. They stand still while it decides."""
+    """Threshold and width lines of an input-dependent unit: pin current plus beta. Both stand still in a decision."""
     technology, stem, units = builder.technology, net(node.name), builder.units
     lines = []
     for purpose, current, trim, copies in (

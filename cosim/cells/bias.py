@@ -24,7 +24,7 @@ def bias_diode(technology: Technology, trim: float = 1.0, name: str = BIAS_DIODE
 
 
 def pedestal_sink(technology: Technology) -> Subcircuit:
-    """One sink from a bias line onto a state's gate line p: a state of 0 then still carries the pedestal. Ports out line."""
+    """A sink from a bias line onto a state's gate line p, so that a state of 0 carries the pedestal. Ports out line."""
     n = technology.sizing.cell_n
     return Subcircuit(
         PEDESTAL_SINK,

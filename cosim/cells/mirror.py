@@ -15,9 +15,9 @@ units makes its second gate line n. A weight w = k/N is ONE transistor of |k| un
     I_node = sum_{k>0} g_n (k/N) I_x - sum_{k<0} g_p (|k|/N) I_x
 
 g_p is 1 because the source sees the drain voltage of a diode; the two mirrors of the n path see the whole supply and
-would give 1 + (V_DD - 2 |V_GS|)(lambda_p + lambda_n). The n diode is drawn shorter by that gain, once per technology, so
-that g_n equals g_p (`MirrorFit.trim` in cosim.technology.calibration). Length, because a layout step of 5 nm is 0.1 % of
-5 um, and because the current of a narrow device is not linear in its width.
+would give 1 + (V_DD - 2 |V_GS|)(lambda_p + lambda_n). The n diode is drawn shorter by that gain, once per technology,
+so that g_n equals g_p (`MirrorFit.trim` in cosim.technology.calibration). Length, because a layout step of 5 nm is
+0.1 % of 5 um, and because the current of a narrow device is not linear in its width.
 
 Not to be confused with width-scaled mirrors, whose ratio is not linear for narrow devices.
 Source: E. Vittoz and J. Fellrath, IEEE J. Solid-State Circuits 12 (1977) 224; linear layer of arXiv 2605.15216.
@@ -47,7 +47,7 @@ def p_diode(name: str, line: str, technology: Technology, units: int) -> Mos:
 
 
 def signal_rails(technology: Technology, units: int, trim: float) -> Subcircuit:
-    """From gate line p to gate line n. Ports p n vdd. `trim`: nominal length of the n diode over drawn, 1 if untrimmed."""
+    """From gate line p to gate line n. Ports p n vdd. `trim`: nominal length of the n diode over drawn."""
     n, p = technology.sizing.mirror_n, technology.sizing.mirror_p
     return Subcircuit(
         f"{SIGNAL_RAILS}_{units}",

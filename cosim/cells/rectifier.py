@@ -5,8 +5,8 @@
           |diode     draws I = max(pull - push, 0), where `pull` is what positive weights sink from the node and
     node o---+       `push` what negative weights source into it
 
-    Soft corner: at pull = push the diode carries the fraction r of push. The node stands swing ln(1 nA / (r push)) above
-    where it stands at 1 nA, so pulling weights give more and pushing ones less (output conductances a_n, a_p):
+    Soft corner: at pull = push the diode carries the fraction r of push. The node stands swing ln(1 nA / (r push))
+    above where it stands at 1 nA, so pulling weights give more and pushing ones less (output conductances a_n, a_p):
     r = g_n - g_p + (a_n + a_p) swing ln(1 nA / (r push)), 0.7 % at 1 nA and 1.4 % at 0.1 nA. 10 % below, it is leakage.
 
 The node is a gate line p: the diode is a signal's (N unit devices) or the candidate's (the device of M1).

@@ -54,6 +54,7 @@ def _format_element(element: Element, technology: Technology) -> str:
             corners = " ".join(f"{format_number(time)} {format_number(value)}" for time, value in points)
             return f"{kind}{name} {a} {b} pwl({corners})"
         case Source(name, kind, a, b, value):
+            assert not isinstance(value, tuple)
             return f"{kind}{name} {a} {b} dc {format_number(value)}"
 
 

@@ -1,4 +1,4 @@
-"""The command line: one thin function a verb, imported only when it is called, so that `cosim --help` answers at once."""
+"""The command line: one thin function a verb, imported when it is called, so that `cosim --help` answers at once."""
 
 import sys
 from importlib import import_module

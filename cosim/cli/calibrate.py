@@ -9,7 +9,9 @@ from cosim.cli.common import DEFAULT_UNITS, say, technology_option
 
 @click.command()
 @technology_option
-@click.option("--units", type=click.IntRange(1, 64), default=DEFAULT_UNITS, show_default=True, help="Unit devices per 1.0.")
+@click.option(
+    "--units", type=click.IntRange(1, 64), default=DEFAULT_UNITS, show_default=True, help="Unit devices per 1.0."
+)
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="File [default: the cache that compile reads].")
 def command(technology: str, units: int, output: Path | None) -> None:
     """Measure mirrors and 9T cell in ngspice, fit their errors and write the calibration that the compiler inverts."""
@@ -30,7 +32,9 @@ def command(technology: str, units: int, output: Path | None) -> None:
     click.echo(f"  path gain, 0.1 to 2 nA  n {min(mirror.gain_n[2:7]):.4f} .. {max(mirror.gain_n[2:7]):.4f}")
     click.echo(f"                          p {min(mirror.gain_p[2:7]):.4f} .. {max(mirror.gain_p[2:7]):.4f}")
     click.echo(f"  upper threshold         {fit.rise[1]:.4f} I_thresh {1e3 * fit.rise[0]:+.2f} pA")
-    click.echo(f"  lower threshold         {fit.fall[1]:.4f} I_thresh {fit.fall[2]:+.4f} I_width {1e3 * fit.fall[0]:+.2f} pA")
+    click.echo(
+        f"  lower threshold         {fit.fall[1]:.4f} I_thresh {fit.fall[2]:+.4f} I_width {1e3 * fit.fall[0]:+.2f} pA"
+    )
     click.echo(f"  level                   {fit.level[1]:.4f} I_gain {1e3 * fit.level[0]:+.2f} pA")
     click.echo(f"  largest fit error       {100 * fit.error:.2f} %")
     click.echo(f"  written                 {path}")

@@ -11,8 +11,8 @@ from cosim.errors import InputError
 from cosim.units import parse_quantity
 
 if TYPE_CHECKING:
-    from cosim.network.types import Network
     from cosim.design import Design
+    from cosim.network.types import Network
 
 Option = Callable[[Callable[..., Any]], Callable[..., Any]]
 DEFAULT_UNITS = 8
@@ -59,7 +59,9 @@ samples_option = click.option(
     "--samples", type=click.IntRange(1), default=100, show_default=True, help="How many test samples, drawn by --seed."
 )
 seed_option = click.option("--seed", type=int, default=0, show_default=True, help="Seed of the sample draw.")
-jobs_option = click.option("--jobs", "-j", type=click.IntRange(1), default=2, show_default=True, help="Worker processes.")
+jobs_option = click.option(
+    "--jobs", "-j", type=click.IntRange(1), default=2, show_default=True, help="Worker processes."
+)
 timeout_option = click.option(
     "--timeout", type=Quantity("s"), default="600", show_default=True, help="Longest time of one simulation."
 )
@@ -87,9 +89,7 @@ compile_options = options(technology_option, i_unit_option, grid_option, saturat
 run_options = options(data_option, samples_option, seed_option, jobs_option, t_step_option, timeout_option)
 
 
-def load_design(
-    network_file: Path, technology: str, i_unit: float, units: int | None, saturate: bool
-) -> "Design":
+def load_design(network_file: Path, technology: str, i_unit: float, units: int | None, saturate: bool) -> "Design":
     """Load and compile, calibrating first where no calibration applies."""
     from cosim.network.checkpoint import load_network
 

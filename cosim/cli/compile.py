@@ -11,8 +11,12 @@ from cosim.units import format_quantity
 
 @click.command()
 @network_argument
-@click.option("--to", "target", type=click.Choice(["netlist"]), default="netlist", show_default=True, help="What to make.")
-@click.option("-o", "--output", type=click.Path(path_type=Path), default=Path("netlist"), show_default=True, help="Folder.")
+@click.option(
+    "--to", "target", type=click.Choice(["netlist"]), default="netlist", show_default=True, help="What to make."
+)
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), default=Path("netlist"), show_default=True, help="Folder."
+)
 @compile_options
 def command(network_file: Path, target: str, output: Path, **settings: Any) -> None:
     """Compile NETWORK (.pt or .npz) to a SPICE netlist with testbench and mapping report.

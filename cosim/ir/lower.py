@@ -2,9 +2,9 @@
 
 First-quadrant unit (arXiv 2605.15216): u = max(W x + b, 0), thresholds beta_hi and beta_lo, level alpha.
 
-Signed unit of the seed paper (arXiv 2605.11855, eq. 2-5) on one cell: add a common-mode offset c to the candidate and to
-both thresholds, rise = c + beta, fall = c - beta. With c above every beta at which the unit may reset, fall is positive
-there, and rectifying c + h_hat changes no decision: where it is negative, it is below fall. The signed state
+Signed unit of the seed paper (arXiv 2605.11855, eq. 2-5) on one cell: add a common-mode offset c to the candidate and
+to both thresholds, rise = c + beta, fall = c - beta. With c above every beta at which the unit may reset, fall is
+positive there, and rectifying c + h_hat changes no decision: where it is negative, it is below fall. The signed state
 h = 2 alpha s - alpha folds into what reads it: W h + b = W (2 alpha s) + (b - W alpha).
 beta = |W_b x + b_b| = max(v, 0) + max(-v, 0): two rectifiers per unit.
 """
@@ -51,8 +51,8 @@ def _check_schmitt_form(network: Network, origin: str) -> None:
     for layer in network.recurrent_layers:
         if layer.epsilon != 0:
             raise MappingError(
-                f"{origin}: {layer.name}.epsilon must be 0 for a Schmitt trigger, not {layer.epsilon:g}; anneal it to 0 "
-                "in training (cosim train --epsilon anneal)"
+                f"{origin}: {layer.name}.epsilon must be 0 for a Schmitt trigger, not {layer.epsilon:g}; anneal it to "
+                "0 in training (cosim train --epsilon anneal)"
             )
         if isinstance(layer, SignedLayer) and layer.weight_alpha is not None:
             raise MappingError(
@@ -61,9 +61,7 @@ def _check_schmitt_form(network: Network, origin: str) -> None:
             )
 
 
-def _add_layer(
-    graph: nx.DiGraph, layer: Layer, sources: list[str], fold: Array, stage: int, network: Network
-) -> None:
+def _add_layer(graph: nx.DiGraph, layer: Layer, sources: list[str], fold: Array, stage: int, network: Network) -> None:
     bias = layer.bias + layer.weight @ fold
     if isinstance(layer, ReluLayer):
         for i in range(layer.width):
@@ -120,7 +118,10 @@ def _largest_beta_at_reset(weight: Array, bias: float, weight_beta: Array, bias_
     for sign in (1.0, -1.0):
         v, v_0 = sign * weight_beta, sign * bias_beta
         found = linprog(
-            -v, A_ub=np.stack([v + weight, -v]), b_ub=[-(v_0 + bias), v_0], bounds=list(zip(np.zeros_like(tops), tops, strict=True))
+            -v,
+            A_ub=np.stack([v + weight, -v]),
+            b_ub=[-(v_0 + bias), v_0],
+            bounds=list(zip(np.zeros_like(tops), tops, strict=True)),
         )
         if found.status == 0:
             largest = max(largest, float(v @ found.x + v_0))
@@ -128,7 +129,7 @@ def _largest_beta_at_reset(weight: Array, bias: float, weight_beta: Array, bias_
 
 
 def _largest_signals(graph: nx.DiGraph, sources: list[str]) -> Array:
-    """Upper bound of each signal in software units: 1 for an input, the level of a state, what can drive a rectifier."""
+    """Upper bound of each signal in units: 1 for an input, the level of a state, what can drive a rectifier."""
     found: dict[str, float] = {UNIT_CURRENT: 1.0}
 
     def largest(name: str) -> float:

@@ -6,7 +6,7 @@ attribute and leaves the earlier ones: `node` and `weight` (lower), `currents` (
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeVar
 
 import networkx as nx
 
@@ -34,8 +34,9 @@ class UnitCurrent:
 class Pedestal:
     """I = i_pedestal, constant: what an input or a state of 0 carries, so that its gate lines settle.
 
-    A mirror whose current falls to 0 discharges its own gate line as I = C n u_t / t: never. Inputs and states therefore
-    ride on a pedestal, and each row takes it out again by one weight on this node, minus the sum of the row's weights.
+    A mirror whose current falls to 0 discharges its own gate line as I = C n u_t / t: never. Inputs and states
+    therefore ride on a pedestal, and each row takes it out again by one weight on this node, minus the sum of the
+    row's weights.
     """
 
     name: str = PEDESTAL
@@ -78,6 +79,7 @@ class Output:
 
 
 Node = InputCurrent | UnitCurrent | Pedestal | Rectifier | Schmitt | Output
+Kind = TypeVar("Kind", bound=Node)
 
 
 @dataclass(frozen=True)
@@ -121,9 +123,10 @@ class Mirror:
     realised: float
 
 
-def nodes_of(graph: nx.DiGraph, *kinds: type) -> Iterator[Node]:
+def nodes_of(graph: nx.DiGraph, *kinds: type[Kind]) -> Iterator[Kind]:
     """The nodes of the given types, in graph order."""
-    for _, node in graph.nodes(data="node"):
+    for name in graph.nodes:
+        node = graph.nodes[name]["node"]
         if isinstance(node, kinds):
             yield node
 

@@ -14,8 +14,9 @@ ROUNDED, ZERO, CUT, EXACT = "rounded", "rounds to zero", "cut at the largest mir
 class MappingRow:
     """One parameter and its circuit element.
 
-    target and realised in `unit`. A weight (unit 1): wanted and built. A threshold or level (unit A, status calibrated):
-    the current wanted at the cell, and the bias current on the pin that makes it. `status`: exact, rounded, rounds to zero, cut at
+    target and realised in `unit`. A weight (unit 1): wanted and built. A threshold or level (unit A, status
+    calibrated): the current wanted at the cell, and the bias current on the pin that makes it. `status`: exact,
+    rounded, rounds to zero, cut at
     the largest mirror; `note` says what was folded in.
     """
 
@@ -57,9 +58,7 @@ def _weight_row(weight: Weight, mirror: Mirror, element: str) -> MappingRow:
     return MappingRow(weight.origin, element, weight.target, mirror.realised, "1", status)
 
 
-def _cell_rows(
-    node: Schmitt, layer: RecurrentLayer, graph: nx.DiGraph, pins: tuple[str, str, str]
-) -> list[MappingRow]:
+def _cell_rows(node: Schmitt, layer: RecurrentLayer, graph: nx.DiGraph, pins: tuple[str, str, str]) -> list[MappingRow]:
     currents, bias = graph.nodes[node.name]["currents"], graph.nodes[node.name]["bias"]
     offset = f"common-mode offset {node.offset:g} included" if node.offset else ""
     where = f"[{node.index}]"

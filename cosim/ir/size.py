@@ -43,16 +43,18 @@ def size(
 ) -> nx.DiGraph:
     """A copy of the graph with `mirror` on every edge and `bias` on every Schmitt node.
 
-    `pedestal`, in units of i_unit, is what a signal of 0 carries; see `Pedestal`. A weight beyond MAX_COUNT (MAX_BIAS_COUNT) unit devices is refused, or cut with `saturate`; the mapping report lists the cut ones.
+    `pedestal`, in units of i_unit, is what a signal of 0 carries; see `Pedestal`. A weight beyond MAX_COUNT
+    (MAX_BIAS_COUNT) unit devices is refused, or cut with `saturate`; the mapping report lists the cut ones.
     Raises MappingError that names the parameter, its value, the limit and the repair.
     """
     sized = graph.copy()
     units = calibration.units
     for source, target, weight in graph.edges(data="weight"):
         largest = MAX_BIAS_COUNT if source == UNIT_CURRENT else MAX_COUNT
-        if abs(weight.target) > largest / units and not saturate:
+        limit = largest / units
+        if abs(weight.target) > limit and not saturate:
             raise MappingError(
-                f"{origin}: {weight.origin} must lie within +-{largest / units:g} ({largest} unit devices at 1/{units}), "
+                f"{origin}: {weight.origin} must lie within +-{limit:g} ({largest} unit devices at 1/{units}), "
                 f"not {weight.target:g}; clip it in training, or compile with --saturate to cut it and have it listed"
             )
         count = int(np.clip(round(weight.target * units), -largest, largest))
@@ -145,12 +147,14 @@ def _arriving(current: float, traffic: float, calibration: Calibration) -> float
 
 
 def _typical_traffic(graph: nx.DiGraph, name: str, units: int) -> float:
-    """Sum of |weight|, as far as it can be built, times current into a node with inputs and states at their typical level, ampere."""
+    """Sum of |weight|, as far as it can be built, times current into a node, signals at their typical level, ampere."""
     total = 0.0
     for source, weight in edges_into(graph, name):
         node = graph.nodes[source]["node"]
         level = 1.0 if isinstance(node, UnitCurrent) else TYPICAL_ACTIVITY
-        total += min(abs(weight.target), MAX_BIAS_COUNT / units) * level * (node.level if isinstance(node, Schmitt) else 1.0)
+        total += (
+            min(abs(weight.target), MAX_BIAS_COUNT / units) * level * (node.level if isinstance(node, Schmitt) else 1.0)
+        )
     return total * graph.graph["i_unit"]
 
 

@@ -43,7 +43,9 @@ def encode_inputs(encoding: InputEncoding, x: np.ndarray, origin: str = "data") 
             "use the data that the network was trained on or retrain it on this data"
         )
     if not np.isfinite(x).all():
-        raise InputError(f"{origin}: x holds {np.count_nonzero(~np.isfinite(x))} values that are not finite; remove them")
+        raise InputError(
+            f"{origin}: x holds {np.count_nonzero(~np.isfinite(x))} values that are not finite; remove them"
+        )
     encoded = np.clip((x - encoding.offset) / encoding.scale, 0.0, 1.0)
     if encoding.ramp_steps is None:
         return encoded
@@ -93,7 +95,9 @@ def _run_layer(layer: Layer, x: Array, candidates: dict[str, Array], betas: dict
     return _run_signed(layer, x, drive, candidates, betas)
 
 
-def _run_signed(layer: SignedLayer, x: Array, drive: Array, candidates: dict[str, Array], betas: dict[str, Array]) -> Array:
+def _run_signed(
+    layer: SignedLayer, x: Array, drive: Array, candidates: dict[str, Array], betas: dict[str, Array]
+) -> Array:
     weight_beta = np.zeros_like(layer.weight) if layer.weight_beta is None else layer.weight_beta
     beta = np.abs(x @ weight_beta.T + layer.bias_beta)
     alpha = layer.alpha if layer.weight_alpha is None else x @ layer.weight_alpha.T + layer.alpha

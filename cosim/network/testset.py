@@ -59,7 +59,7 @@ def _load_npz(path: Path) -> TestSet:
             if missing:
                 raise InputError(f"{path}: {' and '.join(missing)} missing; the file must hold x_test and y_test")
             x, y = arrays["x_test"], arrays["y_test"]
-            lengths = arrays["len_test"] if "len_test" in arrays else None
+            lengths = arrays.get("len_test")
     except FileNotFoundError:
         raise InputError(f"{path}: no such file; give an .npz with x_test and y_test") from None
     except (OSError, ValueError, EOFError, TypeError, AttributeError, zipfile.BadZipFile, zlib.error) as error:

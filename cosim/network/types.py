@@ -4,7 +4,8 @@ Every signal is a row of non-negative numbers per time step, because on the chip
 those that map one to one onto circuits; a layer names the signals that it reads (`sources`), so skip connections are
 data, not code. Columns of a weight matrix follow the order of `sources`.
 
-Equations: seed paper arXiv 2605.11855 eq. 2-5 (BMRU), 7 (CMRU), 10-11 (alphaCMRU); first-quadrant form arXiv 2605.15216.
+Equations: seed paper arXiv 2605.11855 eq. 2-5 (BMRU), 7 (CMRU), 10-11 (alphaCMRU); first-quadrant form
+arXiv 2605.15216.
 """
 
 import re
@@ -164,8 +165,8 @@ def check_network(network: Network, origin: str = "network") -> Network:
     encoding = network.encoding
     if encoding.offset.ndim != 1 or encoding.features == 0 or encoding.offset.shape != encoding.scale.shape:
         raise NetworkError(
-            f"{origin}: input.offset {encoding.offset.shape} and input.scale {encoding.scale.shape} must be equally long, "
-            "one number per feature"
+            f"{origin}: input.offset {encoding.offset.shape} and input.scale {encoding.scale.shape} must be equally "
+            "long, one number per feature"
         )
     _check_finite(origin, "input.offset", encoding.offset)
     _check_finite(origin, "input.scale", encoding.scale)
@@ -176,7 +177,9 @@ def check_network(network: Network, origin: str = "network") -> Network:
 
     grid = network.weight_grid
     if grid is not None and not 0 < grid < np.inf:
-        raise NetworkError(f"{origin}: meta.weight_grid must be positive and finite, not {grid:g}; leave it out for none")
+        raise NetworkError(
+            f"{origin}: meta.weight_grid must be positive and finite, not {grid:g}; leave it out for none"
+        )
     if not network.recurrent_layers:
         raise NetworkError(f"{origin}: a network needs at least one recurrent layer, found none")
     widths = {INPUT: encoding.width}
@@ -200,8 +203,8 @@ def _check_name(origin: str, name: str) -> None:
     """Layer names become net names, so nothing else may reach a deck."""
     if LAYER_NAME.fullmatch(name) is None or name in RESERVED_NAMES:
         raise NetworkError(
-            f"{origin}: meta.layers: name must be a lower-case letter, then lower-case letters, digits or underscores, and "
-            f"not {' or '.join(RESERVED_NAMES)}, but is {name!r}; rename the layer"
+            f"{origin}: meta.layers: name must be a lower-case letter, then lower-case letters, digits or underscores, "
+            f"and not {' or '.join(RESERVED_NAMES)}, but is {name!r}; rename the layer"
         )
 
 
@@ -209,7 +212,8 @@ def _check_layer(origin: str, name: str, layer: Layer | Readout, widths: Mapping
     for source in layer.sources:
         if source not in widths:
             raise NetworkError(
-                f"{origin}: {name} reads {source!r}, which is not 'input' or an earlier layer; known: {', '.join(widths)}"
+                f"{origin}: {name} reads {source!r}, which is not 'input' or an earlier layer; known: "
+                f"{', '.join(widths)}"
             )
     if layer.bias.ndim != 1 or not len(layer.bias):
         raise NetworkError(f"{origin}: {name}.bias must hold one number per unit, not shape {layer.bias.shape}")
@@ -225,8 +229,8 @@ def _check_layer(origin: str, name: str, layer: Layer | Readout, widths: Mapping
         if not (width > 0).all():
             unit = int(np.argmin(width))
             raise NetworkError(
-                f"{origin}: {name}.beta_hi[{unit}] - {name}.beta_lo[{unit}] is the hysteresis width and must be positive, "
-                f"not {width[unit]:g}; raise the minimum width in training"
+                f"{origin}: {name}.beta_hi[{unit}] - {name}.beta_lo[{unit}] is the hysteresis width and must be "
+                f"positive, not {width[unit]:g}; raise the minimum width in training"
             )
     if isinstance(layer, FirstQuadrantLayer | SignedLayer) and not -1 <= layer.epsilon <= 1:
         raise NetworkError(f"{origin}: {name}.epsilon must lie in [-1, 1], not {layer.epsilon:g}")

@@ -4,10 +4,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosim.cells.bias import BIAS_DIODE, bias_diode
+from cosim.cells.clocked import CLOCKED, clocked_schmitt
 from cosim.cells.mirror import INPUT_DIODE, SIGNAL_RAILS, input_diode, signal_rails, weight
 from cosim.cells.rectifier import CANDIDATE, candidate_diode
 from cosim.cells.schmitt import SCHMITT, schmitt
-from cosim.cells.clocked import CLOCKED, clocked_schmitt
 from cosim.circuit.deck import format_circuit, format_number
 from cosim.circuit.elements import GROUND, Circuit, Element, Instance, Source
 from cosim.simulation.options import PRECISE_OPTIONS, format_deck
@@ -76,9 +76,13 @@ def schmitt_bench(
 
 
 def clocked_bench(
-    technology: Technology, units: int, bias: tuple[float, float, float], candidates: NDArray[np.float64], timing: Timing
+    technology: Technology,
+    units: int,
+    bias: tuple[float, float, float],
+    candidates: NDArray[np.float64],
+    timing: Timing,
 ) -> str:
-    """One clocked 9T cell with bias (I_thresh, I_width, I_gain) and one candidate current a frame. Saves v(xcell.latch)."""
+    """One clocked 9T cell with bias (I_thresh, I_width, I_gain) and one candidate a frame. Saves v(xcell.latch)."""
     supply, frames = technology.supply, len(candidates)
     lines = ("thresh", "width", "gain")
     close = timing.closes(2)[0]  # the first of two stages: the shorter track phase

@@ -82,7 +82,7 @@ def run_inferences(
     A deck that fails, exceeds `timeout` seconds or kills its process is a Failure; the others go on.
     """
     outcomes: dict[int, Outcome] = {}
-    todo = []
+    todo: list[int] = []
     for index, deck in enumerate(decks):
         known = _load(store, deck)
         if known is None:

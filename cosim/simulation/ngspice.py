@@ -1,8 +1,8 @@
 """ngspice in this process, through PySpice's shared-library binding. The only module that imports PySpice.
 
-One library instance per process; threads would crash it, worker processes are in `cosim.simulation.inference`. PySpice 1.5
-treats every note on stderr as a failure and never unloads circuits; here a run has failed when ngspice says that it
-aborted or when the analysis has no data, and every run removes its circuit, so memory stays flat.
+One library instance per process; threads would crash it, worker processes are in `cosim.simulation.inference`.
+PySpice 1.5 treats every note on stderr as a failure and never unloads circuits; here a run has failed when ngspice
+says that it aborted or when the analysis has no data, and every run removes its circuit, so memory stays flat.
 """
 
 import logging
@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from functools import cache
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,7 +41,9 @@ class Failure:
     deck: str
 
 
-_FATAL = re.compile(r"error|aborted|singular matrix|too small|no convergence|fatal|can't find model|unknown", re.IGNORECASE)
+_FATAL = re.compile(
+    r"error|aborted|singular matrix|too small|no convergence|fatal|can't find model|unknown", re.IGNORECASE
+)
 _CONVERGENCE = re.compile(r"too small|no convergence|singular|aborted|gmin|iteration limit", re.IGNORECASE)
 
 
@@ -87,7 +89,7 @@ class _Session:
         output = self.output
 
         class Shared(NgSpiceShared):  # send_char is PySpice's documented hook for the simulator's messages
-            def send_char(self, message: str, ngspice_id: int) -> int:
+            def send_char(self, message: str, ngspice_id: int) -> Literal[0]:
                 output.append(message.partition(" ")[2])
                 return 0
 
@@ -95,8 +97,8 @@ class _Session:
         version = str(self.shared.ngspice_version)
         if not is_new_enough(version):
             raise MissingToolError(
-                f"ngspice must be at least {MINIMUM_NGSPICE}, not {version} ({find_ngspice_library()}); install a newer "
-                "libngspice, or name another one with NGSPICE_LIBRARY_PATH"
+                f"ngspice must be at least {MINIMUM_NGSPICE}, not {version} ({find_ngspice_library()}); install a "
+                "newer libngspice, or name another one with NGSPICE_LIBRARY_PATH"
             )
         self.command("set num_threads=1")
 

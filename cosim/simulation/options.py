@@ -29,7 +29,9 @@ class SimulatorOptions:
 
 
 DEFAULT_OPTIONS = SimulatorOptions()
-PRECISE_OPTIONS = SimulatorOptions(abstol=1e-17, vntol=1e-8, chgtol=1e-19, reltol=1e-5, trtol=1.0, xmu=0.5, bypass=False)
+PRECISE_OPTIONS = SimulatorOptions(
+    abstol=1e-17, vntol=1e-8, chgtol=1e-19, reltol=1e-5, trtol=1.0, xmu=0.5, bypass=False
+)
 
 
 def format_options(options: SimulatorOptions, celsius: float) -> str:

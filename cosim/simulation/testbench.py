@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from cosim.cells.assemble import PEDESTAL_STRENGTH, Assembly
 from cosim.circuit.deck import format_circuit, format_elements, format_number
-from cosim.circuit.elements import GROUND, Circuit, Element, Source
+from cosim.circuit.elements import GROUND, Element, Source
 from cosim.simulation.options import DEFAULT_OPTIONS, SimulatorOptions, format_deck
 from cosim.technology.types import Technology
 
@@ -53,7 +53,7 @@ class Timing:
 
     def sample_times(self, frames: int) -> NDArray[np.float64]:
         """When states and outputs are read, in second."""
-        return self.start + (np.arange(frames) + SAMPLE_AT) * self.t_step
+        return np.asarray(self.start + (np.arange(frames) + SAMPLE_AT) * self.t_step, dtype=np.float64)
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,14 @@ provenance, and inverted here. Currents in ampere; the fits work in nanoampere s
 import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from cosim.errors import InputError, MappingError
 
+Array = NDArray[np.float64]
 FORMAT = 3
 _NANO = 1e-9
 _SOLVER_STEPS = 60
@@ -36,23 +39,23 @@ class SchmittFit:
     set_shift: tuple[float, ...]
     reset_shift: tuple[float, ...]
 
-    def set_in_frame(self, i_rise: np.ndarray) -> np.ndarray:
+    def set_in_frame(self, i_rise: ArrayLike) -> Array:
         """The candidate at which the clocked cell is set, ampere, from its static upper threshold."""
-        return i_rise * (1 + self.set_shift[1]) + _NANO * self.set_shift[0]
+        return np.asarray(i_rise) * (1 + self.set_shift[1]) + _NANO * self.set_shift[0]
 
-    def reset_in_frame(self, i_fall: np.ndarray) -> np.ndarray:
+    def reset_in_frame(self, i_fall: ArrayLike) -> Array:
         """The candidate at which the clocked cell is reset, ampere, from its static lower threshold."""
-        return i_fall * (1 - self.reset_shift[1]) - _NANO * self.reset_shift[0]
+        return np.asarray(i_fall) * (1 - self.reset_shift[1]) - _NANO * self.reset_shift[0]
 
-    def i_rise(self, i_thresh: np.ndarray, i_width: np.ndarray) -> np.ndarray:
+    def i_rise(self, i_thresh: ArrayLike, i_width: ArrayLike) -> Array:
         """Upper threshold of the cell at these biases, ampere."""
         return _quadratic_2d(self.rise, i_thresh, i_width)
 
-    def i_fall(self, i_thresh: np.ndarray, i_width: np.ndarray) -> np.ndarray:
+    def i_fall(self, i_thresh: ArrayLike, i_width: ArrayLike) -> Array:
         """Lower threshold of the cell at these biases, ampere."""
         return _quadratic_2d(self.fall, i_thresh, i_width)
 
-    def i_high(self, i_gain: np.ndarray) -> np.ndarray:
+    def i_high(self, i_gain: ArrayLike) -> Array:
         """Output of the cell in state 1 at this bias, ampere."""
         z = np.asarray(i_gain) / _NANO
         return _NANO * (self.level[0] + self.level[1] * z + self.level[2] * z * z)
@@ -63,6 +66,7 @@ class SchmittFit:
         Raises MappingError where no positive pair exists, that is, where the hysteresis is wider than the rise.
         """
         i_thresh, i_width = i_rise, i_rise - i_fall
+        rise_error = fall_error = np.inf
         with np.errstate(over="ignore", invalid="ignore"):  # far outside the fit it diverges, which is refused below
             for _ in range(_SOLVER_STEPS):
                 rise_error = i_rise - float(self.i_rise(np.float64(i_thresh), np.float64(i_width)))
@@ -110,11 +114,11 @@ class MirrorFit:
     slope_p: float
     swing: float
 
-    def node_drop(self, current: np.ndarray) -> np.ndarray:
+    def node_drop(self, current: ArrayLike) -> Array:
         """How far a candidate node that carries `current` stands below one that carries 1 nA, volt."""
         return self.swing * np.log(np.maximum(current, self.currents[0]) / _NANO)
 
-    def interpolate(self, gains: tuple[float, ...], current: np.ndarray) -> np.ndarray:
+    def interpolate(self, gains: tuple[float, ...], current: ArrayLike) -> Array:
         """A gain at other currents: linear over log current, flat outside the measured range."""
         low, high = self.currents[0], self.currents[-1]
         return np.interp(np.log(np.clip(current, low, high)), np.log(self.currents), gains)
@@ -177,16 +181,16 @@ def load_calibration(path: Path) -> Calibration:
         ) from None
 
 
-def _quadratic_2d(c: tuple[float, ...], i_thresh: np.ndarray, i_width: np.ndarray) -> np.ndarray:
+def _quadratic_2d(c: tuple[float, ...], i_thresh: ArrayLike, i_width: ArrayLike) -> Array:
     x, y = np.asarray(i_thresh) / _NANO, np.asarray(i_width) / _NANO
     return _NANO * (c[0] + c[1] * x + c[2] * y + c[3] * x * x + c[4] * x * y + c[5] * y * y)
 
 
-def _tuple(value: object) -> object:
+def _tuple(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
-def _rounded(value: object) -> object:
+def _rounded(value: Any) -> Any:
     if isinstance(value, float):
         return float(f"{value:.9g}")
     if isinstance(value, dict):

@@ -23,7 +23,7 @@ SAMPLES, FRAMES, CELLS, OUTPUTS = 3, 5, 2, 7
 
 @pytest.fixture
 def comparison():
-    """Three samples of 5, 4 and 5 valid frames. ngspice differs from the software in 3 valid bits and one padding bit."""
+    """Three samples of 5, 4 and 5 frames. ngspice differs from the software in 3 valid bits and one padding bit."""
     rng = np.random.default_rng(6)
     states = rng.random((SAMPLES, FRAMES, CELLS)) < 0.5
     readout = rng.normal(size=(SAMPLES, FRAMES, OUTPUTS))

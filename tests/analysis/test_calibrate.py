@@ -24,7 +24,7 @@ def test_there_is_one_for_eight_units():
 
 @pytest.mark.parametrize("units", SHIPPED)
 def test_shipped_calibration_fits_todays_cells(technology, units):
-    """Fails after a change of cells, sizes, devices or precise options: run `cosim calibrate --units N -o` that file."""
+    """Fails after a change of cells, sizes, devices or precise options: run `cosim calibrate --units N -o FILE`."""
     shipped = load_calibration(shipped_path("generic180", units))
     assert shipped.fingerprint == calibration_fingerprint(technology, units)
     assert (shipped.technology, shipped.units) == ("generic180", units)

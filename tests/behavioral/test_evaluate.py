@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from cosim.behavioral.evaluate import Deviations, evaluate
-from cosim.errors import InputError
 from cosim.design import compile_network
+from cosim.errors import InputError
 from cosim.ir.nodes import Schmitt, nodes_of
 
 I_UNIT = 0.5e-9
@@ -87,8 +87,8 @@ def test_one_mirror_changes_only_what_lies_behind_it(design, inputs):
     assert edge[1] in found
     assert found <= {edge[1], *nx.descendants(design.graph, edge[1])}
     nominal, other = run(design, inputs), run(design, inputs, Deviations(mirrors={edge: 1.1}))
-    # 10 % of one pulled term. Both sums see the swing of a node: at most 2.5 %/V, 35 mV per e-fold, of a traffic that is
-    # up to 10 terms as large; and the path gain within 1 %.
+    # 10 % of one pulled term. Both sums see the swing of a node: at most 2.5 %/V, 35 mV per e-fold, of a traffic
+    # that is up to 10 terms as large; and the path gain within 1 %.
     weight = design.graph.edges[edge]["mirror"].realised
     term = weight * nominal.currents[edge[0]]
     both = (nominal.currents[edge[1]] > 0) & (other.currents[edge[1]] > 0)

@@ -1,5 +1,7 @@
 """Clocked 9T cell in ngspice: tracks while clk is high, decides while it is low, starts at 0."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -22,7 +24,7 @@ EDGE = 1e-4  # s; the frame's own clock edges are 0.01 of 10 ms
 def steps(*points):
     """(time, level) -> a staircase with edges of EDGE."""
     corners = [points[0]]
-    for (_, before), (time, level) in zip(points, points[1:], strict=False):
+    for (_, before), (time, level) in pairwise(points):
         corners += [(time, before), (time + EDGE, level)]
     return tuple(corners)
 

@@ -56,7 +56,7 @@ def test_below_the_corner_only_leakage_is_left(rectified, push, technology):
 
 
 def test_residue_at_the_corner(rectified, push, calibration):
-    """At pull = push the node stands high, so pulls give more and pushes less: r = dg + (a_n + a_p) swing ln(1 nA / r)."""
+    """At pull = push the node stands high, pulls give more and pushes less: r = dg + (a_n + a_p) swing ln(1 nA / r)."""
     mirror = calibration.mirror
     gain_n, gain_p = (mirror.interpolate(gains, np.float64(push)) for gains in (mirror.gain_n, mirror.gain_p))
     difference = gain_n - gain_p

@@ -6,8 +6,8 @@ import re
 import numpy as np
 import pytest
 
-from cosim.network.testset import load_test_set
 from cosim.network.checkpoint import load_network
+from cosim.network.testset import load_test_set
 
 ENGINES = {"software", "behavioral", "ngspice"}
 

@@ -183,7 +183,7 @@ def test_graphs_and_decks_are_deterministic(make_network, technology, calibratio
 
 
 def test_loud_rectified_signals_still_reset_a_signed_unit(make_network, technology, calibration):
-    """A ReLU layer has no fixed upper bound: at 7 units h_hat = -7 and beta = 3.5, which only a large offset can show."""
+    """A ReLU layer has no fixed bound: at 7 units h_hat = -7 and beta = 3.5, which only a large offset can show."""
     network = make_network(4, "signed_input", hidden=2, widths=(3,))
     layer = network.layers[1]
     loud = ReluLayer("hidden", ("input",), np.full((2, 3), 2.0), np.array([1.0, 0.5]))  # up to 7 units

@@ -90,7 +90,8 @@ def test_low_threshold_is_refused(network, sized):
 def test_high_threshold_is_refused(network, sized):
     high = network.layers[0].beta_hi.copy()
     high[1] = 1.25 * MAX_RISE / 1e-9
-    text = rf"layer0\.1: upper threshold must be at most {MAX_RISE * 1e9:g} nA, not {1.25e9 * MAX_RISE:g} nA; use a smaller"
+    limit = 1e9 * MAX_RISE
+    text = rf"layer0\.1: upper threshold must be at most {limit:g} nA, not {1.25 * limit:g} nA; use a smaller"
     with pytest.raises(MappingError, match=text):
         sized(changed(network, beta_hi=high))
 

@@ -43,7 +43,7 @@ HOSTILE = [
 @pytest.mark.parametrize("name", HOSTILE)
 def test_names_that_could_reach_a_deck_are_refused(make_network, name):
     network = renamed(make_network(3), "layer0", name)
-    text = "model.pt: meta.layers: name must be a lower-case letter, then .* not in or readout, but is .*; rename the layer"
+    text = "model.pt: meta.layers: name must be a lower-case letter, .* not in or readout, but is .*; rename the layer"
     with pytest.raises(NetworkError, match=text) as error:
         check_network(network, "model.pt")
     assert repr(name) in str(error.value)
