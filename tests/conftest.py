@@ -1,5 +1,7 @@
 """Simulator tests have three modes: `--ngspice=required` (continuous integration), `auto` (skip without it), `off`."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 
@@ -23,10 +25,10 @@ def pytest_addoption(parser):
     )  # fmt: skip
 
 
-@pytest.fixture(scope="session")
-def _ngspice_problem(request):
+@cache
+def ngspice_problem(mode: str) -> str:
     """Why a simulator test cannot run here; empty if it can."""
-    if request.config.getoption("--ngspice") == "off":
+    if mode == "off":
         return "switched off by --ngspice=off"
     try:
         find_ngspice_library()
@@ -35,12 +37,16 @@ def _ngspice_problem(request):
     return ""
 
 
-@pytest.fixture(autouse=True)
-def _need_ngspice(request, _ngspice_problem):
-    if _ngspice_problem and request.node.get_closest_marker("ngspice"):
-        if request.config.getoption("--ngspice") == "required":
-            pytest.fail(_ngspice_problem, pytrace=False)
-        pytest.skip(_ngspice_problem)
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item):
+    """Before any fixture, because fixtures of a whole module simulate, too."""
+    if item.get_closest_marker("ngspice") is None:
+        return
+    mode = item.config.getoption("--ngspice")
+    if problem := ngspice_problem(mode):
+        if mode == "required":
+            pytest.fail(problem, pytrace=False)
+        pytest.skip(problem)
 
 
 @pytest.fixture(scope="session")
