@@ -58,7 +58,7 @@ def _draw_outputs(
 ) -> None:
     """The four largest readout currents in colour, the others grey."""
     outputs = [f"output.{k}" for k in range(len(names))]
-    order = sorted(range(len(outputs)), key=lambda k: -float(np.mean(waves[outputs[k]])))
+    order = sorted(range(len(outputs)), key=lambda k: -float(np.trapezoid(waves[outputs[k]], time)))
     for k in reversed(order):
         rank = order.index(k)
         color, width = (_shade(rank, 4), 1.2) if rank < 4 else ("#cccccc", 0.6)
