@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from cosim.behavioral.evaluate import BehavioralTrace, evaluate
 from cosim.behavioral.power import estimate_power
 from cosim.cells.assemble import PEDESTAL_STRENGTH, Assembly, assemble
+from cosim.cells.schmitt import STATE_LEVEL
 from cosim.ir.lower import lower
 from cosim.ir.nodes import PEDESTAL
 from cosim.ir.report import MappingRow, map_parameters
@@ -89,7 +90,7 @@ def read_plan(design: Design, frames: int, timing: Timing = Timing()) -> ReadPla
         decisions=tuple(assembly.decisions.values()),
         outputs=tuple(f"v{pin}#branch" for pin in assembly.outputs),
         supplies=(("vdd#branch", supply),),
-        threshold=supply / 2,
+        threshold=STATE_LEVEL * supply,
         times=timing.sample_times(frames),
         window=(timing.start, timing.start + frames * timing.t_step),
     )

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from cosim.cells.schmitt import STATE_LEVEL
 from cosim.errors import SimulationError
 from cosim.simulation.benches import clocked_bench, mirror_bench, schmitt_bench
 from cosim.simulation.ngspice import Failure, Waveforms, run_deck
@@ -47,7 +48,7 @@ def measure_calibration(
     swing = _node_swing(technology, units)
     gain_n, gain_p, gain_push = (tuple(map(float, column)) for column in gains.T)
     mirror = MirrorFit(trim, MIRROR_CURRENTS, gain_n, gain_p, gain_push, slope_n, slope_p, swing)
-    schmitt = _measure_schmitt(technology, units, v_node, progress)
+    schmitt = _measure_schmitt(technology, units, v_node, mirror, progress)
     fingerprint = calibration_fingerprint(technology, units)
     return Calibration(
         technology.name, fingerprint, simulator, units, technology.supply, technology.celsius, v_node, mirror, schmitt
@@ -93,12 +94,15 @@ def calibration_fingerprint(technology: Technology, units: int) -> str:
 def measure_schmitt(
     technology: Technology, units: int, bias: tuple[float, float, float], v_node: float, i_peak: float | None = None
 ) -> tuple[float, float, float]:
-    """(upper threshold, lower threshold, level) of one 9T cell in ampere, from one slow ramp up and down."""
+    """(upper threshold, lower threshold, level) of one 9T cell in ampere, from one slow ramp up and down.
+
+    The level is seen through a weight of -1, that is, times `MirrorFit.gain_p`.
+    """
     i_peak = 1.3 * bias[0] if i_peak is None else i_peak
     ramp = 16.0
     waves = _run(schmitt_bench(technology, units, bias, i_peak, v_node, ramp))
     time, v0 = waves["time"], waves["xcell.v0"]
-    crossings = _crossings(time, v0, technology.supply / 2)
+    crossings = _crossings(time, v0, STATE_LEVEL * technology.supply)
     if len(crossings) != 2:
         raise SimulationError(
             f"9T cell at I_thresh {bias[0]:.3g} A, I_width {bias[1]:.3g} A switched {len(crossings)} times on one ramp "
@@ -110,7 +114,9 @@ def measure_schmitt(
     return rise, fall, level
 
 
-def _measure_schmitt(technology: Technology, units: int, v_node: float, progress: Progress) -> SchmittFit:
+def _measure_schmitt(
+    technology: Technology, units: int, v_node: float, mirror: MirrorFit, progress: Progress
+) -> SchmittFit:
     grid = [(rise, rise * fraction) for rise, fraction in itertools.product(RISES, WIDTH_FRACTIONS)]
     measured = []
     for k, (rise, width) in enumerate(grid):
@@ -124,7 +130,9 @@ def _measure_schmitt(technology: Technology, units: int, v_node: float, progress
     terms = np.stack([np.ones_like(x), x, y, x * x, x * y, y * y], axis=1)
     rise_fit, rise_error = _fit_relative(terms, found[:, 0])
     fall_fit, fall_error = _fit_relative(terms, found[:, 1])
-    z, level = np.array(LEVELS) / 1e-9, np.array(levels) / 1e-9
+    # Seen through a mirror of weight -1; the level is the current in the cell's own output diode.
+    seen = np.array(levels)
+    z, level = np.array(LEVELS) / 1e-9, seen / mirror.interpolate(mirror.gain_p, seen) / 1e-9
     level_fit, level_error = _fit_relative(np.stack([np.ones_like(z), z, z * z], axis=1), level)
     static = SchmittFit(rise_fit, fall_fit, level_fit, max(rise_error, fall_error, level_error), (0.0, 0.0), (0.0, 0.0))
     progress("clocked 9T cell: thresholds in a frame")
@@ -159,7 +167,7 @@ def measure_frame_shift(
     candidates = np.stack([prepare, tried], axis=1).ravel()
     waves = _run(clocked_bench(technology, units, bias, candidates, timing))
     latch = np.interp(timing.sample_times(2 * SHIFT_STEPS), waves["time"], waves["xcell.latch"])
-    flipped = (latch[1::2] > technology.supply / 2) == sets
+    flipped = (latch[1::2] > STATE_LEVEL * technology.supply) == sets
     if not flipped.any():
         raise SimulationError(
             f"clocked 9T cell did not flip {excess[-1]:.3g} A beyond its threshold of {threshold:.3g} A"

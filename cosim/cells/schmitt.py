@@ -14,6 +14,8 @@
     I_out = s I_gain.   Idle power V_DD (I_thresh + I_width + I_gain) with its bias diodes.
 
 Unipolar, no clock, no capacitor. M3 and M6 only steer, so they are small: the decision node stays fast.
+Near the lower threshold v0 glides down, because its output resistance is finite, while M3 and M6 still conduct; the state
+ends where they turn off, at STATE_LEVEL, not at V_DD / 2.
 After a set M1 leaves saturation: probe the candidate at its diode, never at M1.
 Not to be confused with a voltage Schmitt trigger: thresholds here are currents.
 Source: A. Fyon et al., arXiv 2605.07936 (topology); arXiv 2605.11855, Appendix E.
@@ -25,6 +27,7 @@ from cosim.technology.types import Technology
 SCHMITT = "schmitt_9t"
 PORTS = ("cand", "thresh", "width", "gain", "out", "vdd")
 DECISION_NODE = "v0"
+STATE_LEVEL = 0.3  # of V_DD: below it M3 and M6 are off. v0 may stand far below V_DD / 2 and the state is still 1
 
 
 def schmitt(technology: Technology, units: int) -> Subcircuit:
