@@ -4,10 +4,10 @@ import resource
 import sys
 
 from cosim.analysis.calibration_files import find_calibration
+from cosim.design import compile_network, inference_deck
 from cosim.network.checkpoint import load_network
 from cosim.network.reference import encode_inputs
 from cosim.network.testset import load_test_set
-from cosim.design import compile_network, inference_deck
 from cosim.resources import trained_network_path
 from cosim.simulation.benches import mirror_bench
 from cosim.simulation.ngspice import Failure, run_deck

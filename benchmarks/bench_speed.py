@@ -12,8 +12,8 @@ from cosim.analysis.calibration_files import find_calibration
 from cosim.design import compile_network, inference_deck, run_behavioral
 from cosim.network.checkpoint import load_network
 from cosim.network.reference import encode_inputs, run_reference
-from cosim.network.types import InputEncoding, Network, Readout, FirstQuadrantLayer
 from cosim.network.testset import load_test_set
+from cosim.network.types import FirstQuadrantLayer, InputEncoding, Network, Readout
 from cosim.outputs import format_netlist
 from cosim.resources import trained_network_path
 from cosim.simulation.ngspice import run_deck

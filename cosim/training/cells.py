@@ -68,8 +68,8 @@ class SignedCell(nn.Module):
 
     a = 1, or a = W_alpha x + 1 with `scale_weight` (alphaCMRU). h_{-1} = -1. x (n, time, inputs). `threshold_weight`
     False keeps beta constant in time and at least width_min / 2 by construction; with it the hysteresis width 2 beta
-    depends on the input and only the margin term of the loss keeps it open. A constant beta is a free bias current; with
-    a threshold weight b_beta is a mirror weight like any other, on the grid.
+    depends on the input and only the margin term of the loss keeps it open. A constant beta is a free bias current;
+    with a threshold weight b_beta is a mirror weight like any other, on the grid.
     """
 
     def __init__(

@@ -8,6 +8,7 @@ import pytest
 from cosim.analysis.calibrate import SHIFT_RANGE, SHIFT_STEPS
 from cosim.cells.clocked import CLOCKED, LATCH_NODE, clocked_schmitt
 from cosim.cells.mirror import weight
+from cosim.cells.schmitt import STATE_LEVEL
 from cosim.circuit.elements import Circuit, Instance, Source
 from cosim.simulation.benches import clocked_bench
 from cosim.simulation.ngspice import Failure, run_deck
@@ -118,4 +119,4 @@ def test_frame_thresholds_after_calibration_within_one_percent(technology, calib
     waves = run_deck(clocked_bench(technology, UNITS, bias, np.array(tried), timing))
     assert not isinstance(waves, Failure), waves.detail
     latch = np.interp(timing.sample_times(len(tried)), waves["time"], waves[f"xcell.{LATCH_NODE}"])
-    assert (latch > technology.supply / 2).tolist() == [False, True, True, False, False]
+    assert (latch > STATE_LEVEL * technology.supply).tolist() == [False, True, True, False, False]
