@@ -1,4 +1,4 @@
-"""Calibrated 9T cell against what was asked for: random set-points in 0.1 to 1 nA, measured by a slow ramp in ngspice."""
+"""Calibrated 9T cell against what was asked for: random set-points in 0.1 to 1 nA, measured by a slow ramp."""
 
 import sys
 

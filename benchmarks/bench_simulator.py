@@ -27,7 +27,8 @@ def main(digits: int = 3) -> None:
             for options in (DEFAULT_OPTIONS, PRECISE_OPTIONS)
         ]
         default, precise = pair
-        assert isinstance(default, Inference) and isinstance(precise, Inference), pair
+        assert isinstance(default, Inference), default
+        assert isinstance(precise, Inference), precise
         differences.append((default.readout - precise.readout) / design.i_unit)
         bits += int((default.states != precise.states).sum())
         power.append(default.power_w / precise.power_w - 1)

@@ -14,8 +14,8 @@
     I_out = s I_gain.   Idle power V_DD (I_thresh + I_width + I_gain) with its bias diodes.
 
 Unipolar, no clock, no capacitor. M3 and M6 only steer, so they are small: the decision node stays fast.
-Near the lower threshold v0 glides down, because its output resistance is finite, while M3 and M6 still conduct; the state
-ends where they turn off, at STATE_LEVEL, not at V_DD / 2.
+Near the lower threshold v0 glides down, because its output resistance is finite, while M3 and M6 still conduct; the
+state ends where they turn off, at STATE_LEVEL, not at V_DD / 2.
 After a set M1 leaves saturation: probe the candidate at its diode, never at M1.
 Not to be confused with a voltage Schmitt trigger: thresholds here are currents.
 Source: A. Fyon et al., arXiv 2605.07936 (topology); arXiv 2605.11855, Appendix E.
