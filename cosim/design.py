@@ -106,7 +106,7 @@ def behavioral_power(
 ) -> dict[str, NDArray[np.float64]]:
     """Mean power per frame and block, watt, (n, time)."""
     assembly = design.assembly
-    closes = timing.closes(len(assembly.clocks)) if timing.sampled else (0.0,) * len(assembly.clocks)
+    closes = timing.closes(len(assembly.clocks))
     return estimate_power(
         design.graph,
         design.calibration,

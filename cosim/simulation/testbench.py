@@ -31,15 +31,11 @@ RESET_FRAMES = 0.5
 @dataclass(frozen=True)
 class Timing:
     """Frame timing. t_step in second; edge and clock_edge as fractions of it.
-
-    sampled False never freezes a candidate nor a state: the clockless circuit of the papers, for measuring what the
-    clock is worth.
     """
 
     t_step: float = 10e-3
     edge: float = 0.01
     clock_edge: float = 0.01
-    sampled: bool = True
     t_max_step: float = 0.02  # largest solver step over t_step
 
     def closes(self, stages: int) -> tuple[float, ...]:
@@ -153,9 +149,6 @@ def reset_waveform(supply: float, timing: Timing) -> tuple[tuple[float, float], 
 
 def clock_waveforms(supply: float, close: float, frames: int, timing: Timing) -> tuple[Waveform, Waveform]:
     """clk and clkb: low during reset, then high except for DECIDE of a frame from `close` on."""
-    if not timing.sampled:
-        # Both gates of every cell on at once: n halves by clk and clkb high, as a plain wire would be.
-        return supply, supply
     edge = timing.clock_edge * timing.t_step
     moments = [timing.start - 2 * edge]
     for k in range(frames):

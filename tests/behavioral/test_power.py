@@ -26,6 +26,13 @@ def power(design, inputs, timing=Timing(), ideal=False):
     return behavioral_power(design, run_behavioral(design, inputs, ideal), timing)
 
 
+class Immediate(Timing):
+    """States change at the beginning of their frame."""
+
+    def closes(self, stages):
+        return (0.0,) * stages
+
+
 @pytest.fixture(scope="module")
 def design(network, technology, calibration):
     return compile_network(network, technology, calibration, 0.5e-9)
@@ -54,8 +61,8 @@ def test_bias_block_is_the_sum_of_the_pins(design, inputs):
 
 
 def test_row_block_by_hand(design, inputs):
-    """What a row pulls comes from V_DD: positive counts times the current of their source, without a clock."""
-    timing = Timing(sampled=False)
+    """What a row pulls comes from V_DD: positive counts times the current of their source, with states that last whole frames."""
+    timing = Immediate()
     trace = run_behavioral(design, inputs)
     total = np.zeros((5, 7))
     for source, _target, data in design.graph.edges(data=True):
@@ -65,11 +72,11 @@ def test_row_block_by_hand(design, inputs):
 
 
 def test_state_changes_in_mid_frame(design, inputs):
-    """Without a clock the new state counts for the whole frame; with it, from the decision of its stage on."""
-    clocked, plain = power(design, inputs), power(design, inputs, Timing(sampled=False))
+    """The new state counts from the decision of its stage on, not for the whole frame."""
+    clocked, plain = power(design, inputs), power(design, inputs, Immediate())
     assert not np.array_equal(clocked["cells"], plain["cells"])
     constant = np.repeat(inputs[:, :1], 7, axis=1)
-    clocked, plain = power(design, constant), power(design, constant, Timing(sampled=False))
+    clocked, plain = power(design, constant), power(design, constant, Immediate())
     # with constant inputs nothing changes any more after each layer has decided once
     np.testing.assert_allclose(clocked["cells"][:, 3:], plain["cells"][:, 3:], rtol=1e-12)
 

@@ -69,12 +69,6 @@ def test_reset_ends_before_the_first_frame(design, technology):
     assert value_at(sources["clk0"], 0.7 * timing.start) == 0.0
 
 
-def test_clockless_circuit_has_both_gates_on(design, technology):
-    elements = control_elements(design.assembly, technology, design.levels, 3, Timing(sampled=False))
-    clocks = {element.name: element.value for element in elements if element.name.startswith("clk")}
-    assert clocks == {"clk0": 1.8, "clkb0": 1.8, "clk1": 1.8, "clkb1": 1.8}
-
-
 def test_samples_are_read_late_in_each_frame():
     timing = Timing(t_step=2e-3)
     assert timing.sample_times(3) == pytest.approx([1e-3 + 1.9e-3, 1e-3 + 3.9e-3, 1e-3 + 5.9e-3])
