@@ -61,7 +61,7 @@ def test_bias_block_is_the_sum_of_the_pins(design, inputs):
 
 
 def test_row_block_by_hand(design, inputs):
-    """What a row pulls comes from V_DD: positive counts times the current of their source, with states that last whole frames."""
+    """What a row pulls comes from V_DD: positive counts times their source's current; states last whole frames here."""
     timing = Immediate()
     trace = run_behavioral(design, inputs)
     total = np.zeros((5, 7))
