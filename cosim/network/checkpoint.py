@@ -35,6 +35,7 @@ from cosim.network.types import (
 
 FORMAT = "cosim-checkpoint"
 VERSION = 1
+RANGES = "ranges."  # prefix of the arrays of Network.state_ranges, optional
 KINDS: dict[str, type[Layer]] = {"relu": ReluLayer, "first-quadrant": FirstQuadrantLayer, "signed": SignedLayer}
 ZIP_EPOCH = (1980, 1, 1, 0, 0, 0)  # a fixed time stamp, so that equal networks give equal bytes
 
@@ -95,6 +96,7 @@ def network_to_arrays(network: Network) -> tuple[dict[str, np.ndarray], dict[str
         entry: dict[str, Any] = {"name": layer.name, "kind": kind, "sources": list(layer.sources)}
         layers.append(entry if isinstance(layer, ReluLayer) else {**entry, "epsilon": layer.epsilon})
     arrays |= {f"readout.{name}": array for name, array in layer_arrays(network.readout).items()}
+    arrays |= {f"{RANGES}{name}": array for name, array in network.state_ranges.items()}
     meta = {
         "format": FORMAT,
         "version": VERSION,
@@ -137,6 +139,7 @@ def network_from_arrays(arrays: Mapping[str, np.ndarray], meta: Mapping[str, Any
         tuple(str(label) for label in entries.meta("labels", list)),
         entries.meta("weight_grid", float | int | None),
         entries.meta("history", dict),
+        {name.removeprefix(RANGES): array for name, array in arrays.items() if name.startswith(RANGES)},
     )
     return check_network(network, origin)
 

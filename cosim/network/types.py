@@ -141,6 +141,8 @@ class Network:
     labels: tuple[str, ...] = ()
     weight_grid: float | None = None  # step of the weight grid that it was trained on; None: continuous weights
     history: Mapping[str, Any] = field(default_factory=dict)  # JSON: training settings and figures, never evaluated
+    # recurrent layer name -> (2, width): smallest and largest h of each unit over the training set, the start included
+    state_ranges: Mapping[str, Array] = field(default_factory=dict)
 
     @property
     def recurrent_layers(self) -> tuple[RecurrentLayer, ...]:
@@ -196,6 +198,7 @@ def check_network(network: Network, origin: str = "network") -> Network:
         raise NetworkError(
             f"{origin}: {len(network.labels)} labels for {network.readout.width} readout outputs; give one label each"
         )
+    _check_ranges(origin, network)
     return network
 
 
@@ -234,6 +237,25 @@ def _check_layer(origin: str, name: str, layer: Layer | Readout, widths: Mapping
             )
     if isinstance(layer, FirstQuadrantLayer | SignedLayer) and not -1 <= layer.epsilon <= 1:
         raise NetworkError(f"{origin}: {name}.epsilon must lie in [-1, 1], not {layer.epsilon:g}")
+
+
+def _check_ranges(origin: str, network: Network) -> None:
+    widths = {layer.name: layer.width for layer in network.recurrent_layers}
+    for name, ranges in network.state_ranges.items():
+        if name not in widths:
+            raise NetworkError(
+                f"{origin}: ranges.{name} must be named after a recurrent layer, {' or '.join(widths)}; remove it"
+            )
+        if ranges.shape != (2, widths[name]):
+            raise NetworkError(f"{origin}: ranges.{name} must have shape {(2, widths[name])}, not {ranges.shape}")
+        _check_finite(origin, f"ranges.{name}", ranges)
+        low, high = ranges
+        if not (low <= high).all():
+            unit = int(np.argmin(high - low))
+            raise NetworkError(
+                f"{origin}: ranges.{name}[0,{unit}] is the smallest state and must be at most ranges.{name}[1,{unit}], "
+                f"{high[unit]:g}, not {low[unit]:g}; export the network again"
+            )
 
 
 def _check_finite(origin: str, where: str, array: Array) -> None:

@@ -1,14 +1,15 @@
-"""What is reported about a trained network, from the float64 reference: task scores, distances from thresholds."""
+"""What is reported about a trained network, from the float64 reference: scores, distances from thresholds, ranges."""
 
 from typing import Any
 
 import numpy as np
 
 from cosim.network.reference import Trace, run_reference
-from cosim.network.types import FirstQuadrantLayer, Network, RecurrentLayer, layer_arrays
+from cosim.network.types import Array, FirstQuadrantLayer, Network, RecurrentLayer, layer_arrays
 from cosim.training.tasks.task import Task
 
 NEAR = (0.01, 0.02, 0.05)
+RANGE_BATCH = 256  # training samples in memory at once
 
 
 def measure_figures(network: Network, task: Task) -> dict[str, Any]:
@@ -29,6 +30,26 @@ def measure_figures(network: Network, task: Task) -> dict[str, Any]:
     return figures
 
 
+def measure_state_ranges(network: Network, task: Task) -> dict[str, Array]:
+    """Layers whose epsilon is not 0 -> (2, width): smallest and largest h over the training samples.
+
+    Only these layers have more levels than two. The state before the first step counts, later steps than the last valid
+    one do not.
+    """
+    ranges = {layer.name: np.stack([_start(layer)] * 2) for layer in network.recurrent_layers if layer.epsilon != 0}
+    for first in range(0, len(task.x_train) if ranges else 0, RANGE_BATCH):
+        part = slice(first, first + RANGE_BATCH)
+        trace = run_reference(network, task.x_train[part], task.len_train[part], "training data")
+        for name, (low, high) in ranges.items():
+            states = trace.signals[name][_valid(trace)]
+            ranges[name] = np.stack([np.minimum(low, states.min(axis=0)), np.maximum(high, states.max(axis=0))])
+    return ranges
+
+
+def _start(layer: RecurrentLayer) -> Array:
+    return np.zeros(layer.width) if isinstance(layer, FirstQuadrantLayer) else -layer.alpha
+
+
 def balanced_accuracy(decisions: np.ndarray, y: np.ndarray) -> float:
     """Mean over the classes present of the fraction decided right."""
     return float(np.mean([(decisions[y == label] == label).mean() for label in np.unique(y)]))
@@ -46,11 +67,15 @@ def _classification(trace: Trace, y: np.ndarray) -> dict[str, Any]:
 
 def _near(network: Network, trace: Trace, deciding: bool) -> dict[str, float]:
     """Fraction of (sample, valid step, unit) candidates closer to a threshold than each limit in NEAR."""
-    steps = next(iter(trace.candidates.values())).shape[1]
-    valid = np.arange(steps)[None, :] < trace.lengths[:, None]
+    valid = _valid(trace)
     distances = [_distance(layer, trace, deciding)[valid].ravel() for layer in network.recurrent_layers]
     flat = np.concatenate(distances)
     return {f"{limit:g}": float((flat < limit).mean()) for limit in NEAR}
+
+
+def _valid(trace: Trace) -> np.ndarray:
+    """(n, time), which steps lie within a sample's length."""
+    return np.arange(trace.readout.shape[1])[None, :] < trace.lengths[:, None]
 
 
 def _distance(layer: RecurrentLayer, trace: Trace, deciding: bool) -> np.ndarray:

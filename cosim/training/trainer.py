@@ -20,7 +20,7 @@ from cosim.network.checkpoint import save_checkpoint, write_atomically
 from cosim.network.types import Network
 from cosim.training.backbone import Backbone, BackboneOutput, pool
 from cosim.training.config import TrainingConfig, check_config
-from cosim.training.figures import measure_figures
+from cosim.training.figures import measure_figures, measure_state_ranges
 from cosim.training.hardware import margin_penalty
 from cosim.training.schedule import epsilon_at, epsilon_is_final, learning_rate_at
 from cosim.training.tasks.task import Task, grouped_holdout, stratified_holdout
@@ -81,7 +81,8 @@ def _train(config: TrainingConfig, task: Task, path: Path, progress: Progress | 
             progress(run.iteration, values)
     network = run.best_network()
     figures = measure_figures(network, task) | {"validation_loss": run.best_loss}
-    network = replace(network, history={"settings": asdict(config), "figures": figures})
+    history = {"settings": asdict(config), "figures": figures}
+    network = replace(network, history=history, state_ranges=measure_state_ranges(network, task))
     save_checkpoint(path, network)
     state_path(path).unlink(missing_ok=True)
     return TrainingResult(network, figures, path)

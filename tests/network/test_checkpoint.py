@@ -53,7 +53,9 @@ def network() -> Network:
     )
     readout = Readout(("a", "c"), rng.normal(size=(13, 18)), rng.normal(size=13), "vote")
     labels = tuple(f"class {i}" for i in range(13))
-    return Network(encoding, (relu, first, constant, varying), readout, "demo", labels, 0.125, {"seed": 3, "list": [1]})
+    layers, history = (relu, first, constant, varying), {"seed": 3, "list": [1]}
+    ranges = {"c": np.array([rng.integers(-5, 0, 11), rng.integers(0, 5, 11)], float)}
+    return Network(encoding, layers, readout, "demo", labels, 0.125, history, ranges)
 
 
 def assert_same(a: Network, b: Network) -> None:
@@ -73,7 +75,15 @@ def test_round_trip(tmp_path: Path, network: Network, suffix: str) -> None:
     assert_same(back, replace(network, history={**network.history, "note": "added"}))
     assert [type(layer) for layer in back.layers] == [type(layer) for layer in network.layers]
     assert layer_arrays(back.layers[2]).keys() == layer_arrays(network.layers[2]).keys()
+    np.testing.assert_array_equal(back.state_ranges["c"], network.state_ranges["c"])
     assert [path.name for path in tmp_path.iterdir()] == [f"model{suffix}"]  # no temporary file is left
+
+
+def test_ranges_are_optional(network: Network) -> None:
+    arrays, meta = network_to_arrays(network)
+    assert [name for name in arrays if name.startswith("ranges.")] == ["ranges.c"]
+    del arrays["ranges.c"]
+    assert network_from_arrays(arrays, meta, "model.pt").state_ranges == {}
 
 
 @pytest.mark.parametrize("suffix", [".pt", ".npz"])

@@ -20,6 +20,10 @@ def encoding(network, offset, scale, ramp_steps=None):
     return replace(network, encoding=InputEncoding(np.array(offset), np.array(scale), ramp_steps))
 
 
+def ranges(network, **layers):
+    return replace(network, state_ranges=layers)
+
+
 @pytest.mark.parametrize(
     ("change", "text"),
     [
@@ -44,6 +48,16 @@ def encoding(network, offset, scale, ramp_steps=None):
         ),
         (lambda n: first(n, epsilon=1.5), r"layer0\.epsilon must lie in \[-1, 1\], not 1\.5"),
         (lambda n: replace(n, readout=replace(n.readout, pooling="max")), "must be last, mean or vote, not 'max'"),
+        (
+            lambda n: ranges(n, layer7=np.zeros((2, 5))),
+            r"ranges\.layer7 must be named after a recurrent layer, layer0 or layer1; remove it",
+        ),
+        (lambda n: ranges(n, layer0=np.zeros((5, 2))), r"ranges\.layer0 must have shape \(2, 5\), not \(5, 2\)"),
+        (lambda n: ranges(n, layer1=np.full((2, 2), np.inf)), r"ranges\.layer1\[0,0\] must be finite, not inf; 4 such"),
+        (
+            lambda n: ranges(n, layer0=np.array([[-1.0] * 5, [3.0, 3.0, 3.0, -2.0, 3.0]])),
+            r"ranges\.layer0\[0,3\] is the smallest state and must be at most ranges\.layer0\[1,3\], -2, not -1",
+        ),
         (lambda n: replace(n, labels=("a", "b")), "2 labels for 7 readout outputs; give one label each"),
         (
             lambda n: replace(n, readout=replace(n.readout, bias=np.full(7, np.nan))),
@@ -74,6 +88,8 @@ def test_unsound_networks(make_network, change, text):
         lambda a, m: a.update({"layers.0.bias": np.array(1.0)}),
         lambda a, m: a.update({"layers.0.weight": np.array(1.0)}),
         lambda a, m: a.update({"input.offset": np.array(1.0)}),
+        lambda a, m: a.update({"ranges.layer0": np.array(1.0)}),
+        lambda a, m: a.update({"ranges.": np.zeros((2, 5))}),
         lambda a, m: a.update({"readout.bias": np.zeros(0), "readout.weight": np.zeros((0, 7))}),
     ],
 )

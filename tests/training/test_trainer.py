@@ -114,7 +114,7 @@ def test_regression_and_other_poolings(tmp_path: Path, pooling) -> None:
     if pooling == "last":
         task = generate_copy_first_task(steps=5, n_train=300, n_test=37)
         config = dataclasses.replace(CONFIG, architecture=Architecture(cells=5, pooling="last"), iterations=500)
-        config = dataclasses.replace(config, weight_cost=0.0)
+        config = dataclasses.replace(config, epsilon=1.0, weight_cost=0.0)
         figures = train(config, task, tmp_path / "model.pt").figures
         assert figures["test_mae"] < 0.4  # always answering 0 gives 0.5
     else:
@@ -141,6 +141,30 @@ def test_lengths_are_respected(tmp_path: Path) -> None:
         for i, x in enumerate((task.x_train, spoiled))
     ]
     np.testing.assert_array_equal(networks[0].readout.weight, networks[1].readout.weight)
+
+
+@pytest.mark.parametrize(("unit", "epsilon"), [("signed", 1.0), ("signed", -1.0), ("first-quadrant", 1.0)])
+def test_state_ranges_hold_every_state_of_the_training_set(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, unit, epsilon
+) -> None:
+    """Against a loop over samples; the start counts, what lies beyond a sample's length does not."""
+    monkeypatch.setattr("cosim.training.figures.RANGE_BATCH", 23)  # several, the last one smaller
+    task = make_task()
+    lengths = np.random.default_rng(2).integers(1, 6, len(task.x_train))  # of 7 steps
+    task = dataclasses.replace(task, len_train=lengths)
+    config = dataclasses.replace(CONFIG, architecture=Architecture(cells=5, layers=2, unit=unit), epsilon=epsilon)
+    network = train(config, task, tmp_path / "model.pt").network
+    assert network.state_ranges.keys() == {"layer1", "layer2"}
+    start = 0.0 if unit == "first-quadrant" else -1.0
+    for name, ranges in network.state_ranges.items():
+        states = run_reference(network, task.x_train).signals[name]
+        seen = np.concatenate([[np.full(5, start)], *(h[:length] for h, length in zip(states, lengths, strict=True))])
+        np.testing.assert_array_equal(ranges, [seen.min(axis=0), seen.max(axis=0)])
+        assert (ranges[0] < ranges[1]).any()
+
+
+def test_two_levels_need_no_ranges(tmp_path: Path) -> None:
+    assert train(CONFIG, make_task(), tmp_path / "model.pt").network.state_ranges == {}
 
 
 def test_resume_refusals(tmp_path: Path) -> None:
