@@ -151,7 +151,8 @@ class _Run:
         else:
             loss = torch.nn.functional.mse_loss(scores, y)
         if self.config.margin > 0:
-            loss = loss + sum(margin_penalty(d, self.config.margin) for d in output.distances.values())
+            valid = torch.arange(output.readout.shape[1])[None, :] < lengths[:, None]
+            loss = loss + sum(margin_penalty(d[valid], self.config.margin) for d in output.distances.values())
         return loss + self.config.weight_cost * self.backbone.total_weight()
 
     def best_network(self) -> Network:
