@@ -14,6 +14,7 @@ from cosim.behavioral.evaluate import BehavioralTrace, evaluate
 from cosim.behavioral.power import estimate_power
 from cosim.cells.assemble import PEDESTAL_STRENGTH, Assembly, assemble
 from cosim.cells.schmitt import STATE_LEVEL
+from cosim.ir.centre import centre
 from cosim.ir.lower import lower
 from cosim.ir.nodes import PEDESTAL
 from cosim.ir.report import MappingRow, map_parameters
@@ -66,8 +67,7 @@ def compile_network(
     pedestal: float = PEDESTAL_UNITS,
 ) -> Design:
     """From trained weights to a circuit. Raises MappingError where the network cannot be put on the technology."""
-    lowered = lower(network, origin)
-    scaled = scale(lowered, i_unit)
+    scaled = scale(centre(lower(network, origin)), i_unit)
     sized = size(scaled, technology, calibration, saturate, origin, pedestal)
     return Design(network, technology, calibration, sized, assemble(sized, technology, calibration))
 

@@ -35,6 +35,7 @@ def summarise(network: Network) -> dict[str, Any]:
         "encoding": {
             "features": encoding.features,
             "ramp_steps": encoding.ramp_steps,
+            "levels": encoding.levels,
             "offset": _span(encoding.offset),
             "scale": _span(encoding.scale),
         },
@@ -92,12 +93,13 @@ def format_summary(summary: dict[str, Any]) -> list[str]:
     """The description as lines of text."""
     encoding = summary["encoding"]
     ramp = f", time ramp over {encoding['ramp_steps']} steps" if encoding["ramp_steps"] else ""
+    levels = f"in steps of 1/{encoding['levels']}" if encoding["levels"] else "continuous"
     low, high = encoding["offset"]
     scales = encoding["scale"]
     lines = [
         f"task     {summary['task'] or 'not named'}",
         f"labels   {', '.join(summary['labels']) or 'none'}",
-        f"input    {encoding['features']} features{ramp}; offset {low:.4g} to {high:.4g}, "
+        f"input    {encoding['features']} features{ramp}, {levels}; offset {low:.4g} to {high:.4g}, "
         f"scale {scales[0]:.4g} to {scales[1]:.4g}",
         f"grid     {summary['weight_grid'] or 'continuous weights'}",
         f"pooling  {summary['readout']['pooling']}",

@@ -47,6 +47,7 @@ _A, _C = Architecture(), TrainingConfig()
 )
 @click.option("--epsilon", default="anneal", show_default=True, help="'anneal' (1 to 0) or a number in [-1, 1].")
 @click.option("--grid", default=_A.grid, show_default=True, help="Step of the weights, 0 for continuous ones.")
+@click.option("--input-levels", default=_A.input_levels, show_default=True, help="Steps of an input, 0: continuous.")
 @click.option("--noise", default=_C.noise, show_default=True, help="Relative parameter noise while training.")
 @click.option("--margin", default=_C.margin, show_default=True, help="Distance to keep from thresholds, in units.")
 @click.option("--weight-cost", default=_C.weight_cost, show_default=True, help="Loss per unit of summed |weight|.")
@@ -88,10 +89,10 @@ def command(task: str, output: Path, data: Path | None, resume: bool, **options:
         click.echo(line)
 
 
-def config_from_options(*, epsilon: str, grid: float, lr: float, **options: Any) -> TrainingConfig:
+def config_from_options(*, epsilon: str, grid: float, input_levels: int, lr: float, **options: Any) -> TrainingConfig:
     """The configuration behind the command line's values; raises InputError for an epsilon that is no number."""
     own = {name: options.pop(name) for name in ("iterations", "batch", "noise", "margin", "weight_cost", "seed")}
-    architecture = Architecture(grid=grid or None, **options)
+    architecture = Architecture(grid=grid or None, input_levels=input_levels or None, **options)
     if epsilon == "anneal" and architecture.cell == "bmru":
         epsilon = "0"  # the BMRU has no other
     try:

@@ -30,8 +30,9 @@ def lower(network: Network, origin: str = "network") -> nx.DiGraph:
     _check_schmitt_form(network, origin)
     signals: dict[str, list[str]] = {INPUT: [f"in.{j}" for j in range(network.encoding.width)]}
     state_offset: dict[str, Array] = {INPUT: np.zeros(network.encoding.width)}
+    step = None if network.encoding.levels is None else 1.0 / network.encoding.levels
     for j, name in enumerate(signals[INPUT]):
-        graph.add_node(name, node=InputCurrent(name, j))
+        graph.add_node(name, node=InputCurrent(name, j, step))
     graph.add_node(UNIT_CURRENT, node=UnitCurrent())
 
     stages: dict[str, int] = {INPUT: 0}

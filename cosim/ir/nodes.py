@@ -17,10 +17,11 @@ PEDESTAL = "zero"
 
 @dataclass(frozen=True)
 class InputCurrent:
-    """I = x_j i_unit, x_j in [0, 1]: a feature or the time ramp."""
+    """I = x_j i_unit, x_j in [0, 1]: a feature or the time ramp; a multiple of `step`, None: continuous."""
 
     name: str
     index: int
+    step: float | None = None
 
 
 @dataclass(frozen=True)

@@ -47,10 +47,10 @@ def encode_inputs(encoding: InputEncoding, x: np.ndarray, origin: str = "data") 
             f"{origin}: x holds {np.count_nonzero(~np.isfinite(x))} values that are not finite; remove them"
         )
     encoded = np.clip((x - encoding.offset) / encoding.scale, 0.0, 1.0)
-    if encoding.ramp_steps is None:
-        return encoded
-    ramp = np.minimum((np.arange(x.shape[1]) + 1) / encoding.ramp_steps, 1.0)
-    return np.concatenate([encoded, np.broadcast_to(ramp[None, :, None], (*x.shape[:2], 1))], axis=2)
+    if encoding.ramp_steps is not None:
+        ramp = np.minimum((np.arange(x.shape[1]) + 1) / encoding.ramp_steps, 1.0)
+        encoded = np.concatenate([encoded, np.broadcast_to(ramp[None, :, None], (*x.shape[:2], 1))], axis=2)
+    return encoded if encoding.levels is None else np.rint(encoded * encoding.levels) / encoding.levels
 
 
 def run_reference(network: Network, x: np.ndarray, lengths: np.ndarray | None = None, origin: str = "data") -> Trace:

@@ -68,10 +68,11 @@ class Backbone(nn.Module):
     def encode(self, x: Tensor) -> Tensor:
         """Raw (n, time, features) to input currents (n, time, width), as cosim.network.reference.encode_inputs."""
         encoded = ((x - self.offset) / self.scale).clamp(0.0, 1.0)
-        if self.encoding.ramp_steps is None:
-            return encoded
-        ramp = torch.arange(1, x.shape[1] + 1, dtype=encoded.dtype).div(self.encoding.ramp_steps).clamp(max=1.0)
-        return torch.cat([encoded, ramp[None, :, None].expand(len(x), -1, 1)], dim=2)
+        if self.encoding.ramp_steps is not None:
+            ramp = torch.arange(1, x.shape[1] + 1, dtype=encoded.dtype).div(self.encoding.ramp_steps).clamp(max=1.0)
+            encoded = torch.cat([encoded, ramp[None, :, None].expand(len(x), -1, 1)], dim=2)
+        levels = self.encoding.levels
+        return encoded if levels is None else (encoded * levels).round() / levels
 
     def forward(
         self, x: Tensor, lengths: Tensor | None = None, noise: float = 0.0, rng: torch.Generator | None = None

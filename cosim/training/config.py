@@ -20,7 +20,8 @@ class Architecture:
     With `skip` every recurrent layer after the first also reads the input, and the readout reads all recurrent layers.
     `beta` input makes the thresholds of signed units depend on the input. `cell`: bmru has epsilon 0 throughout,
     alphacmru an input-dependent output level. `ramp` adds a time ramp to the inputs. `grid` None leaves weights
-    continuous. `width_min` is the smallest hysteresis width, beta_hi - beta_lo or 2 beta, in units.
+    continuous, `input_levels` None the inputs; with both, candidates lie on a lattice and the compiler centres the
+    thresholds in its gaps. `width_min` is the smallest hysteresis width, beta_hi - beta_lo or 2 beta, in units.
     """
 
     cells: int = 16
@@ -33,6 +34,7 @@ class Architecture:
     ramp: bool = True
     skip: bool = True
     grid: float | None = 0.125
+    input_levels: int | None = 16
     width_min: float = 0.2
 
 
@@ -84,5 +86,7 @@ def _check_architecture(architecture: Architecture) -> None:
         raise InputError(f"--grid must lie in (0, 1], or 0 for continuous weights, not {architecture.grid:g}")
     if architecture.grid is not None and (W_MAX / architecture.grid) % 1:
         raise InputError(f"--grid must divide {W_MAX:g}, the largest weight, not {architecture.grid:g}; take 0.125")
+    if architecture.input_levels is not None and architecture.input_levels < 1:
+        raise InputError(f"--input-levels must be at least 1, or 0 for continuous, not {architecture.input_levels}")
     if not 0 < architecture.width_min < 4:
         raise InputError(f"--width-min must lie in (0, 4), not {architecture.width_min:g}; a memory needs hysteresis")

@@ -1,0 +1,82 @@
+"""Centre: thresholds move to the middle of the gap between the two values of a candidate that they part.
+
+With inputs in steps of 1/16, weights in steps of 1/8 and constant levels, a candidate is a multiple of 1/128: where in
+the gap a threshold stands changes no decision, and in the middle it is farthest from both. A circuit then has half a
+step, 1/256 unit, for all its errors, where a threshold from training may stand arbitrarily close to a candidate.
+Continuous inputs or weights have no lattice, and their thresholds stay.
+"""
+
+import math
+from dataclasses import replace
+from fractions import Fraction
+
+import networkx as nx
+
+from cosim.ir.nodes import InputCurrent, Node, Schmitt, UnitCurrent, Weight, edges_into, nodes_of
+
+LARGEST_DENOMINATOR = 2**14  # a finer lattice leaves no room that a circuit could use
+_SAME = 1e-9  # relative; how exactly a float must be the fraction
+
+
+def centre(graph: nx.DiGraph) -> nx.DiGraph:
+    """A copy of the lowered graph with centred `rise` and `fall`; decides exactly like the graph itself.
+
+    A set needs u - beta >= rise, a reset u + beta <= fall. Thresholds that lie within one gap, a comparator without
+    hysteresis, stay as they are.
+    """
+    centred = graph.copy()
+    steps: dict[str, Fraction | None] = {}
+    for name in nx.topological_sort(graph):
+        node: Node = graph.nodes[name]["node"]
+        steps[name] = _output_step(graph, node, steps)
+    for node in nodes_of(graph, Schmitt):
+        dynamic = edges_into(graph, node.name, "beta")
+        if (step := _common_step([*edges_into(graph, node.name), *dynamic], steps)) is not None:
+            rise = (math.ceil(_ratio(node.rise, step)) - 0.5) * float(step)
+            fall = (math.floor(_ratio(node.fall, step)) + 0.5) * float(step)
+            if dynamic or fall < rise:
+                centred.nodes[node.name]["node"] = replace(node, rise=rise, fall=fall)
+    return centred
+
+
+def _output_step(graph: nx.DiGraph, node: Node, steps: dict[str, Fraction | None]) -> Fraction | None:
+    """Every value of a node is a multiple of this, in units; None for a continuous one."""
+    match node:
+        case InputCurrent(step=step):
+            return None if step is None else _fraction(step)
+        case UnitCurrent():
+            return Fraction(1)
+        case Schmitt(level=level):
+            return _fraction(level)
+        case _:
+            return _common_step(edges_into(graph, node.name), steps)
+
+
+def _common_step(terms: list[tuple[str, Weight]], steps: dict[str, Fraction | None]) -> Fraction | None:
+    """Greatest common divisor of weight times step over the terms that are not zero."""
+    common = Fraction(0)
+    for source, weight in terms:
+        if weight.target == 0:
+            continue
+        step, value = steps[source], _fraction(weight.target)
+        if step is None or value is None:
+            return None
+        product = abs(step * value)
+        common = Fraction(
+            math.gcd(common.numerator * product.denominator, product.numerator * common.denominator),
+            common.denominator * product.denominator,
+        )
+        if common.denominator > LARGEST_DENOMINATOR:
+            return None
+    return common or None
+
+
+def _fraction(value: float) -> Fraction | None:
+    found = Fraction(value).limit_denominator(LARGEST_DENOMINATOR)
+    return found if abs(float(found) - value) <= _SAME * abs(value) else None
+
+
+def _ratio(value: float, step: Fraction) -> float:
+    """value / step, exactly whole where it is whole but for rounding."""
+    ratio = value / float(step)
+    return round(ratio) if abs(ratio - round(ratio)) < _SAME * max(abs(ratio), 1.0) else ratio
