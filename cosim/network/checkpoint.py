@@ -104,6 +104,7 @@ def network_to_arrays(network: Network) -> tuple[dict[str, np.ndarray], dict[str
         "labels": list(network.labels),
         "weight_grid": network.weight_grid,
         "ramp_steps": network.encoding.ramp_steps,
+        "input_levels": network.encoding.levels,
         "layers": layers,
         "readout": {"sources": list(network.readout.sources), "pooling": network.readout.pooling},
         "history": dict(network.history),
@@ -121,12 +122,15 @@ def network_from_arrays(arrays: Mapping[str, np.ndarray], meta: Mapping[str, Any
         raise NetworkError(
             f"{origin}: meta.version must be {VERSION}, not {meta.get('version')!r}: use the cosim that wrote it"
         )
-    entries = _Entries(arrays, meta, origin)
+    entries = _Entries(arrays, {"input_levels": None, **meta}, origin)
     layers = tuple(entries.layer(i, entry) for i, entry in enumerate(entries.meta("layers", list)))
     readout = entries.meta("readout", dict)
     network = Network(
         InputEncoding(
-            entries.array("input.offset"), entries.array("input.scale"), entries.meta("ramp_steps", int | None)
+            entries.array("input.offset"),
+            entries.array("input.scale"),
+            entries.meta("ramp_steps", int | None),
+            entries.meta("input_levels", int | None),
         ),
         layers,
         Readout(

@@ -30,11 +30,13 @@ class InputEncoding:
     """Raw features to the unit interval: clip((x - offset) / scale, 0, 1), shape (features,) each.
 
     With `ramp_steps` = T a time ramp min((t + 1) / T, 1), t = 0, 1, ..., follows the features as one more input.
+    With `levels` = L all of them come from a converter and are rounded to multiples of 1 / L.
     """
 
     offset: Array
     scale: Array
     ramp_steps: int | None = None
+    levels: int | None = None
 
     @property
     def features(self) -> int:
@@ -176,6 +178,8 @@ def check_network(network: Network, origin: str = "network") -> Network:
         raise NetworkError(f"{origin}: input.scale must be positive, not {encoding.scale.min():g}")
     if encoding.ramp_steps is not None and encoding.ramp_steps < 1:
         raise NetworkError(f"{origin}: input.ramp_steps must be at least 1, not {encoding.ramp_steps}")
+    if encoding.levels is not None and encoding.levels < 1:
+        raise NetworkError(f"{origin}: input.levels must be at least 1, not {encoding.levels}; leave it out for none")
 
     grid = network.weight_grid
     if grid is not None and not 0 < grid < np.inf:

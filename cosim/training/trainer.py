@@ -95,7 +95,8 @@ class _Run:
         self.config, self.task = config, task
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(config.seed)
-            self.backbone = Backbone(config.architecture, task.encoding(config.architecture.ramp), task.outputs)
+            encoding = task.encoding(config.architecture.ramp, config.architecture.input_levels)
+            self.backbone = Backbone(config.architecture, encoding, task.outputs)
         self.rng = torch.Generator().manual_seed(config.seed)
         # One flat list of small parameters: the fused kernel updates them in one call.
         self.optimiser = torch.optim.AdamW(

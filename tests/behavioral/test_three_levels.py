@@ -88,7 +88,7 @@ def traffic(design):
 
 def test_behavioral_readout_is_that_of_the_transistors(comparison, design):
     difference = np.abs(comparison.engines["behavioral"].readout - comparison.engines["ngspice"].readout)
-    # reltol 1e-3 of the inference options, the level's fit error, gate lines settled: exp(-frame / 1 ms) is nil
+    # reltol 1e-4 of the inference options, the level's fit error, gate lines settled: exp(-frame / 1 ms) is nil
     bound = (1e-3 + design.calibration.schmitt.error + 1e-3) * traffic(design)
     assert difference[comparison.valid].max() < bound
 
