@@ -10,7 +10,10 @@ import numpy as np
 import pytest
 
 from cosim.errors import InputError, MissingToolError
-from cosim.network.reference import encode_inputs
+from cosim.network.checkpoint import load_network
+from cosim.network.reference import encode_inputs, run_reference
+from cosim.network.testset import load_test_set
+from cosim.resources import trained_network_path
 from cosim.training.tasks.audio import list_folder, read_wav
 from cosim.training.tasks.copy_first import generate_copy_first_task
 from cosim.training.tasks.digits import load_digits_task
@@ -18,6 +21,7 @@ from cosim.training.tasks.from_npz import load_npz_task
 from cosim.training.tasks.fsdd import load_fsdd_task
 from cosim.training.tasks.load import TASKS, load_task
 from cosim.training.tasks.mnist import load_mnist_task
+from cosim.training.tasks.parity import generate_parity_task
 from cosim.training.tasks.speech_commands import (
     NOISE,
     OFFSET,
@@ -47,7 +51,7 @@ def assert_sound(task: Task) -> None:
         assert x.ndim == 3
         assert len(x) == len(y) == len(lengths)
         assert lengths.max() <= x.shape[1]
-        encoded = encode_inputs(task.encoding(ramp=True), x)
+        encoded = encode_inputs(task.encoding(ramp=True, levels=16), x)
         assert encoded.min() >= 0
         assert encoded.max() <= 1
 
@@ -74,6 +78,33 @@ def test_copy_first_asks_for_the_first_value() -> None:
     assert_sound(task)
     assert task.outputs == 1
     np.testing.assert_array_equal(task.y_test, task.x_test[:, 0])
+
+
+def test_parity_counts_the_valid_ones() -> None:
+    task = generate_parity_task(steps=7, n_train=101, n_test=53)
+    assert_sound(task)
+    assert task.labels == ("even", "odd")
+    assert set(task.len_train) == set(range(1, 8))
+    assert set(task.len_test) == {7}
+    for x, y, length in zip(task.x_train, task.y_train, task.len_train, strict=True):
+        assert set(x.ravel()) <= {0.0, 1.0}
+        assert x[:length].sum() % 2 == y
+        assert not x[length:].any()
+    np.testing.assert_array_equal(task.x_test.sum(axis=(1, 2)) % 2, task.y_test)
+    assert 0 < task.y_test.sum() < 53
+    np.testing.assert_array_equal(generate_parity_task(steps=7, n_train=101, n_test=53).x_test, task.x_test)
+
+
+def test_the_shipped_toggle_counts_longer_sequences_than_it_was_trained_on() -> None:
+    pytest.importorskip("torch")
+    network = load_network(trained_network_path("parity_d2.pt"))
+    test_set = load_test_set(network, trained_network_path("parity_200.npz"))
+    task = generate_parity_task(steps=200, n_test=20, seed=1)
+    np.testing.assert_array_equal(test_set.x, task.x_test)
+    np.testing.assert_array_equal(run_reference(network, test_set.x).decisions, task.y_test)
+    # S = +1 at every update of one unit, -1 at every update of the other: -alpha and 2 alpha, -alpha and 0.
+    assert network.state_ranges["layer1"].tolist() == [[-1, -1], [2, 0]]
+    assert set(np.unique(run_reference(network, test_set.x).signals["layer1"][..., 0])) == {-1, 2}
 
 
 def test_stratified_holdout() -> None:

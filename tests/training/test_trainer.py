@@ -14,6 +14,7 @@ from cosim.network.reference import run_reference  # noqa: E402
 from cosim.training.config import Architecture, TrainingConfig, check_config  # noqa: E402
 from cosim.training.figures import balanced_accuracy, measure_figures  # noqa: E402
 from cosim.training.tasks.copy_first import generate_copy_first_task  # noqa: E402
+from cosim.training.tasks.parity import generate_parity_task  # noqa: E402
 from cosim.training.tasks.task import Task, full_lengths  # noqa: E402
 from cosim.training.trainer import state_path, train  # noqa: E402
 
@@ -161,6 +162,20 @@ def test_state_ranges_hold_every_state_of_the_training_set(
         seen = np.concatenate([[np.full(5, start)], *(h[:length] for h, length in zip(states, lengths, strict=True))])
         np.testing.assert_array_equal(ranges, [seen.min(axis=0), seen.max(axis=0)])
         assert (ranges[0] < ranges[1]).any()
+
+
+def test_only_a_negative_epsilon_learns_parity(tmp_path: Path) -> None:
+    """Seed paper, table 8, and with it that a toggle counts sequences longer than any of the training."""
+    task = generate_parity_task(steps=20, n_train=500, n_test=101)
+    longer = generate_parity_task(steps=211, n_train=0, n_test=101, seed=1)
+    accuracy = {}
+    for epsilon in (-1.0, 1.0):
+        architecture = Architecture(cells=4, layers=1, unit="signed", pooling="last", ramp=False)
+        config = TrainingConfig(architecture, iterations=400, batch=64, epsilon=epsilon)
+        network = train(config, task, tmp_path / "model.pt").network
+        accuracy[epsilon] = (run_reference(network, longer.x_test).decisions == longer.y_test).mean()
+    assert accuracy[-1.0] == 1.0
+    assert accuracy[1.0] == pytest.approx(0.5, abs=5 * 0.5 / 101**0.5)
 
 
 def test_two_levels_need_no_ranges(tmp_path: Path) -> None:

@@ -8,10 +8,11 @@ from cosim.training.tasks.digits import load_digits_task
 from cosim.training.tasks.from_npz import load_npz_task
 from cosim.training.tasks.fsdd import load_fsdd_task
 from cosim.training.tasks.mnist import load_mnist_task
+from cosim.training.tasks.parity import generate_parity_task
 from cosim.training.tasks.speech_commands import load_speech_commands_task
 from cosim.training.tasks.task import Task
 
-WITHOUT_DATA = {"digits": load_digits_task, "copy-first": generate_copy_first_task}
+WITHOUT_DATA = {"digits": load_digits_task, "copy-first": generate_copy_first_task, "parity": generate_parity_task}
 WITH_FOLDER = {
     "speech-commands": load_speech_commands_task,
     "fsdd": load_fsdd_task,
