@@ -15,8 +15,9 @@ from cosim.behavioral.power import estimate_power
 from cosim.cells.assemble import PEDESTAL_STRENGTH, Assembly, assemble
 from cosim.cells.schmitt import STATE_LEVEL
 from cosim.ir.centre import centre
-from cosim.ir.lower import lower
-from cosim.ir.nodes import PEDESTAL
+from cosim.ir.ladder import check_ladder, ladder_currents, ladder_timing
+from cosim.ir.lower import HEADROOM, Cell, lower
+from cosim.ir.nodes import PEDESTAL, Ladder, nodes_of
 from cosim.ir.report import MappingRow, map_parameters
 from cosim.ir.scale import scale
 from cosim.ir.size import PEDESTAL_UNITS, size
@@ -65,11 +66,21 @@ def compile_network(
     saturate: bool = False,
     origin: str = "network",
     pedestal: float = PEDESTAL_UNITS,
+    cell: Cell = "auto",
+    headroom: int = HEADROOM,
+    t_step: float = Timing().t_step,
+    tau: float | None = None,
 ) -> Design:
-    """From trained weights to a circuit. Raises MappingError where the network cannot be put on the technology."""
-    scaled = scale(centre(lower(network, origin)), i_unit)
+    """From trained weights to a circuit for frames of `t_step` second; `tau` of the ladders' DPIs, default by t_step.
+
+    `cell` and `headroom` as in `lower`. Raises MappingError where the network cannot be put on the technology.
+    """
+    scaled = scale(centre(lower(network, origin, cell, headroom)), i_unit)
+    timing = ladder_timing(t_step, tau)
+    if any(True for _ in nodes_of(scaled, Ladder)):
+        check_ladder(ladder_currents(i_unit), timing, origin)
     sized = size(scaled, technology, calibration, saturate, origin, pedestal)
-    return Design(network, technology, calibration, sized, assemble(sized, technology, calibration))
+    return Design(network, technology, calibration, sized, assemble(sized, technology, calibration, timing.tau))
 
 
 def inference_deck(

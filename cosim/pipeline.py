@@ -117,7 +117,7 @@ def _write_simulation(folder: Path, design: Design, test_set: TestSet, outcomes:
     """All results in one file; samples shorter than the longest are padded, see `lengths`."""
     steps, cells, outputs = test_set.x.shape[1], len(design.assembly.decisions), len(design.assembly.outputs)
     status = ["ok" if isinstance(outcome, Inference) else outcome.kind.name.lower() for outcome in outcomes]
-    states = np.zeros((len(outcomes), steps, cells), dtype=bool)
+    states = np.zeros((len(outcomes), steps, cells), dtype=np.int16)
     readout = np.zeros((len(outcomes), steps, outputs))
     power = np.full(len(outcomes), np.nan)
     for k, outcome in enumerate(outcomes):

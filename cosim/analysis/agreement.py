@@ -5,11 +5,13 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binomtest
 
 from cosim.design import Design, behavioral_power, run_behavioral
+from cosim.ir.nodes import Ladder, Schmitt, Toggle, nodes_of
 from cosim.network.reference import Trace, pool_readout, run_reference
 from cosim.network.testset import TestSet
 from cosim.network.types import FirstQuadrantLayer, Network
@@ -23,9 +25,9 @@ CONFIDENCE = 0.95
 
 @dataclass(frozen=True)
 class Engine:
-    """One engine on n samples: states (n, time, cells), readout (n, time, outputs) in units, decisions (n,)."""
+    """One engine on n samples: states (n, time, cells), whole; readout (n, time, outputs), units; decisions (n,)."""
 
-    states: NDArray[np.bool_]
+    states: NDArray[np.int16]
     readout: NDArray[np.float64]
     decisions: NDArray[np.int64]
 
@@ -37,10 +39,11 @@ class Comparison:
     valid: (n, time) frames that belong to a sample; y: (n,) classes; power_w: ngspice and behavioral, (n,) watt;
     rounding: states of the ideal circuit whose only error is rounding, (n, time, cells);
     margins: (n, time, cells) distance of the software candidate to its nearer threshold, units.
+    saturated: number of software states beyond the rungs of their ladder.
     """
 
     engines: dict[str, Engine]
-    rounding: NDArray[np.bool_]
+    rounding: NDArray[np.int16]
     margins: NDArray[np.float64]
     cells: tuple[str, ...]
     valid: NDArray[np.bool_]
@@ -49,6 +52,7 @@ class Comparison:
     power_w: dict[str, NDArray[np.float64]]
     failures: tuple[Failure, ...]
     transistors: int
+    saturated: int = 0
 
     def state_agreement(self, first: str, second: str) -> float:
         """Fraction of equal state bits over all samples, valid frames and cells."""
@@ -115,7 +119,7 @@ def compare_engines(
     blocks = behavioral_power(design, behavioral, timing)
     power = sum(blocks.values(), np.zeros(valid.shape))
     states = {
-        "software": software_states(design.network, reference),
+        "software": software_states(design.graph, reference),
         "behavioral": np.stack([behavioral.states[cell] for cell in cells], axis=2),
         "ngspice": np.stack([_pad(inference.states, steps) for inference in inferences]),
     }
@@ -143,16 +147,22 @@ def compare_engines(
         },
         failures,
         design.assembly.transistors,
+        _saturated(design, states["software"], valid),
     )
 
 
-def software_states(network: Network, reference: Trace) -> NDArray[np.bool_]:
-    """State bits of all recurrent layers, (n, time, cells): 1 where a cell is at its upper level."""
-    bits = []
-    for layer in network.recurrent_layers:
-        middle = layer.alpha / 2 if isinstance(layer, FirstQuadrantLayer) else 0.0
-        bits.append(reference.signals[layer.name] > middle)
-    return np.concatenate(bits, axis=2)
+def software_states(graph: nx.DiGraph, reference: Trace) -> NDArray[np.int16]:
+    """The state that each memory should have, (n, time, cells), s = (h - zero) / step; not limited to its rungs."""
+    columns = []
+    for node in nodes_of(graph, Schmitt, Ladder, Toggle):
+        h = reference.signals[node.layer][:, :, node.index]
+        columns.append(np.rint((h - node.zero) / node.step).astype(np.int16))
+    return np.stack(columns, axis=2)
+
+
+def _saturated(design: Design, states: NDArray[np.int16], valid: NDArray[np.bool_]) -> int:
+    tops = [node.rungs if isinstance(node, Ladder) else 1 for node in nodes_of(design.graph, Schmitt, Ladder, Toggle)]
+    return int((((states < 0) | (states > np.array(tops))) & valid[:, :, None]).sum())
 
 
 def threshold_margins(network: Network, reference: Trace) -> NDArray[np.float64]:
@@ -204,6 +214,7 @@ def summarize_comparison(comparison: Comparison) -> dict[str, Any]:
         "error_sources": sources,
         "dominant_error_source": max(sources, key=lambda name: sources[name]) if any(sources.values()) else "none",
         "largest_margin_of_a_wrong_bit": float(comparison.margins[wrong].max()) if wrong.any() else None,
+        "saturated_states": comparison.saturated,
         "transistors": comparison.transistors,
     }
 

@@ -2,17 +2,20 @@
 
 import hashlib
 import itertools
+import math
 from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 
+from cosim.cells.dpi import dpi_capacitance
 from cosim.cells.schmitt import STATE_LEVEL
 from cosim.errors import SimulationError
-from cosim.simulation.benches import clocked_bench, mirror_bench, schmitt_bench
+from cosim.ir.ladder import TAU_SHARE, dpi_fall_time, dpi_rise_time
+from cosim.simulation.benches import clocked_bench, comparator_bench, dpi_bench, mirror_bench, schmitt_bench
 from cosim.simulation.ngspice import Failure, Waveforms, run_deck
 from cosim.simulation.testbench import Timing
-from cosim.technology.calibration import Calibration, MirrorFit, SchmittFit
+from cosim.technology.calibration import Calibration, ComparatorFit, DpiFit, MirrorFit, SchmittFit
 from cosim.technology.types import Technology
 
 MIRROR_CURRENTS = (2e-11, 5e-11, 1e-10, 2e-10, 5e-10, 1e-9, 2e-9, 4e-9, 8e-9, 16e-9)
@@ -26,6 +29,10 @@ SHIFT_RANGE = (8e-12, 0.015)  # A, and of the threshold: how far beyond it is se
 SHIFT_STEPS = 32
 SLOPE_STEP = 0.1  # V
 SWING_CURRENTS = (1e-10, 2e-9)
+COMPARATOR_CURRENTS = (0.1e-9, 0.3e-9, 1e-9, 2e-9, 4e-9, 8e-9)
+COMPARATOR_SPAN = 0.08
+DPI_ALPHAS = (0.1e-9, 0.25e-9, 0.5e-9, 1e-9, 2e-9)
+DPI_SECANTS = 3
 Progress = Callable[[str], None]
 
 
@@ -49,9 +56,22 @@ def measure_calibration(
     gain_n, gain_p, gain_push = (tuple(map(float, column)) for column in gains.T)
     mirror = MirrorFit(trim, MIRROR_CURRENTS, gain_n, gain_p, gain_push, slope_n, slope_p, swing)
     schmitt = _measure_schmitt(technology, units, v_node, mirror, progress)
-    fingerprint = calibration_fingerprint(technology, units)
+    progress("comparator: threshold in a frame")
+    comparator = _measure_comparator(technology)
+    progress("DPI: gain and time constant")
+    dpi = _measure_dpi(technology, units, v_node)
     return Calibration(
-        technology.name, fingerprint, simulator, units, technology.supply, technology.celsius, v_node, mirror, schmitt
+        technology.name,
+        calibration_fingerprint(technology, units),
+        simulator,
+        units,
+        technology.supply,
+        technology.celsius,
+        v_node,
+        mirror,
+        schmitt,
+        comparator,
+        dpi,
     )
 
 
@@ -87,6 +107,8 @@ def calibration_fingerprint(technology: Technology, units: int) -> str:
     benches += mirror_bench(technology, units, 1.0, 1e-9, 0.5) + schmitt_bench(
         technology, units, (1e-9, 5e-10, 1e-9), 1.5e-9, 0.5
     )
+    benches += comparator_bench(technology, 1e-9, np.array([1e-9]), timing)
+    benches += dpi_bench(technology, units, 1e-9, 1e-11, 1e-11, 1e-12, 0.5, 1e-2)
     text = "\n".join(line for line in benches.splitlines() if not line.startswith("*"))
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
@@ -174,6 +196,85 @@ def measure_frame_shift(
         )
     first = int(flipped.argmax())
     return float(excess[first] + excess[max(first - 1, 0)]) / 2
+
+
+def _measure_comparator(technology: Technology) -> ComparatorFit:
+    bias = np.array(COMPARATOR_CURRENTS)
+    thresholds = np.array([measure_comparator(technology, current) for current in COMPARATOR_CURRENTS])
+    x = bias / 1e-9
+    solution, error = _fit_relative(np.stack([np.ones_like(x), x, x * x], axis=1), thresholds / 1e-9)
+    return ComparatorFit(solution, error)
+
+
+def measure_comparator(technology: Technology, i_thresh: float) -> float:
+    """Candidate in ampere at which the comparator decides within a frame: the mean of coming from below and above.
+
+    Every second frame puts it onto the other side; the frames between try a row of candidates.
+    """
+    timing = Timing()
+    tried = i_thresh * (1 + np.linspace(-COMPARATOR_SPAN, COMPARATOR_SPAN, SHIFT_STEPS))
+    found = []
+    for prepare in (0.5 * i_thresh, 1.5 * i_thresh):
+        candidates = np.stack([np.full(SHIFT_STEPS, prepare), tried], axis=1).ravel()
+        waves = _run(comparator_bench(technology, i_thresh, candidates, timing))
+        latch = np.interp(timing.sample_times(2 * SHIFT_STEPS), waves["time"], waves["latch"])[1::2]
+        crossings = _crossings(tried, latch, STATE_LEVEL * technology.supply)
+        if not crossings:
+            raise SimulationError(
+                f"comparator at I_thresh {i_thresh:.3g} A did not change its decision from {tried[0]:.3g} to "
+                f"{tried[-1]:.3g} A"
+            )
+        found.append(crossings[0])
+    return float(np.mean(found))
+
+
+def _measure_dpi(technology: Technology, units: int, v_node: float) -> DpiFit:
+    ratios = tuple(_dpi_ratio(technology, units, alpha, v_node) for alpha in DPI_ALPHAS)
+    fit = DpiFit(TAU_SHARE, DPI_ALPHAS, ratios, 1.0, 1.0)
+    rise, fall = measure_dpi_times(technology, units, fit, 0.5e-9, 10e-3, v_node)
+    return replace(fit, rise=rise, fall=fall)
+
+
+def _dpi_ratio(technology: Technology, units: int, alpha: float, v_node: float) -> float:
+    """I_g / I_tau at which the DPI's output is alpha for an input of alpha, by the secant method."""
+    i_tau = TAU_SHARE * alpha
+    ratios = [1.0, 1.05]
+    outputs = [measure_dpi_output(technology, units, alpha, i_tau, ratio * i_tau, v_node) for ratio in ratios]
+    for _ in range(DPI_SECANTS):
+        slope = (outputs[-1] - outputs[-2]) / (ratios[-1] - ratios[-2])
+        ratios.append(ratios[-1] + (alpha - outputs[-1]) / slope)
+        outputs.append(measure_dpi_output(technology, units, alpha, i_tau, ratios[-1] * i_tau, v_node))
+    return ratios[-1]
+
+
+def measure_dpi_output(
+    technology: Technology, units: int, i_in: float, i_tau: float, i_g: float, v_node: float
+) -> float:
+    """Settled output of a DPI in ampere."""
+    waves = _run(dpi_bench(technology, units, i_in, i_tau, i_g, 1e-15, v_node, 1e-4, 5))
+    return abs(float(waves["vout#branch"][-1]))
+
+
+def measure_dpi_times(
+    technology: Technology, units: int, fit: DpiFit, alpha: float, tau: float, v_node: float
+) -> tuple[float, float]:
+    """Times of a step from 1 pA to alpha (to 1 - 1/e) and back (to 1/e of it), over those of the ideal equation."""
+    i_tau, low = TAU_SHARE * alpha, 1e-12
+    i_g = i_tau * fit.ratio(alpha)
+    begin, back, end = tau, 12 * tau, 20 * tau
+    edge = 1e-3 * tau
+    steps = ((0.0, low), (begin, low), (begin + edge, alpha), (back, alpha), (back + edge, low))
+    capacitance = dpi_capacitance(technology, tau, i_tau)
+    waves = _run(dpi_bench(technology, units, steps, i_tau, i_g, capacitance, v_node, end))
+    time, out = waves["time"], np.abs(waves["vout#branch"])
+    first, top = float(np.interp(begin, time, out)), float(np.interp(back, time, out))
+    share = 1 - math.exp(-1)
+    up = _crossings(time, out, share * top)[0] - begin
+    down = _crossings(time, out, (1 - share) * top)[-1] - back
+    return (
+        up / (tau * dpi_rise_time(first, share * top, top, i_g)),
+        down / (tau * dpi_fall_time(top, (1 - share) * top)),
+    )
 
 
 def _fit_relative(terms: np.ndarray, values: np.ndarray) -> tuple[tuple[float, ...], float]:

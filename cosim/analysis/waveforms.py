@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from cosim.cells.assemble import net
 from cosim.design import Design, inference_deck
 from cosim.errors import SimulationError
-from cosim.ir.nodes import Schmitt, nodes_of
+from cosim.ir.nodes import Ladder, Schmitt, Toggle, nodes_of
 from cosim.network.reference import encode_inputs
 from cosim.simulation.ngspice import Failure, run_deck
 from cosim.simulation.testbench import Timing
@@ -19,13 +19,15 @@ def record_waveforms(
 ) -> tuple[dict[str, NDArray[np.float64]], dict[str, Any]]:
     """Simulate one raw sample (time, features) and return what `draw_waveforms` draws, with its labels.
 
-    cell: the Schmitt node to show. The candidate is probed at its diode: M1 leaves saturation once the cell is set.
+    cell: the memory node to show. The candidate is probed at its diode: M1 leaves saturation once the cell is set.
     Raises SimulationError when the run fails.
     """
     inputs = encode_inputs(design.network.encoding, x[None])[0]
     stem, letter = net(cell), design.technology.instance_letter
     candidate = f"@{letter}.xnetwork.xcand_{stem}.{letter}diode[id]"
-    state = f"@{letter}.xnetwork.xcell_{stem}.{letter}4[id]"
+    node = next(node for node in nodes_of(design.graph, Schmitt, Ladder, Toggle) if node.name == cell)
+    device = {Schmitt: f"{letter}4", Ladder: f"{letter}diode", Toggle: f"xslave.{letter}4"}[type(node)]
+    state = f"@{letter}.xnetwork.xcell_{stem}.{device}[id]"
     waves = run_deck(inference_deck(design, inputs, timing, probes=(candidate, state)))
     if isinstance(waves, Failure):
         raise SimulationError(f"waveforms of {cell}: {waves.kind.value}: {waves.detail}")
@@ -33,7 +35,6 @@ def record_waveforms(
     frames = np.clip(((time - timing.start) / timing.t_step).astype(int), 0, len(inputs) - 1)
     drawn = {f"input.{j}": design.i_unit * inputs[frames, j] * (time >= timing.start) for j in range(inputs.shape[1])}
     outputs = {f"output.{k}": waves[f"v{pin}#branch"] for k, pin in enumerate(design.assembly.outputs)}
-    node = next(node for node in nodes_of(design.graph, Schmitt) if node.name == cell)
     currents = design.graph.nodes[cell]["currents"]
     labels = {
         "unit": node.name,
@@ -53,7 +54,7 @@ def record_waveforms(
     }, labels
 
 
-def liveliest_cell(cells: tuple[str, ...], states: NDArray[np.bool_]) -> str:
+def liveliest_cell(cells: tuple[str, ...], states: NDArray[np.int16]) -> str:
     """The cell whose state (time, cells) changes most often; the first of equals."""
     changes = (states[1:] != states[:-1]).sum(axis=0)
     return cells[int(changes.argmax())]

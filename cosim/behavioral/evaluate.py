@@ -6,6 +6,8 @@ Each node is one equation of its cell, with the gains, thresholds and levels tha
                  dV = swing ln(I / 1 nA): how far the node's own diode pulls it down; 0 at the readout
     rectifier    max(I, 0)
     9T cell      s = 1 where u >= i_rise, 0 where u <= i_fall, else kept; I_out = s i_high
+    ladder       s + 1 where u >= i_rise, s - 1 where u <= i_fall, within 0 ... K; I_out = s i_high
+    toggle       1 - s where u >= i_rise; I_out = s i_high
 
 Statics only: delays, charge injection and glitches are what ngspice adds. With `ideal=True` gains are 1 and thresholds
 as asked for: what is then left against the software is rounding alone.
@@ -20,13 +22,17 @@ from numpy.typing import NDArray
 from cosim.errors import InputError
 from cosim.ir.nodes import (
     InputCurrent,
+    Ladder,
+    LadderPins,
+    Memory,
+    MemoryCurrents,
     Node,
     Output,
     Pedestal,
     Rectifier,
-    Schmitt,
     SchmittBias,
-    SchmittCurrents,
+    Toggle,
+    TogglePins,
     UnitCurrent,
     edges_into,
 )
@@ -39,7 +45,7 @@ Array = NDArray[np.float64]
 class Deviations:
     """Relative deviations of single elements, as factors; what is absent is 1, that is, nominal.
 
-    mirrors: (source, target) of an edge; rails: signal whose line n deviates; rise, fall, level: Schmitt node.
+    mirrors: (source, target) of an edge; rails: signal whose line n deviates; rise, fall, level: memory node.
     """
 
     mirrors: dict[tuple[str, str], float] = field(default_factory=dict)
@@ -51,12 +57,12 @@ class Deviations:
 
 @dataclass(frozen=True)
 class BehavioralTrace:
-    """currents: node -> (n, time) output, ampere; candidates: Schmitt node -> (n, time) rectified drive, ampere;
-    states: Schmitt node -> (n, time) bool; readout: (n, time, outputs) ampere."""
+    """currents: node -> (n, time) output, ampere; candidates: memory node -> (n, time) rectified drive, ampere;
+    states: memory node -> (n, time) whole numbers; readout: (n, time, outputs) ampere."""
 
     currents: dict[str, Array]
     candidates: dict[str, Array]
-    states: dict[str, NDArray[np.bool_]]
+    states: dict[str, NDArray[np.int16]]
     readout: Array
 
 
@@ -97,7 +103,7 @@ class _Engine:
         self.currents: dict[str, Array] = {}
         self.lines: dict[str, tuple[Array, Array]] = {}  # signal -> what lines n and p deliver per unit weight
         self.candidates: dict[str, Array] = {}
-        self.states: dict[str, NDArray[np.bool_]] = {}
+        self.states: dict[str, NDArray[np.int16]] = {}
 
     def run(self, inputs: Array) -> BehavioralTrace:
         outputs = []
@@ -112,8 +118,8 @@ class _Engine:
                     current = np.full(inputs.shape[:2], self.i_pedestal)
                 case Rectifier():
                     current = np.maximum(self.drive(name, inputs.shape[:2]), 0.0)
-                case Schmitt():
-                    current = self.latch(node, np.maximum(self.drive(name, inputs.shape[:2]), 0.0))
+                case Memory():
+                    current = self.remember(node, np.maximum(self.drive(name, inputs.shape[:2]), 0.0))
                 case Output():
                     current = self.drive(name, inputs.shape[:2])
                     outputs.append((node.index, current))
@@ -148,31 +154,61 @@ class _Engine:
         drop = mirror.node_drop(drive)
         return np.where(drive > 0, pull * (1 - mirror.slope_n * drop) - push * (1 + mirror.slope_p * drop), drive)
 
-    def latch(self, node: Schmitt, candidate: Array) -> Array:
-        rise, fall, high = self.thresholds(node)
+    def remember(self, node: Memory, candidate: Array) -> Array:
+        rise, fall, high = self.set_points(node)
         sets, resets = candidate >= rise, candidate <= fall
-        states = np.empty(candidate.shape, dtype=bool)
-        state = np.zeros(len(candidate), dtype=bool)
+        states = np.empty(candidate.shape, dtype=np.int16)
+        state = np.full(len(candidate), node.start if isinstance(node, Ladder) else 0, dtype=np.int16)
         for t in range(candidate.shape[1]):
-            state = np.where(sets[:, t], True, np.where(resets[:, t], False, state))
+            match node:
+                case Ladder(rungs=rungs):
+                    state = np.clip(state + np.where(sets[:, t], 1, np.where(resets[:, t], -1, 0)), 0, rungs)
+                case Toggle():
+                    state = np.where(sets[:, t], 1 - state, state)
+                case _:
+                    state = np.where(sets[:, t], 1, np.where(resets[:, t], 0, state))
             states[:, t] = state
         self.states[node.name] = states
         self.candidates[node.name] = candidate
-        return states * high + self.i_pedestal
+        return np.asarray(states * high + self.i_pedestal, dtype=np.float64)
 
-    def thresholds(self, node: Schmitt) -> tuple[Array, Array, float]:
-        """Upper and lower threshold, (n, time) or scalar, and the level, ampere."""
-        asked: SchmittCurrents = self.graph.nodes[node.name]["currents"]
-        bias: SchmittBias = self.graph.nodes[node.name]["bias"]
-        betas = [self.currents[source] for source, _ in edges_into(self.graph, node.name, "beta")]
-        beta: Array = np.sum(betas, axis=0) if betas else np.zeros(())
-        if self.ideal:
-            return asked.i_rise + beta, asked.i_fall - beta, asked.i_high
-        fit, push = self.calibration.schmitt, self.calibration.mirror.push
-        i_thresh = (bias.i_thresh + push * beta) / bias.trim_thresh
-        i_width = (bias.i_width + 2 * push * beta) / bias.trim_width
+    def set_points(self, node: Memory) -> tuple[Array, Array, float]:
+        """Upper and lower threshold, (n, time) or scalar, and the level of one state step, ampere."""
+        rise, fall, high = self.asked(node) if self.ideal else self.calibrated(node)
+        deviations = self.deviations
         return (
-            fit.set_in_frame(fit.i_rise(i_thresh, i_width)) * self.deviations.rise.get(node.name, 1.0),
-            fit.reset_in_frame(fit.i_fall(i_thresh, i_width)) * self.deviations.fall.get(node.name, 1.0),
-            float(fit.i_high(np.float64(bias.i_gain))) * self.deviations.level.get(node.name, 1.0),
+            rise * deviations.rise.get(node.name, 1.0),
+            fall * deviations.fall.get(node.name, 1.0),
+            high * deviations.level.get(node.name, 1.0),
         )
+
+    def asked(self, node: Memory) -> tuple[Array, Array, float]:
+        asked: MemoryCurrents = self.graph.nodes[node.name]["currents"]
+        beta = self.beta(node)
+        return asked.i_rise + beta, asked.i_fall - beta, asked.i_high
+
+    def calibrated(self, node: Memory) -> tuple[Array, Array, float]:
+        bias: SchmittBias | LadderPins | TogglePins = self.graph.nodes[node.name]["bias"]
+        fit, comparator = self.calibration.schmitt, self.calibration.comparator
+        match bias:
+            case SchmittBias():
+                push, beta = self.calibration.mirror.push, self.beta(node)
+                i_thresh = (bias.i_thresh + push * beta) / bias.trim_thresh
+                i_width = (bias.i_width + 2 * push * beta) / bias.trim_width
+                return (
+                    fit.set_in_frame(fit.i_rise(i_thresh, i_width)),
+                    fit.reset_in_frame(fit.i_fall(i_thresh, i_width)),
+                    float(fit.i_high(np.float64(bias.i_gain))),
+                )
+            case LadderPins():
+                level = float(fit.i_high(bias.ladder.i_gain))
+                return comparator.decides_at(bias.i_upper), comparator.decides_at(bias.i_lower), level
+            case TogglePins():
+                return comparator.decides_at(bias.i_upper), np.zeros(()), float(fit.i_high(bias.i_gain))
+
+    def beta(self, node: Memory) -> Array:
+        betas = [self.currents[source] for source, _ in edges_into(self.graph, node.name, "beta")]
+        total: Array = np.zeros(())
+        for part in betas:
+            total = total + part
+        return total

@@ -5,6 +5,11 @@
     summing node                 sum of its positive terms     (what is pulled comes from V_DD, directly or as push)
     9T cell, state 1             I_thresh + I_width + I_high   (decision branch, feedback, output)
     9T cell, state 0             u                             (the candidate copy into the sink)
+    comparator                   min(u, I_thresh)
+    driver                       2 I_in                        (the tails, and their copy into line n)
+    rung, state 1                u_k + I_thresh + I_width + 3 alpha     (own state, DPI, output)
+    rung, state 0                2 u_k                         u_k = I_in + alpha (s_{k-1} + s_{k+1})
+    toggle                       its comparator, its drive, its 9T cell
     bias pins                    each once
 
 A state changes in mid-frame, when its stage decides, so its mean over a frame mixes the old and the new one.
@@ -19,11 +24,16 @@ import numpy as np
 from cosim.behavioral.evaluate import Array, BehavioralTrace
 from cosim.ir.nodes import (
     InputCurrent,
+    Ladder,
+    LadderPins,
+    Memory,
     Output,
     Pedestal,
     Rectifier,
     Schmitt,
     SchmittBias,
+    Toggle,
+    TogglePins,
     UnitCurrent,
     edges_into,
     nodes_of,
@@ -54,7 +64,7 @@ def estimate_power(
     push = calibration.mirror.push
     rail_total = sum((strength.get(name, 1) * push * mean[name] for name in sorted(rails)), np.zeros(shape))
     rows = np.zeros(shape)
-    for node in nodes_of(graph, Rectifier, Schmitt, Output):
+    for node in nodes_of(graph, Rectifier, Schmitt, Ladder, Toggle, Output):
         for source, _ in edges_into(graph, node.name):
             mirror = graph.edges[source, node.name]["mirror"]
             if mirror.count > 0:
@@ -62,13 +72,17 @@ def estimate_power(
     cells = sum(
         (_cell_current(graph, node, trace, closes, push, mean) for node in nodes_of(graph, Schmitt)), np.zeros(shape)
     )
+    for memory in nodes_of(graph, Ladder, Toggle):
+        now = _native_current(graph, memory, trace)
+        close = closes[memory.stage]
+        cells = cells + close * _previous(now) + (1 - close) * now + mean[memory.name]
     blocks = {"inputs": inputs, "rails": rail_total, "rows": rows, "cells": cells, "bias": np.full(shape, bias_total)}
     return {name: calibration.supply * current for name, current in blocks.items()}
 
 
 def _frame_mean(graph: nx.DiGraph, name: str, current: Array, trace: BehavioralTrace, closes: Sequence[float]) -> Array:
     node = graph.nodes[name]["node"]
-    if not isinstance(node, Schmitt):
+    if not isinstance(node, Memory):
         return current
     close = closes[node.stage]
     return close * _previous(current) + (1 - close) * current
@@ -77,6 +91,28 @@ def _frame_mean(graph: nx.DiGraph, name: str, current: Array, trace: BehavioralT
 def _previous(values: Array) -> Array:
     """The values one frame earlier; frame 0 is preceded by the reset, where a cell carries its least."""
     return np.concatenate([np.minimum.reduce(values, axis=1, keepdims=True), values[:, :-1]], axis=1)
+
+
+def _native_current(graph: nx.DiGraph, node: Memory, trace: BehavioralTrace) -> Array:
+    """A ladder or a toggle without its output, ampere, (n, time)."""
+    pins: LadderPins | TogglePins = graph.nodes[node.name]["bias"]
+    candidate, state = trace.candidates[node.name], trace.states[node.name]
+    total = np.minimum(candidate, pins.i_upper)
+    retain = pins.i_base + pins.i_delta
+    if isinstance(pins, TogglePins):
+        return total + retain + np.where(state > 0, pins.i_thresh + pins.i_width, retain)
+    total = total + np.minimum(candidate, pins.i_lower) + 2 * retain
+    assert isinstance(node, Ladder)
+    alpha, bias = pins.ladder.i_gain, pins.ladder
+    for k in range(1, node.rungs + 1):
+        below = alpha * (state >= k - 1) * (k > 1)
+        above = alpha * (state >= k + 1)
+        u, thresh, width = retain + below + above, bias.i_thresh, bias.i_width
+        if k == 1:
+            thresh, width = bias.i_thresh_1, bias.i_width_1
+        # The output's own alpha is counted with the state line, by the caller.
+        total = total + u + np.where(state >= k, thresh + width + 2 * alpha, u)
+    return total
 
 
 def _cell_current(

@@ -1,8 +1,8 @@
 """Assemble: the sized graph becomes a circuit. The only place that sees both.
 
 Every node of the graph becomes a few instances named after it (dots become underscores): its row of weights, its
-rectifier, and for a recurrent unit the clocked 9T cell. A signal `s` has gate lines `s_p` and, where a
-positive weight reads it, `s_n`.
+rectifier, and for a recurrent unit the clocked 9T cell, the ladder or the toggle. A signal `s` has gate lines `s_p`
+and, where a positive weight reads it, `s_n`.
 """
 
 from dataclasses import dataclass
@@ -11,19 +11,29 @@ import networkx as nx
 
 from cosim.cells.bias import bias_diode, pedestal_sink
 from cosim.cells.clocked import LATCH_NODE, clocked_schmitt
+from cosim.cells.dpi import dpi_capacitance
+from cosim.cells.ladder import ladder, ladder_blocks
 from cosim.cells.linear import Term, linear_row
 from cosim.cells.mirror import input_diode, signal_rails
+from cosim.cells.quantiser import QUANTISER, quantiser, quantiser_blocks
 from cosim.cells.rectifier import candidate_diode, relu_diode
+from cosim.cells.schmitt import DECISION_NODE
+from cosim.cells.toggle import toggle
 from cosim.circuit.elements import Circuit, Element, Instance, Subcircuit
 from cosim.ir.nodes import (
     UNIT_CURRENT,
     InputCurrent,
+    Ladder,
+    LadderPins,
+    Memory,
     Mirror,
     Output,
     Pedestal,
     Rectifier,
     Schmitt,
     SchmittBias,
+    Toggle,
+    TogglePins,
     UnitCurrent,
     edges_into,
     nodes_of,
@@ -42,10 +52,12 @@ class Assembly:
 
     bias_pins: pin -> current in ampere into it; input_pins: pins in order of the input index; unit_pin carries i_unit,
     pedestal_pin (None without pedestal) i_pedestal, which rides on every input, too;
-        outputs: pins in order of the readout; clocks: (clk, clkb) pins per stage
-    decisions: Schmitt node -> net whose voltage is its state; candidates: Schmitt node -> net of its candidate
+    outputs: pins in order of the readout; clocks: (clk, clkb) pins per stage; pulses: stage -> (pulse, pulseb) pins,
+        for stages with ladders or toggles
+    decisions: memory node -> nets of which as many are high as its state says
+    candidates: memory node -> net of its candidate
     weights: (source, target) of an edge -> its transistor, absent for a weight of 0, `a and b` for a beta (two lines)
-    cell_bias: Schmitt node -> its (thresh, width, gain) pins; rails: signals that have a gate line n
+    cell_bias: memory node -> its bias pins, see `_cell_rows` in cosim.ir.report; rails: signals with a gate line n
     """
 
     circuit: Circuit
@@ -56,10 +68,11 @@ class Assembly:
     pedestal_pin: str | None
     outputs: tuple[str, ...]
     clocks: tuple[tuple[str, str], ...]
-    decisions: dict[str, str]
+    pulses: dict[int, tuple[str, str]]
+    decisions: dict[str, tuple[str, ...]]
     candidates: dict[str, str]
     weights: dict[tuple[str, str], str]
-    cell_bias: dict[str, tuple[str, str, str]]
+    cell_bias: dict[str, tuple[str, ...]]
     rails: frozenset[str]
 
     @property
@@ -76,15 +89,16 @@ def net(name: str) -> str:
 class _Builder:
     """Collects elements of the network's subcircuit; blocks are deduplicated by name."""
 
-    def __init__(self, graph: nx.DiGraph, technology: Technology, calibration: Calibration) -> None:
-        self.graph, self.technology, self.calibration = graph, technology, calibration
+    def __init__(self, graph: nx.DiGraph, technology: Technology, calibration: Calibration, tau: float) -> None:
+        self.graph, self.technology, self.calibration, self.tau = graph, technology, calibration, tau
         self.units = calibration.units
         self.blocks: dict[str, Subcircuit] = {}
         self.elements: list[Element] = []
         self.bias_lines: dict[tuple[str, int], str] = {}
         self.bias_pins: dict[str, float] = {}
         self.weights: dict[tuple[str, str], str] = {}
-        self.cell_bias: dict[str, tuple[str, str, str]] = {}
+        self.cell_bias: dict[str, tuple[str, ...]] = {}
+        self.decisions: dict[str, tuple[str, ...]] = {}
         self.rails: set[str] = set()
 
     def add(self, block: Subcircuit, name: str, nets: tuple[str, ...], origin: str = "") -> None:
@@ -137,16 +151,16 @@ class _Builder:
         return pin
 
 
-def assemble(graph: nx.DiGraph, technology: Technology, calibration: Calibration) -> Assembly:
-    """The whole network as one subcircuit `network`, deterministic in names and order."""
-    builder = _Builder(graph, technology, calibration)
+def assemble(graph: nx.DiGraph, technology: Technology, calibration: Calibration, tau: float) -> Assembly:
+    """The whole network as one subcircuit `network`, deterministic in names and order. `tau`: of the DPIs, second."""
+    builder = _Builder(graph, technology, calibration, tau)
     inputs = [net(node.name) for node in nodes_of(graph, InputCurrent)]
     for node in nodes_of(graph, InputCurrent, UnitCurrent, Pedestal):
         stem = net(node.name)
         builder.add(input_diode(technology, builder.units_of(node.name)), f"diode_{stem}", (f"{stem}_p", "vdd"))
         builder.add_rails(node.name)
-    cells = list(nodes_of(graph, Schmitt))
-    for node in nodes_of(graph, Rectifier, Schmitt, Output):
+    cells = list(nodes_of(graph, Schmitt, Ladder, Toggle))
+    for node in nodes_of(graph, Rectifier, Schmitt, Ladder, Toggle, Output):
         match node:
             case Rectifier(name):
                 builder.add_row(name, f"{net(name)}_p")
@@ -154,16 +168,22 @@ def assemble(graph: nx.DiGraph, technology: Technology, calibration: Calibration
                 builder.add_rails(name)
             case Schmitt():
                 _add_schmitt(builder, node)
+            case Ladder():
+                _add_ladder(builder, node)
+            case Toggle():
+                _add_toggle(builder, node)
             case Output(name):
                 builder.add_row(name, net(name))
 
     stages = sorted({node.stage for node in cells})
     clocks = tuple((f"clk{stage}", f"clkb{stage}") for stage in stages)
+    pulsed = sorted({node.stage for node in cells if not isinstance(node, Schmitt)})
+    pulses = {stage: (f"pulse{stage}", f"pulseb{stage}") for stage in pulsed}
     input_pins, outputs = tuple(f"{stem}_p" for stem in inputs), tuple(net(n.name) for n in nodes_of(graph, Output))
     unit_pin = f"{UNIT_CURRENT}_p"
     pedestal_pin = next((f"{node.name}_p" for node in nodes_of(graph, Pedestal)), None)
     pins = (*input_pins, unit_pin, *((pedestal_pin,) if pedestal_pin else ()), *builder.bias_pins, *outputs)
-    ports = ("vdd", "resetb", *(pin for pair in clocks for pin in pair), *pins)
+    ports = ("vdd", "resetb", *(pin for pair in (*clocks, *pulses.values()) for pin in pair), *pins)
     top = Subcircuit(NETWORK, ports, tuple(builder.elements), "the whole network")
     circuit = Circuit(
         f"network compiled by cosim for {technology.name}",
@@ -172,8 +192,8 @@ def assemble(graph: nx.DiGraph, technology: Technology, calibration: Calibration
     )
     prefix = f"x{NETWORK}"
     return Assembly(
-        circuit, ports, builder.bias_pins, input_pins, unit_pin, pedestal_pin, outputs, clocks,
-        {node.name: f"{prefix}.xcell_{net(node.name)}.{LATCH_NODE}" for node in cells},
+        circuit, ports, builder.bias_pins, input_pins, unit_pin, pedestal_pin, outputs, clocks, pulses,
+        builder.decisions,
         {node.name: f"{prefix}.{net(node.name)}_cand" for node in cells},
         builder.weights, builder.cell_bias, frozenset(builder.rails),
     )  # fmt: skip
@@ -182,9 +202,7 @@ def assemble(graph: nx.DiGraph, technology: Technology, calibration: Calibration
 def _add_schmitt(builder: _Builder, node: Schmitt) -> None:
     technology, stem = builder.technology, net(node.name)
     bias: SchmittBias = builder.graph.nodes[node.name]["bias"]
-    candidate = f"{stem}_cand"
-    builder.add_row(node.name, candidate)
-    builder.add(candidate_diode(technology), f"cand_{stem}", (candidate, "vdd"))
+    candidate = _add_candidate(builder, node)
     betas = [source for source, _ in edges_into(builder.graph, node.name, "beta")]
     if betas:
         thresh, width = _add_beta_lines(builder, node, bias, betas)
@@ -196,10 +214,80 @@ def _add_schmitt(builder: _Builder, node: Schmitt) -> None:
     clocks = (f"clk{node.stage}", f"clkb{node.stage}", "resetb")
     nets = (candidate, thresh, width, gain, f"{stem}_p", *clocks, "vdd")
     builder.add(clocked_schmitt(technology, builder.units), f"cell_{stem}", nets, origin)
+    builder.decisions[node.name] = (f"x{NETWORK}.xcell_{stem}.{LATCH_NODE}",)
+    _add_state_line(builder, node)
+
+
+def _add_candidate(builder: _Builder, node: Memory) -> str:
+    """The row of a memory and its rectifier; returns the candidate's net."""
+    stem = net(node.name)
+    builder.add_row(node.name, f"{stem}_cand")
+    builder.add(candidate_diode(builder.technology), f"cand_{stem}", (f"{stem}_cand", "vdd"))
+    return f"{stem}_cand"
+
+
+def _add_state_line(builder: _Builder, node: Memory) -> None:
+    """What a state's gate line p carries besides the state: its pedestal, and the line n that it drives."""
+    stem = net(node.name)
     if i_pedestal := builder.graph.graph["i_pedestal"]:
         line = builder.bias_line("pedestal", i_pedestal / builder.calibration.mirror.sink)
-        builder.add(pedestal_sink(technology), f"pedestal_{stem}", (f"{stem}_p", line))
+        builder.add(pedestal_sink(builder.technology), f"pedestal_{stem}", (f"{stem}_p", line))
     builder.add_rails(node.name)
+
+
+def _add_ladder(builder: _Builder, node: Ladder) -> None:
+    technology, stem, units = builder.technology, net(node.name), builder.units
+    pins: LadderPins = builder.graph.nodes[node.name]["bias"]
+    candidate = _add_candidate(builder, node)
+    for block in quantiser_blocks(technology):
+        builder.blocks.setdefault(block.name, block)
+    upper, lower = (builder.bias_line("thresh", current) for current in (pins.i_upper, pins.i_lower))
+    base, delta = builder.bias_line("base", pins.i_base), builder.bias_line("delta", pins.i_delta)
+    clocks = tuple(f"{name}{node.stage}" for name in ("clk", "clkb", "pulse", "pulseb"))
+    origin = f"{node.name}: rise {node.rise:.6g} fall {node.fall:.6g}"
+    nets = (candidate, upper, lower, base, delta, f"{stem}_in", *clocks, "resetb", "vdd")
+    builder.add(quantiser(), f"{QUANTISER}_{stem}", nets, origin)
+
+    bias = pins.ladder
+    for block in ladder_blocks(technology, units, dpi_capacitance(technology, builder.tau, bias.i_tau)):
+        builder.blocks.setdefault(block.name, block)
+    lines = (
+        builder.bias_line("thresh", bias.i_thresh_1), builder.bias_line("width", bias.i_width_1),
+        builder.bias_line("thresh", bias.i_thresh), builder.bias_line("width", bias.i_width),
+        builder.bias_line("gain", bias.i_gain), builder.bias_line("vg", bias.i_g), builder.bias_line("tau", bias.i_tau),
+    )  # fmt: skip
+    builder.cell_bias[node.name] = (upper, lower, lines[4])
+    origin = f"{node.name}: {node.rungs} rungs of {node.level:.6g}, starts on {node.start}"
+    nets = (f"{stem}_in", *lines, f"{stem}_p", "resetb", "vdd")
+    builder.add(ladder(technology, units, node.rungs, node.start), f"cell_{stem}", nets, origin)
+    builder.decisions[node.name] = tuple(
+        f"x{NETWORK}.xcell_{stem}.xrung{k}.{DECISION_NODE}" for k in range(1, node.rungs + 1)
+    )
+    _add_state_line(builder, node)
+
+
+def _add_toggle(builder: _Builder, node: Toggle) -> None:
+    technology, stem = builder.technology, net(node.name)
+    pins: TogglePins = builder.graph.nodes[node.name]["bias"]
+    candidate = _add_candidate(builder, node)
+    for block in (*quantiser_blocks(technology)[:2], clocked_schmitt(technology, builder.units, tap=True)):
+        builder.blocks.setdefault(block.name, block)
+    lines = tuple(
+        builder.bias_line(purpose, current)
+        for purpose, current in (
+            ("thresh", pins.i_upper), ("base", pins.i_base), ("delta", pins.i_delta), ("thresh", pins.i_thresh),
+            ("width", pins.i_width), ("gain", pins.i_gain),
+        )
+    )  # fmt: skip
+    builder.cell_bias[node.name] = (lines[0], lines[5])
+    clocks = tuple(f"{name}{node.stage}" for name in ("clk", "clkb", "pulse", "pulseb"))
+    origin = f"{node.name}: rise {node.rise:.6g} level {node.level:.6g}"
+    nets = (candidate, *lines, f"{stem}_p", *clocks, "resetb", "vdd")
+    builder.add(toggle(technology), f"cell_{stem}", nets, origin)
+    builder.decisions[node.name] = (
+        f"x{NETWORK}.xcell_{stem}.q",
+    )  # the latch node of its slave, as the port that it is
+    _add_state_line(builder, node)
 
 
 def _add_beta_lines(builder: _Builder, node: Schmitt, bias: SchmittBias, betas: list[str]) -> tuple[str, str]:

@@ -26,12 +26,12 @@ LATCH_NODE = "latch"
 HOLD_CAPACITANCE = 0.4e-12  # F; keeps what the decision kicks back through M1 under 1 % of the candidate
 
 
-def clocked_schmitt(technology: Technology, units: int) -> Subcircuit:
-    """The clocked cell; its output diode has `units` unit devices."""
+def clocked_schmitt(technology: Technology, units: int, tap: bool = False) -> Subcircuit:
+    """The clocked cell; its output diode has `units` unit devices. With `tap` the latch node is one more port."""
     w, l = technology.sizing.sample_switch.w, technology.sizing.sample_switch.l  # noqa: E741
     return Subcircuit(
-        CLOCKED,
-        PORTS,
+        f"{CLOCKED}_{LATCH_NODE}" if tap else CLOCKED,
+        (*PORTS, LATCH_NODE) if tap else PORTS,
         (
             Mos("sn", "hold", "clk", "cand", GROUND, "n", w, l),
             Mos("sp", "hold", "clkb", "cand", "vdd", "p", w, l),

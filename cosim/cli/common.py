@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -52,6 +53,20 @@ saturate_option = click.option("--saturate", is_flag=True, help="Cut weights bey
 t_step_option = click.option(
     "--t-step", type=Quantity("s"), default="10m", show_default=True, help="Duration of one frame."
 )
+cell_option = click.option(
+    "--cell",
+    type=click.Choice(["auto", "schmitt", "ladder"]),
+    default="auto",
+    show_default=True,
+    help="Circuit of a recurrent unit; auto takes it from epsilon.",
+)
+headroom_option = click.option(
+    "--headroom", type=click.IntRange(0), default=1, show_default=True, help="Rungs beyond the states seen, either end."
+)
+ranges_option = click.option(
+    "--ranges-from", type=click.Path(path_type=Path), help="Samples (.npz) that show which states a ladder must hold."
+)
+tau_option = click.option("--tau", type=Quantity("s"), help="Time constant of the ladders [default: a quarter frame].")
 data_option = click.option(
     "--data", type=click.Path(path_type=Path), help="Test data: an .npz (x_test, y_test) or the task's folder."
 )
@@ -85,28 +100,48 @@ def options(*decorators: Option) -> Option:
     return apply
 
 
-compile_options = options(technology_option, i_unit_option, grid_option, saturate_option)
-run_options = options(data_option, samples_option, seed_option, jobs_option, t_step_option, timeout_option)
+compile_options = options(
+    technology_option,
+    i_unit_option,
+    grid_option,
+    saturate_option,
+    cell_option,
+    headroom_option,
+    ranges_option,
+    t_step_option,
+    tau_option,
+)
+run_options = options(data_option, samples_option, seed_option, jobs_option, timeout_option)
 
 
-def load_design(network_file: Path, technology: str, i_unit: float, units: int | None, saturate: bool) -> "Design":
-    """Load and compile, calibrating first where no calibration applies."""
+def load_design(
+    network_file: Path, technology: str, units: int | None, ranges_from: Path | None, **settings: Any
+) -> "Design":
+    """Load and compile, calibrating first where no calibration applies; `settings` as in `compile_network`."""
     from cosim.network.checkpoint import load_network
 
-    return compile_loaded(load_network(network_file), technology, i_unit, units, saturate, str(network_file))
+    network = load_network(network_file)
+    if ranges_from is not None:
+        from cosim.network.ranges import measure_state_ranges
+        from cosim.network.testset import load_test_set
+
+        samples = load_test_set(network, ranges_from)
+        ranges = measure_state_ranges(network, samples.x, samples.lengths, str(ranges_from))
+        network = replace(network, state_ranges=ranges)
+    return compile_loaded(network, str(network_file), technology, units, **settings)
 
 
 def compile_loaded(
-    network: "Network", technology: str, i_unit: float, units: int | None, saturate: bool, origin: str
+    network: "Network", origin: str, technology: str = "generic180", units: int | None = None, **settings: Any
 ) -> "Design":
-    """Compile a loaded network with the calibration that fits."""
+    """Compile a loaded network with the calibration that fits; `settings` as in `compile_network`."""
     from cosim.analysis.calibration_files import find_calibration
     from cosim.design import compile_network
     from cosim.technology.catalog import load_technology
 
     process = load_technology(technology)
     calibration = find_calibration(process, units or default_units(network), say)
-    return compile_network(network, process, calibration, i_unit, saturate, origin)
+    return compile_network(network, process, calibration, origin=origin, **settings)
 
 
 def default_units(network: "Network") -> int:

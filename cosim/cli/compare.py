@@ -44,7 +44,7 @@ def command(
     from cosim.pipeline import Run, run_comparison
     from cosim.simulation.testbench import Timing
 
-    design = load_design(network_file, **settings)
+    design = load_design(network_file, t_step=t_step, **settings)
     test_set = load_test_set(design.network, data).take(samples, seed)
     with progress_bar("ngspice") as progress:
         summary = run_comparison(design, test_set, Run(output, jobs, timeout, Timing(t_step=t_step)), progress)

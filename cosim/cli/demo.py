@@ -39,7 +39,7 @@ def command(output: Path, samples: int, seed: int, jobs: int) -> None:
     click.echo(
         f"             test accuracy in software {network.history['figures']['test_accuracy']:.1%} -> {network_file}"
     )
-    design = compile_loaded(network, "generic180", 1e-9, None, False, str(network_file))
+    design = compile_loaded(network, str(network_file))
     write_design(design, output / "netlist")
     summary = summarize(design)
     area = f"{summary['gate_area_um2']:.0f} um2 of gates"

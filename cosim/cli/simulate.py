@@ -38,7 +38,7 @@ def command(
     from cosim.simulation.inference import Inference
     from cosim.simulation.testbench import Timing
 
-    design = load_design(network_file, **settings)
+    design = load_design(network_file, t_step=t_step, **settings)
     test_set = load_test_set(design.network, data).take(samples, seed)
     run = Run(output, jobs, timeout, Timing(t_step=t_step))
     write_texts(output, {})

@@ -12,7 +12,18 @@ from fractions import Fraction
 
 import networkx as nx
 
-from cosim.ir.nodes import InputCurrent, Node, Schmitt, UnitCurrent, Weight, edges_into, nodes_of
+from cosim.ir.nodes import (
+    InputCurrent,
+    Ladder,
+    Memory,
+    Node,
+    Schmitt,
+    Toggle,
+    UnitCurrent,
+    Weight,
+    edges_into,
+    nodes_of,
+)
 
 LARGEST_DENOMINATOR = 2**14  # a finer lattice leaves no room that a circuit could use
 _SAME = 1e-9  # relative; how exactly a float must be the fraction
@@ -29,12 +40,12 @@ def centre(graph: nx.DiGraph) -> nx.DiGraph:
     for name in nx.topological_sort(graph):
         node: Node = graph.nodes[name]["node"]
         steps[name] = _output_step(graph, node, steps)
-    for node in nodes_of(graph, Schmitt):
+    for node in nodes_of(graph, Schmitt, Ladder, Toggle):
         dynamic = edges_into(graph, node.name, "beta")
         if (step := _common_step([*edges_into(graph, node.name), *dynamic], steps)) is not None:
             rise = (math.ceil(_ratio(node.rise, step)) - 0.5) * float(step)
             fall = (math.floor(_ratio(node.fall, step)) + 0.5) * float(step)
-            if dynamic or fall < rise:
+            if dynamic or fall < rise or isinstance(node, Toggle):
                 centred.nodes[node.name]["node"] = replace(node, rise=rise, fall=fall)
     return centred
 
@@ -46,7 +57,7 @@ def _output_step(graph: nx.DiGraph, node: Node, steps: dict[str, Fraction | None
             return None if step is None else _fraction(step)
         case UnitCurrent():
             return Fraction(1)
-        case Schmitt(level=level):
+        case Memory(level=level):
             return _fraction(level)
         case _:
             return _common_step(edges_into(graph, node.name), steps)

@@ -4,32 +4,67 @@ First-quadrant unit (arXiv 2605.15216): u = max(W x + b, 0), thresholds beta_hi 
 
 Signed unit of the seed paper (arXiv 2605.11855, eq. 2-5) on one cell: add a common-mode offset c to the candidate and
 to both thresholds, rise = c + beta, fall = c - beta. With c above every beta at which the unit may reset, fall is
-positive there, and rectifying c + h_hat changes no decision: where it is negative, it is below fall. The signed state
-h = 2 alpha s - alpha folds into what reads it: W h + b = W (2 alpha s) + (b - W alpha).
+positive there, and rectifying c + h_hat changes no decision: where it is negative, it is below fall.
 beta = |W_b x + b_b| = max(v, 0) + max(-v, 0): two rectifiers per unit.
+
+What a memory is depends on epsilon (eq. 7). 0: the state is replaced, a Schmitt trigger. 1: S alpha is added, and the
+state stays on a lattice of step alpha: a ladder. -1: h_t = S alpha - h_{t-1}, which with S of one sign has two values:
+a toggle. Its state s is a whole number and h = zero + step s; a reader sees the current level s, so its weight is
+W step / level, and W zero joins its bias.
 """
+
+import math
+from typing import Literal
 
 import networkx as nx
 import numpy as np
 from scipy.optimize import linprog
 
 from cosim.errors import MappingError
-from cosim.ir.nodes import UNIT_CURRENT, InputCurrent, Output, Rectifier, Schmitt, UnitCurrent, Weight, edges_into
-from cosim.network.types import INPUT, Array, FirstQuadrantLayer, Layer, Network, Readout, ReluLayer, SignedLayer
+from cosim.ir.ladder import ALPHA
+from cosim.ir.nodes import (
+    UNIT_CURRENT,
+    InputCurrent,
+    Ladder,
+    Memory,
+    Output,
+    Rectifier,
+    Schmitt,
+    Toggle,
+    UnitCurrent,
+    Weight,
+    edges_into,
+)
+from cosim.network.types import (
+    INPUT,
+    Array,
+    FirstQuadrantLayer,
+    Layer,
+    Network,
+    Readout,
+    RecurrentLayer,
+    ReluLayer,
+    SignedLayer,
+)
 
 OFFSET_MARGIN = 0.25  # software units between the largest beta and the offset, so that fall stays off the leakage floor
 OFFSET_STEP = 0.125
+HEADROOM = 1  # rungs beyond the range of the data, at either end
+MAX_RUNGS = 32
+
+Cell = Literal["auto", "schmitt", "ladder"]
 
 
-def lower(network: Network, origin: str = "network") -> nx.DiGraph:
+def lower(network: Network, origin: str = "network", cell: Cell = "auto", headroom: int = HEADROOM) -> nx.DiGraph:
     """Graph with `node` on nodes and `weight` on edges; every learned weight has its edge, zeros included.
 
-    Raises MappingError for epsilon != 0 and for the alphaCMRU, which have no Schmitt-trigger form.
+    `cell`: what recurrent units become, auto chooses by epsilon; `headroom`: rungs of a ladder beyond the network's
+    state ranges. Raises MappingError for units that have no circuit, with the reason and the repair.
     """
     graph = nx.DiGraph()
-    _check_schmitt_form(network, origin)
+    for layer in network.recurrent_layers:
+        _check_form(layer, origin, cell)
     signals: dict[str, list[str]] = {INPUT: [f"in.{j}" for j in range(network.encoding.width)]}
-    state_offset: dict[str, Array] = {INPUT: np.zeros(network.encoding.width)}
     step = None if network.encoding.levels is None else 1.0 / network.encoding.levels
     for j, name in enumerate(signals[INPUT]):
         graph.add_node(name, node=InputCurrent(name, j, step))
@@ -39,54 +74,159 @@ def lower(network: Network, origin: str = "network") -> nx.DiGraph:
     for layer in network.layers:
         stage = max(stages[source] for source in layer.sources)
         sources = [name for source in layer.sources for name in signals[source]]
-        fold = np.concatenate([state_offset[source] for source in layer.sources])
-        _add_layer(graph, layer, sources, fold, stage, network)
+        ranges = network.state_ranges.get(layer.name)
+        _add_layer(graph, layer, sources, stage, ranges, origin, headroom)
         signals[layer.name] = [f"{layer.name}.{i}" for i in range(layer.width)]
-        state_offset[layer.name] = -layer.alpha if isinstance(layer, SignedLayer) else np.zeros(layer.width)
         stages[layer.name] = stage + (not isinstance(layer, ReluLayer))
-    _add_readout(graph, network.readout, signals, state_offset)
+    _add_readout(graph, network.readout, signals)
     return graph
 
 
-def _check_schmitt_form(network: Network, origin: str) -> None:
-    for layer in network.recurrent_layers:
-        if layer.epsilon != 0:
-            raise MappingError(
-                f"{origin}: {layer.name}.epsilon must be 0 for a Schmitt trigger, not {layer.epsilon:g}; anneal it to "
-                "0 in training (cosim train --epsilon anneal)"
-            )
-        if isinstance(layer, SignedLayer) and layer.weight_alpha is not None:
-            raise MappingError(
-                f"{origin}: {layer.name} is an alphaCMRU, whose level depends on the input; a Schmitt trigger has a "
-                "constant level: train with --cell cmru or bmru"
-            )
+def _check_form(layer: RecurrentLayer, origin: str, cell: Cell) -> None:
+    where, epsilon = f"{origin}: {layer.name}", layer.epsilon
+    if isinstance(layer, SignedLayer) and layer.weight_alpha is not None:
+        raise MappingError(
+            f"{where} is an alphaCMRU: its candidate and thresholds map, but the level that an update stores depends "
+            "on the input, and the cells here store whole steps of a constant level; train with --cell cmru or bmru"
+        )
+    if epsilon not in (-1, 0, 1):
+        raise MappingError(
+            f"{where}.epsilon must be 0 (Schmitt trigger), 1 (ladder) or -1 (toggle), not {epsilon:g}: between them an "
+            "update multiplies the stored state by epsilon, so it has no finite set of levels that a circuit could "
+            "hold; anneal it to 0 in training (cosim train --epsilon anneal), or train with --epsilon 1"
+        )
+    if cell == "schmitt" and epsilon != 0:
+        raise MappingError(
+            f"{where}.epsilon must be 0 for a Schmitt trigger, not {epsilon:g}; anneal it to 0 in training (cosim "
+            "train --epsilon anneal), or compile with --cell auto"
+        )
+    if cell == "ladder" and epsilon != 1:
+        raise MappingError(
+            f"{where}.epsilon must be 1 for a ladder, which adds to its state, not {epsilon:g}; train with --epsilon "
+            "1, or compile with --cell auto"
+        )
+    if isinstance(layer, SignedLayer) and layer.weight_beta is not None and epsilon != 0:
+        raise MappingError(
+            f"{where} has thresholds that depend on the input, which a quantiser's two fixed thresholds cannot follow; "
+            "train with --beta fixed, or anneal epsilon to 0"
+        )
 
 
-def _add_layer(graph: nx.DiGraph, layer: Layer, sources: list[str], fold: Array, stage: int, network: Network) -> None:
-    bias = layer.bias + layer.weight @ fold
+def _readable(graph: nx.DiGraph, sources: list[str]) -> tuple[Array, Array]:
+    """Per source, (gain, zero): its value in the software is gain times its current plus zero."""
+    gains, zeros = np.ones(len(sources)), np.zeros(len(sources))
+    for k, source in enumerate(sources):
+        node = graph.nodes[source]["node"]
+        if isinstance(node, Memory):
+            gains[k] = 1.0 if node.step == node.level else node.step / node.level
+            zeros[k] = node.zero
+    return gains, zeros
+
+
+def _add_layer(
+    graph: nx.DiGraph,
+    layer: Layer,
+    sources: list[str],
+    stage: int,
+    ranges: Array | None,
+    origin: str,
+    headroom: int,
+) -> None:
+    gains, zeros = _readable(graph, sources)
+    weight, bias = layer.weight * gains, layer.bias + layer.weight @ zeros
     if isinstance(layer, ReluLayer):
         for i in range(layer.width):
             name = f"{layer.name}.{i}"
             graph.add_node(name, node=Rectifier(name, layer.name, i))
-            _add_row(graph, name, sources, layer.weight[i], bias[i], layer.name, "", i)
-        return
-    if isinstance(layer, FirstQuadrantLayer):
+            _add_row(graph, name, sources, weight[i], bias[i], layer.name, "", i)
+    elif layer.epsilon != 0:
+        _add_native_layer(graph, layer, sources, weight, bias, stage, ranges, origin, headroom)
+    elif isinstance(layer, FirstQuadrantLayer):
         for i in range(layer.width):
             name = f"{layer.name}.{i}"
             rise, fall, level = float(layer.beta_hi[i]), float(layer.beta_lo[i]), float(layer.alpha[i])
-            graph.add_node(name, node=Schmitt(name, layer.name, i, stage, rise, fall, level))
-            _add_row(graph, name, sources, layer.weight[i], bias[i], layer.name, "", i)
-        return
-    _add_signed_layer(graph, layer, sources, fold, bias, stage)
+            graph.add_node(name, node=Schmitt(name, layer.name, i, stage, rise, fall, level, 0.0, level))
+            _add_row(graph, name, sources, weight[i], bias[i], layer.name, "", i)
+    else:
+        _add_signed_layer(graph, layer, sources, weight, bias, stage)
+
+
+def _add_native_layer(
+    graph: nx.DiGraph,
+    layer: RecurrentLayer,
+    sources: list[str],
+    weight: Array,
+    bias: Array,
+    stage: int,
+    ranges: Array | None,
+    origin: str,
+    headroom: int,
+) -> None:
+    """Ladders (epsilon 1) or toggles (epsilon -1); how many levels they need is known from data alone."""
+    if ranges is None:
+        raise MappingError(
+            f"{origin}: the range of the states of {layer.name} is not known, which decides how many rungs its ladders "
+            "need; train it with cosim train, or give samples with --ranges-from FILE.npz (x_test, y_test)"
+        )
+    for i in range(layer.width):
+        name, where = f"{layer.name}.{i}", f"{origin}: {layer.name}[{i}]"
+        if isinstance(layer, FirstQuadrantLayer):
+            rise, fall, unit, first = float(layer.beta_hi[i]), float(layer.beta_lo[i]), float(layer.alpha[i]) / 2, 0.0
+        else:
+            rise = abs(float(layer.bias_beta[i]))
+            fall, unit, first = -rise, float(layer.alpha[i]), -float(layer.alpha[i])
+        if not unit > 0:
+            raise MappingError(f"{where}: alpha must be positive, not {unit:g}; flip the sign of what reads it instead")
+        low, high = (round((float(end) - first) / unit) for end in ranges[:, i])
+        if layer.epsilon == 1:
+            offset = _common_mode(-fall)
+            rungs, start = high - low + 2 * headroom, headroom - low
+            if rungs > MAX_RUNGS:
+                raise MappingError(
+                    f"{where}: a ladder may have {MAX_RUNGS} rungs at most, not {rungs}: over the training data its "
+                    f"state spans {high - low} steps of alpha; train on shorter sequences or with wider thresholds"
+                )
+            node: Memory = Ladder(
+                name, layer.name, i, stage, rise + offset, fall + offset, ALPHA, first - start * unit, unit, offset,
+                rungs, start,
+            )  # fmt: skip
+            row, constant = weight[i], bias[i] + offset
+        else:
+            sign, step = _toggle_form(low, high, where)
+            threshold = rise if sign > 0 else -fall
+            offset = _common_mode(-threshold)
+            node = Toggle(name, layer.name, i, stage, threshold + offset, 0.0, step * unit, first, step * unit, offset)
+            row, constant = sign * weight[i], sign * bias[i] + offset
+        graph.add_node(name, node=node)
+        _add_row(graph, name, sources, row, constant, layer.name, "", i)
+
+
+def _toggle_form(low: int, high: int, where: str) -> tuple[int, int]:
+    """(sign of all updates, steps between the two levels): S = +1 alternates -alpha, 2 alpha; S = -1 -alpha, 0."""
+    if low == 0 and high in (0, 3):
+        return 1, 3
+    if low == 0 and high == 1:
+        return -1, 1
+    raise MappingError(
+        f"{where}: at epsilon -1 a toggle has two levels, which needs updates of one sign; over the training data the "
+        f"state runs from {low:+d} to {high:+d} steps of alpha from its start, so both signs happen; train with "
+        "another seed or with first-quadrant units"
+    )
+
+
+def _common_mode(least: float) -> float:
+    """The offset that lifts a threshold of -`least` clear of zero; 0 for a threshold that is."""
+    if -least >= OFFSET_MARGIN / 4:
+        return 0.0
+    return math.ceil((least + OFFSET_MARGIN) / OFFSET_STEP) * OFFSET_STEP
 
 
 def _add_signed_layer(
-    graph: nx.DiGraph, layer: SignedLayer, sources: list[str], fold: Array, bias: Array, stage: int
+    graph: nx.DiGraph, layer: SignedLayer, sources: list[str], weight: Array, bias: Array, stage: int
 ) -> None:
-    if layer.weight_beta is None:
-        bias_beta = np.zeros(layer.width)
-    else:
-        bias_beta = layer.bias_beta + layer.weight_beta @ fold
+    gains, zeros = _readable(graph, sources)
+    weight_beta = np.zeros_like(weight) if layer.weight_beta is None else layer.weight_beta * gains
+    bias_beta = layer.bias_beta if layer.weight_beta is None else layer.bias_beta + layer.weight_beta @ zeros
     tops = _largest_signals(graph, sources)
     for i in range(layer.width):
         name = f"{layer.name}.{i}"
@@ -94,17 +234,17 @@ def _add_signed_layer(
             beta = largest = abs(float(layer.bias_beta[i]))
         else:
             beta = 0.0
-            largest = _largest_beta_at_reset(layer.weight[i], bias[i], layer.weight_beta[i], bias_beta[i], tops)
+            largest = _largest_beta_at_reset(weight[i], bias[i], weight_beta[i], bias_beta[i], tops)
         offset = float(np.ceil((largest + OFFSET_MARGIN) / OFFSET_STEP) * OFFSET_STEP)
-        level = 2.0 * float(layer.alpha[i])
-        node = Schmitt(name, layer.name, i, stage, offset + beta, offset - beta, level, offset)
+        alpha = float(layer.alpha[i])
+        node = Schmitt(name, layer.name, i, stage, offset + beta, offset - beta, 2 * alpha, -alpha, 2 * alpha, offset)
         graph.add_node(name, node=node)
-        _add_row(graph, name, sources, layer.weight[i], bias[i] + offset, layer.name, "", i)
+        _add_row(graph, name, sources, weight[i], bias[i] + offset, layer.name, "", i)
         if layer.weight_beta is not None:
             for sign, label in ((1.0, "pos"), (-1.0, "neg")):
                 part = f"{name}.beta_{label}"
                 graph.add_node(part, node=Rectifier(part, layer.name, i))
-                weights, constant = sign * layer.weight_beta[i], sign * bias_beta[i]
+                weights, constant = sign * weight_beta[i], sign * bias_beta[i]
                 _add_row(graph, part, sources, weights, constant, layer.name, "_beta", i, f" ({label})")
                 graph.add_edge(part, name, weight=Weight(1.0, f"{layer.name}.beta[{i}] ({label})", "beta"))
 
@@ -136,7 +276,9 @@ def _largest_signals(graph: nx.DiGraph, sources: list[str]) -> Array:
     def largest(name: str) -> float:
         if name not in found:
             match graph.nodes[name]["node"]:
-                case Schmitt(level=level):
+                case Ladder(level=level, rungs=rungs):
+                    found[name] = level * rungs
+                case Memory(level=level):
                     found[name] = level
                 case Rectifier():
                     terms = ((source, weight.target) for source, weight in edges_into(graph, name))
@@ -152,15 +294,14 @@ def _largest_signals(graph: nx.DiGraph, sources: list[str]) -> Array:
     return np.array([largest(source) for source in sources])
 
 
-def _add_readout(
-    graph: nx.DiGraph, readout: Readout, signals: dict[str, list[str]], state_offset: dict[str, Array]
-) -> None:
+def _add_readout(graph: nx.DiGraph, readout: Readout, signals: dict[str, list[str]]) -> None:
     sources = [name for source in readout.sources for name in signals[source]]
-    bias = readout.bias + readout.weight @ np.concatenate([state_offset[source] for source in readout.sources])
+    gains, zeros = _readable(graph, sources)
+    bias = readout.bias + readout.weight @ zeros
     for k in range(readout.width):
         name = f"readout.{k}"
         graph.add_node(name, node=Output(name, k))
-        _add_row(graph, name, sources, readout.weight[k], bias[k], "readout", "", k)
+        _add_row(graph, name, sources, readout.weight[k] * gains, bias[k], "readout", "", k)
 
 
 def _add_row(

@@ -10,6 +10,8 @@ from typing import Literal, TypeVar
 
 import networkx as nx
 
+from cosim.ir.ladder import LadderBias
+
 Role = Literal["drive", "beta"]
 UNIT_CURRENT = "one"
 PEDESTAL = "zero"
@@ -53,12 +55,12 @@ class Rectifier:
 
 
 @dataclass(frozen=True)
-class Schmitt:
-    """I = level s; s becomes 1 at u >= rise + beta, 0 at u <= fall - beta, else kept; s starts at 0.
+class Memory:
+    """A recurrent unit: I = level s with the whole number s >= 0 as its state; h = zero + step s in the software.
 
-    u = max(sum of drive, 0), beta = sum of the beta edges (0 without them). rise, fall, level in software units.
+    u = max(sum of drive, 0). rise, fall, level, offset as currents in software units; zero, step in those of h.
     `stage` counts the recurrent layers in front: cells of one stage are sampled together.
-    `offset` is the common-mode current that was added to u, rise and fall (signed units).
+    `offset` is the common-mode current that was added to u, rise and fall.
     """
 
     name: str
@@ -68,7 +70,30 @@ class Schmitt:
     rise: float
     fall: float
     level: float
+    zero: float
+    step: float
     offset: float = 0.0
+
+
+@dataclass(frozen=True)
+class Schmitt(Memory):
+    """epsilon = 0: s becomes 1 at u >= rise + beta, 0 at u <= fall - beta, else kept; s starts at 0.
+
+    beta = sum of the beta edges (0 without them).
+    """
+
+
+@dataclass(frozen=True)
+class Ladder(Memory):
+    """epsilon = 1: s + 1 at u >= rise, s - 1 at u <= fall, else kept, within 0 ... rungs; s starts at `start`."""
+
+    rungs: int = 1
+    start: int = 0
+
+
+@dataclass(frozen=True)
+class Toggle(Memory):
+    """epsilon = -1: s becomes 1 - s at u >= rise, else kept; s starts at 0. `fall` is not used."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +104,7 @@ class Output:
     index: int
 
 
-Node = InputCurrent | UnitCurrent | Pedestal | Rectifier | Schmitt | Output
+Node = InputCurrent | UnitCurrent | Pedestal | Rectifier | Schmitt | Ladder | Toggle | Output
 Kind = TypeVar("Kind", bound=Node)
 
 
@@ -93,8 +118,8 @@ class Weight:
 
 
 @dataclass(frozen=True)
-class SchmittCurrents:
-    """Thresholds and level in ampere."""
+class MemoryCurrents:
+    """Thresholds of the candidate and level of one state step in ampere."""
 
     i_rise: float
     i_fall: float
@@ -114,6 +139,29 @@ class SchmittBias:
     i_gain: float
     trim_thresh: float = 1.0
     trim_width: float = 1.0
+
+
+@dataclass(frozen=True)
+class LadderPins:
+    """Bias-pin currents in ampere of a ladder with its quantiser."""
+
+    i_upper: float
+    i_lower: float
+    i_base: float
+    i_delta: float
+    ladder: LadderBias
+
+
+@dataclass(frozen=True)
+class TogglePins:
+    """Bias-pin currents in ampere of a toggle."""
+
+    i_upper: float
+    i_base: float
+    i_delta: float
+    i_thresh: float
+    i_width: float
+    i_gain: float
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,20 @@ from dataclasses import dataclass
 
 import networkx as nx
 
-from cosim.ir.nodes import PEDESTAL, Mirror, Schmitt, Weight, nodes_of
+from cosim.ir.nodes import (
+    PEDESTAL,
+    Ladder,
+    LadderPins,
+    Memory,
+    MemoryCurrents,
+    Mirror,
+    Schmitt,
+    SchmittBias,
+    Toggle,
+    TogglePins,
+    Weight,
+    nodes_of,
+)
 from cosim.network.types import FirstQuadrantLayer, Network, RecurrentLayer
 
 ROUNDED, ZERO, CUT, EXACT = "rounded", "rounds to zero", "cut at the largest mirror", "exact"
@@ -33,7 +46,7 @@ def map_parameters(
     network: Network,
     graph: nx.DiGraph,
     weights: dict[tuple[str, str], str],
-    cell_bias: dict[str, tuple[str, str, str]],
+    cell_bias: dict[str, tuple[str, ...]],
 ) -> list[MappingRow]:
     """Rows for all weights, biases, thresholds and levels, in graph order."""
     rows = [
@@ -42,7 +55,7 @@ def map_parameters(
         if source != PEDESTAL
     ]
     layers = {layer.name: layer for layer in network.recurrent_layers}
-    for node in nodes_of(graph, Schmitt):
+    for node in nodes_of(graph, Schmitt, Ladder, Toggle):
         rows += _cell_rows(node, layers[node.layer], graph, cell_bias[node.name])
     return rows
 
@@ -58,21 +71,38 @@ def _weight_row(weight: Weight, mirror: Mirror, element: str) -> MappingRow:
     return MappingRow(weight.origin, element, weight.target, mirror.realised, "1", status)
 
 
-def _cell_rows(node: Schmitt, layer: RecurrentLayer, graph: nx.DiGraph, pins: tuple[str, str, str]) -> list[MappingRow]:
-    currents, bias = graph.nodes[node.name]["currents"], graph.nodes[node.name]["bias"]
+def _cell_rows(node: Memory, layer: RecurrentLayer, graph: nx.DiGraph, pins: tuple[str, ...]) -> list[MappingRow]:
+    currents: MemoryCurrents = graph.nodes[node.name]["currents"]
+    bias: SchmittBias | LadderPins | TogglePins = graph.nodes[node.name]["bias"]
     offset = f"common-mode offset {node.offset:g} included" if node.offset else ""
     where = f"[{node.index}]"
     if isinstance(layer, FirstQuadrantLayer):
-        names = (f"{layer.name}.beta_hi{where}", f"{layer.name}.beta_lo{where}")
+        upper, lower = f"{layer.name}.beta_hi{where}", f"{layer.name}.beta_lo{where}"
     elif layer.weight_beta is not None:  # beta arrives by its own weights; the pins carry the offset alone
-        names = (f"{layer.name}.offset{where} (upper)", f"{layer.name}.offset{where} (lower)")
+        upper, lower = f"{layer.name}.offset{where} (upper)", f"{layer.name}.offset{where} (lower)"
     else:
-        names = (f"{layer.name}.bias_beta{where} (upper)", f"{layer.name}.bias_beta{where} (lower)")
-    entries = (
-        (names[0], pins[0], currents.i_rise, bias.i_thresh, offset),
-        (names[1], pins[1], currents.i_fall, bias.i_width, "pin carries the width, upper - lower"),
-        (f"{layer.name}.alpha{where}", pins[2], currents.i_high, bias.i_gain, ""),
-    )
+        upper, lower = f"{layer.name}.bias_beta{where} (upper)", f"{layer.name}.bias_beta{where} (lower)"
+    alpha = f"{layer.name}.alpha{where}"
+    match bias:
+        case SchmittBias():
+            entries = [
+                (upper, pins[0], currents.i_rise, bias.i_thresh, offset),
+                (lower, pins[1], currents.i_fall, bias.i_width, "pin carries the width, upper - lower"),
+                (alpha, pins[2], currents.i_high, bias.i_gain, ""),
+            ]
+        case LadderPins():
+            assert isinstance(node, Ladder)
+            rungs = f"{node.rungs} rungs, starts on {node.start}; readers' weights times {node.step / node.level:g}"
+            entries = [
+                (upper, pins[0], currents.i_rise, bias.i_upper, offset),
+                (lower, pins[1], currents.i_fall, bias.i_lower, offset),
+                (alpha, pins[2], currents.i_high, bias.ladder.i_gain, rungs),
+            ]
+        case TogglePins():
+            entries = [
+                (upper, pins[0], currents.i_rise, bias.i_upper, offset),
+                (alpha, pins[1], currents.i_high, bias.i_gain, f"two levels, {node.step:g} apart"),
+            ]
     return [
         MappingRow(name, pin, target, realised, "A", "calibrated", note)
         for name, pin, target, realised, note in entries

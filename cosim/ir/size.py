@@ -4,17 +4,23 @@ import networkx as nx
 import numpy as np
 
 from cosim.errors import MappingError
+from cosim.ir.ladder import ladder_currents, solve_ladder
 from cosim.ir.nodes import (
     PEDESTAL,
     UNIT_CURRENT,
     InputCurrent,
+    Ladder,
+    LadderPins,
+    Memory,
+    MemoryCurrents,
     Mirror,
     Output,
     Pedestal,
     Rectifier,
     Schmitt,
     SchmittBias,
-    SchmittCurrents,
+    Toggle,
+    TogglePins,
     UnitCurrent,
     Weight,
     edges_into,
@@ -41,7 +47,7 @@ def size(
     origin: str = "network",
     pedestal: float = PEDESTAL_UNITS,
 ) -> nx.DiGraph:
-    """A copy of the graph with `mirror` on every edge and `bias` on every Schmitt node.
+    """A copy of the graph with `mirror` on every edge and `bias` on every memory node.
 
     `pedestal`, in units of i_unit, is what a signal of 0 carries; see `Pedestal`. A weight beyond MAX_COUNT
     (MAX_BIAS_COUNT) unit devices is refused, or cut with `saturate`; the mapping report lists the cut ones.
@@ -60,9 +66,13 @@ def size(
         count = int(np.clip(round(weight.target * units), -largest, largest))
         sized.edges[source, target]["mirror"] = Mirror(count, count / units)
     for node in nodes_of(graph, Schmitt):
-        currents: SchmittCurrents = graph.nodes[node.name]["currents"]
+        currents: MemoryCurrents = graph.nodes[node.name]["currents"]
         _check_currents(node, currents, bool(edges_into(graph, node.name, "beta")), origin)
         sized.nodes[node.name]["bias"] = _solve_bias(graph, node, currents, calibration)
+    for node in nodes_of(graph, Ladder, Toggle):
+        currents = graph.nodes[node.name]["currents"]
+        _check_native_currents(node, currents, origin)
+        sized.nodes[node.name]["bias"] = _solve_native(graph, node, currents, calibration)
     sized.graph.update(units=units, technology=technology.name, i_pedestal=pedestal * graph.graph["i_unit"])
     if pedestal:
         _add_pedestal(sized, units)
@@ -72,17 +82,17 @@ def size(
 def _add_pedestal(sized: nx.DiGraph, units: int) -> None:
     """One weight per row that takes the pedestals of its sources out again, exactly: counts are integers."""
     sized.add_node(PEDESTAL, node=Pedestal())
-    for node in list(nodes_of(sized, Rectifier, Schmitt, Output)):
+    for node in list(nodes_of(sized, Rectifier, Schmitt, Ladder, Toggle, Output)):
         count = -sum(
             sized.edges[source, node.name]["mirror"].count
             for source, _ in edges_into(sized, node.name)
-            if isinstance(sized.nodes[source]["node"], InputCurrent | Schmitt)
+            if isinstance(sized.nodes[source]["node"], InputCurrent | Memory)
         )
         weight = Weight(count / units, f"{node.name}: pedestal of its sources")
         sized.add_edge(PEDESTAL, node.name, weight=weight, mirror=Mirror(count, count / units))
 
 
-def _check_currents(node: Schmitt, currents: SchmittCurrents, dynamic: bool, origin: str) -> None:
+def _check_currents(node: Schmitt, currents: MemoryCurrents, dynamic: bool, origin: str) -> None:
     width = currents.i_rise - currents.i_fall
     if not dynamic and width < MIN_WIDTH:
         raise MappingError(
@@ -107,7 +117,7 @@ def _check_currents(node: Schmitt, currents: SchmittCurrents, dynamic: bool, ori
         )
 
 
-def _solve_bias(graph: nx.DiGraph, node: Schmitt, currents: SchmittCurrents, calibration: Calibration) -> SchmittBias:
+def _solve_bias(graph: nx.DiGraph, node: Schmitt, currents: MemoryCurrents, calibration: Calibration) -> SchmittBias:
     """Thresholds are what the candidate really is where the ideal one crosses them."""
     fit = calibration.schmitt
     i_gain = fit.solve_gain(currents.i_high)
@@ -134,6 +144,32 @@ def _solve_bias(graph: nx.DiGraph, node: Schmitt, currents: SchmittCurrents, cal
     )
 
 
+def _check_native_currents(node: Memory, currents: MemoryCurrents, origin: str) -> None:
+    lowest = currents.i_rise if isinstance(node, Toggle) else currents.i_fall
+    if lowest < MIN_FALL or currents.i_rise > MAX_RISE or currents.i_high > MAX_RISE:
+        raise MappingError(
+            f"{origin}: {node.name}: thresholds and level must lie between {MIN_FALL * 1e12:g} pA and "
+            f"{MAX_RISE * 1e9:g} nA, not {lowest * 1e9:.3g} to {currents.i_rise * 1e9:.3g} nA and "
+            f"{currents.i_high * 1e9:.3g} nA; change --i-unit"
+        )
+
+
+def _solve_native(
+    graph: nx.DiGraph, node: Memory, currents: MemoryCurrents, calibration: Calibration
+) -> LadderPins | TogglePins:
+    """Quantiser thresholds as they arrive, and the set-points that all ladders and toggles share."""
+    traffic = _typical_traffic(graph, node.name, calibration.units)
+    shared = ladder_currents(graph.graph["i_unit"])
+    upper = calibration.comparator.solve(_arriving(currents.i_rise, traffic, calibration))
+    base, delta = shared.i_reset, shared.i_retain - shared.i_reset
+    if isinstance(node, Ladder):
+        lower = calibration.comparator.solve(_arriving(currents.i_fall, traffic, calibration))
+        return LadderPins(upper, lower, base, delta, solve_ladder(shared, calibration))
+    fit = calibration.schmitt
+    thresholds = fit.solve_clocked(shared.i_rise, shared.i_fall)
+    return TogglePins(upper, base, delta, *thresholds, fit.solve_gain(currents.i_high))
+
+
 def _arriving(current: float, traffic: float, calibration: Calibration) -> float:
     """What arrives at a candidate node when the ideal sum is `current`.
 
@@ -152,9 +188,9 @@ def _typical_traffic(graph: nx.DiGraph, name: str, units: int) -> float:
     for source, weight in edges_into(graph, name):
         node = graph.nodes[source]["node"]
         level = 1.0 if isinstance(node, UnitCurrent) else TYPICAL_ACTIVITY
-        total += (
-            min(abs(weight.target), MAX_BIAS_COUNT / units) * level * (node.level if isinstance(node, Schmitt) else 1.0)
-        )
+        if isinstance(node, Memory):
+            level *= node.level * (node.rungs if isinstance(node, Ladder) else 1)
+        total += min(abs(weight.target), MAX_BIAS_COUNT / units) * level
     return total * graph.graph["i_unit"]
 
 

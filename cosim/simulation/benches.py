@@ -5,13 +5,17 @@ from numpy.typing import NDArray
 
 from cosim.cells.bias import BIAS_DIODE, bias_diode
 from cosim.cells.clocked import CLOCKED, clocked_schmitt
+from cosim.cells.dpi import DPI, dpi
+from cosim.cells.ladder import LADDER, ladder, ladder_blocks
 from cosim.cells.mirror import INPUT_DIODE, SIGNAL_RAILS, input_diode, signal_rails, weight
+from cosim.cells.quantiser import COMPARATOR, SAMPLER, comparator, sampler
 from cosim.cells.rectifier import CANDIDATE, candidate_diode
 from cosim.cells.schmitt import SCHMITT, schmitt
 from cosim.circuit.deck import format_circuit, format_number
-from cosim.circuit.elements import GROUND, Circuit, Element, Instance, Source
-from cosim.simulation.options import PRECISE_OPTIONS, format_deck
-from cosim.simulation.testbench import Timing, clock_waveforms, reset_waveform, staircase
+from cosim.circuit.elements import GROUND, Circuit, Element, Instance, Mos, Source
+from cosim.ir.ladder import LadderBias
+from cosim.simulation.options import DEFAULT_OPTIONS, PRECISE_OPTIONS, SimulatorOptions, format_deck
+from cosim.simulation.testbench import Timing, Waveform, clock_waveforms, reset_waveform, staircase
 from cosim.technology.types import Technology
 
 
@@ -102,3 +106,111 @@ def clocked_bench(
     step, end = format_number(timing.t_step / 100), format_number(timing.start + frames * timing.t_step)
     netlist = format_circuit(Circuit("clocked 9T cell bench", blocks, elements), technology)
     return format_deck(netlist, technology, PRECISE_OPTIONS, f".tran {step} {end} 0e+00 {step}", "v(xcell.latch)")
+
+
+def dpi_bench(
+    technology: Technology,
+    units: int,
+    input_current: Waveform,
+    i_tau: float,
+    i_g: float,
+    capacitance: float,
+    v_node: float,
+    end: float,
+    points: int = 2000,
+) -> str:
+    """A DPI behind an input diode; its output is drawn from a node `v_node` under the supply. Saves i(vout), i(vdd)."""
+    elements: tuple[Element, ...] = (
+        Source("dd", "v", "vdd", GROUND, technology.supply),
+        Source("in", "i", "p", GROUND, input_current),
+        Instance("in", ("p", "vdd"), f"{INPUT_DIODE}_{units}"),
+        Source("tau", "i", "vdd", "tau", i_tau),
+        Instance("tau", ("tau",), BIAS_DIODE),
+        Source("vg", "i", "vdd", "vg", i_g),
+        Instance("vg", ("vg",), BIAS_DIODE),
+        Instance("dpi", ("p", "vg", "tau", "node", "vdd"), f"{DPI}_1"),
+        Source("out", "v", "vload", "node", 0.0),
+        Source("load", "v", "vdd", "vload", v_node),
+    )
+    blocks = (input_diode(technology, units), bias_diode(technology), dpi(technology, units, 1, capacitance))
+    netlist = format_circuit(Circuit("DPI bench", blocks, elements), technology)
+    step = format_number(end / points)
+    analysis = f".tran {step} {format_number(end)} 0e+00 {step}"
+    return format_deck(netlist, technology, PRECISE_OPTIONS, analysis, "i(vout) i(vdd) v(xdpi.vc)")
+
+
+def ladder_bench(
+    technology: Technology,
+    units: int,
+    rungs: int,
+    start: int,
+    bias: LadderBias,
+    capacitance: float,
+    input_current: Waveform,
+    release: float,
+    end: float,
+    v_node: float,
+    options: SimulatorOptions = DEFAULT_OPTIONS,
+    step: float = 2e-4,
+) -> str:
+    """A ladder driven by a current into its line `in`, reset until `release`; times in second.
+
+    Saves v(xladder.xrung<k>.v0) of every rung, i(vout), the output through weight -1, and i(vdd).
+    """
+    pins = {
+        "thresh_1": bias.i_thresh_1,
+        "width_1": bias.i_width_1,
+        "thresh": bias.i_thresh,
+        "width": bias.i_width,
+        "gain": bias.i_gain,
+        "vg": bias.i_g,
+        "tau": bias.i_tau,
+    }
+    elements: tuple[Element, ...] = (
+        Source("dd", "v", "vdd", GROUND, technology.supply),
+        Source("resetb", "v", "resetb", GROUND, ((0.0, 0.0), (0.9 * release, 0.0), (release, technology.supply))),
+        Source("in", "i", "vdd", "in", input_current),
+        Instance("in", ("in",), BIAS_DIODE),
+        *(Source(pin, "i", "vdd", pin, current) for pin, current in pins.items()),
+        *(Instance(pin, (pin,), BIAS_DIODE) for pin in pins),
+        Instance("ladder", ("in", *pins, "out", "resetb", "vdd"), f"{LADDER}_{rungs}_{start}"),
+        weight("neg", "out", "", "node", -units, technology, ""),
+        Source("out", "v", "node", "vload", 0.0),
+        Source("load", "v", "vdd", "vload", v_node),
+    )
+    blocks = (
+        candidate_diode(technology),
+        bias_diode(technology),
+        *ladder_blocks(technology, units, capacitance),
+        ladder(technology, units, rungs, start),
+    )
+    netlist = format_circuit(Circuit("ladder bench", blocks, elements), technology)
+    saved = " ".join(f"v(xladder.xrung{k}.v0)" for k in range(1, rungs + 1))
+    analysis = f".tran {format_number(step)} {format_number(end)} 0e+00 {format_number(step)}"
+    return format_deck(netlist, technology, options, analysis, f"{saved} i(vout) i(vdd)")
+
+
+def comparator_bench(technology: Technology, i_thresh: float, candidates: NDArray[np.float64], timing: Timing) -> str:
+    """One comparator of the quantiser behind its sampler, one candidate a frame. Saves v(latch)."""
+    supply, frames = technology.supply, len(candidates)
+    high, low = clock_waveforms(supply, timing.closes(2)[0], frames, timing)
+    elements: tuple[Element, ...] = (
+        Source("dd", "v", "vdd", GROUND, supply),
+        Source("in", "i", "cand", GROUND, staircase(candidates, 0.0, timing)),
+        Source("clk", "v", "clk", GROUND, high),
+        Source("clkb", "v", "clkb", GROUND, low),
+        Source("resetb", "v", "resetb", GROUND, reset_waveform(supply, timing)),
+        Source("thresh", "i", "vdd", "thresh", i_thresh),
+        Instance("thresh", ("thresh",), BIAS_DIODE),
+        Instance("cand", ("cand", "vdd"), CANDIDATE),
+        Instance("sampler", ("cand", "hold", "clk", "clkb", "resetb", "vdd"), SAMPLER),
+        Instance("comparator", ("hold", "thresh", "latch", "clk", "clkb", "vdd"), COMPARATOR),
+        # A quantiser has two comparators, and the latch drives two gates of the driver's size.
+        Instance("second", ("hold", "thresh", "latch2", "clk", "clkb", "vdd"), COMPARATOR),
+        Mos("load", GROUND, "latch", GROUND, GROUND, "n", technology.sizing.latch_switch.w,
+            technology.sizing.latch_switch.l, 2),
+    )  # fmt: skip
+    blocks = (candidate_diode(technology), bias_diode(technology), sampler(technology), comparator(technology))
+    step, end = format_number(timing.t_step / 100), format_number(timing.start + frames * timing.t_step)
+    netlist = format_circuit(Circuit("comparator bench", blocks, elements), technology)
+    return format_deck(netlist, technology, PRECISE_OPTIONS, f".tran {step} {end} 0e+00 {step}", "v(latch)")

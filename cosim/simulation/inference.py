@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pebble import ProcessExpired, ProcessPool
 
-from cosim.simulation.ngspice import Failure, FailureKind, run_deck
+from cosim.simulation.ngspice import Failure, FailureKind, Waveforms, run_deck
 
 DEFAULT_TIMEOUT = 600.0  # s per inference
 
@@ -28,12 +28,12 @@ DEFAULT_TIMEOUT = 600.0  # s per inference
 class ReadPlan:
     """What to read from a run.
 
-    decisions: vectors of decision nodes (state 1 above `threshold` volt); outputs: vectors of readout currents;
-    supplies: (vector, volt) of every source that delivers power; times: when to sample, s; window: (start, end) of the
-    power mean, s; waveforms: vectors to keep whole.
+    decisions: per memory the vectors of its decision nodes, its state is how many stand above `threshold` volt;
+    outputs: vectors of readout currents; supplies: (vector, volt) of every source that delivers power; times: when to
+    sample, s; window: (start, end) of the power mean, s.
     """
 
-    decisions: tuple[str, ...]
+    decisions: tuple[tuple[str, ...], ...]
     outputs: tuple[str, ...]
     supplies: tuple[tuple[str, float], ...]
     threshold: float
@@ -43,9 +43,9 @@ class ReadPlan:
 
 @dataclass(frozen=True)
 class Inference:
-    """states (time, cells) bool; readout (time, outputs) ampere; power_w mean supply power over the frames, watt."""
+    """states (time, cells), whole; readout (time, outputs), ampere; power_w: mean over the frames, watt."""
 
-    states: NDArray[np.bool_]
+    states: NDArray[np.int16]
     readout: NDArray[np.float64]
     power_w: float
 
@@ -62,7 +62,7 @@ def run_inference(deck: str, plan: ReadPlan) -> Outcome:
     time = waves["time"]
     if time[-1] < plan.window[1] * (1 - 1e-6):
         return Failure(FailureKind.CONVERGENCE, f"stopped at {time[-1]:.6g} s of {plan.window[1]:.6g} s", deck)
-    states = np.stack([np.interp(plan.times, time, waves[name]) for name in plan.decisions], axis=1) > plan.threshold
+    states = np.stack([_state(waves, names, plan) for names in plan.decisions], axis=1)
     readout = np.stack([np.interp(plan.times, time, waves[name]) for name in plan.outputs], axis=1)
     # ngspice counts a current into the source's positive terminal: a supply that delivers reads negative.
     power = sum((-volt * _mean(time, waves[name], plan.window) for name, volt in plan.supplies), 0.0)
@@ -140,6 +140,11 @@ def _load(store: Path | None, deck: str) -> Inference | None:
             return Inference(data["states"], data["readout"], float(data["power_w"]))
     except (OSError, ValueError, KeyError, EOFError, TypeError, AttributeError, zipfile.BadZipFile, zlib.error):
         return None  # absent or damaged: run it again
+
+
+def _state(waves: Waveforms, names: tuple[str, ...], plan: ReadPlan) -> NDArray[np.int16]:
+    levels = [np.interp(plan.times, waves["time"], waves[name]) > plan.threshold for name in names]
+    return np.asarray(np.sum(levels, axis=0), dtype=np.int16)
 
 
 def _mean(time: NDArray[np.float64], values: NDArray[np.float64], window: tuple[float, float]) -> float:

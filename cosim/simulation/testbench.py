@@ -7,6 +7,7 @@ One frame of t_step seconds, for a stage s of recurrent layers:
     |  move  |  track: the candidate settles|  decide: states change|  track again      |
                                                    the last stage is read at SAMPLE_AT
 
+Where a stage has ladders or toggles, its pulse lies within its decision: from PULSE_BEGIN to PULSE_END after the close.
 Stages decide one after the other: stage s + 1 settles on what stage s has decided. The reset in front of frame 0 takes
 half a frame: inputs at the pedestal, every candidate clamped to 0, so every cell starts in state 0.
 """
@@ -19,6 +20,7 @@ from numpy.typing import NDArray
 from cosim.cells.assemble import PEDESTAL_STRENGTH, Assembly
 from cosim.circuit.deck import format_circuit, format_elements, format_number
 from cosim.circuit.elements import GROUND, Element, Source
+from cosim.ir.ladder import PULSE_BEGIN, PULSE_END
 from cosim.simulation.options import DEFAULT_OPTIONS, SimulatorOptions, format_deck
 from cosim.technology.types import Technology
 
@@ -30,8 +32,7 @@ RESET_FRAMES = 0.5
 
 @dataclass(frozen=True)
 class Timing:
-    """Frame timing. t_step in second; edge and clock_edge as fractions of it.
-    """
+    """Frame timing. t_step in second; edge and clock_edge as fractions of it."""
 
     t_step: float = 10e-3
     edge: float = 0.01
@@ -89,6 +90,9 @@ def control_elements(
     for (clk, clkb), close in zip(assembly.clocks, closes, strict=True):
         high, low = clock_waveforms(supply, close, frames, timing)
         elements += [Source(clk, "v", clk, GROUND, high), Source(clkb, "v", clkb, GROUND, low)]
+    for stage, (pulse, pulseb) in assembly.pulses.items():
+        high, low = pulse_waveforms(supply, closes[stage], frames, timing)
+        elements += [Source(pulse, "v", pulse, GROUND, high), Source(pulseb, "v", pulseb, GROUND, low)]
     elements += [Source(pin, "i", "vdd", pin, current) for pin, current in assembly.bias_pins.items()]
     elements += [Source(pin, "v", "vground", pin, 0.0) for pin in assembly.outputs]
     return elements
@@ -120,9 +124,10 @@ def format_testbench(
 
 def saved_vectors(assembly: Assembly) -> tuple[str, ...]:
     """What every testbench saves, as ngspice writes it in `.save`."""
-    supplies = ("vdd", "vground", *(f"v{pin}" for pair in assembly.clocks for pin in pair))
+    pairs = (*assembly.clocks, *assembly.pulses.values())
+    supplies = ("vdd", "vground", *(f"v{pin}" for pair in pairs for pin in pair))
     return (
-        *(f"v({node})" for node in assembly.decisions.values()),
+        *(f"v({node})" for nodes in assembly.decisions.values() for node in nodes),
         *(f"i(v{pin})" for pin in assembly.outputs),
         *(f"i({supply})" for supply in supplies),
     )
@@ -150,11 +155,24 @@ def reset_waveform(supply: float, timing: Timing) -> tuple[tuple[float, float], 
 def clock_waveforms(supply: float, close: float, frames: int, timing: Timing) -> tuple[Waveform, Waveform]:
     """clk and clkb: low during reset, then high except for DECIDE of a frame from `close` on."""
     edge = timing.clock_edge * timing.t_step
-    moments = [timing.start - 2 * edge]
+    return _square(supply, 0.0, timing.start - 2 * edge, close, close + DECIDE, frames, timing)
+
+
+def pulse_waveforms(supply: float, close: float, frames: int, timing: Timing) -> tuple[Waveform, Waveform]:
+    """pulse and pulseb: high at the beginning of the reset, low before it ends, then high once in each decision."""
+    return _square(supply, 1.0, 0.4 * timing.start, close + PULSE_BEGIN, close + PULSE_END, frames, timing)
+
+
+def _square(
+    supply: float, value: float, first: float, begin: float, end: float, frames: int, timing: Timing
+) -> tuple[Waveform, Waveform]:
+    """A logic signal and its complement: `value` until `first`, then the other, and `value` from begin to end."""
+    edge = timing.clock_edge * timing.t_step
+    moments = [first]
     for k in range(frames):
-        begin = timing.start + k * timing.t_step
-        moments += [begin + close * timing.t_step, begin + (close + DECIDE) * timing.t_step]
-    value, points = 0.0, [(0.0, 0.0)]
+        start = timing.start + k * timing.t_step
+        moments += [start + begin * timing.t_step, start + end * timing.t_step]
+    points = [(0.0, value)]
     for moment in moments:
         points += [(moment, value), (moment + edge, 1.0 - value)]
         value = 1.0 - value

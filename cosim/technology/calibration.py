@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from cosim.errors import InputError, MappingError
 
 Array = NDArray[np.float64]
-FORMAT = 3
+FORMAT = 4
 _NANO = 1e-9
 _SOLVER_STEPS = 60
 
@@ -136,6 +136,44 @@ class MirrorFit:
 
 
 @dataclass(frozen=True)
+class ComparatorFit:
+    """Quantiser's comparator: candidate at which it decides within a frame, c0 + c1 x + c2 x^2, x = I_thresh, in nA."""
+
+    threshold: tuple[float, ...]
+    error: float
+
+    def decides_at(self, i_thresh: ArrayLike) -> Array:
+        """Threshold in ampere at this bias."""
+        x = np.asarray(i_thresh) / _NANO
+        return _NANO * (self.threshold[0] + self.threshold[1] * x + self.threshold[2] * x * x)
+
+    def solve(self, threshold: float) -> float:
+        """I_thresh in ampere for a threshold."""
+        i_thresh = threshold
+        for _ in range(_SOLVER_STEPS):
+            i_thresh += threshold - float(self.decides_at(i_thresh))
+        return i_thresh
+
+
+@dataclass(frozen=True)
+class DpiFit:
+    """DPI: I_g / I_tau for a gain of 1 at the measured alphas (ampere), with I_tau = `share` alpha.
+
+    rise, fall: measured times to 1 - 1/e and to 1/e over those of the ideal equation.
+    """
+
+    share: float
+    alphas: tuple[float, ...]
+    ratios: tuple[float, ...]
+    rise: float
+    fall: float
+
+    def ratio(self, alpha: float) -> float:
+        """I_g / I_tau at another alpha: linear over log alpha."""
+        return float(np.interp(np.log(alpha), np.log(self.alphas), self.ratios))
+
+
+@dataclass(frozen=True)
 class Calibration:
     """Everything that was measured about a technology's cells.
 
@@ -152,6 +190,8 @@ class Calibration:
     v_node: float
     mirror: MirrorFit
     schmitt: SchmittFit
+    comparator: ComparatorFit
+    dpi: DpiFit
 
 
 def write_calibration(path: Path, calibration: Calibration) -> None:
@@ -167,12 +207,11 @@ def load_calibration(path: Path) -> Calibration:
         content = json.loads(path.read_text(encoding="utf-8"))
         if content.pop("format") != FORMAT:
             raise KeyError("format")
-        mirror, schmitt = content.pop("mirror"), content.pop("schmitt")
-        return Calibration(
-            **content,
-            mirror=MirrorFit(**{key: _tuple(value) for key, value in mirror.items()}),
-            schmitt=SchmittFit(**{key: _tuple(value) for key, value in schmitt.items()}),
-        )
+        fits = {"mirror": MirrorFit, "schmitt": SchmittFit, "comparator": ComparatorFit, "dpi": DpiFit}
+        parts = {
+            name: fit(**{key: _tuple(value) for key, value in content.pop(name).items()}) for name, fit in fits.items()
+        }
+        return Calibration(**content, **parts)
     except FileNotFoundError:
         raise InputError(f"{path}: no calibration file there; make it with: cosim calibrate") from None
     except (ValueError, KeyError, TypeError, AttributeError) as error:

@@ -74,6 +74,11 @@ class Technology:
     instance_letter: Literal["m", "x"] = "m"
     length_unit: float = 1.0
 
+    @property
+    def thermal_voltage(self) -> float:
+        """U_T = k T / q in volt at the nominal temperature."""
+        return 8.617333e-5 * (self.celsius + 273.15)
+
     def snap(self, length: float) -> float:
         """A drawn dimension on the layout grid."""
         return round(length / self.grid) * self.grid

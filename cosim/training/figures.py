@@ -5,11 +5,10 @@ from typing import Any
 import numpy as np
 
 from cosim.network.reference import Trace, run_reference
-from cosim.network.types import Array, FirstQuadrantLayer, Network, RecurrentLayer, layer_arrays
+from cosim.network.types import FirstQuadrantLayer, Network, RecurrentLayer, layer_arrays
 from cosim.training.tasks.task import Task
 
 NEAR = (0.01, 0.02, 0.05)
-RANGE_BATCH = 256  # training samples in memory at once
 
 
 def measure_figures(network: Network, task: Task) -> dict[str, Any]:
@@ -28,26 +27,6 @@ def measure_figures(network: Network, task: Task) -> dict[str, Any]:
     ]
     figures["nonzero_weights"] = sum(int(np.count_nonzero(w)) for w in weights)
     return figures
-
-
-def measure_state_ranges(network: Network, task: Task) -> dict[str, Array]:
-    """Layers whose epsilon is not 0 -> (2, width): smallest and largest h over the training samples.
-
-    Only these layers have more levels than two. The state before the first step counts, later steps than the last valid
-    one do not.
-    """
-    ranges = {layer.name: np.stack([_start(layer)] * 2) for layer in network.recurrent_layers if layer.epsilon != 0}
-    for first in range(0, len(task.x_train) if ranges else 0, RANGE_BATCH):
-        part = slice(first, first + RANGE_BATCH)
-        trace = run_reference(network, task.x_train[part], task.len_train[part], "training data")
-        for name, (low, high) in ranges.items():
-            states = trace.signals[name][_valid(trace)]
-            ranges[name] = np.stack([np.minimum(low, states.min(axis=0)), np.maximum(high, states.max(axis=0))])
-    return ranges
-
-
-def _start(layer: RecurrentLayer) -> Array:
-    return np.zeros(layer.width) if isinstance(layer, FirstQuadrantLayer) else -layer.alpha
 
 
 def balanced_accuracy(decisions: np.ndarray, y: np.ndarray) -> float:

@@ -17,10 +17,11 @@ from torch import Tensor
 
 from cosim.errors import InputError
 from cosim.network.checkpoint import save_checkpoint, write_atomically
+from cosim.network.ranges import measure_state_ranges
 from cosim.network.types import Network
 from cosim.training.backbone import Backbone, BackboneOutput, pool
 from cosim.training.config import TrainingConfig, check_config
-from cosim.training.figures import measure_figures, measure_state_ranges
+from cosim.training.figures import measure_figures
 from cosim.training.hardware import margin_penalty
 from cosim.training.schedule import epsilon_at, epsilon_is_final, learning_rate_at
 from cosim.training.tasks.task import Task, grouped_holdout, stratified_holdout
@@ -82,7 +83,11 @@ def _train(config: TrainingConfig, task: Task, path: Path, progress: Progress | 
     network = run.best_network()
     figures = measure_figures(network, task) | {"validation_loss": run.best_loss}
     history = {"settings": asdict(config), "figures": figures}
-    network = replace(network, history=history, state_ranges=measure_state_ranges(network, task))
+    network = replace(
+        network,
+        history=history,
+        state_ranges=measure_state_ranges(network, task.x_train, task.len_train, "training data"),
+    )
     save_checkpoint(path, network)
     state_path(path).unlink(missing_ok=True)
     return TrainingResult(network, figures, path)

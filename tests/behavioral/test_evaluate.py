@@ -122,7 +122,7 @@ def test_one_cell_deviates(design, inputs, field):
     assert found <= {cell, *nx.descendants(design.graph, cell)}
     if field == "level":
         nominal, other = run(design, inputs), run(design, inputs, Deviations(level={cell: 1.5}))
-        on = nominal.states[cell]
+        on = nominal.states[cell] == 1
         pedestal = design.graph.graph["i_pedestal"]
         ratio = (other.currents[cell][on] - pedestal) / (nominal.currents[cell][on] - pedestal)
         np.testing.assert_allclose(ratio, 1.5, rtol=1e-12)

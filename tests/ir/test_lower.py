@@ -57,7 +57,7 @@ def test_ideal_circuit_equals_the_network(make_network, technology, calibration,
     for source, target, weight in sized.edges(data="weight"):
         assert sized.edges[source, target]["mirror"].realised == pytest.approx(weight.target, abs=1e-12), weight.origin
     trace = evaluate(sized, calibration, reference.signals["input"], ideal=True)
-    states = software_states(network, reference)
+    states = software_states(sized, reference)
     assert 0.02 < states.mean() < 0.98  # a network that does nothing would prove nothing
     np.testing.assert_array_equal(np.stack(list(trace.states.values()), axis=2), states)
     np.testing.assert_allclose(trace.readout / I_UNIT, reference.readout, atol=1e-12, rtol=0)
@@ -118,7 +118,10 @@ def test_time_ramp_is_one_more_input(make_network):
 def test_epsilon_is_refused(make_network, kind):
     network = make_network(3, kind)
     layers = (network.layers[0], replace(network.layers[1], epsilon=0.25))
-    text = r"model\.pt: layer1\.epsilon must be 0 for a Schmitt trigger, not 0\.25; anneal it to 0 in training"
+    text = (
+        r"model\.pt: layer1\.epsilon must be 0 \(Schmitt trigger\), 1 \(ladder\) or -1 \(toggle\), not 0\.25: between "
+        r"them an update multiplies the stored state by epsilon, so it has no finite set of levels"
+    )
     with pytest.raises(MappingError, match=text):
         lower(replace(network, layers=layers), "model.pt")
 
@@ -126,7 +129,7 @@ def test_epsilon_is_refused(make_network, kind):
 def test_alpha_by_input_is_refused(make_network):
     network = make_network(3, "signed")
     layers = (replace(network.layers[0], weight_alpha=np.ones_like(network.layers[0].weight)), network.layers[1])
-    text = "model.pt: layer0 is an alphaCMRU, whose level depends on the input; a Schmitt trigger has a constant level"
+    text = "model.pt: layer0 is an alphaCMRU: its candidate and thresholds map, but the level that an update stores"
     with pytest.raises(MappingError, match=text):
         lower(replace(network, layers=layers), "model.pt")
 
@@ -177,7 +180,7 @@ def test_graphs_and_decks_are_deterministic(make_network, technology, calibratio
     def deck():
         network = make_network(6, "signed_input", hidden=2)
         sized = size(scale(lower(network), I_UNIT), technology, calibration)
-        return format_circuit(assemble(sized, technology, calibration).circuit, technology)
+        return format_circuit(assemble(sized, technology, calibration, tau=2.5e-3).circuit, technology)
 
     assert deck() == deck()
 
@@ -196,6 +199,6 @@ def test_loud_rectified_signals_still_reset_a_signed_unit(make_network, technolo
     reference = run_reference(network, np.where(silent, 0.0, rng.uniform(size=(7, 9, 3))))
     sized = size(scale(lower(network), I_UNIT), technology, calibration)
     trace = evaluate(sized, calibration, reference.signals["input"], ideal=True)
-    states = software_states(network, reference)
+    states = software_states(sized, reference)
     assert 0.1 < states.mean() < 0.9
     np.testing.assert_array_equal(np.stack(list(trace.states.values()), axis=2), states)

@@ -1,0 +1,47 @@
+"""Differential pair integrator (DPI): a first-order low pass for currents, in five transistors and a capacitor.
+
+    line o--|in  vdd                           line   gate line p of the input current
+            |                                  vg     gate line of an nMOS diode that carries I_g
+            vs (own n well)                    tau    gate line of an nMOS diode that carries I_tau
+        +---+---+                              outk   each sinks I_out
+     vg o|1    2|--+-- vc --||-- 0
+         |      |  |    |     C                       tau (1 + I_g / I_out) dI_out/dt + I_out = I_g I_in / I_tau - I_g
+         0      +--+    |tau                          tau = C U_T / (kappa I_tau)
+                        0       outk o--|vc
+
+For I_out well above I_g it settles as exp(-t / tau). From below I_g it first has a dead time: its rise is slower than
+its fall, which ends in the straight slope of vc, I_tau / C. Keep I_g under 2 % of the largest I_out.
+M1 and M2 stand in a well of their own at vs. With their bulk at V_DD the pair's gates rise over a body effect, and the
+gain at 0.5 nA is 0.78 instead of 0.96; what is left is the output conductance, taken out by I_g (`DpiFit`).
+Source: C. Bartolozzi and G. Indiveri, Neural Computation 19 (2007) 2581; arXiv 2605.11855, Fig. 4 (current input).
+"""
+
+from cosim.circuit.elements import GROUND, Capacitor, Mos, Subcircuit
+from cosim.technology.types import Technology
+
+DPI = "dpi"
+INTEGRATION_NODE = "vc"
+
+
+def dpi(technology: Technology, units: int, outputs: int, capacitance: float) -> Subcircuit:
+    """A DPI behind a gate line p of `units` unit devices, with 1 or 2 outputs. Ports line vg tau out0 [out1] vdd."""
+    n, p, unit = technology.sizing.cell_n, technology.sizing.cell_p, technology.sizing.mirror_p
+    outs = tuple(f"out{k}" for k in range(outputs))
+    return Subcircuit(
+        f"{DPI}_{outputs}",
+        ("line", "vg", "tau", *outs, "vdd"),
+        (
+            Mos("in", "vs", "line", "vdd", "vdd", "p", unit.w, unit.l, units),
+            Mos("1", GROUND, "vg", "vs", "vs", "p", p.w, p.l),
+            Mos("2", INTEGRATION_NODE, INTEGRATION_NODE, "vs", "vs", "p", p.w, p.l),
+            Mos("tau", INTEGRATION_NODE, "tau", GROUND, GROUND, "n", n.w, n.l),
+            Capacitor("c", INTEGRATION_NODE, GROUND, capacitance),
+            *(Mos(out, out, INTEGRATION_NODE, GROUND, GROUND, "n", n.w, n.l) for out in outs),
+        ),
+        "differential pair integrator: each out sinks a low-passed copy of the current of line",
+    )
+
+
+def dpi_capacitance(technology: Technology, tau: float, i_tau: float) -> float:
+    """C in farad for the time constant `tau` in second: tau kappa I_tau / U_T. 10 ms costs 0.3 pF per pA of I_tau."""
+    return tau * i_tau / (technology.nfet.slope_factor * technology.thermal_voltage)

@@ -1,0 +1,87 @@
+"""Ladder: K Schmitt triggers that count, the recurrent unit at epsilon = 1.
+
+    in o--+---------------+---------------+--        gate line n that carries I_in: set, retain or reset
+          |               |               |
+       rung 1 --s1-DPI-> rung 2 --s2-DPI-> rung 3 ...          u_k = I_in + D(s_{k-1}) + D(s_{k+1})
+          <-DPI-s2-------  <-DPI-s3-------                     D: low pass to alpha, cosim.cells.dpi
+          |               |               |
+    out o-+---------------+---------------+--        I_out = alpha (s_1 + ... + s_K), gate line p with its diode
+
+    rung 1: upper threshold hi, lower lo;   every other rung: hi + alpha, lo + alpha.
+
+With I_in between lo and hi (retain) nothing moves. A set pulse sets rung k only where s_{k-1} = 1, a reset pulse resets
+rung k only where s_{k+1} = 0: always exactly one. The DPI is what keeps it one: the neighbour's window follows after
+the pulse, not within it (`cosim.ir.ladder.check_ladder`). The states are a thermometer code: level = number of ones.
+`resetb` low puts the ladder onto `start`: rungs 1 ... start on, the others off.
+
+The seed paper's chain runs forward only and shares one threshold; then a reset drops all rungs above at once. Not to be
+confused with an integrator: nothing here leaks, each level is a stable state.
+Source: arXiv 2605.11855, Appendix E.2 and Fig. 4 (block diagram); the wiring in both directions is of this project.
+"""
+
+from cosim.cells.dpi import DPI, dpi
+from cosim.cells.rectifier import CANDIDATE
+from cosim.cells.schmitt import DECISION_NODE, schmitt_devices
+from cosim.circuit.elements import GROUND, Element, Instance, Mos, Subcircuit
+from cosim.technology.types import Technology
+
+LADDER = "ladder"
+RUNG_OFF, RUNG_ON = "rung_off", "rung_on"
+PORTS = ("in", "thresh_1", "width_1", "thresh", "width", "gain", "vg", "tau", "out", "resetb", "vdd")
+
+
+def ladder(technology: Technology, units: int, rungs: int, start: int) -> Subcircuit:
+    """A ladder of `rungs` rungs that starts on level `start`. It needs the blocks of `ladder_blocks`."""
+    elements: list[Element] = []
+    unit = technology.sizing.mirror_p
+    for k in range(1, rungs + 1):
+        first = "_1" if k == 1 else ""
+        nets = ("in", f"u{k}", f"thresh{first}", f"width{first}", "gain", f"s{k}", "out", "resetb", "vdd")
+        elements.append(Instance(f"rung{k}", nets, RUNG_ON if k <= start else RUNG_OFF))
+        neighbours = [j for j in (k - 1, k + 1) if 1 <= j <= rungs]
+        if neighbours:
+            nets = (f"s{k}", "vg", "tau", *(f"u{j}" for j in neighbours), "vdd")
+            elements.append(Instance(f"{DPI}{k}", nets, f"{DPI}_{len(neighbours)}"))
+    elements.append(Mos("diode", "out", "out", "vdd", "vdd", "p", unit.w, unit.l, units))
+    return Subcircuit(
+        f"{LADDER}_{rungs}_{start}", PORTS, tuple(elements), f"ladder of {rungs} rungs, starts on level {start}"
+    )
+
+
+def ladder_blocks(technology: Technology, units: int, capacitance: float) -> tuple[Subcircuit, ...]:
+    """What a ladder instantiates besides the candidate diode."""
+    return (
+        rung(technology, units, on=False),
+        rung(technology, units, on=True),
+        dpi(technology, units, 1, capacitance),
+        dpi(technology, units, 2, capacitance),
+    )
+
+
+def rung(technology: Technology, units: int, on: bool) -> Subcircuit:
+    """One rung: candidate diode, copy of I_in, 9T cell, a second output into the sum, and its reset to `on` or off."""
+    n = technology.sizing.cell_n
+    steer, switch = technology.sizing.latch_switch, technology.sizing.sample_switch
+    forced = DECISION_NODE if on else "u"  # pulled to V_DD: v0 there is state 1, the candidate there is no current
+    return Subcircuit(
+        RUNG_ON if on else RUNG_OFF,
+        ("in", "u", "thresh", "width", "gain", "s", "out", "resetb", "vdd"),
+        (
+            Instance("cand", ("u", "vdd"), CANDIDATE),
+            Mos("in", "u", "in", GROUND, GROUND, "n", n.w, n.l),
+            *(_renamed(mos) for mos in schmitt_devices(technology, units, "u", DECISION_NODE)),
+            Mos("10", "out", DECISION_NODE, "c", GROUND, "n", steer.w, steer.l),
+            Mos("11", "c", "gain", GROUND, GROUND, "n", n.w, n.l),
+            Mos("reset", forced, "resetb", "vdd", "vdd", "p", switch.w, switch.l),
+        ),
+        f"rung of a ladder, reset to {'on' if on else 'off'}",
+    )
+
+
+def _renamed(mos: Mos) -> Mos:
+    """A device of the 9T cell whose output line is the rung's own state s."""
+    swap = {"out": "s"}
+    return Mos(
+        mos.name, swap.get(mos.drain, mos.drain), swap.get(mos.gate, mos.gate), mos.source, mos.bulk,
+        mos.polarity, mos.w, mos.l, mos.m, mos.origin,
+    )  # fmt: skip

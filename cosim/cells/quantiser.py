@@ -1,0 +1,95 @@
+"""Quantiser: a candidate becomes set, retain or reset, as a pulse.
+
+    cand --[sample gate]-- hold --|comparator upper|-- up          up:   candidate above the upper threshold
+                              +---|comparator lower|-- down        down: candidate above the lower threshold
+
+    driver    I = I_base + I_delta [down or not pulse] + I_delta [up and pulse]
+              not pulse: retain = I_base + I_delta;   pulse: reset = I_base, retain, or set = I_base + 2 I_delta
+
+The comparators are the decision branch of the 9T cell, M1 against M2, without its memory; sample gate, hold capacitor
+and decision gate are those of the clocked cell, and so is the clock: track while clk is high, decide while it is low.
+Their decisions then stand still until the next one, and the pulse lies within.
+A candidate that is much too large gives the same pulse as one that is just large enough, so a ladder takes one step.
+"""
+
+from cosim.cells.clocked import HOLD_CAPACITANCE, LATCH_NODE
+from cosim.cells.schmitt import DECISION_NODE
+from cosim.circuit.elements import GROUND, Capacitor, Instance, Mos, Subcircuit
+from cosim.technology.types import Technology
+
+QUANTISER, SAMPLER, COMPARATOR, DRIVER = "quantiser", "sampler", "comparator", "driver"
+PORTS = ("cand", "upper", "lower", "base", "delta", "in", "clk", "clkb", "pulse", "pulseb", "resetb", "vdd")
+
+
+def quantiser() -> Subcircuit:
+    """Sampler, two comparators and the driver of a ladder's line `in`; needs the blocks of `quantiser_blocks`."""
+    return Subcircuit(
+        QUANTISER,
+        PORTS,
+        (
+            Instance("sampler", ("cand", "hold", "clk", "clkb", "resetb", "vdd"), SAMPLER),
+            Instance("upper", ("hold", "upper", "up", "clk", "clkb", "vdd"), COMPARATOR),
+            Instance("lower", ("hold", "lower", "down", "clk", "clkb", "vdd"), COMPARATOR),
+            Instance("driver", ("up", "down", "base", "delta", "in", "pulse", "pulseb", "vdd"), DRIVER),
+        ),
+        "three-level quantiser: set, retain or reset on gate line n `in`",
+    )
+
+
+def quantiser_blocks(technology: Technology) -> tuple[Subcircuit, ...]:
+    """Sampler, comparator and driver."""
+    return sampler(technology), comparator(technology), driver(technology)
+
+
+def sampler(technology: Technology) -> Subcircuit:
+    """The sample gate and hold capacitor of the clocked cell. Ports cand hold clk clkb resetb vdd."""
+    gate = technology.sizing.sample_switch
+    return Subcircuit(
+        SAMPLER,
+        ("cand", "hold", "clk", "clkb", "resetb", "vdd"),
+        (
+            Mos("sn", "hold", "clk", "cand", GROUND, "n", gate.w, gate.l),
+            Mos("sp", "hold", "clkb", "cand", "vdd", "p", gate.w, gate.l),
+            Mos("reset", "hold", "resetb", "vdd", "vdd", "p", gate.w, gate.l),
+            Capacitor("hold", "hold", "vdd", HOLD_CAPACITANCE),
+        ),
+        "sample gate: hold follows cand while clk is high",
+    )
+
+
+def comparator(technology: Technology) -> Subcircuit:
+    """M1 against M2 and a decision gate: latch is high where the held candidate exceeds the current of `thresh`."""
+    n, p, gate = technology.sizing.cell_n, technology.sizing.cell_p, technology.sizing.sample_switch
+    return Subcircuit(
+        COMPARATOR,
+        ("hold", "thresh", LATCH_NODE, "clk", "clkb", "vdd"),
+        (
+            Mos("1", DECISION_NODE, "hold", "vdd", "vdd", "p", p.w, p.l),
+            Mos("2", DECISION_NODE, "thresh", GROUND, GROUND, "n", n.w, n.l),
+            Mos("dn", LATCH_NODE, "clkb", DECISION_NODE, GROUND, "n", gate.w, gate.l),
+            Mos("dp", LATCH_NODE, "clk", DECISION_NODE, "vdd", "p", gate.w, gate.l),
+        ),
+        "comparator: latch takes the decision while clk is low and keeps it while clk is high",
+    )
+
+
+def driver(technology: Technology) -> Subcircuit:
+    """The three currents as a gate line n. Ports up down base delta in pulse pulseb vdd."""
+    n, p, steer = technology.sizing.cell_n, technology.sizing.cell_p, technology.sizing.latch_switch
+    return Subcircuit(
+        DRIVER,
+        ("up", "down", "base", "delta", "in", "pulse", "pulseb", "vdd"),
+        (
+            Mos("base", "p", "base", GROUND, GROUND, "n", n.w, n.l),
+            Mos("down", "p", "down", "d", GROUND, "n", steer.w, steer.l),
+            Mos("rest", "p", "pulseb", "d", GROUND, "n", steer.w, steer.l),
+            Mos("delta_d", "d", "delta", GROUND, GROUND, "n", n.w, n.l),
+            Mos("pulse", "p", "pulse", "m", GROUND, "n", steer.w, steer.l),
+            Mos("up", "m", "up", "u", GROUND, "n", steer.w, steer.l),
+            Mos("delta_u", "u", "delta", GROUND, GROUND, "n", n.w, n.l),
+            Mos("diode_p", "p", "p", "vdd", "vdd", "p", p.w, p.l),
+            Mos("copy", "in", "p", "vdd", "vdd", "p", p.w, p.l),
+            Mos("diode_n", "in", "in", GROUND, GROUND, "n", n.w, n.l),
+        ),
+        "driver: reset, retain or set current while pulse is high, retain otherwise",
+    )

@@ -1,0 +1,53 @@
+"""Toggle: a memory that changes its state at every update, the recurrent unit at epsilon = -1.
+
+    cand --[sample gate]-- hold --|comparator|-- up                z = [candidate above the threshold]
+
+    drive = I_delta + I_delta z - 2 I_delta z Q + I_base           z = 0: retain;  z = 1: set where Q = 0, else reset
+    clocked 9T cell on `drive`, with clk = pulseb, clkb = pulse:   Q changes at the pulse
+
+A master and a slave. The comparator is the master: it decides in its stage's decision phase, and its z then stands
+still. The 9T cell is the slave: it tracks `drive` until the pulse, freezes it, and only then changes Q; that drive then
+turns around no longer matters. So one update is one change of state, however long the pulse.
+
+h_t = S alpha - h_{t-1} with S = +1 alternates between -alpha and 2 alpha, so h = -alpha + 3 alpha Q. With updates of
+both signs h would grow without bound, and no two-level circuit can follow: the compiler refuses such a unit.
+Source: arXiv 2605.11855 eq. 7 at epsilon = -1; the circuit is of this project.
+"""
+
+from cosim.cells.clocked import CLOCKED, LATCH_NODE
+from cosim.cells.quantiser import COMPARATOR, SAMPLER
+from cosim.cells.rectifier import CANDIDATE
+from cosim.circuit.elements import GROUND, Instance, Mos, Subcircuit
+from cosim.technology.types import Technology
+
+TOGGLE = "toggle"
+PORTS = (
+    "cand", "upper", "base", "delta", "thresh", "width", "gain", "out",
+    "clk", "clkb", "pulse", "pulseb", "resetb", "vdd",
+)  # fmt: skip
+
+
+def toggle(technology: Technology) -> Subcircuit:
+    """Comparator and clocked 9T cell with feedback; needs sampler, comparator, candidate diode and the clocked cell."""
+    n, p, steer = technology.sizing.cell_n, technology.sizing.cell_p, technology.sizing.latch_switch
+    slave = ("drive", "thresh", "width", "gain", "out", "pulseb", "pulse", "resetb", "vdd", "q")
+    return Subcircuit(
+        TOGGLE,
+        PORTS,
+        (
+            Instance("sampler", ("cand", "hold", "clk", "clkb", "resetb", "vdd"), SAMPLER),
+            Instance("master", ("hold", "upper", "up", "clk", "clkb", "vdd"), COMPARATOR),
+            Instance("drive", ("drive", "vdd"), CANDIDATE),
+            Mos("base", "drive", "base", GROUND, GROUND, "n", n.w, n.l),
+            Mos("delta", "drive", "delta", GROUND, GROUND, "n", n.w, n.l),
+            Mos("up", "drive", "up", "a", GROUND, "n", steer.w, steer.l),
+            Mos("delta_up", "a", "delta", GROUND, GROUND, "n", n.w, n.l),
+            Mos("diode", "zq", "zq", "vdd", "vdd", "p", p.w, p.l),
+            Mos("zq_up", "zq", "up", "b", GROUND, "n", steer.w, steer.l),
+            Mos("zq_q", "b", "q", "c", GROUND, "n", steer.w, steer.l),
+            Mos("delta_zq", "c", "delta", GROUND, GROUND, "n", n.w, n.l, 2),
+            Mos("push", "drive", "zq", "vdd", "vdd", "p", p.w, p.l),
+            Instance("slave", slave, f"{CLOCKED}_{LATCH_NODE}"),
+        ),
+        "toggle: the state changes at every pulse at which the candidate was above its threshold",
+    )
