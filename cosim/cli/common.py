@@ -137,9 +137,14 @@ def compile_loaded(
     """Compile a loaded network with the calibration that fits; `settings` as in `compile_network`."""
     from cosim.analysis.calibration_files import find_calibration
     from cosim.design import compile_network
+    from cosim.ir.lower import HEADROOM, lower
+    from cosim.ir.size import check_weights
     from cosim.technology.catalog import load_technology
 
     process = load_technology(technology)
+    # Before a calibration that may take half a minute.
+    graph = lower(network, origin, settings.get("cell", "auto"), settings.get("headroom", HEADROOM))
+    check_weights(graph, units or default_units(network), settings.get("saturate", False), origin)
     calibration = find_calibration(process, units or default_units(network), say)
     return compile_network(network, process, calibration, origin=origin, **settings)
 

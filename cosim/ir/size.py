@@ -55,14 +55,9 @@ def size(
     """
     sized = graph.copy()
     units = calibration.units
+    check_weights(graph, units, saturate, origin)
     for source, target, weight in graph.edges(data="weight"):
-        largest = MAX_BIAS_COUNT if source == UNIT_CURRENT else MAX_COUNT
-        limit = largest / units
-        if abs(weight.target) > limit and not saturate:
-            raise MappingError(
-                f"{origin}: {weight.origin} must lie within +-{limit:g} ({largest} unit devices at 1/{units}), "
-                f"not {weight.target:g}; clip it in training, or compile with --saturate to cut it and have it listed"
-            )
+        largest = _largest_count(source)
         count = int(np.clip(round(weight.target * units), -largest, largest))
         sized.edges[source, target]["mirror"] = Mirror(count, count / units)
     for node in nodes_of(graph, Schmitt):
@@ -77,6 +72,21 @@ def size(
     if pedestal:
         _add_pedestal(sized, units)
     return sized
+
+
+def check_weights(graph: nx.DiGraph, units: int, saturate: bool, origin: str) -> None:
+    """Raises MappingError for a weight beyond the largest mirror, unless it may `saturate`."""
+    for source, _, weight in graph.edges(data="weight"):
+        largest = _largest_count(source)
+        if abs(weight.target) * units > largest and not saturate:
+            raise MappingError(
+                f"{origin}: {weight.origin} must lie within +-{largest / units:g} ({largest} unit devices at 1/{units}), "
+                f"not {weight.target:g}; clip it in training, or compile with --saturate to cut it and have it listed"
+            )
+
+
+def _largest_count(source: str) -> int:
+    return MAX_BIAS_COUNT if source == UNIT_CURRENT else MAX_COUNT
 
 
 def _add_pedestal(sized: nx.DiGraph, units: int) -> None:

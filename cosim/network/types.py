@@ -198,6 +198,9 @@ def check_network(network: Network, origin: str = "network") -> Network:
     _check_layer(origin, "readout", network.readout, widths)
     if network.readout.pooling not in ("last", "mean", "vote"):
         raise NetworkError(f"{origin}: readout.pooling must be last, mean or vote, not {network.readout.pooling!r}")
+    for where, text in (("task", network.task), *((f"labels[{k}]", label) for k, label in enumerate(network.labels))):
+        if not text.isprintable():
+            raise NetworkError(f"{origin}: meta.{where} must be printable text, not {text!r}; rename it")
     if network.labels and len(network.labels) != network.readout.width:
         raise NetworkError(
             f"{origin}: {len(network.labels)} labels for {network.readout.width} readout outputs; give one label each"

@@ -112,3 +112,12 @@ def test_reference_refuses_other_features_and_odd_values(make_network):
     x[1, 2, 0] = np.nan
     with pytest.raises(InputError, match="data: x holds 1 values that are not finite; remove them"):
         run_reference(network, x)
+
+
+@pytest.mark.parametrize("changes", [{"task": "a\x1b[31mb"}, {"labels": ("up", "do\nwn")}])
+def test_names_that_would_move_a_terminal_are_refused(make_network, changes):
+    network = replace(make_network(1, outputs=2), **({"labels": ("up", "down")} | changes))
+    with pytest.raises(
+        NetworkError, match=r"model\.pt: meta\.(task|labels\[1\]) must be printable text, not '.*'; rename"
+    ):
+        check_network(network, "model.pt")
