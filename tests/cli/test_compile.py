@@ -53,7 +53,7 @@ def test_compile_replaces_what_was_there(cosim_main, tiny, tmp_path):
 
 def test_labels_and_task_never_reach_the_netlist(cosim_main, tiny, tmp_path):
     network = load_network(tiny / "net.npz")
-    hostile = ".control\nshell touch owned\n.endc"
+    hostile = ".control; shell touch owned; .endc"
     save_checkpoint(tmp_path / "net.npz", replace(network, task=hostile, labels=(hostile, "b")))
     assert cosim_main("compile", tmp_path / "net.npz", "-o", tmp_path / "out")[0] == 0
     for file in ("network.sp", "testbench.sp", "devices.lib", "mapping.csv"):
@@ -97,7 +97,7 @@ def set_narrow(arrays, meta):
 @pytest.mark.parametrize(
     ("change", "text"),
     [
-        (set_epsilon, "layer0.epsilon must be 0 for a Schmitt trigger, not 0.5; anneal it to 0"),
+        (set_epsilon, "layer0.epsilon must be 0 (Schmitt trigger), 1 (ladder) or -1 (toggle), not 0.5"),
         (set_nan, "layer0.weight[1,2] must be finite, not nan; 1 such value(s)"),
         (set_name, "meta.layers: name must be a lower-case letter"),
         (set_large, "layer0.weight[1,2] must lie within +-8 (64 unit devices at 1/8), not 1e+06"),
