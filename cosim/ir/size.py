@@ -79,9 +79,10 @@ def check_weights(graph: nx.DiGraph, units: int, saturate: bool, origin: str) ->
     for source, _, weight in graph.edges(data="weight"):
         largest = _largest_count(source)
         if abs(weight.target) * units > largest and not saturate:
+            limit = f"+-{largest / units:g} ({largest} unit devices at 1/{units})"
             raise MappingError(
-                f"{origin}: {weight.origin} must lie within +-{largest / units:g} ({largest} unit devices at 1/{units}"
-                f"), not {weight.target:g}; clip it in training, or compile with --saturate to cut it and have it listed"
+                f"{origin}: {weight.origin} must lie within {limit}, not {weight.target:g}; clip it in training, or "
+                "compile with --saturate to cut it and have it listed"
             )
 
 
