@@ -9,7 +9,16 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from cosim.errors import InputError, MappingError
-from cosim.technology.calibration import FORMAT, Calibration, MirrorFit, SchmittFit, load_calibration, write_calibration
+from cosim.technology.calibration import (
+    FORMAT,
+    Calibration,
+    ComparatorFit,
+    DpiFit,
+    MirrorFit,
+    SchmittFit,
+    load_calibration,
+    write_calibration,
+)
 
 FIT = SchmittFit(
     rise=(1e-6, 0.974, -1e-4, 9e-4, -3e-6, 3e-5),
@@ -22,7 +31,9 @@ FIT = SchmittFit(
 MIRROR = MirrorFit(
     1.038, (1e-10, 1e-9, 4e-9), (1.004, 0.998, 0.993), (1.001, 0.999, 0.997), (1.02, 1.016, 1.013), 0.02, 0.03, 0.035
 )
-CALIBRATION = Calibration("made_up", "0123456789abcdef", "ngspice-39", 8, 1.8, 27.0, 0.54, MIRROR, FIT)
+COMPARATOR = ComparatorFit((-8e-4, 0.989, -2e-4), 2e-3)
+DPI = DpiFit(0.02, (1e-10, 5e-10, 2e-9), (1.08, 1.049, 0.9997), 0.95, 0.97)
+CALIBRATION = Calibration("made_up", "0123456789abcdef", "ngspice-39", 8, 1.8, 27.0, 0.54, MIRROR, FIT, COMPARATOR, DPI)
 
 
 def test_round_trip(tmp_path):
@@ -49,6 +60,8 @@ def test_absent_file(tmp_path):
         lambda c: c.pop("mirror"),
         lambda c: c["mirror"].pop("trim"),
         lambda c: c["schmitt"].update(surprise=1),
+        lambda c: c.pop("comparator"),
+        lambda c: c["dpi"].pop("share"),
         lambda c: c.update(surprise=1),
         lambda c: c.update(mirror=None),
     ],
@@ -132,3 +145,24 @@ def test_gains_are_interpolated_over_log_current_and_flat_outside():
 def test_node_falls_by_one_swing_per_e_fold():
     drop = MIRROR.node_drop(np.array([1e-9, np.e * 1e-9]))
     assert drop == pytest.approx([0.0, 0.035], abs=1e-15)
+
+
+@given(st.floats(0.05e-9, 8e-9))
+def test_solve_comparator_inverts_the_fit(threshold):
+    """A fixed point with a slope of 1 - 0.989 - 4e-4 x: 60 steps of it leave float64 rounding."""
+    assert float(COMPARATOR.decides_at(COMPARATOR.solve(threshold))) == pytest.approx(threshold, rel=1e-12)
+
+
+def test_comparator_in_numbers():
+    assert float(COMPARATOR.decides_at(1e-9)) == pytest.approx(0.988e-9, rel=1e-12)  # -8e-4 + 0.989 - 2e-4
+    assert COMPARATOR.solve(0.988e-9) == pytest.approx(1e-9, rel=1e-12)
+
+
+@pytest.mark.parametrize(("alpha", "ratio"), [*zip(DPI.alphas, DPI.ratios, strict=True)])
+def test_dpi_ratio_at_a_measured_alpha(alpha, ratio):
+    assert DPI.ratio(alpha) == pytest.approx(ratio, rel=1e-12)
+
+
+def test_dpi_ratio_is_linear_over_log_alpha_and_flat_outside():
+    assert DPI.ratio(float(np.sqrt(1e-10 * 5e-10))) == pytest.approx((1.08 + 1.049) / 2, rel=1e-12)
+    assert (DPI.ratio(1e-12), DPI.ratio(1e-7)) == (1.08, 0.9997)
