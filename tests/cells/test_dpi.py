@@ -50,8 +50,8 @@ def test_capacitance_of_ten_milliseconds(technology):
 def test_settles_on_alpha_with_the_calibrated_ratio(output, calibration, alpha):
     """Measured at some of these alphas; between them the ratio is a straight line over log alpha.
 
-    Its second derivative there is at most 0.012 per e-fold squared (second differences of the ratios), the alphas are at
-    most 0.92 e-folds apart: 0.012 0.92^2 / 8 = 0.0013 of the ratio, hence of the output.
+    Its second derivative there is at most 0.012 per e-fold squared (second differences of the ratios), the alphas are
+    at most 0.92 e-folds apart: 0.012 0.92^2 / 8 = 0.0013 of the ratio, hence of the output.
     """
     i_tau = TAU_SHARE * alpha
     assert output(alpha, i_tau, calibration.dpi.ratio(alpha) * i_tau) == pytest.approx(alpha, rel=0.0013)
