@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from cosim.training.trainer import Progress, TrainingResult
 
 _A, _C = Architecture(), TrainingConfig()
+OWN = ("iterations", "batch", "noise", "margin", "weight_cost", "range_max", "seed")  # of TrainingConfig
 
 
 @click.command(name="train")
@@ -51,6 +52,7 @@ _A, _C = Architecture(), TrainingConfig()
 @click.option("--noise", default=_C.noise, show_default=True, help="Relative parameter noise while training.")
 @click.option("--margin", default=_C.margin, show_default=True, help="Distance to keep from thresholds, in units.")
 @click.option("--weight-cost", default=_C.weight_cost, show_default=True, help="Loss per unit of summed |weight|.")
+@click.option("--range-max", default=_C.range_max, show_default=True, help="Largest range of a state, 0 for any.")
 @click.option("--width-min", default=_A.width_min, show_default=True, help="Smallest hysteresis width, in units.")
 @click.option(
     "--pooling",
@@ -91,7 +93,7 @@ def command(task: str, output: Path, data: Path | None, resume: bool, **options:
 
 def config_from_options(*, epsilon: str, grid: float, input_levels: int, lr: float, **options: Any) -> TrainingConfig:
     """The configuration behind the command line's values; raises InputError for an epsilon that is no number."""
-    own = {name: options.pop(name) for name in ("iterations", "batch", "noise", "margin", "weight_cost", "seed")}
+    own = {name: options.pop(name) for name in OWN}
     architecture = Architecture(grid=grid or None, input_levels=input_levels or None, **options)
     if epsilon == "anneal" and architecture.cell == "bmru":
         epsilon = "0"  # the BMRU has no other

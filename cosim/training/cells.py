@@ -35,6 +35,8 @@ class FirstQuadrantCell(nn.Module):
     left out here: no threshold is below 0, so it changes no decision and would only block the gradient.
     """
 
+    start = 0.0  # state before the first step
+
     def __init__(self, inputs: int, width: int, grid: float | None, width_min: float) -> None:
         super().__init__()
         self.epsilon = 0.0
@@ -71,6 +73,8 @@ class SignedCell(nn.Module):
     depends on the input and only the margin term of the loss keeps it open. A constant beta is a free bias current;
     with a threshold weight b_beta is a mirror weight like any other, on the grid.
     """
+
+    start = -1.0  # state before the first step
 
     def __init__(
         self, inputs: int, width: int, grid: float | None, width_min: float, threshold_weight: bool, scale_weight: bool

@@ -43,7 +43,8 @@ class TrainingConfig:
     """epsilon None anneals from 1 to 0, a number is constant. noise: relative standard deviation of weights and
     thresholds during training. margin: distance, in units, that candidates should keep from thresholds, 0 for none.
     weight_cost: loss per unit of summed |weight|, because current, area and the error of a difference of mirrored
-    currents all grow with it."""
+    currents all grow with it. range_max: largest minus smallest state that a unit should keep to, because a native unit
+    needs a rung for every step of it, 0 for no limit."""
 
     architecture: Architecture = field(default_factory=Architecture)
     iterations: int = 6000
@@ -53,6 +54,7 @@ class TrainingConfig:
     noise: float = 0.05
     margin: float = 0.05
     weight_cost: float = 5e-5
+    range_max: float = 0.0
     seed: int = 0
 
 
@@ -71,6 +73,8 @@ def check_config(config: TrainingConfig) -> None:
     for option, value in (("noise", config.noise), ("margin", config.margin), ("weight-cost", config.weight_cost)):
         if not 0 <= value < 1:
             raise InputError(f"--{option} must lie in [0, 1), not {value:g}")
+    if config.range_max != 0 and not config.range_max >= 2:
+        raise InputError(f"--range-max must be at least 2, or 0 for no limit, not {config.range_max:g}")
 
 
 def _check_architecture(architecture: Architecture) -> None:

@@ -29,6 +29,12 @@ def margin_penalty(distance: Tensor, margin: float) -> Tensor:
     return torch.relu(margin - distance).mean() / margin
 
 
+def range_excess(states: Tensor, start: float, range_max: float) -> Tensor:
+    """Mean over units of max(highest - lowest state - range_max, 0); states (any, width); units begin at `start`."""
+    highest, lowest = states.amax(dim=0).clamp(min=start), states.amin(dim=0).clamp(max=start)
+    return torch.relu(highest - lowest - range_max).mean()
+
+
 class GridLinear(nn.Module):
     """W x + b with W and b on the mirror grid; `weight` (outputs, inputs) and `bias` (outputs,) hold the free values.
 

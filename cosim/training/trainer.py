@@ -22,7 +22,7 @@ from cosim.network.types import Network
 from cosim.training.backbone import Backbone, BackboneOutput, pool
 from cosim.training.config import TrainingConfig, check_config
 from cosim.training.figures import measure_figures
-from cosim.training.hardware import margin_penalty
+from cosim.training.hardware import margin_penalty, range_excess
 from cosim.training.schedule import epsilon_at, epsilon_is_final, learning_rate_at
 from cosim.training.tasks.task import Task, grouped_holdout, stratified_holdout
 
@@ -32,6 +32,7 @@ GRADIENT_NORM = 1.0
 ADAM_BETAS = (0.9, 0.99)
 WEIGHT_DECAY = 1e-4
 LABEL_SMOOTHING = 0.05
+RANGE_COST = 0.3  # loss per level that the units of a layer exceed their range by, on average
 SAVES = 20  # of the resume state, over the whole run
 
 Progress = Callable[[int, dict[str, float]], None]
@@ -156,8 +157,11 @@ class _Run:
             loss = torch.nn.functional.cross_entropy(scores, y, label_smoothing=LABEL_SMOOTHING)
         else:
             loss = torch.nn.functional.mse_loss(scores, y)
+        valid = torch.arange(output.readout.shape[1])[None, :] < lengths[:, None]
+        if self.config.range_max > 0:
+            for name, cell in self.backbone.cells.items():
+                loss = loss + RANGE_COST * range_excess(output.signals[name][valid], cell.start, self.config.range_max)
         if self.config.margin > 0:
-            valid = torch.arange(output.readout.shape[1])[None, :] < lengths[:, None]
             loss = loss + sum(margin_penalty(d[valid], self.config.margin) for d in output.distances.values())
         return loss + self.config.weight_cost * self.backbone.total_weight()
 

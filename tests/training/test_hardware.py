@@ -4,7 +4,14 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from cosim.training.hardware import W_MAX, GridLinear, margin_penalty, perturb, round_to_grid  # noqa: E402
+from cosim.training.hardware import (  # noqa: E402
+    W_MAX,
+    GridLinear,
+    margin_penalty,
+    perturb,
+    range_excess,
+    round_to_grid,
+)
 
 
 def test_rounding_clips_and_passes_the_gradient() -> None:
@@ -58,3 +65,14 @@ def test_grid_linear_computes_with_rounded_values_and_clips_free_ones() -> None:
     assert layer(x).tolist() == [[2 * 0.25 - 3 * 0.75 + 5 * 4 + 0.25, 2 * 1.125 - 5 * 0.25 - 4]]
     layer.clip_()
     assert layer.weight.abs().max().item() == layer.bias.abs().max().item() == W_MAX
+
+
+def test_range_excess_counts_from_the_start_and_pulls_at_the_ends() -> None:
+    """Units span -1 to 5 (the start is below all states), -4 to 2 and -3 to 1; only the first two exceed 5."""
+    states = torch.tensor([[3.0, -4.0, 1.0], [5.0, 0.0, -3.0], [0.0, 2.0, 0.0]], requires_grad=True)
+    excess = range_excess(states, -1.0, 5.0)
+    assert float(excess.detach()) == pytest.approx((1 + 1 + 0) / 3)
+    excess.backward()
+    assert states.grad is not None
+    expected = torch.tensor([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]) / 3
+    torch.testing.assert_close(states.grad, expected)

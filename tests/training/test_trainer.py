@@ -149,7 +149,7 @@ def test_state_ranges_hold_every_state_of_the_training_set(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, unit, epsilon
 ) -> None:
     """Against a loop over samples; the start counts, what lies beyond a sample's length does not."""
-    monkeypatch.setattr("cosim.training.figures.RANGE_BATCH", 23)  # several, the last one smaller
+    monkeypatch.setattr("cosim.network.ranges.BATCH", 23)  # several, the last one smaller
     task = make_task()
     lengths = np.random.default_rng(2).integers(1, 6, len(task.x_train))  # of 7 steps
     task = dataclasses.replace(task, len_train=lengths)
@@ -162,6 +162,18 @@ def test_state_ranges_hold_every_state_of_the_training_set(
         seen = np.concatenate([[np.full(5, start)], *(h[:length] for h, length in zip(states, lengths, strict=True))])
         np.testing.assert_array_equal(ranges, [seen.min(axis=0), seen.max(axis=0)])
         assert (ranges[0] < ranges[1]).any()
+
+
+def test_range_max_keeps_the_states_together(tmp_path: Path) -> None:
+    highest = []
+    for range_max in (0.0, 3.0):
+        architecture = Architecture(cells=5, layers=2, unit="signed")
+        config = dataclasses.replace(CONFIG, architecture=architecture, epsilon=1.0, range_max=range_max)
+        config = dataclasses.replace(config, iterations=200)
+        ranges = train(config, make_task(), tmp_path / "model.pt").network.state_ranges
+        highest.append(max((high - low).max() for low, high in ranges.values()))
+    assert highest[0] >= 7  # of at most 14 in seven steps
+    assert highest[1] <= 4
 
 
 def test_only_a_negative_epsilon_learns_parity(tmp_path: Path) -> None:
@@ -208,6 +220,7 @@ def test_resume_refusals(tmp_path: Path) -> None:
         ({"epsilon": float("nan")}, "--epsilon must be .* not nan"),
         ({"noise": -0.1}, r"--noise must lie in \[0, 1\), not -0\.1"),
         ({"margin": 1.0}, r"--margin must lie in \[0, 1\), not 1"),
+        ({"range_max": 1.0}, "--range-max must be at least 2, or 0 for no limit, not 1"),
         ({"weight_cost": -1.0}, r"--weight-cost must lie in \[0, 1\), not -1"),
         ({"architecture": Architecture(cells=0)}, "--cells must be at least 1, not 0"),
         ({"architecture": Architecture(layers=0)}, "--layers must be at least 1, not 0"),
