@@ -1,0 +1,442 @@
+"""The native form: epsilon 1 becomes ladders, epsilon -1 toggles; what is refused, and the timing of a ladder."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.integrate import solve_ivp
+
+from cosim.analysis.agreement import compare_engines, software_states
+from cosim.behavioral.evaluate import evaluate
+from cosim.design import compile_network
+from cosim.errors import MappingError
+from cosim.ir.ladder import (
+    ALPHA,
+    LadderTiming,
+    check_ladder,
+    dpi_fall_time,
+    dpi_rise_time,
+    ladder_currents,
+    ladder_timing,
+    solve_ladder,
+)
+from cosim.ir.lower import MAX_RUNGS, lower
+from cosim.ir.nodes import UNIT_CURRENT, Ladder, Schmitt, Toggle, nodes_of
+from cosim.ir.scale import scale
+from cosim.ir.size import size
+from cosim.network.ranges import measure_state_ranges
+from cosim.network.reference import run_reference
+from cosim.network.testset import TestSet
+from cosim.network.types import ReluLayer, SignedLayer, check_network
+from cosim.simulation.inference import Inference
+
+I_UNIT = 0.25e-9  # so that every threshold of a random network lies in the calibrated range
+SAMPLES, STEPS = 13, 6
+# Levels on which W step / level and W zero round exactly: weights are on 1/4, a step is alpha / 2 or alpha.
+ALPHAS = {"first": (1.0, 2.0), "signed": (0.5, 1.0)}
+
+
+def with_layers(network, change):
+    """The network with `change` of every recurrent layer, without ranges."""
+    layers = tuple(layer if isinstance(layer, ReluLayer) else change(layer) for layer in network.layers)
+    return check_network(replace(network, layers=layers, state_ranges={}))
+
+
+def measured(network, x):
+    """The network with the ranges of its states over x."""
+    return replace(network, state_ranges=measure_state_ranges(network, x, np.full(len(x), x.shape[1])))
+
+
+@pytest.fixture
+def ladders(make_network):
+    """(seed, kind, ...) -> a random network at epsilon 1, and the samples that its ranges were measured on."""
+
+    def build(seed, kind, steps=STEPS, **options):
+        network = make_network(seed, kind, alphas=ALPHAS[kind], **options)
+        x = np.random.default_rng(seed + 100).uniform(0, 1, (SAMPLES, steps, 3))
+        return measured(with_layers(network, lambda layer: replace(layer, epsilon=1.0)), x), x
+
+    return build
+
+
+def one_signed(layer, rng):
+    """The layer at epsilon -1 with units whose updates are all positive (even units) or all negative (odd ones).
+
+    Inputs lie in [0, 1] and weights are made positive, so the candidate runs from b to b + sum of W.
+    """
+    sign = np.where(np.arange(layer.width) % 2, -1.0, 1.0)
+    weight, bias = np.abs(layer.weight) + 0.25, np.abs(layer.bias) + 0.125
+    top = bias + weight.sum(axis=1)
+    between = bias + rng.uniform(0.3, 0.6, layer.width) * (top - bias)
+    if isinstance(layer, SignedLayer):
+        weight, bias = sign[:, None] * weight, sign * bias
+        return replace(layer, weight=weight, bias=bias, bias_beta=between, epsilon=-1.0)
+    low, high = np.where(sign > 0, bias / 2, between), np.where(sign > 0, between, top + 0.25)
+    return replace(layer, weight=weight, bias=bias, beta_lo=low, beta_hi=high, epsilon=-1.0)
+
+
+@pytest.fixture
+def toggles(make_network):
+    """(seed, kind, ...) -> a random network at epsilon -1 whose units update with one sign each, and its samples."""
+
+    def build(seed, kind, steps=11, **options):
+        network = make_network(seed, kind, alphas=ALPHAS[kind], widths=(5,), **options)
+        rng = np.random.default_rng(seed + 100)
+        x = rng.uniform(0, 1, (SAMPLES, steps, 3))
+        return measured(with_layers(network, lambda layer: one_signed(layer, rng)), x), x
+
+    return build
+
+
+@pytest.fixture
+def ideal(technology, calibration):
+    """(graph, reference) -> states and readout in units of the ideal circuit, and the states that it should have."""
+
+    def run(graph, reference):
+        sized = size(scale(graph, I_UNIT), technology, calibration)
+        for source, target, weight in sized.edges(data="weight"):
+            assert sized.edges[source, target]["mirror"].realised == pytest.approx(weight.target, abs=1e-12)
+        trace = evaluate(sized, calibration, reference.signals["input"], ideal=True)
+        found = np.stack(list(trace.states.values()), axis=2)
+        return found, trace.readout / I_UNIT, software_states(sized, reference)
+
+    return run
+
+
+@pytest.mark.parametrize("hidden", [0, 5])
+@pytest.mark.parametrize("kind", ["first", "signed"])
+@pytest.mark.parametrize("seed", range(4))
+def test_ideal_ladders_equal_the_network(ladders, ideal, kind, seed, hidden):
+    """Weights round exactly, so levels and readouts are the reference's, but for float64 sums of 20 terms of 10."""
+    network, x = ladders(seed, kind, hidden=hidden)
+    reference = run_reference(network, x)
+    graph = lower(network)
+    states, readout, expected = ideal(graph, reference)
+    np.testing.assert_array_equal(states, expected)
+    np.testing.assert_allclose(readout, reference.readout, atol=1e-12, rtol=0)
+    for column, node in enumerate(nodes_of(graph, Ladder)):
+        h = reference.signals[node.layer][:, :, node.index]
+        np.testing.assert_allclose(h, node.zero + node.step * expected[:, :, column], atol=1e-12, rtol=0)
+        # one rung of headroom at either end of what these very data need
+        assert min(expected[:, :, column].min(), node.start) == 1
+        assert max(expected[:, :, column].max(), node.start) == node.rungs - 1
+    assert len(set(np.unique(expected))) > 4
+
+
+@pytest.mark.parametrize("kind", ["first", "signed"])
+@pytest.mark.parametrize("seed", range(4))
+def test_ideal_toggles_equal_the_network(toggles, ideal, kind, seed):
+    network, x = toggles(seed, kind)
+    reference = run_reference(network, x)
+    graph = lower(network)
+    states, readout, expected = ideal(graph, reference)
+    np.testing.assert_array_equal(states, expected)
+    np.testing.assert_allclose(readout, reference.readout, atol=1e-12, rtol=0)
+    assert 0.1 < expected.mean() < 0.9
+    unit = network.layers[0].alpha / (1 if kind == "signed" else 2)
+    for node in nodes_of(graph, Toggle):
+        h = reference.signals[node.layer][:, :, node.index]
+        assert len(np.unique(h)) == 2
+        assert node.step == pytest.approx(unit[node.index] * (3 if node.index % 2 == 0 else 1))  # 2 alpha, 0 to -alpha
+        assert node.zero == pytest.approx(-network.layers[0].alpha[node.index] if kind == "signed" else 0.0)
+
+
+@pytest.mark.parametrize("headroom", [0, 1, 3])
+def test_rungs_and_start_follow_the_ranges(ladders, headroom):
+    """By hand: signed, h from -3 alpha to 4 alpha around its start of -alpha: -2 ... 5 steps."""
+    network, _ = ladders(5, "signed", widths=(1,))
+    alpha = float(network.layers[0].alpha[0])
+    network = replace(network, state_ranges={"layer0": np.array([[-3 * alpha], [4 * alpha]])})
+    (node,) = nodes_of(lower(network, headroom=headroom), Ladder)
+    assert (node.rungs, node.start) == (7 + 2 * headroom, 2 + headroom)
+    assert node.zero + node.start * node.step == pytest.approx(-alpha)
+    assert (node.step, node.level) == (alpha, ALPHA)
+    beta = abs(float(network.layers[0].bias_beta[0]))
+    assert (node.rise - node.offset, node.fall - node.offset) == pytest.approx((beta, -beta))
+
+
+def test_readers_see_step_and_zero(ladders):
+    """h = zero + step s and the current is level s: W h + b = (W step / level) (level s) + (b + W zero)."""
+    network, _ = ladders(5, "signed", widths=(3,))
+    graph = lower(network)
+    nodes, readout = list(nodes_of(graph, Ladder)), network.readout
+    for k in range(readout.width):
+        for node in nodes:
+            target = graph.edges[node.name, f"readout.{k}"]["weight"].target
+            assert target == pytest.approx(readout.weight[k, node.index] * node.step / node.level)
+        zero = np.array([node.zero for node in nodes])
+        bias = graph.edges[UNIT_CURRENT, f"readout.{k}"]["weight"].target
+        assert bias == pytest.approx(readout.bias[k] + readout.weight[k] @ zero)
+
+
+def test_epsilons_mix_layer_by_layer(make_network, ideal):
+    """A Schmitt trigger, then ladders that read it, in one network."""
+    network = make_network(2, "signed", alphas=(1.0,))
+    network = replace(network, layers=(network.layers[0], replace(network.layers[1], epsilon=1.0)))
+    x = np.random.default_rng(4).uniform(size=(SAMPLES, STEPS, 3))
+    network = measured(network, x)
+    assert set(network.state_ranges) == {"layer1"}
+    graph = lower(network)
+    assert {type(node) for node in nodes_of(graph, Schmitt, Ladder)} == {Schmitt, Ladder}
+    reference = run_reference(network, x)
+    states, readout, expected = ideal(graph, reference)
+    np.testing.assert_array_equal(states, expected)
+    np.testing.assert_allclose(readout, reference.readout, atol=1e-12, rtol=0)
+
+
+def refused(network, text, **options):
+    with pytest.raises(MappingError, match=text):
+        lower(network, "model.pt", **options)
+
+
+@pytest.mark.parametrize("epsilon", [0.25, 0.999, -0.5])
+def test_epsilon_between_is_refused(ladders, epsilon):
+    network = with_layers(ladders(3, "signed")[0], lambda layer: replace(layer, epsilon=epsilon))
+    text = (
+        rf"model\.pt: layer0\.epsilon must be 0 \(Schmitt trigger\), 1 \(ladder\) or -1 \(toggle\), not {epsilon:g}: .*"
+        "no finite set of levels .* anneal it to 0 in training"
+    )
+    refused(network, text)
+
+
+def test_level_by_input_is_refused(ladders):
+    network = with_layers(
+        ladders(3, "signed")[0], lambda layer: replace(layer, weight_alpha=np.full_like(layer.weight, 0.25))
+    )
+    refused(network, r"model\.pt: layer0 is an alphaCMRU: .* store whole steps of a constant level; train with --cell")
+
+
+def test_threshold_by_input_is_refused(ladders):
+    network = with_layers(
+        ladders(3, "signed")[0], lambda layer: replace(layer, weight_beta=np.full_like(layer.weight, 0.25))
+    )
+    refused(network, r"model\.pt: layer0 has thresholds that depend on the input, .*; train with --beta fixed")
+
+
+@pytest.mark.parametrize("epsilon", [1.0, -1.0])
+def test_unknown_ranges_are_refused(ladders, epsilon):
+    network = with_layers(ladders(3, "signed")[0], lambda layer: replace(layer, epsilon=epsilon))
+    refused(network, r"model\.pt: the range of the states of layer0 is not known, .* give samples with --ranges-from")
+
+
+def test_too_many_rungs_are_refused(ladders):
+    network, _ = ladders(3, "signed", widths=(2,))
+    alpha = network.layers[0].alpha
+    for span, accepted in ((MAX_RUNGS - 2, True), (MAX_RUNGS - 1, False)):
+        ranges = np.stack([-alpha, -alpha + np.array([3, span]) * alpha])
+        wide = replace(network, state_ranges={"layer0": ranges})
+        if accepted:
+            assert max(node.rungs for node in nodes_of(lower(wide), Ladder)) == MAX_RUNGS
+        else:
+            text = (
+                rf"model\.pt: layer0\[1\]: a ladder may have {MAX_RUNGS} rungs at most, not {MAX_RUNGS + 1}: over the "
+                rf"training data its state spans {MAX_RUNGS - 1} steps of alpha; train on shorter sequences"
+            )
+            refused(wide, text)
+
+
+def test_toggle_with_both_signs_is_refused(toggles):
+    network, x = toggles(3, "signed")
+    mixed = with_layers(network, lambda layer: replace(layer, bias_beta=np.full(layer.width, 0.01)))
+    layer = mixed.layers[0]
+    weight = layer.weight.copy()
+    weight[2] = [1.0, -1.0, 0.25]  # candidates of either sign
+    mixed = measured(replace(mixed, layers=(replace(layer, weight=weight, bias=np.zeros(5)),)), x)
+    text = r"model\.pt: layer0\[2\]: at epsilon -1 a toggle has two levels, .*the state runs from -\d+ to \+\d+ steps"
+    refused(mixed, text)
+
+
+@pytest.mark.parametrize("alpha", [0.0, -0.5])
+def test_level_without_size_is_refused(ladders, alpha):
+    network, x = ladders(3, "signed", widths=(3,))
+    layer = network.layers[0]
+    wrong = replace(layer, alpha=np.array([1.0, alpha, 0.5]))
+    refused(measured(replace(network, layers=(wrong,)), x), r"model\.pt: layer0\[1\]: alpha must be positive, not ")
+
+
+def test_cell_schmitt_needs_epsilon_zero(ladders):
+    text = r"model\.pt: layer0\.epsilon must be 0 for a Schmitt trigger, not 1; anneal .* compile with --cell auto"
+    refused(ladders(3, "first")[0], text, cell="schmitt")
+
+
+@pytest.mark.parametrize("epsilon", [0.0, -1.0])
+def test_cell_ladder_needs_epsilon_one(ladders, epsilon):
+    network = with_layers(ladders(3, "first")[0], lambda layer: replace(layer, epsilon=epsilon))
+    text = (
+        rf"model\.pt: layer0\.epsilon must be 1 for a ladder, which adds to its state, not {epsilon:g}; train with "
+        "--epsilon 1, or compile with --cell auto"
+    )
+    refused(network, text, cell="ladder")
+
+
+def test_native_currents_must_be_in_range(ladders, technology, calibration):
+    network, _ = ladders(3, "first", widths=(2,))
+    for i_unit, limit in ((20e-12, "10 pA"), (20e-9, "8 nA")):
+        with pytest.raises(MappingError, match=f"layer0.0: thresholds and level must lie between .*{limit}.* change"):
+            size(scale(lower(network), i_unit), technology, calibration, origin="model.pt")
+
+
+def outcomes_of(design, x):
+    """What transistors without an error would give, from the behavioral equations."""
+    inputs = run_reference(design.network, x).signals["input"]
+    trace = evaluate(design.graph, design.calibration, inputs, ideal=True)
+    states = np.stack(list(trace.states.values()), axis=2)
+    return [Inference(states[k], trace.readout[k], 1e-9) for k in range(len(x))]
+
+
+@pytest.mark.parametrize("kind", ["first", "signed"])
+def test_saturation_is_counted(ladders, technology, calibration, kind):
+    """Ranges from tame data, headroom 0: the same data saturate nothing, wild ones as often as the software says."""
+    network, _ = ladders(6, kind, widths=(3,))
+    rng = np.random.default_rng(8)
+    tame, wild = 0.25 * rng.uniform(size=(7, 4, 3)), rng.uniform(size=(7, 11, 3))
+    network = measured(network, tame)
+    design = compile_network(network, technology, calibration, I_UNIT, headroom=0)
+    tops = {node.name: node.rungs for node in nodes_of(design.graph, Ladder)}
+    for x in (tame, wild):
+        labels, lengths = np.zeros(7, dtype=np.int64), np.full(7, x.shape[1])
+        lengths[3] -= 2  # padding does not count
+        found = compare_engines(design, TestSet(x, labels, lengths, np.arange(7)), outcomes_of(design, x))
+        states = software_states(design.graph, run_reference(network, x))
+        beyond = (states < 0) | (states > np.array(list(tops.values())))
+        beyond[3, lengths[3] :] = False
+        assert found.saturated == beyond.sum()
+        assert (found.saturated > 0) == (x is wild)
+        held = found.engines["behavioral"].states
+        assert (held >= 0).all() and (held <= np.array(list(tops.values()))).all()
+
+
+# The timing of a ladder
+
+
+@given(st.floats(1e-4, 0.5), st.floats(0.05, 0.98), st.floats(0.0, 0.1))
+def test_rise_time_solves_the_equation(start, share, i_g):
+    """tau (1 + I_g / I) dI/dt + I = I_f, over tau, in units of I_f; solve_ivp at rtol 1e-9 and its interpolation."""
+    target = start + share * (1 - start)
+    time = dpi_rise_time(start, target, 1.0, i_g)
+    found = solve_ivp(
+        lambda t, i: (1 - i) / (1 + i_g / i), (0.0, time), [start], method="LSODA", rtol=1e-10, atol=1e-14
+    )
+    assert found.y[0, -1] == pytest.approx(target, rel=1e-6)
+
+
+@given(st.floats(1e-3, 0.99), st.floats(1e-4, 0.1))
+def test_fall_time_solves_the_equation(target, i_g):
+    """The same equation without input: its right side is -I_g, and I_g drops out of the time."""
+    time = dpi_fall_time(1.0, target)
+    found = solve_ivp(
+        lambda t, i: (-i_g - i) / (1 + i_g / i), (0.0, time), [1.0], method="LSODA", rtol=1e-10, atol=1e-14
+    )
+    assert found.y[0, -1] == pytest.approx(target, rel=1e-6)
+
+
+def test_times_by_hand():
+    assert dpi_rise_time(0.5, 0.75, 1.0, 0.0) == pytest.approx(math.log(2))
+    assert dpi_rise_time(1e-6, 0.5, 1.0, 0.02) == pytest.approx(1.02 * math.log(2) + 0.02 * math.log(5e5), rel=1e-5)
+    assert dpi_fall_time(1.0, math.exp(-2)) == pytest.approx(2.0)
+    assert dpi_rise_time(0.5, 1.0, 1.0, 0.02) == math.inf
+    assert dpi_fall_time(1.0, 0.0) == math.inf
+
+
+def test_set_points_scale_with_the_unit_current():
+    one, three = ladder_currents(1e-9), ladder_currents(3e-9)
+    assert (one.i_reset, one.i_fall, one.i_retain, one.i_rise, one.i_set) == pytest.approx(
+        (0.05e-9, 0.15e-9, 0.25e-9, 0.35e-9, 0.45e-9)
+    )
+    assert three.alpha == pytest.approx(3 * one.alpha)
+    assert three.i_tau == pytest.approx(0.02 * three.alpha)
+
+
+def test_ladder_biases_give_the_set_points(calibration):
+    """The calibrated cell at these biases has the thresholds and the level that were asked for; solver: 1e-15 A."""
+    currents, fit = ladder_currents(1e-9), calibration.schmitt
+    bias = solve_ladder(currents, calibration)
+    for shift, pair in ((0.0, (bias.i_thresh_1, bias.i_width_1)), (currents.alpha, (bias.i_thresh, bias.i_width))):
+        assert float(fit.i_rise(*pair)) == pytest.approx(currents.i_rise + shift, abs=1e-15, rel=0)
+        assert float(fit.i_fall(*pair)) == pytest.approx(currents.i_fall + shift, abs=1e-15, rel=0)
+    assert float(fit.i_high(bias.i_gain)) == pytest.approx(currents.alpha, rel=1e-12)
+    assert bias.i_g / bias.i_tau == pytest.approx(calibration.dpi.ratio(currents.alpha), rel=1e-12)
+
+
+@pytest.mark.parametrize("t_step", [2e-3, 10e-3, 40e-3])
+@pytest.mark.parametrize("factor", [0.6, 1.7])
+def test_default_tau_has_room_on_both_sides(t_step, factor):
+    """A quarter of a frame: neither 0.6 nor 1.7 times as much doubles or skips, far more than a DPI is off."""
+    timing = ladder_timing(t_step, factor * ladder_timing(t_step).tau)
+    check_ladder(ladder_currents(1e-9), timing, "model.pt")
+    assert timing.tau == pytest.approx(factor * t_step / 4)
+
+
+TIMING = ladder_timing(10e-3)
+CURRENTS = ladder_currents(1e-9)
+
+
+@pytest.mark.parametrize(
+    ("what", "needed", "currents"),
+    [
+        # D reaches alpha - (set - rise) or fall - reset; the other one of a pair is made slow by its level
+        ("double a set", dpi_rise_time(0.01, 0.4, 0.5, 0.01), replace(CURRENTS, i_reset=0.14e-9)),
+        ("double a reset", dpi_fall_time(0.5, 0.1), replace(CURRENTS, i_set=0.36e-9)),
+    ],
+)
+def test_doubled_steps_are_refused(what, needed, currents):
+    """A little more and a little less than the tau at which the window would arrive with the end of the pulse."""
+    limit = TIMING.pulse / needed
+    check_ladder(currents, replace(TIMING, tau=1.02 * limit), "model.pt")
+    text = (
+        rf"model\.pt: the ladder would {what}: the neighbour's window arrives after 1\.47 ms \(tau {980 * limit:.3g} "
+        r"ms\), which must be more than 1\.5 ms, the pulse; use a larger tau"
+    )
+    with pytest.raises(MappingError, match=text):
+        check_ladder(currents, replace(TIMING, tau=0.98 * limit), "model.pt")
+
+
+@pytest.mark.parametrize(
+    ("what", "needed", "currents"),
+    [
+        ("skip a set", dpi_rise_time(0.5e-6, 0.4, 0.5, 0.01), CURRENTS),
+        ("skip a reset", dpi_fall_time(0.5, 0.01), replace(CURRENTS, i_reset=0.14e-9)),
+    ],
+)
+def test_skipped_steps_are_refused(what, needed, currents):
+    rest = TIMING.step - TIMING.pulse
+    limit = rest / needed
+    check_ladder(currents, replace(TIMING, tau=0.99 * limit), "model.pt")
+    text = (
+        rf"model\.pt: the ladder would {what}: the neighbour's window arrives after 8\.5\d+ ms \(tau .* ms\), which "
+        r"must be less than 8\.5 ms, the rest of the step; use a smaller tau"
+    )
+    with pytest.raises(MappingError, match=text):
+        check_ladder(currents, replace(TIMING, tau=1.005 * limit), "model.pt")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"i_reset": 0.16e-9},  # reset above the lower threshold
+        {"i_fall": 0.26e-9},  # lower threshold above retain
+        {"i_retain": 0.36e-9},  # retain above the upper threshold
+        {"i_rise": 0.46e-9},  # upper threshold above set
+        {"i_set": 0.86e-9},  # set above the next rung's threshold, rise + alpha
+        {"alpha": 0.09e-9},  # the same by a small alpha
+    ],
+)
+def test_levels_out_of_order_are_refused(change):
+    text = (
+        r"model\.pt: a ladder needs reset < lower threshold < retain < upper threshold < set < upper threshold \+ "
+        r"alpha, not .* nA with alpha .* nA; move the levels apart"
+    )
+    with pytest.raises(MappingError, match=text):
+        check_ladder(replace(CURRENTS, **change), TIMING, "model.pt")
+
+
+def test_tau_of_a_compiled_network_is_checked(ladders, technology, calibration):
+    network, _ = ladders(3, "first", widths=(1,))
+    for tau, text in ((0.5e-3, "would double a"), (8e-3, "would skip a")):
+        with pytest.raises(MappingError, match=rf"model\.pt: the ladder {text}"):
+            compile_network(network, technology, calibration, I_UNIT, origin="model.pt", tau=tau)
+    assert ladder_timing(20e-3) == LadderTiming(20e-3, pytest.approx(3e-3), pytest.approx(5e-3))
+    assert ladder_timing(20e-3, 4e-3).tau == 4e-3
