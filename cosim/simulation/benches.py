@@ -1,18 +1,20 @@
 """Test benches of single cells: what calibration and characterisation run."""
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
 from cosim.cells.bias import BIAS_DIODE, bias_diode
 from cosim.cells.clocked import CLOCKED, clocked_schmitt
 from cosim.cells.dpi import DPI, dpi
-from cosim.cells.ladder import LADDER, ladder, ladder_blocks
+from cosim.cells.ladder import LADDER, RUNG_OFF, RUNG_ON, ladder, ladder_blocks
 from cosim.cells.mirror import INPUT_DIODE, SIGNAL_RAILS, input_diode, signal_rails, weight
 from cosim.cells.quantiser import COMPARATOR, SAMPLER, comparator, sampler
 from cosim.cells.rectifier import CANDIDATE, candidate_diode
 from cosim.cells.schmitt import SCHMITT, schmitt
 from cosim.circuit.deck import format_circuit, format_number
-from cosim.circuit.elements import GROUND, Circuit, Element, Instance, Mos, Source
+from cosim.circuit.elements import GROUND, Circuit, Element, Instance, Mos, Source, Subcircuit
 from cosim.ir.ladder import LadderBias
 from cosim.simulation.options import DEFAULT_OPTIONS, PRECISE_OPTIONS, SimulatorOptions, format_deck
 from cosim.simulation.testbench import Timing, Waveform, clock_waveforms, reset_waveform, staircase
@@ -45,6 +47,31 @@ def mirror_bench(technology: Technology, units: int, trim: float, current: float
     circuit = Circuit("mirror bench", (*blocks, bias_diode(technology)), elements)
     save = "i(vn) i(vp) i(vpush) v(cand)"
     return format_deck(format_circuit(circuit, technology), technology, PRECISE_OPTIONS, ".op", save)
+
+
+def rectifier_bench(
+    technology: Technology, units: int, trim: float, i_push: float, i_pull_max: float, points: int = 200
+) -> str:
+    """A candidate diode that one weight of +1 pulls, 0 ... i_pull_max ampere, and one of -1 pushes with i_push.
+
+    A dc sweep of the pulling signal in `points` steps. Saves i(vsense), what the diode draws from the supply.
+    """
+    elements: tuple[Element, ...] = (
+        Source("dd", "v", "vdd", GROUND, technology.supply),
+        Source("pull", "i", "a_p", GROUND, 0.0),
+        Instance("a", ("a_p", "vdd"), f"{INPUT_DIODE}_{units}"),
+        Instance("a_rails", ("a_p", "a_n", "vdd"), f"{SIGNAL_RAILS}_{units}"),
+        Source("push", "i", "b_p", GROUND, i_push),
+        Instance("b", ("b_p", "vdd"), f"{INPUT_DIODE}_{units}"),
+        weight("pos", "a_p", "a_n", "cand", units, technology, ""),
+        weight("neg", "b_p", "", "cand", -units, technology, ""),
+        Source("sense", "v", "vdd", "sensed", 0.0),
+        Instance("cand", ("cand", "sensed"), CANDIDATE),
+    )
+    blocks = (input_diode(technology, units), signal_rails(technology, units, trim), candidate_diode(technology))
+    netlist = format_circuit(Circuit("rectifier bench", blocks, elements), technology)
+    analysis = f".dc ipull 0e+00 {format_number(i_pull_max)} {format_number(i_pull_max / points)}"
+    return format_deck(netlist, technology, PRECISE_OPTIONS, analysis, "i(vsense)")
 
 
 def schmitt_bench(
@@ -139,6 +166,15 @@ def dpi_bench(
     return format_deck(netlist, technology, PRECISE_OPTIONS, analysis, "i(vout) i(vdd) v(xdpi.vc)")
 
 
+LADDER_RAILS = {
+    "cells": "vdd",
+    "candidates": "vdd_cand",
+    "DPIs": "vdd_dpi",
+    "output": "vdd_out",
+    "bias": "vdd_bias",
+}  # block -> its supply net in a metered ladder bench, and the name of the source there
+
+
 def ladder_bench(
     technology: Technology,
     units: int,
@@ -152,10 +188,12 @@ def ladder_bench(
     v_node: float,
     options: SimulatorOptions = DEFAULT_OPTIONS,
     step: float = 2e-4,
+    metered: bool = False,
 ) -> str:
     """A ladder driven by a current into its line `in`, reset until `release`; times in second.
 
-    Saves v(xladder.xrung<k>.v0) of every rung, i(vout), the output through weight -1, and i(vdd).
+    Saves v(xladder.xrung<k>.v0) of every rung, i(vout), the output through weight -1, and i(vdd); `metered`: every
+    block of LADDER_RAILS has a supply of its own, and each one's current is saved.
     """
     pins = {
         "thresh_1": bias.i_thresh_1,
@@ -184,10 +222,47 @@ def ladder_bench(
         *ladder_blocks(technology, units, capacitance),
         ladder(technology, units, rungs, start),
     )
-    netlist = format_circuit(Circuit("ladder bench", blocks, elements), technology)
+    circuit = Circuit("ladder bench", blocks, elements)
+    rails = tuple(LADDER_RAILS.values()) if metered else ("vdd",)
+    netlist = format_circuit(_meter_ladder(circuit, technology) if metered else circuit, technology)
     saved = " ".join(f"v(xladder.xrung{k}.v0)" for k in range(1, rungs + 1))
+    supplies = " ".join(f"i({rail})" for rail in rails)
     analysis = f".tran {format_number(step)} {format_number(end)} 0e+00 {format_number(step)}"
-    return format_deck(netlist, technology, options, analysis, f"{saved} i(vout) i(vdd)")
+    return format_deck(netlist, technology, options, analysis, f"{saved} i(vout) {supplies}")
+
+
+def _meter_ladder(circuit: Circuit, technology: Technology) -> Circuit:
+    """The ladder bench with one supply for each block of LADDER_RAILS."""
+    cand, dpis, out, bias = (LADDER_RAILS[block] for block in ("candidates", "DPIs", "output", "bias"))
+
+    def on_rail(element: Element) -> Element:
+        match element:
+            case Instance(subcircuit=name) if name in (RUNG_ON, RUNG_OFF):
+                return replace(element, nets=(*element.nets, cand))
+            case Instance(subcircuit=name) if name.startswith(DPI):
+                return replace(element, nets=(*element.nets[:-1], dpis))
+            case Instance(subcircuit=name) if name == CANDIDATE:
+                return replace(element, nets=(*element.nets[:-1], cand))
+            case Instance(subcircuit=name) if name.startswith(LADDER):
+                return replace(element, nets=(*element.nets, cand, dpis, out))
+            case Mos(name="diode", gate="out"):
+                return replace(element, source=out, bulk=out)
+            case Source(kind="i", a="vdd"):
+                return replace(element, a=bias)
+        return element
+
+    def rewired(block: Subcircuit) -> Subcircuit:
+        added = (cand,) if block.name in (RUNG_ON, RUNG_OFF) else (cand, dpis, out)
+        return replace(block, ports=(*block.ports, *added), elements=tuple(map(on_rail, block.elements)))
+
+    blocks = (
+        rewired(block) if block.name in (RUNG_ON, RUNG_OFF) or block.name.startswith(f"{LADDER}_") else block
+        for block in circuit.subcircuits
+    )
+    supplies = (
+        Source(rail.removeprefix("v"), "v", rail, GROUND, technology.supply) for rail in (cand, dpis, out, bias)
+    )
+    return replace(circuit, subcircuits=tuple(blocks), elements=(*map(on_rail, circuit.elements), *supplies))
 
 
 def comparator_bench(technology: Technology, i_thresh: float, candidates: NDArray[np.float64], timing: Timing) -> str:

@@ -1,0 +1,653 @@
+"""Characterisation: what a cell does over its range, by its equation, as drawn, and with calibrated bias currents.
+
+Everything stays as it is at the nominal point when supply and temperature move: bias currents, capacitances, the
+voltage of the output's node. Only the devices change.
+"""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosim.analysis.calibrate import measure_schmitt
+from cosim.cells.dpi import dpi_capacitance
+from cosim.cells.schmitt import STATE_LEVEL
+from cosim.errors import InputError, SimulationError
+from cosim.ir.ladder import (
+    TAU_SHARE,
+    LadderBias,
+    LadderCurrents,
+    LadderTiming,
+    check_ladder,
+    dpi_fall_time,
+    dpi_rise_time,
+    solve_ladder,
+)
+from cosim.outputs import write_texts
+from cosim.simulation.benches import LADDER_RAILS, dpi_bench, ladder_bench, mirror_bench, rectifier_bench, schmitt_bench
+from cosim.simulation.inference import DEFAULT_TIMEOUT, Inference, Progress, ReadPlan, deck_hash, run_inferences
+from cosim.simulation.ngspice import Failure, Waveforms, run_deck
+from cosim.simulation.testbench import Waveform
+from cosim.technology.calibration import Calibration
+from cosim.technology.types import Technology
+from cosim.units import format_quantity
+
+Array = NDArray[np.float64]
+Levels = NDArray[np.int64]
+Kind = Literal["ideal", "measured", "calibrated"]
+
+CELSIUS_MIN, CELSIUS_MAX = -55.0, 150.0  # what BSIM cards are extracted for
+SCHMITT_POINTS = (
+    (0.1e-9, 0.05e-9, 0.1e-9), (0.35e-9, 0.15e-9, 0.5e-9), (1e-9, 0.5e-9, 1e-9), (2e-9, 1.5e-9, 2e-9),
+    (6e-9, 2e-9, 6e-9),
+)  # fmt: skip
+MIRROR_POINTS = (5e-11, 2e-10, 5e-10, 1e-9, 4e-9, 16e-9)
+RECTIFIER_PUSHES = (0.1e-9, 0.5e-9, 1e-9, 2e-9)
+DPI_POINTS = (0.1e-9, 0.5e-9, 2e-9)
+DPI_TAU = 10e-3  # s, that of arXiv 2605.11855, Fig. 4
+DPI_SPREAD = 0.1  # stray charge at 0.7 pF and output conductance; docs/characterize.md has the step responses
+DPI_UP, DPI_DOWN, DPI_END = 1 * DPI_TAU, 12 * DPI_TAU, 20 * DPI_TAU  # when its input steps up and down, s
+RETENTION_STEPS = 100
+SAMPLES_A_STEP = 40
+SAMPLE = 37  # of them: 0.95 of a step
+SOLVER_STEPS = 50  # at least, in a step
+
+
+@dataclass(frozen=True)
+class Row:
+    """One figure of a cell at one set-point.
+
+    ideal: the cell's equation. measured: ngspice, with the bias currents of that equation. calibrated: ngspice, with
+    those of the calibration's inverse. All in `unit`; errors are relative to `scale`, in the same unit. NaN: not found.
+    """
+
+    set_point: str
+    quantity: str
+    unit: str
+    ideal: float
+    measured: float
+    calibrated: float
+    scale: float
+
+    @property
+    def errors(self) -> tuple[float, float]:
+        """(measured, calibrated) minus ideal, over scale."""
+        return (self.measured - self.ideal) / self.scale, (self.calibrated - self.ideal) / self.scale
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A line of a figure: `group` is its set-point; x and y in SI."""
+
+    group: str
+    kind: Kind
+    x: Array
+    y: Array
+
+
+@dataclass(frozen=True)
+class Characterisation:
+    """A cell at one supply and temperature."""
+
+    technology: Technology
+    rows: tuple[Row, ...]
+    curves: tuple[Curve, ...]
+
+
+def at_conditions(
+    technology: Technology, temperatures: Sequence[float], supplies: Sequence[float]
+) -> tuple[Technology, ...]:
+    """The technology at every pair of temperature (celsius) and supply (volt); nothing given means nominal.
+
+    Raises InputError for a supply or a temperature that its devices are not made for.
+    """
+    for supply in supplies:
+        if not 0 < supply <= technology.supply_max:
+            raise InputError(
+                f"supply must be above 0 V and at most {technology.supply_max:g} V, the largest of {technology.name}, "
+                f"not {supply:g} V; choose another with --supply"
+            )
+    for celsius in temperatures:
+        if not CELSIUS_MIN <= celsius <= CELSIUS_MAX:
+            raise InputError(
+                f"temperature must lie in {CELSIUS_MIN:g} to {CELSIUS_MAX:g} C, the range of device models, not "
+                f"{celsius:g} C; choose another with --temp"
+            )
+    return tuple(
+        replace(technology, celsius=celsius, supply=supply)
+        for celsius in temperatures or (technology.celsius,)
+        for supply in supplies or (technology.supply,)
+    )
+
+
+def format_condition(technology: Technology) -> str:
+    return f"{technology.celsius:g} C, {technology.supply:g} V"
+
+
+# --- 9T cell
+
+
+def characterize_schmitt(technology: Technology, calibration: Calibration) -> Characterisation:
+    """Thresholds and level at SCHMITT_POINTS, from slow ramps; curves: output over candidate."""
+    fit, rows, curves = calibration.schmitt, [], []
+    for rise, fall, high in SCHMITT_POINTS:
+        group = f"{1e9 * rise:g} / {1e9 * fall:g} nA"
+        plain = (rise, rise - fall, high)
+        solved = (*fit.solve_thresholds(rise, fall), fit.solve_gain(high))
+        found = [measure_schmitt(technology, calibration.units, bias, calibration.v_node) for bias in (plain, solved)]
+        names = ("upper threshold", "lower threshold", "level")
+        for name, ideal, measured, calibrated in zip(names, (rise, fall, high), *found, strict=True):
+            rows.append(Row(group, name, "A", ideal, measured, calibrated, ideal))
+        kinds: tuple[tuple[Kind, tuple[float, float, float]], ...] = (("measured", plain), ("calibrated", solved))
+        curves += [_hysteresis(technology, calibration, group, kind, bias, 1.3 * rise) for kind, bias in kinds]
+        x = np.array([0, rise, rise, 1.3 * rise, fall, fall, 0])
+        curves.append(Curve(group, "ideal", x, high * np.array([0, 0, 1, 1, 1, 0, 0])))
+    return Characterisation(technology, tuple(rows), tuple(curves))
+
+
+def _hysteresis(
+    technology: Technology,
+    calibration: Calibration,
+    group: str,
+    kind: Kind,
+    bias: tuple[float, float, float],
+    i_peak: float,
+) -> Curve:
+    ramp = 16.0
+    waves = _run(schmitt_bench(technology, calibration.units, bias, i_peak, calibration.v_node, ramp))
+    return Curve(group, kind, i_peak * (1 - np.abs(waves["time"] / ramp - 1)), waves["vout#branch"])
+
+
+# --- mirror and rectifier
+
+
+def characterize_mirror(technology: Technology, calibration: Calibration) -> Characterisation:
+    """Currents through both gate lines at MIRROR_POINTS; curves: gain over current. Calibrated means trimmed."""
+    rows, curves = [], []
+    kinds: tuple[tuple[Kind, float], ...] = (("measured", 1.0), ("calibrated", calibration.mirror.trim))
+    currents = np.geomspace(MIRROR_POINTS[0], MIRROR_POINTS[-1], 21)
+
+    def paths(trim: float, current: float) -> tuple[float, ...]:
+        waves = _run(mirror_bench(technology, calibration.units, trim, float(current), calibration.v_node))
+        return tuple(abs(float(waves[f"{source}#branch"][-1])) for source in ("vn", "vp"))
+
+    for current in MIRROR_POINTS:
+        found = [paths(trim, current) for _, trim in kinds]
+        for line, measured, calibrated in zip(("line n", "line p"), *found, strict=True):
+            rows.append(Row(format_quantity(current, "A"), line, "A", current, measured, calibrated, current))
+    for kind, trim in kinds:
+        gains = np.array([paths(trim, current) for current in currents]) / currents[:, None]
+        curves += [Curve(line, kind, currents, gain) for line, gain in zip(("line n", "line p"), gains.T, strict=True)]
+    return Characterisation(technology, tuple(rows), tuple(curves))
+
+
+def characterize_rectifier(technology: Technology, calibration: Calibration) -> Characterisation:
+    """A candidate diode between a pull of 0 to 2 pushes and each of RECTIFIER_PUSHES; calibrated means trimmed.
+
+    Rows: residue where pull equals push, relative to the push; output where pull is twice the push.
+    """
+    rows, curves = [], []
+    kinds: tuple[tuple[Kind, float], ...] = (("measured", 1.0), ("calibrated", calibration.mirror.trim))
+    for push in RECTIFIER_PUSHES:
+        group, outputs = format_quantity(push, "A"), []
+        for kind, trim in kinds:
+            waves = _run(rectifier_bench(technology, calibration.units, trim, push, 2 * push))
+            output = np.abs(waves["vsense#branch"])
+            pull = np.linspace(0.0, 2 * push, len(output))
+            outputs.append(output)
+            curves.append(Curve(group, kind, pull, output))
+        pull = curves[-1].x
+        curves.append(Curve(group, "ideal", pull, np.maximum(pull - push, 0.0)))
+        for name, at, ideal in (("residue, pull = push", push, 0.0), ("pull = 2 push", 2 * push, push)):
+            measured, calibrated = (float(np.interp(at, pull, output)) for output in outputs)
+            rows.append(Row(f"push {group}", name, "A", ideal, measured, calibrated, push))
+    return Characterisation(technology, tuple(rows), tuple(curves))
+
+
+# --- DPI
+
+
+def characterize_dpi(technology: Technology, calibration: Calibration) -> Characterisation:
+    """Steps 0 -> alpha -> 0 at DPI_POINTS with tau DPI_TAU: level, time to 1 - 1/e of it, time to 1/e of it.
+
+    ideal: the equation of `cosim.cells.dpi` at this temperature, from the current that the calibrated DPI starts at.
+    """
+    rows, curves = [], []
+    for alpha in DPI_POINTS:
+        i_tau, group = TAU_SHARE * alpha, format_quantity(alpha, "A")
+        biases: tuple[tuple[Kind, float], ...] = (
+            ("measured", i_tau),
+            ("calibrated", i_tau * calibration.dpi.ratio(alpha)),
+        )
+        found, first = [], 0.0
+        for kind, i_g in biases:
+            time, output = _step_response(technology, calibration, alpha, i_g)
+            curves.append(Curve(group, kind, time, output))
+            first, *figures = _step_figures(time, output)
+            found.append(figures)
+        share, tau = (
+            1 - np.exp(-1),
+            DPI_TAU * technology.thermal_voltage / nominal(technology, calibration).thermal_voltage,
+        )
+        ideal = (
+            alpha,
+            tau * dpi_rise_time(first, share * alpha, alpha, i_tau),
+            tau * dpi_fall_time(alpha, (1 - share) * alpha),
+        )
+        curves.append(_ideal_response(group, first, alpha, i_tau, tau))
+        names = (("level", "A"), ("rise to 63 %", "s"), ("fall to 37 %", "s"))
+        for (name, unit), value, measured, calibrated in zip(names, ideal, *found, strict=True):
+            rows.append(Row(f"alpha {group}", name, unit, value, measured, calibrated, value))
+    return Characterisation(technology, tuple(rows), tuple(curves))
+
+
+def _step_response(technology: Technology, calibration: Calibration, alpha: float, i_g: float) -> tuple[Array, Array]:
+    """(time, output) of a DPI whose capacitor gives DPI_TAU at the nominal temperature."""
+    edge, i_tau = 1e-3 * DPI_TAU, TAU_SHARE * alpha
+    steps = ((0.0, 0.0), (DPI_UP, 0.0), (DPI_UP + edge, alpha), (DPI_DOWN, alpha), (DPI_DOWN + edge, 0.0))
+    capacitance = dpi_capacitance(nominal(technology, calibration), DPI_TAU, i_tau)
+    waves = _run(dpi_bench(technology, calibration.units, steps, i_tau, i_g, capacitance, calibration.v_node, DPI_END))
+    return waves["time"], np.abs(waves["vout#branch"])
+
+
+def _step_figures(time: Array, output: Array) -> tuple[float, float, float, float]:
+    """(first, level) in ampere and the (rise, fall) times in second of `_step_response`."""
+    first, level = np.interp([DPI_UP, DPI_DOWN], time, output)
+    low = (1 - np.exp(-1)) * level
+    rising, falling = time <= DPI_DOWN, time >= DPI_DOWN
+    rise = np.interp(low, output[rising], time[rising]) - DPI_UP
+    fall = np.interp(-(level - low), -output[falling], time[falling]) - DPI_DOWN
+    return float(first), float(level), float(rise), float(fall)
+
+
+def _ideal_response(group: str, first: float, alpha: float, i_g: float, tau: float) -> Curve:
+    """The exact solution of the DPI's equation, as time over current, turned around."""
+    up = np.concatenate([np.geomspace(first, 0.01 * alpha, 20), np.linspace(0.011 * alpha, 0.9999 * alpha, 400)])
+    rise = [DPI_UP + tau * dpi_rise_time(first, float(level), alpha, i_g) for level in up]
+    fall = np.linspace(DPI_DOWN, DPI_END, 400)
+    down = alpha * np.exp(-(fall - DPI_DOWN) / tau)
+    kept = np.array(rise) < DPI_DOWN
+    x = np.concatenate([[0.0, DPI_UP], np.array(rise)[kept], fall])
+    return Curve(group, "ideal", x, np.concatenate([[first, first], up[kept], down]))
+
+
+# --- ladder
+
+
+@dataclass(frozen=True)
+class LadderStudy:
+    """What is asked of a ladder: `sequences` random sequences of `steps` updates drawn by `seed`."""
+
+    rungs: int
+    sequences: int
+    steps: int
+    seed: int
+    currents: LadderCurrents
+    timing: LadderTiming
+
+
+def check_study(study: LadderStudy, technologies: Sequence[Technology], calibration: Calibration) -> None:
+    """Raises MappingError where the ladder would skip or double a step at one of these temperatures.
+
+    tau goes with the thermal voltage, and a DPI is up to DPI_SPREAD faster or slower than its equation.
+    """
+    for technology in technologies:
+        tau = study.timing.tau * technology.thermal_voltage / nominal(technology, calibration).thermal_voltage
+        for speed, factor in (("fast", 1 - DPI_SPREAD), ("slow", 1 + DPI_SPREAD)):
+            origin = f"ladder of {study.rungs} rungs at {technology.celsius:g} C, DPIs {100 * DPI_SPREAD:g} % {speed}"
+            check_ladder(study.currents, replace(study.timing, tau=factor * tau), origin)
+
+
+@dataclass(frozen=True)
+class LadderRun:
+    """One transient: the kind of run, its bias, its starting level and its updates, +1, 0 or -1 a step."""
+
+    kind: Literal["random", "retention", "plain", "stairs"]
+    bias: LadderBias
+    start: int
+    updates: Levels
+
+
+@dataclass(frozen=True)
+class LadderTrace:
+    """A run in ngspice, sampled SAMPLES_A_STEP times a step. states (samples, rungs); output in A; powers in W."""
+
+    run: LadderRun
+    states: NDArray[np.int16]
+    output: Array
+    powers: dict[str, Array]
+    power_w: float
+
+    @property
+    def power(self) -> Array:
+        """Supply power at the samples, watt."""
+        return np.sum(list(self.powers.values()), axis=0)
+
+    @property
+    def expected(self) -> Levels:
+        """What software says after each step."""
+        return software_levels(self.run.start, self.run.updates, self.states.shape[1])
+
+    @property
+    def sampled(self) -> NDArray[np.int16]:
+        """States (steps, rungs) at the end of each step."""
+        return self.states[SAMPLE::SAMPLES_A_STEP]
+
+    @property
+    def levels(self) -> Levels:
+        """Ones at the end of each step."""
+        return self.sampled.sum(axis=1).astype(np.int64)
+
+    @property
+    def wrong(self) -> NDArray[np.bool_]:
+        """Steps at whose end any rung is not what software says."""
+        rungs = np.arange(self.states.shape[1])
+        return (self.sampled != (rungs < self.expected[:, None])).any(axis=1)
+
+    @property
+    def wrong_updates(self) -> int:
+        """Steps that did not change the level as they should have, from wherever it stood."""
+        before = np.concatenate([[self.run.start], self.levels[:-1]])
+        return int((np.clip(before + self.run.updates, 0, self.states.shape[1]) != self.levels).sum())
+
+
+def software_levels(start: int, updates: Levels, rungs: int) -> Levels:
+    """The level after each update: the sum so far, held between 0 and `rungs` at every step."""
+    levels, level = [], start
+    for update in updates:
+        level = min(rungs, max(0, level + int(update)))
+        levels.append(level)
+    return np.array(levels, dtype=np.int64)
+
+
+def ladder_runs(study: LadderStudy, calibration: Calibration) -> tuple[LadderRun, ...]:
+    """Random sequences from random levels, every level held, and the staircase without and with calibration."""
+    c = study.currents
+    solved = solve_ladder(c, calibration)
+    width, rise = c.i_rise - c.i_fall, c.i_rise
+    plain = LadderBias(rise, width, rise + c.alpha, width, c.alpha, c.i_tau, c.i_tau)
+    generator, k = np.random.default_rng(study.seed), study.rungs
+    stairs = np.array([0, *[1] * (k + 1), 0, *[-1] * (k + 1), 0])  # one beyond either end
+    runs = []
+    for _ in range(study.sequences):
+        start = int(generator.integers(0, k + 1))
+        runs.append(LadderRun("random", solved, start, generator.integers(-1, 2, study.steps)))
+    held = np.zeros(RETENTION_STEPS, dtype=np.int64)
+    runs += [LadderRun("retention", solved, level, held) for level in range(k + 1)]
+    return (*runs, LadderRun("plain", plain, 0, stairs), LadderRun("stairs", solved, 0, stairs))
+
+
+def pulse_train(updates: Levels, currents: LadderCurrents, timing: LadderTiming, start: float) -> Waveform:
+    """I_in: retain, and at the beginning of a step a pulse of set or reset; edges of 1 % of a step."""
+    levels = {1: currents.i_set, 0: currents.i_retain, -1: currents.i_reset}
+    rest, edge = currents.i_retain, 0.01 * timing.step
+    points = [(0.0, rest)]
+    for k, update in enumerate(updates.tolist()):
+        if update:
+            begin = start + k * timing.step
+            end = begin + timing.pulse
+            points += [(begin, rest), (begin + edge, levels[update]), (end, levels[update]), (end + edge, rest)]
+    return tuple(points)
+
+
+def ladder_deck(
+    study: LadderStudy, run: LadderRun, technology: Technology, calibration: Calibration
+) -> tuple[str, ReadPlan]:
+    """The deck of a run at this supply and temperature, and how to read it."""
+    step = study.timing.step
+    begin, end = step / 2, step / 2 + len(run.updates) * step
+    deck = ladder_bench(
+        technology,
+        calibration.units,
+        study.rungs,
+        run.start,
+        run.bias,
+        dpi_capacitance(nominal(technology, calibration), study.timing.tau, study.currents.i_tau),
+        pulse_train(run.updates, study.currents, study.timing, begin),
+        0.9 * begin,
+        end,
+        calibration.v_node,
+        step=step / SOLVER_STEPS,
+        metered=True,
+    )
+    rails = tuple(f"{rail}#branch" for rail in LADDER_RAILS.values())
+    samples = np.arange(1, SAMPLES_A_STEP * len(run.updates) + 1)
+    plan = ReadPlan(
+        decisions=tuple((f"xladder.xrung{k}.v0",) for k in range(1, study.rungs + 1)),
+        outputs=("vout#branch", *rails),
+        supplies=tuple((rail, technology.supply) for rail in rails),
+        threshold=STATE_LEVEL * technology.supply,
+        times=begin + samples * step / SAMPLES_A_STEP,
+        window=(begin, end),
+    )
+    return deck, plan
+
+
+def run_ladder(
+    study: LadderStudy,
+    technologies: Sequence[Technology],
+    calibration: Calibration,
+    folder: Path,
+    jobs: int = 1,
+    timeout: float = DEFAULT_TIMEOUT,
+    progress: Progress = lambda done, total: None,
+) -> list[list[LadderTrace]]:
+    """All runs at every condition, in worker processes; finished ones are kept in `folder` and not run again.
+
+    Raises MappingError for a timing that cannot count, SimulationError for a failed run, whose deck stays in `folder`.
+    """
+    check_study(study, technologies, calibration)
+    runs = ladder_runs(study, calibration)
+    decks = [ladder_deck(study, run, technology, calibration) for technology in technologies for run in runs]
+    outcomes = run_inferences(
+        [deck for deck, _ in decks], [plan for _, plan in decks], jobs, folder / "inferences", timeout, progress
+    )
+    found = []
+    for outcome in outcomes:
+        if isinstance(outcome, Failure):
+            name = f"ladder_{deck_hash(outcome.deck)}.sp"
+            write_texts(folder / "failed", {name: outcome.deck})
+            raise SimulationError(
+                f"ladder of {study.rungs} rungs: {outcome.kind.value}: {outcome.detail}; its deck is "
+                f"{folder / 'failed' / name}"
+            )
+        found.append(outcome)
+    return [
+        [_trace(run, outcome, technology) for run, outcome in zip(runs, found[k * len(runs) :], strict=False)]
+        for k, technology in enumerate(technologies)
+    ]
+
+
+def _trace(run: LadderRun, inference: Inference, technology: Technology) -> LadderTrace:
+    output, *currents = inference.readout.T
+    powers = {block: -technology.supply * current for block, current in zip(LADDER_RAILS, currents, strict=True)}
+    return LadderTrace(run, inference.states, np.abs(output), powers, inference.power_w)
+
+
+def summarize_ladder(study: LadderStudy, technology: Technology, traces: Sequence[LadderTrace]) -> dict[str, Any]:
+    """The figures of one condition, ready for JSON; `docs/characterize.md` says what each is."""
+    random = [trace for trace in traces if trace.run.kind == "random"]
+    held = [trace for trace in traces if trace.run.kind == "retention"]
+    stairs, plain = (next(t for t in traces if t.run.kind == kind) for kind in ("stairs", "plain"))
+    calibrated = [trace for trace in traces if trace.run.kind != "plain"]
+    power = np.array([trace.power_w for trace in random])
+    return {
+        "celsius": technology.celsius,
+        "supply_v": technology.supply,
+        "steps_checked": sum(len(trace.wrong) for trace in random),
+        "wrong_levels": sum(int(trace.wrong.sum()) for trace in random),
+        "wrong_updates": sum(trace.wrong_updates for trace in random),
+        "first_wrong": _first_wrong(random),
+        "retention_steps": sum(len(trace.wrong) for trace in held),
+        "retention_wrong": sum(int(trace.wrong.sum()) for trace in held),
+        "staircase_wrong": int(stairs.wrong.sum()),
+        "staircase_wrong_uncalibrated": int(plain.wrong.sum()),
+        "update_time_max_s": max(_update_time(trace, study.timing.step) for trace in random),
+        "level_error_max": _largest_level_error(study.currents.alpha, calibrated),
+        "levels": [_row_json(row) for row in level_rows(study, traces)],
+        "power_w": float(power.mean()),
+        "power_split_w": {
+            block: float(np.mean([trace.powers[block].mean() for trace in random])) for block in LADDER_RAILS
+        },
+        "power_by_level_w": _power_by_level(calibrated, study.rungs),
+    }
+
+
+def summarize_study(study: LadderStudy, name: str, conditions: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """All conditions together: sums of counts, largest error, mean power of the most hungry condition."""
+    return {
+        "cell": "ladder",
+        "technology": name,
+        "rungs": study.rungs,
+        "sequences": study.sequences,
+        "steps": study.steps,
+        "seed": study.seed,
+        "timing_s": asdict(study.timing),
+        "currents_a": asdict(study.currents),
+        **{
+            key: sum(condition[key] for condition in conditions)
+            for key in ("steps_checked", "wrong_levels", "wrong_updates", "retention_steps", "retention_wrong")
+        },
+        "level_error_max": max(condition["level_error_max"] for condition in conditions),
+        "power_w": max(condition["power_w"] for condition in conditions),
+        "conditions": list(conditions),
+    }
+
+
+def level_rows(study: LadderStudy, traces: Sequence[LadderTrace]) -> tuple[Row, ...]:
+    """Output at every level, mean over the steps that end there; errors relative to L alpha, at level 0 to alpha."""
+    alpha = study.currents.alpha
+
+    def mean(chosen: Sequence[LadderTrace], level: int) -> float:
+        values = np.concatenate([trace.output[SAMPLE::SAMPLES_A_STEP][trace.levels == level] for trace in chosen])
+        return float(values.mean()) if len(values) else float("nan")
+
+    plain = [trace for trace in traces if trace.run.kind == "plain"]
+    calibrated = [trace for trace in traces if trace.run.kind != "plain"]
+    return tuple(
+        Row(f"level {k}", "output", "A", k * alpha, mean(plain, k), mean(calibrated, k), max(k, 1) * alpha)
+        for k in range(study.rungs + 1)
+    )
+
+
+def _largest_level_error(alpha: float, traces: Sequence[LadderTrace]) -> float:
+    """|I_out - L alpha| over L alpha, or over alpha at level 0: the largest over all steps."""
+    errors = [
+        np.abs(trace.output[SAMPLE::SAMPLES_A_STEP] - alpha * trace.levels) / (alpha * np.maximum(trace.levels, 1))
+        for trace in traces
+    ]
+    return float(max(error.max() for error in errors))
+
+
+def _power_by_level(traces: Sequence[LadderTrace], rungs: int) -> list[float]:
+    """Mean supply power at the end of a step on each level, watt."""
+    levels = np.concatenate([trace.levels for trace in traces])
+    power = np.concatenate([trace.power[SAMPLE::SAMPLES_A_STEP] for trace in traces])
+    return [float(power[levels == k].mean()) for k in range(rungs + 1)]
+
+
+def format_ladder(summary: dict[str, Any]) -> list[str]:
+    """The figures of `summarize_ladder` as lines under 80 columns."""
+    split = ", ".join(f"{block} {format_quantity(watt, 'W')}" for block, watt in summary["power_split_w"].items())
+    first = summary["first_wrong"]
+    lines = [
+        f"steps checked     {summary['steps_checked']}, of random sequences",
+        f"wrong levels      {summary['wrong_levels']}; updates that went wrong {summary['wrong_updates']}",
+        f"retention         {summary['retention_steps']} steps held, {summary['retention_wrong']} wrong",
+        f"staircase         wrong steps: {summary['staircase_wrong']}, "
+        f"as drawn {summary['staircase_wrong_uncalibrated']}",
+        f"update            done {format_quantity(summary['update_time_max_s'], 's')} after the pulse began, or sooner",
+        f"level error       at most {100 * summary['level_error_max']:.2f} % of alpha per rung",
+        f"power             {format_quantity(summary['power_w'], 'W')} on average",
+        f"                  {split}",
+    ]
+    if first is not None:
+        lines.insert(
+            2,
+            f"                  first in sequence {first['sequence']}, step {first['step']}: level {first['found']}, "
+            f"not {first['expected']}",
+        )
+    return [f"  {line}" for line in lines]
+
+
+def _update_time(trace: LadderTrace, step: float) -> float:
+    """From the beginning of a step to the last change of a state in it, the largest; resolved to one sample."""
+    steps = trace.states.reshape(-1, SAMPLES_A_STEP, trace.states.shape[1])
+    changed = (steps[:, 1:] != steps[:, :-1]).any(axis=2)
+    last = np.flatnonzero(changed.any(axis=0))
+    return float((last[-1] + 2) * step / SAMPLES_A_STEP) if len(last) else 0.0
+
+
+def _first_wrong(traces: Sequence[LadderTrace]) -> dict[str, int] | None:
+    """Sequence, step, expected and found level of the first wrong step."""
+    for k, trace in enumerate(traces):
+        for step in np.flatnonzero(trace.wrong)[:1]:
+            return {
+                "sequence": k,
+                "step": int(step),
+                "expected": int(trace.expected[step]),
+                "found": int(trace.levels[step]),
+            }
+    return None
+
+
+# --- shared
+
+
+def nominal(technology: Technology, calibration: Calibration) -> Technology:
+    """The technology where it was calibrated: what capacitances are drawn for."""
+    return replace(technology, celsius=calibration.celsius, supply=calibration.supply)
+
+
+def summarize_cell(cell: str, name: str, found: Sequence[Characterisation]) -> dict[str, Any]:
+    """Rows of every condition, ready for JSON; currents in A, times in s."""
+    conditions = [
+        {
+            "celsius": one.technology.celsius,
+            "supply_v": one.technology.supply,
+            "rows": [_row_json(row) for row in one.rows],
+        }
+        for one in found
+    ]
+    return {"cell": cell, "technology": name, "conditions": conditions}
+
+
+def _row_json(row: Row) -> dict[str, Any]:
+    measured, calibrated = row.errors
+    values = {**asdict(row), "error_measured": measured, "error_calibrated": calibrated}
+    del values["scale"]
+    return {key: None if isinstance(value, float) and np.isnan(value) else value for key, value in values.items()}
+
+
+def format_rows(rows: Sequence[Row]) -> list[str]:
+    """A table under 80 columns: what was asked, what came, how far it is off."""
+    lines = [f"  {'set-point':15}{'figure':21}{'ideal':>9}{'measured':>10}{'error':>8}{'calibrated':>11}{'error':>8}"]
+    previous = ""
+    for row in rows:
+        measured, calibrated = row.errors
+        values = (_quantity(value, row.unit) for value in (row.ideal, row.measured, row.calibrated))
+        ideal, found, corrected = values
+        lines.append(
+            f"  {'' if row.set_point == previous else row.set_point:15}{row.quantity:21}{ideal:>9}{found:>10}"
+            f"{_percent(measured):>8}{corrected:>11}{_percent(calibrated):>8}"
+        )
+        previous = row.set_point
+    return lines
+
+
+def _quantity(value: float, unit: str) -> str:
+    return "-" if np.isnan(value) else format_quantity(value, unit, 4)
+
+
+def _percent(error: float) -> str:
+    return "-" if np.isnan(error) else f"{100 * error:+.2f}%"
+
+
+def _run(deck: str) -> Waveforms:
+    result = run_deck(deck)
+    if isinstance(result, Failure):
+        raise SimulationError(f"characterisation bench: {result.kind.value}: {result.detail}")
+    return result

@@ -1,0 +1,181 @@
+"""cosim characterize: sweep a cell over its range."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cosim.cli.common import (
+    DEFAULT_UNITS,
+    jobs_option,
+    options,
+    output_option,
+    progress_bar,
+    say,
+    t_step_option,
+    tau_option,
+    technology_option,
+    timeout_option,
+    write_json,
+)
+from cosim.errors import InputError
+from cosim.units import parse_quantity
+
+if TYPE_CHECKING:
+    from cosim.technology.calibration import Calibration
+    from cosim.technology.types import Technology
+
+I_UNIT = 1e-9  # A, at which a ladder has the set-points of arXiv 2605.11855, Fig. 4
+SWEPT = {
+    "schmitt": "9T Schmitt trigger: thresholds and level, hysteresis loops.",
+    "dpi": "Differential pair integrator: level and time constants, step responses.",
+    "mirror": "Current mirror: gain of both gate lines, transfer curves.",
+    "rectifier": "Rectifier: residue and error, transfer curves.",
+}
+
+
+Values = tuple[float, ...]
+
+
+class QuantityList(click.ParamType):
+    """Numbers in SI, separated by commas; a temperature may be negative."""
+
+    def __init__(self, unit: str) -> None:
+        self.unit = unit
+        self.name = "list"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Values:
+        if isinstance(value, tuple):
+            return value
+        try:
+            return tuple(
+                parse_quantity(part, self.unit, param.opts[-1] if param else "value") for part in value.split(",")
+            )
+        except InputError as error:
+            self.fail(str(error), param, ctx)
+
+
+condition_options = options(
+    technology_option,
+    click.option(
+        "--temp", "temperatures", type=QuantityList("C"), multiple=True, help="Temperatures in celsius: -20,27,85."
+    ),
+    click.option(
+        "--supply", "supplies", type=QuantityList("V"), multiple=True, help="Supplies in volt; every pair is run."
+    ),
+    click.option("--json", "json_file", type=click.Path(path_type=Path), help="Write the figures to this file, too."),
+)
+
+
+@click.group(name="characterize", subcommand_metavar="CELL [OPTIONS]")
+def command() -> None:
+    """Sweep the biases of CELL in ngspice: ideal, as drawn, and calibrated.
+
+    Bias currents and capacitances stay those of the nominal point when temperature and supply are swept.
+    """
+
+
+def _swept(cell: str) -> click.Command:
+    @click.command(name=cell, help=SWEPT[cell])
+    @output_option(f"runs/characterize/{cell}")
+    @condition_options
+    def sweep(output: Path, json_file: Path | None, **where: Any) -> None:
+        from cosim.analysis import characterize
+        from cosim.analysis.characterize_figures import draw_characterisation
+        from cosim.analysis.figures import save_figure
+
+        technologies, calibration = _conditions(**where)
+        measure = getattr(characterize, f"characterize_{cell}")
+        _make_folder(output)
+        found = []
+        for technology in technologies:
+            one = measure(technology, calibration)
+            found.append(one)
+            click.echo(f"{cell}, {technology.name}, {characterize.format_condition(technology)}")
+            click.echo("\n".join(characterize.format_rows(one.rows)))
+            path = output / f"{cell}_{_stem(technology)}.png"
+            save_figure(draw_characterisation(cell, one), path)
+            click.echo(f"figure: {path}\n")
+        write_json(json_file, characterize.summarize_cell(cell, technologies[0].name, found))
+
+    return sweep
+
+
+for _cell in SWEPT:
+    command.add_command(_swept(_cell))
+
+
+@command.command()
+@output_option("runs/characterize/ladder")
+@click.option("--rungs", type=click.IntRange(1, 32), default=5, show_default=True, help="Rungs of the ladder.")
+@click.option("--sequences", type=click.IntRange(1), default=4, show_default=True, help="Random sequences.")
+@click.option("--steps", type=click.IntRange(1), default=100, show_default=True, help="Updates in each.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the sequences.")
+@t_step_option
+@tau_option
+@jobs_option
+@timeout_option
+@condition_options
+def ladder(
+    output: Path,
+    rungs: int,
+    sequences: int,
+    steps: int,
+    seed: int,
+    t_step: float,
+    tau: float | None,
+    jobs: int,
+    timeout: float,
+    json_file: Path | None,
+    **where: Any,
+) -> None:
+    """Ladder: random updates against software, levels, retention, power.
+
+    Finished runs are kept in the folder: the same command continues an interrupted one.
+    """
+    from cosim.analysis import characterize
+    from cosim.analysis.characterize_figures import draw_staircase
+    from cosim.analysis.figures import save_figure
+    from cosim.ir.ladder import ladder_currents, ladder_timing
+
+    study = characterize.LadderStudy(rungs, sequences, steps, seed, ladder_currents(I_UNIT), ladder_timing(t_step, tau))
+    technologies, calibration = _conditions(**where)
+    characterize.check_study(study, technologies, calibration)
+    _make_folder(output)
+    with progress_bar("ngspice") as progress:
+        found = characterize.run_ladder(study, technologies, calibration, output, jobs, timeout, progress)
+    conditions = []
+    for technology, traces in zip(technologies, found, strict=True):
+        summary = characterize.summarize_ladder(study, technology, traces)
+        conditions.append(summary)
+        title = f"ladder of {rungs} rungs, {technology.name}, {characterize.format_condition(technology)}"
+        click.echo(title)
+        click.echo("\n".join(characterize.format_ladder(summary)))
+        click.echo("\n".join(characterize.format_rows(characterize.level_rows(study, traces))))
+        path = output / f"ladder_{_stem(technology)}.png"
+        save_figure(draw_staircase(study, traces, title), path)
+        click.echo(f"figure: {path}\n")
+    write_json(json_file, characterize.summarize_study(study, technologies[0].name, conditions))
+
+
+def _conditions(
+    technology: str, temperatures: tuple[Values, ...], supplies: tuple[Values, ...]
+) -> "tuple[tuple[Technology, ...], Calibration]":
+    """(technology at every condition, nominal calibration)."""
+    from cosim.analysis.calibration_files import find_calibration
+    from cosim.analysis.characterize import at_conditions
+    from cosim.technology.catalog import load_technology
+
+    process = load_technology(technology)
+    conditions = at_conditions(process, sum(temperatures, ()), sum(supplies, ()))
+    return conditions, find_calibration(process, DEFAULT_UNITS, say)
+
+
+def _make_folder(folder: Path) -> None:
+    from cosim.outputs import write_texts
+
+    write_texts(folder, {})
+
+
+def _stem(technology: "Technology") -> str:
+    return f"{technology.celsius:g}C_{technology.supply:g}V"
