@@ -6,7 +6,12 @@ import numpy as np
 import pytest
 
 from cosim.analysis import calibrate, calibration_files
-from cosim.analysis.calibrate import calibration_fingerprint, measure_schmitt
+from cosim.analysis.calibrate import (
+    calibration_fingerprint,
+    measure_comparator,
+    measure_dpi_output,
+    measure_schmitt,
+)
 from cosim.analysis.calibration_files import cached_path, find_calibration, shipped_path
 from cosim.errors import MissingToolError, SimulationError
 from cosim.simulation.benches import mirror_bench
@@ -30,6 +35,10 @@ def test_shipped_calibration_fits_todays_cells(technology, units):
     assert (shipped.technology, shipped.units) == ("generic180", units)
     assert (shipped.supply, shipped.celsius) == (technology.supply, technology.celsius)
     assert shipped.schmitt.error < 0.01
+    assert shipped.comparator.error < 0.005
+    # a DPI is near its equation: 10 % in gain, where I_g / I_tau = 1 / 0.98 is ideal, and in both times
+    assert np.abs(0.98 * np.array(shipped.dpi.ratios) - 1).max() < 0.1
+    assert (shipped.dpi.rise, shipped.dpi.fall) == pytest.approx((1.0, 1.0), abs=0.1)
 
 
 def test_fingerprint_follows_sizing_units_supply_and_devices(technology, tmp_path):
@@ -69,6 +78,30 @@ def test_mirror_gains_are_the_shipped_ones(technology, calibration, current):
     for source, gains in (("vn", mirror.gain_n), ("vp", mirror.gain_p), ("vpush", mirror.gain_push)):
         found = abs(float(waves[f"{source}#branch"][-1])) / current
         assert found == pytest.approx(float(mirror.interpolate(gains, np.float64(current))), rel=2e-5)
+
+
+@pytest.mark.ngspice
+def test_comparator_at_a_new_point_agrees_with_the_shipped_fit(technology, calibration):
+    """A point off the fit's grid: within its own largest error, and half as much again between its points."""
+    fit, i_thresh = calibration.comparator, 1.4e-9  # other points: tests/cells/test_quantiser.py
+    expected = float(fit.decides_at(i_thresh))
+    assert measure_comparator(technology, i_thresh) == pytest.approx(expected, rel=1.5 * fit.error)
+
+
+@pytest.mark.ngspice
+def test_comparator_without_a_decision_says_so(technology):
+    text = r"comparator at I_thresh 1e-14 A did not change its decision from 9\.2e-15 to 1\.08e-14 A"
+    with pytest.raises(SimulationError, match=text):
+        measure_comparator(technology, 1e-14)
+
+
+@pytest.mark.ngspice
+@pytest.mark.parametrize("alpha", [0.25e-9, 1e-9])
+def test_dpi_has_a_gain_of_one_at_the_shipped_ratio(technology, calibration, alpha):
+    """At the alphas that were measured: the secant method ends within 1e-6; 9 digits; another ngspice, 1e-5."""
+    i_tau = calibration.dpi.share * alpha
+    i_g = i_tau * calibration.dpi.ratio(alpha)
+    assert measure_dpi_output(technology, 8, alpha, i_tau, i_g, calibration.v_node) == pytest.approx(alpha, rel=2e-5)
 
 
 @pytest.mark.ngspice
@@ -134,3 +167,7 @@ def test_whole_calibration_measured_anew_equals_the_shipped_one(technology, cali
     point = np.float64(1e-9), np.float64(4e-10)
     assert float(anew.schmitt.i_rise(*point)) == pytest.approx(float(calibration.schmitt.i_rise(*point)), rel=2e-3)
     assert float(anew.schmitt.i_fall(*point)) == pytest.approx(float(calibration.schmitt.i_fall(*point)), rel=2e-3)
+    decides = float(calibration.comparator.decides_at(1e-9))
+    assert float(anew.comparator.decides_at(1e-9)) == pytest.approx(decides, rel=1e-3)
+    assert anew.dpi.ratios == pytest.approx(calibration.dpi.ratios, rel=1e-4)
+    assert (anew.dpi.rise, anew.dpi.fall) == pytest.approx((calibration.dpi.rise, calibration.dpi.fall), rel=1e-3)
