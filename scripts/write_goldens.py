@@ -13,20 +13,27 @@ import numpy as np
 from cosim.analysis.calibration_files import shipped_path
 from cosim.cells.bias import bias_diode
 from cosim.cells.clocked import clocked_schmitt
+from cosim.cells.dpi import dpi, dpi_capacitance
+from cosim.cells.ladder import ladder, ladder_blocks
 from cosim.cells.linear import Term, linear_row
 from cosim.cells.mirror import input_diode, signal_rails
+from cosim.cells.quantiser import comparator, quantiser, quantiser_blocks, sampler
 from cosim.cells.rectifier import candidate_diode, relu_diode
 from cosim.cells.schmitt import schmitt
+from cosim.cells.toggle import toggle
 from cosim.circuit.deck import format_circuit
 from cosim.circuit.elements import Circuit, Subcircuit
-from cosim.design import compile_network
+from cosim.design import I_UNIT, compile_network
+from cosim.ir.ladder import ladder_currents, ladder_timing
 from cosim.network.types import FirstQuadrantLayer, InputEncoding, Network, Readout, ReluLayer, check_network
 from cosim.outputs import format_csv, format_exercise, format_netlist
+from cosim.simulation.testbench import Timing
 from cosim.technology.calibration import load_calibration
 from cosim.technology.catalog import DEFAULT_TECHNOLOGY, load_technology
 
 FOLDER = Path(__file__).resolve().parent.parent / "netlists"
 UNITS = 8
+RUNGS, START = 3, 1  # of the ladder: a first rung, one in the middle, a last one, and both resets
 TINY = "tiny_network"
 
 
@@ -36,6 +43,7 @@ def golden_texts() -> dict[str, str]:
     calibration = load_calibration(shipped_path(technology.name, UNITS))
     terms = [Term("a", 5, "weight 5/8 of a"), Term("b", -3, "weight -3/8 of b"), Term("c", 11, "weight 11/8 of c")]
     output = [Term("a", -7, "weight -7/8 of a"), Term("b", 2, "weight 2/8 of b")]
+    capacitance = dpi_capacitance(technology, ladder_timing(Timing().t_step).tau, ladder_currents(I_UNIT).i_tau)
     cells: dict[str, tuple[Subcircuit, ...]] = {
         "mirror": (
             input_diode(technology, UNITS),
@@ -49,6 +57,20 @@ def golden_texts() -> dict[str, str]:
         "bias": (bias_diode(technology),),
         "schmitt_9t": (schmitt(technology, UNITS),),
         "schmitt_clocked": (clocked_schmitt(technology, UNITS),),
+        "dpi": (dpi(technology, UNITS, 1, capacitance), dpi(technology, UNITS, 2, capacitance)),
+        "quantiser": (*quantiser_blocks(technology), quantiser()),
+        "ladder": (
+            candidate_diode(technology),
+            *ladder_blocks(technology, UNITS, capacitance),
+            ladder(technology, UNITS, RUNGS, START),
+        ),
+        "toggle": (
+            candidate_diode(technology),
+            sampler(technology),
+            comparator(technology),
+            clocked_schmitt(technology, UNITS, tap=True),
+            toggle(technology),
+        ),
     }
     texts = {
         f"{name}.sp": format_circuit(Circuit(f"{name} on {technology.name}", blocks), technology)
