@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import networkx as nx
 
-from cosim.cells.bias import bias_diode, pedestal_sink
+from cosim.cells.bias import STRENGTH, bias_diode, pedestal_sink, strong_diode
 from cosim.cells.clocked import LATCH_NODE, clocked_schmitt
 from cosim.cells.dpi import dpi_capacitance
 from cosim.cells.ladder import ladder, ladder_blocks
@@ -132,14 +132,17 @@ class _Builder:
         strong = isinstance(self.graph.nodes[name]["node"], Pedestal)
         return self.units * (PEDESTAL_STRENGTH if strong else 1)
 
-    def bias_line(self, purpose: str, current: float) -> str:
-        """The shared gate line of a set-point: cells with the same current hang on one diode and one pin."""
+    def bias_line(self, purpose: str, current: float, strong: bool = False) -> str:
+        """The shared gate line of a set-point: cells with the same current hang on one diode and one pin.
+
+        A `strong` line has a strong diode, and its pin carries STRENGTH times the current.
+        """
         key = (purpose, round(current / _SAME_CURRENT))
         if key not in self.bias_lines:
             pin = f"bias_{purpose}_{sum(kind == purpose for kind, _ in self.bias_lines)}"
             self.bias_lines[key] = pin
-            self.bias_pins[pin] = current
-            self.add(bias_diode(self.technology), pin, (pin,))
+            self.bias_pins[pin] = STRENGTH * current if strong else current
+            self.add(strong_diode(self.technology) if strong else bias_diode(self.technology), pin, (pin,))
         return self.bias_lines[key]
 
     def own_line(self, name: str, purpose: str, current: float, trim: float) -> str:
@@ -254,7 +257,8 @@ def _add_ladder(builder: _Builder, node: Ladder) -> None:
     lines = (
         builder.bias_line("thresh", bias.i_thresh_1), builder.bias_line("width", bias.i_width_1),
         builder.bias_line("thresh", bias.i_thresh), builder.bias_line("width", bias.i_width),
-        builder.bias_line("gain", bias.i_gain), builder.bias_line("vg", bias.i_g), builder.bias_line("tau", bias.i_tau),
+        builder.bias_line("gain", bias.i_gain), builder.bias_line("vg", bias.i_g, strong=True),
+        builder.bias_line("tau", bias.i_tau, strong=True),
     )  # fmt: skip
     builder.cell_bias[node.name] = (upper, lower, lines[4])
     origin = f"{node.name}: {node.rungs} rungs of {node.level:.6g}, starts on {node.start}"

@@ -9,6 +9,8 @@ from cosim.circuit.elements import GROUND, Mos, Subcircuit
 from cosim.technology.types import Technology
 
 BIAS_DIODE = "bias_diode"
+STRONG_DIODE = "strong_diode"
+STRENGTH = 32
 PEDESTAL_SINK = "pedestal_sink"
 
 
@@ -20,6 +22,21 @@ def bias_diode(technology: Technology, trim: float = 1.0, name: str = BIAS_DIODE
         ("line",),
         (Mos("diode", "line", "line", GROUND, GROUND, "n", n.w, technology.snap(n.l / trim)),),
         "bias diode: current into line -> nMOS gate line",
+    )
+
+
+def strong_diode(technology: Technology) -> Subcircuit:
+    """STRENGTH of the cell's devices in parallel, for a line whose set-point is too small to recover from a kick.
+
+    A gate that jumps with the state kicks its bias line, which recovers with C n U_t / I: at 10 pA within 10 ms. The
+    pin carries STRENGTH times the set-point.
+    """
+    n = technology.sizing.cell_n
+    return Subcircuit(
+        STRONG_DIODE,
+        ("line",),
+        (Mos("diode", "line", "line", GROUND, GROUND, "n", n.w, n.l, STRENGTH),),
+        f"bias diode of {STRENGTH} devices: {STRENGTH} times the set-point into line -> nMOS gate line",
     )
 
 

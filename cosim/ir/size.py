@@ -30,7 +30,7 @@ from cosim.technology.calibration import Calibration
 from cosim.technology.types import Technology
 
 MAX_COUNT = 64  # unit devices of one weight; more belongs into a larger i_unit
-MAX_BIAS_COUNT = 128  # of one bias, which may carry the common-mode offset of a signed unit, too
+MAX_BIAS_COUNT = 256  # of one bias, which may carry a common-mode offset and the offsets of the states it reads, too
 MIN_WIDTH = 12e-12  # A; below about this the 9T cell shows no hysteresis (arXiv 2605.07936)
 MIN_FALL = 10e-12  # A; a lower threshold must stand clear of leakage and of the rectifier's residue
 MAX_RISE = 8e-9  # A; end of the calibrated range

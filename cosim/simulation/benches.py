@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.cells.bias import BIAS_DIODE, bias_diode
+from cosim.cells.bias import BIAS_DIODE, STRENGTH, STRONG_DIODE, bias_diode, strong_diode
 from cosim.cells.clocked import CLOCKED, clocked_schmitt
 from cosim.cells.dpi import DPI, dpi
 from cosim.cells.ladder import LADDER, RUNG_OFF, RUNG_ON, ladder, ladder_blocks
@@ -201,8 +201,8 @@ def ladder_bench(
         "thresh": bias.i_thresh,
         "width": bias.i_width,
         "gain": bias.i_gain,
-        "vg": bias.i_g,
-        "tau": bias.i_tau,
+        "vg": STRENGTH * bias.i_g,
+        "tau": STRENGTH * bias.i_tau,
     }
     elements: tuple[Element, ...] = (
         Source("dd", "v", "vdd", GROUND, technology.supply),
@@ -210,7 +210,7 @@ def ladder_bench(
         Source("in", "i", "vdd", "in", input_current),
         Instance("in", ("in",), BIAS_DIODE),
         *(Source(pin, "i", "vdd", pin, current) for pin, current in pins.items()),
-        *(Instance(pin, (pin,), BIAS_DIODE) for pin in pins),
+        *(Instance(pin, (pin,), STRONG_DIODE if pin in ("vg", "tau") else BIAS_DIODE) for pin in pins),
         Instance("ladder", ("in", *pins, "out", "resetb", "vdd"), f"{LADDER}_{rungs}_{start}"),
         weight("neg", "out", "", "node", -units, technology, ""),
         Source("out", "v", "node", "vload", 0.0),
@@ -219,6 +219,7 @@ def ladder_bench(
     blocks = (
         candidate_diode(technology),
         bias_diode(technology),
+        strong_diode(technology),
         *ladder_blocks(technology, units, capacitance),
         ladder(technology, units, rungs, start),
     )

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from pebble import ProcessExpired, ProcessPool
 
 from cosim.simulation.ngspice import Failure, FailureKind, Waveforms, run_deck
+from cosim.simulation.options import relaxed
 
 DEFAULT_TIMEOUT = 600.0  # s per inference
 
@@ -55,8 +56,10 @@ Progress = Callable[[int, int], None]
 
 
 def run_inference(deck: str, plan: ReadPlan) -> Outcome:
-    """Run one deck in this process and read what the plan asks for."""
+    """Run one deck in this process and read what the plan asks for; a time step that collapsed gets a second try."""
     waves = run_deck(deck)
+    if isinstance(waves, Failure) and waves.kind is FailureKind.CONVERGENCE:
+        waves = run_deck(relaxed(deck))
     if isinstance(waves, Failure):
         return waves
     time = waves["time"]
