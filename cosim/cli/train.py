@@ -71,8 +71,9 @@ OWN = ("iterations", "batch", "noise", "margin", "weight_cost", "range_max", "se
 def command(task: str, output: Path, data: Path | None, resume: bool, **options: Any) -> None:
     """Train a network for TASK and write it to a checkpoint.
 
-    TASK is digits, copy-first, parity, speech-commands, fsdd, mnist, mnist-pixels, or npz for data of your own. The
-    first three need no --data. Inputs, weights and thresholds keep to what the circuit can realise.
+    TASK is digits, copy-first (longer: copy-first-300, copy-first-1000), parity, speech-commands, fsdd, mnist,
+    mnist-pixels, or npz for data of your own. Digits, copy-first and parity need no --data. Inputs, weights and
+    thresholds keep to what the circuit can realise.
     """
     config = config_from_options(**options)
     check_config(config)

@@ -19,7 +19,7 @@ from cosim.training.tasks.copy_first import generate_copy_first_task
 from cosim.training.tasks.digits import load_digits_task
 from cosim.training.tasks.from_npz import load_npz_task
 from cosim.training.tasks.fsdd import load_fsdd_task
-from cosim.training.tasks.load import TASKS, load_task
+from cosim.training.tasks.load import TASKS, WITHOUT_DATA, load_task
 from cosim.training.tasks.mnist import load_mnist_task
 from cosim.training.tasks.parity import generate_parity_task
 from cosim.training.tasks.speech_commands import (
@@ -77,7 +77,15 @@ def test_copy_first_asks_for_the_first_value() -> None:
     task = generate_copy_first_task(steps=7, n_train=11, n_test=5)
     assert_sound(task)
     assert task.outputs == 1
-    np.testing.assert_array_equal(task.y_test, task.x_test[:, 0])
+    np.testing.assert_array_equal(task.y_test, task.x_test[:, 0, :1])
+    np.testing.assert_array_equal(task.x_test[:, :, 1], np.eye(1, 7).repeat(5, axis=0))
+    assert np.abs(task.x_train[:, 1:, 0]).mean() == pytest.approx(0.5, abs=5 / (12 * 66) ** 0.5)  # noise, not zero
+    assert (task.name, generate_copy_first_task(n_train=3, n_test=2).name) == ("copy-first-7", "copy-first")
+
+
+@pytest.mark.parametrize("name", WITHOUT_DATA)
+def test_a_task_without_data_is_called_what_it_is_loaded_by(name) -> None:
+    assert load_task(name).name == name
 
 
 def test_parity_counts_the_valid_ones() -> None:

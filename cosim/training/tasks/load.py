@@ -12,7 +12,13 @@ from cosim.training.tasks.parity import generate_parity_task
 from cosim.training.tasks.speech_commands import load_speech_commands_task
 from cosim.training.tasks.task import Task
 
-WITHOUT_DATA = {"digits": load_digits_task, "copy-first": generate_copy_first_task, "parity": generate_parity_task}
+WITHOUT_DATA = {
+    "digits": load_digits_task,
+    "copy-first": generate_copy_first_task,
+    "copy-first-300": lambda: generate_copy_first_task(steps=300),
+    "copy-first-1000": lambda: generate_copy_first_task(steps=1000),
+    "parity": generate_parity_task,
+}
 WITH_FOLDER = {
     "speech-commands": load_speech_commands_task,
     "fsdd": load_fsdd_task,
