@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from cosim.analysis.calibration_files import shipped_path
-from cosim.cells.bias import bias_diode
+from cosim.cells.bias import bias_diode, strong_diode
 from cosim.cells.clocked import clocked_schmitt
 from cosim.cells.dpi import dpi, dpi_capacitance
 from cosim.cells.ladder import ladder, ladder_blocks
@@ -54,7 +54,7 @@ def golden_texts() -> dict[str, str]:
         "linear_row": (linear_row("linear_row", terms, technology, "three weights on one summing node"),),
         "readout_row": (linear_row("readout_row", output, technology, "two weights into the virtual ground"),),
         "rectifier": (relu_diode(technology, UNITS), candidate_diode(technology)),
-        "bias": (bias_diode(technology),),
+        "bias": (bias_diode(technology), strong_diode(technology)),
         "schmitt_9t": (schmitt(technology, UNITS),),
         "schmitt_clocked": (clocked_schmitt(technology, UNITS),),
         "dpi": (dpi(technology, UNITS, 1, capacitance), dpi(technology, UNITS, 2, capacitance)),

@@ -5,11 +5,12 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from cosim.cells.bias import STRENGTH, strong_diode
 from cosim.cells.dpi import dpi_capacitance
 from cosim.cells.ladder import LADDER, RUNG_OFF, RUNG_ON, ladder, ladder_blocks, rung
 from cosim.cells.rectifier import candidate_diode
 from cosim.cells.schmitt import STATE_LEVEL
-from cosim.circuit.elements import Capacitor, Circuit, Instance, Mos
+from cosim.circuit.elements import Capacitor, Circuit, Instance, Mos, Source
 from cosim.ir.ladder import (
     PULSE_BEGIN,
     dpi_fall_time,
@@ -126,6 +127,25 @@ def test_a_set_current_beyond_the_next_window_needs_the_quantiser(count):
     """From level 1 on, the neighbour's threshold is rise + alpha = 0.85 nA: 1 nA sets two rungs in one pulse."""
     assert count(4, 0, [1, 1], i_set=1e-9)[0] == [0, 1, 3]
     assert count(4, 0, [1, 1], i_set=CURRENTS.i_set)[0] == [0, 1, 2]
+
+
+@pytest.mark.ngspice
+@pytest.mark.parametrize("current", [10e-12, 40e-12])
+def test_strong_line_makes_the_set_point(run_bench, supply, technology, calibration, current):
+    """STRENGTH times the current into STRENGTH devices: one device on the line sinks the set-point.
+
+    Its drain stands under 1 V above the diode's, at 2.5 %/V; below 10 pA leakage would begin to count.
+    """
+    n = technology.sizing.cell_n
+    elements = (
+        supply,
+        Source("line", "i", "vdd", "line", STRENGTH * current),
+        Instance("diode", ("line",), strong_diode(technology).name),
+        Mos("sink", "node", "line", "0", "0", "n", n.w, n.l),
+        Source("out", "v", "vdd", "node", calibration.v_node),
+    )
+    waves = run_bench(Circuit("strong line", (strong_diode(technology),), elements), ".op", "i(vout)")
+    assert abs(float(waves["vout#branch"][-1])) == pytest.approx(current, rel=0.025)
 
 
 @pytest.mark.parametrize("rungs", [1, 2, 5])
