@@ -55,11 +55,11 @@ class Comparison:
     saturated: int = 0
 
     def state_agreement(self, first: str, second: str) -> float:
-        """Fraction of equal state bits over all samples, valid frames and cells."""
+        """Fraction of equal states over all samples, valid frames and cells."""
         return 1.0 - self.state_errors(first, second) / (self.valid.sum() * len(self.cells))
 
     def state_errors(self, first: str, second: str) -> int:
-        """Number of state bits that differ."""
+        """Number of states that differ."""
         return int(((self.engines[first].states != self.engines[second].states) & self.valid[:, :, None]).sum())
 
     def task_agreement(self, first: str, second: str) -> float:
@@ -78,7 +78,7 @@ class Comparison:
         return np.where(frames.any(axis=1), frames.argmax(axis=1), -1)
 
     def error_sources(self) -> dict[str, int]:
-        """State bits that each step of realism changes: rounding, statics (calibration residue), dynamics."""
+        """States that each step of realism changes: rounding, statics (calibration residue), dynamics."""
         states = [self.engines["software"].states, self.rounding, self.engines["behavioral"].states]
         states.append(self.engines["ngspice"].states)
         counts = [int(((a != b) & self.valid[:, :, None]).sum()) for a, b in pairwise(states)]

@@ -42,9 +42,9 @@ def format_report(
         f"transistors of {_text(design['technology'])}; {summary['failed']} simulations failed.</p>"
         f'<div class="cards">{_cards(summary)}</div>'
         f"<h2>Three engines, the same inputs</h2>{_engines(summary)}"
-        f"<h2>Where bits change</h2><p>Dominant: <b>{_text(summary['dominant_error_source'])}</b>.</p>"
+        f"<h2>Where states change</h2><p>Dominant: <b>{_text(summary['dominant_error_source'])}</b>.</p>"
         + _table(
-            ("step of realism", "state bits changed"),
+            ("step of realism", "states changed"),
             [
                 ("rounding of weights to the mirror grid", sources["rounding"]),
                 ("statics: what calibration leaves of gains, thresholds and levels", sources["statics"]),
@@ -62,7 +62,7 @@ def _cards(summary: dict[str, Any]) -> str:
     low, high = summary["task_agreement_interval"]
     cards = (
         (percent(summary["accuracy"]["ngspice"]), "accuracy of the transistors"),
-        (percent(summary["state_agreement"], 2), f"of {summary['state_bits']} state bits equal the software's"),
+        (percent(summary["state_agreement"], 2), f"of {summary['state_bits']} states equal the software's"),
         (percent(summary["task_agreement"]), f"same decision [{percent(low)}, {percent(high)}]"),
         (format_quantity(summary["power_w"]["ngspice"], "W"), "mean supply power"),
     )

@@ -18,7 +18,7 @@ def format_comparison(summary: dict[str, Any]) -> list[str]:
     diverged = summary["first_divergence"]
     sources = ", ".join(f"{name} {count}" for name, count in summary["error_sources"].items())
     counts = f"{summary['samples']} simulated, {summary['failed']} failed; {summary['transistors']} transistors"
-    equal = f"{percent(summary['state_agreement'], 2)} of {summary['state_bits']} bits"
+    equal = f"{percent(summary['state_agreement'], 2)} of {summary['state_bits']} states"
     decisions = f"{percent(summary['task_agreement'])} [{percent(low)}, {percent(high)}]"
     rmse = f"RMSE {summary['readout_rmse_units']:.3f} units"
     lines += [
@@ -30,11 +30,13 @@ def format_comparison(summary: dict[str, Any]) -> list[str]:
         f"first divergence  in {diverged['samples_diverged']} of {summary['samples']} samples"
         + (f", earliest in frame {diverged['earliest_frame']}" if diverged["samples_diverged"] else ""),
         f"readout           correlation {summary['readout_correlation']:.4f}, {rmse}",
-        f"bits changed by   {sources}",
+        f"changed by        {sources}",
         f"                  dominant: {summary['dominant_error_source']}",
     ]
     if summary["largest_margin_of_a_wrong_bit"] is not None:
-        lines.append(f"wrong bits        up to {summary['largest_margin_of_a_wrong_bit']:.3f} units from a threshold")
+        lines.append(f"wrong states      up to {summary['largest_margin_of_a_wrong_bit']:.3f} units from a threshold")
+    if summary["saturated_states"]:
+        lines.append(f"saturated         {summary['saturated_states']} states beyond their ladder; use more --headroom")
     return lines
 
 

@@ -52,7 +52,7 @@ def test_table_fits_eighty_columns(summary):
         "software",
         "behavioral",
         "ngspice",
-        "state agreement   99.23 % of 130 bits",
+        "state agreement   99.23 % of 130 states",
         "123 nW",
         "0.012 units",
     ):
