@@ -53,7 +53,7 @@ DPI_UP, DPI_DOWN, DPI_END = 1 * DPI_TAU, 12 * DPI_TAU, 20 * DPI_TAU  # when its 
 RETENTION_STEPS = 100
 SAMPLES_A_STEP = 40
 SAMPLE = 37  # of them: 0.95 of a step
-SOLVER_STEPS = 50  # at least, in a step
+SOLVER_STEPS, RETAIN_STEPS = 50, 4  # at least, in a step of a run with pulses and of one without
 
 
 @dataclass(frozen=True)
@@ -134,7 +134,7 @@ def characterize_schmitt(technology: Technology, calibration: Calibration) -> Ch
     """Thresholds and level at SCHMITT_POINTS, from slow ramps; curves: output over candidate."""
     fit, rows, curves = calibration.schmitt, [], []
     for rise, fall, high in SCHMITT_POINTS:
-        group = f"{1e9 * rise:g} / {1e9 * fall:g} nA"
+        group = f"{1e9 * rise:g}/{1e9 * fall:g} nA"
         plain = (rise, rise - fall, high)
         solved = (*fit.solve_thresholds(rise, fall), fit.solve_gain(high))
         found = [measure_schmitt(technology, calibration.units, bias, calibration.v_node) for bias in (plain, solved)]
@@ -187,7 +187,7 @@ def characterize_mirror(technology: Technology, calibration: Calibration) -> Cha
 def characterize_rectifier(technology: Technology, calibration: Calibration) -> Characterisation:
     """A candidate diode between a pull of 0 to 2 pushes and each of RECTIFIER_PUSHES; calibrated means trimmed.
 
-    Rows: residue where pull equals push, relative to the push; output where pull is twice the push.
+    Rows: the residue where pull equals push, and the output where pull is twice the push.
     """
     rows, curves = [], []
     kinds: tuple[tuple[Kind, float], ...] = (("measured", 1.0), ("calibrated", calibration.mirror.trim))
@@ -201,7 +201,7 @@ def characterize_rectifier(technology: Technology, calibration: Calibration) -> 
             curves.append(Curve(group, kind, pull, output))
         pull = curves[-1].x
         curves.append(Curve(group, "ideal", pull, np.maximum(pull - push, 0.0)))
-        for name, at, ideal in (("residue, pull = push", push, 0.0), ("pull = 2 push", 2 * push, push)):
+        for name, at, ideal in (("pull = push", push, 0.0), ("pull = 2 push", 2 * push, push)):
             measured, calibrated = (float(np.interp(at, pull, output)) for output in outputs)
             rows.append(Row(f"push {group}", name, "A", ideal, measured, calibrated, push))
     return Characterisation(technology, tuple(rows), tuple(curves))
@@ -410,7 +410,7 @@ def ladder_deck(
         0.9 * begin,
         end,
         calibration.v_node,
-        step=step / SOLVER_STEPS,
+        step=step / (SOLVER_STEPS if run.updates.any() else RETAIN_STEPS),
         metered=True,
     )
     rails = tuple(f"{rail}#branch" for rail in LADDER_RAILS.values())
@@ -551,7 +551,7 @@ def _power_by_level(traces: Sequence[LadderTrace], rungs: int) -> list[float]:
 
 def format_ladder(summary: dict[str, Any]) -> list[str]:
     """The figures of `summarize_ladder` as lines under 80 columns."""
-    split = ", ".join(f"{block} {format_quantity(watt, 'W')}" for block, watt in summary["power_split_w"].items())
+    split = [f"{block} {format_quantity(watt, 'W')}" for block, watt in summary["power_split_w"].items()]
     first = summary["first_wrong"]
     lines = [
         f"steps checked     {summary['steps_checked']}, of random sequences",
@@ -562,7 +562,8 @@ def format_ladder(summary: dict[str, Any]) -> list[str]:
         f"update            done {format_quantity(summary['update_time_max_s'], 's')} after the pulse began, or sooner",
         f"level error       at most {100 * summary['level_error_max']:.2f} % of alpha per rung",
         f"power             {format_quantity(summary['power_w'], 'W')} on average",
-        f"                  {split}",
+        f"                  {', '.join(split[:3])},",
+        f"                  {', '.join(split[3:])}",
     ]
     if first is not None:
         lines.insert(
@@ -624,14 +625,14 @@ def _row_json(row: Row) -> dict[str, Any]:
 
 def format_rows(rows: Sequence[Row]) -> list[str]:
     """A table under 80 columns: what was asked, what came, how far it is off."""
-    lines = [f"  {'set-point':15}{'figure':21}{'ideal':>9}{'measured':>10}{'error':>8}{'calibrated':>11}{'error':>8}"]
+    lines = [f"  {'set-point':14}{'figure':16}{'ideal':>9}{'measured':>10}{'error':>8}{'calibrated':>11}{'error':>8}"]
     previous = ""
     for row in rows:
         measured, calibrated = row.errors
         values = (_quantity(value, row.unit) for value in (row.ideal, row.measured, row.calibrated))
         ideal, found, corrected = values
         lines.append(
-            f"  {'' if row.set_point == previous else row.set_point:15}{row.quantity:21}{ideal:>9}{found:>10}"
+            f"  {'' if row.set_point == previous else row.set_point:14}{row.quantity:16}{ideal:>9}{found:>10}"
             f"{_percent(measured):>8}{corrected:>11}{_percent(calibrated):>8}"
         )
         previous = row.set_point

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 I_UNIT = 1e-9  # A, at which a ladder has the set-points of arXiv 2605.11855, Fig. 4
 SWEPT = {
     "schmitt": "9T Schmitt trigger: thresholds and level, hysteresis loops.",
-    "dpi": "Differential pair integrator: level and time constants, step responses.",
+    "dpi": "Differential pair integrator: level and time constants.",
     "mirror": "Current mirror: gain of both gate lines, transfer curves.",
     "rectifier": "Rectifier: residue and error, transfer curves.",
 }
@@ -129,7 +129,9 @@ def ladder(
     json_file: Path | None,
     **where: Any,
 ) -> None:
-    """Ladder: random updates against software, levels, retention, power.
+    """Ladder: random updates, levels, retention, power.
+
+    ngspice is held against software: sequences of set, retain and reset pulses, one a frame.
 
     Finished runs are kept in the folder: the same command continues an interrupted one.
     """

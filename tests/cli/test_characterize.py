@@ -1,0 +1,80 @@
+"""cosim characterize: figures, JSON, conditions, and what is refused."""
+
+import json
+
+import pytest
+
+KEYS = {"steps_checked", "wrong_levels", "level_error_max", "power_w", "retention_steps", "retention_wrong"}
+
+
+@pytest.mark.ngspice
+def test_ladder(cosim_main, tmp_path):
+    arguments = ("--rungs", "2", "--sequences", "1", "--steps", "12", "--seed", "3", "-o", tmp_path)
+    code, out, _ = cosim_main("characterize", "ladder", *arguments, "--json", tmp_path / "first.json")
+    assert code == 0
+    assert max(map(len, [line for line in out.splitlines() if not line.startswith("figure: ")])) < 80
+    assert "wrong levels      0; updates that went wrong 0" in out
+    found = json.loads((tmp_path / "first.json").read_text())
+    assert set(found) > KEYS
+    assert (found["rungs"], found["steps_checked"], found["wrong_levels"]) == (2, 12, 0)
+    (nominal,) = found["conditions"]
+    assert set(nominal) > KEYS
+    assert (nominal["celsius"], nominal["supply_v"]) == (27.0, 1.8)
+    # the split is the mean of 40 samples a step, the power an integral: see tests/analysis/test_characterize.py
+    assert sum(nominal["power_split_w"].values()) == pytest.approx(nominal["power_w"], rel=0.3 / 40)
+    assert (tmp_path / "ladder_27C_1.8V.png").stat().st_size > 10_000
+    before = (tmp_path / "ladder_27C_1.8V.png").read_bytes()
+    code, again, _ = cosim_main("characterize", "ladder", *arguments, "--json", tmp_path / "second.json")
+    assert (code, again) == (0, out)
+    assert (tmp_path / "second.json").read_text() == (tmp_path / "first.json").read_text()
+    assert (tmp_path / "ladder_27C_1.8V.png").read_bytes() == before
+
+
+@pytest.mark.ngspice
+@pytest.mark.parametrize("cell", ["schmitt", "dpi", "mirror", "rectifier"])
+def test_a_cell_at_two_temperatures(cosim_main, tmp_path, cell, monkeypatch):
+    monkeypatch.setattr("cosim.analysis.characterize.SCHMITT_POINTS", ((0.35e-9, 0.15e-9, 0.5e-9),))
+    options = ("--temp", "-20,85", "--supply", "1.62", "-o", tmp_path, "--json", tmp_path / "x.json")
+    code, out, _ = cosim_main("characterize", cell, *options)
+    assert code == 0
+    assert max(map(len, [line for line in out.splitlines() if not line.startswith("figure: ")])) < 80
+    conditions = json.loads((tmp_path / "x.json").read_text())["conditions"]
+    assert [(one["celsius"], one["supply_v"]) for one in conditions] == [(-20.0, 1.62), (85.0, 1.62)]
+    for one in conditions:
+        assert (tmp_path / f"{cell}_{one['celsius']:g}C_1.62V.png").stat().st_size > 10_000
+        assert f"{cell}, generic180, {one['celsius']:g} C, 1.62 V" in out
+    measured, calibrated = (
+        [abs(row[f"error_{kind}"]) for one in conditions for row in one["rows"]] for kind in ("measured", "calibrated")
+    )
+    assert sum(calibrated) < sum(measured)  # a nominal calibration still helps there
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (["dpi", "--supply", "5"], "cosim: supply must be above 0 V and at most 3.3 V, the largest of generic180, not"),
+        (
+            ["mirror", "--temp", "27,900"],
+            "cosim: temperature must lie in -55 to 150 C, the range of device models, not",
+        ),
+        (["schmitt", "--temp", "warm"], "--temp must be a number in C such as '10n' or '1e-8', not 'warm'"),
+        (["ladder", "--tau", "20m"], "cosim: ladder of 5 rungs at 27 C, DPIs 10 % fast: the ladder would skip a set"),
+        (["ladder", "--tau", "1m"], "cosim: ladder of 5 rungs at 27 C, DPIs 10 % fast: the ladder would double a"),
+        (["ladder", "--rungs", "0"], "Invalid value for '--rungs': 0 is not in the range 1<=x<=32"),
+        (["dpi", "--rungs", "3"], "No such option"),
+        (["latch"], "No such command 'latch'"),
+        (["mirror", "--technology", "sky130"], "cosim: technology must be one of generic180, not 'sky130'"),
+    ],
+)
+def test_what_is_refused(cosim_main, tmp_path, arguments, text):
+    code, _, err = cosim_main("characterize", *arguments, *([] if arguments == ["latch"] else ["-o", tmp_path / "out"]))
+    assert code == 2
+    assert text in err
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_that_cannot_be_made(cosim_main, tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    code, _, err = cosim_main("characterize", "mirror", "-o", tmp_path / "file" / "out")
+    assert code == 2
+    assert "cannot write into" in err
