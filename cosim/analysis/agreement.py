@@ -21,6 +21,7 @@ from cosim.simulation.testbench import Timing
 
 ENGINES = ("software", "behavioral", "ngspice")
 CONFIDENCE = 0.95
+OFF_LEVEL = -999
 
 
 @dataclass(frozen=True)
@@ -152,11 +153,16 @@ def compare_engines(
 
 
 def software_states(graph: nx.DiGraph, reference: Trace) -> NDArray[np.int16]:
-    """The state that each memory should have, (n, time, cells), s = (h - zero) / step; not limited to its rungs."""
+    """The state that each memory should have, (n, time, cells), s = (h - zero) / step; not limited to its rungs.
+
+    Where h is between the levels, as an update of the other sign leaves a toggle, it is OFF_LEVEL: no circuit has it.
+    """
     columns = []
     for node in nodes_of(graph, Schmitt, Ladder, Toggle):
         h = reference.signals[node.layer][:, :, node.index]
-        columns.append(np.rint((h - node.zero) / node.step).astype(np.int16))
+        state = (h - node.zero) / node.step
+        whole = np.rint(state)
+        columns.append(np.where(np.abs(state - whole) < 0.01, whole, OFF_LEVEL).astype(np.int16))
     return np.stack(columns, axis=2)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from cosim.cells.dpi import dpi_capacitance
 from cosim.cells.schmitt import STATE_LEVEL
 from cosim.errors import SimulationError
-from cosim.ir.ladder import TAU_SHARE, dpi_fall_time, dpi_rise_time
+from cosim.ir.ladder import TAU_SHARE, dpi_fall_time, dpi_rise_time, ladder_currents
 from cosim.simulation.benches import clocked_bench, comparator_bench, dpi_bench, mirror_bench, schmitt_bench
 from cosim.simulation.ngspice import Failure, Waveforms, run_deck
 from cosim.simulation.testbench import Timing
@@ -29,8 +29,8 @@ SHIFT_RANGE = (8e-12, 0.015)  # A, and of the threshold: how far beyond it is se
 SHIFT_STEPS = 32
 SLOPE_STEP = 0.1  # V
 SWING_CURRENTS = (1e-10, 2e-9)
-COMPARATOR_CURRENTS = (0.1e-9, 0.3e-9, 1e-9, 2e-9, 4e-9, 8e-9)
-COMPARATOR_SPAN = 0.08
+COMPARATOR_CURRENTS = (0.1e-9, 0.25e-9, 0.5e-9, 1e-9, 2e-9, 4e-9, 8e-9)
+COMPARATOR_SPAN = 0.06
 DPI_ALPHAS = (0.1e-9, 0.25e-9, 0.5e-9, 1e-9, 2e-9)
 DPI_SECANTS = 3
 Progress = Callable[[str], None]
@@ -107,7 +107,7 @@ def calibration_fingerprint(technology: Technology, units: int) -> str:
     benches += mirror_bench(technology, units, 1.0, 1e-9, 0.5) + schmitt_bench(
         technology, units, (1e-9, 5e-10, 1e-9), 1.5e-9, 0.5
     )
-    benches += comparator_bench(technology, 1e-9, np.array([1e-9]), timing)
+    benches += comparator_bench(technology, 1e-9, np.array([1e-9]), 1e-10, 1e-10, timing)
     benches += dpi_bench(technology, units, 1e-9, 1e-11, 1e-11, 1e-12, 0.5, 1e-2)
     text = "\n".join(line for line in benches.splitlines() if not line.startswith("*"))
     return hashlib.sha256(text.encode()).hexdigest()[:16]
@@ -199,26 +199,25 @@ def measure_frame_shift(
 
 
 def _measure_comparator(technology: Technology) -> ComparatorFit:
-    bias = np.array(COMPARATOR_CURRENTS)
-    thresholds = np.array([measure_comparator(technology, current) for current in COMPARATOR_CURRENTS])
-    x = bias / 1e-9
-    solution, error = _fit_relative(np.stack([np.ones_like(x), x, x * x], axis=1), thresholds / 1e-9)
-    return ComparatorFit(solution, error)
+    ratios = tuple(measure_comparator(technology, current) / current for current in COMPARATOR_CURRENTS)
+    return ComparatorFit(COMPARATOR_CURRENTS, ratios)
 
 
 def measure_comparator(technology: Technology, i_thresh: float) -> float:
-    """Candidate in ampere at which the comparator decides within a frame: the mean of coming from below and above.
+    """Candidate in ampere at which the quantiser's driver stands half way from retain to set, within a frame.
 
-    Every second frame puts it onto the other side; the frames between try a row of candidates.
+    The mean of coming from below and from above: every second frame puts the comparator onto the other side, the
+    frames between try a row of candidates.
     """
-    timing = Timing()
+    timing, currents = Timing(), ladder_currents(1e-9)
     tried = i_thresh * (1 + np.linspace(-COMPARATOR_SPAN, COMPARATOR_SPAN, SHIFT_STEPS))
     found = []
     for prepare in (0.5 * i_thresh, 1.5 * i_thresh):
         candidates = np.stack([np.full(SHIFT_STEPS, prepare), tried], axis=1).ravel()
-        waves = _run(comparator_bench(technology, i_thresh, candidates, timing))
-        latch = np.interp(timing.sample_times(2 * SHIFT_STEPS), waves["time"], waves["latch"])[1::2]
-        crossings = _crossings(tried, latch, STATE_LEVEL * technology.supply)
+        base, delta = currents.i_reset, currents.i_retain - currents.i_reset
+        waves = _run(comparator_bench(technology, i_thresh, candidates, base, delta, timing))
+        excess = np.interp(timing.sample_times(2 * SHIFT_STEPS), waves["time"], waves["in"] - waves["half"])[1::2]
+        crossings = _crossings(tried, excess, 0.0)
         if not crossings:
             raise SimulationError(
                 f"comparator at I_thresh {i_thresh:.3g} A did not change its decision from {tried[0]:.3g} to "

@@ -17,6 +17,7 @@ Static: charging gates at frame edges is left to ngspice; at 10 ms it is under 1
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import networkx as nx
 import numpy as np
@@ -75,7 +76,8 @@ def estimate_power(
     for memory in nodes_of(graph, Ladder, Toggle):
         now = _native_current(graph, memory, trace)
         close = closes[memory.stage]
-        cells = cells + close * _previous(now) + (1 - close) * now + mean[memory.name]
+        rest = _native_current(graph, memory, _at_rest(memory, trace))[:, :1]
+        cells = cells + close * _previous(now, rest) + (1 - close) * now + mean[memory.name]
     blocks = {"inputs": inputs, "rails": rail_total, "rows": rows, "cells": cells, "bias": np.full(shape, bias_total)}
     return {name: calibration.supply * current for name, current in blocks.items()}
 
@@ -85,12 +87,24 @@ def _frame_mean(graph: nx.DiGraph, name: str, current: Array, trace: BehavioralT
     if not isinstance(node, Memory):
         return current
     close = closes[node.stage]
-    return close * _previous(current) + (1 - close) * current
+    i_pedestal: float = graph.graph["i_pedestal"]
+    rest = np.full_like(current[:, :1], i_pedestal)
+    if isinstance(node, Ladder):
+        rest += node.start * graph.nodes[name]["currents"].i_high
+    return close * _previous(current, rest) + (1 - close) * current
 
 
-def _previous(values: Array) -> Array:
-    """The values one frame earlier; frame 0 is preceded by the reset, where a cell carries its least."""
-    return np.concatenate([np.minimum.reduce(values, axis=1, keepdims=True), values[:, :-1]], axis=1)
+def _previous(values: Array, rest: Array) -> Array:
+    """The values (n, time) one frame earlier; frame 0 is preceded by the reset, whose values are `rest` (n, 1)."""
+    return np.concatenate([rest, values[:, :-1]], axis=1)
+
+
+def _at_rest(node: Memory, trace: BehavioralTrace) -> BehavioralTrace:
+    """The trace with one memory as the reset holds it: no candidate, its first state."""
+    start = node.start if isinstance(node, Ladder) else 0
+    states = {**trace.states, node.name: np.full_like(trace.states[node.name], start)}
+    candidates = {**trace.candidates, node.name: np.zeros_like(trace.candidates[node.name])}
+    return replace(trace, states=states, candidates=candidates)
 
 
 def _native_current(graph: nx.DiGraph, node: Memory, trace: BehavioralTrace) -> Array:
@@ -132,4 +146,5 @@ def _cell_current(
     candidate = trace.candidates[node.name]
     now = np.where(state > 0, i_thresh + i_width, candidate)
     close = closes[node.stage]
-    return close * _previous(now) + (1 - close) * now + mean[node.name] + lines
+    rest = np.zeros_like(now[:, :1])
+    return close * _previous(now, rest) + (1 - close) * now + mean[node.name] + lines

@@ -25,9 +25,10 @@ def command(network_file: Path, target: str, output: Path, **settings: Any) -> N
     parameter stands in the mapping with its circuit element, its target and its realised value.
     """
     from cosim.outputs import summarize, write_design
+    from cosim.simulation.testbench import Timing
 
     design = load_design(network_file, **settings)
-    paths = write_design(design, output)
+    paths = write_design(design, output, Timing(t_step=settings["t_step"]))
     summary: dict[str, Any] = summarize(design)
     click.echo(f"{network_file}: {summary['task'] or 'network'} on {summary['technology']}")
     click.echo(f"  transistors       {summary['transistors']} ({summary['unit_devices']} unit devices)")

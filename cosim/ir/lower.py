@@ -175,6 +175,11 @@ def _add_native_layer(
         else:
             rise = abs(float(layer.bias_beta[i]))
             fall, unit, first = -rise, float(layer.alpha[i]), -float(layer.alpha[i])
+        if isinstance(layer, FirstQuadrantLayer) and fall < 0:
+            raise MappingError(
+                f"{where}: beta_lo must not be negative, not {fall:g}: a rectified candidate never falls below it; "
+                "raise beta_lo in training"
+            )
         if not unit > 0:
             raise MappingError(f"{where}: alpha must be positive, not {unit:g}; flip the sign of what reads it instead")
         low, high = (round((float(end) - first) / unit) for end in ranges[:, i])
@@ -210,7 +215,7 @@ def _toggle_form(low: int, high: int, where: str) -> tuple[int, int]:
     raise MappingError(
         f"{where}: at epsilon -1 a toggle has two levels, which needs updates of one sign; over the training data the "
         f"state runs from {low:+d} to {high:+d} steps of alpha from its start, so both signs happen; train with "
-        "another seed or with first-quadrant units"
+        "another seed"
     )
 
 

@@ -10,7 +10,7 @@ from cosim.cells.clocked import CLOCKED, clocked_schmitt
 from cosim.cells.dpi import DPI, dpi
 from cosim.cells.ladder import LADDER, RUNG_OFF, RUNG_ON, ladder, ladder_blocks
 from cosim.cells.mirror import INPUT_DIODE, SIGNAL_RAILS, input_diode, signal_rails, weight
-from cosim.cells.quantiser import COMPARATOR, SAMPLER, comparator, sampler
+from cosim.cells.quantiser import COMPARATOR, DRIVER, SAMPLER, comparator, driver, sampler
 from cosim.cells.rectifier import CANDIDATE, candidate_diode
 from cosim.cells.schmitt import SCHMITT, schmitt
 from cosim.circuit.deck import format_circuit, format_number
@@ -266,27 +266,37 @@ def _meter_ladder(circuit: Circuit, technology: Technology) -> Circuit:
     return replace(circuit, subcircuits=tuple(blocks), elements=(*map(on_rail, circuit.elements), *supplies))
 
 
-def comparator_bench(technology: Technology, i_thresh: float, candidates: NDArray[np.float64], timing: Timing) -> str:
-    """One comparator of the quantiser behind its sampler, one candidate a frame. Saves v(latch)."""
+def comparator_bench(
+    technology: Technology, i_thresh: float, candidates: NDArray[np.float64], base: float, delta: float, timing: Timing
+) -> str:
+    """The upper comparator of a quantiser with its driver, always in a pulse, one candidate a frame.
+
+    Saves v(in), the driver's gate line n, and v(half), a line that carries what is half way from retain to set.
+    """
     supply, frames = technology.supply, len(candidates)
     high, low = clock_waveforms(supply, timing.closes(2)[0], frames, timing)
+    pins = {"thresh": i_thresh, "base": base, "delta": delta, "half": base + 1.5 * delta}
     elements: tuple[Element, ...] = (
         Source("dd", "v", "vdd", GROUND, supply),
         Source("in", "i", "cand", GROUND, staircase(candidates, 0.0, timing)),
         Source("clk", "v", "clk", GROUND, high),
         Source("clkb", "v", "clkb", GROUND, low),
         Source("resetb", "v", "resetb", GROUND, reset_waveform(supply, timing)),
-        Source("thresh", "i", "vdd", "thresh", i_thresh),
-        Instance("thresh", ("thresh",), BIAS_DIODE),
+        *(Source(pin, "i", "vdd", pin, current) for pin, current in pins.items()),
+        *(Instance(pin, (pin,), BIAS_DIODE) for pin in pins),
         Instance("cand", ("cand", "vdd"), CANDIDATE),
         Instance("sampler", ("cand", "hold", "clk", "clkb", "resetb", "vdd"), SAMPLER),
-        Instance("comparator", ("hold", "thresh", "latch", "clk", "clkb", "vdd"), COMPARATOR),
-        # A quantiser has two comparators, and the latch drives two gates of the driver's size.
-        Instance("second", ("hold", "thresh", "latch2", "clk", "clkb", "vdd"), COMPARATOR),
-        Mos("load", GROUND, "latch", GROUND, GROUND, "n", technology.sizing.latch_switch.w,
-            technology.sizing.latch_switch.l, 2),
-    )  # fmt: skip
-    blocks = (candidate_diode(technology), bias_diode(technology), sampler(technology), comparator(technology))
+        Instance("upper", ("hold", "thresh", "up", "clk", "clkb", "vdd"), COMPARATOR),
+        Instance("lower", ("hold", "thresh", "down", "clk", "clkb", "vdd"), COMPARATOR),
+        Instance("driver", ("up", "vdd", "base", "delta", "in", "vdd", GROUND, "vdd"), DRIVER),
+    )
+    blocks = (
+        candidate_diode(technology),
+        bias_diode(technology),
+        sampler(technology),
+        comparator(technology),
+        driver(technology),
+    )
     step, end = format_number(timing.t_step / 100), format_number(timing.start + frames * timing.t_step)
     netlist = format_circuit(Circuit("comparator bench", blocks, elements), technology)
-    return format_deck(netlist, technology, PRECISE_OPTIONS, f".tran {step} {end} 0e+00 {step}", "v(latch)")
+    return format_deck(netlist, technology, PRECISE_OPTIONS, f".tran {step} {end} 0e+00 {step}", "v(in) v(half)")

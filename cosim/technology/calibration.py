@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from cosim.errors import InputError, MappingError
 
 Array = NDArray[np.float64]
-FORMAT = 4
+FORMAT = 5
 _NANO = 1e-9
 _SOLVER_STEPS = 60
 
@@ -137,15 +137,18 @@ class MirrorFit:
 
 @dataclass(frozen=True)
 class ComparatorFit:
-    """Quantiser's comparator: candidate at which it decides within a frame, c0 + c1 x + c2 x^2, x = I_thresh, in nA."""
+    """Quantiser's comparator: the candidate at which its driver stands half way, within a frame, over I_thresh.
 
-    threshold: tuple[float, ...]
-    error: float
+    currents: I_thresh in ampere; ratios: threshold over I_thresh, linear over log current between them.
+    """
+
+    currents: tuple[float, ...]
+    ratios: tuple[float, ...]
 
     def decides_at(self, i_thresh: ArrayLike) -> Array:
         """Threshold in ampere at this bias."""
-        x = np.asarray(i_thresh) / _NANO
-        return _NANO * (self.threshold[0] + self.threshold[1] * x + self.threshold[2] * x * x)
+        bias = np.asarray(i_thresh, dtype=np.float64)
+        return bias * np.interp(np.log(bias), np.log(self.currents), self.ratios)
 
     def solve(self, threshold: float) -> float:
         """I_thresh in ampere for a threshold."""

@@ -64,7 +64,7 @@ def test_cell_at_new_points_agrees_with_the_shipped_fit(technology, calibration,
     fit = calibration.schmitt
     rise, fall, level = measure_schmitt(technology, 8, bias, calibration.v_node)
     expected = (*(float(f(np.float64(bias[0]), np.float64(bias[1]))) for f in (fit.i_rise, fit.i_fall)),)
-    assert (rise, fall) == pytest.approx(expected, rel=1.5 * fit.error)
+    assert (rise, fall) == pytest.approx(expected, rel=3e-4)
     assert level == pytest.approx(float(fit.i_high(np.float64(bias[2]))), rel=1.5 * fit.error)
 
 
@@ -82,7 +82,7 @@ def test_mirror_gains_are_the_shipped_ones(technology, calibration, current):
 
 @pytest.mark.ngspice
 def test_comparator_at_a_new_point_agrees_with_the_shipped_fit(technology, calibration):
-    """A point off the fit's grid: within its own largest error, and half as much again between its points."""
+    """Between two points, whose ratios differ by 3e-4: a straight line over log current is off by less than that."""
     fit, i_thresh = calibration.comparator, 1.4e-9  # other points: tests/cells/test_quantiser.py
     expected = float(fit.decides_at(i_thresh))
     assert measure_comparator(technology, i_thresh) == pytest.approx(expected, rel=1.5 * fit.error)
@@ -90,7 +90,7 @@ def test_comparator_at_a_new_point_agrees_with_the_shipped_fit(technology, calib
 
 @pytest.mark.ngspice
 def test_comparator_without_a_decision_says_so(technology):
-    text = r"comparator at I_thresh 1e-14 A did not change its decision from 9\.2e-15 to 1\.08e-14 A"
+    text = r"comparator at I_thresh 1e-14 A did not change its decision from 9\.4e-15 to 1\.06e-14 A"
     with pytest.raises(SimulationError, match=text):
         measure_comparator(technology, 1e-14)
 

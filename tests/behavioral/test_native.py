@@ -112,7 +112,6 @@ def test_power_within_five_percent(design, samples, outcome):
     assert outcome.power_w == pytest.approx(sum(blocks.values())[0, 1:].mean(), rel=0.05)
 
 
-@pytest.mark.xfail(reason="the estimate puts the least of all frames in front of frame 0, not the start level")
 def test_power_of_a_frame_does_not_depend_on_later_ones(make_network, technology, calibration):
     """Frame 0 retains, and begins on the start level, whether resets follow or not."""
     network = make_network(3, "signed", widths=(1,), outputs=2, alphas=(1.0,))
