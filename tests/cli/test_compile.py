@@ -230,3 +230,22 @@ def test_compile_needs_no_ngspice(cosim_process, tiny, tmp_path):
     )
     assert (code, err) == (0, "")
     assert listing(tmp_path / "out") == FILES
+
+
+def test_ranges_from_samples_size_the_ladders(cosim_main, make_network, tmp_path):
+    """A network without recorded ranges is refused; samples that count down 4 steps ask for 4 rungs and headroom."""
+    network = make_network(3, "signed", widths=(1,), outputs=2, alphas=(1.0,))
+    (layer,) = network.layers
+    layer = replace(
+        layer, epsilon=1.0, weight=np.array([[-1.0, 0.0, 0.0]]), bias=np.zeros(1), bias_beta=np.full(1, 0.5)
+    )
+    save_checkpoint(tmp_path / "net.npz", replace(network, layers=(layer,)))
+    code, _, error = cosim_main("compile", tmp_path / "net.npz", "-o", tmp_path / "out")
+    assert code == 2
+    assert "layer0 is not known" in error and "--ranges-from FILE.npz" in error
+    x = np.zeros((1, 4, 3))
+    x[0, :, 0] = 1.0
+    np.savez(tmp_path / "samples.npz", x_test=x, y_test=np.zeros(1, dtype=int))
+    options = ("--ranges-from", tmp_path / "samples.npz", "--headroom", "2", "-o", tmp_path / "out")
+    assert cosim_main("compile", tmp_path / "net.npz", *options)[0] == 0
+    assert "ladder_8_6" in (tmp_path / "out" / "network.sp").read_text()  # 4 and 2 at either end, starts 4 + 2 up
