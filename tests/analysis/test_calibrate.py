@@ -35,7 +35,7 @@ def test_shipped_calibration_fits_todays_cells(technology, units):
     assert (shipped.technology, shipped.units) == ("generic180", units)
     assert (shipped.supply, shipped.celsius) == (technology.supply, technology.celsius)
     assert shipped.schmitt.error < 0.01
-    assert shipped.comparator.error < 0.005
+    assert np.ptp(shipped.comparator.ratios) < 0.01  # so that lines between the points are good to 0.1 %
     # a DPI is near its equation: 10 % in gain, where I_g / I_tau = 1 / 0.98 is ideal, and in both times
     assert np.abs(0.98 * np.array(shipped.dpi.ratios) - 1).max() < 0.1
     assert (shipped.dpi.rise, shipped.dpi.fall) == pytest.approx((1.0, 1.0), abs=0.1)
@@ -64,7 +64,7 @@ def test_cell_at_new_points_agrees_with_the_shipped_fit(technology, calibration,
     fit = calibration.schmitt
     rise, fall, level = measure_schmitt(technology, 8, bias, calibration.v_node)
     expected = (*(float(f(np.float64(bias[0]), np.float64(bias[1]))) for f in (fit.i_rise, fit.i_fall)),)
-    assert (rise, fall) == pytest.approx(expected, rel=3e-4)
+    assert (rise, fall) == pytest.approx(expected, rel=1.5 * fit.error)
     assert level == pytest.approx(float(fit.i_high(np.float64(bias[2]))), rel=1.5 * fit.error)
 
 
@@ -85,7 +85,7 @@ def test_comparator_at_a_new_point_agrees_with_the_shipped_fit(technology, calib
     """Between two points, whose ratios differ by 3e-4: a straight line over log current is off by less than that."""
     fit, i_thresh = calibration.comparator, 1.4e-9  # other points: tests/cells/test_quantiser.py
     expected = float(fit.decides_at(i_thresh))
-    assert measure_comparator(technology, i_thresh) == pytest.approx(expected, rel=1.5 * fit.error)
+    assert measure_comparator(technology, i_thresh) == pytest.approx(expected, rel=3e-4)
 
 
 @pytest.mark.ngspice
