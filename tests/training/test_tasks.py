@@ -15,7 +15,7 @@ from cosim.network.reference import encode_inputs, run_reference
 from cosim.network.testset import load_test_set
 from cosim.resources import trained_network_path
 from cosim.training.tasks.audio import list_folder, read_wav
-from cosim.training.tasks.copy_first import generate_copy_first_task
+from cosim.training.tasks.copy_first import generate_copy_first_task, generate_copy_item_task
 from cosim.training.tasks.digits import load_digits_task
 from cosim.training.tasks.from_npz import load_npz_task
 from cosim.training.tasks.fsdd import load_fsdd_task
@@ -81,6 +81,23 @@ def test_copy_first_asks_for_the_first_value() -> None:
     np.testing.assert_array_equal(task.x_test[:, :, 1], np.eye(1, 7).repeat(5, axis=0))
     assert np.abs(task.x_train[:, 1:, 0]).mean() == pytest.approx(0.5, abs=5 / (12 * 66) ** 0.5)  # noise, not zero
     assert (task.name, generate_copy_first_task(n_train=3, n_test=2).name) == ("copy-first-7", "copy-first")
+
+
+def test_copy_first_without_noise_is_silent_after_the_first_value() -> None:
+    task = generate_copy_first_task(steps=7, n_train=11, n_test=5, noise=False)
+    assert_sound(task)
+    np.testing.assert_array_equal(task.y_test, task.x_test[:, 0, :1])
+    assert np.abs(task.y_test).min() > 0
+    assert not task.x_train[:, 1:].any()
+
+
+def test_copy_item_marks_the_class_once() -> None:
+    task = generate_copy_item_task(steps=4, n_train=300, n_test=7)
+    assert_sound(task)
+    np.testing.assert_array_equal(task.x_train[:, 0].argmax(1), task.y_train)
+    assert not task.x_train[:, 1:].any()
+    assert task.x_train.sum() == 300
+    assert set(task.y_train) == set(range(15))
 
 
 @pytest.mark.parametrize("name", WITHOUT_DATA)

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from cosim.errors import InputError
-from cosim.training.tasks.copy_first import generate_copy_first_task
+from cosim.training.tasks.copy_first import generate_copy_first_task, generate_copy_item_task
 from cosim.training.tasks.digits import load_digits_task
 from cosim.training.tasks.from_npz import load_npz_task
 from cosim.training.tasks.fsdd import load_fsdd_task
@@ -17,6 +17,8 @@ WITHOUT_DATA = {
     "copy-first": generate_copy_first_task,
     "copy-first-300": lambda: generate_copy_first_task(steps=300),
     "copy-first-1000": lambda: generate_copy_first_task(steps=1000),
+    "copy-first-quiet": lambda: generate_copy_first_task(noise=False),
+    "copy-item": generate_copy_item_task,
     "parity": generate_parity_task,
 }
 WITH_FOLDER = {
