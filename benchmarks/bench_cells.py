@@ -6,13 +6,13 @@ import numpy as np
 
 from cosim.analysis.calibrate import measure_schmitt
 from cosim.analysis.calibration_files import find_calibration
-from cosim.technology.generic180 import generic180
+from cosim.technology.catalog import load_technology
 
 SMALLEST_WIDTH = 0.02e-9  # A
 
 
 def main(points: int = 10, seed: int = 0) -> None:
-    technology = generic180()
+    technology = load_technology("generic180")
     calibration = find_calibration(technology, 8)
     generator = np.random.default_rng(seed)
     worst = np.zeros(3)

@@ -18,7 +18,7 @@ from cosim.network.checkpoint import load_network
 from cosim.network.testset import load_test_set
 from cosim.resources import trained_network_path
 from cosim.simulation.testbench import Timing
-from cosim.technology.generic180 import generic180
+from cosim.technology.catalog import load_technology
 
 SKEW = 2e-12  # F
 SHARP = 0.001  # of a frame
@@ -52,7 +52,7 @@ def clockless(design: Design) -> Design:
 
 
 def main(name: str = "digits_d8", samples: int = 20) -> None:
-    technology = generic180()
+    technology = load_technology("generic180")
     network, calibration = load_network(trained_network_path(name)), find_calibration(technology, 8)
     test_set = load_test_set(network, None).take(samples, 1)
     print(f"{name}, {samples} digits, 10 ms frames, state agreement of ngspice with the software")

@@ -11,7 +11,7 @@ from cosim.network.testset import load_test_set
 from cosim.resources import trained_network_path
 from cosim.simulation.benches import mirror_bench
 from cosim.simulation.ngspice import Failure, run_deck
-from cosim.technology.generic180 import generic180
+from cosim.technology.catalog import load_technology
 
 RUNS = 1000
 NETWORK_EVERY = 20
@@ -25,7 +25,7 @@ def resident_kib() -> int:
 
 
 def main() -> None:
-    technology = generic180()
+    technology = load_technology("generic180")
     network = load_network(trained_network_path("digits_d4"))
     design = compile_network(network, technology, find_calibration(technology, 8))
     inputs = encode_inputs(network.encoding, load_test_set(network, None).x[:1])[0][:1]

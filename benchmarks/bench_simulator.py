@@ -11,11 +11,11 @@ from cosim.resources import trained_network_path
 from cosim.simulation.inference import Inference, run_inference
 from cosim.simulation.options import DEFAULT_OPTIONS, PRECISE_OPTIONS
 from cosim.simulation.testbench import Timing
-from cosim.technology.generic180 import generic180
+from cosim.technology.catalog import load_technology
 
 
 def main(digits: int = 3) -> None:
-    technology = generic180()
+    technology = load_technology("generic180")
     network = load_network(trained_network_path("digits_d8"))
     design = compile_network(network, technology, find_calibration(technology, 8))
     inputs = encode_inputs(network.encoding, load_test_set(network, None).take(digits, 3).x)

@@ -17,7 +17,7 @@ from cosim.network.types import FirstQuadrantLayer, InputEncoding, Network, Read
 from cosim.outputs import format_netlist
 from cosim.resources import trained_network_path
 from cosim.simulation.ngspice import run_deck
-from cosim.technology.generic180 import generic180
+from cosim.technology.catalog import load_technology
 
 REPEATS = 5
 
@@ -49,7 +49,7 @@ def keyword_network(inputs: int = 13, cells: int = 16, seed: int = 0) -> Network
 
 
 def main() -> None:
-    technology = generic180()
+    technology = load_technology("generic180")
     calibration = find_calibration(technology, 8)
     command = [sys.executable, "-c", "from cosim.cli import main; main()", "--help"]
     seconds = median_seconds(lambda: subprocess.run(command, check=True, capture_output=True))

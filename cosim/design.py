@@ -35,13 +35,19 @@ I_UNIT = 1e-9  # A per software 1.0: thresholds of 0.1 to 4 units then fall into
 
 @dataclass(frozen=True)
 class Design:
-    """A compiled network with everything that made it."""
+    """A compiled network with everything that made it.
+
+    technology: the condition that it stands in; it is compiled for the nominal one. bias, inputs: what bias currents
+    and input currents are there, over what they were compiled for.
+    """
 
     network: Network
     technology: Technology
     calibration: Calibration
     graph: nx.DiGraph
     assembly: Assembly
+    bias: float = 1.0
+    inputs: float = 1.0
 
     @property
     def i_unit(self) -> float:
@@ -51,7 +57,7 @@ class Design:
     @property
     def levels(self) -> Levels:
         """What a testbench must supply."""
-        return Levels(self.i_unit, self.graph.graph["i_pedestal"], self.calibration.v_node)
+        return Levels(self.i_unit, self.graph.graph["i_pedestal"], self.calibration.v_node, self.bias, self.inputs)
 
     def mapping(self) -> list[MappingRow]:
         """Every learned parameter and its circuit element."""
@@ -108,8 +114,11 @@ def read_plan(design: Design, frames: int, timing: Timing = Timing()) -> ReadPla
 
 
 def run_behavioral(design: Design, inputs: NDArray[np.float64], ideal: bool = False) -> BehavioralTrace:
-    """The design's equations on inputs (n, time, width) in units; `ideal` leaves rounding as the only error."""
-    return evaluate(design.graph, design.calibration, inputs, ideal=ideal)
+    """The design's equations on inputs (n, time, width) in units; `ideal` leaves rounding as the only error.
+
+    All currents of the trace are over `design.bias`.
+    """
+    return evaluate(design.graph, design.calibration, inputs * design.inputs / design.bias, ideal=ideal)
 
 
 def behavioral_power(
@@ -118,15 +127,17 @@ def behavioral_power(
     """Mean power per frame and block, watt, (n, time)."""
     assembly = design.assembly
     closes = timing.closes(len(assembly.clocks))
-    return estimate_power(
+    blocks = estimate_power(
         design.graph,
         design.calibration,
         trace,
+        design.technology.supply,
         sum(assembly.bias_pins.values()),
         closes,
         assembly.rails,
         {PEDESTAL: PEDESTAL_STRENGTH},
     )
+    return {name: design.bias * power for name, power in blocks.items()}
 
 
 def simulate_samples(

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
-from cosim.circuit.deck import format_circuit, format_elements, format_number
+from cosim.circuit.deck import device_sizes, format_elements, format_number
+from cosim.circuit.dialects import Bench, Dialect, files_of, format_bench, format_devices, format_network
 from cosim.circuit.elements import Circuit
 from cosim.design import Design
 from cosim.errors import InputError
@@ -24,19 +25,19 @@ EXERCISE_FRAMES = 8
 MAPPING_FIELDS = ("parameter", "element", "target", "realised", "unit", "status", "note")
 
 
-def write_design(design: Design, folder: Path, timing: Timing = Timing()) -> list[Path]:
-    """Write all files of a design, or none: they are complete before the first takes its name.
+def write_design(design: Design, folder: Path, timing: Timing = Timing(), dialect: Dialect = "ngspice") -> list[Path]:
+    """Write all files of a design for a simulator, or none: they are complete before the first takes its name.
 
     Raises InputError when the folder cannot be written.
     """
-    rows = design.mapping()
+    rows, files = design.mapping(), files_of(dialect)
     texts = {
-        "network.sp": format_netlist(design),
-        "devices.lib": design.technology.device_file.read_text(encoding="utf-8"),
-        "testbench.sp": format_exercise(design, timing),
+        files.netlist: format_netlist(design, dialect),
+        files.devices: format_devices(design.technology, device_sizes(design.assembly.circuit), dialect),
+        files.testbench: format_exercise(design, timing, dialect),
         "mapping.csv": format_csv(rows),
         "mapping.json": json.dumps([asdict(row) for row in rows], indent=1) + "\n",
-        "design.json": json.dumps(summarize(design, rows), indent=2) + "\n",
+        "design.json": json.dumps({**summarize(design, rows), "dialect": dialect}, indent=2) + "\n",
     }
     return write_texts(folder, texts)
 
@@ -55,13 +56,13 @@ def write_texts(folder: Path, texts: dict[str, str]) -> list[Path]:
     return [folder / name for name in texts]
 
 
-def format_netlist(design: Design) -> str:
+def format_netlist(design: Design, dialect: Dialect = "ngspice") -> str:
     """The hierarchical netlist: subcircuits only, `network` last; instantiate it in a testbench."""
     circuit = design.assembly.circuit
-    return format_circuit(Circuit(circuit.title, circuit.subcircuits), design.technology)
+    return format_network(Circuit(circuit.title, circuit.subcircuits), design.technology, dialect)
 
 
-def format_exercise(design: Design, timing: Timing = Timing()) -> str:
+def format_exercise(design: Design, timing: Timing = Timing(), dialect: Dialect = "ngspice") -> str:
     """A runnable testbench beside the netlist, with a made-up stimulus that moves every input."""
     assembly, technology = design.assembly, design.technology
     frames, width = EXERCISE_FRAMES, len(assembly.input_pins)
@@ -69,8 +70,13 @@ def format_exercise(design: Design, timing: Timing = Timing()) -> str:
     elements = control_elements(assembly, technology, design.levels, frames, timing)
     elements += input_elements(assembly, inputs, design.levels, timing)
     end, step = timing.start + frames * timing.t_step, timing.t_max_step * timing.t_step
+    title = f"testbench of {files_of(dialect).netlist}: a made-up stimulus"
+    if dialect != "ngspice":
+        everything, saved = (*assembly.circuit.elements, *elements), saved_vectors(assembly)
+        bench = Bench(title, everything, saved, asdict(DEFAULT_OPTIONS), technology.celsius, step, end)
+        return format_bench(bench, technology, dialect)
     lines = [
-        "* testbench of network.sp: a made-up stimulus; cosim simulate writes and runs decks with real data",
+        f"* {title}; cosim simulate writes and runs decks with real data",
         ".include network.sp",
         ".include devices.lib",
         *format_elements((*assembly.circuit.elements, *elements), technology),
@@ -86,19 +92,22 @@ def summarize(design: Design, rows: list[MappingRow] | None = None) -> dict[str,
     """The design in figures: what it was made from, how large it is, what was lost."""
     rows = design.mapping() if rows is None else rows
     devices = list(design.assembly.circuit.flatten())
-    calibration = design.calibration
+    calibration, technology = design.calibration, design.technology
+    gates = sum(device.gate_area for device in devices)
+    capacitors = design.assembly.circuit.capacitance() / technology.capacitor_density
     return {
         "network": network_hash(design),
         "task": design.network.task,
-        "technology": design.technology.name,
+        "technology": technology.name,
         "calibration": calibration.fingerprint,
         "simulator_of_calibration": calibration.simulator,
         "i_unit_a": design.i_unit,
         "units_per_weight_1": calibration.units,
-        "supply_v": design.technology.supply,
+        "supply_v": technology.supply,
         "transistors": len(devices),
         "unit_devices": sum(device.m for device in devices),
-        "gate_area_um2": round(sum(device.gate_area for device in devices) * 1e12, 1),
+        "gate_area_um2": round(gates * 1e12, 1),
+        "capacitor_area_um2": round(capacitors * 1e12, 1),
         "bias_pins": len(design.assembly.bias_pins),
         "parameters": len(rows),
         "statuses": {status: sum(row.status == status for row in rows) for status in sorted({r.status for r in rows})},

@@ -2,7 +2,7 @@
 
 import io
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,9 @@ from matplotlib.figure import Figure
 
 from cosim import __version__
 from cosim.analysis.agreement import Comparison, compare_engines, summarize_comparison
+from cosim.analysis.bias import Bias, biased
 from cosim.analysis.figures import draw_confusion, draw_waveforms, save_figure
+from cosim.analysis.pvt import pvt_grid, summarize_pvt
 from cosim.analysis.report import format_report
 from cosim.analysis.waveforms import liveliest_cell, record_waveforms
 from cosim.design import Design, simulate_samples
@@ -23,6 +25,7 @@ from cosim.simulation.inference import DEFAULT_TIMEOUT, Inference, Outcome, Prog
 from cosim.simulation.ngspice import Failure
 from cosim.simulation.options import DEFAULT_OPTIONS
 from cosim.simulation.testbench import Timing
+from cosim.technology.conditions import format_conditions
 
 INFERENCES = "inferences"
 
@@ -70,8 +73,7 @@ def run_comparison(design: Design, test_set: TestSet, run: Run, progress: Progre
         "cosim": __version__,
         "calibration measured with": design.calibration.simulator,
         "frame": f"{timing.t_step:g} s, input edges {timing.edge:g}, clock edges {timing.clock_edge:g} of it",
-        "temperature": f"{design.technology.celsius:g} C",
-        "supply": f"{design.technology.supply:g} V",
+        "conditions": format_conditions(design.technology),
         "simulator options": asdict(DEFAULT_OPTIONS),
     }
     captions = {
@@ -83,6 +85,38 @@ def run_comparison(design: Design, test_set: TestSet, run: Run, progress: Progre
     page = format_report(title, summary, summarize(design), settings, pictures)
     write_texts(run.folder, {"comparison.json": json.dumps(summary, indent=2) + "\n", "report.html": page})
     return summary
+
+
+def run_pvt(
+    design: Design,
+    test_set: TestSet,
+    run: Run,
+    progress: Progress,
+    bias: Bias = "constant",
+    finished: Callable[[str], None] = lambda line: None,
+) -> dict[str, Any]:
+    """Simulate the samples in every condition of `pvt_grid` and write pvt.json; returns its content.
+
+    The network is compiled once, at the nominal point; `bias` as in `biased`. `finished` gets a line after each
+    condition.
+    """
+    conditions = pvt_grid(design.technology)
+    write_texts(run.folder, {"design.json": json.dumps(summarize(design), indent=2) + "\n"})
+    summaries: list[dict[str, Any] | None] = []
+    count = len(test_set.y)
+    for k, technology in enumerate(conditions):
+        there = biased(design, technology, bias)
+        outcomes = simulate_samples(
+            there, test_set, run.timing, DEFAULT_OPTIONS, run.jobs, run.folder / INFERENCES, run.timeout,
+            lambda done, total, before=k * count: progress(before + done, len(conditions) * count),
+        )  # fmt: skip
+        _write_failures(run.folder, test_set, outcomes)
+        comparison = compare_engines(there, test_set, outcomes, run.timing)
+        summaries.append(None if comparison is None else summarize_comparison(comparison))
+        finished(f"{k + 1}/{len(conditions)} {format_conditions(technology)}")
+    sweep = {"bias": bias, **summarize_pvt(conditions, summaries)}
+    write_texts(run.folder, {"pvt.json": json.dumps(sweep, indent=2) + "\n"})
+    return sweep
 
 
 def _draw(design: Design, test_set: TestSet, comparison: Comparison, timing: Timing) -> dict[str, Figure]:

@@ -5,7 +5,7 @@
 mdiode p p vdd vdd generic180_p w=1e-06 l=5e-06 m=8
 .ends input_diode_8
 
-* current mirror: gate line p -> gate line n, 8 units, n diode shortened by 1.0380
+* current mirror: gate line p -> gate line n, 8 units, n diode shortened by 1.0384
 .subckt signal_rails_8 p n vdd
 mcopy n p vdd vdd generic180_p w=1e-06 l=5e-06 m=8
 mdiode n n 0 0 generic180_n w=1e-06 l=4.815e-06 m=8

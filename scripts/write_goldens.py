@@ -21,7 +21,8 @@ from cosim.cells.quantiser import comparator, quantiser, quantiser_blocks, sampl
 from cosim.cells.rectifier import candidate_diode, relu_diode
 from cosim.cells.schmitt import schmitt
 from cosim.cells.toggle import toggle
-from cosim.circuit.deck import format_circuit
+from cosim.circuit.deck import device_sizes, format_circuit
+from cosim.circuit.dialects import DIALECTS, files_of, format_devices
 from cosim.circuit.elements import Circuit, Subcircuit
 from cosim.design import I_UNIT, compile_network
 from cosim.ir.ladder import ladder_currents, ladder_timing
@@ -30,6 +31,7 @@ from cosim.outputs import format_csv, format_exercise, format_netlist
 from cosim.simulation.testbench import Timing
 from cosim.technology.calibration import load_calibration
 from cosim.technology.catalog import DEFAULT_TECHNOLOGY, load_technology
+from cosim.technology.devices import device_cards
 
 FOLDER = Path(__file__).resolve().parent.parent / "netlists"
 UNITS = 8
@@ -79,8 +81,14 @@ def golden_texts() -> dict[str, str]:
     design = compile_network(tiny_network(), technology, calibration)
     texts[f"{TINY}/network.sp"] = format_netlist(design)
     texts[f"{TINY}/testbench.sp"] = format_exercise(design)
-    texts[f"{TINY}/devices.lib"] = technology.device_file.read_text(encoding="utf-8")
+    texts[f"{TINY}/devices.lib"] = device_cards(technology, device_sizes(design.assembly.circuit))
     texts[f"{TINY}/mapping.csv"] = format_csv(design.mapping())
+    for dialect in DIALECTS[1:]:
+        folder, files = f"{TINY}/{dialect}", files_of(dialect)
+        texts[f"{folder}/{files.netlist}"] = format_netlist(design, dialect)
+        texts[f"{folder}/{files.testbench}"] = format_exercise(design, dialect=dialect)
+        sizes = device_sizes(design.assembly.circuit)
+        texts[f"{folder}/{files.devices}"] = format_devices(technology, sizes, dialect)
     return texts
 
 

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from cosim.analysis.calibration_files import shipped_path
-from cosim.circuit.deck import format_circuit
 from cosim.circuit.elements import Circuit
 from cosim.errors import MissingToolError
 from cosim.network.types import FirstQuadrantLayer, InputEncoding, Layer, Network, Readout, ReluLayer, SignedLayer
@@ -15,6 +14,7 @@ from cosim.simulation.ngspice import Failure, run_deck
 from cosim.simulation.options import PRECISE_OPTIONS, format_deck
 from cosim.technology.calibration import Calibration, load_calibration
 from cosim.technology.catalog import load_technology
+from cosim.technology.conditions import at
 from cosim.technology.types import Technology
 
 
@@ -68,11 +68,10 @@ def make_network():
 
 @pytest.fixture(scope="session")
 def run_bench(technology: Technology):
-    """(circuit, analysis, save) -> waveforms at precise options; a failed run fails the test with ngspice's words."""
+    """(circuit, analysis, save, corner) -> waveforms at precise options; a failed run fails with ngspice's words."""
 
-    def run(circuit: Circuit, analysis: str, save: str):
-        netlist = format_circuit(circuit, technology)
-        waves = run_deck(format_deck(netlist, technology, PRECISE_OPTIONS, analysis, save))
+    def run(circuit: Circuit, analysis: str, save: str, corner: str = "tt"):
+        waves = run_deck(format_deck(circuit, at(technology, corner), PRECISE_OPTIONS, analysis, save))
         assert not isinstance(waves, Failure), waves.detail
         return waves
 

@@ -124,10 +124,11 @@ def compare_engines(
         "behavioral": np.stack([behavioral.states[cell] for cell in cells], axis=2),
         "ngspice": np.stack([_pad(inference.states, steps) for inference in inferences]),
     }
+    i_unit = design.bias * design.i_unit
     readouts = {
         "software": reference.readout,
         "behavioral": behavioral.readout / design.i_unit,
-        "ngspice": np.stack([_pad(inference.readout, steps) for inference in inferences]) / design.i_unit,
+        "ngspice": np.stack([_pad(inference.readout, steps) for inference in inferences]) / i_unit,
     }
     engines = {
         name: Engine(states[name], readouts[name], pool_readout(readouts[name], lengths, pooling).argmax(axis=1))

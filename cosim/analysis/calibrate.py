@@ -19,14 +19,17 @@ from cosim.technology.calibration import Calibration, ComparatorFit, DpiFit, Mir
 from cosim.technology.types import Technology
 
 MIRROR_CURRENTS = (2e-11, 5e-11, 1e-10, 2e-10, 5e-10, 1e-9, 2e-9, 4e-9, 8e-9, 16e-9)
+RANGE_CURRENTS = tuple(step * 10.0**decade for decade in range(-12, -6) for step in (1.0, 2.0, 5.0))  # 1 pA to 5 uA
+RANGE_SPREAD = 0.02
 TRIM_CURRENTS = (2e-10, 5e-10, 1e-9, 2e-9)  # where signals live: the trim centres the gain here
 RISES = (0.08e-9, 0.2e-9, 0.5e-9, 1e-9, 2e-9, 4e-9, 8e-9)  # thresholds beyond 8 nA are refused by the compiler
 WIDTH_FRACTIONS = (0.12, 0.35, 0.6, 0.85)
 LEVELS = (0.08e-9, 0.2e-9, 0.5e-9, 1e-9, 2e-9, 4e-9, 8e-9, 16e-9)
-TRIM_STEPS = 3
 FRAME_THRESHOLDS = ((0.3e-9, 0.1e-9), (1e-9, 0.3e-9), (2e-9, 1e-9), (4e-9, 2.5e-9))
-SHIFT_RANGE = (8e-12, 0.015)  # A, and of the threshold: how far beyond it is searched
-SHIFT_STEPS = 32
+SHIFT_RANGE = (8e-12, 0.015)  # A, and of the threshold: how far beyond it and before it is searched
+SHIFT_STEPS = 31  # from the threshold to the furthest
+COMPARATOR_STEPS = 32
+TRIM_START = 1e-3  # a smaller mismatch of gains needs no slope
 SLOPE_STEP = 0.1  # V
 SWING_CURRENTS = (1e-10, 2e-9)
 COMPARATOR_CURRENTS = (0.1e-9, 0.25e-9, 0.5e-9, 1e-9, 2e-9, 4e-9, 8e-9)
@@ -55,6 +58,9 @@ def measure_calibration(
     swing = _node_swing(technology, units)
     gain_n, gain_p, gain_push = (tuple(map(float, column)) for column in gains.T)
     mirror = MirrorFit(trim, MIRROR_CURRENTS, gain_n, gain_p, gain_push, slope_n, slope_p, swing)
+    progress("mirror: leakage and usable currents")
+    leakage = max(_currents(technology, units, trim, 0.0, v_node)[:2])
+    current_min, current_max = _usable_currents(technology, units, trim, v_node)
     schmitt = _measure_schmitt(technology, units, v_node, mirror, progress)
     progress("comparator: threshold in a frame")
     comparator = _measure_comparator(technology)
@@ -68,6 +74,9 @@ def measure_calibration(
         technology.supply,
         technology.celsius,
         v_node,
+        leakage,
+        current_min,
+        current_max,
         mirror,
         schmitt,
         comparator,
@@ -89,12 +98,21 @@ def _node_swing(technology: Technology, units: int) -> float:
 
 
 def _find_trim(technology: Technology, units: int, v_node: float) -> float:
-    """The trim at which line n has the gain of line p, averaged over TRIM_CURRENTS (fixed point: gain is ~ 1/trim)."""
-    trim = 1.0
-    for _ in range(TRIM_STEPS):
+    """The trim at which line n has the gain of line p, averaged over TRIM_CURRENTS, for a length on the grid.
+
+    By a secant of ln gain over ln trim: where the threshold voltage depends on the length, gain is not 1 / trim.
+    """
+
+    def excess(trim: float) -> float:
         gains = np.array([_gains(technology, units, trim, current, v_node) for current in TRIM_CURRENTS]).mean(axis=0)
-        trim *= float(gains[0] / gains[1])
-    return trim
+        return math.log(gains[0] / gains[1])
+
+    start = excess(1.0)
+    slope = (excess(math.exp(start)) - start) / start if abs(start) > TRIM_START else -1.0
+    length = technology.sizing.mirror_n.l
+    near = technology.snap(length * math.exp(start / slope))
+    trims = [length / technology.snap(near + step * technology.grid) for step in (-1, 0, 1)]
+    return min(trims, key=lambda trim: abs(excess(trim)))
 
 
 def calibration_fingerprint(technology: Technology, units: int) -> str:
@@ -182,13 +200,13 @@ def measure_frame_shift(
     Every second frame puts the cell into the other state, the frames between try ever larger excesses.
     """
     threshold = rise if sets else fall
-    excess = np.linspace(0.0, SHIFT_RANGE[0] + SHIFT_RANGE[1] * threshold, SHIFT_STEPS)
+    excess = (SHIFT_RANGE[0] + SHIFT_RANGE[1] * threshold) * np.arange(-SHIFT_STEPS, SHIFT_STEPS + 1) / SHIFT_STEPS
     tried = threshold + excess if sets else threshold - excess
-    prepare = np.full(SHIFT_STEPS, 0.3 * fall if sets else 1.5 * rise)
+    prepare = np.full(len(tried), 0.3 * fall if sets else 1.5 * rise)
     timing = Timing()
     candidates = np.stack([prepare, tried], axis=1).ravel()
     waves = _run(clocked_bench(technology, units, bias, candidates, timing))
-    latch = np.interp(timing.sample_times(2 * SHIFT_STEPS), waves["time"], waves["xcell.latch"])
+    latch = np.interp(timing.sample_times(len(candidates)), waves["time"], waves["xcell.latch"])
     flipped = (latch[1::2] > STATE_LEVEL * technology.supply) == sets
     if not flipped.any():
         raise SimulationError(
@@ -210,13 +228,13 @@ def measure_comparator(technology: Technology, i_thresh: float) -> float:
     frames between try a row of candidates.
     """
     timing, currents = Timing(), ladder_currents(1e-9)
-    tried = i_thresh * (1 + np.linspace(-COMPARATOR_SPAN, COMPARATOR_SPAN, SHIFT_STEPS))
+    tried = i_thresh * (1 + np.linspace(-COMPARATOR_SPAN, COMPARATOR_SPAN, COMPARATOR_STEPS))
     found = []
     for prepare in (0.5 * i_thresh, 1.5 * i_thresh):
-        candidates = np.stack([np.full(SHIFT_STEPS, prepare), tried], axis=1).ravel()
+        candidates = np.stack([np.full(COMPARATOR_STEPS, prepare), tried], axis=1).ravel()
         base, delta = currents.i_reset, currents.i_retain - currents.i_reset
         waves = _run(comparator_bench(technology, i_thresh, candidates, base, delta, timing))
-        excess = np.interp(timing.sample_times(2 * SHIFT_STEPS), waves["time"], waves["in"] - waves["half"])[1::2]
+        excess = np.interp(timing.sample_times(2 * COMPARATOR_STEPS), waves["time"], waves["in"] - waves["half"])[1::2]
         crossings = _crossings(tried, excess, 0.0)
         if not crossings:
             raise SimulationError(
@@ -283,9 +301,27 @@ def _fit_relative(terms: np.ndarray, values: np.ndarray) -> tuple[tuple[float, .
     return tuple(map(float, solution)), error
 
 
+def _usable_currents(technology: Technology, units: int, trim: float, v_node: float) -> tuple[float, float]:
+    """The smallest and the largest of RANGE_CURRENTS around 1 nA with gains within RANGE_SPREAD of those at 1 nA."""
+    wanted = np.array(_gains(technology, units, trim, 1e-9, v_node)[:2])
+
+    def usable(current: float) -> bool:
+        gains = np.array(_gains(technology, units, trim, current, v_node)[:2])
+        return bool((np.abs(gains / wanted - 1) < RANGE_SPREAD).all())
+
+    below = itertools.takewhile(usable, (current for current in reversed(RANGE_CURRENTS) if current < 1e-9))
+    above = itertools.takewhile(usable, (current for current in RANGE_CURRENTS if current > 1e-9))
+    return min(below, default=1e-9), max(above, default=1e-9)
+
+
 def _gains(technology: Technology, units: int, trim: float, current: float, v_node: float) -> tuple[float, ...]:
+    return tuple(value / current for value in _currents(technology, units, trim, current, v_node))
+
+
+def _currents(technology: Technology, units: int, trim: float, current: float, v_node: float) -> tuple[float, ...]:
+    """Weight +1, weight -1 and line n of a signal, ampere."""
     waves = _run(mirror_bench(technology, units, trim, current, v_node))
-    return tuple(abs(float(waves[f"{source}#branch"][-1])) / current for source in ("vn", "vp", "vpush"))
+    return tuple(abs(float(waves[f"{source}#branch"][-1])) for source in ("vn", "vp", "vpush"))
 
 
 def _crossings(time: np.ndarray, values: np.ndarray, level: float) -> list[float]:

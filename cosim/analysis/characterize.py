@@ -6,6 +6,7 @@ voltage of the output's node. Only the devices change.
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import product
 from pathlib import Path
 from typing import Any, Literal
 
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 from cosim.analysis.calibrate import measure_schmitt
 from cosim.cells.dpi import dpi_capacitance
 from cosim.cells.schmitt import STATE_LEVEL
-from cosim.errors import InputError, SimulationError
+from cosim.errors import SimulationError
 from cosim.ir.ladder import (
     TAU_SHARE,
     LadderBias,
@@ -32,6 +33,7 @@ from cosim.simulation.inference import DEFAULT_TIMEOUT, Inference, Progress, Rea
 from cosim.simulation.ngspice import Failure, Waveforms, run_deck
 from cosim.simulation.testbench import Waveform
 from cosim.technology.calibration import Calibration
+from cosim.technology.conditions import at
 from cosim.technology.types import Technology
 from cosim.units import format_quantity
 
@@ -39,7 +41,6 @@ Array = NDArray[np.float64]
 Levels = NDArray[np.int64]
 Kind = Literal["ideal", "measured", "calibrated"]
 
-CELSIUS_MIN, CELSIUS_MAX = -55.0, 150.0  # what BSIM cards are extracted for
 SCHMITT_POINTS = (
     (0.1e-9, 0.05e-9, 0.1e-9), (0.35e-9, 0.15e-9, 0.5e-9), (1e-9, 0.5e-9, 1e-9), (2e-9, 1.5e-9, 2e-9),
     (6e-9, 2e-9, 6e-9),
@@ -98,33 +99,16 @@ class Characterisation:
 
 
 def at_conditions(
-    technology: Technology, temperatures: Sequence[float], supplies: Sequence[float]
+    technology: Technology, corners: Sequence[str], temperatures: Sequence[float], supplies: Sequence[float]
 ) -> tuple[Technology, ...]:
-    """The technology at every pair of temperature (celsius) and supply (volt); nothing given means nominal.
+    """The technology at every corner, temperature (celsius) and supply (volt); nothing given means nominal.
 
-    Raises InputError for a supply or a temperature that its devices are not made for.
+    Raises InputError for what its devices are not made for.
     """
-    for supply in supplies:
-        if not 0 < supply <= technology.supply_max:
-            raise InputError(
-                f"supply must be above 0 V and at most {technology.supply_max:g} V, the largest of {technology.name}, "
-                f"not {supply:g} V; choose another with --supply"
-            )
-    for celsius in temperatures:
-        if not CELSIUS_MIN <= celsius <= CELSIUS_MAX:
-            raise InputError(
-                f"temperature must lie in {CELSIUS_MIN:g} to {CELSIUS_MAX:g} C, the range of device models, not "
-                f"{celsius:g} C; choose another with --temp"
-            )
     return tuple(
-        replace(technology, celsius=celsius, supply=supply)
-        for celsius in temperatures or (technology.celsius,)
-        for supply in supplies or (technology.supply,)
+        at(technology, corner, celsius, supply)
+        for corner, celsius, supply in product(corners or (None,), temperatures or (None,), supplies or (None,))
     )
-
-
-def format_condition(technology: Technology) -> str:
-    return f"{technology.celsius:g} C, {technology.supply:g} V"
 
 
 # --- 9T cell
@@ -201,8 +185,8 @@ def characterize_rectifier(technology: Technology, calibration: Calibration) -> 
             curves.append(Curve(group, kind, pull, output))
         pull = curves[-1].x
         curves.append(Curve(group, "ideal", pull, np.maximum(pull - push, 0.0)))
-        for name, at, ideal in (("pull = push", push, 0.0), ("pull = 2 push", 2 * push, push)):
-            measured, calibrated = (float(np.interp(at, pull, output)) for output in outputs)
+        for name, where, ideal in (("pull = push", push, 0.0), ("pull = 2 push", 2 * push, push)):
+            measured, calibrated = (float(np.interp(where, pull, output)) for output in outputs)
             rows.append(Row(f"push {group}", name, "A", ideal, measured, calibrated, push))
     return Characterisation(technology, tuple(rows), tuple(curves))
 
@@ -475,6 +459,7 @@ def summarize_ladder(study: LadderStudy, technology: Technology, traces: Sequenc
     calibrated = [trace for trace in traces if trace.run.kind != "plain"]
     power = np.array([trace.power_w for trace in random])
     return {
+        "corner": technology.corner,
         "celsius": technology.celsius,
         "supply_v": technology.supply,
         "steps_checked": sum(len(trace.wrong) for trace in random),
@@ -600,13 +585,14 @@ def _first_wrong(traces: Sequence[LadderTrace]) -> dict[str, int] | None:
 
 def nominal(technology: Technology, calibration: Calibration) -> Technology:
     """The technology where it was calibrated: what capacitances are drawn for."""
-    return replace(technology, celsius=calibration.celsius, supply=calibration.supply)
+    return replace(technology, corner="tt", celsius=calibration.celsius, supply=calibration.supply)
 
 
 def summarize_cell(cell: str, name: str, found: Sequence[Characterisation]) -> dict[str, Any]:
     """Rows of every condition, ready for JSON; currents in A, times in s."""
     conditions = [
         {
+            "corner": one.technology.corner,
             "celsius": one.technology.celsius,
             "supply_v": one.technology.supply,
             "rows": [_row_json(row) for row in one.rows],

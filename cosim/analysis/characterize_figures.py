@@ -17,6 +17,7 @@ from cosim.analysis.characterize import (
     pulse_train,
 )
 from cosim.analysis.figures import Figure
+from cosim.technology.conditions import format_conditions
 
 _NANO, _MILLI = 1e9, 1e3
 _STYLES: dict[Kind, dict[str, Any]] = {
@@ -36,7 +37,7 @@ def draw_characterisation(cell: str, found: Characterisation) -> Figure:
         "rectifier": draw_rectifier,
     }[cell]
     figure = draw(found.curves)
-    figure.suptitle(f"{cell}, {found.technology.celsius:g} °C, {found.technology.supply:g} V", fontsize=9)
+    figure.suptitle(f"{cell}, {format_conditions(found.technology)}", fontsize=9)
     return figure
 
 

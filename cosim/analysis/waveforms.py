@@ -23,11 +23,11 @@ def record_waveforms(
     Raises SimulationError when the run fails.
     """
     inputs = encode_inputs(design.network.encoding, x[None])[0]
-    stem, letter = net(cell), design.technology.instance_letter
-    candidate = f"@{letter}.xnetwork.xcand_{stem}.{letter}diode[id]"
+    stem = net(cell)
+    candidate = f"@m.xnetwork.xcand_{stem}.mdiode[id]"
     node = next(node for node in nodes_of(design.graph, Schmitt, Ladder, Toggle) if node.name == cell)
-    device = {Schmitt: f"{letter}4", Ladder: f"{letter}diode", Toggle: f"xslave.{letter}4"}[type(node)]
-    state = f"@{letter}.xnetwork.xcell_{stem}.{device}[id]"
+    device = {Schmitt: "m4", Ladder: "mdiode", Toggle: "xslave.m4"}[type(node)]
+    state = f"@m.xnetwork.xcell_{stem}.{device}[id]"
     waves = run_deck(inference_deck(design, inputs, timing, probes=(candidate, state)))
     if isinstance(waves, Failure):
         raise SimulationError(f"waveforms of {cell}: {waves.kind.value}: {waves.detail}")

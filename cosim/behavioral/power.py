@@ -46,6 +46,7 @@ def estimate_power(
     graph: nx.DiGraph,
     calibration: Calibration,
     trace: BehavioralTrace,
+    supply: float,
     bias_total: float,
     closes: Sequence[float],
     rails: frozenset[str],
@@ -53,7 +54,7 @@ def estimate_power(
 ) -> dict[str, Array]:
     """Mean power per frame in watt, (n, time), per block: inputs, rails, rows, cells, bias.
 
-    bias_total: sum of the bias-pin currents, A; closes: when each stage decides, fraction of a frame;
+    supply: V; bias_total: sum of the bias-pin currents, A; closes: when each stage decides, fraction of a frame;
     rails: the signals that have a line n; strength: signal -> how much stronger its own diodes are built, if not 1.
     """
     mean = {name: _frame_mean(graph, name, current, trace, closes) for name, current in trace.currents.items()}
@@ -79,7 +80,7 @@ def estimate_power(
         rest = _native_current(graph, memory, _at_rest(memory, trace))[:, :1]
         cells = cells + close * _previous(now, rest) + (1 - close) * now + mean[memory.name]
     blocks = {"inputs": inputs, "rails": rail_total, "rows": rows, "cells": cells, "bias": np.full(shape, bias_total)}
-    return {name: calibration.supply * current for name, current in blocks.items()}
+    return {name: supply * current for name, current in blocks.items()}
 
 
 def _frame_mean(graph: nx.DiGraph, name: str, current: Array, trace: BehavioralTrace, closes: Sequence[float]) -> Array:

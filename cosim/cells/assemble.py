@@ -113,7 +113,7 @@ class _Builder:
             text = f"{weight.origin} target {weight.target:.6g} realised {mirror.realised:.6g}"
             terms.append(Term(net(source), mirror.count, text))
             if mirror.count:
-                self.weights[source, name] = f"x{NETWORK}.x{instance}.{self.technology.instance_letter}w{index}"
+                self.weights[source, name] = f"x{NETWORK}.x{instance}.mw{index}"
         row = linear_row(instance, terms, self.technology, f"linear row of {name}")
         if row.elements:
             self.add(row, instance, (node_net, "vdd", *row.ports[2:]))
@@ -307,7 +307,7 @@ def _add_beta_lines(builder: _Builder, node: Schmitt, bias: SchmittBias, betas: 
         row = linear_row(f"{purpose}_row_{stem}", terms, technology, f"beta into the {purpose} line of {node.name}")
         builder.add(row, row.name, (line, "vdd", *row.ports[2:]))
         for index, source in enumerate(betas):
-            device = f"x{NETWORK}.x{row.name}.{technology.instance_letter}w{index}"
+            device = f"x{NETWORK}.x{row.name}.mw{index}"
             earlier = builder.weights.get((source, node.name))
             builder.weights[source, node.name] = f"{earlier} and {device}" if earlier else device
         lines.append(line)

@@ -5,7 +5,8 @@
 The pin is where an on-chip bias generator or a converter would sit; cells with the same set-point share one line.
 """
 
-from cosim.circuit.elements import GROUND, Mos, Subcircuit
+from cosim.cells.transistor import transistor
+from cosim.circuit.elements import GROUND, Subcircuit
 from cosim.technology.types import Technology
 
 BIAS_DIODE = "bias_diode"
@@ -20,7 +21,7 @@ def bias_diode(technology: Technology, trim: float = 1.0, name: str = BIAS_DIODE
     return Subcircuit(
         name,
         ("line",),
-        (Mos("diode", "line", "line", GROUND, GROUND, "n", n.w, technology.snap(n.l / trim)),),
+        transistor("diode", "line", "line", GROUND, GROUND, "n", n, l=technology.snap(n.l / trim)),
         "bias diode: current into line -> nMOS gate line",
     )
 
@@ -35,7 +36,7 @@ def strong_diode(technology: Technology) -> Subcircuit:
     return Subcircuit(
         STRONG_DIODE,
         ("line",),
-        (Mos("diode", "line", "line", GROUND, GROUND, "n", n.w, n.l, STRENGTH),),
+        transistor("diode", "line", "line", GROUND, GROUND, "n", n, STRENGTH),
         f"bias diode of {STRENGTH} devices: {STRENGTH} times the set-point into line -> nMOS gate line",
     )
 
@@ -46,6 +47,6 @@ def pedestal_sink(technology: Technology) -> Subcircuit:
     return Subcircuit(
         PEDESTAL_SINK,
         ("out", "line"),
-        (Mos("sink", "out", "line", GROUND, GROUND, "n", n.w, n.l),),
+        transistor("sink", "out", "line", GROUND, GROUND, "n", n),
         "pedestal: what a state of 0 still carries, so that its gate lines settle",
     )

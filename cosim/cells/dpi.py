@@ -16,6 +16,7 @@ gain at 0.5 nA is 0.78 instead of 0.96; what is left is the output conductance, 
 Source: C. Bartolozzi and G. Indiveri, Neural Computation 19 (2007) 2581; arXiv 2605.11855, Fig. 4 (current input).
 """
 
+from cosim.cells.transistor import transistor
 from cosim.circuit.elements import GROUND, Capacitor, Mos, Subcircuit
 from cosim.technology.types import Technology
 
@@ -31,12 +32,12 @@ def dpi(technology: Technology, units: int, outputs: int, capacitance: float) ->
         f"{DPI}_{outputs}",
         ("line", "vg", "tau", *outs, "vdd"),
         (
-            Mos("in", "vs", "line", "vdd", "vdd", "p", unit.w, unit.l, units),
+            *transistor("in", "vs", "line", "vdd", "vdd", "p", unit, units),
             Mos("1", GROUND, "vg", "vs", "vs", "p", p.w, p.l),
             Mos("2", INTEGRATION_NODE, INTEGRATION_NODE, "vs", "vs", "p", p.w, p.l),
-            Mos("tau", INTEGRATION_NODE, "tau", GROUND, GROUND, "n", n.w, n.l),
+            *transistor("tau", INTEGRATION_NODE, "tau", GROUND, GROUND, "n", n),
             Capacitor("c", INTEGRATION_NODE, GROUND, capacitance),
-            *(Mos(out, out, INTEGRATION_NODE, GROUND, GROUND, "n", n.w, n.l) for out in outs),
+            *(mos for out in outs for mos in transistor(out, out, INTEGRATION_NODE, GROUND, GROUND, "n", n)),
         ),
         "differential pair integrator: each out sinks a low-passed copy of the current of line",
     )

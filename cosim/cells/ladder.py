@@ -22,6 +22,7 @@ Source: arXiv 2605.11855, Appendix E.2 and Fig. 4 (block diagram); the wiring in
 from cosim.cells.dpi import DPI, dpi
 from cosim.cells.rectifier import CANDIDATE
 from cosim.cells.schmitt import DECISION_NODE, schmitt_devices
+from cosim.cells.transistor import transistor
 from cosim.circuit.elements import GROUND, Element, Instance, Mos, Subcircuit
 from cosim.technology.types import Technology
 
@@ -42,7 +43,7 @@ def ladder(technology: Technology, units: int, rungs: int, start: int) -> Subcir
         if neighbours:
             nets = (f"s{k}", "vg", "tau", *(f"u{j}" for j in neighbours), "vdd")
             elements.append(Instance(f"{DPI}{k}", nets, f"{DPI}_{len(neighbours)}"))
-    elements.append(Mos("diode", "out", "out", "vdd", "vdd", "p", unit.w, unit.l, units))
+    elements += transistor("diode", "out", "out", "vdd", "vdd", "p", unit, units)
     return Subcircuit(
         f"{LADDER}_{rungs}_{start}", PORTS, tuple(elements), f"ladder of {rungs} rungs, starts on level {start}"
     )
@@ -68,10 +69,10 @@ def rung(technology: Technology, units: int, on: bool) -> Subcircuit:
         ("in", "u", "thresh", "width", "gain", "s", "out", "resetb", "vdd"),
         (
             Instance("cand", ("u", "vdd"), CANDIDATE),
-            Mos("in", "u", "in", GROUND, GROUND, "n", n.w, n.l),
+            *transistor("in", "u", "in", GROUND, GROUND, "n", n),
             *(_renamed(mos) for mos in schmitt_devices(technology, units, "u", DECISION_NODE)),
             Mos("10", "out", DECISION_NODE, "c", GROUND, "n", steer.w, steer.l),
-            Mos("11", "c", "gain", GROUND, GROUND, "n", n.w, n.l),
+            *transistor("11", "c", "gain", GROUND, GROUND, "n", n),
             Mos("reset", forced, "resetb", "vdd", "vdd", "p", switch.w, switch.l),
         ),
         f"rung of a ladder, reset to {'on' if on else 'off'}",

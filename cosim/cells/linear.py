@@ -34,8 +34,9 @@ def linear_row(name: str, terms: list[Term], technology: Technology, summary: st
     built = [term for term in terms if term.count]
     lines = tuple(dict.fromkeys(term.line for term in built))
     devices = tuple(
-        weight(f"w{index}", term.line, term.line, "node", term.count, technology, term.origin)
+        device
         for index, term in enumerate(terms)
         if term.count
+        for device in weight(f"w{index}", term.line, term.line, "node", term.count, technology, term.origin)
     )
     return Subcircuit(name, ("node", "vdd", *lines), devices, summary)

@@ -23,6 +23,7 @@ Not to be confused with width-scaled mirrors, whose ratio is not linear for narr
 Source: E. Vittoz and J. Fellrath, IEEE J. Solid-State Circuits 12 (1977) 224; linear layer of arXiv 2605.15216.
 """
 
+from cosim.cells.transistor import transistor
 from cosim.circuit.elements import GROUND, Mos, Subcircuit
 from cosim.technology.types import Technology
 
@@ -35,15 +36,15 @@ def input_diode(technology: Technology, units: int) -> Subcircuit:
     return Subcircuit(
         f"{INPUT_DIODE}_{units}",
         ("p", "vdd"),
-        (p_diode("diode", "p", technology, units),),
+        p_diode("diode", "p", technology, units),
         f"input diode: current drawn from p -> gate line p, {units} units",
     )
 
 
-def p_diode(name: str, line: str, technology: Technology, units: int) -> Mos:
+def p_diode(name: str, line: str, technology: Technology, units: int) -> tuple[Mos, ...]:
     """A diode-connected pMOS of N unit devices on a gate line."""
     unit = technology.sizing.mirror_p
-    return Mos(name, line, line, "vdd", "vdd", "p", unit.w, unit.l, units)
+    return transistor(name, line, line, "vdd", "vdd", "p", unit, units)
 
 
 def signal_rails(technology: Technology, units: int, trim: float) -> Subcircuit:
@@ -53,17 +54,19 @@ def signal_rails(technology: Technology, units: int, trim: float) -> Subcircuit:
         f"{SIGNAL_RAILS}_{units}",
         ("p", "n", "vdd"),
         (
-            Mos("copy", "n", "p", "vdd", "vdd", "p", p.w, p.l, units),
-            Mos("diode", "n", "n", GROUND, GROUND, "n", n.w, technology.snap(n.l / trim), units),
+            *transistor("copy", "n", "p", "vdd", "vdd", "p", p, units),
+            *transistor("diode", "n", "n", GROUND, GROUND, "n", n, units, l=technology.snap(n.l / trim)),
         ),
         f"current mirror: gate line p -> gate line n, {units} units, n diode shortened by {trim:.4f}",
     )
 
 
-def weight(name: str, line_p: str, line_n: str, node: str, count: int, technology: Technology, origin: str) -> Mos:
+def weight(
+    name: str, line_p: str, line_n: str, node: str, count: int, technology: Technology, origin: str
+) -> tuple[Mos, ...]:
     """One weight of `count` units, signed and not 0: pulls from the node if positive, pushes into it if negative."""
     if count > 0:
         unit = technology.sizing.mirror_n
-        return Mos(name, node, line_n, GROUND, GROUND, "n", unit.w, unit.l, count, origin)
+        return transistor(name, node, line_n, GROUND, GROUND, "n", unit, count, origin)
     unit = technology.sizing.mirror_p
-    return Mos(name, node, line_p, "vdd", "vdd", "p", unit.w, unit.l, -count, origin)
+    return transistor(name, node, line_p, "vdd", "vdd", "p", unit, -count, origin)

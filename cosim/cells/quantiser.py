@@ -14,6 +14,7 @@ A candidate that is much too large gives the same pulse as one that is just larg
 
 from cosim.cells.clocked import HOLD_CAPACITANCE, LATCH_NODE
 from cosim.cells.schmitt import DECISION_NODE
+from cosim.cells.transistor import transistor
 from cosim.circuit.elements import GROUND, Capacitor, Instance, Mos, Subcircuit
 from cosim.technology.types import Technology
 
@@ -64,8 +65,8 @@ def comparator(technology: Technology) -> Subcircuit:
         COMPARATOR,
         ("hold", "thresh", LATCH_NODE, "clk", "clkb", "vdd"),
         (
-            Mos("1", DECISION_NODE, "hold", "vdd", "vdd", "p", p.w, p.l),
-            Mos("2", DECISION_NODE, "thresh", GROUND, GROUND, "n", n.w, n.l),
+            *transistor("1", DECISION_NODE, "hold", "vdd", "vdd", "p", p),
+            *transistor("2", DECISION_NODE, "thresh", GROUND, GROUND, "n", n),
             Mos("dn", LATCH_NODE, "clkb", DECISION_NODE, GROUND, "n", gate.w, gate.l),
             Mos("dp", LATCH_NODE, "clk", DECISION_NODE, "vdd", "p", gate.w, gate.l),
         ),
@@ -80,16 +81,16 @@ def driver(technology: Technology) -> Subcircuit:
         DRIVER,
         ("up", "down", "base", "delta", "in", "pulse", "pulseb", "vdd"),
         (
-            Mos("base", "p", "base", GROUND, GROUND, "n", n.w, n.l),
+            *transistor("base", "p", "base", GROUND, GROUND, "n", n),
             Mos("down", "p", "down", "d", GROUND, "n", steer.w, steer.l),
             Mos("rest", "p", "pulseb", "d", GROUND, "n", steer.w, steer.l),
-            Mos("delta_d", "d", "delta", GROUND, GROUND, "n", n.w, n.l),
+            *transistor("delta_d", "d", "delta", GROUND, GROUND, "n", n),
             Mos("pulse", "p", "pulse", "m", GROUND, "n", steer.w, steer.l),
             Mos("up", "m", "up", "u", GROUND, "n", steer.w, steer.l),
-            Mos("delta_u", "u", "delta", GROUND, GROUND, "n", n.w, n.l),
-            Mos("diode_p", "p", "p", "vdd", "vdd", "p", p.w, p.l),
-            Mos("copy", "in", "p", "vdd", "vdd", "p", p.w, p.l),
-            Mos("diode_n", "in", "in", GROUND, GROUND, "n", n.w, n.l),
+            *transistor("delta_u", "u", "delta", GROUND, GROUND, "n", n),
+            *transistor("diode_p", "p", "p", "vdd", "vdd", "p", p),
+            *transistor("copy", "in", "p", "vdd", "vdd", "p", p),
+            *transistor("diode_n", "in", "in", GROUND, GROUND, "n", n),
         ),
         "driver: reset, retain or set current while pulse is high, retain otherwise",
     )

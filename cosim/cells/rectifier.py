@@ -14,7 +14,8 @@ Source: translinear ReLU of arXiv 2605.15216.
 """
 
 from cosim.cells.mirror import p_diode
-from cosim.circuit.elements import Mos, Subcircuit
+from cosim.cells.transistor import transistor
+from cosim.circuit.elements import Subcircuit
 from cosim.technology.types import Technology
 
 RELU = "relu_diode"
@@ -23,9 +24,7 @@ CANDIDATE = "candidate_diode"
 
 def relu_diode(technology: Technology, units: int) -> Subcircuit:
     """The rectifier of a hidden unit: its node is the gate line p of a signal. Ports node vdd."""
-    return Subcircuit(
-        RELU, ("node", "vdd"), (p_diode("diode", "node", technology, units),), f"rectifier, {units} units"
-    )
+    return Subcircuit(RELU, ("node", "vdd"), p_diode("diode", "node", technology, units), f"rectifier, {units} units")
 
 
 def candidate_diode(technology: Technology) -> Subcircuit:
@@ -34,6 +33,6 @@ def candidate_diode(technology: Technology) -> Subcircuit:
     return Subcircuit(
         CANDIDATE,
         ("node", "vdd"),
-        (Mos("diode", "node", "node", "vdd", "vdd", "p", p.w, p.l),),
+        transistor("diode", "node", "node", "vdd", "vdd", "p", p),
         "rectifier of a candidate current, matched to M1 of the 9T cell",
     )

@@ -21,6 +21,7 @@ Not to be confused with a voltage Schmitt trigger: thresholds here are currents.
 Source: A. Fyon et al., arXiv 2605.07936 (topology); arXiv 2605.11855, Appendix E.
 """
 
+from cosim.cells.transistor import transistor
 from cosim.circuit.elements import GROUND, Mos, Subcircuit
 from cosim.technology.types import Technology
 
@@ -46,13 +47,13 @@ def schmitt_devices(technology: Technology, units: int, candidate: str, steering
     switch, unit = technology.sizing.latch_switch, technology.sizing.mirror_p
     v0 = DECISION_NODE
     return (
-        Mos("1", v0, candidate, "vdd", "vdd", "p", p.w, p.l),
-        Mos("9", v0, "fb", "vdd", "vdd", "p", p.w, p.l),
-        Mos("2", v0, "thresh", GROUND, GROUND, "n", n.w, n.l),
+        *transistor("1", v0, candidate, "vdd", "vdd", "p", p),
+        *transistor("9", v0, "fb", "vdd", "vdd", "p", p),
+        *transistor("2", v0, "thresh", GROUND, GROUND, "n", n),
         Mos("3", "out", steering, "a", GROUND, "n", switch.w, switch.l),
-        Mos("5", "a", "gain", GROUND, GROUND, "n", n.w, n.l),
-        Mos("4", "out", "out", "vdd", "vdd", "p", unit.w, unit.l, units),
+        *transistor("5", "a", "gain", GROUND, GROUND, "n", n),
+        *transistor("4", "out", "out", "vdd", "vdd", "p", unit, units),
         Mos("6", "fb", steering, "b", GROUND, "n", switch.w, switch.l),
-        Mos("8", "b", "width", GROUND, GROUND, "n", n.w, n.l),
-        Mos("7", "fb", "fb", "vdd", "vdd", "p", p.w, p.l),
+        *transistor("8", "b", "width", GROUND, GROUND, "n", n),
+        *transistor("7", "fb", "fb", "vdd", "vdd", "p", p),
     )

@@ -17,6 +17,7 @@ Source: arXiv 2605.11855 eq. 7 at epsilon = -1; the circuit is of this project.
 from cosim.cells.clocked import CLOCKED, LATCH_NODE
 from cosim.cells.quantiser import COMPARATOR, SAMPLER
 from cosim.cells.rectifier import CANDIDATE
+from cosim.cells.transistor import transistor
 from cosim.circuit.elements import GROUND, Instance, Mos, Subcircuit
 from cosim.technology.types import Technology
 
@@ -38,15 +39,15 @@ def toggle(technology: Technology) -> Subcircuit:
             Instance("sampler", ("cand", "hold", "clk", "clkb", "resetb", "vdd"), SAMPLER),
             Instance("master", ("hold", "upper", "up", "clk", "clkb", "vdd"), COMPARATOR),
             Instance("drive", ("drive", "vdd"), CANDIDATE),
-            Mos("base", "drive", "base", GROUND, GROUND, "n", n.w, n.l),
-            Mos("delta", "drive", "delta", GROUND, GROUND, "n", n.w, n.l),
+            *transistor("base", "drive", "base", GROUND, GROUND, "n", n),
+            *transistor("delta", "drive", "delta", GROUND, GROUND, "n", n),
             Mos("up", "drive", "up", "a", GROUND, "n", steer.w, steer.l),
-            Mos("delta_up", "a", "delta", GROUND, GROUND, "n", n.w, n.l),
-            Mos("diode", "zq", "zq", "vdd", "vdd", "p", p.w, p.l),
+            *transistor("delta_up", "a", "delta", GROUND, GROUND, "n", n),
+            *transistor("diode", "zq", "zq", "vdd", "vdd", "p", p),
             Mos("zq_up", "zq", "up", "b", GROUND, "n", steer.w, steer.l),
             Mos("zq_q", "b", "q", "c", GROUND, "n", steer.w, steer.l),
-            Mos("delta_zq", "c", "delta", GROUND, GROUND, "n", n.w, n.l, 2),
-            Mos("push", "drive", "zq", "vdd", "vdd", "p", p.w, p.l),
+            *transistor("delta_zq", "c", "delta", GROUND, GROUND, "n", n, 2),
+            *transistor("push", "drive", "zq", "vdd", "vdd", "p", p),
             Instance("slave", slave, f"{CLOCKED}_{LATCH_NODE}"),
         ),
         "toggle: the state changes at every pulse at which the candidate was above its threshold",

@@ -1,8 +1,9 @@
 """Deck text: deterministic, one element a line, numbers in exponent notation only (SPICE reads `1M` as one milli)."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from cosim.circuit.elements import Capacitor, Circuit, Element, Instance, Mos, Source, Subcircuit
+from cosim.technology.devices import Size, card_name
 from cosim.technology.types import Technology
 
 _FOLD_AT = 110
@@ -25,19 +26,29 @@ def format_circuit(circuit: Circuit, technology: Technology) -> str:
     return "\n".join(lines) + "\n"
 
 
+def device_sizes(circuit: Circuit) -> set[Size]:
+    """Polarity, width and length of every transistor in it."""
+    return {(mos.polarity, mos.w, mos.l) for mos in _transistors(circuit)}
+
+
+def _transistors(circuit: Circuit) -> Iterator[Mos]:
+    for elements in (circuit.elements, *(block.elements for block in circuit.subcircuits)):
+        yield from (element for element in elements if isinstance(element, Mos))
+
+
 def format_elements(elements: Iterable[Element], technology: Technology) -> list[str]:
     """One folded line per element, behind it its origin as a comment line where it has one."""
     lines: list[str] = []
     for element in elements:
         if element.origin:
             lines.append(f"* {element.origin}")
-        lines += _fold(_format_element(element, technology))
+        lines += fold(_format_element(element, technology))
     return lines
 
 
 def _format_subcircuit(block: Subcircuit, technology: Technology) -> list[str]:
     lines = [f"* {line}" for line in block.summary.splitlines()]
-    lines += _fold(f".subckt {block.name} {' '.join(block.ports)}")
+    lines += fold(f".subckt {block.name} {' '.join(block.ports)}")
     lines += format_elements(block.elements, technology)
     return [*lines, f".ends {block.name}"]
 
@@ -59,13 +70,20 @@ def _format_element(element: Element, technology: Technology) -> str:
 
 
 def _format_mos(mos: Mos, technology: Technology) -> str:
-    device = technology.nfet if mos.polarity == "n" else technology.pfet
-    w, l = (format_number(length / technology.length_unit) for length in (mos.w, mos.l))  # noqa: E741
-    nets = f"{mos.drain} {mos.gate} {mos.source} {mos.bulk}"
-    return f"{technology.instance_letter}{mos.name} {nets} {device.name} w={w} l={l} m={mos.m}"
+    return f"m{mos.name} {mos.drain} {mos.gate} {mos.source} {mos.bulk} {format_mos_fields(mos, technology)}"
 
 
-def _fold(line: str) -> list[str]:
+def format_mos_fields(mos: Mos, technology: Technology) -> str:
+    """What stands behind the nets of a transistor: its card, its size and, where it has one, its diffusion."""
+    card = card_name(technology, mos.polarity, mos.w, mos.l)
+    size = f"w={format_number(mos.w)} l={format_number(mos.l)} m={mos.m}"
+    if not (diffusion := technology.library.diffusion):
+        return f"{card} {size}"
+    area, rim = format_number(mos.w * diffusion), format_number(2 * (mos.w + diffusion))
+    return f"{card} {size} ad={area} as={area} pd={rim} ps={rim}"
+
+
+def fold(line: str) -> list[str]:
     """Continuation lines at word borders, so that no line exceeds what simulators and eyes take."""
     lines, current = [], ""
     for word in line.split(" "):

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
-Polarity = Literal["n", "p"]
+from cosim.technology.types import Polarity
+
 GROUND = "0"
 
 
@@ -85,6 +86,16 @@ class Circuit:
     title: str
     subcircuits: tuple[Subcircuit, ...] = ()
     elements: tuple[Element, ...] = field(default=())
+
+    def capacitance(self) -> float:
+        """Sum of all capacitors, farad."""
+        blocks = {block.name: block for block in self.subcircuits}
+
+        def total(elements: tuple[Element, ...]) -> float:
+            inner = (total(blocks[e.subcircuit].elements) for e in elements if isinstance(e, Instance))
+            return sum((e.value for e in elements if isinstance(e, Capacitor)), 0.0) + sum(inner, 0.0)
+
+        return total(self.elements)
 
     def flatten(self) -> Iterator[Mos]:
         """Every transistor with its hierarchical name and nets, in netlist order."""

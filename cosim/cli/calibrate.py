@@ -4,33 +4,38 @@ from pathlib import Path
 
 import click
 
-from cosim.cli.common import DEFAULT_UNITS, say, technology_option
+from cosim.cli.common import DEFAULT_UNITS, pdk_root_option, say, technology_option
 
 
 @click.command()
 @technology_option
+@pdk_root_option
 @click.option(
     "--units", type=click.IntRange(1, 64), default=DEFAULT_UNITS, show_default=True, help="Unit devices per 1.0."
 )
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="File [default: the cache that compile reads].")
-def command(technology: str, units: int, output: Path | None) -> None:
+def command(technology: str, pdk_root: Path | None, units: int, output: Path | None) -> None:
     """Measure mirrors and 9T cell in ngspice, fit their errors and write the calibration that the compiler inverts."""
     from cosim.analysis.calibration_files import cached_path, calibrate
     from cosim.errors import InputError
     from cosim.technology.calibration import write_calibration
     from cosim.technology.catalog import load_technology
 
-    calibration = calibrate(load_technology(technology), units, say)
-    path = output or cached_path(technology, units)
+    process = load_technology(technology, pdk_root)
+    calibration = calibrate(process, units, say)
+    path = output or cached_path(process.name, units)
     try:
         write_calibration(path, calibration)
     except OSError as error:
         raise InputError(f"cannot write {path}: {error.strerror}; choose another file with -o") from None
     fit, mirror = calibration.schmitt, calibration.mirror
-    click.echo(f"{technology}, {units} units, {calibration.simulator}")
+    click.echo(f"{process.name}, {units} units, {calibration.simulator}")
     click.echo(f"  mirror trim             {mirror.trim:.4f}")
     click.echo(f"  path gain, 0.1 to 2 nA  n {min(mirror.gain_n[2:7]):.4f} .. {max(mirror.gain_n[2:7]):.4f}")
     click.echo(f"                          p {min(mirror.gain_p[2:7]):.4f} .. {max(mirror.gain_p[2:7]):.4f}")
+    low, high = calibration.current_min, calibration.current_max
+    click.echo(f"  usable currents         {low * 1e12:g} pA .. {high * 1e9:g} nA")
+    click.echo(f"  leakage of a weight 1   {calibration.leakage * 1e15:.3g} fA")
     click.echo(f"  upper threshold         {fit.rise[1]:.4f} I_thresh {1e3 * fit.rise[0]:+.2f} pA")
     click.echo(
         f"  lower threshold         {fit.fall[1]:.4f} I_thresh {fit.fall[2]:+.4f} I_width {1e3 * fit.fall[0]:+.2f} pA"

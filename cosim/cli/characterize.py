@@ -10,6 +10,7 @@ from cosim.cli.common import (
     jobs_option,
     options,
     output_option,
+    pdk_root_option,
     progress_bar,
     say,
     t_step_option,
@@ -57,11 +58,17 @@ class QuantityList(click.ParamType):
 
 condition_options = options(
     technology_option,
+    pdk_root_option,
+    click.option("--corner", "corners", multiple=True, help="Process corner [default: tt]; once for each."),
     click.option(
         "--temp", "temperatures", type=QuantityList("C"), multiple=True, help="Temperatures in celsius: -20,27,85."
     ),
     click.option(
-        "--supply", "supplies", type=QuantityList("V"), multiple=True, help="Supplies in volt; every pair is run."
+        "--supply",
+        "supplies",
+        type=QuantityList("V"),
+        multiple=True,
+        help="Supplies in volt; every combination is run.",
     ),
     click.option("--json", "json_file", type=click.Path(path_type=Path), help="Write the figures to this file, too."),
 )
@@ -71,7 +78,7 @@ condition_options = options(
 def command() -> None:
     """Sweep the biases of CELL in ngspice: ideal, as drawn, and calibrated.
 
-    Bias currents and capacitances stay those of the nominal point when temperature and supply are swept.
+    Bias currents and capacitances stay those of the nominal point when corner, temperature and supply are swept.
     """
 
 
@@ -83,6 +90,7 @@ def _swept(cell: str) -> click.Command:
         from cosim.analysis import characterize
         from cosim.analysis.characterize_figures import draw_characterisation
         from cosim.analysis.figures import save_figure
+        from cosim.technology.conditions import format_conditions
 
         technologies, calibration = _conditions(**where)
         measure = getattr(characterize, f"characterize_{cell}")
@@ -91,7 +99,7 @@ def _swept(cell: str) -> click.Command:
         for technology in technologies:
             one = measure(technology, calibration)
             found.append(one)
-            click.echo(f"{cell}, {technology.name}, {characterize.format_condition(technology)}")
+            click.echo(f"{cell}, {technology.name}, {format_conditions(technology)}")
             click.echo("\n".join(characterize.format_rows(one.rows)))
             path = output / f"{cell}_{_stem(technology)}.png"
             save_figure(draw_characterisation(cell, one), path)
@@ -139,6 +147,7 @@ def ladder(
     from cosim.analysis.characterize_figures import draw_staircase
     from cosim.analysis.figures import save_figure
     from cosim.ir.ladder import ladder_currents, ladder_timing
+    from cosim.technology.conditions import format_conditions
 
     study = characterize.LadderStudy(rungs, sequences, steps, seed, ladder_currents(I_UNIT), ladder_timing(t_step, tau))
     technologies, calibration = _conditions(**where)
@@ -150,7 +159,7 @@ def ladder(
     for technology, traces in zip(technologies, found, strict=True):
         summary = characterize.summarize_ladder(study, technology, traces)
         conditions.append(summary)
-        title = f"ladder of {rungs} rungs, {technology.name}, {characterize.format_condition(technology)}"
+        title = f"ladder of {rungs} rungs, {technology.name}, {format_conditions(technology)}"
         click.echo(title)
         click.echo("\n".join(characterize.format_ladder(summary)))
         click.echo("\n".join(characterize.format_rows(characterize.level_rows(study, traces))))
@@ -161,15 +170,19 @@ def ladder(
 
 
 def _conditions(
-    technology: str, temperatures: tuple[Values, ...], supplies: tuple[Values, ...]
+    technology: str,
+    pdk_root: Path | None,
+    corners: tuple[str, ...],
+    temperatures: tuple[Values, ...],
+    supplies: tuple[Values, ...],
 ) -> "tuple[tuple[Technology, ...], Calibration]":
     """(technology at every condition, nominal calibration)."""
     from cosim.analysis.calibration_files import find_calibration
     from cosim.analysis.characterize import at_conditions
     from cosim.technology.catalog import load_technology
 
-    process = load_technology(technology)
-    conditions = at_conditions(process, sum(temperatures, ()), sum(supplies, ()))
+    process = load_technology(technology, pdk_root)
+    conditions = at_conditions(process, corners, sum(temperatures, ()), sum(supplies, ()))
     return conditions, find_calibration(process, DEFAULT_UNITS, say)
 
 
@@ -180,4 +193,4 @@ def _make_folder(folder: Path) -> None:
 
 
 def _stem(technology: "Technology") -> str:
-    return f"{technology.celsius:g}C_{technology.supply:g}V"
+    return f"{technology.corner}_{technology.celsius:g}C_{technology.supply:g}V"

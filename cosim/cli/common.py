@@ -14,6 +14,7 @@ from cosim.units import parse_quantity
 if TYPE_CHECKING:
     from cosim.design import Design
     from cosim.network.types import Network
+    from cosim.technology.types import Technology
 
 Option = Callable[[Callable[..., Any]], Callable[..., Any]]
 DEFAULT_UNITS = 8
@@ -40,7 +41,17 @@ class Quantity(click.ParamType):
 
 
 network_argument = click.argument("network_file", metavar="NETWORK", type=click.Path(path_type=Path))
-technology_option = click.option("--technology", default="generic180", show_default=True, help="CMOS process.")
+technology_option = click.option(
+    "--technology", default="generic180", show_default=True, help="generic180, gf180mcu, sky130, or a .toml file."
+)
+pdk_root_option = click.option(
+    "--pdk-root", type=click.Path(path_type=Path), help="Folder of the foundry kits [default: $PDK_ROOT]."
+)
+corner_option = click.option("--corner", help="Process corner: tt, ff, ss, fs, sf [default: tt].")
+celsius_option = click.option(
+    "--temp", "celsius", type=float, help="Temperature in celsius [default: the technology's, 27]."
+)
+supply_option = click.option("--supply", type=Quantity("V"), help="Supply [default: the technology's].")
 i_unit_option = click.option(
     "--i-unit", type=Quantity("A"), default="1n", show_default=True, help="Current that stands for software 1.0."
 )
@@ -67,6 +78,13 @@ ranges_option = click.option(
     "--ranges-from", type=click.Path(path_type=Path), help="Samples (.npz) that show which states a ladder must hold."
 )
 tau_option = click.option("--tau", type=Quantity("s"), help="Time constant of the ladders [default: a quarter frame].")
+bias_option = click.option(
+    "--bias",
+    type=click.Choice(["constant", "reference", "tracking"]),
+    default="constant",
+    show_default=True,
+    help="Bias currents: ideal, as the reference cell gives them, or that with inputs that follow.",
+)
 data_option = click.option(
     "--data", type=click.Path(path_type=Path), help="Test data: an .npz (x_test, y_test) or the task's folder."
 )
@@ -102,6 +120,10 @@ def options(*decorators: Option) -> Option:
 
 compile_options = options(
     technology_option,
+    pdk_root_option,
+    corner_option,
+    celsius_option,
+    supply_option,
     i_unit_option,
     grid_option,
     saturate_option,
@@ -115,10 +137,23 @@ run_options = options(data_option, samples_option, seed_option, jobs_option, tim
 
 
 def load_design(
-    network_file: Path, technology: str, units: int | None, ranges_from: Path | None, **settings: Any
+    network_file: Path,
+    technology: str,
+    pdk_root: Path | None,
+    corner: str | None,
+    celsius: float | None,
+    supply: float | None,
+    units: int | None,
+    ranges_from: Path | None,
+    **settings: Any,
 ) -> "Design":
-    """Load and compile, calibrating first where no calibration applies; `settings` as in `compile_network`."""
+    """Load, compile at the nominal point, calibrating first where no calibration applies, and put under conditions.
+
+    `settings` as in `compile_network`.
+    """
     from cosim.network.checkpoint import load_network
+    from cosim.technology.catalog import load_technology
+    from cosim.technology.conditions import at
 
     network = load_network(network_file)
     if ranges_from is not None:
@@ -128,20 +163,20 @@ def load_design(
         samples = load_test_set(network, ranges_from)
         ranges = measure_state_ranges(network, samples.x, samples.lengths, str(ranges_from))
         network = replace(network, state_ranges=ranges)
-    return compile_loaded(network, str(network_file), technology, units, **settings)
+    process = load_technology(technology, pdk_root)
+    conditions = at(process, corner, celsius, supply)  # refused before a calibration that may take a minute
+    return replace(compile_loaded(network, str(network_file), process, units, **settings), technology=conditions)
 
 
 def compile_loaded(
-    network: "Network", origin: str, technology: str = "generic180", units: int | None = None, **settings: Any
+    network: "Network", origin: str, process: "Technology", units: int | None = None, **settings: Any
 ) -> "Design":
     """Compile a loaded network with the calibration that fits; `settings` as in `compile_network`."""
     from cosim.analysis.calibration_files import find_calibration
     from cosim.design import compile_network
     from cosim.ir.lower import HEADROOM, lower
     from cosim.ir.size import check_weights
-    from cosim.technology.catalog import load_technology
 
-    process = load_technology(technology)
     # Before a calibration that may take half a minute.
     graph = lower(network, origin, settings.get("cell", "auto"), settings.get("headroom", HEADROOM))
     check_weights(graph, units or default_units(network), settings.get("saturate", False), origin)

@@ -6,26 +6,33 @@ from typing import Any
 import click
 
 from cosim.cli.common import (
+    bias_option,
     compile_options,
     load_design,
     network_argument,
     output_option,
     progress_bar,
     run_options,
+    say,
     write_json,
 )
+from cosim.errors import InputError
 
 
 @click.command()
 @network_argument
 @output_option("runs/compare")
 @click.option("--json", "json_file", type=click.Path(path_type=Path), help="Write the figures to this file, too.")
+@click.option("--pvt", is_flag=True, help="Run every corner at 0, 27 and 60 C and at 95, 100 and 105 % supply.")
+@bias_option
 @compile_options
 @run_options
 def command(
     network_file: Path,
     output: Path,
     json_file: Path | None,
+    pvt: bool,
+    bias: str,
     data: Path | None,
     samples: int,
     seed: int,
@@ -37,20 +44,31 @@ def command(
     """Hold NETWORK's software, behavioral and ngspice results on the same test samples against each other.
 
     The folder receives comparison.json, waveforms.png, confusion.png and report.html. Finished samples are kept: the
-    same command continues an interrupted run.
+    same command continues an interrupted run. With --pvt it receives pvt.json.
     """
+    from cosim.analysis.bias import biased
+    from cosim.analysis.pvt import format_pvt
     from cosim.analysis.tables import format_comparison
     from cosim.network.testset import load_test_set
-    from cosim.pipeline import Run, run_comparison
+    from cosim.pipeline import Run, run_comparison, run_pvt
     from cosim.simulation.testbench import Timing
 
+    if pvt and any(settings[name] is not None for name in ("corner", "celsius", "supply")):
+        raise InputError("--pvt runs all conditions; leave --corner, --temp and --supply out")
     design = load_design(network_file, t_step=t_step, **settings)
+    if not pvt:
+        design = biased(design, design.technology, bias)
     test_set = load_test_set(design.network, data).take(samples, seed)
+    run = Run(output, jobs, timeout, Timing(t_step=t_step))
     with progress_bar("ngspice") as progress:
-        summary = run_comparison(design, test_set, Run(output, jobs, timeout, Timing(t_step=t_step)), progress)
+        summary = (
+            run_pvt(design, test_set, run, progress, bias, say)
+            if pvt
+            else run_comparison(design, test_set, run, progress)
+        )
     write_json(json_file, summary)
-    click.echo("\n".join(format_comparison(summary)))
-    click.echo(f"\nreport: {output / 'report.html'}")
+    click.echo("\n".join(format_pvt(summary) if pvt else format_comparison(summary)))
+    click.echo(f"\nwritten: {output / 'pvt.json'}" if pvt else f"\nreport: {output / 'report.html'}")
     if summary["failed"]:
         click.echo(f"{summary['failed']} runs failed; their decks are in {output / 'failed'}", err=True)
         raise SystemExit(1)

@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 
+from cosim.circuit.dialects import DIALECTS, Dialect
 from cosim.cli.common import compile_options, load_design, network_argument
 from cosim.units import format_quantity
 
@@ -17,22 +18,31 @@ from cosim.units import format_quantity
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), default=Path("netlist"), show_default=True, help="Folder."
 )
+@click.option(
+    "--dialect",
+    type=click.Choice(DIALECTS),
+    default="ngspice",
+    show_default=True,
+    help="Simulator that the files are for.",
+)
 @compile_options
-def command(network_file: Path, target: str, output: Path, **settings: Any) -> None:
+def command(network_file: Path, target: str, output: Path, dialect: Dialect, **settings: Any) -> None:
     """Compile NETWORK (.pt or .npz) to a SPICE netlist with testbench and mapping report.
 
     The folder receives network.sp, devices.lib, testbench.sp, mapping.csv, mapping.json and design.json. Every learned
-    parameter stands in the mapping with its circuit element, its target and its realised value.
+    parameter stands in the mapping with its circuit element, its target and its realised value. With --dialect spectre
+    the first three are network.scs, devices.scs and testbench.scs.
     """
     from cosim.outputs import summarize, write_design
     from cosim.simulation.testbench import Timing
 
     design = load_design(network_file, **settings)
-    paths = write_design(design, output, Timing(t_step=settings["t_step"]))
+    paths = write_design(design, output, Timing(t_step=settings["t_step"]), dialect)
     summary: dict[str, Any] = summarize(design)
     click.echo(f"{network_file}: {summary['task'] or 'network'} on {summary['technology']}")
     click.echo(f"  transistors       {summary['transistors']} ({summary['unit_devices']} unit devices)")
-    click.echo(f"  gate area         {summary['gate_area_um2']:.0f} um2")
+    gates, capacitors = summary["gate_area_um2"], summary["capacitor_area_um2"]
+    click.echo(f"  area, estimated   {gates:.0f} um2 of gates, {capacitors:.0f} um2 of capacitors")
     click.echo(f"  bias pins         {summary['bias_pins']}")
     click.echo(f"  unit current      {format_quantity(summary['i_unit_a'], 'A')} per software 1.0")
     statuses = ", ".join(f"{count} {status}" for status, count in summary["statuses"].items())

@@ -30,6 +30,7 @@ def command(output: Path, samples: int, seed: int, jobs: int) -> None:
     from cosim.network.testset import load_test_set
     from cosim.outputs import summarize, write_design, write_texts
     from cosim.pipeline import Run, run_comparison
+    from cosim.technology.catalog import DEFAULT_TECHNOLOGY, load_technology
     from cosim.units import format_quantity
 
     write_texts(output, {})
@@ -39,7 +40,7 @@ def command(output: Path, samples: int, seed: int, jobs: int) -> None:
     click.echo(
         f"             test accuracy in software {network.history['figures']['test_accuracy']:.1%} -> {network_file}"
     )
-    design = compile_loaded(network, str(network_file))
+    design = compile_loaded(network, str(network_file), load_technology(DEFAULT_TECHNOLOGY))
     write_design(design, output / "netlist")
     summary = summarize(design)
     area = f"{summary['gate_area_um2']:.0f} um2 of gates"

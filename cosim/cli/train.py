@@ -44,7 +44,7 @@ OWN = ("iterations", "batch", "noise", "margin", "weight_cost", "range_max", "se
     type=click.Choice(["bmru", "cmru", "alphacmru"]),
     default=_A.cell,
     show_default=True,
-    help="Recurrent unit; only bmru and annealed cmru compile.",
+    help="Recurrent unit; alphacmru does not compile.",
 )
 @click.option("--epsilon", default="anneal", show_default=True, help="'anneal' (1 to 0) or a number in [-1, 1].")
 @click.option("--grid", default=_A.grid, show_default=True, help="Step of the weights, 0 for continuous ones.")
@@ -71,9 +71,9 @@ OWN = ("iterations", "batch", "noise", "margin", "weight_cost", "range_max", "se
 def command(task: str, output: Path, data: Path | None, resume: bool, **options: Any) -> None:
     """Train a network for TASK and write it to a checkpoint.
 
-    TASK is digits, copy-first (longer: copy-first-300, copy-first-1000), parity, speech-commands, fsdd, mnist,
-    mnist-pixels, or npz for data of your own. Digits, copy-first and parity need no --data. Inputs, weights and
-    thresholds keep to what the circuit can realise.
+    TASK is digits, copy-first (also -300, -1000, -quiet), copy-item, parity, speech-commands, fsdd, mnist,
+    mnist-pixels, or npz for data of your own. The first four need no --data. Inputs, weights and thresholds keep to
+    what the circuit can realise.
     """
     config = config_from_options(**options)
     check_config(config)

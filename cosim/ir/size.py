@@ -55,6 +55,7 @@ def size(
     """
     sized = graph.copy()
     units = calibration.units
+    _check_signals(graph, calibration, pedestal, origin)
     check_weights(graph, units, saturate, origin)
     for source, target, weight in graph.edges(data="weight"):
         largest = _largest_count(source)
@@ -84,6 +85,22 @@ def check_weights(graph: nx.DiGraph, units: int, saturate: bool, origin: str) ->
                 f"{origin}: {weight.origin} must lie within {limit}, not {weight.target:g}; clip it in training, or "
                 "compile with --saturate to cut it and have it listed"
             )
+
+
+def _check_signals(graph: nx.DiGraph, calibration: Calibration, pedestal: float, origin: str) -> None:
+    """Raises MappingError when signals would leave the currents for which the mirrors were found usable."""
+    i_unit: float = graph.graph["i_unit"]
+    low, high = calibration.current_min, calibration.current_max
+    if pedestal and pedestal * i_unit < low:
+        raise MappingError(
+            f"{origin}: --i-unit must be at least {low / pedestal:.3g} A on {calibration.technology}, not "
+            f"{i_unit:.3g} A: a signal of 0 carries {pedestal:g} of it, and mirrors need {low * 1e12:g} pA"
+        )
+    if (1 + pedestal) * i_unit > high:
+        raise MappingError(
+            f"{origin}: --i-unit must be at most {high / (1 + pedestal):.3g} A on {calibration.technology}, not "
+            f"{i_unit:.3g} A: mirrors keep their gain up to {high * 1e9:g} nA"
+        )
 
 
 def _largest_count(source: str) -> int:

@@ -12,8 +12,9 @@ from cosim.cells.ladder import LADDER, RUNG_OFF, RUNG_ON, ladder, ladder_blocks
 from cosim.cells.mirror import INPUT_DIODE, SIGNAL_RAILS, input_diode, signal_rails, weight
 from cosim.cells.quantiser import COMPARATOR, DRIVER, SAMPLER, comparator, driver, sampler
 from cosim.cells.rectifier import CANDIDATE, candidate_diode
+from cosim.cells.reference import REFERENCE, reference
 from cosim.cells.schmitt import SCHMITT, schmitt
-from cosim.circuit.deck import format_circuit, format_number
+from cosim.circuit.deck import format_number
 from cosim.circuit.elements import GROUND, Circuit, Element, Instance, Mos, Source, Subcircuit
 from cosim.ir.ladder import LadderBias
 from cosim.simulation.options import DEFAULT_OPTIONS, PRECISE_OPTIONS, SimulatorOptions, format_deck
@@ -32,12 +33,12 @@ def mirror_bench(technology: Technology, units: int, trim: float, current: float
         Source("in", "i", "p", GROUND, current),
         Instance("in", ("p", "vdd"), f"{INPUT_DIODE}_{units}"),
         Instance("rails", ("p", "n", "vdd"), f"{SIGNAL_RAILS}_{units}"),
-        weight("pos", "p", "n", "npos", units, technology, ""),
+        *weight("pos", "p", "n", "npos", units, technology, ""),
         Source("n", "v", "vdd", "npos", v_node),
-        weight("neg", "p", "n", "nneg", -units, technology, ""),
+        *weight("neg", "p", "n", "nneg", -units, technology, ""),
         Source("p", "v", "nneg", "vpnode", 0.0),
         Source("pnode", "v", "vdd", "vpnode", v_node),
-        weight("push", "p", "n", "npush", -units, technology, ""),
+        *weight("push", "p", "n", "npush", -units, technology, ""),
         Source("push", "v", "npush", "lpush", 0.0),
         Instance("push", ("lpush",), BIAS_DIODE),
         Source("c", "i", "cand", GROUND, current),
@@ -46,7 +47,7 @@ def mirror_bench(technology: Technology, units: int, trim: float, current: float
     blocks = (input_diode(technology, units), signal_rails(technology, units, trim), candidate_diode(technology))
     circuit = Circuit("mirror bench", (*blocks, bias_diode(technology)), elements)
     save = "i(vn) i(vp) i(vpush) v(cand)"
-    return format_deck(format_circuit(circuit, technology), technology, PRECISE_OPTIONS, ".op", save)
+    return format_deck(circuit, technology, PRECISE_OPTIONS, ".op", save)
 
 
 def rectifier_bench(
@@ -63,15 +64,15 @@ def rectifier_bench(
         Instance("a_rails", ("a_p", "a_n", "vdd"), f"{SIGNAL_RAILS}_{units}"),
         Source("push", "i", "b_p", GROUND, i_push),
         Instance("b", ("b_p", "vdd"), f"{INPUT_DIODE}_{units}"),
-        weight("pos", "a_p", "a_n", "cand", units, technology, ""),
-        weight("neg", "b_p", "", "cand", -units, technology, ""),
+        *weight("pos", "a_p", "a_n", "cand", units, technology, ""),
+        *weight("neg", "b_p", "", "cand", -units, technology, ""),
         Source("sense", "v", "vdd", "sensed", 0.0),
         Instance("cand", ("cand", "sensed"), CANDIDATE),
     )
     blocks = (input_diode(technology, units), signal_rails(technology, units, trim), candidate_diode(technology))
-    netlist = format_circuit(Circuit("rectifier bench", blocks, elements), technology)
+    circuit = Circuit("rectifier bench", blocks, elements)
     analysis = f".dc ipull 0e+00 {format_number(i_pull_max)} {format_number(i_pull_max / points)}"
-    return format_deck(netlist, technology, PRECISE_OPTIONS, analysis, "i(vsense)")
+    return format_deck(circuit, technology, PRECISE_OPTIONS, analysis, "i(vsense)")
 
 
 def schmitt_bench(
@@ -95,15 +96,15 @@ def schmitt_bench(
         *(Source(line, "i", "vdd", line, current) for line, current in zip(lines, bias, strict=True)),
         *(Instance(line, (line,), BIAS_DIODE) for line in lines),
         Instance("cell", ("cand", *lines, "out", "vdd"), SCHMITT),
-        weight("neg", "out", "", "node", -units, technology, ""),
+        *weight("neg", "out", "", "node", -units, technology, ""),
         Source("out", "v", "node", "vload", 0.0),
         Source("load", "v", "vdd", "vload", v_node),
     )
     blocks = (candidate_diode(technology), bias_diode(technology), schmitt(technology, units))
     step = format_number(ramp / points)
     analysis = f".tran {step} {format_number(2 * ramp)} 0e+00 {step}"
-    netlist = format_circuit(Circuit("9T cell bench", blocks, elements), technology)
-    return format_deck(netlist, technology, PRECISE_OPTIONS, analysis, "v(xcell.v0) i(vout)")
+    circuit = Circuit("9T cell bench", blocks, elements)
+    return format_deck(circuit, technology, PRECISE_OPTIONS, analysis, "v(xcell.v0) i(vout)")
 
 
 def clocked_bench(
@@ -131,8 +132,8 @@ def clocked_bench(
     )
     blocks = (candidate_diode(technology), bias_diode(technology), clocked_schmitt(technology, units))
     step, end = format_number(timing.t_step / 100), format_number(timing.start + frames * timing.t_step)
-    netlist = format_circuit(Circuit("clocked 9T cell bench", blocks, elements), technology)
-    return format_deck(netlist, technology, PRECISE_OPTIONS, f".tran {step} {end} 0e+00 {step}", "v(xcell.latch)")
+    circuit = Circuit("clocked 9T cell bench", blocks, elements)
+    return format_deck(circuit, technology, PRECISE_OPTIONS, f".tran {step} {end} 0e+00 {step}", "v(xcell.latch)")
 
 
 def dpi_bench(
@@ -160,10 +161,10 @@ def dpi_bench(
         Source("load", "v", "vdd", "vload", v_node),
     )
     blocks = (input_diode(technology, units), bias_diode(technology), dpi(technology, units, 1, capacitance))
-    netlist = format_circuit(Circuit("DPI bench", blocks, elements), technology)
+    circuit = Circuit("DPI bench", blocks, elements)
     step = format_number(end / points)
     analysis = f".tran {step} {format_number(end)} 0e+00 {step}"
-    return format_deck(netlist, technology, PRECISE_OPTIONS, analysis, "i(vout) i(vdd) v(xdpi.vc)")
+    return format_deck(circuit, technology, PRECISE_OPTIONS, analysis, "i(vout) i(vdd) v(xdpi.vc)")
 
 
 LADDER_RAILS = {
@@ -212,7 +213,7 @@ def ladder_bench(
         *(Source(pin, "i", "vdd", pin, current) for pin, current in pins.items()),
         *(Instance(pin, (pin,), STRONG_DIODE if pin in ("vg", "tau") else BIAS_DIODE) for pin in pins),
         Instance("ladder", ("in", *pins, "out", "resetb", "vdd"), f"{LADDER}_{rungs}_{start}"),
-        weight("neg", "out", "", "node", -units, technology, ""),
+        *weight("neg", "out", "", "node", -units, technology, ""),
         Source("out", "v", "node", "vload", 0.0),
         Source("load", "v", "vdd", "vload", v_node),
     )
@@ -225,11 +226,11 @@ def ladder_bench(
     )
     circuit = Circuit("ladder bench", blocks, elements)
     rails = tuple(LADDER_RAILS.values()) if metered else ("vdd",)
-    netlist = format_circuit(_meter_ladder(circuit, technology) if metered else circuit, technology)
+    circuit = _meter_ladder(circuit, technology) if metered else circuit
     saved = " ".join(f"v(xladder.xrung{k}.v0)" for k in range(1, rungs + 1))
     supplies = " ".join(f"i({rail})" for rail in rails)
     analysis = f".tran {format_number(step)} {format_number(end)} 0e+00 {format_number(step)}"
-    return format_deck(netlist, technology, options, analysis, f"{saved} i(vout) {supplies}")
+    return format_deck(circuit, technology, options, analysis, f"{saved} i(vout) {supplies}")
 
 
 def _meter_ladder(circuit: Circuit, technology: Technology) -> Circuit:
@@ -298,5 +299,20 @@ def comparator_bench(
         driver(technology),
     )
     step, end = format_number(timing.t_step / 100), format_number(timing.start + frames * timing.t_step)
-    netlist = format_circuit(Circuit("comparator bench", blocks, elements), technology)
-    return format_deck(netlist, technology, PRECISE_OPTIONS, f".tran {step} {end} 0e+00 {step}", "v(in) v(half)")
+    circuit = Circuit("comparator bench", blocks, elements)
+    return format_deck(circuit, technology, PRECISE_OPTIONS, f".tran {step} {end} 0e+00 {step}", "v(in) v(half)")
+
+
+def reference_bench(technology: Technology, end: float) -> str:
+    """The current reference into a bias diode; the supply comes up within 1 ms. Saves i(vout), i(vdd)."""
+    elements: tuple[Element, ...] = (
+        Source("dd", "v", "vdd", GROUND, ((0.0, 0.0), (1e-3, technology.supply))),
+        Instance("ref", ("out", "vdd"), REFERENCE),
+        Source("out", "v", "out", "line", 0.0),
+        Instance("line", ("line",), BIAS_DIODE),
+    )
+    circuit = Circuit("reference bench", (reference(technology), bias_diode(technology)), elements)
+    step = format_number(end / 200)
+    return format_deck(
+        circuit, technology, PRECISE_OPTIONS, f".tran {step} {format_number(end)} 0e+00 {step}", "i(vout) i(vdd)"
+    )

@@ -5,7 +5,9 @@ ngspice's defaults are made for milliampere: gmin 1e-12 alone adds 2.5 pA of lea
 
 from dataclasses import dataclass
 
-from cosim.circuit.deck import format_number
+from cosim.circuit.deck import device_sizes, format_circuit, format_number
+from cosim.circuit.elements import Circuit
+from cosim.technology.devices import device_cards
 from cosim.technology.types import Technology
 
 
@@ -51,8 +53,8 @@ def relaxed(deck: str) -> str:
     return deck.replace(strict, f"chgtol={format_number(10 * DEFAULT_OPTIONS.chgtol)}").replace("bypass=1", "bypass=0")
 
 
-def format_deck(netlist: str, technology: Technology, options: SimulatorOptions, analysis: str, save: str) -> str:
+def format_deck(circuit: Circuit, technology: Technology, options: SimulatorOptions, analysis: str, save: str) -> str:
     """One self-contained deck: netlist, device models, options, what to save, one analysis."""
-    devices = technology.device_file.read_text(encoding="utf-8")
+    netlist, devices = format_circuit(circuit, technology), device_cards(technology, device_sizes(circuit))
     tail = f"{format_options(options, technology.celsius)}.save {save}\n{analysis}\n.end\n"
     return f"{netlist}\n{devices}\n{tail}"

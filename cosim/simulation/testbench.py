@@ -12,13 +12,13 @@ Stages decide one after the other: stage s + 1 settles on what stage s has decid
 half a frame: inputs at the pedestal, every candidate clamped to 0, so every cell starts in state 0.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cosim.cells.assemble import PEDESTAL_STRENGTH, Assembly
-from cosim.circuit.deck import format_circuit, format_elements, format_number
+from cosim.circuit.deck import format_number
 from cosim.circuit.elements import GROUND, Element, Source
 from cosim.ir.ladder import PULSE_BEGIN, PULSE_END
 from cosim.simulation.options import DEFAULT_OPTIONS, SimulatorOptions, format_deck
@@ -57,18 +57,22 @@ class Timing:
 class Levels:
     """What a testbench supplies: i_unit and i_pedestal in A, v_node (readout ground under V_DD) in V.
 
+    bias: factor of all currents that set the network up; inputs: of the inputs and the pedestal that rides on them.
     The pedestal's own rail takes PEDESTAL_STRENGTH i_pedestal into as many times more unit devices.
     """
 
     i_unit: float
     i_pedestal: float
     v_node: float
+    bias: float = 1.0
+    inputs: float = 1.0
 
 
 def input_elements(assembly: Assembly, inputs: NDArray[np.float64], levels: Levels, timing: Timing) -> list[Element]:
     """Current sources that draw inputs (time, width), in units, plus the pedestal from the input pins."""
+    unit, pedestal = levels.inputs * levels.i_unit, levels.inputs * levels.i_pedestal
     return [
-        Source(pin, "i", pin, GROUND, staircase(levels.i_unit * inputs[:, j], levels.i_pedestal, timing))
+        Source(pin, "i", pin, GROUND, staircase(unit * inputs[:, j], pedestal, timing))
         for j, pin in enumerate(assembly.input_pins)
     ]
 
@@ -82,10 +86,11 @@ def control_elements(
         Source("dd", "v", "vdd", GROUND, supply),
         Source("ground", "v", "vdd", "vground", levels.v_node),
         Source("resetb", "v", "resetb", GROUND, reset_waveform(supply, timing)),
-        Source("unit", "i", assembly.unit_pin, GROUND, levels.i_unit),
+        Source("unit", "i", assembly.unit_pin, GROUND, levels.bias * levels.i_unit),
     ]
     if assembly.pedestal_pin is not None:
-        elements.append(Source("pedestal", "i", assembly.pedestal_pin, GROUND, PEDESTAL_STRENGTH * levels.i_pedestal))
+        pedestal = levels.bias * PEDESTAL_STRENGTH * levels.i_pedestal
+        elements.append(Source("pedestal", "i", assembly.pedestal_pin, GROUND, pedestal))
     closes = timing.closes(len(assembly.clocks))
     for (clk, clkb), close in zip(assembly.clocks, closes, strict=True):
         high, low = clock_waveforms(supply, close, frames, timing)
@@ -93,7 +98,7 @@ def control_elements(
     for stage, (pulse, pulseb) in assembly.pulses.items():
         high, low = pulse_waveforms(supply, closes[stage], frames, timing)
         elements += [Source(pulse, "v", pulse, GROUND, high), Source(pulseb, "v", pulseb, GROUND, low)]
-    elements += [Source(pin, "i", "vdd", pin, current) for pin, current in assembly.bias_pins.items()]
+    elements += [Source(pin, "i", "vdd", pin, levels.bias * current) for pin, current in assembly.bias_pins.items()]
     elements += [Source(pin, "v", "vground", pin, 0.0) for pin in assembly.outputs]
     return elements
 
@@ -114,12 +119,11 @@ def format_testbench(
     frames = len(inputs)
     elements = control_elements(assembly, technology, levels, frames, timing)
     elements += input_elements(assembly, inputs, levels, timing)
-    netlist = format_circuit(assembly.circuit, technology)
-    netlist += "\n".join(["", "* testbench", *format_elements(elements, technology)])
+    circuit = replace(assembly.circuit, elements=(*assembly.circuit.elements, *elements))
     end = timing.start + frames * timing.t_step
     step = timing.t_max_step * timing.t_step
     analysis = f".tran {format_number(step)} {format_number(end)} 0e+00 {format_number(step)}"
-    return format_deck(netlist, technology, options, analysis, " ".join(saved_vectors(assembly) + probes))
+    return format_deck(circuit, technology, options, analysis, " ".join(saved_vectors(assembly) + probes))
 
 
 def saved_vectors(assembly: Assembly) -> tuple[str, ...]:

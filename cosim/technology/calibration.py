@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from cosim.errors import InputError, MappingError
 
 Array = NDArray[np.float64]
-FORMAT = 5
+FORMAT = 6
 _NANO = 1e-9
 _SOLVER_STEPS = 60
 
@@ -182,6 +182,8 @@ class Calibration:
 
     fingerprint: hash of device models, sizing, cells and simulator options: it says whether the file still applies.
     v_node: voltage under the supply of a candidate node at 1 nA, where the readout's virtual ground belongs.
+    leakage: what a weight of 1 carries at a signal of 0, ampere; current_min, current_max: between these both lines of
+    a signal keep the gains that they have at 1 nA within 2 %, ampere.
     """
 
     technology: str
@@ -191,6 +193,9 @@ class Calibration:
     supply: float
     celsius: float
     v_node: float
+    leakage: float
+    current_min: float
+    current_max: float
     mirror: MirrorFit
     schmitt: SchmittFit
     comparator: ComparatorFit

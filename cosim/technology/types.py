@@ -1,23 +1,27 @@
-"""A CMOS technology as data: what decks instantiate, how large the devices of each role are, how they vary."""
+"""A CMOS technology as data: its device models, how large the devices of each role are, how they vary."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+Polarity = Literal["n", "p"]
+
 
 @dataclass(frozen=True)
 class Geometry:
-    """Drawn width and length in metre."""
+    """Drawn width and length in metre. `cascode`: those of a second device on top of it, see cosim.cells.transistor."""
 
     w: float
     l: float  # noqa: E741 - the field's own letter
+    cascode: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)
 class DeviceModel:
     """One transistor type of a technology.
 
-    name: what a deck instantiates
+    name: the transistor in the library, a model or a subcircuit
     a_vt: Pelgrom coefficient of the threshold voltage of a SINGLE device, V m: sigma = a_vt / sqrt(W L)
     a_beta: the same for the relative current factor, m
     slope_factor: subthreshold slope factor n at 27 C (kappa = 1/n)
@@ -27,6 +31,18 @@ class DeviceModel:
     a_vt: float
     a_beta: float
     slope_factor: float
+
+
+@dataclass(frozen=True)
+class DeviceLibrary:
+    """Where the models stand. also: files that the library expects before it; sections: corner -> section of the file;
+    length_unit: metre per unit of w and l in it; diffusion: length of a source or drain in metre, 0 for none."""
+
+    file: Path
+    also: tuple[Path, ...]
+    sections: Mapping[str, str]
+    length_unit: float
+    diffusion: float
 
 
 @dataclass(frozen=True)
@@ -49,19 +65,17 @@ class Sizing:
 
 @dataclass(frozen=True)
 class Technology:
-    """A process as the compiler sees it.
+    """A process as the compiler sees it, in one corner, at one supply and temperature.
 
-    device_file: the file with the device models, included by every deck
-    instance_letter: `m` for plain models, `x` where the foundry wraps devices into subcircuits
-    length_unit: metre per unit of the instance's w and l
     grid: layout grid in metre; every drawn width and length is a multiple
-    supply, supply_max: nominal and largest supply in volt; celsius: nominal temperature
-    current_min, current_max: usable current of a single signal in ampere
+    supply, supply_max: nominal and largest supply in volt; celsius: temperature
+    capacitor_density: of its metal capacitors, F/m2, for estimates of area
+    corner: one of `library.sections`
     """
 
     name: str
     summary: str
-    device_file: Path
+    library: DeviceLibrary
     nfet: DeviceModel
     pfet: DeviceModel
     sizing: Sizing
@@ -69,15 +83,17 @@ class Technology:
     supply: float
     supply_max: float
     celsius: float
-    current_min: float
-    current_max: float
-    instance_letter: Literal["m", "x"] = "m"
-    length_unit: float = 1.0
+    capacitor_density: float
+    corner: str = "tt"
 
     @property
     def thermal_voltage(self) -> float:
-        """U_T = k T / q in volt at the nominal temperature."""
+        """U_T = k T / q in volt at its temperature."""
         return 8.617333e-5 * (self.celsius + 273.15)
+
+    def device(self, polarity: Polarity) -> DeviceModel:
+        """The transistor type of a polarity."""
+        return self.nfet if polarity == "n" else self.pfet
 
     def snap(self, length: float) -> float:
         """A drawn dimension on the layout grid."""

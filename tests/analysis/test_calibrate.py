@@ -41,20 +41,27 @@ def test_shipped_calibration_fits_todays_cells(technology, units):
     assert (shipped.dpi.rise, shipped.dpi.fall) == pytest.approx((1.0, 1.0), abs=0.1)
 
 
-def test_fingerprint_follows_sizing_units_supply_and_devices(technology, tmp_path):
+def test_fingerprint_follows_sizing_units_supply_corner_and_devices(technology, tmp_path):
     first = calibration_fingerprint(technology, 8)
     sizing = replace(technology.sizing, cell_n=replace(technology.sizing.cell_n, l=6e-6))
-    card = technology.device_file.read_text()
-    (tmp_path / "other.lib").write_text(card.replace("vth0=0.60", "vth0=0.61"))
-    (tmp_path / "comment.lib").write_text("* another comment\n" + card)
+    card = technology.library.file.read_text()
+    assert "vth0='0.60+dvth_n'" in card
+
+    def with_card(folder, text):
+        file = tmp_path / folder / technology.library.file.name  # the file names itself
+        file.parent.mkdir()
+        file.write_text(text)
+        return replace(technology, library=replace(technology.library, file=file))
+
     others = [
         calibration_fingerprint(technology, 16),
         calibration_fingerprint(replace(technology, sizing=sizing), 8),
         calibration_fingerprint(replace(technology, supply=1.7), 8),
-        calibration_fingerprint(replace(technology, device_file=tmp_path / "other.lib"), 8),
+        calibration_fingerprint(replace(technology, corner="ff"), 8),
+        calibration_fingerprint(with_card("other", card.replace("0.60+dvth_n", "0.61+dvth_n")), 8),
     ]
-    assert len({first, *others}) == 5
-    assert calibration_fingerprint(replace(technology, device_file=tmp_path / "comment.lib"), 8) == first
+    assert len({first, *others}) == 6
+    assert calibration_fingerprint(with_card("comment", "* another comment\n" + card), 8) == first
 
 
 @pytest.mark.ngspice
@@ -64,8 +71,8 @@ def test_cell_at_new_points_agrees_with_the_shipped_fit(technology, calibration,
     fit = calibration.schmitt
     rise, fall, level = measure_schmitt(technology, 8, bias, calibration.v_node)
     expected = (*(float(f(np.float64(bias[0]), np.float64(bias[1]))) for f in (fit.i_rise, fit.i_fall)),)
-    assert (rise, fall) == pytest.approx(expected, rel=1.5 * fit.error)
-    assert level == pytest.approx(float(fit.i_high(np.float64(bias[2]))), rel=1.5 * fit.error)
+    assert (rise, fall) == pytest.approx(expected, rel=1.5 * fit.error, abs=0)
+    assert level == pytest.approx(float(fit.i_high(np.float64(bias[2]))), rel=1.5 * fit.error, abs=0)
 
 
 @pytest.mark.ngspice
@@ -85,7 +92,7 @@ def test_comparator_at_a_new_point_agrees_with_the_shipped_fit(technology, calib
     """Between two points, whose ratios differ by 3e-4: a straight line over log current is off by less than that."""
     fit, i_thresh = calibration.comparator, 1.4e-9  # other points: tests/cells/test_quantiser.py
     expected = float(fit.decides_at(i_thresh))
-    assert measure_comparator(technology, i_thresh) == pytest.approx(expected, rel=3e-4)
+    assert measure_comparator(technology, i_thresh) == pytest.approx(expected, rel=3e-4, abs=0)
 
 
 @pytest.mark.ngspice
@@ -101,7 +108,9 @@ def test_dpi_has_a_gain_of_one_at_the_shipped_ratio(technology, calibration, alp
     """At the alphas that were measured: the secant method ends within 1e-6; 9 digits; another ngspice, 1e-5."""
     i_tau = calibration.dpi.share * alpha
     i_g = i_tau * calibration.dpi.ratio(alpha)
-    assert measure_dpi_output(technology, 8, alpha, i_tau, i_g, calibration.v_node) == pytest.approx(alpha, rel=2e-5)
+    assert measure_dpi_output(technology, 8, alpha, i_tau, i_g, calibration.v_node) == pytest.approx(
+        alpha, rel=2e-5, abs=0
+    )
 
 
 @pytest.mark.ngspice
@@ -165,9 +174,13 @@ def test_whole_calibration_measured_anew_equals_the_shipped_one(technology, cali
     for name in ("gain_n", "gain_p", "gain_push"):
         assert getattr(anew.mirror, name) == pytest.approx(getattr(calibration.mirror, name), rel=1e-4)
     point = np.float64(1e-9), np.float64(4e-10)
-    assert float(anew.schmitt.i_rise(*point)) == pytest.approx(float(calibration.schmitt.i_rise(*point)), rel=2e-3)
-    assert float(anew.schmitt.i_fall(*point)) == pytest.approx(float(calibration.schmitt.i_fall(*point)), rel=2e-3)
+    assert float(anew.schmitt.i_rise(*point)) == pytest.approx(
+        float(calibration.schmitt.i_rise(*point)), rel=2e-3, abs=0
+    )
+    assert float(anew.schmitt.i_fall(*point)) == pytest.approx(
+        float(calibration.schmitt.i_fall(*point)), rel=2e-3, abs=0
+    )
     decides = float(calibration.comparator.decides_at(1e-9))
-    assert float(anew.comparator.decides_at(1e-9)) == pytest.approx(decides, rel=1e-3)
+    assert float(anew.comparator.decides_at(1e-9)) == pytest.approx(decides, rel=1e-3, abs=0)
     assert anew.dpi.ratios == pytest.approx(calibration.dpi.ratios, rel=1e-4)
     assert (anew.dpi.rise, anew.dpi.fall) == pytest.approx((calibration.dpi.rise, calibration.dpi.fall), rel=1e-3)

@@ -45,8 +45,8 @@ def test_software_counts_and_holds_at_both_ends():
 
 
 def test_conditions_are_every_pair_and_nominal_by_default(technology):
-    assert at_conditions(technology, (), ()) == (technology,)
-    found = [(one.celsius, one.supply) for one in at_conditions(technology, (-20.0, 85.0), (1.62, 1.98))]
+    assert at_conditions(technology, (), (), ()) == (technology,)
+    found = [(one.celsius, one.supply) for one in at_conditions(technology, (), (-20.0, 85.0), (1.62, 1.98))]
     assert found == [(-20, 1.62), (-20, 1.98), (85, 1.62), (85, 1.98)]
 
 
@@ -61,7 +61,7 @@ def test_conditions_are_every_pair_and_nominal_by_default(technology):
 )
 def test_conditions_that_no_device_is_made_for(technology, temperatures, supplies, text):
     with pytest.raises(InputError, match=text):
-        at_conditions(technology, temperatures, supplies)
+        at_conditions(technology, (), temperatures, supplies)
 
 
 @pytest.mark.parametrize(
@@ -77,11 +77,11 @@ def test_a_timing_that_would_skip_or_double(technology, calibration, tau, celsiu
     """Arrival times are 0.86 to 1.91 tau, see cosim.ir.ladder; tau goes with U_T, which is 0.73 of nominal at -55 C."""
     study = replace(STUDY, timing=ladder_timing(10e-3, tau))
     with pytest.raises(MappingError, match=text):
-        check_study(study, at_conditions(technology, (celsius,), ()), calibration)
+        check_study(study, at_conditions(technology, (), (celsius,), ()), calibration)
 
 
 def test_the_default_timing_holds_from_cold_to_hot(technology, calibration):
-    check_study(STUDY, at_conditions(technology, (-55.0, 27.0, 150.0), ()), calibration)
+    check_study(STUDY, at_conditions(technology, (), (-55.0, 27.0, 150.0), ()), calibration)
 
 
 def test_runs_are_those_of_the_seed(calibration):
@@ -157,7 +157,7 @@ def test_schmitt(technology, calibration, monkeypatch):
         assert abs(measured) < 0.04  # 3 %/V of output conductance, about 1 V: tests/cells/test_schmitt.py
     assert [curve.kind for curve in found.curves] == ["measured", "calibrated", "ideal"]
     loop = found.curves[1]
-    assert loop.x.max() == pytest.approx(1.3 * 0.35e-9, rel=1e-6)
+    assert loop.x.max() == pytest.approx(1.3 * 0.35e-9, rel=1e-6, abs=0)
     summary = summarize_cell("schmitt", technology.name, [found])
     assert summary["conditions"][0]["rows"][0]["error_calibrated"] == found.rows[0].errors[1]
 
@@ -257,7 +257,7 @@ def test_power_is_the_sum_of_its_blocks(technology, traces):
     bias = held.run.bias
     pins = bias.i_thresh_1 + bias.i_width_1 + bias.i_thresh + bias.i_width + bias.i_gain + CURRENTS.i_retain
     pins += STRENGTH * (bias.i_g + bias.i_tau)
-    assert held.powers["bias"] == pytest.approx(technology.supply * pins, rel=1e-4)  # current sources: reltol
+    assert held.powers["bias"] == pytest.approx(technology.supply * pins, rel=1e-4, abs=0)  # current sources: reltol
     # on level 0 nothing flows but the candidates, I_in each: 3 % of output conductance
     assert held.powers["candidates"].mean() == pytest.approx(3 * technology.supply * CURRENTS.i_retain, rel=0.03)
     assert held.powers["output"].mean() == pytest.approx(0, abs=1e-12)
@@ -294,7 +294,7 @@ def test_finished_runs_are_kept_and_a_failed_one_leaves_its_deck(technology, cal
 @pytest.mark.slow
 def test_eight_rungs_count_cold_and_hot(technology, calibration, tmp_path):
     study = LadderStudy(8, 2, 60, 1, CURRENTS, ladder_timing(10e-3))
-    conditions = at_conditions(technology, (-20.0, 85.0), ())
+    conditions = at_conditions(technology, (), (-20.0, 85.0), ())
     for one, found in zip(conditions, run_ladder(study, conditions, calibration, tmp_path, 2), strict=True):
         summary = summarize_ladder(study, one, found)
         assert summary["wrong_levels"] == summary["retention_wrong"] == 0

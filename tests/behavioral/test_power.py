@@ -94,7 +94,7 @@ def test_power_is_proportional_to_the_unit_current(network, inputs, technology, 
 
 
 def test_supply_scales_all_blocks(design, inputs):
-    half = replace(design, calibration=replace(design.calibration, supply=0.9))
+    half = replace(design, technology=replace(design.technology, supply=0.9))
     for name, values in power(design, inputs).items():
         np.testing.assert_allclose(power(half, inputs)[name], values / 2, rtol=1e-12)
 

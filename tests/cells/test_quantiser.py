@@ -157,4 +157,4 @@ def test_every_net_is_used_twice_or_is_a_port(technology):
 
 def test_reset_retain_and_set_are_in_order():
     assert all(low < high for low, high in pairwise(LEVELS))
-    assert pytest.approx([CURRENTS.i_reset, CURRENTS.i_retain, CURRENTS.i_set], rel=1e-12) == LEVELS.tolist()
+    assert pytest.approx([CURRENTS.i_reset, CURRENTS.i_retain, CURRENTS.i_set], rel=1e-12, abs=0) == LEVELS.tolist()

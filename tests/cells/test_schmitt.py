@@ -32,7 +32,7 @@ def test_calibrated_set_points_within_one_percent(technology, calibration, point
     measured = measure_schmitt(technology, UNITS, bias, calibration.v_node)
     # The bar of acceptance. What makes it hold is the fit, whose largest error over its grid stands in the file:
     assert fit.error < 0.01
-    assert measured == pytest.approx(point, rel=0.01)
+    assert measured == pytest.approx(point, rel=0.01, abs=0)
     assert measured[0] > measured[1] > 0
 
 
@@ -61,7 +61,7 @@ def cell_run(run_bench, supply, signal_blocks, technology, calibration, cell_bia
             Source("in", "i", "cand", "0", candidate),
             *cell_bias(BIAS),
             Instance("cell", ("cand", "thresh", "width", "gain", "out", "vdd"), SCHMITT),
-            weight("neg", "out", "", "node", -UNITS, technology, ""),
+            *weight("neg", "out", "", "node", -UNITS, technology, ""),
             Source("out", "v", "node", "load", 0.0),
             Source("load", "v", "vdd", "load", calibration.v_node),
         )

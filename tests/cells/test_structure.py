@@ -56,7 +56,7 @@ def test_bulks_are_at_the_rails(technology):
 
 @pytest.mark.parametrize(("count", "polarity", "gate", "rail"), [(5, "n", "line_n", "0"), (-7, "p", "line_p", "vdd")])
 def test_weight_is_one_transistor_of_count_units(technology, count, polarity, gate, rail):
-    mos = weight("w", "line_p", "line_n", "node", count, technology, "layer0.weight[1,2]")
+    (mos,) = weight("w", "line_p", "line_n", "node", count, technology, "layer0.weight[1,2]")
     assert (mos.polarity, mos.gate, mos.source, mos.drain, mos.m) == (polarity, gate, rail, "node", abs(count))
     assert mos.origin == "layer0.weight[1,2]"
 

@@ -19,15 +19,15 @@ def test_ladder(cosim_main, tmp_path):
     assert (found["rungs"], found["steps_checked"], found["wrong_levels"]) == (2, 12, 0)
     (nominal,) = found["conditions"]
     assert set(nominal) > KEYS
-    assert (nominal["celsius"], nominal["supply_v"]) == (27.0, 1.8)
+    assert (nominal["corner"], nominal["celsius"], nominal["supply_v"]) == ("tt", 27.0, 1.8)
     # the split is the mean of 40 samples a step, the power an integral: see tests/analysis/test_characterize.py
     assert sum(nominal["power_split_w"].values()) == pytest.approx(nominal["power_w"], rel=0.3 / 40)
-    assert (tmp_path / "ladder_27C_1.8V.png").stat().st_size > 10_000
-    before = (tmp_path / "ladder_27C_1.8V.png").read_bytes()
+    assert (tmp_path / "ladder_tt_27C_1.8V.png").stat().st_size > 10_000
+    before = (tmp_path / "ladder_tt_27C_1.8V.png").read_bytes()
     code, again, _ = cosim_main("characterize", "ladder", *arguments, "--json", tmp_path / "second.json")
     assert (code, again) == (0, out)
     assert (tmp_path / "second.json").read_text() == (tmp_path / "first.json").read_text()
-    assert (tmp_path / "ladder_27C_1.8V.png").read_bytes() == before
+    assert (tmp_path / "ladder_tt_27C_1.8V.png").read_bytes() == before
 
 
 @pytest.mark.ngspice
@@ -41,8 +41,8 @@ def test_a_cell_at_two_temperatures(cosim_main, tmp_path, cell, monkeypatch):
     conditions = json.loads((tmp_path / "x.json").read_text())["conditions"]
     assert [(one["celsius"], one["supply_v"]) for one in conditions] == [(-20.0, 1.62), (85.0, 1.62)]
     for one in conditions:
-        assert (tmp_path / f"{cell}_{one['celsius']:g}C_1.62V.png").stat().st_size > 10_000
-        assert f"{cell}, generic180, {one['celsius']:g} C, 1.62 V" in out
+        assert (tmp_path / f"{cell}_tt_{one['celsius']:g}C_1.62V.png").stat().st_size > 10_000
+        assert f"{cell}, generic180, tt, {one['celsius']:g} C, 1.62 V" in out
     measured, calibrated = (
         [abs(row[f"error_{kind}"]) for one in conditions for row in one["rows"]] for kind in ("measured", "calibrated")
     )
@@ -63,7 +63,14 @@ def test_a_cell_at_two_temperatures(cosim_main, tmp_path, cell, monkeypatch):
         (["ladder", "--rungs", "0"], "Invalid value for '--rungs': 0 is not in the range 1<=x<=32"),
         (["dpi", "--rungs", "3"], "No such option"),
         (["latch"], "No such command 'latch'"),
-        (["mirror", "--technology", "sky130"], "cosim: technology must be one of generic180, not 'sky130'"),
+        (
+            ["dpi", "--corner", "tt", "--corner", "hot"],
+            "cosim: corner must be one of tt, ff, ss, fs, sf for generic180, not",
+        ),
+        (
+            ["mirror", "--technology", "sky90"],
+            "cosim: technology must be one of generic180, gf180mcu, sky130, or a .toml",
+        ),
     ],
 )
 def test_what_is_refused(cosim_main, tmp_path, arguments, text):

@@ -164,3 +164,10 @@ def test_calibrate_says_where_it_cannot_write(cosim_main, tmp_path, monkeypatch,
     assert code == 0
     assert "largest fit error" in out
     assert (tmp_path / "x.json").is_file()
+
+
+@pytest.mark.parametrize("option", [("--corner", "ss"), ("--temp", 60), ("--supply", 1.71)])
+def test_pvt_takes_no_single_condition(cosim_main, options, tmp_path, option):
+    code, _, err = cosim_main("compare", *options, "--pvt", *option, "-o", tmp_path / "none")
+    assert (code, err) == (2, "cosim: --pvt runs all conditions; leave --corner, --temp and --supply out\n")
+    assert not (tmp_path / "none").exists()

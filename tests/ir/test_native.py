@@ -274,7 +274,7 @@ def test_cell_ladder_needs_epsilon_one(ladders, epsilon):
 
 def test_native_currents_must_be_in_range(ladders, technology, calibration):
     network, _ = ladders(3, "first", widths=(2,))
-    for i_unit, limit in ((20e-12, "10 pA"), (20e-9, "8 nA")):
+    for i_unit, limit in ((45e-12, "10 pA"), (20e-9, "8 nA")):
         with pytest.raises(MappingError, match=f"layer0.0: thresholds and level must lie between .*{limit}.* change"):
             size(scale(lower(network), i_unit), technology, calibration, origin="model.pt")
 
@@ -344,10 +344,10 @@ def test_times_by_hand():
 def test_set_points_scale_with_the_unit_current():
     one, three = ladder_currents(1e-9), ladder_currents(3e-9)
     assert (one.i_reset, one.i_fall, one.i_retain, one.i_rise, one.i_set) == pytest.approx(
-        (0.05e-9, 0.15e-9, 0.25e-9, 0.35e-9, 0.45e-9)
+        (0.05e-9, 0.15e-9, 0.25e-9, 0.35e-9, 0.45e-9), rel=1e-12, abs=0
     )
-    assert three.alpha == pytest.approx(3 * one.alpha)
-    assert three.i_tau == pytest.approx(0.02 * three.alpha)
+    assert three.alpha == pytest.approx(3 * one.alpha, rel=1e-12, abs=0)
+    assert three.i_tau == pytest.approx(0.02 * three.alpha, rel=1e-12, abs=0)
 
 
 def test_ladder_biases_give_the_set_points(calibration):
@@ -357,7 +357,7 @@ def test_ladder_biases_give_the_set_points(calibration):
     for shift, pair in ((0.0, (bias.i_thresh_1, bias.i_width_1)), (currents.alpha, (bias.i_thresh, bias.i_width))):
         assert float(fit.i_rise(*pair)) == pytest.approx(currents.i_rise + shift, abs=1e-15, rel=0)
         assert float(fit.i_fall(*pair)) == pytest.approx(currents.i_fall + shift, abs=1e-15, rel=0)
-    assert float(fit.i_high(bias.i_gain)) == pytest.approx(currents.alpha, rel=1e-12)
+    assert float(fit.i_high(bias.i_gain)) == pytest.approx(currents.alpha, rel=1e-12, abs=0)
     assert bias.i_g / bias.i_tau == pytest.approx(calibration.dpi.ratio(currents.alpha), rel=1e-12)
 
 

@@ -140,7 +140,7 @@ def test_gain_bias_gives_the_level(network, sized, calibration):
     graph = sized(network)
     for node in nodes_of(graph, Schmitt):
         level = float(calibration.schmitt.i_high(np.float64(graph.nodes[node.name]["bias"].i_gain)))
-        assert level == pytest.approx(node.level * 1e-9, rel=1e-9)  # the fixed point converges to float64
+        assert level == pytest.approx(node.level * 1e-9, rel=1e-9, abs=0)  # the fixed point converges to float64
 
 
 def test_thresholds_of_the_biases_are_those_asked_for(network, sized, calibration):
@@ -161,3 +161,15 @@ def test_stages_leave_the_earlier_graph_alone(network, sized):
     assert "i_unit" not in lowered.graph
     assert "currents" not in lowered.nodes["layer0.0"]
     assert scaled.nodes["layer0.0"]["currents"].i_rise == lowered.nodes["layer0.0"]["node"].rise * 1e-9
+
+
+@pytest.mark.parametrize(
+    ("i_unit", "text"),
+    [
+        (20e-12, r"--i-unit must be at least 4e-11 A on generic180, not 2e-11 A: a signal of 0 carries 0.05 of it"),
+        (1e-6, r"--i-unit must be at most 9.52e-08 A on generic180, not 1e-06 A: mirrors keep their gain up to 100 nA"),
+    ],
+)
+def test_signals_must_stay_where_mirrors_keep_their_gain(network, sized, i_unit, text):
+    with pytest.raises(MappingError, match=text):
+        sized(network, i_unit=i_unit)

@@ -5,10 +5,12 @@ import re
 import numpy as np
 import pytest
 
+from cosim.circuit.deck import device_sizes
 from cosim.circuit.elements import Source
 from cosim.design import compile_network, inference_deck, read_plan
 from cosim.simulation.options import DEFAULT_OPTIONS, format_options
 from cosim.simulation.testbench import DECIDE, SAMPLE_AT, Timing, control_elements, input_elements, saved_vectors
+from cosim.technology.devices import device_cards
 
 
 @pytest.fixture(scope="module")
@@ -29,11 +31,11 @@ def test_inputs_are_staircases_on_the_pedestal(design):
     sources = input_elements(design.assembly, inputs, design.levels, timing)
     assert [source.a for source in sources] == ["in_0_p", "in_1_p", "in_2_p"]
     for j, source in enumerate(sources):
-        assert value_at(source, 0.9 * timing.start) == pytest.approx(design.levels.i_pedestal, rel=1e-12)
+        assert value_at(source, 0.9 * timing.start) == pytest.approx(design.levels.i_pedestal, rel=1e-12, abs=0)
         for k in range(5):
             for fraction in (timing.edge, 0.5, 1.0):
                 current = value_at(source, timing.start + (k + fraction) * timing.t_step)
-                assert current == pytest.approx(1e-9 * inputs[k, j] + design.levels.i_pedestal, rel=1e-9)
+                assert current == pytest.approx(1e-9 * inputs[k, j] + design.levels.i_pedestal, rel=1e-9, abs=0)
 
 
 def test_equal_frames_need_no_corner(design):
@@ -79,7 +81,7 @@ def test_deck_is_complete_and_deterministic(design, technology):
     deck = inference_deck(design, inputs)
     assert deck == inference_deck(design, inputs.copy())
     assert deck.count(".tran ") == deck.count(".options ") == deck.count("\n.end\n") == 1
-    assert technology.device_file.read_text() in deck
+    assert device_cards(technology, device_sizes(design.assembly.circuit)) in deck
     assert format_options(DEFAULT_OPTIONS, 27.0) in deck
     saved = re.search(r"^\.save (.*)$", deck, re.MULTILINE).group(1).split()
     assert tuple(saved) == saved_vectors(design.assembly)
@@ -90,7 +92,8 @@ def test_deck_is_complete_and_deterministic(design, technology):
 
 def test_numbers_in_a_deck_have_no_suffix(design, technology):
     """SPICE reads 1M as one milli; a deck holds exponents only."""
-    text = inference_deck(design, np.full((2, 3), 0.5)).replace(technology.device_file.read_text(), "")
+    cards = device_cards(technology, device_sizes(design.assembly.circuit))
+    text = inference_deck(design, np.full((2, 3), 0.5)).replace(cards, "")
     words = re.findall(r"(?<![\w.\[,+-])[+-]?\d[\w.+-]*", re.sub(r"^\*.*$", "", text, flags=re.MULTILINE))
     assert all(re.fullmatch(r"[+-]?\d+(\.\d+)?(e[+-]\d+)?", word) for word in words)
     assert any("e-09" in word for word in words)

@@ -33,7 +33,9 @@ MIRROR = MirrorFit(
 )
 COMPARATOR = ComparatorFit((1e-10, 1e-9, 1e-8), (0.981, 0.985, 0.987))
 DPI = DpiFit(0.02, (1e-10, 5e-10, 2e-9), (1.08, 1.049, 0.9997), 0.95, 0.97)
-CALIBRATION = Calibration("made_up", "0123456789abcdef", "ngspice-39", 8, 1.8, 27.0, 0.54, MIRROR, FIT, COMPARATOR, DPI)
+CALIBRATION = Calibration(
+    "made_up", "0123456789abcdef", "ngspice-39", 8, 1.8, 27.0, 0.54, 2e-14, 2e-12, 1e-7, MIRROR, FIT, COMPARATOR, DPI
+)
 
 
 def test_round_trip(tmp_path):
@@ -115,13 +117,13 @@ def test_solve_clocked_inverts_the_fit_and_the_shifts(i_set, fraction):
 
 
 def test_a_frame_moves_the_thresholds():
-    assert float(FIT.set_in_frame(np.float64(1e-9))) == pytest.approx(1.008e-9, rel=1e-12)
-    assert float(FIT.reset_in_frame(np.float64(1e-9))) == pytest.approx(0.997e-9, rel=1e-12)
+    assert float(FIT.set_in_frame(np.float64(1e-9))) == pytest.approx(1.008e-9, rel=1e-12, abs=0)
+    assert float(FIT.reset_in_frame(np.float64(1e-9))) == pytest.approx(0.997e-9, rel=1e-12, abs=0)
 
 
 @given(st.floats(0.02e-9, 4e-9))
 def test_solve_gain_inverts_the_fit(high):
-    assert float(FIT.i_high(np.float64(FIT.solve_gain(high)))) == pytest.approx(high, rel=1e-12)
+    assert float(FIT.i_high(np.float64(FIT.solve_gain(high)))) == pytest.approx(high, rel=1e-12, abs=0)
 
 
 @pytest.mark.parametrize(
@@ -150,12 +152,12 @@ def test_node_falls_by_one_swing_per_e_fold():
 @given(st.floats(0.05e-9, 8e-9))
 def test_solve_comparator_inverts_the_fit(threshold):
     """A fixed point whose error shrinks by 1 - ratio, about 0.015, a step: 60 steps leave float64 rounding."""
-    assert float(COMPARATOR.decides_at(COMPARATOR.solve(threshold))) == pytest.approx(threshold, rel=1e-12)
+    assert float(COMPARATOR.decides_at(COMPARATOR.solve(threshold))) == pytest.approx(threshold, rel=1e-12, abs=0)
 
 
 def test_comparator_in_numbers():
-    assert float(COMPARATOR.decides_at(1e-9)) == pytest.approx(0.985e-9, rel=1e-12)  # the middle point
-    assert COMPARATOR.solve(0.985e-9) == pytest.approx(1e-9, rel=1e-12)
+    assert float(COMPARATOR.decides_at(1e-9)) == pytest.approx(0.985e-9, rel=1e-12, abs=0)  # the middle point
+    assert COMPARATOR.solve(0.985e-9) == pytest.approx(1e-9, rel=1e-12, abs=0)
 
 
 @pytest.mark.parametrize(("alpha", "ratio"), [*zip(DPI.alphas, DPI.ratios, strict=True)])

@@ -1,0 +1,49 @@
+"""Speed limit: state agreement of a network at ever shorter frames, and the shortest frame with 99 %.
+
+    python benchmarks/bench_frames.py [network] [technology] [samples]      digits_d8 generic180 20
+
+Thresholds are calibrated in frames of 10 ms and stay as they are.
+"""
+
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from cosim.analysis.agreement import compare_engines
+from cosim.analysis.calibration_files import find_calibration
+from cosim.cli.common import default_units
+from cosim.design import compile_network, simulate_samples
+from cosim.network.checkpoint import load_network
+from cosim.network.testset import load_test_set
+from cosim.resources import trained_network_path
+from cosim.simulation.testbench import Timing
+from cosim.technology.catalog import DEFAULT_TECHNOLOGY, load_technology
+
+FRAMES = (10e-3, 7e-3, 5e-3, 4e-3, 3e-3, 2e-3, 1.5e-3, 1e-3)
+WANTED = 0.99
+
+
+def main() -> None:
+    name, process, samples = (*sys.argv[1:], *("digits_d8", DEFAULT_TECHNOLOGY, "20")[len(sys.argv) - 1 :])
+    network, technology = load_network(trained_network_path(name)), load_technology(process)
+    design = compile_network(network, technology, find_calibration(technology, default_units(network)))
+    test_set = load_test_set(network, None).take(int(samples), 0)
+    shortest = None
+    with TemporaryDirectory() as folder:
+        for t_step in FRAMES:
+            timing = Timing(t_step=t_step)
+            outcomes = simulate_samples(design, test_set, timing, jobs=2, store=Path(folder))
+            comparison = compare_engines(design, test_set, outcomes, timing)
+            assert comparison is not None, "every simulation failed"
+            agreement = comparison.state_agreement("software", "ngspice")
+            power = comparison.power_w["ngspice"].mean()
+            print(f"{1e3 * t_step:5.1f} ms  {100 * agreement:6.2f} %  {1e9 * power:.0f} nW", flush=True)
+            if agreement < WANTED:
+                break
+            shortest = t_step
+    if shortest is not None:
+        print(f"{name} on {process}: frames of {1e3 * shortest:g} ms keep {100 * WANTED:g} % of the states")
+
+
+if __name__ == "__main__":
+    main()

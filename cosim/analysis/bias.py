@@ -1,0 +1,39 @@
+"""Where the bias currents of a network come from, and what that makes of them in another condition."""
+
+from dataclasses import replace
+from typing import Literal
+
+from cosim.design import Design
+from cosim.errors import SimulationError
+from cosim.simulation.benches import reference_bench
+from cosim.simulation.ngspice import Failure, run_deck
+from cosim.technology.conditions import at
+from cosim.technology.types import Technology
+
+Bias = Literal["constant", "reference", "tracking"]
+SETTLED = 1.0  # s after the supply comes up
+
+
+def measure_reference(technology: Technology) -> tuple[float, float]:
+    """(current of one output, current from the supply) of the reference in this condition, ampere.
+
+    Raises SimulationError when it does not start.
+    """
+    waves = run_deck(reference_bench(technology, SETTLED))
+    if isinstance(waves, Failure):
+        raise SimulationError(f"current reference: {waves.kind.value}: {waves.detail}")
+    return float(waves["vout#branch"][-1]), float(-waves["vdd#branch"][-1])
+
+
+def biased(design: Design, technology: Technology, bias: Bias) -> Design:
+    """The design in another condition, its bias currents from one of three sources.
+
+    constant: as at the nominal point. reference: as the reference cell changes, inputs as at the nominal point;
+    tracking: bias currents and inputs as the reference cell changes.
+    """
+    factor = 1.0
+    if bias != "constant":
+        calibration = design.calibration
+        nominal = at(technology, "tt", calibration.celsius, calibration.supply)
+        factor = measure_reference(technology)[0] / measure_reference(nominal)[0]
+    return replace(design, technology=technology, bias=factor, inputs=factor if bias == "tracking" else 1.0)

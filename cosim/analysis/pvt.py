@@ -1,0 +1,70 @@
+"""Process, supply and temperature: the conditions of a sweep, and its table."""
+
+from collections.abc import Mapping, Sequence
+from itertools import product
+from typing import Any
+
+from cosim.analysis.tables import percent
+from cosim.technology.conditions import at
+from cosim.technology.types import Technology
+from cosim.units import format_quantity
+
+CELSIUS = (0.0, 27.0, 60.0)
+SUPPLIES = (0.95, 1.0, 1.05)  # of the nominal one
+
+
+def pvt_grid(technology: Technology) -> tuple[Technology, ...]:
+    """Every corner that the technology has, at CELSIUS and SUPPLIES."""
+    return tuple(
+        at(technology, corner, celsius, round(share * technology.supply, 6))
+        for corner, celsius, share in product(technology.library.sections, CELSIUS, SUPPLIES)
+    )
+
+
+def summarize_pvt(conditions: Sequence[Technology], summaries: Sequence[Mapping[str, Any] | None]) -> dict[str, Any]:
+    """One row per condition, from `summarize_comparison` (None: every simulation failed), and the worst of all.
+
+    The worst has the smallest task agreement, then the smallest state agreement; a condition that failed is worse.
+    """
+    rows = [
+        {"corner": technology.corner, "celsius": technology.celsius, "supply_v": technology.supply, **_figures(summary)}
+        for technology, summary in zip(conditions, summaries, strict=True)
+    ]
+    worst = min(rows, key=lambda row: (row["task_agreement"], row["state_agreement"]))
+    return {"conditions": rows, "worst": worst, "failed": sum(row["failed"] for row in rows)}
+
+
+def _figures(summary: Mapping[str, Any] | None) -> dict[str, Any]:
+    if summary is None:
+        return {"samples": 0, "failed": 1, "state_agreement": 0.0, "task_agreement": 0.0} | dict.fromkeys(
+            ("task_agreement_interval", "accuracy", "power_w"), None
+        )
+    names = ("samples", "failed", "state_agreement", "task_agreement", "task_agreement_interval")
+    figures = {name: summary[name] for name in names}
+    return figures | {"accuracy": summary["accuracy"]["ngspice"], "power_w": summary["power_w"]["ngspice"]}
+
+
+def format_pvt(sweep: Mapping[str, Any]) -> list[str]:
+    """The terminal table of `summarize_pvt`, under 80 columns."""
+    lines = [f"{'corner':6} {'temp':>6} {'supply':>8}  {'states':>9} {'decisions':>10}  {'accuracy':>8} {'power':>9}"]
+    lines += [_line(row) for row in sweep["conditions"]]
+    worst, rows = sweep["worst"], sweep["conditions"]
+    low, high = worst["task_agreement_interval"] or (0.0, 1.0)
+    lines += [
+        "",
+        f"samples         {rows[0]['samples']} in each of {len(rows)} conditions, {sweep['failed']} runs failed",
+        "agreement       states and decisions, software vs ngspice",
+        f"worst           {worst['corner']}, {worst['celsius']:g} C, {worst['supply_v']:g} V: decisions "
+        f"{percent(worst['task_agreement'])} [{percent(low)}, {percent(high)}]",
+    ]
+    return lines
+
+
+def _line(row: Mapping[str, Any]) -> str:
+    where = f"{row['corner']:6} {row['celsius']:>4g} C {row['supply_v']:>6.4g} V"
+    if row["accuracy"] is None:
+        return f"{where}  every simulation failed"
+    states, decisions = percent(row["state_agreement"], 2), percent(row["task_agreement"])
+    return (
+        f"{where}  {states:>9} {decisions:>10}  {percent(row['accuracy']):>8} {format_quantity(row['power_w'], 'W'):>9}"
+    )

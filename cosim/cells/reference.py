@@ -1,0 +1,60 @@
+"""Current reference without resistor: transistors only, so it can stand in any of the technologies.
+
+     vdd      vdd        vdd          vdd
+      |p5      |p3        |p4 diode    |p6
+      +- b     +- n       +- p         +- out
+      |        |          |
+     MB diode  M1 diode   M2, K units, gate n
+      stack    |          |
+      |        0          x
+      0                  MN stack, gate b, in the triode region
+                          |
+                          0
+
+    V_x = U_T ln K               M1 and M2 in weak inversion, same current
+    I = beta_N (V_b - V_T) V_x   MN, V_b - V_T = sqrt(2 n I / beta_B) of MB in strong inversion
+    I = 2 n (beta_N^2 / beta_B) (U_T ln K)^2
+
+A stack is so many devices in series with one gate, which is one long transistor. I goes with beta U_T^2, that is, with
+about T^0.5, and hardly with the supply. At 0 the cell would rest, too: two capacitors lift n and b when the supply
+comes up. docs/bias.md has what it gives in three technologies.
+Source: H. J. Oguey and D. Aebischer, IEEE J. Solid-State Circuits 32 (1997) 1132.
+"""
+
+from cosim.cells.transistor import transistor
+from cosim.circuit.elements import GROUND, Capacitor, Mos, Subcircuit
+from cosim.technology.types import Geometry, Technology
+
+REFERENCE = "reference"
+RATIO = 8  # K
+STACK = Geometry(0.5e-6, 10e-6)  # one device of a stack
+STACK_N, STACK_B = 16, 32  # how many stand in series in MN and in MB
+START = 2e-12  # F
+
+
+def reference(technology: Technology) -> Subcircuit:
+    """The reference. Ports out vdd: `out` sources 4 nA (generic180, gf180mcu) or 10 nA (sky130)."""
+    n, p = technology.sizing.mirror_n, technology.sizing.mirror_p
+    return Subcircuit(
+        REFERENCE,
+        ("out", "vdd"),
+        (
+            *transistor("3", "n", "p", "vdd", "vdd", "p", p, RATIO),
+            *transistor("4", "p", "p", "vdd", "vdd", "p", p, RATIO),
+            *transistor("5", "b", "p", "vdd", "vdd", "p", p, RATIO),
+            *transistor("6", "out", "p", "vdd", "vdd", "p", p, RATIO),
+            *transistor("1", "n", "n", GROUND, GROUND, "n", n, RATIO),
+            *transistor("2", "p", "n", "x", GROUND, "n", n, RATIO * RATIO),
+            *_stack("n", "x", "b", STACK_N),
+            *_stack("b", "b", "b", STACK_B),
+            Capacitor("start_n", "vdd", "n", START),
+            Capacitor("start_b", "vdd", "b", START),
+        ),
+        "current reference of transistors only",
+    )
+
+
+def _stack(name: str, drain: str, gate: str, count: int) -> tuple[Mos, ...]:
+    """`count` devices in series from drain to ground."""
+    nets = [drain, *(f"s{name}{k}" for k in range(1, count)), GROUND]
+    return tuple(Mos(f"{name}{k}", nets[k], gate, nets[k + 1], GROUND, "n", STACK.w, STACK.l) for k in range(count))

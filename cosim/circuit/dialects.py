@@ -1,0 +1,277 @@
+"""The same circuit for other simulators: netlist, device cards and a transient testbench as text.
+
+               ngspice              hspice               xyce                 spectre
+    element    m1 d g s b n w= l=   the same             the same             m1 (d g s b) n w= l=
+    block      .subckt a p / .ends  the same             the same             subckt a (p) / ends a
+    capacitor  c1 a b 1e-12         the same             the same             c1 (a b) capacitor c=1e-12
+    sources    v1 a 0 pwl(..)       the same             the same             v_1 (a 0) vsource type=pwl wave=[..]
+    comment    *                    *                    *                    //
+    case       no difference        no difference        no difference        differs; all names are lower case here
+    hierarchy  x1.m1                x1.m1                x1:m1                x1.m1
+    model      level 14 or 54,      level 54, 4.8        level 54, 4.6.1,     bsim4 type=n, no level, 4.8
+               any version                               4.7.0 or 4.8.2
+    gmin       gmin                 gmin and gmindc      device gmin          gmin
+    reltol     reltol               reltol, reli,        timeint reltol,      reltol
+                                    relmos               nonlin reltol
+    abstol     abstol               abstol, absmos       nonlin abstol        iabstol
+    vntol      vntol                vntol                timeint abstol       vabstol
+    charge     chgtol, trtol        chgtol, trtol with   none                 none
+                                    runlvl=0
+    ringing    xmu                  mu                   method=gear          method=gear2only
+    save       .save v(x.n) i(v)    .probe tran ..       .print tran v(x:n)   save x.n v:p
+
+Everywhere: ground is `0`; a line that begins with `+` continues the one before; a source's current counts from its
+first node through it to its second; `m=` counts identical transistors in parallel. In Spectre a source's name gets an
+underscore, so that none is called like a net. Numbers carry an exponent and no letter, since `m` and `M` mean the same
+in SPICE and not in Spectre.
+Sources: ngspice manual; Xyce Reference Guide, `.OPTIONS`, `.TRAN` and MOSFET, and its source of BSIM4; Spectre Circuit
+Simulator Reference (tran, options) and Components Reference (bsim4), 23.1. HSPICE: option names as published decks use
+them. What of it has been run: docs/dialects.md.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from cosim.circuit.deck import fold, format_circuit, format_elements, format_mos_fields, format_number
+from cosim.circuit.elements import Capacitor, Circuit, Element, Instance, Mos, Source
+from cosim.technology.devices import Size, card_name, device_cards
+from cosim.technology.types import Technology
+
+Dialect = Literal["ngspice", "spectre", "hspice", "xyce"]
+DIALECTS: tuple[Dialect, ...] = get_args(Dialect)
+
+# Of BSIM4 in ngspice, but not of Berkeley's: limits of the operating range that it warns about.
+_NGSPICE_ONLY = re.compile(r"v(gs|gd|gb|ds|bs|bd)r?_max")
+
+
+@dataclass(frozen=True)
+class Files:
+    """What the files of a compiled network are called."""
+
+    netlist: str = "network.sp"
+    devices: str = "devices.lib"
+    testbench: str = "testbench.sp"
+
+
+@dataclass(frozen=True)
+class Bench:
+    """A transient run of a netlist.
+
+    saved: v(net) and i(source), as ngspice writes them; tolerances: gmin, abstol, vntol, chgtol, reltol, trtol, by
+    ngspice's names; step, end: largest step and end in second
+    """
+
+    title: str
+    elements: tuple[Element, ...]
+    saved: tuple[str, ...]
+    tolerances: Mapping[str, float]
+    celsius: float
+    step: float
+    end: float
+
+
+def files_of(dialect: Dialect) -> Files:
+    """The names under which a simulator expects such files; Spectre tells its language by the ending .scs."""
+    return Files("network.scs", "devices.scs", "testbench.scs") if dialect == "spectre" else Files()
+
+
+def format_network(circuit: Circuit, technology: Technology, dialect: Dialect) -> str:
+    """The netlist of a circuit, as `format_circuit` writes it for ngspice."""
+    return _spectre_circuit(circuit, technology) if dialect == "spectre" else format_circuit(circuit, technology)
+
+
+# Device cards ---------------------------------------------------------------------------------------------------------
+
+
+def format_devices(technology: Technology, sizes: Iterable[Size], dialect: Dialect) -> str:
+    """The cards of these sizes, as `device_cards` writes them for ngspice, and how to use the foundry's own library."""
+    sizes = set(sizes)
+    text = device_cards(technology, sizes)
+    if dialect == "ngspice":
+        return text
+    comment = "//" if dialect == "spectre" else "*"
+    head, *cards = text.split(".model ")
+    lines = [f"{comment} {line.removeprefix('*').strip()}" for line in head.splitlines()]
+    lines += ["simulator lang=spectre"] if dialect == "spectre" else []
+    lines += [f"{comment} {line}" for line in _about_the_library(technology, sizes, dialect)]
+    for card in cards:
+        name, kind, *words = card.replace("\n+", " ").split()
+        parameters = dict(word.split("=", 1) for word in words)
+        version, _ = parameters.pop("version", ""), parameters.pop("level", "")
+        unknown = [key for key in parameters if _NGSPICE_ONLY.fullmatch(key)]
+        fields = [f"{key}={value}" for key, value in parameters.items() if key not in unknown]
+        translated = [f"version={_VERSIONS[dialect](version)}"] if version else []
+        if version and translated != [f"version={version}"]:
+            lines.append(f"{comment} BSIM4 {version}, here {translated[0]}")
+        if unknown:
+            lines.append(f"{comment} left out, because only ngspice knows them: {', '.join(unknown)}")
+        if dialect == "spectre":
+            opening = ["model", name, "bsim4", f"type={kind[0]}"]
+        else:
+            opening = [".model", name, kind, "level=54"]
+        lines += fold(" ".join([*opening, *translated, *fields]))
+    return "\n".join(lines) + "\n"
+
+
+def _about_the_library(technology: Technology, sizes: set[Size], dialect: Dialect) -> list[str]:
+    """How to take the foundry's library in place of the cards; empty where a card is the library's own."""
+    library, section = technology.library, technology.library.sections[technology.corner]
+    renamed = sorted(
+        (technology.device(polarity).name, card)
+        for polarity, *size in sizes
+        if (card := card_name(technology, polarity, *size)) != technology.device(polarity).name
+    )
+    if not renamed:
+        return []
+    include = f'include "FILE" section={section}' if dialect == "spectre" else f".lib 'FILE' {section}"
+    device, card = renamed[0]
+    return [
+        "Each card is one size of a device of that library, evaluated: this is what cosim has simulated.",
+        f"To use the foundry's library for this simulator in its place: {include}",
+        "(the section may go by another name there). In the netlist its devices then replace the cards, such as",
+        f"{device} for {card}.",
+        "Where they are subcircuits, an instance in SPICE begins with x in place of m.",
+        f"Their w and l are in units of {library.length_unit:g} m in {library.file.name}.",
+    ]
+
+
+def _two_numbers(version: str) -> str:
+    """4.8.1 -> 4.8: what both HSPICE and Spectre take; the third number only corrects errors."""
+    return ".".join(version.split(".")[:2])
+
+
+def _nearest_of_xyce(version: str) -> str:
+    """Xyce has three; an older card runs as 4.6.1."""
+    minor = int(version.partition(".")[2][:1] or "0")
+    return "4.8.2" if minor >= 8 else "4.7.0" if minor == 7 else "4.6.1"
+
+
+_VERSIONS: Mapping[Dialect, Callable[[str], str]] = {
+    "spectre": _two_numbers, "hspice": _two_numbers, "xyce": _nearest_of_xyce,
+}  # fmt: skip
+
+
+# Testbench ------------------------------------------------------------------------------------------------------------
+
+
+def format_bench(bench: Bench, technology: Technology, dialect: Dialect) -> str:
+    """A complete input file beside netlist and cards, with the tolerances by the simulator's own names."""
+    lines = {"hspice": _hspice_bench, "xyce": _xyce_bench, "spectre": _spectre_bench}[dialect](bench, technology)
+    return "\n".join(lines) + "\n"
+
+
+def _hspice_bench(bench: Bench, technology: Technology) -> list[str]:
+    value = {name: format_number(number) for name, number in bench.tolerances.items()}
+    settings = (
+        f".option runlvl=0 gmin={value['gmin']} gmindc={value['gmin']} abstol={value['abstol']} "
+        f"absmos={value['abstol']} vntol={value['vntol']} chgtol={value['chgtol']} reltol={value['reltol']} "
+        f"reli={value['reltol']} relmos={value['reltol']} trtol={value['trtol']} method=trap mu={value['xmu']} "
+        f"bypass=0 delmax={format_number(bench.step)}"
+    )
+    return [
+        f"* {bench.title}",
+        ".include 'network.sp'",
+        ".include 'devices.lib'",
+        *format_elements(bench.elements, technology),
+        "* runlvl=0: at any other level HSPICE replaces most of these tolerances by its own",
+        *fold(settings),
+        ".option post probe",
+        f".temp {format_number(bench.celsius)}",
+        *fold(f".probe tran {' '.join(bench.saved)}"),
+        f".tran {format_number(bench.step)} {format_number(bench.end)}",
+        ".end",
+    ]
+
+
+_RESIDUAL_AMPERE = 1e-12  # 2-norm over all nodes; Xyce's 1e-6 (op) and 1e-2 (transient) exceed every current here
+
+
+def _xyce_bench(bench: Bench, technology: Technology) -> list[str]:
+    value = {name: format_number(number) for name, number in bench.tolerances.items()}
+    residual = f"abstol={value['abstol']} reltol={value['reltol']} rhstol={format_number(_RESIDUAL_AMPERE)}"
+    saved = " ".join(vector.replace(".", ":") for vector in bench.saved)
+    step = format_number(bench.step)
+    return [
+        f"* {bench.title}",
+        '.include "network.sp"',
+        '.include "devices.lib"',
+        *format_elements(bench.elements, technology),
+        f".options device gmin={value['gmin']} temp={format_number(bench.celsius)}",
+        f".options timeint method=gear reltol={value['reltol']} abstol={value['vntol']}",
+        f".options nonlin {residual}",
+        f".options nonlin-tran {residual}",
+        *fold(f".print tran {saved}"),
+        f".tran {step} {format_number(bench.end)} 0e+00 {step}",
+        ".end",
+    ]
+
+
+def _spectre_bench(bench: Bench, technology: Technology) -> list[str]:
+    value = {name: format_number(number) for name, number in bench.tolerances.items()}
+    settings = (
+        f"tolerances options reltol={value['reltol']} vabstol={value['vntol']} iabstol={value['abstol']} "
+        f"gmin={value['gmin']} temp={format_number(bench.celsius)} save=selected"
+    )
+    run = (
+        f"run tran stop={format_number(bench.end)} maxstep={format_number(bench.step)} errpreset=moderate "
+        "relref=alllocal method=gear2only"
+    )
+    return [
+        f"// {bench.title}",
+        "simulator lang=spectre",
+        "global 0",
+        'include "network.scs"',
+        'include "devices.scs"',
+        *_spectre_elements(bench.elements, technology),
+        *fold(settings),
+        *fold(run),
+        *fold(f"save {' '.join(_spectre_vector(vector) for vector in bench.saved)}"),
+    ]
+
+
+# Spectre --------------------------------------------------------------------------------------------------------------
+
+
+def _spectre_circuit(circuit: Circuit, technology: Technology) -> str:
+    lines = [f"// {circuit.title}", "simulator lang=spectre"]
+    for block in circuit.subcircuits:
+        lines += ["", *(f"// {line}" for line in block.summary.splitlines())]
+        lines += fold(f"subckt {block.name} ({' '.join(block.ports)})")
+        lines += _spectre_elements(block.elements, technology)
+        lines.append(f"ends {block.name}")
+    if circuit.elements:
+        lines += ["", *_spectre_elements(circuit.elements, technology)]
+    return "\n".join(lines) + "\n"
+
+
+def _spectre_elements(elements: Iterable[Element], technology: Technology) -> list[str]:
+    lines: list[str] = []
+    for element in elements:
+        if element.origin:
+            lines.append(f"// {element.origin}")
+        lines += fold(_spectre_element(element, technology))
+    return lines
+
+
+def _spectre_element(element: Element, technology: Technology) -> str:
+    match element:
+        case Mos(name, drain, gate, source, bulk):
+            return f"m{name} ({drain} {gate} {source} {bulk}) {format_mos_fields(element, technology)}"
+        case Instance(name, nets, subcircuit):
+            return f"x{name} ({' '.join(nets)}) {subcircuit}"
+        case Capacitor(name, a, b, value):
+            return f"c{name} ({a} {b}) capacitor c={format_number(value)}"
+        case Source(name, kind, a, b, tuple() as points):
+            wave = " ".join(f"{format_number(time)} {format_number(value)}" for time, value in points)
+            return f"{kind}_{name} ({a} {b}) {kind}source type=pwl wave=[{wave}]"
+        case Source(name, kind, a, b, value):
+            assert not isinstance(value, tuple)
+            return f"{kind}_{name} ({a} {b}) {kind}source type=dc dc={format_number(value)}"
+
+
+def _spectre_vector(vector: str) -> str:
+    """v(net) -> net, i(vname) -> v_name:p, the current into its first terminal."""
+    kind, name = vector[0], vector[2:-1]
+    return name if kind == "v" else f"{name[0]}_{name[1:]}:p"

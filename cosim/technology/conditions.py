@@ -1,0 +1,46 @@
+"""A technology in another corner, at another temperature or supply: the devices change, what was drawn does not."""
+
+from dataclasses import replace
+
+from cosim.errors import InputError
+from cosim.technology.types import Technology
+
+CELSIUS_MIN, CELSIUS_MAX = -55.0, 150.0  # what BSIM cards are extracted for
+
+
+def at(
+    technology: Technology, corner: str | None = None, celsius: float | None = None, supply: float | None = None
+) -> Technology:
+    """The technology under other conditions; None keeps one. A corner goes by our name (tt) or by the library's own.
+
+    Raises InputError for a corner that it does not have, and for a supply or temperature that its devices are not made
+    for.
+    """
+    celsius = technology.celsius if celsius is None else celsius
+    supply = technology.supply if supply is None else supply
+    if not 0 < supply <= technology.supply_max:
+        raise InputError(
+            f"supply must be above 0 V and at most {technology.supply_max:g} V, the largest of {technology.name}, "
+            f"not {supply:g} V; choose another with --supply"
+        )
+    if not CELSIUS_MIN <= celsius <= CELSIUS_MAX:
+        raise InputError(
+            f"temperature must lie in {CELSIUS_MIN:g} to {CELSIUS_MAX:g} C, the range of device models, not "
+            f"{celsius:g} C; choose another with --temp"
+        )
+    found = technology.corner if corner is None else _find_corner(technology, corner)
+    return replace(technology, corner=found, celsius=celsius, supply=supply)
+
+
+def _find_corner(technology: Technology, corner: str) -> str:
+    sections = technology.library.sections
+    names = {section.lower(): ours for ours, section in sections.items()} | {ours: ours for ours in sections}
+    if corner.lower() in names:
+        return names[corner.lower()]
+    known = ", ".join(ours if ours == section else f"{ours} ({section})" for ours, section in sections.items())
+    raise InputError(f"corner must be one of {known} for {technology.name}, not {corner!r}")
+
+
+def format_conditions(technology: Technology) -> str:
+    """Corner, temperature and supply for a line of a table."""
+    return f"{technology.corner}, {technology.celsius:g} C, {technology.supply:g} V"

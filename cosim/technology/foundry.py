@@ -1,0 +1,233 @@
+"""Foundry libraries: one transistor of one size becomes one plain model card with numbers only.
+
+A foundry's library holds thousands of lines per device: sections per corner, parameters that refer to each other,
+models in bins of length and width, and around them a subcircuit that draws mismatch. A simulator reads all of that
+again for every deck, 0.8 s for sky130. Here the section is read once, and for each size that a circuit uses the bin
+that covers it becomes one card: expressions evaluated, statistics at their means, the subcircuit's `delvto` added to
+`vth0` and its `mulu0` multiplied into `u0`, which is what BSIM4 does with them.
+
+Left out, because nothing of it can be seen at nanoampere: diffusion and substrate resistances (`rbodymod`, below
+1 kohm, but three more nodes per transistor), and checks of parameters, which write files (`paramchk`).
+Held against the foundry's own library in tests/technology/test_kits.py.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+
+from cosim.errors import InputError
+from cosim.technology.expressions import Parameters
+
+_ASSIGNMENT = re.compile(r"([a-z_]\w*)\s*=(?!=)\s*")
+_MODEL = re.compile(r"\s*(\S+)\s+(\w+)\s*(.*)")
+_NOT_NUMBERS = {"version", "lmin", "lmax", "wmin", "wmax", "paramchk", "rbodymod"}  # as it stands, or left out
+_DEPTH = 20
+_TOLERANCE = 1e-9
+
+
+@dataclass(frozen=True)
+class _Model:
+    """One bin: name.k, n or p type, parameter texts."""
+
+    name: str
+    kind: str
+    parameters: dict[str, str]
+
+
+@dataclass
+class _Device:
+    """The subcircuit of a device, or a bare model: the one transistor in it and what it is given."""
+
+    parameters: dict[str, str] = field(default_factory=dict)
+    model: str = ""
+    instance: dict[str, str] = field(default_factory=dict)
+    models: list[_Model] = field(default_factory=list)
+
+
+@dataclass(frozen=True, eq=False)
+class Section:
+    """One section of a foundry library, as far as transistors need it."""
+
+    path: Path
+    name: str
+    parameters: Parameters
+    devices: dict[str, _Device]
+    models: dict[str, list[_Model]]
+
+
+@lru_cache(maxsize=16)
+def read_section(path: Path, name: str, also: tuple[Path, ...] = ()) -> Section:
+    """Read a `.lib` section of a library; `also`: files that the library expects to be included before it.
+
+    Raises InputError that names the file and what is missing in it.
+    """
+    lines = [line for file in also for line in _lines(file, None, 0)]
+    lines += _lines(path, name.lower(), 0)
+    parameters: dict[str, str] = {}
+    devices: dict[str, _Device] = {}
+    models: dict[str, list[_Model]] = {}
+    device: _Device | None = None
+    for line in lines:
+        word, _, rest = line.partition(" ")
+        if word == ".param":
+            (parameters if device is None else device.parameters).update(_assignments(rest))
+        elif word == ".subckt":
+            device = _Device()
+            devices[rest.split()[0]] = device
+            device.parameters.update(_assignments(rest))
+        elif word == ".ends":
+            device = None
+        elif word == ".model":
+            found = _read_model(rest)
+            if device is None:
+                models.setdefault(_stem(found.name), []).append(found)
+            else:
+                device.models.append(found)
+        elif device is not None and word.startswith("m") and not device.model:
+            words = rest.split()
+            if len(words) > 4:
+                device.model, device.instance = words[4], _assignments(rest)
+    return Section(path, name, Parameters(parameters), devices, models)
+
+
+def model_card(section: Section, device: str, w: float, l: float, length_unit: float, name: str) -> str:  # noqa: E741
+    """The `.model` card called `name` of one `device` that is drawn w by l metre.
+
+    length_unit: metre per unit of the library's w and l. Raises InputError when the library does not have the device,
+    or not in this size.
+    """
+    where = f"{section.path}: section {section.name}"
+    wrapped, bins = _find(section, device)
+    drawn = {"w": repr(w / length_unit), "l": repr(l / length_unit), "m": "1", "mult": "1"}
+    values = Parameters({**wrapped.parameters, **drawn}, section.parameters)
+    if not bins:
+        known = sorted(name for name, found in section.devices.items() if found.model) or sorted(section.models)
+        raise InputError(f"{where} must have the transistor {device!r}; it has {', '.join(known) or 'none'}")
+    found = next((model for model in bins if _covers(model, values, w, l)), None)
+    if found is None:
+        raise InputError(
+            f"{where}: {device} has no model of w {w * 1e6:g} um, l {l * 1e6:g} um; change this size in the technology"
+        )
+    try:
+        numbers = {key: values.evaluate(text) for key, text in found.parameters.items() if key not in _NOT_NUMBERS}
+        shift = values.evaluate(wrapped.instance.get("delvto", "0"))
+        mobility = values.evaluate(wrapped.instance.get("mulu0", "1"))
+        for key, changed, word in (("vth0", shift != 0, "delvto"), ("u0", mobility != 1, "mulu0")):
+            if changed and key not in numbers:
+                raise InputError(f"{word} is given, but {key} is not")
+    except InputError as error:
+        raise InputError(f"{where}, model {found.name}: {error}") from None
+    if shift != 0:
+        numbers["vth0"] += shift
+    if mobility != 1:
+        numbers["u0"] *= mobility
+    version = {"version": found.parameters["version"]} if "version" in found.parameters else {}
+    return _format_card(name, found.kind, {**version, **{key: f"{value:.12g}" for key, value in numbers.items()}})
+
+
+def is_sized(section: Section, device: str) -> bool:
+    """Whether the card of a device depends on its size: a bare model without bins does not."""
+    return device.lower() in section.devices or len(_find(section, device)[1]) > 1
+
+
+def _find(section: Section, device: str) -> tuple[_Device, list[_Model]]:
+    """The device, which for a bare model is nothing but it, and its bins: of its own subcircuit or of the section."""
+    wrapped = section.devices.get(device.lower()) or _Device(model=device.lower())
+    own = [model for model in wrapped.models if _stem(model.name) == wrapped.model]
+    return wrapped, own or section.models.get(wrapped.model, [])
+
+
+def _stem(name: str) -> str:
+    return name.rpartition(".")[0] or name
+
+
+def _format_card(name: str, kind: str, parameters: dict[str, str]) -> str:
+    lines, current = [f".model {name} {kind}"], "+"
+    for key, value in parameters.items():
+        text = f"{key}={value}"
+        if len(current) + len(text) > 108:
+            lines.append(current)
+            current = "+"
+        current = f"{current} {text}"
+    return "\n".join([*lines, current])
+
+
+def _covers(model: _Model, values: Parameters, w: float, l: float) -> bool:  # noqa: E741
+    for size, low, high in ((l, "lmin", "lmax"), (w, "wmin", "wmax")):
+        if low in model.parameters and high in model.parameters:
+            start, end = values.evaluate(model.parameters[low]), values.evaluate(model.parameters[high])
+            if not start * (1 - _TOLERANCE) <= size < end * (1 - _TOLERANCE):
+                return False
+    return True
+
+
+def _read_model(text: str) -> _Model:
+    """`name kind a=1 b=2`, or the same with the parameters in parentheses."""
+    found = _MODEL.match(text)
+    name, kind, body = found.groups() if found else (text.strip(), "", "")
+    return _Model(name, kind, _assignments(body[1:-1] if body.startswith("(") and body.endswith(")") else body))
+
+
+def _assignments(text: str) -> dict[str, str]:
+    """`a = 1 b = {c + 2}` -> {a: 1, b: {c + 2}}; a value reaches to the next name."""
+    found = list(_ASSIGNMENT.finditer(text))
+    ends = [match.start() for match in found[1:]] + [len(text)]
+    return {match[1]: text[match.end() : end].strip() for match, end in zip(found, ends, strict=False)}
+
+
+def _lines(path: Path, section: str | None, depth: int) -> Iterator[str]:
+    """Logical lines of a file, or of one of its sections, in lower case, with what they include."""
+    if depth > _DEPTH:
+        raise InputError(f"{path}: files include each other more than {_DEPTH} deep")
+    inside, seen = section is None, False
+    for line in _read(path):
+        words = line.split()
+        if words[0] == ".lib" and len(words) == 2:
+            if section is not None and _plain(words[1]) == section:
+                inside = seen = True
+            elif section is None:
+                inside = False
+        elif words[0] == ".endl":
+            inside = section is None
+        elif inside and words[0] == ".lib" and len(words) == 3:
+            yield from _lines(_beside(path, words[1]), _plain(words[2]), depth + 1)
+        elif inside and words[0] in (".include", ".inc"):
+            yield from _lines(_beside(path, words[1]), None, depth + 1)
+        elif inside:
+            yield line
+    if section is not None and not seen:
+        known = [_plain(words[1]) for words in map(str.split, _read(path)) if words[0] == ".lib" and len(words) == 2]
+        raise InputError(f"{path} must have the section {section!r}; it has {', '.join(known) or 'none'}")
+
+
+@lru_cache(maxsize=32)
+def _read(path: Path) -> tuple[str, ...]:
+    """Lines joined at `+`, without comments, lower case."""
+    try:
+        text = path.read_text(encoding="utf-8", errors="replace").lower()
+    except OSError as error:
+        raise InputError(f"{path}: the device library cannot be read ({error.strerror})") from None
+    joined: list[str] = []
+    for raw in text.splitlines():
+        line = raw.partition(";")[0].partition("$")[0].strip()
+        if not line or line.startswith("*"):
+            continue
+        if line.startswith("+") and joined:
+            joined[-1] += " " + line[1:]
+        else:
+            joined.append(line)
+    return tuple(joined)
+
+
+def _plain(word: str) -> str:
+    return word.strip("'\"")
+
+
+def _beside(path: Path, word: str) -> Path:
+    """A file that a library includes, searched without regard to case, since the lines are in lower case."""
+    wanted = (path.parent / _plain(word)).resolve()
+    if wanted.is_file() or not wanted.parent.is_dir():
+        return wanted
+    return next((entry for entry in sorted(wanted.parent.iterdir()) if entry.name.lower() == wanted.name), wanted)

@@ -1,0 +1,79 @@
+"""The sweep over corners, temperatures and supplies."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+import cosim.pipeline
+from cosim.analysis.pvt import CELSIUS, SUPPLIES, format_pvt, pvt_grid, summarize_pvt
+from cosim.design import compile_network
+from cosim.network.testset import TestSet
+from cosim.pipeline import Run, run_pvt
+from cosim.technology.conditions import at
+
+
+def summary(states, decisions, samples=8):
+    return {
+        "samples": samples,
+        "failed": 0,
+        "state_agreement": states,
+        "task_agreement": decisions,
+        "task_agreement_interval": [0.5, 1.0],
+        "accuracy": {"ngspice": 0.75},
+        "power_w": {"ngspice": 3.4e-7},
+    }
+
+
+def test_grid_is_every_combination_once(technology):
+    grid = pvt_grid(technology)
+    found = {(one.corner, one.celsius, one.supply) for one in grid}
+    assert found == set(product(("tt", "ff", "ss", "fs", "sf"), CELSIUS, (1.71, 1.8, 1.89)))
+    assert len(grid) == 5 * len(CELSIUS) * len(SUPPLIES)
+
+
+def test_worst_has_the_fewest_equal_decisions_then_states(technology):
+    conditions = pvt_grid(technology)[:4]
+    sweep = summarize_pvt(conditions, [summary(0.9, 1.0), summary(0.99, 0.875), summary(0.98, 0.875), summary(1, 1)])
+    assert (sweep["worst"]["celsius"], sweep["worst"]["supply_v"]) == (conditions[2].celsius, conditions[2].supply)
+    assert [row["state_agreement"] for row in sweep["conditions"]] == [0.9, 0.99, 0.98, 1]
+    assert sweep["failed"] == 0
+
+
+def test_a_condition_without_any_result_is_the_worst(technology):
+    conditions = pvt_grid(technology)[:2]
+    sweep = summarize_pvt(conditions, [summary(0.5, 0.5), None])
+    assert sweep["worst"]["supply_v"] == conditions[1].supply
+    assert sweep["failed"] == 1
+    lines = format_pvt(sweep)
+    assert "every simulation failed" in lines[2]
+
+
+def test_table_fits_a_terminal(technology):
+    lines = format_pvt(summarize_pvt(pvt_grid(technology), [summary(0.99984, 1.0)] * 45))
+    assert max(map(len, lines)) < 80
+    assert lines[1].split() == ["tt", "0", "C", "1.71", "V", "99.98", "%", "100.0", "%", "75.0", "%", "340", "nW"]
+
+
+@pytest.mark.ngspice
+def test_run_pvt_simulates_each_condition_and_resumes(technology, calibration, make_network, tmp_path, monkeypatch):
+    network = make_network(26, widths=(3,), outputs=2, alphas=(1.0,))
+    design = compile_network(network, technology, calibration)
+    x = np.array([[[0.1, 0.9, 0.4], [0.8, 0.2, 0.6]]])
+    conditions = (at(technology, "ss", 0.0, 1.71), at(technology, "ff", 60.0, 1.89))
+    monkeypatch.setattr(cosim.pipeline, "pvt_grid", lambda nominal: conditions)
+    seen, lines = [], []
+    test_set = TestSet(x, np.array([0]), np.array([2]), np.array([0]))
+    run = Run(tmp_path)
+    sweep = run_pvt(design, test_set, run, lambda done, total: seen.append((done, total)), finished=lines.append)
+    assert lines == ["1/2 ss, 0 C, 1.71 V", "2/2 ff, 60 C, 1.89 V"]
+    assert seen[-1] == (2, 2)
+    powers = [row["power_w"] for row in sweep["conditions"]]
+    # Currents are set by ideal sources, so power goes with the supply; mirrors add their output conductance, some 3 %/V
+    # over the 0.18 V between, and the states are the same.
+    assert powers[1] / powers[0] == pytest.approx(1.89 / 1.71, rel=0.02)
+    assert all(row["state_agreement"] == 1.0 for row in sweep["conditions"])
+    first = (tmp_path / "pvt.json").read_bytes()
+    assert len(list((tmp_path / "inferences").iterdir())) == 2
+    assert run_pvt(design, test_set, run, lambda done, total: None) == sweep
+    assert (tmp_path / "pvt.json").read_bytes() == first

@@ -1,0 +1,189 @@
+"""Foundry libraries: what is read of them, which bin is taken, what is said when something is missing."""
+
+import re
+from itertools import product
+
+import numpy as np
+import pytest
+
+from cosim.errors import InputError
+from cosim.simulation.ngspice import Failure, run_deck
+from cosim.technology.catalog import load_technology
+from cosim.technology.conditions import at
+from cosim.technology.foundry import is_sized, model_card, read_section
+
+MICRO = 1e-6
+
+
+@pytest.fixture
+def library(tmp_path):
+    """(text, **other files) -> path of the library; a file's name has its dot as `_`."""
+
+    def write(text, **others):
+        for name, content in others.items():
+            (tmp_path / name.replace("_", ".")).write_text(content)
+        (tmp_path / "tiny.lib").write_text(text)
+        return tmp_path / "tiny.lib"
+
+    return write
+
+
+def card_of(path, device="n", w=1.0, l=1.0, section="tt", also=(), unit=MICRO):  # noqa: E741 - micrometre
+    """(head, parameters) of the card of one device."""
+    card = model_card(read_section(path, section, also), device, w * MICRO, l * MICRO, unit, "it")
+    head, *rest = card.replace("\n+", "").split(" ")
+    assert head == ".model"
+    return tuple(rest[:2]), dict(word.split("=") for word in rest[2:])
+
+
+def section_of(body, name="tt"):
+    return f".lib {name}\n{body}\n.endl {name}\n"
+
+
+def test_only_the_section_is_read_and_all_that_it_includes(library, tmp_path):
+    """Sections of the same file, files beside it, quotes of both kinds, and the files that come before."""
+    path = library(
+        "* a comment\n.model n nmos vth0=1\n"  # outside of every section: not part of any
+        + section_of(".param a=1 b=2\n.lib 'tiny.lib' Devices\n.include \"more.inc\"")
+        + section_of(".param a=1 b=100\n.lib 'tiny.lib' devices", "FF")
+        + section_of(".param c='a+b'\n.model n nmos vth0='c*s' u0=d", "devices"),
+        more_inc=".inc deep.inc\n",
+        deep_inc=".param d=7\n",
+        switch_inc=".param s=10 d=9\n.model unused nmos vth0=s\n",
+    )
+    also = (tmp_path / "switch.inc",)
+    assert card_of(path, also=also) == (("it", "nmos"), {"vth0": "30", "u0": "7"})
+    assert card_of(path, section="ff", also=also) == (("it", "nmos"), {"vth0": "1010", "u0": "9"})
+
+
+def test_lines_comments_case_and_continuation(library):
+    path = library(
+        ".LIB TT ; the first\n* .model n nmos vth0=9\n.PARAM Half = 0.5 $ of it\n.Model  N\tNMOS  Level=14\n"
+        "+ VERSION = 4.8.1   vth0 = { half * 2 }\n\n* between\n"
+        "+ k1=HALF lmin=0 lmax=1 wmin=0 wmax=1 paramchk=1 rbodymod=1\n.ENDL\n"
+    )
+    head, found = card_of(path, "N")
+    # limits of the bin, checks and substrate resistances stay behind; a version is no number
+    assert (head, found) == (("it", "nmos"), {"level": "14", "version": "4.8.1", "vth0": "1", "k1": "0.5"})
+
+
+def test_a_model_in_parentheses(library):
+    path = library(section_of(".model n nmos (level=14 vth0=(1+2)*3 )\n.model p pmos(level=14\n+ vth0=-(0.5))"))
+    assert card_of(path) == (("it", "nmos"), {"level": "14", "vth0": "9"})
+    assert card_of(path, "p") == (("it", "pmos"), {"level": "14", "vth0": "-0.5"})
+
+
+BINS = "\n".join(
+    f".model n.{k} nmos lmin={short} lmax={long} wmin={narrow} wmax={wide} vth0={k}"
+    for k, ((short, long), (narrow, wide)) in enumerate(
+        product((("0.15u", "'lsplit'"), ("'lsplit'", "20.00001u")), (("0.3u", "1u"), ("1u", "10u"))), start=1
+    )
+)
+
+
+@pytest.mark.parametrize(
+    ("w", "l", "expected"),
+    [
+        (0.5, 0.5, 1), (2, 0.5, 2), (0.5, 5, 3), (2, 5, 4),
+        (0.3, 0.15, 1), (1, 2, 4), (0.995, 2, 3), (1, 1.995, 2), (0.5, 20, 3),  # the lower limit is inside
+        (1.0000000001, 1.9999999999999, 4),  # a size that a float misses by its last digits
+    ],
+)  # fmt: skip
+def test_bin_that_covers_the_size(library, w, l, expected):  # noqa: E741
+    path = library(section_of(f".param lsplit=2u\n{BINS}"))
+    assert card_of(path, w=w, l=l)[1] == {"vth0": str(expected)}
+
+
+@pytest.mark.parametrize(("w", "l"), [(0.25, 1), (10, 1), (1, 0.145), (1, 20.005)])
+def test_size_that_no_bin_covers(library, w, l):  # noqa: E741
+    path = library(section_of(f".param lsplit=2u\n{BINS}"))
+    text = f"section tt: n has no model of w {w:g} um, l {l:g} um; change this size in the technology"
+    with pytest.raises(InputError, match=re.escape(text)):
+        card_of(path, w=w, l=l)
+
+
+WRAPPED = """\
+.param outer=3
+.subckt n d g s b w=10 l=5 mult=1 nf=2
+.param area='w*l*nf' outer={outer_here}
+.param outer_here='area+1'
+mx d g s b inner w=w l=l delvto='0.01*area + agauss(0, 1, 3)' mulu0='1 - outer/100'
+.model inner nmos vth0='0.5*l' u0=2 k1=outer
+.ends n
+"""
+
+
+def test_subcircuit_gives_its_parameters_and_shifts(library):
+    """At w 4, l 3 in the library's micrometres: area 24, outer 25; the default of nf counts, that of w does not."""
+    (_, kind), found = card_of(library(section_of(WRAPPED)), w=4, l=3)
+    assert kind == "nmos"
+    assert {key: float(value) for key, value in found.items()} == pytest.approx(
+        {"vth0": 1.5 + 0.24, "u0": 2 * 0.75, "k1": 25}, rel=1e-12
+    )
+
+
+def test_drawn_sizes_are_in_the_unit_of_the_library(library):
+    found = card_of(library(section_of(WRAPPED)), w=4, l=3, unit=1.0)[1]
+    assert float(found["vth0"]) == pytest.approx(0.5 * 3e-6 + 0.01 * 24e-12, rel=1e-9)
+
+
+def test_models_of_a_subcircuit_are_its_own(library):
+    """Two subcircuits that call their models the same, as sky130 does for every corner: none sees the other's."""
+    one = ".subckt {0} d g s b w=1 l=1\nm1 d g s b core\n.model core.1 {0}mos vth0={1}\n.ends\n"
+    path = library(section_of(one.format("n", 1) + one.format("p", 2) + ".model core pmos vth0=3"))
+    assert card_of(path, "n") == (("it", "nmos"), {"vth0": "1"})
+    assert card_of(path, "p") == (("it", "pmos"), {"vth0": "2"})
+    assert card_of(path, "core") == (("it", "pmos"), {"vth0": "3"})
+
+
+def test_what_depends_on_its_size(library):
+    binned = ".model b.1 nmos vth0=1 lmin=0 lmax=1u\n.model b.2 nmos vth0=1 lmin=1u lmax=2u\n"
+    section = read_section(library(section_of(f".model bare nmos vth0=1\n{binned}{WRAPPED}")), "tt")
+    assert [is_sized(section, name) for name in ("bare", "b", "n", "N")] == [False, True, True, True]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (section_of("", "ff") + section_of("", "Typical"), "must have the section 'tt'; it has ff, typical"),
+        ("* nothing", "must have the section 'tt'; it has none"),
+        (section_of(".lib 'tiny.lib' core"), "must have the section 'core'; it has tt"),
+        (section_of(".include absent.inc"), "absent.inc: the device library cannot be read (No such file"),
+        (section_of(".lib 'absent.lib' tt"), "absent.lib: the device library cannot be read (No such file"),
+        (section_of(".lib 'tiny.lib' tt"), "files include each other more than 20 deep"),
+        (section_of(".model q npn is=1\n.model p pmos vth0=1"), "must have the transistor 'n'; it has p, q"),
+        (section_of(".subckt p d g s b\nm1 d g s b c\n.model c pmos\n.ends\n.subckt r a b\nr1 a b 1\n.ends"),
+         "must have the transistor 'n'; it has p"),
+        (section_of(""), "must have the transistor 'n'; it has none"),
+        (section_of(".subckt n d g s b\nm1 d g s b elsewhere\n.ends"), "must have the transistor 'n'; it has n"),
+        (section_of(".model n nmos vth0='shift'"), "section tt, model n: parameter 'shift' is used but not defined"),
+        (section_of(".model n nmos vth0='1+'"), "section tt, model n: cannot evaluate"),
+        (section_of(".subckt n d g s b\nm1 d g s b c delvto=5m\n.model c nmos level=1 vto=0.5\n.ends"),
+         "section tt, model c: delvto is given, but vth0 is not"),
+        (section_of(".subckt n d g s b\nm1 d g s b c mulu0=2\n.model c nmos level=14 vth0=0.5\n.ends"),
+         "section tt, model c: mulu0 is given, but u0 is not"),
+    ],
+)  # fmt: skip
+def test_what_is_missing_is_named(library, text, message):
+    path = library(text)
+    with pytest.raises(InputError, match=re.escape(message)) as error:
+        card_of(path)
+    assert str(path.parent) in str(error.value)
+
+
+@pytest.mark.ngspice
+@pytest.mark.parametrize("corner", ["tt", "ff"])
+def test_ngspice_makes_the_same_of_the_library(acme, corner, transfer_decks, monkeypatch):
+    """Transfer curves of transistors as ngspice itself reads the library, and of the flattened cards."""
+    technology = at(load_technology(str(acme)), corner)
+    monkeypatch.chdir(acme.parent)
+    library = f".include switches.inc\n.lib acme.lib {technology.library.sections[corner]}"
+    found = []
+    for deck in transfer_decks(technology, ((5e-6, 5e-6), (1e-6, 5e-6), (0.4e-6, 0.4e-6)), library, (0.3, 0.9, 0.1)):
+        waves = run_deck(deck)
+        assert not isinstance(waves, Failure), waves.detail
+        found.append(np.abs([waves[f"vd{k}#branch"] for k in range(6)]))
+    flat, whole = found
+    assert (whole[:, 0] < 1e-10).all() and (whole[:, -1] > 5e-8).all()
+    # The same equations with the same numbers at 12 digits: reltol 1e-5 of the solution, abstol 1e-17 A
+    np.testing.assert_allclose(flat, whole, rtol=1e-5, atol=1e-16)
