@@ -80,7 +80,7 @@ def format_exercise(design: Design, timing: Timing = Timing(), dialect: Dialect 
         ".include network.sp",
         ".include devices.lib",
         *format_elements((*assembly.circuit.elements, *elements), technology),
-        format_options(DEFAULT_OPTIONS, technology.celsius).rstrip(),
+        format_options(DEFAULT_OPTIONS, technology).rstrip(),
         *(f".save {vector}" for vector in saved_vectors(assembly)),
         f".tran {format_number(step)} {format_number(end)} 0e+00 {format_number(step)}",
         ".end",

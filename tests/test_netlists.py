@@ -65,7 +65,7 @@ def test_cell(name, technology):
         lines.append(f"x{block} {' '.join(nets)} {block}")
         saved += [net for net in nets if net != "vdd"]
     lines += [f"r{net} mid {net} 1e+09" for net in saved]
-    tail = f"{format_options(PRECISE_OPTIONS, 27.0)}.save {' '.join(f'v({net})' for net in saved)}\n.op\n.end\n"
+    tail = f"{format_options(PRECISE_OPTIONS, technology)}.save {' '.join(f'v({net})' for net in saved)}\n.op\n.end\n"
     waves = run_deck("\n".join([text, device_cards(technology, CARDS), *lines, tail]))
     assert not isinstance(waves, Failure), waves.detail
     assert set(waves) == set(saved)

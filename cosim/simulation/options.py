@@ -37,11 +37,12 @@ PRECISE_OPTIONS = SimulatorOptions(
 )
 
 
-def format_options(options: SimulatorOptions, celsius: float) -> str:
+def format_options(options: SimulatorOptions, technology: Technology) -> str:
     """The `.options` and `.temp` lines."""
     fields = ("gmin", "abstol", "vntol", "chgtol", "reltol", "trtol", "xmu")
     settings = " ".join(f"{name}={format_number(getattr(options, name))}" for name in fields)
-    return f".options {settings} bypass={int(options.bypass)}\n.temp {format_number(celsius)}\n"
+    bypass = int(options.bypass and technology.library.bypass)
+    return f".options {settings} bypass={bypass}\n.temp {format_number(technology.celsius)}\n"
 
 
 def relaxed(deck: str) -> str:
@@ -56,5 +57,5 @@ def relaxed(deck: str) -> str:
 def format_deck(circuit: Circuit, technology: Technology, options: SimulatorOptions, analysis: str, save: str) -> str:
     """One self-contained deck: netlist, device models, options, what to save, one analysis."""
     netlist, devices = format_circuit(circuit, technology), device_cards(technology, device_sizes(circuit))
-    tail = f"{format_options(options, technology.celsius)}.save {save}\n{analysis}\n.end\n"
+    tail = f"{format_options(options, technology)}.save {save}\n{analysis}\n.end\n"
     return f"{netlist}\n{devices}\n{tail}"

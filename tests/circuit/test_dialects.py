@@ -339,7 +339,7 @@ def test_operating_points_over_an_input(dialect, behaviour, mode, design, techno
     still = [replace(e, value=e.value[-1][1]) if isinstance(e.value, tuple) else e for e in elements]
     tail = [
         *format_elements((*assembly.circuit.elements, *still), technology),
-        format_options(PRECISE_OPTIONS, 27.0).rstrip(),
+        format_options(PRECISE_OPTIONS, technology).rstrip(),
         f".save {' '.join(saved_vectors(assembly))} {' '.join(f'v({net})' for net in assembly.candidates.values())}",
         ".dc iin_0_p 5e-11 1.05e-9 5e-11", ".end\n",
     ]  # fmt: skip

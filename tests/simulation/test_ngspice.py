@@ -109,7 +109,7 @@ def test_results_do_not_share_memory_with_ngspice():
 def test_options_reach_ngspice(technology):
     """gmin across a reverse-biased diode is a current that can be read back."""
     for gmin in (1e-12, 1e-9):
-        options = format_options(SimulatorOptions(gmin=gmin, reltol=PRECISE_OPTIONS.reltol), technology.celsius)
+        options = format_options(SimulatorOptions(gmin=gmin, reltol=PRECISE_OPTIONS.reltol), technology)
         deck = f"* gmin\nv1 a 0 dc -1e+00\nd1 a 0 plain\n.model plain d is=1e-20\n{options}.save i(v1)\n.op\n.end\n"
         waves = run_deck(deck)
         assert not isinstance(waves, Failure)

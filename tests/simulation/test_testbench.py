@@ -1,6 +1,7 @@
 """The testbench: frames, clocks, reset, and one deck for one inference."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ import pytest
 from cosim.circuit.deck import device_sizes
 from cosim.circuit.elements import Source
 from cosim.design import compile_network, inference_deck, read_plan
-from cosim.simulation.options import DEFAULT_OPTIONS, format_options
+from cosim.simulation.options import DEFAULT_OPTIONS, PRECISE_OPTIONS, format_options
 from cosim.simulation.testbench import DECIDE, SAMPLE_AT, Timing, control_elements, input_elements, saved_vectors
 from cosim.technology.devices import device_cards
 
@@ -82,7 +83,7 @@ def test_deck_is_complete_and_deterministic(design, technology):
     assert deck == inference_deck(design, inputs.copy())
     assert deck.count(".tran ") == deck.count(".options ") == deck.count("\n.end\n") == 1
     assert device_cards(technology, device_sizes(design.assembly.circuit)) in deck
-    assert format_options(DEFAULT_OPTIONS, 27.0) in deck
+    assert format_options(DEFAULT_OPTIONS, technology) in deck
     saved = re.search(r"^\.save (.*)$", deck, re.MULTILINE).group(1).split()
     assert tuple(saved) == saved_vectors(design.assembly)
     plan = read_plan(design, 2)
@@ -97,3 +98,9 @@ def test_numbers_in_a_deck_have_no_suffix(design, technology):
     words = re.findall(r"(?<![\w.\[,+-])[+-]?\d[\w.+-]*", re.sub(r"^\*.*$", "", text, flags=re.MULTILINE))
     assert all(re.fullmatch(r"[+-]?\d+(\.\d+)?(e[+-]\d+)?", word) for word in words)
     assert any("e-09" in word for word in words)
+
+
+def test_a_technology_may_do_without_bypass(technology):
+    cautious = replace(technology, library=replace(technology.library, bypass=False))
+    assert [" bypass=1\n" in format_options(DEFAULT_OPTIONS, one) for one in (technology, cautious)] == [True, False]
+    assert format_options(PRECISE_OPTIONS, cautious) == format_options(PRECISE_OPTIONS, technology)
