@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from cosim.errors import InputError
+from cosim.technology.calibration import Calibration
 from cosim.technology.types import Technology
 
 CELSIUS_MIN, CELSIUS_MAX = -55.0, 150.0  # what BSIM cards are extracted for
@@ -30,6 +31,11 @@ def at(
         )
     found = technology.corner if corner is None else _find_corner(technology, corner)
     return replace(technology, corner=found, celsius=celsius, supply=supply)
+
+
+def nominal(technology: Technology, calibration: Calibration) -> Technology:
+    """The technology where it was calibrated: what a network is compiled and capacitances are drawn for."""
+    return replace(technology, corner="tt", celsius=calibration.celsius, supply=calibration.supply)
 
 
 def _find_corner(technology: Technology, corner: str) -> str:

@@ -23,6 +23,7 @@ from cosim.technology.expressions import Parameters
 _ASSIGNMENT = re.compile(r"([a-z_]\w*)\s*=(?!=)\s*")
 _MODEL = re.compile(r"\s*(\S+)\s+(\w+)\s*(.*)")
 _NOT_NUMBERS = {"version", "lmin", "lmax", "wmin", "wmax", "paramchk", "rbodymod"}  # as it stands, or left out
+_VERSION = re.compile(r"[\d.]+")
 _DEPTH = 20
 _TOLERANCE = 1e-9
 
@@ -123,7 +124,7 @@ def model_card(section: Section, device: str, w: float, l: float, length_unit: f
         numbers["vth0"] += shift
     if mobility != 1:
         numbers["u0"] *= mobility
-    version = {"version": found.parameters["version"]} if "version" in found.parameters else {}
+    version = {key: text for key, text in found.parameters.items() if key == "version" and _VERSION.fullmatch(text)}
     return _format_card(name, found.kind, {**version, **{key: f"{value:.12g}" for key, value in numbers.items()}})
 
 

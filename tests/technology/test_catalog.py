@@ -99,7 +99,7 @@ def test_a_file_of_ones_own(write, tmp_path):
         ("a_vt = 5.0e-9\na_beta = 5e-9\nslope_factor = 1.31", "a_vt = 5e-9\na_beta = 0\nslope_factor = 1.31\na = 1",
          "pfet.a is no field"),
         ("w = 0.4e-6, l = 0.4e-6", "w = 0.4e-6, l = 0.4e-6, m = 2", "sizing.sample_switch.m is no field"),
-        ('name = "generic180"', "name = 180", "name must be a text, not 180"),
+        ('name = "generic180"', "name = 180", "name must be a text on one line, not 180"),
         ("supply = 1.8", 'supply = "1.8 V"', "supply must be a positive number in SI units, not '1.8 V'"),
         ("supply = 1.8", "supply = true", "supply must be a positive number in SI units, not True"),
         ("supply = 1.8", "supply = nan", "supply must be a positive number in SI units, not nan"),

@@ -20,8 +20,9 @@ from cosim.errors import MissingToolError
 from cosim.simulation.ngspice import Failure, run_deck
 from cosim.simulation.options import PRECISE_OPTIONS, format_deck
 from cosim.technology.calibration import load_calibration
-from cosim.technology.catalog import CORNERS, load_technology
+from cosim.technology.catalog import load_technology
 from cosim.technology.conditions import at
+from cosim.technology.description import CORNERS
 from cosim.technology.types import Geometry
 
 # What ngspice must be told before it reads the library itself: sky130's models need the HSPICE dialect, and pass limits

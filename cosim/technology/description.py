@@ -1,0 +1,152 @@
+"""A technology from its TOML file; docs/technologies.md says what stands in it."""
+
+import math
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from cosim.errors import InputError
+from cosim.technology.kits import find_kit
+from cosim.technology.types import DeviceLibrary, DeviceModel, Geometry, Sizing, Technology
+
+CORNERS = ("tt", "ff", "ss", "fs", "sf")
+_NUMBERS = ("grid", "supply", "supply_max", "capacitor_density")
+_DEVICE_NUMBERS = {"a_vt": 0.0, "a_beta": 0.0, "slope_factor": 1.0}  # and the least that each may be
+_ROLES = tuple(Sizing.__dataclass_fields__)
+_NAME = re.compile(r"\w[\w-]*", re.ASCII)  # it becomes part of a file name
+
+
+def read_technology(path: Path, pdk_root: Path | None) -> Technology:
+    """Raises InputError that names the file, the field and what it must be; as `find_kit` where a kit is asked for."""
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"{path}: the technology cannot be read ({error.strerror})") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: not a TOML file ({error})") from None
+    table = _Table(path, "", content)
+    numbers: dict[str, Any] = {key: table.number(key) for key in _NUMBERS}
+    name, summary, celsius = table.text("name"), table.text("summary"), table.number("celsius", least=-math.inf)
+    if not _NAME.fullmatch(name):
+        raise InputError(f"{path}: name must consist of letters, digits, _ and -, not {name!r}")
+    devices = table.table("nfet"), table.table("pfet")
+    sizing = table.table("sizing")
+    roles = {role: _geometry(sizing.table(role), numbers["grid"]) for role in _ROLES}
+    sizing.finish()
+    library = _library(table.table("library"), table.table("corners"), path, pdk_root)
+    table.finish()
+    if numbers["supply"] > numbers["supply_max"]:
+        raise InputError(f"{path}: supply must be at most supply_max {numbers['supply_max']:g}, not {table['supply']}")
+    nfet, pfet = (_device(device) for device in devices)
+    return Technology(name, summary, library, nfet, pfet, Sizing(**roles), celsius=celsius, **numbers)
+
+
+def _device(table: "_Table") -> DeviceModel:
+    model = DeviceModel(
+        table.text("device"), **{key: table.number(key, least) for key, least in _DEVICE_NUMBERS.items()}
+    )
+    table.finish()
+    return model
+
+
+def _geometry(table: "_Table", grid: float) -> Geometry:
+    lengths = {key: table.number(key) for key in ("w", "l")}
+    cascode = None
+    if "cascode" in table.content:
+        inner = table.table("cascode")
+        cascode = {key: inner.number(key) for key in ("w", "l")}
+        inner.finish()
+    table.finish()
+    drawn = {**lengths, **{f"cascode.{key}": value for key, value in (cascode or {}).items()}}
+    for key, value in drawn.items():
+        if abs(value / grid - round(value / grid)) > 1e-6:
+            raise InputError(
+                f"{table.path}: {table.name}.{key} must be a multiple of the grid {grid:g} m, not {value:g}; "
+                f"{round(value / grid) * grid:g} is the nearest"
+            )
+    return Geometry(lengths["w"], lengths["l"], (cascode["w"], cascode["l"]) if cascode else None)
+
+
+def _library(table: "_Table", corners: "_Table", path: Path, pdk_root: Path | None) -> DeviceLibrary:
+    file, also = table.text("file"), table.texts("also")
+    install, package = table.text("install", ""), table.text("package", "")
+    length_unit, diffusion = table.number("length_unit"), table.number("diffusion", least=0.0)
+    bypass = table.truth("bypass", True)
+    table.finish()
+    sections = {corner: corners.text(corner, "") for corner in CORNERS}
+    corners.finish()
+    if not sections["tt"]:
+        raise InputError(f"{path}: corners.tt must name a section of the library")
+    main = find_kit(file, package, install, pdk_root) if install else path.parent / file
+    if not main.is_file():
+        raise InputError(f"{path}: library.file must stand beside it; there is no {main}")
+    return DeviceLibrary(
+        main,
+        tuple(main.parent / extra for extra in also),
+        {corner: section for corner, section in sections.items() if section},
+        length_unit,
+        diffusion,
+        bypass,
+    )
+
+
+class _Table:
+    """One table of the file: every field is asked for once, and what nobody asked for is refused."""
+
+    def __init__(self, path: Path, name: str, content: dict[str, Any]) -> None:
+        self.path, self.name, self.content = path, name, content
+        self.asked: set[str] = set()
+
+    def __getitem__(self, key: str) -> Any:
+        return self.content[key]
+
+    def _get(self, key: str, default: Any = None) -> Any:
+        self.asked.add(key)
+        if key not in self.content and default is None:
+            raise InputError(f"{self.path}: {self._full(key)} is missing; docs/technologies.md says what it is")
+        return self.content.get(key, default)
+
+    def _full(self, key: str) -> str:
+        return f"{self.name}.{key}" if self.name else key
+
+    def text(self, key: str, default: str | None = None) -> str:
+        value = self._get(key, default)
+        if not isinstance(value, str) or not value.isprintable() or (not value and default is None):
+            raise InputError(f"{self.path}: {self._full(key)} must be a text on one line, not {value!r}")
+        return value
+
+    def texts(self, key: str) -> tuple[str, ...]:
+        value = self._get(key, [])
+        if not isinstance(value, list) or not all(isinstance(item, str) and item.isprintable() for item in value):
+            raise InputError(f"{self.path}: {self._full(key)} must be a list of file names, not {value!r}")
+        return tuple(value)
+
+    def number(self, key: str, least: float | None = None) -> float:
+        """A number in SI: positive, or not below `least`."""
+        value = self._get(key)
+        good = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+        if not good or (value <= 0 if least is None else value < least):
+            wanted = "a positive number" if least is None else "a number"
+            wanted += f" of at least {least:g}" if least is not None and math.isfinite(least) else ""
+            raise InputError(f"{self.path}: {self._full(key)} must be {wanted} in SI units, not {value!r}")
+        return float(value)
+
+    def truth(self, key: str, default: bool) -> bool:
+        value = self._get(key, default)
+        if not isinstance(value, bool):
+            raise InputError(f"{self.path}: {self._full(key)} must be true or false, not {value!r}")
+        return value
+
+    def table(self, key: str) -> "_Table":
+        value = self._get(key)
+        if not isinstance(value, dict):
+            raise InputError(f"{self.path}: {self._full(key)} must be a table, not {value!r}")
+        return _Table(self.path, self._full(key), value)
+
+    def finish(self) -> None:
+        """Raises InputError for a field that is not known, a typing error most of the time."""
+        if unknown := sorted(set(self.content) - self.asked):
+            raise InputError(
+                f"{self.path}: {self._full(unknown[0])} is no field; known are {', '.join(sorted(self.asked))}"
+            )
