@@ -11,14 +11,15 @@ from pathlib import Path
 
 import numpy as np
 
-from cosim.circuit.deck import device_sizes, format_elements, format_number
-from cosim.circuit.dialects import Bench, Dialect, files_of, format_bench, format_devices, format_network
+from cosim.circuit.deck import device_sizes
+from cosim.circuit.dialects import Dialect, files_of, format_devices, format_network
 from cosim.circuit.elements import Circuit
 from cosim.design import Design
 from cosim.errors import InputError
 from cosim.ir.report import CUT, ZERO, MappingRow
 from cosim.network.types import layer_arrays
-from cosim.simulation.options import DEFAULT_OPTIONS, format_options
+from cosim.simulation.exercise import Bench, format_bench
+from cosim.simulation.options import DEFAULT_OPTIONS
 from cosim.simulation.testbench import Timing, control_elements, input_elements, saved_vectors
 
 EXERCISE_FRAMES = 8
@@ -70,22 +71,9 @@ def format_exercise(design: Design, timing: Timing = Timing(), dialect: Dialect 
     elements = control_elements(assembly, technology, design.levels, frames, timing)
     elements += input_elements(assembly, inputs, design.levels, timing)
     end, step = timing.start + frames * timing.t_step, timing.t_max_step * timing.t_step
-    title = f"testbench of {files_of(dialect).netlist}: a made-up stimulus"
-    if dialect != "ngspice":
-        everything, saved = (*assembly.circuit.elements, *elements), saved_vectors(assembly)
-        bench = Bench(title, everything, saved, asdict(DEFAULT_OPTIONS), technology.celsius, step, end)
-        return format_bench(bench, technology, dialect)
-    lines = [
-        f"* {title}; cosim simulate writes and runs decks with real data",
-        ".include network.sp",
-        ".include devices.lib",
-        *format_elements((*assembly.circuit.elements, *elements), technology),
-        format_options(DEFAULT_OPTIONS, technology).rstrip(),
-        *(f".save {vector}" for vector in saved_vectors(assembly)),
-        f".tran {format_number(step)} {format_number(end)} 0e+00 {format_number(step)}",
-        ".end",
-    ]
-    return "\n".join(lines) + "\n"
+    title = f"testbench of {files_of(dialect).netlist}: a made-up stimulus; cosim simulate runs real data"
+    bench = Bench(title, (*assembly.circuit.elements, *elements), saved_vectors(assembly), step, end)
+    return format_bench(bench, technology, DEFAULT_OPTIONS, dialect)
 
 
 def summarize(design: Design, rows: list[MappingRow] | None = None) -> dict[str, object]:
@@ -103,6 +91,8 @@ def summarize(design: Design, rows: list[MappingRow] | None = None) -> dict[str,
         "simulator_of_calibration": calibration.simulator,
         "i_unit_a": design.i_unit,
         "units_per_weight_1": calibration.units,
+        "corner": technology.corner,
+        "celsius": technology.celsius,
         "supply_v": technology.supply,
         "transistors": len(devices),
         "unit_devices": sum(device.m for device in devices),

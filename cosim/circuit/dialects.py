@@ -1,4 +1,4 @@
-"""The same circuit for other simulators: netlist, device cards and a transient testbench as text.
+"""The same circuit for other simulators: netlist and device cards as text.
 
                ngspice              hspice               xyce                 spectre
     element    m1 d g s b n w= l=   the same             the same             m1 (d g s b) n w= l=
@@ -10,15 +10,6 @@
     hierarchy  x1.m1                x1.m1                x1:m1                x1.m1
     model      level 14 or 54,      level 54, 4.8        level 54, 4.6.1,     bsim4 type=n, no level, 4.8
                any version                               4.7.0 or 4.8.2
-    gmin       gmin                 gmin and gmindc      device gmin          gmin
-    reltol     reltol               reltol, reli,        timeint reltol,      reltol
-                                    relmos               nonlin reltol
-    abstol     abstol               abstol, absmos       nonlin abstol        iabstol
-    vntol      vntol                vntol                timeint abstol       vabstol
-    charge     chgtol, trtol        chgtol, trtol with   none                 none
-                                    runlvl=0
-    ringing    xmu                  mu                   method=gear          method=gear2only
-    save       .save v(x.n) i(v)    .probe tran ..       .print tran v(x:n)   save x.n v:p
 
 Everywhere: ground is `0`; a line that begins with `+` continues the one before; a source's current counts from its
 first node through it to its second; `m=` counts identical transistors in parallel. In Spectre a source's name gets an
@@ -34,7 +25,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from cosim.circuit.deck import fold, format_circuit, format_elements, format_mos_fields, format_number
+from cosim.circuit.deck import fold, format_circuit, format_mos_fields, format_number
 from cosim.circuit.elements import Capacitor, Circuit, Element, Instance, Mos, Source
 from cosim.technology.devices import Size, card_name, device_cards
 from cosim.technology.types import Technology
@@ -53,23 +44,6 @@ class Files:
     netlist: str = "network.sp"
     devices: str = "devices.lib"
     testbench: str = "testbench.sp"
-
-
-@dataclass(frozen=True)
-class Bench:
-    """A transient run of a netlist.
-
-    saved: v(net) and i(source), as ngspice writes them; tolerances: gmin, abstol, vntol, chgtol, reltol, trtol, by
-    ngspice's names; step, end: largest step and end in second
-    """
-
-    title: str
-    elements: tuple[Element, ...]
-    saved: tuple[str, ...]
-    tolerances: Mapping[str, float]
-    celsius: float
-    step: float
-    end: float
 
 
 def files_of(dialect: Dialect) -> Files:
@@ -153,84 +127,6 @@ _VERSIONS: Mapping[Dialect, Callable[[str], str]] = {
 }  # fmt: skip
 
 
-# Testbench ------------------------------------------------------------------------------------------------------------
-
-
-def format_bench(bench: Bench, technology: Technology, dialect: Dialect) -> str:
-    """A complete input file beside netlist and cards, with the tolerances by the simulator's own names."""
-    lines = {"hspice": _hspice_bench, "xyce": _xyce_bench, "spectre": _spectre_bench}[dialect](bench, technology)
-    return "\n".join(lines) + "\n"
-
-
-def _hspice_bench(bench: Bench, technology: Technology) -> list[str]:
-    value = {name: format_number(number) for name, number in bench.tolerances.items()}
-    settings = (
-        f".option runlvl=0 gmin={value['gmin']} gmindc={value['gmin']} abstol={value['abstol']} "
-        f"absmos={value['abstol']} vntol={value['vntol']} chgtol={value['chgtol']} reltol={value['reltol']} "
-        f"reli={value['reltol']} relmos={value['reltol']} trtol={value['trtol']} method=trap mu={value['xmu']} "
-        f"bypass=0 delmax={format_number(bench.step)}"
-    )
-    return [
-        f"* {bench.title}",
-        ".include 'network.sp'",
-        ".include 'devices.lib'",
-        *format_elements(bench.elements, technology),
-        "* runlvl=0: at any other level HSPICE replaces most of these tolerances by its own",
-        *fold(settings),
-        ".option post probe",
-        f".temp {format_number(bench.celsius)}",
-        *fold(f".probe tran {' '.join(bench.saved)}"),
-        f".tran {format_number(bench.step)} {format_number(bench.end)}",
-        ".end",
-    ]
-
-
-_RESIDUAL_AMPERE = 1e-12  # 2-norm over all nodes; Xyce's 1e-6 (op) and 1e-2 (transient) exceed every current here
-
-
-def _xyce_bench(bench: Bench, technology: Technology) -> list[str]:
-    value = {name: format_number(number) for name, number in bench.tolerances.items()}
-    residual = f"abstol={value['abstol']} reltol={value['reltol']} rhstol={format_number(_RESIDUAL_AMPERE)}"
-    saved = " ".join(vector.replace(".", ":") for vector in bench.saved)
-    step = format_number(bench.step)
-    return [
-        f"* {bench.title}",
-        '.include "network.sp"',
-        '.include "devices.lib"',
-        *format_elements(bench.elements, technology),
-        f".options device gmin={value['gmin']} temp={format_number(bench.celsius)}",
-        f".options timeint method=gear reltol={value['reltol']} abstol={value['vntol']}",
-        f".options nonlin {residual}",
-        f".options nonlin-tran {residual}",
-        *fold(f".print tran {saved}"),
-        f".tran {step} {format_number(bench.end)} 0e+00 {step}",
-        ".end",
-    ]
-
-
-def _spectre_bench(bench: Bench, technology: Technology) -> list[str]:
-    value = {name: format_number(number) for name, number in bench.tolerances.items()}
-    settings = (
-        f"tolerances options reltol={value['reltol']} vabstol={value['vntol']} iabstol={value['abstol']} "
-        f"gmin={value['gmin']} temp={format_number(bench.celsius)} save=selected"
-    )
-    run = (
-        f"run tran stop={format_number(bench.end)} maxstep={format_number(bench.step)} errpreset=moderate "
-        "relref=alllocal method=gear2only"
-    )
-    return [
-        f"// {bench.title}",
-        "simulator lang=spectre",
-        "global 0",
-        'include "network.scs"',
-        'include "devices.scs"',
-        *_spectre_elements(bench.elements, technology),
-        *fold(settings),
-        *fold(run),
-        *fold(f"save {' '.join(_spectre_vector(vector) for vector in bench.saved)}"),
-    ]
-
-
 # Spectre --------------------------------------------------------------------------------------------------------------
 
 
@@ -239,14 +135,15 @@ def _spectre_circuit(circuit: Circuit, technology: Technology) -> str:
     for block in circuit.subcircuits:
         lines += ["", *(f"// {line}" for line in block.summary.splitlines())]
         lines += fold(f"subckt {block.name} ({' '.join(block.ports)})")
-        lines += _spectre_elements(block.elements, technology)
+        lines += spectre_elements(block.elements, technology)
         lines.append(f"ends {block.name}")
     if circuit.elements:
-        lines += ["", *_spectre_elements(circuit.elements, technology)]
+        lines += ["", *spectre_elements(circuit.elements, technology)]
     return "\n".join(lines) + "\n"
 
 
-def _spectre_elements(elements: Iterable[Element], technology: Technology) -> list[str]:
+def spectre_elements(elements: Iterable[Element], technology: Technology) -> list[str]:
+    """`format_elements` for Spectre: one folded line each, behind its origin as a comment."""
     lines: list[str] = []
     for element in elements:
         if element.origin:
@@ -269,9 +166,3 @@ def _spectre_element(element: Element, technology: Technology) -> str:
         case Source(name, kind, a, b, value):
             assert not isinstance(value, tuple)
             return f"{kind}_{name} ({a} {b}) {kind}source type=dc dc={format_number(value)}"
-
-
-def _spectre_vector(vector: str) -> str:
-    """v(net) -> net, i(vname) -> v_name:p, the current into its first terminal."""
-    kind, name = vector[0], vector[2:-1]
-    return name if kind == "v" else f"{name[0]}_{name[1:]}:p"

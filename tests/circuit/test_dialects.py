@@ -3,7 +3,7 @@
 import re
 import shutil
 import subprocess
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,14 +12,13 @@ import pytest
 from cosim.circuit.deck import device_sizes, format_elements
 from cosim.circuit.dialects import (
     DIALECTS,
-    Bench,
-    format_bench,
     format_devices,
     format_network,
 )
 from cosim.circuit.elements import Capacitor, Circuit, Instance, Mos, Source, Subcircuit
 from cosim.design import compile_network
 from cosim.simulation import ngspice
+from cosim.simulation.exercise import Bench, format_bench
 from cosim.simulation.options import DEFAULT_OPTIONS, PRECISE_OPTIONS, format_options
 from cosim.simulation.testbench import Timing, control_elements, input_elements, saved_vectors
 from cosim.technology.devices import card_name, device_cards
@@ -113,8 +112,8 @@ def test_spectre_text(technology):
 )
 def test_bench_text(dialect, tail, technology):
     elements, saved = (*CIRCUIT.elements, *SOURCES), ("v(xtop.g)", "i(vdd)")
-    bench = Bench("a bench", elements, saved, asdict(DEFAULT_OPTIONS), 27.0, 1e-5, 1e-3)
-    text = format_bench(bench, technology, dialect)
+    bench = Bench("a bench", elements, saved, 1e-5, 1e-3)
+    text = format_bench(bench, technology, DEFAULT_OPTIONS, dialect)
     assert text.endswith(tail)
     assert text.splitlines()[0].endswith(" a bench")  # SPICE takes the first line as the title, whatever it says
 
@@ -215,8 +214,8 @@ def test_sources_and_saves(dialect, design, technology):
         text = "\n".join(format_elements(elements, technology))
     else:
         saved = saved_vectors(assembly)
-        bench = Bench("bench", tuple(elements), saved, asdict(DEFAULT_OPTIONS), 27.0, 1e-4, 1e-2)
-        text = format_bench(bench, technology, dialect)
+        bench = Bench("bench", tuple(elements), saved, 1e-4, 1e-2)
+        text = format_bench(bench, technology, DEFAULT_OPTIONS, dialect)
         last = next(line for line in joined(text, "no comment") if re.match(r"save |\.print |\.probe ", line))
         assert len(last.split()) - (1 if dialect == "spectre" else 2) == len(saved)
     lines = {re.sub(r"[ (].*", "", line): line for line in joined(text, "no comment")}
