@@ -7,13 +7,8 @@ import sys
 from pathlib import Path
 
 from cosim.analysis.calibration_files import find_calibration
-from cosim.analysis.characterize import (
-    LadderStudy,
-    at_conditions,
-    run_ladder,
-    summarize_ladder,
-    summarize_study,
-)
+from cosim.analysis.characterize import at_conditions
+from cosim.analysis.ladder_study import LadderStudy, run_ladder, summarize_ladder, summarize_study
 from cosim.cli.common import write_json
 from cosim.ir.ladder import ladder_currents, ladder_timing
 from cosim.technology.catalog import load_technology

@@ -6,17 +6,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.analysis.characterize import (
-    DPI_DOWN,
-    DPI_UP,
-    Characterisation,
-    Curve,
-    Kind,
-    LadderStudy,
-    LadderTrace,
-    pulse_train,
-)
+from cosim.analysis.characterize import DPI_DOWN, DPI_UP, Characterisation, Curve, Kind
 from cosim.analysis.figures import Figure
+from cosim.analysis.ladder_study import LadderStudy, LadderTrace, pulse_train
 from cosim.technology.conditions import format_conditions
 
 _NANO, _MILLI = 1e9, 1e3

@@ -143,30 +143,31 @@ def ladder(
 
     Finished runs are kept in the folder: the same command continues an interrupted one.
     """
-    from cosim.analysis import characterize
+    from cosim.analysis import ladder_study
+    from cosim.analysis.characterize import format_rows
     from cosim.analysis.characterize_figures import draw_staircase
     from cosim.analysis.figures import save_figure
     from cosim.ir.ladder import ladder_currents, ladder_timing
     from cosim.technology.conditions import format_conditions
 
-    study = characterize.LadderStudy(rungs, sequences, steps, seed, ladder_currents(I_UNIT), ladder_timing(t_step, tau))
+    study = ladder_study.LadderStudy(rungs, sequences, steps, seed, ladder_currents(I_UNIT), ladder_timing(t_step, tau))
     technologies, calibration = _conditions(**where)
-    characterize.check_study(study, technologies, calibration)
+    ladder_study.check_study(study, technologies, calibration)
     _make_folder(output)
     with progress_bar("ngspice") as progress:
-        found = characterize.run_ladder(study, technologies, calibration, output, jobs, timeout, progress)
+        found = ladder_study.run_ladder(study, technologies, calibration, output, jobs, timeout, progress)
     conditions = []
     for technology, traces in zip(technologies, found, strict=True):
-        summary = characterize.summarize_ladder(study, technology, traces)
+        summary = ladder_study.summarize_ladder(study, technology, traces)
         conditions.append(summary)
         title = f"ladder of {rungs} rungs, {technology.name}, {format_conditions(technology)}"
         click.echo(title)
-        click.echo("\n".join(characterize.format_ladder(summary)))
-        click.echo("\n".join(characterize.format_rows(characterize.level_rows(study, traces))))
+        click.echo("\n".join(ladder_study.format_ladder(summary)))
+        click.echo("\n".join(format_rows(ladder_study.level_rows(study, traces))))
         path = output / f"ladder_{_stem(technology)}.png"
         save_figure(draw_staircase(study, traces, title), path)
         click.echo(f"figure: {path}\n")
-    write_json(json_file, characterize.summarize_study(study, technologies[0].name, conditions))
+    write_json(json_file, ladder_study.summarize_study(study, technologies[0].name, conditions))
 
 
 def _conditions(

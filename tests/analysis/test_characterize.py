@@ -5,28 +5,30 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cosim.analysis import characterize
+from cosim.analysis import characterize, ladder_study
 from cosim.analysis.characterize import (
-    SAMPLES_A_STEP,
-    LadderRun,
-    LadderStudy,
-    LadderTrace,
     Row,
     at_conditions,
     characterize_dpi,
     characterize_mirror,
     characterize_rectifier,
     characterize_schmitt,
+    format_rows,
+    summarize_cell,
+)
+from cosim.analysis.ladder_study import (
+    SAMPLES_A_STEP,
+    LadderRun,
+    LadderStudy,
+    LadderTrace,
     check_study,
     format_ladder,
-    format_rows,
     ladder_deck,
     ladder_runs,
     level_rows,
     pulse_train,
     run_ladder,
     software_levels,
-    summarize_cell,
     summarize_ladder,
     summarize_study,
 )
@@ -267,7 +269,7 @@ def test_power_is_the_sum_of_its_blocks(technology, traces):
 def test_one_supply_for_each_block_draws_what_one_for_all_does(technology, calibration, traces, monkeypatch):
     run = replace(traces[0].run, updates=traces[0].run.updates[:2])
     metered, plan = ladder_deck(STUDY, run, technology, calibration)
-    monkeypatch.setattr(characterize, "ladder_bench", lambda *a, **b: ladder_bench(*a, **{**b, "metered": False}))
+    monkeypatch.setattr(ladder_study, "ladder_bench", lambda *a, **b: ladder_bench(*a, **{**b, "metered": False}))
     plain, _ = ladder_deck(STUDY, run, technology, calibration)
     charges = []
     for deck, rails in ((metered, plan.outputs[1:]), (plain, ["vdd#branch"])):
