@@ -37,8 +37,8 @@ I_UNIT = 1e-9  # A per software 1.0: thresholds of 0.1 to 4 units then fall into
 class Design:
     """A compiled network with everything that made it.
 
-    technology: the condition that it stands in; it is compiled for the nominal one. bias, inputs: what bias currents
-    and input currents are there, over what they were compiled for.
+    technology: the condition that it stands in; it is compiled for the nominal one. bias_scale, input_scale: what bias
+    currents and input currents are there, over what they were compiled for.
     """
 
     network: Network
@@ -46,8 +46,8 @@ class Design:
     calibration: Calibration
     graph: nx.DiGraph
     assembly: Assembly
-    bias: float = 1.0
-    inputs: float = 1.0
+    bias_scale: float = 1.0
+    input_scale: float = 1.0
 
     @property
     def i_unit(self) -> float:
@@ -57,7 +57,9 @@ class Design:
     @property
     def levels(self) -> Levels:
         """What a testbench must supply."""
-        return Levels(self.i_unit, self.graph.graph["i_pedestal"], self.calibration.v_node, self.bias, self.inputs)
+        return Levels(
+            self.i_unit, self.graph.graph["i_pedestal"], self.calibration.v_node, self.bias_scale, self.input_scale
+        )
 
     def mapping(self) -> list[MappingRow]:
         """Every learned parameter and its circuit element."""
@@ -116,9 +118,9 @@ def read_plan(design: Design, frames: int, timing: Timing = Timing()) -> ReadPla
 def run_behavioral(design: Design, inputs: NDArray[np.float64], ideal: bool = False) -> BehavioralTrace:
     """The design's equations on inputs (n, time, width) in units; `ideal` leaves rounding as the only error.
 
-    All currents of the trace are over `design.bias`.
+    All currents of the trace are over `design.bias_scale`.
     """
-    return evaluate(design.graph, design.calibration, inputs * design.inputs / design.bias, ideal=ideal)
+    return evaluate(design.graph, design.calibration, inputs * design.input_scale / design.bias_scale, ideal=ideal)
 
 
 def behavioral_power(
@@ -137,7 +139,7 @@ def behavioral_power(
         assembly.rails,
         {PEDESTAL: PEDESTAL_STRENGTH},
     )
-    return {name: design.bias * power for name, power in blocks.items()}
+    return {name: design.bias_scale * power for name, power in blocks.items()}
 
 
 def simulate_samples(

@@ -124,7 +124,7 @@ def compare_engines(
         "behavioral": np.stack([behavioral.states[cell] for cell in cells], axis=2),
         "ngspice": np.stack([_pad(inference.states, steps) for inference in inferences]),
     }
-    i_unit = design.bias * design.i_unit
+    i_unit = design.bias_scale * design.i_unit
     readouts = {
         "software": reference.readout,
         "behavioral": behavioral.readout / design.i_unit,

@@ -7,7 +7,7 @@ from cosim.design import Design
 from cosim.errors import SimulationError
 from cosim.simulation.benches import reference_bench
 from cosim.simulation.ngspice import Failure, run_deck
-from cosim.technology.conditions import at
+from cosim.technology.conditions import nominal
 from cosim.technology.types import Technology
 
 Bias = Literal["constant", "reference", "tracking"]
@@ -33,7 +33,6 @@ def biased(design: Design, technology: Technology, bias: Bias) -> Design:
     """
     factor = 1.0
     if bias != "constant":
-        calibration = design.calibration
-        nominal = at(technology, "tt", calibration.celsius, calibration.supply)
-        factor = measure_reference(technology)[0] / measure_reference(nominal)[0]
-    return replace(design, technology=technology, bias=factor, inputs=factor if bias == "tracking" else 1.0)
+        compiled_for = nominal(technology, design.calibration)
+        factor = measure_reference(technology)[0] / measure_reference(compiled_for)[0]
+    return replace(design, technology=technology, bias_scale=factor, input_scale=factor if bias == "tracking" else 1.0)

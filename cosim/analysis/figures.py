@@ -25,6 +25,8 @@ def draw_waveforms(waves: dict[str, NDArray[np.float64]], labels: dict[str, Any]
     """
     figure = Figure(figsize=(7.0, 7.6), layout="constrained")
     axes = figure.subplots(5, 1, sharex=True)
+    shown = waves["time"] >= timing.start  # the axes are scaled to what they show, not to the reset
+    waves = {name: values[shown] for name, values in waves.items()}
     time = 1e3 * (waves["time"] - timing.start)
     inputs = sorted((name for name in waves if name.startswith("input.")), key=lambda name: int(name.split(".")[1]))
     for k, name in enumerate(inputs):

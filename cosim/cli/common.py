@@ -1,5 +1,6 @@
 """Options and helpers that several verbs share."""
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -199,12 +200,12 @@ def progress_bar(label: str) -> Iterator[Callable[[int, int], None]]:
     """A tqdm bar on stderr, driven by (done, total)."""
     from tqdm import tqdm
 
-    with tqdm(desc=label, unit="run", leave=False) as bar:
+    # In a log file a line every ten seconds.
+    with tqdm(desc=label, unit="run", leave=False, mininterval=0.1 if sys.stderr.isatty() else 10.0) as bar:
 
         def update(done: int, total: int) -> None:
             bar.total = total
-            bar.n = done
-            bar.refresh()
+            bar.update(done - bar.n)
 
         yield update
 

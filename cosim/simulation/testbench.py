@@ -57,20 +57,21 @@ class Timing:
 class Levels:
     """What a testbench supplies: i_unit and i_pedestal in A, v_node (readout ground under V_DD) in V.
 
-    bias: factor of all currents that set the network up; inputs: of the inputs and the pedestal that rides on them.
+    bias_scale: factor of all currents that set the network up; input_scale: of the inputs and the pedestal that rides
+    on them.
     The pedestal's own rail takes PEDESTAL_STRENGTH i_pedestal into as many times more unit devices.
     """
 
     i_unit: float
     i_pedestal: float
     v_node: float
-    bias: float = 1.0
-    inputs: float = 1.0
+    bias_scale: float = 1.0
+    input_scale: float = 1.0
 
 
 def input_elements(assembly: Assembly, inputs: NDArray[np.float64], levels: Levels, timing: Timing) -> list[Element]:
     """Current sources that draw inputs (time, width), in units, plus the pedestal from the input pins."""
-    unit, pedestal = levels.inputs * levels.i_unit, levels.inputs * levels.i_pedestal
+    unit, pedestal = levels.input_scale * levels.i_unit, levels.input_scale * levels.i_pedestal
     return [
         Source(pin, "i", pin, GROUND, staircase(unit * inputs[:, j], pedestal, timing))
         for j, pin in enumerate(assembly.input_pins)
@@ -86,10 +87,10 @@ def control_elements(
         Source("dd", "v", "vdd", GROUND, supply),
         Source("ground", "v", "vdd", "vground", levels.v_node),
         Source("resetb", "v", "resetb", GROUND, reset_waveform(supply, timing)),
-        Source("unit", "i", assembly.unit_pin, GROUND, levels.bias * levels.i_unit),
+        Source("unit", "i", assembly.unit_pin, GROUND, levels.bias_scale * levels.i_unit),
     ]
     if assembly.pedestal_pin is not None:
-        pedestal = levels.bias * PEDESTAL_STRENGTH * levels.i_pedestal
+        pedestal = levels.bias_scale * PEDESTAL_STRENGTH * levels.i_pedestal
         elements.append(Source("pedestal", "i", assembly.pedestal_pin, GROUND, pedestal))
     closes = timing.closes(len(assembly.clocks))
     for (clk, clkb), close in zip(assembly.clocks, closes, strict=True):
@@ -98,7 +99,9 @@ def control_elements(
     for stage, (pulse, pulseb) in assembly.pulses.items():
         high, low = pulse_waveforms(supply, closes[stage], frames, timing)
         elements += [Source(pulse, "v", pulse, GROUND, high), Source(pulseb, "v", pulseb, GROUND, low)]
-    elements += [Source(pin, "i", "vdd", pin, levels.bias * current) for pin, current in assembly.bias_pins.items()]
+    elements += [
+        Source(pin, "i", "vdd", pin, levels.bias_scale * current) for pin, current in assembly.bias_pins.items()
+    ]
     elements += [Source(pin, "v", "vground", pin, 0.0) for pin in assembly.outputs]
     return elements
 
