@@ -10,7 +10,7 @@ import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.behavioral.evaluate import BehavioralTrace, evaluate
+from cosim.behavioral.evaluate import BehavioralTrace, Deviations, evaluate
 from cosim.behavioral.power import estimate_power
 from cosim.cells.assemble import PEDESTAL_STRENGTH, Assembly, assemble
 from cosim.cells.schmitt import STATE_LEVEL
@@ -38,7 +38,8 @@ class Design:
     """A compiled network with everything that made it.
 
     technology: the condition that it stands in; it is compiled for the nominal one. bias_scale, input_scale: what bias
-    currents and input currents are there, over what they were compiled for.
+    currents and input currents are there, over what they were compiled for. deviations: of the chip that it is; a
+    varied chip's circuit carries them, too (cosim.variation.chip).
     """
 
     network: Network
@@ -48,6 +49,7 @@ class Design:
     assembly: Assembly
     bias_scale: float = 1.0
     input_scale: float = 1.0
+    deviations: Deviations = Deviations()
 
     @property
     def i_unit(self) -> float:
@@ -120,7 +122,8 @@ def run_behavioral(design: Design, inputs: NDArray[np.float64], ideal: bool = Fa
 
     All currents of the trace are over `design.bias_scale`.
     """
-    return evaluate(design.graph, design.calibration, inputs * design.input_scale / design.bias_scale, ideal=ideal)
+    scaled = inputs * design.input_scale / design.bias_scale
+    return evaluate(design.graph, design.calibration, scaled, design.deviations, ideal)
 
 
 def behavioral_power(

@@ -13,7 +13,8 @@ Statics only: delays, charge injection and glitches are what ngspice adds. With 
 as asked for: what is then left against the software is rounding alone.
 """
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
 
 import networkx as nx
 import numpy as np
@@ -30,6 +31,7 @@ from cosim.ir.nodes import (
     Output,
     Pedestal,
     Rectifier,
+    Schmitt,
     SchmittBias,
     Toggle,
     TogglePins,
@@ -43,16 +45,29 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Deviations:
-    """Relative deviations of single elements, as factors; what is absent is 1, that is, nominal.
+    """One chip's factors of currents; what is absent is 1, that is, nominal.
 
-    mirrors: (source, target) of an edge; rails: signal whose line n deviates; rise, fall, level: memory node.
+    lines_p, lines_n: signal -> what its gate line p or n delivers
+    weights: (source, target) -> that weight
+    compared: memory -> what its cell compares, over its candidate
+    thresh, width: 9T cell -> its threshold and width currents
+    upper, lower: ladder or toggle -> its comparators' currents (a toggle has no lower one)
+    levels: memory -> level of each rung, from the first on; one for a 9T cell or a toggle
+    betas: (source, memory) -> (into the threshold line, into the width line)
+    pedestals: memory -> what its state of 0 carries
     """
 
-    mirrors: dict[tuple[str, str], float] = field(default_factory=dict)
-    rails: dict[str, float] = field(default_factory=dict)
-    rise: dict[str, float] = field(default_factory=dict)
-    fall: dict[str, float] = field(default_factory=dict)
-    level: dict[str, float] = field(default_factory=dict)
+    lines_p: Mapping[str, float] = field(default_factory=dict)
+    lines_n: Mapping[str, float] = field(default_factory=dict)
+    weights: Mapping[tuple[str, str], float] = field(default_factory=dict)
+    compared: Mapping[str, float] = field(default_factory=dict)
+    thresh: Mapping[str, float] = field(default_factory=dict)
+    width: Mapping[str, float] = field(default_factory=dict)
+    upper: Mapping[str, float] = field(default_factory=dict)
+    lower: Mapping[str, float] = field(default_factory=dict)
+    levels: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    betas: Mapping[tuple[str, str], tuple[float, float]] = field(default_factory=dict)
+    pedestals: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -70,29 +85,30 @@ def evaluate(
     graph: nx.DiGraph,
     calibration: Calibration,
     inputs: Array,
-    deviations: Deviations | None = None,
+    deviations: Deviations = Deviations(),
     ideal: bool = False,
 ) -> BehavioralTrace:
     """Evaluate a sized graph on inputs (n, time, width), in software units.
 
     Raises InputError for a deviation of an element that the graph does not have.
     """
-    deviations = deviations or Deviations()
     _check_deviations(graph, deviations)
     engine = _Engine(graph, calibration, deviations, ideal)
     return engine.run(np.asarray(inputs, dtype=np.float64))
 
 
 def _check_deviations(graph: nx.DiGraph, deviations: Deviations) -> None:
-    for kind in ("rails", "rise", "fall", "level"):
-        for name in getattr(deviations, kind):
-            if name not in graph:
+    for kind in fields(deviations):
+        for key in getattr(deviations, kind.name):
+            if isinstance(key, tuple):
+                if not graph.has_edge(*key):
+                    raise InputError(
+                        f"deviations.{kind.name}: {key!r} is no weight of the network; name (source, target) nodes"
+                    )
+            elif key not in graph:
                 raise InputError(
-                    f"deviations.{kind}: {name!r} is no node of the network; nodes are named like layer1.0"
+                    f"deviations.{kind.name}: {key!r} is no node of the network; nodes are named like layer1.0"
                 )
-    for edge in deviations.mirrors:
-        if not graph.has_edge(*edge):
-            raise InputError(f"deviations.mirrors: {edge!r} is no weight of the network; name (source, target) nodes")
 
 
 class _Engine:
@@ -129,20 +145,20 @@ class _Engine:
         return BehavioralTrace(self.currents, self.candidates, self.states, readout)
 
     def deliver(self, name: str, current: Array) -> tuple[Array, Array]:
+        mirror, deviations = self.calibration.mirror, self.deviations
+        line_n, line_p = deviations.lines_n.get(name, 1.0), deviations.lines_p.get(name, 1.0)
         if self.ideal:
-            return current, current
-        mirror = self.calibration.mirror
-        rail = self.deviations.rails.get(name, 1.0)
+            return current * line_n, current * line_p
         return (
-            current * mirror.interpolate(mirror.gain_n, current) * rail,
-            current * mirror.interpolate(mirror.gain_p, current),
+            current * mirror.interpolate(mirror.gain_n, current) * line_n,
+            current * mirror.interpolate(mirror.gain_p, current) * line_p,
         )
 
     def drive(self, name: str, shape: tuple[int, ...]) -> Array:
         pull, push = np.zeros(shape), np.zeros(shape)
         for source, _ in edges_into(self.graph, name):
             mirror = self.graph.edges[source, name]["mirror"]
-            factor = abs(mirror.realised) * self.deviations.mirrors.get((source, name), 1.0)
+            factor = abs(mirror.realised) * self.deviations.weights.get((source, name), 1.0)
             if mirror.count > 0:
                 pull = pull + factor * self.lines[source][0]
             elif mirror.count < 0:
@@ -155,8 +171,9 @@ class _Engine:
         return np.where(drive > 0, pull * (1 - mirror.slope_n * drop) - push * (1 + mirror.slope_p * drop), drive)
 
     def remember(self, node: Memory, candidate: Array) -> Array:
-        rise, fall, high = self.set_points(node)
-        sets, resets = candidate >= rise, candidate <= fall
+        rise, fall, levels = self.set_points(node)
+        compared = candidate * self.deviations.compared.get(node.name, 1.0)
+        sets, resets = compared >= rise, compared <= fall
         states = np.empty(candidate.shape, dtype=np.int16)
         state = np.full(len(candidate), node.start if isinstance(node, Ladder) else 0, dtype=np.int16)
         for t in range(candidate.shape[1]):
@@ -170,45 +187,52 @@ class _Engine:
             states[:, t] = state
         self.states[node.name] = states
         self.candidates[node.name] = candidate
-        return np.asarray(states * high + self.i_pedestal, dtype=np.float64)
+        pedestal = self.i_pedestal * self.deviations.pedestals.get(node.name, 1.0)
+        return np.asarray(levels[states] + pedestal, dtype=np.float64)
 
-    def set_points(self, node: Memory) -> tuple[Array, Array, float]:
-        """Upper and lower threshold, (n, time) or scalar, and the level of one state step, ampere."""
-        rise, fall, high = self.asked(node) if self.ideal else self.calibrated(node)
-        deviations = self.deviations
+    def set_points(self, node: Memory) -> tuple[Array, Array, Array]:
+        """Upper and lower threshold, (n, time) or scalar; current of every state, (states,); ampere."""
+        rise, fall, high = self.schmitt_points(node) if isinstance(node, Schmitt) else self.native_points(node)
+        rungs = node.rungs if isinstance(node, Ladder) else 1
+        factors = self.deviations.levels.get(node.name, (1.0,) * rungs)
+        return rise, fall, np.concatenate([[0.0], np.cumsum(high * np.array(factors))])
+
+    def schmitt_points(self, node: Schmitt) -> tuple[Array, Array, float]:
+        asked: MemoryCurrents = self.graph.nodes[node.name]["currents"]
+        bias: SchmittBias = self.graph.nodes[node.name]["bias"]
+        fit, deviations = self.calibration.schmitt, self.deviations
+        thresh, width = deviations.thresh.get(node.name, 1.0), deviations.width.get(node.name, 1.0)
+        into_thresh, into_width = self.betas(node)
+        if self.ideal:
+            rise = thresh * (asked.i_rise + into_thresh)
+            return rise, rise - width * (asked.i_rise - asked.i_fall + 2 * into_width), asked.i_high
+        push = self.calibration.mirror.push
+        i_thresh = thresh * (bias.i_thresh + push * into_thresh) / bias.trim_thresh
+        i_width = width * (bias.i_width + 2 * push * into_width) / bias.trim_width
         return (
-            rise * deviations.rise.get(node.name, 1.0),
-            fall * deviations.fall.get(node.name, 1.0),
-            high * deviations.level.get(node.name, 1.0),
+            fit.set_in_frame(fit.i_rise(i_thresh, i_width)),
+            fit.reset_in_frame(fit.i_fall(i_thresh, i_width)),
+            float(fit.i_high(np.float64(bias.i_gain))),
         )
 
-    def asked(self, node: Memory) -> tuple[Array, Array, float]:
+    def native_points(self, node: Memory) -> tuple[Array, Array, float]:
+        upper, lower = self.deviations.upper.get(node.name, 1.0), self.deviations.lower.get(node.name, 1.0)
         asked: MemoryCurrents = self.graph.nodes[node.name]["currents"]
-        beta = self.beta(node)
-        return asked.i_rise + beta, asked.i_fall - beta, asked.i_high
-
-    def calibrated(self, node: Memory) -> tuple[Array, Array, float]:
-        bias: SchmittBias | LadderPins | TogglePins = self.graph.nodes[node.name]["bias"]
+        if self.ideal:
+            return np.asarray(upper * asked.i_rise), np.asarray(lower * asked.i_fall), asked.i_high
+        bias: LadderPins | TogglePins = self.graph.nodes[node.name]["bias"]
         fit, comparator = self.calibration.schmitt, self.calibration.comparator
-        match bias:
-            case SchmittBias():
-                push, beta = self.calibration.mirror.push, self.beta(node)
-                i_thresh = (bias.i_thresh + push * beta) / bias.trim_thresh
-                i_width = (bias.i_width + 2 * push * beta) / bias.trim_width
-                return (
-                    fit.set_in_frame(fit.i_rise(i_thresh, i_width)),
-                    fit.reset_in_frame(fit.i_fall(i_thresh, i_width)),
-                    float(fit.i_high(np.float64(bias.i_gain))),
-                )
-            case LadderPins():
-                level = float(fit.i_high(bias.ladder.i_gain))
-                return comparator.decides_at(bias.i_upper), comparator.decides_at(bias.i_lower), level
-            case TogglePins():
-                return comparator.decides_at(bias.i_upper), np.zeros(()), float(fit.i_high(bias.i_gain))
+        rise = upper * comparator.decides_at(bias.i_upper)
+        if isinstance(bias, TogglePins):
+            return rise, np.zeros(()), float(fit.i_high(bias.i_gain))
+        return rise, lower * comparator.decides_at(bias.i_lower), float(fit.i_high(bias.ladder.i_gain))
 
-    def beta(self, node: Memory) -> Array:
-        betas = [self.currents[source] for source, _ in edges_into(self.graph, node.name, "beta")]
-        total: Array = np.zeros(())
-        for part in betas:
-            total = total + part
-        return total
+    def betas(self, node: Schmitt) -> tuple[Array, Array]:
+        """The sum of the beta edges as it arrives in the threshold line and, once, in the width line; ampere."""
+        thresh: Array = np.zeros(())
+        width: Array = np.zeros(())
+        for source, _ in edges_into(self.graph, node.name, "beta"):
+            into_thresh, into_width = self.deviations.betas.get((source, node.name), (1.0, 1.0))
+            arriving = self.currents[source] * self.deviations.lines_p.get(source, 1.0)
+            thresh, width = thresh + arriving * into_thresh, width + arriving * into_width
+        return thresh, width

@@ -76,11 +76,18 @@ def _format_mos(mos: Mos, technology: Technology) -> str:
 def format_mos_fields(mos: Mos, technology: Technology) -> str:
     """What stands behind the nets of a transistor: its card, its size and, where it has one, its diffusion."""
     card = card_name(technology, mos.polarity, mos.w, mos.l)
-    size = f"w={format_number(mos.w)} l={format_number(mos.l)} m={mos.m}"
+    size = f"w={format_number(mos.w)} l={format_number(mos.l)} m={mos.m}{_format_deviation(mos)}"
     if not (diffusion := technology.library.diffusion):
         return f"{card} {size}"
     area, rim = format_number(mos.w * diffusion), format_number(2 * (mos.w + diffusion))
     return f"{card} {size} ad={area} as={area} pd={rim} ps={rim}"
+
+
+def _format_deviation(mos: Mos) -> str:
+    """BSIM4's instance parameters: delvto is added to vth0, which is negative in a pMOS; mulu0 multiplies u0."""
+    shift = mos.vt_shift if mos.polarity == "n" else -mos.vt_shift
+    delvto = f" delvto={format_number(shift)}" if shift else ""
+    return delvto + (f" mulu0={format_number(mos.beta_factor)}" if mos.beta_factor != 1.0 else "")
 
 
 def fold(line: str) -> list[str]:

@@ -4,7 +4,7 @@ Ground is the net `0`. Net and element names are lower case, because SPICE does 
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from cosim.technology.types import Polarity
@@ -14,7 +14,11 @@ GROUND = "0"
 
 @dataclass(frozen=True)
 class Mos:
-    """One transistor of `m` identical units in parallel, each w by l. `origin` says what it is for."""
+    """One transistor of `m` identical units in parallel, each w by l. `origin` says what it is for.
+
+    vt_shift: by how much the magnitude of its threshold voltage deviates, V; beta_factor: its current factor over
+    nominal.
+    """
 
     name: str
     drain: str
@@ -26,6 +30,8 @@ class Mos:
     l: float  # noqa: E741 - the field's own letter
     m: int = 1
     origin: str = ""
+    vt_shift: float = 0.0
+    beta_factor: float = 1.0
 
     @property
     def gate_area(self) -> float:
@@ -98,23 +104,32 @@ class Circuit:
         return total(self.elements)
 
     def flatten(self) -> Iterator[Mos]:
-        """Every transistor with its hierarchical name and nets, in netlist order."""
-        yield from _flatten(self.elements, {block.name: block for block in self.subcircuits}, "", {})
+        """Every transistor with its hierarchical name, in netlist order; nets as a simulator names them, see `flat`."""
+        return (element for element in self.flat().elements if isinstance(element, Mos))
+
+    def flat(self) -> "Circuit":
+        """The same circuit without subcircuits: `m4` of `xcell` in `xnetwork` is the transistor `network.cell.4`.
+
+        An inner net `latch` of it is `xnetwork.xcell.latch`, as simulators that flatten a hierarchy name it.
+        """
+        blocks = {block.name: block for block in self.subcircuits}
+        return Circuit(self.title, (), tuple(_flatten(self.elements, blocks, "", "", {})))
 
 
 def _flatten(
-    elements: tuple[Element, ...], blocks: dict[str, Subcircuit], prefix: str, ports: dict[str, str]
-) -> Iterator[Mos]:
+    elements: tuple[Element, ...], blocks: dict[str, Subcircuit], path: str, inside: str, ports: dict[str, str]
+) -> Iterator[Element]:
     def net(name: str) -> str:
-        return name if name == GROUND else ports.get(name, prefix + name)
+        return name if name == GROUND else ports.get(name, inside + name)
 
     for element in elements:
-        if isinstance(element, Mos):
-            yield Mos(
-                prefix + element.name, net(element.drain), net(element.gate), net(element.source), net(element.bulk),
-                element.polarity, element.w, element.l, element.m, element.origin,
-            )  # fmt: skip
-        elif isinstance(element, Instance):
-            block = blocks[element.subcircuit]
-            inner = dict(zip(block.ports, map(net, element.nets), strict=True))
-            yield from _flatten(block.elements, blocks, f"{prefix}{element.name}.", inner)
+        name = path + element.name
+        match element:
+            case Mos(_, drain, gate, source, bulk):
+                yield replace(element, name=name, drain=net(drain), gate=net(gate), source=net(source), bulk=net(bulk))
+            case Instance():
+                block = blocks[element.subcircuit]
+                inner = dict(zip(block.ports, map(net, element.nets), strict=True))
+                yield from _flatten(block.elements, blocks, f"{name}.", f"{inside}x{element.name}.", inner)
+            case Capacitor(_, a, b) | Source(_, _, a, b):
+                yield replace(element, name=name, a=net(a), b=net(b))

@@ -12,7 +12,7 @@ from cosim.technology.types import DeviceLibrary, DeviceModel, Geometry, Sizing,
 
 CORNERS = ("tt", "ff", "ss", "fs", "sf")
 _NUMBERS = ("grid", "supply", "supply_max", "capacitor_density")
-_DEVICE_NUMBERS = {"a_vt": 0.0, "a_beta": 0.0, "slope_factor": 1.0}  # and the least that each may be
+_MISMATCH = ("a_vt", "a_beta", "spread_vt")  # 0 where a technology does not know them
 _ROLES = tuple(Sizing.__dataclass_fields__)
 _NAME = re.compile(r"\w[\w-]*", re.ASCII)  # it becomes part of a file name
 
@@ -43,9 +43,8 @@ def read_technology(path: Path, pdk_root: Path | None) -> Technology:
 
 
 def _device(table: "_Table") -> DeviceModel:
-    model = DeviceModel(
-        table.text("device"), **{key: table.number(key, least) for key, least in _DEVICE_NUMBERS.items()}
-    )
+    mismatch = {key: table.number(key, 0.0) if key in table.content else 0.0 for key in _MISMATCH}
+    model = DeviceModel(table.text("device"), **mismatch, slope_factor=table.number("slope_factor", 1.0))
     table.finish()
     return model
 

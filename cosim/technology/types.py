@@ -24,12 +24,14 @@ class DeviceModel:
     name: the transistor in the library, a model or a subcircuit
     a_vt: Pelgrom coefficient of the threshold voltage of a SINGLE device, V m: sigma = a_vt / sqrt(W L)
     a_beta: the same for the relative current factor, m
+    spread_vt: standard deviation, over chips, of the threshold voltage that all its transistors share, V
     slope_factor: subthreshold slope factor n at 27 C (kappa = 1/n)
     """
 
     name: str
     a_vt: float
     a_beta: float
+    spread_vt: float
     slope_factor: float
 
 

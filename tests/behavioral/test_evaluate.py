@@ -24,7 +24,7 @@ def inputs():
     return np.random.default_rng(9).uniform(size=(7, 11, 3))
 
 
-def run(design, inputs, deviations=None):
+def run(design, inputs, deviations=Deviations()):
     return evaluate(design.graph, design.calibration, inputs, deviations)
 
 
@@ -67,7 +67,9 @@ def test_samples_do_not_see_each_other(design, inputs):
 
 
 def test_no_deviations_is_nominal(design, inputs):
-    deviations = Deviations({("in.0", "hidden.1"): 1.0}, {"in.2": 1.0}, {"layer0.1": 1.0}, {}, {"layer1.0": 1.0})
+    deviations = Deviations(
+        {"in.2": 1.0}, {"in.2": 1.0}, {("in.0", "hidden.1"): 1.0}, {"layer0.1": 1.0}, levels={"layer1.0": (1.0,)}
+    )
     np.testing.assert_array_equal(run(design, inputs, deviations).readout, run(design, inputs).readout)
 
 
@@ -83,10 +85,10 @@ def test_one_mirror_changes_only_what_lies_behind_it(design, inputs):
         for source, target, data in design.graph.edges(data=True)
         if source.startswith("in.") and target.startswith("hidden.") and data["mirror"].count > 3
     )
-    found = changed(design, inputs, Deviations(mirrors={edge: 1.1}))
+    found = changed(design, inputs, Deviations(weights={edge: 1.1}))
     assert edge[1] in found
     assert found <= {edge[1], *nx.descendants(design.graph, edge[1])}
-    nominal, other = run(design, inputs), run(design, inputs, Deviations(mirrors={edge: 1.1}))
+    nominal, other = run(design, inputs), run(design, inputs, Deviations(weights={edge: 1.1}))
     # 10 % of one pulled term. Both sums see the swing of a node: at most 2.5 %/V, 35 mV per e-fold, of a traffic
     # that is up to 10 terms as large; and the path gain within 1 %.
     weight = design.graph.edges[edge]["mirror"].realised
@@ -103,25 +105,25 @@ def test_mirror_of_the_readout_changes_one_output(design, inputs):
         for source, target, data in design.graph.edges(data=True)
         if target == "readout.3" and source.startswith("layer") and data["mirror"].count
     )
-    assert changed(design, inputs, Deviations(mirrors={edge: 0.9})) == {"readout.3"}
+    assert changed(design, inputs, Deviations(weights={edge: 0.9})) == {"readout.3"}
 
 
 def test_rail_deviates_for_positive_readers_only(design, inputs):
     source = "layer1.0"
     readers = {target: design.graph.edges[source, target]["mirror"].count for target in design.graph.successors(source)}
-    found = changed(design, inputs, Deviations(rails={source: 1.05}))
+    found = changed(design, inputs, Deviations(lines_n={source: 1.05}))
     assert found == {target for target, count in readers.items() if count > 0}
     assert found and len(found) < len(readers)
 
 
-@pytest.mark.parametrize("field", ["rise", "fall", "level"])
-def test_one_cell_deviates(design, inputs, field):
+@pytest.mark.parametrize(("field", "value"), [("thresh", 1.5), ("width", 0.5), ("compared", 0.7), ("levels", (1.5,))])
+def test_one_cell_deviates(design, inputs, field, value):
     states = run(design, inputs).states
     cell = next(name for name, bits in states.items() if 0.2 < bits.mean() < 0.8)
-    found = changed(design, inputs, Deviations(**{field: {cell: 1.5 if field != "fall" else 0.5}}))
+    found = changed(design, inputs, Deviations(**{field: {cell: value}}))
     assert found <= {cell, *nx.descendants(design.graph, cell)}
-    if field == "level":
-        nominal, other = run(design, inputs), run(design, inputs, Deviations(level={cell: 1.5}))
+    if field == "levels":
+        nominal, other = run(design, inputs), run(design, inputs, Deviations(levels={cell: value}))
         on = nominal.states[cell] == 1
         pedestal = design.graph.graph["i_pedestal"]
         ratio = (other.currents[cell][on] - pedestal) / (nominal.currents[cell][on] - pedestal)
@@ -129,11 +131,28 @@ def test_one_cell_deviates(design, inputs, field):
         np.testing.assert_array_equal(other.states[cell], nominal.states[cell])
 
 
-def test_higher_rise_sets_later_and_lower_fall_resets_later(design, inputs):
+def test_a_pedestal_deviates_where_the_state_is_0(design, inputs):
+    nominal, other = run(design, inputs), run(design, inputs, Deviations(pedestals={"layer1.0": 1.2}))
+    extra = other.currents["layer1.0"] - nominal.currents["layer1.0"]
+    np.testing.assert_allclose(extra, 0.2 * design.graph.graph["i_pedestal"], rtol=1e-6)
+
+
+def test_a_stronger_copy_of_the_candidate_is_lower_thresholds(design, inputs):
+    """u c >= rise says u >= rise / c, and the fits are linear to 1 %: thresh and width divided by c do the same."""
+    for node in nodes_of(design.graph, Schmitt):
+        stronger = run(design, inputs, Deviations(compared={node.name: 1.25}))
+        lower = run(design, inputs, Deviations(thresh={node.name: 0.8}, width={node.name: 0.8}))
+        far = np.abs(stronger.candidates[node.name] / I_UNIT - node.rise * 0.8) > 0.02
+        far &= np.abs(stronger.candidates[node.name] / I_UNIT - node.fall * 0.8) > 0.02
+        if far.all():
+            np.testing.assert_array_equal(stronger.states[node.name], lower.states[node.name])
+
+
+def test_higher_threshold_sets_later_and_wider_hysteresis_resets_later(design, inputs):
     nominal = run(design, inputs)
     for node in nodes_of(design.graph, Schmitt):
-        high = run(design, inputs, Deviations(rise={node.name: 1.3}))
-        low = run(design, inputs, Deviations(fall={node.name: 0.7}))
+        high = run(design, inputs, Deviations(thresh={node.name: 1.3}))
+        low = run(design, inputs, Deviations(width={node.name: 1.3}))
         assert (high.states[node.name] <= nominal.states[node.name]).all()
         assert (low.states[node.name] >= nominal.states[node.name]).all()
 
@@ -152,8 +171,8 @@ def test_ideal_ignores_the_calibration(design, inputs):
 @pytest.mark.parametrize(
     ("deviations", "text"),
     [
-        (Deviations(rise={"layer9.0": 1.1}), r"deviations\.rise: 'layer9\.0' is no node"),
-        (Deviations(mirrors={("in.0", "nowhere"): 1.1}), r"deviations\.mirrors: \('in\.0', 'nowhere'\) is no weight"),
+        (Deviations(thresh={"layer9.0": 1.1}), r"deviations\.thresh: 'layer9\.0' is no node"),
+        (Deviations(weights={("in.0", "nowhere"): 1.1}), r"deviations\.weights: \('in\.0', 'nowhere'\) is no weight"),
     ],
 )
 def test_unknown_deviations_are_refused(design, inputs, deviations, text):

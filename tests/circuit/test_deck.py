@@ -68,10 +68,10 @@ def test_flatten_keeps_nets_of_two_levels():
     found = [(m.name, m.drain, m.gate, m.source, m.polarity, m.m) for m in CIRCUIT.flatten()]
     # left: a=y=out, b=mid; right: a=mid, b=x=in; `mid` and `g` are local, ground is global.
     assert found == [
-        ("top.left.1", "out", "top.left.g", "0", "n", 5),
-        ("top.left.2", "top.left.g", "top.mid", "top.left.vdd", "p", 1),
-        ("top.right.1", "top.mid", "top.right.g", "0", "n", 5),
-        ("top.right.2", "top.right.g", "in", "top.right.vdd", "p", 1),
+        ("top.left.1", "out", "xtop.xleft.g", "0", "n", 5),
+        ("top.left.2", "xtop.xleft.g", "xtop.mid", "xtop.xleft.vdd", "p", 1),
+        ("top.right.1", "xtop.mid", "xtop.xright.g", "0", "n", 5),
+        ("top.right.2", "xtop.xright.g", "in", "xtop.xright.vdd", "p", 1),
     ]
 
 

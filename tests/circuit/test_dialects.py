@@ -162,15 +162,15 @@ def read_spectre(text):
     return blocks
 
 
-def flattened(blocks, name, prefix, nets):
+def flattened(blocks, name, path, inside, nets):
     ports, items = blocks[name]
     known = {"0": "0", **dict(zip(ports, nets, strict=True))}
     for item, ends, master, values in items:
-        ends = tuple(known.get(end, prefix + end) for end in ends)
+        ends = tuple(known.get(end, inside + end) for end in ends)
         if item[0] == "x":
-            yield from flattened(blocks, master, f"{prefix}{item[1:]}.", ends)
+            yield from flattened(blocks, master, f"{path}{item[1:]}.", f"{inside}{item}.", ends)
         elif item[0] == "m":
-            yield (prefix + item[1:], ends, master, float(values["w"]), float(values["l"]), int(values["m"]), values)
+            yield (path + item[1:], ends, master, float(values["w"]), float(values["l"]), int(values["m"]), values)
 
 
 @pytest.fixture(scope="module", params=["first", "signed_input"])
@@ -185,12 +185,10 @@ def test_round_trip(dialect, diffusion, design, technology):
     circuit = design.assembly.circuit
     text = format_network(Circuit(circuit.title, circuit.subcircuits), technology, dialect)
     blocks = (read_spectre if dialect == "spectre" else read_spice)(text)
-    ports = [f"network.{port}" for port in design.assembly.ports]
-    found = list(flattened(blocks, "network", "network.", ports))
-    top = {port: f"network.{port}" for port in design.assembly.ports}
+    found = list(flattened(blocks, "network", "network.", "xnetwork.", design.assembly.ports))
     expected = [
         (
-            mos.name, tuple(top.get(net, net) for net in (mos.drain, mos.gate, mos.source, mos.bulk)),
+            mos.name, (mos.drain, mos.gate, mos.source, mos.bulk),
             card_name(technology, mos.polarity, mos.w, mos.l), mos.w, mos.l, mos.m,
         )
         for mos in circuit.flatten()

@@ -96,7 +96,7 @@ def test_a_file_of_ones_own(write, tmp_path):
         ('[corners]\ntt = "tt"', "[corners]", "corners.tt must name a section of the library"),
         ("grid = 5e-9", "grid = 5e-9\ngird = 5e-9", "gird is no field; known are "),
         ('tt = "tt"', 'tt = "tt"\nhot = "tt"', "corners.hot is no field; known are ff, fs, sf, ss, tt"),
-        ("a_vt = 5.0e-9\na_beta = 5e-9\nslope_factor = 1.31", "a_vt = 5e-9\na_beta = 0\nslope_factor = 1.31\na = 1",
+        ("spread_vt = 0.0208\nslope_factor = 1.31", "spread_vt = 0\nslope_factor = 1.31\na = 1",
          "pfet.a is no field"),
         ("w = 0.4e-6, l = 0.4e-6", "w = 0.4e-6, l = 0.4e-6, m = 2", "sizing.sample_switch.m is no field"),
         ('name = "generic180"', "name = 180", "name must be a text on one line, not 180"),

@@ -1,0 +1,172 @@
+"""Draws: how every transistor of a chip deviates, and under which conditions the chip stands.
+
+    local        each transistor on its own: sigma_vt = a_vt / sqrt(m W L), sigma_beta = a_beta / sqrt(m W L)
+    process      all n and all p transistors of a chip together: sigma = spread_vt of the technology
+    environment  supply uniform within +-5 %, temperature uniform between 0 and 60 C
+
+A number is drawn from a hash of seed, chip and the name of what it belongs to, so it depends on nothing else: not on
+the order of devices, not on the number of chips, not on which engine asks or on how many workers there are. Latin
+hypercube and Sobol sequences fill each replicate's unit cube more evenly; they depend on the number of chips.
+Single precision, because a run's store keeps them so.
+Source: M. J. M. Pelgrom, A. C. J. Duinmaijer and A. P. G. Welbers, IEEE J. Solid-State Circuits 24 (1989) 1433.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from hashlib import blake2b
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+from scipy.stats import qmc
+
+from cosim.circuit.elements import Circuit
+from cosim.errors import InputError
+from cosim.technology.types import Polarity, Technology
+
+Kind = Literal["none", "local", "global", "all"]
+Sampling = Literal["random", "lhs", "sobol"]
+Array = NDArray[np.float64]
+
+SUPPLY_SPREAD = 0.05  # of the nominal supply, either way
+CELSIUS_RANGE = (0.0, 60.0)
+GLOBALS = ("process n", "process p", "supply", "temperature")
+_SOBOL_DIMENSIONS = qmc.Sobol.MAXDIM
+
+
+@dataclass(frozen=True)
+class Device:
+    """A transistor that varies: sigma_vt in V, sigma_beta relative."""
+
+    name: str
+    polarity: Polarity
+    sigma_vt: float
+    sigma_beta: float
+
+
+@dataclass(frozen=True)
+class Chip:
+    """One chip: the shift of each threshold's magnitude in V and the factor of each current, process included.
+
+    vt_shift, beta_factor: (devices,), in the order of `devices`; supply: V; celsius: its temperature.
+    """
+
+    number: int
+    devices: tuple[Device, ...]
+    vt_shift: Array
+    beta_factor: Array
+    supply: float
+    celsius: float
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What varies, and how chips are drawn: `chips` of them, in `replicates` sets that are drawn independently.
+
+    area: by how much larger than drawn the devices are taken to be, for mismatch alone.
+    """
+
+    kind: Kind
+    seed: int
+    chips: int
+    sampling: Sampling = "random"
+    replicates: int = 1
+    area: float = 1.0
+
+    @property
+    def local(self) -> bool:
+        """Whether transistors deviate on their own."""
+        return self.kind in ("local", "all")
+
+    @property
+    def common(self) -> bool:
+        """Whether process, supply and temperature vary."""
+        return self.kind in ("global", "all")
+
+
+def varying_devices(circuit: Circuit, technology: Technology, plan: Plan) -> tuple[Device, ...]:
+    """Every transistor with its sigmas, in order of name.
+
+    Raises InputError where the technology lacks a coefficient.
+    """
+    check_coefficients(technology, plan)
+    devices = []
+    for mos in circuit.flatten():
+        model, side = technology.device(mos.polarity), (mos.gate_area * plan.area) ** 0.5
+        devices.append(Device(mos.name, mos.polarity, model.a_vt / side, model.a_beta / side))
+    return tuple(sorted(devices, key=lambda device: device.name))
+
+
+def check_coefficients(technology: Technology, plan: Plan) -> None:
+    """Raises InputError that names the coefficient that `plan` needs and the technology does not have."""
+    for table in ("nfet", "pfet"):
+        model = getattr(technology, table)
+        for needed, field in ((plan.local, "a_vt"), (plan.common, "spread_vt")):
+            if needed and not getattr(model, field) > 0:
+                raise InputError(
+                    f"{technology.name}: {table}.{field} must be positive for --variation {plan.kind}, not "
+                    f"{getattr(model, field):g}; write it into the technology's file, or choose another variation"
+                )
+
+
+def draw_chip(devices: Sequence[Device], technology: Technology, plan: Plan, number: int) -> Chip:
+    """Chip `number`, 0 <= number < plan.chips; `technology` gives its nominal conditions."""
+    names = tuple(device.name for device in devices)
+    vt, beta = np.zeros(len(names)), np.zeros(len(names))
+    supply, celsius = technology.supply, technology.celsius
+    if plan.local:
+        normal = ndtri(uniforms(plan, number, (*(f"{name} vt" for name in names), *(f"{name} beta" for name in names))))
+        vt = normal[: len(names)] * [device.sigma_vt for device in devices]
+        beta = normal[len(names) :] * [device.sigma_beta for device in devices]
+    if plan.common:
+        process_n, process_p, at_supply, at_celsius = uniforms(plan, number, GLOBALS)
+        shifts = {
+            "n": technology.nfet.spread_vt * ndtri(process_n),
+            "p": technology.pfet.spread_vt * ndtri(process_p),
+        }
+        vt = vt + [shifts[device.polarity] for device in devices]
+        supply = float(_single(supply * (1 + SUPPLY_SPREAD * (2 * at_supply - 1))))
+        celsius = float(_single(CELSIUS_RANGE[0] + at_celsius * (CELSIUS_RANGE[1] - CELSIUS_RANGE[0])))
+    return Chip(number, tuple(devices), _single(vt), _single(np.exp(beta)), supply, celsius)
+
+
+def uniforms(plan: Plan, number: int, names: tuple[str, ...]) -> Array:
+    """One number in (0, 1) for each name, for one chip."""
+    if plan.sampling == "random":
+        return np.array([_hashed(f"{plan.seed} {number} {name}") for name in names])
+    size = -(-plan.chips // plan.replicates)
+    replicate, row = divmod(number, size)
+    return _cube(plan.sampling, plan.seed, replicate, size, names)[row]
+
+
+def _hashed(text: str) -> float:
+    whole = int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "big")
+    return ((whole >> 11) + 0.5) / 2**53
+
+
+@lru_cache(maxsize=4)
+def _cube(sampling: Sampling, seed: int, replicate: int, size: int, names: tuple[str, ...]) -> Array:
+    """The points (size, names) of one replicate."""
+    if sampling == "sobol":
+        if len(names) > _SOBOL_DIMENSIONS:
+            raise InputError(
+                f"--sampling sobol draws at most {_SOBOL_DIMENSIONS} numbers a chip, not {len(names)}; use lhs"
+            )
+        rng = _generator(f"{seed} {replicate} sobol {len(names)}")
+        points = qmc.Sobol(len(names), scramble=True, rng=rng).random(1 << (size - 1).bit_length())[:size]
+        return np.clip(points, 2.0**-33, 1 - 2.0**-33)  # its own resolution is 2^-30
+    columns = []
+    for name in names:
+        rng = _generator(f"{seed} {replicate} {name}")
+        columns.append((rng.permutation(size) + rng.random(size)) / size)
+    return np.clip(np.stack(columns, axis=1), 2.0**-53, 1 - 2.0**-53)
+
+
+def _generator(text: str) -> np.random.Generator:
+    return np.random.Generator(np.random.Philox(int.from_bytes(blake2b(text.encode(), digest_size=16).digest(), "big")))
+
+
+def _single(values: Array | float) -> Array:
+    return np.asarray(values, dtype=np.float32).astype(np.float64)
