@@ -15,6 +15,7 @@ VERBS = {
     "compile": "Compile a trained network to a transistor netlist.",
     "simulate": "Run test samples through ngspice at transistor level.",
     "compare": "Hold software, behavioral and ngspice against each other.",
+    "montecarlo": "Draw chips that vary and count how many work.",
     "characterize": "Sweep a cell: ideal, as drawn, calibrated.",
     "calibrate": "Measure a technology's cells and write its calibration.",
     "doctor": "Say what is installed and what is missing.",
@@ -54,7 +55,8 @@ def main() -> None:
         click.echo(f"cosim: {error}", err=True)
         sys.exit(error.exit_code)
     except (click.Abort, KeyboardInterrupt):
-        click.echo("cosim: interrupted; the same command continues where it stopped (train: add --resume)", err=True)
+        again = "the same command continues where it stopped (train, montecarlo: add --resume)"
+        click.echo(f"cosim: interrupted; {again}", err=True)
         sys.exit(130)
     except BrokenPipeError:
         sys.exit(1)

@@ -1,0 +1,206 @@
+"""cosim montecarlo: how many chips of a hundred work."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cosim.cli.common import (
+    compile_options,
+    data_option,
+    jobs_option,
+    load_design,
+    network_argument,
+    output_option,
+    progress_bar,
+    seed_option,
+    timeout_option,
+    write_json,
+)
+from cosim.errors import InputError, MissingToolError
+
+if TYPE_CHECKING:
+    from cosim.montecarlo.run import Execute
+    from cosim.montecarlo.trial import Trial
+
+NGSPICE_SAMPLES = 30
+CONTRIBUTIONS_FILE = "contributions.json"
+
+
+@click.command()
+@network_argument
+@click.option("--chips", type=click.IntRange(1), default=100, show_default=True, help="How many chips.")
+@click.option(
+    "--variation",
+    type=click.Choice(["none", "local", "global", "all"]),
+    default="local",
+    show_default=True,
+    help="Mismatch of each transistor; process, supply and temperature of each chip; both.",
+)
+@click.option(
+    "--engine",
+    type=click.Choice(["behavioral", "ngspice"]),
+    default="behavioral",
+    show_default=True,
+    help="ngspice runs transistors, and the behavioral model on the same chips.",
+)
+@click.option(
+    "--spec",
+    "specs",
+    multiple=True,
+    help="What a chip must do, such as accuracy>=0.9, task_agreement, state_agreement, power<=400nW; repeatable "
+    "[default: accuracy 5 points below nominal].",
+)
+@click.option("--samples", type=click.IntRange(1), help=f"Test samples [default: all; with ngspice {NGSPICE_SAMPLES}].")
+@click.option(
+    "--sampling",
+    type=click.Choice(["random", "lhs", "sobol"]),
+    default="random",
+    show_default=True,
+    help="How chips are drawn.",
+)
+@click.option(
+    "--replicates", type=click.IntRange(1), default=1, show_default=True, help="Independent sets of lhs or sobol chips."
+)
+@click.option("--area", type=click.FloatRange(0, min_open=True), default=1.0, show_default=True,
+              help="Device area over drawn, for mismatch alone.")  # fmt: skip
+@click.option("--stop-width", type=click.FloatRange(0, 1, min_open=True),
+              help="Stop early where the yield's interval is no wider.")  # fmt: skip
+@click.option("--contributions", is_flag=True, help="Share of the spread per block and kind of transistor, too.")
+@click.option("--replay", type=click.IntRange(0), metavar="CHIP", help="Write and run the decks of one chip, only.")
+@click.option("--resume", is_flag=True, help="Go on with the chips that the store holds.")
+@click.option("--dask", metavar="ADDRESS", help="Run on this dask scheduler, such as tcp://host:8786.")
+@output_option("runs/montecarlo")
+@click.option("--json", "json_file", type=click.Path(path_type=Path), help="Write the figures to this file, too.")
+@data_option
+@seed_option
+@jobs_option
+@timeout_option
+@compile_options
+def command(
+    network_file: Path,
+    output: Path,
+    json_file: Path | None,
+    specs: tuple[str, ...],
+    contributions: bool,
+    replay: int | None,
+    resume: bool,
+    stop_width: float | None,
+    jobs: int,
+    timeout: float,
+    dask: str | None,
+    **options: Any,
+) -> None:
+    """Draw chips of NETWORK's circuit and count how many still do their task.
+
+    The folder is a store: every finished chip is kept with its draws (chips.jsonl), and an interrupted run goes on with
+    --resume. Chip k is the same whatever the number of chips, processes or machines.
+    """
+    from cosim.montecarlo.run import default_spec, run_contributions, run_montecarlo, run_settings
+    from cosim.montecarlo.spec import parse_spec
+    from cosim.montecarlo.store import open_store
+    from cosim.montecarlo.tables import format_contributions, format_summary
+
+    wanted = [parse_spec(text) for text in specs]
+    trial = _load_trial(network_file, **options)
+    wanted = wanted or [default_spec(trial)]
+    if replay is not None:
+        _replay(trial, replay, output)
+        return
+    with open_store(output, run_settings(trial), resume) as store:
+        with progress_bar("chips") as progress, _executing(trial, jobs, timeout, dask) as execute:
+            summary = run_montecarlo(trial, store, execute, wanted, stop_width, progress)
+        click.echo("\n".join(format_summary(summary)))
+        if contributions:
+            with progress_bar("contributions") as progress:
+                summary["contributions"] = run_contributions(trial, jobs, progress)
+            write_json(output / CONTRIBUTIONS_FILE, summary["contributions"])
+            click.echo("\n".join(format_contributions(summary["contributions"])))
+    write_json(json_file, summary)
+    click.echo(f"\nstore: {output}")
+
+
+def _load_trial(
+    network_file: Path,
+    *,
+    chips: int,
+    variation: Any,
+    engine: Any,
+    samples: int | None,
+    sampling: Any,
+    replicates: int,
+    area: float,
+    seed: int,
+    data: Path | None,
+    t_step: float,
+    **settings: Any,
+) -> "Trial":
+    from cosim.montecarlo.trial import Trial
+    from cosim.network.testset import load_test_set
+    from cosim.simulation.testbench import Timing
+    from cosim.variation.draws import Plan, check_coefficients
+
+    if replicates > chips or (sampling == "random" and replicates > 1):
+        raise InputError(
+            f"--replicates must be at most --chips ({chips}), and 1 with --sampling random, not {replicates}"
+        )
+    plan = Plan(variation, seed, chips, sampling, replicates, area)
+    design = load_design(network_file, t_step=t_step, **settings)
+    check_coefficients(design.technology, plan)
+    if samples is None and engine == "ngspice":
+        samples = NGSPICE_SAMPLES
+    test_set = load_test_set(design.network, data).take(samples, seed)
+    return Trial(design, test_set, plan, engine, Timing(t_step=t_step))
+
+
+@contextmanager
+def _executing(trial: "Trial", jobs: int, timeout: float, dask: str | None) -> "Iterator[Execute]":
+    """Where the chips run: here, or on a dask cluster."""
+    from cosim.montecarlo.execute import run_local, run_on
+
+    if dask is None:
+        yield lambda numbers: run_local(trial, numbers, jobs, timeout)
+        return
+    try:
+        from distributed import Client
+    except ModuleNotFoundError:
+        raise MissingToolError("--dask needs dask.distributed; pip install 'cosim-analog[dask]'") from None
+    try:
+        client = Client(dask, timeout=10)
+    except (OSError, ValueError) as error:
+        raise InputError(
+            f"--dask {dask}: no scheduler answers there ({error}); start one with 'dask scheduler', and workers with "
+            "'dask worker ADDRESS --nthreads 1'"
+        ) from None
+    with client:
+        slots = sum(dict(client.nthreads()).values())  # pyright: ignore - a dict, in a client that is not asynchronous
+        if not slots:
+            raise InputError(
+                f"--dask {dask}: the scheduler has no workers; start some with 'dask worker {dask} --nthreads 1'"
+            )
+        executor = client.get_executor(pure=False)
+        yield lambda numbers: run_on(executor, trial, numbers, slots, timeout)
+
+
+def _replay(trial: "Trial", number: int, store: Path) -> None:
+    """One chip on transistors, beside what the store says about it."""
+    from cosim.analysis.tables import percent
+    from cosim.montecarlo.run import replay_chip, run_settings
+    from cosim.montecarlo.store import check_settings, read_store
+
+    if number >= trial.plan.chips:
+        raise InputError(f"--replay must be below --chips ({trial.plan.chips}), not {number}")
+    known, records = read_store(store)
+    check_settings(store, known, run_settings(trial))
+    folder = store / f"chip_{number}"
+    record = replay_chip(trial, number, folder)
+    click.echo(f"chip {number}: {record['status']}{' ' + record['detail'] if record['status'] != 'ok' else ''}")
+    for engine in ("behavioral", "ngspice"):
+        if engine in record:
+            click.echo(f"{engine:12} accuracy {percent(record[engine]['accuracy'])}")
+    if "ngspice" in records.get(number, {}):
+        same = records[number]["ngspice"] == record.get("ngspice")
+        click.echo(f"the store says {'the same' if same else 'something else'} about its transistors")
+    click.echo(f"decks: {folder}")

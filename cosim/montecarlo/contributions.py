@@ -1,0 +1,131 @@
+"""Where the spread comes from: the share of variance that each group of transistors brings on its own.
+
+Two independent sets of chips A and B are drawn. With Y a chip's figure, Y_g that of chip B with the group g of chip A,
+
+    S_g = mean((Y_A - mean) (Y_g - Y_B)) / var(Y)          (first-order index, pick and freeze)
+
+is the fraction of the variance that g's deviations explain alone. Over groups that divide all transistors, R2 = sum S_g
+is what a model that adds up the groups' effects can explain; the rest is their interplay.
+Source: A. Saltelli et al., Comput. Phys. Commun. 181 (2010) 259, table 2 (b); intervals by bootstrap over chips.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosim.montecarlo.trial import METRICS, Trial, run_behavioral_chip
+from cosim.variation.draws import Chip, Device
+
+Array = NDArray[np.float64]
+
+BLOCKS = {
+    "diode": "input diodes",
+    "relu": "rectifiers",
+    "cand": "candidate diodes",
+    "rails": "line copies",
+    "row": "weights of {}",
+    "thresh": "threshold copies",
+    "width": "threshold copies",
+    "cell": "cells",
+    "quantiser": "quantisers",
+    "bias": "bias diodes",
+    "pedestal": "pedestals",
+}
+SWITCHES = {
+    "sn", "sp", "reset", "dn", "dp", "3", "6", "10", "up", "down", "rest", "pulse", "zq_up", "zq_q",
+}  # fmt: skip
+_NAME = re.compile(r"network\.([a-z]+)_?(.*?)(?:_\d+)?\.")
+_BOOTSTRAPS = 200
+
+
+@dataclass(frozen=True)
+class Share:
+    """A group's share of the variance, with its 95 % interval."""
+
+    group: str
+    transistors: int
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Contributions:
+    """The groups of one division, and R2, the sum of their shares."""
+
+    division: str
+    shares: tuple[Share, ...]
+    r2: float
+
+
+def block_of(device: Device) -> str:
+    """The block that a transistor belongs to, by its name."""
+    found = _NAME.match(device.name)
+    assert found is not None, device.name
+    kind, owner = found.groups()
+    return BLOCKS[kind].format(owner)
+
+
+def kind_of(device: Device) -> str:
+    """n or p, and whether it mirrors signals, makes a cell's currents, or only steers."""
+    block, name = _NAME.match(device.name), device.name.rpartition(".")[2]
+    assert block is not None, device.name
+    if name in SWITCHES:
+        return "switches"
+    mirrors = block.group(1) in ("diode", "relu", "rails", "row", "thresh", "width") or name == "4"
+    return f"{device.polarity} {'mirrors' if mirrors else 'cells'}"
+
+
+DIVISIONS: dict[str, Callable[[Device], str]] = {"block": block_of, "kind": kind_of}
+
+
+def mixed_chip(own: Chip, other: Chip, chosen: NDArray[np.bool_]) -> Chip:
+    """`other` with the chosen transistors of `own`."""
+    return replace(
+        other,
+        vt_shift=np.where(chosen, own.vt_shift, other.vt_shift),
+        beta_factor=np.where(chosen, own.beta_factor, other.beta_factor),
+    )
+
+
+def chip_figures(trial: Trial, number: int) -> dict[str, list[float]]:
+    """By metric, the figures of a chip of A, of its chip of B, and of that with each group of A, by division.
+
+    Set A is the first half of the trial's chips, B the second.
+    """
+    own, other = trial.chip(number), trial.chip(number + trial.plan.chips // 2)
+    chips = [own, other]
+    for division in DIVISIONS.values():
+        names = np.array([division(device) for device in own.devices])
+        chips += [mixed_chip(own, other, names == name) for name in sorted(set(names.tolist()))]
+    found = [run_behavioral_chip(trial, chip) for chip in chips]
+    return {metric: [figures[metric] for figures in found] for metric in METRICS}
+
+
+def share_variance(devices: Sequence[Device], figures: Array, seed: int) -> list[Contributions]:
+    """Shares per division from figures (chips, 2 + groups), as `chip_figures` gives them for one metric."""
+    start, found = 2, []
+    rng = np.random.default_rng(seed)
+    picks = rng.integers(len(figures), size=(_BOOTSTRAPS, len(figures)))
+    for name, division in DIVISIONS.items():
+        members = [division(device) for device in devices]
+        shares = []
+        for k, group in enumerate(sorted(set(members))):
+            triple = figures[:, (0, 1, start + k)]
+            low, high = np.quantile([_index(triple[pick]) for pick in picks], (0.025, 0.975))
+            shares.append(Share(group, members.count(group), _index(triple), float(low), float(high)))
+        start += len(shares)
+        shares.sort(key=lambda share: -share.value)
+        found.append(Contributions(name, tuple(shares), sum(share.value for share in shares)))
+    return found
+
+
+def _index(figures: Array) -> float:
+    """S_g from the figures of A, B and B with the group of A, (chips, 3)."""
+    first, second, mixed = figures.T
+    both = figures[:, :2]
+    variance = both.var()
+    return float(((first - both.mean()) * (mixed - second)).mean() / variance) if variance > 0 else 0.0

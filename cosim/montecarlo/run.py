@@ -1,0 +1,144 @@
+"""A whole run: chips into a store, until there are enough or the yield is known well enough; and one chip again."""
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cosim import __version__
+from cosim.errors import InputError
+from cosim.montecarlo.contributions import chip_figures, share_variance
+from cosim.montecarlo.execute import map_chips
+from cosim.montecarlo.spec import Spec, parse_spec
+from cosim.montecarlo.statistics import checkpoints, describe, is_precise, summarize_chips
+from cosim.montecarlo.store import Store
+from cosim.montecarlo.trial import (
+    METRICS,
+    Record,
+    Trial,
+    behavioral_record,
+    run_behavioral_chip,
+    simulate_chip,
+    transistor_record,
+    trial_samples_hash,
+)
+from cosim.outputs import summarize, write_texts
+from cosim.simulation.inference import Progress
+from cosim.simulation.library import find_ngspice_library
+from cosim.simulation.options import DEFAULT_OPTIONS
+from cosim.variation.draws import Chip
+
+Execute = Callable[[Sequence[int]], Iterator[Record]]
+SUMMARY_FILE = "summary.json"
+_TOLERATED = 0.05
+
+
+def run_settings(trial: Trial) -> dict[str, Any]:
+    """What the outcome of a chip depends on, as run.json keeps it; a store takes chips of one such only."""
+    plan = asdict(trial.plan)
+    if trial.plan.sampling == "random":
+        del plan["chips"]  # a chip's draw does not depend on how many there are
+    settings = {
+        "cosim": __version__,
+        "engine": trial.engine,
+        "variation": plan,
+        "design": summarize(trial.design),
+        "t_step_s": trial.timing.t_step,
+        "samples": len(trial.test_set.y),
+        "samples_hash": trial_samples_hash(trial),
+        "devices": [device.name for device in trial.devices],
+    }
+    if trial.engine == "ngspice":
+        settings["simulator"] = {"library": find_ngspice_library().name, "options": asdict(DEFAULT_OPTIONS)}
+    return json.loads(json.dumps(settings))
+
+
+def run_montecarlo(
+    trial: Trial, store: Store, execute: Execute, specs: Sequence[Spec], stop_width: float | None, progress: Progress
+) -> dict[str, Any]:
+    """Run the chips that the store lacks and write summary.json; returns its content.
+
+    `stop_width`: look at preset numbers of chips, and stop where the yield's interval is no wider.
+    """
+    chips = trial.plan.chips
+    for count in checkpoints(chips) if stop_width is not None else [chips]:
+        missing = [number for number in range(count) if number not in store.records]
+        progress(count - len(missing), chips)
+        if missing:
+            for record in execute(missing):
+                store.append(record)
+                progress(sum(number < count for number in store.records), chips)
+        passes = [passes_specs(store.records[number], trial.engine, specs) for number in range(count)]
+        if stop_width is not None and is_precise(passes, trial.plan, stop_width):
+            chips = count
+            break
+    summary = summarize_run(trial, [store.records[number] for number in range(chips)], specs)
+    write_texts(store.folder, {SUMMARY_FILE: json.dumps(summary, indent=2) + "\n"})
+    return summary
+
+
+def passes_specs(record: Record, engine: str, specs: Sequence[Spec]) -> bool:
+    """Whether a chip counts: it was simulated and meets every spec."""
+    return record["status"] == "ok" and all(spec.holds(record[engine]) for spec in specs)
+
+
+def summarize_run(trial: Trial, records: Sequence[Record], specs: Sequence[Spec]) -> dict[str, Any]:
+    """The chips in figures, beside the trained network and the nominal circuit on the same samples."""
+    _, decisions = trial.software
+    nominal = run_behavioral_chip(trial, nominal_chip(trial))
+    return {
+        **summarize_chips(records, trial.plan, trial.engine, specs),
+        "samples": len(trial.test_set.y),
+        "software_accuracy": float((decisions == trial.test_set.y).mean()),
+        "nominal": {metric: nominal[metric] for metric in METRICS},
+        "technology": trial.design.technology.name,
+        "variation": asdict(trial.plan),
+    }
+
+
+def default_spec(trial: Trial) -> Spec:
+    """Accuracy at most 5 points below that of the nominal circuit."""
+    nominal = run_behavioral_chip(trial, nominal_chip(trial))["accuracy"]
+    return parse_spec(f"accuracy>={max(nominal - _TOLERATED, 0.0):.3f}")
+
+
+def nominal_chip(trial: Trial) -> Chip:
+    """The chip that does not deviate."""
+    return replace(trial, plan=replace(trial.plan, kind="none", area=1.0)).chip(0)
+
+
+def run_contributions(trial: Trial, jobs: int, progress: Progress) -> dict[str, Any]:
+    """Shares of variance by block and by kind of transistor, of local mismatch, by the behavioral model."""
+    pairs = trial.plan.chips // 2
+    if pairs < 10:
+        raise InputError(f"--contributions needs at least 20 chips, not {trial.plan.chips}; give more --chips")
+    local = replace(trial, engine="behavioral", plan=replace(trial.plan, kind="local", sampling="random"))
+    found: dict[str, list[list[float]]] = {metric: [] for metric in METRICS}
+    for done, figures in enumerate(map_chips(chip_figures, local, range(pairs), jobs), start=1):
+        progress(done, pairs)
+        for metric in METRICS:
+            found[metric].append(figures[metric])
+    return {
+        metric: {
+            "figure": describe([row[0] for row in rows]),
+            **{
+                one.division: {"r2": one.r2, "shares": [asdict(share) for share in one.shares]}
+                for one in share_variance(local.devices, np.array(rows), local.plan.seed)
+            },
+        }
+        for metric, rows in found.items()
+    }
+
+
+def replay_chip(trial: Trial, number: int, folder: Path) -> Record:
+    """Write the decks of one chip into `folder`, one a sample, and run them; returns the chip's record with ngspice."""
+    chip = trial.chip(number)
+    decks, outcomes = {}, []
+    for index, (deck, outcome) in zip(trial.test_set.indices.tolist(), simulate_chip(trial, chip), strict=True):
+        decks[f"sample_{index}.sp"] = deck
+        outcomes.append(outcome)
+    write_texts(folder, decks)
+    return transistor_record(trial, behavioral_record(trial, chip), list(decks.values()), outcomes)

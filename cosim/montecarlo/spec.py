@@ -1,0 +1,48 @@
+"""What a chip must do to count: a figure against a limit."""
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from cosim.errors import InputError
+from cosim.montecarlo.trial import METRICS
+from cosim.units import parse_quantity
+
+_SPEC = re.compile(r"\s*(\w+)\s*(>=|<=)\s*(.+?)\s*")
+
+
+@dataclass(frozen=True)
+class Spec:
+    """`metric` must be at least (`>=`) or at most (`<=`) the limit; a fraction, or W for power."""
+
+    text: str
+    metric: str
+    at_least: bool
+    limit: float
+
+    def holds(self, figures: dict[str, Any]) -> bool:
+        """Whether a chip's figures meet it."""
+        return figures[self.metric] >= self.limit if self.at_least else figures[self.metric] <= self.limit
+
+
+def parse_spec(text: str) -> Spec:
+    """Such as `accuracy>=0.9`, `state_agreement>=99%` or `power<=400nW`.
+
+    Raises InputError that says what it must be.
+    """
+    match = _SPEC.fullmatch(text)
+    if match is None or match.group(1) not in METRICS:
+        raise InputError(
+            f"--spec must be one of {', '.join(METRICS)}, then >= or <=, then a number, such as 'accuracy>=0.9', "
+            f"not {text!r}"
+        )
+    metric, relation, number = match.groups()
+    if metric == "power":
+        limit = parse_quantity(number, "W", "--spec power")
+    elif number.endswith("%"):
+        limit = parse_quantity(number[:-1], "", f"--spec {metric}") / 100
+    else:
+        limit = parse_quantity(number, "", f"--spec {metric}")
+    if metric != "power" and not 0 <= limit <= 1:
+        raise InputError(f"--spec {metric} must be a fraction between 0 and 1, or a percentage, not {number}")
+    return Spec(re.sub(r"\s", "", text), metric, relation == ">=", limit)

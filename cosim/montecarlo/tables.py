@@ -1,0 +1,82 @@
+"""A run of chips as text: what fits a terminal."""
+
+from typing import Any
+
+from cosim.analysis.tables import percent
+from cosim.montecarlo.trial import METRICS
+from cosim.units import format_quantity
+
+SHOWN = ("5", "50", "95")
+
+
+def format_summary(summary: dict[str, Any]) -> list[str]:
+    """The terminal table of a run's summary, under 80 columns."""
+    simulated = f"{summary['chips']} chips, {summary['failed']} failed; {summary['samples']} samples each"
+    lines = [
+        f"{simulated}; engine {summary['engine']}, variation {summary['variation']['kind']}",
+        "",
+        f"{'':16}  {'nominal':>9}  {'mean':>9}  {'sd':>8}  {'5 %':>9}  {'median':>9}  {'95 %':>9}",
+    ]
+    for metric in METRICS:
+        if metric not in summary:
+            continue
+        found = summary[metric]
+        values = [summary["nominal"][metric], found["mean"], found["sd"], *(found["quantiles"][q] for q in SHOWN)]
+        texts = [_value(metric, value) for value in values]
+        widths = (9, 9, 8, 9, 9, 9)
+        cells = "  ".join(f"{text:>{width}}" for text, width in zip(texts, widths, strict=True))
+        lines.append(f"{metric.replace('_', ' '):16}  {cells}")
+    lines += ["", *format_yield(summary["yield"])]
+    for reason, count in summary["reasons"].items():
+        lines.append(f"failed            {count}: {reason}")
+    lines += [
+        f"paired            {metric.replace('_', ' ')}: {_pair(metric, pair)}"
+        for metric, pair in summary.get("paired", {}).items()
+    ]
+    return lines
+
+
+def format_yield(found: dict[str, Any]) -> list[str]:
+    """The yield with its interval, and without failed simulations where there are any."""
+    low, high = found["interval"]
+    lines = [
+        f"yield             {percent(found['value'])} [{percent(low)}, {percent(high)}], {found['passed']} of "
+        f"{found['chips']} chips with {' and '.join(found['spec'])}",
+        f"                  {percent(found['confidence'], 0)} interval, {found['method']}",
+    ]
+    without = found.get("without_failed")
+    if without and without["chips"] != found["chips"]:
+        low, high = without["interval"]
+        lines.append(
+            f"                  {percent(without['value'])} [{percent(low)}, {percent(high)}] of the "
+            f"{without['chips']} that were simulated"
+        )
+    return lines
+
+
+def format_contributions(contributions: dict[str, Any], metric: str = "accuracy") -> list[str]:
+    """Shares of the variance of one figure, by block and by kind of transistor."""
+    found = contributions[metric]
+    lines = []
+    for division in ("block", "kind"):
+        lines += ["", f"share of the variance of {metric.replace('_', ' ')} by {division}:"]
+        for share in found[division]["shares"]:
+            bounds = f"[{percent(share['low'])}, {percent(share['high'])}]"
+            lines.append(
+                f"  {share['group']:24} {share['transistors']:5} transistors  {percent(share['value']):>7} {bounds}"
+            )
+        lines.append(f"  {'R2':24} {'':5}              {percent(found[division]['r2']):>7}")
+    return lines
+
+
+def _pair(metric: str, pair: dict[str, Any]) -> str:
+    low, high = (_value(metric, value, 2) for value in pair["bias_interval"])
+    correlation = "no correlation: one engine sees no spread"
+    if pair["correlation"] is not None:
+        bounds = pair["correlation_interval"]
+        correlation = f"r {pair['correlation']:.3f} [{bounds[0]:.3f}, {bounds[1]:.3f}]"
+    return f"{correlation}, behavioral - ngspice {_value(metric, pair['bias'], 2)} [{low}, {high}]"
+
+
+def _value(metric: str, value: float, digits: int = 1) -> str:
+    return format_quantity(value, "W") if metric == "power" else percent(value, digits)

@@ -1,0 +1,184 @@
+"""A trial: one design and its samples, for any number of chips; and what one chip shows in it.
+
+The behavioral model is evaluated for every chip, because it costs milliseconds; with the engine `ngspice` the same
+chip's transistors are simulated, too, on the same samples. A chip's outcome depends on the trial and its number alone.
+"""
+
+import hashlib
+from base64 import b64decode, b64encode
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosim.analysis.agreement import software_states
+from cosim.design import Design, behavioral_power, inference_deck, read_plan, run_behavioral
+from cosim.network.reference import encode_inputs, pool_readout, run_reference
+from cosim.network.testset import TestSet
+from cosim.simulation.inference import Inference, deck_hash, run_inference
+from cosim.simulation.ngspice import Failure
+from cosim.simulation.testbench import Timing
+from cosim.variation.chip import behavioral_chip, transistor_chip
+from cosim.variation.draws import Chip, Device, Plan, draw_chip, varying_devices
+from cosim.variation.effects import Effect, effects_of
+
+EngineName = Literal["behavioral", "ngspice"]
+METRICS = ("accuracy", "task_agreement", "state_agreement", "power")
+Record = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What every chip of a run is put through."""
+
+    design: Design
+    test_set: TestSet
+    plan: Plan
+    engine: EngineName = "behavioral"
+    timing: Timing = Timing()
+
+    @cached_property
+    def devices(self) -> tuple[Device, ...]:
+        """The transistors that vary, in order of name."""
+        return varying_devices(self.design.assembly.circuit, self.design.technology, self.plan)
+
+    @cached_property
+    def effects(self) -> tuple[Effect, ...]:
+        """What they do to the behavioral model."""
+        return effects_of(self.design)
+
+    @cached_property
+    def inputs(self) -> NDArray[np.float64]:
+        """(n, time, width), encoded."""
+        return encode_inputs(self.design.network.encoding, self.test_set.x)
+
+    @cached_property
+    def valid(self) -> NDArray[np.bool_]:
+        """(n, time): frames that belong to a sample."""
+        return np.arange(self.inputs.shape[1])[None, :] < self.test_set.lengths[:, None]
+
+    @cached_property
+    def software(self) -> tuple[NDArray[np.int16], NDArray[np.int64]]:
+        """States (n, time, cells) and decisions (n,) of the trained network."""
+        reference = run_reference(self.design.network, self.test_set.x, self.test_set.lengths)
+        return software_states(self.design.graph, reference), self.decide(reference.readout)
+
+    def decide(self, readout: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Decisions (n,) of a readout (n, time, outputs)."""
+        pooled = pool_readout(readout, self.test_set.lengths, self.design.network.readout.pooling)
+        return pooled.argmax(axis=1)
+
+    def chip(self, number: int) -> Chip:
+        """The draw of one chip."""
+        return draw_chip(self.devices, self.design.technology, self.plan, number)
+
+
+def run_chips(trial: Trial, numbers: tuple[int, ...]) -> list[Record]:
+    """The records of some chips, in this process."""
+    return [run_chip(trial, number) for number in numbers]
+
+
+def run_chip(trial: Trial, number: int) -> Record:
+    """One chip's record: its conditions and draws, its figures, its decisions; `failed` with the reason instead."""
+    chip = trial.chip(number)
+    record = behavioral_record(trial, chip)
+    if trial.engine == "behavioral":
+        return record
+    decks, outcomes = [], []
+    for deck, outcome in simulate_chip(trial, chip):
+        decks.append(deck)
+        outcomes.append(outcome)
+        if isinstance(outcome, Failure):
+            break
+    return transistor_record(trial, record, decks, outcomes)
+
+
+def transistor_record(
+    trial: Trial, record: Record, decks: Sequence[str], outcomes: Sequence[Inference | Failure]
+) -> Record:
+    """A chip's record with what its transistors did on all samples; failed when one of them failed."""
+    record = record | {"decks": deck_hash("".join(decks))}
+    inferences = []
+    for outcome in outcomes:
+        if isinstance(outcome, Failure):
+            return failed(record, outcome.kind.value, outcome.detail)
+        inferences.append(outcome)
+    steps = trial.inputs.shape[1]
+    states = np.stack([_pad(inference.states, steps) for inference in inferences])
+    readout = np.stack([_pad(inference.readout, steps) for inference in inferences])
+    power = float(np.mean([inference.power_w for inference in inferences]))
+    return record | {"ngspice": _figures(trial, states, readout, power)}
+
+
+def behavioral_record(trial: Trial, chip: Chip) -> Record:
+    """What a chip's record holds without its transistors."""
+    return {
+        "chip": chip.number,
+        "status": "ok",
+        "supply_v": chip.supply,
+        "celsius": chip.celsius,
+        "draws": pack_draws(chip),
+        "behavioral": run_behavioral_chip(trial, chip),
+    }
+
+
+def run_behavioral_chip(trial: Trial, chip: Chip) -> dict[str, Any]:
+    """The figures of a chip by the behavioral model."""
+    design = behavioral_chip(trial.design, trial.effects, chip)
+    trace = run_behavioral(design, trial.inputs)
+    states = np.stack([trace.states[cell] for cell in design.assembly.decisions], axis=2)
+    total = sum(behavioral_power(design, trace, trial.timing).values(), np.zeros(trial.valid.shape))
+    power = float(((total * trial.valid).sum(axis=1) / trial.test_set.lengths).mean())
+    return _figures(trial, states, trace.readout, power)
+
+
+def simulate_chip(trial: Trial, chip: Chip) -> Iterator[tuple[str, Inference | Failure]]:
+    """Each sample's deck and outcome on the chip's transistors."""
+    design = transistor_chip(trial.design, chip)
+    for inputs, length in zip(trial.inputs, trial.test_set.lengths, strict=True):
+        deck = inference_deck(design, inputs[:length], trial.timing)
+        yield deck, run_inference(deck, read_plan(design, int(length), trial.timing))
+
+
+def failed(record: Record, reason: str, detail: str) -> Record:
+    """The record of a chip whose simulation failed."""
+    return {**record, "status": "failed", "reason": reason, "detail": detail}
+
+
+def pack_draws(chip: Chip) -> str:
+    """All threshold shifts, then all current factors, in the order of devices, as single precision in base 64."""
+    return b64encode(np.concatenate([chip.vt_shift, chip.beta_factor]).astype("<f4").tobytes()).decode("ascii")
+
+
+def unpack_draws(text: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """vt_shift in V and beta_factor, (devices,) each, as `pack_draws` wrote them."""
+    values = np.frombuffer(b64decode(text), dtype="<f4").astype(np.float64)
+    return values[: len(values) // 2], values[len(values) // 2 :]
+
+
+def trial_samples_hash(trial: Trial) -> str:
+    """Hash of the samples that every chip sees."""
+    digest = hashlib.sha256()
+    for array in (trial.test_set.x, trial.test_set.y, trial.test_set.lengths, trial.test_set.indices):
+        digest.update(repr(array.shape).encode() + np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()[:16]
+
+
+def _figures(trial: Trial, states: NDArray[np.int16], readout: NDArray[np.float64], power: float) -> dict[str, Any]:
+    wanted_states, wanted = trial.software
+    decisions = trial.decide(readout)
+    wrong = ((states != wanted_states) & trial.valid[:, :, None]).sum()
+    return {
+        "accuracy": float((decisions == trial.test_set.y).mean()),
+        "task_agreement": float((decisions == wanted).mean()),
+        "state_agreement": 1.0 - int(wrong) / (int(trial.valid.sum()) * states.shape[2]),
+        "power": power,
+        "decisions": decisions.tolist(),
+    }
+
+
+def _pad(values: NDArray[Any], steps: int) -> NDArray[Any]:
+    return np.pad(values, ((0, steps - len(values)), (0, 0)))
