@@ -1,0 +1,227 @@
+"""Runs: the same records whoever runs them, however often they were interrupted; and what they add up to."""
+
+import json
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from cosim.errors import InputError
+from cosim.montecarlo import execute
+from cosim.montecarlo.contributions import block_of, chip_figures, kind_of, share_variance
+from cosim.montecarlo.execute import run_local, run_on
+from cosim.montecarlo.run import default_spec, run_contributions, run_montecarlo, run_settings
+from cosim.montecarlo.spec import parse_spec
+from cosim.montecarlo.store import open_store
+from cosim.montecarlo.trial import behavioral_record, run_chip, run_chips, unpack_draws
+from cosim.simulation.ngspice import FailureKind
+
+SPECS = [parse_spec("accuracy>=0.9")]
+
+
+def quiet(done, total):
+    pass
+
+
+@pytest.fixture(scope="module")
+def records(trial):
+    return run_chips(trial, tuple(range(trial.plan.chips)))
+
+
+def by_chip(found):
+    return sorted(found, key=lambda record: record["chip"])
+
+
+def test_a_record_holds_its_draws(trial, records):
+    chip = trial.chip(3)
+    vt_shift, beta_factor = unpack_draws(records[3]["draws"])
+    np.testing.assert_array_equal(vt_shift, chip.vt_shift)
+    np.testing.assert_array_equal(beta_factor, chip.beta_factor)
+    assert json.loads(json.dumps(records[3])) == records[3]
+
+
+def test_no_variation_is_nominal(trial):
+    """Without variation every chip is the compiled circuit; rounding to the weight grid is all that is left."""
+    still = replace(trial, plan=replace(trial.plan, kind="none"))
+    figures = run_chip(still, 0)["behavioral"]
+    assert figures["accuracy"] == figures["task_agreement"] > 0.95
+    assert run_chip(still, 1)["behavioral"] == figures
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_workers_do_not_matter(trial, records, jobs):
+    assert by_chip(run_local(trial, range(trial.plan.chips), jobs, 60.0)) == records
+
+
+def test_any_executor_will_do(trial, records):
+    with ThreadPoolExecutor(2) as executor:
+        assert by_chip(run_on(executor, trial, range(trial.plan.chips), 2, 60.0)) == records
+
+
+class Lossy:
+    """An executor that loses its worker on every first try of a task, and on every try of those with chip 9."""
+
+    def __init__(self):
+        self.seen = set()
+
+    def submit(self, work, trial, numbers):
+        future = Future()
+        if numbers not in self.seen or 9 in numbers:
+            self.seen.add(numbers)
+            future.set_exception(ConnectionError("worker gone"))
+        else:
+            future.set_result(work(trial, numbers))
+        return future
+
+
+def test_a_lost_worker_costs_a_second_try(trial, records):
+    found = by_chip(run_on(Lossy(), trial, range(trial.plan.chips), 3, 60.0))
+    assert [record["chip"] for record in found] == list(range(trial.plan.chips))
+    lost = {record["chip"] for record in found if record["status"] == "failed"}
+    assert lost == set(range(8, 16))  # the task of 8 chips that holds chip 9
+    for record, wanted in zip(found, records, strict=True):
+        assert record["behavioral"] == wanted["behavioral"]
+        if record["status"] == "failed":
+            assert record["reason"] == FailureKind.CRASH.value and "worker gone" in record["detail"]
+
+
+class Deaf:
+    def submit(self, work, trial, numbers):
+        return Future()
+
+
+def test_an_executor_that_never_answers_times_out(trial, monkeypatch):
+    monkeypatch.setattr(execute, "_POLL", 0.01)
+    found = list(run_on(Deaf(), trial, range(3), 1, 0.02))
+    assert {record["reason"] for record in found} == {FailureKind.TIMEOUT.value}
+
+
+def run_into(folder, trial, execute, resume=False, stop_width=None):
+    with open_store(folder, run_settings(trial), resume) as store:
+        return run_montecarlo(trial, store, execute, SPECS, stop_width, quiet)
+
+
+def test_an_interrupted_run_ends_the_same(trial, records, tmp_path):
+    wanted = run_into(tmp_path / "whole", trial, lambda numbers: iter(run_chips(trial, tuple(numbers))))
+
+    def broken(numbers):
+        yield from run_chips(trial, tuple(numbers)[:3])
+        raise KeyboardInterrupt
+
+    for attempt in range(3):
+        with pytest.raises(KeyboardInterrupt):
+            run_into(tmp_path / "broken", trial, broken, resume=attempt > 0)
+    found = run_into(
+        tmp_path / "broken", trial, lambda numbers: iter(run_chips(trial, tuple(numbers))[::-1]), resume=True
+    )
+    assert found == wanted
+    lines = [(tmp_path / name / "chips.jsonl").read_text().splitlines() for name in ("whole", "broken")]
+    assert sorted(lines[0]) == sorted(lines[1])
+    summaries = [(tmp_path / name / "summary.json").read_bytes() for name in ("whole", "broken")]
+    assert summaries[0] == summaries[1]
+
+
+def test_more_chips_go_on_where_fewer_ended(trial, tmp_path):
+    fewer = replace(trial, plan=replace(trial.plan, chips=5))
+    run_into(tmp_path, fewer, lambda numbers: iter(run_chips(fewer, tuple(numbers))))
+    asked = []
+
+    def rest(numbers):
+        asked.extend(numbers)
+        return iter(run_chips(trial, tuple(numbers)))
+
+    run_into(tmp_path, trial, rest, resume=True)
+    assert asked == list(range(5, 20))
+
+
+def test_a_cube_of_another_size_is_another_run(trial, tmp_path):
+    cube = replace(trial, plan=replace(trial.plan, sampling="lhs"))
+    run_into(tmp_path, cube, lambda numbers: iter(run_chips(cube, tuple(numbers))))
+    more = replace(cube, plan=replace(cube.plan, chips=40))
+    with pytest.raises(InputError, match="holds a run with another variation"):
+        run_into(tmp_path, more, lambda numbers: iter(()), resume=True)
+
+
+def test_a_run_stops_when_it_knows_enough(trial, tmp_path):
+    plan = replace(trial.plan, chips=400, kind="none")
+    many = replace(trial, plan=plan)
+    ran = []
+
+    def count(numbers):
+        ran.extend(numbers)
+        return ({**behavioral_record(many, many.chip(0)), "chip": number} for number in numbers)
+
+    summary = run_into(tmp_path, many, count, stop_width=0.1)
+    # All pass: the interval of n of n at 1 - 0.05 / 4 is 1 - 0.00625^(1/n), 0.097 at 50 chips.
+    assert summary["chips"] == len(ran) == 50
+
+
+def test_summary_is_what_the_records_say(trial, records, tmp_path):
+    summary = run_into(tmp_path, trial, lambda numbers: iter(run_chips(trial, tuple(numbers))))
+    accuracies = [record["behavioral"]["accuracy"] for record in records]
+    assert summary["chips"] == 20 and summary["failed"] == 0
+    assert summary["accuracy"]["mean"] == pytest.approx(np.mean(accuracies), rel=1e-12)
+    assert summary["accuracy"]["quantiles"]["50"] == pytest.approx(np.median(accuracies), rel=1e-12)
+    assert summary["yield"]["passed"] == sum(value >= 0.9 for value in accuracies)
+    assert summary["software_accuracy"] == 1.0
+    assert summary["accuracy"]["sd"] > 0
+
+
+def test_default_spec_is_near_nominal(trial):
+    spec = default_spec(trial)
+    assert spec.metric == "accuracy" and spec.at_least and 0.9 <= spec.limit <= 0.95
+
+
+def test_contributions_divide_all_transistors(trial):
+    figures = chip_figures(trial, 0)
+    groups = [len({division(device) for device in trial.devices}) for division in (block_of, kind_of)]
+    assert len(figures["accuracy"]) == 2 + sum(groups)
+
+
+def test_shares_of_a_sum_are_its_variances(trial):
+    """Y = sum over groups of independent normals: each share is its variance, R2 is 1; 4 sigma of 3000 pairs."""
+    rng = np.random.default_rng(0)
+    groups = [sorted({division(device) for device in trial.devices}) for division in (block_of, kind_of)]
+    sds = np.arange(1, len(groups[0]) + 1.0)
+    own, other = (rng.normal(size=(3000, len(sds))) * sds for _ in range(2))
+    columns = [own.sum(axis=1), other.sum(axis=1)]
+    for k in range(len(sds)):
+        mixed = other.copy()
+        mixed[:, k] = own[:, k]
+        columns.append(mixed.sum(axis=1))
+    columns += [columns[1]] * len(groups[1])  # groups that change nothing
+    blocks, kinds = share_variance(trial.devices, np.stack(columns, axis=1), seed=0)
+    for share in blocks.shares:
+        wanted = sds[groups[0].index(share.group)] ** 2 / (sds**2).sum()
+        assert share.value == pytest.approx(wanted, abs=4 / 3000**0.5)
+        assert share.low <= share.value <= share.high
+    assert blocks.r2 == pytest.approx(1.0, abs=0.1)
+    assert kinds.r2 == 0.0
+
+
+def test_contributions_of_a_trial(trial):
+    found = run_contributions(trial, 2, quiet)
+    shares = found["state_agreement"]["block"]["shares"]
+    assert sum(share["transistors"] for share in shares) == len(trial.devices)
+    with pytest.raises(InputError, match="needs at least 20 chips, not 10"):
+        run_contributions(replace(trial, plan=replace(trial.plan, chips=10)), 1, quiet)
+
+
+@pytest.mark.ngspice
+def test_both_engines_on_the_same_chips(trial):
+    few = replace(trial, engine="ngspice", plan=replace(trial.plan, chips=2), test_set=trial.test_set.take(2, 0))
+    found = by_chip(run_local(few, range(2), 2, 120.0))
+    assert [record["status"] for record in found] == ["ok", "ok"]
+    for record in found:
+        assert record["ngspice"]["state_agreement"] == pytest.approx(record["behavioral"]["state_agreement"], abs=0.1)
+        assert record["ngspice"]["power"] == pytest.approx(record["behavioral"]["power"], rel=0.05)
+    assert found[0] == run_chip(few, 0)
+
+
+@pytest.mark.ngspice
+def test_a_simulation_that_takes_too_long_is_an_outcome(trial):
+    slow = replace(trial, engine="ngspice", plan=replace(trial.plan, chips=1))
+    (record,) = run_local(slow, [0], 1, 0.5)
+    assert record["status"] == "failed" and record["reason"] == FailureKind.TIMEOUT.value
+    assert record["behavioral"] == run_chip(replace(slow, engine="behavioral"), 0)["behavioral"]
