@@ -10,6 +10,7 @@ import numpy as np
 
 from cosim.cells.dpi import dpi_capacitance
 from cosim.cells.schmitt import STATE_LEVEL
+from cosim.circuit.elements import Circuit
 from cosim.errors import SimulationError
 from cosim.ir.ladder import TAU_SHARE, dpi_fall_time, dpi_rise_time, ladder_currents
 from cosim.simulation.benches import clocked_bench, comparator_bench, dpi_bench, mirror_bench, schmitt_bench
@@ -132,15 +133,20 @@ def calibration_fingerprint(technology: Technology, units: int) -> str:
 
 
 def measure_schmitt(
-    technology: Technology, units: int, bias: tuple[float, float, float], v_node: float, i_peak: float | None = None
+    technology: Technology,
+    units: int,
+    bias: tuple[float, float, float],
+    v_node: float,
+    i_peak: float | None = None,
+    vary: Callable[[Circuit], Circuit] = lambda circuit: circuit,
 ) -> tuple[float, float, float]:
     """(upper threshold, lower threshold, level) of one 9T cell in ampere, from one slow ramp up and down.
 
-    The level is seen through a weight of -1, that is, times `MirrorFit.gain_p`.
+    The level is seen through a weight of -1, that is, times `MirrorFit.gain_p`. `vary` as in `schmitt_bench`.
     """
     i_peak = 1.3 * bias[0] if i_peak is None else i_peak
     ramp = 16.0
-    waves = _run(schmitt_bench(technology, units, bias, i_peak, v_node, ramp))
+    waves = _run(schmitt_bench(technology, units, bias, i_peak, v_node, ramp, vary=vary))
     time, v0 = waves["time"], waves["xcell.v0"]
     crossings = _crossings(time, v0, STATE_LEVEL * technology.supply)
     if len(crossings) != 2:

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosim.analysis.characterize import DPI_DOWN, DPI_UP, Characterisation, Curve, Kind
-from cosim.analysis.figures import Figure
+from cosim.analysis.figures import BLUE, GREEN, GREY, Figure
 from cosim.analysis.ladder_study import LadderStudy, LadderTrace, pulse_train
 from cosim.technology.conditions import format_conditions
 
@@ -17,7 +17,6 @@ _STYLES: dict[Kind, dict[str, Any]] = {
     "calibrated": {"color": "#0b5394", "lw": 1.2, "label": "calibrated"},
     "ideal": {"color": "#cccccc", "lw": 3.0, "zorder": 1.5, "label": "ideal"},
 }
-_BLUE, _GREEN, _GREY = "#0b5394", "#2e7d32", "#888888"
 
 
 def draw_characterisation(cell: str, found: Characterisation) -> Figure:
@@ -80,7 +79,7 @@ def draw_mirror(curves: Sequence[Curve]) -> Figure:
     styles: dict[tuple[str, Kind], dict[str, Any]] = {
         ("line n", "measured"): {**_STYLES["measured"], "label": "line n, not trimmed"},
         ("line n", "calibrated"): {**_STYLES["calibrated"], "label": "line n, trimmed"},
-        ("line p", "calibrated"): {"color": _GREEN, "lw": 1.2, "label": "line p"},
+        ("line p", "calibrated"): {"color": GREEN, "lw": 1.2, "label": "line p"},
     }
     for curve in curves:
         if style := styles.get((curve.group, curve.kind)):
@@ -129,7 +128,7 @@ def draw_staircase(study: LadderStudy, traces: Sequence[LadderTrace], title: str
         middle.plot(_MILLI * sample_times(trace, step), _NANO * trace.output, **_STYLES[kind])
     middle.set_ylabel("output (nA)")
     middle.legend(fontsize=7, frameon=False, loc="upper left")
-    bottom.plot(_MILLI * sample_times(stairs, step), _NANO * stairs.power, color=_GREY, lw=1.0)
+    bottom.plot(_MILLI * sample_times(stairs, step), _NANO * stairs.power, color=GREY, lw=1.0)
     bottom.set_ylabel("power (nW)")
     bottom.set_ylim(bottom=0)
     bottom.set_xlabel("time (ms)")
@@ -145,9 +144,9 @@ def draw_input(axis: Any, trace: LadderTrace, study: LadderStudy) -> None:
     points = np.array(pulse_train(trace.run.updates, study.currents, study.timing, 0.0))
     end = study.timing.step * len(trace.run.updates)
     points = np.concatenate([points, [[end, points[-1, 1]]]])
-    axis.plot(_MILLI * points[:, 0], _NANO * points[:, 1], color=_BLUE, lw=1.0)
+    axis.plot(_MILLI * points[:, 0], _NANO * points[:, 1], color=BLUE, lw=1.0)
     for level in (study.currents.i_rise, study.currents.i_fall):
-        axis.axhline(_NANO * level, color=_GREY, lw=0.7, ls=":")
+        axis.axhline(_NANO * level, color=GREY, lw=0.7, ls=":")
     axis.set_ylabel("input (nA)")
 
 

@@ -13,7 +13,7 @@ from cosim.simulation.testbench import Timing
 
 matplotlib.rcParams["text.parse_math"] = False  # names come from files: a label with a dollar sign is no formula
 matplotlib.rcParams["svg.hashsalt"] = "cosim"  # ids in an SVG are otherwise random: same input, same bytes
-_BLUE, _RED, _GREEN, _GREY = "#0b5394", "#b3261e", "#2e7d32", "#888888"
+BLUE, RED, GREEN, GREY = "#0b5394", "#b3261e", "#2e7d32", "#888888"
 _NANO = 1e9
 
 
@@ -32,15 +32,15 @@ def draw_waveforms(waves: dict[str, NDArray[np.float64]], labels: dict[str, Any]
     for k, name in enumerate(inputs):
         axes[0].plot(time, _NANO * waves[name], lw=0.9, color=_shade(k, len(inputs)))
     axes[0].set_ylabel("inputs (nA)")
-    axes[1].plot(time, _NANO * waves["candidate"], color=_BLUE, lw=1.2)
-    axes[1].axhline(_NANO * labels["i_rise"], color=_RED, lw=0.9, ls="--", label="upper threshold")
-    axes[1].axhline(_NANO * labels["i_fall"], color=_GREEN, lw=0.9, ls="--", label="lower threshold")
+    axes[1].plot(time, _NANO * waves["candidate"], color=BLUE, lw=1.2)
+    axes[1].axhline(_NANO * labels["i_rise"], color=RED, lw=0.9, ls="--", label="upper threshold")
+    axes[1].axhline(_NANO * labels["i_fall"], color=GREEN, lw=0.9, ls="--", label="lower threshold")
     axes[1].set_ylabel(f"candidate of\n{labels['unit']} (nA)")
     axes[1].legend(loc="upper right", fontsize=7, frameon=False, ncols=2)
-    axes[2].plot(time, _NANO * waves["state"], color=_BLUE, lw=1.2)
+    axes[2].plot(time, _NANO * waves["state"], color=BLUE, lw=1.2)
     axes[2].set_ylabel(f"state of\n{labels['unit']} (nA)")
     _draw_outputs(axes[3], time, waves, labels["outputs"])
-    axes[4].plot(time, _NANO * waves["power"], color=_GREY, lw=0.9)
+    axes[4].plot(time, _NANO * waves["power"], color=GREY, lw=0.9)
     axes[4].set_ylabel("supply power (nW)")
     axes[4].set_ylim(bottom=0, top=1.4 * _NANO * float(np.percentile(waves["power"], 99)))
     axes[4].set_xlabel("time (ms)")

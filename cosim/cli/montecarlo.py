@@ -29,6 +29,22 @@ NGSPICE_SAMPLES = 30
 CONTRIBUTIONS_FILE = "contributions.json"
 
 
+engine_option = click.option(
+    "--engine",
+    type=click.Choice(["behavioral", "ngspice"]),
+    default="behavioral",
+    show_default=True,
+    help="ngspice runs transistors, and the behavioral model on the same chips.",
+)
+spec_option = click.option(
+    "--spec",
+    "specs",
+    multiple=True,
+    help="What a chip must do, such as accuracy>=0.9, task_agreement, state_agreement, power<=400nW; repeatable "
+    "[default: accuracy 5 points below nominal].",
+)
+
+
 @click.command()
 @network_argument
 @click.option("--chips", type=click.IntRange(1), default=100, show_default=True, help="How many chips.")
@@ -39,20 +55,8 @@ CONTRIBUTIONS_FILE = "contributions.json"
     show_default=True,
     help="Mismatch of each transistor; process, supply and temperature of each chip; both.",
 )
-@click.option(
-    "--engine",
-    type=click.Choice(["behavioral", "ngspice"]),
-    default="behavioral",
-    show_default=True,
-    help="ngspice runs transistors, and the behavioral model on the same chips.",
-)
-@click.option(
-    "--spec",
-    "specs",
-    multiple=True,
-    help="What a chip must do, such as accuracy>=0.9, task_agreement, state_agreement, power<=400nW; repeatable "
-    "[default: accuracy 5 points below nominal].",
-)
+@engine_option
+@spec_option
 @click.option("--samples", type=click.IntRange(1), help=f"Test samples [default: all; with ngspice {NGSPICE_SAMPLES}].")
 @click.option(
     "--sampling",
@@ -104,7 +108,7 @@ def command(
     from cosim.montecarlo.tables import format_contributions, format_summary
 
     wanted = [parse_spec(text) for text in specs]
-    trial = _load_trial(network_file, **options)
+    trial = load_trial(network_file, **options)
     wanted = wanted or [default_spec(trial)]
     if replay is not None:
         _replay(trial, replay, output)
@@ -122,7 +126,7 @@ def command(
     click.echo(f"\nstore: {output}")
 
 
-def _load_trial(
+def load_trial(
     network_file: Path,
     *,
     chips: int,
@@ -137,6 +141,7 @@ def _load_trial(
     t_step: float,
     **settings: Any,
 ) -> "Trial":
+    """The trial behind the command line's values."""
     from cosim.montecarlo.trial import Trial
     from cosim.network.testset import load_test_set
     from cosim.simulation.testbench import Timing

@@ -49,6 +49,18 @@ def count_yield(passes: Sequence[bool], plan: Plan, confidence: float = CONFIDEN
     return Yield(passed, chips, passed / chips, float(found.low), float(found.high), "Clopper-Pearson", confidence)
 
 
+def yield_json(found: Yield) -> dict[str, Any]:
+    """A yield as it stands in a JSON file."""
+    return {
+        "value": found.value,
+        "interval": [found.low, found.high],
+        "confidence": found.confidence,
+        "passed": found.passed,
+        "chips": found.chips,
+        "method": found.method,
+    }
+
+
 def summarize_chips(records: Sequence[Record], plan: Plan, engine: EngineName, specs: Sequence[Spec]) -> dict[str, Any]:
     """Everything that a table, a JSON file or a report prints about a run's chips."""
     good = [record for record in records if record["status"] == "ok"]
@@ -60,10 +72,10 @@ def summarize_chips(records: Sequence[Record], plan: Plan, engine: EngineName, s
         "reasons": _count(record["reason"] for record in records if record["status"] != "ok"),
         "engine": engine,
         **{metric: describe([record[engine][metric] for record in good]) for metric in METRICS if good},
-        "yield": {"spec": [spec.text for spec in specs], **_yield_json(count_yield(passes, plan))},
+        "yield": {"spec": [spec.text for spec in specs], **yield_json(count_yield(passes, plan))},
     }
     if good:
-        summary["yield"]["without_failed"] = _yield_json(count_yield(without, plan))
+        summary["yield"]["without_failed"] = yield_json(count_yield(without, plan))
     if engine == "ngspice" and len(good) > 2:
         summary["paired"] = {
             metric: pair(
@@ -120,17 +132,6 @@ def is_precise(passes: Sequence[bool], plan: Plan, width: float) -> bool:
     looks = len(checkpoints(plan.chips))
     found = count_yield(passes, plan, 1 - (1 - CONFIDENCE) / looks)
     return found.high - found.low <= width
-
-
-def _yield_json(found: Yield) -> dict[str, Any]:
-    return {
-        "value": found.value,
-        "interval": [found.low, found.high],
-        "confidence": found.confidence,
-        "passed": found.passed,
-        "chips": found.chips,
-        "method": found.method,
-    }
 
 
 def _count(reasons: Any) -> dict[str, int]:

@@ -69,6 +69,30 @@ def format_contributions(contributions: dict[str, Any], metric: str = "accuracy"
     return lines
 
 
+def format_trim(summary: dict[str, Any]) -> list[str]:
+    """Yield before and after trimming, by the number of bits."""
+    spans = ", ".join(f"{name} +-{percent(value)}" for name, value in summary["ranges"].items())
+    lines = [
+        f"{summary['chips']} chips, {summary['failed']} failed; {summary['samples']} samples each; engine "
+        f"{summary['engine']}; converters: {spans}",
+        f"yield: chips with {' and '.join(summary['spec'])}, 95 % interval; p: McNemar, exact",
+        "",
+        f"{'bits':>6}  {'yield':>7}  {'95 % interval':>17}  {'won':>4}  {'lost':>4}  {'p':>8}  {'accuracy':>8}  "
+        f"{'states':>8}",
+    ]
+    for row in summary["rows"]:
+        low, high = row["yield"]["interval"]
+        figures = "  ".join(
+            f"{percent(row[metric]['mean']) if metric in row else '-':>8}" for metric in ("accuracy", "state_agreement")
+        )
+        bounds = f"[{percent(low)}, {percent(high)}]"
+        lines.append(
+            f"{'none' if row['bits'] is None else row['bits']:>6}  {percent(row['yield']['value']):>7}  {bounds:>17}  "
+            f"{row['won']:>4}  {row['lost']:>4}  {row['p']:>8.2g}  {figures}"
+        )
+    return lines
+
+
 def _pair(metric: str, pair: dict[str, Any]) -> str:
     low, high = (_value(metric, value, 2) for value in pair["bias_interval"])
     correlation = "no correlation: one engine sees no spread"

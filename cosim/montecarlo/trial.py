@@ -106,11 +106,15 @@ def transistor_record(
         if isinstance(outcome, Failure):
             return failed(record, outcome.kind.value, outcome.detail)
         inferences.append(outcome)
+    return record | {"ngspice": transistor_figures(trial, inferences)}
+
+
+def transistor_figures(trial: Trial, inferences: Sequence[Inference]) -> dict[str, Any]:
+    """The figures of a chip from all its inferences."""
     steps = trial.inputs.shape[1]
     states = np.stack([_pad(inference.states, steps) for inference in inferences])
     readout = np.stack([_pad(inference.readout, steps) for inference in inferences])
-    power = float(np.mean([inference.power_w for inference in inferences]))
-    return record | {"ngspice": _figures(trial, states, readout, power)}
+    return _figures(trial, states, readout, float(np.mean([inference.power_w for inference in inferences])))
 
 
 def behavioral_record(trial: Trial, chip: Chip) -> Record:
@@ -127,7 +131,11 @@ def behavioral_record(trial: Trial, chip: Chip) -> Record:
 
 def run_behavioral_chip(trial: Trial, chip: Chip) -> dict[str, Any]:
     """The figures of a chip by the behavioral model."""
-    design = behavioral_chip(trial.design, trial.effects, chip)
+    return behavioral_figures(trial, behavioral_chip(trial.design, trial.effects, chip))
+
+
+def behavioral_figures(trial: Trial, design: Design) -> dict[str, Any]:
+    """The figures of a chip's design on the trial's samples, by the behavioral model."""
     trace = run_behavioral(design, trial.inputs)
     states = np.stack([trace.states[cell] for cell in design.assembly.decisions], axis=2)
     total = sum(behavioral_power(design, trace, trial.timing).values(), np.zeros(trial.valid.shape))
@@ -137,7 +145,11 @@ def run_behavioral_chip(trial: Trial, chip: Chip) -> dict[str, Any]:
 
 def simulate_chip(trial: Trial, chip: Chip) -> Iterator[tuple[str, Inference | Failure]]:
     """Each sample's deck and outcome on the chip's transistors."""
-    design = transistor_chip(trial.design, chip)
+    return simulate_design(trial, transistor_chip(trial.design, chip))
+
+
+def simulate_design(trial: Trial, design: Design) -> Iterator[tuple[str, Inference | Failure]]:
+    """Each of the trial's samples on a chip's design: its deck and its outcome."""
     for inputs, length in zip(trial.inputs, trial.test_set.lengths, strict=True):
         deck = inference_deck(design, inputs[:length], trial.timing)
         yield deck, run_inference(deck, read_plan(design, int(length), trial.timing))

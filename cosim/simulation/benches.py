@@ -1,5 +1,6 @@
 """Test benches of single cells: what calibration and characterisation run."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -83,10 +84,12 @@ def schmitt_bench(
     v_node: float,
     ramp: float = 16.0,
     points: int = 1500,
+    vary: Callable[[Circuit], Circuit] = lambda circuit: circuit,
 ) -> str:
     """A candidate ramp 0 -> i_peak -> 0 in 2 `ramp` seconds on one 9T cell with bias (I_thresh, I_width, I_gain).
 
-    Saves v(xcell.v0) and i(vout), the output through weight -1 into a candidate node's voltage.
+    Saves v(xcell.v0) and i(vout), the output through weight -1 into a candidate node's voltage. `vary` makes a chip's
+    circuit of the nominal one.
     """
     lines = ("thresh", "width", "gain")
     elements: tuple[Element, ...] = (
@@ -103,7 +106,7 @@ def schmitt_bench(
     blocks = (candidate_diode(technology), bias_diode(technology), schmitt(technology, units))
     step = format_number(ramp / points)
     analysis = f".tran {step} {format_number(2 * ramp)} 0e+00 {step}"
-    circuit = Circuit("9T cell bench", blocks, elements)
+    circuit = vary(Circuit("9T cell bench", blocks, elements))
     return format_deck(circuit, technology, PRECISE_OPTIONS, analysis, "v(xcell.v0) i(vout)")
 
 

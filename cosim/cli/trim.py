@@ -1,0 +1,94 @@
+"""cosim trim: what converters at the bias pins take back of a chip's mismatch."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from cosim.cli.common import (
+    compile_options,
+    data_option,
+    jobs_option,
+    network_argument,
+    output_option,
+    progress_bar,
+    seed_option,
+    write_json,
+)
+from cosim.cli.montecarlo import engine_option, load_trial, spec_option
+from cosim.errors import InputError
+
+MAX_BITS = 12
+
+
+@click.command()
+@network_argument
+@click.option("--bits", default="2-8", show_default=True, help="Bits of the converters: a number, 4,6 or 2-8.")
+@click.option("--chips", type=click.IntRange(1), default=100, show_default=True, help="How many chips.")
+@engine_option
+@spec_option
+@click.option("--samples", type=click.IntRange(1), help="Test samples [default: all; with ngspice 30].")
+@click.option("--area", type=click.FloatRange(0, min_open=True), default=1.0, show_default=True,
+              help="Device area over drawn, for mismatch alone.")  # fmt: skip
+@output_option("runs/trim")
+@click.option("--json", "json_file", type=click.Path(path_type=Path), help="Write the figures to this file, too.")
+@data_option
+@seed_option
+@jobs_option
+@compile_options
+def command(
+    network_file: Path,
+    bits: str,
+    output: Path,
+    json_file: Path | None,
+    specs: tuple[str, ...],
+    jobs: int,
+    **options: Any,
+) -> None:
+    """Measure the cells of drawn chips of NETWORK, set each bias pin's converter, and count the chips again.
+
+    The chips are those of `cosim montecarlo --variation local` with the same seed. The folder receives trim.json and
+    trim.png.
+    """
+    from functools import partial
+
+    from cosim.analysis.figures import save_figure
+    from cosim.montecarlo.execute import map_chips
+    from cosim.montecarlo.figures import draw_trim
+    from cosim.montecarlo.run import default_spec
+    from cosim.montecarlo.spec import parse_spec
+    from cosim.montecarlo.tables import format_trim
+    from cosim.montecarlo.trim import check_trimmable
+    from cosim.montecarlo.trim_run import summarize_trim, trim_chip
+
+    wanted = [parse_spec(text) for text in specs]
+    counts = parse_bits(bits)
+    trial = load_trial(network_file, variation="local", sampling="random", replicates=1, **options)
+    check_trimmable(trial.design, str(network_file))
+    wanted = wanted or [default_spec(trial)]
+    records = []
+    with progress_bar("chips") as progress:
+        for record in map_chips(partial(trim_chip, bits=counts), trial, range(trial.plan.chips), jobs):
+            records.append(record)
+            progress(len(records), trial.plan.chips)
+    summary = summarize_trim(trial, counts, records, wanted)
+    write_json(output / "trim.json", summary)
+    write_json(json_file, summary)
+    save_figure(draw_trim(summary), output / "trim.png")
+    click.echo("\n".join(format_trim(summary)))
+    click.echo(f"\nwritten: {output / 'trim.json'}")
+
+
+def parse_bits(text: str) -> tuple[int, ...]:
+    """`4`, `4,6` or `2-8`. Raises InputError that says what it must be."""
+    try:
+        if "-" in text:
+            first, last = map(int, text.split("-"))
+            found = tuple(range(first, last + 1))
+        else:
+            found = tuple(sorted({int(part) for part in text.split(",")}))
+    except ValueError:
+        found = ()
+    if not found or found[0] < 1 or found[-1] > MAX_BITS:
+        raise InputError(f"--bits must be numbers from 1 to {MAX_BITS}, such as 4, 4,6 or 2-8, not {text!r}")
+    return found

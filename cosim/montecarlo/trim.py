@@ -1,0 +1,190 @@
+"""Trimming: what a converter of B bits at each bias pin can take back of a chip's mismatch.
+
+A cell's thresholds and level are measured on the chip, not known from its draws: a slow candidate ramp up and down, and
+the level beside it. Each pin then carries (1 + R c / 2^(B-1)) times its current, with the code c in -2^(B-1) ...
+2^(B-1) - 1 that brings what was measured nearest to what the compiler asked for:
+
+    threshold pin    rise (1 + d) -> rise asked                      rise, fall: measured, in candidate current
+    width pin        rise (1 + d_thresh) - (rise - fall) (1 + d) -> fall asked
+    gain pin         level (1 + d) -> level asked
+
+R is three standard deviations of what is measured. A pin that several cells share takes the code of the smallest sum
+of squared relative errors over them.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from cosim.analysis.calibrate import measure_schmitt
+from cosim.behavioral.evaluate import Array
+from cosim.cells.assemble import NETWORK, net
+from cosim.circuit.elements import Circuit, Element, Mos
+from cosim.design import Design
+from cosim.errors import InputError
+from cosim.ir.nodes import Schmitt, SchmittBias, edges_into, nodes_of
+from cosim.montecarlo.trial import Trial
+from cosim.variation.chip import behavioral_chip
+from cosim.variation.draws import Chip
+from cosim.variation.effects import Key
+
+SIGMAS = 3.0
+
+
+@dataclass(frozen=True)
+class CellPoints:
+    """A cell's static thresholds, as candidate currents, and its level as its line p delivers it; ampere."""
+
+    rise: float
+    fall: float
+    level: float
+
+
+Measure = Callable[[Trial, Chip], Mapping[str, CellPoints]]
+
+
+def check_trimmable(design: Design, origin: str) -> None:
+    """Raises InputError for a network whose cells are not all 9T cells of constant thresholds."""
+    cells = list(nodes_of(design.graph, Schmitt))
+    if len(cells) < len(design.assembly.decisions):
+        raise InputError(f"{origin}: trim is for 9T cells; this network has ladders or toggles")
+    for cell in cells:
+        if edges_into(design.graph, cell.name, "beta"):
+            raise InputError(f"{origin}: trim is for constant thresholds; those of {cell.name} depend on its input")
+
+
+def measure_behavioral(trial: Trial, chip: Chip) -> dict[str, CellPoints]:
+    """Every cell of a chip by the behavioral model."""
+    design = behavioral_chip(trial.design, trial.effects, chip)
+    fit, deviations = design.calibration.schmitt, design.deviations
+    points = {}
+    for cell in nodes_of(design.graph, Schmitt):
+        bias: SchmittBias = design.graph.nodes[cell.name]["bias"]
+        i_thresh = np.float64(bias.i_thresh * deviations.thresh.get(cell.name, 1.0))
+        i_width = np.float64(bias.i_width * deviations.width.get(cell.name, 1.0))
+        compared = deviations.compared.get(cell.name, 1.0)
+        (level,) = deviations.levels.get(cell.name, (1.0,))
+        points[cell.name] = CellPoints(
+            float(fit.i_rise(i_thresh, i_width)) / compared,
+            float(fit.i_fall(i_thresh, i_width)) / compared,
+            float(fit.i_high(np.float64(bias.i_gain))) * level * deviations.lines_p.get(cell.name, 1.0),
+        )
+    return points
+
+
+def measure_transistors(trial: Trial, chip: Chip) -> dict[str, CellPoints]:
+    """Every cell of a chip in ngspice: its transistors, candidate diode and bias diodes on a bench."""
+    expected = measure_behavioral(trial, chip)
+    return {
+        cell.name: measure_cell(trial.design, chip, cell, 1.3 * expected[cell.name].rise)
+        for cell in nodes_of(trial.design.graph, Schmitt)
+    }
+
+
+def measure_cell(design: Design, chip: Chip, cell: Schmitt, i_peak: float) -> CellPoints:
+    """One cell of a chip in ngspice, with the transistors that the chip drew for it; the ramp goes to `i_peak`."""
+    bias: SchmittBias = design.graph.nodes[cell.name]["bias"]
+    stem = net(cell.name)
+    homes = {"cell": f"{NETWORK}.cell_{stem}", "cand": f"{NETWORK}.cand_{stem}"}
+    for line, pin in zip(("thresh", "width", "gain"), design.assembly.cell_bias[cell.name], strict=True):
+        homes[line] = f"{NETWORK}.{pin}"
+    names = [device.name for device in chip.devices]
+    drawn = dict(zip(names, zip(chip.vt_shift.tolist(), chip.beta_factor.tolist(), strict=True), strict=True))
+
+    def deviating(element: Element) -> Element:
+        block, _, name = element.name.partition(".")
+        if not isinstance(element, Mos) or block not in homes:
+            return element
+        vt_shift, beta_factor = drawn[f"{homes[block]}.{name}"]
+        return replace(element, vt_shift=vt_shift, beta_factor=beta_factor)
+
+    def vary(circuit: Circuit) -> Circuit:
+        flat = circuit.flat()
+        return replace(flat, elements=tuple(map(deviating, flat.elements)))
+
+    calibration = design.calibration
+    currents = (bias.i_thresh, bias.i_width, bias.i_gain)
+    rise, fall, seen = measure_schmitt(design.technology, calibration.units, currents, calibration.v_node, i_peak, vary)
+    return CellPoints(
+        rise, fall, seen / float(calibration.mirror.interpolate(calibration.mirror.gain_p, np.float64(seen)))
+    )
+
+
+def trim_ranges(trial: Trial) -> tuple[float, float, float]:
+    """R of threshold, width and gain pins: SIGMAS standard deviations of what is measured there, relative."""
+    technology = trial.design.technology
+    variance = {}
+    for device in trial.devices:
+        swing = technology.device(device.polarity).slope_factor * technology.thermal_voltage
+        variance[device.name] = (device.sigma_vt / swing) ** 2 + device.sigma_beta**2
+    totals: dict[str, dict[Key, float]] = defaultdict(dict)
+    for effect in trial.effects:
+        totals[effect.field][effect.key] = sum(variance[device] for device, _ in effect.devices)
+    cells = list(totals["thresh"])
+    thresh, width, gain = (
+        max(sum(totals[field][cell] for field in fields) for cell in cells)
+        for fields in (("thresh", "compared"), ("width", "compared"), ("levels", "lines_p"))
+    )
+    return SIGMAS * thresh**0.5, SIGMAS * width**0.5, SIGMAS * gain**0.5
+
+
+def trim_codes(
+    design: Design,
+    measured: Mapping[str, CellPoints],
+    wanted: Mapping[str, CellPoints],
+    bits: int,
+    ranges: tuple[float, float, float],
+) -> dict[str, float]:
+    """Factor of every bias pin that the measured cells hang on; the best codes of converters of `bits` bits."""
+    thresh_pins, width_pins, gain_pins = (_cells_of(design, place) for place in range(3))
+    steps = np.arange(-(2 ** (bits - 1)), 2 ** (bits - 1)) / 2 ** (bits - 1)
+    thresh, width, gain = (1 + span * steps for span in ranges)
+    factors = {}
+    for pin, cells in thresh_pins.items():
+        factors[pin] = _best(thresh, [(measured[cell].rise, wanted[cell].rise) for cell in cells])
+    pin_of = {cell: pin for pin, cells in thresh_pins.items() for cell in cells}
+    for pin, cells in width_pins.items():
+        pairs = [
+            (
+                measured[cell].rise - measured[cell].fall,
+                measured[cell].rise * factors[pin_of[cell]] - wanted[cell].fall,
+            )
+            for cell in cells
+        ]
+        factors[pin] = _best(width, pairs)
+    for pin, cells in gain_pins.items():
+        factors[pin] = _best(gain, [(measured[cell].level, wanted[cell].level) for cell in cells])
+    return factors
+
+
+def trim_design(design: Design, factors: Mapping[str, float]) -> Design:
+    """A chip's design with these factors on its bias pins, for either engine."""
+    assembly = design.assembly
+    pins = {pin: factors.get(pin, 1.0) * current for pin, current in assembly.bias_pins.items()}
+    deviations = design.deviations
+    thresh, width, levels = dict(deviations.thresh), dict(deviations.width), dict(deviations.levels)
+    for cell, (thresh_pin, width_pin, gain_pin) in assembly.cell_bias.items():
+        thresh[cell] = thresh.get(cell, 1.0) * factors.get(thresh_pin, 1.0)
+        width[cell] = width.get(cell, 1.0) * factors.get(width_pin, 1.0)
+        levels[cell] = tuple(factors.get(gain_pin, 1.0) * level for level in levels.get(cell, (1.0,)))
+    return replace(
+        design,
+        assembly=replace(assembly, bias_pins=pins),
+        deviations=replace(deviations, thresh=thresh, width=width, levels=levels),
+    )
+
+
+def _cells_of(design: Design, place: int) -> dict[str, list[str]]:
+    """Bias pin -> the cells on it; place 0: threshold pins, 1: width pins, 2: gain pins."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for cell, pins in design.assembly.cell_bias.items():
+        found[pins[place]].append(cell)
+    return found
+
+
+def _best(factors: Array, pairs: list[tuple[float, float]]) -> float:
+    """The factor for which factor * measured is nearest to wanted, relative to measured, over all pairs."""
+    errors = sum((factors - wanted / found) ** 2 for found, wanted in pairs)
+    return float(factors[np.argmin(errors)])
