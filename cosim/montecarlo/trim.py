@@ -23,7 +23,7 @@ from cosim.behavioral.evaluate import Array
 from cosim.cells.assemble import NETWORK, net
 from cosim.circuit.elements import Circuit, Element, Mos
 from cosim.design import Design
-from cosim.errors import InputError
+from cosim.errors import InputError, SimulationError
 from cosim.ir.nodes import Schmitt, SchmittBias, edges_into, nodes_of
 from cosim.montecarlo.trial import Trial
 from cosim.variation.chip import behavioral_chip
@@ -105,11 +105,18 @@ def measure_cell(design: Design, chip: Chip, cell: Schmitt, i_peak: float) -> Ce
         return replace(flat, elements=tuple(map(deviating, flat.elements)))
 
     calibration = design.calibration
-    currents = (bias.i_thresh, bias.i_width, bias.i_gain)
-    rise, fall, seen = measure_schmitt(design.technology, calibration.units, currents, calibration.v_node, i_peak, vary)
-    return CellPoints(
-        rise, fall, seen / float(calibration.mirror.interpolate(calibration.mirror.gain_p, np.float64(seen)))
-    )
+    i_thresh, i_width, i_gain, v_node = bias.i_thresh, bias.i_width, bias.i_gain, calibration.v_node
+    share = 1.0
+    try:
+        found = measure_schmitt(design.technology, calibration.units, (i_thresh, i_width, i_gain), v_node, i_peak, vary)
+    except SimulationError:  # its lower threshold is below 0, so it never resets: measured with half of its width
+        share = 0.5
+        found = measure_schmitt(
+            design.technology, calibration.units, (i_thresh, share * i_width, i_gain), v_node, i_peak, vary
+        )
+    rise, fall, seen = found
+    gain = float(calibration.mirror.interpolate(calibration.mirror.gain_p, np.float64(seen)))
+    return CellPoints(rise, rise - (rise - fall) / share, seen / gain)
 
 
 def trim_ranges(trial: Trial) -> tuple[float, float, float]:

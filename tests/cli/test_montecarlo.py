@@ -1,0 +1,176 @@
+"""`cosim montecarlo` and `cosim trim` as a user runs them: interrupted, killed, resumed, refused."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+COMMAND = [sys.executable, "-c", "from cosim.cli import main; main()", "montecarlo"]
+
+
+@pytest.fixture(scope="module")
+def options(tiny):
+    return [tiny / "net.npz", "--data", tiny / "data.npz", "--jobs", 1]
+
+
+@pytest.fixture(scope="module")
+def options_long(tiny, tmp_path_factory):
+    """The same network on so many samples that a chip takes some 10 ms."""
+    data = tmp_path_factory.mktemp("long") / "data.npz"
+    rng = np.random.default_rng(3)
+    np.savez(data, x_test=rng.uniform(size=(20_000, 3, 3)), y_test=rng.integers(0, 2, 20_000))
+    return [str(tiny / "net.npz"), "--data", str(data), "--jobs", "1", "--chips", "120"]
+
+
+def test_table_json_and_store(cosim_main, options, tmp_path):
+    code, out, _ = cosim_main(
+        "montecarlo", *options, "--chips", 30, "--spec", "accuracy>=40%", "-o", tmp_path / "store",
+        "--json", tmp_path / "mc.json", "--contributions",
+    )  # fmt: skip
+    assert code == 0
+    found = json.loads((tmp_path / "mc.json").read_text())
+    assert (found["chips"], found["failed"], found["samples"]) == (30, 0, 5)
+    assert found["yield"]["spec"] == ["accuracy>=40%"] and found["yield"]["chips"] == 30
+    low, high = found["yield"]["interval"]
+    assert low <= found["yield"]["value"] <= high
+    assert f"{100 * found['yield']['value']:.1f} % [{100 * low:.1f} %, {100 * high:.1f} %]" in out
+    assert {"mean", "quantiles"} <= set(found["accuracy"])
+    assert found["contributions"]["state_agreement"]["block"]["shares"]
+    assert max(map(len, out.splitlines())) <= 100
+    records = [json.loads(line) for line in (tmp_path / "store" / "chips.jsonl").read_text().splitlines()]
+    assert sorted(record["chip"] for record in records) == list(range(30))
+
+
+def test_a_killed_run_goes_on_and_ends_the_same(cosim_main, options_long, tmp_path):
+    """SIGKILL at five moments; benchmarks/bench_kill.py does it at twenty. No orphan goes on writing."""
+    assert cosim_main("montecarlo", *options_long, "-o", tmp_path / "whole")[0] == 0
+    broken = tmp_path / "broken"
+    rng = np.random.default_rng(0)
+    kills = 0
+    for _ in range(30):
+        with subprocess.Popen(
+            [*COMMAND, *options_long, "-o", str(broken), "--resume"], stdout=-3, stderr=-3, start_new_session=True
+        ) as process:
+            before = _size(broken)
+            while process.poll() is None and _size(broken) == before:
+                time.sleep(0.01)
+            time.sleep(rng.uniform(0, 0.3))
+            if process.poll() is not None:
+                break
+            os.kill(process.pid, signal.SIGKILL)
+            process.wait()
+            kills += 1
+        if kills == 5:
+            break
+    assert kills >= 2
+    code, _, _ = cosim_main("montecarlo", *options_long, "-o", broken, "--resume")
+    assert code == 0
+    assert (broken / "summary.json").read_bytes() == (tmp_path / "whole" / "summary.json").read_bytes()
+    lines = [sorted((folder / "chips.jsonl").read_text().splitlines()) for folder in (broken, tmp_path / "whole")]
+    assert lines[0] == lines[1]
+
+
+def _size(folder):
+    path = folder / "chips.jsonl"
+    return path.stat().st_size if path.exists() else 0
+
+
+def test_an_interrupt_says_how_to_go_on(options_long, tmp_path):
+    with subprocess.Popen(
+        [*COMMAND, *options_long, "-o", str(tmp_path)], stdout=-1, stderr=-1, text=True, start_new_session=True
+    ) as process:
+        while process.poll() is None and _size(tmp_path) == 0:
+            time.sleep(0.01)
+        os.kill(process.pid, signal.SIGINT)
+        _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "interrupted" in err and "--resume" in err and "Traceback" not in err
+
+
+@pytest.mark.ngspice
+def test_ngspice_and_replay(cosim_main, options, tmp_path):
+    arguments = ["montecarlo", *options, "--engine", "ngspice", "--chips", 2, "--samples", 2, "-o", tmp_path]
+    code, out, _ = cosim_main(*arguments)
+    assert code == 0 and "engine ngspice" in out
+    code, out, _ = cosim_main(*arguments, "--replay", 1)
+    assert code == 0
+    assert "the store says the same about its transistors" in out
+    decks = sorted((tmp_path / "chip_1").iterdir())
+    assert len(decks) == 2 and "delvto=" in decks[0].read_text()
+
+
+def test_trim(cosim_main, options, tmp_path):
+    code, out, _ = cosim_main("trim", *options, "--chips", 20, "--bits", "2,6", "-o", tmp_path)
+    assert code == 0
+    found = json.loads((tmp_path / "trim.json").read_text())
+    assert [row["bits"] for row in found["rows"]] == [None, 2, 6]
+    before, _, fine = (row["state_agreement"]["mean"] for row in found["rows"])
+    assert fine >= before
+    assert (tmp_path / "trim.png").read_bytes().startswith(b"\x89PNG")
+    assert max(map(len, out.splitlines())) <= 120
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (["--chips", 0], "--chips"),
+        (["--chips", -3], "--chips"),
+        (["--spec", "good"], "--spec must be one of accuracy, task_agreement"),
+        (["--replicates", 2], "--replicates must be at most --chips (100), and 1 with --sampling random, not 2"),
+        (["--chips", 10, "--contributions"], "--contributions needs at least 20 chips"),
+        (["--replay", 100], "--replay must be below --chips (100), not 100"),
+        (["--replay", 1], "no Monte Carlo run there"),
+        (["--dask", "tcp://127.0.0.1:9"], "--dask tcp://127.0.0.1:9: no scheduler answers there"),
+    ],
+)
+def test_wrong_values(cosim_main, options, tmp_path, arguments, text):
+    if "--dask" in arguments:
+        pytest.importorskip("distributed")
+    code, _, err = cosim_main("montecarlo", *options, "-o", tmp_path / "store", *arguments)
+    assert code == 2
+    assert text in " ".join(err.split())
+
+
+def test_a_store_of_another_run(cosim_main, options, tmp_path):
+    store = ["-o", tmp_path, "--resume"]
+    assert cosim_main("montecarlo", *options, "--chips", 3, *store)[0] == 0
+    kept = (tmp_path / "chips.jsonl").read_bytes()
+    code, _, err = cosim_main("montecarlo", *options, "--chips", 3, "--seed", 1, *store)
+    assert code == 2 and "holds a run with another variation" in err
+    code, _, err = cosim_main("montecarlo", *options, "--chips", 3, "-o", tmp_path)
+    assert code == 2 and "holds 3 chips of this run already; go on with --resume" in err
+    assert (tmp_path / "chips.jsonl").read_bytes() == kept
+
+
+def test_a_technology_without_mismatch(cosim_main, options, tmp_path, own_technology):
+    code, _, err = cosim_main(
+        "montecarlo", *options, "--technology", own_technology, "--units", 8, "-o", tmp_path / "store"
+    )
+    assert code == 2
+    assert "nfet.a_vt must be positive for --variation local, not 0" in err
+    assert not (tmp_path / "store").exists()
+
+
+@pytest.fixture
+def own_technology(tmp_path, monkeypatch):
+    """generic180 without its coefficients, under its own name: the shipped calibration applies."""
+    from cosim.resources import models_path
+
+    devices = models_path() / "devices"
+    text = (devices / "generic180.toml").read_text()
+    lines = [line for line in text.splitlines() if not line.startswith(("a_vt", "a_beta", "spread_vt"))]
+    (tmp_path / "generic180.lib").write_bytes((devices / "generic180.lib").read_bytes())
+    path = tmp_path / "bare.toml"
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def test_bits_that_are_wrong(cosim_main, options, tmp_path):
+    for text in ("x", "0", "3-99", ""):
+        code, _, err = cosim_main("trim", *options, "--bits", text, "-o", tmp_path)
+        assert code == 2 and "--bits must be numbers from 1 to 12" in err
