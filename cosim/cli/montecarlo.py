@@ -165,6 +165,7 @@ def _executing(trial: "Trial", jobs: int, timeout: float, dask: str | None) -> "
     """Where the chips run: here, or on a dask cluster."""
     from cosim.montecarlo.execute import run_local, run_on
 
+    timeout *= len(trial.test_set.y)  # the option is for one simulation, and a chip takes one a sample
     if dask is None:
         yield lambda numbers: run_local(trial, numbers, jobs, timeout)
         return

@@ -6,15 +6,13 @@ Nothing depends on where or in which order: a record is a function of trial and 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, TimeoutError, wait
 from functools import partial
-from multiprocessing import get_context
 from time import monotonic
 from typing import TypeVar
-
-from pebble import ProcessPool
 
 from cosim.errors import CosimError
 from cosim.montecarlo.trial import Record, Trial, behavioral_record, failed, run_chips
 from cosim.simulation.ngspice import FailureKind
+from cosim.simulation.workers import worker_pool
 
 BEHAVIORAL_CHUNK = 8  # chips of a task: 0.1 s of work
 
@@ -27,10 +25,8 @@ _trial: Trial | None = None  # of a local worker process; its initializer sets i
 
 
 def run_local(trial: Trial, numbers: Sequence[int], jobs: int, timeout: float) -> Iterator[Record]:
-    """Run chips in `jobs` processes; a task of n chips that takes longer than n `timeout` second is killed."""
-    # spawn: a forked child would share the parent's library state; ngspice allows one instance per process.
-    pool = ProcessPool(max_workers=jobs, context=get_context("spawn"), initializer=_set_trial, initargs=(trial,))
-    with pool:
+    """Run chips in `jobs` processes; a chip that takes longer than `timeout` second is killed."""
+    with worker_pool(jobs, _set_trial, (trial,)) as pool:
         try:
             # The pool's own time-out kills the process; the one of `_collect` is only for executors that cannot.
             yield from _collect(
@@ -56,8 +52,7 @@ def map_chips(
     work: Callable[[Trial, int], Result], trial: Trial, numbers: Sequence[int], jobs: int
 ) -> Iterator[Result]:
     """`work` on each chip in `jobs` processes, in order of the numbers."""
-    pool = ProcessPool(max_workers=jobs, context=get_context("spawn"), initializer=_set_trial, initargs=(trial,))
-    with pool:
+    with worker_pool(jobs, _set_trial, (trial,)) as pool:
         try:
             yield from pool.map(partial(_work_here, work), numbers, chunksize=BEHAVIORAL_CHUNK).result()
         except BaseException:
