@@ -3,7 +3,7 @@
 Each stage is a function from one typed thing to the next; the folders of the package stand in the same order.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import networkx as nx
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from cosim.behavioral.evaluate import BehavioralTrace, Deviations, evaluate
 from cosim.behavioral.power import estimate_power
 from cosim.cells.assemble import PEDESTAL_STRENGTH, Assembly, assemble
+from cosim.cells.blocks import BLOCKS
 from cosim.cells.schmitt import STATE_LEVEL
 from cosim.ir.centre import centre
 from cosim.ir.ladder import check_ladder, ladder_currents, ladder_timing
@@ -25,6 +26,7 @@ from cosim.network.reference import encode_inputs
 from cosim.network.testset import TestSet
 from cosim.network.types import Network
 from cosim.simulation.inference import DEFAULT_TIMEOUT, Outcome, Progress, ReadPlan, run_inferences
+from cosim.simulation.metering import block_supply, format_metered, frame_windows, meters_of, settled_windows
 from cosim.simulation.options import DEFAULT_OPTIONS, SimulatorOptions
 from cosim.simulation.testbench import Levels, Timing, format_testbench
 from cosim.technology.calibration import Calibration
@@ -117,6 +119,23 @@ def read_plan(design: Design, frames: int, timing: Timing = Timing()) -> ReadPla
     )
 
 
+def metered_deck(design: Design, inputs: NDArray[np.float64], timing: Timing = Timing()) -> str:
+    """The deck of one inference in which every block has its own supply; inputs (time, width) encoded, in units."""
+    return format_metered(design.assembly, design.technology, design.levels, inputs, timing)
+
+
+def metered_plan(design: Design, frames: int, timing: Timing = Timing()) -> ReadPlan:
+    """What a metered inference is read for: `meters_of` in every frame, then in every settled window."""
+    supply = design.technology.supply
+    settled, _ = settled_windows(timing, design.assembly, frames)
+    return replace(
+        read_plan(design, frames, timing),
+        supplies=tuple((f"{block_supply(block)}#branch", supply) for block in BLOCKS),
+        meters=tuple(meters_of(design.assembly).values()),
+        metered=np.concatenate([frame_windows(timing, frames), settled]),
+    )
+
+
 def run_behavioral(design: Design, inputs: NDArray[np.float64], ideal: bool = False) -> BehavioralTrace:
     """The design's equations on inputs (n, time, width) in units; `ideal` leaves rounding as the only error.
 
@@ -141,6 +160,7 @@ def behavioral_power(
         closes,
         assembly.rails,
         {PEDESTAL: PEDESTAL_STRENGTH},
+        design.deviations,
     )
     return {name: design.bias_scale * power for name, power in blocks.items()}
 
@@ -158,6 +178,23 @@ def simulate_samples(
     """Every sample through ngspice, at transistor level, in the order of the test set; see `run_inferences`."""
     decks = inference_decks(design, test_set, timing, options)
     plans = [read_plan(design, int(length), timing) for length in test_set.lengths]
+    return run_inferences(decks, plans, jobs, store, timeout, progress)
+
+
+def meter_samples(
+    design: Design,
+    test_set: TestSet,
+    timing: Timing = Timing(),
+    jobs: int = 1,
+    store: Path | None = None,
+    timeout: float = DEFAULT_TIMEOUT,
+    progress: Progress = lambda done, total: None,
+) -> list[Outcome]:
+    """As `simulate_samples`, with a supply for each block; outcomes hold what `metered_plan` asks for."""
+    encoded = encode_inputs(design.network.encoding, test_set.x)
+    lengths = [int(length) for length in test_set.lengths]
+    decks = [metered_deck(design, inputs[:length], timing) for inputs, length in zip(encoded, lengths, strict=True)]
+    plans = [metered_plan(design, length, timing) for length in lengths]
     return run_inferences(decks, plans, jobs, store, timeout, progress)
 
 

@@ -14,10 +14,12 @@ from cosim import __version__
 from cosim.analysis.agreement import Comparison, compare_engines, summarize_comparison
 from cosim.analysis.bias import Bias, biased
 from cosim.analysis.figures import draw_confusion, draw_waveforms, save_figure
+from cosim.analysis.power import study_power, summarize_power
+from cosim.analysis.power_figures import draw_power
 from cosim.analysis.pvt import pvt_grid, summarize_pvt
 from cosim.analysis.report import format_report
 from cosim.analysis.waveforms import liveliest_cell, record_waveforms
-from cosim.design import Design, simulate_samples
+from cosim.design import Design, meter_samples, simulate_samples
 from cosim.errors import SimulationError
 from cosim.network.testset import TestSet
 from cosim.outputs import summarize, write_texts
@@ -57,13 +59,9 @@ def run_comparison(design: Design, test_set: TestSet, run: Run, progress: Progre
     """
     write_texts(run.folder, {"design.json": json.dumps(summarize(design), indent=2) + "\n"})
     outcomes = run_samples(design, test_set, run, progress)
+    _check_any(outcomes, run.folder)
     comparison = compare_engines(design, test_set, outcomes, run.timing)
-    if comparison is None:
-        failure = next(outcome for outcome in outcomes if isinstance(outcome, Failure))
-        raise SimulationError(
-            f"all {len(outcomes)} simulations failed; the first: {failure.kind.value}: {failure.detail}; its deck is "
-            f"in {run.folder / 'failed'}"
-        )
+    assert comparison is not None
     summary = summarize_comparison(comparison)
     figures = _draw(design, test_set, comparison, run.timing)
     for name, figure in figures.items():
@@ -84,6 +82,24 @@ def run_comparison(design: Design, test_set: TestSet, run: Run, progress: Progre
     title = f"{design.network.task or 'network'}: from weights to transistors"
     page = format_report(title, summary, summarize(design), settings, pictures)
     write_texts(run.folder, {"comparison.json": json.dumps(summary, indent=2) + "\n", "report.html": page})
+    return summary
+
+
+def run_power(design: Design, test_set: TestSet, run: Run, progress: Progress, simulate: bool = True) -> dict[str, Any]:
+    """Meter the samples, hold them against the behavioral equations, write power.json and power.png; returns the first.
+
+    Without `simulate` the behavioral side alone. Raises SimulationError when every simulation failed.
+    """
+    write_texts(run.folder, {})
+    outcomes = None
+    if simulate:
+        store = run.folder / INFERENCES
+        outcomes = meter_samples(design, test_set, run.timing, run.jobs, store, run.timeout, progress)
+        _write_failures(run.folder, test_set, outcomes)
+        _check_any(outcomes, run.folder)
+    summary = summarize_power(design, study_power(design, test_set, outcomes, run.timing), run.timing)
+    save_figure(draw_power(summary), run.folder / "power.png")
+    write_texts(run.folder, {"power.json": json.dumps(summary, indent=2) + "\n"})
     return summary
 
 
@@ -134,6 +150,16 @@ def _png(figure: Figure) -> bytes:
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", dpi=130, metadata={"Software": None})
     return buffer.getvalue()
+
+
+def _check_any(outcomes: Sequence[Outcome], folder: Path) -> None:
+    if any(isinstance(outcome, Inference) for outcome in outcomes):
+        return
+    failure = next(outcome for outcome in outcomes if isinstance(outcome, Failure))
+    raise SimulationError(
+        f"all {len(outcomes)} simulations failed; the first: {failure.kind.value}: {failure.detail}; its deck is "
+        f"in {folder / 'failed'}"
+    )
 
 
 def _write_failures(folder: Path, test_set: TestSet, outcomes: Sequence[Outcome]) -> None:

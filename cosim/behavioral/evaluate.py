@@ -37,6 +37,7 @@ from cosim.ir.nodes import (
     TogglePins,
     UnitCurrent,
     edges_into,
+    nodes_of,
 )
 from cosim.technology.calibration import Calibration
 
@@ -73,12 +74,13 @@ class Deviations:
 @dataclass(frozen=True)
 class BehavioralTrace:
     """currents: node -> (n, time) output, ampere; candidates: memory node -> (n, time) rectified drive, ampere;
-    states: memory node -> (n, time) whole numbers; readout: (n, time, outputs) ampere."""
+    states: memory node -> (n, time) whole numbers; readout: (n, time, outputs) ampere; ideal: as in `evaluate`."""
 
     currents: dict[str, Array]
     candidates: dict[str, Array]
     states: dict[str, NDArray[np.int16]]
     readout: Array
+    ideal: bool = False
 
 
 def evaluate(
@@ -93,8 +95,29 @@ def evaluate(
     Raises InputError for a deviation of an element that the graph does not have.
     """
     _check_deviations(graph, deviations)
-    engine = _Engine(graph, calibration, deviations, ideal)
-    return engine.run(np.asarray(inputs, dtype=np.float64))
+    sources = _source_currents(graph, np.asarray(inputs, dtype=np.float64))
+    return _Engine(graph, calibration, deviations, ideal).run(sources)
+
+
+def evaluate_held(
+    graph: nx.DiGraph,
+    calibration: Calibration,
+    trace: BehavioralTrace,
+    states: Mapping[str, NDArray[np.int16]],
+    deviations: Deviations = Deviations(),
+) -> BehavioralTrace:
+    """A trace's inputs with every memory held on states (n, time): how the circuit stands between its decisions."""
+    sources = {node.name: trace.currents[node.name] for node in nodes_of(graph, InputCurrent, UnitCurrent, Pedestal)}
+    return _Engine(graph, calibration, deviations, trace.ideal, states).run(sources)
+
+
+def _source_currents(graph: nx.DiGraph, inputs: Array) -> dict[str, Array]:
+    """What the sources draw, node -> (n, time), ampere."""
+    i_unit, i_pedestal = graph.graph["i_unit"], graph.graph["i_pedestal"]
+    shape = inputs.shape[:2]
+    currents = {node.name: i_unit * inputs[:, :, node.index] + i_pedestal for node in nodes_of(graph, InputCurrent)}
+    currents |= {node.name: np.full(shape, i_unit) for node in nodes_of(graph, UnitCurrent)}
+    return currents | {node.name: np.full(shape, i_pedestal) for node in nodes_of(graph, Pedestal)}
 
 
 def _check_deviations(graph: nx.DiGraph, deviations: Deviations) -> None:
@@ -111,38 +134,47 @@ def _check_deviations(graph: nx.DiGraph, deviations: Deviations) -> None:
                 )
 
 
+def first_state(node: Memory) -> int:
+    """The state onto which the reset puts a memory."""
+    return node.start if isinstance(node, Ladder) else 0
+
+
 class _Engine:
-    def __init__(self, graph: nx.DiGraph, calibration: Calibration, deviations: Deviations, ideal: bool) -> None:
+    def __init__(
+        self,
+        graph: nx.DiGraph,
+        calibration: Calibration,
+        deviations: Deviations,
+        ideal: bool,
+        held: Mapping[str, NDArray[np.int16]] | None = None,
+    ) -> None:
         self.graph, self.calibration, self.deviations, self.ideal = graph, calibration, deviations, ideal
-        self.i_unit: float = graph.graph["i_unit"]
+        self.held = held  # states of all memories; None: each decides
         self.i_pedestal: float = graph.graph["i_pedestal"]
         self.currents: dict[str, Array] = {}
         self.lines: dict[str, tuple[Array, Array]] = {}  # signal -> what lines n and p deliver per unit weight
         self.candidates: dict[str, Array] = {}
         self.states: dict[str, NDArray[np.int16]] = {}
 
-    def run(self, inputs: Array) -> BehavioralTrace:
+    def run(self, sources: Mapping[str, Array]) -> BehavioralTrace:
+        shape = next(iter(sources.values())).shape
         outputs = []
         for name in nx.topological_sort(self.graph):
             node: Node = self.graph.nodes[name]["node"]
             match node:
-                case InputCurrent(index=index):
-                    current = self.i_unit * inputs[:, :, index] + self.i_pedestal
-                case UnitCurrent():
-                    current = np.full(inputs.shape[:2], self.i_unit)
-                case Pedestal():
-                    current = np.full(inputs.shape[:2], self.i_pedestal)
+                case InputCurrent() | UnitCurrent() | Pedestal():
+                    current = sources[name]
                 case Rectifier():
-                    current = np.maximum(self.drive(name, inputs.shape[:2]), 0.0)
+                    current = np.maximum(self.drive(name, shape), 0.0)
                 case Memory():
-                    current = self.remember(node, np.maximum(self.drive(name, inputs.shape[:2]), 0.0))
+                    current = self.remember(node, np.maximum(self.drive(name, shape), 0.0))
                 case Output():
-                    current = self.drive(name, inputs.shape[:2])
+                    current = self.drive(name, shape)
                     outputs.append((node.index, current))
             self.currents[name] = current
             self.lines[name] = self.deliver(name, current)
         readout = np.stack([current for _, current in sorted(outputs, key=lambda item: item[0])], axis=2)
-        return BehavioralTrace(self.currents, self.candidates, self.states, readout)
+        return BehavioralTrace(self.currents, self.candidates, self.states, readout, self.ideal)
 
     def deliver(self, name: str, current: Array) -> tuple[Array, Array]:
         mirror, deviations = self.calibration.mirror, self.deviations
@@ -172,10 +204,17 @@ class _Engine:
 
     def remember(self, node: Memory, candidate: Array) -> Array:
         rise, fall, levels = self.set_points(node)
+        states = self.decide(node, candidate, rise, fall) if self.held is None else self.held[node.name]
+        self.states[node.name] = states
+        self.candidates[node.name] = candidate
+        pedestal = self.i_pedestal * self.deviations.pedestals.get(node.name, 1.0)
+        return np.asarray(levels[states] + pedestal, dtype=np.float64)
+
+    def decide(self, node: Memory, candidate: Array, rise: Array, fall: Array) -> NDArray[np.int16]:
         compared = candidate * self.deviations.compared.get(node.name, 1.0)
         sets, resets = compared >= rise, compared <= fall
         states = np.empty(candidate.shape, dtype=np.int16)
-        state = np.full(len(candidate), node.start if isinstance(node, Ladder) else 0, dtype=np.int16)
+        state = np.full(len(candidate), first_state(node), dtype=np.int16)
         for t in range(candidate.shape[1]):
             match node:
                 case Ladder(rungs=rungs):
@@ -185,10 +224,7 @@ class _Engine:
                 case _:
                     state = np.where(sets[:, t], 1, np.where(resets[:, t], 0, state))
             states[:, t] = state
-        self.states[node.name] = states
-        self.candidates[node.name] = candidate
-        pedestal = self.i_pedestal * self.deviations.pedestals.get(node.name, 1.0)
-        return np.asarray(levels[states] + pedestal, dtype=np.float64)
+        return states
 
     def set_points(self, node: Memory) -> tuple[Array, Array, Array]:
         """Upper and lower threshold, (n, time) or scalar; current of every state, (states,); ampere."""

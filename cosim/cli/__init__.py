@@ -15,6 +15,7 @@ VERBS = {
     "compile": "Compile a trained network to a transistor netlist.",
     "simulate": "Run test samples through ngspice at transistor level.",
     "compare": "Hold software, behavioral and ngspice against each other.",
+    "power": "Supply power per block: static, dynamic, energy; ngspice and behavioral.",
     "montecarlo": "Draw chips that vary and count how many work.",
     "characterize": "Sweep a cell: ideal, as drawn, calibrated.",
     "calibrate": "Measure a technology's cells and write its calibration.",

@@ -11,18 +11,29 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError, TimeoutError
-from dataclasses import dataclass
-from multiprocessing import get_context
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from pebble import ProcessExpired, ProcessPool
+from pebble import ProcessExpired
 
 from cosim.simulation.ngspice import Failure, FailureKind, Waveforms, run_deck
 from cosim.simulation.options import relaxed
+from cosim.simulation.workers import worker_pool
 
 DEFAULT_TIMEOUT = 600.0  # s per inference
+
+
+@dataclass(frozen=True)
+class Meter:
+    """A voltage source whose mean current is read. one_way: what flows back into it does not count.
+
+    A supply takes back what flows back. A driver does not: it delivers from its own supply and takes to ground.
+    """
+
+    vector: str
+    one_way: bool = False
 
 
 @dataclass(frozen=True)
@@ -32,6 +43,7 @@ class ReadPlan:
     decisions: per memory the vectors of its decision nodes, its state is how many stand above `threshold` volt;
     outputs: vectors of readout currents; supplies: (vector, volt) of every source that delivers power; times: when to
     sample, s; window: (start, end) of the power mean, s.
+    meters: sources whose current is read in each of `metered`, (windows, 2) begins and ends, s.
     """
 
     decisions: tuple[tuple[str, ...], ...]
@@ -40,15 +52,21 @@ class ReadPlan:
     threshold: float
     times: NDArray[np.float64]
     window: tuple[float, float]
+    meters: tuple[Meter, ...] = ()
+    metered: NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 2)))
 
 
 @dataclass(frozen=True)
 class Inference:
-    """states (time, cells), whole; readout (time, outputs), ampere; power_w: mean over the frames, watt."""
+    """states (time, cells), whole; readout (time, outputs), ampere; power_w: mean over the frames, watt.
+
+    delivered: mean current that each meter's source delivers in each window, (windows, meters), ampere.
+    """
 
     states: NDArray[np.int16]
     readout: NDArray[np.float64]
     power_w: float
+    delivered: NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 0)))
 
 
 Outcome = Inference | Failure
@@ -69,7 +87,9 @@ def run_inference(deck: str, plan: ReadPlan) -> Outcome:
     readout = np.stack([np.interp(plan.times, time, waves[name]) for name in plan.outputs], axis=1)
     # ngspice counts a current into the source's positive terminal: a supply that delivers reads negative.
     power = sum((-volt * _mean(time, waves[name], plan.window) for name, volt in plan.supplies), 0.0)
-    return Inference(states, readout, power)
+    delivered = [[_delivered(waves, meter, (begin, end)) for meter in plan.meters] for begin, end in plan.metered]
+    shape = len(plan.metered), len(plan.meters)
+    return Inference(states, readout, power, np.array(delivered, dtype=np.float64).reshape(shape))
 
 
 def run_inferences(
@@ -87,7 +107,7 @@ def run_inferences(
     outcomes: dict[int, Outcome] = {}
     todo: list[int] = []
     for index, deck in enumerate(decks):
-        known = _load(store, deck)
+        known = _load(store, deck, plans[index])
         if known is None:
             todo.append(index)
         else:
@@ -103,8 +123,7 @@ def run_inferences(
 
 
 def _run_pool(tasks: list[tuple[int, str, ReadPlan]], jobs: int, timeout: float) -> Iterator[tuple[int, Outcome]]:
-    # spawn: a forked child would share the parent's library state; ngspice allows one instance per process.
-    with ProcessPool(max_workers=min(jobs, len(tasks)), context=get_context("spawn")) as pool:
+    with worker_pool(min(jobs, len(tasks))) as pool:
         futures = [
             (index, deck, pool.schedule(run_inference, args=(deck, plan), timeout=timeout))
             for index, deck, plan in tasks
@@ -131,16 +150,21 @@ def _save(store: Path, deck: str, inference: Inference) -> None:
     store.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=store, suffix=".tmp")
     with os.fdopen(handle, "wb") as file:
-        np.savez(file, states=inference.states, readout=inference.readout, power_w=inference.power_w)
+        np.savez(
+            file, states=inference.states, readout=inference.readout, power_w=inference.power_w,
+            delivered=inference.delivered,
+        )  # fmt: skip
     os.replace(name, store / f"{deck_hash(deck)}.npz")
 
 
-def _load(store: Path | None, deck: str) -> Inference | None:
+def _load(store: Path | None, deck: str, plan: ReadPlan) -> Inference | None:
     if store is None:
         return None
     try:
         with (store / f"{deck_hash(deck)}.npz").open("rb") as file, np.load(file, allow_pickle=False) as data:
-            return Inference(data["states"], data["readout"], float(data["power_w"]))
+            delivered = data["delivered"] if "delivered" in data else np.empty((0, 0))
+            known = Inference(data["states"], data["readout"], float(data["power_w"]), delivered)
+            return known if delivered.shape == (len(plan.metered), len(plan.meters)) else None
     except (OSError, ValueError, KeyError, EOFError, TypeError, AttributeError, zipfile.BadZipFile, zlib.error):
         return None  # absent or damaged: run it again
 
@@ -148,6 +172,11 @@ def _load(store: Path | None, deck: str) -> Inference | None:
 def _state(waves: Waveforms, names: tuple[str, ...], plan: ReadPlan) -> NDArray[np.int16]:
     levels = [np.interp(plan.times, waves["time"], waves[name]) > plan.threshold for name in names]
     return np.asarray(np.sum(levels, axis=0), dtype=np.int16)
+
+
+def _delivered(waves: Waveforms, meter: Meter, window: tuple[float, float]) -> float:
+    current = -waves[meter.vector]
+    return _mean(waves["time"], np.maximum(current, 0.0) if meter.one_way else current, window)
 
 
 def _mean(time: NDArray[np.float64], values: NDArray[np.float64], window: tuple[float, float]) -> float:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from cosim.cells.assemble import PEDESTAL_STRENGTH, Assembly
 from cosim.circuit.deck import format_number
-from cosim.circuit.elements import GROUND, Element, Source
+from cosim.circuit.elements import GROUND, Circuit, Element, Source
 from cosim.ir.ladder import PULSE_BEGIN, PULSE_END
 from cosim.simulation.options import DEFAULT_OPTIONS, SimulatorOptions, format_deck
 from cosim.technology.types import Technology
@@ -119,14 +119,32 @@ def format_testbench(
 
     Saves the decision nodes, the readout currents, every supply's current and the extra `probes`.
     """
-    frames = len(inputs)
-    elements = control_elements(assembly, technology, levels, frames, timing)
+    circuit = testbench(assembly, technology, levels, inputs, timing)
+    return format_inference(circuit, technology, len(inputs), timing, options, (*saved_vectors(assembly), *probes))
+
+
+def testbench(
+    assembly: Assembly, technology: Technology, levels: Levels, inputs: NDArray[np.float64], timing: Timing
+) -> Circuit:
+    """The network with everything that drives it; inputs (time, width) in units."""
+    elements = control_elements(assembly, technology, levels, len(inputs), timing)
     elements += input_elements(assembly, inputs, levels, timing)
-    circuit = replace(assembly.circuit, elements=(*assembly.circuit.elements, *elements))
+    return replace(assembly.circuit, elements=(*assembly.circuit.elements, *elements))
+
+
+def format_inference(
+    circuit: Circuit,
+    technology: Technology,
+    frames: int,
+    timing: Timing,
+    options: SimulatorOptions,
+    saved: tuple[str, ...],
+) -> str:
+    """The deck that runs a testbench for so many frames and saves these vectors."""
     end = timing.start + frames * timing.t_step
     step = timing.t_max_step * timing.t_step
     analysis = f".tran {format_number(step)} {format_number(end)} 0e+00 {format_number(step)}"
-    return format_deck(circuit, technology, options, analysis, " ".join(saved_vectors(assembly) + probes))
+    return format_deck(circuit, technology, options, analysis, " ".join(saved))
 
 
 def saved_vectors(assembly: Assembly) -> tuple[str, ...]:

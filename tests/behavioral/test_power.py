@@ -5,11 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from cosim.cells.blocks import BLOCKS
 from cosim.design import behavioral_power, compile_network, run_behavioral
-from cosim.ir.nodes import PEDESTAL, UNIT_CURRENT
+from cosim.ir.nodes import PEDESTAL, UNIT_CURRENT, Output
 from cosim.simulation.testbench import Timing
-
-BLOCKS = {"inputs", "rails", "rows", "cells", "bias"}
 
 
 @pytest.fixture(scope="module")
@@ -33,6 +32,13 @@ class Immediate(Timing):
         return (0.0,) * stages
 
 
+class Late(Timing):
+    """States change at the end of their frame."""
+
+    def closes(self, stages):
+        return (1.0,) * stages
+
+
 @pytest.fixture(scope="module")
 def design(network, technology, calibration):
     return compile_network(network, technology, calibration, 0.5e-9)
@@ -40,7 +46,7 @@ def design(network, technology, calibration):
 
 def test_blocks_are_positive_and_per_frame(design, inputs):
     blocks = power(design, inputs)
-    assert set(blocks) == BLOCKS
+    assert tuple(blocks) == BLOCKS
     for values in blocks.values():
         assert values.shape == (5, 7)
         assert (values > 0).all()
@@ -60,15 +66,49 @@ def test_bias_block_is_the_sum_of_the_pins(design, inputs):
     np.testing.assert_allclose(power(design, inputs)["bias"], 1.8 * sum(design.assembly.bias_pins.values()), rtol=1e-12)
 
 
-def test_row_block_by_hand(design, inputs):
+@pytest.mark.parametrize("block", ["rows", "readout"])
+def test_row_blocks_by_hand(design, inputs, block):
     """What a row pulls comes from V_DD: positive counts times their source's current; states last whole frames here."""
     timing = Immediate()
     trace = run_behavioral(design, inputs)
     total = np.zeros((5, 7))
-    for source, _target, data in design.graph.edges(data=True):
-        if data["weight"].role == "drive":
+    for source, target, data in design.graph.edges(data=True):
+        read = isinstance(design.graph.nodes[target]["node"], Output)
+        if data["weight"].role == "drive" and read == (block == "readout"):
             total += max(data["mirror"].count, 0) / 8 * trace.currents[source]
-    np.testing.assert_allclose(power(design, inputs, timing)["rows"], 1.8 * total, rtol=1e-12)
+    np.testing.assert_allclose(power(design, inputs, timing)[block], 1.8 * total, rtol=1e-12)
+
+
+def test_cell_block_by_hand(design, inputs):
+    """The decision branch carries what M1 and M9 source or what M2 sinks, whichever is less."""
+    trace, calibration = run_behavioral(design, inputs), design.calibration
+    mirror, total = calibration.mirror, np.zeros((5, 7))
+    limits = set()
+    for name in design.assembly.decisions:
+        bias = design.graph.nodes[name]["bias"]
+        feedback = float(calibration.schmitt.i_high(bias.i_width)) * trace.states[name]
+        sourced = mirror.push * (trace.candidates[name] + feedback)
+        sunk = (mirror.sink + mirror.slope_n * calibration.v_node) * bias.i_thresh
+        limits |= set((sourced < sunk).ravel().tolist())
+        total += np.where(sourced < sunk, sourced, sunk) + feedback + trace.currents[name]
+    assert limits == {True, False}
+    assert 1.01 < mirror.push < 1.03 and 1.02 < mirror.sink + mirror.slope_n * calibration.v_node < 1.05  # 3 %/V
+    np.testing.assert_allclose(power(design, inputs, Immediate())["cells"], 1.8 * total, rtol=1e-12)
+
+
+def test_spans_before_a_decision_have_the_old_states(design, inputs):
+    """With stages that decide at the end of their frame, a frame's readout is that of the states before."""
+    late = power(design, inputs, Late())["readout"]
+    trace = run_behavioral(design, inputs)
+    rest = {name: design.graph.graph["i_pedestal"] for name in design.assembly.decisions}
+    total = np.zeros((5, 7))
+    for source, target, data in design.graph.edges(data=True):
+        if isinstance(design.graph.nodes[target]["node"], Output):
+            current = trace.currents[source]
+            if source in rest:
+                current = np.concatenate([np.full((5, 1), rest[source]), current[:, :-1]], axis=1)
+            total += max(data["mirror"].count, 0) / 8 * current
+    np.testing.assert_allclose(late, 1.8 * total, rtol=1e-12)
 
 
 def test_state_changes_in_mid_frame(design, inputs):

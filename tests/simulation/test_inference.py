@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from cosim.design import compile_network, inference_deck, read_plan
-from cosim.simulation.inference import Inference, deck_hash, run_inference, run_inferences
+from cosim.simulation.inference import Inference, Meter, ReadPlan, deck_hash, run_inference, run_inferences
 from cosim.simulation.ngspice import Failure, FailureKind
 
 pytestmark = pytest.mark.ngspice
@@ -45,6 +45,42 @@ def decks(design):
 def outcomes(decks, plan):
     """The decks in this very process."""
     return [run_inference(deck, plan) for deck in decks]
+
+
+SWITCHED = """* a driver that charges 1 pF to 1 V and back every millisecond
+vclk clk 0 pulse(0 1 0.2e-03 1e-05 1e-05 0.3e-03 1e-03)
+c1 clk 0 1e-12
+vdd up 0 1
+r1 up 0 1e+06
+.options reltol=1e-04
+.save i(vclk) i(vdd) v(clk)
+.tran 1e-06 4e-03 0 1e-06
+.end
+"""
+
+
+def test_meters():
+    """A supply is charged 1 V / 1 Mohm; a capacitor takes nothing from a two-way source, C V a period from a driver."""
+    meters = (Meter("vdd#branch"), Meter("vclk#branch"), Meter("vclk#branch", one_way=True))
+    windows = np.array([[0.0, 2e-3], [1e-3, 4e-3]])
+    plan = ReadPlan((), ("vclk#branch",), (), 0.5, np.array([1e-3]), (0.0, 4e-3), meters, windows)
+    found = run_inference(SWITCHED, replace(plan, decisions=(("clk",),)))
+    assert isinstance(found, Inference), found
+    assert found.delivered.shape == (2, 3)
+    np.testing.assert_allclose(found.delivered[:, 0], 1e-6, rtol=1e-4)
+    # an edge is ten solver steps long, and its corners are known to a fifth of one
+    np.testing.assert_allclose(found.delivered[:, 1], 0.0, atol=0.02 * 1e-9)
+    np.testing.assert_allclose(found.delivered[:, 2], 1e-12 * 1.0 / 1e-3, rtol=0.02)
+
+
+def test_stored_result_of_another_plan_is_run_again(decks, plan, tmp_path):
+    (first,) = run_inferences(decks[:1], [plan], 1, tmp_path)
+    metered = replace(plan, meters=(Meter("vdd#branch"),), metered=np.array([plan.window]))
+    (again,) = run_inferences(decks[:1], [metered], 1, tmp_path)
+    assert first.delivered.shape == (0, 0)
+    assert 1.8 * again.delivered[0, 0] == pytest.approx(first.power_w, rel=1e-9)
+    (known,) = run_inferences(decks[:1], [metered], 1, tmp_path)
+    np.testing.assert_array_equal(known.delivered, again.delivered)
 
 
 def content(outcomes):

@@ -1,0 +1,169 @@
+"""Supply power by block and by rail: what ngspice measures beside what the behavioral equations say.
+
+    P          mean over the frames of V_DD times what a block draws from its own supply
+    static     P where the circuit stands still, held over the span between two edges (`settled_windows`)
+    dynamic    (P - static) t_step, an energy per frame: what currents that lag behind an edge take less or more
+    energy     P t_step per frame, P t_step frames per inference
+
+A charged gate line costs no C V^2 here: the signal that charges it is drawn in any case, and only its copies lag, by
+the charge C dV each. So dynamic energy has either sign and belongs to the edge, not to the frame's length.
+Drivers of clocks, pulses and reset deliver from V_DD and take back to ground: V_DD times what flows out.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from cosim.cells.blocks import BLOCKS
+from cosim.design import Design, behavioral_power, run_behavioral
+from cosim.network.reference import encode_inputs
+from cosim.network.testset import TestSet
+from cosim.outputs import block_areas
+from cosim.simulation.inference import Inference, Outcome
+from cosim.simulation.metering import meters_of, settled_windows
+from cosim.simulation.testbench import Timing
+
+CONFIDENCE = 0.95
+TOTAL = "total"
+DRIVERS = ("clocks", "reset", "pulses")
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class PowerStudy:
+    """Mean power of n samples in watt, (n,) by block or by rail; frames (n,) of each sample.
+
+    total, static and rails come from ngspice; without a simulator they are None.
+    vdd: what transistors, capacitors and bias currents take from V_DD; vground: what they draw from it through the
+    readout's virtual ground, negative where they push it back. clocks, reset, pulses (of ladders and toggles): their
+    drivers.
+    """
+
+    frames: NDArray[np.int64]
+    behavioral: dict[str, Array]
+    total: dict[str, Array] | None = None
+    static: dict[str, Array] | None = None
+    rails: dict[str, Array] | None = None
+    failed: int = 0
+
+
+def study_power(
+    design: Design, test_set: TestSet, outcomes: Sequence[Outcome] | None, timing: Timing = Timing()
+) -> PowerStudy:
+    """Power of the samples from the outcomes of `meter_samples`; only those that succeeded count, on both sides.
+
+    Without outcomes, or if all failed, the behavioral side alone.
+    """
+    good = [k for k, outcome in enumerate(outcomes or ()) if isinstance(outcome, Inference)]
+    failed = len(outcomes or ()) - len(good)
+    chosen = good or list(range(len(test_set.y)))
+    lengths = test_set.lengths[chosen]
+    behavioral = _behavioral(design, test_set.x[chosen], lengths, timing)
+    if not good:
+        return PowerStudy(lengths, behavioral, failed=failed)
+    inferences = [outcome for outcome in outcomes or () if isinstance(outcome, Inference)]
+    supply, names = design.technology.supply, tuple(meters_of(design.assembly))
+    total, static = [], []
+    for inference, frames in zip(inferences, lengths, strict=True):
+        delivered = supply * inference.delivered
+        _, weights = settled_windows(timing, design.assembly, int(frames))
+        total.append(delivered[:frames].mean(axis=0))
+        static.append((weights @ delivered[frames:]).mean(axis=0))
+    mean = dict(zip(names, np.array(total).T, strict=True))
+    settled = dict(zip(names, np.array(static).T, strict=True))
+    return PowerStudy(
+        lengths,
+        behavioral,
+        {block: mean[block] for block in BLOCKS},
+        {block: settled[block] for block in BLOCKS},
+        _rails(design, mean),
+        failed,
+    )
+
+
+def _behavioral(design: Design, x: Array, lengths: NDArray[np.int64], timing: Timing) -> dict[str, Array]:
+    inputs = encode_inputs(design.network.encoding, x)
+    valid = np.arange(x.shape[1])[None, :] < lengths[:, None]
+    blocks = behavioral_power(design, run_behavioral(design, inputs), timing)
+    return {block: (power * valid).sum(axis=1) / lengths for block, power in blocks.items()}
+
+
+def _rails(design: Design, mean: dict[str, Array]) -> dict[str, Array]:
+    assembly, nothing = design.assembly, np.zeros(len(mean["vground"]))
+    pulses = [pin for pair in assembly.pulses.values() for pin in pair]
+    rails = {
+        "vdd": sum((mean[block] for block in BLOCKS), nothing) + mean["vground"],
+        "vground": -mean["vground"],
+        "clocks": sum((mean[pin] for pair in assembly.clocks for pin in pair), nothing),
+        "reset": mean["resetb"],
+    }
+    return rails | ({"pulses": sum((mean[pin] for pin in pulses), nothing)} if pulses else {})
+
+
+def mean_interval(values: Array) -> dict[str, float | None]:
+    """Mean of a sample with its 95 % interval by Student's t; one value has none."""
+    mean, count = float(values.mean()), len(values)
+    if count < 2:
+        return {"mean": mean, "low": None, "high": None}
+    half = float(stats.t.ppf((1 + CONFIDENCE) / 2, count - 1) * values.std(ddof=1) / np.sqrt(count))
+    return {"mean": mean, "low": mean - half, "high": mean + half}
+
+
+def summarize_power(design: Design, study: PowerStudy, timing: Timing = Timing()) -> dict[str, Any]:
+    """Everything that power.json holds; watt, joule, square micrometre. docs/power.md says what each is."""
+    technology, t_step = design.technology, timing.t_step
+    areas = {block: 1e12 * np.array(pair) for block, pair in block_areas(design).items()}
+    areas[TOTAL] = np.sum(list(areas.values()), axis=0)
+    behavioral = _with_total(study.behavioral)
+    total = None if study.total is None else _with_total(study.total)
+    static = None if study.static is None else _with_total(study.static)
+    rows = {}
+    for name in (*BLOCKS, TOTAL):
+        engines = {"ngspice": None if total is None else total[name], "behavioral": behavioral[name]}
+        energies = {engine: None if power is None else t_step * power for engine, power in engines.items()}
+        lag = None if total is None or static is None else t_step * (total[name] - static[name])
+        measured = engines["ngspice"]
+        rows[name] = {
+            "power_w": {engine: _interval(power) for engine, power in engines.items()},
+            "difference": _interval(None if measured is None else (behavioral[name] - measured) / measured.mean()),
+            "static_w": _interval(None if static is None else static[name]),
+            "dynamic_frame_j": _interval(lag),
+            "energy_frame_j": {engine: _interval(energy) for engine, energy in energies.items()},
+            "energy_inference_j": {
+                engine: _interval(None if energy is None else energy * study.frames)
+                for engine, energy in energies.items()
+            },
+            "gate_area_um2": round(float(areas[name][0]), 1),
+            "capacitor_area_um2": round(float(areas[name][1]), 1),
+        }
+    return {
+        "task": design.network.task,
+        "technology": technology.name,
+        "corner": technology.corner,
+        "celsius": technology.celsius,
+        "supply_v": technology.supply,
+        "i_unit_a": design.i_unit,
+        "t_step_s": t_step,
+        "transistors": design.assembly.transistors,
+        "samples": len(study.frames),
+        "failed": study.failed,
+        "frames": float(study.frames.mean()),
+        "blocks": {name: rows[name] for name in BLOCKS},
+        TOTAL: rows[TOTAL],
+        "rails": {
+            rail: {"power_w": mean_interval(power), "energy_frame_j": mean_interval(t_step * power)}
+            for rail, power in (study.rails or {}).items()
+        },
+    }
+
+
+def _with_total(blocks: dict[str, Array]) -> dict[str, Array]:
+    return {**blocks, TOTAL: np.sum(list(blocks.values()), axis=0)}
+
+
+def _interval(values: Array | None) -> dict[str, float | None] | None:
+    return None if values is None else mean_interval(values)

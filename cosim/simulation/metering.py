@@ -1,0 +1,122 @@
+"""A metered testbench: every block of the network has a supply source of its own, so that ngspice measures its current.
+
+    vdd --+-- diodes, copies, cells, bias sources         vdd_inputs --- diodes of the inputs
+          +-- vground source               becomes        vdd_rails ---- copies, ...
+                                                          vdd_readout -- weights of the readout, vground source
+
+Every terminal on `vdd`, bulks and gates included, moves to the net of its device's block. All of these nets stand at
+the same voltage, so currents stay what they were and their sum is what `vdd` delivered.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosim.cells.assemble import Assembly
+from cosim.cells.blocks import BLOCKS, device_block
+from cosim.circuit.elements import GROUND, Capacitor, Circuit, Element, Mos, Source
+from cosim.ir.ladder import PULSE_BEGIN, PULSE_END
+from cosim.simulation.inference import Meter
+from cosim.simulation.options import DEFAULT_OPTIONS, SimulatorOptions
+from cosim.simulation.testbench import DECIDE, Levels, Timing, format_inference, saved_vectors, testbench
+from cosim.technology.types import Technology
+
+SUPPLY = "vdd"
+SETTLED = 0.01  # of a frame: how long before an edge the circuit is taken to stand still
+Array = NDArray[np.float64]
+
+
+def block_supply(block: str) -> str:
+    """The supply net of a block, and the name of the source there."""
+    return f"{SUPPLY}_{block}"
+
+
+def meter(circuit: Circuit, assembly: Assembly, supply: float) -> Circuit:
+    """A testbench without subcircuits, with one supply source of `supply` volt for each of BLOCKS."""
+
+    def on_block(element: Element) -> Element:
+        match element:
+            case Source(name="dd"):
+                return element
+            case Source(name="ground"):
+                return _moved(element, block_supply("readout"))
+            case Source():
+                return _moved(element, block_supply("bias"))
+            case _:
+                return _moved(element, block_supply(device_block(element.name, assembly.outputs)))
+
+    flat = circuit.flat()
+    names = (block_supply(block) for block in BLOCKS)
+    sources = (Source(name.removeprefix("v"), "v", name, GROUND, supply) for name in names)
+    return replace(flat, elements=(*map(on_block, flat.elements), *sources))
+
+
+def _moved(element: Element, net: str) -> Element:
+    """The element with every terminal that was on the supply on `net`."""
+    match element:
+        case Mos():
+            ends = ("drain", "gate", "source", "bulk")
+        case Capacitor() | Source():
+            ends = ("a", "b")
+        case _:
+            raise AssertionError("a flat circuit has no instances")
+    return replace(element, **{end: net for end in ends if getattr(element, end) == SUPPLY})
+
+
+def format_metered(
+    assembly: Assembly,
+    technology: Technology,
+    levels: Levels,
+    inputs: Array,
+    timing: Timing = Timing(),
+    options: SimulatorOptions = DEFAULT_OPTIONS,
+) -> str:
+    """The self-contained deck of one metered inference; inputs (time, width) in units.
+
+    Saves what `format_testbench` saves and the currents of every block's supply and of the reset.
+    """
+    circuit = meter(testbench(assembly, technology, levels, inputs, timing), assembly, technology.supply)
+    saved = (*saved_vectors(assembly), "i(vresetb)", *(f"i({block_supply(block)})" for block in BLOCKS))
+    return format_inference(circuit, technology, len(inputs), timing, options, saved)
+
+
+def meters_of(assembly: Assembly) -> dict[str, Meter]:
+    """What a metered run reads, by name: each of BLOCKS, then `vground`, every clock and pulse, and `resetb`.
+
+    What the virtual ground's source delivers is what flows back through it: minus what is drawn through it.
+    """
+    pins = (pin for pair in (*assembly.clocks, *assembly.pulses.values()) for pin in pair)
+    return {
+        **{block: Meter(f"{block_supply(block)}#branch") for block in BLOCKS},
+        "vground": Meter("vground#branch"),
+        **{pin: Meter(f"v{pin}#branch", one_way=True) for pin in (*pins, "resetb")},
+    }
+
+
+def frame_windows(timing: Timing, frames: int) -> Array:
+    """Begin and end of each frame, (frames, 2), second."""
+    frame = np.arange(frames, dtype=np.float64)[:, None]
+    return np.asarray(timing.start + timing.t_step * (frame + np.array([0.0, 1.0])), dtype=np.float64)
+
+
+def settled_windows(timing: Timing, assembly: Assembly, frames: int) -> tuple[Array, Array]:
+    """When the circuit stands still, (windows, 2) in second, and how much of each frame it stands as there.
+
+    The second, (frames, windows), has rows that sum to 1: power in the windows times this is the static power of each
+    frame. The circuit changes at the frame's edge, when a stage closes, and when a pulse begins or ends; between two
+    such edges, counted from their middles, it stands as in the SETTLED of a frame before the next one. The last of a
+    frame are taken before its clock goes high again.
+    """
+    closes = timing.closes(len(assembly.clocks))
+    pulses = (closes[stage] + edge for stage in assembly.pulses for edge in (PULSE_BEGIN, PULSE_END))
+    inner = sorted({*closes, *pulses})
+    looks = np.array([*inner, closes[-1] + DECIDE])  # where each span of a frame ends, and is looked at
+    begins = np.array([timing.edge / 2, *(at + timing.clock_edge / 2 for at in inner)])
+    spans = len(looks)
+    ends = np.concatenate([[0.0], (np.arange(frames)[:, None] + looks).ravel()])
+    windows = timing.start + timing.t_step * np.stack([ends - SETTLED, ends], axis=1)
+    weights = np.zeros((frames, 1 + frames * spans))
+    for k in range(frames):
+        weights[k, k * spans : (k + 1) * spans + 1] = np.diff([0.0, *begins, 1.0])
+    return windows, weights

@@ -1,0 +1,102 @@
+"""`cosim power` from end to end, and how it fails."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+
+from cosim.cells.blocks import BLOCKS
+
+
+@pytest.fixture(scope="module")
+def options(tiny):
+    return [tiny / "net.npz", "--data", tiny / "data.npz", "--samples", 2, "--jobs", 1]
+
+
+@pytest.mark.ngspice
+def test_power(cosim_main, options, tmp_path):
+    folder = tmp_path / "out"
+    code, out, _ = cosim_main("power", *options, "-o", folder, "--json", tmp_path / "sub" / "figures.json")
+    assert code == 0
+    assert sorted(path.name for path in folder.iterdir()) == ["inferences", "power.json", "power.png"]
+    assert len(list((folder / "inferences").iterdir())) == 2
+    found = json.loads((folder / "power.json").read_text())
+    assert found == json.loads((tmp_path / "sub" / "figures.json").read_text())
+    assert tuple(found["blocks"]) == BLOCKS
+    assert (found["samples"], found["failed"], found["frames"], found["t_step_s"]) == (2, 0, 3.0, 0.01)
+    total = found["total"]["power_w"]
+    assert total["ngspice"]["low"] < total["ngspice"]["mean"] < total["ngspice"]["high"]
+    assert 1e-9 < total["ngspice"]["mean"] < 1e-6
+    for row in (*found["blocks"].values(), found["total"]):
+        assert abs(row["difference"]["mean"]) < 0.05
+    assert max(map(len, out.split("\nwritten:")[0].splitlines())) < 100
+    for name in (*BLOCKS, "total", "vdd", "vground", "clocks", "reset"):
+        assert re.search(rf"^{name} .* (nW|pW|fW)", out, re.MULTILINE), name
+
+    before = {path.name: path.read_bytes() for path in folder.glob("*.*")}
+    assert cosim_main("power", *options, "-o", folder)[0] == 0  # resumed: no simulation, the same bytes
+    assert {path.name: path.read_bytes() for path in folder.glob("*.*")} == before
+
+
+def test_areas_are_those_of_compile(cosim_main, options, tiny, tmp_path):
+    assert cosim_main("power", *options, "-o", tmp_path, "--behavioral")[0] == 0
+    assert cosim_main("compile", tiny / "net.npz", "-o", tmp_path)[0] == 0
+    found, design = (json.loads((tmp_path / f"{name}.json").read_text()) for name in ("power", "design"))
+    for key in ("gate_area_um2", "capacitor_area_um2"):
+        assert found["total"][key] == design[key]
+        parts = sum(row[key] for row in found["blocks"].values())
+        assert parts == pytest.approx(design[key], abs=0.05 * len(BLOCKS))  # each is rounded to 0.1
+
+
+def test_behavioral_needs_no_simulator(cosim_process, options, tmp_path):
+    absent = str(tmp_path / "absent.so")
+    code, out, err = cosim_process("power", *options, "-o", tmp_path, "--behavioral", NGSPICE_LIBRARY_PATH=absent)
+    assert (code, "NGSPICE_LIBRARY_PATH" in err) == (0, False)
+    found = json.loads((tmp_path / "power.json").read_text())
+    assert found["total"]["power_w"]["ngspice"] is None
+    assert found["total"]["power_w"]["behavioral"]["mean"] > 1e-9
+    assert found["rails"] == {}
+    assert "ngspice" not in out
+    assert (tmp_path / "power.png").is_file()
+
+
+def test_without_ngspice_the_behavioral_side_is_written(cosim_process, options, tmp_path):
+    absent = tmp_path / "absent.so"
+    code, out, err = cosim_process("power", *options, "-o", tmp_path, NGSPICE_LIBRARY_PATH=str(absent))
+    assert code == 1
+    assert (
+        "cosim: behavioral side only: NGSPICE_LIBRARY_PATH must name the libngspice file, not "
+        f"'{absent}', which is no file" in err
+    )
+    assert re.search(r"^total .* nW", out, re.MULTILINE)
+    assert json.loads((tmp_path / "power.json").read_text())["total"]["power_w"]["ngspice"] is None
+
+
+@pytest.mark.ngspice
+def test_failed_runs_leave_their_decks(cosim_main, options, tmp_path):
+    code, _, err = cosim_main("power", *options, "-o", tmp_path, "--timeout", "1m")
+    assert code == 1
+    assert re.search(r"cosim: all 2 simulations failed; the first: the run exceeded its time-out: after 0.001 s", err)
+    assert len(list((tmp_path / "failed").iterdir())) == 2
+    assert not (tmp_path / "power.json").exists()
+
+
+def test_data_that_do_not_fit(cosim_main, tiny, tmp_path):
+    np.savez(tmp_path / "data.npz", x_test=np.ones((5, 3, 4)), y_test=np.zeros(5, int))
+    code, _, err = cosim_main("power", tiny / "net.npz", "--data", tmp_path / "data.npz", "-o", tmp_path / "out")
+    assert code == 2
+    assert err.startswith(f"cosim: {tmp_path / 'data.npz'}: x must have shape (samples, time, 3) for this network")
+    assert not (tmp_path / "out").exists()
+
+
+def test_folder_that_cannot_be_made(cosim_main, options, tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    code, _, err = cosim_main("power", *options, "-o", tmp_path / "file" / "out")
+    assert code == 2
+    assert "cannot write into" in err
+
+
+@pytest.mark.parametrize("option", [["--samples", "0"], ["--t-step", "0"], ["--supply", "9"], ["--units", "65"]])
+def test_bad_options(cosim_main, options, tmp_path, option):
+    assert cosim_main("power", *options, "-o", tmp_path, *option)[0] == 2
