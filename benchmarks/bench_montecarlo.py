@@ -1,0 +1,46 @@
+"""Chips a minute of the behavioral engine, whole test set, with 1, 2 and 4 workers; the records must be the same.
+
+python benchmarks/bench_montecarlo.py [network] [chips]
+"""
+
+import sys
+import time
+
+from cosim.cli.common import compile_loaded
+from cosim.montecarlo.execute import run_local
+from cosim.montecarlo.trial import Trial, run_chips
+from cosim.network.checkpoint import load_network
+from cosim.network.testset import load_test_set
+from cosim.resources import trained_network_path
+from cosim.technology.catalog import load_technology
+from cosim.variation.draws import Plan
+
+
+def main() -> None:
+    name, chips = [*sys.argv[1:], *("digits_d8", "1000")[len(sys.argv) - 1 :]][:2]
+    network = load_network(trained_network_path(name))
+    design = compile_loaded(network, name, load_technology("generic180"))
+    trial = Trial(design, load_test_set(network, None), Plan("local", 0, int(chips)))
+    run_chips(trial, (0,))
+    begin = time.process_time()
+    run_chips(trial, tuple(range(50)))
+    print(f"{name}: {len(trial.test_set.y)} samples, {len(trial.devices)} transistors; one chip takes "
+          f"{(time.process_time() - begin) / 50 * 1e3:.1f} ms of a core")  # fmt: skip
+    first = None
+    for jobs in (1, 2, 4):
+        begin, busy = time.perf_counter(), 0.0
+        records = []
+        for record in run_local(trial, range(trial.plan.chips), jobs, 600.0):
+            busy = busy or time.perf_counter()  # workers have started
+            records.append(record)
+        records.sort(key=lambda record: record["chip"])
+        first = first or records
+        taken, running = time.perf_counter() - begin, time.perf_counter() - busy
+        print(
+            f"{jobs} workers: {taken:6.1f} s in all, {running:6.1f} s after the first chip, "
+            f"{60 * len(records) / taken:7.0f} chips a minute; {'same' if records == first else 'OTHER'} records"
+        )
+
+
+if __name__ == "__main__":
+    main()
