@@ -15,7 +15,6 @@ from cosim.cli.common import (
     network_argument,
     output_option,
     progress_bar,
-    seed_option,
     timeout_option,
     write_json,
 )
@@ -42,6 +41,9 @@ spec_option = click.option(
     multiple=True,
     help="What a chip must do, such as accuracy>=0.9, task_agreement, state_agreement, power<=400nW; repeatable "
     "[default: accuracy 5 points below nominal].",
+)
+chip_seed_option = click.option(
+    "--seed", type=int, default=0, show_default=True, help="Seed of the chips and of the sample draw."
 )
 
 
@@ -79,7 +81,7 @@ spec_option = click.option(
 @output_option("runs/montecarlo")
 @click.option("--json", "json_file", type=click.Path(path_type=Path), help="Write the figures to this file, too.")
 @data_option
-@seed_option
+@chip_seed_option
 @jobs_option
 @timeout_option
 @compile_options

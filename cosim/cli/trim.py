@@ -12,10 +12,9 @@ from cosim.cli.common import (
     network_argument,
     output_option,
     progress_bar,
-    seed_option,
     write_json,
 )
-from cosim.cli.montecarlo import engine_option, load_trial, spec_option
+from cosim.cli.montecarlo import NGSPICE_SAMPLES, chip_seed_option, engine_option, load_trial, spec_option
 from cosim.errors import InputError
 
 MAX_BITS = 12
@@ -27,13 +26,13 @@ MAX_BITS = 12
 @click.option("--chips", type=click.IntRange(1), default=100, show_default=True, help="How many chips.")
 @engine_option
 @spec_option
-@click.option("--samples", type=click.IntRange(1), help="Test samples [default: all; with ngspice 30].")
+@click.option("--samples", type=click.IntRange(1), help=f"Test samples [default: all; with ngspice {NGSPICE_SAMPLES}].")
 @click.option("--area", type=click.FloatRange(0, min_open=True), default=1.0, show_default=True,
               help="Device area over drawn, for mismatch alone.")  # fmt: skip
 @output_option("runs/trim")
 @click.option("--json", "json_file", type=click.Path(path_type=Path), help="Write the figures to this file, too.")
 @data_option
-@seed_option
+@chip_seed_option
 @jobs_option
 @compile_options
 def command(
