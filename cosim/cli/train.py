@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from cosim.cli.common import pdk_root_option, technology_option
 from cosim.errors import InputError, MissingToolError
 from cosim.training.config import Architecture, TrainingConfig, check_config
 
 if TYPE_CHECKING:
+    from cosim.training.mismatch import MismatchModel
     from cosim.training.trainer import Progress, TrainingResult
 
 _A, _C = Architecture(), TrainingConfig()
@@ -50,6 +52,16 @@ OWN = ("iterations", "batch", "noise", "margin", "weight_cost", "range_max", "se
 @click.option("--grid", default=_A.grid, show_default=True, help="Step of the weights, 0 for continuous ones.")
 @click.option("--input-levels", default=_A.input_levels, show_default=True, help="Steps of an input, 0: continuous.")
 @click.option("--noise", default=_C.noise, show_default=True, help="Relative parameter noise while training.")
+@click.option(
+    "--variation",
+    type=click.Choice(["none", "local"]),
+    default="none",
+    show_default=True,
+    help="local: every sample on another chip, with the technology's mismatch.",
+)
+@technology_option
+@pdk_root_option
+@click.option("--area", default=1.0, show_default=True, help="Gate areas over drawn ones, for mismatch alone.")
 @click.option("--margin", default=_C.margin, show_default=True, help="Distance to keep from thresholds, in units.")
 @click.option("--weight-cost", default=_C.weight_cost, show_default=True, help="Loss per unit of summed |weight|.")
 @click.option("--range-max", default=_C.range_max, show_default=True, help="Largest range of a state, 0 for any.")
@@ -92,9 +104,21 @@ def command(task: str, output: Path, data: Path | None, resume: bool, **options:
         click.echo(line)
 
 
-def config_from_options(*, epsilon: str, grid: float, input_levels: int, lr: float, **options: Any) -> TrainingConfig:
+def config_from_options(
+    *,
+    epsilon: str,
+    grid: float,
+    input_levels: int,
+    lr: float,
+    variation: str,
+    technology: str,
+    pdk_root: Path | None,
+    area: float,
+    **options: Any,
+) -> TrainingConfig:
     """The configuration behind the command line's values; raises InputError for an epsilon that is no number."""
     own = {name: options.pop(name) for name in OWN}
+    own["mismatch"] = _mismatch(variation, technology, pdk_root, grid or None, area)
     architecture = Architecture(grid=grid or None, input_levels=input_levels or None, **options)
     if epsilon == "anneal" and architecture.cell == "bmru":
         epsilon = "0"  # the BMRU has no other
@@ -103,6 +127,19 @@ def config_from_options(*, epsilon: str, grid: float, input_levels: int, lr: flo
     except ValueError as error:
         raise InputError(f"--epsilon must be 'anneal' or a number in [-1, 1], not {epsilon!r}") from error
     return TrainingConfig(architecture, learning_rate=lr, epsilon=value, **own)
+
+
+def _mismatch(
+    variation: str, technology: str, pdk_root: Path | None, grid: float | None, area: float
+) -> "MismatchModel | None":
+    from cosim.technology.catalog import DEFAULT_TECHNOLOGY, load_technology
+    from cosim.training.mismatch import derive_mismatch
+
+    if variation == "local":
+        return derive_mismatch(load_technology(technology, pdk_root), grid, area)
+    if technology != DEFAULT_TECHNOLOGY or area != 1:
+        raise InputError("--technology and --area need --variation local: nominal training knows no devices")
+    return None
 
 
 def format_result(result: "TrainingResult") -> list[str]:
@@ -115,10 +152,19 @@ def format_result(result: "TrainingResult") -> list[str]:
     near = figures["near_deciding_threshold"]
     return [
         f"test: {score} ({figures['test_samples']} samples)",
+        *([_format_chips(figures["chips"])] if "chips" in figures else []),
         f"candidates within 0.02 of the threshold that decides: {near['0.02']:.2%}",
         f"weights that are not zero: {figures['nonzero_weights']}",
         f"checkpoint: {result.path}",
     ]
+
+
+def _format_chips(chips: dict[str, float]) -> str:
+    if "test_accuracy" in chips:
+        score = f"accuracy {chips['test_accuracy']:.1%} on average, {chips['test_accuracy_worst']:.1%} on the worst"
+    else:
+        score = f"mean absolute error {chips['test_mae']:.4g} on average, {chips['test_mae_worst']:.4g} on the worst"
+    return f"{chips['count']} chips that vary: {score}"
 
 
 @contextmanager

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from cosim.network.types import INPUT, InputEncoding, Layer, Network, Pooling, Readout, ReluLayer, check_network
 from cosim.training.cells import FirstQuadrantCell, SignedCell
+from cosim.training.chips import Chips, Lines
 from cosim.training.config import Architecture
 from cosim.training.hardware import GridLinear
 
@@ -75,19 +76,38 @@ class Backbone(nn.Module):
         return encoded if levels is None else (encoded * levels).round() / levels
 
     def forward(
-        self, x: Tensor, lengths: Tensor | None = None, noise: float = 0.0, rng: torch.Generator | None = None
+        self,
+        x: Tensor,
+        lengths: Tensor | None = None,
+        noise: float = 0.0,
+        rng: torch.Generator | None = None,
+        chips: Chips | None = None,
     ) -> BackboneOutput:
-        """x (n, time, features) raw; lengths (n,) valid steps, default all; `noise` is drawn from `rng` if given."""
+        """x (n, time, features) raw; lengths (n,) valid steps, default all; `noise` is drawn from `rng` if given.
+
+        `chips`: freshly drawn ones, on which the samples run in equal shares, in order; None for nominal devices.
+        """
         signals = {INPUT: self.encode(x)}
+        lines: dict[str, Lines] = {} if chips is None else {INPUT: chips.draw_lines(self.encoding.width)}
         distances: dict[str, Tensor] = {}
+
+        def read(sources: tuple[str, ...]) -> tuple[Tensor, Lines | None]:
+            joined = None if chips is None else Lines.join([lines[source] for source in sources])
+            return torch.cat([signals[source] for source in sources], dim=2), joined
+
         for name, layer in self.layers.items():
-            inputs = torch.cat([signals[source] for source in self.sources[name]], dim=2)
+            inputs, mirrors = read(self.sources[name])
             if isinstance(layer, GridLinear):
-                signals[name] = torch.relu(layer(inputs, noise, rng))
+                signals[name] = torch.relu(layer(inputs, noise, rng, mirrors))
             else:
-                output = layer(inputs, noise, rng)
+                output = layer(inputs, noise, rng, mirrors)
                 signals[name], distances[name] = output.h, output.distance
-        readout = self.readout(torch.cat([signals[source] for source in self.sources["readout"]], dim=2), noise, rng)
+            if chips is not None:
+                width = signals[name].shape[2]
+                state = isinstance(layer, FirstQuadrantCell | SignedCell)
+                lines[name] = chips.draw_state_lines(width, layer.start) if state else chips.draw_lines(width)
+        inputs, mirrors = read(self.sources["readout"])
+        readout = self.readout(inputs, noise, rng, mirrors)
         lengths = torch.full((len(x),), x.shape[1]) if lengths is None else lengths
         return BackboneOutput(readout, pool(readout, lengths, self.architecture.pooling), signals, distances)
 

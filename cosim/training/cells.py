@@ -12,10 +12,12 @@ import torch
 from torch import Tensor, nn
 
 from cosim.network.types import FirstQuadrantLayer, SignedLayer
+from cosim.training.chips import Lines
 from cosim.training.hardware import GridLinear, perturb, round_to_grid
 from cosim.training.scan import linear_scan
 from cosim.training.surrogate import heaviside, sign
 
+OFFSET_MARGIN, OFFSET_STEP = 0.25, 0.125  # as in cosim.ir.lower, which stands below this package
 BETA_MIN = 0.1  # lowest reset threshold of a first-quadrant unit: at zero input the unit must be off
 
 
@@ -50,12 +52,17 @@ class FirstQuadrantCell(nn.Module):
         lo = BETA_MIN + _positive(self.lo_free)
         return lo, lo + self.width_min + _positive(self.width_free)
 
-    def forward(self, x: Tensor, noise: float = 0.0, rng: torch.Generator | None = None) -> CellOutput:
-        u = self.linear(x, noise, rng)
+    def forward(
+        self, x: Tensor, noise: float = 0.0, rng: torch.Generator | None = None, lines: Lines | None = None
+    ) -> CellOutput:
+        """x (n, time, inputs); `lines`: of x on chips that vary."""
+        u = self.linear(x, noise, rng, lines)
         lo, hi = (perturb(beta, noise, rng) for beta in self.thresholds())
+        if lines is not None:
+            u, lo, hi = lines.chips.compare(u, lo, hi)
         sets, resets = heaviside(u - hi), heaviside(lo - u)
         # sets - resets is z S(u - c), and sets + resets is z, without the rounding of centre and half width.
-        q = linear_scan(1.0 - (1.0 - self.epsilon) * (sets + resets), sets - resets, -torch.ones_like(lo))
+        q = linear_scan(1.0 - (1.0 - self.epsilon) * (sets + resets), sets - resets, -torch.ones_like(self.lo_free))
         return CellOutput((1.0 + q) / 2.0, _flip_distance(u, lo, hi, q))
 
     def to_layer(self, name: str, sources: tuple[str, ...]) -> FirstQuadrantLayer:
@@ -92,7 +99,12 @@ class SignedCell(nn.Module):
         bias = self.width_min / 2 + _positive(self.beta_free)
         return bias if self.beta_weight is None else round_to_grid(bias, self.linear.grid)
 
-    def forward(self, x: Tensor, noise: float = 0.0, rng: torch.Generator | None = None) -> CellOutput:
+    def forward(
+        self, x: Tensor, noise: float = 0.0, rng: torch.Generator | None = None, lines: Lines | None = None
+    ) -> CellOutput:
+        """x (n, time, inputs); `lines`: of x on chips that vary, for constant thresholds and epsilon from 0 to 1."""
+        if lines is not None:
+            return self._on_chips(x, noise, rng, lines)
         candidate = self.linear(x, noise, rng)
         drive = perturb(self.bias_beta(), noise, rng)
         if self.beta_weight is not None:
@@ -108,6 +120,18 @@ class SignedCell(nn.Module):
             distance = torch.minimum(distance, beta)  # a window that closes is as bad as a candidate on its edge
         return CellOutput(h, distance)
 
+    def _on_chips(self, x: Tensor, noise: float, rng: torch.Generator | None, lines: Lines) -> CellOutput:
+        """On one cell as compiled: candidate and thresholds ride on a common-mode offset."""
+        beta = self.bias_beta()
+        offset = common_mode_offset(beta.detach())
+        beta = perturb(beta, noise, rng)
+        candidate = self.linear(x, noise, rng, lines, offset)
+        candidate, lo, hi = lines.chips.compare(candidate, offset - beta, offset + beta)
+        sets, resets = heaviside(candidate - hi), heaviside(lo - candidate)
+        start = -torch.ones_like(self.beta_free)
+        h = linear_scan(1.0 - (1.0 - self.epsilon) * (sets + resets), sets - resets, start)
+        return CellOutput(h, _flip_distance(candidate, lo, hi, h))
+
     def to_layer(self, name: str, sources: tuple[str, ...]) -> SignedLayer:
         """The layer as numpy data, float64."""
         weight, bias = map(_array, self.linear.rounded())
@@ -119,6 +143,11 @@ class SignedCell(nn.Module):
         return SignedLayer(
             name, sources, weight, bias, _array(self.bias_beta()), ones, beta, scale, float(self.epsilon)
         )
+
+
+def common_mode_offset(beta: Tensor) -> Tensor:
+    """What the compiler adds to candidate and thresholds of a signed unit, (width,), see cosim.ir.lower."""
+    return ((beta + OFFSET_MARGIN) / OFFSET_STEP).ceil() * OFFSET_STEP
 
 
 def _extra_weight(inputs: int, width: int) -> nn.Parameter:

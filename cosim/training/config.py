@@ -1,10 +1,11 @@
 """What decides a training besides the task. Free of torch, so that the command line can read the defaults."""
 
-from dataclasses import dataclass, field
-from typing import Literal
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
 
 from cosim.errors import InputError
 from cosim.network.types import Pooling
+from cosim.training.mismatch import MismatchModel
 
 Unit = Literal["first-quadrant", "signed"]
 Beta = Literal["fixed", "input"]
@@ -44,7 +45,8 @@ class TrainingConfig:
     thresholds during training. margin: distance, in units, that candidates should keep from thresholds, 0 for none.
     weight_cost: loss per unit of summed |weight|, because current, area and the error of a difference of mirrored
     currents all grow with it. range_max: largest minus smallest state that a unit should keep to, because a native unit
-    needs a rung for every step of it, 0 for no limit."""
+    needs a rung for every step of it, 0 for no limit. mismatch: what the chips of the training vary by, None for
+    nominal devices."""
 
     architecture: Architecture = field(default_factory=Architecture)
     iterations: int = 6000
@@ -56,6 +58,15 @@ class TrainingConfig:
     weight_cost: float = 5e-5
     range_max: float = 0.0
     seed: int = 0
+    mismatch: MismatchModel | None = None
+
+
+def describe_config(config: TrainingConfig) -> dict[str, Any]:
+    """The settings as plain values, for files; without mismatch they do not mention it."""
+    settings = asdict(config)
+    if config.mismatch is None:
+        del settings["mismatch"]
+    return settings
 
 
 def check_config(config: TrainingConfig) -> None:
@@ -75,6 +86,24 @@ def check_config(config: TrainingConfig) -> None:
             raise InputError(f"--{option} must lie in [0, 1), not {value:g}")
     if config.range_max != 0 and not config.range_max >= 2:
         raise InputError(f"--range-max must be at least 2, or 0 for no limit, not {config.range_max:g}")
+    if config.mismatch is not None:
+        _check_variation(config)
+
+
+def _check_variation(config: TrainingConfig) -> None:
+    """Only what becomes one 9T cell per unit, with thresholds from bias currents, has known transistors here."""
+    if config.architecture.beta == "input":
+        raise InputError(
+            "--variation local needs --beta fixed: the offset that a cell with input-dependent thresholds rides on is "
+            "found by the compiler, from the trained weights"
+        )
+    if config.architecture.cell == "alphacmru":
+        raise InputError("--variation local needs a unit that compiles: train --cell cmru or bmru")
+    if config.epsilon not in (None, 0):
+        raise InputError(
+            f"--variation local needs --epsilon anneal or 0, not {config.epsilon:g}: it knows the transistors of the "
+            "9T cell, not those of ladders and toggles"
+        )
 
 
 def _check_architecture(architecture: Architecture) -> None:

@@ -5,6 +5,7 @@ import math
 import torch
 from torch import Tensor, nn
 
+from cosim.training.chips import Lines
 from cosim.training.config import W_MAX
 
 
@@ -59,9 +60,19 @@ class GridLinear(nn.Module):
         """Weight and bias as the mirrors realise them."""
         return round_to_grid(self.weight, self.grid), round_to_grid(self.bias, self.grid)
 
-    def forward(self, x: Tensor, noise: float = 0.0, rng: torch.Generator | None = None) -> Tensor:
-        weight, bias = self.rounded()
-        return nn.functional.linear(x, perturb(weight, noise, rng), perturb(bias, noise, rng))
+    def forward(
+        self,
+        x: Tensor,
+        noise: float = 0.0,
+        rng: torch.Generator | None = None,
+        lines: Lines | None = None,
+        offset: Tensor | None = None,
+    ) -> Tensor:
+        """`lines`: of the signals x on chips that vary; `offset`, only with them, joins the bias current."""
+        weight, bias = (perturb(value, noise, rng) for value in self.rounded())
+        if lines is None:
+            return nn.functional.linear(x, weight, bias)
+        return lines.chips.linear(x, weight, bias, lines, offset)
 
     @torch.no_grad()
     def clip_(self) -> None:

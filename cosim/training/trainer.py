@@ -6,8 +6,8 @@ held out of the training set. Test samples are used once, for the figures at the
 
 import hashlib
 import io
-from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,8 @@ from cosim.network.checkpoint import save_checkpoint, write_atomically
 from cosim.network.ranges import measure_state_ranges
 from cosim.network.types import Network
 from cosim.training.backbone import Backbone, BackboneOutput, pool
-from cosim.training.config import TrainingConfig, check_config
+from cosim.training.chips import Chips
+from cosim.training.config import TrainingConfig, check_config, describe_config
 from cosim.training.figures import measure_figures
 from cosim.training.hardware import margin_penalty, range_excess
 from cosim.training.schedule import epsilon_at, epsilon_is_final, learning_rate_at
@@ -33,6 +34,8 @@ ADAM_BETAS = (0.9, 0.99)
 WEIGHT_DECAY = 1e-4
 LABEL_SMOOTHING = 0.05
 RANGE_COST = 0.3  # loss per level that the units of a layer exceed their range by, on average
+VALIDATION_CHIPS, TEST_CHIPS = 16, 64  # with mismatch: to choose the checkpoint, and for the figures
+VALIDATION_SEED, TEST_SEED = 2**32, 2**33  # plus the run's own: chips that the training does not draw
 SAVES = 20  # of the resume state, over the whole run
 
 Progress = Callable[[int, dict[str, float]], None]
@@ -83,7 +86,9 @@ def _train(config: TrainingConfig, task: Task, path: Path, progress: Progress | 
             progress(run.iteration, values)
     network = run.best_network()
     figures = measure_figures(network, task) | {"validation_loss": run.best_loss}
-    history = {"settings": asdict(config), "figures": figures}
+    if config.mismatch is not None:
+        figures["chips"] = run.measure_chips()
+    history = {"settings": describe_config(config), "figures": figures}
     network = replace(
         network,
         history=history,
@@ -125,7 +130,9 @@ class _Run:
         self.backbone.set_epsilon(epsilon)
         chosen = torch.multinomial(self.weights, config.batch, replacement=True, generator=self.rng)
         x, y, lengths = (part[chosen] for part in self.fit)
-        loss = self.loss(self.backbone(x, lengths, config.noise, self.rng), y, lengths)
+        # A chip for every sample: the gradient then averages over as many chips as the batch allows.
+        chips = None if config.mismatch is None else Chips(config.mismatch, len(x), self.rng)
+        loss = self.loss(self.backbone(x, lengths, config.noise, self.rng, chips), y, lengths)
         self.optimiser.zero_grad()
         loss.backward()
         torch.nn.utils.clip_grad_norm_(self.backbone.parameters(), GRADIENT_NORM)
@@ -143,10 +150,23 @@ class _Run:
         self.backbone.set_epsilon(epsilon_at(self.iteration, self.config.iterations, self.config.epsilon))
         x, y, lengths = self.held
         with torch.no_grad():
-            loss = self.loss(self.backbone(x, lengths), y, lengths).item()
+            outputs = self.run_chips(x, lengths, VALIDATION_CHIPS, VALIDATION_SEED)
+            loss = float(np.mean([self.loss(output, y, lengths).item() for output in outputs]))
         if loss < self.best_loss or self.best is None:
             self.best_loss = loss
             self.best = {name: value.clone() for name, value in self.backbone.state_dict().items()}
+
+    def run_chips(self, x: Tensor, lengths: Tensor, count: int, seed: int) -> Iterator[BackboneOutput]:
+        """All samples on each of `count` chips, the same ones in every call; once on nominal devices without mismatch.
+
+        One chip at a time, for the sake of memory.
+        """
+        if self.config.mismatch is None:
+            yield self.backbone(x, lengths)
+            return
+        rng = torch.Generator().manual_seed(seed + self.config.seed)
+        for _ in range(count):
+            yield self.backbone(x, lengths, chips=Chips(self.config.mismatch, 1, rng))
 
     def loss(self, output: BackboneOutput, y: Tensor, lengths: Tensor) -> Tensor:
         """Task loss plus margin penalty plus the cost of weights."""
@@ -172,11 +192,22 @@ class _Run:
         self.backbone.set_epsilon(epsilon_at(self.config.iterations, self.config.iterations, self.config.epsilon))
         return self.backbone.to_network(self.task.name, self.task.labels)
 
+    @torch.no_grad()
+    def measure_chips(self) -> dict[str, float]:
+        """Score on the test samples over chips of the best network: mean, and that of the worst chip."""
+        y, lengths = torch.from_numpy(self.task.y_test), torch.from_numpy(self.task.len_test)
+        outputs = self.run_chips(torch.from_numpy(self.task.x_test), lengths, TEST_CHIPS, TEST_SEED)
+        if self.task.labels:
+            right = [(output.scores.argmax(dim=1) == y).double().mean().item() for output in outputs]
+            return {"count": TEST_CHIPS, "test_accuracy": float(np.mean(right)), "test_accuracy_worst": min(right)}
+        off = [(output.scores - y).abs().mean().item() for output in outputs]
+        return {"count": TEST_CHIPS, "test_mae": float(np.mean(off)), "test_mae_worst": max(off)}
+
     def save(self, path: Path) -> None:
         """Write everything that the next iteration depends on."""
         buffer = io.BytesIO()
         state = {
-            "config": asdict(self.config),
+            "config": describe_config(self.config),
             "data": _fingerprint(self.task),
             "iteration": self.iteration,
             "backbone": self.backbone.state_dict(),
@@ -199,9 +230,9 @@ class _Run:
             raise InputError(f"{path}: the training state cannot be read; delete it and start anew") from error
         if data != _fingerprint(self.task):
             raise InputError(f"{path}: the training data has changed since; delete the state and start anew")
-        if settings != asdict(self.config):
+        if settings != (wanted := describe_config(self.config)):
             raise InputError(
-                f"{path}: the training state belongs to other settings: {_difference(settings, asdict(self.config))}; "
+                f"{path}: the training state belongs to other settings: {_difference(settings, wanted)}; "
                 "resume with the settings of the first run, or delete the state and start anew"
             )
         self.backbone.load_state_dict(state["backbone"])
@@ -238,6 +269,12 @@ def _fingerprint(task: Task) -> str:
 
 
 def _difference(found: dict[str, Any], wanted: dict[str, Any]) -> str:
-    old, new = ({**settings, **settings["architecture"]} for settings in (found, wanted))
-    changed = [key for key in new if key != "architecture" and old.get(key) != new[key]]
+    old, new, devices = _flatten(found), _flatten(wanted), wanted.get("mismatch") or {}
+    changed = [key for key in new if old.get(key) != new[key] and (key in old or key not in devices)]
     return ", ".join(f"{key} {old.get(key)} not {new[key]}" for key in changed)
+
+
+def _flatten(settings: dict[str, Any]) -> dict[str, Any]:
+    mismatch = settings.get("mismatch")
+    flat = {**settings, **settings["architecture"], "variation": "none" if mismatch is None else "local"}
+    return {key: value for key, value in (flat | (mismatch or {})).items() if key not in ("architecture", "mismatch")}

@@ -1,6 +1,7 @@
 """`cosim train` and `cosim inspect` as a user types them."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -13,7 +14,9 @@ from cosim.cli.train import command as train_command
 from cosim.cli.train import config_from_options
 from cosim.errors import InputError, MissingToolError
 from cosim.network.checkpoint import load_network
+from cosim.technology.catalog import load_technology
 from cosim.training.config import TrainingConfig
+from cosim.training.mismatch import derive_mismatch
 
 SMALL = ["--cells", "3", "--iterations", "20", "--batch", "8"]
 
@@ -71,6 +74,33 @@ def test_epsilon_and_cell() -> None:
     assert config_from_options(**{**options, "epsilon": "-0.5"}).epsilon == -0.5
     with pytest.raises(InputError, match=r"--epsilon must be 'anneal' or a number in \[-1, 1\], not 'zero'"):
         config_from_options(**{**options, "epsilon": "zero"})
+
+
+def parse(*arguments: str) -> TrainingConfig:
+    options = train_command.make_context("train", ["digits", *arguments]).params
+    return config_from_options(**{k: v for k, v in options.items() if k not in ("task", "output", "data", "resume")})
+
+
+def test_variation_takes_the_technologys_mismatch() -> None:
+    technology = load_technology("generic180")
+    config = parse("--variation", "local", "--area", "0.5", "--grid", "0.25")
+    assert config.mismatch == derive_mismatch(technology, 0.25, 0.5)
+    assert parse("--variation", "none").mismatch is None
+    with pytest.raises(InputError, match="--technology and --area need --variation local: nominal training knows no"):
+        parse("--area", "2")
+    with pytest.raises(InputError, match="--technology and --area need --variation local"):
+        parse("--technology", "gf180mcu")
+    with pytest.raises(InputError, match="technology must be one of"):
+        parse("--variation", "local", "--technology", "generic90")
+    with pytest.raises(InputError, match="--area must be positive and finite, not 0;"):
+        parse("--variation", "local", "--area", "0")
+
+
+def test_training_on_chips_says_how_they_score(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    result = run(train_command, "digits", "-o", tmp_path / "model.pt", *SMALL, "--variation", "local")
+    assert result.exit_code == 0, result.output
+    assert re.search(r"64 chips that vary: accuracy [\d.]+% on average, [\d.]+% on the worst", result.output)
 
 
 def test_refusals_come_before_the_work(tmp_path: Path) -> None:

@@ -1,0 +1,76 @@
+"""What local mismatch does to one chip, as standard deviations; free of torch, so that a configuration can hold them.
+
+Two equal transistors differ in threshold voltage and current factor, both normally distributed with a variance that
+falls with gate area: sigma = a / sqrt(W L). In weak inversion I ~ exp((V_GS - V_T) / (n U_T)), so the current of one
+transistor of m unit devices is its nominal one times exp(e), e ~ N(0, s^2),
+
+    s^2 = [(a_vt / (n U_T))^2 + a_beta^2] / (m W L)
+
+and the ratio of a mirror, gate voltage given by `in` and used by `out`, is its nominal one times exp(e_out - e_in).
+6.6 % for the unit device of generic180's mirrors, 2.3 % for a diode of 8, 2.9 % for a device of the 9T cell.
+Source: M. Pelgrom et al., IEEE J. Solid-State Circuits 24 (1989) 1433; E. Vittoz and J. Fellrath, ibid. 12 (1977) 224.
+"""
+
+import math
+from dataclasses import dataclass
+
+from cosim.errors import InputError
+from cosim.technology.types import DeviceModel, Geometry, Technology
+
+DEFAULT_UNITS, MAX_UNITS = 8, 64  # per weight 1.0: where weights have no grid, and at most; as `cosim compile` does
+
+
+@dataclass(frozen=True)
+class MismatchModel:
+    """Standard deviations of ln(current) of SINGLE devices in one technology, dimensionless.
+
+    technology: its name; area: gate area of every device over the drawn one, already in the deviations below
+    units: unit devices per weight 1.0, of which every diode and copy of a signal has as many
+    mirror_n, mirror_p: ONE unit device of a signal mirror; k of them in parallel deviate by 1 / sqrt(k) of it
+    cell_n, cell_p: a current source, copy or bias diode of the 9T cell
+    """
+
+    technology: str
+    area: float
+    units: int
+    mirror_n: float
+    mirror_p: float
+    cell_n: float
+    cell_p: float
+
+
+def derive_mismatch(technology: Technology, grid: float | None, area: float = 1.0) -> MismatchModel:
+    """The deviations of a technology for weights on `grid` (None: continuous); `area` scales gate areas and nothing
+    else, 1 / sqrt(area) on every deviation. Of a self-cascode the lower device counts, which sets the current.
+
+    Raises InputError for an area that is not positive and finite, or a technology without a_vt.
+    """
+    if not 0 < area < math.inf:
+        raise InputError(f"--area must be positive and finite, not {area:g}; 1 takes the devices as drawn")
+    for table, device in (("nfet", technology.nfet), ("pfet", technology.pfet)):
+        if not device.a_vt > 0:
+            raise InputError(
+                f"{technology.name}: {table}.a_vt must be positive for --variation local, not {device.a_vt:g}; write "
+                "it into the technology's file"
+            )
+    units = DEFAULT_UNITS if grid is None else max(1, min(MAX_UNITS, round(1 / grid)))
+    sizing, u_t = technology.sizing, technology.thermal_voltage
+
+    def sigma(device: DeviceModel, geometry: Geometry) -> float:
+        return current_deviation(device, geometry, u_t) / math.sqrt(area)
+
+    return MismatchModel(
+        technology.name,
+        area,
+        units,
+        mirror_n=sigma(technology.nfet, sizing.mirror_n),
+        mirror_p=sigma(technology.pfet, sizing.mirror_p),
+        cell_n=sigma(technology.nfet, sizing.cell_n),
+        cell_p=sigma(technology.pfet, sizing.cell_p),
+    )
+
+
+def current_deviation(device: DeviceModel, geometry: Geometry, u_t: float) -> float:
+    """Standard deviation of ln(current) of one device in weak inversion; u_t = k T / q in volt."""
+    per_length = math.hypot(device.a_vt / (device.slope_factor * u_t), device.a_beta)
+    return per_length / math.sqrt(geometry.w * geometry.l)
