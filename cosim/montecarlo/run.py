@@ -1,12 +1,14 @@
 """A whole run: chips into a store, until there are enough or the yield is known well enough; and one chip again."""
 
 import json
+import platform
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy
 
 from cosim import __version__
 from cosim.errors import InputError
@@ -14,7 +16,7 @@ from cosim.montecarlo.contributions import chip_figures, share_variance
 from cosim.montecarlo.execute import map_chips
 from cosim.montecarlo.spec import Spec, parse_spec
 from cosim.montecarlo.statistics import checkpoints, describe, is_precise, summarize_chips
-from cosim.montecarlo.store import Store
+from cosim.montecarlo.store import MADE_WITH, Store
 from cosim.montecarlo.trial import (
     METRICS,
     Record,
@@ -27,7 +29,7 @@ from cosim.montecarlo.trial import (
 )
 from cosim.outputs import summarize, write_texts
 from cosim.simulation.inference import Progress
-from cosim.simulation.library import find_ngspice_library
+from cosim.simulation.library import find_ngspice_library, ngspice_version
 from cosim.simulation.options import DEFAULT_OPTIONS
 from cosim.variation.draws import Chip
 
@@ -50,9 +52,13 @@ def run_settings(trial: Trial) -> dict[str, Any]:
         "samples": len(trial.test_set.y),
         "samples_hash": trial_samples_hash(trial),
         "devices": [device.name for device in trial.devices],
+        MADE_WITH: {"python": platform.python_version(), "numpy": np.__version__, "scipy": scipy.__version__},
     }
     if trial.engine == "ngspice":
-        settings["simulator"] = {"library": find_ngspice_library().name, "options": asdict(DEFAULT_OPTIONS)}
+        settings["simulator"] = {
+            "ngspice": ngspice_version(find_ngspice_library()),
+            "options": asdict(DEFAULT_OPTIONS),
+        }
     return json.loads(json.dumps(settings))
 
 

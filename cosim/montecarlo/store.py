@@ -17,6 +17,7 @@ from cosim.montecarlo.trial import Record
 from cosim.outputs import write_texts
 
 RUN_FILE, CHIPS_FILE, LOCK_FILE = "run.json", "chips.jsonl", ".lock"
+MADE_WITH = "made_with"  # versions, for whoever reads the run later; they may differ when it goes on
 
 
 class Store:
@@ -129,7 +130,7 @@ def _cut_torn_line(folder: Path) -> None:
 
 def check_settings(folder: Path, known: dict[str, Any], settings: dict[str, Any]) -> None:
     """Raises InputError that names what differs between a store's settings and those asked for."""
-    for key in sorted({*known, *settings}):
+    for key in sorted({*known, *settings} - {MADE_WITH}):
         if known.get(key) != settings.get(key):
             raise InputError(
                 f"{folder}: holds a run with another {key}: {_short(known.get(key))}, not {_short(settings.get(key))}; "

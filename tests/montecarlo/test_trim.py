@@ -1,0 +1,125 @@
+"""Trimming: codes from measurements alone, and what is left is the converter's step."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from cosim.design import compile_network
+from cosim.errors import InputError
+from cosim.ir.nodes import Schmitt, nodes_of
+from cosim.montecarlo.run import nominal_chip
+from cosim.montecarlo.spec import parse_spec
+from cosim.montecarlo.trim import (
+    check_trimmable,
+    measure_behavioral,
+    measure_cell,
+    trim_codes,
+    trim_design,
+    trim_ranges,
+)
+from cosim.montecarlo.trim_run import summarize_trim
+from cosim.variation.chip import behavioral_chip
+
+
+def remeasured(trial, chip, factors):
+    """A chip's points with these factors at its pins, by the model."""
+    trimmed = trim_design(behavioral_chip(trial.design, trial.effects, chip), factors)
+    nominal = behavioral_chip(trial.design, trial.effects, chip)
+    points = {}
+    for cell in nodes_of(trimmed.graph, Schmitt):
+        bias, fit = trimmed.graph.nodes[cell.name]["bias"], trimmed.calibration.schmitt
+        pair = (
+            np.float64(bias.i_thresh * trimmed.deviations.thresh[cell.name]),
+            np.float64(bias.i_width * trimmed.deviations.width[cell.name]),
+        )
+        compared = nominal.deviations.compared[cell.name]
+        points[cell.name] = float(fit.i_rise(*pair)) / compared, float(fit.i_fall(*pair)) / compared
+    return points
+
+
+def test_what_is_left_is_half_a_step(trial):
+    """8 bits over +-R: thresholds end within half a step, R / 2^8, of what was asked, if R covers the chip.
+
+    The fits are linear to 2 %, so a correction of d leaves 0.02 d more; the lower threshold is a difference of two
+    trimmed currents, so it has the error of both.
+    """
+    wanted = measure_behavioral(trial, nominal_chip(trial))
+    ranges = trim_ranges(trial)
+    for number in range(8):
+        chip = trial.chip(number)
+        factors = trim_codes(trial.design, measure_behavioral(trial, chip), wanted, 8, ranges)
+        for cell, (rise, fall) in remeasured(trial, chip, factors).items():
+            allowed = (ranges[0] / 256 + 0.02 * ranges[0]) * wanted[cell].rise
+            assert abs(rise - wanted[cell].rise) <= allowed
+            width = wanted[cell].rise - wanted[cell].fall
+            assert abs(fall - wanted[cell].fall) <= 2 * allowed + (ranges[1] / 256 + 0.02 * ranges[1]) * width
+
+
+def test_a_chip_that_does_not_deviate_gets_code_0(trial):
+    wanted = measure_behavioral(trial, nominal_chip(trial))
+    factors = trim_codes(trial.design, wanted, wanted, 6, trim_ranges(trial))
+    assert set(factors.values()) == {1.0}
+    assert set(factors) == {pin for pins in trial.design.assembly.cell_bias.values() for pin in pins}
+
+
+def test_pins_of_the_circuit_and_of_the_model_move_together(trial):
+    design = behavioral_chip(trial.design, trial.effects, trial.chip(0))
+    cell, (thresh, width, gain) = next(iter(design.assembly.cell_bias.items()))
+    trimmed = trim_design(design, {thresh: 1.1, width: 0.9, gain: 1.05})
+    for pin, factor in ((thresh, 1.1), (width, 0.9), (gain, 1.05)):
+        assert trimmed.assembly.bias_pins[pin] == pytest.approx(factor * design.assembly.bias_pins[pin], rel=1e-12)
+    for field, factor in (("thresh", 1.1), ("width", 0.9)):
+        found, before = (getattr(one.deviations, field)[cell] for one in (trimmed, design))
+        assert found == pytest.approx(factor * before, rel=1e-12)
+    assert trimmed.deviations.levels[cell][0] == pytest.approx(1.05 * design.deviations.levels[cell][0], rel=1e-12)
+
+
+def test_ranges_are_three_sigma_of_many_chips(trial):
+    """The spread of measured rises over 60 chips and all cells is R / 3 within 4 / sqrt(2 x 60) = 37 %, per cell."""
+    wanted = measure_behavioral(trial, nominal_chip(trial))
+    many = replace(trial, plan=replace(trial.plan, chips=60))
+    points = [measure_behavioral(many, many.chip(k)) for k in range(60)]
+    for cell, nominal in wanted.items():
+        spread = np.std([found[cell].rise / nominal.rise for found in points], ddof=1)
+        assert spread == pytest.approx(trim_ranges(trial)[0] / 3, rel=0.37)
+
+
+@pytest.mark.ngspice
+def test_a_cell_on_the_bench_is_the_cell_of_the_model(trial):
+    """One chip's cell on transistors: its deviation from nominal is the model's within 10 % of it and 1 % of the point.
+
+    10 %: the slope factor is that of weak inversion (benchmarks/bench_mismatch.py finds 3 to 5 %); 1 %: calibration.
+    """
+    chip = trial.chip(1)
+    expected, nominal = measure_behavioral(trial, chip), measure_behavioral(trial, nominal_chip(trial))
+    cell = next(nodes_of(trial.design.graph, Schmitt))
+    found = measure_cell(trial.design, chip, cell, 1.3 * expected[cell.name].rise)
+    for field in ("rise", "fall", "level"):
+        value, wanted, start = (getattr(point, field) for point in (found, expected[cell.name], nominal[cell.name]))
+        assert abs(value - wanted) <= 0.1 * abs(wanted - start) + 0.01 * start
+
+
+def test_before_and_after_are_paired(trial):
+    rows = [(0.5, 0.9), (0.95, 0.95), (0.6, 0.92), (0.99, 0.4)]
+    figures = [
+        {"chip": k, "status": "ok", "before": point(first), "4": point(second)}
+        for k, (first, second) in enumerate(rows)
+    ]
+    summary = summarize_trim(trial, (4,), figures, [parse_spec("accuracy>=0.9")])
+    before, after = summary["rows"]
+    assert (before["yield"]["passed"], after["yield"]["passed"]) == (2, 3)
+    assert (after["won"], after["lost"]) == (2, 1)
+    assert after["p"] == pytest.approx(1.0, rel=1e-12)  # 2 of 3, two-sided: (3 + 1 + 3 + 1) / 8
+
+
+def point(accuracy):
+    return {"accuracy": accuracy, "task_agreement": 1.0, "state_agreement": 1.0, "power": 1e-7}
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"), [("signed_input", "trim is for constant thresholds; those of layer0.0 depend on its input")]
+)
+def test_what_cannot_be_trimmed(make_network, technology, calibration, kind, text):
+    with pytest.raises(InputError, match=f"net.npz: {text}"):
+        check_trimmable(compile_network(make_network(11, kind), technology, calibration), "net.npz")
