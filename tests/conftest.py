@@ -8,6 +8,11 @@ import pytest
 from cosim.analysis.calibration_files import shipped_path
 from cosim.circuit.elements import Circuit
 from cosim.errors import MissingToolError
+from cosim.montecarlo.keep import keep_trial
+from cosim.montecarlo.run import default_spec, run_montecarlo, run_settings
+from cosim.montecarlo.spec import parse_spec
+from cosim.montecarlo.store import open_store
+from cosim.montecarlo.trial import Trial, run_chips
 from cosim.network.types import FirstQuadrantLayer, InputEncoding, Layer, Network, Readout, ReluLayer, SignedLayer
 from cosim.simulation.library import find_ngspice_library
 from cosim.simulation.ngspice import Failure, run_deck
@@ -76,6 +81,28 @@ def run_bench(technology: Technology):
         return waves
 
     return run
+
+
+@pytest.fixture(scope="session")
+def make_store():
+    """(folder, trial, specs) -> nothing: a finished run of chips with all that a report needs, made in this process.
+
+    `change`: what becomes of each record before it is kept.
+    """
+
+    def make(folder, trial: Trial, *specs: str, change=lambda record: record) -> None:
+        options = {"technology": trial.design.technology.name, "pdk_root": None}
+        options |= {"saturate": False, "cell": "auto", "headroom": 1, "tau": None}
+        wanted = [parse_spec(text) for text in specs] or [default_spec(trial)]
+        with open_store(folder, run_settings(trial), resume=False) as store:
+            keep_trial(folder, trial, options)
+
+            def execute(numbers):
+                return map(change, run_chips(trial, tuple(numbers)))
+
+            run_montecarlo(trial, store, execute, wanted, None, lambda *_: None)
+
+    return make
 
 
 def random_network(

@@ -1,0 +1,166 @@
+"""What a run was made from, kept in its store: enough to build its trial again, elsewhere and without its data.
+
+    network.npz       the network's checkpoint, with its labels, epsilons and state ranges
+    samples.npz       x, y, lengths and indices of the test samples that every chip saw
+    calibration.json  of the technology that the network was compiled with
+    trial.json        technology, conditions, compile options, what varies
+
+Nothing in these files is executed. What is built from them is held against run.json: it is the same trial, or refused.
+"""
+
+import io
+import json
+import zipfile
+import zlib
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cosim import __version__
+from cosim.analysis.calibrate import calibration_fingerprint
+from cosim.design import Design, compile_network
+from cosim.errors import InputError
+from cosim.montecarlo.run import run_settings
+from cosim.montecarlo.store import read_store
+from cosim.montecarlo.trial import Trial
+from cosim.network.checkpoint import load_network, save_checkpoint, write_atomically
+from cosim.network.testset import TestSet
+from cosim.outputs import write_texts
+from cosim.simulation.testbench import Timing
+from cosim.technology.calibration import load_calibration, write_calibration
+from cosim.technology.catalog import load_technology
+from cosim.technology.conditions import at
+from cosim.technology.types import Technology
+from cosim.variation.draws import Plan
+
+TRIAL_FILE, NETWORK_FILE, SAMPLES_FILE = "trial.json", "network.npz", "samples.npz"
+CALIBRATION_FILE = "calibration.json"
+FORMAT = 1
+COMPILE_OPTIONS = ("saturate", "cell", "headroom", "tau")
+_ARRAYS = ("x", "y", "lengths", "indices")
+_FREE = ("cosim", "made_with", "engine", "simulator")  # of run.json: what may differ, or what the trial is given
+
+
+def keep_trial(folder: Path, trial: Trial, options: Mapping[str, Any]) -> None:
+    """Write what `load_trial` needs into a store; the same trial gives the same bytes.
+
+    options: how the network was compiled, as the command line has them: technology, pdk_root, saturate, cell, headroom,
+    tau. Raises InputError when the folder cannot be written.
+    """
+    design = trial.design
+    name, root = str(options["technology"]), options["pdk_root"]
+    content = {
+        "format": FORMAT,
+        "technology": str(Path(name).resolve()) if name.endswith(".toml") else name,
+        "pdk_root": None if root is None else str(Path(root).resolve()),
+        "conditions": {key: getattr(design.technology, key) for key in ("corner", "celsius", "supply")},
+        "t_step_s": trial.timing.t_step,
+        "compile": {
+            "i_unit": design.i_unit,
+            "pedestal": design.graph.graph["i_pedestal"] / design.i_unit,
+            **{key: options[key] for key in COMPILE_OPTIONS},
+        },
+        "engine": trial.engine,
+        "plan": asdict(trial.plan),
+    }
+    samples = io.BytesIO()
+    np.savez_compressed(samples, **{name: getattr(trial.test_set, name) for name in _ARRAYS})
+    write_texts(folder, {TRIAL_FILE: json.dumps(content, indent=2) + "\n"})
+    try:
+        save_checkpoint(folder / NETWORK_FILE, design.network)
+        write_atomically(folder / SAMPLES_FILE, samples.getvalue())
+        write_calibration(folder / CALIBRATION_FILE, design.calibration)
+    except OSError as error:
+        raise InputError(f"cannot write into {folder}: {error.strerror}; choose another folder with -o") from None
+
+
+def load_trial(folder: Path, pdk_root: Path | None = None, technology: Path | None = None) -> Trial:
+    """The trial of a store, compiled again; needs no simulator.
+
+    pdk_root: where foundry kits stand now; technology: where the run's own .toml stands now; both default to where they
+    were. Raises InputError for a store without these files, and when what they give is not the trial of run.json.
+    """
+    settings, _ = read_store(folder)
+    kept = read_kept(folder)
+    process = _technology(folder, kept, pdk_root, technology)
+    design = _design(folder, kept, process)
+    trial = Trial(design, _samples(folder), Plan(**kept["plan"]), kept["engine"], Timing(t_step=kept["t_step_s"]))
+    rebuilt = run_settings(replace(trial, engine="behavioral"))
+    if (found := _difference(settings, rebuilt, _FREE)) is not None:
+        where, wanted, got = found
+        raise InputError(
+            f"{folder}: what is kept there gives another {where} than {wanted}, that of its run: {got}; it was run by "
+            f"cosim {settings.get('cosim')}, this is {__version__}: use that, or run the chips again"
+        )
+    return trial
+
+
+def read_kept(folder: Path) -> dict[str, Any]:
+    """Content of trial.json. Raises InputError where it is missing or of another format."""
+    path = folder / TRIAL_FILE
+    try:
+        kept = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise InputError(
+            f"{folder}: {TRIAL_FILE} is missing; the command that made the run adds it with --resume, without running "
+            "a chip again"
+        ) from None
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path}: cannot be read ({error}); choose another run") from None
+    if not isinstance(kept, dict) or kept.get("format") != FORMAT:
+        raise InputError(f"{path}: must be of format {FORMAT}; use the cosim that wrote it")
+    return kept
+
+
+def _technology(folder: Path, kept: dict[str, Any], pdk_root: Path | None, own: Path | None) -> Technology:
+    name = kept["technology"]
+    if own is None and name.endswith(".toml") and not Path(name).is_file():
+        raise InputError(
+            f"{folder}: its technology {name} is not there any more; say where it stands with --technology"
+        )
+    if pdk_root is None and kept["pdk_root"] is not None and Path(kept["pdk_root"]).is_dir():
+        pdk_root = Path(kept["pdk_root"])
+    return load_technology(str(own or name), pdk_root)
+
+
+def _design(folder: Path, kept: dict[str, Any], process: Technology) -> Design:
+    network, calibration = load_network(folder / NETWORK_FILE), load_calibration(folder / CALIBRATION_FILE)
+    if calibration_fingerprint(process, calibration.units) != calibration.fingerprint:
+        raise InputError(
+            f"{folder}: {process.name} has other devices or cells than those that its run was calibrated with; give "
+            "the technology's files of that time, or run the chips again"
+        )
+    origin = str(folder / NETWORK_FILE)
+    design = compile_network(network, process, calibration, origin=origin, t_step=kept["t_step_s"], **kept["compile"])
+    return replace(design, technology=at(process, **kept["conditions"]))
+
+
+def _samples(folder: Path) -> TestSet:
+    path = folder / SAMPLES_FILE
+    try:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
+            return TestSet(*(arrays[name] for name in _ARRAYS))
+    except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile, zlib.error) as error:
+        raise InputError(f"{path}: cannot be read ({error}); run the chips again") from None
+
+
+def _difference(
+    known: Mapping[str, Any], rebuilt: Mapping[str, Any], free: tuple[str, ...] = ()
+) -> tuple[str, str, str] | None:
+    """(dotted name, known, rebuilt) of the first value that differs."""
+    for key in sorted({*known, *rebuilt} - {*free}):
+        one, other = known.get(key), rebuilt.get(key)
+        if one == other:
+            continue
+        if isinstance(one, dict) and isinstance(other, dict) and (found := _difference(one, other)) is not None:
+            return f"{key}.{found[0]}", *found[1:]
+        return key, _short(one), _short(other)
+    return None
+
+
+def _short(value: Any) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."

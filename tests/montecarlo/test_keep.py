@@ -1,0 +1,167 @@
+"""What is kept of a run gives its trial again, chip for chip; what gives another one is refused."""
+
+import json
+import re
+import shutil
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from cosim.analysis.calibration_files import shipped_path
+from cosim.cli.common import load_design
+from cosim.errors import InputError
+from cosim.montecarlo import keep
+from cosim.montecarlo.keep import keep_trial, load_trial
+from cosim.montecarlo.run import run_settings
+from cosim.montecarlo.trial import Trial, run_chip, trial_samples_hash
+from cosim.network.checkpoint import load_network, save_checkpoint
+from cosim.network.testset import TestSet
+from cosim.resources import device_model_path
+from cosim.variation.draws import Plan
+
+FILES = {"trial.json", "network.npz", "samples.npz", "calibration.json"}
+OPTIONS = {"technology": "generic180", "pdk_root": None, "saturate": False, "cell": "auto", "headroom": 1, "tau": None}
+
+
+@pytest.fixture
+def store(trial, make_store, tmp_path):
+    make_store(tmp_path / "run", replace(trial, plan=replace(trial.plan, chips=3)))
+    return tmp_path / "run"
+
+
+def edit(path, **changes):
+    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+
+
+def test_the_same_chips_again(store, trial):
+    again = load_trial(store)
+    assert again.plan == replace(trial.plan, chips=3)
+    assert trial_samples_hash(again) == trial_samples_hash(trial)
+    assert run_settings(again) == run_settings(trial)
+    for number in range(3):
+        assert run_chip(again, number) == run_chip(trial, number)
+    np.testing.assert_array_equal(again.software[0], trial.software[0])
+
+
+def test_the_same_bytes_again(store):
+    before = {name: (store / name).read_bytes() for name in FILES}
+    keep_trial(store, load_trial(store), OPTIONS)
+    assert {name: (store / name).read_bytes() for name in FILES} == before
+
+
+@pytest.mark.parametrize(
+    ("kind", "settings"),
+    [
+        ("first", {"corner": "ff", "celsius": 60.0, "supply": 1.71, "i_unit": 0.8e-9, "units": 16, "tau": None}),
+        ("signed_input", {"t_step": 20e-3}),
+    ],
+)
+def test_conditions_and_compile_options(make_network, make_store, tmp_path, kind, settings):
+    save_checkpoint(tmp_path / "net.npz", make_network(3, kind=kind, widths=(3,), outputs=2))
+    options = {
+        "technology": "generic180", "pdk_root": None, "corner": None, "celsius": None, "supply": None, "units": None,
+        "ranges_from": None, "i_unit": 1e-9, "saturate": True, "cell": "auto", "headroom": 1, "t_step": 10e-3,
+        "tau": None,
+    } | settings  # fmt: skip
+    design = load_design(tmp_path / "net.npz", **options)
+    x = np.random.default_rng(1).uniform(size=(4, 3, 3))
+    test_set = TestSet(x, np.zeros(4, dtype=np.int64), np.array([3, 1, 2, 3]), np.arange(4))
+    timing = replace(Trial(design, test_set, Plan("all", 1, 2)).timing, t_step=options["t_step"])
+    trial = Trial(design, test_set, Plan("all", 1, 2, "lhs"), timing=timing)
+    make_store(tmp_path / "run", trial)
+    keep_trial(tmp_path / "run", trial, options)
+    again = load_trial(tmp_path / "run")
+    assert again.design.technology == design.technology
+    assert again.timing == timing
+    assert run_chip(again, 1) == run_chip(trial, 1)
+
+
+def test_a_store_of_before_says_how_to_add_them(store):
+    (store / "trial.json").unlink()
+    with pytest.raises(InputError, match=r"run: trial.json is missing; .* adds it with --resume"):
+        load_trial(store)
+
+
+@pytest.mark.parametrize("content", ["{", "[]", '{"format": 99}'])
+def test_a_trial_that_cannot_be_read(store, content):
+    (store / "trial.json").write_text(content)
+    with pytest.raises(InputError, match=r"trial.json: (cannot be read|must be of format 1)"):
+        load_trial(store)
+
+
+def test_another_network_is_refused(store):
+    network = load_network(store / "network.npz")
+    bias = network.readout.bias + 0.125
+    save_checkpoint(store / "network.npz", replace(network, readout=replace(network.readout, bias=bias)))
+    with pytest.raises(InputError, match=r"gives another design\.\w+ than .*, that of its run: .* run the chips again"):
+        load_trial(store)
+
+
+def test_other_samples_are_refused(store):
+    with np.load(store / "samples.npz") as arrays:
+        changed = {**arrays, "y": arrays["y"][::-1]}
+    np.savez_compressed(store / "samples.npz", **changed)
+    with pytest.raises(InputError, match="gives another samples_hash"):
+        load_trial(store)
+
+
+@pytest.mark.parametrize("name", ["samples.npz", "network.npz", "calibration.json"])
+def test_a_torn_file_is_named(store, name):
+    content = (store / name).read_bytes()
+    (store / name).write_bytes(content[: len(content) // 2])
+    with pytest.raises(InputError, match=re.escape(name)):
+        load_trial(store)
+
+
+def test_a_changed_seed_is_refused(store):
+    plan = json.loads((store / "trial.json").read_text())["plan"]
+    edit(store / "trial.json", plan={**plan, "seed": 99})
+    with pytest.raises(InputError, match="gives another variation.seed than 2, that of its run: 99"):
+        load_trial(store)
+
+
+def test_another_version_alone_is_no_reason(store):
+    edit(store / "run.json", cosim="0.0.1", made_with={"python": "2.7"})
+    load_trial(store)
+
+
+def test_a_deviating_calibration_is_refused(store):
+    edit(store / "calibration.json", fingerprint="0" * 16)
+    with pytest.raises(InputError, match="generic180 has other devices or cells than those"):
+        load_trial(store)
+
+
+def test_a_store_that_cannot_be_written(trial, tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(keep, "write_atomically", full)
+    with pytest.raises(InputError, match=r"cannot write into .*: No space left on device"):
+        keep_trial(tmp_path, trial, OPTIONS)
+
+
+@pytest.fixture
+def own(store, tmp_path):
+    """The same run, as if made with a technology file of one's own, which has moved."""
+    path = device_model_path("generic180.toml")
+    for source in (path, device_model_path("generic180")):
+        shutil.copy(source, tmp_path / source.name)
+    edit(store / "trial.json", technology=str(tmp_path / "gone.toml"))
+    return tmp_path / "generic180.toml"
+
+
+def test_a_technology_that_moved(store, own):
+    with pytest.raises(InputError, match=r"gone.toml is not there any more; say where it stands with --technology"):
+        load_trial(store)
+    assert load_trial(store, technology=own).design.technology.name == "generic180"
+
+
+def test_a_kit_that_moved(store, tmp_path):
+    edit(store / "trial.json", technology="sky130", pdk_root=str(tmp_path / "gone"))
+    with pytest.raises(InputError, match=r"--pdk-root .*there is no .* under it; name the folder above"):
+        load_trial(store, pdk_root=tmp_path)
+
+
+def test_the_shipped_calibration_is_what_is_kept(store):
+    assert (store / "calibration.json").read_text() == shipped_path("generic180", 8).read_text()
