@@ -1,7 +1,8 @@
 """Figures of a comparison. With the report, the only importer of matplotlib."""
 
+import io
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import matplotlib
 import numpy as np
@@ -93,6 +94,14 @@ def save_figure(figure: Figure, path: Path) -> None:
     """Write without time stamps, so that the same data give the same bytes."""
     metadata = {"Date": None} if path.suffix == ".svg" else {"Software": None}
     figure.savefig(path, dpi=160, metadata=metadata)
+
+
+def figure_bytes(figure: Figure, kind: Literal["svg", "png"]) -> bytes:
+    """The figure as a file's content: the same data give the same bytes."""
+    buffer = io.BytesIO()
+    metadata = {"Date": None, "Creator": None} if kind == "svg" else {"Software": None}
+    figure.savefig(buffer, format=kind, dpi=130, metadata=metadata)
+    return buffer.getvalue()
 
 
 def _shade(k: int, count: int) -> Any:

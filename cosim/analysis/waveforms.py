@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.cells.assemble import net
+from cosim.cells.assemble import NETWORK, net
 from cosim.design import Design, inference_deck
 from cosim.errors import SimulationError
 from cosim.ir.nodes import Ladder, Schmitt, Toggle, nodes_of
@@ -24,10 +24,10 @@ def record_waveforms(
     """
     inputs = encode_inputs(design.network.encoding, x[None])[0]
     stem = net(cell)
-    candidate = f"@m.xnetwork.xcand_{stem}.mdiode[id]"
+    candidate = _drain_current(design, f"{NETWORK}.cand_{stem}.diode")
     node = next(node for node in nodes_of(design.graph, Schmitt, Ladder, Toggle) if node.name == cell)
-    device = {Schmitt: "m4", Ladder: "mdiode", Toggle: "xslave.m4"}[type(node)]
-    state = f"@m.xnetwork.xcell_{stem}.{device}[id]"
+    device = {Schmitt: "4", Ladder: "diode", Toggle: "slave.4"}[type(node)]
+    state = _drain_current(design, f"{NETWORK}.cell_{stem}.{device}")
     waves = run_deck(inference_deck(design, inputs, timing, probes=(candidate, state)))
     if isinstance(waves, Failure):
         raise SimulationError(f"waveforms of {cell}: {waves.kind.value}: {waves.detail}")
@@ -52,6 +52,14 @@ def record_waveforms(
         **drawn,
         **outputs,
     }, labels
+
+
+def _drain_current(design: Design, device: str) -> str:
+    """ngspice's name of a transistor's current; a varied chip's circuit is flat, and so are its names."""
+    if not design.assembly.circuit.subcircuits:
+        return f"@m{device}[id]"
+    *path, name = device.split(".")
+    return f"@m.{''.join(f'x{instance}.' for instance in path)}m{name}[id]"
 
 
 def liveliest_cell(cells: tuple[str, ...], states: NDArray[np.int16]) -> str:

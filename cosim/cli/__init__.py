@@ -18,6 +18,7 @@ VERBS = {
     "power": "Supply power per block: static, dynamic, energy; ngspice and behavioral.",
     "montecarlo": "Draw chips that vary and count how many work.",
     "trim": "Set converters at the bias pins of drawn chips, and count again.",
+    "report": "Write a Monte Carlo run's page.",
     "characterize": "Sweep a cell: ideal, as drawn, calibrated.",
     "calibrate": "Measure a technology's cells and write its calibration.",
     "doctor": "Say what is installed and what is missing.",
