@@ -215,6 +215,9 @@ class _Engine:
         sets, resets = compared >= rise, compared <= fall
         states = np.empty(candidate.shape, dtype=np.int16)
         state = np.full(len(candidate), first_state(node), dtype=np.int16)
+        if isinstance(node, Schmitt):
+            # A reset is a candidate of 0: a cell that deviates so far that 0 does not reset it stays as it was, on.
+            state[np.broadcast_to(fall, candidate.shape)[:, 0] < 0] = 1
         for t in range(candidate.shape[1]):
             match node:
                 case Ladder(rungs=rungs):

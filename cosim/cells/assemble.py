@@ -58,6 +58,8 @@ class Assembly:
     candidates: memory node -> net of its candidate
     weights: (source, target) of an edge -> its transistor, absent for a weight of 0, `a and b` for a beta (two lines)
     cell_bias: memory node -> its bias pins, see `_cell_rows` in cosim.ir.report; rails: signals with a gate line n
+    preset: nets that the operating point is sought from at V_DD: memories that are on before the reset, where a chip's
+        cell may have two states even then
     """
 
     circuit: Circuit
@@ -74,6 +76,7 @@ class Assembly:
     weights: dict[tuple[str, str], str]
     cell_bias: dict[str, tuple[str, ...]]
     rails: frozenset[str]
+    preset: tuple[str, ...] = ()
 
     @property
     def transistors(self) -> int:

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosim.cells.assemble import PEDESTAL_STRENGTH, Assembly
-from cosim.circuit.deck import format_number
+from cosim.circuit.deck import fold, format_number
 from cosim.circuit.elements import GROUND, Circuit, Element, Source
 from cosim.ir.ladder import PULSE_BEGIN, PULSE_END
 from cosim.simulation.options import DEFAULT_OPTIONS, SimulatorOptions, format_deck
@@ -119,8 +119,8 @@ def format_testbench(
 
     Saves the decision nodes, the readout currents, every supply's current and the extra `probes`.
     """
-    circuit = testbench(assembly, technology, levels, inputs, timing)
-    return format_inference(circuit, technology, len(inputs), timing, options, (*saved_vectors(assembly), *probes))
+    circuit, saved = testbench(assembly, technology, levels, inputs, timing), (*saved_vectors(assembly), *probes)
+    return format_inference(circuit, technology, len(inputs), timing, options, saved, assembly.preset)
 
 
 def testbench(
@@ -139,12 +139,16 @@ def format_inference(
     timing: Timing,
     options: SimulatorOptions,
     saved: tuple[str, ...],
+    preset: tuple[str, ...] = (),
 ) -> str:
-    """The deck that runs a testbench for so many frames and saves these vectors."""
+    """The deck that runs a testbench for so many frames and saves these vectors; `preset` as in `Assembly`."""
     end = timing.start + frames * timing.t_step
     step = timing.t_max_step * timing.t_step
-    analysis = f".tran {format_number(step)} {format_number(end)} 0e+00 {format_number(step)}"
-    return format_deck(circuit, technology, options, analysis, " ".join(saved))
+    analysis = [f".tran {format_number(step)} {format_number(end)} 0e+00 {format_number(step)}"]
+    if preset:
+        supply = format_number(technology.supply)
+        analysis = fold(f".nodeset {' '.join(f'v({net})={supply}' for net in preset)}") + analysis
+    return format_deck(circuit, technology, options, "\n".join(analysis), " ".join(saved))
 
 
 def saved_vectors(assembly: Assembly) -> tuple[str, ...]:

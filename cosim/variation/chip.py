@@ -2,7 +2,11 @@
 
 from dataclasses import replace
 
+from cosim.cells.assemble import NETWORK, net
+from cosim.cells.clocked import LATCH_NODE
+from cosim.cells.schmitt import DECISION_NODE
 from cosim.design import Design
+from cosim.ir.nodes import Schmitt, nodes_of
 from cosim.technology.conditions import at
 from cosim.variation.draws import Chip
 from cosim.variation.effects import Effect, chip_deviations
@@ -16,7 +20,16 @@ def behavioral_chip(design: Design, effects: tuple[Effect, ...], chip: Chip) -> 
 
 
 def transistor_chip(design: Design, chip: Chip) -> Design:
-    """The chip for `inference_deck`; its behavioral deviations stay nominal."""
+    """The chip for `inference_deck`; its behavioral deviations stay nominal.
+
+    A cell whose lower threshold has fallen below 0 has two states even while the reset holds its candidate at 0. Which
+    one it takes is history: on a chip that has run before, the state that it could not leave. So it starts there.
+    """
     technology = at(design.technology, celsius=chip.celsius, supply=chip.supply)
-    assembly = replace(design.assembly, circuit=vary_circuit(design.assembly.circuit, chip))
+    preset = tuple(
+        f"x{NETWORK}.xcell_{net(cell.name)}.{node}"
+        for cell in nodes_of(design.graph, Schmitt)
+        for node in (LATCH_NODE, DECISION_NODE)
+    )
+    assembly = replace(design.assembly, circuit=vary_circuit(design.assembly.circuit, chip), preset=preset)
     return replace(design, technology=technology, assembly=assembly)
