@@ -104,6 +104,7 @@ def command(
     The folder is a store: every finished chip is kept with its draws (chips.jsonl), and an interrupted run goes on with
     --resume. Chip k is the same whatever the number of chips, processes or machines.
     """
+    from cosim.montecarlo.keep import keep_trial
     from cosim.montecarlo.run import default_spec, run_contributions, run_montecarlo, run_settings
     from cosim.montecarlo.spec import parse_spec
     from cosim.montecarlo.store import open_store
@@ -116,6 +117,7 @@ def command(
         _replay(trial, replay, output)
         return
     with open_store(output, run_settings(trial), resume) as store:
+        keep_trial(output, trial, options)
         with progress_bar("chips") as progress, _executing(trial, jobs, timeout, dask) as execute:
             summary = run_montecarlo(trial, store, execute, wanted, stop_width, progress)
         click.echo("\n".join(format_summary(summary)))
@@ -125,7 +127,7 @@ def command(
             write_json(output / CONTRIBUTIONS_FILE, summary["contributions"])
             click.echo("\n".join(format_contributions(summary["contributions"])))
     write_json(json_file, summary)
-    click.echo(f"\nstore: {output}")
+    click.echo(f"\nstore: {output}   page: cosim report {output}")
 
 
 def load_trial(
