@@ -121,14 +121,14 @@ def measure_cell(design: Design, chip: Chip, cell: Schmitt, i_peak: float) -> Ce
 
 def trim_ranges(trial: Trial) -> tuple[float, float, float]:
     """R of threshold, width and gain pins: SIGMAS standard deviations of what is measured there, relative."""
-    technology = trial.design.technology
-    variance = {}
-    for device in trial.devices:
-        swing = technology.device(device.polarity).slope_factor * technology.thermal_voltage
-        variance[device.name] = (device.sigma_vt / swing) ** 2 + device.sigma_beta**2
+    sigmas = {device.name: (device.sigma_vt, device.sigma_beta) for device in trial.devices}
+    thermal = trial.design.technology.thermal_voltage
     totals: dict[str, dict[Key, float]] = defaultdict(dict)
     for effect in trial.effects:
-        totals[effect.field][effect.key] = sum(variance[device] for device, _ in effect.devices)
+        totals[effect.field][effect.key] = sum(
+            (sigmas[device][0] / (slope * thermal)) ** 2 + sigmas[device][1] ** 2
+            for (device, _), slope in zip(effect.devices, effect.slopes, strict=True)
+        )
     cells = list(totals["thresh"])
     thresh, width, gain = (
         max(sum(totals[field][cell] for field in fields) for cell in cells)

@@ -44,7 +44,12 @@ def read_technology(path: Path, pdk_root: Path | None) -> Technology:
 
 def _device(table: "_Table") -> DeviceModel:
     mismatch = {key: table.number(key, 0.0) if key in table.content else 0.0 for key in _MISMATCH}
-    model = DeviceModel(table.text("device"), **mismatch, slope_factor=table.number("slope_factor", 1.0))
+    model = DeviceModel(
+        table.text("device"),
+        **mismatch,
+        slope_factor=table.number("slope_factor", 1.0),
+        response=table.curve("response"),
+    )
     table.finish()
     return model
 
@@ -130,6 +135,19 @@ class _Table:
             wanted += f" of at least {least:g}" if least is not None and math.isfinite(least) else ""
             raise InputError(f"{self.path}: {self._full(key)} must be {wanted} in SI units, not {value!r}")
         return float(value)
+
+    def curve(self, key: str) -> tuple[tuple[float, float], ...]:
+        """Pairs of positive numbers, the first ones rising; none where the field is absent."""
+        rows = self._get(key, [])
+        try:
+            found = tuple((float(x), float(y)) for x, y in rows)
+            if sorted({x for x, _ in found}) != [x for x, _ in found] or any(x <= 0 or y <= 0 for x, y in found):
+                raise ValueError
+        except (TypeError, ValueError):
+            raise InputError(
+                f"{self.path}: {self._full(key)} must be a list of [x, y], positive and with x rising, not {rows!r}"
+            ) from None
+        return found
 
     def truth(self, key: str, default: bool) -> bool:
         value = self._get(key, default)

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+import numpy as np
+
 Polarity = Literal["n", "p"]
 
 
@@ -26,6 +28,8 @@ class DeviceModel:
     a_beta: the same for the relative current factor, m
     spread_vt: standard deviation, over chips, of the threshold voltage that all its transistors share, V
     slope_factor: subthreshold slope factor n at 27 C (kappa = 1/n)
+    response: (A at W = L, n) in rising order: a threshold shift dV changes ln I by -dV / (n U_T), and n rises with the
+        current, towards moderate inversion; empty: slope_factor at any current
     """
 
     name: str
@@ -33,6 +37,14 @@ class DeviceModel:
     a_beta: float
     spread_vt: float
     slope_factor: float
+    response: tuple[tuple[float, float], ...] = ()
+
+    def response_at(self, density: float) -> float:
+        """n at a current in ampere of a device of W = L: linear over its logarithm, flat outside what was measured."""
+        if not self.response:
+            return self.slope_factor
+        currents, slopes = zip(*self.response, strict=True)
+        return float(np.interp(np.log(max(density, currents[0])), np.log(currents), slopes))
 
 
 @dataclass(frozen=True)

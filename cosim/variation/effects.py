@@ -15,30 +15,36 @@ arrives:
     pedestal of a state    + sink - bias diode
 
 Steering switches, gates and the upper device of a self-cascode carry what they are given, so they have no effect here.
-n is that of weak inversion; at 1 nA a cell's device answers 2 to 4 % less, at 8 nA 15 % (benchmarks/bench_mismatch.py).
+n is `DeviceModel.response` at the current that the transistor carries, which is on its way to moderate inversion: at
+8 nA a cell's device answers 15 % less than in weak inversion.
 Source: E. Vittoz and J. Fellrath, IEEE J. Solid-State Circuits 12 (1977) 224.
 """
 
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import exp
 
 import numpy as np
 
 from cosim.behavioral.evaluate import Deviations
-from cosim.cells.assemble import NETWORK, Assembly, net
+from cosim.cells.assemble import NETWORK, PEDESTAL_STRENGTH, net
 from cosim.design import Design
 from cosim.ir.nodes import (
     InputCurrent,
     Ladder,
+    LadderPins,
     Memory,
+    MemoryCurrents,
+    Mirror,
     Node,
     Output,
     Pedestal,
     Rectifier,
     Schmitt,
+    SchmittBias,
     Toggle,
+    TogglePins,
     UnitCurrent,
     edges_into,
 )
@@ -50,37 +56,65 @@ Key = str | tuple[str, str]
 
 @dataclass(frozen=True)
 class Effect:
-    """One factor: the field of `Deviations`, its key, its place in a value of several, and (device, +1 or -1)."""
+    """One factor: the field of `Deviations`, its key, its place in a value of several, and what makes it.
+
+    devices: (transistor, +1 or -1); current: ampere through each of them; slopes: n of each at that current.
+    """
 
     field: str
     key: Key
     place: int
     devices: tuple[tuple[str, int], ...]
+    current: float
+    slopes: tuple[float, ...] = ()
 
 
 def effects_of(design: Design) -> tuple[Effect, ...]:
     """Every factor of a compiled network, with the transistors that make it."""
-    graph, assembly = design.graph, design.assembly
-    found: list[Effect] = []
+    technology = design.technology
+    found = {mos.name: mos for mos in design.assembly.circuit.flatten()}
+
+    def slope(device: str, current: float) -> float:
+        mos = found[device]
+        return technology.device(mos.polarity).response_at(current * mos.l / (mos.m * mos.w))
+
+    return tuple(
+        replace(effect, slopes=tuple(slope(device, effect.current) for device, _ in effect.devices))
+        for effect in _effects(design)
+    )
+
+
+def _effects(design: Design) -> Iterator[Effect]:
+    graph = design.graph
     for name in graph.nodes:
         node: Node = graph.nodes[name]["node"]
         if not isinstance(node, Output):
-            found += _lines(node, assembly)
+            yield from _lines(node, design)
         if isinstance(node, Memory):
-            found += _memory(node, assembly)
-            found += _betas(design, node)
+            yield from _memory(node, design)
+            yield from _betas(design, node)
         for index, (source, _) in enumerate(edges_into(graph, name)):
-            if graph.edges[source, name]["mirror"].count:
-                found.append(_effect("weights", (source, name), (f"row_{net(name)}.w{index}", 1)))
-    return tuple(found)
+            mirror: Mirror = graph.edges[source, name]["mirror"]
+            if mirror.count:
+                current = abs(mirror.realised) * _typical(graph.nodes[source]["node"], design)
+                yield _effect("weights", (source, name), current, (f"row_{net(name)}.w{index}", 1))
+
+
+def _typical(node: Node, design: Design) -> float:
+    """What a signal's weight of 1 carries when it is on, ampere."""
+    return design.graph.graph["i_pedestal"] if isinstance(node, Pedestal) else design.i_unit
 
 
 def chip_deviations(effects: tuple[Effect, ...], chip: Chip, technology: Technology) -> Deviations:
     """One chip's factors; `technology` stands at the chip's temperature."""
-    strengths = device_strengths(chip, technology)
+    names = [device.name for device in chip.devices]
+    factors = dict(zip(names, np.log(chip.beta_factor).tolist(), strict=True))
+    shifts = dict(zip(names, (chip.vt_shift / technology.thermal_voltage).tolist(), strict=True))
     values: dict[str, dict[Key, dict[int, float]]] = defaultdict(lambda: defaultdict(dict))
     for effect in effects:
-        total = sum(sign * strengths[device] for device, sign in effect.devices)
+        total = 0.0
+        for (device, sign), slope in zip(effect.devices, effect.slopes, strict=True):
+            total += sign * (factors[device] - shifts[device] / slope)
         values[effect.field][effect.key][effect.place] = exp(total)
     fields = {
         field: {
@@ -92,21 +126,16 @@ def chip_deviations(effects: tuple[Effect, ...], chip: Chip, technology: Technol
     return Deviations(**fields)  # pyright: ignore[reportArgumentType] - each field's values have its own shape
 
 
-def device_strengths(chip: Chip, technology: Technology) -> dict[str, float]:
-    """e of every transistor: ln of its current over nominal, at the same gate voltage."""
-    swing = {p: technology.device(p).slope_factor * technology.thermal_voltage for p in ("n", "p")}
-    strengths = np.log(chip.beta_factor) - chip.vt_shift / [swing[device.polarity] for device in chip.devices]
-    return dict(zip((device.name for device in chip.devices), strengths.tolist(), strict=True))
+def _effect(field: str, key: Key, current: float, *devices: tuple[str, int], place: int = 0) -> Effect:
+    return Effect(field, key, place, tuple((f"{NETWORK}.{name}", sign) for name, sign in devices), current)
 
 
-def _effect(field: str, key: Key, *devices: tuple[str, int], place: int = 0) -> Effect:
-    return Effect(field, key, place, tuple((f"{NETWORK}.{name}", sign) for name, sign in devices))
-
-
-def _lines(node: Node, assembly: Assembly) -> Iterator[Effect]:
-    stem = net(node.name)
+def _lines(node: Node, design: Design) -> Iterator[Effect]:
+    stem, current = net(node.name), _typical(node, design)
     match node:
-        case InputCurrent() | UnitCurrent() | Pedestal():
+        case Pedestal():
+            diode, current = f"diode_{stem}.diode", PEDESTAL_STRENGTH * current
+        case InputCurrent() | UnitCurrent():
             diode = f"diode_{stem}.diode"
         case Rectifier():
             diode = f"relu_{stem}.diode"
@@ -118,40 +147,46 @@ def _lines(node: Node, assembly: Assembly) -> Iterator[Effect]:
             diode = f"cell_{stem}.slave.4"
         case Output():
             return
-    yield _effect("lines_p", node.name, (diode, -1))
-    if node.name in assembly.rails:
+    yield _effect("lines_p", node.name, current, (diode, -1))
+    if node.name in design.assembly.rails:
         rails = f"rails_{stem}"
-        yield _effect("lines_n", node.name, (diode, -1), (f"{rails}.copy", 1), (f"{rails}.diode", -1))
+        yield _effect("lines_n", node.name, current, (diode, -1), (f"{rails}.copy", 1), (f"{rails}.diode", -1))
 
 
-def _memory(node: Memory, assembly: Assembly) -> Iterator[Effect]:
-    stem, pins = net(node.name), assembly.cell_bias[node.name]
+def _memory(node: Memory, design: Design) -> Iterator[Effect]:
+    name, stem, pins = node.name, net(node.name), design.assembly.cell_bias[node.name]
+    asked: MemoryCurrents = design.graph.nodes[name]["currents"]
+    bias: SchmittBias | LadderPins | TogglePins = design.graph.nodes[name]["bias"]
     cell, candidate, gain = f"cell_{stem}", f"cand_{stem}.diode", f"{pins[-1]}.diode"
-    match node:
-        case Schmitt():
+    match bias:
+        case SchmittBias():
             thresh, width = (f"{pin}.diode" for pin in pins[:2])
-            yield _effect("compared", node.name, (f"{cell}.1", 1), (candidate, -1))
-            yield _effect("thresh", node.name, (f"{cell}.2", 1), (thresh, -1))
-            yield _effect("width", node.name, (f"{cell}.8", 1), (width, -1), (f"{cell}.9", 1), (f"{cell}.7", -1))
-            yield _effect("levels", node.name, (f"{cell}.5", 1), (gain, -1))
-        case Ladder():
-            for side, pin in zip(("upper", "lower"), pins, strict=False):
-                yield _comparator(side, node, f"quantiser_{stem}.{side}", f"{pin}.diode", candidate)
-            for k in range(1, node.rungs + 1):
-                yield _effect("levels", node.name, (f"{cell}.rung{k}.11", 1), (gain, -1), place=k - 1)
-        case Toggle():
-            yield _comparator("upper", node, f"{cell}.master", f"{pins[0]}.diode", candidate)
-            yield _effect("levels", node.name, (f"{cell}.slave.5", 1), (gain, -1))
-    if assembly.pedestal_pin is not None:
-        yield _effect("pedestals", node.name, (f"pedestal_{stem}.sink", 1), ("bias_pedestal_0.diode", -1))
+            yield _effect("compared", name, asked.i_rise, (f"{cell}.1", 1), (candidate, -1))
+            yield _effect("thresh", name, bias.i_thresh, (f"{cell}.2", 1), (thresh, -1))
+            loop = ((f"{cell}.8", 1), (width, -1), (f"{cell}.9", 1), (f"{cell}.7", -1))
+            yield _effect("width", name, bias.i_width, *loop)
+            yield _effect("levels", name, bias.i_gain, (f"{cell}.5", 1), (gain, -1))
+        case LadderPins(ladder=rungs):
+            for side, pin, current in zip(("upper", "lower"), pins, (bias.i_upper, bias.i_lower), strict=False):
+                yield _comparator(side, name, current, f"quantiser_{stem}.{side}", f"{pin}.diode", candidate)
+            for k in range(1, len(design.assembly.decisions[name]) + 1):
+                yield _effect("levels", name, rungs.i_gain, (f"{cell}.rung{k}.11", 1), (gain, -1), place=k - 1)
+        case TogglePins():
+            yield _comparator("upper", name, bias.i_upper, f"{cell}.master", f"{pins[0]}.diode", candidate)
+            yield _effect("levels", name, bias.i_gain, (f"{cell}.slave.5", 1), (gain, -1))
+    if design.assembly.pedestal_pin is not None:
+        sink = (f"pedestal_{stem}.sink", 1), ("bias_pedestal_0.diode", -1)
+        yield _effect("pedestals", name, design.graph.graph["i_pedestal"], *sink)
 
 
-def _comparator(side: str, node: Memory, comparator: str, bias: str, candidate: str) -> Effect:
-    return _effect(side, node.name, (f"{comparator}.2", 1), (bias, -1), (f"{comparator}.1", -1), (candidate, 1))
+def _comparator(side: str, name: str, current: float, comparator: str, bias: str, candidate: str) -> Effect:
+    devices = (f"{comparator}.2", 1), (bias, -1), (f"{comparator}.1", -1), (candidate, 1)
+    return _effect(side, name, current, *devices)
 
 
 def _betas(design: Design, node: Memory) -> Iterator[Effect]:
     stem = net(node.name)
     for index, (source, _) in enumerate(edges_into(design.graph, node.name, "beta")):
         for place, purpose in enumerate(("thresh", "width")):
-            yield _effect("betas", (source, node.name), (f"{purpose}_row_{stem}.w{index}", 1), place=place)
+            device = (f"{purpose}_row_{stem}.w{index}", 1)
+            yield _effect("betas", (source, node.name), design.i_unit, device, place=place)

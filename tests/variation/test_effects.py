@@ -45,7 +45,9 @@ def test_one_transistor_moves_what_hangs_on_it(design, chip):
     vt, beta = still.vt_shift.copy(), still.beta_factor.copy()
     vt[index], beta[index] = 2e-3, 1.01
     found = chip_deviations(effects, replace(still, vt_shift=vt, beta_factor=beta), technology)
-    swing = technology.device(chip.devices[index].polarity).slope_factor * technology.thermal_voltage
+    mos = next(mos for mos in design.assembly.circuit.flatten() if mos.name == name)
+    density = design.i_unit * mos.l / (8 * mos.w)  # of a unit device: a weight of 1 has 8 and carries i_unit
+    swing = technology.device(mos.polarity).response_at(density) * technology.thermal_voltage
     assert found.weights[source, target] == pytest.approx(1.01 * np.exp(-2e-3 / swing), rel=1e-12)
     values = [*found.lines_n.values(), *found.lines_p.values(), *found.thresh.values(), *found.width.values()]
     values += [value for key, value in found.weights.items() if key != (source, target)]

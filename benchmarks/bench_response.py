@@ -1,0 +1,50 @@
+"""How a threshold shift changes a cell device's current: n in d ln I = -dV_T / (n U_T), against the current at W = L.
+
+    python benchmarks/bench_response.py [technology]
+
+What models/devices/*.toml hold as `response`.
+"""
+
+import sys
+from dataclasses import replace
+
+import numpy as np
+
+from cosim.cells.transistor import transistor
+from cosim.circuit.elements import GROUND, Circuit, Source
+from cosim.simulation.ngspice import Failure, run_deck
+from cosim.simulation.options import PRECISE_OPTIONS, format_deck
+from cosim.technology.catalog import load_technology
+
+DENSITIES = (1e-11, 5e-11, 2e-10, 1e-9, 2e-9, 4e-9, 8e-9)  # A of a device of W = L
+SHIFT = 1e-3  # V
+
+
+def main() -> None:
+    technology = load_technology(sys.argv[1] if len(sys.argv) > 1 else "generic180")
+    for polarity, unit in (("n", technology.sizing.cell_n), ("p", technology.sizing.cell_p)):
+        rows = []
+        for density in DENSITIES:
+            rail, pins = (GROUND, ("vdd", "g")) if polarity == "n" else ("vdd", ("g", GROUND))
+            first, *rest = transistor("shifted", "b", "g", rail, rail, polarity, unit)
+            elements = (
+                Source("dd", "v", "vdd", GROUND, technology.supply),
+                Source("in", "i", *pins, density * unit.w / unit.l),
+                *transistor("diode", "g", "g", rail, rail, polarity, unit),
+                *transistor("copy", "a", "g", rail, rail, polarity, unit),
+                replace(first, vt_shift=SHIFT),
+                *rest,
+                Source("a", "v", "a", GROUND, technology.supply / 2),
+                Source("b", "v", "b", GROUND, technology.supply / 2),
+            )
+            circuit = Circuit("response to a threshold shift", (), elements)
+            waves = run_deck(format_deck(circuit, technology, PRECISE_OPTIONS, ".op", "i(va) i(vb)"))
+            if isinstance(waves, Failure):
+                sys.exit(f"{density:g} A: {waves.detail}")
+            change = np.log(abs(waves["vb#branch"][0] / waves["va#branch"][0]))
+            rows.append(f"[{density:g}, {-SHIFT / change / technology.thermal_voltage:.3f}]")
+        print(f"{technology.name} {polarity}: [{', '.join(rows)}]")
+
+
+if __name__ == "__main__":
+    main()
