@@ -1,4 +1,7 @@
-"""Calibrated 9T cell against what was asked for: random set-points in 0.1 to 1 nA, measured by a slow ramp."""
+"""Calibrated 9T cell against what was asked for: random set-points in 0.1 to 1 nA, measured by a slow ramp.
+
+    python benchmarks/bench_cells.py [technology] [points] [seed]
+"""
 
 import sys
 
@@ -11,13 +14,14 @@ from cosim.technology.catalog import load_technology
 SMALLEST_WIDTH = 0.02e-9  # A
 
 
-def main(points: int = 10, seed: int = 0) -> None:
-    technology = load_technology("generic180")
+def main() -> None:
+    name, points, seed = [*sys.argv[1:], *("generic180", "10", "0")[len(sys.argv) - 1 :]][:3]
+    technology = load_technology(name)
     calibration = find_calibration(technology, 8)
-    generator = np.random.default_rng(seed)
+    generator = np.random.default_rng(int(seed))
     worst = np.zeros(3)
     print("asked: upper, lower, level (nA)      error of each (%)")
-    for _ in range(points):
+    for _ in range(int(points)):
         low, high = 0.0, 0.0
         while high - low < SMALLEST_WIDTH:
             low, high = np.sort(generator.uniform(0.1e-9, 1e-9, 2))
@@ -30,4 +34,4 @@ def main(points: int = 10, seed: int = 0) -> None:
 
 
 if __name__ == "__main__":
-    main(*map(int, sys.argv[1:]))
+    main()
