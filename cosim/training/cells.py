@@ -61,8 +61,9 @@ class FirstQuadrantCell(nn.Module):
         if lines is not None:
             u, lo, hi = lines.chips.compare(u, lo, hi)
         sets, resets = heaviside(u - hi), heaviside(lo - u)
+        start = -torch.ones_like(self.lo_free) if lines is None else _start_on_chips(lo)
         # sets - resets is z S(u - c), and sets + resets is z, without the rounding of centre and half width.
-        q = linear_scan(1.0 - (1.0 - self.epsilon) * (sets + resets), sets - resets, -torch.ones_like(self.lo_free))
+        q = linear_scan(1.0 - (1.0 - self.epsilon) * (sets + resets), sets - resets, start)
         return CellOutput((1.0 + q) / 2.0, _flip_distance(u, lo, hi, q))
 
     def to_layer(self, name: str, sources: tuple[str, ...]) -> FirstQuadrantLayer:
@@ -128,8 +129,7 @@ class SignedCell(nn.Module):
         candidate = self.linear(x, noise, rng, lines, offset)
         candidate, lo, hi = lines.chips.compare(candidate, offset - beta, offset + beta)
         sets, resets = heaviside(candidate - hi), heaviside(lo - candidate)
-        start = -torch.ones_like(self.beta_free)
-        h = linear_scan(1.0 - (1.0 - self.epsilon) * (sets + resets), sets - resets, start)
+        h = linear_scan(1.0 - (1.0 - self.epsilon) * (sets + resets), sets - resets, _start_on_chips(lo))
         return CellOutput(h, _flip_distance(candidate, lo, hi, h))
 
     def to_layer(self, name: str, sources: tuple[str, ...]) -> SignedLayer:
@@ -148,6 +148,14 @@ class SignedCell(nn.Module):
 def common_mode_offset(beta: Tensor) -> Tensor:
     """What the compiler adds to candidate and thresholds of a signed unit, (width,), see cosim.ir.lower."""
     return ((beta + OFFSET_MARGIN) / OFFSET_STEP).ceil() * OFFSET_STEP
+
+
+def _start_on_chips(lower: Tensor) -> Tensor:
+    """State before the first step, (n, width): off, but on where the lower threshold (n, 1, width) lies below 0.
+
+    The circuit resets its cells by a candidate of 0, which such a cell does not follow: it may have come up on.
+    """
+    return 2.0 * heaviside(-lower[:, 0]) - 1.0
 
 
 def _extra_weight(inputs: int, width: int) -> nn.Parameter:

@@ -89,7 +89,8 @@ def assert_covariance(a, b, covariance: float) -> None:
 
 def test_deviations_of_a_technology_by_hand() -> None:
     """5 mV um and 0.5 % um: in 1 x 5 um2, 2.236 mV over 1.32 x 25.865 mV = 34.14 mV, 6.55 %, and 0.22 % beside it."""
-    model = derive_mismatch(GENERIC, 0.125)
+    weak = {side: dataclasses.replace(getattr(GENERIC, side), response=()) for side in ("nfet", "pfet")}
+    model = derive_mismatch(dataclasses.replace(GENERIC, **weak), 0.125)
     assert model.units == 8
     u_t = 1.380649e-23 * 300.15 / 1.602176634e-19
     assert model.mirror_n == pytest.approx(math.hypot(5e-3 / math.sqrt(5) / (1.32 * u_t), 5e-3 / math.sqrt(5)), 1e-4)
@@ -97,6 +98,15 @@ def test_deviations_of_a_technology_by_hand() -> None:
     assert model.cell_n == pytest.approx(model.mirror_n / math.sqrt(5))  # 5 x 5 um2
     assert model.cell_p == pytest.approx(model.mirror_p / math.sqrt(5))
     assert 0.06 < model.mirror_n < model.mirror_p < 0.07
+
+
+def test_the_slope_is_that_of_the_current_of_one() -> None:
+    """A unit of a mirror carries 1/8 nA in w/l = 1/5, as 0.625 nA in a square; a cell's device 1 nA in a square."""
+    curve = ((0.624e-9, 1.4), (0.626e-9, 1.6), (0.999e-9, 1.7), (1.001e-9, 1.9))
+    bent = dataclasses.replace(GENERIC, nfet=dataclasses.replace(GENERIC.nfet, response=curve, a_beta=0.0))
+    model, u_t = derive_mismatch(bent, 0.125), GENERIC.thermal_voltage
+    assert model.mirror_n == pytest.approx(5e-9 / math.sqrt(5e-12) / (1.5 * u_t), 1e-3)
+    assert model.cell_n == pytest.approx(5e-9 / math.sqrt(25e-12) / (1.8 * u_t), 1e-3)
 
 
 def test_deviations_fall_with_the_root_of_area_and_nothing_else_changes() -> None:
@@ -110,7 +120,7 @@ def test_of_a_self_cascode_the_lower_device_counts() -> None:
     geometry = dataclasses.replace(GENERIC.sizing.mirror_n, cascode=(7e-6, 1e-6))
     cascoded = dataclasses.replace(GENERIC, sizing=dataclasses.replace(GENERIC.sizing, mirror_n=geometry))
     assert derive_mismatch(cascoded, 0.125) == derive_mismatch(GENERIC, 0.125)
-    wider = dataclasses.replace(GENERIC.sizing, mirror_n=Geometry(4e-6, 5e-6))
+    wider = dataclasses.replace(GENERIC.sizing, mirror_n=Geometry(2e-6, 10e-6))  # four times the area, the same n
     found = derive_mismatch(dataclasses.replace(GENERIC, sizing=wider), 0.125)
     assert found.mirror_n == pytest.approx(derive_mismatch(GENERIC, 0.125).mirror_n / 2)
 
@@ -187,6 +197,25 @@ def test_a_lower_threshold_below_zero_is_never_reached() -> None:
     found, lower, _ = draw().compare(u, torch.tensor([0.01]), torch.tensor([2.0]))
     assert 0.1 < float((lower < 0).double().mean()) < 0.9
     assert ((found <= lower) == (lower >= 0)).all()
+
+
+def test_what_no_candidate_resets_starts_on(double) -> None:
+    """A lower threshold below 0: on from the first step, in any unit; gradients raise the threshold."""
+    for unit, off in (("first-quadrant", 0.0), ("signed", -1.0)):
+        backbone = build(unit=unit, layers=1)
+        cell = backbone.cells["layer1"]
+        with torch.no_grad():
+            cell.linear.weight.zero_()
+            cell.linear.bias.fill_(-4.0)
+            if isinstance(cell, FirstQuadrantCell):
+                cell.width_free.fill_(3.0)
+            else:
+                cell.beta_free.fill_(3.0)
+        chips = draw(MismatchModel("test", 1.0, 8, 0.0, 0.0, 0.2, 0.2), 400)
+        h = backbone(torch.zeros(400, 4, 3), chips=chips).signals["layer1"]
+        stuck = (h == 1.0).all(dim=1)
+        assert (stuck | (h == off).all(dim=1)).all()
+        assert 0.1 < float(stuck.double().mean()) < 0.9
 
 
 def test_lines_and_weights_meet_as_the_circuit_wires_them() -> None:
@@ -309,7 +338,7 @@ def test_a_resume_on_other_devices_is_refused(tmp_path: Path) -> None:
     with pytest.raises(Stop):
         train(CONFIG, make_task(), path, stop_at(30))
     larger = dataclasses.replace(CONFIG, mismatch=derive_mismatch(GENERIC, 0.125, 4.0))
-    with pytest.raises(InputError, match=r"other settings: area 1\.0 not 4\.0, mirror_n 0\.065"):
+    with pytest.raises(InputError, match=r"other settings: area 1\.0 not 4\.0, mirror_n 0\.064"):
         train(larger, make_task(), path, resume=True)
     with pytest.raises(InputError, match=r"other settings: variation local not none; resume"):
         train(dataclasses.replace(CONFIG, mismatch=None), make_task(), path, resume=True)
