@@ -12,11 +12,13 @@ import cosim
 PACKAGE = Path(cosim.__file__).parent
 ORDER = (
     "errors", "units", "resources", "technology", "network", "training", "ir", "circuit", "cells", "simulation",
-    "behavioral", "design", "outputs", "analysis", "pipeline", "cli",
+    "behavioral", "design", "variation", "outputs", "analysis", "pipeline", "montecarlo", "cli",
 )  # fmt: skip
 STRANGERS = {("ir", "circuit"), ("circuit", "ir")}  # only `cells.assemble` sees both
 # who may import what, anywhere in the module; everyone else may not
-MATPLOTLIB = {"analysis/figures.py", "analysis/report.py", "pipeline.py", "training/figures.py"}
+MATPLOTLIB = {
+    "analysis/figures.py", "analysis/report.py", "montecarlo/figures.py", "pipeline.py", "training/figures.py",
+}  # fmt: skip
 PYSPICE = {"simulation/ngspice.py"}
 TORCH_LAZY = {"network/checkpoint.py"}
 

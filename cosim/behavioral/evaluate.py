@@ -215,9 +215,8 @@ class _Engine:
         sets, resets = compared >= rise, compared <= fall
         states = np.empty(candidate.shape, dtype=np.int16)
         state = np.full(len(candidate), first_state(node), dtype=np.int16)
-        if isinstance(node, Schmitt):
-            # A reset is a candidate of 0: a cell that deviates so far that 0 does not reset it stays as it was, on.
-            state[np.broadcast_to(fall, candidate.shape)[:, 0] < 0] = 1
+        if isinstance(node, Schmitt) and np.ndim(fall) == 0 and fall < 0:
+            state[:] = 1  # a reset is a candidate of 0; a cell that 0 does not reset stays as it was, on
         for t in range(candidate.shape[1]):
             match node:
                 case Ladder(rungs=rungs):
@@ -243,8 +242,10 @@ class _Engine:
         thresh, width = deviations.thresh.get(node.name, 1.0), deviations.width.get(node.name, 1.0)
         into_thresh, into_width = self.betas(node)
         if self.ideal:
-            rise = thresh * (asked.i_rise + into_thresh)
-            return rise, rise - width * (asked.i_rise - asked.i_fall + 2 * into_width), asked.i_high
+            # Written so that without deviations both are exact: software decides ties as these numbers do.
+            rise, fall = asked.i_rise + into_thresh, asked.i_fall - (2 * into_width - into_thresh)
+            moved = (thresh - 1) * rise - (width - 1) * (asked.i_rise - asked.i_fall + 2 * into_width)
+            return thresh * rise, fall + moved, asked.i_high
         push = self.calibration.mirror.push
         i_thresh = thresh * (bias.i_thresh + push * into_thresh) / bias.trim_thresh
         i_width = width * (bias.i_width + 2 * push * into_width) / bias.trim_width

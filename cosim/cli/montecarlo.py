@@ -127,7 +127,7 @@ def command(
             write_json(output / CONTRIBUTIONS_FILE, summary["contributions"])
             click.echo("\n".join(format_contributions(summary["contributions"])))
     write_json(json_file, summary)
-    click.echo(f"\nstore: {output}   page: cosim report {output}")
+    click.echo(f"\nstore: {output}\npage:  cosim report {output}")
 
 
 def load_trial(
