@@ -1,135 +1,12 @@
-"""Schematics of the cells that a network is built from, drawn; the only importer of schemdraw.
+"""Schematics of the cells that a network is built from, drawn.
 
 Names of transistors and nets are those of the netlist, as the docstrings of `cosim.cells` give them.
 """
 
-from itertools import pairwise
-from typing import Literal, NamedTuple
-
 import networkx as nx
-import schemdraw
-import schemdraw.elements as parts
-from schemdraw.segments import SegmentText
 
+from cosim.analysis.schematic_sheet import HALF, HEIGHT, NET, Point, Sheet
 from cosim.ir.nodes import Ladder, Pedestal, Schmitt, Toggle, nodes_of
-from cosim.technology.types import Polarity
-
-Point = tuple[float, float]
-Side = Literal["left", "right", "top", "bottom"]
-HEIGHT = 5 / 3  # of a transistor, between source and drain
-REACH = 11 / 12  # from its channel's line to the end of its gate
-_HALF = HEIGHT / 2
-_FONT, _SIZE, _WIDTH = "Arial, Helvetica, sans-serif", 13, 1.5
-_INK, _NET = "#1c1c1c", "#0b5394"
-_ALIGN: dict[Side, tuple[Literal["left", "center", "right"], Literal["bottom", "center", "top"]]] = {
-    "left": ("right", "center"),
-    "right": ("left", "center"),
-    "top": ("center", "bottom"),
-    "bottom": ("center", "top"),
-}
-_SHIFT: dict[Side, Point] = {"left": (-0.2, 0), "right": (0.2, 0), "top": (0, 0.15), "bottom": (0, -0.3)}
-
-
-class Drawn(NamedTuple):
-    """The ends of a drawn transistor; `first` is the upper one, or the left one of a lying transistor."""
-
-    first: Point
-    last: Point
-    gate: Point
-
-
-class Sheet:
-    """A drawing to which transistors, wires and names of nets are added at coordinates; y grows upwards."""
-
-    def __init__(self) -> None:
-        self.drawing = schemdraw.Drawing(canvas="svg", show=False)
-        self.drawing.config(fontsize=_SIZE, lw=_WIDTH, font=_FONT, color=_INK, margin=0.3)
-
-    def mos(self, polarity: Polarity, at: Point, name: str, gate: Side = "left") -> Drawn:
-        """A transistor that stands below `at`, or with its gate at top or bottom lies to the right of it.
-
-        The source of an upright p transistor is its upper end, that of an n transistor its lower one.
-        """
-        kind = parts.AnalogNFet if polarity == "n" else parts.AnalogPFet
-        lying = gate in ("top", "bottom")
-        element = kind(offset_gate=False).theta(90 if lying else 0).at(at)
-        if gate in ("left", "bottom"):
-            element.reverse()
-        self.drawing.add(element)
-        x, y = at
-        if lying:
-            end = 1 if gate == "top" else -1
-            self.text((x + HEIGHT - 0.2, y + 0.55 * end), name, "right")
-            return Drawn(at, (x + HEIGHT, y), (x + _HALF, y + end * REACH))
-        end = -1 if gate == "left" else 1
-        self.text((x - 0.02 * end, y - _HALF), name, "right" if gate == "left" else "left")
-        return Drawn(at, (x, y - HEIGHT), (x + end * REACH, y - _HALF))
-
-    def diode(self, polarity: Polarity, at: Point, name: str, gate: Side = "left") -> Drawn:
-        """A transistor whose gate is wired to its drain; the wire leaves it by 0.4."""
-        drawn = self.mos(polarity, at, name, gate)
-        drain = drawn.last if polarity == "p" else drawn.first
-        y = drain[1] + (-0.4 if polarity == "p" else 0.4)
-        self.wire(drawn.gate, (drawn.gate[0], y), (drain[0], y), drain)
-        self.dot((drain[0], y))
-        return drawn
-
-    def wire(self, *points: Point) -> None:
-        """Straight lines from point to point."""
-        for start, end in pairwise(points):
-            self.drawing.add(parts.Line().endpoints(start, end))
-
-    def dot(self, at: Point) -> None:
-        """A joint."""
-        self.drawing.add(parts.Dot(radius=0.07).at(at))
-
-    def port(self, at: Point, name: str, side: Side = "left") -> None:
-        """A terminal, its name beside it."""
-        self.drawing.add(parts.Dot(open=True, radius=0.09).at(at))
-        self.text(at, name, side, _NET)
-
-    def supply(self, *points: Point) -> None:
-        """V_DD at each point."""
-        for point in points:
-            self.drawing.add(parts.Vdd().at(point))
-            self.text((point[0], point[1] + 0.45), "vdd", "top")
-
-    def ground(self, *points: Point) -> None:
-        """Ground at each point."""
-        for point in points:
-            self.drawing.add(parts.Ground().at(point))
-
-    def capacitor(self, top: Point, bottom: Point, name: str) -> None:
-        """A capacitor between two points, one above the other."""
-        self.drawing.add(parts.Capacitor().endpoints(top, bottom))
-        self.text((top[0] + 0.3, (top[1] + bottom[1]) / 2), name, "right")
-
-    def arrow(self, start: Point, end: Point, name: str = "", side: Side = "right") -> None:
-        """A current, or where a signal goes."""
-        self.drawing.add(parts.Arrow(headwidth=0.18, headlength=0.25).endpoints(start, end))
-        if name:
-            self.text(((start[0] + end[0]) / 2, (start[1] + end[1]) / 2), name, side)
-
-    def box(self, centre: Point, width: float, height: float, *lines: str) -> None:
-        """A block with its name in lines."""
-        x, y = centre
-        self.drawing.add(
-            parts.Rect(corner1=(-width / 2, -height / 2), corner2=(width / 2, height / 2)).theta(0).at(centre)
-        )
-        for k, line in enumerate(lines):
-            self.text((x, y + 0.5 * ((len(lines) - 1) / 2 - k)), line, "centre")
-
-    def text(self, at: Point, name: str, side: Side | Literal["centre"], color: str = _INK) -> None:
-        """A name beside a point, or on it."""
-        shift = (0, 0) if side == "centre" else _SHIFT[side]
-        align = ("center", "center") if side == "centre" else _ALIGN[side]
-        element = parts.Element().at((at[0] + shift[0], at[1] + shift[1])).theta(0)
-        element.segments.append(SegmentText((0, 0), name, align=align, color=color, font=_FONT, fontsize=_SIZE))
-        self.drawing.add(element)
-
-    def svg(self) -> bytes:
-        """The drawing as SVG."""
-        return self.drawing.get_imagedata("svg")
 
 
 def draw_mirror() -> bytes:
@@ -144,18 +21,18 @@ def draw_mirror() -> bytes:
     sheet.supply(diode.first, copy.first, push.first)
     sheet.ground(line.last, pull.last)
     sheet.wire(diode.gate, copy.gate)
-    sheet.wire((1.3, -_HALF), (1.3, -2.1), (0, -2.1))
-    sheet.dot((1.3, -_HALF))
+    sheet.wire((1.3, -HALF), (1.3, -2.1), (0, -2.1))
+    sheet.dot((1.3, -HALF))
     sheet.dot((0, -2.1))
     sheet.wire(diode.last, (0, -2.5))
     sheet.arrow((0, -2.5), (0, -3.6), "signal I", "left")
-    sheet.text((1.3, -2.1), "p", "right", _NET)
+    sheet.text((1.3, -2.1), "p", "right", NET)
     sheet.wire(copy.last, line.first)
     sheet.wire((line.gate[0], node), (2.6, node))
     sheet.wire((line.gate[0], node), line.gate, pull.gate)
     sheet.dot((2.6, node))
     sheet.dot(line.gate)
-    sheet.text((5.0, line.gate[1]), "n", "top", _NET)
+    sheet.text((5.0, line.gate[1]), "n", "top", NET)
     sheet.wire(push.gate, (5.9, push.gate[1]))
     sheet.port((5.9, push.gate[1]), "p")
     sheet.wire(push.last, pull.first)
@@ -191,7 +68,7 @@ def draw_schmitt() -> bytes:
     """The nine transistors of the cell."""
     sheet = Sheet()
     mid, low = -2.7, -4.75
-    v0 = mid - _HALF
+    v0 = mid - HALF
     m1, m9 = sheet.mos("p", (0, 0), "M1"), sheet.mos("p", (2.6, 0), "M9", "right")
     m7, m4 = sheet.diode("p", (6.6, 0), "M7"), sheet.diode("p", (10.4, 0), "M4")
     m2 = sheet.mos("n", (1.3, low), "M2")
@@ -200,7 +77,7 @@ def draw_schmitt() -> bytes:
     sheet.supply(m1.first, m9.first, m7.first, m4.first)
     sheet.ground(m2.last, m8.last, m5.last)
     sheet.wire(m9.gate, m7.gate)
-    sheet.text((4.6, m9.gate[1]), "fb", "top", _NET)
+    sheet.text((4.6, m9.gate[1]), "fb", "top", NET)
     sheet.dot(m7.gate)
     for upper, middle, lower in ((m7, m6, m8), (m4, m3, m5)):
         sheet.wire(upper.last, middle.first)
@@ -210,7 +87,7 @@ def draw_schmitt() -> bytes:
     sheet.wire((1.3, v0), m2.first)
     sheet.dot((1.3, v0))
     sheet.dot((2.6, v0))
-    sheet.text((4.4, v0), "v0", "top", _NET)
+    sheet.text((4.4, v0), "v0", "top", NET)
     for drawn, name in ((m1, "cand"), (m2, "thresh"), (m8, "width"), (m5, "gain"), (m3, "v0")):
         sheet.port(drawn.gate, name)
     sheet.wire((10.4, -2.07), (11.4, -2.07))
@@ -263,7 +140,7 @@ def draw_bias(pedestal: bool = True) -> bytes:
     sink = sheet.mos("n", (3.6, 0), "cell's device", "left")
     sheet.wire(diode.gate, sink.gate)
     sheet.dot(diode.gate)
-    sheet.text((1.8, sink.gate[1]), "line", "top", _NET)
+    sheet.text((1.8, sink.gate[1]), "line", "top", NET)
     sheet.port(sink.first, "cell", "top")
     sheet.ground(diode.last, sink.last)
     if pedestal:
@@ -286,7 +163,7 @@ def draw_dpi() -> bytes:
     sheet.wire(feed.last, (1.5, -2.0))
     sheet.wire(m1.first, (0, -2.0), (3.0, -2.0), m2.first)
     sheet.dot((1.5, -2.0))
-    sheet.text((3.0, -2.0), "vs", "right", _NET)
+    sheet.text((3.0, -2.0), "vs", "right", NET)
     sheet.wire(m1.last, (0, pair - HEIGHT - 0.3))
     sheet.ground((0, pair - HEIGHT - 0.3), tau.last, out.last, (6.0, vc - 1.8))
     sheet.wire(m2.last, tau.first)
@@ -295,7 +172,7 @@ def draw_dpi() -> bytes:
     sheet.dot((3.0, vc))
     sheet.dot((m2.gate[0], vc))
     sheet.dot((6.0, vc))
-    sheet.text((5.0, vc), "vc", "top", _NET)
+    sheet.text((5.0, vc), "vc", "top", NET)
     sheet.capacitor((6.0, vc), (6.0, vc - 1.8), "C")
     for drawn, name in ((feed, "line"), (m1, "vg"), (tau, "tau")):
         sheet.port(drawn.gate, name)
@@ -309,13 +186,13 @@ def draw_quantiser() -> bytes:
     sheet.box((1.8, 0), 2.4, 1.6, "sample", "gate")
     sheet.wire((3.0, 0), (4.4, 0))
     sheet.dot((4.4, 0))
-    sheet.text((3.7, 0), "hold", "top", _NET)
+    sheet.text((3.7, 0), "hold", "top", NET)
     for y, name, decision in ((1.4, "upper", "up"), (-1.4, "lower", "down")):
         sheet.box((7.0, y), 3.2, 1.6, "comparator", name)
         sheet.wire((4.4, 0), (4.4, y))
         sheet.arrow((4.4, y), (5.4, y))
         sheet.arrow((8.6, y), (10.6, y))
-        sheet.text((9.6, y), decision, "top", _NET)
+        sheet.text((9.6, y), decision, "top", NET)
     sheet.box((12.5, 0), 3.8, 4.4, "driver", "I_base, I_delta")
     sheet.arrow((-0.6, 0), (0.6, 0))
     sheet.port((-0.6, 0), "cand")
@@ -363,12 +240,12 @@ def draw_toggle() -> bytes:
     sheet.port((-0.6, 0), "cand")
     for start, end, name in ((3.0, 4.6, "hold"), (7.8, 9.3, "up"), (13.1, 14.8, "")):
         sheet.arrow((start, 0), (end, 0))
-        sheet.text(((start + end) / 2, 0), name, "top", _NET)
+        sheet.text(((start + end) / 2, 0), name, "top", NET)
     sheet.wire((18.0, 0), (19.0, 0))
     sheet.port((19.0, 0), "out", "right")
     sheet.wire((16.4, -0.8), (16.4, -1.7), (11.2, -1.7))
     sheet.arrow((11.2, -1.7), (11.2, -0.8))
-    sheet.text((13.8, -1.7), "q", "top", _NET)
+    sheet.text((13.8, -1.7), "q", "top", NET)
     for x, name in ((1.8, "clk"), (16.4, "pulse")):
         sheet.arrow((x, 1.8), (x, 0.8))
         sheet.port((x, 1.8), name, "top")

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosim.analysis.chip_figures import Waves, YieldCurve
-from cosim.analysis.chip_report import BEHAVIORAL, TRANSISTORS, ChipStudy, Failure, format_chip_report
+from cosim.analysis.chip_report import format_chip_report
+from cosim.analysis.chip_study import BEHAVIORAL, TRANSISTORS, ChipStudy, Failure
 from cosim.analysis.waveforms import liveliest_cell, record_waveforms
 from cosim.design import behavioral_power, run_behavioral
 from cosim.errors import InputError, MissingToolError, SimulationError
@@ -27,6 +28,7 @@ from cosim.variation.chip import behavioral_chip, transistor_chip
 from cosim.variation.draws import Chip
 
 CONTRIBUTIONS_FILE, REPORT_FILE = "contributions.json", "report.html"
+NEEDED = ("chips", "failed", "engine", "yield", "samples", "nominal", "software_accuracy", "technology", "variation")
 Say = Callable[[str], None]
 
 
@@ -55,6 +57,10 @@ def study_chips(
     summary = _read(folder / SUMMARY_FILE)
     if summary is None:
         raise InputError(f"{folder}: the run is not finished ({SUMMARY_FILE} is missing); go on with --resume")
+    if lacking := [name for name in NEEDED if name not in summary]:
+        raise InputError(
+            f"{folder / SUMMARY_FILE}: {', '.join(lacking)} missing; go on with --resume to write it again"
+        )
     if missing := [number for number in range(summary["chips"]) if number not in found]:
         raise InputError(
             f"{folder}: {SUMMARY_FILE} counts {summary['chips']} chips, but chip {missing[0]} is not there; go on with "

@@ -12,7 +12,8 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
-from cosim.analysis.chip_report import METRICS, format_chip_report
+from cosim.analysis.chip_report import format_chip_report
+from cosim.analysis.chip_study import METRICS
 from cosim.analysis.tables import percent
 from cosim.design import compile_network
 from cosim.errors import InputError, MissingToolError, SimulationError
@@ -64,6 +65,7 @@ class Page(HTMLParser):
         assert self.open.pop() == tag
 
     def handle_data(self, data):
+        data = data.replace("\N{NO-BREAK SPACE}", " ")
         self.text += data
         if self.open and self.open[-1] in ("td", "th"):
             self.rows[-1][-1] += data
@@ -279,6 +281,9 @@ def test_unfinished_runs_are_refused(store, tmp_path):
         study_chips(tmp_path / "run", None, None, waveforms=False)
     (tmp_path / "run" / "summary.json").write_text("{")
     with pytest.raises(InputError, match=r"summary.json: cannot be read"):
+        study_chips(tmp_path / "run", None, None, waveforms=False)
+    (tmp_path / "run" / "summary.json").write_text('{"chips": 12, "failed": 0}')
+    with pytest.raises(InputError, match=r"summary.json: engine, yield, .* missing; go on with --resume"):
         study_chips(tmp_path / "run", None, None, waveforms=False)
     (tmp_path / "run" / "summary.json").unlink()
     with pytest.raises(InputError, match=r"the run is not finished \(summary.json is missing\); go on with --resume"):

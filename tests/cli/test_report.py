@@ -29,9 +29,18 @@ def test_page_beside_the_run(cosim_main, store):
     assert out == f"report: {store / 'report.html'}\n"
     found = json.loads((store / "summary.json").read_text())["yield"]
     page = (store / "report.html").read_text()
-    assert f"<b>{100 * found['value']:.1f} %</b>" in page
+    assert f"<b>{100 * found['value']:.1f}\N{NO-BREAK SPACE}%</b>" in page
     assert "Waveforms were left out (--no-waveforms)." in page
     assert not [path.name for path in store.iterdir() if path.name.startswith(".partial")]
+
+
+def test_page_of_a_run_as_a_user_makes_it(cosim_main, tiny, tmp_path):
+    run = tmp_path / "mc"
+    options = (tiny / "net.npz", "--data", tiny / "data.npz", "--jobs", 1, "--chips", 9, "--seed", 3)
+    assert cosim_main("montecarlo", *options, "--saturate", "-o", run)[0] == 0
+    assert cosim_main("report", run, "--no-waveforms")[0] == 0
+    page = (run / "report.html").read_text()
+    assert "of 9 chips</h1>" in page and "<td>compile: saturate</td><td>True</td>" in page
 
 
 def test_page_elsewhere(cosim_main, store, tmp_path):
@@ -60,10 +69,11 @@ def test_what_is_refused(cosim_main, store, tmp_path):
     (tmp_path / "file").write_text("")
     code, _, err = cosim_main("report", store, "--no-waveforms", "-o", tmp_path / "file" / "page.html")
     assert code == 2 and "cannot write into" in err
+    summary = (store / "summary.json").read_text()
     (store / "summary.json").unlink()
     code, _, err = cosim_main("report", store)
     assert code == 2 and "the run is not finished" in err
+    (store / "summary.json").write_text(summary)
     (store / "trial.json").unlink()
-    (store / "summary.json").write_text('{"chips": 8}')
     code, _, err = cosim_main("report", store)
     assert code == 2 and "trial.json is missing" in err
