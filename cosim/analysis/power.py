@@ -125,7 +125,7 @@ def summarize_power(design: Design, study: PowerStudy, timing: Timing = Timing()
     for name in (*BLOCKS, TOTAL):
         engines = {"ngspice": None if total is None else total[name], "behavioral": behavioral[name]}
         energies = {engine: None if power is None else t_step * power for engine, power in engines.items()}
-        lag = None if total is None or static is None else t_step * (total[name] - static[name])
+        lag = None if total is None or static is None else t_step * _difference(total[name], static[name])
         measured = engines["ngspice"]
         rows[name] = {
             "power_w": {engine: _interval(power) for engine, power in engines.items()},
@@ -163,6 +163,11 @@ def summarize_power(design: Design, study: PowerStudy, timing: Timing = Timing()
 
 def _with_total(blocks: dict[str, Array]) -> dict[str, Array]:
     return {**blocks, TOTAL: np.sum(list(blocks.values()), axis=0)}
+
+
+def _difference(total: Array, static: Array) -> Array:
+    """What is not static; nothing where floats alone differ."""
+    return np.where(np.isclose(total, static, rtol=1e-9, atol=0), 0.0, total - static)
 
 
 def _interval(values: Array | None) -> dict[str, float | None] | None:

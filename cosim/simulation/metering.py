@@ -78,7 +78,7 @@ def format_metered(
     """
     circuit = meter(testbench(assembly, technology, levels, inputs, timing), assembly, technology.supply)
     saved = (*saved_vectors(assembly), "i(vresetb)", *(f"i({block_supply(block)})" for block in BLOCKS))
-    return format_inference(circuit, technology, len(inputs), timing, options, saved)
+    return format_inference(circuit, technology, len(inputs), timing, options, saved, assembly.preset)
 
 
 def meters_of(assembly: Assembly) -> dict[str, Meter]:

@@ -100,7 +100,7 @@ def test_spans_before_a_decision_have_the_old_states(design, inputs):
     """With stages that decide at the end of their frame, a frame's readout is that of the states before."""
     late = power(design, inputs, Late())["readout"]
     trace = run_behavioral(design, inputs)
-    rest = {name: design.graph.graph["i_pedestal"] for name in design.assembly.decisions}
+    rest = dict.fromkeys(design.assembly.decisions, design.graph.graph["i_pedestal"])
     total = np.zeros((5, 7))
     for source, target, data in design.graph.edges(data=True):
         if isinstance(design.graph.nodes[target]["node"], Output):
