@@ -1,6 +1,6 @@
 """Calibrated 9T cell against what was asked for: random set-points in 0.1 to 1 nA, measured by a slow ramp.
 
-    python benchmarks/bench_cells.py [technology] [points] [seed]
+python benchmarks/bench_cells.py [technology] [points] [seed]
 """
 
 import sys
