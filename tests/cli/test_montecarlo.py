@@ -87,6 +87,7 @@ def test_an_interrupt_says_how_to_go_on(options_long, tmp_path):
         stderr=-1,
         text=True,
         start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a background job inherits that it is ignored
     ) as process:
         while process.poll() is None and _size(tmp_path) == 0:
             time.sleep(0.01)
