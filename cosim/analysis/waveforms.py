@@ -10,7 +10,8 @@ from cosim.design import Design, inference_deck
 from cosim.errors import SimulationError
 from cosim.ir.nodes import Ladder, Schmitt, Toggle, nodes_of
 from cosim.network.reference import encode_inputs
-from cosim.simulation.ngspice import Failure, run_deck
+from cosim.simulation.ngspice import Failure
+from cosim.simulation.rest import run_from_rest
 from cosim.simulation.testbench import Timing
 
 
@@ -28,7 +29,7 @@ def record_waveforms(
     node = next(node for node in nodes_of(design.graph, Schmitt, Ladder, Toggle) if node.name == cell)
     device = {Schmitt: "4", Ladder: "diode", Toggle: "slave.4"}[type(node)]
     state = _drain_current(design, f"{NETWORK}.cell_{stem}.{device}")
-    waves = run_deck(inference_deck(design, inputs, timing, probes=(candidate, state)))
+    waves = run_from_rest(inference_deck(design, inputs, timing, probes=(candidate, state)))
     if isinstance(waves, Failure):
         raise SimulationError(f"waveforms of {cell}: {waves.kind.value}: {waves.detail}")
     time = waves["time"]

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pebble import ProcessExpired
 
-from cosim.simulation.ngspice import Failure, FailureKind, Waveforms, run_deck
-from cosim.simulation.options import relaxed
+from cosim.simulation.ngspice import Failure, FailureKind, Waveforms
+from cosim.simulation.rest import run_from_rest
 from cosim.simulation.workers import worker_pool
 
 DEFAULT_TIMEOUT = 600.0  # s per inference
@@ -74,12 +74,13 @@ Progress = Callable[[int, int], None]
 
 
 def run_inference(deck: str, plan: ReadPlan) -> Outcome:
-    """Run one deck in this process and read what the plan asks for; a time step that collapsed gets a second try."""
-    waves = run_deck(deck)
-    if isinstance(waves, Failure) and waves.kind is FailureKind.CONVERGENCE:
-        waves = run_deck(relaxed(deck))
-    if isinstance(waves, Failure):
-        return waves
+    """Run one deck in this process, from rest, and read what the plan asks for."""
+    waves = run_from_rest(deck)
+    return waves if isinstance(waves, Failure) else read_inference(waves, deck, plan)
+
+
+def read_inference(waves: Waveforms, deck: str, plan: ReadPlan) -> Outcome:
+    """What the plan asks for, from a deck's waveforms; a Failure where they end too early."""
     time = waves["time"]
     if time[-1] < plan.window[1] * (1 - 1e-6):
         return Failure(FailureKind.CONVERGENCE, f"stopped at {time[-1]:.6g} s of {plan.window[1]:.6g} s", deck)

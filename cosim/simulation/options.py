@@ -16,9 +16,7 @@ class SimulatorOptions:
     """ngspice `.options`: siemens, ampere, volt, coulomb; reltol and trtol relative.
 
     xmu: weight of the trapezoidal rule, 0.5 undamped; below that its ringing after a switch event dies out.
-    bypass: skip a device whose terminals stand still within the tolerances. Halves the time of a network; the readout
-    then differs from the precise run by 0.002 i_unit rms (benchmarks/bench_simulator.py). With bypass reltol must stay
-    at 1e-4: at 1e-3 Newton's method let a cell far from its thresholds fall into its other state at a clock edge.
+    `bypass` is off in every deck; `cosim.simulation.rest` switches it on where it is safe.
     """
 
     gmin: float = 1e-16
@@ -28,30 +26,26 @@ class SimulatorOptions:
     reltol: float = 1e-4
     trtol: float = 20.0
     xmu: float = 0.4
-    bypass: bool = True
 
 
 DEFAULT_OPTIONS = SimulatorOptions()
-PRECISE_OPTIONS = SimulatorOptions(
-    abstol=1e-17, vntol=1e-8, chgtol=1e-19, reltol=1e-5, trtol=1.0, xmu=0.5, bypass=False
-)
+PRECISE_OPTIONS = SimulatorOptions(abstol=1e-17, vntol=1e-8, chgtol=1e-19, reltol=1e-5, trtol=1.0, xmu=0.5)
 
 
 def format_options(options: SimulatorOptions, technology: Technology) -> str:
     """The `.options` and `.temp` lines."""
     fields = ("gmin", "abstol", "vntol", "chgtol", "reltol", "trtol", "xmu")
     settings = " ".join(f"{name}={format_number(getattr(options, name))}" for name in fields)
-    bypass = int(options.bypass and technology.library.bypass)
-    return f".options {settings} bypass={bypass}\n.temp {format_number(technology.celsius)}\n"
+    return f".options {settings} bypass=0\n.temp {format_number(technology.celsius)}\n"
 
 
 def relaxed(deck: str) -> str:
-    """The deck with a charge tolerance ten times larger and without bypass, for a run whose time step collapsed.
+    """The deck with a charge tolerance ten times larger, for a run whose time step collapsed.
 
     At a clock edge a node of a few femtofarad may otherwise ask for steps under 1 fs, the more so the smaller chgtol.
     """
     strict = f"chgtol={format_number(DEFAULT_OPTIONS.chgtol)}"
-    return deck.replace(strict, f"chgtol={format_number(10 * DEFAULT_OPTIONS.chgtol)}").replace("bypass=1", "bypass=0")
+    return deck.replace(strict, f"chgtol={format_number(10 * DEFAULT_OPTIONS.chgtol)}")
 
 
 def format_deck(circuit: Circuit, technology: Technology, options: SimulatorOptions, analysis: str, save: str) -> str:

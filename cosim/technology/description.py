@@ -76,7 +76,6 @@ def _library(table: "_Table", corners: "_Table", path: Path, pdk_root: Path | No
     file, also = table.text("file"), table.texts("also")
     install, package = table.text("install", ""), table.text("package", "")
     length_unit, diffusion = table.number("length_unit"), table.number("diffusion", least=0.0)
-    bypass = table.truth("bypass", True)
     table.finish()
     sections = {corner: corners.text(corner, "") for corner in CORNERS}
     corners.finish()
@@ -91,7 +90,6 @@ def _library(table: "_Table", corners: "_Table", path: Path, pdk_root: Path | No
         {corner: section for corner, section in sections.items() if section},
         length_unit,
         diffusion,
-        bypass,
     )
 
 
@@ -148,12 +146,6 @@ class _Table:
                 f"{self.path}: {self._full(key)} must be a list of [x, y], positive and with x rising, not {rows!r}"
             ) from None
         return found
-
-    def truth(self, key: str, default: bool) -> bool:
-        value = self._get(key, default)
-        if not isinstance(value, bool):
-            raise InputError(f"{self.path}: {self._full(key)} must be true or false, not {value!r}")
-        return value
 
     def table(self, key: str) -> "_Table":
         value = self._get(key)

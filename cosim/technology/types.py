@@ -50,15 +50,13 @@ class DeviceModel:
 @dataclass(frozen=True)
 class DeviceLibrary:
     """Where the models stand. also: files that the library expects before it; sections: corner -> section of the file;
-    length_unit: metre per unit of w and l in it; diffusion: length of a source or drain in metre, 0 for none; bypass:
-    whether ngspice may skip devices that stand still (with some models it then finds false operating points)."""
+    length_unit: metre per unit of w and l in it; diffusion: length of a source or drain in metre, 0 for none."""
 
     file: Path
     also: tuple[Path, ...]
     sections: Mapping[str, str]
     length_unit: float
     diffusion: float
-    bypass: bool = True
 
 
 @dataclass(frozen=True)

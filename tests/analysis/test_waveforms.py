@@ -17,7 +17,7 @@ def design(make_network, technology, calibration):
 
 
 def test_failed_run_names_the_cell(design, monkeypatch):
-    monkeypatch.setattr(waveforms, "run_deck", lambda deck: Failure(FailureKind.CRASH, "exit code 9", deck))
+    monkeypatch.setattr(waveforms, "run_from_rest", lambda deck: Failure(FailureKind.CRASH, "exit code 9", deck))
     with pytest.raises(SimulationError, match=r"waveforms of layer0\.1: the simulator process died: exit code 9"):
         record_waveforms(design, np.zeros((2, 3)), "layer0.1")
 

@@ -1,7 +1,6 @@
 """The testbench: frames, clocks, reset, and one deck for one inference."""
 
 import re
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,7 +8,7 @@ import pytest
 from cosim.circuit.deck import device_sizes
 from cosim.circuit.elements import Source
 from cosim.design import compile_network, inference_deck, read_plan
-from cosim.simulation.options import DEFAULT_OPTIONS, PRECISE_OPTIONS, format_options
+from cosim.simulation.options import DEFAULT_OPTIONS, format_options
 from cosim.simulation.testbench import DECIDE, SAMPLE_AT, Timing, control_elements, input_elements, saved_vectors
 from cosim.technology.devices import device_cards
 
@@ -98,9 +97,3 @@ def test_numbers_in_a_deck_have_no_suffix(design, technology):
     words = re.findall(r"(?<![\w.\[,+-])[+-]?\d[\w.+-]*", re.sub(r"^\*.*$", "", text, flags=re.MULTILINE))
     assert all(re.fullmatch(r"[+-]?\d+(\.\d+)?(e[+-]\d+)?", word) for word in words)
     assert any("e-09" in word for word in words)
-
-
-def test_a_technology_may_do_without_bypass(technology):
-    cautious = replace(technology, library=replace(technology.library, bypass=False))
-    assert [" bypass=1\n" in format_options(DEFAULT_OPTIONS, one) for one in (technology, cautious)] == [True, False]
-    assert format_options(PRECISE_OPTIONS, cautious) == format_options(PRECISE_OPTIONS, technology)

@@ -115,7 +115,6 @@ def test_a_file_of_ones_own(write, tmp_path):
         ("supply = 1.8", "supply = 3.4", "supply must be at most supply_max 3.3, not 3.4"),
         ('file = "generic180.lib"', 'file = "absent.lib"', "library.file must stand beside it; there is no"),
         ("grid = 5e-9", "grid = = 5e-9", "not a TOML file"),
-        ("diffusion = 0", "diffusion = 0\nbypass = 0", "library.bypass must be true or false, not 0"),
     ],
 )  # fmt: skip
 def test_a_file_that_is_wrong(write, old, new, text):

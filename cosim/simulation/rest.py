@@ -1,0 +1,60 @@
+"""Where a network stands before its first frame: found once, and every sample's transient starts there.
+
+The decks of one network differ in their frames alone, so at time 0 they are one circuit. Its operating point can take
+longer than the transient behind it (self-cascodes; ngspice steps gmin, then the sources), and there every device has to
+be evaluated: with `bypass` ngspice 39 accepts points with milliamperes. From a known point on, `bypass` skips devices
+whose terminals stand still within the tolerances and halves the time; the readout differs from the precise run by 0.002
+i_unit rms (benchmarks/bench_simulator.py). It needs reltol 1e-4: at 1e-3 Newton's method let a cell far from its
+thresholds fall into its other state at a clock edge.
+"""
+
+import re
+from dataclasses import replace
+from functools import lru_cache
+
+from cosim.circuit.deck import fold, format_number
+from cosim.simulation.ngspice import Failure, FailureKind, Waveforms, run_deck
+from cosim.simulation.options import relaxed
+
+_GAP = r"(?:\s|\n\+)+"
+_STAIRS = re.compile(rf"pwl\(0e\+00{_GAP}(-?\d[^\s)]*)[^)]*\)")
+_FOLDED = r"[^\n]*(?:\n\+[^\n]*)*"
+_PRESET = re.compile(rf"^\.nodeset {_FOLDED}\n", re.MULTILINE)
+_SAVE = re.compile(rf"^\.save {_FOLDED}", re.MULTILINE)
+_ANALYSIS = re.compile(r"^\.tran [^\n]*", re.MULTILINE)
+
+
+def run_from_rest(deck: str) -> Waveforms | Failure:
+    """Run the transient of a deck from its resting point; a time step that collapsed gets a second, relaxed try.
+
+    A failure carries the deck as it was given, which finds the resting point by itself.
+    """
+    voltages = _rest(resting(deck))
+    if isinstance(voltages, Failure) and voltages.kind is not FailureKind.CONVERGENCE:
+        return replace(voltages, deck=deck)
+    waves = voltages if isinstance(voltages, Failure) else run_deck(started(deck, dict(voltages)))
+    if isinstance(waves, Failure) and waves.kind is FailureKind.CONVERGENCE:
+        waves = run_deck(relaxed(deck))
+    return replace(waves, deck=deck) if isinstance(waves, Failure) else waves
+
+
+def resting(deck: str) -> str:
+    """The deck that asks for all node voltages at time 0: the same text for all samples of a network."""
+    still = _STAIRS.sub(r"dc \1", deck)
+    return _ANALYSIS.sub(".op", _SAVE.sub(".save all", still))
+
+
+def started(deck: str, voltages: dict[str, float]) -> str:
+    """The deck that begins at these node voltages, in volt, with `bypass`."""
+    guesses = (f"v({net})={format_number(value)}" for net, value in voltages.items())
+    nodeset = "\n".join(fold(f".nodeset {' '.join(guesses)}"))
+    bare = _PRESET.sub("", deck).replace("bypass=0", "bypass=1")
+    return _ANALYSIS.sub(lambda analysis: f"{nodeset}\n{analysis[0]}", bare)
+
+
+@lru_cache(maxsize=2)
+def _rest(deck: str) -> tuple[tuple[str, float], ...] | Failure:
+    waves = run_deck(deck)
+    if isinstance(waves, Failure):
+        return waves
+    return tuple((name, float(values[-1])) for name, values in waves.items() if "#" not in name)
