@@ -1,6 +1,5 @@
 """The whole flow on one screen: simulate every sample, hold the engines against each other, write the report."""
 
-import io
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
@@ -13,7 +12,7 @@ from matplotlib.figure import Figure
 from cosim import __version__
 from cosim.analysis.agreement import Comparison, compare_engines, summarize_comparison
 from cosim.analysis.bias import Bias, biased
-from cosim.analysis.figures import draw_confusion, draw_waveforms, save_figure
+from cosim.analysis.figures import draw_confusion, draw_waveforms, figure_bytes, save_figure
 from cosim.analysis.power import study_power, summarize_power
 from cosim.analysis.power_figures import draw_power
 from cosim.analysis.pvt import pvt_grid, summarize_pvt
@@ -78,7 +77,7 @@ def run_comparison(design: Design, test_set: TestSet, run: Run, progress: Progre
         "waveforms": "One inference on transistors: inputs, one unit's candidate and state, readout, supply power.",
         "confusion": "Decisions of the three engines on the same samples; accuracy with its 95 % interval.",
     }
-    pictures = {captions[name]: _png(figure) for name, figure in figures.items()}
+    pictures = {captions[name]: figure_bytes(figure, "png") for name, figure in figures.items()}
     title = f"{design.network.task or 'network'}: from weights to transistors"
     page = format_report(title, summary, summarize(design), settings, pictures)
     write_texts(run.folder, {"comparison.json": json.dumps(summary, indent=2) + "\n", "report.html": page})
@@ -144,12 +143,6 @@ def _draw(design: Design, test_set: TestSet, comparison: Comparison, timing: Tim
         "waveforms": draw_waveforms(*record_waveforms(design, sample, cell, timing), timing),
         "confusion": draw_confusion(comparison, labels),
     }
-
-
-def _png(figure: Figure) -> bytes:
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=130, metadata={"Software": None})
-    return buffer.getvalue()
 
 
 def _check_any(outcomes: Sequence[Outcome], folder: Path) -> None:
