@@ -58,7 +58,7 @@ class Assembly:
     candidates: memory node -> net of its candidate
     weights: (source, target) of an edge -> its transistor, absent for a weight of 0, `a and b` for a beta (two lines)
     cell_bias: memory node -> its bias pins, see `_cell_rows` in cosim.ir.report; rails: signals with a gate line n
-    preset: nets that the operating point is sought from at V_DD: memories that are on before the reset, where a chip's
+    preset: nets held at V_DD until time 0: memories that are on before the reset, where a chip's
         cell may have two states even then
     """
 

@@ -19,8 +19,8 @@ from cosim.simulation.options import relaxed
 _GAP = r"(?:\s|\n\+)+"
 _STAIRS = re.compile(rf"pwl\(0e\+00{_GAP}(-?\d[^\s)]*)[^)]*\)")
 _FOLDED = r"[^\n]*(?:\n\+[^\n]*)*"
-_PRESET = re.compile(rf"^\.nodeset {_FOLDED}\n", re.MULTILINE)
 _SAVE = re.compile(rf"^\.save {_FOLDED}", re.MULTILINE)
+_AT_ONCE = ".tran 1e-05 1e-05"
 _ANALYSIS = re.compile(r"^\.tran [^\n]*", re.MULTILINE)
 
 
@@ -39,17 +39,20 @@ def run_from_rest(deck: str) -> Waveforms | Failure:
 
 
 def resting(deck: str) -> str:
-    """The deck that asks for all node voltages at time 0: the same text for all samples of a network."""
+    """The deck that asks for all node voltages at time 0: the same text for all samples of a network.
+
+    A transient, because `.ic` holds nodes in its operating point alone.
+    """
     still = _STAIRS.sub(r"dc \1", deck)
-    return _ANALYSIS.sub(".op", _SAVE.sub(".save all", still))
+    return _ANALYSIS.sub(_AT_ONCE, _SAVE.sub(".save all", still))
 
 
 def started(deck: str, voltages: dict[str, float]) -> str:
     """The deck that begins at these node voltages, in volt, with `bypass`."""
     guesses = (f"v({net})={format_number(value)}" for net, value in voltages.items())
     nodeset = "\n".join(fold(f".nodeset {' '.join(guesses)}"))
-    bare = _PRESET.sub("", deck).replace("bypass=0", "bypass=1")
-    return _ANALYSIS.sub(lambda analysis: f"{nodeset}\n{analysis[0]}", bare)
+    skipping = deck.replace("bypass=0", "bypass=1")
+    return _ANALYSIS.sub(lambda analysis: f"{nodeset}\n{analysis[0]}", skipping)
 
 
 @lru_cache(maxsize=2)
@@ -57,4 +60,4 @@ def _rest(deck: str) -> tuple[tuple[str, float], ...] | Failure:
     waves = run_deck(deck)
     if isinstance(waves, Failure):
         return waves
-    return tuple((name, float(values[-1])) for name, values in waves.items() if "#" not in name)
+    return tuple((name, float(values[0])) for name, values in waves.items() if name != "time" and "#" not in name)

@@ -147,7 +147,7 @@ def format_inference(
     analysis = [f".tran {format_number(step)} {format_number(end)} 0e+00 {format_number(step)}"]
     if preset:
         supply = format_number(technology.supply)
-        analysis = fold(f".nodeset {' '.join(f'v({net})={supply}' for net in preset)}") + analysis
+        analysis = fold(f".ic {' '.join(f'v({net})={supply}' for net in preset)}") + analysis
     return format_deck(circuit, technology, options, "\n".join(analysis), " ".join(saved))
 
 

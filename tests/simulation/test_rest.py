@@ -29,19 +29,19 @@ def test_all_samples_rest_at_one_point(decks, design):
     still = rest.resting(decks[0])
     assert still == rest.resting(decks[1])
     assert "pwl(" not in still
-    assert ".tran" not in still
+    assert still.endswith(".save all\n.tran 1e-05 1e-05\n.end\n")
     brighter = replace(design, assembly=replace(design.assembly, preset=("xnet.a",)))
     assert rest.resting(inference_deck(brighter, np.zeros((FRAMES, 3)))) != still
 
 
 def test_long_staircases_are_read_across_folded_lines():
     deck = "i1 a 0 pwl(0e+00\n+ 2.5e-09 1e-03 2.5e-09\n+ 2e-03 7e-09)\n.save v(a)\n+ v(b)\n.tran 1e-05 1e-02\n.end\n"
-    assert rest.resting(deck) == "i1 a 0 dc 2.5e-09\n.save all\n.op\n.end\n"
+    assert rest.resting(deck) == "i1 a 0 dc 2.5e-09\n.save all\n.tran 1e-05 1e-05\n.end\n"
 
 
-def test_started_deck_keeps_its_analysis_and_replaces_its_preset():
-    deck = ".options reltol=1e-04 bypass=0\n.nodeset v(x)=1.8e+00\n+ v(y)=1.8e+00\n.tran 1e-05 1e-02\n.end\n"
-    expected = ".options reltol=1e-04 bypass=1\n.nodeset v(x)=3e-01\n.tran 1e-05 1e-02\n.end\n"
+def test_started_deck_keeps_its_analysis_and_its_preset():
+    deck = ".options reltol=1e-04 bypass=0\n.ic v(y)=1.8e+00\n.tran 1e-05 1e-02\n.end\n"
+    expected = ".options reltol=1e-04 bypass=1\n.ic v(y)=1.8e+00\n.nodeset v(x)=3e-01\n.tran 1e-05 1e-02\n.end\n"
     assert rest.started(deck, {"x": 0.3}) == expected
 
 
@@ -57,13 +57,13 @@ def test_found_once_and_the_same_results(decks, design, monkeypatch):
         np.testing.assert_array_equal(found.states, alone.states)
         np.testing.assert_allclose(found.readout, alone.readout, atol=0.01 * design.i_unit)
         assert found.power_w == pytest.approx(alone.power_w, rel=1e-3)
-    assert ["\n.op\n" in deck for deck in ran] == [True, False, False]
+    assert ["\n.tran 1e-05 1e-05\n" in deck for deck in ran] == [True, False, False]
 
 
 @pytest.mark.ngspice
 def test_a_network_without_a_resting_point_runs_on_its_own(decks, design, monkeypatch):
     def unsettled(deck):
-        return Failure(FailureKind.CONVERGENCE, "gmin stepping failed", deck) if "\n.op\n" in deck else run_deck(deck)
+        return Failure(FailureKind.CONVERGENCE, "gmin stepping failed", deck) if "\n.tran 1e-05 1e-05\n" in deck else run_deck(deck)
 
     rest._rest.cache_clear()
     monkeypatch.setattr(rest, "run_deck", unsettled)
