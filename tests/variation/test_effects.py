@@ -95,3 +95,21 @@ def test_a_flat_circuit_computes_what_the_hierarchy_does(design):
     assert isinstance(nested, Inference) and isinstance(other, Inference)
     np.testing.assert_array_equal(nested.states, other.states)
     np.testing.assert_allclose(nested.readout, other.readout, rtol=0, atol=1e-3 * design.i_unit)
+
+
+@pytest.mark.ngspice
+def test_a_cell_that_nothing_resets_is_on_from_the_start(make_network, technology, calibration):
+    """A width current that exceeds the threshold current: the lower threshold is below 0, the reset does not help."""
+    design = compile_network(make_network(7, "first", hidden=2), technology, calibration)
+    plan = Plan("none", 0, 1)
+    chip = draw_chip(varying_devices(design.assembly.circuit, technology, plan), technology, plan, 0)
+    stuck = np.array([one.name.endswith(".8") for one in chip.devices])  # M8 copies the width current
+    # 80 mV make it exp(80 mV / (1.32 U_T)) = 10 times larger; lower thresholds are above a tenth of the upper ones
+    chip = replace(chip, vt_shift=np.where(stuck, -0.08, chip.vt_shift))
+    inputs = np.zeros((1, 2, len(design.assembly.input_pins)))
+    trace = run_behavioral(behavioral_chip(design, effects_of(design), chip), inputs)
+    outcome = run_inference(inference_deck(transistor_chip(design, chip), inputs[0]), read_plan(design, 2))
+    assert isinstance(outcome, Inference)
+    assert all((states == 1).all() for states in trace.states.values())
+    np.testing.assert_array_equal(outcome.states, 1)
+    assert any((states == 0).any() for states in run_behavioral(design, inputs).states.values())
