@@ -8,7 +8,6 @@ from typing import Any
 import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import binomtest
 
 from cosim.design import Design, behavioral_power, run_behavioral
 from cosim.ir.nodes import Ladder, Schmitt, Toggle, nodes_of
@@ -95,6 +94,8 @@ class Comparison:
 
 def interval(right: int, total: int) -> tuple[float, float, float]:
     """(fraction, low, high): Clopper and Pearson, Biometrika 26 (1934) 404, at 95 %."""
+    from scipy.stats import binomtest  # a second to load, and workers have no use for it
+
     found = binomtest(right, total).proportion_ci(CONFIDENCE, "exact")
     return right / total, float(found.low), float(found.high)
 

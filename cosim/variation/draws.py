@@ -20,7 +20,6 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
-from scipy.stats import qmc
 
 from cosim.circuit.elements import Circuit
 from cosim.errors import InputError
@@ -33,7 +32,6 @@ Array = NDArray[np.float64]
 SUPPLY_SPREAD = 0.05  # of the nominal supply, either way
 CELSIUS_RANGE = (0.0, 60.0)
 GLOBALS = ("process n", "process p", "supply", "temperature")
-_SOBOL_DIMENSIONS = qmc.Sobol.MAXDIM
 
 
 @dataclass(frozen=True)
@@ -150,9 +148,11 @@ def _hashed(text: str) -> float:
 def _cube(sampling: Sampling, seed: int, replicate: int, size: int, names: tuple[str, ...]) -> Array:
     """The points (size, names) of one replicate."""
     if sampling == "sobol":
-        if len(names) > _SOBOL_DIMENSIONS:
+        from scipy.stats import qmc  # a second to load, which most workers can do without
+
+        if len(names) > qmc.Sobol.MAXDIM:
             raise InputError(
-                f"--sampling sobol draws at most {_SOBOL_DIMENSIONS} numbers a chip, not {len(names)}; use lhs"
+                f"--sampling sobol draws at most {qmc.Sobol.MAXDIM} numbers a chip, not {len(names)}; use lhs"
             )
         rng = _generator(f"{seed} {replicate} sobol {len(names)}")
         points = qmc.Sobol(len(names), scramble=True, rng=rng).random(1 << (size - 1).bit_length())[:size]
