@@ -137,6 +137,7 @@ def _table(summary: dict[str, Any]) -> list[str]:
 
 
 def _figure(value: Any) -> str:
-    if isinstance(value, dict):
-        return "  ".join(f"{limit}: {share:.2%}" for limit, share in value.items())
+    if isinstance(value, dict):  # shares by their limit, or figures by their name
+        parts = ((key, f"{part:.2%}" if key[0].isdigit() else _figure(part)) for key, part in value.items())
+        return "  ".join(f"{key}: {text}" for key, text in parts)
     return f"{value:.4g}" if isinstance(value, float) else str(value)

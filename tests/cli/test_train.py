@@ -101,6 +101,8 @@ def test_training_on_chips_says_how_they_score(tmp_path: Path) -> None:
     result = run(train_command, "digits", "-o", tmp_path / "model.pt", *SMALL, "--variation", "local")
     assert result.exit_code == 0, result.output
     assert re.search(r"64 chips that vary: accuracy [\d.]+% on average, [\d.]+% on the worst", result.output)
+    shown = run(inspect_command, tmp_path / "model.pt").output
+    assert re.search(r"^chips +count: 64  test_accuracy: 0\.\d+  test_accuracy_worst: 0\.\d+$", shown, re.MULTILINE)
 
 
 def test_refusals_come_before_the_work(tmp_path: Path) -> None:
