@@ -34,7 +34,7 @@ TRIM_START = 1e-3  # a smaller mismatch of gains needs no slope
 SLOPE_STEP = 0.1  # V
 SWING_CURRENTS = (1e-10, 2e-9)
 COMPARATOR_CURRENTS = (0.1e-9, 0.25e-9, 0.5e-9, 1e-9, 2e-9, 4e-9, 8e-9)
-COMPARATOR_SPAN = 0.06
+COMPARATOR_SPANS = (0.06, 0.2)  # of the threshold, either way; the next where one holds no decision
 DPI_ALPHAS = (0.1e-9, 0.25e-9, 0.5e-9, 1e-9, 2e-9)
 DPI_SECANTS = 3
 Progress = Callable[[str], None]
@@ -231,24 +231,26 @@ def measure_comparator(technology: Technology, i_thresh: float) -> float:
     """Candidate in ampere at which the quantiser's driver stands half way from retain to set, within a frame.
 
     The mean of coming from below and from above: every second frame puts the comparator onto the other side, the
-    frames between try a row of candidates.
+    frames between try a row of candidates. Raises SimulationError where no candidate changes the decision.
     """
+    return float(np.mean([_decision(technology, i_thresh, side * i_thresh) for side in (0.5, 1.5)]))
+
+
+def _decision(technology: Technology, i_thresh: float, prepare: float) -> float:
+    """The candidate that changes a decision when every frame before it has the candidate `prepare`, ampere."""
     timing, currents = Timing(), ladder_currents(1e-9)
-    tried = i_thresh * (1 + np.linspace(-COMPARATOR_SPAN, COMPARATOR_SPAN, COMPARATOR_STEPS))
-    found = []
-    for prepare in (0.5 * i_thresh, 1.5 * i_thresh):
+    base, delta = currents.i_reset, currents.i_retain - currents.i_reset
+    for span in COMPARATOR_SPANS:
+        tried = i_thresh * (1 + np.linspace(-span, span, COMPARATOR_STEPS))
         candidates = np.stack([np.full(COMPARATOR_STEPS, prepare), tried], axis=1).ravel()
-        base, delta = currents.i_reset, currents.i_retain - currents.i_reset
         waves = _run(comparator_bench(technology, i_thresh, candidates, base, delta, timing))
         excess = np.interp(timing.sample_times(2 * COMPARATOR_STEPS), waves["time"], waves["in"] - waves["half"])[1::2]
-        crossings = _crossings(tried, excess, 0.0)
-        if not crossings:
-            raise SimulationError(
-                f"comparator at I_thresh {i_thresh:.3g} A did not change its decision from {tried[0]:.3g} to "
-                f"{tried[-1]:.3g} A"
-            )
-        found.append(crossings[0])
-    return float(np.mean(found))
+        if crossings := _crossings(tried, excess, 0.0):
+            return crossings[0]
+    raise SimulationError(
+        f"comparator at I_thresh {i_thresh:.3g} A did not change its decision within "
+        f"{100 * COMPARATOR_SPANS[-1]:.0f} % of that"
+    )
 
 
 def _measure_dpi(technology: Technology, units: int, v_node: float) -> DpiFit:
