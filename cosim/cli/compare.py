@@ -1,7 +1,7 @@
 """cosim compare: software against behavioral against ngspice."""
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -18,6 +18,9 @@ from cosim.cli.common import (
 )
 from cosim.errors import InputError
 
+if TYPE_CHECKING:
+    from cosim.analysis.bias import Bias
+
 
 @click.command()
 @network_argument
@@ -32,7 +35,7 @@ def command(
     output: Path,
     json_file: Path | None,
     pvt: bool,
-    bias: str,
+    bias: "Bias",
     data: Path | None,
     samples: int,
     seed: int,

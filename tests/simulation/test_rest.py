@@ -63,7 +63,11 @@ def test_found_once_and_the_same_results(decks, design, monkeypatch):
 @pytest.mark.ngspice
 def test_a_network_without_a_resting_point_runs_on_its_own(decks, design, monkeypatch):
     def unsettled(deck):
-        return Failure(FailureKind.CONVERGENCE, "gmin stepping failed", deck) if "\n.tran 1e-05 1e-05\n" in deck else run_deck(deck)
+        return (
+            Failure(FailureKind.CONVERGENCE, "gmin stepping failed", deck)
+            if "\n.tran 1e-05 1e-05\n" in deck
+            else run_deck(deck)
+        )
 
     rest._rest.cache_clear()
     monkeypatch.setattr(rest, "run_deck", unsettled)
