@@ -11,13 +11,13 @@ from tempfile import TemporaryDirectory
 
 from cosim.analysis.agreement import compare_engines
 from cosim.analysis.calibration_files import find_calibration
-from cosim.cli.common import default_units
 from cosim.design import compile_network, simulate_samples
 from cosim.network.checkpoint import load_network
 from cosim.network.testset import load_test_set
 from cosim.resources import trained_network_path
 from cosim.simulation.testbench import Timing
 from cosim.technology.catalog import DEFAULT_TECHNOLOGY, load_technology
+from cosim.technology.scale import units_for
 
 FRAMES = (10e-3, 7e-3, 5e-3, 4e-3, 3e-3, 2e-3, 1.5e-3, 1e-3)
 WANTED = 0.99
@@ -26,7 +26,7 @@ WANTED = 0.99
 def main() -> None:
     name, process, samples = (*sys.argv[1:], *("digits_d8", DEFAULT_TECHNOLOGY, "20")[len(sys.argv) - 1 :])
     network, technology = load_network(trained_network_path(name)), load_technology(process)
-    design = compile_network(network, technology, find_calibration(technology, default_units(network)))
+    design = compile_network(network, technology, find_calibration(technology, units_for(network.weight_grid)))
     test_set = load_test_set(network, None).take(int(samples), 0)
     shortest = None
     with TemporaryDirectory() as folder:

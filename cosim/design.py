@@ -30,9 +30,8 @@ from cosim.simulation.metering import block_supply, format_metered, frame_window
 from cosim.simulation.options import DEFAULT_OPTIONS, SimulatorOptions
 from cosim.simulation.testbench import Levels, Timing, format_testbench
 from cosim.technology.calibration import Calibration
+from cosim.technology.scale import I_UNIT
 from cosim.technology.types import Technology
-
-I_UNIT = 1e-9  # A per software 1.0: thresholds of 0.1 to 4 units then fall into the cell's calibrated range
 
 
 @dataclass(frozen=True)

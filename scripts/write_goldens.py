@@ -24,7 +24,7 @@ from cosim.cells.toggle import toggle
 from cosim.circuit.deck import device_sizes, format_circuit
 from cosim.circuit.dialects import DIALECTS, files_of, format_devices
 from cosim.circuit.elements import Circuit, Subcircuit
-from cosim.design import I_UNIT, compile_network
+from cosim.design import compile_network
 from cosim.ir.ladder import ladder_currents, ladder_timing
 from cosim.network.types import FirstQuadrantLayer, InputEncoding, Network, Readout, ReluLayer, check_network
 from cosim.outputs import format_csv, format_exercise, format_netlist
@@ -32,6 +32,7 @@ from cosim.simulation.testbench import Timing
 from cosim.technology.calibration import load_calibration
 from cosim.technology.catalog import DEFAULT_TECHNOLOGY, load_technology
 from cosim.technology.devices import device_cards
+from cosim.technology.scale import I_UNIT
 
 FOLDER = Path(__file__).resolve().parent.parent / "netlists"
 UNITS = 8

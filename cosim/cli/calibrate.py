@@ -4,14 +4,15 @@ from pathlib import Path
 
 import click
 
-from cosim.cli.common import DEFAULT_UNITS, pdk_root_option, say, technology_option
+from cosim.cli.common import pdk_root_option, say, technology_option
+from cosim.technology.scale import DEFAULT_UNITS, MAX_UNITS
 
 
 @click.command()
 @technology_option
 @pdk_root_option
 @click.option(
-    "--units", type=click.IntRange(1, 64), default=DEFAULT_UNITS, show_default=True, help="Unit devices per 1.0."
+    "--units", type=click.IntRange(1, MAX_UNITS), default=DEFAULT_UNITS, show_default=True, help="Unit devices per 1.0."
 )
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="File [default: the cache that compile reads].")
 def command(technology: str, pdk_root: Path | None, units: int, output: Path | None) -> None:

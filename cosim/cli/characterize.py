@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cosim.cli.common import (
-    DEFAULT_UNITS,
     jobs_option,
     options,
     output_option,
@@ -20,6 +19,7 @@ from cosim.cli.common import (
     write_json,
 )
 from cosim.errors import InputError
+from cosim.technology.scale import DEFAULT_UNITS
 from cosim.units import parse_quantity
 
 if TYPE_CHECKING:

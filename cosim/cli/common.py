@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cosim.errors import InputError
+from cosim.technology.scale import MAX_UNITS, units_for
 from cosim.units import parse_quantity
 
 if TYPE_CHECKING:
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
     from cosim.technology.types import Technology
 
 Option = Callable[[Callable[..., Any]], Callable[..., Any]]
-DEFAULT_UNITS = 8
-MAX_UNITS = 64
 
 
 class Quantity(click.ParamType):
@@ -180,14 +179,9 @@ def compile_loaded(
 
     # Before a calibration that may take half a minute.
     graph = lower(network, origin, settings.get("cell", "auto"), settings.get("headroom", HEADROOM))
-    check_weights(graph, units or default_units(network), settings.get("saturate", False), origin)
-    calibration = find_calibration(process, units or default_units(network), say)
+    check_weights(graph, units or units_for(network.weight_grid), settings.get("saturate", False), origin)
+    calibration = find_calibration(process, units or units_for(network.weight_grid), say)
     return compile_network(network, process, calibration, origin=origin, **settings)
-
-
-def default_units(network: "Network") -> int:
-    """Unit devices per 1.0 that make the network's weight grid exact, as far as there are so many."""
-    return DEFAULT_UNITS if network.weight_grid is None else max(1, min(MAX_UNITS, round(1 / network.weight_grid)))
 
 
 def say(text: str) -> None:

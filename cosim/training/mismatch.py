@@ -16,10 +16,8 @@ import math
 from dataclasses import dataclass
 
 from cosim.errors import InputError
+from cosim.technology.scale import I_UNIT, units_for
 from cosim.technology.types import DeviceModel, Geometry, Technology
-
-I_UNIT = 1e-9  # A per 1.0, the default of `cosim compile`
-DEFAULT_UNITS, MAX_UNITS = 8, 64  # per weight 1.0: where weights have no grid, and at most; as `cosim compile` does
 
 
 @dataclass(frozen=True)
@@ -55,7 +53,7 @@ def derive_mismatch(technology: Technology, grid: float | None, area: float = 1.
                 f"{technology.name}: {table}.a_vt must be positive for --variation local, not {device.a_vt:g}; write "
                 "it into the technology's file"
             )
-    units = DEFAULT_UNITS if grid is None else max(1, min(MAX_UNITS, round(1 / grid)))
+    units = units_for(grid)
     sizing, u_t = technology.sizing, technology.thermal_voltage
 
     def sigma(device: DeviceModel, geometry: Geometry, current: float) -> float:

@@ -13,7 +13,6 @@ from cosim.analysis.power_figures import draw_power
 from cosim.analysis.power_tables import format_power
 from cosim.cells.blocks import BLOCKS, device_block
 from cosim.circuit.elements import Mos, Source
-from cosim.cli.common import default_units
 from cosim.design import compile_network, inference_deck, metered_deck, metered_plan, read_plan
 from cosim.network.checkpoint import load_network
 from cosim.network.reference import encode_inputs
@@ -27,6 +26,7 @@ from cosim.simulation.options import DEFAULT_OPTIONS
 from cosim.simulation.testbench import DECIDE, Timing
 from cosim.simulation.testbench import testbench as make_testbench
 from cosim.technology.calibration import load_calibration
+from cosim.technology.scale import units_for
 
 TRAINED = (
     "digits_d4",
@@ -44,7 +44,9 @@ SOLVER = 2 * DEFAULT_OPTIONS.reltol
 @pytest.fixture(scope="module", params=TRAINED)
 def trained(request, technology):
     network = load_network(trained_network_path(request.param))
-    return compile_network(network, technology, load_calibration(shipped_path("generic180", default_units(network))))
+    return compile_network(
+        network, technology, load_calibration(shipped_path("generic180", units_for(network.weight_grid)))
+    )
 
 
 def test_every_device_has_a_block(trained):

@@ -10,13 +10,13 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from cosim.cli.common import default_units  # noqa: E402
 from cosim.errors import InputError  # noqa: E402
 from cosim.ir.lower import lower  # noqa: E402
 from cosim.ir.nodes import Schmitt  # noqa: E402
 from cosim.network.checkpoint import load_network  # noqa: E402
 from cosim.network.types import InputEncoding, Network, SignedLayer  # noqa: E402
 from cosim.technology.catalog import load_technology  # noqa: E402
+from cosim.technology.scale import units_for  # noqa: E402
 from cosim.technology.types import Geometry  # noqa: E402
 from cosim.training.backbone import Backbone  # noqa: E402
 from cosim.training.cells import FirstQuadrantCell, SignedCell, common_mode_offset  # noqa: E402
@@ -128,7 +128,7 @@ def test_of_a_self_cascode_the_lower_device_counts() -> None:
 @pytest.mark.parametrize("grid", [None, 1.0, 0.125, 1 / 64, 1 / 128])
 def test_as_many_units_as_the_compiler_takes(grid) -> None:
     backbone = Backbone(Architecture(cells=2, grid=grid), InputEncoding(np.zeros(3), np.ones(3)), 2)
-    assert derive_mismatch(GENERIC, grid).units == default_units(backbone.to_network())
+    assert derive_mismatch(GENERIC, grid).units == units_for(backbone.to_network().weight_grid)
 
 
 @pytest.mark.parametrize("area", [0.0, -1.0, math.inf, math.nan])
