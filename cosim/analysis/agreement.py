@@ -19,6 +19,7 @@ from cosim.simulation.ngspice import Failure
 from cosim.simulation.testbench import Timing
 
 ENGINES = ("software", "behavioral", "ngspice")
+METRICS = ("accuracy", "task_agreement", "state_agreement", "power")  # of one chip, or of the nominal circuit
 CONFIDENCE = 0.95
 OFF_LEVEL = -999
 

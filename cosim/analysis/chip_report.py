@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from cosim import __version__
+from cosim.analysis.agreement import METRICS
 from cosim.analysis.chip_sections import (
     format_blocks,
     format_contributions,
@@ -13,7 +14,7 @@ from cosim.analysis.chip_sections import (
     format_spreads,
     format_yield_curve,
 )
-from cosim.analysis.chip_study import METRICS, POWER, ChipStudy, format_name, format_spec, format_value
+from cosim.analysis.chip_study import POWER, ChipStudy, format_name, format_spec, format_value
 from cosim.analysis.page import Picture, escape, format_cards, format_grid, format_page, format_table
 from cosim.analysis.schematics import schematics_of
 from cosim.analysis.tables import percent

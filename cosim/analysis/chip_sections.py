@@ -1,5 +1,6 @@
 """Sections of the page of a run of chips that hold pictures, as HTML."""
 
+from cosim.analysis.agreement import METRICS
 from cosim.analysis.chip_figures import (
     Spread,
     draw_blocks,
@@ -11,7 +12,6 @@ from cosim.analysis.chip_figures import (
 )
 from cosim.analysis.chip_study import (
     BEHAVIORAL,
-    METRICS,
     POWER,
     TRANSISTORS,
     ChipStudy,

@@ -14,7 +14,6 @@ from cosim.simulation.testbench import Timing
 from cosim.units import format_quantity
 
 POWER = "power"
-METRICS = ("accuracy", "task_agreement", "state_agreement", POWER)
 BEHAVIORAL, TRANSISTORS = "behavioral model", "chip on transistors"  # keys of Failure.decided
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import scipy
 
 from cosim import __version__
+from cosim.analysis.agreement import METRICS
 from cosim.errors import InputError
 from cosim.montecarlo.contributions import chip_figures, share_variance
 from cosim.montecarlo.execute import map_chips
@@ -18,7 +19,6 @@ from cosim.montecarlo.spec import Spec, parse_spec
 from cosim.montecarlo.statistics import checkpoints, describe, is_precise, summarize_chips
 from cosim.montecarlo.store import MADE_WITH, Store
 from cosim.montecarlo.trial import (
-    METRICS,
     Record,
     Trial,
     behavioral_record,

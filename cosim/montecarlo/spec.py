@@ -4,8 +4,8 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from cosim.analysis.agreement import METRICS
 from cosim.errors import InputError
-from cosim.montecarlo.trial import METRICS
 from cosim.units import parse_quantity
 
 _SPEC = re.compile(r"\s*(\w+)\s*(>=|<=)\s*(.+?)\s*")

@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
+from cosim.analysis.agreement import METRICS
 from cosim.montecarlo.spec import Spec
-from cosim.montecarlo.trial import METRICS, EngineName, Record
+from cosim.montecarlo.trial import EngineName, Record
 from cosim.variation.draws import Plan
 
 CONFIDENCE = 0.95

@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from cosim.analysis.agreement import METRICS
 from cosim.analysis.tables import percent
-from cosim.montecarlo.trial import METRICS
 from cosim.units import format_quantity
 
 SHOWN = ("5", "50", "95")

@@ -26,7 +26,6 @@ from cosim.variation.draws import Chip, Device, Plan, draw_chip, varying_devices
 from cosim.variation.effects import Effect, effects_of
 
 EngineName = Literal["behavioral", "ngspice"]
-METRICS = ("accuracy", "task_agreement", "state_agreement", "power")
 Record = dict[str, Any]
 
 

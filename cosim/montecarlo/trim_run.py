@@ -5,11 +5,12 @@ from typing import Any
 
 from scipy.stats import binomtest
 
+from cosim.analysis.agreement import METRICS
 from cosim.design import Design
 from cosim.montecarlo.run import nominal_chip
 from cosim.montecarlo.spec import Spec
 from cosim.montecarlo.statistics import count_yield, describe, yield_json
-from cosim.montecarlo.trial import METRICS, Record, Trial, behavioral_figures, simulate_design, transistor_figures
+from cosim.montecarlo.trial import Record, Trial, behavioral_figures, simulate_design, transistor_figures
 from cosim.montecarlo.trim import (
     measure_behavioral,
     measure_transistors,

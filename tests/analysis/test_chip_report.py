@@ -12,8 +12,8 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
+from cosim.analysis.agreement import METRICS
 from cosim.analysis.chip_report import format_chip_report
-from cosim.analysis.chip_study import METRICS
 from cosim.analysis.tables import percent
 from cosim.design import compile_network
 from cosim.errors import InputError, MissingToolError, SimulationError
