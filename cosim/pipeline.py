@@ -16,6 +16,7 @@ from cosim.analysis.figures import draw_confusion, draw_waveforms, figure_bytes,
 from cosim.analysis.power import study_power, summarize_power
 from cosim.analysis.power_figures import draw_power
 from cosim.analysis.pvt import pvt_grid, summarize_pvt
+from cosim.analysis.pvt_figures import draw_pvt
 from cosim.analysis.report import format_report
 from cosim.analysis.waveforms import liveliest_cell, record_waveforms
 from cosim.design import Design, meter_samples, simulate_samples
@@ -110,7 +111,7 @@ def run_pvt(
     bias: Bias = "constant",
     finished: Callable[[str], None] = lambda line: None,
 ) -> dict[str, Any]:
-    """Simulate the samples in every condition of `pvt_grid` and write pvt.json; returns its content.
+    """Simulate the samples in every condition of `pvt_grid`; write pvt.json, whose content it returns, and pvt.png.
 
     The network is compiled once, at the nominal point; `bias` as in `biased`. `finished` gets a line after each
     condition.
@@ -130,6 +131,7 @@ def run_pvt(
         summaries.append(None if comparison is None else summarize_comparison(comparison))
         finished(f"{k + 1}/{len(conditions)} {format_conditions(technology)}")
     sweep = {"bias": bias, **summarize_pvt(conditions, summaries)}
+    save_figure(draw_pvt(sweep), run.folder / "pvt.png")
     write_texts(run.folder, {"pvt.json": json.dumps(sweep, indent=2) + "\n"})
     return sweep
 

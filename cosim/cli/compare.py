@@ -47,7 +47,7 @@ def command(
     """Hold NETWORK's software, behavioral and ngspice results on the same test samples against each other.
 
     The folder receives comparison.json, waveforms.png, confusion.png and report.html. Finished samples are kept: the
-    same command continues an interrupted run. With --pvt it receives pvt.json.
+    same command continues an interrupted run. With --pvt it receives pvt.json and pvt.png.
     """
     from cosim.analysis.bias import biased
     from cosim.analysis.pvt import format_pvt

@@ -7,6 +7,7 @@ import pytest
 
 import cosim.pipeline
 from cosim.analysis.pvt import CELSIUS, SUPPLIES, format_pvt, pvt_grid, summarize_pvt
+from cosim.analysis.pvt_figures import draw_pvt
 from cosim.design import compile_network
 from cosim.network.testset import TestSet
 from cosim.pipeline import Run, run_pvt
@@ -55,6 +56,19 @@ def test_table_fits_a_terminal(technology):
     assert lines[1].split() == ["tt", "0", "C", "1.71", "V", "99.98", "%", "100.0", "%", "75.0", "%", "340", "nW"]
 
 
+def test_the_figure_has_a_panel_per_corner_and_leaves_failed_conditions_blank(technology):
+    conditions = pvt_grid(technology)
+    summaries = [summary(0.97, 1.0), None, *[summary(0.995, 0.875)] * (len(conditions) - 2)]
+    panels = [axis for axis in draw_pvt(summarize_pvt(conditions, summaries)).axes if axis.get_title()]
+    assert [axis.get_title() for axis in panels] == list(technology.library.sections)
+    assert [text.get_text() for text in panels[0].texts[:3]] == ["97.00 %\n8/8", "failed", "99.50 %\n7/8"]
+    (image,) = panels[0].get_images()
+    shown = np.ma.filled(image.get_array(), np.nan)  # (supply, temperature), ascending
+    assert np.isnan(shown[1, 0])
+    assert (shown[0, 0], shown[2, 0]) == (0.97, 0.995)
+    assert image.get_clim() == (0.97, 1.0)
+
+
 @pytest.mark.ngspice
 def test_run_pvt_simulates_each_condition_and_resumes(technology, calibration, make_network, tmp_path, monkeypatch):
     network = make_network(26, widths=(3,), outputs=2, alphas=(1.0,))
@@ -73,7 +87,8 @@ def test_run_pvt_simulates_each_condition_and_resumes(technology, calibration, m
     # over the 0.18 V between, and the states are the same.
     assert powers[1] / powers[0] == pytest.approx(1.89 / 1.71, rel=0.02)
     assert all(row["state_agreement"] == 1.0 for row in sweep["conditions"])
-    first = (tmp_path / "pvt.json").read_bytes()
+    first, picture = (tmp_path / "pvt.json").read_bytes(), (tmp_path / "pvt.png").read_bytes()
     assert len(list((tmp_path / "inferences").iterdir())) == 2
     assert run_pvt(design, test_set, run, lambda done, total: None) == sweep
     assert (tmp_path / "pvt.json").read_bytes() == first
+    assert (tmp_path / "pvt.png").read_bytes() == picture
