@@ -4,8 +4,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from matplotlib.cm import ScalarMappable
-from matplotlib.colors import Normalize
 
 from cosim.analysis.figures import Figure
 
@@ -23,7 +21,6 @@ def draw_pvt(sweep: Mapping[str, Any]) -> Figure:
     celsius = sorted({row["celsius"] for row in rows})
     supplies = sorted({row["supply_v"] for row in rows})
     lowest = min([row["state_agreement"] for row in rows if row["accuracy"] is not None] + [1 - _LEAST_SPAN])
-    colors = Normalize(lowest, 1.0)
     figure = Figure(figsize=(1.2 + 1.75 * len(corners), 2.5), layout="constrained")
     panels = figure.subplots(1, len(corners), sharey=True, squeeze=False)[0]
     for axis, corner in zip(panels, corners, strict=True):
@@ -33,14 +30,14 @@ def draw_pvt(sweep: Mapping[str, Any]) -> Figure:
             states[y, x] = np.nan if row["accuracy"] is None else row["state_agreement"]
             dark = states[y, x] < lowest + _DARK * (1 - lowest)
             axis.text(x, y, _entry(row), ha="center", va="center", fontsize=6.5, color="white" if dark else "black")
-        axis.imshow(states, cmap="viridis", norm=colors, origin="lower", aspect="auto")
+        axis.imshow(states, cmap="viridis", vmin=lowest, vmax=1.0, origin="lower", aspect="auto")
         axis.set_xticks(range(len(celsius)), [f"{t:g}" for t in celsius])
         axis.set_yticks(range(len(supplies)), [f"{v:g}" for v in supplies])
         axis.set_title(corner, fontsize=9)
         axis.tick_params(labelsize=8, length=0)
     panels[0].set_ylabel("supply (V)", fontsize=9)
     panels[len(corners) // 2].set_xlabel("temperature (C)", fontsize=9)
-    bar = figure.colorbar(ScalarMappable(colors, "viridis"), ax=list(panels), pad=0.01)
+    bar = figure.colorbar(panels[0].get_images()[0], ax=list(panels), pad=0.01)
     bar.set_label("states equal", fontsize=8)
     bar.ax.yaxis.set_major_formatter(lambda share, _: f"{100 * share:g} %")
     bar.ax.tick_params(labelsize=7)
