@@ -11,8 +11,8 @@ import cosim
 
 PACKAGE = Path(cosim.__file__).parent
 ORDER = (
-    "errors", "units", "resources", "technology", "network", "training", "ir", "circuit", "cells", "simulation",
-    "behavioral", "design", "variation", "outputs", "analysis", "pipeline", "montecarlo", "cli",
+    "errors", "units", "files", "resources", "technology", "network", "training", "ir", "circuit", "cells",
+    "simulation", "behavioral", "design", "variation", "outputs", "analysis", "pipeline", "montecarlo", "cli",
 )  # fmt: skip
 STRANGERS = {("ir", "circuit"), ("circuit", "ir")}  # only `cells.assemble` sees both
 # who may import what, anywhere in the module; everyone else may not

@@ -25,6 +25,7 @@ def cached_path(technology: str, units: int) -> Path:
 def find_calibration(technology: Technology, units: int, progress: Progress = lambda text: None) -> Calibration:
     """A calibration that fits these device models, sizes, cells and options; measured and cached if there is none.
 
+    Where the cache cannot be written, `progress` hears of it and the calibration serves this once.
     Raises MissingToolError when one must be measured and ngspice is missing.
     """
     fingerprint = calibration_fingerprint(technology, units)
@@ -42,7 +43,11 @@ def find_calibration(technology: Technology, units: int, progress: Progress = la
             f"no calibration of {technology.name} with {units} unit devices fits this version, and a new one needs "
             f"ngspice: {error}"
         ) from None
-    write_calibration(cached_path(technology.name, units), calibration)
+    path = cached_path(technology.name, units)
+    try:
+        write_calibration(path, calibration)
+    except OSError as error:
+        progress(f"calibration not kept: cannot write {path} ({error.strerror}); set XDG_CACHE_HOME to another folder")
     return calibration
 
 

@@ -23,10 +23,11 @@ from cosim import __version__
 from cosim.analysis.calibrate import calibration_fingerprint
 from cosim.design import Design, compile_network
 from cosim.errors import InputError
+from cosim.files import write_atomically
 from cosim.montecarlo.run import run_settings
 from cosim.montecarlo.store import read_store
 from cosim.montecarlo.trial import Trial
-from cosim.network.checkpoint import load_network, save_checkpoint, write_atomically
+from cosim.network.checkpoint import load_network, save_checkpoint
 from cosim.network.testset import TestSet
 from cosim.outputs import write_texts
 from cosim.simulation.testbench import Timing

@@ -8,7 +8,6 @@ import io
 import json
 import os
 import pickle
-import tempfile
 import warnings
 import zipfile
 import zlib
@@ -20,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from cosim.errors import InputError, MissingToolError, NetworkError
+from cosim.files import write_atomically
 from cosim.network.state_dict import network_from_state_dict
 from cosim.network.types import (
     FirstQuadrantLayer,
@@ -69,21 +69,6 @@ def save_checkpoint(path: str | os.PathLike[str], network: Network, extra: Mappi
     else:
         raise InputError(f"{path}: a checkpoint must be named .pt or .npz, not {path.suffix or 'without suffix'!r}")
     write_atomically(path, content)
-
-
-def write_atomically(path: Path, content: bytes) -> None:
-    """Replace the file in one step: a reader sees the old or the new content, never a part."""
-    if not path.parent.is_dir():
-        raise InputError(f"{path}: the folder {path.parent} must exist; create it or choose another output")
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
 
 
 def network_to_arrays(network: Network) -> tuple[dict[str, np.ndarray], dict[str, Any]]:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cosim.errors import InputError, MappingError
+from cosim.files import write_atomically
 
 Array = NDArray[np.float64]
 FORMAT = 6
@@ -206,7 +207,7 @@ def write_calibration(path: Path, calibration: Calibration) -> None:
     """The calibration as JSON, numbers at 9 digits."""
     text = json.dumps({"format": FORMAT, **_rounded(asdict(calibration))}, indent=2)
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text + "\n", encoding="utf-8")
+    write_atomically(path, f"{text}\n".encode())
 
 
 def load_calibration(path: Path) -> Calibration:
@@ -222,6 +223,8 @@ def load_calibration(path: Path) -> Calibration:
         return Calibration(**content, **parts)
     except FileNotFoundError:
         raise InputError(f"{path}: no calibration file there; make it with: cosim calibrate") from None
+    except OSError as error:
+        raise InputError(f"{path}: the calibration cannot be read ({error.strerror})") from None
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise InputError(
             f"{path}: not a calibration of format {FORMAT} ({error}); make it anew with: cosim calibrate"

@@ -165,6 +165,19 @@ def test_stale_or_damaged_cache_is_measured_again(files, technology, calibration
         assert load_calibration(cached_path(technology.name, 8)) == fresh
 
 
+def test_a_cache_that_cannot_be_written_costs_the_file_not_the_calibration(files, technology, calibration, tmp_path):
+    """A file where the cache's folder should be: nothing can be read there, nothing written."""
+    (tmp_path / "in_the_way").write_text("")
+    files.setenv("XDG_CACHE_HOME", str(tmp_path / "in_the_way"))
+    fresh, heard = replace(calibration, v_node=0.5), []
+    files.setattr(calibration_files, "calibrate", lambda technology, units, progress: fresh)
+    assert find_calibration(technology, 8, heard.append) == fresh
+    path = cached_path(technology.name, 8)
+    assert heard == [
+        f"calibration not kept: cannot write {path} (Not a directory); set XDG_CACHE_HOME to another folder"
+    ]
+
+
 @pytest.mark.ngspice
 @pytest.mark.slow
 def test_whole_calibration_measured_anew_equals_the_shipped_one(technology, calibration):
