@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from cosim.errors import InputError
+from cosim.technology.conditions import CELSIUS_MAX, CELSIUS_MIN
 from cosim.technology.kits import find_kit
 from cosim.technology.types import DeviceLibrary, DeviceModel, Geometry, Sizing, Technology
 
@@ -30,6 +31,8 @@ def read_technology(path: Path, pdk_root: Path | None) -> Technology:
     name, summary, celsius = table.text("name"), table.text("summary"), table.number("celsius", least=-math.inf)
     if not _NAME.fullmatch(name):
         raise InputError(f"{path}: name must consist of letters, digits, _ and -, not {name!r}")
+    if not CELSIUS_MIN <= celsius <= CELSIUS_MAX:
+        raise InputError(f"{path}: celsius must lie in {CELSIUS_MIN:g} to {CELSIUS_MAX:g}, not {celsius:g}")
     devices = table.table("nfet"), table.table("pfet")
     sizing = table.table("sizing")
     roles = {role: _geometry(sizing.table(role), numbers["grid"]) for role in _ROLES}

@@ -26,7 +26,7 @@ def device_cards(technology: Technology, sizes: Iterable[Size]) -> str:
     section, library = _section(technology), technology.library
     cards = {
         (name := card_name(technology, polarity, w, length)): _card(
-            section, technology.device(polarity).name, w, length, library.length_unit, name
+            section, technology.device(polarity).name, polarity, w, length, library.length_unit, name
         )
         for polarity, w, length in sizes
     }

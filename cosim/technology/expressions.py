@@ -61,6 +61,12 @@ class Parameters:
 
     def evaluate(self, text: str) -> float:
         """The number that an expression stands for."""
+        value = self._evaluate(text)
+        if isinstance(value, complex) or not math.isfinite(value):
+            raise InputError(f"cannot evaluate {text.strip()!r}: {value} is no finite number")
+        return value
+
+    def _evaluate(self, text: str) -> float:
         try:
             return float(text)
         except ValueError:

@@ -11,6 +11,7 @@ Left out, because nothing of it can be seen at nanoampere: diffusion and substra
 Held against the foundry's own library in tests/technology/test_kits.py.
 """
 
+import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -19,11 +20,13 @@ from pathlib import Path
 
 from cosim.errors import InputError
 from cosim.technology.expressions import Parameters
+from cosim.technology.types import Polarity
 
 _ASSIGNMENT = re.compile(r"([a-z_]\w*)\s*=(?!=)\s*")
 _MODEL = re.compile(r"\s*(\S+)\s+(\w+)\s*(.*)")
 _NOT_NUMBERS = {"version", "lmin", "lmax", "wmin", "wmax", "paramchk", "rbodymod"}  # as it stands, or left out
 _VERSION = re.compile(r"[\d.]+")
+_BSIM4 = (14, 54)  # ngspice's level, HSPICE's
 _DEPTH = 20
 _TOLERANCE = 1e-9
 
@@ -39,11 +42,16 @@ class _Model:
 
 @dataclass
 class _Device:
-    """The subcircuit of a device, or a bare model: the one transistor in it and what it is given."""
+    """The subcircuit of a device, or a bare model: its first transistor, what that is given, how many there are.
+
+    conditional: whether a part of the subcircuit stands between .if and .endif.
+    """
 
     parameters: dict[str, str] = field(default_factory=dict)
     model: str = ""
     instance: dict[str, str] = field(default_factory=dict)
+    transistors: int = 0
+    conditional: bool = False
     models: list[_Model] = field(default_factory=list)
 
 
@@ -70,8 +78,14 @@ def read_section(path: Path, name: str, also: tuple[Path, ...] = ()) -> Section:
     devices: dict[str, _Device] = {}
     models: dict[str, list[_Model]] = {}
     device: _Device | None = None
+    conditions = 0
     for line in lines:
         word, _, rest = line.partition(" ")
+        conditions += line.startswith((".if ", ".if(")) - (word == ".endif")
+        if conditions and device is not None:
+            device.conditional = True
+        elif conditions and word in (".param", ".model", ".subckt"):
+            raise InputError(f"{path}: section {name}: {line[:60]!r} is under an .if, which is not read; write it out")
         if word == ".param":
             (parameters if device is None else device.parameters).update(_assignments(rest))
         elif word == ".subckt":
@@ -86,18 +100,26 @@ def read_section(path: Path, name: str, also: tuple[Path, ...] = ()) -> Section:
                 models.setdefault(_stem(found.name), []).append(found)
             else:
                 device.models.append(found)
-        elif device is not None and word.startswith("m") and not device.model:
-            words = rest.split()
-            if len(words) > 4:
+        elif device is not None and word.startswith("m") and len(words := rest.split()) > 4:
+            device.transistors += 1
+            if not device.model:
                 device.model, device.instance = words[4], _assignments(rest)
     return Section(path, name, Parameters(parameters), devices, models)
 
 
-def model_card(section: Section, device: str, w: float, l: float, length_unit: float, name: str) -> str:  # noqa: E741
-    """The `.model` card called `name` of one `device` that is drawn w by l metre.
+def model_card(
+    section: Section,
+    device: str,
+    polarity: Polarity,
+    w: float,
+    l: float,  # noqa: E741
+    length_unit: float,
+    name: str,
+) -> str:
+    """The `.model` card called `name` of one `device` of this polarity that is drawn w by l metre.
 
     length_unit: metre per unit of the library's w and l. Raises InputError when the library does not have the device,
-    or not in this size.
+    or not in this size, and when what it has is not one BSIM4 transistor of the drawn size.
     """
     where = f"{section.path}: section {section.name}"
     wrapped, bins = _find(section, device)
@@ -106,25 +128,35 @@ def model_card(section: Section, device: str, w: float, l: float, length_unit: f
     if not bins:
         known = sorted(name for name, found in section.devices.items() if found.model) or sorted(section.models)
         raise InputError(f"{where} must have the transistor {device!r}; it has {', '.join(known) or 'none'}")
-    found = next((model for model in bins if _covers(model, values, w, l)), None)
+    _check_subcircuit(f"{where}: {device}", wrapped)
+    found = next((model for model in bins if _covers(f"{where}, model {model.name}", model, values, w, l)), None)
     if found is None:
         raise InputError(
             f"{where}: {device} has no model of w {w * 1e6:g} um, l {l * 1e6:g} um; change this size in the technology"
         )
+    if found.kind != f"{polarity}mos":
+        raise InputError(
+            f"{where}: model {found.name} of {device} must be of type {polarity}mos, not {found.kind!r}; name another "
+            f"device under [{polarity}fet] of the technology"
+        )
     try:
+        _check_size(wrapped.instance, values, w, l, length_unit)
         numbers = {key: values.evaluate(text) for key, text in found.parameters.items() if key not in _NOT_NUMBERS}
         shift = values.evaluate(wrapped.instance.get("delvto", "0"))
         mobility = values.evaluate(wrapped.instance.get("mulu0", "1"))
         for key, changed, word in (("vth0", shift != 0, "delvto"), ("u0", mobility != 1, "mulu0")):
             if changed and key not in numbers:
                 raise InputError(f"{word} is given, but {key} is not")
+        if numbers.get("level") not in _BSIM4:
+            raise InputError(f"level must be 14 or 54, BSIM4, not {found.parameters.get('level', 'absent')}")
     except InputError as error:
         raise InputError(f"{where}, model {found.name}: {error}") from None
     if shift != 0:
         numbers["vth0"] += shift
     if mobility != 1:
         numbers["u0"] *= mobility
-    version = {key: text for key, text in found.parameters.items() if key == "version" and _VERSION.fullmatch(text)}
+    text = found.parameters.get("version", "").strip("'\"{}() ")
+    version = {"version": text} if _VERSION.fullmatch(text) else {}
     return _format_card(name, found.kind, {**version, **{key: f"{value:.12g}" for key, value in numbers.items()}})
 
 
@@ -155,10 +187,30 @@ def _format_card(name: str, kind: str, parameters: dict[str, str]) -> str:
     return "\n".join([*lines, current])
 
 
-def _covers(model: _Model, values: Parameters, w: float, l: float) -> bool:  # noqa: E741
+def _check_subcircuit(where: str, wrapped: _Device) -> None:
+    if wrapped.conditional:
+        raise InputError(f"{where} is under an .if, which is not read; write its subcircuit without one")
+    if wrapped.transistors > 1:
+        raise InputError(f"{where} must hold one transistor, not {wrapped.transistors}; name another device")
+
+
+def _check_size(instance: dict[str, str], values: Parameters, w: float, l: float, length_unit: float) -> None:  # noqa: E741
+    """A subcircuit may give its transistor the drawn size, in its own unit or in metre, and nothing else."""
+    for key, allowed in (("w", (w / length_unit, w)), ("l", (l / length_unit, l)), ("nf", (1.0,)), ("m", (1.0,))):
+        given = values.evaluate(instance[key]) if key in instance else allowed[0]
+        if not any(math.isclose(given, value, rel_tol=_TOLERANCE) for value in allowed):
+            raise InputError(
+                f"the transistor's {key} must be {allowed[0]:g}, as drawn, not {instance[key]} = {given:g}"
+            )
+
+
+def _covers(where: str, model: _Model, values: Parameters, w: float, l: float) -> bool:  # noqa: E741
     for size, low, high in ((l, "lmin", "lmax"), (w, "wmin", "wmax")):
         if low in model.parameters and high in model.parameters:
-            start, end = values.evaluate(model.parameters[low]), values.evaluate(model.parameters[high])
+            try:
+                start, end = values.evaluate(model.parameters[low]), values.evaluate(model.parameters[high])
+            except InputError as error:
+                raise InputError(f"{where}: {low}, {high}: {error}") from None
             if not start * (1 - _TOLERANCE) <= size < end * (1 - _TOLERANCE):
                 return False
     return True
@@ -184,30 +236,36 @@ def _lines(path: Path, section: str | None, depth: int) -> Iterator[str]:
         raise InputError(f"{path}: files include each other more than {_DEPTH} deep")
     inside, seen = section is None, False
     for line in _read(path):
-        words = line.split()
-        if words[0] == ".lib" and len(words) == 2:
-            if section is not None and _plain(words[1]) == section:
-                inside = seen = True
-            elif section is None:
-                inside = False
-        elif words[0] == ".endl":
-            inside = section is None
-        elif inside and words[0] == ".lib" and len(words) == 3:
-            yield from _lines(_beside(path, words[1]), _plain(words[2]), depth + 1)
-        elif inside and words[0] in (".include", ".inc"):
-            yield from _lines(_beside(path, words[1]), None, depth + 1)
-        elif inside:
-            yield line
+        word, *rest = line.split()
+        match word.lower(), rest:
+            case ".lib", [name]:
+                if section is not None and _plain(name).lower() == section:
+                    inside = seen = True
+                elif section is None:
+                    inside = False
+            case ".endl", _:
+                inside = section is None
+            case ".lib", [file, name] if inside:
+                yield from _lines(_beside(path, file), _plain(name).lower(), depth + 1)
+            case ".include" | ".inc", [file, *_] if inside:
+                yield from _lines(_beside(path, file), None, depth + 1)
+            case ".include" | ".inc" | ".subckt", [] if inside:
+                raise InputError(f"{path}: {word} must be followed by a name")
+            case _ if inside:
+                yield line.lower()
+            case _:
+                pass
     if section is not None and not seen:
-        known = [_plain(words[1]) for words in map(str.split, _read(path)) if words[0] == ".lib" and len(words) == 2]
+        words = (line.lower().split() for line in _read(path))
+        known = [_plain(found[1]) for found in words if found[0] == ".lib" and len(found) == 2]
         raise InputError(f"{path} must have the section {section!r}; it has {', '.join(known) or 'none'}")
 
 
 @lru_cache(maxsize=32)
 def _read(path: Path) -> tuple[str, ...]:
-    """Lines joined at `+`, without comments, lower case."""
+    """Lines joined at `+`, without comments."""
     try:
-        text = path.read_text(encoding="utf-8", errors="replace").lower()
+        text = path.read_text(encoding="utf-8", errors="replace")
     except OSError as error:
         raise InputError(f"{path}: the device library cannot be read ({error.strerror})") from None
     joined: list[str] = []
@@ -227,8 +285,10 @@ def _plain(word: str) -> str:
 
 
 def _beside(path: Path, word: str) -> Path:
-    """A file that a library includes, searched without regard to case, since the lines are in lower case."""
+    """A file that a library includes; its own name is searched without regard to case, as simulators do."""
     wanted = (path.parent / _plain(word)).resolve()
     if wanted.is_file() or not wanted.parent.is_dir():
         return wanted
-    return next((entry for entry in sorted(wanted.parent.iterdir()) if entry.name.lower() == wanted.name), wanted)
+    return next(
+        (entry for entry in sorted(wanted.parent.iterdir()) if entry.name.lower() == wanted.name.lower()), wanted
+    )

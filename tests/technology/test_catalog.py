@@ -112,6 +112,7 @@ def test_a_file_of_ones_own(write, tmp_path):
          "sizing.mirror_n.l must be a multiple of the grid 5e-09 m, not 5.002e-06; 5e-06 is the nearest"),
         ("mirror_n = { w = 1e-6, l = 5e-6 }", "mirror_n = { w = 1e-6, l = 5e-6, cascode = { w = 2e-6, l = 3.3e-9 } }",
          "sizing.mirror_n.cascode.l must be a multiple of the grid 5e-09 m, not 3.3e-09; 5e-09 is the nearest"),
+        ("celsius = 27", "celsius = -400", "celsius must lie in -55 to 150, not -400"),
         ("supply = 1.8", "supply = 3.4", "supply must be at most supply_max 3.3, not 3.4"),
         ('file = "generic180.lib"', 'file = "absent.lib"', "library.file must stand beside it; there is no"),
         ("grid = 5e-9", "grid = = 5e-9", "not a TOML file"),

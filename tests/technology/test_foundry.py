@@ -30,13 +30,18 @@ def library(tmp_path):
 
 def card_of(path, device="n", w=1.0, l=1.0, section="tt", also=(), unit=MICRO):  # noqa: E741 - micrometre
     """(head, parameters) of the card of one device."""
-    card = model_card(read_section(path, section, also), device, w * MICRO, l * MICRO, unit, "it")
+    polarity = "n" if device.lower() == "n" else "p"
+    card = model_card(read_section(path, section, also), device, polarity, w * MICRO, l * MICRO, unit, "it")
     head, *rest = card.replace("\n+", "").split(" ")
     assert head == ".model"
-    return tuple(rest[:2]), dict(word.split("=") for word in rest[2:])
+    parameters = dict(word.split("=") for word in rest[2:])
+    assert parameters.pop("level") == "14"
+    return tuple(rest[:2]), parameters
 
 
 def section_of(body, name="tt"):
+    """A section; models that say no level are of BSIM4."""
+    body = re.sub(r"^(\.model \S+ [np]mos)\b(?! *\(| level)", r"\1 level=14", body, flags=re.MULTILINE)
     return f".lib {name}\n{body}\n.endl {name}\n"
 
 
@@ -64,13 +69,13 @@ def test_lines_comments_case_and_continuation(library):
     )
     head, found = card_of(path, "N")
     # limits of the bin, checks and substrate resistances stay behind; a version is no number
-    assert (head, found) == (("it", "nmos"), {"level": "14", "version": "4.8.1", "vth0": "1", "k1": "0.5"})
+    assert (head, found) == (("it", "nmos"), {"version": "4.8.1", "vth0": "1", "k1": "0.5"})
 
 
 def test_a_model_in_parentheses(library):
     path = library(section_of(".model n nmos (level=14 vth0=(1+2)*3 )\n.model p pmos(level=14\n+ vth0=-(0.5))"))
-    assert card_of(path) == (("it", "nmos"), {"level": "14", "vth0": "9"})
-    assert card_of(path, "p") == (("it", "pmos"), {"level": "14", "vth0": "-0.5"})
+    assert card_of(path) == (("it", "nmos"), {"vth0": "9"})
+    assert card_of(path, "p") == (("it", "pmos"), {"vth0": "-0.5"})
 
 
 BINS = "\n".join(
@@ -127,6 +132,19 @@ def test_drawn_sizes_are_in_the_unit_of_the_library(library):
     assert float(found["vth0"]) == pytest.approx(0.5 * 3e-6 + 0.01 * 24e-12, rel=1e-9)
 
 
+def test_a_size_in_metre_a_quoted_version_and_a_folder_with_capitals(library, tmp_path):
+    wrapped = ".subckt n d g s b w=1 l=1\nm1 d g s b c w='w*1e-6' l='l*1e-6' nf=1\n.ends\n"
+    (tmp_path / "Models").mkdir()
+    (tmp_path / "Models" / "Core.inc").write_text(".model c nmos level=14 version='4.5' vth0=1\n")
+    found = card_of(library(section_of(f"{wrapped}.include Models/core.inc")), w=3, l=2)[1]
+    assert found == {"version": "4.5", "vth0": "1"}
+
+
+def test_a_condition_in_another_device_does_not_matter(library):
+    other = ".subckt r a b\n.if (x==1)\n.param y=1\n.else\n.param y=2\n.endif\nr1 a b 1\n.ends\n"
+    assert card_of(library(section_of(f"{other}.model n nmos vth0=1"))) == (("it", "nmos"), {"vth0": "1"})
+
+
 def test_models_of_a_subcircuit_are_its_own(library):
     """Two subcircuits that call their models the same, as sky130 does for every corner: none sees the other's."""
     one = ".subckt {0} d g s b w=1 l=1\nm1 d g s b core\n.model core.1 {0}mos vth0={1}\n.ends\n"
@@ -158,10 +176,32 @@ def test_what_depends_on_its_size(library):
         (section_of(".subckt n d g s b\nm1 d g s b elsewhere\n.ends"), "must have the transistor 'n'; it has n"),
         (section_of(".model n nmos vth0='shift'"), "section tt, model n: parameter 'shift' is used but not defined"),
         (section_of(".model n nmos vth0='1+'"), "section tt, model n: cannot evaluate"),
-        (section_of(".subckt n d g s b\nm1 d g s b c delvto=5m\n.model c nmos level=1 vto=0.5\n.ends"),
+        (section_of(".subckt n d g s b\nm1 d g s b c delvto=5m\n.model c nmos level=14 vto=0.5\n.ends"),
          "section tt, model c: delvto is given, but vth0 is not"),
         (section_of(".subckt n d g s b\nm1 d g s b c mulu0=2\n.model c nmos level=14 vth0=0.5\n.ends"),
          "section tt, model c: mulu0 is given, but u0 is not"),
+        (section_of(".model n nmos level=49 version=3.3 vth0=0.5"),
+         "section tt, model n: level must be 14 or 54, BSIM4, not 49"),
+        (".lib tt\n.model n nmos vth0=0.5\n.endl", "section tt, model n: level must be 14 or 54, BSIM4, not absent"),
+        (section_of(".model n pmos vth0=0.5"),
+         "section tt: model n of n must be of type nmos, not 'pmos'; name another device under [nfet]"),
+        (section_of(".model n npn is=1"), "model n of n must be of type nmos, not 'npn'"),
+        (section_of(".subckt n d g s b\nm1 d g s b c\nm2 d g s b c\n.model c nmos vth0=1\n.ends"),
+         "section tt: n must hold one transistor, not 2; name another device"),
+        (section_of(".subckt n d g s b w=1\nm1 d g s b c w='0.9*w'\n.model c nmos vth0=1\n.ends"),
+         "section tt, model c: the transistor's w must be 1, as drawn, not '0.9*w' = 0.9"),
+        (section_of(".subckt n d g s b nf=2\nm1 d g s b c nf=nf\n.model c nmos vth0=1\n.ends"),
+         "section tt, model c: the transistor's nf must be 1, as drawn, not nf = 2"),
+        (section_of(".subckt n d g s b\n.if (fast==1)\n.param v=1\n.endif\nm1 d g s b c\n.model c nmos vth0=1\n.ends"),
+         "section tt: n is under an .if, which is not read"),
+        (section_of(".if(fast==1)\n.param v=1\n.endif\n.model n nmos vth0=v"),
+         "section tt: '.param v=1' is under an .if, which is not read; write it out"),
+        (section_of(".include"), ".include must be followed by a name"),
+        (section_of(".subckt"), ".subckt must be followed by a name"),
+        (section_of(".model n nmos vth0=1 lmin=short lmax=1"),
+         "section tt, model n: lmin, lmax: parameter 'short' is used but not defined"),
+        (section_of(".model n nmos vth0=1e999"), "model n: cannot evaluate '1e999': inf is no finite number"),
+        (section_of(".model n nmos vth0='(-8)^0.5'"), "section tt, model n: cannot evaluate \"'(-8)^0.5'\""),
     ],
 )  # fmt: skip
 def test_what_is_missing_is_named(library, text, message):
