@@ -117,7 +117,7 @@ def _find_trim(technology: Technology, units: int, v_node: float) -> float:
 
 
 def calibration_fingerprint(technology: Technology, units: int) -> str:
-    """Hash of the exact benches: device models, sizes, cells and simulator options are all in their text.
+    """Hash of the exact benches: device models, sizes, cells and simulator options are all in their text; and the grid.
 
     Comments do not count.
     """
@@ -128,6 +128,7 @@ def calibration_fingerprint(technology: Technology, units: int) -> str:
     )
     benches += comparator_bench(technology, 1e-9, np.array([1e-9]), 1e-10, 1e-10, timing)
     benches += dpi_bench(technology, units, 1e-9, 1e-11, 1e-11, 1e-12, 0.5, 1e-2)
+    benches += f"\ngrid {technology.grid:g}"  # the trim is a length on it
     text = "\n".join(line for line in benches.splitlines() if not line.startswith("*"))
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
@@ -219,7 +220,12 @@ def measure_frame_shift(
             f"clocked 9T cell did not flip {excess[-1]:.3g} A beyond its threshold of {threshold:.3g} A"
         )
     first = int(flipped.argmax())
-    return float(excess[first] + excess[max(first - 1, 0)]) / 2
+    if first == 0:
+        raise SimulationError(
+            f"clocked 9T cell flips {-excess[0]:.3g} A before its threshold of {threshold:.3g} A already; its latch "
+            "node leaks or is too small: give latch_switch a larger w and l"
+        )
+    return float(excess[first] + excess[first - 1]) / 2
 
 
 def _measure_comparator(technology: Technology) -> ComparatorFit:
@@ -294,8 +300,10 @@ def measure_dpi_times(
     time, out = waves["time"], np.abs(waves["vout#branch"])
     first, top = float(np.interp(begin, time, out)), float(np.interp(back, time, out))
     share = 1 - math.exp(-1)
-    up = _crossings(time, out, share * top)[0] - begin
-    down = _crossings(time, out, (1 - share) * top)[-1] - back
+    ups, downs = _crossings(time, out, share * top), _crossings(time, out, (1 - share) * top)
+    if not ups or not downs:
+        raise SimulationError(f"DPI of {technology.name} does not follow a step to {alpha:.3g} A, it ends at {top:.3g}")
+    up, down = ups[0] - begin, downs[-1] - back
     return (
         up / (tau * dpi_rise_time(first, share * top, top, i_g)),
         down / (tau * dpi_fall_time(top, (1 - share) * top)),
@@ -323,7 +331,13 @@ def _usable_currents(technology: Technology, units: int, trim: float, v_node: fl
 
 
 def _gains(technology: Technology, units: int, trim: float, current: float, v_node: float) -> tuple[float, ...]:
-    return tuple(value / current for value in _currents(technology, units, trim, current, v_node))
+    gains = tuple(value / current for value in _currents(technology, units, trim, current, v_node))
+    if not all(math.isfinite(gain) and gain > 0 for gain in gains):
+        raise SimulationError(
+            f"mirrors of {technology.name} deliver {', '.join(f'{gain:.3g}' for gain in gains)} times {current:.3g} A; "
+            "check its devices, its sizing and its supply"
+        )
+    return gains
 
 
 def _currents(technology: Technology, units: int, trim: float, current: float, v_node: float) -> tuple[float, ...]:

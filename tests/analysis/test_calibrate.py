@@ -58,9 +58,10 @@ def test_fingerprint_follows_sizing_units_supply_corner_and_devices(technology, 
         calibration_fingerprint(replace(technology, sizing=sizing), 8),
         calibration_fingerprint(replace(technology, supply=1.7), 8),
         calibration_fingerprint(replace(technology, corner="ff"), 8),
+        calibration_fingerprint(replace(technology, grid=1e-7), 8),
         calibration_fingerprint(with_card("other", card.replace("0.60+dvth_n", "0.61+dvth_n")), 8),
     ]
-    assert len({first, *others}) == 6
+    assert len({first, *others}) == 7
     assert calibration_fingerprint(with_card("comment", "* another comment\n" + card), 8) == first
 
 
@@ -139,6 +140,26 @@ def files(monkeypatch, tmp_path):
 
     monkeypatch.setattr(calibration_files, "calibrate", measure)
     return monkeypatch
+
+
+@pytest.mark.parametrize(
+    ("latch", "text"),
+    [(1.8, r"clocked 9T cell flips 2\.3e-11 A before its threshold of 1e-09 A already"),
+     (0.0, r"clocked 9T cell did not flip 2\.3e-11 A beyond its threshold of 1e-09 A")],
+)  # fmt: skip
+def test_a_cell_that_flips_at_every_candidate_or_at_none(technology, monkeypatch, latch, text):
+    waves = {"time": np.array([0.0, 1e3]), "xcell.latch": np.array([latch, latch])}
+    monkeypatch.setattr(calibrate, "run_deck", lambda deck: waves)
+    with pytest.raises(SimulationError, match=text):
+        calibrate.measure_frame_shift(technology, 8, (1e-9, 0.5e-9, 1e-9), 1e-9, 0.5e-9, True)
+
+
+@pytest.mark.parametrize("current", [0.0, np.nan])
+def test_mirrors_without_current(technology, monkeypatch, current):
+    waves = {f"{source}#branch": np.array([current]) for source in ("vn", "vp", "vpush")}
+    monkeypatch.setattr(calibrate, "run_deck", lambda deck: waves)
+    with pytest.raises(SimulationError, match="mirrors of generic180 deliver .* times 1e-09 A; check its devices"):
+        calibrate._gains(technology, 8, 1.0, 1e-9, 0.5)
 
 
 def test_no_calibration_and_no_ngspice(files, technology):
