@@ -62,7 +62,8 @@ def run_comparison(design: Design, test_set: TestSet, run: Run, progress: Progre
     _check_any(outcomes, run.folder)
     comparison = compare_engines(design, test_set, outcomes, run.timing)
     assert comparison is not None
-    summary = summarize_comparison(comparison)
+    scales = {"bias_scale": design.bias_scale, "input_scale": design.input_scale}
+    summary = {**summarize_comparison(comparison), **scales}
     figures = _draw(design, test_set, comparison, run.timing)
     for name, figure in figures.items():
         save_figure(figure, run.folder / f"{name}.png")
@@ -72,6 +73,7 @@ def run_comparison(design: Design, test_set: TestSet, run: Run, progress: Progre
         "calibration measured with": design.calibration.simulator,
         "frame": f"{timing.t_step:g} s, input edges {timing.edge:g}, clock edges {timing.clock_edge:g} of it",
         "conditions": format_conditions(design.technology),
+        "bias currents and inputs": " and ".join(f"{scale:.4g}" for scale in scales.values()) + " of the nominal ones",
         "simulator options": asdict(DEFAULT_OPTIONS),
     }
     captions = {
@@ -121,7 +123,13 @@ def run_pvt(
     summaries: list[dict[str, Any] | None] = []
     count = len(test_set.y)
     for k, technology in enumerate(conditions):
-        there = biased(design, technology, bias)
+        where = f"{k + 1}/{len(conditions)} {format_conditions(technology)}"
+        try:
+            there = biased(design, technology, bias)
+        except SimulationError as error:
+            summaries.append(None)
+            finished(f"{where}: {error}")
+            continue
         outcomes = simulate_samples(
             there, test_set, run.timing, DEFAULT_OPTIONS, run.jobs, run.folder / INFERENCES, run.timeout,
             lambda done, total, before=k * count: progress(before + done, len(conditions) * count),
@@ -129,8 +137,8 @@ def run_pvt(
         _write_failures(run.folder, test_set, outcomes)
         comparison = compare_engines(there, test_set, outcomes, run.timing)
         summaries.append(None if comparison is None else summarize_comparison(comparison))
-        finished(f"{k + 1}/{len(conditions)} {format_conditions(technology)}")
-    sweep = {"bias": bias, **summarize_pvt(conditions, summaries)}
+        finished(where)
+    sweep = {"bias": bias, **summarize_pvt(conditions, summaries, count)}
     save_figure(draw_pvt(sweep), run.folder / "pvt.png")
     write_texts(run.folder, {"pvt.json": json.dumps(sweep, indent=2) + "\n"})
     return sweep

@@ -7,29 +7,34 @@ from cosim.design import Design
 from cosim.errors import SimulationError
 from cosim.simulation.benches import reference_bench
 from cosim.simulation.ngspice import Failure, run_deck
-from cosim.technology.conditions import nominal
+from cosim.technology.conditions import format_conditions, nominal
 from cosim.technology.types import Technology
 
 Bias = Literal["constant", "reference", "tracking"]
 SETTLED = 1.0  # s after the supply comes up
+STARTED = 0.1e-9  # A: at rest, the reference's other operating point, it leaks some pA
 
 
 def measure_reference(technology: Technology) -> tuple[float, float]:
     """(current of one output, current from the supply) of the reference in this condition, ampere.
 
-    Raises SimulationError when it does not start.
+    Raises SimulationError that names the condition when it does not start.
     """
+    where = f"current reference of {technology.name}, {format_conditions(technology)}"
     waves = run_deck(reference_bench(technology, SETTLED))
     if isinstance(waves, Failure):
-        raise SimulationError(f"current reference: {waves.kind.value}: {waves.detail}")
-    return float(waves["vout#branch"][-1]), float(-waves["vdd#branch"][-1])
+        raise SimulationError(f"{where}: {waves.kind.value}: {waves.detail}")
+    current = float(waves["vout#branch"][-1])
+    if current < STARTED:
+        raise SimulationError(f"{where}: it does not start and gives {current:.3g} A; use --bias constant there")
+    return current, float(-waves["vdd#branch"][-1])
 
 
 def biased(design: Design, technology: Technology, bias: Bias) -> Design:
     """The design in another condition, its bias currents from one of three sources.
 
     constant: as at the nominal point. reference: as the reference cell changes, inputs as at the nominal point;
-    tracking: bias currents and inputs as the reference cell changes.
+    tracking: bias currents and inputs as the reference cell changes. Raises SimulationError as `measure_reference`.
     """
     factor = 1.0
     if bias != "constant":

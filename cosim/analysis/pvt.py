@@ -5,7 +5,9 @@ from itertools import product
 from typing import Any
 
 from cosim.analysis.tables import percent
+from cosim.errors import InputError
 from cosim.technology.conditions import at
+from cosim.technology.foundry import read_section
 from cosim.technology.types import Technology
 from cosim.units import format_quantity
 
@@ -14,29 +16,45 @@ SUPPLIES = (0.95, 1.0, 1.05)  # of the nominal one
 
 
 def pvt_grid(technology: Technology) -> tuple[Technology, ...]:
-    """Every corner that the technology has, at CELSIUS and SUPPLIES."""
+    """Every corner that the technology has, at CELSIUS and SUPPLIES.
+
+    Raises InputError when its devices are not made for one of the supplies, or its library has not one of the sections.
+    """
+    most = round(max(SUPPLIES) * technology.supply, 6)
+    if most > technology.supply_max:
+        raise InputError(
+            f"--pvt needs {max(SUPPLIES):.0%} of the supply, {most:g} V; {technology.name} has supply_max "
+            f"{technology.supply_max:g} V. Lower its supply, or run single conditions with --corner, --temp, --supply"
+        )
+    library = technology.library
+    for section in library.sections.values():
+        read_section(library.file, section, library.also)
     return tuple(
         at(technology, corner, celsius, round(share * technology.supply, 6))
-        for corner, celsius, share in product(technology.library.sections, CELSIUS, SUPPLIES)
+        for corner, celsius, share in product(library.sections, CELSIUS, SUPPLIES)
     )
 
 
-def summarize_pvt(conditions: Sequence[Technology], summaries: Sequence[Mapping[str, Any] | None]) -> dict[str, Any]:
+def summarize_pvt(
+    conditions: Sequence[Technology], summaries: Sequence[Mapping[str, Any] | None], samples: int
+) -> dict[str, Any]:
     """One row per condition, from `summarize_comparison` (None: every simulation failed), and the worst of all.
+
+    samples: how many were to be simulated in each.
 
     The worst has the smallest task agreement, then the smallest state agreement; a condition that failed is worse.
     """
     rows = [
-        {"corner": technology.corner, "celsius": technology.celsius, "supply_v": technology.supply, **_figures(summary)}
-        for technology, summary in zip(conditions, summaries, strict=True)
+        {"corner": there.corner, "celsius": there.celsius, "supply_v": there.supply, **_figures(summary, samples)}
+        for there, summary in zip(conditions, summaries, strict=True)
     ]
     worst = min(rows, key=lambda row: (row["task_agreement"], row["state_agreement"]))
     return {"conditions": rows, "worst": worst, "failed": sum(row["failed"] for row in rows)}
 
 
-def _figures(summary: Mapping[str, Any] | None) -> dict[str, Any]:
+def _figures(summary: Mapping[str, Any] | None, samples: int) -> dict[str, Any]:
     if summary is None:
-        return {"samples": 0, "failed": 1, "state_agreement": 0.0, "task_agreement": 0.0} | dict.fromkeys(
+        return {"samples": 0, "failed": samples, "state_agreement": 0.0, "task_agreement": 0.0} | dict.fromkeys(
             ("task_agreement_interval", "accuracy", "power_w"), None
         )
     names = ("samples", "failed", "state_agreement", "task_agreement", "task_agreement_interval")
@@ -50,9 +68,10 @@ def format_pvt(sweep: Mapping[str, Any]) -> list[str]:
     lines += [_line(row) for row in sweep["conditions"]]
     worst, rows = sweep["worst"], sweep["conditions"]
     low, high = worst["task_agreement_interval"] or (0.0, 1.0)
+    samples = rows[0]["samples"] + rows[0]["failed"]
     lines += [
         "",
-        f"samples         {rows[0]['samples']} in each of {len(rows)} conditions, {sweep['failed']} runs failed",
+        f"samples         {samples} in each of {len(rows)} conditions, {sweep['failed']} runs failed",
         "agreement       states and decisions, software vs ngspice",
         f"worst           {worst['corner']}, {worst['celsius']:g} C, {worst['supply_v']:g} V: decisions "
         f"{percent(worst['task_agreement'])} [{percent(low)}, {percent(high)}]",

@@ -6,6 +6,7 @@ import pytest
 import cosim.analysis.bias
 from cosim.analysis.bias import biased, measure_reference
 from cosim.design import behavioral_power, compile_network, run_behavioral
+from cosim.errors import SimulationError
 from cosim.simulation.testbench import Timing, control_elements, input_elements
 from cosim.technology.conditions import at
 
@@ -76,3 +77,12 @@ def test_behavioral_states_follow_the_ratio_of_inputs_and_pins(design, technolog
     )  # smaller against its thresholds
     power, more = (sum(behavioral_power(one, nominal).values()) for one in (design, tracking))
     np.testing.assert_allclose(more, 1.1 * power, rtol=1e-12)
+
+
+def test_a_reference_at_rest_is_refused_with_its_condition(technology, monkeypatch):
+    """Its other operating point: no current."""
+    waves = {"vout#branch": np.array([3e-12]), "vdd#branch": np.array([-9e-12])}
+    monkeypatch.setattr(cosim.analysis.bias, "run_deck", lambda deck: waves)
+    text = "current reference of generic180, ss, 0 C, 1.8 V: it does not start and gives 3e-12 A; use --bias constant"
+    with pytest.raises(SimulationError, match=text):
+        measure_reference(at(technology, "ss", 0.0))

@@ -1,5 +1,6 @@
 """The sweep over corners, temperatures and supplies."""
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -9,6 +10,7 @@ import cosim.pipeline
 from cosim.analysis.pvt import CELSIUS, SUPPLIES, format_pvt, pvt_grid, summarize_pvt
 from cosim.analysis.pvt_figures import draw_pvt
 from cosim.design import compile_network
+from cosim.errors import InputError, SimulationError
 from cosim.network.testset import TestSet
 from cosim.pipeline import Run, run_pvt
 from cosim.technology.conditions import at
@@ -35,7 +37,7 @@ def test_grid_is_every_combination_once(technology):
 
 def test_worst_has_the_fewest_equal_decisions_then_states(technology):
     conditions = pvt_grid(technology)[:4]
-    sweep = summarize_pvt(conditions, [summary(0.9, 1.0), summary(0.99, 0.875), summary(0.98, 0.875), summary(1, 1)])
+    sweep = summarize_pvt(conditions, [summary(0.9, 1.0), summary(0.99, 0.875), summary(0.98, 0.875), summary(1, 1)], 8)
     assert (sweep["worst"]["celsius"], sweep["worst"]["supply_v"]) == (conditions[2].celsius, conditions[2].supply)
     assert [row["state_agreement"] for row in sweep["conditions"]] == [0.9, 0.99, 0.98, 1]
     assert sweep["failed"] == 0
@@ -43,15 +45,24 @@ def test_worst_has_the_fewest_equal_decisions_then_states(technology):
 
 def test_a_condition_without_any_result_is_the_worst(technology):
     conditions = pvt_grid(technology)[:2]
-    sweep = summarize_pvt(conditions, [summary(0.5, 0.5), None])
-    assert sweep["worst"]["supply_v"] == conditions[1].supply
-    assert sweep["failed"] == 1
+    sweep = summarize_pvt(conditions, [None, summary(0.5, 0.5)], 8)
+    assert sweep["worst"]["supply_v"] == conditions[0].supply
+    assert sweep["failed"] == 8
     lines = format_pvt(sweep)
-    assert "every simulation failed" in lines[2]
+    assert "every simulation failed" in lines[1]
+    assert "samples         8 in each of 2 conditions, 8 runs failed" in lines
+
+
+def test_the_grid_says_what_the_technology_cannot_do(technology):
+    with pytest.raises(InputError, match=r"--pvt needs 105% of the supply, 1\.89 V; generic180 has supply_max 1\.85 V"):
+        pvt_grid(replace(technology, supply_max=1.85))
+    sections = {**technology.library.sections, "sf": "slowfast"}
+    with pytest.raises(InputError, match="must have the section 'slowfast'; it has"):
+        pvt_grid(replace(technology, library=replace(technology.library, sections=sections)))
 
 
 def test_table_fits_a_terminal(technology):
-    lines = format_pvt(summarize_pvt(pvt_grid(technology), [summary(0.99984, 1.0)] * 45))
+    lines = format_pvt(summarize_pvt(pvt_grid(technology), [summary(0.99984, 1.0)] * 45, 8))
     assert max(map(len, lines)) < 80
     assert lines[1].split() == ["tt", "0", "C", "1.71", "V", "99.98", "%", "100.0", "%", "75.0", "%", "340", "nW"]
 
@@ -59,7 +70,7 @@ def test_table_fits_a_terminal(technology):
 def test_the_figure_has_a_panel_per_corner_and_leaves_failed_conditions_blank(technology):
     conditions = pvt_grid(technology)
     summaries = [summary(0.97, 1.0), None, *[summary(0.995, 0.875)] * (len(conditions) - 2)]
-    panels = [axis for axis in draw_pvt(summarize_pvt(conditions, summaries)).axes if axis.get_title()]
+    panels = [axis for axis in draw_pvt(summarize_pvt(conditions, summaries, 8)).axes if axis.get_title()]
     assert [axis.get_title() for axis in panels] == list(technology.library.sections)
     assert [text.get_text() for text in panels[0].texts[:3]] == ["97.00 %\n8/8", "failed", "99.50 %\n7/8"]
     (image,) = panels[0].get_images()
@@ -92,3 +103,20 @@ def test_run_pvt_simulates_each_condition_and_resumes(technology, calibration, m
     assert run_pvt(design, test_set, run, lambda done, total: None) == sweep
     assert (tmp_path / "pvt.json").read_bytes() == first
     assert (tmp_path / "pvt.png").read_bytes() == picture
+
+
+def test_a_condition_whose_reference_does_not_start_is_a_row(
+    technology, calibration, make_network, tmp_path, monkeypatch
+):
+    design = compile_network(make_network(26, widths=(3,), outputs=2, alphas=(1.0,)), technology, calibration)
+
+    def refuse(technology):
+        raise SimulationError("current reference: it does not start")
+
+    monkeypatch.setattr(cosim.pipeline, "pvt_grid", lambda nominal: (at(technology, "ss"),))
+    monkeypatch.setattr(cosim.analysis.bias, "measure_reference", refuse)
+    lines = []
+    test_set = TestSet(np.array([[[0.1, 0.9, 0.4]]]), np.array([0]), np.array([1]), np.array([0]))
+    sweep = run_pvt(design, test_set, Run(tmp_path), lambda done, total: None, "tracking", lines.append)
+    assert lines == ["1/1 ss, 27 C, 1.8 V: current reference: it does not start"]
+    assert (sweep["failed"], sweep["worst"]["corner"], sweep["worst"]["accuracy"]) == (1, "ss", None)
