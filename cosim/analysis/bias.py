@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Literal
 
 from cosim.design import Design
-from cosim.errors import SimulationError
+from cosim.errors import InputError, SimulationError
 from cosim.simulation.benches import reference_bench
 from cosim.simulation.ngspice import Failure, run_deck
 from cosim.technology.conditions import format_conditions, nominal
@@ -18,10 +18,15 @@ STARTED = 0.1e-9  # A: at rest, the reference's other operating point, it leaks 
 def measure_reference(technology: Technology) -> tuple[float, float]:
     """(current of one output, current from the supply) of the reference in this condition, ampere.
 
-    Raises SimulationError that names the condition when it does not start.
+    Raises SimulationError that names the condition when it does not start, InputError where the library has no devices
+    of its sizes.
     """
     where = f"current reference of {technology.name}, {format_conditions(technology)}"
-    waves = run_deck(reference_bench(technology, SETTLED))
+    try:
+        deck = reference_bench(technology, SETTLED)
+    except InputError as error:
+        raise InputError(f"{where}: {error}; without devices of its stacks, use --bias constant") from None
+    waves = run_deck(deck)
     if isinstance(waves, Failure):
         raise SimulationError(f"{where}: {waves.kind.value}: {waves.detail}")
     current = float(waves["vout#branch"][-1])

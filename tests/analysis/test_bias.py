@@ -6,7 +6,7 @@ import pytest
 import cosim.analysis.bias
 from cosim.analysis.bias import biased, measure_reference
 from cosim.design import behavioral_power, compile_network, run_behavioral
-from cosim.errors import SimulationError
+from cosim.errors import InputError, SimulationError
 from cosim.simulation.testbench import Timing, control_elements, input_elements
 from cosim.technology.conditions import at
 
@@ -86,3 +86,15 @@ def test_a_reference_at_rest_is_refused_with_its_condition(technology, monkeypat
     text = "current reference of generic180, ss, 0 C, 1.8 V: it does not start and gives 3e-12 A; use --bias constant"
     with pytest.raises(SimulationError, match=text):
         measure_reference(at(technology, "ss", 0.0))
+
+
+def test_a_library_without_devices_of_the_stacks(technology, monkeypatch):
+    def refuse(technology, end):
+        raise InputError("generic180.lib: no model of w 0.5 um, l 10 um; change this size in the technology")
+
+    monkeypatch.setattr(cosim.analysis.bias, "reference_bench", refuse)
+    text = (
+        r"generic180, tt, 27 C, 1.8 V: generic180.lib: no model .*; without devices of its stacks, use --bias constant"
+    )
+    with pytest.raises(InputError, match=text):
+        measure_reference(technology)
