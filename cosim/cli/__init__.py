@@ -50,7 +50,7 @@ def _cosim() -> None:
 def main() -> None:
     """Entry point: a user's mistake is one message and an exit code, never a traceback."""
     try:
-        _cosim(prog_name="cosim", standalone_mode=False)
+        code = _cosim(prog_name="cosim", standalone_mode=False)  # that of context.exit, None from a verb that returns
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)
@@ -58,8 +58,9 @@ def main() -> None:
         click.echo(f"cosim: {error}", err=True)
         sys.exit(error.exit_code)
     except (click.Abort, KeyboardInterrupt):
-        again = "the same command continues where it stopped (train, montecarlo: add --resume)"
+        again = "the same command continues where it stopped (train, montecarlo: add --resume; trim, calibrate: anew)"
         click.echo(f"cosim: interrupted; {again}", err=True)
         sys.exit(130)
     except BrokenPipeError:
         sys.exit(1)
+    sys.exit(code or 0)

@@ -1,5 +1,6 @@
 """Options and helpers that several verbs share."""
 
+import math
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -37,6 +38,16 @@ class Quantity(click.ParamType):
             self.fail(str(error), param, ctx)
         if number <= 0:
             self.fail(f"must be positive, not {value}", param, ctx)
+        return number
+
+
+class Range(click.FloatRange):
+    """A float range that nan is not in."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        number = super().convert(value, param, ctx)
+        if math.isnan(number):
+            self.fail(f"{value} is not in the range {self._describe_range()}.", param, ctx)
         return number
 
 
@@ -91,7 +102,9 @@ data_option = click.option(
 samples_option = click.option(
     "--samples", type=click.IntRange(1), default=100, show_default=True, help="How many test samples, drawn by --seed."
 )
-seed_option = click.option("--seed", type=int, default=0, show_default=True, help="Seed of the sample draw.")
+seed_option = click.option(
+    "--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of the sample draw."
+)
 jobs_option = click.option(
     "--jobs", "-j", type=click.IntRange(1), default=2, show_default=True, help="Worker processes."
 )

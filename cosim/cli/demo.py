@@ -18,7 +18,9 @@ WEIGHT_COST = 2e-4  # a small circuit for a small price in accuracy
 @click.command()
 @output_option("runs/demo")
 @click.option("--samples", type=click.IntRange(1), default=SAMPLES, show_default=True, help="Test digits to simulate.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the training and of the sample draw.")
+@click.option(
+    "--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of the training and of the sample draw."
+)
 @jobs_option
 def command(output: Path, samples: int, seed: int, jobs: int) -> None:
     """Train a small network on handwritten digits, compile it, simulate it in ngspice and compare.
@@ -52,6 +54,9 @@ def command(output: Path, samples: int, seed: int, jobs: int) -> None:
     click.echo(f"4  compare   {format_quantity(result['power_w']['ngspice'], 'W')} mean supply power\n")
     click.echo("\n".join(format_comparison(result)))
     click.echo(f"\nreport: {output / 'report.html'}   picture: {output / 'waveforms.png'}")
+    if result["failed"]:
+        click.echo(f"{result['failed']} runs failed; their decks are in {output / 'failed'}", err=True)
+        raise SystemExit(1)
 
 
 def _train(path: Path, seed: int) -> "Network":

@@ -78,7 +78,9 @@ OWN = ("iterations", "batch", "noise", "margin", "weight_cost", "range_max", "se
 @click.option("--iterations", default=_C.iterations, show_default=True, help="Gradient steps.")
 @click.option("--batch", default=_C.batch, show_default=True, help="Samples a step.")
 @click.option("--lr", default=_C.learning_rate, show_default=True, help="Peak learning rate.")
-@click.option("--seed", default=_C.seed, show_default=True, help="Seed of weights, batches and noise.")
+@click.option(
+    "--seed", type=click.IntRange(0), default=_C.seed, show_default=True, help="Seed of weights, batches and noise."
+)
 @click.option("--resume", is_flag=True, help="Go on with an interrupted training of the same settings.")
 def command(task: str, output: Path, data: Path | None, resume: bool, **options: Any) -> None:
     """Train a network for TASK and write it to a checkpoint.

@@ -125,3 +125,10 @@ def test_nothing_heavy_is_imported():
     heavy = "{'PySpice', 'torch', 'numpy', 'scipy', 'matplotlib'}"
     code = f"import sys, cosim.cli.doctor; print(sorted({heavy} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "[]"
+
+
+def test_the_exit_status_of_the_command_line(cosim_main, monkeypatch):
+    monkeypatch.setenv("NGSPICE_LIBRARY_PATH", "/nonexistent.so")
+    code, out, _ = cosim_main("doctor")
+    assert code == 1
+    assert "not ready to simulate" in out
