@@ -1,5 +1,6 @@
 """The whole flow on one screen: simulate every sample, hold the engines against each other, write the report."""
 
+import io
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
@@ -20,7 +21,8 @@ from cosim.analysis.pvt_figures import draw_pvt
 from cosim.analysis.report import format_report
 from cosim.analysis.waveforms import liveliest_cell, record_waveforms
 from cosim.design import Design, meter_samples, simulate_samples
-from cosim.errors import SimulationError
+from cosim.errors import InputError, SimulationError
+from cosim.files import write_atomically
 from cosim.network.testset import TestSet
 from cosim.outputs import summarize, write_texts
 from cosim.simulation.inference import DEFAULT_TIMEOUT, Inference, Outcome, Progress, deck_hash
@@ -100,8 +102,8 @@ def run_power(design: Design, test_set: TestSet, run: Run, progress: Progress, s
         _write_failures(run.folder, test_set, outcomes)
         _check_any(outcomes, run.folder)
     summary = summarize_power(design, study_power(design, test_set, outcomes, run.timing), run.timing)
-    save_figure(draw_power(summary), run.folder / "power.png")
     write_texts(run.folder, {"power.json": json.dumps(summary, indent=2) + "\n"})
+    save_figure(draw_power(summary), run.folder / "power.png")
     return summary
 
 
@@ -139,8 +141,8 @@ def run_pvt(
         summaries.append(None if comparison is None else summarize_comparison(comparison))
         finished(where)
     sweep = {"bias": bias, **summarize_pvt(conditions, summaries, count)}
-    save_figure(draw_pvt(sweep), run.folder / "pvt.png")
     write_texts(run.folder, {"pvt.json": json.dumps(sweep, indent=2) + "\n"})
+    save_figure(draw_pvt(sweep), run.folder / "pvt.png")
     return sweep
 
 
@@ -187,9 +189,14 @@ def _write_simulation(folder: Path, design: Design, test_set: TestSet, outcomes:
         if isinstance(outcome, Inference):
             frames = len(outcome.states)
             states[k, :frames], readout[k, :frames], power[k] = outcome.states, outcome.readout, outcome.power_w
+    content = io.BytesIO()
     np.savez(
-        folder / "simulation.npz",
+        content,
         states=states, readout_a=readout, power_w=power, lengths=test_set.lengths, y=test_set.y,
         indices=test_set.indices, cells=np.array(list(design.assembly.decisions)),
         status=np.array(status),
     )  # fmt: skip
+    try:
+        write_atomically(folder / "simulation.npz", content.getvalue())
+    except OSError as error:
+        raise InputError(f"cannot write into {folder}: {error.strerror}; choose another folder with -o") from None

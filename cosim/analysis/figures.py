@@ -10,6 +10,8 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from cosim.analysis.agreement import ENGINES, Comparison
+from cosim.errors import InputError
+from cosim.files import write_atomically
 from cosim.simulation.testbench import Timing
 
 matplotlib.rcParams["text.parse_math"] = False  # names come from files: a label with a dollar sign is no formula
@@ -91,9 +93,17 @@ def draw_confusion(comparison: Comparison, labels: list[str]) -> Figure:
 
 
 def save_figure(figure: Figure, path: Path) -> None:
-    """Write without time stamps, so that the same data give the same bytes."""
+    """Write without time stamps, so that the same data give the same bytes.
+
+    Raises InputError when it cannot be written.
+    """
+    buffer = io.BytesIO()
     metadata = {"Date": None} if path.suffix == ".svg" else {"Software": None}
-    figure.savefig(path, dpi=160, metadata=metadata)
+    figure.savefig(buffer, format=path.suffix[1:], dpi=160, metadata=metadata)
+    try:
+        write_atomically(path, buffer.getvalue())
+    except OSError as error:
+        raise InputError(f"cannot write {path}: {error.strerror}; choose another folder with -o") from None
 
 
 def figure_bytes(figure: Figure, kind: Literal["svg", "png"]) -> bytes:
