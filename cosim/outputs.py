@@ -6,7 +6,7 @@ import io
 import json
 import os
 import tempfile
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +18,7 @@ from cosim.circuit.elements import Capacitor, Circuit, Mos
 from cosim.design import Design
 from cosim.errors import InputError
 from cosim.ir.report import CUT, ZERO, MappingRow
-from cosim.network.types import layer_arrays
+from cosim.network.checkpoint import network_to_arrays
 from cosim.simulation.exercise import Bench, format_bench
 from cosim.simulation.options import DEFAULT_OPTIONS
 from cosim.simulation.testbench import Timing, control_elements, input_elements, saved_vectors
@@ -120,12 +120,11 @@ def block_areas(design: Design) -> dict[str, tuple[float, float]]:
 
 
 def network_hash(design: Design) -> str:
-    """Hash of all weights and the architecture: provenance in every report."""
-    digest = hashlib.sha256()
-    for layer in (*design.network.layers, design.network.readout):
-        digest.update(repr((getattr(layer, "name", "readout"), layer.sources)).encode())
-        for name, array in layer_arrays(layer).items():
-            digest.update(name.encode() + np.ascontiguousarray(array).tobytes())
+    """Hash of all that a network computes with: encoding, weights, epsilons, architecture, pooling; not its history."""
+    arrays, meta = network_to_arrays(replace(design.network, history={}, state_ranges={}))
+    digest = hashlib.sha256(json.dumps(meta, sort_keys=True).encode())
+    for name, array in arrays.items():
+        digest.update(name.encode() + array.tobytes())
     return digest.hexdigest()[:16]
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cosim.cli.common import (
+    Range,
     compile_options,
     data_option,
     jobs_option,
@@ -43,7 +44,11 @@ spec_option = click.option(
     "[default: accuracy 5 points below nominal].",
 )
 chip_seed_option = click.option(
-    "--seed", type=int, default=0, show_default=True, help="Seed of the chips and of the sample draw."
+    "--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of the chips and of the sample draw."
+)
+
+area_option = click.option(
+    "--area", type=Range(0.01, 100), default=1.0, show_default=True, help="Device area over drawn, for mismatch alone."
 )
 
 
@@ -70,9 +75,8 @@ chip_seed_option = click.option(
 @click.option(
     "--replicates", type=click.IntRange(1), default=1, show_default=True, help="Independent sets of lhs or sobol chips."
 )
-@click.option("--area", type=click.FloatRange(0, min_open=True), default=1.0, show_default=True,
-              help="Device area over drawn, for mismatch alone.")  # fmt: skip
-@click.option("--stop-width", type=click.FloatRange(0, 1, min_open=True),
+@area_option
+@click.option("--stop-width", type=Range(0, 1, min_open=True),
               help="Stop early where the yield's interval is no wider.")  # fmt: skip
 @click.option("--contributions", is_flag=True, help="Share of the spread per block and kind of transistor, too.")
 @click.option("--replay", type=click.IntRange(0), metavar="CHIP", help="Write and run the decks of one chip, only.")
@@ -105,13 +109,21 @@ def command(
     --resume. Chip k is the same whatever the number of chips, processes or machines.
     """
     from cosim.montecarlo.keep import keep_trial
-    from cosim.montecarlo.run import default_spec, run_contributions, run_montecarlo, run_settings
+    from cosim.montecarlo.run import (
+        check_contributions,
+        default_spec,
+        run_contributions,
+        run_montecarlo,
+        run_settings,
+    )
     from cosim.montecarlo.spec import parse_spec
     from cosim.montecarlo.store import open_store
     from cosim.montecarlo.tables import format_contributions, format_summary
 
     wanted = [parse_spec(text) for text in specs]
     trial = load_trial(network_file, **options)
+    if contributions:
+        check_contributions(trial)
     wanted = wanted or [default_spec(trial)]
     if replay is not None:
         _replay(trial, replay, output)
@@ -124,7 +136,9 @@ def command(
         if contributions:
             with progress_bar("contributions") as progress:
                 summary["contributions"] = run_contributions(trial, jobs, progress)
-            write_json(output / CONTRIBUTIONS_FILE, summary["contributions"])
+            write_json(
+                output / CONTRIBUTIONS_FILE, {"chips": trial.plan.chips, "contributions": summary["contributions"]}
+            )
             click.echo("\n".join(format_contributions(summary["contributions"])))
     write_json(json_file, summary)
     click.echo(f"\nstore: {output}\npage:  cosim report {output}")
@@ -149,15 +163,18 @@ def load_trial(
     from cosim.montecarlo.trial import Trial
     from cosim.network.testset import load_test_set
     from cosim.simulation.testbench import Timing
-    from cosim.variation.draws import Plan, check_coefficients
+    from cosim.variation.draws import Plan, check_coefficients, check_supply
 
     if replicates > chips or (sampling == "random" and replicates > 1):
         raise InputError(
             f"--replicates must be at most --chips ({chips}), and 1 with --sampling random, not {replicates}"
         )
+    if chips % replicates:
+        raise InputError(f"--chips must be a multiple of --replicates ({replicates}), not {chips}")
     plan = Plan(variation, seed, chips, sampling, replicates, area)
     design = load_design(network_file, t_step=t_step, **settings)
     check_coefficients(design.technology, plan)
+    check_supply(design.technology, plan)
     if samples is None and engine == "ngspice":
         samples = NGSPICE_SAMPLES
     test_set = load_test_set(design.network, data).take(samples, seed)

@@ -14,7 +14,7 @@ from cosim.cli.common import (
     progress_bar,
     write_json,
 )
-from cosim.cli.montecarlo import NGSPICE_SAMPLES, chip_seed_option, engine_option, load_trial, spec_option
+from cosim.cli.montecarlo import NGSPICE_SAMPLES, area_option, chip_seed_option, engine_option, load_trial, spec_option
 from cosim.errors import InputError
 
 MAX_BITS = 12
@@ -27,8 +27,7 @@ MAX_BITS = 12
 @engine_option
 @spec_option
 @click.option("--samples", type=click.IntRange(1), help=f"Test samples [default: all; with ngspice {NGSPICE_SAMPLES}].")
-@click.option("--area", type=click.FloatRange(0, min_open=True), default=1.0, show_default=True,
-              help="Device area over drawn, for mismatch alone.")  # fmt: skip
+@area_option
 @output_option("runs/trim")
 @click.option("--json", "json_file", type=click.Path(path_type=Path), help="Write the figures to this file, too.")
 @data_option

@@ -129,4 +129,4 @@ def _index(figures: Array) -> float:
     first, second, mixed = figures.T
     both = figures[:, :2]
     variance = both.var()
-    return float(((first - both.mean()) * (mixed - second)).mean() / variance) if variance > 0 else 0.0
+    return float(((first - both.mean()) * (mixed - second)).mean() / variance) if np.ptp(both) > 0 else 0.0

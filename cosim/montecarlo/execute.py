@@ -9,8 +9,10 @@ from functools import partial
 from time import monotonic
 from typing import TypeVar
 
-from cosim.errors import CosimError
-from cosim.montecarlo.trial import Record, Trial, behavioral_record, failed, run_chips
+from pebble import ProcessExpired
+
+from cosim.errors import CosimError, SimulationError
+from cosim.montecarlo.trial import Record, Trial, behavioral_record, drawn_record, failed, run_chips
 from cosim.simulation.ngspice import FailureKind
 from cosim.simulation.workers import worker_pool
 
@@ -51,10 +53,15 @@ def run_on(executor: Executor, trial: Trial, numbers: Sequence[int], slots: int,
 def map_chips(
     work: Callable[[Trial, int], Result], trial: Trial, numbers: Sequence[int], jobs: int
 ) -> Iterator[Result]:
-    """`work` on each chip in `jobs` processes, in order of the numbers."""
+    """`work` on each chip in `jobs` processes, in order of the numbers. Raises SimulationError when a worker died."""
+    size = 1 if trial.engine == "ngspice" else BEHAVIORAL_CHUNK
     with worker_pool(jobs, _set_trial, (trial,)) as pool:
         try:
-            yield from pool.map(partial(_work_here, work), numbers, chunksize=BEHAVIORAL_CHUNK).result()
+            yield from pool.map(partial(_work_here, work), numbers, chunksize=size).result()
+        except ProcessExpired as error:
+            raise SimulationError(
+                f"a worker process ended with exit code {error.exitcode}, by memory perhaps; try fewer --jobs"
+            ) from None
         except BaseException:
             pool.stop()
             raise
@@ -68,7 +75,11 @@ def _collect(
     timeout: float,
     patience: float,
 ) -> Iterator[Record]:
-    """Keep `slots` tasks in flight; a task whose worker died is tried once more, then its chips have failed."""
+    """Keep `slots` tasks in flight.
+
+    A task whose worker died is tried once more, then each of its chips alone; one that took too long goes on as its
+    single chips.
+    """
     waiting = [(chunk, 0) for chunk in reversed(_chunks(trial, numbers))]
     flying: dict[Future[list[Record]], tuple[tuple[int, ...], int, float]] = {}
     while waiting or flying:
@@ -81,12 +92,17 @@ def _collect(
             try:
                 yield from future.result()
             except TimeoutError:
-                yield from _failed(trial, chunk, FailureKind.TIMEOUT, f"after {timeout:g} s")
+                if len(chunk) > 1:
+                    waiting.extend(((number,), 0) for number in reversed(chunk))
+                else:
+                    yield from _failed(trial, chunk, FailureKind.TIMEOUT, f"after {timeout:g} s")
             except CosimError:
                 raise
             except Exception as error:  # whatever an executor raises when it lost a worker
                 if tries < _TRIES - 1:
                     waiting.append((chunk, tries + 1))
+                elif len(chunk) > 1:
+                    waiting.extend(((number,), 0) for number in reversed(chunk))
                 else:
                     yield from _failed(trial, chunk, FailureKind.CRASH, f"{type(error).__name__}: {error}")
         for future, (chunk, _, since) in list(flying.items()):
@@ -97,8 +113,10 @@ def _collect(
 
 
 def _failed(trial: Trial, numbers: tuple[int, ...], kind: FailureKind, detail: str) -> Iterator[Record]:
+    """Without the figures of the engine that failed: what killed a worker must not run here."""
+    record = behavioral_record if trial.engine == "ngspice" else drawn_record
     for number in numbers:
-        yield failed(behavioral_record(trial, trial.chip(number)), kind.value, detail)
+        yield failed(record(trial, trial.chip(number)), kind.value, detail)
 
 
 def _set_trial(trial: Trial) -> None:

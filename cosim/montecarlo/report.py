@@ -80,7 +80,7 @@ def study_chips(
         limits={spec.metric: spec.limit for spec in specs},
         curve=yield_curve(trial, records, specs),
         blocks=nominal_power(trial),
-        contributions=_read(folder / CONTRIBUTIONS_FILE),
+        contributions=_contributions(folder, summary["chips"]),
         failure=find_failure(trial, records, say) if waveforms else "Waveforms were left out (--no-waveforms).",
     )
 
@@ -185,6 +185,12 @@ def _decide(trial: Trial, readout: NDArray[np.float64]) -> int:
     """The decision of one sample's readout (time, outputs)."""
     pooled = pool_readout(readout[None], np.array([len(readout)]), trial.design.network.readout.pooling)
     return int(pooled[0].argmax())
+
+
+def _contributions(folder: Path, chips: int) -> dict[str, Any] | None:
+    """Shares of variance of the run as it stands; None where there are none, or those of fewer chips."""
+    kept = _read(folder / CONTRIBUTIONS_FILE)
+    return kept["contributions"] if kept is not None and kept.get("chips") == chips else None
 
 
 def _read(path: Path) -> dict[str, Any] | None:

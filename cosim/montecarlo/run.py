@@ -1,5 +1,6 @@
 """A whole run: chips into a store, until there are enough or the yield is known well enough; and one chip again."""
 
+import hashlib
 import json
 import platform
 from collections.abc import Callable, Iterator, Sequence
@@ -16,7 +17,14 @@ from cosim.errors import InputError
 from cosim.montecarlo.contributions import chip_figures, share_variance
 from cosim.montecarlo.execute import map_chips
 from cosim.montecarlo.spec import Spec, parse_spec
-from cosim.montecarlo.statistics import checkpoints, describe, is_precise, summarize_chips
+from cosim.montecarlo.statistics import (
+    CONFIDENCE,
+    checkpoints,
+    describe,
+    is_precise,
+    stop_confidence,
+    summarize_chips,
+)
 from cosim.montecarlo.store import MADE_WITH, Store
 from cosim.montecarlo.trial import (
     Record,
@@ -30,12 +38,15 @@ from cosim.montecarlo.trial import (
 from cosim.outputs import summarize, write_texts
 from cosim.simulation.inference import Progress
 from cosim.simulation.library import find_ngspice_library, ngspice_version
+from cosim.simulation.ngspice import FailureKind
 from cosim.simulation.options import DEFAULT_OPTIONS
-from cosim.variation.draws import Chip
+from cosim.variation.draws import Chip, check_coefficients
 
 Execute = Callable[[Sequence[int]], Iterator[Record]]
 SUMMARY_FILE = "summary.json"
 _TOLERATED = 0.05
+_LEAST_CHIPS = 20
+_LOST = (FailureKind.TIMEOUT.value, FailureKind.CRASH.value)
 
 
 def run_settings(trial: Trial) -> dict[str, Any]:
@@ -48,6 +59,8 @@ def run_settings(trial: Trial) -> dict[str, Any]:
         "engine": trial.engine,
         "variation": plan,
         "design": summarize(trial.design),
+        "calibration": _hash(asdict(trial.design.calibration)),
+        "coefficients": {name: asdict(getattr(trial.design.technology, name)) for name in ("nfet", "pfet")},
         "t_step_s": trial.timing.t_step,
         "samples": len(trial.test_set.y),
         "samples_hash": trial_samples_hash(trial),
@@ -62,26 +75,34 @@ def run_settings(trial: Trial) -> dict[str, Any]:
     return json.loads(json.dumps(settings))
 
 
+def _hash(content: Any) -> str:
+    return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:16]
+
+
 def run_montecarlo(
     trial: Trial, store: Store, execute: Execute, specs: Sequence[Spec], stop_width: float | None, progress: Progress
 ) -> dict[str, Any]:
     """Run the chips that the store lacks and write summary.json; returns its content.
 
-    `stop_width`: look at preset numbers of chips, and stop where the yield's interval is no wider.
+    `stop_width`: look at preset numbers of chips, and stop where the yield's interval is no wider; what is reported
+    then has the confidence of one look. Chips that an earlier run lost to a time-out or a dead worker run again.
     """
     chips = trial.plan.chips
+    lost = {number for number, record in store.records.items() if record.get("reason") in _LOST}
     for count in checkpoints(chips) if stop_width is not None else [chips]:
-        missing = [number for number in range(count) if number not in store.records]
+        missing = [number for number in range(count) if number not in store.records or number in lost]
         progress(count - len(missing), chips)
         if missing:
             for record in execute(missing):
                 store.append(record)
-                progress(sum(number < count for number in store.records), chips)
+                lost.discard(record["chip"])
+                progress(sum(number < count and number not in lost for number in store.records), chips)
         passes = [passes_specs(store.records[number], trial.engine, specs) for number in range(count)]
         if stop_width is not None and is_precise(passes, trial.plan, stop_width):
             chips = count
             break
-    summary = summarize_run(trial, [store.records[number] for number in range(chips)], specs)
+    confidence = CONFIDENCE if stop_width is None else stop_confidence(trial.plan)
+    summary = summarize_run(trial, [store.records[number] for number in range(chips)], specs, confidence)
     write_texts(store.folder, {SUMMARY_FILE: json.dumps(summary, indent=2) + "\n"})
     return summary
 
@@ -91,12 +112,14 @@ def passes_specs(record: Record, engine: str, specs: Sequence[Spec]) -> bool:
     return record["status"] == "ok" and all(spec.holds(record[engine]) for spec in specs)
 
 
-def summarize_run(trial: Trial, records: Sequence[Record], specs: Sequence[Spec]) -> dict[str, Any]:
+def summarize_run(
+    trial: Trial, records: Sequence[Record], specs: Sequence[Spec], confidence: float = CONFIDENCE
+) -> dict[str, Any]:
     """The chips in figures, beside the trained network and the nominal circuit on the same samples."""
     _, decisions = trial.software
     nominal = run_behavioral_chip(trial, nominal_chip(trial))
     return {
-        **summarize_chips(records, trial.plan, trial.engine, specs),
+        **summarize_chips(records, trial.plan, trial.engine, specs, confidence),
         "samples": len(trial.test_set.y),
         "software_accuracy": float((decisions == trial.test_set.y).mean()),
         "nominal": {metric: nominal[metric] for metric in METRICS},
@@ -116,12 +139,20 @@ def nominal_chip(trial: Trial) -> Chip:
     return replace(trial, plan=replace(trial.plan, kind="none", area=1.0)).chip(0)
 
 
+def check_contributions(trial: Trial) -> Trial:
+    """The trial of local mismatch whose variance is shared. Raises InputError for too few chips or no coefficients."""
+    if trial.plan.chips < _LEAST_CHIPS:
+        raise InputError(
+            f"--contributions needs at least {_LEAST_CHIPS} chips, not {trial.plan.chips}; give more --chips"
+        )
+    plan = replace(trial.plan, kind="local", sampling="random")
+    check_coefficients(trial.design.technology, plan)
+    return replace(trial, engine="behavioral", plan=plan)
+
+
 def run_contributions(trial: Trial, jobs: int, progress: Progress) -> dict[str, Any]:
     """Shares of variance by block and by kind of transistor, of local mismatch, by the behavioral model."""
-    pairs = trial.plan.chips // 2
-    if pairs < 10:
-        raise InputError(f"--contributions needs at least 20 chips, not {trial.plan.chips}; give more --chips")
-    local = replace(trial, engine="behavioral", plan=replace(trial.plan, kind="local", sampling="random"))
+    local, pairs = check_contributions(trial), trial.plan.chips // 2
     found: dict[str, list[list[float]]] = {metric: [] for metric in METRICS}
     for done, figures in enumerate(map_chips(chip_figures, local, range(pairs), jobs), start=1):
         progress(done, pairs)

@@ -2,8 +2,10 @@
 
 Yield is a binomial fraction of independent chips: Clopper and Pearson, Biometrika 26 (1934) 404. With replicates
 (Latin hypercube, scrambled Sobol) chips of one replicate are not independent, replicates are: Student's t over their
-yields; A. B. Owen, SIAM J. Numer. Anal. 34 (1997) 1884. A chip whose simulation failed is no working chip; the yield
-without such chips stands beside it.
+yields; A. B. Owen, SIAM J. Numer. Anal. 34 (1997) 1884. With fewer than FEW replicates, or fewer than two working and
+two failing chips in each on average, t covers too little (half, with two replicates of 50 chips at 99 %). There Clopper
+and Pearson's interval stands, too, which stratification does not make too narrow. A chip whose simulation failed is no
+working chip; the yield without such chips stands beside it.
 """
 
 from collections.abc import Sequence
@@ -20,6 +22,7 @@ from cosim.montecarlo.trial import EngineName, Record
 from cosim.variation.draws import Plan
 
 CONFIDENCE = 0.95
+FEW = 10
 QUANTILES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
 CHECKPOINTS = (50, 100, 200, 500, 1000, 2000, 5000, 10_000)
 
@@ -40,8 +43,9 @@ class Yield:
 def count_yield(passes: Sequence[bool], plan: Plan, confidence: float = CONFIDENCE) -> Yield:
     """The yield of chips in order of their number."""
     passed, chips = sum(passes), len(passes)
-    size = -(-plan.chips // plan.replicates)
-    if plan.sampling != "random" and plan.replicates > 1 and chips == plan.chips:
+    size = plan.chips // plan.replicates
+    enough = plan.replicates >= FEW and min(passed, chips - passed) >= 2 * plan.replicates
+    if plan.sampling != "random" and enough and chips == plan.chips:
         means = np.array([np.mean(passes[k : k + size]) for k in range(0, chips, size)])
         half = stats.t.ppf((1 + confidence) / 2, len(means) - 1) * means.std(ddof=1) / np.sqrt(len(means))
         low, high = max(means.mean() - half, 0.0), min(means.mean() + half, 1.0)
@@ -62,8 +66,17 @@ def yield_json(found: Yield) -> dict[str, Any]:
     }
 
 
-def summarize_chips(records: Sequence[Record], plan: Plan, engine: EngineName, specs: Sequence[Spec]) -> dict[str, Any]:
-    """Everything that a table, a JSON file or a report prints about a run's chips."""
+def summarize_chips(
+    records: Sequence[Record],
+    plan: Plan,
+    engine: EngineName,
+    specs: Sequence[Spec],
+    confidence: float = CONFIDENCE,
+) -> dict[str, Any]:
+    """Everything that a table, a JSON file or a report prints about a run's chips.
+
+    confidence: of the yield's intervals.
+    """
     good = [record for record in records if record["status"] == "ok"]
     passes = [record["status"] == "ok" and all(spec.holds(record[engine]) for spec in specs) for record in records]
     without = [all(spec.holds(record[engine]) for spec in specs) for record in good]
@@ -73,10 +86,10 @@ def summarize_chips(records: Sequence[Record], plan: Plan, engine: EngineName, s
         "reasons": _count(record["reason"] for record in records if record["status"] != "ok"),
         "engine": engine,
         **{metric: describe([record[engine][metric] for record in good]) for metric in METRICS if good},
-        "yield": {"spec": [spec.text for spec in specs], **yield_json(count_yield(passes, plan))},
+        "yield": {"spec": [spec.text for spec in specs], **yield_json(count_yield(passes, plan, confidence))},
     }
     if good:
-        summary["yield"]["without_failed"] = yield_json(count_yield(without, plan))
+        summary["yield"]["without_failed"] = yield_json(count_yield(without, plan, confidence))
     if engine == "ngspice" and len(good) > 2:
         summary["paired"] = {
             metric: pair(
@@ -113,7 +126,7 @@ def pair(behavioral: NDArray[np.float64], ngspice: NDArray[np.float64]) -> dict[
         "correlation": None,
         "correlation_interval": None,
     }
-    if behavioral.std() > 0 and ngspice.std() > 0 and len(difference) > 3:
+    if np.ptp(behavioral) > 0 and np.ptp(ngspice) > 0 and len(difference) > 3:
         interval = stats.pearsonr(behavioral, ngspice).confidence_interval(CONFIDENCE)
         found["correlation"] = float(np.corrcoef(behavioral, ngspice)[0, 1])
         found["correlation_interval"] = [float(interval.low), float(interval.high)]
@@ -130,9 +143,13 @@ def is_precise(passes: Sequence[bool], plan: Plan, width: float) -> bool:
 
     Looking again and again would otherwise stop at a lucky moment too often.
     """
-    looks = len(checkpoints(plan.chips))
-    found = count_yield(passes, plan, 1 - (1 - CONFIDENCE) / looks)
+    found = count_yield(passes, plan, stop_confidence(plan))
     return found.high - found.low <= width
+
+
+def stop_confidence(plan: Plan) -> float:
+    """The confidence of one look, so that all looks of a run together have CONFIDENCE."""
+    return 1 - (1 - CONFIDENCE) / len(checkpoints(plan.chips))
 
 
 def _count(reasons: Any) -> dict[str, int]:

@@ -42,7 +42,7 @@ def format_yield(found: dict[str, Any]) -> list[str]:
     lines = [
         f"yield             {percent(found['value'])} [{percent(low)}, {percent(high)}], {found['passed']} of "
         f"{found['chips']} chips with {' and '.join(found['spec'])}",
-        f"                  {percent(found['confidence'], 0)} interval, {found['method']}",
+        f"                  {100 * found['confidence']:.3g} % interval, {found['method']}",
     ]
     without = found.get("without_failed")
     if without and without["chips"] != found["chips"]:

@@ -116,16 +116,20 @@ def transistor_figures(trial: Trial, inferences: Sequence[Inference]) -> dict[st
     return _figures(trial, states, readout, float(np.mean([inference.power_w for inference in inferences])))
 
 
-def behavioral_record(trial: Trial, chip: Chip) -> Record:
-    """What a chip's record holds without its transistors."""
+def drawn_record(trial: Trial, chip: Chip) -> Record:
+    """What a chip's record holds before either engine ran it."""
     return {
         "chip": chip.number,
         "status": "ok",
         "supply_v": chip.supply,
         "celsius": chip.celsius,
         "draws": pack_draws(chip),
-        "behavioral": run_behavioral_chip(trial, chip),
     }
+
+
+def behavioral_record(trial: Trial, chip: Chip) -> Record:
+    """What a chip's record holds without its transistors."""
+    return {**drawn_record(trial, chip), "behavioral": run_behavioral_chip(trial, chip)}
 
 
 def run_behavioral_chip(trial: Trial, chip: Chip) -> dict[str, Any]:

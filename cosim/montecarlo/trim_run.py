@@ -7,6 +7,7 @@ from scipy.stats import binomtest
 
 from cosim.analysis.agreement import METRICS
 from cosim.design import Design
+from cosim.errors import SimulationError
 from cosim.montecarlo.run import nominal_chip
 from cosim.montecarlo.spec import Spec
 from cosim.montecarlo.statistics import count_yield, describe, yield_json
@@ -18,7 +19,7 @@ from cosim.montecarlo.trim import (
     trim_design,
     trim_ranges,
 )
-from cosim.simulation.ngspice import Failure
+from cosim.simulation.ngspice import Failure, FailureKind
 from cosim.variation.chip import behavioral_chip, transistor_chip
 
 
@@ -26,7 +27,10 @@ def trim_chip(trial: Trial, number: int, bits: Sequence[int]) -> Record:
     """One chip's figures: `before`, and for each of `bits` as text. Measured and run by the trial's engine."""
     chip, transistors = trial.chip(number), trial.engine == "ngspice"
     wanted = measure_behavioral(trial, nominal_chip(trial))
-    measured = (measure_transistors if transistors else measure_behavioral)(trial, chip)
+    try:
+        measured = (measure_transistors if transistors else measure_behavioral)(trial, chip)
+    except SimulationError as error:
+        return _failed(number, FailureKind.CONVERGENCE, str(error))
     design = transistor_chip(trial.design, chip) if transistors else behavioral_chip(trial.design, trial.effects, chip)
     ranges = trim_ranges(trial)
     figures: dict[str, Any] = {}
@@ -35,9 +39,13 @@ def trim_chip(trial: Trial, number: int, bits: Sequence[int]) -> Record:
         one = trim_design(design, pins)
         found = _simulate(trial, one) if transistors else behavioral_figures(trial, one)
         if isinstance(found, Failure):
-            return {"chip": number, "status": "failed", "reason": found.kind.value, "detail": found.detail}
+            return _failed(number, found.kind, found.detail)
         figures[str(count) if count else "before"] = {metric: found[metric] for metric in METRICS}
     return {"chip": number, "status": "ok", **figures}
+
+
+def _failed(number: int, kind: FailureKind, detail: str) -> Record:
+    return {"chip": number, "status": "failed", "reason": kind.value, "detail": detail}
 
 
 def _simulate(trial: Trial, design: Design) -> dict[str, Any] | Failure:

@@ -109,6 +109,16 @@ def check_coefficients(technology: Technology, plan: Plan) -> None:
                 )
 
 
+def check_supply(technology: Technology, plan: Plan) -> None:
+    """Raises InputError where a chip of `plan` may draw a supply that the technology's devices are not made for."""
+    most = technology.supply * (1 + SUPPLY_SPREAD)
+    if plan.common and most > technology.supply_max:
+        raise InputError(
+            f"--variation {plan.kind} draws supplies up to {most:.4g} V; {technology.name} takes at most "
+            f"{technology.supply_max:g} V. Choose a lower --supply than {technology.supply:g} V"
+        )
+
+
 def draw_chip(devices: Sequence[Device], technology: Technology, plan: Plan, number: int) -> Chip:
     """Chip `number`, 0 <= number < plan.chips; `technology` gives its nominal conditions."""
     names = tuple(device.name for device in devices)

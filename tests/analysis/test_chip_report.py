@@ -86,7 +86,7 @@ def trial(make_network, technology, calibration):
 def store(trial, make_store, tmp_path_factory):
     folder = tmp_path_factory.mktemp("store") / "run"
     make_store(folder, trial, "accuracy>=0.8", "power<=1uW")
-    (folder / "contributions.json").write_text(json.dumps(CONTRIBUTIONS))
+    (folder / "contributions.json").write_text(json.dumps({"chips": 12, "contributions": CONTRIBUTIONS}))
     return folder
 
 

@@ -128,17 +128,26 @@ def test_trim(cosim_main, options, tmp_path):
         (["--spec", "good"], "--spec must be one of accuracy, task_agreement"),
         (["--replicates", 2], "--replicates must be at most --chips (100), and 1 with --sampling random, not 2"),
         (["--chips", 10, "--contributions"], "--contributions needs at least 20 chips"),
+        (["--sampling", "lhs", "--chips", 5, "--replicates", 4],
+         "--chips must be a multiple of --replicates (4), not 5"),
+        (["--variation", "global", "--supply", 3.28],
+         "--variation global draws supplies up to 3.444 V; generic180 takes at most 3.3 V. Choose a lower --supply"),
+        (["--seed", -1], "-1 is not in the range x>=0"),
+        (["--area", "nan"], "nan is not in the range 0.01<=x<=100"),
+        (["--area", "1e-9"], "1e-09 is not in the range 0.01<=x<=100"),
+        (["--stop-width", "nan"], "nan is not in the range 0<x<=1"),
         (["--replay", 100], "--replay must be below --chips (100), not 100"),
         (["--replay", 1], "no Monte Carlo run there"),
         (["--dask", "tcp://127.0.0.1:9"], "--dask tcp://127.0.0.1:9: no scheduler answers there"),
     ],
-)
+)  # fmt: skip
 def test_wrong_values(cosim_main, options, tmp_path, arguments, text):
     if "--dask" in arguments:
         pytest.importorskip("distributed")
     code, _, err = cosim_main("montecarlo", *options, "-o", tmp_path / "store", *arguments)
     assert code == 2
     assert text in " ".join(err.split())
+    assert not (tmp_path / "store" / "chips.jsonl").exists()
 
 
 def test_a_store_of_another_run(cosim_main, options, tmp_path):

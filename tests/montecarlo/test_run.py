@@ -13,8 +13,8 @@ from cosim.montecarlo.contributions import block_of, chip_figures, kind_of, shar
 from cosim.montecarlo.execute import run_local, run_on
 from cosim.montecarlo.run import default_spec, run_contributions, run_montecarlo, run_settings
 from cosim.montecarlo.spec import parse_spec
-from cosim.montecarlo.store import open_store
-from cosim.montecarlo.trial import behavioral_record, run_chip, run_chips, unpack_draws
+from cosim.montecarlo.store import open_store, read_store
+from cosim.montecarlo.trial import behavioral_record, failed, run_chip, run_chips, unpack_draws
 from cosim.simulation.ngspice import FailureKind
 
 SPECS = [parse_spec("accuracy>=0.9")]
@@ -79,11 +79,53 @@ def test_a_lost_worker_costs_a_second_try(trial, records):
     found = by_chip(run_on(Lossy(), trial, range(trial.plan.chips), 3, 60.0))
     assert [record["chip"] for record in found] == list(range(trial.plan.chips))
     lost = {record["chip"] for record in found if record["status"] == "failed"}
-    assert lost == set(range(8, 16))  # the task of 8 chips that holds chip 9
+    assert lost == {9}  # not the 7 chips that were in its task
     for record, wanted in zip(found, records, strict=True):
-        assert record["behavioral"] == wanted["behavioral"]
+        assert record["draws"] == wanted["draws"]
         if record["status"] == "failed":
             assert record["reason"] == FailureKind.CRASH.value and "worker gone" in record["detail"]
+        else:
+            assert record == wanted
+
+
+def test_chips_lost_to_the_machine_run_again_on_resume(trial, records, tmp_path):
+    """A chip without a convergent solution stays as it is; one that a time-out or a dead worker took does not."""
+    settings, ran = run_settings(trial), []
+
+    def execute(numbers):
+        ran.append(list(numbers))
+        yield from (records[number] for number in numbers)
+
+    with open_store(tmp_path, settings, False) as store:
+        kinds = {1: FailureKind.TIMEOUT, 3: FailureKind.CRASH, 4: FailureKind.CONVERGENCE}
+        for record in records:
+            kind = kinds.get(record["chip"])
+            store.append(record if kind is None else failed(record, kind.value, "said so"))
+    with open_store(tmp_path, settings, True) as store:
+        summary = run_montecarlo(trial, store, execute, [parse_spec("accuracy>=0")], None, quiet)
+    assert ran == [[1, 3]]
+    assert (summary["failed"], summary["chips"]) == (1, len(records))
+    _, again = read_store(tmp_path)
+    assert [again[number]["status"] for number in (1, 3, 4)] == ["ok", "ok", "failed"]
+    assert again[1] == records[1]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda design: replace(design, network=replace(design.network, readout=replace(
+            design.network.readout, pooling="last"))),
+        lambda design: replace(design, network=replace(design.network, encoding=replace(
+            design.network.encoding, scale=1.5 * design.network.encoding.scale))),
+        lambda design: replace(design, technology=replace(design.technology, nfet=replace(
+            design.technology.nfet, a_vt=3 * design.technology.nfet.a_vt))),
+        lambda design: replace(design, technology=replace(design.technology, pfet=replace(
+            design.technology.pfet, response=((1e-9, 1.4),)))),
+        lambda design: replace(design, calibration=replace(design.calibration, leakage=2 * design.calibration.leakage)),
+    ],
+)  # fmt: skip
+def test_settings_hold_all_that_a_chip_depends_on(trial, change):
+    assert run_settings(replace(trial, design=change(trial.design))) != run_settings(trial)
 
 
 class Deaf:

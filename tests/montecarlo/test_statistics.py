@@ -36,12 +36,24 @@ def test_interval_covers_the_true_yield():
 
 
 def test_replicates_give_the_interval_of_their_means():
-    plan = Plan("local", 0, 40, "lhs", 4)
-    passes = [True] * 10 + [True, False] * 5 + [True] * 10 + [True, False] * 5
+    plan = Plan("local", 0, 100, "lhs", 10)
+    passes = ([True] * 10 + [True, False] * 5) * 5
     found = count_yield(passes, plan)
-    half = 3.182446305284263 * np.std([1, 0.5, 1, 0.5], ddof=1) / 2  # t of 3 degrees of freedom at 97.5 %
+    half = 2.2621571627409915 * np.std([1, 0.5] * 5, ddof=1) / 10**0.5  # t of 9 degrees of freedom at 97.5 %
     assert found.value == 0.75 and found.method == "Student's t over replicates"
-    assert (found.low, found.high) == pytest.approx((0.75 - half, min(0.75 + half, 1.0)), rel=1e-9)
+    assert (found.low, found.high) == pytest.approx((0.75 - half, 0.75 + half), rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("replicates", "failing"),
+    [(2, 20), (10, 0), (10, 19), (50, 60)],  # few replicates; none, or fewer than 2 a replicate, that fail
+)
+def test_few_replicates_or_few_failures_give_the_binomial_interval(replicates, failing):
+    """Replicates that agree by chance had an interval of width 0: [100 %, 100 %] of 20 chips."""
+    passes = [True] * (100 - failing) + [False] * failing
+    found, independent = count_yield(passes, Plan("local", 0, 100, "lhs", replicates)), count_yield(passes, PLAN)
+    assert (found.low, found.high, found.method) == (independent.low, independent.high, "Clopper-Pearson")
+    assert found.high - found.low > 0.03
 
 
 def test_failed_chips_count_both_ways():
@@ -67,6 +79,9 @@ def test_pairs_of_a_run():
 
 def test_correlation_is_none_without_spread():
     assert pair(np.ones(9), np.linspace(0, 1, 9))["correlation"] is None
+    constant = np.full(10, 20 / 30)  # its mean is not 20/30 to the last digit, so its standard deviation is not 0
+    assert constant.std() > 0
+    assert pair(constant, np.linspace(0, 1, 10))["correlation"] is None
 
 
 def test_describe():
