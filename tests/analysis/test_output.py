@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 
 from cosim.analysis.agreement import Comparison, Engine, summarize_comparison
-from cosim.analysis.figures import draw_confusion, draw_waveforms, save_figure
+from cosim.analysis.figures import Figure, draw_confusion, draw_waveforms, save_figure
 from cosim.analysis.report import format_report
 from cosim.analysis.tables import format_comparison, percent
 from cosim.analysis.waveforms import liveliest_cell
+from cosim.errors import InputError
 from cosim.simulation.testbench import Timing
 
 HOSTILE = '<script>alert("x")</script>'
@@ -143,3 +144,11 @@ def test_liveliest_cell():
     states = np.array([[0, 0, 1], [1, 0, 0], [1, 1, 1], [1, 1, 0]], bool)
     assert liveliest_cell(("a", "b", "c"), states) == "c"
     assert liveliest_cell(("a", "b", "c"), states[:, :2]) == "a"
+
+
+def test_a_figure_is_whole_or_not_there(tmp_path):
+    """Where a folder has its name, it cannot take it: nothing else is left behind."""
+    (tmp_path / "taken.png").mkdir()
+    with pytest.raises(InputError, match=r"cannot write .*taken.png: .*; choose another folder with -o"):
+        save_figure(Figure(), tmp_path / "taken.png")
+    assert [path.name for path in tmp_path.iterdir()] == ["taken.png"]

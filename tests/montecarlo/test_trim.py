@@ -1,13 +1,15 @@
 """Trimming: codes from measurements alone, and what is left is the converter's step."""
 
+import os
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from cosim.design import compile_network
-from cosim.errors import InputError
+from cosim.errors import InputError, SimulationError
 from cosim.ir.nodes import Schmitt, nodes_of
+from cosim.montecarlo import execute, trim_run
 from cosim.montecarlo.run import nominal_chip
 from cosim.montecarlo.spec import parse_spec
 from cosim.montecarlo.trim import (
@@ -18,7 +20,7 @@ from cosim.montecarlo.trim import (
     trim_design,
     trim_ranges,
 )
-from cosim.montecarlo.trim_run import summarize_trim
+from cosim.montecarlo.trim_run import summarize_trim, trim_chip
 from cosim.variation.chip import behavioral_chip
 
 
@@ -123,3 +125,25 @@ def point(accuracy):
 def test_what_cannot_be_trimmed(make_network, technology, calibration, kind, text):
     with pytest.raises(InputError, match=f"net.npz: {text}"):
         check_trimmable(compile_network(make_network(11, kind), technology, calibration), "net.npz")
+
+
+def test_a_cell_that_cannot_be_measured_costs_its_chip_alone(trial, monkeypatch):
+    def refuse(trial, chip):
+        raise SimulationError("cell 3 did not switch")
+
+    monkeypatch.setattr(trim_run, "measure_behavioral", lambda trial, chip: {})
+    monkeypatch.setattr(trim_run, "measure_transistors", refuse)
+    record = trim_chip(replace(trial, engine="ngspice"), 4, (4,))
+    assert (record["chip"], record["status"], record["detail"]) == (4, "failed", "cell 3 did not switch")
+    summary = summarize_trim(trial, (4,), [record, {"chip": 5, "status": "ok", "before": point(0.5), "4": point(1.0)}],
+                             [parse_spec("accuracy>=0.9")])  # fmt: skip
+    assert [(row["yield"]["passed"], row["yield"]["chips"]) for row in summary["rows"]] == [(0, 2), (1, 2)]
+
+
+def die(trial, number):
+    os._exit(9)
+
+
+def test_a_worker_that_dies_is_a_message(trial):
+    with pytest.raises(SimulationError, match="a worker process ended with exit code 9, by memory perhaps"):
+        list(execute.map_chips(die, trial, range(2), 1))
