@@ -63,4 +63,5 @@ def main() -> None:
         sys.exit(130)
     except BrokenPipeError:
         sys.exit(1)
-    sys.exit(code or 0)
+    if code:
+        sys.exit(code)
