@@ -23,6 +23,8 @@ _PREFIXES = {
     "G": 1e9,
 }
 _QUANTITY = re.compile(r"^\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*([afpnuµmkMG]?)\s*([A-Za-z°]*)\s*$")
+_EXAMPLE = "'10n' or '1e-8'"
+_EXAMPLES = {"V": "'1.71' or '900m'", "s": "'10m' or '0.01'", "C": "'60' or '-40'", "": "'0.95'"}
 
 Q_ELECTRON = 1.602176634e-19  # C, exact (SI 2019)
 K_BOLTZMANN = 1.380649e-23  # J/K, exact (SI 2019)
@@ -41,7 +43,8 @@ def parse_quantity(text: str, unit: str, field: str = "value") -> float:
     """
     match = _QUANTITY.match(text)
     if match is None or match.group(3) not in ("", unit):
-        raise InputError(f"{field} must be a number in {unit} such as '10n' or '1e-8', not {text!r}")
+        kind = f"a number in {unit}" if unit else "a number"
+        raise InputError(f"{field} must be {kind} such as {_EXAMPLES.get(unit, _EXAMPLE)}, not {text!r}")
     value = float(match.group(1)) * _PREFIXES[match.group(2)]
     if not math.isfinite(value):
         raise InputError(f"{field} must be finite, not {text!r}")

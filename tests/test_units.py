@@ -16,7 +16,7 @@ from cosim.units import format_quantity, parse_quantity, u_t
      (".5u", 5e-7), ("3µA", 3e-6), ("-7fA", -7e-15)],
 )  # fmt: skip
 def test_parse(text, value):
-    assert parse_quantity(text, "A") == pytest.approx(value, rel=1e-15)
+    assert parse_quantity(text, "A") == pytest.approx(value, rel=1e-15, abs=0)
 
 
 def test_mega_is_not_milli():
@@ -33,6 +33,23 @@ def test_not_a_quantity(text):
     with pytest.raises(InputError, match="--i-unit must be a number in A such as '10n' or '1e-8', not ") as error:
         parse_quantity(text, "A", "--i-unit")
     assert repr(text) in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("unit", "wanted"),
+    [
+        ("W", "in W such as '10n' or '1e-8'"),
+        ("V", "in V such as '1.71' or '900m'"),
+        ("s", "in s such as '10m' or '0.01'"),
+        ("C", "in C such as '60' or '-40'"),
+        ("", "such as '0.95'"),
+    ],
+)
+def test_the_examples_suit_the_unit(unit, wanted):
+    with pytest.raises(InputError, match=f"^x must be a number {wanted}, not 'lots'$"):
+        parse_quantity("lots", unit, "x")
+    for example in wanted.split("'")[1::2]:
+        parse_quantity(example, unit)
 
 
 def test_overflow_is_refused():
@@ -52,7 +69,9 @@ def test_format(value, text):
 @given(st.floats(1e-17, 1e11), st.sampled_from([1, -1]), st.sampled_from(["A", "W", "s"]))
 def test_round_trip(value, sign, unit):
     # six digits are printed, so half a unit of the sixth is lost at most: 5e-6 of a mantissa of at least 1
-    assert parse_quantity(format_quantity(sign * value, unit, 6), unit) == pytest.approx(sign * value, rel=5.1e-6)
+    assert parse_quantity(format_quantity(sign * value, unit, 6), unit) == pytest.approx(
+        sign * value, rel=5.1e-6, abs=0
+    )
 
 
 def test_thermal_voltage():

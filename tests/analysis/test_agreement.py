@@ -96,7 +96,11 @@ def test_summary(comparison):
     assert summary["task_agreement"] == pytest.approx(1 / 3)
     assert summary["task_agreement_interval"] == pytest.approx(list(interval(1, 3)[1:]))
     assert summary["accuracy"] == pytest.approx({"software": 2 / 3, "behavioral": 1.0, "ngspice": 2 / 3})
-    assert summary["power_w"] == {"software": None, "behavioral": pytest.approx(3e-9), "ngspice": pytest.approx(5e-9)}
+    assert summary["power_w"] == {
+        "software": None,
+        "behavioral": pytest.approx(3e-9, rel=1e-9, abs=0),
+        "ngspice": pytest.approx(5e-9, rel=1e-9, abs=0),
+    }
     assert summary["first_divergence"] == {"samples_diverged": 2, "earliest_frame": 1}
     # wrong bits: [0,4,1] = 9, [2,1,0] = 22, [2,3,1] = 27 hundredths
     assert summary["largest_margin_of_a_wrong_bit"] == pytest.approx(0.27)

@@ -21,13 +21,13 @@ def test_reference_starts_and_follows_the_temperature(technology):
     current, total = measure_reference(technology)
     # docs/bias.md: 4.28 nA, four branches of it; the last digit of both.
     assert current == pytest.approx(4.28e-9, abs=0.01e-9)
-    assert total == pytest.approx(4 * current, rel=0.01)
+    assert total == pytest.approx(4 * current, rel=0.01, abs=0)
     hot, cold = (measure_reference(at(technology, celsius=celsius))[0] / current for celsius in (60.0, 0.0))
     # I goes with T^m, m about 0.5 (beta with T^-1.5, U_T^2 with T^2): (333/300)^0.5 = 1.054, (273/300)^0.5 = 0.954
     assert 1.02 < hot < 1.09
     assert 0.91 < cold < 0.98
     low = measure_reference(at(technology, supply=1.71))[0]
-    assert low == pytest.approx(current, rel=0.02)
+    assert low == pytest.approx(current, rel=0.02, abs=0)
 
 
 @pytest.fixture
@@ -55,9 +55,11 @@ def test_what_scales(design, technology, ten_percent_hot, bias, pins, inputs):
     for name, value in before.items():
         if isinstance(value, tuple):
             points = [level for _, level in value]
-            assert [level for _, level in after[name]] == pytest.approx([inputs * level for level in points], rel=1e-12)
+            assert [level for _, level in after[name]] == pytest.approx(
+                [inputs * level for level in points], rel=1e-12, abs=0
+            )
         else:
-            assert after[name] == pytest.approx(pins * value, rel=1e-12), name
+            assert after[name] == pytest.approx(pins * value, rel=1e-12, abs=0), name
     assert {"unit", "pedestal"} < set(before)
 
 

@@ -81,7 +81,7 @@ def test_areas_sum_to_the_design_s(trained):
     assert summary["gate_area_um2"] == pytest.approx(1e12 * sum(gates for gates, _ in areas.values()), abs=0.05)
     assert summary["capacitor_area_um2"] == pytest.approx(1e12 * sum(caps for _, caps in areas.values()), abs=0.05)
     gates = sum(device.gate_area for device in trained.assembly.circuit.flatten())
-    assert sum(gates for gates, _ in areas.values()) == pytest.approx(gates, rel=1e-9)
+    assert sum(gates for gates, _ in areas.values()) == pytest.approx(gates, rel=1e-9, abs=0)
     assert [block for block in BLOCKS if areas[block][1] > 0] == ["cells"]
 
 
@@ -108,8 +108,8 @@ def test_interval_is_student_s(values, half):
     """t at 97.5 % is 12.706 for one degree of freedom and 4.303 for two (any table)."""
     found = mean_interval(np.array(values))
     assert found["mean"] == pytest.approx(np.mean(values))
-    assert found["high"] - found["mean"] == pytest.approx(half, rel=1e-3)
-    assert found["mean"] - found["low"] == pytest.approx(half, rel=1e-3)
+    assert found["high"] - found["mean"] == pytest.approx(half, rel=1e-3, abs=0)
+    assert found["mean"] - found["low"] == pytest.approx(half, rel=1e-3, abs=0)
 
 
 def test_one_sample_has_no_interval():
@@ -147,7 +147,7 @@ def test_metered_circuit_draws_what_the_plain_one_draws(tiny, metered):
     design, inputs = tiny
     plain = run_inference(inference_deck(design, inputs), read_plan(design, len(inputs)))
     assert isinstance(plain, Inference)
-    assert metered.power_w == pytest.approx(plain.power_w, rel=SOLVER)
+    assert metered.power_w == pytest.approx(plain.power_w, rel=SOLVER, abs=0)
     np.testing.assert_array_equal(metered.states, plain.states)
     assert 0 < metered.states.mean() < 1
 
@@ -155,8 +155,8 @@ def test_metered_circuit_draws_what_the_plain_one_draws(tiny, metered):
 @pytest.mark.ngspice
 def test_blocks_and_rails_sum_to_the_total(tiny, metered):
     study = study_of(*tiny, metered)
-    assert sum(study.total.values())[0] == pytest.approx(metered.power_w, rel=1e-9)
-    assert (study.rails["vdd"] + study.rails["vground"])[0] == pytest.approx(metered.power_w, rel=1e-9)
+    assert sum(study.total.values())[0] == pytest.approx(metered.power_w, rel=1e-9, abs=0)
+    assert (study.rails["vdd"] + study.rails["vground"])[0] == pytest.approx(metered.power_w, rel=1e-9, abs=0)
 
 
 @pytest.mark.ngspice
@@ -175,8 +175,8 @@ def test_virtual_ground_delivers_the_readout(tiny, metered):
 def test_bias_block_is_the_pins(tiny, metered):
     design, _ = tiny
     study = study_of(*tiny, metered)
-    assert study.total["bias"][0] == pytest.approx(SUPPLY * sum(design.assembly.bias_pins.values()), rel=1e-9)
-    assert study.static["bias"][0] == pytest.approx(study.total["bias"][0], rel=1e-9)
+    assert study.total["bias"][0] == pytest.approx(SUPPLY * sum(design.assembly.bias_pins.values()), rel=1e-9, abs=0)
+    assert study.static["bias"][0] == pytest.approx(study.total["bias"][0], rel=1e-9, abs=0)
 
 
 @pytest.mark.ngspice
@@ -202,7 +202,7 @@ def test_dynamic_energy_does_not_depend_on_the_frame(tiny, metered):
     error = DEFAULT_OPTIONS.reltol * (0.01 + 0.02) * metered.power_w
     assert lag(fast, 0.01) == pytest.approx(lag(other, 0.02), abs=error)
     assert abs(lag(fast, 0.01)) > 2 * error
-    assert 0.01 * fast.rails["clocks"][0] == pytest.approx(0.02 * other.rails["clocks"][0], rel=0.02)
+    assert 0.01 * fast.rails["clocks"][0] == pytest.approx(0.02 * other.rails["clocks"][0], rel=0.02, abs=0)
 
 
 def trained_sample(technology, calibration, name, frames):
@@ -239,9 +239,9 @@ def test_behavioral_blocks_are_those_of_the_transistors(make_network, technology
     inputs = encode_inputs(design.network.encoding, x[None])[0]
     study = study_of(design, x, run_metered(design, inputs))
     for block in BLOCKS:
-        assert study.behavioral[block][0] == pytest.approx(study.static[block][0], rel=0.02), block
-        assert study.behavioral[block][0] == pytest.approx(study.total[block][0], rel=0.05), block
-    assert sum(study.behavioral.values())[0] == pytest.approx(sum(study.total.values())[0], rel=0.02)
+        assert study.behavioral[block][0] == pytest.approx(study.static[block][0], rel=0.02, abs=0), block
+        assert study.behavioral[block][0] == pytest.approx(study.total[block][0], rel=0.05, abs=0), block
+    assert sum(study.behavioral.values())[0] == pytest.approx(sum(study.total.values())[0], rel=0.02, abs=0)
 
 
 def made_up(design, samples):
@@ -277,16 +277,18 @@ def test_energies_follow_from_the_power(tiny, test_set):
     study = study_power(design, test_set, made_up(design, 4), timing)
     summary = summarize_power(design, study, timing)
     row = summary["blocks"]["rows"]
-    assert row["energy_frame_j"]["ngspice"]["mean"] == pytest.approx(0.03 * study.total["rows"].mean())
-    assert row["energy_inference_j"]["ngspice"]["mean"] == pytest.approx(3 * 0.03 * study.total["rows"].mean())
+    assert row["energy_frame_j"]["ngspice"]["mean"] == pytest.approx(0.03 * study.total["rows"].mean(), rel=1e-9, abs=0)
+    assert row["energy_inference_j"]["ngspice"]["mean"] == pytest.approx(
+        3 * 0.03 * study.total["rows"].mean(), rel=1e-9, abs=0
+    )
     assert row["energy_inference_j"]["behavioral"]["high"] == pytest.approx(
-        3 * 0.03 * mean_interval(study.behavioral["rows"])["high"]
+        3 * 0.03 * mean_interval(study.behavioral["rows"])["high"], rel=1e-9, abs=0
     )
     static, lag = row["static_w"]["mean"], row["dynamic_frame_j"]["mean"]
-    assert static + lag / 0.03 == pytest.approx(row["power_w"]["ngspice"]["mean"])
+    assert static + lag / 0.03 == pytest.approx(row["power_w"]["ngspice"]["mean"], rel=1e-9, abs=0)
     for engine in ("ngspice", "behavioral"):
         parts = [summary["blocks"][block]["power_w"][engine]["mean"] for block in BLOCKS]
-        assert summary["total"]["power_w"][engine]["mean"] == pytest.approx(sum(parts))
+        assert summary["total"]["power_w"][engine]["mean"] == pytest.approx(sum(parts), rel=1e-9, abs=0)
     ratio = study.behavioral["rows"].mean() / study.total["rows"].mean()
     assert row["difference"]["mean"] == pytest.approx(ratio - 1)
     assert set(summary["rails"]) == {"vdd", "vground", "clocks", "reset"}

@@ -76,7 +76,7 @@ def test_flatten_keeps_nets_of_two_levels():
 
 
 def test_gate_area_counts_units():
-    assert next(CIRCUIT.flatten()).gate_area == pytest.approx(5 * 2e-6 * 3e-6, rel=1e-15)
+    assert next(CIRCUIT.flatten()).gate_area == pytest.approx(5 * 2e-6 * 3e-6, rel=1e-15, abs=0)
 
 
 def test_flatten_refuses_a_wrong_number_of_nets():

@@ -196,10 +196,10 @@ def test_round_trip(dialect, diffusion, design, technology):
     assert len(found) == len(expected) > 100
     for (name, nets, model, w, l, m, values), wanted in zip(found, expected, strict=True):  # noqa: E741
         assert (name, nets, model, m) == (*wanted[:3], wanted[5])
-        assert (w, l) == pytest.approx(wanted[3:5], rel=1e-11)  # 12 digits are written
+        assert (w, l) == pytest.approx(wanted[3:5], rel=1e-11, abs=0)  # 12 digits are written
         area = [float(values[key]) for key in ("ad", "as", "pd", "ps") if key in values]
         rim = 2 * (w + diffusion)
-        assert area == pytest.approx([w * diffusion, w * diffusion, rim, rim] if diffusion else [], rel=1e-11)
+        assert area == pytest.approx([w * diffusion, w * diffusion, rim, rim] if diffusion else [], rel=1e-11, abs=0)
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
@@ -224,7 +224,7 @@ def test_sources_and_saves(dialect, design, technology):
         assert lines[name].startswith(f"{name} {nets} ")
         numbers = [float(text) for text in re.findall(rf"(?<=[ =(\[]){NUMBER}", lines[name])]
         points = source.value if isinstance(source.value, tuple) else ((source.value,),)
-        assert numbers == pytest.approx([number for point in points for number in point], rel=1e-11)
+        assert numbers == pytest.approx([number for point in points for number in point], rel=1e-11, abs=0)
 
 
 def test_no_name_is_reserved_or_ground(design, technology):

@@ -21,7 +21,7 @@ def test_ladder(cosim_main, tmp_path):
     assert set(nominal) > KEYS
     assert (nominal["corner"], nominal["celsius"], nominal["supply_v"]) == ("tt", 27.0, 1.8)
     # the split is the mean of 40 samples a step, the power an integral: see tests/analysis/test_characterize.py
-    assert sum(nominal["power_split_w"].values()) == pytest.approx(nominal["power_w"], rel=0.3 / 40)
+    assert sum(nominal["power_split_w"].values()) == pytest.approx(nominal["power_w"], rel=0.3 / 40, abs=0)
     assert (tmp_path / "ladder_tt_27C_1.8V.png").stat().st_size > 10_000
     before = (tmp_path / "ladder_tt_27C_1.8V.png").read_bytes()
     code, again, _ = cosim_main("characterize", "ladder", *arguments, "--json", tmp_path / "second.json")
@@ -57,7 +57,7 @@ def test_a_cell_at_two_temperatures(cosim_main, tmp_path, cell, monkeypatch):
             ["mirror", "--temp", "27,900"],
             "cosim: temperature must lie in -55 to 150 C, the range of device models, not",
         ),
-        (["schmitt", "--temp", "warm"], "--temp must be a number in C such as '10n' or '1e-8', not 'warm'"),
+        (["schmitt", "--temp", "warm"], "--temp must be a number in C such as '60' or '-40', not 'warm'"),
         (["ladder", "--tau", "20m"], "cosim: ladder of 5 rungs at 27 C, DPIs 10 % fast: the ladder would skip a set"),
         (["ladder", "--tau", "1m"], "cosim: ladder of 5 rungs at 27 C, DPIs 10 % fast: the ladder would double a"),
         (["ladder", "--rungs", "0"], "Invalid value for '--rungs': 0 is not in the range 1<=x<=32"),

@@ -70,11 +70,15 @@ def test_pins_of_the_circuit_and_of_the_model_move_together(trial):
     cell, (thresh, width, gain) = next(iter(design.assembly.cell_bias.items()))
     trimmed = trim_design(design, {thresh: 1.1, width: 0.9, gain: 1.05})
     for pin, factor in ((thresh, 1.1), (width, 0.9), (gain, 1.05)):
-        assert trimmed.assembly.bias_pins[pin] == pytest.approx(factor * design.assembly.bias_pins[pin], rel=1e-12)
+        assert trimmed.assembly.bias_pins[pin] == pytest.approx(
+            factor * design.assembly.bias_pins[pin], rel=1e-12, abs=0
+        )
     for field, factor in (("thresh", 1.1), ("width", 0.9)):
         found, before = (getattr(one.deviations, field)[cell] for one in (trimmed, design))
-        assert found == pytest.approx(factor * before, rel=1e-12)
-    assert trimmed.deviations.levels[cell][0] == pytest.approx(1.05 * design.deviations.levels[cell][0], rel=1e-12)
+        assert found == pytest.approx(factor * before, rel=1e-12, abs=0)
+    assert trimmed.deviations.levels[cell][0] == pytest.approx(
+        1.05 * design.deviations.levels[cell][0], rel=1e-12, abs=0
+    )
 
 
 def test_ranges_are_three_sigma_of_many_chips(trial):

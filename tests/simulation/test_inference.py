@@ -78,7 +78,7 @@ def test_stored_result_of_another_plan_is_run_again(decks, plan, tmp_path):
     metered = replace(plan, meters=(Meter("vdd#branch"),), metered=np.array([plan.window]))
     (again,) = run_inferences(decks[:1], [metered], 1, tmp_path)
     assert first.delivered.shape == (0, 0)
-    assert 1.8 * again.delivered[0, 0] == pytest.approx(first.power_w, rel=1e-9)
+    assert 1.8 * again.delivered[0, 0] == pytest.approx(first.power_w, rel=1e-9, abs=0)
     (known,) = run_inferences(decks[:1], [metered], 1, tmp_path)
     np.testing.assert_array_equal(known.delivered, again.delivered)
 

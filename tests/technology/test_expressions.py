@@ -45,7 +45,7 @@ def evaluate(text, **names):
     ],
 )
 def test_value(text, value):
-    assert evaluate(text) == pytest.approx(value, rel=1e-15)
+    assert evaluate(text) == pytest.approx(value, rel=1e-15, abs=0)
 
 
 @pytest.mark.parametrize(
@@ -67,8 +67,8 @@ def test_numbers_of_any_size_are_read_back(a, sign, b, brackets):
 
 def test_names_refer_to_each_other_in_any_order_and_case():
     parameters = Parameters({"area": "{w*l}", "w": "5u", "l": "2*w"}, Parameters({"w": "99", "scale": "3"}))
-    assert parameters["area"] == pytest.approx(5e-6 * 1e-5, rel=1e-15)
-    assert parameters.evaluate("Scale*W") == pytest.approx(1.5e-5, rel=1e-15)  # one's own before those around
+    assert parameters["area"] == pytest.approx(5e-6 * 1e-5, rel=1e-15, abs=0)
+    assert parameters.evaluate("Scale*W") == pytest.approx(1.5e-5, rel=1e-15, abs=0)  # one's own before those around
 
 
 def test_a_name_that_looks_like_a_number_with_a_suffix_stays_a_name():

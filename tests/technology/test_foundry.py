@@ -123,13 +123,13 @@ def test_subcircuit_gives_its_parameters_and_shifts(library):
     (_, kind), found = card_of(library(section_of(WRAPPED)), w=4, l=3)
     assert kind == "nmos"
     assert {key: float(value) for key, value in found.items()} == pytest.approx(
-        {"vth0": 1.5 + 0.24, "u0": 2 * 0.75, "k1": 25}, rel=1e-12
+        {"vth0": 1.5 + 0.24, "u0": 2 * 0.75, "k1": 25}, rel=1e-12, abs=0
     )
 
 
 def test_drawn_sizes_are_in_the_unit_of_the_library(library):
     found = card_of(library(section_of(WRAPPED)), w=4, l=3, unit=1.0)[1]
-    assert float(found["vth0"]) == pytest.approx(0.5 * 3e-6 + 0.01 * 24e-12, rel=1e-9)
+    assert float(found["vth0"]) == pytest.approx(0.5 * 3e-6 + 0.01 * 24e-12, rel=1e-9, abs=0)
 
 
 def test_a_size_in_metre_a_quoted_version_and_a_folder_with_capitals(library, tmp_path):
