@@ -25,10 +25,10 @@ def record_waveforms(
     """
     inputs = encode_inputs(design.network.encoding, x[None])[0]
     stem = net(cell)
-    candidate = _drain_current(design, f"{NETWORK}.cand_{stem}.diode")
+    candidate = drain_current(design, f"{NETWORK}.cand_{stem}.diode")
     node = next(node for node in nodes_of(design.graph, Schmitt, Ladder, Toggle) if node.name == cell)
     device = {Schmitt: "4", Ladder: "diode", Toggle: "slave.4"}[type(node)]
-    state = _drain_current(design, f"{NETWORK}.cell_{stem}.{device}")
+    state = drain_current(design, f"{NETWORK}.cell_{stem}.{device}")
     waves = run_from_rest(inference_deck(design, inputs, timing, probes=(candidate, state)))
     if isinstance(waves, Failure):
         raise SimulationError(f"waveforms of {cell}: {waves.kind.value}: {waves.detail}")
@@ -55,7 +55,7 @@ def record_waveforms(
     }, labels
 
 
-def _drain_current(design: Design, device: str) -> str:
+def drain_current(design: Design, device: str) -> str:
     """ngspice's name of a transistor's current; a varied chip's circuit is flat, and so are its names."""
     if not design.assembly.circuit.subcircuits:
         return f"@m{device}[id]"

@@ -1,0 +1,85 @@
+"""Dynamics of a network: candidates when their cells decide, ngspice against the behavioral model and exact arithmetic.
+
+    python benchmarks/bench_candidates.py [network] [technology] [samples]      digits_d8 generic180 3
+
+Both references hold the cells on the states that ngspice has, so that no wrong state counts twice. Candidates under
+0.3 of the unit current are left out: their errors are large in percent and far from a threshold.
+"""
+
+import sys
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosim.analysis.calibration_files import find_calibration
+from cosim.analysis.waveforms import drain_current
+from cosim.behavioral.evaluate import evaluate, evaluate_held
+from cosim.cells.assemble import NETWORK, net
+from cosim.design import Design, compile_network, inference_deck, read_plan
+from cosim.ir.nodes import Schmitt, nodes_of
+from cosim.network.checkpoint import load_network
+from cosim.network.reference import encode_inputs
+from cosim.network.testset import load_test_set
+from cosim.resources import trained_network_path
+from cosim.simulation.inference import read_inference
+from cosim.simulation.ngspice import Failure
+from cosim.simulation.rest import run_from_rest
+from cosim.simulation.testbench import Timing
+from cosim.technology.catalog import DEFAULT_TECHNOLOGY, load_technology
+from cosim.technology.scale import units_for
+
+SMALLEST = 0.3  # of the unit current
+
+Array = NDArray[np.float64]
+
+
+def main() -> None:
+    name, process, samples = (*sys.argv[1:], *("digits_d8", DEFAULT_TECHNOLOGY, "3")[len(sys.argv) - 1 :])
+    network, technology = load_network(trained_network_path(name)), load_technology(process)
+    design = compile_network(network, technology, find_calibration(technology, units_for(network.weight_grid)))
+    test_set = load_test_set(network, None).take(int(samples), 0)
+    found = [candidates(design, x, Timing()) for x in encode_inputs(network.encoding, test_set.x)]
+    table = {column: np.concatenate([one[column].ravel() for one in found]) for column in found[0]}
+    counted = table["exact"] > SMALLEST * design.i_unit
+    print(f"{name} on {process}, {counted.sum()} candidates over {SMALLEST:g} units: difference, %")
+    for title, column, reference in (
+        ("behavioral - exact", "behavioral", "exact"),
+        ("ngspice - exact", "ngspice", "exact"),
+        ("ngspice - behavioral", "ngspice", "behavioral"),
+    ):
+        error = 100 * (table[column][counted] / table[reference][counted] - 1)
+        spread = f"standard deviation {error.std():.3f}  largest {abs(error).max():.2f}"
+        print(f"{title:22s} mean {error.mean():+.3f}  {spread}")
+
+
+def candidates(design: Design, inputs: Array, timing: Timing) -> dict[str, Array]:
+    """Candidate currents at their decisions, (cells, time), ampere; inputs: (time, features), encoded."""
+    cells = [node.name for node in nodes_of(design.graph, Schmitt)]
+    probes = {cell: drain_current(design, f"{NETWORK}.cand_{net(cell)}.diode") for cell in cells}
+    waves = run_from_rest(inference_deck(design, inputs, timing, probes=tuple(probes.values())))
+    assert not isinstance(waves, Failure), waves
+    inference = read_inference(waves, "", read_plan(design, len(inputs), timing))
+    states = {cell: inference.states[None, :, k] for k, cell in enumerate(design.assembly.decisions)}
+    stages = [layer.name for layer in design.network.recurrent_layers]
+    closes = dict(zip(stages, timing.closes(len(stages)), strict=True))
+    held = {
+        title: held_candidates(design, inputs, states, cells, ideal)
+        for title, ideal in (("behavioral", False), ("exact", True))
+    }
+    frames = np.arange(len(inputs))
+    decided = {cell: timing.start + (frames + closes[cell.split(".")[0]]) * timing.t_step for cell in cells}
+    simulated = [np.interp(decided[cell], waves["time"], np.abs(waves[probes[cell]])) for cell in cells]
+    return held | {"ngspice": np.stack(simulated)}
+
+
+def held_candidates(
+    design: Design, inputs: Array, states: Mapping[str, NDArray[np.int16]], cells: list[str], ideal: bool
+) -> Array:
+    trace = evaluate(design.graph, design.calibration, inputs[None], ideal=ideal)
+    held = evaluate_held(design.graph, design.calibration, trace, states)
+    return np.stack([held.candidates[cell][0] for cell in cells])
+
+
+if __name__ == "__main__":
+    main()
