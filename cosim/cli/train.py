@@ -156,7 +156,7 @@ def format_result(result: "TrainingResult") -> list[str]:
         f"test: {score} ({figures['test_samples']} samples)",
         *([_format_chips(figures["chips"])] if "chips" in figures else []),
         f"candidates within 0.02 of the threshold that decides: {near['0.02']:.2%}",
-        f"weights that are not zero: {figures['nonzero_weights']}",
+        f"weights and biases that are not zero: {figures['nonzero_weights']}",
         f"checkpoint: {result.path}",
     ]
 

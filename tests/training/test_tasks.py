@@ -333,7 +333,7 @@ def test_npz_task(tmp_path: Path) -> None:
     np.savez(tmp_path / "mine.npz", **arrays)
     task = load_npz_task(tmp_path / "mine.npz")
     assert_sound(task)
-    assert task.name == "mine"
+    assert task.name == "mine.npz"  # never the name of a task that brings its own data
     assert task.labels == ("0", "1")
     assert task.len_test.tolist() == [4] * 7
     assert task.scale.max() < 10

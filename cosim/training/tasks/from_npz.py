@@ -32,7 +32,7 @@ def load_npz_task(path: Path) -> Task:
     len_test = _lengths(arrays, "len_test", x_test, path)
     valid = x_train[np.arange(x_train.shape[1])[None, :] < len_train[:, None]]
     offset, scale = percentile_range(valid)
-    return Task(path.stem, x_train, y_train, x_test, y_test, len_train, len_test, labels, offset, scale)
+    return Task(f"{path.stem}.npz", x_train, y_train, x_test, y_test, len_train, len_test, labels, offset, scale)
 
 
 def _read(path: Path) -> dict[str, np.ndarray]:
