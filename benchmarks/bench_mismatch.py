@@ -1,6 +1,6 @@
 """Spread of a 9T cell's thresholds and level: the same chips by the behavioral model and in ngspice.
 
-python benchmarks/bench_mismatch.py [network] [technology] [cell] [chips]
+python benchmarks/bench_mismatch.py [network] [technology] [chips]
 """
 
 import sys
