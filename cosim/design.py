@@ -15,10 +15,11 @@ from cosim.behavioral.power import estimate_power
 from cosim.cells.assemble import PEDESTAL_STRENGTH, Assembly, assemble
 from cosim.cells.blocks import BLOCKS
 from cosim.cells.schmitt import STATE_LEVEL
+from cosim.errors import MappingError
 from cosim.ir.centre import centre
-from cosim.ir.ladder import check_ladder, ladder_currents, ladder_timing
+from cosim.ir.ladder import PULSE_END, check_ladder, ladder_currents, ladder_timing
 from cosim.ir.lower import HEADROOM, Cell, lower
-from cosim.ir.nodes import PEDESTAL, Ladder, nodes_of
+from cosim.ir.nodes import PEDESTAL, Ladder, Schmitt, Toggle, nodes_of
 from cosim.ir.report import MappingRow, map_parameters
 from cosim.ir.scale import scale
 from cosim.ir.size import PEDESTAL_UNITS, size
@@ -28,7 +29,7 @@ from cosim.network.types import Network
 from cosim.simulation.inference import DEFAULT_TIMEOUT, Outcome, Progress, ReadPlan, run_inferences
 from cosim.simulation.metering import block_supply, format_metered, frame_windows, meters_of, settled_windows
 from cosim.simulation.options import DEFAULT_OPTIONS, SimulatorOptions
-from cosim.simulation.testbench import Levels, Timing, format_testbench
+from cosim.simulation.testbench import LAST_CLOSE, Levels, Timing, format_testbench
 from cosim.technology.calibration import Calibration
 from cosim.technology.scale import I_UNIT
 from cosim.technology.types import Technology
@@ -89,9 +90,23 @@ def compile_network(
     scaled = scale(centre(lower(network, origin, cell, headroom)), i_unit)
     timing = ladder_timing(t_step, tau)
     if any(True for _ in nodes_of(scaled, Ladder)):
-        check_ladder(ladder_currents(i_unit), timing, origin)
+        check_ladder(ladder_currents(i_unit), timing, origin, calibration.dpi.rise, calibration.dpi.fall)
+    _check_stages(scaled, origin)
     sized = size(scaled, technology, calibration, saturate, origin, pedestal)
     return Design(network, technology, calibration, sized, assemble(sized, technology, calibration, timing.tau))
+
+
+def _check_stages(graph: nx.DiGraph, origin: str) -> None:
+    """Refuse a ladder or toggle whose pulse is not over when the stage behind it decides."""
+    stages = 1 + max(node.stage for node in nodes_of(graph, Schmitt, Ladder, Toggle))
+    early = next((node for node in nodes_of(graph, Ladder, Toggle) if node.stage < stages - 1), None)
+    if early is not None and LAST_CLOSE / stages < PULSE_END:
+        raise MappingError(
+            f"{origin}: {early.layer} has epsilon {1 if isinstance(early, Ladder) else -1} and stands before the last "
+            f"of {stages} recurrent layers in a row: its pulse ends {PULSE_END:g} of a frame after its decision, but "
+            f"the next layer decides {LAST_CLOSE / stages:.2g} after it; use at most {int(LAST_CLOSE / PULSE_END)} "
+            "layers in a row, or such units in the last one only"
+        )
 
 
 def inference_deck(

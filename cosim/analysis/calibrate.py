@@ -117,7 +117,7 @@ def _find_trim(technology: Technology, units: int, v_node: float) -> float:
 
 
 def calibration_fingerprint(technology: Technology, units: int) -> str:
-    """Hash of the exact benches: device models, sizes, cells and simulator options are all in their text; and the grid.
+    """Hash of the exact benches: device models, sizes, cells and simulator options are in their text; grid and slope.
 
     Comments do not count.
     """
@@ -129,6 +129,7 @@ def calibration_fingerprint(technology: Technology, units: int) -> str:
     benches += comparator_bench(technology, 1e-9, np.array([1e-9]), 1e-10, 1e-10, timing)
     benches += dpi_bench(technology, units, 1e-9, 1e-11, 1e-11, 1e-12, 0.5, 1e-2)
     benches += f"\ngrid {technology.grid:g}"  # the trim is a length on it
+    benches += f"\nslope factor {technology.nfet.slope_factor:g}"  # the DPI's capacitor goes with it
     text = "\n".join(line for line in benches.splitlines() if not line.startswith("*"))
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 

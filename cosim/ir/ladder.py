@@ -86,8 +86,12 @@ def solve_ladder(currents: LadderCurrents, calibration: Calibration) -> LadderBi
     )
 
 
-def check_ladder(currents: LadderCurrents, timing: LadderTiming, origin: str) -> None:
+def check_ladder(
+    currents: LadderCurrents, timing: LadderTiming, origin: str, rise: float = 1.0, fall: float = 1.0
+) -> None:
     """Refuse a ladder that would skip or double a step; derivation in docs/ladder.md.
+
+    rise, fall: times of the technology's DPIs over those of the equation.
 
     double: within one pulse the neighbour's window must not arrive, neither of a set nor of a reset.
     skip: until the next pulse it must have arrived. Both are times of the DPI equation, compared with the pulse and
@@ -105,10 +109,10 @@ def check_ladder(currents: LadderCurrents, timing: LadderTiming, origin: str) ->
     up, down = c.alpha - (c.i_set - c.i_rise), c.i_fall - c.i_reset  # D at which the neighbour trips
     rest = timing.step - timing.pulse
     cases = (
-        ("double a set", dpi_rise_time(c.i_tau, up, c.alpha, c.i_tau), timing.pulse, False),
-        ("double a reset", dpi_fall_time(c.alpha, down), timing.pulse, False),
-        ("skip a set", dpi_rise_time(_LEAST * c.alpha, up, c.alpha, c.i_tau), rest, True),
-        ("skip a reset", dpi_fall_time(c.alpha, down), rest, True),
+        ("double a set", rise * dpi_rise_time(c.i_tau, up, c.alpha, c.i_tau), timing.pulse, False),
+        ("double a reset", fall * dpi_fall_time(c.alpha, down), timing.pulse, False),
+        ("skip a set", rise * dpi_rise_time(_LEAST * c.alpha, up, c.alpha, c.i_tau), rest, True),
+        ("skip a reset", fall * dpi_fall_time(c.alpha, down), rest, True),
     )
     for what, needed, available, must_arrive in cases:
         time = needed * timing.tau

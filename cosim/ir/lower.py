@@ -182,10 +182,11 @@ def _add_native_layer(
             )
         if not unit > 0:
             raise MappingError(f"{where}: alpha must be positive, not {unit:g}; flip the sign of what reads it instead")
-        low, high = (round((float(end) - first) / unit) for end in ranges[:, i])
+        steps = [round((float(end) - first) / unit) for end in ranges[:, i]]
+        low, high = min(*steps, 0), max(*steps, 0)  # the state before the first step counts
         if layer.epsilon == 1:
             offset = _common_mode(-fall)
-            rungs, start = high - low + 2 * headroom, headroom - low
+            rungs, start = max(high - low + 2 * headroom, 1), headroom - low
             if rungs > MAX_RUNGS:
                 raise MappingError(
                     f"{where}: a ladder may have {MAX_RUNGS} rungs at most, not {rungs}: over the training data its "

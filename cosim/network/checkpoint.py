@@ -119,7 +119,7 @@ def network_from_arrays(arrays: Mapping[str, np.ndarray], meta: Mapping[str, Any
         ),
         layers,
         Readout(
-            _sources(readout),
+            _sources(readout, f"{origin}: meta.readout"),
             entries.array("readout.weight"),
             entries.array("readout.bias"),
             readout.get("pooling", "mean"),
@@ -130,6 +130,7 @@ def network_from_arrays(arrays: Mapping[str, np.ndarray], meta: Mapping[str, Any
         entries.meta("history", dict),
         {name.removeprefix(RANGES): array for name, array in arrays.items() if name.startswith(RANGES)},
     )
+    entries.check_all_read()
     return check_network(network, origin)
 
 
@@ -138,6 +139,7 @@ class _Entries:
 
     def __init__(self, arrays: Mapping[str, np.ndarray], meta: Mapping[str, Any], origin: str) -> None:
         self._arrays, self._meta, self._origin = arrays, meta, origin
+        self._read: set[str] = set()
 
     def meta(self, key: str, kind: Any) -> Any:
         if key not in self._meta or not isinstance(self._meta[key], kind):
@@ -151,33 +153,53 @@ class _Entries:
             raise NetworkError(
                 f"{self._origin}: array {key!r} is missing; the file has {', '.join(sorted(self._arrays))}"
             )
+        self._read.add(key)
         return self._arrays[key]
+
+    def check_all_read(self) -> None:
+        """Refuse arrays that mean nothing: a misspelt optional one would be another network."""
+        strange = sorted(key for key in self._arrays if key not in self._read and not key.startswith(RANGES))
+        if strange:
+            raise NetworkError(
+                f"{self._origin}: array {strange[0]!r} belongs to no layer; known here are "
+                f"{', '.join(sorted(self._read))} and {RANGES}NAME; rename or remove it"
+            )
 
     def layer(self, i: int, entry: Any) -> Layer:
         where = f"meta.layers[{i}]"
-        if not isinstance(entry, dict) or entry.get("kind") not in KINDS:
-            kind = entry.get("kind") if isinstance(entry, dict) else entry
+        kind = entry.get("kind") if isinstance(entry, dict) else entry
+        if not isinstance(entry, dict) or not isinstance(kind, str) or kind not in KINDS:
             raise NetworkError(f"{self._origin}: {where}.kind must be one of {', '.join(KINDS)}, not {kind!r}")
-        kind = entry["kind"]
         optional = {"signed": ("weight_beta", "weight_alpha")}.get(kind, ())
         names = {"relu": (), "first-quadrant": ("beta_lo", "beta_hi", "alpha"), "signed": ("bias_beta", "alpha")}[kind]
         fields = {name: self.array(f"layers.{i}.{name}") for name in ("weight", "bias", *names)}
-        fields |= {name: self._arrays[key] for name in optional if (key := f"layers.{i}.{name}") in self._arrays}
+        fields |= {name: self.array(key) for name in optional if (key := f"layers.{i}.{name}") in self._arrays}
         cls: Any = KINDS[kind]
         settings = (
             {} if kind == "relu" else {"epsilon": _number(entry.get("epsilon"), self._origin, f"{where}.epsilon")}
         )
-        return cls(name=str(entry.get("name", f"layer{i}")), sources=_sources(entry), **fields, **settings)
+        return cls(
+            name=str(entry.get("name", f"layer{i}")),
+            sources=_sources(entry, f"{self._origin}: {where}"),
+            **fields,
+            **settings,
+        )
 
 
-def _sources(entry: Mapping[str, Any]) -> tuple[str, ...]:
-    return tuple(str(source) for source in entry.get("sources", ()))
+def _sources(entry: Mapping[str, Any], where: str) -> tuple[str, ...]:
+    sources = entry.get("sources")
+    if not isinstance(sources, list | tuple) or not all(isinstance(source, str) for source in sources):
+        raise NetworkError(f"{where}.sources must be a list of layer names, not {sources!r}; export the network again")
+    return tuple(sources)
 
 
 def _number(value: Any, origin: str, where: str) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise NetworkError(f"{origin}: {where} must be a number, not {value!r}; export the network again")
-    return float(value)
+    try:
+        return float(value)
+    except OverflowError:
+        raise NetworkError(f"{origin}: {where} must be a number of a sensible size; export the network again") from None
 
 
 def _read(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any] | None]:
@@ -252,11 +274,24 @@ def _floats(found: Mapping[Any, Any], path: Path) -> dict[str, np.ndarray]:
                 raise NetworkError(
                     f"{path}: {name} must be a tensor, not a {type(value).__name__}; save a plain state dict"
                 )
-            value = value.detach().double().numpy()
+            value = _tensor_array(value, f"{path}: {name}")
         if value.dtype.kind not in "fiu":
             raise NetworkError(f"{path}: {name} must hold real numbers, not {value.dtype}")
         arrays[str(name)] = value.astype(np.float64)
     return arrays
+
+
+def _tensor_array(tensor: Any, where: str) -> np.ndarray:
+    """A tensor's numbers; raises NetworkError where it holds none (`meta`), or no plain real ones."""
+    import torch
+
+    if tensor.layout != torch.strided or tensor.is_complex() or tensor.device.type != "cpu":
+        layout, dtype = (str(word).removeprefix("torch.") for word in (tensor.layout, tensor.dtype))
+        raise NetworkError(
+            f"{where} must be a dense tensor of real numbers on the CPU, not {layout} of {dtype} on {tensor.device}; "
+            "save it as one"
+        )
+    return tensor.detach().double().numpy()
 
 
 def _torch_bytes(arrays: Mapping[str, np.ndarray], meta: Mapping[str, Any]) -> bytes:

@@ -150,12 +150,6 @@ class Network:
     def recurrent_layers(self) -> tuple[RecurrentLayer, ...]:
         return tuple(layer for layer in self.layers if not isinstance(layer, ReluLayer))
 
-    def width_of(self, source: str) -> int:
-        """Number of signals behind a source name."""
-        if source == INPUT:
-            return self.encoding.width
-        return next(layer.width for layer in self.layers if layer.name == source)
-
 
 def layer_arrays(layer: Layer | Readout) -> dict[str, Array]:
     """The learned arrays of a layer under their documented names; absent ones left out."""
@@ -225,6 +219,11 @@ def _check_layer(origin: str, name: str, layer: Layer | Readout, widths: Mapping
                 f"{origin}: {name} reads {source!r}, which is not 'input' or an earlier layer; known: "
                 f"{', '.join(widths)}"
             )
+    if not layer.sources or len(set(layer.sources)) < len(layer.sources):
+        raise NetworkError(
+            f"{origin}: {name}.sources must name at least one layer and each once, not {list(layer.sources)}; where "
+            "one is read twice, add up its columns of the weights"
+        )
     if layer.bias.ndim != 1 or not len(layer.bias):
         raise NetworkError(f"{origin}: {name}.bias must hold one number per unit, not shape {layer.bias.shape}")
     inputs = sum(widths[source] for source in layer.sources)

@@ -30,7 +30,15 @@ from cosim.ir.size import size
 from cosim.network.ranges import measure_state_ranges
 from cosim.network.reference import run_reference
 from cosim.network.testset import TestSet
-from cosim.network.types import ReluLayer, SignedLayer, check_network
+from cosim.network.types import (
+    FirstQuadrantLayer,
+    InputEncoding,
+    Network,
+    Readout,
+    ReluLayer,
+    SignedLayer,
+    check_network,
+)
 from cosim.simulation.inference import Inference
 
 I_UNIT = 0.25e-9  # so that every threshold of a random network lies in the calibrated range
@@ -431,6 +439,60 @@ def test_levels_out_of_order_are_refused(change):
     )
     with pytest.raises(MappingError, match=text):
         check_ladder(replace(CURRENTS, **change), TIMING, "model.pt")
+
+
+def test_the_dpis_own_times_count():
+    """A DPI that is 10 % slow may not get a tau that just suffices for one of the equation, nor a fast one."""
+    skip = (TIMING.step - TIMING.pulse) / dpi_rise_time(0.5e-6, 0.4, 0.5, 0.01)
+    check_ladder(CURRENTS, replace(TIMING, tau=0.99 * skip), "model.pt")
+    with pytest.raises(MappingError, match="the ladder would skip a set"):
+        check_ladder(CURRENTS, replace(TIMING, tau=0.99 * skip), "model.pt", rise=1.1)
+    double = TIMING.pulse / dpi_fall_time(0.5, 0.1)
+    check_ladder(CURRENTS, replace(TIMING, tau=1.01 * double), "model.pt")
+    with pytest.raises(MappingError, match="the ladder would double a reset"):
+        check_ladder(CURRENTS, replace(TIMING, tau=1.01 * double), "model.pt", fall=0.95)
+
+
+def chain(layers, epsilon):
+    """A unit at this epsilon, and `layers` - 1 Schmitt triggers that copy it one after the other."""
+    found, source = [], "input"
+    for k in range(layers):
+        one = FirstQuadrantLayer(
+            f"l{k}", (source,), np.ones((1, 1)), np.zeros(1), np.full(1, 0.3), np.full(1, 0.7), np.full(1, 2.0)
+        )
+        found.append(replace(one, epsilon=epsilon) if k == 0 else one)
+        source = f"l{k}"
+    readout = Readout((source,), np.ones((1, 1)), np.zeros(1))
+    return check_network(
+        Network(
+            InputEncoding(np.zeros(1), np.ones(1)), tuple(found), readout, state_ranges={"l0": np.array([[0.0], [1.0]])}
+        )
+    )
+
+
+def test_a_ladder_too_far_in_front_is_refused(technology, calibration):
+    """At 4 stages the next one decides 0.7 / 4 = 0.175 of a frame after the ladder, whose pulse ends after 0.23."""
+    compile_network(chain(3, 1.0), technology, calibration, I_UNIT)
+    compile_network(chain(6, 0.0), technology, calibration, I_UNIT)
+    text = (
+        r"model\.pt: l0 has epsilon 1 and stands before the last of 4 recurrent layers .* use at most 3 layers in a row"
+    )
+    with pytest.raises(MappingError, match=text):
+        compile_network(chain(4, 1.0), technology, calibration, I_UNIT, origin="model.pt")
+
+
+def test_ranges_that_leave_the_start_out():
+    """The state before the first step counts, whatever the file says: rungs reach down to it."""
+    network = chain(1, 1.0)
+    network = replace(network, state_ranges={"l0": np.array([[2.0], [3.0]])})  # two and three steps of alpha / 2
+    (node,) = nodes_of(lower(network), Ladder)
+    assert (node.start, node.rungs) == (1, 5)  # one rung of headroom below the start and above 3
+
+
+def test_a_unit_that_never_moves_has_a_rung():
+    network = replace(chain(1, 1.0), state_ranges={"l0": np.zeros((2, 1))})
+    (node,) = nodes_of(lower(network, headroom=0), Ladder)
+    assert (node.start, node.rungs) == (0, 1)
 
 
 def test_tau_of_a_compiled_network_is_checked(ladders, technology, calibration):

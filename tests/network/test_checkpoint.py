@@ -179,6 +179,18 @@ def set_to(mapping: dict, key: str, value: object) -> None:
         (lambda a, m: set_to(m["layers"][1], "kind", "lstm"), r"meta\.layers\[1\]\.kind must be one of .*, not 'lstm'"),
         (lambda a, m: set_to(m["layers"], slice(0, 1), ["lstm"]), r"meta\.layers\[0\]\.kind must be .*, not 'lstm'"),
         (lambda a, m: set_to(m["layers"][1], "epsilon", "0"), r"meta\.layers\[1\]\.epsilon must be a number, not '0'"),
+        (lambda a, m: set_to(m["layers"][1], "kind", ["relu"]), r"meta\.layers\[1\]\.kind must be .*, not \['relu'\]"),
+        (lambda a, m: set_to(m["layers"][1], "epsilon", 10**400), r"meta\.layers\[1\]\.epsilon must be a number of a"),
+        (
+            lambda a, m: set_to(m["layers"][1], "sources", None),
+            r"meta\.layers\[1\]\.sources must be a list .*, not None",
+        ),
+        (lambda a, m: set_to(m["readout"], "sources", [3]), r"meta\.readout\.sources must be a list .*, not \[3\]"),
+        (
+            lambda a, m: set_to(a, "layers.1.weight_bta", np.ones(1)),
+            r"array 'layers\.1\.weight_bta' belongs to no layer",
+        ),
+        (lambda a, m: set_to(a, "layers.4.weight", np.ones(1)), r"array 'layers\.4\.weight' belongs to no layer"),
         (lambda a, m: set_to(m, "labels", 5), r"meta\.labels must be a list, not 5"),
         (lambda a, m: m.pop("task"), r"meta\.task must be a str, not nothing"),
         (lambda a, m: a.pop("layers.1.beta_hi"), r"model\.pt: array 'layers\.1\.beta_hi' is missing"),
@@ -208,6 +220,14 @@ def test_values_that_are_no_real_tensors(tmp_path: Path) -> None:
     torch.save({"layers.0.weight": 3}, tmp_path / "model.pt")
     with pytest.raises(NetworkError, match=r"layers\.0\.weight must be a tensor, not a int"):
         load_network(tmp_path / "model.pt")
+    for tensor, found in (
+        (torch.ones(2, 3, dtype=torch.complex64), "strided of complex64 on cpu"),
+        (torch.ones(2, 3).to_sparse(), "sparse_coo of float32 on cpu"),
+        (torch.ones(2, 3, device="meta"), "strided of float32 on (meta|cpu)"),
+    ):
+        torch.save({"layers.0.weight": tensor}, tmp_path / "model.pt")
+        with pytest.raises(NetworkError, match=rf"layers\.0\.weight must be a dense tensor .*, not {found}"):
+            load_network(tmp_path / "model.pt")
     np.savez(tmp_path / "model.npz", **{"layers.0.weight": np.ones((2, 3), dtype=complex)})
     with pytest.raises(NetworkError, match=r"layers\.0\.weight must hold real numbers, not complex128"):
         load_network(tmp_path / "model.npz")

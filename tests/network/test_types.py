@@ -40,6 +40,11 @@ def ranges(network, **layers):
         (lambda n: replace(n, layers=()), "a network needs at least one recurrent layer, found none"),
         (lambda n: replace(n, layers=(n.layers[0], n.layers[0])), "layer name 'layer0' is used twice; rename one"),
         (lambda n: first(n, sources=("layer1",)), "layer0 reads 'layer1', which is not 'input' or an earlier layer"),
+        (
+            lambda n: first(n, sources=("input", "input")),
+            r"layer0\.sources must name at least one layer and each once, not \['input', 'input'\]",
+        ),
+        (lambda n: first(n, sources=()), r"layer0\.sources must name at least one layer and each once, not \[\]"),
         (lambda n: first(n, alpha=np.ones(4)), r"layer0\.alpha must have shape \(5,\), not \(4,\)"),
         (lambda n: first(n, weight=n.layers[0].weight.T), r"layer0\.weight must have shape \(5, 3\), not \(3, 5\)"),
         (
