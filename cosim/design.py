@@ -89,7 +89,10 @@ def compile_network(
     """
     scaled = scale(centre(lower(network, origin, cell, headroom)), i_unit)
     timing = ladder_timing(t_step, tau)
-    if any(True for _ in nodes_of(scaled, Ladder)):
+    ladders = any(True for _ in nodes_of(scaled, Ladder))
+    if tau is not None and not ladders:
+        raise MappingError(f"{origin}: tau is that of ladders, and no layer has epsilon 1; leave --tau out")
+    if ladders:
         check_ladder(ladder_currents(i_unit), timing, origin, calibration.dpi.rise, calibration.dpi.fall)
     _check_stages(scaled, origin)
     sized = size(scaled, technology, calibration, saturate, origin, pedestal)

@@ -20,6 +20,7 @@ from cosim.analysis.pvt import pvt_grid, summarize_pvt
 from cosim.analysis.pvt_figures import draw_pvt
 from cosim.analysis.report import format_report
 from cosim.analysis.waveforms import liveliest_cell, record_waveforms
+from cosim.circuit.deck import device_sizes
 from cosim.design import Design, meter_samples, simulate_samples
 from cosim.errors import InputError, SimulationError
 from cosim.files import write_atomically
@@ -30,6 +31,7 @@ from cosim.simulation.ngspice import Failure
 from cosim.simulation.options import DEFAULT_OPTIONS
 from cosim.simulation.testbench import Timing
 from cosim.technology.conditions import format_conditions
+from cosim.technology.devices import device_cards
 
 INFERENCES = "inferences"
 
@@ -46,6 +48,7 @@ class Run:
 
 def run_samples(design: Design, test_set: TestSet, run: Run, progress: Progress) -> list[Outcome]:
     """Simulate, keeping finished samples; write simulation.npz and the decks of failed runs."""
+    _clear_failures(run.folder)
     outcomes = simulate_samples(
         design, test_set, run.timing, DEFAULT_OPTIONS, run.jobs, run.folder / INFERENCES, run.timeout, progress
     )
@@ -66,9 +69,7 @@ def run_comparison(design: Design, test_set: TestSet, run: Run, progress: Progre
     assert comparison is not None
     scales = {"bias_scale": design.bias_scale, "input_scale": design.input_scale}
     summary = {**summarize_comparison(comparison), **scales}
-    figures = _draw(design, test_set, comparison, run.timing)
-    for name, figure in figures.items():
-        save_figure(figure, run.folder / f"{name}.png")
+    write_texts(run.folder, {"comparison.json": json.dumps(summary, indent=2) + "\n"})
     timing = run.timing
     settings = {
         "cosim": __version__,
@@ -78,14 +79,20 @@ def run_comparison(design: Design, test_set: TestSet, run: Run, progress: Progre
         "bias currents and inputs": " and ".join(f"{scale:.4g}" for scale in scales.values()) + " of the nominal ones",
         "simulator options": asdict(DEFAULT_OPTIONS),
     }
+    figures = {"confusion": draw_confusion(comparison, _labels(design))}
+    try:
+        figures = {"waveforms": _draw_first(design, test_set, comparison, timing), **figures}
+    except SimulationError as error:
+        settings["waveforms"] = f"left out: {error}"
+    for name, figure in figures.items():
+        save_figure(figure, run.folder / f"{name}.png")
     captions = {
         "waveforms": "One inference on transistors: inputs, one unit's candidate and state, readout, supply power.",
         "confusion": "Decisions of the three engines on the same samples; accuracy with its 95 % interval.",
     }
     pictures = {captions[name]: figure_bytes(figure, "png") for name, figure in figures.items()}
     title = f"{design.network.task or 'network'}: from weights to transistors"
-    page = format_report(title, summary, summarize(design), settings, pictures)
-    write_texts(run.folder, {"comparison.json": json.dumps(summary, indent=2) + "\n", "report.html": page})
+    write_texts(run.folder, {"report.html": format_report(title, summary, summarize(design), settings, pictures)})
     return summary
 
 
@@ -97,6 +104,7 @@ def run_power(design: Design, test_set: TestSet, run: Run, progress: Progress, s
     write_texts(run.folder, {})
     outcomes = None
     if simulate:
+        _clear_failures(run.folder)
         store = run.folder / INFERENCES
         outcomes = meter_samples(design, test_set, run.timing, run.jobs, store, run.timeout, progress)
         _write_failures(run.folder, test_set, outcomes)
@@ -121,6 +129,10 @@ def run_pvt(
     condition.
     """
     conditions = pvt_grid(design.technology)
+    sizes = device_sizes(design.assembly.circuit)
+    for technology in conditions:
+        device_cards(technology, sizes)  # what a library does not have is said before the first run
+    _clear_failures(run.folder)
     write_texts(run.folder, {"design.json": json.dumps(summarize(design), indent=2) + "\n"})
     summaries: list[dict[str, Any] | None] = []
     count = len(test_set.y)
@@ -146,15 +158,16 @@ def run_pvt(
     return sweep
 
 
-def _draw(design: Design, test_set: TestSet, comparison: Comparison, timing: Timing) -> dict[str, Figure]:
-    labels = list(design.network.labels) or [str(k) for k in range(design.network.readout.width)]
+def _draw_first(design: Design, test_set: TestSet, comparison: Comparison, timing: Timing) -> Figure:
+    """Waveforms of the first compared sample; raises SimulationError when it fails with more probes."""
     cell = liveliest_cell(comparison.cells, comparison.engines["ngspice"].states[0])
     position = int(np.flatnonzero(test_set.indices == comparison.indices[0])[0])
     sample = test_set.x[position, : test_set.lengths[position]]
-    return {
-        "waveforms": draw_waveforms(*record_waveforms(design, sample, cell, timing), timing),
-        "confusion": draw_confusion(comparison, labels),
-    }
+    return draw_waveforms(*record_waveforms(design, sample, cell, timing), timing)
+
+
+def _labels(design: Design) -> list[str]:
+    return list(design.network.labels) or [str(k) for k in range(design.network.readout.width)]
 
 
 def _check_any(outcomes: Sequence[Outcome], folder: Path) -> None:
@@ -165,6 +178,12 @@ def _check_any(outcomes: Sequence[Outcome], folder: Path) -> None:
         f"all {len(outcomes)} simulations failed; the first: {failure.kind.value}: {failure.detail}; its deck is "
         f"in {folder / 'failed'}"
     )
+
+
+def _clear_failures(folder: Path) -> None:
+    """Decks of an earlier run: those that fail again are written again."""
+    for deck in (folder / "failed").glob("sample_*.sp"):
+        deck.unlink()
 
 
 def _write_failures(folder: Path, test_set: TestSet, outcomes: Sequence[Outcome]) -> None:

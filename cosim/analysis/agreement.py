@@ -85,11 +85,12 @@ class Comparison:
         counts = [int(((a != b) & self.valid[:, :, None]).sum()) for a, b in pairwise(states)]
         return dict(zip(("rounding", "statics", "dynamics"), counts, strict=True))
 
-    def readout_error(self) -> tuple[float, float]:
-        """Correlation and RMSE (in units) of the readout per frame, ngspice against software."""
+    def readout_error(self) -> tuple[float | None, float]:
+        """Correlation (None where a readout is constant) and RMSE in units of the readout, ngspice against software."""
         software = self.engines["software"].readout[self.valid]
         ngspice = self.engines["ngspice"].readout[self.valid]
-        correlation = float(np.corrcoef(software.ravel(), ngspice.ravel())[0, 1])
+        constant = np.ptp(software) == 0 or np.ptp(ngspice) == 0
+        correlation = None if constant else float(np.corrcoef(software.ravel(), ngspice.ravel())[0, 1])
         return correlation, float(np.sqrt(np.mean((software - ngspice) ** 2)))
 
 

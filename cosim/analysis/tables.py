@@ -21,6 +21,8 @@ def format_comparison(summary: dict[str, Any]) -> list[str]:
     equal = f"{percent(summary['state_agreement'], 2)} of {summary['state_bits']} states"
     decisions = f"{percent(summary['task_agreement'])} [{percent(low)}, {percent(high)}]"
     rmse = f"RMSE {summary['readout_rmse_units']:.3f} units"
+    correlation = summary["readout_correlation"]
+    readout = rmse if correlation is None else f"correlation {correlation:.4f}, {rmse}"
     lines += [
         "",
         f"samples           {counts}",
@@ -29,7 +31,7 @@ def format_comparison(summary: dict[str, Any]) -> list[str]:
         f"task agreement    {decisions}, software vs ngspice",
         f"first divergence  in {diverged['samples_diverged']} of {summary['samples']} samples"
         + (f", earliest in frame {diverged['earliest_frame']}" if diverged["samples_diverged"] else ""),
-        f"readout           correlation {summary['readout_correlation']:.4f}, {rmse}",
+        f"readout           {readout}",
         f"changed by        {sources}",
         f"                  dominant: {summary['dominant_error_source']}",
     ]

@@ -76,6 +76,8 @@ def format_devices(technology: Technology, sizes: Iterable[Size], dialect: Diale
         version, _ = parameters.pop("version", ""), parameters.pop("level", "")
         unknown = [key for key in parameters if _NGSPICE_ONLY.fullmatch(key)]
         fields = [f"{key}={value}" for key, value in parameters.items() if key not in unknown]
+        if dialect == "hspice":
+            parameters.setdefault("tnom", "27")  # HSPICE's own default is 25 C
         translated = [f"version={_VERSIONS[dialect](version)}"] if version else []
         if version and translated != [f"version={version}"]:
             lines.append(f"{comment} BSIM4 {version}, here {translated[0]}")
@@ -130,6 +132,9 @@ _VERSIONS: Mapping[Dialect, Callable[[str], str]] = {
 # Spectre --------------------------------------------------------------------------------------------------------------
 
 
+_SPECTRE_FUNCTIONS = frozenset({"max", "min"})  # built in; those that begin with the letter of a transistor
+
+
 def _spectre_circuit(circuit: Circuit, technology: Technology) -> str:
     lines = [f"// {circuit.title}", "simulator lang=spectre"]
     for block in circuit.subcircuits:
@@ -155,7 +160,8 @@ def spectre_elements(elements: Iterable[Element], technology: Technology) -> lis
 def _spectre_element(element: Element, technology: Technology) -> str:
     match element:
         case Mos(name, drain, gate, source, bulk):
-            return f"m{name} ({drain} {gate} {source} {bulk}) {format_mos_fields(element, technology)}"
+            own = f"m{name}_" if f"m{name}" in _SPECTRE_FUNCTIONS else f"m{name}"
+            return f"{own} ({drain} {gate} {source} {bulk}) {format_mos_fields(element, technology)}"
         case Instance(name, nets, subcircuit):
             return f"x{name} ({' '.join(nets)}) {subcircuit}"
         case Capacitor(name, a, b, value):

@@ -7,6 +7,7 @@ import click
 
 from cosim.cli.common import (
     jobs_option,
+    json_option,
     options,
     output_option,
     pdk_root_option,
@@ -70,7 +71,7 @@ condition_options = options(
         multiple=True,
         help="Supplies in volt; every combination is run.",
     ),
-    click.option("--json", "json_file", type=click.Path(path_type=Path), help="Write the figures to this file, too."),
+    json_option,
 )
 
 

@@ -108,6 +108,12 @@ seed_option = click.option(
 jobs_option = click.option(
     "--jobs", "-j", type=click.IntRange(1), default=2, show_default=True, help="Worker processes."
 )
+json_option = click.option(
+    "--json",
+    "json_file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write the figures to this file, too.",
+)
 timeout_option = click.option(
     "--timeout", type=Quantity("s"), default="600", show_default=True, help="Longest time of one simulation."
 )
@@ -178,7 +184,13 @@ def load_design(
         network = replace(network, state_ranges=ranges)
     process = load_technology(technology, pdk_root)
     conditions = at(process, corner, celsius, supply)  # refused before a calibration that may take a minute
-    return replace(compile_loaded(network, str(network_file), process, units, **settings), technology=conditions)
+    design = compile_loaded(network, str(network_file), process, units, **settings)
+    if conditions.supply <= design.calibration.v_node:
+        raise InputError(
+            f"supply must be above {design.calibration.v_node:.2g} V, by which the readout's ground stands under it, "
+            f"not {conditions.supply:g} V; choose another with --supply"
+        )
+    return replace(design, technology=conditions)
 
 
 def compile_loaded(
@@ -221,7 +233,12 @@ def write_json(path: Path | None, content: object) -> None:
     """Write JSON to a file, or nothing for None. Raises InputError when the file cannot be written."""
     import json
 
-    from cosim.outputs import write_texts
+    from cosim.files import write_atomically
 
-    if path is not None:
-        write_texts(path.parent, {path.name: json.dumps(content, indent=2) + "\n"})
+    if path is None:
+        return
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, f"{json.dumps(content, indent=2)}\n".encode())
+    except OSError as error:
+        raise InputError(f"{path}: the figures cannot be written there ({error.strerror}); name another file") from None

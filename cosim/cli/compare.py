@@ -8,6 +8,7 @@ import click
 from cosim.cli.common import (
     bias_option,
     compile_options,
+    json_option,
     load_design,
     network_argument,
     output_option,
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 @click.command()
 @network_argument
 @output_option("runs/compare")
-@click.option("--json", "json_file", type=click.Path(path_type=Path), help="Write the figures to this file, too.")
+@json_option
 @click.option("--pvt", is_flag=True, help="Run every corner at 0, 27 and 60 C and at 95, 100 and 105 % supply.")
 @bias_option
 @compile_options
@@ -69,8 +70,8 @@ def command(
             if pvt
             else run_comparison(design, test_set, run, progress)
         )
-    write_json(json_file, summary)
     click.echo("\n".join(format_pvt(summary) if pvt else format_comparison(summary)))
+    write_json(json_file, summary)
     click.echo(f"\nwritten: {output / 'pvt.json'}" if pvt else f"\nreport: {output / 'report.html'}")
     if summary["failed"]:
         click.echo(f"{summary['failed']} runs failed; their decks are in {output / 'failed'}", err=True)

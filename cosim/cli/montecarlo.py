@@ -12,6 +12,7 @@ from cosim.cli.common import (
     compile_options,
     data_option,
     jobs_option,
+    json_option,
     load_design,
     network_argument,
     output_option,
@@ -83,7 +84,7 @@ area_option = click.option(
 @click.option("--resume", is_flag=True, help="Go on with the chips that the store holds.")
 @click.option("--dask", metavar="ADDRESS", help="Run on this dask scheduler, such as tcp://host:8786.")
 @output_option("runs/montecarlo")
-@click.option("--json", "json_file", type=click.Path(path_type=Path), help="Write the figures to this file, too.")
+@json_option
 @data_option
 @chip_seed_option
 @jobs_option

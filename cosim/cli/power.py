@@ -7,6 +7,7 @@ import click
 
 from cosim.cli.common import (
     compile_options,
+    json_option,
     load_design,
     network_argument,
     output_option,
@@ -20,7 +21,7 @@ from cosim.errors import MissingToolError
 @click.command()
 @network_argument
 @output_option("runs/power")
-@click.option("--json", "json_file", type=click.Path(path_type=Path), help="Write the figures to this file, too.")
+@json_option
 @click.option("--behavioral", is_flag=True, help="Equations alone; needs no simulator.")
 @compile_options
 @run_options
@@ -57,8 +58,8 @@ def command(
             summary = run_power(design, test_set, run, progress, simulate=not behavioral)
         except MissingToolError as error:
             missing, summary = error, run_power(design, test_set, run, progress, simulate=False)
-    write_json(json_file, summary)
     click.echo("\n".join(format_power(summary)))
+    write_json(json_file, summary)
     click.echo(f"\nwritten: {output / 'power.json'}, {output / 'power.png'}")
     if missing is not None:
         raise MissingToolError(f"behavioral side only: {missing}")

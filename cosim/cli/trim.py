@@ -9,6 +9,7 @@ from cosim.cli.common import (
     compile_options,
     data_option,
     jobs_option,
+    json_option,
     network_argument,
     output_option,
     progress_bar,
@@ -29,7 +30,7 @@ MAX_BITS = 12
 @click.option("--samples", type=click.IntRange(1), help=f"Test samples [default: all; with ngspice {NGSPICE_SAMPLES}].")
 @area_option
 @output_option("runs/trim")
-@click.option("--json", "json_file", type=click.Path(path_type=Path), help="Write the figures to this file, too.")
+@json_option
 @data_option
 @chip_seed_option
 @jobs_option
@@ -71,9 +72,9 @@ def command(
             progress(len(records), trial.plan.chips)
     summary = summarize_trim(trial, counts, records, wanted)
     write_json(output / "trim.json", summary)
-    write_json(json_file, summary)
     save_figure(draw_trim(summary), output / "trim.png")
     click.echo("\n".join(format_trim(summary)))
+    write_json(json_file, summary)
     click.echo(f"\nwritten: {output / 'trim.json'}")
 
 

@@ -2,7 +2,7 @@
 
 import zipfile
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -94,10 +94,12 @@ def _check(test_set: TestSet, network: Network, origin: str) -> TestSet:
             f"{origin}: classes must lie in 0..{outputs - 1} for this network, "
             f"not {test_set.y.min()}..{test_set.y.max()}"
         )
-    encode_inputs(network.encoding, test_set.x, origin)  # refuses another number of features and what is not finite
     steps = test_set.x.shape[1]
     if test_set.lengths.min() < 1 or test_set.lengths.max() > steps:
         raise InputError(
             f"{origin}: lengths must lie in 1..{steps}, not {test_set.lengths.min()}..{test_set.lengths.max()}"
         )
+    padding = np.arange(steps)[None, :] >= test_set.lengths[:, None]
+    test_set = replace(test_set, x=np.where(padding[:, :, None], 0.0, test_set.x))  # may be anything, nan even
+    encode_inputs(network.encoding, test_set.x, origin)  # refuses another number of features and what is not finite
     return test_set

@@ -5,12 +5,11 @@ kept under the hash of its deck, so an interrupted run continues where it stoppe
 """
 
 import hashlib
-import os
-import tempfile
+import io
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import CancelledError, TimeoutError
+from concurrent.futures import FIRST_COMPLETED, Future, TimeoutError, wait
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -18,6 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pebble import ProcessExpired
 
+from cosim.errors import InputError
+from cosim.files import write_atomically
 from cosim.simulation.ngspice import Failure, FailureKind, Waveforms
 from cosim.simulation.rest import run_from_rest
 from cosim.simulation.workers import worker_pool
@@ -103,8 +104,16 @@ def run_inferences(
 ) -> list[Outcome]:
     """Outcomes in the order of the decks. With `store`, finished ones are read back instead of run again.
 
-    A deck that fails, exceeds `timeout` seconds or kills its process is a Failure; the others go on.
+    A deck that fails, exceeds `timeout` seconds or kills its process is a Failure; the others go on. Raises InputError
+    when the store cannot be written.
     """
+    if store is not None:
+        try:
+            store.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InputError(
+                f"cannot keep results in {store}: {error.strerror}; choose another folder with -o"
+            ) from None
     outcomes: dict[int, Outcome] = {}
     todo: list[int] = []
     for index, deck in enumerate(decks):
@@ -124,22 +133,30 @@ def run_inferences(
 
 
 def _run_pool(tasks: list[tuple[int, str, ReadPlan]], jobs: int, timeout: float) -> Iterator[tuple[int, Outcome]]:
+    """Outcomes as they finish, so that a slow sample does not keep the others from the store."""
     with worker_pool(min(jobs, len(tasks))) as pool:
-        futures = [
-            (index, deck, pool.schedule(run_inference, args=(deck, plan), timeout=timeout))
+        flying = {
+            pool.schedule(run_inference, args=(deck, plan), timeout=timeout): (index, deck)
             for index, deck, plan in tasks
-        ]
+        }
         try:
-            for index, deck, future in futures:
-                try:
-                    yield index, future.result()
-                except TimeoutError:
-                    yield index, Failure(FailureKind.TIMEOUT, f"after {timeout:g} s", deck)
-                except ProcessExpired as error:
-                    yield index, Failure(FailureKind.CRASH, f"exit code {error.exitcode}", deck)
-        except (KeyboardInterrupt, GeneratorExit, CancelledError):
+            while flying:
+                done, _ = wait(flying, return_when=FIRST_COMPLETED)
+                for future in done:
+                    index, deck = flying.pop(future)
+                    yield index, _outcome(future, deck, timeout)
+        except BaseException:
             pool.stop()
             raise
+
+
+def _outcome(future: Future[Outcome], deck: str, timeout: float) -> Outcome:
+    try:
+        return future.result()
+    except TimeoutError:
+        return Failure(FailureKind.TIMEOUT, f"after {timeout:g} s", deck)
+    except ProcessExpired as error:
+        return Failure(FailureKind.CRASH, f"exit code {error.exitcode}", deck)
 
 
 def deck_hash(deck: str) -> str:
@@ -148,14 +165,17 @@ def deck_hash(deck: str) -> str:
 
 
 def _save(store: Path, deck: str, inference: Inference) -> None:
-    store.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=store, suffix=".tmp")
-    with os.fdopen(handle, "wb") as file:
-        np.savez(
-            file, states=inference.states, readout=inference.readout, power_w=inference.power_w,
-            delivered=inference.delivered,
-        )  # fmt: skip
-    os.replace(name, store / f"{deck_hash(deck)}.npz")
+    content = io.BytesIO()
+    np.savez(
+        content, states=inference.states, readout=inference.readout, power_w=inference.power_w,
+        delivered=inference.delivered,
+    )  # fmt: skip
+    try:
+        write_atomically(store / f"{deck_hash(deck)}.npz", content.getvalue())
+    except OSError as error:
+        raise InputError(
+            f"cannot keep a result in {store}: {error.strerror}; make room or choose another folder with -o"
+        ) from None
 
 
 def _load(store: Path | None, deck: str, plan: ReadPlan) -> Inference | None:

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from cosim.cells.assemble import PEDESTAL_STRENGTH, Assembly
 from cosim.circuit.deck import fold, format_number
 from cosim.circuit.elements import GROUND, Circuit, Element, Source
+from cosim.errors import InputError
 from cosim.ir.ladder import PULSE_BEGIN, PULSE_END
 from cosim.simulation.options import DEFAULT_OPTIONS, SimulatorOptions, format_deck
 from cosim.technology.types import Technology
@@ -28,6 +29,7 @@ SAMPLE_AT = 0.95
 LAST_CLOSE = 0.7
 DECIDE = 0.27
 RESET_FRAMES = 0.5
+T_STEP_MIN, T_STEP_MAX = 1e-6, 1e3  # s
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,14 @@ class Timing:
     edge: float = 0.01
     clock_edge: float = 0.01
     t_max_step: float = 0.02  # largest solver step over t_step
+
+    def __post_init__(self) -> None:
+        """Raises InputError for a frame that no circuit of nanoamperes could follow, or nobody would wait for."""
+        if not T_STEP_MIN <= self.t_step <= T_STEP_MAX:
+            raise InputError(
+                f"t_step must lie in {T_STEP_MIN:g} to {T_STEP_MAX:g} s, not {self.t_step:g} s; choose another with "
+                "--t-step"
+            )
 
     def closes(self, stages: int) -> tuple[float, ...]:
         """When each stage freezes its candidates and decides, as a fraction of the frame."""

@@ -2,6 +2,7 @@
 
 import math
 import re
+import sys
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,9 @@ from cosim.technology.types import DeviceLibrary, DeviceModel, Geometry, Sizing,
 
 CORNERS = ("tt", "ff", "ss", "fs", "sf")
 _NUMBERS = ("grid", "supply", "supply_max", "capacitor_density")
-_MISMATCH = ("a_vt", "a_beta", "spread_vt")  # 0 where a technology does not know them
+# 0 where a technology does not know them; at most: in V m, m and V, a hundred times that of any process
+_MISMATCH = {"a_vt": 1e-6, "a_beta": 1e-5, "spread_vt": 1.0}
+_LENGTHS = 1e-8, 1e-3  # m: what is drawn; a length in micrometre lies outside
 _ROLES = tuple(Sizing.__dataclass_fields__)
 _NAME = re.compile(r"\w[\w-]*", re.ASCII)  # it becomes part of a file name
 
@@ -46,7 +49,7 @@ def read_technology(path: Path, pdk_root: Path | None) -> Technology:
 
 
 def _device(table: "_Table") -> DeviceModel:
-    mismatch = {key: table.number(key, 0.0) if key in table.content else 0.0 for key in _MISMATCH}
+    mismatch = {key: table.number(key, 0.0, most) if key in table.content else 0.0 for key, most in _MISMATCH.items()}
     model = DeviceModel(
         table.text("device"),
         **mismatch,
@@ -58,11 +61,11 @@ def _device(table: "_Table") -> DeviceModel:
 
 
 def _geometry(table: "_Table", grid: float) -> Geometry:
-    lengths = {key: table.number(key) for key in ("w", "l")}
+    lengths = {key: table.length(key) for key in ("w", "l")}
     cascode = None
     if "cascode" in table.content:
         inner = table.table("cascode")
-        cascode = {key: inner.number(key) for key in ("w", "l")}
+        cascode = {key: inner.length(key) for key in ("w", "l")}
         inner.finish()
     table.finish()
     drawn = {**lengths, **{f"cascode.{key}": value for key, value in (cascode or {}).items()}}
@@ -70,7 +73,7 @@ def _geometry(table: "_Table", grid: float) -> Geometry:
         if abs(value / grid - round(value / grid)) > 1e-6:
             raise InputError(
                 f"{table.path}: {table.name}.{key} must be a multiple of the grid {grid:g} m, not {value:g}; "
-                f"{round(value / grid) * grid:g} is the nearest"
+                f"{max(round(value / grid), 1) * grid:g} is the nearest"
             )
     return Geometry(lengths["w"], lengths["l"], (cascode["w"], cascode["l"]) if cascode else None)
 
@@ -84,6 +87,11 @@ def _library(table: "_Table", corners: "_Table", path: Path, pdk_root: Path | No
     corners.finish()
     if not sections["tt"]:
         raise InputError(f"{path}: corners.tt must name a section of the library")
+    parts = Path(package).parts
+    if package and (len(parts) < 2 or not parts[0].isidentifier()):
+        raise InputError(f"{path}: library.package must be PACKAGE/PATH/IN/IT, not {package!r}")
+    if pdk_root is not None and not install:
+        raise InputError(f"--pdk-root is for a foundry's kit; {path.stem} brings its own library, so leave it out")
     main = find_kit(file, package, install, pdk_root) if install else path.parent / file
     if not main.is_file():
         raise InputError(f"{path}: library.file must stand beside it; there is no {main}")
@@ -127,26 +135,33 @@ class _Table:
             raise InputError(f"{self.path}: {self._full(key)} must be a list of file names, not {value!r}")
         return tuple(value)
 
-    def number(self, key: str, least: float | None = None) -> float:
-        """A number in SI: positive, or not below `least`."""
+    def length(self, key: str) -> float:
+        """A drawn length in m."""
+        return self.number(key, *_LENGTHS)
+
+    def number(self, key: str, least: float | None = None, most: float = sys.float_info.max) -> float:
+        """A number in SI: positive, or not below `least`; not above `most`."""
         value = self._get(key)
-        good = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+        good = isinstance(value, int | float) and not isinstance(value, bool) and -most <= value <= most
         if not good or (value <= 0 if least is None else value < least):
             wanted = "a positive number" if least is None else "a number"
             wanted += f" of at least {least:g}" if least is not None and math.isfinite(least) else ""
+            wanted += f" and at most {most:g}" if most < sys.float_info.max else ""
             raise InputError(f"{self.path}: {self._full(key)} must be {wanted} in SI units, not {value!r}")
         return float(value)
 
     def curve(self, key: str) -> tuple[tuple[float, float], ...]:
-        """Pairs of positive numbers, the first ones rising; none where the field is absent."""
+        """Pairs of a positive number and one of at least 1, the first ones rising; none where the field is absent."""
         rows = self._get(key, [])
         try:
-            found = tuple((float(x), float(y)) for x, y in rows)
-            if sorted({x for x, _ in found}) != [x for x, _ in found] or any(x <= 0 or y <= 0 for x, y in found):
+            found = tuple((x + 0.0, y + 0.0) for x, y in rows)
+            rising = sorted({x for x, _ in found}) == [x for x, _ in found]
+            if not rising or not all(0 < x < math.inf and 1 <= y < math.inf for x, y in found):
                 raise ValueError
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise InputError(
-                f"{self.path}: {self._full(key)} must be a list of [x, y], positive and with x rising, not {rows!r}"
+                f"{self.path}: {self._full(key)} must be a list of [current in A, n], currents positive and rising, n "
+                f"at least 1, not {rows!r}"
             ) from None
         return found
 

@@ -44,7 +44,7 @@ class _Model:
 class _Device:
     """The subcircuit of a device, or a bare model: its first transistor, what that is given, how many there are.
 
-    conditional: whether a part of the subcircuit stands between .if and .endif.
+    conditional: whether a part of the subcircuit stands between .if and .endif; inner: a subcircuit that it calls.
     """
 
     parameters: dict[str, str] = field(default_factory=dict)
@@ -52,6 +52,7 @@ class _Device:
     instance: dict[str, str] = field(default_factory=dict)
     transistors: int = 0
     conditional: bool = False
+    inner: str = ""
     models: list[_Model] = field(default_factory=list)
 
 
@@ -104,6 +105,8 @@ def read_section(path: Path, name: str, also: tuple[Path, ...] = ()) -> Section:
             device.transistors += 1
             if not device.model:
                 device.model, device.instance = words[4], _assignments(rest)
+        elif device is not None and word.startswith("x"):
+            device.inner = device.inner or line
     return Section(path, name, Parameters(parameters), devices, models)
 
 
@@ -190,6 +193,10 @@ def _format_card(name: str, kind: str, parameters: dict[str, str]) -> str:
 def _check_subcircuit(where: str, wrapped: _Device) -> None:
     if wrapped.conditional:
         raise InputError(f"{where} is under an .if, which is not read; write its subcircuit without one")
+    if wrapped.inner:
+        raise InputError(
+            f"{where} must hold one transistor and no subcircuit, not {wrapped.inner[:60]!r}; name another"
+        )
     if wrapped.transistors > 1:
         raise InputError(f"{where} must hold one transistor, not {wrapped.transistors}; name another device")
 
@@ -270,7 +277,7 @@ def _read(path: Path) -> tuple[str, ...]:
         raise InputError(f"{path}: the device library cannot be read ({error.strerror})") from None
     joined: list[str] = []
     for raw in text.splitlines():
-        line = raw.partition(";")[0].partition("$")[0].strip()
+        line = " ".join(raw.partition(";")[0].partition("$")[0].split())
         if not line or line.startswith("*"):
             continue
         if line.startswith("+") and joined:

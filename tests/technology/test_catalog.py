@@ -110,18 +110,33 @@ def test_a_file_of_ones_own(write, tmp_path):
         ("length_unit = 1", 'length_unit = 1\nalso = "a.lib"', "library.also must be a list of file names, not"),
         ("mirror_n = { w = 1e-6, l = 5e-6 }", "mirror_n = { w = 1e-6, l = 5.002e-6 }",
          "sizing.mirror_n.l must be a multiple of the grid 5e-09 m, not 5.002e-06; 5e-06 is the nearest"),
-        ("mirror_n = { w = 1e-6, l = 5e-6 }", "mirror_n = { w = 1e-6, l = 5e-6, cascode = { w = 2e-6, l = 3.3e-9 } }",
-         "sizing.mirror_n.cascode.l must be a multiple of the grid 5e-09 m, not 3.3e-09; 5e-09 is the nearest"),
+        ("mirror_n = { w = 1e-6, l = 5e-6 }", "mirror_n = { w = 1e-6, l = 5e-6, cascode = { w = 2e-6, l = 3.003e-7 } }",
+         "sizing.mirror_n.cascode.l must be a multiple of the grid 5e-09 m, not 3.003e-07; 3e-07 is the nearest"),
         ("celsius = 27", "celsius = -400", "celsius must lie in -55 to 150, not -400"),
         ("supply = 1.8", "supply = 3.4", "supply must be at most supply_max 3.3, not 3.4"),
         ('file = "generic180.lib"', 'file = "absent.lib"', "library.file must stand beside it; there is no"),
         ("grid = 5e-9", "grid = = 5e-9", "not a TOML file"),
+        ("grid = 5e-9", f"grid = 1{'0' * 400}", "grid must be a positive number in SI units"),
+        ("mirror_n = { w = 1e-6, l = 5e-6 }", "mirror_n = { w = 1, l = 5 }",
+         "sizing.mirror_n.w must be a number of at least 1e-08 and at most 0.001 in SI units, not 1"),
+        ("spread_vt = 0.0208\nslope_factor = 1.31", "spread_vt = 20.8\nslope_factor = 1.31",
+         "pfet.spread_vt must be a number of at least 0 and at most 1 in SI units, not 20.8"),
+        ("response = [[1e-11, 1.282],", "response = [[1e-11, 0.9],", "n at least 1, not [[1e-11, 0.9]"),
+        ("response = [[1e-11, 1.282],", 'response = ["12",', "nfet.response must be a list of [current in A, n]"),
+        ("[8e-9, 1.456]]", "[inf, 1.456]]", "nfet.response must be a list of [current in A, n]"),
+        ("length_unit = 1", 'length_unit = 1\npackage = "../x.lib"\ninstall = "do"',
+         "library.package must be PACKAGE/PATH/IN/IT, not '../x.lib'"),
     ],
 )  # fmt: skip
 def test_a_file_that_is_wrong(write, old, new, text):
     path = write((old, new))
     with pytest.raises(InputError, match=re.escape(f"{path}: ") + ".*" + re.escape(text)):
         load_technology(path)
+
+
+def test_a_root_that_nothing_needs(tmp_path):
+    with pytest.raises(InputError, match="--pdk-root is for a foundry's kit; generic180 brings its own library"):
+        load_technology("generic180", tmp_path)
 
 
 def test_absent_or_unreadable_file(tmp_path):

@@ -72,6 +72,19 @@ def test_lines_comments_case_and_continuation(library):
     assert (head, found) == (("it", "nmos"), {"version": "4.8.1", "vth0": "1", "k1": "0.5"})
 
 
+def test_tabs_are_blanks(library):
+    """Behind every keyword; the second .param replaces the first."""
+    path = library(
+        section_of(
+            ".param v=0.5\n.param\tv=1\n"
+            ".subckt\tn d g s b\nm1\td g s b c\n.model\tc\tnmos\tlevel=14\tvth0=v\n.ends\tn\n"
+            ".subckt p d g s b\nm1 d g s b c\n.model c pmos vth0=-1\n.ends"
+        )
+    )
+    assert card_of(path)[1] == {"vth0": "1"}
+    assert card_of(path, "p")[1] == {"vth0": "-1"}
+
+
 def test_a_model_in_parentheses(library):
     path = library(section_of(".model n nmos (level=14 vth0=(1+2)*3 )\n.model p pmos(level=14\n+ vth0=-(0.5))"))
     assert card_of(path) == (("it", "nmos"), {"vth0": "9"})
@@ -188,6 +201,8 @@ def test_what_depends_on_its_size(library):
         (section_of(".model n npn is=1"), "model n of n must be of type nmos, not 'npn'"),
         (section_of(".subckt n d g s b\nm1 d g s b c\nm2 d g s b c\n.model c nmos vth0=1\n.ends"),
          "section tt: n must hold one transistor, not 2; name another device"),
+        (section_of(".subckt n d g s b\nm1 d g s b c\nx2 d g s b more\n.model c nmos vth0=1\n.ends"),
+         "n must hold one transistor and no subcircuit, not 'x2 d g s b more'; name another"),
         (section_of(".subckt n d g s b w=1\nm1 d g s b c w='0.9*w'\n.model c nmos vth0=1\n.ends"),
          "section tt, model c: the transistor's w must be 1, as drawn, not '0.9*w' = 0.9"),
         (section_of(".subckt n d g s b nf=2\nm1 d g s b c nf=nf\n.model c nmos vth0=1\n.ends"),
