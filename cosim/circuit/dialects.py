@@ -74,10 +74,10 @@ def format_devices(technology: Technology, sizes: Iterable[Size], dialect: Diale
         name, kind, *words = card.replace("\n+", " ").split()
         parameters = dict(word.split("=", 1) for word in words)
         version, _ = parameters.pop("version", ""), parameters.pop("level", "")
-        unknown = [key for key in parameters if _NGSPICE_ONLY.fullmatch(key)]
-        fields = [f"{key}={value}" for key, value in parameters.items() if key not in unknown]
         if dialect == "hspice":
             parameters.setdefault("tnom", "27")  # HSPICE's own default is 25 C
+        unknown = [key for key in parameters if _NGSPICE_ONLY.fullmatch(key)]
+        fields = [f"{key}={value}" for key, value in parameters.items() if key not in unknown]
         translated = [f"version={_VERSIONS[dialect](version)}"] if version else []
         if version and translated != [f"version={version}"]:
             lines.append(f"{comment} BSIM4 {version}, here {translated[0]}")

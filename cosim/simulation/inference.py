@@ -111,9 +111,7 @@ def run_inferences(
         try:
             store.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise InputError(
-                f"cannot keep results in {store}: {error.strerror}; choose another folder with -o"
-            ) from None
+            raise InputError(f"cannot write into {store}: {error.strerror}; choose another folder with -o") from None
     outcomes: dict[int, Outcome] = {}
     todo: list[int] = []
     for index, deck in enumerate(decks):

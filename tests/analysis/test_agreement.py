@@ -1,5 +1,7 @@
 """Agreement statistics on comparisons made by hand."""
 
+import json
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -14,6 +16,7 @@ from cosim.analysis.agreement import (
     summarize_comparison,
     threshold_margins,
 )
+from cosim.analysis.tables import format_comparison
 from cosim.network.reference import run_reference
 from cosim.network.testset import TestSet
 from cosim.simulation.ngspice import Failure, FailureKind
@@ -85,6 +88,16 @@ def test_readout_error_over_valid_frames(comparison):
     spoilt[1, 4] = 1e6  # padding
     engines = {**comparison.engines, "ngspice": replace(comparison.engines["ngspice"], readout=spoilt)}
     assert replace(comparison, engines=engines).readout_error()[1] == pytest.approx(0.5, rel=1e-12)
+
+
+def test_a_constant_readout_has_no_correlation(comparison):
+    still = replace(comparison.engines["ngspice"], readout=np.ones_like(comparison.engines["ngspice"].readout))
+    flat = replace(comparison, engines={**comparison.engines, "ngspice": still})
+    assert flat.readout_error()[0] is None
+    summary = summarize_comparison(flat)
+    json.dumps(summary, allow_nan=False)
+    (line,) = (line for line in format_comparison(summary) if line.startswith("readout"))
+    assert re.fullmatch(r"readout +RMSE \d+\.\d{3} units", line)
 
 
 def test_summary(comparison):

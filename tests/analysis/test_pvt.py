@@ -105,6 +105,24 @@ def test_run_pvt_simulates_each_condition_and_resumes(technology, calibration, m
     assert (tmp_path / "pvt.png").read_bytes() == picture
 
 
+def test_a_corner_without_models_is_said_before_the_first_run(
+    technology, calibration, make_network, tmp_path, monkeypatch
+):
+    text = technology.library.file.read_text()
+    slow = ".param dvth_n=0.06 dvth_p=0.06 mu_n=0.95 mu_p=0.95"
+    assert slow in text
+    file = tmp_path / technology.library.file.name
+    file.write_text(text.replace(slow, slow.replace(" mu_p=0.95", "")))
+    library = replace(technology.library, file=file)
+    design = compile_network(make_network(26, widths=(3,), outputs=2, alphas=(1.0,)), technology, calibration)
+    design = replace(design, technology=replace(technology, library=library))
+    monkeypatch.setattr(cosim.pipeline, "simulate_samples", lambda *a: pytest.fail("a simulation began"))
+    test_set = TestSet(np.array([[[0.1, 0.9, 0.4]]]), np.array([0]), np.array([1]), np.array([0]))
+    with pytest.raises(InputError, match="section ss.*mu_p"):
+        run_pvt(design, test_set, Run(tmp_path / "out"), lambda done, total: None)
+    assert not (tmp_path / "out").exists()
+
+
 def test_a_condition_whose_reference_does_not_start_is_a_row(
     technology, calibration, make_network, tmp_path, monkeypatch
 ):

@@ -6,6 +6,7 @@ import re
 import numpy as np
 import pytest
 
+from cosim.errors import SimulationError
 from cosim.network.checkpoint import load_network
 from cosim.network.testset import load_test_set
 
@@ -92,6 +93,22 @@ def test_failed_runs_exit_with_one_and_leave_their_decks(cosim_main, options, tm
     assert code == 1
     assert "0 of 2 samples simulated" in out
     assert "failed runs: their decks are in" in err
+    code, out, _ = cosim_main("simulate", *options, "-o", tmp_path / "second")
+    assert code == 0 and "2 of 2 samples simulated" in out
+    assert list((tmp_path / "second" / "failed").iterdir()) == []  # of decks that run now
+
+
+@pytest.mark.ngspice
+def test_figures_that_fail_cost_no_numbers(cosim_main, options, tmp_path, monkeypatch):
+    def fail(*arguments):
+        raise SimulationError("waveforms of layer0.0: no convergence")
+
+    monkeypatch.setattr("cosim.pipeline.record_waveforms", fail)
+    code, out, _ = cosim_main("compare", *options, "-o", tmp_path)
+    assert code == 0 and "state agreement" in out
+    assert json.loads((tmp_path / "comparison.json").read_text())["samples"] == 2
+    assert "left out: waveforms of layer0.0: no convergence" in (tmp_path / "report.html").read_text()
+    assert (tmp_path / "confusion.png").exists() and not (tmp_path / "waveforms.png").exists()
 
 
 @pytest.mark.parametrize("verb", ["simulate", "compare"])
@@ -144,6 +161,22 @@ def test_folder_that_cannot_be_made(cosim_main, options, tmp_path, verb):
     code, _, err = cosim_main(verb, *options, "-o", tmp_path / "file" / "out")
     assert code == 2
     assert "cannot write into" in err
+
+
+@pytest.mark.parametrize(
+    ("option", "text"),
+    [
+        (["--tau", "2m"], "tau is that of ladders, and no layer has epsilon 1; leave --tau out"),
+        (["--supply", "500m"], "supply must be above 0.54 V, by which the readout's ground stands under it, not 0.5 V"),
+        (["--t-step", "1p"], "t_step must lie in 1e-06 to 1000 s, not 1e-12 s; choose another with --t-step"),
+        (["--pdk-root", "."], "--pdk-root is for a foundry's kit; generic180 brings its own library"),
+        (["--json", "."], "Invalid value for '--json': File '.' is a directory."),
+    ],
+)
+def test_options_that_cannot_be_meant(cosim_main, options, tmp_path, option, text):
+    code, _, err = cosim_main("compare", *options, *option, "-o", tmp_path / "out")
+    assert code == 2 and text in err
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize(

@@ -41,6 +41,16 @@ def test_lengths_are_read(tmp_path, network, arrays):
     np.testing.assert_array_equal(found.lengths, lengths)
 
 
+def test_padding_may_be_anything(tmp_path, network, arrays):
+    lengths = np.arange(SAMPLES) % STEPS + 1
+    padded = arrays["x_test"].copy()
+    padded[np.arange(STEPS)[None, :] >= lengths[:, None]] = np.nan
+    found = load_test_set(network, save(tmp_path / "data.npz", {**arrays, "x_test": padded, "len_test": lengths}))
+    for k, length in enumerate(lengths):
+        np.testing.assert_array_equal(found.x[k, :length], arrays["x_test"][k, :length])
+    assert (found.x[np.arange(STEPS)[None, :] >= lengths[:, None]] == 0).all()
+
+
 def test_take_is_seeded_and_without_replacement(tmp_path, network, arrays):
     found = load_test_set(network, save(tmp_path / "data.npz", arrays))
     few = found.take(4, seed=1)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from cosim.design import compile_network, inference_deck, read_plan
+from cosim.errors import InputError
 from cosim.simulation.inference import Inference, Meter, ReadPlan, deck_hash, run_inference, run_inferences
 from cosim.simulation.ngspice import Failure, FailureKind
 
@@ -158,6 +159,23 @@ def test_time_out(plan):
     (failure,) = run_inferences([ENDLESS], [plan], 1, timeout=1.0)
     assert isinstance(failure, Failure)
     assert (failure.kind, failure.detail, failure.deck) == (FailureKind.TIMEOUT, "after 1 s", ENDLESS)
+
+
+def test_a_slow_sample_keeps_no_other_from_the_store(decks, plan, tmp_path):
+    """The first deck takes for ever; when the first result is reported it is another's, and it is kept already."""
+    kept = []
+    found = run_inferences(
+        [ENDLESS, *decks[:2]], [plan] * 3, 2, tmp_path, timeout=10.0,
+        progress=lambda done, total: kept.append(sorted(path.name for path in tmp_path.glob("*.npz"))),
+    )  # fmt: skip
+    assert [len(files) for files in kept] == [0, 1, 2, 2]
+    assert isinstance(found[0], Failure) and isinstance(found[1], Inference) and isinstance(found[2], Inference)
+
+
+def test_a_store_that_cannot_be_written(decks, plan, tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(InputError, match="cannot write into .*/file: File exists; choose another folder with -o"):
+        run_inferences(decks, [plan] * 3, 1, tmp_path / "file")
 
 
 def test_rejected_deck_is_not_stored(decks, plan, tmp_path):
