@@ -61,8 +61,8 @@ def test_compare(cosim_main, options, tmp_path):
     assert found["samples"] == 2
     assert found["failed"] == 0
     assert found["state_bits"] == 2 * 3 * 3
-    assert 0.9 < found["state_agreement"] <= 1
-    assert found["task_agreement"] in (0.0, 0.5, 1.0)
+    assert found["state_agreement"] == found["state_agreement_behavioral"] == 1.0
+    assert found["task_agreement"] == 1.0
     assert set(found["accuracy"]) == set(found["power_w"]) == ENGINES
     assert found["power_w"]["software"] is None
     assert 1e-9 < found["power_w"]["ngspice"] < 1e-6
