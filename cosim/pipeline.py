@@ -84,6 +84,7 @@ def run_comparison(design: Design, test_set: TestSet, run: Run, progress: Progre
         figures = {"waveforms": _draw_first(design, test_set, comparison, timing), **figures}
     except SimulationError as error:
         settings["waveforms"] = f"left out: {error}"
+        (run.folder / "waveforms.png").unlink(missing_ok=True)  # of an earlier run
     for name, figure in figures.items():
         save_figure(figure, run.folder / f"{name}.png")
     captions = {
