@@ -2,6 +2,8 @@
 
 import os
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from cosim.errors import InputError
@@ -20,3 +22,12 @@ def write_atomically(path: Path, content: bytes) -> None:
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
+
+
+@contextmanager
+def writing_into(folder: Path) -> Iterator[None]:
+    """Around what writes into the folder of a run: raises InputError with the system's reason when it fails."""
+    try:
+        yield
+    except OSError as error:
+        raise InputError(f"cannot write into {folder}: {error.strerror}; choose another folder with -o") from None

@@ -16,7 +16,7 @@ from cosim.circuit.deck import device_sizes
 from cosim.circuit.dialects import Dialect, files_of, format_devices, format_network
 from cosim.circuit.elements import Capacitor, Circuit, Mos
 from cosim.design import Design
-from cosim.errors import InputError
+from cosim.files import writing_into
 from cosim.ir.report import CUT, ZERO, MappingRow
 from cosim.network.checkpoint import network_to_arrays
 from cosim.simulation.exercise import Bench, format_bench
@@ -46,15 +46,13 @@ def write_design(design: Design, folder: Path, timing: Timing = Timing(), dialec
 
 def write_texts(folder: Path, texts: dict[str, str]) -> list[Path]:
     """Write named texts into a folder, each by an atomic rename, after all of them are on disk."""
-    try:
+    with writing_into(folder):
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder, prefix=".partial-") as partial:
             for name, text in texts.items():
                 (Path(partial) / name).write_text(text, encoding="utf-8")
             for name in texts:
                 os.replace(Path(partial) / name, folder / name)
-    except OSError as error:
-        raise InputError(f"cannot write into {folder}: {error.strerror}; choose another folder with -o") from None
     return [folder / name for name in texts]
 
 

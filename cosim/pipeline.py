@@ -22,8 +22,8 @@ from cosim.analysis.report import format_report
 from cosim.analysis.waveforms import liveliest_cell, record_waveforms
 from cosim.circuit.deck import device_sizes
 from cosim.design import Design, meter_samples, simulate_samples
-from cosim.errors import InputError, SimulationError
-from cosim.files import write_atomically
+from cosim.errors import SimulationError
+from cosim.files import write_atomically, writing_into
 from cosim.network.testset import TestSet
 from cosim.outputs import summarize, write_texts
 from cosim.simulation.inference import DEFAULT_TIMEOUT, Inference, Outcome, Progress, deck_hash
@@ -216,7 +216,5 @@ def _write_simulation(folder: Path, design: Design, test_set: TestSet, outcomes:
         indices=test_set.indices, cells=np.array(list(design.assembly.decisions)),
         status=np.array(status),
     )  # fmt: skip
-    try:
+    with writing_into(folder):
         write_atomically(folder / "simulation.npz", content.getvalue())
-    except OSError as error:
-        raise InputError(f"cannot write into {folder}: {error.strerror}; choose another folder with -o") from None

@@ -23,7 +23,7 @@ from cosim import __version__
 from cosim.analysis.calibrate import calibration_fingerprint
 from cosim.design import Design, compile_network
 from cosim.errors import InputError
-from cosim.files import write_atomically
+from cosim.files import write_atomically, writing_into
 from cosim.montecarlo.run import run_settings
 from cosim.montecarlo.store import read_store
 from cosim.montecarlo.trial import Trial
@@ -70,12 +70,10 @@ def keep_trial(folder: Path, trial: Trial, options: Mapping[str, Any]) -> None:
     samples = io.BytesIO()
     np.savez_compressed(samples, **{name: getattr(trial.test_set, name) for name in _ARRAYS})
     write_texts(folder, {TRIAL_FILE: json.dumps(content, indent=2) + "\n"})
-    try:
+    with writing_into(folder):
         save_checkpoint(folder / NETWORK_FILE, design.network)
         write_atomically(folder / SAMPLES_FILE, samples.getvalue())
         write_calibration(folder / CALIBRATION_FILE, design.calibration)
-    except OSError as error:
-        raise InputError(f"cannot write into {folder}: {error.strerror}; choose another folder with -o") from None
 
 
 def load_trial(folder: Path, pdk_root: Path | None = None, technology: Path | None = None) -> Trial:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from cosim.errors import InputError
+from cosim.files import writing_into
 from cosim.montecarlo.trial import Record
 from cosim.outputs import write_texts
 
@@ -59,11 +60,9 @@ def open_store(folder: Path, settings: dict[str, Any], resume: bool) -> Iterator
     Raises InputError when another process holds it, when it holds a run of other settings, or when it holds chips and
     `resume` was not asked for.
     """
-    try:
+    with writing_into(folder):
         folder.mkdir(parents=True, exist_ok=True)
         lock = (folder / LOCK_FILE).open("w")
-    except OSError as error:
-        raise InputError(f"cannot write into {folder}: {error.strerror}; choose another folder with -o") from None
     with lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -17,8 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pebble import ProcessExpired
 
-from cosim.errors import InputError
-from cosim.files import write_atomically
+from cosim.files import write_atomically, writing_into
 from cosim.simulation.ngspice import Failure, FailureKind, Waveforms
 from cosim.simulation.rest import run_from_rest
 from cosim.simulation.workers import worker_pool
@@ -108,10 +107,8 @@ def run_inferences(
     when the store cannot be written.
     """
     if store is not None:
-        try:
+        with writing_into(store):
             store.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise InputError(f"cannot write into {store}: {error.strerror}; choose another folder with -o") from None
     outcomes: dict[int, Outcome] = {}
     todo: list[int] = []
     for index, deck in enumerate(decks):
@@ -168,12 +165,8 @@ def _save(store: Path, deck: str, inference: Inference) -> None:
         content, states=inference.states, readout=inference.readout, power_w=inference.power_w,
         delivered=inference.delivered,
     )  # fmt: skip
-    try:
+    with writing_into(store):
         write_atomically(store / f"{deck_hash(deck)}.npz", content.getvalue())
-    except OSError as error:
-        raise InputError(
-            f"cannot keep a result in {store}: {error.strerror}; make room or choose another folder with -o"
-        ) from None
 
 
 def _load(store: Path | None, deck: str, plan: ReadPlan) -> Inference | None:
