@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
 from cosim.design import Design, behavioral_power, run_behavioral
 from cosim.ir.nodes import Ladder, Schmitt, Toggle, nodes_of
+from cosim.ir.states import software_states
 from cosim.network.reference import Trace, pool_readout, run_reference
 from cosim.network.testset import TestSet
 from cosim.network.types import FirstQuadrantLayer, Network
@@ -21,7 +21,6 @@ from cosim.simulation.testbench import Timing
 ENGINES = ("software", "behavioral", "ngspice")
 METRICS = ("accuracy", "task_agreement", "state_agreement", "power")  # of one chip, or of the nominal circuit
 CONFIDENCE = 0.95
-OFF_LEVEL = -999
 
 
 @dataclass(frozen=True)
@@ -154,20 +153,6 @@ def compare_engines(
         design.assembly.transistors,
         _saturated(design, states["software"], valid),
     )
-
-
-def software_states(graph: nx.DiGraph, reference: Trace) -> NDArray[np.int16]:
-    """The state that each memory should have, (n, time, cells), s = (h - zero) / step; not limited to its rungs.
-
-    Where h is between the levels, as an update of the other sign leaves a toggle, it is OFF_LEVEL: no circuit has it.
-    """
-    columns = []
-    for node in nodes_of(graph, Schmitt, Ladder, Toggle):
-        h = reference.signals[node.layer][:, :, node.index]
-        state = (h - node.zero) / node.step
-        whole = np.rint(state)
-        columns.append(np.where(np.abs(state - whole) < 0.01, whole, OFF_LEVEL).astype(np.int16))
-    return np.stack(columns, axis=2)
 
 
 def _saturated(design: Design, states: NDArray[np.int16], valid: NDArray[np.bool_]) -> int:

@@ -14,8 +14,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.analysis.agreement import software_states
 from cosim.design import Design, behavioral_power, inference_deck, read_plan, run_behavioral
+from cosim.ir.states import software_states
 from cosim.network.reference import encode_inputs, pool_readout, run_reference
 from cosim.network.testset import TestSet
 from cosim.simulation.inference import Inference, deck_hash, run_inference

@@ -5,13 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cosim.analysis.agreement import software_states
 from cosim.behavioral.evaluate import evaluate
 from cosim.ir.centre import centre
 from cosim.ir.lower import lower
 from cosim.ir.nodes import Schmitt, edges_into, nodes_of
 from cosim.ir.scale import scale
 from cosim.ir.size import size
+from cosim.ir.states import software_states
 from cosim.network.reference import run_reference
 from cosim.network.types import FirstQuadrantLayer
 

@@ -6,7 +6,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from cosim.analysis.agreement import software_states, threshold_margins
+from cosim.analysis.agreement import threshold_margins
 from cosim.behavioral.evaluate import evaluate
 from cosim.cells.assemble import assemble
 from cosim.circuit.deck import format_circuit
@@ -16,6 +16,7 @@ from cosim.ir.lower import lower
 from cosim.ir.nodes import UNIT_CURRENT, InputCurrent, Output, Rectifier, Schmitt, edges_into, nodes_of
 from cosim.ir.scale import scale
 from cosim.ir.size import size
+from cosim.ir.states import software_states
 from cosim.network.reference import run_reference
 from cosim.network.types import InputEncoding, ReluLayer, check_network
 

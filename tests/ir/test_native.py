@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.integrate import solve_ivp
 
-from cosim.analysis.agreement import compare_engines, software_states
+from cosim.analysis.agreement import compare_engines
 from cosim.behavioral.evaluate import evaluate
 from cosim.design import compile_network
 from cosim.errors import MappingError
@@ -27,6 +27,7 @@ from cosim.ir.lower import MAX_RUNGS, lower
 from cosim.ir.nodes import UNIT_CURRENT, Ladder, Schmitt, Toggle, nodes_of
 from cosim.ir.scale import scale
 from cosim.ir.size import size
+from cosim.ir.states import software_states
 from cosim.network.ranges import measure_state_ranges
 from cosim.network.reference import run_reference
 from cosim.network.testset import TestSet
