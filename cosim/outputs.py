@@ -1,4 +1,4 @@
-"""What `cosim compile` writes: netlist, device models, testbench, mapping report, summary."""
+"""What `cosim compile` writes: netlist, device models, testbench, what to expect, mapping report, summary."""
 
 import csv
 import hashlib
@@ -6,38 +6,54 @@ import io
 import json
 import os
 import tempfile
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cosim.cells.blocks import BLOCKS, device_block
+from cosim.cells.schmitt import STATE_LEVEL
 from cosim.circuit.deck import device_sizes
 from cosim.circuit.dialects import Dialect, files_of, format_devices, format_network
 from cosim.circuit.elements import Capacitor, Circuit, Mos
-from cosim.design import Design
+from cosim.design import Design, run_behavioral
 from cosim.files import writing_into
 from cosim.ir.report import CUT, ZERO, MappingRow
+from cosim.ir.states import OFF_LEVEL, software_states
 from cosim.network.checkpoint import network_to_arrays
-from cosim.simulation.exercise import Bench, format_bench
+from cosim.network.reference import encode_inputs, run_reference
+from cosim.network.types import InputEncoding
+from cosim.simulation.exercise import Bench, format_bench, vector_name
 from cosim.simulation.options import DEFAULT_OPTIONS
 from cosim.simulation.testbench import Timing, control_elements, input_elements, saved_vectors
 
 EXERCISE_FRAMES = 8
+EXPECTED_FIELDS = ("frame", "time_s", "signal", "vectors", "threshold_v", "software", "behavioral", "unit")
 MAPPING_FIELDS = ("parameter", "element", "target", "realised", "unit", "status", "note")
 
 
-def write_design(design: Design, folder: Path, timing: Timing = Timing(), dialect: Dialect = "ngspice") -> list[Path]:
+def write_design(
+    design: Design,
+    folder: Path,
+    timing: Timing = Timing(),
+    dialect: Dialect = "ngspice",
+    stimulus: NDArray[np.float64] | None = None,
+) -> list[Path]:
     """Write all files of a design for a simulator, or none: they are complete before the first takes its name.
 
-    Raises InputError when the folder cannot be written.
+    `stimulus`: raw inputs (time, features) of the testbench, in the network's units; None for made-up ones that move
+    every input. Raises InputError when the folder cannot be written.
     """
+    x = made_up_stimulus(design.network.encoding) if stimulus is None else stimulus
     rows, files = design.mapping(), files_of(dialect)
     texts = {
         files.netlist: format_netlist(design, dialect),
         files.devices: format_devices(design.technology, device_sizes(design.assembly.circuit), dialect),
-        files.testbench: format_exercise(design, timing, dialect),
-        "mapping.csv": format_csv(rows),
+        files.testbench: format_exercise(design, x, timing, dialect),
+        "expected.csv": format_expected(design, x, timing, dialect),
+        "mapping.csv": format_mapping(rows),
         "mapping.json": json.dumps([asdict(row) for row in rows], indent=1) + "\n",
         "design.json": json.dumps({**summarize(design, rows), "dialect": dialect}, indent=2) + "\n",
     }
@@ -62,17 +78,48 @@ def format_netlist(design: Design, dialect: Dialect = "ngspice") -> str:
     return format_network(Circuit(circuit.title, circuit.subcircuits), design.technology, dialect)
 
 
-def format_exercise(design: Design, timing: Timing = Timing(), dialect: Dialect = "ngspice") -> str:
-    """A runnable testbench beside the netlist, with a made-up stimulus that moves every input."""
+def made_up_stimulus(encoding: InputEncoding) -> NDArray[np.float64]:
+    """Raw inputs (EXERCISE_FRAMES, features) in four steps over the range of each."""
+    steps = np.add.outer(np.arange(EXERCISE_FRAMES), np.arange(encoding.features)) % 4 / 3.0
+    return encoding.offset + encoding.scale * steps
+
+
+def format_exercise(
+    design: Design, x: NDArray[np.float64], timing: Timing = Timing(), dialect: Dialect = "ngspice"
+) -> str:
+    """A runnable testbench beside the netlist; x (time, features) raw."""
     assembly, technology = design.assembly, design.technology
-    frames, width = EXERCISE_FRAMES, len(assembly.input_pins)
-    inputs = np.add.outer(np.arange(frames), np.arange(width)) % 4 / 3.0
-    elements = control_elements(assembly, technology, design.levels, frames, timing)
+    inputs = encode_inputs(design.network.encoding, x[None])[0]
+    elements = control_elements(assembly, technology, design.levels, len(x), timing)
     elements += input_elements(assembly, inputs, design.levels, timing)
-    end, step = timing.start + frames * timing.t_step, timing.t_max_step * timing.t_step
-    title = f"testbench of {files_of(dialect).netlist}: a made-up stimulus; cosim simulate runs real data"
+    end, step = timing.start + len(x) * timing.t_step, timing.t_max_step * timing.t_step
+    title = f"testbench of {files_of(dialect).netlist}; what it should show: expected.csv"
     bench = Bench(title, (*assembly.circuit.elements, *elements), saved_vectors(assembly), step, end)
     return format_bench(bench, technology, DEFAULT_OPTIONS, dialect)
+
+
+def format_expected(
+    design: Design, x: NDArray[np.float64], timing: Timing = Timing(), dialect: Dialect = "ngspice"
+) -> str:
+    """What the testbench of x should show, as CSV: every memory's state and every output's current in every frame.
+
+    At `time_s` a state, unit 1, is how many of its `vectors` stand above `threshold_v`; software's is empty where it
+    has none that a circuit could have (`software_states`).
+    """
+    reference = run_reference(design.network, x[None])
+    trace = run_behavioral(design, reference.signals["input"])
+    software, assembly = software_states(design.graph, reference)[0], design.assembly
+    threshold = STATE_LEVEL * design.technology.supply
+    rows: list[tuple[object, ...]] = []
+    for frame, time in enumerate(timing.sample_times(len(x)).tolist()):
+        for column, (cell, nodes) in enumerate(assembly.decisions.items()):
+            vectors = " ".join(vector_name(f"v({node})", dialect) for node in nodes)
+            wanted = "" if software[frame, column] == OFF_LEVEL else int(software[frame, column])
+            rows.append((frame, time, cell, vectors, threshold, wanted, int(trace.states[cell][0, frame]), "1"))
+        for column, pin in enumerate(assembly.outputs):
+            wanted, behavioral = design.i_unit * reference.readout[0, frame, column], trace.readout[0, frame, column]
+            rows.append((frame, time, pin, vector_name(f"i(v{pin})", dialect), "", wanted, behavioral, "A"))
+    return _format_csv(EXPECTED_FIELDS, rows)
 
 
 def summarize(design: Design, rows: list[MappingRow] | None = None) -> dict[str, object]:
@@ -126,11 +173,16 @@ def network_hash(design: Design) -> str:
     return digest.hexdigest()[:16]
 
 
-def format_csv(rows: list[MappingRow]) -> str:
-    """The mapping report as CSV, numbers at 9 digits."""
+def format_mapping(rows: list[MappingRow]) -> str:
+    """The mapping report as CSV."""
+    return _format_csv(MAPPING_FIELDS, (asdict(row).values() for row in rows))
+
+
+def _format_csv(fields: Sequence[str], rows: Iterable[Iterable[object]]) -> str:
+    """A table as CSV, numbers at 9 digits."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(MAPPING_FIELDS)
+    writer.writerow(fields)
     for row in rows:
-        writer.writerow([f"{value:.9g}" if isinstance(value, float) else value for value in asdict(row).values()])
+        writer.writerow([f"{value:.9g}" if isinstance(value, float) else value for value in row])
     return text.getvalue()

@@ -27,7 +27,7 @@ from cosim.circuit.elements import Circuit, Subcircuit
 from cosim.design import compile_network
 from cosim.ir.ladder import ladder_currents, ladder_timing
 from cosim.network.types import FirstQuadrantLayer, InputEncoding, Network, Readout, ReluLayer, check_network
-from cosim.outputs import format_csv, format_exercise, format_netlist
+from cosim.outputs import format_exercise, format_expected, format_mapping, format_netlist, made_up_stimulus
 from cosim.simulation.testbench import Timing
 from cosim.technology.calibration import load_calibration
 from cosim.technology.catalog import DEFAULT_TECHNOLOGY, load_technology
@@ -81,13 +81,16 @@ def golden_texts() -> dict[str, str]:
     }
     design = compile_network(tiny_network(), technology, calibration)
     texts[f"{TINY}/network.sp"] = format_netlist(design)
-    texts[f"{TINY}/testbench.sp"] = format_exercise(design)
+    x = made_up_stimulus(design.network.encoding)
+    texts[f"{TINY}/testbench.sp"] = format_exercise(design, x)
+    texts[f"{TINY}/expected.csv"] = format_expected(design, x)
     texts[f"{TINY}/devices.lib"] = device_cards(technology, device_sizes(design.assembly.circuit))
-    texts[f"{TINY}/mapping.csv"] = format_csv(design.mapping())
+    texts[f"{TINY}/mapping.csv"] = format_mapping(design.mapping())
     for dialect in DIALECTS[1:]:
         folder, files = f"{TINY}/{dialect}", files_of(dialect)
         texts[f"{folder}/{files.netlist}"] = format_netlist(design, dialect)
-        texts[f"{folder}/{files.testbench}"] = format_exercise(design, dialect=dialect)
+        texts[f"{folder}/{files.testbench}"] = format_exercise(design, x, dialect=dialect)
+        texts[f"{folder}/expected.csv"] = format_expected(design, x, dialect=dialect)
         sizes = device_sizes(design.assembly.circuit)
         texts[f"{folder}/{files.devices}"] = format_devices(technology, sizes, dialect)
     return texts

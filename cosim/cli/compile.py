@@ -1,12 +1,14 @@
 """cosim compile: a trained network to a netlist."""
 
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 import click
 
 from cosim.circuit.dialects import DIALECTS, Dialect
-from cosim.cli.common import compile_options, load_design, network_argument
+from cosim.cli.common import compile_options, data_option, load_design, network_argument
+from cosim.errors import InputError
 from cosim.units import format_quantity
 
 
@@ -25,19 +27,39 @@ from cosim.units import format_quantity
     show_default=True,
     help="Simulator that the files are for.",
 )
+@click.option(
+    "--stimulus",
+    type=click.IntRange(0),
+    metavar="N",
+    help="Sample of the test set that drives the testbench [default: made up].",
+)
+@data_option
 @compile_options
-def command(network_file: Path, target: str, output: Path, dialect: Dialect, **settings: Any) -> None:
+def command(
+    network_file: Path,
+    target: str,
+    output: Path,
+    dialect: Dialect,
+    stimulus: int | None,
+    data: Path | None,
+    **settings: Any,
+) -> None:
     """Compile NETWORK (.pt or .npz) to a SPICE netlist with testbench and mapping report.
 
-    The folder receives network.sp, devices.lib, testbench.sp, mapping.csv, mapping.json and design.json. Every learned
-    parameter stands in the mapping with its circuit element, its target and its realised value. With --dialect spectre
-    the first three are network.scs, devices.scs and testbench.scs.
+    The folder receives network.sp, devices.lib, testbench.sp, expected.csv, mapping.csv, mapping.json and design.json.
+    Every learned parameter stands in the mapping with its circuit element, its target and its realised value; the
+    states and currents that the testbench should show stand in expected.csv. With --dialect spectre the first three
+    are network.scs, devices.scs and testbench.scs.
     """
+    from cosim.network.testset import load_test_set
     from cosim.outputs import summarize, write_design
     from cosim.simulation.testbench import Timing
 
+    if data is not None and stimulus is None:
+        raise InputError(f"--data {data}: test data are for a stimulus only; add --stimulus 0, or leave --data out")
     design = load_design(network_file, **settings)
-    paths = write_design(design, output, Timing(t_step=settings["t_step"]), dialect)
+    x = None if stimulus is None else load_test_set(design.network, data).inputs(stimulus)
+    paths = write_design(design, output, Timing(t_step=settings["t_step"]), dialect, x)
     summary: dict[str, Any] = summarize(design)
     click.echo(f"{network_file}: {summary['task'] or 'network'} on {summary['technology']}")
     click.echo(f"  transistors       {summary['transistors']} ({summary['unit_devices']} unit devices)")
@@ -51,4 +73,5 @@ def command(network_file: Path, target: str, output: Path, dialect: Dialect, **s
         click.echo(f"    lost: {parameter} (see mapping.csv)")
     if len(summary["lost"]) > 20:
         click.echo(f"    and {len(summary['lost']) - 20} more")
-    click.echo(f"  written           {', '.join(path.name for path in paths)} in {output}")
+    written = f"  written           {', '.join(path.name for path in paths)} in {output}"
+    click.echo(fill(written, 79, subsequent_indent=20 * " ", break_long_words=False, break_on_hyphens=False))

@@ -31,6 +31,12 @@ class TestSet:
         chosen = np.random.default_rng(seed).permutation(len(self.y))[:count]
         return TestSet(self.x[chosen], self.y[chosen], self.lengths[chosen], self.indices[chosen])
 
+    def inputs(self, number: int) -> NDArray[np.float64]:
+        """x (time, features) of one sample, without what pads it; raises InputError when there is none."""
+        if not 0 <= number < len(self.y):
+            raise InputError(f"no sample {number}: the test set has samples 0 to {len(self.y) - 1}; choose one of them")
+        return self.x[number, : self.lengths[number]]
+
 
 def load_test_set(network: Network, data: Path | None) -> TestSet:
     """`data`: an .npz with x_test y_test (and len_test), a task's folder, or None for a task that needs no files.

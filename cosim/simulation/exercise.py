@@ -86,7 +86,7 @@ _RESIDUAL_AMPERE = 1e-12  # 2-norm over all nodes; Xyce's 1e-6 (op) and 1e-2 (tr
 def _xyce(bench: Bench, technology: Technology, options: SimulatorOptions) -> list[str]:
     value = _values(options)
     residual = f"abstol={value['abstol']} reltol={value['reltol']} rhstol={format_number(_RESIDUAL_AMPERE)}"
-    saved = " ".join(vector.replace(".", ":") for vector in bench.saved)
+    saved = " ".join(vector_name(vector, "xyce") for vector in bench.saved)
     step = format_number(bench.step)
     return [
         f"* {bench.title}",
@@ -122,7 +122,7 @@ def _spectre(bench: Bench, technology: Technology, options: SimulatorOptions) ->
         *spectre_elements(bench.elements, technology),
         *fold(settings),
         *fold(run),
-        *fold(f"save {' '.join(_spectre_vector(vector) for vector in bench.saved)}"),
+        *fold(f"save {' '.join(vector_name(vector, 'spectre') for vector in bench.saved)}"),
     ]
 
 
@@ -130,10 +130,16 @@ def _values(options: SimulatorOptions) -> dict[str, str]:
     return {name: format_number(number) for name, number in asdict(options).items()}
 
 
-def _spectre_vector(vector: str) -> str:
-    """v(net) -> net, i(vname) -> v_name:p, the current into its first terminal."""
+def vector_name(vector: str, dialect: Dialect) -> str:
+    """What v(net) and i(source) of ngspice are called; Spectre: net, and the current into a source's first terminal."""
     kind, name = vector[0], vector[2:-1]
-    return name if kind == "v" else f"{name[0]}_{name[1:]}:p"
+    match dialect:
+        case "xyce":
+            return vector.replace(".", ":")
+        case "spectre":
+            return name if kind == "v" else f"{name[0]}_{name[1:]}:p"
+        case _:
+            return vector
 
 
 _WRITERS: Mapping[Dialect, Writer] = {"ngspice": _ngspice, "hspice": _hspice, "xyce": _xyce, "spectre": _spectre}

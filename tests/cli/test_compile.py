@@ -10,7 +10,7 @@ import pytest
 
 from cosim.network.checkpoint import load_network, network_to_arrays, save_checkpoint
 
-FILES = ["design.json", "devices.lib", "mapping.csv", "mapping.json", "network.sp", "testbench.sp"]
+FILES = ["design.json", "devices.lib", "expected.csv", "mapping.csv", "mapping.json", "network.sp", "testbench.sp"]
 
 
 def listing(folder):

@@ -13,7 +13,8 @@ def test_files_of_each_dialect(cosim_main, tiny, tmp_path, dialect):
     files = files_of(dialect)
     names = {files.netlist, files.devices, files.testbench}
     assert code == 0
-    assert {path.name for path in tmp_path.iterdir()} == {*names, "mapping.csv", "mapping.json", "design.json"}
+    others = {"expected.csv", "mapping.csv", "mapping.json", "design.json"}
+    assert {path.name for path in tmp_path.iterdir()} == names | others
     assert json.loads((tmp_path / "design.json").read_text())["dialect"] == dialect
     assert all(name in out for name in names)
     bench = (tmp_path / files.testbench).read_text()

@@ -1,4 +1,4 @@
-* testbench of network.sp: a made-up stimulus; cosim simulate runs real data
+* testbench of network.sp; what it should show: expected.csv
 .include 'network.sp'
 .include 'devices.lib'
 xnetwork vdd resetb clk0 clkb0 in_0_p in_1_p one_p zero_p bias_thresh_0 bias_width_0 bias_gain_0
