@@ -25,9 +25,18 @@ _COMPARISONS: dict[type, Callable[..., bool]] = {
     ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt,
     ast.GtE: operator.ge,
 }  # fmt: skip
+
+
+def _pwr(base: float, exponent: float) -> float:
+    """Simulators differ below 0: |x|^y in ngspice, -|x|^y in HSPICE."""
+    if base < 0:
+        raise ValueError("pwr of a negative number")
+    return math.pow(base, exponent)
+
+
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "sqrt": math.sqrt, "exp": math.exp, "ln": math.log, "log": math.log, "log10": math.log10, "abs": abs, "max": max,
-    "min": min, "pow": math.pow, "pwr": math.pow, "int": int, "floor": math.floor, "ceil": math.ceil,
+    "min": min, "pow": math.pow, "pwr": _pwr, "int": int, "floor": math.floor, "ceil": math.ceil,
     "agauss": lambda mean, *_: mean, "gauss": lambda mean, *_: mean, "aunif": lambda mean, *_: mean,
     "unif": lambda mean, *_: mean, "limit": lambda mean, *_: mean,
 }  # fmt: skip
@@ -74,7 +83,9 @@ class Parameters:
         plain = text.lower().translate(str.maketrans("{}", "()", "'\"")).replace("^", "**")
         plain = _NUMBER.sub(lambda found: repr(float(found[1]) * _SUFFIXES.get(found[2] or "", 1.0)), plain)
         try:
-            return self._reduce(ast.parse(plain.strip(), mode="eval").body)
+            tree = ast.parse(plain.strip(), mode="eval")
+            _check_powers(tree, plain.strip())
+            return self._reduce(tree.body)
         except (SyntaxError, ValueError, ZeroDivisionError, TypeError, OverflowError, RecursionError) as error:
             raise InputError(f"cannot evaluate {text.strip()!r}: {error}") from None
 
@@ -93,3 +104,12 @@ class Parameters:
             case ast.Call(func=ast.Name(id=name), args=args, keywords=[]) if name in _FUNCTIONS:
                 return float(_FUNCTIONS[name](*map(self._reduce, args)))
         raise ValueError(f"{ast.unparse(node)!r} is not arithmetic")
+
+
+def _check_powers(tree: ast.AST, text: str) -> None:
+    """a^b^c is a^(b^c) to Python, (a^b)^c to ngspice, so it must have parentheses."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.BinOp(op=ast.Pow(), right=ast.BinOp(op=ast.Pow(), col_offset=start)):
+                if not text[:start].rstrip().endswith("("):
+                    raise ValueError("simulators differ in what a^b^c is; write (a^b)^c or a^(b^c)")

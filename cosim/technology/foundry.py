@@ -12,20 +12,26 @@ Held against the foundry's own library in tests/technology/test_kits.py.
 """
 
 import math
+import operator
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
 from cosim.errors import InputError
+from cosim.files import is_file
 from cosim.technology.expressions import Parameters
 from cosim.technology.types import Polarity
 
 _ASSIGNMENT = re.compile(r"([a-z_]\w*)\s*=(?!=)\s*")
+_QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"|\S+")  # words; what stands in quotes is one
 _MODEL = re.compile(r"\s*(\S+)\s+(\w+)\s*(.*)")
 _NOT_NUMBERS = {"version", "lmin", "lmax", "wmin", "wmax", "paramchk", "rbodymod"}  # as it stands, or left out
+_BIN = re.compile(r"\.\d+$")
 _VERSION = re.compile(r"[\d.]+")
+_SHIFTS = ("delvto", "delvt0")  # two names of one parameter
+_DRAWN = {"w", "l", "nf", "m", "ad", "as", "pd", "ps", "nrd", "nrs", "mulu0", *_SHIFTS}  # checked, or drawn by cosim
 _BSIM4 = (14, 54)  # ngspice's level, HSPICE's
 _DEPTH = 20
 _TOLERANCE = 1e-9
@@ -44,15 +50,19 @@ class _Model:
 class _Device:
     """The subcircuit of a device, or a bare model: its first transistor, what that is given, how many there are.
 
-    conditional: whether a part of the subcircuit stands between .if and .endif; inner: a subcircuit that it calls.
+    nets: of that transistor; resistors: nets of each; conditional: whether a part of the subcircuit stands between .if
+    and .endif; stranger: the first element that is neither transistor nor resistor.
     """
 
+    ports: frozenset[str] = frozenset()
     parameters: dict[str, str] = field(default_factory=dict)
     model: str = ""
+    nets: tuple[str, ...] = ()
     instance: dict[str, str] = field(default_factory=dict)
     transistors: int = 0
+    resistors: list[tuple[str, ...]] = field(default_factory=list)
     conditional: bool = False
-    inner: str = ""
+    stranger: str = ""
     models: list[_Model] = field(default_factory=list)
 
 
@@ -65,6 +75,7 @@ class Section:
     parameters: Parameters
     devices: dict[str, _Device]
     models: dict[str, list[_Model]]
+    tnom: str | None  # of `.option`, for models that have none
 
 
 @lru_cache(maxsize=16)
@@ -79,6 +90,7 @@ def read_section(path: Path, name: str, also: tuple[Path, ...] = ()) -> Section:
     devices: dict[str, _Device] = {}
     models: dict[str, list[_Model]] = {}
     device: _Device | None = None
+    tnom: str | None = None
     conditions = 0
     for line in lines:
         word, _, rest = line.partition(" ")
@@ -89,10 +101,13 @@ def read_section(path: Path, name: str, also: tuple[Path, ...] = ()) -> Section:
             raise InputError(f"{path}: section {name}: {line[:60]!r} is under an .if, which is not read; write it out")
         if word == ".param":
             (parameters if device is None else device.parameters).update(_assignments(rest))
+        elif word in (".option", ".options"):
+            tnom = _assignments(rest).get("tnom", tnom)
         elif word == ".subckt":
-            device = _Device()
-            devices[rest.split()[0]] = device
-            device.parameters.update(_assignments(rest))
+            first = _ASSIGNMENT.search(rest)
+            called, *ports = rest[: first.start() if first else None].split()
+            device = _Device(frozenset(ports) - {"params:"}, _assignments(rest))
+            devices[called] = device
         elif word == ".ends":
             device = None
         elif word == ".model":
@@ -104,10 +119,12 @@ def read_section(path: Path, name: str, also: tuple[Path, ...] = ()) -> Section:
         elif device is not None and word.startswith("m") and len(words := rest.split()) > 4:
             device.transistors += 1
             if not device.model:
-                device.model, device.instance = words[4], _assignments(rest)
-        elif device is not None and word.startswith("x"):
-            device.inner = device.inner or line
-    return Section(path, name, Parameters(parameters), devices, models)
+                device.nets, device.model, device.instance = tuple(words[:4]), words[4], _assignments(rest)
+        elif device is not None and word.startswith("r"):
+            device.resistors.append(tuple(rest.split()[:2]))
+        elif device is not None and not word.startswith("."):
+            device.stranger = device.stranger or line
+    return Section(path, name, Parameters(parameters), devices, models, tnom)
 
 
 def model_card(
@@ -132,7 +149,8 @@ def model_card(
         known = sorted(name for name, found in section.devices.items() if found.model) or sorted(section.models)
         raise InputError(f"{where} must have the transistor {device!r}; it has {', '.join(known) or 'none'}")
     _check_subcircuit(f"{where}: {device}", wrapped)
-    found = next((model for model in bins if _covers(f"{where}, model {model.name}", model, values, w, l)), None)
+    outside = values if bins[0] in wrapped.models else section.parameters  # what a model's own expressions see
+    found = _bin(where, bins, outside, w, l)
     if found is None:
         raise InputError(
             f"{where}: {device} has no model of w {w * 1e6:g} um, l {l * 1e6:g} um; change this size in the technology"
@@ -143,9 +161,12 @@ def model_card(
             f"device under [{polarity}fet] of the technology"
         )
     try:
-        _check_size(wrapped.instance, values, w, l, length_unit)
-        numbers = {key: values.evaluate(text) for key, text in found.parameters.items() if key not in _NOT_NUMBERS}
-        shift = values.evaluate(wrapped.instance.get("delvto", "0"))
+        _check_instance(wrapped.instance, values, w, l, length_unit)
+        numbers = {key: outside.evaluate(text) for key, text in found.parameters.items() if key not in _NOT_NUMBERS}
+        if section.tnom is not None:
+            numbers.setdefault("tnom", section.parameters.evaluate(section.tnom))
+        version = _version(found.parameters.get("version"), outside)
+        shift = sum(values.evaluate(wrapped.instance[key]) for key in _SHIFTS if key in wrapped.instance)
         mobility = values.evaluate(wrapped.instance.get("mulu0", "1"))
         for key, changed, word in (("vth0", shift != 0, "delvto"), ("u0", mobility != 1, "mulu0")):
             if changed and key not in numbers:
@@ -158,8 +179,6 @@ def model_card(
         numbers["vth0"] += shift
     if mobility != 1:
         numbers["u0"] *= mobility
-    text = found.parameters.get("version", "").strip("'\"{}() ")
-    version = {"version": text} if _VERSION.fullmatch(text) else {}
     return _format_card(name, found.kind, {**version, **{key: f"{value:.12g}" for key, value in numbers.items()}})
 
 
@@ -176,7 +195,15 @@ def _find(section: Section, device: str) -> tuple[_Device, list[_Model]]:
 
 
 def _stem(name: str) -> str:
-    return name.rpartition(".")[0] or name
+    return _BIN.sub("", name)
+
+
+def _version(text: str | None, values: Parameters) -> dict[str, str]:
+    """BSIM4's version as it stands, such as 4.8.1, or as an expression gives it; none where the model has none."""
+    if text is None:
+        return {}
+    plain = text.strip("'\"{}() ")
+    return {"version": plain if _VERSION.fullmatch(plain) else f"{values.evaluate(text):g}"}
 
 
 def _format_card(name: str, kind: str, parameters: dict[str, str]) -> str:
@@ -193,16 +220,30 @@ def _format_card(name: str, kind: str, parameters: dict[str, str]) -> str:
 def _check_subcircuit(where: str, wrapped: _Device) -> None:
     if wrapped.conditional:
         raise InputError(f"{where} is under an .if, which is not read; write its subcircuit without one")
-    if wrapped.inner:
+    if wrapped.stranger:
         raise InputError(
-            f"{where} must hold one transistor and no subcircuit, not {wrapped.inner[:60]!r}; name another"
+            f"{where} must hold one transistor and nothing else but resistors, not {wrapped.stranger[:60]!r}; name "
+            "another device"
         )
     if wrapped.transistors > 1:
         raise InputError(f"{where} must hold one transistor, not {wrapped.transistors}; name another device")
+    ports = wrapped.ports
+    beside = next((nets for nets in wrapped.resistors if ports.issuperset(nets)), None)
+    if beside is not None:
+        raise InputError(f"{where} has a resistor between its ports {' and '.join(beside)}; name another device")
+    reached = ports.union(*wrapped.resistors)
+    loose = [net for net in wrapped.nets if net not in reached]
+    if loose:
+        raise InputError(
+            f"{where} must connect its transistor to its ports, but {loose[0]} is none; name another device"
+        )
 
 
-def _check_size(instance: dict[str, str], values: Parameters, w: float, l: float, length_unit: float) -> None:  # noqa: E741
-    """A subcircuit may give its transistor the drawn size, in its own unit or in metre, and nothing else."""
+def _check_instance(instance: dict[str, str], values: Parameters, w: float, l: float, length_unit: float) -> None:  # noqa: E741
+    """A subcircuit may give its transistor the drawn size, in its own unit or in metre, a shift and a mobility."""
+    for key, text in instance.items():
+        if key not in _DRAWN and (other := values.evaluate(text)) != 0:
+            raise InputError(f"the transistor's {key} must be 0, what it does is not read, not {text} = {other:g}")
     for key, allowed in (("w", (w / length_unit, w)), ("l", (l / length_unit, l)), ("nf", (1.0,)), ("m", (1.0,))):
         given = values.evaluate(instance[key]) if key in instance else allowed[0]
         if not any(math.isclose(given, value, rel_tol=_TOLERANCE) for value in allowed):
@@ -211,14 +252,31 @@ def _check_size(instance: dict[str, str], values: Parameters, w: float, l: float
             )
 
 
-def _covers(where: str, model: _Model, values: Parameters, w: float, l: float) -> bool:  # noqa: E741
+def _bin(where: str, bins: list[_Model], values: Parameters, w: float, l: float) -> _Model | None:  # noqa: E741
+    """The bin of a size; where two meet the upper one, and at the end of the last one that."""
+    for ends in (operator.lt, operator.le):
+        for model in bins:
+            if _covers(f"{where}, model {model.name}", model, values, w, l, ends):
+                return model
+    return None
+
+
+def _covers(
+    where: str,
+    model: _Model,
+    values: Parameters,
+    w: float,
+    l: float,  # noqa: E741
+    ends: Callable[[float, float], bool],
+) -> bool:
     for size, low, high in ((l, "lmin", "lmax"), (w, "wmin", "wmax")):
         if low in model.parameters and high in model.parameters:
             try:
                 start, end = values.evaluate(model.parameters[low]), values.evaluate(model.parameters[high])
             except InputError as error:
                 raise InputError(f"{where}: {low}, {high}: {error}") from None
-            if not start * (1 - _TOLERANCE) <= size < end * (1 - _TOLERANCE):
+            slack = -_TOLERANCE if ends is operator.lt else _TOLERANCE
+            if size < start * (1 - _TOLERANCE) or not ends(size, end * (1 + slack)):
                 return False
     return True
 
@@ -243,7 +301,7 @@ def _lines(path: Path, section: str | None, depth: int) -> Iterator[str]:
         raise InputError(f"{path}: files include each other more than {_DEPTH} deep")
     inside, seen = section is None, False
     for line in _read(path):
-        word, *rest = line.split()
+        word, *rest = _QUOTED.findall(line) if line.lower().startswith((".lib ", ".inc")) else line.split()
         match word.lower(), rest:
             case ".lib", [name]:
                 if section is not None and _plain(name).lower() == section:
@@ -258,6 +316,10 @@ def _lines(path: Path, section: str | None, depth: int) -> Iterator[str]:
                 yield from _lines(_beside(path, file), None, depth + 1)
             case ".include" | ".inc" | ".subckt", [] if inside:
                 raise InputError(f"{path}: {word} must be followed by a name")
+            case ".lib", [] | [_, _, _, *_] if inside:
+                raise InputError(
+                    f"{path}: .lib must be followed by a section, or by a file and a section: {line[:60]!r}"
+                )
             case _ if inside:
                 yield line.lower()
             case _:
@@ -294,8 +356,10 @@ def _plain(word: str) -> str:
 def _beside(path: Path, word: str) -> Path:
     """A file that a library includes; its own name is searched without regard to case, as simulators do."""
     wanted = (path.parent / _plain(word)).resolve()
-    if wanted.is_file() or not wanted.parent.is_dir():
+    if is_file(wanted) or not wanted.parent.is_dir():
         return wanted
-    return next(
-        (entry for entry in sorted(wanted.parent.iterdir()) if entry.name.lower() == wanted.name.lower()), wanted
-    )
+    try:
+        entries = sorted(wanted.parent.iterdir())
+    except OSError as error:
+        raise InputError(f"{wanted.parent}: cannot be read: {error.strerror}") from None
+    return next((entry for entry in entries if entry.name.lower() == wanted.name.lower()), wanted)

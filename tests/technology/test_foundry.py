@@ -105,6 +105,7 @@ BINS = "\n".join(
         (0.5, 0.5, 1), (2, 0.5, 2), (0.5, 5, 3), (2, 5, 4),
         (0.3, 0.15, 1), (1, 2, 4), (0.995, 2, 3), (1, 1.995, 2), (0.5, 20, 3),  # the lower limit is inside
         (1.0000000001, 1.9999999999999, 4),  # a size that a float misses by its last digits
+        (10, 1, 2), (10, 20, 4),  # the upper limit is inside where no other bin begins
     ],
 )  # fmt: skip
 def test_bin_that_covers_the_size(library, w, l, expected):  # noqa: E741
@@ -112,7 +113,7 @@ def test_bin_that_covers_the_size(library, w, l, expected):  # noqa: E741
     assert card_of(path, w=w, l=l)[1] == {"vth0": str(expected)}
 
 
-@pytest.mark.parametrize(("w", "l"), [(0.25, 1), (10, 1), (1, 0.145), (1, 20.005)])
+@pytest.mark.parametrize(("w", "l"), [(0.25, 1), (10.005, 1), (1, 0.145), (1, 20.005)])
 def test_size_that_no_bin_covers(library, w, l):  # noqa: E741
     path = library(section_of(f".param lsplit=2u\n{BINS}"))
     text = f"section tt: n has no model of w {w:g} um, l {l:g} um; change this size in the technology"
@@ -151,6 +152,35 @@ def test_a_size_in_metre_a_quoted_version_and_a_folder_with_capitals(library, tm
     (tmp_path / "Models" / "Core.inc").write_text(".model c nmos level=14 version='4.5' vth0=1\n")
     found = card_of(library(section_of(f"{wrapped}.include Models/core.inc")), w=3, l=2)[1]
     assert found == {"version": "4.5", "vth0": "1"}
+
+
+def test_all_that_a_transistor_may_be_given(library):
+    """Both names of a shift; resistors in series; stress effects that are off; what cosim draws itself."""
+    line = "mx dd g s b c w=w l=l delvto=0.01 delvt0=0.02 sa=0 sb='0*w' sd=0 ad=1p as=1p pd=1u ps=1u nrd=0.1 nrs=0.1"
+    text = f".subckt n d g s b params: w=1 l=1\nrd d dd 10\n{line}\n.model c nmos vth0=0.5\n.ends\n"
+    assert float(card_of(library(section_of(text)))[1]["vth0"]) == pytest.approx(0.53, rel=1e-12, abs=0)
+
+
+def test_a_model_of_the_section_sees_the_section(library):
+    """ngspice evaluates it there; one inside the subcircuit sees its parameters."""
+    models = [f".model {name} nmos level=14 vth0='0.6+dvt'\n" for name in "ac"]
+    wrapped = ".subckt {0} d g s b dvt=0.05 w=1 l=1\nm1 d g s b {1} w=w l=l\n{2}.ends\n"
+    outer, inner = wrapped.format("n", "a", ""), wrapped.format("N2", "c", models[1])
+    path = library(section_of(f".param dvt=0\n{models[0]}{outer}{inner}"))
+    found = [model_card(read_section(path, "tt"), name, "n", MICRO, MICRO, MICRO, "it") for name in ("n", "n2")]
+    assert ["vth0=0.6" in found[0].split(), "vth0=0.65" in found[1].split()] == [True, True]
+
+
+def test_temperature_of_extraction_and_a_computed_version(library):
+    own = ".model n nmos tnom=30 vth0=1\n.model p pmos version=v vth0=1"
+    path = library(section_of(f".option scale=1 tnom=25\n.param v=4.5\n{own}"))
+    assert card_of(path, "n")[1] == {"tnom": "30", "vth0": "1"}
+    assert card_of(path, "p")[1] == {"version": "4.5", "vth0": "1", "tnom": "25"}
+
+
+def test_names_with_dots_and_files_with_blanks(library, tmp_path):
+    (tmp_path / "my core.lib").write_text(".lib core\n.model p_1.8v pmos level=14 vth0=1\n.endl\n")
+    assert card_of(library(section_of(".lib 'my core.lib' core")), "p_1.8v")[1] == {"vth0": "1"}
 
 
 def test_a_condition_in_another_device_does_not_matter(library):
@@ -202,7 +232,19 @@ def test_what_depends_on_its_size(library):
         (section_of(".subckt n d g s b\nm1 d g s b c\nm2 d g s b c\n.model c nmos vth0=1\n.ends"),
          "section tt: n must hold one transistor, not 2; name another device"),
         (section_of(".subckt n d g s b\nm1 d g s b c\nx2 d g s b more\n.model c nmos vth0=1\n.ends"),
-         "n must hold one transistor and no subcircuit, not 'x2 d g s b more'; name another"),
+         "n must hold one transistor and nothing else but resistors, not 'x2 d g s b more'; name another device"),
+        (section_of(".subckt n d g s b\nvmm g gi dc 0.05\nm1 d gi s b c\n.model c nmos vth0=1\n.ends"),
+         "n must hold one transistor and nothing else but resistors, not 'vmm g gi dc 0.05'; name another device"),
+        (section_of(".subckt n d g s b\nm1 d g s b c\nd1 s d leak\n.model c nmos vth0=1\n.ends"),
+         "n must hold one transistor and nothing else but resistors, not 'd1 s d leak'; name another device"),
+        (section_of(".subckt n d g s b\nm1 d g s b c\nr1 s d 1e9\n.model c nmos vth0=1\n.ends"),
+         "n has a resistor between its ports s and d; name another device"),
+        (section_of(".subckt n d g s b\nm1 d gi s b c\n.model c nmos vth0=1\n.ends"),
+         "n must connect its transistor to its ports, but gi is none; name another device"),
+        (section_of(".subckt n d g s b sa=1\nm1 d g s b c sa='sa*0.3u'\n.model c nmos vth0=1\n.ends"),
+         "model c: the transistor's sa must be 0, what it does is not read, not 'sa*0.3u' = 3e-07"),
+        (section_of(".model n nmos version=latest vth0=1"), "model n: parameter 'latest' is used but not defined"),
+        (section_of(".lib 'other file.lib' one two"), ".lib must be followed by a section, or by a file and a section"),
         (section_of(".subckt n d g s b w=1\nm1 d g s b c w='0.9*w'\n.model c nmos vth0=1\n.ends"),
          "section tt, model c: the transistor's w must be 1, as drawn, not '0.9*w' = 0.9"),
         (section_of(".subckt n d g s b nf=2\nm1 d g s b c nf=nf\n.model c nmos vth0=1\n.ends"),
