@@ -1,6 +1,7 @@
 """Files that are whole or as they were."""
 
 import os
+import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -31,3 +32,15 @@ def writing_into(folder: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise InputError(f"cannot write into {folder}: {error.strerror}; choose another folder with -o") from None
+
+
+def is_file(path: Path) -> bool:
+    """Whether a file is there; raises InputError with the system's reason when that cannot be told."""
+    try:
+        return stat.S_ISREG(path.stat().st_mode)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
+    except ValueError as error:  # a null byte
+        raise InputError(f"{str(path)!r} cannot be the name of a file: {error}") from None

@@ -48,11 +48,7 @@ class Run:
 
 def run_samples(design: Design, test_set: TestSet, run: Run, progress: Progress) -> list[Outcome]:
     """Simulate, keeping finished samples; write simulation.npz and the decks of failed runs."""
-    _clear_failures(run.folder)
-    outcomes = simulate_samples(
-        design, test_set, run.timing, DEFAULT_OPTIONS, run.jobs, run.folder / INFERENCES, run.timeout, progress
-    )
-    _write_failures(run.folder, test_set, outcomes)
+    outcomes = _simulate(design, test_set, run, progress)
     _write_simulation(run.folder, design, test_set, outcomes)
     return outcomes
 
@@ -60,16 +56,18 @@ def run_samples(design: Design, test_set: TestSet, run: Run, progress: Progress)
 def run_comparison(design: Design, test_set: TestSet, run: Run, progress: Progress) -> dict[str, Any]:
     """Simulate, compare and write comparison.json, the figures and report.html; returns the summary.
 
-    Raises SimulationError when every simulation failed.
+    Raises SimulationError when every simulation failed; what an earlier run wrote then stays as it is.
     """
-    write_texts(run.folder, {"design.json": json.dumps(summarize(design), indent=2) + "\n"})
-    outcomes = run_samples(design, test_set, run, progress)
+    write_texts(run.folder, {})
+    outcomes = _simulate(design, test_set, run, progress)
     _check_any(outcomes, run.folder)
+    _write_simulation(run.folder, design, test_set, outcomes)
     comparison = compare_engines(design, test_set, outcomes, run.timing)
     assert comparison is not None
     scales = {"bias_scale": design.bias_scale, "input_scale": design.input_scale}
     summary = {**summarize_comparison(comparison), **scales}
-    write_texts(run.folder, {"comparison.json": json.dumps(summary, indent=2) + "\n"})
+    contents = {"design.json": summarize(design), "comparison.json": summary}
+    write_texts(run.folder, {name: json.dumps(content, indent=2) + "\n" for name, content in contents.items()})
     timing = run.timing
     settings = {
         "cosim": __version__,
@@ -133,8 +131,8 @@ def run_pvt(
     sizes = device_sizes(design.assembly.circuit)
     for technology in conditions:
         device_cards(technology, sizes)  # what a library does not have is said before the first run
+    write_texts(run.folder, {})
     _clear_failures(run.folder)
-    write_texts(run.folder, {"design.json": json.dumps(summarize(design), indent=2) + "\n"})
     summaries: list[dict[str, Any] | None] = []
     count = len(test_set.y)
     for k, technology in enumerate(conditions):
@@ -154,9 +152,20 @@ def run_pvt(
         summaries.append(None if comparison is None else summarize_comparison(comparison))
         finished(where)
     sweep = {"bias": bias, **summarize_pvt(conditions, summaries, count)}
-    write_texts(run.folder, {"pvt.json": json.dumps(sweep, indent=2) + "\n"})
+    contents = {"design.json": summarize(design), "pvt.json": sweep}
+    write_texts(run.folder, {name: json.dumps(content, indent=2) + "\n" for name, content in contents.items()})
     save_figure(draw_pvt(sweep), run.folder / "pvt.png")
     return sweep
+
+
+def _simulate(design: Design, test_set: TestSet, run: Run, progress: Progress) -> list[Outcome]:
+    """Simulate, keeping finished samples; write the decks of failed runs."""
+    _clear_failures(run.folder)
+    outcomes = simulate_samples(
+        design, test_set, run.timing, DEFAULT_OPTIONS, run.jobs, run.folder / INFERENCES, run.timeout, progress
+    )
+    _write_failures(run.folder, test_set, outcomes)
+    return outcomes
 
 
 def _draw_first(design: Design, test_set: TestSet, comparison: Comparison, timing: Timing) -> Figure:
@@ -183,8 +192,9 @@ def _check_any(outcomes: Sequence[Outcome], folder: Path) -> None:
 
 def _clear_failures(folder: Path) -> None:
     """Decks of an earlier run: those that fail again are written again."""
-    for deck in (folder / "failed").glob("sample_*.sp"):
-        deck.unlink()
+    with writing_into(folder / "failed"):
+        for deck in (folder / "failed").glob("sample_*.sp"):
+            deck.unlink()
 
 
 def _write_failures(folder: Path, test_set: TestSet, outcomes: Sequence[Outcome]) -> None:

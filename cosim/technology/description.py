@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from cosim.errors import InputError
+from cosim.files import is_file
 from cosim.technology.conditions import CELSIUS_MAX, CELSIUS_MIN
 from cosim.technology.kits import find_kit
 from cosim.technology.types import DeviceLibrary, DeviceModel, Geometry, Sizing, Technology
@@ -18,6 +19,7 @@ _NUMBERS = ("grid", "supply", "supply_max", "capacitor_density")
 _MISMATCH = {"a_vt": 1e-6, "a_beta": 1e-5, "spread_vt": 1.0}
 _LENGTHS = 1e-8, 1e-3  # m: what is drawn; a length in micrometre lies outside
 _ROLES = tuple(Sizing.__dataclass_fields__)
+_SWITCHES = ("latch_switch", "sample_switch")
 _NAME = re.compile(r"\w[\w-]*", re.ASCII)  # it becomes part of a file name
 
 
@@ -39,6 +41,9 @@ def read_technology(path: Path, pdk_root: Path | None) -> Technology:
     devices = table.table("nfet"), table.table("pfet")
     sizing = table.table("sizing")
     roles = {role: _geometry(sizing.table(role), numbers["grid"]) for role in _ROLES}
+    for role in _SWITCHES:
+        if roles[role].cascode is not None:
+            raise InputError(f"{path}: sizing.{role} is a switch and takes no cascode; leave it out")
     sizing.finish()
     library = _library(table.table("library"), table.table("corners"), path, pdk_root)
     table.finish()
@@ -93,7 +98,7 @@ def _library(table: "_Table", corners: "_Table", path: Path, pdk_root: Path | No
     if pdk_root is not None and not install:
         raise InputError(f"--pdk-root is for a foundry's kit; {path.stem} brings its own library, so leave it out")
     main = find_kit(file, package, install, pdk_root) if install else path.parent / file
-    if not main.is_file():
+    if not is_file(main):
         raise InputError(f"{path}: library.file must stand beside it; there is no {main}")
     return DeviceLibrary(
         main,

@@ -77,6 +77,15 @@ def test_compare(cosim_main, options, tmp_path):
 
 
 @pytest.mark.ngspice
+def test_a_run_that_fails_leaves_the_results_of_the_one_before(cosim_main, options, tmp_path):
+    assert cosim_main("compare", *options, "-o", tmp_path)[0] == 0
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()}
+    assert {"design.json", "comparison.json", "report.html", "simulation.npz"} <= set(before)
+    assert cosim_main("compare", *options, "-o", tmp_path, "--corner", "ss", "--timeout", "1m")[0] == 1
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()} == before
+
+
+@pytest.mark.ngspice
 def test_failed_runs_exit_with_one_and_leave_their_decks(cosim_main, options, tmp_path):
     """A time-out too short for anything: every run fails, each deck stays with the reason on top."""
     code, _, err = cosim_main("compare", *options, "-o", tmp_path, "--timeout", "1m")

@@ -112,6 +112,8 @@ def test_a_file_of_ones_own(write, tmp_path):
          "sizing.mirror_n.l must be a multiple of the grid 5e-09 m, not 5.002e-06; 5e-06 is the nearest"),
         ("mirror_n = { w = 1e-6, l = 5e-6 }", "mirror_n = { w = 1e-6, l = 5e-6, cascode = { w = 2e-6, l = 3.003e-7 } }",
          "sizing.mirror_n.cascode.l must be a multiple of the grid 5e-09 m, not 3.003e-07; 3e-07 is the nearest"),
+        ("sample_switch = { ", "sample_switch = { cascode = { w = 1e-6, l = 1e-6 }, ",
+         "sizing.sample_switch is a switch and takes no cascode; leave it out"),
         ("celsius = 27", "celsius = -400", "celsius must lie in -55 to 150, not -400"),
         ("supply = 1.8", "supply = 3.4", "supply must be at most supply_max 3.3, not 3.4"),
         ('file = "generic180.lib"', 'file = "absent.lib"', "library.file must stand beside it; there is no"),
@@ -153,6 +155,20 @@ def test_kit_that_is_not_installed(kit, monkeypatch):
     with pytest.raises(MissingToolError, match=text) as error:
         load_technology(kit)
     assert error.value.exit_code == 1
+
+
+def test_a_file_that_cannot_be_looked_for(write):
+    with pytest.raises(InputError, match="aaa: cannot be read: File name too long"):
+        load_technology(write(('file = "generic180.lib"', f'file = "{"a" * 300}"')))
+
+
+def test_a_package_that_python_cannot_look_up(write, monkeypatch):
+    monkeypatch.delenv("PDK_ROOT", raising=False)
+    path = write(("length_unit = 1", 'length_unit = 1\ninstall = "get it"\npackage = "__main__/x"'))
+    with pytest.raises(
+        MissingToolError, match="foundry kit not found: neither --pdk-root nor PDK_ROOT is given; get it"
+    ):
+        load_technology(path)
 
 
 def test_pdk_root_without_the_kit(kit, monkeypatch, tmp_path):
