@@ -11,7 +11,7 @@ import numpy as np
 from cosim.cells.dpi import dpi_capacitance
 from cosim.cells.schmitt import STATE_LEVEL
 from cosim.circuit.elements import Circuit
-from cosim.errors import SimulationError
+from cosim.errors import InputError, SimulationError
 from cosim.ir.ladder import TAU_SHARE, dpi_fall_time, dpi_rise_time, ladder_currents
 from cosim.simulation.benches import clocked_bench, comparator_bench, dpi_bench, mirror_bench, schmitt_bench
 from cosim.simulation.ngspice import Failure, Waveforms, run_deck
@@ -31,6 +31,7 @@ SHIFT_RANGE = (8e-12, 0.015)  # A, and of the threshold: how far beyond it and b
 SHIFT_STEPS = 31  # from the threshold to the furthest
 COMPARATOR_STEPS = 32
 TRIM_START = 1e-3  # a smaller mismatch of gains needs no slope
+LARGEST_LN_TRIM = math.log(2)  # no mirror of one polarity needs twice the length
 SLOPE_STEP = 0.1  # V
 SWING_CURRENTS = (1e-10, 2e-9)
 COMPARATOR_CURRENTS = (0.1e-9, 0.25e-9, 0.5e-9, 1e-9, 2e-9, 4e-9, 8e-9)
@@ -104,15 +105,28 @@ def _find_trim(technology: Technology, units: int, v_node: float) -> float:
     By a secant of ln gain over ln trim: where the threshold voltage depends on the length, gain is not 1 / trim.
     """
 
+    length, grid = technology.sizing.mirror_n.l, technology.grid
+
     def excess(trim: float) -> float:
-        gains = np.array([_gains(technology, units, trim, current, v_node) for current in TRIM_CURRENTS]).mean(axis=0)
-        return math.log(gains[0] / gains[1])
+        try:
+            gains = np.array([_gains(technology, units, trim, current, v_node) for current in TRIM_CURRENTS])
+        except InputError as error:  # a library without the trimmed length
+            raise InputError(f"sizing.mirror_n.l = {length:g} m is trimmed to {length / trim:.4g} m: {error}") from None
+        pull, push, *_ = gains.mean(axis=0)
+        return math.log(pull / push)
 
     start = excess(1.0)
-    slope = (excess(math.exp(start)) - start) / start if abs(start) > TRIM_START else -1.0
-    length = technology.sizing.mirror_n.l
+    moved = technology.snap(length / math.exp(start))  # the length of the secant's other point
+    slope = -1.0
+    if abs(start) > TRIM_START and not math.isclose(moved, length):
+        slope = (excess(math.exp(start)) - start) / start
+    if not slope < 0 or abs(start / slope) > LARGEST_LN_TRIM:
+        raise SimulationError(
+            f"calibration of {technology.name}: no length of line n gives it the gain of line p: at {length:g} m their "
+            f"ratio is {math.exp(start):.3g}; check its devices, its sizing and its supply"
+        )
     near = technology.snap(length * math.exp(start / slope))
-    trims = [length / technology.snap(near + step * technology.grid) for step in (-1, 0, 1)]
+    trims = [length / found for step in (-1, 0, 1) if (found := technology.snap(near + step * grid)) > grid / 2]
     return min(trims, key=lambda trim: abs(excess(trim)))
 
 

@@ -1,5 +1,6 @@
 """The calibration that comes with the package is that of today's cells, and ngspice agrees with it."""
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -13,7 +14,7 @@ from cosim.analysis.calibrate import (
     measure_schmitt,
 )
 from cosim.analysis.calibration_files import cached_path, find_calibration, shipped_path
-from cosim.errors import MissingToolError, SimulationError
+from cosim.errors import InputError, MissingToolError, SimulationError
 from cosim.simulation.benches import mirror_bench
 from cosim.simulation.ngspice import Failure, FailureKind, run_deck
 from cosim.technology.calibration import load_calibration, write_calibration
@@ -160,6 +161,43 @@ def test_mirrors_without_current(technology, monkeypatch, current):
     monkeypatch.setattr(calibrate, "run_deck", lambda deck: waves)
     with pytest.raises(SimulationError, match="mirrors of generic180 deliver .* times 1e-09 A; check its devices"):
         calibrate._gains(technology, 8, 1.0, 1e-9, 0.5)
+
+
+def gains_of(excess):
+    """What `_gains` finds where ln(gain of n / gain of p) is a function of ln(drawn length / nominal length)."""
+    return lambda technology, units, trim, current, v_node: (math.exp(excess(-math.log(trim))), 1.0, 1.0)
+
+
+@pytest.mark.parametrize("grid", [5e-9, 5e-8])
+@pytest.mark.parametrize("offset", [0.0, 0.003, 0.02, -0.03])
+def test_the_trim_is_the_length_on_the_grid_that_fits_best(technology, monkeypatch, grid, offset):
+    """A gain that goes as length^0.8, over grids in which the secant's second point may be the first one."""
+    coarse = replace(technology, grid=grid)
+    monkeypatch.setattr(calibrate, "_gains", gains_of(lambda x: offset + 0.8 * x))
+    length = coarse.sizing.mirror_n.l
+    found = length / calibrate._find_trim(coarse, 8, 0.5)
+    assert found == pytest.approx(coarse.snap(found), rel=1e-12, abs=0)
+    # the best of all lengths on the grid is not further than half a step from the exact one
+    assert abs(found - length * math.exp(-offset / 0.8)) <= 0.51 * grid
+
+
+@pytest.mark.parametrize("excess", [lambda x: 4.0 + 0.8 * x, lambda x: 0.1, lambda x: 0.1 - x])
+def test_no_length_gives_both_lines_the_same_gain(technology, monkeypatch, excess):
+    monkeypatch.setattr(calibrate, "_gains", gains_of(excess))
+    text = r"calibration of generic180: no length of line n gives it the gain of line p: at 5e-06 m their ratio is"
+    with pytest.raises(SimulationError, match=text):
+        calibrate._find_trim(technology, 8, 0.5)
+
+
+def test_a_library_without_the_trimmed_length(technology, monkeypatch):
+    def gains(technology, units, trim, current, v_node):
+        if trim != 1:
+            raise InputError("n has no model of w 1 um, l 4.9 um")
+        return 1.02, 1.0, 1.0
+
+    monkeypatch.setattr(calibrate, "_gains", gains)
+    with pytest.raises(InputError, match=r"sizing\.mirror_n\.l = 5e-06 m is trimmed to 4\.\d+e-06 m: n has no model"):
+        calibrate._find_trim(technology, 8, 0.5)
 
 
 def test_no_calibration_and_no_ngspice(files, technology):
