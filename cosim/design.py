@@ -158,8 +158,8 @@ def run_behavioral(design: Design, inputs: NDArray[np.float64], ideal: bool = Fa
 
     All currents of the trace are over `design.bias_scale`.
     """
-    scaled = inputs * design.input_scale / design.bias_scale
-    return evaluate(design.graph, design.calibration, scaled, design.deviations, ideal)
+    scale = 1.0 if ideal else design.input_scale / design.bias_scale
+    return evaluate(design.graph, design.calibration, scale * inputs, design.deviations, ideal)
 
 
 def behavioral_power(

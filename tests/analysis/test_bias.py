@@ -77,6 +77,9 @@ def test_behavioral_states_follow_the_ratio_of_inputs_and_pins(design, technolog
     np.testing.assert_array_equal(
         run_behavioral(fixed, inputs).readout, run_behavioral(design, inputs / 1.1).readout
     )  # smaller against its thresholds
+    np.testing.assert_array_equal(
+        run_behavioral(fixed, inputs, ideal=True).readout, run_behavioral(design, inputs, ideal=True).readout
+    )  # a bias that changes is no rounding
     power, more = (sum(behavioral_power(one, nominal).values()) for one in (design, tracking))
     np.testing.assert_allclose(more, 1.1 * power, rtol=1e-12)
 
