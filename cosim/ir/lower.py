@@ -37,6 +37,7 @@ from cosim.ir.nodes import (
 )
 from cosim.network.types import (
     INPUT,
+    LARGEST,
     Array,
     FirstQuadrantLayer,
     Layer,
@@ -180,7 +181,7 @@ def _add_native_layer(
                 f"{where}: beta_lo must not be negative, not {fall:g}: a rectified candidate never falls below it; "
                 "raise beta_lo in training"
             )
-        if not unit > 0:
+        if not unit > 1 / LARGEST:
             raise MappingError(f"{where}: alpha must be positive, not {unit:g}; flip the sign of what reads it instead")
         steps = [round((float(end) - first) / unit) for end in ranges[:, i]]
         low, high = min(*steps, 0), max(*steps, 0)  # the state before the first step counts

@@ -22,6 +22,7 @@ Array = NDArray[np.float64]
 Pooling = Literal["last", "mean", "vote"]
 INPUT = "input"
 LAYER_NAME = re.compile(r"[a-z][a-z0-9_]*")
+LARGEST = 1e30  # size of any number of a network: beyond it sums and ratios of doubles overflow
 RESERVED_NAMES = ("in", "readout")  # prefixes of the graph's own nodes
 
 
@@ -265,10 +266,12 @@ def _check_ranges(origin: str, network: Network) -> None:
 
 
 def _check_finite(origin: str, where: str, array: Array) -> None:
-    bad = np.argwhere(~np.isfinite(array))
+    bad = np.argwhere(~(np.abs(array) <= LARGEST))
     if len(bad):
         index = ",".join(str(i) for i in bad[0])
+        value = array[tuple(bad[0])]
+        wanted = f"at most {LARGEST:g} in size" if np.isfinite(value) else "finite"
         raise NetworkError(
-            f"{origin}: {where}[{index}] must be finite, not {array[tuple(bad[0])]}; "
-            f"{len(bad)} such value(s); retrain or repair the file"
+            f"{origin}: {where}[{index}] must be {wanted}, not {value}; {len(bad)} such value(s); retrain or repair "
+            "the file"
         )

@@ -33,6 +33,14 @@ def ranges(network, **layers):
         ),
         (lambda n: encoding(n, [], []), "must be equally long, one number per feature"),
         (lambda n: encoding(n, [0.0, np.inf, 0.0], [1.0] * 3), r"input\.offset\[1\] must be finite, not inf"),
+        (
+            lambda n: encoding(n, [0.0] * 3, [1.0, 1e308, 1.0]),
+            r"input\.scale\[1\] must be at most 1e\+30 in size, not 1e\+308",
+        ),
+        (
+            lambda n: first(n, beta_hi=n.layers[0].beta_hi * -1e31),
+            r"layer0\.beta_hi\[0\] must be at most 1e\+30 in size",
+        ),
         (lambda n: encoding(n, [0.0] * 3, [1.0, 0.0, 1.0]), r"input\.scale must be positive, not 0"),
         (lambda n: encoding(n, [0.0] * 3, [1.0] * 3, 0), r"input\.ramp_steps must be at least 1, not 0"),
         (lambda n: replace(n, weight_grid=0.0), r"meta\.weight_grid must be positive and finite, not 0; leave it out"),
