@@ -88,6 +88,12 @@ def run_montecarlo(
     then has the confidence of one look. Chips that an earlier run lost to a time-out or a dead worker run again.
     """
     chips = trial.plan.chips
+    if store.records and max(store.records) >= chips:
+        held = max(store.records) + 1
+        raise InputError(
+            f"{store.folder}: holds {held} chips, so --chips must be at least {held}, not {chips}; for fewer choose "
+            "another folder with -o"
+        )
     lost = {number for number, record in store.records.items() if record.get("reason") in _LOST}
     for count in checkpoints(chips) if stop_width is not None else [chips]:
         missing = [number for number in range(count) if number not in store.records or number in lost]

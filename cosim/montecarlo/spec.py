@@ -8,6 +8,7 @@ from cosim.analysis.agreement import METRICS
 from cosim.errors import InputError
 from cosim.units import parse_quantity
 
+_LARGEST_POWER = 1e-3  # W: a thousand times what any network here takes
 _SPEC = re.compile(r"\s*(\w+)\s*(>=|<=)\s*(.+?)\s*")
 
 
@@ -39,6 +40,11 @@ def parse_spec(text: str) -> Spec:
     metric, relation, number = match.groups()
     if metric == "power":
         limit = parse_quantity(number, "W", "--spec power")
+        if limit > _LARGEST_POWER:
+            raise InputError(
+                f"--spec power is in watt and must be at most {_LARGEST_POWER:g} W, not {number}; write {number}n for "
+                "nanowatt"
+            )
     elif number.endswith("%"):
         limit = parse_quantity(number[:-1], "", f"--spec {metric}") / 100
     else:

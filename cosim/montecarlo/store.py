@@ -129,12 +129,22 @@ def _cut_torn_line(folder: Path) -> None:
 
 def check_settings(folder: Path, known: dict[str, Any], settings: dict[str, Any]) -> None:
     """Raises InputError that names what differs between a store's settings and those asked for."""
-    for key in sorted({*known, *settings} - {MADE_WITH}):
-        if known.get(key) != settings.get(key):
-            raise InputError(
-                f"{folder}: holds a run with another {key}: {_short(known.get(key))}, not {_short(settings.get(key))}; "
-                "choose another folder with -o, or go on with the same settings"
-            )
+    kept, asked = ({key: value for key, value in one.items() if key != MADE_WITH} for one in (known, settings))
+    difference = _difference(kept, asked)
+    if difference is not None:
+        key, old, new = difference
+        raise InputError(
+            f"{folder}: holds a run with another {key}: {_short(old)}, not {_short(new)}; choose another folder with "
+            "-o, or go on with the same settings"
+        )
+
+
+def _difference(known: Any, asked: Any, name: str = "") -> tuple[str, Any, Any] | None:
+    """(name, known, asked) of the first setting that differs, such as variation.area; None where none does."""
+    if not isinstance(known, dict) or not isinstance(asked, dict):
+        return None if known == asked else (name, known, asked)
+    found = (_difference(known.get(key), asked.get(key), f"{name}.{key}") for key in sorted({*known, *asked}))
+    return next(((key.lstrip("."), old, new) for key, old, new in filter(None, found)), None)
 
 
 def _short(value: Any) -> str:

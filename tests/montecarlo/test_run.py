@@ -11,7 +11,7 @@ from cosim.errors import InputError
 from cosim.montecarlo import execute
 from cosim.montecarlo.contributions import block_of, chip_figures, kind_of, share_variance
 from cosim.montecarlo.execute import run_local, run_on
-from cosim.montecarlo.run import default_spec, run_contributions, run_montecarlo, run_settings
+from cosim.montecarlo.run import SUMMARY_FILE, default_spec, run_contributions, run_montecarlo, run_settings
 from cosim.montecarlo.spec import parse_spec
 from cosim.montecarlo.store import open_store, read_store
 from cosim.montecarlo.trial import behavioral_record, failed, run_chip, run_chips, unpack_draws
@@ -177,11 +177,20 @@ def test_more_chips_go_on_where_fewer_ended(trial, tmp_path):
     assert asked == list(range(5, 20))
 
 
+def test_a_run_is_not_made_smaller(trial, tmp_path):
+    run_into(tmp_path, trial, lambda numbers: iter(run_chips(trial, tuple(numbers))))
+    before = (tmp_path / SUMMARY_FILE).read_bytes()
+    fewer = replace(trial, plan=replace(trial.plan, chips=7))
+    with pytest.raises(InputError, match="holds 20 chips, so --chips must be at least 20, not 7; for fewer choose"):
+        run_into(tmp_path, fewer, lambda numbers: iter(()), resume=True)
+    assert (tmp_path / SUMMARY_FILE).read_bytes() == before
+
+
 def test_a_cube_of_another_size_is_another_run(trial, tmp_path):
     cube = replace(trial, plan=replace(trial.plan, sampling="lhs"))
     run_into(tmp_path, cube, lambda numbers: iter(run_chips(cube, tuple(numbers))))
     more = replace(cube, plan=replace(cube.plan, chips=40))
-    with pytest.raises(InputError, match="holds a run with another variation"):
+    with pytest.raises(InputError, match=r"holds a run with another variation\.chips: 20, not 40"):
         run_into(tmp_path, more, lambda numbers: iter(()), resume=True)
 
 

@@ -11,7 +11,7 @@ import pytest
 from cosim.errors import InputError
 from cosim.montecarlo.store import CHIPS_FILE, RUN_FILE, open_store, read_store
 
-SETTINGS = {"cosim": "1", "engine": "behavioral", "samples": 7}
+SETTINGS = {"cosim": "1", "engine": "behavioral", "samples": 7, "variation": {"kind": "local", "area": 1.0}}
 
 
 def record(number):
@@ -58,6 +58,7 @@ def test_a_damaged_line_is_named(tmp_path):
         ({"samples": 8}, "holds a run with another samples: 7, not 8; choose another folder with -o"),
         ({"cosim": "2"}, "another cosim: \"1\", not \"2\""),
         ({"new": True}, "another new: null, not true"),
+        ({"variation": {"kind": "local", "area": 2.0}}, "another variation.area: 1.0, not 2.0"),
     ],
 )  # fmt: skip
 def test_another_run_is_refused(tmp_path, change, text):
