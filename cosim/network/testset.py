@@ -38,11 +38,12 @@ class TestSet:
         return self.x[number, : self.lengths[number]]
 
 
-def load_test_set(network: Network, data: Path | None) -> TestSet:
+def load_test_set(network: Network, data: str | Path | None) -> TestSet:
     """`data`: an .npz with x_test y_test (and len_test), a task's folder, or None for a task that needs no files.
 
     Raises InputError that names the file, the key and the repair.
     """
+    data = None if data is None else Path(data)
     if data is not None and data.suffix == ".npz":
         return _check(_load_npz(data), network, str(data))
     from cosim.training.tasks.load import TASKS, load_task

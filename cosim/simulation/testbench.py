@@ -29,7 +29,7 @@ SAMPLE_AT = 0.95
 LAST_CLOSE = 0.7
 DECIDE = 0.27
 RESET_FRAMES = 0.5
-T_STEP_MIN, T_STEP_MAX = 1e-6, 1e3  # s
+T_STEP_MIN, T_STEP_MAX = 1e-6, 1.0  # s; frames take milliseconds, and 10 is more likely 10m
 
 
 @dataclass(frozen=True)

@@ -339,6 +339,22 @@ def test_npz_task(tmp_path: Path) -> None:
     assert task.scale.max() < 10
 
 
+def test_what_pads_a_sequence_does_not_count(tmp_path: Path) -> None:
+    """NaN beyond the lengths, as a file may have it, gives the task of a file with other padding."""
+    lengths = {"len_train": np.arange(13) % 5 + 1, "len_test": np.arange(7) % 4 + 1}
+    plain = npz_arrays() | lengths
+    padded = dict(plain)
+    for part in ("train", "test"):
+        x = plain[f"x_{part}"].astype(float)
+        x[np.arange(x.shape[1])[None, :] >= lengths[f"len_{part}"][:, None]] = np.nan
+        padded[f"x_{part}"] = x
+    np.savez(tmp_path / "plain.npz", **plain)
+    np.savez(tmp_path / "padded.npz", **padded)
+    one, other = (load_npz_task(tmp_path / f"{name}.npz") for name in ("plain", "padded"))
+    for name in ("x_train", "x_test", "offset", "scale"):
+        np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
+
+
 def test_npz_regression(tmp_path: Path) -> None:
     arrays = npz_arrays() | {"y_train": np.ones((13, 2)), "y_test": np.ones((7, 2))}
     np.savez(tmp_path / "mine.npz", **arrays)
@@ -352,7 +368,10 @@ def test_npz_regression(tmp_path: Path) -> None:
     [
         ({"y_test": None}, r"mine\.npz: array 'y_test' is missing; found len_train, x_test, x_train, y_train"),
         ({"x_train": np.ones((13, 5))}, r"x_train must be numbers of shape \(samples, time, features\), not float64"),
-        ({"x_test": np.full((7, 4, 3), np.nan)}, "x_test holds 84 values that are not finite; remove them"),
+        (
+            {"x_test": np.full((7, 4, 3), np.nan)},
+            "x_test holds 84 values that are not finite within the lengths of its samples; repair them, or",
+        ),
         ({"x_test": np.ones((7, 4, 2))}, "x_test must have 3 features like x_train, not 2"),
         ({"x_train": np.ones((1, 5, 3))}, "x_train must hold at least 2 samples, not 1"),
         ({"y_train": np.array(["a"] * 13)}, r"y_train must be integers of shape \(samples,\) for classes"),

@@ -30,6 +30,8 @@ def load_npz_task(path: Path) -> Task:
     labels = _labels(y_train, y_test, path)
     len_train = _lengths(arrays, "len_train", x_train, path)
     len_test = _lengths(arrays, "len_test", x_test, path)
+    x_train = _without_padding(x_train, len_train, path, "train")
+    x_test = _without_padding(x_test, len_test, path, "test")
     valid = x_train[np.arange(x_train.shape[1])[None, :] < len_train[:, None]]
     offset, scale = percentile_range(valid)
     return Task(f"{path.stem}.npz", x_train, y_train, x_test, y_test, len_train, len_test, labels, offset, scale)
@@ -52,10 +54,17 @@ def _read(path: Path) -> dict[str, np.ndarray]:
 def _samples(x: np.ndarray, path: Path, key: str) -> np.ndarray:
     if x.ndim != 3 or x.dtype.kind not in "fiub" or 0 in x.shape:
         raise InputError(f"{path}: {key} must be numbers of shape (samples, time, features), not {x.dtype} {x.shape}")
-    x = x.astype(np.float32)
+    return x.astype(np.float32)
+
+
+def _without_padding(x: np.ndarray, lengths: np.ndarray, path: Path, part: str) -> np.ndarray:
+    """x with 0 beyond each sample's length, where a file may hold anything, nan even."""
+    padding = np.arange(x.shape[1])[None, :] >= lengths[:, None]
+    x = np.where(padding[:, :, None], np.float32(0), x)
     if not np.isfinite(x).all():
         raise InputError(
-            f"{path}: {key} holds {np.count_nonzero(~np.isfinite(x))} values that are not finite; remove them"
+            f"{path}: x_{part} holds {np.count_nonzero(~np.isfinite(x))} values that are not finite within the lengths "
+            f"of its samples; repair them, or give the lengths in len_{part} if they pad shorter samples"
         )
     return x
 
