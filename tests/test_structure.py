@@ -13,6 +13,7 @@ PACKAGE = Path(cosim.__file__).parent
 ORDER = (
     "errors", "units", "files", "resources", "technology", "network", "training", "ir", "circuit", "cells",
     "simulation", "behavioral", "design", "variation", "outputs", "analysis", "pipeline", "montecarlo", "cli",
+    "__main__",
 )  # fmt: skip
 STRANGERS = {("ir", "circuit"), ("circuit", "ir")}  # only `cells.assemble` sees both
 # who may import what, anywhere in the module; everyone else may not

@@ -37,13 +37,13 @@ class Comparison:
     """The three engines side by side. Only samples whose simulation succeeded count; `failures` holds the others.
 
     valid: (n, time) frames that belong to a sample; y: (n,) classes; power_w: ngspice and behavioral, (n,) watt;
-    rounding: states of the ideal circuit whose only error is rounding, (n, time, cells);
+    rounding: the ideal circuit, whose only error is rounding;
     margins: (n, time, cells) distance of the software candidate to its nearer threshold, units.
     saturated: number of software states beyond the rungs of their ladder.
     """
 
     engines: dict[str, Engine]
-    rounding: NDArray[np.int16]
+    rounding: Engine
     margins: NDArray[np.float64]
     cells: tuple[str, ...]
     valid: NDArray[np.bool_]
@@ -79,10 +79,17 @@ class Comparison:
 
     def error_sources(self) -> dict[str, int]:
         """States that each step of realism changes: rounding, statics (calibration residue), dynamics."""
-        states = [self.engines["software"].states, self.rounding, self.engines["behavioral"].states]
-        states.append(self.engines["ngspice"].states)
-        counts = [int(((a != b) & self.valid[:, :, None]).sum()) for a, b in pairwise(states)]
-        return dict(zip(("rounding", "statics", "dynamics"), counts, strict=True))
+        return {
+            step: int(((a.states != b.states) & self.valid[:, :, None]).sum()) for step, (a, b) in self._steps().items()
+        }
+
+    def decision_sources(self) -> dict[str, int]:
+        """Decisions that each step of realism changes; a near tie changes without any state."""
+        return {step: int((a.decisions != b.decisions).sum()) for step, (a, b) in self._steps().items()}
+
+    def _steps(self) -> dict[str, tuple[Engine, Engine]]:
+        order = (self.engines["software"], self.rounding, self.engines["behavioral"], self.engines["ngspice"])
+        return dict(zip(("rounding", "statics", "dynamics"), pairwise(order), strict=True))
 
     def readout_error(self) -> tuple[float | None, float]:
         """Correlation (None where a readout is constant) and RMSE in units of the readout, ngspice against software."""
@@ -132,14 +139,16 @@ def compare_engines(
         "behavioral": behavioral.readout / design.i_unit,
         "ngspice": np.stack([_pad(inference.readout, steps) for inference in inferences]) / i_unit,
     }
+    ideal = run_behavioral(design, inputs, ideal=True)
+    states["rounding"] = np.stack([ideal.states[cell] for cell in cells], axis=2)
+    readouts["rounding"] = ideal.readout / design.i_unit
     engines = {
         name: Engine(states[name], readouts[name], pool_readout(readouts[name], lengths, pooling).argmax(axis=1))
-        for name in ENGINES
+        for name in states
     }
-    rounding = run_behavioral(design, inputs, ideal=True)
     return Comparison(
-        engines,
-        np.stack([rounding.states[cell] for cell in cells], axis=2),
+        {name: engines[name] for name in ENGINES},
+        engines["rounding"],
         threshold_margins(design.network, reference),
         cells,
         valid,
@@ -179,7 +188,8 @@ def summarize_comparison(comparison: Comparison) -> dict[str, Any]:
     accuracy = {engine: comparison.accuracy(engine) for engine in ENGINES}
     correlation, rmse = comparison.readout_error()
     diverged = comparison.first_divergence()
-    sources = comparison.error_sources()
+    sources, decisions = comparison.error_sources(), comparison.decision_sources()
+    changed = sources if any(sources.values()) else decisions
     bits = int(comparison.valid.sum()) * len(comparison.cells)
     same = int((comparison.engines["software"].decisions == comparison.engines["ngspice"].decisions).sum())
     wrong = (comparison.engines["software"].states != comparison.engines["ngspice"].states) & comparison.valid[
@@ -207,7 +217,8 @@ def summarize_comparison(comparison: Comparison) -> dict[str, Any]:
         "readout_correlation": correlation,
         "readout_rmse_units": rmse,
         "error_sources": sources,
-        "dominant_error_source": max(sources, key=lambda name: sources[name]) if any(sources.values()) else "none",
+        "decision_sources": decisions,
+        "dominant_error_source": max(changed, key=lambda name: changed[name]) if any(changed.values()) else "none",
         "largest_margin_of_a_wrong_bit": float(comparison.margins[wrong].max()) if wrong.any() else None,
         "saturated_states": comparison.saturated,
         "transistors": comparison.transistors,

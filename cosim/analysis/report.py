@@ -7,27 +7,29 @@ from cosim.analysis.page import Picture, escape, format_cards, format_figure, fo
 from cosim.analysis.tables import percent
 from cosim.units import format_quantity
 
+_STEPS = {
+    "rounding": "rounding of weights to the mirror grid",
+    "statics": "statics: what calibration leaves of gains, thresholds and levels",
+    "dynamics": "dynamics: settling, charge injection, glitches (ngspice against behavioral)",
+}
+
 
 def format_report(
     title: str, summary: dict[str, Any], design: dict[str, Any], settings: dict[str, Any], pictures: dict[str, bytes]
 ) -> str:
     """The page. summary: of the comparison; design: of the compiled network; pictures: caption -> PNG bytes."""
     figures = "".join(format_figure(Picture("png", png, caption, caption)) for caption, png in pictures.items())
-    sources = summary["error_sources"]
+    sources = {step: (summary["error_sources"][step], summary["decision_sources"][step]) for step in _STEPS}
     body = (
         f"<h1>{escape(title)}</h1>"
         f'<p class="lead">{summary["samples"]} test samples, each simulated by ngspice on {summary["transistors"]} '
         f"transistors of {escape(design['technology'])}; {summary['failed']} simulations failed.</p>"
         f"{format_cards(_cards(summary))}"
         f"<h2>Three engines, the same inputs</h2>{_engines(summary)}"
-        f"<h2>Where states change</h2><p>Dominant: <b>{escape(summary['dominant_error_source'])}</b>.</p>"
+        f"<h2>Where states and decisions change</h2><p>Dominant: <b>{escape(summary['dominant_error_source'])}</b>.</p>"
         + format_table(
-            ("step of realism", "states changed"),
-            [
-                ("rounding of weights to the mirror grid", sources["rounding"]),
-                ("statics: what calibration leaves of gains, thresholds and levels", sources["statics"]),
-                ("dynamics: settling, charge injection, glitches (ngspice against behavioral)", sources["dynamics"]),
-            ],
+            ("step of realism", "states changed", "decisions changed"),
+            [(text, *sources[step]) for step, text in _STEPS.items()],
         )
         + f"<h2>Figures</h2>{figures}"
         f"<h2>Design</h2>{format_table(('quantity', 'value'), list(design.items()))}"

@@ -16,7 +16,10 @@ def format_comparison(summary: dict[str, Any]) -> list[str]:
         lines.append(f"{engine:12}  {percent(accuracy[engine]):>8}  {percent(low):>7} {percent(high):>8}  {watt:>10}")
     low, high = summary["task_agreement_interval"]
     diverged = summary["first_divergence"]
-    sources = ", ".join(f"{name} {count}" for name, count in summary["error_sources"].items())
+    states, answers = (
+        ", ".join(f"{name} {count}" for name, count in summary[f"{kind}_sources"].items())
+        for kind in ("error", "decision")
+    )
     counts = f"{summary['samples']} simulated, {summary['failed']} failed; {summary['transistors']} transistors"
     equal = f"{percent(summary['state_agreement'], 2)} of {summary['state_bits']} states"
     decisions = f"{percent(summary['task_agreement'])} [{percent(low)}, {percent(high)}]"
@@ -32,7 +35,8 @@ def format_comparison(summary: dict[str, Any]) -> list[str]:
         f"first divergence  in {diverged['samples_diverged']} of {summary['samples']} samples"
         + (f", earliest in frame {diverged['earliest_frame']}" if diverged["samples_diverged"] else ""),
         f"readout           {readout}",
-        f"changed by        {sources}",
+        f"changed by        {states} (states)",
+        f"                  {answers} (decisions)",
         f"                  dominant: {summary['dominant_error_source']}",
     ]
     if summary["largest_margin_of_a_wrong_bit"] is not None:

@@ -36,6 +36,7 @@ def command(
     from cosim.outputs import write_texts
     from cosim.pipeline import Run, run_samples
     from cosim.simulation.inference import Inference
+    from cosim.simulation.ngspice import Failure
     from cosim.simulation.testbench import Timing
 
     design = load_design(network_file, t_step=t_step, **settings)
@@ -51,5 +52,7 @@ def command(
     click.echo(f"{good} of {len(outcomes)} samples simulated, {design.assembly.transistors} transistors each")
     click.echo(f"written: {output / 'simulation.npz'}")
     if good < len(outcomes):
-        click.echo(f"failed runs: their decks are in {output / 'failed'}", err=True)
+        first = next(outcome for outcome in outcomes if isinstance(outcome, Failure))
+        reason = f"the first: {first.kind.value}: {first.detail}"
+        click.echo(f"failed runs: {reason}; their decks are in {output / 'failed'}", err=True)
         raise SystemExit(1)

@@ -45,7 +45,7 @@ def comparison():
             "behavioral": Engine(behavioral, readout + 0.25, np.array([1, 2, 0])),
             "ngspice": Engine(ngspice, readout + 0.5, np.array([1, 0, 0])),
         },
-        rounding=rounding,
+        rounding=Engine(rounding, readout, np.array([1, 0, 3])),
         margins=np.arange(SAMPLES * FRAMES * CELLS, dtype=float).reshape(SAMPLES, FRAMES, CELLS) / 100,
         cells=("layer0.0", "layer0.1"),
         valid=valid,
@@ -78,6 +78,18 @@ def test_first_divergence(comparison):
 
 def test_error_sources(comparison):
     assert comparison.error_sources() == {"rounding": 1, "statics": 1, "dynamics": 1}
+    assert comparison.decision_sources() == {"rounding": 1, "statics": 2, "dynamics": 1}
+
+
+def test_a_near_tie_changes_without_any_state(comparison):
+    """Same states, other decisions: the dominant source is that of the decisions."""
+    software = comparison.engines["software"]
+    tipped = replace(software, decisions=np.array([1, 0, 0]))
+    engines = {"software": software, "behavioral": tipped, "ngspice": tipped}
+    summary = summarize_comparison(replace(comparison, engines=engines, rounding=software))
+    assert summary["error_sources"] == {"rounding": 0, "statics": 0, "dynamics": 0}
+    assert summary["decision_sources"] == {"rounding": 0, "statics": 2, "dynamics": 0}
+    assert summary["dominant_error_source"] == "statics"
 
 
 def test_readout_error_over_valid_frames(comparison):
@@ -122,7 +134,7 @@ def test_summary(comparison):
 
 def test_summary_of_a_perfect_run(comparison):
     same = replace(comparison, engines=dict.fromkeys(comparison.engines, comparison.engines["software"]))
-    same = replace(same, rounding=same.engines["software"].states)
+    same = replace(same, rounding=same.engines["software"])
     summary = summarize_comparison(same)
     assert summary["first_divergence"] == {"samples_diverged": 0, "earliest_frame": None}
     assert summary["dominant_error_source"] == "none"

@@ -32,8 +32,8 @@ def comparison():
     }
     power = np.full(13, 1.234e-7)
     return Comparison(
-        engines, states, np.full((13, 5, 2), 0.0123), ("a.0", "a.1"), np.ones((13, 5), bool), decisions, np.arange(13),
-        {"behavioral": power, "ngspice": power}, (), 123456,
+        engines, engines["software"], np.full((13, 5, 2), 0.0123), ("a.0", "a.1"), np.ones((13, 5), bool), decisions,
+        np.arange(13), {"behavioral": power, "ngspice": power}, (), 123456,
     )  # fmt: skip
 
 

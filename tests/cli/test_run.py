@@ -101,7 +101,7 @@ def test_failed_runs_exit_with_one_and_leave_their_decks(cosim_main, options, tm
     code, out, err = cosim_main("simulate", *options, "-o", tmp_path / "second", "--timeout", "1m")
     assert code == 1
     assert "0 of 2 samples simulated" in out
-    assert "failed runs: their decks are in" in err
+    assert "failed runs: the first: the run exceeded its time-out: after 0.001 s; their decks are in" in err
     code, out, _ = cosim_main("simulate", *options, "-o", tmp_path / "second")
     assert code == 0 and "2 of 2 samples simulated" in out
     assert list((tmp_path / "second" / "failed").iterdir()) == []  # of decks that run now
@@ -177,7 +177,7 @@ def test_folder_that_cannot_be_made(cosim_main, options, tmp_path, verb):
     [
         (["--tau", "2m"], "tau is that of ladders, and no layer has epsilon 1; leave --tau out"),
         (["--supply", "500m"], "supply must be above 0.54 V, by which the readout's ground stands under it, not 0.5 V"),
-        (["--t-step", "1p"], "t_step must lie in 1e-06 to 1000 s, not 1e-12 s; choose another with --t-step"),
+        (["--t-step", "1p"], "t_step must lie in 1e-06 to 1 s, not 1e-12 s; choose another with --t-step"),
         (["--pdk-root", "."], "--pdk-root is for a foundry's kit; generic180 brings its own library"),
         (["--json", "."], "Invalid value for '--json': File '.' is a directory."),
     ],
