@@ -1,0 +1,67 @@
+"""Where decisions break first: the digits nearest to another decision, in every corner, temperature and supply.
+
+    python benchmarks/bench_fragile.py [network] [technology] [digits] [store]      digits_d8 generic180 2
+
+A digit is the more fragile, the more of 200 chips decide it otherwise, by the behavioral model with mismatch of AREA
+times the drawn devices: about 0.4 % of the states change then. The most fragile of the 100 that
+`cosim compare --samples 100` draws are simulated in the 45 conditions of `cosim compare --pvt`; a store keeps what is
+finished.
+"""
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+
+from cosim.analysis.agreement import compare_engines
+from cosim.analysis.calibration_files import find_calibration
+from cosim.analysis.pvt import pvt_grid
+from cosim.design import Design, compile_network, simulate_samples
+from cosim.montecarlo.trial import Trial, run_chips
+from cosim.network.checkpoint import load_network
+from cosim.network.testset import TestSet, load_test_set
+from cosim.resources import trained_network_path
+from cosim.technology.catalog import DEFAULT_TECHNOLOGY, load_technology
+from cosim.technology.conditions import format_conditions
+from cosim.technology.scale import units_for
+from cosim.variation.draws import Plan
+
+SAMPLES, CHIPS, AREA, SEED = 100, 200, 100.0, 5
+
+
+def most_fragile(design: Design, test_set: TestSet, count: int) -> list[int]:
+    """Places of the samples that most chips decide otherwise than the software."""
+    trial = Trial(design, test_set, Plan("local", SEED, CHIPS, area=AREA))
+    records = run_chips(trial, tuple(range(CHIPS)))
+    decisions = np.array([record["behavioral"]["decisions"] for record in records])
+    changed = (decisions != trial.software[1]).sum(axis=0)
+    print(
+        "chips that decide otherwise:", {int(k): int(changed[k]) for k in np.argsort(-changed, kind="stable")[:count]}
+    )
+    return np.argsort(-changed, kind="stable")[:count].tolist()
+
+
+def main() -> None:
+    name, process, digits, *store = (*sys.argv[1:], *("digits_d8", DEFAULT_TECHNOLOGY, "2")[len(sys.argv) - 1 :])
+    network, technology = load_network(trained_network_path(name)), load_technology(process)
+    design = compile_network(network, technology, find_calibration(technology, units_for(network.weight_grid)))
+    drawn = load_test_set(network, None).take(SAMPLES, 0)
+    chosen = most_fragile(design, drawn, int(digits))
+    fragile = TestSet(drawn.x[chosen], drawn.y[chosen], drawn.lengths[chosen], drawn.indices[chosen])
+    with TemporaryDirectory() as folder:
+        for condition in pvt_grid(technology):
+            there = replace(design, technology=condition)
+            outcomes = simulate_samples(there, fragile, jobs=2, store=Path(store[0] if store else folder))
+            comparison = compare_engines(there, fragile, outcomes)
+            assert comparison is not None, "every simulation failed"
+            engines = comparison.engines
+            wrong = np.flatnonzero(engines["software"].decisions != engines["ngspice"].decisions)
+            states = 100 * comparison.state_agreement("software", "ngspice")
+            named = ", ".join(str(chosen[k]) for k in wrong) or "none"
+            print(f"{format_conditions(condition):28s} states {states:6.2f} %  wrong decisions: {named}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
