@@ -72,6 +72,7 @@ def run_comparison(design: Design, test_set: TestSet, run: Run, progress: Progre
     settings = {
         "cosim": __version__,
         "calibration measured with": design.calibration.simulator,
+        "samples, by number in the test set": ", ".join(map(str, comparison.indices)),
         "frame": f"{timing.t_step:g} s, input edges {timing.edge:g}, clock edges {timing.clock_edge:g} of it",
         "conditions": format_conditions(design.technology),
         "bias currents and inputs": " and ".join(f"{scale:.4g}" for scale in scales.values()) + " of the nominal ones",

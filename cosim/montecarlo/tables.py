@@ -7,6 +7,7 @@ from cosim.analysis.tables import percent
 from cosim.units import format_quantity
 
 SHOWN = ("5", "50", "95")
+FAITHFUL = 0.9  # of the decisions: below it the nominal circuit is not the trained network
 
 
 def format_summary(summary: dict[str, Any]) -> list[str]:
@@ -15,7 +16,7 @@ def format_summary(summary: dict[str, Any]) -> list[str]:
     lines = [
         f"{simulated}; engine {summary['engine']}, variation {summary['variation']['kind']}",
         "",
-        f"{'':16}  {'nominal':>9}  {'mean':>9}  {'sd':>8}  {'5 %':>9}  {'median':>9}  {'95 %':>9}",
+        f"{'':15}  {'nominal':>9}  {'mean':>9}  {'sd':>7}  {'5 %':>9}  {'median':>9}  {'95 %':>9}",
     ]
     for metric in METRICS:
         if metric not in summary:
@@ -23,9 +24,16 @@ def format_summary(summary: dict[str, Any]) -> list[str]:
         found = summary[metric]
         values = [summary["nominal"][metric], found["mean"], found["sd"], *(found["quantiles"][q] for q in SHOWN)]
         texts = [_value(metric, value) for value in values]
-        widths = (9, 9, 8, 9, 9, 9)
+        widths = (9, 9, 7, 9, 9, 9)
         cells = "  ".join(f"{text:>{width}}" for text, width in zip(texts, widths, strict=True))
-        lines.append(f"{metric.replace('_', ' '):16}  {cells}")
+        lines.append(f"{metric.replace('_', ' '):15}  {cells}")
+    kept = summary["nominal"]["task_agreement"]
+    if kept < FAITHFUL:
+        lines += [
+            "",
+            f"nominal circuit   only {percent(kept)} of its decisions are the software's;",
+            f"                  software accuracy {percent(summary['software_accuracy'])}; cosim compare says why",
+        ]
     lines += ["", *format_yield(summary["yield"])]
     for reason, count in summary["reasons"].items():
         lines.append(f"failed            {count}: {reason}")

@@ -11,9 +11,17 @@ from cosim.errors import InputError
 from cosim.montecarlo import execute
 from cosim.montecarlo.contributions import block_of, chip_figures, kind_of, share_variance
 from cosim.montecarlo.execute import run_local, run_on
-from cosim.montecarlo.run import SUMMARY_FILE, default_spec, run_contributions, run_montecarlo, run_settings
+from cosim.montecarlo.run import (
+    SUMMARY_FILE,
+    default_spec,
+    run_contributions,
+    run_montecarlo,
+    run_settings,
+    summarize_run,
+)
 from cosim.montecarlo.spec import parse_spec
 from cosim.montecarlo.store import open_store, read_store
+from cosim.montecarlo.tables import format_summary
 from cosim.montecarlo.trial import behavioral_record, failed, run_chip, run_chips, unpack_draws
 from cosim.simulation.ngspice import FailureKind
 
@@ -276,3 +284,16 @@ def test_a_simulation_that_takes_too_long_is_an_outcome(trial):
     (record,) = run_local(slow, [0], 1, 0.5)
     assert record["status"] == "failed" and record["reason"] == FailureKind.TIMEOUT.value
     assert record["behavioral"] == run_chip(replace(slow, engine="behavioral"), 0)["behavioral"]
+
+
+def test_a_nominal_circuit_that_is_another_network_is_said(trial):
+    """A yield of what was compiled says nothing about what was trained."""
+    records = run_chips(trial, tuple(range(20)))
+    summary = summarize_run(trial, records, [parse_spec("accuracy>=0.1")])
+    assert summary["nominal"]["task_agreement"] >= 0.9
+    assert not any(line.startswith("nominal circuit") for line in format_summary(summary))
+    summary["nominal"]["task_agreement"] = 1 / 3
+    lines = format_summary(summary)
+    start = lines.index("nominal circuit   only 33.3 % of its decisions are the software's;")
+    assert f"software accuracy {100 * summary['software_accuracy']:.1f} %; cosim compare says why" in lines[start + 1]
+    assert max(map(len, lines)) < 80
