@@ -12,9 +12,8 @@ Held against the foundry's own library in tests/technology/test_kits.py.
 """
 
 import math
-import operator
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -254,29 +253,21 @@ def _check_instance(instance: dict[str, str], values: Parameters, w: float, l: f
 
 def _bin(where: str, bins: list[_Model], values: Parameters, w: float, l: float) -> _Model | None:  # noqa: E741
     """The bin of a size; where two meet the upper one, and at the end of the last one that."""
-    for ends in (operator.lt, operator.le):
+    for slack in (-_TOLERANCE, _TOLERANCE):
         for model in bins:
-            if _covers(f"{where}, model {model.name}", model, values, w, l, ends):
+            if _covers(f"{where}, model {model.name}", model, values, w, l, slack):
                 return model
     return None
 
 
-def _covers(
-    where: str,
-    model: _Model,
-    values: Parameters,
-    w: float,
-    l: float,  # noqa: E741
-    ends: Callable[[float, float], bool],
-) -> bool:
+def _covers(where: str, model: _Model, values: Parameters, w: float, l: float, slack: float) -> bool:  # noqa: E741
     for size, low, high in ((l, "lmin", "lmax"), (w, "wmin", "wmax")):
         if low in model.parameters and high in model.parameters:
             try:
                 start, end = values.evaluate(model.parameters[low]), values.evaluate(model.parameters[high])
             except InputError as error:
                 raise InputError(f"{where}: {low}, {high}: {error}") from None
-            slack = -_TOLERANCE if ends is operator.lt else _TOLERANCE
-            if size < start * (1 - _TOLERANCE) or not ends(size, end * (1 + slack)):
+            if not start * (1 - _TOLERANCE) <= size < end * (1 + slack):
                 return False
     return True
 
