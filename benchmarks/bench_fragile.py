@@ -14,6 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cosim.analysis.agreement import compare_engines
 from cosim.analysis.calibration_files import find_calibration
@@ -31,16 +32,15 @@ from cosim.variation.draws import Plan
 SAMPLES, CHIPS, AREA, SEED = 100, 200, 100.0, 5
 
 
-def most_fragile(design: Design, test_set: TestSet, count: int) -> list[int]:
+def most_fragile(design: Design, test_set: TestSet, count: int) -> NDArray[np.int64]:
     """Places of the samples that most chips decide otherwise than the software."""
     trial = Trial(design, test_set, Plan("local", SEED, CHIPS, area=AREA))
     records = run_chips(trial, tuple(range(CHIPS)))
     decisions = np.array([record["behavioral"]["decisions"] for record in records])
     changed = (decisions != trial.software[1]).sum(axis=0)
-    print(
-        "chips that decide otherwise:", {int(k): int(changed[k]) for k in np.argsort(-changed, kind="stable")[:count]}
-    )
-    return np.argsort(-changed, kind="stable")[:count].tolist()
+    chosen = np.argsort(-changed, kind="stable")[:count]
+    print("chips that decide otherwise:", dict(zip(chosen.tolist(), changed[chosen].tolist(), strict=True)))
+    return chosen
 
 
 def main() -> None:
@@ -49,7 +49,7 @@ def main() -> None:
     design = compile_network(network, technology, find_calibration(technology, units_for(network.weight_grid)))
     drawn = load_test_set(network, None).take(SAMPLES, 0)
     chosen = most_fragile(design, drawn, int(digits))
-    fragile = TestSet(drawn.x[chosen], drawn.y[chosen], drawn.lengths[chosen], drawn.indices[chosen])
+    fragile = drawn.select(chosen)
     with TemporaryDirectory() as folder:
         for condition in pvt_grid(technology):
             there = replace(design, technology=condition)
