@@ -42,7 +42,8 @@ def parse_spec(text: str) -> Spec:
         limit = parse_quantity(number, "W", "--spec power")
         if limit > _LARGEST_POWER:
             raise InputError(
-                f"--spec power is in watt and must be at most {_LARGEST_POWER:g} W, not {number}; 400 nanowatt are 400nW"
+                f"--spec power is in watt and must be at most {_LARGEST_POWER:g} W, not {number}; "
+                "400 nanowatt are 400nW"
             )
     elif number.endswith("%"):
         limit = parse_quantity(number[:-1], "", f"--spec {metric}") / 100
