@@ -3,7 +3,7 @@
 import io
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,7 @@ from cosim.network.testset import TestSet
 from cosim.outputs import summarize, write_texts
 from cosim.simulation.inference import DEFAULT_TIMEOUT, Inference, Outcome, Progress, deck_hash
 from cosim.simulation.ngspice import Failure
-from cosim.simulation.options import DEFAULT_OPTIONS
+from cosim.simulation.options import DEFAULT_OPTIONS, describe_simulator
 from cosim.simulation.testbench import Timing
 from cosim.technology.conditions import format_conditions
 from cosim.technology.devices import device_cards
@@ -65,7 +65,9 @@ def run_comparison(design: Design, test_set: TestSet, run: Run, progress: Progre
     comparison = compare_engines(design, test_set, outcomes, run.timing)
     assert comparison is not None
     scales = {"bias_scale": design.bias_scale, "input_scale": design.input_scale}
-    summary = {**summarize_comparison(comparison), **scales}
+    made_with = describe_simulator(design.technology)
+    in_effect = ", ".join(f"{name} {value}" for name, value in made_with["options"].items())
+    summary = {**summarize_comparison(comparison), **scales, "made_with": made_with}
     contents = {"design.json": summarize(design), "comparison.json": summary}
     write_texts(run.folder, {name: json.dumps(content, indent=2) + "\n" for name, content in contents.items()})
     timing = run.timing
@@ -76,7 +78,7 @@ def run_comparison(design: Design, test_set: TestSet, run: Run, progress: Progre
         "frame": f"{timing.t_step:g} s, input edges {timing.edge:g}, clock edges {timing.clock_edge:g} of it",
         "conditions": format_conditions(design.technology),
         "bias currents and inputs": " and ".join(f"{scale:.4g}" for scale in scales.values()) + " of the nominal ones",
-        "simulator options": asdict(DEFAULT_OPTIONS),
+        "simulator": f"ngspice {made_with['ngspice']}, {in_effect}",
     }
     figures = {"confusion": draw_confusion(comparison, _labels(design))}
     try:
@@ -225,7 +227,7 @@ def _write_simulation(folder: Path, design: Design, test_set: TestSet, outcomes:
         content,
         states=states, readout_a=readout, power_w=power, lengths=test_set.lengths, y=test_set.y,
         indices=test_set.indices, cells=np.array(list(design.assembly.decisions)),
-        status=np.array(status),
+        status=np.array(status), made_with=np.array(json.dumps(describe_simulator(design.technology))),
     )  # fmt: skip
     with writing_into(folder):
         write_atomically(folder / "simulation.npz", content.getvalue())

@@ -37,9 +37,8 @@ from cosim.montecarlo.trial import (
 )
 from cosim.outputs import summarize, write_texts
 from cosim.simulation.inference import Progress
-from cosim.simulation.library import find_ngspice_library, ngspice_version
 from cosim.simulation.ngspice import FailureKind
-from cosim.simulation.options import DEFAULT_OPTIONS
+from cosim.simulation.options import DEFAULT_OPTIONS, describe_simulator
 from cosim.variation.draws import Chip, check_coefficients
 
 Execute = Callable[[Sequence[int]], Iterator[Record]]
@@ -68,10 +67,9 @@ def run_settings(trial: Trial) -> dict[str, Any]:
         MADE_WITH: {"python": platform.python_version(), "numpy": np.__version__, "scipy": scipy.__version__},
     }
     if trial.engine == "ngspice":
-        settings["simulator"] = {
-            "ngspice": ngspice_version(find_ngspice_library()),
-            "options": asdict(DEFAULT_OPTIONS),
-        }
+        simulator = describe_simulator(trial.design.technology)
+        settings["simulator"] = {"ngspice": simulator["ngspice"], "options": asdict(DEFAULT_OPTIONS)}
+        settings[MADE_WITH]["ngspice_options"] = simulator["options"]
     return json.loads(json.dumps(settings))
 
 

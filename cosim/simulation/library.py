@@ -1,4 +1,4 @@
-"""Where libngspice is and which version it is, found out without PySpice.
+"""Where libngspice is, where it starts, and what it says of itself; without PySpice.
 
 Search order: the variable NGSPICE_LIBRARY_PATH, the active environment, the system's library folders, ldconfig.
 """
@@ -10,7 +10,9 @@ import re
 import subprocess
 import sys
 import sysconfig
+import tempfile
 from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from functools import lru_cache
 from pathlib import Path
 
@@ -25,6 +27,10 @@ INSTALL_COMMANDS = {
 }
 _PATTERNS = ("libngspice.so", "libngspice.so.*", "libngspice.dylib", "libngspice.*.dylib")
 
+_VERSION = re.compile(r"ngspice-(\d[\w.+]*)")
+_START_FILES = (".spiceinit", "spinit")
+_START_FOLDERS = ("HOME", "SPICE_LIB_DIR", "SPICE_SCRIPTS", "SPICE_USERINIT_DIR", "NGSPICE_INPUT_DIR")
+
 # Runs in a child process: a library that crashes or hangs while loading must not take the caller with it.
 _PROBE = """
 import ctypes, json, sys
@@ -36,11 +42,42 @@ exited = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int, ctypes.c_bool, ctypes.c_bo
 try:
     library = ctypes.CDLL(sys.argv[1])
     library.ngSpice_Init(send_char, None, exited, None, None, None, None)
-    library.ngSpice_Command(b"version")
+    deck = [line.encode() for line in json.loads(sys.argv[2])]
+    if deck:
+        library.ngSpice_Circ((ctypes.c_char_p * (len(deck) + 1))(*deck, None))
+        library.ngSpice_Command(b"run")
+    library.ngSpice_Command(sys.argv[3].encode())
 except (OSError, AttributeError) as error:
     lines = ["cannot load: " + str(error)]
 print(json.dumps(lines))
 """
+
+
+@contextmanager
+def start_folder() -> Iterator[Path]:
+    """A folder in which ngspice may start, with start files of ours that say nothing; gone afterwards.
+
+    At its start ngspice runs the commands in `spinit` and in the first `.spiceinit` that it finds: in the current
+    folder, in the user's, or where a variable points. Such a file can run a shell, change results or end the process.
+    Blank ones that are found first work in every version; `ngSpice_nospiceinit`, which newer ones export, would have to
+    be called before the initialisation, where some builds crash on it. Raises MissingToolError without a place for it.
+    """
+    with ExitStack() as stack:
+        try:
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="cosim-")))
+            for name in _START_FILES:
+                (folder / name).write_text("* nothing is set here\n", encoding="ascii")
+        except OSError as error:
+            raise MissingToolError(
+                f"ngspice needs a temporary folder to start in ({error}); set TMPDIR to one that can be written"
+            ) from None
+        yield folder
+
+
+def start_environment(folder: Path) -> dict[str, str]:
+    """The variables with which ngspice looks for start files in `folder` alone, and for nothing that a user set."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("SPICE_", "NGSPICE_"))}
+    return {**kept, **dict.fromkeys(_START_FOLDERS, str(folder))}
 
 
 def find_ngspice_library() -> Path:
@@ -76,17 +113,35 @@ def ngspice_version(path: Path, timeout: float = 20.0) -> str:
 
     `timeout` is in seconds. Raises MissingToolError when the file does not load or does not answer.
     """
-    try:
-        probe = subprocess.run(
-            [sys.executable, "-c", _PROBE, str(path)], capture_output=True, text=True, timeout=timeout, check=False
-        )
-    except subprocess.TimeoutExpired:
-        raise MissingToolError(f"{path} gave no version within {timeout:g} s. {format_install_hint()}") from None
+    return next(found[1] for line in _ask(path, (), "version", timeout) if (found := _VERSION.search(line)))
+
+
+@lru_cache
+def effective_options(path: Path, deck: str, timeout: float = 20.0) -> dict[str, str]:
+    """Every option of ngspice's that is in effect after a deck's run, by name, as ngspice writes it.
+
+    Raises MissingToolError as `ngspice_version`.
+    """
+    lines = _ask(path, tuple(deck.splitlines()), "option", timeout)
+    found = (re.match(r"(?:stdout )?([A-Za-z]\w*(?: \w+)?)\s*(?:\(.*\))?\s*= (\S+)\s*$", line) for line in lines)
+    return {match[1].lower(): match[2] for match in found if match}
+
+
+def _ask(path: Path, deck: tuple[str, ...], command: str, timeout: float) -> list[str]:
+    """What a libngspice prints from its start on: a deck's run, if there is one, and a command, in a child process."""
+    with start_folder() as folder:
+        arguments = [sys.executable, "-I", "-c", _PROBE, str(path.absolute()), json.dumps(deck), command]
+        try:
+            probe = subprocess.run(
+                arguments, capture_output=True, text=True, timeout=timeout, check=False, cwd=folder,
+                env=start_environment(folder),
+            )  # fmt: skip
+        except subprocess.TimeoutExpired:
+            raise MissingToolError(f"{path} gave no answer within {timeout:g} s. {format_install_hint()}") from None
     reply = probe.stdout.strip().splitlines()
     lines = _decode_lines(reply[-1] if reply else "")
-    for line in lines:
-        if found := re.search(r"ngspice-(\d[\w.+]*)", line):
-            return found.group(1)
+    if any(_VERSION.search(line) for line in lines) and not lines[0].startswith("cannot load"):
+        return lines
     reason = "; ".join(lines) or f"exit status {probe.returncode} {probe.stderr.strip()[-200:]}".strip()
     raise MissingToolError(f"{path} is not a usable libngspice ({reason}). {format_install_hint()}")
 

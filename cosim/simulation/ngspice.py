@@ -8,7 +8,8 @@ says that it aborted or when the analysis has no data, and every run removes its
 import logging
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
 from functools import cache
@@ -18,7 +19,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosim.errors import MissingToolError
-from cosim.simulation.library import MINIMUM_NGSPICE, find_ngspice_library, is_new_enough
+from cosim.simulation.library import (
+    MINIMUM_NGSPICE,
+    find_ngspice_library,
+    is_new_enough,
+    start_environment,
+    start_folder,
+)
 
 Waveforms = Mapping[str, NDArray[np.float64]]
 
@@ -76,7 +83,7 @@ class _Session:
     """The process's one ngspice, with its output collected instead of raised."""
 
     def __init__(self) -> None:
-        os.environ["NGSPICE_LIBRARY_PATH"] = str(find_ngspice_library())
+        os.environ["NGSPICE_LIBRARY_PATH"] = str(find_ngspice_library().absolute())
         os.environ.setdefault("OMP_NUM_THREADS", "1")
         import warnings
 
@@ -93,7 +100,8 @@ class _Session:
                 output.append(message.partition(" ")[2])
                 return 0
 
-        self.shared: Any = Shared(ngspice_id=0, send_data=False)
+        with _apart():
+            self.shared: Any = Shared(ngspice_id=0, send_data=False)
         version = str(self.shared.ngspice_version)
         if not is_new_enough(version):
             raise MissingToolError(
@@ -122,6 +130,28 @@ class _Session:
         if kind is FailureKind.DECK and any(_CONVERGENCE.search(line) for line in lines):
             kind = FailureKind.CONVERGENCE
         return Failure(kind, "; ".join(dict.fromkeys(line.strip() for line in lines[:5])), deck)
+
+
+@contextmanager
+def _apart() -> Iterator[None]:
+    """Around the start of ngspice: this process stands where no start file of anyone's is read."""
+    before = dict(os.environ)
+    with start_folder() as folder:
+        here = os.open(os.curdir, os.O_RDONLY)
+        try:
+            os.chdir(folder)
+            _set_environment(start_environment(folder))
+            yield
+        finally:
+            os.fchdir(here)
+            os.close(here)
+            _set_environment(before)
+
+
+def _set_environment(wanted: Mapping[str, str]) -> None:
+    for name in os.environ.keys() - wanted.keys():
+        del os.environ[name]
+    os.environ.update({name: value for name, value in wanted.items() if os.environ.get(name) != value})
 
 
 @cache

@@ -4,9 +4,11 @@ ngspice's defaults are made for milliampere: gmin 1e-12 alone adds 2.5 pA of lea
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 from cosim.circuit.deck import device_sizes, format_circuit, format_number
 from cosim.circuit.elements import Circuit
+from cosim.simulation.library import effective_options, find_ngspice_library, ngspice_version
 from cosim.technology.devices import device_cards
 from cosim.technology.types import Technology
 
@@ -37,6 +39,16 @@ def format_options(options: SimulatorOptions, technology: Technology) -> str:
     fields = ("gmin", "abstol", "vntol", "chgtol", "reltol", "trtol", "xmu")
     settings = " ".join(f"{name}={format_number(getattr(options, name))}" for name in fields)
     return f".options {settings} bypass=0\n.temp {format_number(technology.celsius)}\n"
+
+
+def describe_simulator(technology: Technology, options: SimulatorOptions = DEFAULT_OPTIONS) -> dict[str, Any]:
+    """What decks with these options run in: ngspice's version, and all of its options that are in effect there.
+
+    As ngspice itself lists them, those included that no deck of ours sets. Raises MissingToolError without ngspice.
+    """
+    library = find_ngspice_library()
+    deck = f"* options\nv1 a 0 1\nr1 a 0 1\n{format_options(options, technology)}.op\n.end\n"
+    return {"ngspice": ngspice_version(library), "options": effective_options(library, deck)}
 
 
 def relaxed(deck: str) -> str:

@@ -9,6 +9,7 @@ import pytest
 from cosim.errors import SimulationError
 from cosim.network.checkpoint import load_network
 from cosim.network.testset import load_test_set
+from cosim.simulation.options import DEFAULT_OPTIONS
 
 ENGINES = {"software", "behavioral", "ngspice"}
 
@@ -32,6 +33,7 @@ def test_simulate(cosim_main, options, tiny, tmp_path):
         assert found["indices"].tolist() == chosen.indices.tolist()
         assert found["y"].tolist() == chosen.y.tolist()
         assert found["cells"].tolist() == ["layer0.0", "layer0.1", "layer0.2"]
+        assert float(json.loads(str(found["made_with"]))["options"]["gmin"]) == DEFAULT_OPTIONS.gmin
     assert sorted(path.name for path in (tmp_path / "decks").iterdir()) == sorted(
         f"sample_{k}.sp" for k in chosen.indices
     )
@@ -65,6 +67,10 @@ def test_compare(cosim_main, options, tmp_path):
     assert found["task_agreement"] == 1.0
     assert set(found["accuracy"]) == set(found["power_w"]) == ENGINES
     assert found["power_w"]["software"] is None
+    assert float(found["made_with"]["options"]["gmin"]) == DEFAULT_OPTIONS.gmin
+    page = (tmp_path / "report.html").read_text()
+    assert f"ngspice {found['made_with']['ngspice']}, " in page
+    assert "integration method TRAPEZOIDAL" in page
     assert 1e-9 < found["power_w"]["ngspice"] < 1e-6
     assert found["transistors"] == json.loads((tmp_path / "design.json").read_text())["transistors"]
     assert "state agreement" in out

@@ -73,7 +73,7 @@ def test_a_file_that_is_no_library(tmp_path):
 
 def test_a_library_that_hangs_is_given_up(tmp_path, monkeypatch):
     monkeypatch.setattr(library, "_PROBE", "import time; time.sleep(30)")
-    with pytest.raises(MissingToolError, match=r"gave no version within 0\.2 s"):
+    with pytest.raises(MissingToolError, match=r"gave no answer within 0\.2 s"):
         ngspice_version(tmp_path / "libngspice.so", timeout=0.2)
 
 
