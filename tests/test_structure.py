@@ -11,7 +11,7 @@ import cosim
 
 PACKAGE = Path(cosim.__file__).parent
 ORDER = (
-    "errors", "units", "files", "resources", "technology", "network", "training", "ir", "circuit", "cells",
+    "errors", "units", "files", "reading", "resources", "technology", "network", "training", "ir", "circuit", "cells",
     "simulation", "behavioral", "design", "variation", "outputs", "analysis", "pipeline", "montecarlo", "cli",
     "__main__",
 )  # fmt: skip
@@ -21,7 +21,7 @@ MATPLOTLIB = {
     "analysis/figures.py", "analysis/report.py", "montecarlo/figures.py", "pipeline.py", "training/figures.py",
 }  # fmt: skip
 PYSPICE = {"simulation/ngspice.py"}
-TORCH_LAZY = {"network/checkpoint.py"}
+TORCH_LAZY = {"network/checkpoint.py", "reading/tensors.py"}
 
 MODULES = sorted(path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.py") if path.name != "py.typed")
 

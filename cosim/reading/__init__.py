@@ -1,0 +1,1 @@
+"""What others wrote, read within limits: every file that comes from outside passes through here."""

@@ -1,0 +1,91 @@
+"""Arrays from outside: .npz files, and any other zip, whose sizes are checked before memory is taken.
+
+How much memory a file may ask for depends on its own size: compression is a convenience, not a multiplier.
+"""
+
+import zipfile
+from collections.abc import Collection
+from math import prod
+from pathlib import Path
+from typing import IO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosim.errors import InputError
+from cosim.reading.text import open_file, parsing, shown, shown_path
+
+MEMORY_FLOOR, MEMORY_RATIO = 64 << 20, 64  # bytes that any file may ask for; beyond that so many times its own size
+MEMBERS = 1000
+_REAL = 8  # bytes of a number once it is computed with
+_KINDS = "biufcSU"  # truth values, numbers, text: no objects, nothing structured
+_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+_HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+_ENCRYPTED = 0x1
+
+
+def memory_limit(path: Path) -> int:
+    """How many bytes of memory the numbers of a file may take, 8 each."""
+    return max(MEMORY_FLOOR, MEMORY_RATIO * path.stat().st_size)
+
+
+def check_memory(wanted: int, limit: int, where: str) -> None:
+    """Raises InputError when a file asks for more than its limit."""
+    if wanted > limit:
+        raise InputError(
+            f"{where} must take at most {limit / 1e6:.4g} MB of memory, not {wanted / 1e6:.4g} MB, in a file of this "
+            f"size; save fewer numbers, or save them uncompressed"
+        )
+
+
+def read_arrays(path: Path, repair: str, names: Collection[str] | None = None) -> dict[str, NDArray]:
+    """The arrays of an .npz, or those of them that are in `names`, by name; not to be written into.
+
+    Raises InputError that names the file, the array, the limit and `repair` for what is no .npz of plain arrays.
+    """
+    where = shown_path(path)
+    arrays: dict[str, NDArray] = {}
+    with open_file(path, repair) as file, parsing(where, "an .npz file", repair), zipfile.ZipFile(file) as archive:
+        left = memory_limit(path)
+        for member in check_members(archive, where, repair):
+            name = member.filename.removesuffix(".npy")
+            if name == member.filename:
+                raise InputError(f"{where}: {shown(name)} must be an array, NAME.npy, like all in an .npz; {repair}")
+            if names is None or name in names:
+                with archive.open(member) as content:
+                    arrays[name] = _read_array(content, member.file_size, left, f"{where}: {shown(name)}", repair)
+                left -= max(arrays[name].itemsize, _REAL) * arrays[name].size
+    return arrays
+
+
+def check_members(archive: zipfile.ZipFile, where: str, repair: str) -> list[zipfile.ZipInfo]:
+    """The files in a zip, if each is there once, plain or deflated; raises InputError."""
+    members = archive.infolist()
+    if len(members) > MEMBERS:
+        raise InputError(f"{where}: must hold at most {MEMBERS} arrays, not {len(members)}; {repair}")
+    names = [member.filename for member in members]
+    for member in members:
+        fault = "must not be a folder" if member.is_dir() else ""
+        fault = fault or ("must be there once" if names.count(member.filename) > 1 else "")
+        fault = fault or ("must not be encrypted" if member.flag_bits & _ENCRYPTED else "")
+        fault = fault or ("must be stored or deflated" if member.compress_type not in _METHODS else "")
+        if fault:
+            raise InputError(f"{where}: {shown(member.filename)} {fault}; {repair}")
+    return members
+
+
+def _read_array(content: IO[bytes], size: int, limit: int, where: str, repair: str) -> NDArray:
+    """One array, its header held against the `size` bytes that the zip says it has, before any of them is read."""
+    version = np.lib.format.read_magic(content)
+    if version not in _HEADERS:
+        raise InputError(f"{where} must be of npy format 1.0 or 2.0, not {version}; {repair}")
+    shape, by_column, dtype = _HEADERS[version](content)
+    if dtype.kind not in _KINDS or dtype.itemsize == 0:
+        raise InputError(f"{where} must hold plain numbers or text, not {shown(dtype)}; {repair}")
+    if min(shape, default=0) < 0:
+        raise InputError(f"{where} must have a shape without negative numbers, not {shown(shape)}; {repair}")
+    check_memory(max(dtype.itemsize, _REAL) * prod(shape), limit, where)
+    wanted, there = dtype.itemsize * prod(shape), size - content.tell()
+    if wanted != there:
+        raise InputError(f"{where} must have {wanted} bytes for its shape {shown(shape)}, not {there}; {repair}")
+    return np.ndarray(shape, dtype, content.read(wanted), order="F" if by_column else "C")
