@@ -14,12 +14,11 @@ from numpy.typing import NDArray
 
 from cosim.analysis.calibration_files import find_calibration
 from cosim.analysis.waveforms import drain_current
-from cosim.behavioral.evaluate import evaluate, evaluate_held
+from cosim.behavioral.evaluate import evaluate_held
 from cosim.cells.assemble import NETWORK, net
-from cosim.design import Design, compile_network, inference_deck, read_plan
+from cosim.design import Design, compile_network, inference_deck, read_plan, run_behavioral
 from cosim.ir.nodes import Schmitt, nodes_of
 from cosim.network.checkpoint import load_network
-from cosim.network.reference import encode_inputs
 from cosim.network.testset import load_test_set
 from cosim.resources import trained_network_path
 from cosim.simulation.inference import read_inference
@@ -39,7 +38,7 @@ def main() -> None:
     network, technology = load_network(trained_network_path(name)), load_technology(process)
     design = compile_network(network, technology, find_calibration(technology, units_for(network.weight_grid)))
     test_set = load_test_set(network, None).take(int(samples), 0)
-    found = [candidates(design, x, Timing()) for x in encode_inputs(network.encoding, test_set.x)]
+    found = [candidates(design, x, Timing()) for x in test_set.x]
     table = {column: np.concatenate([one[column].ravel() for one in found]) for column in found[0]}
     counted = table["exact"] > SMALLEST * design.i_unit
     print(f"{name} on {process}, {counted.sum()} candidates over {SMALLEST:g} units: difference, %")
@@ -53,30 +52,30 @@ def main() -> None:
         print(f"{title:22s} mean {error.mean():+.3f}  {spread}")
 
 
-def candidates(design: Design, inputs: Array, timing: Timing) -> dict[str, Array]:
-    """Candidate currents at their decisions, (cells, time), ampere; inputs: (time, features), encoded."""
+def candidates(design: Design, x: Array, timing: Timing) -> dict[str, Array]:
+    """Candidate currents at their decisions, (cells, time), ampere; x: (time, features), raw."""
     cells = [node.name for node in nodes_of(design.graph, Schmitt)]
     probes = {cell: drain_current(design, f"{NETWORK}.cand_{net(cell)}.diode") for cell in cells}
-    waves = run_from_rest(inference_deck(design, inputs, timing, probes=tuple(probes.values())))
+    waves = run_from_rest(inference_deck(design, x, timing, probes=tuple(probes.values())))
     assert not isinstance(waves, Failure), waves
-    inference = read_inference(waves, "", read_plan(design, len(inputs), timing))
+    inference = read_inference(waves, "", read_plan(design, len(x), timing))
     states = {cell: inference.states[None, :, k] for k, cell in enumerate(design.assembly.decisions)}
     stages = [layer.name for layer in design.network.recurrent_layers]
     closes = dict(zip(stages, timing.closes(len(stages)), strict=True))
     held = {
-        title: held_candidates(design, inputs, states, cells, ideal)
+        title: held_candidates(design, x, states, cells, ideal)
         for title, ideal in (("behavioral", False), ("exact", True))
     }
-    frames = np.arange(len(inputs))
+    frames = np.arange(len(x))
     decided = {cell: timing.start + (frames + closes[cell.split(".")[0]]) * timing.t_step for cell in cells}
     simulated = [np.interp(decided[cell], waves["time"], np.abs(waves[probes[cell]])) for cell in cells]
     return held | {"ngspice": np.stack(simulated)}
 
 
 def held_candidates(
-    design: Design, inputs: Array, states: Mapping[str, NDArray[np.int16]], cells: list[str], ideal: bool
+    design: Design, x: Array, states: Mapping[str, NDArray[np.int16]], cells: list[str], ideal: bool
 ) -> Array:
-    trace = evaluate(design.graph, design.calibration, inputs[None], ideal=ideal)
+    trace = run_behavioral(design, x[None], ideal)
     held = evaluate_held(design.graph, design.calibration, trace, states)
     return np.stack([held.candidates[cell][0] for cell in cells])
 

@@ -6,7 +6,6 @@ import sys
 from cosim.analysis.calibration_files import find_calibration
 from cosim.design import compile_network, inference_deck
 from cosim.network.checkpoint import load_network
-from cosim.network.reference import encode_inputs
 from cosim.network.testset import load_test_set
 from cosim.resources import trained_network_path
 from cosim.simulation.benches import mirror_bench
@@ -28,8 +27,8 @@ def main() -> None:
     technology = load_technology("generic180")
     network = load_network(trained_network_path("digits_d4"))
     design = compile_network(network, technology, find_calibration(technology, 8))
-    inputs = encode_inputs(network.encoding, load_test_set(network, None).x[:1])[0][:1]
-    cell, whole = mirror_bench(technology, 8, 1.0, 1e-9, 0.5), inference_deck(design, inputs)
+    frame = load_test_set(network, None).x[0, :1]
+    cell, whole = mirror_bench(technology, 8, 1.0, 1e-9, 0.5), inference_deck(design, frame)
     start = 0
     for run in range(WARM_UP + RUNS):
         if run == WARM_UP:

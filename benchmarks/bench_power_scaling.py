@@ -57,7 +57,7 @@ class Shape:
 
 def main() -> None:
     source = load_network(trained_network_path("digits_d16"))
-    x = encode_inputs(source.encoding, load_test_set(source, None).take(SAMPLES, 0).x)
+    x = encode_inputs(source.encoding, load_test_set(source, None).take(SAMPLES, 0).x).units
     sweeps = {
         "cells, dense": {cells: Shape(cells) for cells in CELLS},
         "cells, sparse": {cells: Shape(cells, sparse=True) for cells in CELLS},
@@ -108,11 +108,11 @@ def thinned(rng: np.random.Generator, weights: Array, shape: Shape) -> Array:
     return weights * (rng.random(weights.shape) < keep)
 
 
-def measure(network: Network, inputs: Array) -> dict[str, float]:
+def measure(network: Network, x: Array) -> dict[str, float]:
     """Mean power by block, and of FROM_STATES, watt."""
     technology = load_technology("generic180")
     design = compile_network(network, technology, find_calibration(technology, UNITS), saturate=True)
-    trace, graph = run_behavioral(design, inputs), design.graph
+    trace, graph = run_behavioral(design, x), design.graph
     blocks = behavioral_power(design, trace)
     between = [
         data["mirror"].realised * trace.currents[origin].mean()
@@ -128,7 +128,7 @@ def measure(network: Network, inputs: Array) -> dict[str, float]:
 def measure_trained(cells: int) -> dict[str, float]:
     """Mean power by block of a trained network on its whole test set, watt."""
     network = load_network(trained_network_path(f"digits_d{cells}"))
-    return measure(network, encode_inputs(network.encoding, load_test_set(network, None).x))
+    return measure(network, load_test_set(network, None).x)
 
 
 def exponent(sizes: Array, powers: Array) -> tuple[float, float]:

@@ -5,7 +5,6 @@ import numpy as np
 from cosim.analysis.calibration_files import find_calibration
 from cosim.design import compile_network, inference_deck, read_plan
 from cosim.network.checkpoint import load_network
-from cosim.network.reference import encode_inputs
 from cosim.network.testset import load_test_set
 from cosim.resources import trained_network_path
 from cosim.simulation.inference import Inference, read_inference, run_inference
@@ -19,10 +18,10 @@ def main(digits: int = 3) -> None:
     technology = load_technology("generic180")
     network = load_network(trained_network_path("digits_d8"))
     design = compile_network(network, technology, find_calibration(technology, 8))
-    inputs = encode_inputs(network.encoding, load_test_set(network, None).take(digits, 3).x)
-    plan = read_plan(design, inputs.shape[1])
+    x = load_test_set(network, None).take(digits, 3).x
+    plan = read_plan(design, x.shape[1])
     differences, bits, power = [], 0, []
-    for sample in inputs:
+    for sample in x:
         deck = inference_deck(design, sample, Timing(), PRECISE_OPTIONS)
         waves = run_deck(deck)
         assert not isinstance(waves, Failure), waves

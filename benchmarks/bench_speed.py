@@ -11,7 +11,7 @@ import numpy as np
 from cosim.analysis.calibration_files import find_calibration
 from cosim.design import compile_network, inference_deck, run_behavioral
 from cosim.network.checkpoint import load_network
-from cosim.network.reference import encode_inputs, run_reference
+from cosim.network.reference import run_reference
 from cosim.network.testset import load_test_set
 from cosim.network.types import FirstQuadrantLayer, InputEncoding, Network, Readout
 from cosim.outputs import format_netlist
@@ -61,12 +61,11 @@ def main() -> None:
         network = load_network(trained_network_path(name))
         design = compile_network(network, technology, calibration)
         x = load_test_set(network, None).x
-        inputs = encode_inputs(network.encoding, x)
         seconds = median_seconds(lambda n=network, x=x: run_reference(n, x))
         print(f"{name}: software, {len(x)} digits             {seconds:8.3f} s")
-        seconds = median_seconds(lambda d=design, i=inputs: run_behavioral(d, i))
+        seconds = median_seconds(lambda d=design, x=x: run_behavioral(d, x))
         print(f"{name}: behavioral, {len(x)} digits           {seconds:8.3f} s")
-        deck = inference_deck(design, inputs[0])
+        deck = inference_deck(design, x[0])
         seconds = median_seconds(lambda deck=deck: run_deck(deck), 3)
         print(f"{name}: ngspice, 1 digit, {design.assembly.transistors} transistors   {seconds:8.2f} s")
 

@@ -114,12 +114,13 @@ def _check_stages(graph: nx.DiGraph, origin: str) -> None:
 
 def inference_deck(
     design: Design,
-    inputs: NDArray[np.float64],
+    x: NDArray[np.float64],
     timing: Timing = Timing(),
     options: SimulatorOptions = DEFAULT_OPTIONS,
     probes: tuple[str, ...] = (),
 ) -> str:
-    """The deck of one inference; inputs (time, width) encoded, in units."""
+    """The deck of one inference on a raw sample x (time, features)."""
+    inputs = encode_sample(design, x)
     return format_testbench(design.assembly, design.technology, design.levels, inputs, timing, options, probes)
 
 
@@ -136,9 +137,14 @@ def read_plan(design: Design, frames: int, timing: Timing = Timing()) -> ReadPla
     )
 
 
-def metered_deck(design: Design, inputs: NDArray[np.float64], timing: Timing = Timing()) -> str:
-    """The deck of one inference in which every block has its own supply; inputs (time, width) encoded, in units."""
-    return format_metered(design.assembly, design.technology, design.levels, inputs, timing)
+def metered_deck(design: Design, x: NDArray[np.float64], timing: Timing = Timing()) -> str:
+    """The deck of one inference in which every block has its own supply, on a raw sample x (time, features)."""
+    return format_metered(design.assembly, design.technology, design.levels, encode_sample(design, x), timing)
+
+
+def encode_sample(design: Design, x: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Input currents in units, (time, width), of a raw sample x (time, features)."""
+    return encode_inputs(design.network.encoding, x[None]).units[0]
 
 
 def metered_plan(design: Design, frames: int, timing: Timing = Timing()) -> ReadPlan:
@@ -153,13 +159,14 @@ def metered_plan(design: Design, frames: int, timing: Timing = Timing()) -> Read
     )
 
 
-def run_behavioral(design: Design, inputs: NDArray[np.float64], ideal: bool = False) -> BehavioralTrace:
-    """The design's equations on inputs (n, time, width) in units; `ideal` leaves rounding as the only error.
+def run_behavioral(design: Design, x: NDArray[np.float64], ideal: bool = False) -> BehavioralTrace:
+    """The design's equations on raw inputs x (n, time, features); `ideal` leaves rounding as the only error.
 
     All currents of the trace are over `design.bias_scale`.
     """
     scale = 1.0 if ideal else design.input_scale / design.bias_scale
-    return evaluate(design.graph, design.calibration, scale * inputs, design.deviations, ideal)
+    inputs = encode_inputs(design.network.encoding, x).scaled(scale)
+    return evaluate(design.graph, design.calibration, inputs, design.deviations, ideal)
 
 
 def behavioral_power(
@@ -208,9 +215,8 @@ def meter_samples(
     progress: Progress = lambda done, total: None,
 ) -> list[Outcome]:
     """As `simulate_samples`, with a supply for each block; outcomes hold what `metered_plan` asks for."""
-    encoded = encode_inputs(design.network.encoding, test_set.x)
     lengths = [int(length) for length in test_set.lengths]
-    decks = [metered_deck(design, inputs[:length], timing) for inputs, length in zip(encoded, lengths, strict=True)]
+    decks = [metered_deck(design, x[:length], timing) for x, length in zip(test_set.x, lengths, strict=True)]
     plans = [metered_plan(design, length, timing) for length in lengths]
     return run_inferences(decks, plans, jobs, store, timeout, progress)
 
@@ -219,8 +225,7 @@ def inference_decks(
     design: Design, test_set: TestSet, timing: Timing = Timing(), options: SimulatorOptions = DEFAULT_OPTIONS
 ) -> list[str]:
     """The deck of every sample, each as long as its valid steps."""
-    encoded = encode_inputs(design.network.encoding, test_set.x)
     return [
-        inference_deck(design, inputs[:length], timing, options)
-        for inputs, length in zip(encoded, test_set.lengths, strict=True)
+        inference_deck(design, x[:length], timing, options)
+        for x, length in zip(test_set.x, test_set.lengths, strict=True)
     ]

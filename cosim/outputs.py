@@ -18,12 +18,12 @@ from cosim.cells.schmitt import STATE_LEVEL
 from cosim.circuit.deck import device_sizes
 from cosim.circuit.dialects import Dialect, files_of, format_devices, format_network
 from cosim.circuit.elements import Capacitor, Circuit, Mos
-from cosim.design import Design, run_behavioral
+from cosim.design import Design, encode_sample, run_behavioral
 from cosim.files import writing_into
 from cosim.ir.report import CUT, ZERO, MappingRow
 from cosim.ir.states import OFF_LEVEL, software_states
 from cosim.network.checkpoint import network_to_arrays
-from cosim.network.reference import encode_inputs, run_reference
+from cosim.network.reference import run_reference
 from cosim.network.types import InputEncoding
 from cosim.simulation.exercise import Bench, format_bench, vector_name
 from cosim.simulation.options import DEFAULT_OPTIONS
@@ -89,9 +89,8 @@ def format_exercise(
 ) -> str:
     """A runnable testbench beside the netlist; x (time, features) raw."""
     assembly, technology = design.assembly, design.technology
-    inputs = encode_inputs(design.network.encoding, x[None])[0]
     elements = control_elements(assembly, technology, design.levels, len(x), timing)
-    elements += input_elements(assembly, inputs, design.levels, timing)
+    elements += input_elements(assembly, encode_sample(design, x), design.levels, timing)
     end, step = timing.start + len(x) * timing.t_step, timing.t_max_step * timing.t_step
     title = f"testbench of {files_of(dialect).netlist}; what it should show: expected.csv"
     bench = Bench(title, (*assembly.circuit.elements, *elements), saved_vectors(assembly), step, end)
@@ -107,7 +106,7 @@ def format_expected(
     has none that a circuit could have (`software_states`).
     """
     reference = run_reference(design.network, x[None])
-    trace = run_behavioral(design, reference.signals["input"])
+    trace = run_behavioral(design, x[None])
     software, assembly = software_states(design.graph, reference)[0], design.assembly
     threshold = STATE_LEVEL * design.technology.supply
     rows: list[tuple[object, ...]] = []

@@ -119,12 +119,11 @@ def compare_engines(
     x, lengths = test_set.x[good], test_set.lengths[good]
     inferences = [outcome for outcome in outcomes if isinstance(outcome, Inference)]
     reference = run_reference(design.network, x, lengths)
-    inputs = reference.signals["input"]
     steps = x.shape[1]
     valid = np.arange(steps)[None, :] < lengths[:, None]
     pooling = design.network.readout.pooling
 
-    behavioral = run_behavioral(design, inputs)
+    behavioral = run_behavioral(design, x)
     cells = tuple(design.assembly.decisions)
     blocks = behavioral_power(design, behavioral, timing)
     power = sum(blocks.values(), np.zeros(valid.shape))
@@ -139,7 +138,7 @@ def compare_engines(
         "behavioral": behavioral.readout / design.i_unit,
         "ngspice": np.stack([_pad(inference.readout, steps) for inference in inferences]) / i_unit,
     }
-    ideal = run_behavioral(design, inputs, ideal=True)
+    ideal = run_behavioral(design, x, ideal=True)
     states["rounding"] = np.stack([ideal.states[cell] for cell in cells], axis=2)
     readouts["rounding"] = ideal.readout / design.i_unit
     engines = {

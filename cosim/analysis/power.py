@@ -20,7 +20,6 @@ from scipy import stats
 
 from cosim.cells.blocks import BLOCKS
 from cosim.design import Design, behavioral_power, run_behavioral
-from cosim.network.reference import encode_inputs
 from cosim.network.testset import TestSet
 from cosim.outputs import block_areas
 from cosim.simulation.inference import Inference, Outcome
@@ -86,9 +85,8 @@ def study_power(
 
 
 def _behavioral(design: Design, x: Array, lengths: NDArray[np.int64], timing: Timing) -> dict[str, Array]:
-    inputs = encode_inputs(design.network.encoding, x)
     valid = np.arange(x.shape[1])[None, :] < lengths[:, None]
-    blocks = behavioral_power(design, run_behavioral(design, inputs), timing)
+    blocks = behavioral_power(design, run_behavioral(design, x), timing)
     return {block: (power * valid).sum(axis=1) / lengths for block, power in blocks.items()}
 
 

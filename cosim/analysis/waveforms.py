@@ -6,10 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosim.cells.assemble import NETWORK, net
-from cosim.design import Design, inference_deck
+from cosim.design import Design, encode_sample, inference_deck
 from cosim.errors import SimulationError
 from cosim.ir.nodes import Ladder, Schmitt, Toggle, nodes_of
-from cosim.network.reference import encode_inputs
 from cosim.simulation.ngspice import Failure
 from cosim.simulation.rest import run_from_rest
 from cosim.simulation.testbench import Timing
@@ -23,13 +22,13 @@ def record_waveforms(
     cell: the memory node to show. The candidate is probed at its diode: M1 leaves saturation once the cell is set.
     Raises SimulationError when the run fails.
     """
-    inputs = encode_inputs(design.network.encoding, x[None])[0]
+    inputs = encode_sample(design, x)
     stem = net(cell)
     candidate = drain_current(design, f"{NETWORK}.cand_{stem}.diode")
     node = next(node for node in nodes_of(design.graph, Schmitt, Ladder, Toggle) if node.name == cell)
     device = {Schmitt: "4", Ladder: "diode", Toggle: "slave.4"}[type(node)]
     state = drain_current(design, f"{NETWORK}.cell_{stem}.{device}")
-    waves = run_from_rest(inference_deck(design, inputs, timing, probes=(candidate, state)))
+    waves = run_from_rest(inference_deck(design, x, timing, probes=(candidate, state)))
     if isinstance(waves, Failure):
         raise SimulationError(f"waveforms of {cell}: {waves.kind.value}: {waves.detail}")
     time = waves["time"]

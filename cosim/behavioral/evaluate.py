@@ -39,6 +39,7 @@ from cosim.ir.nodes import (
     edges_into,
     nodes_of,
 )
+from cosim.network.reference import EncodedInputs
 from cosim.technology.calibration import Calibration
 
 Array = NDArray[np.float64]
@@ -86,16 +87,21 @@ class BehavioralTrace:
 def evaluate(
     graph: nx.DiGraph,
     calibration: Calibration,
-    inputs: Array,
+    inputs: EncodedInputs,
     deviations: Deviations = Deviations(),
     ideal: bool = False,
 ) -> BehavioralTrace:
-    """Evaluate a sized graph on inputs (n, time, width), in software units.
+    """Evaluate a sized graph on encoded inputs.
 
-    Raises InputError for a deviation of an element that the graph does not have.
+    Raises InputError for inputs that are not encoded, and for a deviation of an element that the graph does not have.
     """
+    if not isinstance(inputs, EncodedInputs):
+        raise InputError(
+            f"evaluate: inputs must be encoded, not {type(inputs).__name__}: a graph does not know the encoding of its "
+            "network; give encode_inputs(network.encoding, x), or call run_behavioral(design, x)"
+        )
     _check_deviations(graph, deviations)
-    sources = _source_currents(graph, np.asarray(inputs, dtype=np.float64))
+    sources = _source_currents(graph, inputs.units)
     return _Engine(graph, calibration, deviations, ideal).run(sources)
 
 

@@ -109,7 +109,7 @@ def yield_curve(trial: Trial, records: Sequence[Record], specs: Sequence[Spec]) 
 
 def nominal_power(trial: Trial) -> dict[str, float]:
     """Mean power of every block of the circuit without deviations, W."""
-    trace = run_behavioral(trial.design, trial.inputs)
+    trace = run_behavioral(trial.design, trial.test_set.x)
     blocks = behavioral_power(trial.design, trace, trial.timing)
     lengths = trial.test_set.lengths
     return {name: float(((power * trial.valid).sum(axis=1) / lengths).mean()) for name, power in blocks.items()}
@@ -148,7 +148,7 @@ def simulate_failure(trial: Trial, record: Record, sample: int) -> Failure:
     length = int(test_set.lengths[sample])
     x = test_set.x[sample, :length]
     behavioral = behavioral_chip(trial.design, trial.effects, chip)
-    trace = run_behavioral(behavioral, trial.inputs[sample : sample + 1, :length])
+    trace = run_behavioral(behavioral, x[None])
     cells = tuple(trial.design.assembly.decisions)
     states = np.stack([trace.states[cell][0] for cell in cells], axis=1)
     wanted, software = trial.software

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from cosim.design import Design, behavioral_power, inference_deck, read_plan, run_behavioral
 from cosim.ir.states import software_states
-from cosim.network.reference import encode_inputs, pool_readout, run_reference
+from cosim.network.reference import pool_readout, run_reference
 from cosim.network.testset import TestSet
 from cosim.simulation.inference import Inference, deck_hash, run_inference
 from cosim.simulation.ngspice import Failure
@@ -50,14 +50,9 @@ class Trial:
         return effects_of(self.design)
 
     @cached_property
-    def inputs(self) -> NDArray[np.float64]:
-        """(n, time, width), encoded."""
-        return encode_inputs(self.design.network.encoding, self.test_set.x)
-
-    @cached_property
     def valid(self) -> NDArray[np.bool_]:
         """(n, time): frames that belong to a sample."""
-        return np.arange(self.inputs.shape[1])[None, :] < self.test_set.lengths[:, None]
+        return np.arange(self.test_set.x.shape[1])[None, :] < self.test_set.lengths[:, None]
 
     @cached_property
     def software(self) -> tuple[NDArray[np.int16], NDArray[np.int64]]:
@@ -110,7 +105,7 @@ def transistor_record(
 
 def transistor_figures(trial: Trial, inferences: Sequence[Inference]) -> dict[str, Any]:
     """The figures of a chip from all its inferences."""
-    steps = trial.inputs.shape[1]
+    steps = trial.test_set.x.shape[1]
     states = np.stack([_pad(inference.states, steps) for inference in inferences])
     readout = np.stack([_pad(inference.readout, steps) for inference in inferences])
     return _figures(trial, states, readout, float(np.mean([inference.power_w for inference in inferences])))
@@ -139,7 +134,7 @@ def run_behavioral_chip(trial: Trial, chip: Chip) -> dict[str, Any]:
 
 def behavioral_figures(trial: Trial, design: Design) -> dict[str, Any]:
     """The figures of a chip's design on the trial's samples, by the behavioral model."""
-    trace = run_behavioral(design, trial.inputs)
+    trace = run_behavioral(design, trial.test_set.x)
     states = np.stack([trace.states[cell] for cell in design.assembly.decisions], axis=2)
     total = sum(behavioral_power(design, trace, trial.timing).values(), np.zeros(trial.valid.shape))
     power = float(((total * trial.valid).sum(axis=1) / trial.test_set.lengths).mean())
@@ -153,8 +148,8 @@ def simulate_chip(trial: Trial, chip: Chip) -> Iterator[tuple[str, Inference | F
 
 def simulate_design(trial: Trial, design: Design) -> Iterator[tuple[str, Inference | Failure]]:
     """Each of the trial's samples on a chip's design: its deck and its outcome."""
-    for inputs, length in zip(trial.inputs, trial.test_set.lengths, strict=True):
-        deck = inference_deck(design, inputs[:length], trial.timing)
+    for x, length in zip(trial.test_set.x, trial.test_set.lengths, strict=True):
+        deck = inference_deck(design, x[:length], trial.timing)
         yield deck, run_inference(deck, read_plan(design, int(length), trial.timing))
 
 

@@ -12,15 +12,28 @@ from cosim.network.types import INPUT, Array, FirstQuadrantLayer, InputEncoding,
 
 
 @dataclass(frozen=True)
+class EncodedInputs:
+    """Input currents in units, (n, time, width), as `encode_inputs` makes them: a type of their own, because raw inputs
+    have the same shape and would be taken for currents without a word."""
+
+    units: Array
+
+    def scaled(self, factor: float) -> "EncodedInputs":
+        """All of them times a factor: what converters deliver away from their nominal point."""
+        return EncodedInputs(factor * self.units)
+
+
+@dataclass(frozen=True)
 class Trace:
     """What a network did on a batch; samples first, then time.
 
-    signals: layer name -> (n, time, width) outputs, with 'input' the encoded input
+    inputs: what the first layers read; signals: layer name -> (n, time, width) outputs
     candidates: recurrent layer name -> (n, time, width) h_hat (rectified in the first-quadrant form)
     betas: signed layer name -> (n, time, width) threshold
     readout: (n, time, outputs) per step; scores: (n, outputs) pooled; lengths: (n,) valid steps
     """
 
+    inputs: EncodedInputs
     signals: dict[str, Array]
     candidates: dict[str, Array]
     betas: dict[str, Array]
@@ -34,8 +47,13 @@ class Trace:
         return self.scores.argmax(axis=1)
 
 
-def encode_inputs(encoding: InputEncoding, x: np.ndarray, origin: str = "data") -> Array:
-    """Raw (n, time, features) to input currents in units, (n, time, width) in [0, 1]."""
+def encode_inputs(encoding: InputEncoding, x: np.ndarray, origin: str = "data") -> EncodedInputs:
+    """Raw (n, time, features) to input currents in units, (n, time, width) in [0, 1].
+
+    Raises InputError when they are encoded already, the number of features differs or a value is not finite.
+    """
+    if isinstance(x, EncodedInputs):
+        raise InputError(f"{origin}: x must be raw inputs, not encoded ones, which would be encoded twice")
     x = np.asarray(x, dtype=np.float64)
     if x.ndim != 3 or x.shape[2] != encoding.features:
         raise InputError(
@@ -50,7 +68,7 @@ def encode_inputs(encoding: InputEncoding, x: np.ndarray, origin: str = "data") 
     if encoding.ramp_steps is not None:
         ramp = np.minimum((np.arange(x.shape[1]) + 1) / encoding.ramp_steps, 1.0)
         encoded = np.concatenate([encoded, np.broadcast_to(ramp[None, :, None], (*x.shape[:2], 1))], axis=2)
-    return encoded if encoding.levels is None else np.rint(encoded * encoding.levels) / encoding.levels
+    return EncodedInputs(encoded if encoding.levels is None else np.rint(encoded * encoding.levels) / encoding.levels)
 
 
 def run_reference(network: Network, x: np.ndarray, lengths: np.ndarray | None = None, origin: str = "data") -> Trace:
@@ -58,16 +76,21 @@ def run_reference(network: Network, x: np.ndarray, lengths: np.ndarray | None = 
 
     Raises InputError when the number of features differs or a value is not finite.
     """
-    signals = {INPUT: encode_inputs(network.encoding, x, origin)}
+    encoded = encode_inputs(network.encoding, x, origin)
+    signals: dict[str, Array] = {}
     candidates: dict[str, Array] = {}
     betas: dict[str, Array] = {}
     for layer in network.layers:
-        inputs = np.concatenate([signals[source] for source in layer.sources], axis=2)
+        inputs = _read(layer.sources, encoded, signals)
         signals[layer.name] = _run_layer(layer, inputs, candidates, betas)
-    inputs = np.concatenate([signals[source] for source in network.readout.sources], axis=2)
-    readout = inputs @ network.readout.weight.T + network.readout.bias
+    readout = _read(network.readout.sources, encoded, signals) @ network.readout.weight.T + network.readout.bias
     lengths = np.full(len(x), x.shape[1]) if lengths is None else np.asarray(lengths)
-    return Trace(signals, candidates, betas, readout, pool_readout(readout, lengths, network.readout.pooling), lengths)
+    scores = pool_readout(readout, lengths, network.readout.pooling)
+    return Trace(encoded, signals, candidates, betas, readout, scores, lengths)
+
+
+def _read(sources: tuple[str, ...], inputs: EncodedInputs, signals: dict[str, Array]) -> Array:
+    return np.concatenate([inputs.units if source == INPUT else signals[source] for source in sources], axis=2)
 
 
 def pool_readout(readout: Array, lengths: np.ndarray, pooling: str) -> Array:

@@ -15,7 +15,6 @@ from cosim.cells.blocks import BLOCKS, device_block
 from cosim.circuit.elements import Mos, Source
 from cosim.design import compile_network, inference_deck, metered_deck, metered_plan, read_plan
 from cosim.network.checkpoint import load_network
-from cosim.network.reference import encode_inputs
 from cosim.network.testset import TestSet, load_test_set
 from cosim.outputs import block_areas, summarize
 from cosim.resources import trained_network_path
@@ -236,8 +235,7 @@ def test_behavioral_blocks_are_those_of_the_transistors(make_network, technology
         design, x = counter(make_network, technology, calibration)
     else:
         design, x = trained_sample(technology, calibration, name, 4)
-    inputs = encode_inputs(design.network.encoding, x[None])[0]
-    study = study_of(design, x, run_metered(design, inputs))
+    study = study_of(design, x, run_metered(design, x))
     for block in BLOCKS:
         assert study.behavioral[block][0] == pytest.approx(study.static[block][0], rel=0.02, abs=0), block
         assert study.behavioral[block][0] == pytest.approx(study.total[block][0], rel=0.05, abs=0), block

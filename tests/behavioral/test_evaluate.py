@@ -7,9 +7,12 @@ import numpy as np
 import pytest
 
 from cosim.behavioral.evaluate import Deviations, evaluate
-from cosim.design import compile_network
+from cosim.circuit.deck import format_number
+from cosim.design import compile_network, inference_deck, metered_deck, run_behavioral
 from cosim.errors import InputError
 from cosim.ir.nodes import Schmitt, nodes_of
+from cosim.network.reference import encode_inputs, run_reference
+from cosim.network.types import InputEncoding
 
 I_UNIT = 0.5e-9
 
@@ -24,8 +27,9 @@ def inputs():
     return np.random.default_rng(9).uniform(size=(7, 11, 3))
 
 
-def run(design, inputs, deviations=Deviations()):
-    return evaluate(design.graph, design.calibration, inputs, deviations)
+def run(design, inputs, deviations=Deviations(), **settings):
+    encoded = encode_inputs(design.network.encoding, inputs)
+    return evaluate(design.graph, design.calibration, encoded, deviations, **settings)
 
 
 def test_first_row_by_hand(design, inputs):
@@ -158,14 +162,30 @@ def test_higher_threshold_sets_later_and_wider_hysteresis_resets_later(design, i
 
 
 def test_ideal_ignores_the_calibration(design, inputs):
-    other = replace(
-        design.calibration,
-        mirror=replace(design.calibration.mirror, gain_n=(0.5,) * len(design.calibration.mirror.currents)),
-    )
-    first = evaluate(design.graph, design.calibration, inputs, ideal=True)
-    second = evaluate(design.graph, other, inputs, ideal=True)
-    np.testing.assert_array_equal(first.readout, second.readout)
-    assert not np.array_equal(evaluate(design.graph, other, inputs).readout, run(design, inputs).readout)
+    mirror = design.calibration.mirror
+    calibration = replace(design.calibration, mirror=replace(mirror, gain_n=(0.5,) * len(mirror.currents)))
+    other = replace(design, calibration=calibration)
+    np.testing.assert_array_equal(run(design, inputs, ideal=True).readout, run(other, inputs, ideal=True).readout)
+    assert not np.array_equal(run(other, inputs).readout, run(design, inputs).readout)
+
+
+def test_raw_inputs_are_encoded_once_wherever_they_go_in(make_network, technology, calibration):
+    """Raw values and currents have the same shape: each function takes one of them and refuses or encodes the other."""
+    network = make_network(26, hidden=5)
+    network = replace(network, encoding=InputEncoding(np.array([-3.0, 0.0, 5.0]), np.array([10.0, 16.0, 0.5])))
+    design = compile_network(network, technology, calibration, I_UNIT)
+    x = np.random.default_rng(9).uniform([-3, 0, 5], [7, 16, 5.5], size=(2, 4, 3))
+    encoded = encode_inputs(network.encoding, x)
+    expected = evaluate(design.graph, calibration, encoded).readout
+    np.testing.assert_array_equal(run_behavioral(design, x).readout, expected)
+    assert not np.array_equal(run_behavioral(design, encoded.units).readout, expected)
+    with pytest.raises(InputError, match=r"inputs must be encoded, not ndarray: .* call run_behavioral\(design, x\)"):
+        evaluate(design.graph, calibration, x)
+    with pytest.raises(InputError, match="x must be raw inputs, not encoded ones, which would be encoded twice"):
+        run_behavioral(design, run_reference(network, x).inputs)
+    for format_deck in (inference_deck, metered_deck):
+        first = format_number(I_UNIT * encoded.units[0, 1, 0] + design.graph.graph["i_pedestal"])
+        assert first in format_deck(design, x[0])
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,7 @@ def test_centred_graph_decides_like_the_software_and_stands_half_a_step_away(
     network = on_levels(make_network(seed, kind))
     reference = run_reference(network, np.random.default_rng(seed).uniform(0, 1, (40, 11, 3)))
     sized = size(scale(centre(lower(network)), I_UNIT), technology, calibration)
-    trace = evaluate(sized, calibration, reference.signals["input"], ideal=True)
+    trace = evaluate(sized, calibration, reference.inputs, ideal=True)
     states = software_states(sized, reference)
     assert 0.02 < states.mean() < 0.98
     np.testing.assert_array_equal(np.stack(list(trace.states.values()), axis=2), states)

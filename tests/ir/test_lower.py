@@ -17,7 +17,7 @@ from cosim.ir.nodes import UNIT_CURRENT, InputCurrent, Output, Rectifier, Schmit
 from cosim.ir.scale import scale
 from cosim.ir.size import size
 from cosim.ir.states import software_states
-from cosim.network.reference import run_reference
+from cosim.network.reference import encode_inputs, run_reference
 from cosim.network.types import InputEncoding, ReluLayer, check_network
 
 I_UNIT = 0.25e-9  # so that every threshold of a random network lies in the calibrated range
@@ -57,7 +57,7 @@ def test_ideal_circuit_equals_the_network(make_network, technology, calibration,
     sized = size(scale(lower(network), I_UNIT), technology, calibration)
     for source, target, weight in sized.edges(data="weight"):
         assert sized.edges[source, target]["mirror"].realised == pytest.approx(weight.target, abs=1e-12), weight.origin
-    trace = evaluate(sized, calibration, reference.signals["input"], ideal=True)
+    trace = evaluate(sized, calibration, reference.inputs, ideal=True)
     states = software_states(sized, reference)
     assert 0.02 < states.mean() < 0.98  # a network that does nothing would prove nothing
     np.testing.assert_array_equal(np.stack(list(trace.states.values()), axis=2), states)
@@ -159,7 +159,7 @@ def test_permuting_units_changes_no_output(permuted, technology, calibration):
     traces = []
     for candidate in (network, other):
         sized = size(scale(lower(candidate), I_UNIT), technology, calibration)
-        traces.append(evaluate(sized, calibration, x))
+        traces.append(evaluate(sized, calibration, encode_inputs(candidate.encoding, x)))
     # Sums in another order: float64 rounding of currents of 1e-9 A.
     np.testing.assert_allclose(traces[0].readout, traces[1].readout, rtol=0, atol=1e-21)
     for k, source in enumerate(order):
@@ -199,7 +199,7 @@ def test_loud_rectified_signals_still_reset_a_signed_unit(make_network, technolo
     silent = rng.random((7, 9, 1)) < 0.4  # frames that set the cells, between loud ones that reset them
     reference = run_reference(network, np.where(silent, 0.0, rng.uniform(size=(7, 9, 3))))
     sized = size(scale(lower(network), I_UNIT), technology, calibration)
-    trace = evaluate(sized, calibration, reference.signals["input"], ideal=True)
+    trace = evaluate(sized, calibration, reference.inputs, ideal=True)
     states = software_states(sized, reference)
     assert 0.1 < states.mean() < 0.9
     np.testing.assert_array_equal(np.stack(list(trace.states.values()), axis=2), states)

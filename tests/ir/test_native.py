@@ -108,7 +108,7 @@ def ideal(technology, calibration):
         sized = size(scale(graph, I_UNIT), technology, calibration)
         for source, target, weight in sized.edges(data="weight"):
             assert sized.edges[source, target]["mirror"].realised == pytest.approx(weight.target, abs=1e-12)
-        trace = evaluate(sized, calibration, reference.signals["input"], ideal=True)
+        trace = evaluate(sized, calibration, reference.inputs, ideal=True)
         found = np.stack(list(trace.states.values()), axis=2)
         return found, trace.readout / I_UNIT, software_states(sized, reference)
 
@@ -290,7 +290,7 @@ def test_native_currents_must_be_in_range(ladders, technology, calibration):
 
 def outcomes_of(design, x):
     """What transistors without an error would give, from the behavioral equations."""
-    inputs = run_reference(design.network, x).signals["input"]
+    inputs = run_reference(design.network, x).inputs
     trace = evaluate(design.graph, design.calibration, inputs, ideal=True)
     states = np.stack(list(trace.states.values()), axis=2)
     return [Inference(states[k], trace.readout[k], 1e-9) for k in range(len(x))]

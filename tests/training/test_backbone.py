@@ -52,10 +52,11 @@ def assert_equal_function(backbone: Backbone) -> None:
     with torch.no_grad():
         output = backbone(torch.from_numpy(x), torch.from_numpy(lengths))
     trace = run_reference(backbone.to_network(), x, lengths)
+    expected = {"input": trace.inputs.units, **trace.signals}
     for name, signal in output.signals.items():
         if name in backbone.cells:
-            np.testing.assert_array_equal(signal.numpy(), trace.signals[name], err_msg=name)
-        np.testing.assert_allclose(signal.numpy(), trace.signals[name], atol=1e-12, err_msg=name)
+            np.testing.assert_array_equal(signal.numpy(), expected[name], err_msg=name)
+        np.testing.assert_allclose(signal.numpy(), expected[name], atol=1e-12, err_msg=name)
     np.testing.assert_allclose(output.scores.numpy(), trace.scores, atol=1e-5)
 
 

@@ -51,7 +51,7 @@ def assert_sound(task: Task) -> None:
         assert x.ndim == 3
         assert len(x) == len(y) == len(lengths)
         assert lengths.max() <= x.shape[1]
-        encoded = encode_inputs(task.encoding(ramp=True, levels=16), x)
+        encoded = encode_inputs(task.encoding(ramp=True, levels=16), x).units
         assert encoded.min() >= 0
         assert encoded.max() <= 1
 
