@@ -4,11 +4,10 @@ import csv
 import hashlib
 import io
 import json
-import os
-import tempfile
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +18,8 @@ from cosim.circuit.deck import device_sizes
 from cosim.circuit.dialects import Dialect, files_of, format_devices, format_network
 from cosim.circuit.elements import Capacitor, Circuit, Mos
 from cosim.design import Design, encode_sample, run_behavioral
-from cosim.files import writing_into
+from cosim.files.seal import seal_json
+from cosim.files.write import make_folder, write_together, writing_into
 from cosim.ir.report import CUT, ZERO, MappingRow
 from cosim.ir.states import OFF_LEVEL, software_states
 from cosim.network.checkpoint import network_to_arrays
@@ -61,15 +61,18 @@ def write_design(
 
 
 def write_texts(folder: Path, texts: dict[str, str]) -> list[Path]:
-    """Write named texts into a folder, each by an atomic rename, after all of them are on disk."""
+    """Write named texts into a folder, which is made if need be, each by an atomic rename, after all are on disk."""
     with writing_into(folder):
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder, prefix=".partial-") as partial:
-            for name, text in texts.items():
-                (Path(partial) / name).write_text(text, encoding="utf-8")
-            for name in texts:
-                os.replace(Path(partial) / name, folder / name)
+        make_folder(folder)
+    write_together({folder / name: text.encode() for name, text in texts.items()})
     return [folder / name for name in texts]
+
+
+def write_results(folder: Path, results: dict[str, dict[str, Any]]) -> None:
+    """The same for JSON objects, each with its checksum as its last entry."""
+    with writing_into(folder):
+        make_folder(folder)
+    write_together({folder / name: seal_json(content) for name, content in results.items()})
 
 
 def format_netlist(design: Design, dialect: Dialect = "ngspice") -> str:

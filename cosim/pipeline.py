@@ -23,17 +23,16 @@ from cosim.analysis.waveforms import liveliest_cell, record_waveforms
 from cosim.circuit.deck import device_sizes
 from cosim.design import Design, meter_samples, simulate_samples
 from cosim.errors import SimulationError
-from cosim.files import write_atomically, writing_into
+from cosim.files.write import write_atomically, writing_into
 from cosim.network.testset import TestSet
 from cosim.outputs import summarize, write_texts
 from cosim.simulation.inference import DEFAULT_TIMEOUT, Inference, Outcome, Progress, deck_hash
+from cosim.simulation.keep import INFERENCES
 from cosim.simulation.ngspice import Failure
 from cosim.simulation.options import DEFAULT_OPTIONS, describe_simulator
 from cosim.simulation.testbench import Timing
 from cosim.technology.conditions import format_conditions
 from cosim.technology.devices import device_cards
-
-INFERENCES = "inferences"
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from cosim.analysis.agreement import ENGINES, Comparison
 from cosim.errors import InputError
-from cosim.files import write_atomically
+from cosim.files.write import write_atomically
 from cosim.simulation.testbench import Timing
 
 matplotlib.rcParams["text.parse_math"] = False  # names come from files: a label with a dollar sign is no formula

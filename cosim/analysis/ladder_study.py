@@ -16,6 +16,7 @@ from cosim.ir.ladder import LadderBias, LadderCurrents, LadderTiming, check_ladd
 from cosim.outputs import write_texts
 from cosim.simulation.benches import LADDER_RAILS, ladder_bench
 from cosim.simulation.inference import DEFAULT_TIMEOUT, Inference, Progress, ReadPlan, deck_hash, run_inferences
+from cosim.simulation.keep import INFERENCES
 from cosim.simulation.ngspice import Failure
 from cosim.simulation.testbench import Waveform
 from cosim.technology.calibration import Calibration
@@ -197,7 +198,7 @@ def run_ladder(
     runs = ladder_runs(study, calibration)
     decks = [ladder_deck(study, run, technology, calibration) for technology in technologies for run in runs]
     outcomes = run_inferences(
-        [deck for deck, _ in decks], [plan for _, plan in decks], jobs, folder / "inferences", timeout, progress
+        [deck for deck, _ in decks], [plan for _, plan in decks], jobs, folder / INFERENCES, timeout, progress
     )
     found = []
     for outcome in outcomes:

@@ -233,7 +233,7 @@ def write_json(path: Path | None, content: object) -> None:
     """Write JSON to a file, or nothing for None. Raises InputError when the file cannot be written."""
     import json
 
-    from cosim.files import write_atomically
+    from cosim.files.write import write_atomically
 
     if path is None:
         return

@@ -23,7 +23,7 @@ from cosim import __version__
 from cosim.analysis.calibrate import calibration_fingerprint
 from cosim.design import Design, compile_network
 from cosim.errors import InputError
-from cosim.files import write_atomically, writing_into
+from cosim.files.write import write_atomically, writing_into
 from cosim.montecarlo.run import run_settings
 from cosim.montecarlo.store import read_store
 from cosim.montecarlo.trial import Trial

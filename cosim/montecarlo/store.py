@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from cosim.errors import InputError
-from cosim.files import writing_into
+from cosim.files.write import writing_into
 from cosim.montecarlo.trial import Record
 from cosim.outputs import write_texts
 

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from cosim.errors import InputError, MissingToolError, NetworkError
-from cosim.files import write_atomically
+from cosim.files.write import write_atomically
 from cosim.network.state_dict import network_from_state_dict
 from cosim.network.types import (
     FirstQuadrantLayer,

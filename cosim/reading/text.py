@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
 from cosim.errors import CosimError, InputError
-from cosim.files import is_file
+from cosim.files.read import is_file
 
 JSON_LIMIT = 8 << 20  # bytes; a run.json of 100,000 transistors has 4 MB
 TOML_LIMIT, TOML_LINE = 64 << 10, 1000  # bytes, characters: tomllib takes quadratic time for a dotted key

@@ -5,19 +5,18 @@ kept under the hash of its deck, so an interrupted run continues where it stoppe
 """
 
 import hashlib
-import io
-import zipfile
-import zlib
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, TimeoutError, wait
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from pebble import ProcessExpired
 
-from cosim.files import write_atomically, writing_into
+from cosim.files.write import make_folder, writing_into
+from cosim.simulation.keep import keep_result, kept_result
 from cosim.simulation.ngspice import Failure, FailureKind, Waveforms
 from cosim.simulation.rest import run_from_rest
 from cosim.simulation.workers import worker_pool
@@ -108,7 +107,7 @@ def run_inferences(
     """
     if store is not None:
         with writing_into(store):
-            store.mkdir(parents=True, exist_ok=True)
+            make_folder(store)
     outcomes: dict[int, Outcome] = {}
     todo: list[int] = []
     for index, deck in enumerate(decks):
@@ -160,25 +159,31 @@ def deck_hash(deck: str) -> str:
 
 
 def _save(store: Path, deck: str, inference: Inference) -> None:
-    content = io.BytesIO()
-    np.savez(
-        content, states=inference.states, readout=inference.readout, power_w=inference.power_w,
-        delivered=inference.delivered,
-    )  # fmt: skip
-    with writing_into(store):
-        write_atomically(store / f"{deck_hash(deck)}.npz", content.getvalue())
+    keep_result(store, deck_hash(deck), _arrays(inference))
 
 
 def _load(store: Path | None, deck: str, plan: ReadPlan) -> Inference | None:
+    """What is kept of a deck, if it is what this plan reads."""
     if store is None:
         return None
-    try:
-        with (store / f"{deck_hash(deck)}.npz").open("rb") as file, np.load(file, allow_pickle=False) as data:
-            delivered = data["delivered"] if "delivered" in data else np.empty((0, 0))
-            known = Inference(data["states"], data["readout"], float(data["power_w"]), delivered)
-            return known if delivered.shape == (len(plan.metered), len(plan.meters)) else None
-    except (OSError, ValueError, KeyError, EOFError, TypeError, AttributeError, zipfile.BadZipFile, zlib.error):
-        return None  # absent or damaged: run it again
+    frames, rungs = len(plan.times), np.array([len(names) for names in plan.decisions], dtype=np.int16)
+    blank = Inference(
+        np.zeros((frames, len(rungs)), np.int16), np.zeros((frames, len(plan.outputs))), 0.0,
+        np.zeros((len(plan.metered), len(plan.meters))),
+    )  # fmt: skip
+    kept = kept_result(store, deck_hash(deck), _arrays(blank))
+    if kept is None or (kept["states"] < 0).any() or (kept["states"] > rungs).any():
+        return None
+    return Inference(kept["states"], kept["readout"], float(kept["power_w"]), kept["delivered"])
+
+
+def _arrays(inference: Inference) -> dict[str, NDArray[Any]]:
+    return {
+        "states": inference.states,
+        "readout": inference.readout,
+        "power_w": np.array(inference.power_w),
+        "delivered": inference.delivered,
+    }
 
 
 def _state(waves: Waveforms, names: tuple[str, ...], plan: ReadPlan) -> NDArray[np.int16]:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cosim.errors import InputError, MappingError
-from cosim.files import write_atomically
+from cosim.files.write import write_atomically
 
 Array = NDArray[np.float64]
 FORMAT = 6

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from cosim.errors import InputError
-from cosim.files import is_file
+from cosim.files.read import is_file
 from cosim.technology.conditions import CELSIUS_MAX, CELSIUS_MIN
 from cosim.technology.kits import find_kit
 from cosim.technology.types import DeviceLibrary, DeviceModel, Geometry, Sizing, Technology

@@ -19,7 +19,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from cosim.errors import InputError
-from cosim.files import is_file
+from cosim.files.read import is_file
 from cosim.technology.expressions import Parameters
 from cosim.technology.types import Polarity
 

@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 
 from cosim.errors import InputError, MissingToolError
-from cosim.files import is_file
+from cosim.files.read import is_file
 
 
 def find_kit(file: str, package: str, install: str, pdk_root: Path | None) -> Path:

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from cosim.errors import InputError
-from cosim.files import write_atomically
+from cosim.files.write import write_atomically
 from cosim.network.checkpoint import save_checkpoint
 from cosim.network.ranges import measure_state_ranges
 from cosim.network.types import Network

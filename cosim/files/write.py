@@ -1,0 +1,184 @@
+"""Files that are whole or as they were, and on the disk when the function returns.
+
+A link stays, and what it names is replaced; a file keeps owner and mode; what is no regular file, such as a device, a
+FIFO or the terminal, is written into.
+"""
+
+import errno
+import os
+import secrets
+import stat
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from cosim.errors import InputError
+
+_REPAIRS = {
+    errno.ENOSPC: "make room there, or choose another place",
+    errno.EDQUOT: "make room there, or choose another place",
+    errno.EACCES: "choose another place, or change its permissions",
+    errno.EPERM: "choose another place, or change its permissions",
+}
+_NO_SYNC = (errno.EINVAL, errno.ENOTSUP, errno.EACCES, errno.EBADF)  # of a folder: its file system or mode has none
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Replace the file in one step: a reader sees the old or the new content, never a part.
+
+    Raises InputError when it cannot be written.
+    """
+    write_together({path: content})
+
+
+def write_together(contents: Mapping[Path, bytes]) -> None:
+    """Write files, or none: all are complete on the disk before the first takes its name.
+
+    Raises InputError that names the file which cannot be written.
+    """
+    staged: dict[Path, Path] = {}
+    through: list[Path] = []
+    try:
+        for path, content in contents.items():
+            with _naming(path):
+                target = _replaceable(path)
+                if target is None:
+                    through.append(path)
+                else:
+                    staged[target] = _stage(target, content)
+        for target, temporary in staged.items():
+            with _naming(target):
+                os.replace(temporary, target)
+        for folder in {target.parent for target in staged}:
+            with _naming(folder):
+                sync_folder(folder)
+    except BaseException:
+        for temporary in staged.values():
+            temporary.unlink(missing_ok=True)
+        raise
+    for path in through:
+        with _naming(path):
+            _write_into(path, contents[path])
+
+
+def check_writable(path: Path, size: int = 1) -> None:
+    """Raises InputError where a file of `size` bytes could not be written; nothing stays of the attempt."""
+    with _naming(path):
+        if (target := _replaceable(path)) is not None:
+            _stage(target, bytes(size)).unlink()
+        elif not os.access(path, os.W_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder and those above it, on the disk when this returns. Raises OSError."""
+    missing = [one for one in (folder, *folder.parents) if not one.exists()]
+    folder.mkdir(parents=True, exist_ok=True)
+    for one in missing:
+        sync_folder(one.parent)
+
+
+def check_folder(folder: Path) -> None:
+    """Raises InputError where a folder could not be made or written into; nothing stays of the attempt."""
+    with writing_into(folder):
+        with suppress(FileNotFoundError, NotADirectoryError):
+            folder.stat()
+        there = next(one for one in (folder, *folder.parents) if one.exists())
+        if not there.is_dir():
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
+        _stage(there / "probe", b"0").unlink()
+
+
+def sync_folder(folder: Path) -> None:
+    """Bring the names in a folder to the disk: until then a power cut may take back what was created or renamed."""
+    try:
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+    except OSError as error:
+        if error.errno not in _NO_SYNC:
+            raise
+
+
+@contextmanager
+def writing_into(folder: Path) -> Iterator[None]:
+    """Around what writes into the folder of a run: raises InputError with the system's reason when it fails."""
+    try:
+        yield
+    except OSError as error:
+        raise InputError(f"cannot write into {folder}: {error.strerror}; choose another folder with -o") from None
+    except ValueError as error:  # a null byte
+        raise InputError(f"{str(folder)!r} cannot be the name of a folder: {error}") from None
+
+
+@contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        repair = _REPAIRS.get(error.errno or 0, "choose another place")
+        raise InputError(f"cannot write {path}: {error.strerror}; {repair}") from None
+    except ValueError as error:  # a null byte
+        raise InputError(f"{str(path)!r} cannot be the name of a file: {error}") from None
+
+
+def _replaceable(path: Path) -> Path | None:
+    """The file that takes the content, behind all links; None for what is written into instead."""
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        target = Path(os.path.realpath(path))
+        if not target.parent.is_dir():
+            raise InputError(
+                f"cannot write {path}: the folder {target.parent if path.is_symlink() else path.parent} must exist; "
+                "create it, or choose another place"
+            ) from None
+        return target
+    if stat.S_ISDIR(found.st_mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+    if not stat.S_ISREG(found.st_mode) or _own_output(found) is not None:
+        return None
+    os.close(os.open(path, os.O_WRONLY))  # who made a file read-only wants to keep it
+    return Path(os.path.realpath(path))
+
+
+def _stage(target: Path, content: bytes) -> Path:
+    """The content on the disk under another name beside its target, with the target's owner and mode if it exists."""
+    temporary = target.with_name(f".{secrets.token_hex(8)}.partial")
+    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            if target.exists():
+                there = target.stat()
+                with suppress(PermissionError):  # only root may give a file away
+                    os.fchown(handle, there.st_uid, there.st_gid)
+                os.fchmod(handle, stat.S_IMODE(there.st_mode))
+            file.write(content)
+            file.flush()
+            os.fsync(handle)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    return temporary
+
+
+def _write_into(path: Path, content: bytes) -> None:
+    own = _own_output(path.stat())
+    if own is not None:
+        sys.stdout.flush()
+    with os.fdopen(os.dup(own) if own is not None else os.open(path, os.O_WRONLY), "wb") as file:
+        file.write(content)
+
+
+def _own_output(found: os.stat_result) -> int | None:
+    """This process's stdout or stderr, if that is the file, as with --json /dev/stdout or --json x > x."""
+    for handle in (1, 2):
+        try:
+            if os.path.samestat(found, os.fstat(handle)):
+                return handle
+        except OSError:  # closed
+            continue
+    return None

@@ -1,0 +1,114 @@
+"""A folder has one verb, and one process at a time."""
+
+import subprocess
+import sys
+
+import pytest
+
+from cosim.errors import InputError
+from cosim.files.claim import MARKER, check_owner, own_file, own_folder, owner_of
+
+HOLD = """
+import sys, pathlib
+from cosim.files.claim import own_file, own_folder
+with {what}:
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+def holder(what):
+    """A process that holds until it is killed."""
+    process = subprocess.Popen([sys.executable, "-c", HOLD.format(what=what)], stdin=-1, stdout=-1, text=True)
+    assert process.stdout.readline() == "held\n"
+    return process
+
+
+def test_a_folder_is_made_marked_and_taken_again(tmp_path):
+    for _ in range(2):
+        with own_folder(tmp_path / "a" / "b", "compare"):
+            assert (tmp_path / "a" / "b" / MARKER).read_text() == "compare\n"
+    assert owner_of(tmp_path / "a" / "b") == "compare"
+
+
+def test_another_verb_is_refused(tmp_path):
+    with own_folder(tmp_path / "x", "compare"):
+        pass
+    with pytest.raises(InputError, match="x: belongs to cosim compare; choose another folder with -o"):
+        check_owner(tmp_path / "x", "montecarlo")
+    with pytest.raises(InputError, match="belongs to cosim compare"), own_folder(tmp_path / "x", "montecarlo"):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("names", "verb"),
+    [
+        (["chips.jsonl", "run.json"], "montecarlo"),
+        (["comparison.json", "simulation.npz", "inferences"], "compare"),
+        (["simulation.npz", "inferences"], "simulate"),
+        (["model.pt", "netlist", "comparison.json"], "demo"),
+        (["mapping.csv", "design.json"], "compile"),
+        (["notes.txt", "model.pt"], None),
+        ([], None),
+    ],
+)
+def test_folders_without_a_marker_are_known_by_what_they_hold(tmp_path, names, verb):
+    for name in names:
+        (tmp_path / name).touch()
+    assert owner_of(tmp_path) == verb
+    check_owner(tmp_path, verb or "power")
+
+
+def test_a_marker_that_a_crash_emptied_is_none(tmp_path):
+    (tmp_path / MARKER).touch()
+    with own_folder(tmp_path, "power"):
+        assert owner_of(tmp_path) == "power"
+
+
+def test_two_processes_on_one_folder(tmp_path):
+    """The second is refused; when the first dies, its lock dies with it."""
+    with holder(f"own_folder(pathlib.Path({str(tmp_path)!r}), 'simulate')") as process:
+        with (
+            pytest.raises(InputError, match="another process writes there; wait for it, or choose another folder"),
+            own_folder(tmp_path, "simulate"),
+        ):
+            pass
+        process.kill()
+    with own_folder(tmp_path, "simulate"):
+        pass
+
+
+def test_two_processes_on_one_file(tmp_path):
+    """model.npz and model.pt share the state of their training, and so the lock."""
+    with holder(f"own_file(pathlib.Path({str(tmp_path / 'model.pt')!r}))") as process:
+        for name in ("model.pt", "model.npz"):
+            with (
+                pytest.raises(InputError, match=rf"{name}: another process writes it; wait for it, or choose another"),
+                own_file(tmp_path / name),
+            ):
+                pass
+        process.kill()
+    with own_file(tmp_path / "model.pt"):
+        assert (tmp_path / "model.lock").exists()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_nothing_is_made_by_asking(tmp_path):
+    check_owner(tmp_path / "a" / "b", "compare")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_cannot_be_owned(ordinary):
+    (ordinary / "file").touch()
+    (ordinary / "closed").mkdir(mode=0o500)
+    for name, text in {
+        "file": "cannot write into .*/file: Not a directory; choose another folder with -o",
+        "file/x": "cannot write into .*/file/x: Not a directory",
+        "closed": "cannot write into .*/closed: Permission denied",
+        "closed/x/y": "cannot write into .*/closed/x/y: Permission denied",
+        "nul\0": "nul.*' cannot be the name of a folder: embedded null",
+    }.items():
+        with pytest.raises(InputError, match=text):
+            check_owner(ordinary / name, "compare")
+    with pytest.raises(InputError, match="cannot write .*/closed/model.pt: Permission denied"):
+        own_file(ordinary / "closed" / "model.pt").__enter__()
