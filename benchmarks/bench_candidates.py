@@ -21,8 +21,8 @@ from cosim.ir.nodes import Schmitt, nodes_of
 from cosim.network.checkpoint import load_network
 from cosim.network.testset import load_test_set
 from cosim.resources import trained_network_path
+from cosim.simulation.failures import Failure
 from cosim.simulation.inference import read_inference
-from cosim.simulation.ngspice import Failure
 from cosim.simulation.rest import run_from_rest
 from cosim.simulation.testbench import Timing
 from cosim.technology.catalog import DEFAULT_TECHNOLOGY, load_technology

@@ -9,7 +9,8 @@ from cosim.network.checkpoint import load_network
 from cosim.network.testset import load_test_set
 from cosim.resources import trained_network_path
 from cosim.simulation.benches import mirror_bench
-from cosim.simulation.ngspice import Failure, run_deck
+from cosim.simulation.failures import Failure
+from cosim.simulation.ngspice import run_deck
 from cosim.technology.catalog import load_technology
 
 RUNS = 1000

@@ -12,7 +12,8 @@ import numpy as np
 
 from cosim.cells.transistor import transistor
 from cosim.circuit.elements import GROUND, Circuit, Source
-from cosim.simulation.ngspice import Failure, run_deck
+from cosim.simulation.failures import Failure
+from cosim.simulation.ngspice import run_deck
 from cosim.simulation.options import PRECISE_OPTIONS, format_deck
 from cosim.technology.catalog import load_technology
 

@@ -7,8 +7,9 @@ from cosim.design import compile_network, inference_deck, read_plan
 from cosim.network.checkpoint import load_network
 from cosim.network.testset import load_test_set
 from cosim.resources import trained_network_path
+from cosim.simulation.failures import Failure
 from cosim.simulation.inference import Inference, read_inference, run_inference
-from cosim.simulation.ngspice import Failure, run_deck
+from cosim.simulation.ngspice import run_deck
 from cosim.simulation.options import PRECISE_OPTIONS
 from cosim.simulation.testbench import Timing
 from cosim.technology.catalog import load_technology

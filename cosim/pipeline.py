@@ -26,9 +26,9 @@ from cosim.errors import SimulationError
 from cosim.files.write import write_atomically, writing_into
 from cosim.network.testset import TestSet
 from cosim.outputs import summarize, write_texts
+from cosim.simulation.failures import Failure
 from cosim.simulation.inference import DEFAULT_TIMEOUT, Inference, Outcome, Progress, deck_hash
 from cosim.simulation.keep import INFERENCES
-from cosim.simulation.ngspice import Failure
 from cosim.simulation.options import DEFAULT_OPTIONS, describe_simulator
 from cosim.simulation.testbench import Timing
 from cosim.technology.conditions import format_conditions

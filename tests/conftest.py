@@ -14,8 +14,9 @@ from cosim.montecarlo.spec import parse_spec
 from cosim.montecarlo.store import open_store
 from cosim.montecarlo.trial import Trial, run_chips
 from cosim.network.types import FirstQuadrantLayer, InputEncoding, Layer, Network, Readout, ReluLayer, SignedLayer
+from cosim.simulation.failures import Failure
 from cosim.simulation.library import find_ngspice_library
-from cosim.simulation.ngspice import Failure, run_deck
+from cosim.simulation.ngspice import run_deck
 from cosim.simulation.options import PRECISE_OPTIONS, format_deck
 from cosim.technology.calibration import Calibration, load_calibration
 from cosim.technology.catalog import load_technology

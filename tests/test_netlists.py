@@ -8,7 +8,8 @@ import pytest
 
 from cosim.network.reference import run_reference
 from cosim.outputs import EXERCISE_FRAMES
-from cosim.simulation.ngspice import Failure, run_deck
+from cosim.simulation.failures import Failure
+from cosim.simulation.ngspice import run_deck
 from cosim.simulation.options import PRECISE_OPTIONS, format_options
 from cosim.simulation.testbench import Timing
 from cosim.technology.devices import device_cards

@@ -14,8 +14,8 @@ from cosim.ir.states import software_states
 from cosim.network.reference import Trace, pool_readout, run_reference
 from cosim.network.testset import TestSet
 from cosim.network.types import FirstQuadrantLayer, Network
+from cosim.simulation.failures import Failure
 from cosim.simulation.inference import Inference, Outcome
-from cosim.simulation.ngspice import Failure
 from cosim.simulation.testbench import Timing
 
 ENGINES = ("software", "behavioral", "ngspice")

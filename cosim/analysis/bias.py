@@ -6,7 +6,8 @@ from typing import Literal
 from cosim.design import Design
 from cosim.errors import InputError, SimulationError
 from cosim.simulation.benches import reference_bench
-from cosim.simulation.ngspice import Failure, run_deck
+from cosim.simulation.failures import Failure
+from cosim.simulation.ngspice import run_deck
 from cosim.technology.conditions import format_conditions, nominal
 from cosim.technology.types import Technology
 

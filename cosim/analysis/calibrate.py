@@ -14,7 +14,8 @@ from cosim.circuit.elements import Circuit
 from cosim.errors import InputError, SimulationError
 from cosim.ir.ladder import TAU_SHARE, dpi_fall_time, dpi_rise_time, ladder_currents
 from cosim.simulation.benches import clocked_bench, comparator_bench, dpi_bench, mirror_bench, schmitt_bench
-from cosim.simulation.ngspice import Failure, Waveforms, run_deck
+from cosim.simulation.failures import Failure, Waveforms
+from cosim.simulation.ngspice import run_deck
 from cosim.simulation.testbench import Timing
 from cosim.technology.calibration import Calibration, ComparatorFit, DpiFit, MirrorFit, SchmittFit
 from cosim.technology.types import Technology

@@ -21,7 +21,8 @@ from cosim.ir.ladder import (
     dpi_rise_time,
 )
 from cosim.simulation.benches import dpi_bench, mirror_bench, rectifier_bench, schmitt_bench
-from cosim.simulation.ngspice import Failure, Waveforms, run_deck
+from cosim.simulation.failures import Failure, Waveforms
+from cosim.simulation.ngspice import run_deck
 from cosim.technology.calibration import Calibration
 from cosim.technology.conditions import at, nominal
 from cosim.technology.types import Technology

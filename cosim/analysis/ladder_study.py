@@ -15,9 +15,9 @@ from cosim.errors import SimulationError
 from cosim.ir.ladder import LadderBias, LadderCurrents, LadderTiming, check_ladder, solve_ladder
 from cosim.outputs import write_texts
 from cosim.simulation.benches import LADDER_RAILS, ladder_bench
+from cosim.simulation.failures import Failure
 from cosim.simulation.inference import DEFAULT_TIMEOUT, Inference, Progress, ReadPlan, deck_hash, run_inferences
 from cosim.simulation.keep import INFERENCES
-from cosim.simulation.ngspice import Failure
 from cosim.simulation.testbench import Waveform
 from cosim.technology.calibration import Calibration
 from cosim.technology.conditions import nominal

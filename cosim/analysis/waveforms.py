@@ -9,7 +9,7 @@ from cosim.cells.assemble import NETWORK, net
 from cosim.design import Design, encode_sample, inference_deck
 from cosim.errors import SimulationError
 from cosim.ir.nodes import Ladder, Schmitt, Toggle, nodes_of
-from cosim.simulation.ngspice import Failure
+from cosim.simulation.failures import Failure
 from cosim.simulation.rest import run_from_rest
 from cosim.simulation.testbench import Timing
 

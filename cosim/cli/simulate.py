@@ -35,8 +35,8 @@ def command(
     from cosim.network.testset import load_test_set
     from cosim.outputs import write_texts
     from cosim.pipeline import Run, run_samples
+    from cosim.simulation.failures import Failure
     from cosim.simulation.inference import Inference
-    from cosim.simulation.ngspice import Failure
     from cosim.simulation.testbench import Timing
 
     design = load_design(network_file, t_step=t_step, **settings)

@@ -13,7 +13,7 @@ from pebble import ProcessExpired
 
 from cosim.errors import CosimError, SimulationError
 from cosim.montecarlo.trial import Record, Trial, behavioral_record, drawn_record, failed, run_chips
-from cosim.simulation.ngspice import FailureKind
+from cosim.simulation.failures import FailureKind
 from cosim.simulation.workers import worker_pool
 
 BEHAVIORAL_CHUNK = 8  # chips of a task: 0.1 s of work

@@ -36,8 +36,8 @@ from cosim.montecarlo.trial import (
     trial_samples_hash,
 )
 from cosim.outputs import summarize, write_texts
+from cosim.simulation.failures import FailureKind
 from cosim.simulation.inference import Progress
-from cosim.simulation.ngspice import FailureKind
 from cosim.simulation.options import DEFAULT_OPTIONS, describe_simulator
 from cosim.variation.draws import Chip, check_coefficients
 

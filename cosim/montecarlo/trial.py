@@ -18,8 +18,8 @@ from cosim.design import Design, behavioral_power, inference_deck, read_plan, ru
 from cosim.ir.states import software_states
 from cosim.network.reference import pool_readout, run_reference
 from cosim.network.testset import TestSet
+from cosim.simulation.failures import Failure
 from cosim.simulation.inference import Inference, deck_hash, run_inference
-from cosim.simulation.ngspice import Failure
 from cosim.simulation.testbench import Timing
 from cosim.variation.chip import behavioral_chip, transistor_chip
 from cosim.variation.draws import Chip, Device, Plan, draw_chip, varying_devices

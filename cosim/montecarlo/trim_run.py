@@ -19,7 +19,7 @@ from cosim.montecarlo.trim import (
     trim_design,
     trim_ranges,
 )
-from cosim.simulation.ngspice import Failure, FailureKind
+from cosim.simulation.failures import Failure, FailureKind
 from cosim.variation.chip import behavioral_chip, transistor_chip
 
 

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from pebble import ProcessExpired
 
 from cosim.files.write import make_folder, writing_into
+from cosim.simulation.failures import Failure, FailureKind, Waveforms
 from cosim.simulation.keep import keep_result, kept_result
-from cosim.simulation.ngspice import Failure, FailureKind, Waveforms
 from cosim.simulation.rest import run_from_rest
 from cosim.simulation.workers import worker_pool
 

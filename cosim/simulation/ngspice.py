@@ -10,8 +10,6 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
-from enum import Enum
 from functools import cache
 from typing import Any, Literal
 
@@ -19,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosim.errors import MissingToolError
+from cosim.simulation.failures import Failure, FailureKind, Waveforms
 from cosim.simulation.library import (
     MINIMUM_NGSPICE,
     find_ngspice_library,
@@ -26,27 +25,6 @@ from cosim.simulation.library import (
     start_environment,
     start_folder,
 )
-
-Waveforms = Mapping[str, NDArray[np.float64]]
-
-
-class FailureKind(Enum):
-    """Why a run has no result; the value is the sentence that a user reads."""
-
-    DECK = "ngspice rejected the deck"
-    CONVERGENCE = "ngspice found no convergence"
-    TIMEOUT = "the run exceeded its time-out"
-    CRASH = "the simulator process died"
-
-
-@dataclass(frozen=True)
-class Failure:
-    """A run that failed: its kind, ngspice's own words, and the deck that did it."""
-
-    kind: FailureKind
-    detail: str
-    deck: str
-
 
 _FATAL = re.compile(
     r"error|aborted|singular matrix|too small|no convergence|fatal|can't find model|unknown", re.IGNORECASE

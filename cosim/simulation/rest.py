@@ -13,7 +13,8 @@ from dataclasses import replace
 from functools import lru_cache
 
 from cosim.circuit.deck import fold, format_number
-from cosim.simulation.ngspice import Failure, FailureKind, Waveforms, run_deck
+from cosim.simulation.failures import Failure, FailureKind, Waveforms
+from cosim.simulation.ngspice import run_deck
 from cosim.simulation.options import relaxed
 
 _GAP = r"(?:\s|\n\+)+"

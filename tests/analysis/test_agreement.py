@@ -19,7 +19,7 @@ from cosim.analysis.agreement import (
 from cosim.analysis.tables import format_comparison
 from cosim.network.reference import run_reference
 from cosim.network.testset import TestSet
-from cosim.simulation.ngspice import Failure, FailureKind
+from cosim.simulation.failures import Failure, FailureKind
 
 SAMPLES, FRAMES, CELLS, OUTPUTS = 3, 5, 2, 7
 

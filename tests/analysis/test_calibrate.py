@@ -16,7 +16,8 @@ from cosim.analysis.calibrate import (
 from cosim.analysis.calibration_files import cached_path, find_calibration, shipped_path
 from cosim.errors import InputError, MissingToolError, SimulationError
 from cosim.simulation.benches import mirror_bench
-from cosim.simulation.ngspice import Failure, FailureKind, run_deck
+from cosim.simulation.failures import Failure, FailureKind
+from cosim.simulation.ngspice import run_deck
 from cosim.technology.calibration import load_calibration, write_calibration
 
 SHIPPED = sorted(
@@ -126,7 +127,7 @@ def test_too_narrow_cell_says_so(technology, calibration):
 
 def test_failed_bench_says_so(technology, calibration, monkeypatch):
     monkeypatch.setattr(calibrate, "run_deck", lambda deck: Failure(FailureKind.CONVERGENCE, "singular matrix", deck))
-    with pytest.raises(SimulationError, match="calibration bench: ngspice found no convergence: singular matrix"):
+    with pytest.raises(SimulationError, match="calibration bench: the simulator found no convergence: singular matrix"):
         measure_schmitt(technology, 8, (1e-9, 5e-10, 1e-9), calibration.v_node)
 
 

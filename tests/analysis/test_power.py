@@ -18,9 +18,9 @@ from cosim.network.checkpoint import load_network
 from cosim.network.testset import TestSet, load_test_set
 from cosim.outputs import block_areas, summarize
 from cosim.resources import trained_network_path
+from cosim.simulation.failures import Failure, FailureKind
 from cosim.simulation.inference import Inference, run_inference
 from cosim.simulation.metering import meter, meters_of, settled_windows
-from cosim.simulation.ngspice import Failure, FailureKind
 from cosim.simulation.options import DEFAULT_OPTIONS
 from cosim.simulation.testbench import DECIDE, Timing
 from cosim.simulation.testbench import testbench as make_testbench

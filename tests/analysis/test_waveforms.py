@@ -7,7 +7,7 @@ from cosim.analysis import calibrate, waveforms
 from cosim.analysis.waveforms import record_waveforms
 from cosim.design import compile_network, run_behavioral
 from cosim.errors import SimulationError
-from cosim.simulation.ngspice import Failure, FailureKind
+from cosim.simulation.failures import Failure, FailureKind
 from cosim.simulation.testbench import Timing
 
 

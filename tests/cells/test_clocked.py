@@ -11,7 +11,8 @@ from cosim.cells.mirror import weight
 from cosim.cells.schmitt import STATE_LEVEL
 from cosim.circuit.elements import Circuit, Instance, Source
 from cosim.simulation.benches import clocked_bench
-from cosim.simulation.ngspice import Failure, run_deck
+from cosim.simulation.failures import Failure
+from cosim.simulation.ngspice import run_deck
 from cosim.simulation.testbench import Timing
 
 pytestmark = pytest.mark.ngspice

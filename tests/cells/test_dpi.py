@@ -10,7 +10,8 @@ from cosim.cells.dpi import DPI, INTEGRATION_NODE, dpi, dpi_capacitance
 from cosim.circuit.elements import Capacitor, Mos
 from cosim.ir.ladder import TAU_SHARE, dpi_fall_time
 from cosim.simulation.benches import dpi_bench
-from cosim.simulation.ngspice import Failure, run_deck
+from cosim.simulation.failures import Failure
+from cosim.simulation.ngspice import run_deck
 
 UNITS = 8
 ALPHA = 0.5e-9

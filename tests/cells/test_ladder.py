@@ -20,7 +20,8 @@ from cosim.ir.ladder import (
     solve_ladder,
 )
 from cosim.simulation.benches import ladder_bench
-from cosim.simulation.ngspice import Failure, run_deck
+from cosim.simulation.failures import Failure
+from cosim.simulation.ngspice import run_deck
 
 UNITS = 8
 CURRENTS = ladder_currents(1e-9)

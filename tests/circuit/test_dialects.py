@@ -20,6 +20,7 @@ from cosim.design import compile_network
 from cosim.network.ranges import measure_state_ranges
 from cosim.simulation import ngspice
 from cosim.simulation.exercise import Bench, format_bench
+from cosim.simulation.failures import Failure
 from cosim.simulation.options import DEFAULT_OPTIONS, PRECISE_OPTIONS, format_options
 from cosim.simulation.testbench import Timing, control_elements, input_elements, saved_vectors
 from cosim.technology.devices import card_name, device_cards
@@ -355,7 +356,7 @@ def mode():
     def run(name, deck):
         session.command(f"set ngbehavior={name}" if name else "unset ngbehavior")
         waves = ngspice.run_deck(deck)
-        assert not isinstance(waves, ngspice.Failure), waves.detail
+        assert not isinstance(waves, Failure), waves.detail
         assert any(f"Compatibility modes selected: {name}" in line for line in session.output) == bool(name)
         return waves
 

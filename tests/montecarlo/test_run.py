@@ -23,7 +23,7 @@ from cosim.montecarlo.spec import parse_spec
 from cosim.montecarlo.store import open_store, read_store
 from cosim.montecarlo.tables import format_summary
 from cosim.montecarlo.trial import behavioral_record, failed, run_chip, run_chips, unpack_draws
-from cosim.simulation.ngspice import FailureKind
+from cosim.simulation.failures import FailureKind
 
 SPECS = [parse_spec("accuracy>=0.9")]
 

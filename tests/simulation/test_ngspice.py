@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cosim.simulation.ngspice import Failure, FailureKind, run_deck
+from cosim.simulation.failures import Failure, FailureKind
+from cosim.simulation.ngspice import run_deck
 from cosim.simulation.options import PRECISE_OPTIONS, SimulatorOptions, format_options
 
 pytestmark = pytest.mark.ngspice
@@ -62,7 +63,7 @@ def test_rejected_deck(line, words):
     failure = run_deck(deck)
     assert isinstance(failure, Failure)
     assert failure.kind is FailureKind.DECK
-    assert failure.kind.value == "ngspice rejected the deck"
+    assert failure.kind.value == "the simulator rejected the deck"
     assert words in failure.detail
     assert failure.deck == deck
 

@@ -7,8 +7,9 @@ import pytest
 
 from cosim.design import compile_network, inference_deck, read_plan
 from cosim.simulation import rest
+from cosim.simulation.failures import Failure, FailureKind
 from cosim.simulation.inference import read_inference, run_inference
-from cosim.simulation.ngspice import Failure, FailureKind, run_deck
+from cosim.simulation.ngspice import run_deck
 
 FRAMES = 3
 

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cosim.errors import InputError
-from cosim.simulation.ngspice import Failure, run_deck
+from cosim.simulation.failures import Failure
+from cosim.simulation.ngspice import run_deck
 from cosim.technology.expressions import Parameters
 
 

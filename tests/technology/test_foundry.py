@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from cosim.errors import InputError
-from cosim.simulation.ngspice import Failure, run_deck
+from cosim.simulation.failures import Failure
+from cosim.simulation.ngspice import run_deck
 from cosim.technology.catalog import load_technology
 from cosim.technology.conditions import at
 from cosim.technology.foundry import is_sized, model_card, read_section

@@ -17,7 +17,8 @@ from cosim.circuit.deck import device_sizes
 from cosim.circuit.elements import Circuit, Source
 from cosim.design import compile_network, inference_deck
 from cosim.errors import MissingToolError
-from cosim.simulation.ngspice import Failure, run_deck
+from cosim.simulation.failures import Failure
+from cosim.simulation.ngspice import run_deck
 from cosim.simulation.options import PRECISE_OPTIONS, format_deck
 from cosim.technology.calibration import load_calibration
 from cosim.technology.catalog import load_technology
@@ -39,7 +40,8 @@ CURRENTS = (1e-13, 1e-11, 1e-9, 5e-9, 1e-6)
 RUN = """
 import sys
 import numpy as np
-from cosim.simulation.ngspice import Failure, run_deck
+from cosim.simulation.failures import Failure
+from cosim.simulation.ngspice import run_deck
 waves = run_deck(open("library.sp").read())
 if isinstance(waves, Failure):
     sys.exit(f"{waves.kind.value}: {waves.detail}")

@@ -13,7 +13,8 @@ from cosim.cli import main
 from cosim.design import compile_network, inference_deck
 from cosim.network.checkpoint import save_checkpoint
 from cosim.simulation.benches import mirror_bench
-from cosim.simulation.ngspice import Failure, run_deck
+from cosim.simulation.failures import Failure
+from cosim.simulation.ngspice import run_deck
 from cosim.technology.calibration import write_calibration
 from cosim.technology.catalog import load_technology
 from cosim.technology.conditions import at
