@@ -7,20 +7,23 @@ without meta) loads as well, see cosim.network.state_dict. Nothing in a file is 
 import io
 import json
 import os
-import pickle
-import warnings
 import zipfile
-import zlib
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+<<<<<<< HEAD
 from cosim.errors import InputError, MissingToolError, NetworkError
 from cosim.files.write import write_atomically
 from cosim.network.state_dict import network_from_state_dict
+=======
+from cosim.errors import InputError, NetworkError
+from cosim.files import is_file, write_atomically
+from cosim.network.state_dict import check_is_network, network_from_state_dict
+>>>>>>> 54710a8 (network: checkpoints through the limits of cosim.reading; an LSTM and a data set are named)
 from cosim.network.types import (
     FirstQuadrantLayer,
     InputEncoding,
@@ -32,12 +35,50 @@ from cosim.network.types import (
     check_network,
     layer_arrays,
 )
+from cosim.reading.arrays import memory_limit, read_arrays
+from cosim.reading.tensors import read_torch, tensor_array
+from cosim.reading.text import check_plain, listed, parse_json, shown, shown_name, shown_path, typed
 
 FORMAT = "cosim-checkpoint"
 VERSION = 1
 RANGES = "ranges."  # prefix of the arrays of Network.state_ranges, optional
 KINDS: dict[str, type[Layer]] = {"relu": ReluLayer, "first-quadrant": FirstQuadrantLayer, "signed": SignedLayer}
 ZIP_EPOCH = (1980, 1, 1, 0, 0, 0)  # a fixed time stamp, so that equal networks give equal bytes
+_REPAIR = "export the network again"
+_NOT_A_CHECKPOINT = "give a checkpoint, or a state dict saved with torch.save(network.state_dict(), path)"
+
+
+@dataclass(frozen=True)
+class _LayerMeta:
+    kind: str
+    name: str
+    sources: tuple[str, ...]
+    epsilon: float | None = None
+
+
+@dataclass(frozen=True)
+class _ReadoutMeta:
+    sources: tuple[str, ...]
+    pooling: str = "mean"
+
+
+@dataclass(frozen=True)
+class _Meta:
+    task: str
+    labels: tuple[str, ...]
+    weight_grid: float | None
+    ramp_steps: int | None
+    layers: tuple[_LayerMeta, ...]
+    readout: _ReadoutMeta
+    history: dict[str, Any]
+    input_levels: int | None = None
+
+
+@dataclass(frozen=True)
+class _File:
+    """For the names of fields in messages."""
+
+    meta: _Meta
 
 
 def load_network(path: str | os.PathLike[str]) -> Network:
@@ -47,10 +88,11 @@ def load_network(path: str | os.PathLike[str]) -> Network:
     MissingToolError for a .pt without torch installed; each names the file and the repair.
     """
     path = Path(path)
-    arrays, meta = _read(path)
+    origin = shown_path(path)
+    arrays, meta = _read(path, origin)
     if meta is None:
-        return network_from_state_dict(arrays, str(path))
-    return network_from_arrays(arrays, meta, str(path))
+        return network_from_state_dict(arrays, origin)
+    return network_from_arrays(arrays, meta, origin)
 
 
 def save_checkpoint(path: str | os.PathLike[str], network: Network, extra: Mapping[str, Any] | None = None) -> None:
@@ -98,200 +140,122 @@ def network_to_arrays(network: Network) -> tuple[dict[str, np.ndarray], dict[str
 
 
 def network_from_arrays(arrays: Mapping[str, np.ndarray], meta: Mapping[str, Any], origin: str) -> Network:
-    """The network in named arrays and meta; raises NetworkError naming `origin` and the key."""
-    if meta.get("format") != FORMAT:
-        raise NetworkError(
-            f"{origin}: meta.format must be {FORMAT!r}, not {meta.get('format')!r}; train it with cosim train"
-        )
-    if meta.get("version") != VERSION:
-        raise NetworkError(
-            f"{origin}: meta.version must be {VERSION}, not {meta.get('version')!r}: use the cosim that wrote it"
-        )
-    entries = _Entries(arrays, {"input_levels": None, **meta}, origin)
-    layers = tuple(entries.layer(i, entry) for i, entry in enumerate(entries.meta("layers", list)))
-    readout = entries.meta("readout", dict)
+    """The network in named arrays and meta; raises InputError, where it is unsound NetworkError, naming the key."""
+    for key, wanted, repair in (("format", FORMAT, "train it with cosim train"), ("version", VERSION, "use its cosim")):
+        if meta.get(key) != wanted:
+            raise NetworkError(f"{origin}: meta.{key} must be {wanted!r}, not {shown(meta.get(key))}; {repair}")
+    plain = check_plain(dict(meta), f"{origin}: meta", _REPAIR, finite=False)  # a figure of the history may be nan
+    known = typed({"meta": plain}, _File, origin, _REPAIR).meta
+    for part in ("settings", "figures"):
+        if not isinstance(known.history.get(part, {}), dict):
+            raise NetworkError(f"{origin}: meta.history.{part} must be a table; {_REPAIR}, or leave its history out")
+    entries = _Arrays(arrays, origin)
+    layers = tuple(_layer(entries, i, layer, f"{origin}: meta.layers[{i}]") for i, layer in enumerate(known.layers))
+    pooling: Any = known.readout.pooling  # held against those that there are by check_network
     network = Network(
-        InputEncoding(
-            entries.array("input.offset"),
-            entries.array("input.scale"),
-            entries.meta("ramp_steps", int | None),
-            entries.meta("input_levels", int | None),
-        ),
+        InputEncoding(entries.need("input.offset"), entries.need("input.scale"), known.ramp_steps, known.input_levels),
         layers,
-        Readout(
-            _sources(readout, f"{origin}: meta.readout"),
-            entries.array("readout.weight"),
-            entries.array("readout.bias"),
-            readout.get("pooling", "mean"),
-        ),
-        entries.meta("task", str),
-        tuple(str(label) for label in entries.meta("labels", list)),
-        entries.meta("weight_grid", float | int | None),
-        entries.meta("history", dict),
+        Readout(known.readout.sources, entries.need("readout.weight"), entries.need("readout.bias"), pooling),
+        known.task,
+        known.labels,
+        known.weight_grid,
+        known.history,
         {name.removeprefix(RANGES): array for name, array in arrays.items() if name.startswith(RANGES)},
     )
     entries.check_all_read()
     return check_network(network, origin)
 
 
-class _Entries:
-    """Typed access to one file's arrays and meta, so that every complaint names the file and the key."""
+class _Arrays:
+    """One file's arrays by name; every complaint names the file and the key."""
 
-    def __init__(self, arrays: Mapping[str, np.ndarray], meta: Mapping[str, Any], origin: str) -> None:
-        self._arrays, self._meta, self._origin = arrays, meta, origin
+    def __init__(self, arrays: Mapping[str, np.ndarray], origin: str) -> None:
+        self._arrays, self._origin = arrays, origin
         self._read: set[str] = set()
 
-    def meta(self, key: str, kind: Any) -> Any:
-        if key not in self._meta or not isinstance(self._meta[key], kind):
-            wanted = getattr(kind, "__name__", str(kind))
-            found = repr(self._meta[key]) if key in self._meta else "nothing"
-            raise NetworkError(f"{self._origin}: meta.{key} must be a {wanted}, not {found}; export the network again")
-        return self._meta[key]
-
-    def array(self, key: str) -> np.ndarray:
-        if key not in self._arrays:
-            raise NetworkError(
-                f"{self._origin}: array {key!r} is missing; the file has {', '.join(sorted(self._arrays))}"
-            )
+    def get(self, key: str) -> np.ndarray | None:
+        """The array, or None where it is left out."""
         self._read.add(key)
-        return self._arrays[key]
+        return self._arrays.get(key)
+
+    def need(self, key: str) -> np.ndarray:
+        """The array; raises NetworkError where it is missing."""
+        if (array := self.get(key)) is None:
+            raise NetworkError(f"{self._origin}: array {key!r} is missing; the file has {listed(self._arrays)}")
+        return array
 
     def check_all_read(self) -> None:
         """Refuse arrays that mean nothing: a misspelt optional one would be another network."""
         strange = sorted(key for key in self._arrays if key not in self._read and not key.startswith(RANGES))
         if strange:
             raise NetworkError(
-                f"{self._origin}: array {strange[0]!r} belongs to no layer; known here are "
-                f"{', '.join(sorted(self._read))} and {RANGES}NAME; rename or remove it"
+                f"{self._origin}: array {strange[0]!r} belongs to no layer; known here are {listed(self._read)} and "
+                f"{RANGES}NAME; rename or remove it"
             )
 
-    def layer(self, i: int, entry: Any) -> Layer:
-        where = f"meta.layers[{i}]"
-        kind = entry.get("kind") if isinstance(entry, dict) else entry
-        if not isinstance(entry, dict) or not isinstance(kind, str) or kind not in KINDS:
-            raise NetworkError(f"{self._origin}: {where}.kind must be one of {', '.join(KINDS)}, not {kind!r}")
-        optional = {"signed": ("weight_beta", "weight_alpha")}.get(kind, ())
-        names = {"relu": (), "first-quadrant": ("beta_lo", "beta_hi", "alpha"), "signed": ("bias_beta", "alpha")}[kind]
-        fields = {name: self.array(f"layers.{i}.{name}") for name in ("weight", "bias", *names)}
-        fields |= {name: self.array(key) for name in optional if (key := f"layers.{i}.{name}") in self._arrays}
-        cls: Any = KINDS[kind]
-        settings = (
-            {} if kind == "relu" else {"epsilon": _number(entry.get("epsilon"), self._origin, f"{where}.epsilon")}
-        )
-        return cls(
-            name=str(entry.get("name", f"layer{i}")),
-            sources=_sources(entry, f"{self._origin}: {where}"),
-            **fields,
-            **settings,
-        )
+
+def _layer(arrays: _Arrays, i: int, meta: _LayerMeta, where: str) -> Layer:
+    weight, bias = (arrays.need(f"layers.{i}.{name}") for name in ("weight", "bias"))
+    if meta.kind == "relu":
+        return ReluLayer(meta.name, meta.sources, weight, bias)
+    if meta.kind not in KINDS:
+        raise NetworkError(f"{where}.kind must be one of {', '.join(KINDS)}, not {shown(meta.kind)}")
+    if meta.epsilon is None:
+        raise NetworkError(f"{where} must have the field epsilon; {_REPAIR}")
+    if meta.kind == "first-quadrant":
+        lo, hi, alpha = (arrays.need(f"layers.{i}.{name}") for name in ("beta_lo", "beta_hi", "alpha"))
+        return FirstQuadrantLayer(meta.name, meta.sources, weight, bias, lo, hi, alpha, meta.epsilon)
+    beta, alpha = (arrays.need(f"layers.{i}.{name}") for name in ("bias_beta", "alpha"))
+    weight_beta, weight_alpha = (arrays.get(f"layers.{i}.{name}") for name in ("weight_beta", "weight_alpha"))
+    return SignedLayer(meta.name, meta.sources, weight, bias, beta, alpha, weight_beta, weight_alpha, meta.epsilon)
 
 
-def _sources(entry: Mapping[str, Any], where: str) -> tuple[str, ...]:
-    sources = entry.get("sources")
-    if not isinstance(sources, list | tuple) or not all(isinstance(source, str) for source in sources):
-        raise NetworkError(f"{where}.sources must be a list of layer names, not {sources!r}; export the network again")
-    return tuple(sources)
-
-
-def _number(value: Any, origin: str, where: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise NetworkError(f"{origin}: {where} must be a number, not {value!r}; export the network again")
-    try:
-        return float(value)
-    except OverflowError:
-        raise NetworkError(f"{origin}: {where} must be a number of a sensible size; export the network again") from None
-
-
-def _read(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any] | None]:
+def _read(path: Path, origin: str) -> tuple[dict[str, np.ndarray], dict[str, Any] | None]:
     if path.is_dir():
-        raise InputError(f"{path}: a checkpoint file is needed, not a folder; give the model.pt inside it")
-    if not path.is_file():
-        raise InputError(f"{path}: no such file; train one with `cosim train digits -o {path.name}`")
+        raise InputError(f"{origin}: a checkpoint file is needed, not a folder; give the model.pt inside it")
+    if not is_file(path):
+        raise InputError(f"{origin}: no such file; train one with `cosim train digits -o {shown_name(path.name)}`")
     if path.stat().st_size == 0:
-        raise InputError(f"{path}: a checkpoint is needed, but the file is empty; train it again")
-    return _read_npz(path) if path.suffix == ".npz" else _read_torch(path)
+        raise InputError(f"{origin}: a checkpoint is needed, but the file is empty; train it again")
+    return _read_npz(path, origin) if path.suffix == ".npz" else _read_torch(path, origin)
 
 
-def _read_npz(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any] | None]:
-    try:
-        with path.open("rb") as raw, np.load(raw, allow_pickle=False) as file:
-            found = {name: file[name] for name in file.files}
-    except (ValueError, OSError, EOFError, TypeError, KeyError, zipfile.BadZipFile, zlib.error) as error:
-        raise InputError(
-            f"{path}: an .npz checkpoint is needed, but it is cut off or something else ({error})"
-        ) from error
-    if "meta" not in found:
-        return _floats(found, path), None
-    text = found.pop("meta")
-    try:
-        meta = json.loads(str(text))
-    except json.JSONDecodeError as error:
-        raise NetworkError(f"{path}: meta must be one JSON text ({error}); export the network again") from error
-    if not isinstance(meta, dict):
-        raise NetworkError(f"{path}: meta must be a JSON object, not {meta!r}; export the network again")
-    return _floats(found, path), meta
+def _read_npz(path: Path, origin: str) -> tuple[dict[str, np.ndarray], dict[str, Any] | None]:
+    found = read_arrays(path, _NOT_A_CHECKPOINT)
+    text = found.pop("meta", None)
+    check_is_network(found, origin)
+    for name, array in found.items():
+        if array.dtype.kind not in "fiu":
+            raise NetworkError(f"{origin}: {name} must hold real numbers, not {array.dtype}")
+    meta = None
+    if text is not None:
+        meta = parse_json(str(text) if text.shape == () else "", f"{origin}: meta", _REPAIR, finite=False)
+        if not isinstance(meta, dict):
+            raise NetworkError(f"{origin}: meta must be a JSON object, not {shown(meta)}; {_REPAIR}")
+    with np.errstate(over="ignore"):  # of numbers longer than 64 bits; what is infinite then is refused as that
+        return {name: array.astype(np.float64) for name, array in found.items()}, meta
 
 
-def _read_torch(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any] | None]:
-    try:
-        import torch
-    except ImportError as error:
-        raise MissingToolError(
-            f"{path}: reading a .pt needs torch; pip install 'cosim-analog[train]', or save it as .npz where torch is"
-        ) from error
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # about foreign pickle protocols; such a file is refused below anyway
-            found = torch.load(path, map_location="cpu", weights_only=True)
-    except pickle.UnpicklingError as error:
-        raise InputError(
-            f"{path}: only tensors and plain values are loaded, but this file is no checkpoint or asks to run code; "
-            "save a state dict with torch.save(network.state_dict(), path)"
-        ) from error
-    except (RuntimeError, EOFError, OSError, ValueError, KeyError, AttributeError, TypeError, IndexError) as error:
-        raise InputError(
-            f"{path}: a checkpoint is needed, but it is cut off or something else; train it again"
-        ) from error
+def _read_torch(path: Path, origin: str) -> tuple[dict[str, np.ndarray], dict[str, Any] | None]:
+    found = read_torch(path, _NOT_A_CHECKPOINT)
     if not isinstance(found, dict) or not found:
         raise InputError(
-            f"{path}: a checkpoint or a state dict is needed, not a {type(found).__name__}; save a state dict"
+            f"{origin}: a checkpoint or a state dict is needed, not a {type(found).__name__}; {_NOT_A_CHECKPOINT}"
         )
-    if "meta" not in found:
-        return _floats(found, path), None
-    meta, arrays = found["meta"], found.get("arrays")
-    if not isinstance(meta, dict) or not isinstance(arrays, dict):
-        raise NetworkError(
-            f"{path}: a checkpoint holds 'meta' and 'arrays', not {', '.join(map(str, found))}; export it again"
-        )
-    return _floats(arrays, path), meta
-
-
-def _floats(found: Mapping[Any, Any], path: Path) -> dict[str, np.ndarray]:
-    arrays = {}
-    for name, value in found.items():
-        if not isinstance(value, np.ndarray):
-            if not hasattr(value, "detach"):
-                raise NetworkError(
-                    f"{path}: {name} must be a tensor, not a {type(value).__name__}; save a plain state dict"
-                )
-            value = _tensor_array(value, f"{path}: {name}")
-        if value.dtype.kind not in "fiu":
-            raise NetworkError(f"{path}: {name} must hold real numbers, not {value.dtype}")
-        arrays[str(name)] = value.astype(np.float64)
-    return arrays
-
-
-def _tensor_array(tensor: Any, where: str) -> np.ndarray:
-    """A tensor's numbers; raises NetworkError where it holds none (`meta`), or no plain real ones."""
-    import torch
-
-    if tensor.layout != torch.strided or tensor.is_complex() or tensor.device.type != "cpu":
-        layout, dtype = (str(word).removeprefix("torch.") for word in (tensor.layout, tensor.dtype))
-        raise NetworkError(
-            f"{where} must be a dense tensor of real numbers on the CPU, not {layout} of {dtype} on {tensor.device}; "
-            "save it as one"
-        )
-    return tensor.detach().double().numpy()
+    meta, arrays = (found["meta"], found.get("arrays")) if "meta" in found else (None, found)
+    if not isinstance(meta, dict | None) or not isinstance(arrays, dict):
+        raise NetworkError(f"{origin}: a checkpoint holds 'meta' and 'arrays', not {listed(found)}; {_REPAIR}")
+    check_is_network(arrays, origin)
+    left = memory_limit(path)
+    numbers = {}
+    for name, value in arrays.items():
+        if not hasattr(value, "detach"):
+            raise NetworkError(
+                f"{origin}: {name} must be a tensor, not a {type(value).__name__}; save a plain state dict"
+            )
+        numbers[name] = tensor_array(value, f"{origin}: {name}", left)
+        left -= numbers[name].nbytes
+    return numbers, meta
 
 
 def _torch_bytes(arrays: Mapping[str, np.ndarray], meta: Mapping[str, Any]) -> bytes:

@@ -12,6 +12,7 @@ all earlier layers. The readout reads the last layer; else all recurrent layers;
 
 import re
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
@@ -27,11 +28,39 @@ from cosim.network.types import (
     SignedLayer,
     check_network,
 )
+from cosim.reading.text import listed, shown
 
-_KEY = re.compile(r"^layers\.(\d+)\.(weight|bias|beta_lo|beta_hi|weight_beta|bias_beta|weight_alpha|alpha)$")
+_KEY = re.compile(
+    r"^layers\.(0|[1-9][0-9]{0,5})\.(weight|bias|beta_lo|beta_hi|weight_beta|bias_beta|weight_alpha|alpha)$"
+)
 _OTHER = ("readout.weight", "readout.bias", "input.offset", "input.scale", "epsilon")
 
+_FOREIGN = re.compile(r"(?:.*\.)?weight_hh(?:_l\d+)?(?:_reverse)?")  # torch.nn.LSTM, GRU, RNN and their cells
+_GATES = {1: "an RNN", 3: "a GRU", 4: "an LSTM"}  # by rows of weight_hh over its columns
+_DATA = ("x_train", "y_train", "x_test", "y_test")
+
 Arrays = Mapping[str, np.ndarray]
+
+
+def check_is_network(arrays: Mapping[Any, Any], origin: str) -> None:
+    """Raises NetworkError that says what a file holds where that is no network of ours: a data set, an LSTM."""
+    for name in arrays:
+        if not isinstance(name, str) or not name.isprintable():
+            raise NetworkError(f"{origin}: key {shown(name)} must be printable text; save a plain state dict")
+    if any(name in arrays for name in _DATA):
+        raise NetworkError(
+            f"{origin}: this is a data set ({listed(arrays)}), not a network; train one on it with `cosim train npz "
+            "--data FILE`, or give it to compare and simulate with --data"
+        )
+    for name, value in arrays.items():
+        if _FOREIGN.fullmatch(name):
+            shape = getattr(value, "shape", ())
+            rows, columns = shape if len(shape) == 2 else (0, 1)
+            raise NetworkError(
+                f"{origin}: {name} belongs to {_GATES.get(rows // max(columns, 1), 'a gated unit')}, which has no "
+                "circuit here: only units with hysteresis do (BMRU, CMRU); train such a network with cosim train, or "
+                "bring your own, docs/bring-your-own.md"
+            )
 
 
 def network_from_state_dict(arrays: Arrays, origin: str) -> Network:
@@ -60,18 +89,16 @@ def network_from_state_dict(arrays: Arrays, origin: str) -> Network:
 def _layer_groups(arrays: Arrays, origin: str) -> list[dict[str, np.ndarray]]:
     groups: dict[int, dict[str, np.ndarray]] = {}
     for key, array in arrays.items():
-        match = _KEY.match(key)
+        match = _KEY.fullmatch(key)
         if match:
             groups.setdefault(int(match.group(1)), {})[match.group(2)] = array
         elif key not in _OTHER:
             raise NetworkError(
-                f"{origin}: key {key!r} is not known; rename it to layers.<i>.weight|bias|beta_lo|beta_hi|weight_beta|"
-                f"bias_beta|weight_alpha|alpha or {'|'.join(_OTHER)}"
+                f"{origin}: key {shown(key)} is not known; rename it to layers.<i>.weight|bias|beta_lo|beta_hi|"
+                f"weight_beta|bias_beta|weight_alpha|alpha or {'|'.join(_OTHER)}"
             )
     if not groups:
-        raise NetworkError(
-            f"{origin}: key 'layers.0.weight' is missing; found {', '.join(sorted(arrays)) or 'nothing'}"
-        )
+        raise NetworkError(f"{origin}: key 'layers.0.weight' is missing; found {listed(arrays)}")
     for i in range(max(groups) + 1):
         if i not in groups:
             raise NetworkError(f"{origin}: key 'layers.{i}.weight' is missing; number the layers from 0 without gaps")
@@ -104,9 +131,9 @@ def _fitting_sources(
     for choice, width in tried.items():
         if width == columns:
             return choice
-    listed = "; ".join(f"{' + '.join(choice)} = {width}" for choice, width in tried.items())
+    widths_of = "; ".join(f"{' + '.join(choice)} = {width}" for choice, width in tried.items())
     raise NetworkError(
-        f"{where} has {columns} columns, but must have: {listed}; save a checkpoint that names its sources"
+        f"{where} has {columns} columns, but must have: {widths_of}; save a checkpoint that names its sources"
     )
 
 
@@ -131,7 +158,7 @@ def _epsilon(arrays: Arrays, origin: str) -> float:
 
 def _required(arrays: Arrays, key: str, where: str) -> np.ndarray:
     if key not in arrays:
-        raise NetworkError(f"{where}: key {key!r} is missing; found {', '.join(sorted(arrays))}")
+        raise NetworkError(f"{where}: key {key!r} is missing; found {listed(arrays)}")
     return arrays[key]
 
 

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosim.errors import NetworkError
+from cosim.reading.text import shown
 
 Array = NDArray[np.float64]
 Pooling = Literal["last", "mean", "vote"]
@@ -186,16 +187,18 @@ def check_network(network: Network, origin: str = "network") -> Network:
     widths = {INPUT: encoding.width}
     for layer in network.layers:
         if layer.name in widths:
-            raise NetworkError(f"{origin}: layer name {layer.name!r} is used twice; rename one")
+            raise NetworkError(f"{origin}: layer name {shown(layer.name)} is used twice; rename one")
         _check_name(origin, layer.name)
         _check_layer(origin, layer.name, layer, widths)
         widths[layer.name] = layer.width
     _check_layer(origin, "readout", network.readout, widths)
     if network.readout.pooling not in ("last", "mean", "vote"):
-        raise NetworkError(f"{origin}: readout.pooling must be last, mean or vote, not {network.readout.pooling!r}")
+        raise NetworkError(
+            f"{origin}: readout.pooling must be last, mean or vote, not {shown(network.readout.pooling)}"
+        )
     for where, text in (("task", network.task), *((f"labels[{k}]", label) for k, label in enumerate(network.labels))):
         if not text.isprintable():
-            raise NetworkError(f"{origin}: meta.{where} must be printable text, not {text!r}; rename it")
+            raise NetworkError(f"{origin}: meta.{where} must be printable text, not {shown(text)}; rename it")
     if network.labels and len(network.labels) != network.readout.width:
         raise NetworkError(
             f"{origin}: {len(network.labels)} labels for {network.readout.width} readout outputs; give one label each"
@@ -209,7 +212,7 @@ def _check_name(origin: str, name: str) -> None:
     if LAYER_NAME.fullmatch(name) is None or name in RESERVED_NAMES:
         raise NetworkError(
             f"{origin}: meta.layers: name must be a lower-case letter, then lower-case letters, digits or underscores, "
-            f"and not {' or '.join(RESERVED_NAMES)}, but is {name!r}; rename the layer"
+            f"and not {' or '.join(RESERVED_NAMES)}, but is {shown(name)}; rename the layer"
         )
 
 
@@ -217,7 +220,7 @@ def _check_layer(origin: str, name: str, layer: Layer | Readout, widths: Mapping
     for source in layer.sources:
         if source not in widths:
             raise NetworkError(
-                f"{origin}: {name} reads {source!r}, which is not 'input' or an earlier layer; known: "
+                f"{origin}: {name} reads {shown(source)}, which is not 'input' or an earlier layer; known: "
                 f"{', '.join(widths)}"
             )
     if not layer.sources or len(set(layer.sources)) < len(layer.sources):

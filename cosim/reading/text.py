@@ -9,7 +9,7 @@ import re
 import reprlib
 import tomllib
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
@@ -167,6 +167,17 @@ def parsing(where: str, wanted: str, repair: str) -> Iterator[None]:
 def shown(value: Any) -> str:
     """A value from outside for a message, however large or deep it is."""
     return _SHOWN.repr(value)
+
+
+def listed(names: Iterable[Any]) -> str:
+    """Names from outside in order, the first dozen of them."""
+    texts = sorted(shown_name(name) for name in names)
+    return ", ".join(texts[:12]) + (f" and {len(texts) - 12} more" if len(texts) > 12 else "") or "nothing"
+
+
+def shown_name(name: Any) -> str:
+    """A name from outside as it stands, if it is a short printable one."""
+    return name if isinstance(name, str) and name.isprintable() and len(name) <= 60 else shown(name)
 
 
 def shown_path(path: Path) -> str:

@@ -111,7 +111,7 @@ def test_odd_checkpoints_are_refused_by_name(make_network, tmp_path, change):
     change(arrays, meta)
     path = tmp_path / "odd.npz"
     np.savez(path, **arrays, meta=np.array(json.dumps(meta)))
-    with pytest.raises(NetworkError, match=r"odd\.npz: "):
+    with pytest.raises(InputError, match=r"odd\.npz: "):
         load_network(path)
 
 
