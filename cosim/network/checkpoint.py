@@ -15,15 +15,10 @@ from typing import Any
 
 import numpy as np
 
-<<<<<<< HEAD
-from cosim.errors import InputError, MissingToolError, NetworkError
-from cosim.files.write import write_atomically
-from cosim.network.state_dict import network_from_state_dict
-=======
 from cosim.errors import InputError, NetworkError
-from cosim.files import is_file, write_atomically
+from cosim.files.read import is_file
+from cosim.files.write import write_atomically
 from cosim.network.state_dict import check_is_network, network_from_state_dict
->>>>>>> 54710a8 (network: checkpoints through the limits of cosim.reading; an LSTM and a data set are named)
 from cosim.network.types import (
     FirstQuadrantLayer,
     InputEncoding,

@@ -1,7 +1,5 @@
 """The test set that a network is held against: its task's own, or a file's."""
 
-import zipfile
-import zlib
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -9,8 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosim.errors import InputError
+from cosim.files.read import is_file
+from cosim.network.labels import class_indices
 from cosim.network.reference import encode_inputs
 from cosim.network.types import Network
+from cosim.reading.arrays import read_arrays
+from cosim.reading.text import shown, shown_path
 
 
 @dataclass(frozen=True)
@@ -48,13 +50,19 @@ def load_test_set(network: Network, data: str | Path | None) -> TestSet:
     """
     data = None if data is None else Path(data)
     if data is not None and data.suffix == ".npz":
-        return _check(_load_npz(data), network, str(data))
-    from cosim.training.tasks.load import TASKS, load_task
+        return _check(_load_npz(data, network.labels), network, shown_path(data))
+    from cosim.training.tasks.load import TASKS, WITHOUT_DATA, load_task
 
+    if data is not None and (network.task in WITHOUT_DATA or network.task not in TASKS):
+        brings = ", or leave --data out, as the task brings its own" if network.task in WITHOUT_DATA else ""
+        raise InputError(
+            f"{shown_path(data)}: the test data of a network for {shown(network.task)} must be an .npz with x_test and "
+            f"y_test{brings}"
+        )
     if network.task not in TASKS:
         raise InputError(
-            f"the network's task is {network.task!r}, which brings no data; give its test data with --data FILE.npz "
-            "(x_test, y_test)"
+            f"the network's task is {shown(network.task)}, which brings no data; give its test data with --data "
+            "FILE.npz (x_test, y_test)"
         )
     task = load_task(network.task, data)
     if not task.labels:
@@ -62,37 +70,34 @@ def load_test_set(network: Network, data: str | Path | None) -> TestSet:
     return _check(_test_set(task.x_test, task.y_test, task.len_test), network, network.task)
 
 
-def _load_npz(path: Path) -> TestSet:
-    try:
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
-            missing = [key for key in ("x_test", "y_test") if key not in arrays]
-            if missing:
-                raise InputError(f"{path}: {' and '.join(missing)} missing; the file must hold x_test and y_test")
-            x, y = arrays["x_test"], arrays["y_test"]
-            lengths = arrays.get("len_test")
-    except FileNotFoundError:
-        raise InputError(f"{path}: no such file; give an .npz with x_test and y_test") from None
-    except (OSError, ValueError, EOFError, TypeError, AttributeError, zipfile.BadZipFile, zlib.error) as error:
-        raise InputError(f"{path}: not a readable .npz file ({error}); write it with numpy.savez") from None
-    if x.ndim != 3 or y.shape != x.shape[:1]:
+def _load_npz(path: Path, names: tuple[str, ...]) -> TestSet:
+    where = shown_path(path)
+    if not is_file(path):
+        raise InputError(f"{where}: no such file; give an .npz with x_test and y_test")
+    arrays = read_arrays(path, "write it with numpy.savez", ("x_test", "y_test", "len_test"))
+    if missing := [key for key in ("x_test", "y_test") if key not in arrays]:
+        raise InputError(f"{where}: {' and '.join(missing)} missing; the file must hold x_test and y_test")
+    x, y, lengths = arrays["x_test"], arrays["y_test"], arrays.get("len_test")
+    if x.ndim != 3 or y.shape[:1] != x.shape[:1]:
         raise InputError(
-            f"{path}: x_test must be (samples, time, features) and y_test (samples,), not {x.shape}, {y.shape}"
+            f"{where}: x_test must be (samples, time, features) and y_test (samples,), not {x.shape}, {y.shape}"
         )
     if x.dtype.kind not in "fiub":
-        raise InputError(f"{path}: x_test must hold real numbers, not {x.dtype}")
-    if not np.issubdtype(y.dtype, np.integer):
-        raise InputError(f"{path}: y_test must hold class indices, not {y.dtype}")
-    if lengths is not None and (lengths.shape != y.shape or not np.issubdtype(lengths.dtype, np.integer)):
+        raise InputError(f"{where}: x_test must hold real numbers, not {x.dtype}")
+    if 0 in x.shape:
+        raise InputError(f"{where}: the test set is empty, x_test {x.shape}; give at least one sample of one step")
+    if lengths is not None and (lengths.shape != y.shape[:1] or not np.issubdtype(lengths.dtype, np.integer)):
         raise InputError(
-            f"{path}: len_test must hold one length per sample {y.shape}, not {lengths.shape} of {lengths.dtype}"
+            f"{where}: len_test must hold one length per sample {y.shape[:1]}, not {lengths.shape} of {lengths.dtype}"
         )
-    return _test_set(x, y, lengths)
+    return _test_set(x, class_indices(y, names, f"{where}: y_test"), lengths)
 
 
 def _test_set(x: np.ndarray, y: np.ndarray, lengths: np.ndarray | None) -> TestSet:
     if lengths is None:
         lengths = np.full(len(y), x.shape[1])
-    return TestSet(x.astype(np.float64), y.astype(np.int64), lengths.astype(np.int64), np.arange(len(y)))
+    with np.errstate(over="ignore"):  # of numbers longer than 64 bits, which are infinite then, and refused
+        return TestSet(x.astype(np.float64), y.astype(np.int64), lengths.astype(np.int64), np.arange(len(y)))
 
 
 def _check(test_set: TestSet, network: Network, origin: str) -> TestSet:

@@ -90,20 +90,20 @@ def test_absent_file(tmp_path, network):
 def test_unreadable_file(tmp_path, network, content):
     path = tmp_path / "data.npz"
     path.write_bytes(content)
-    with pytest.raises(InputError, match=r"data\.npz: not a readable \.npz file \(.*write it with numpy\.savez"):
+    with pytest.raises(InputError, match=r"data\.npz: must be an \.npz file, but .*write it with numpy\.savez"):
         load_test_set(network, path)
 
 
 def test_truncated_file(tmp_path, network, arrays):
     path = save(tmp_path / "data.npz", arrays)
     path.write_bytes(path.read_bytes()[:-200])
-    with pytest.raises(InputError, match=r"data\.npz: not a readable \.npz file"):
+    with pytest.raises(InputError, match=r"data\.npz: must be an \.npz file"):
         load_test_set(network, path)
 
 
 def test_pickled_arrays_are_refused(tmp_path, network, arrays):
     path = save(tmp_path / "data.npz", {**arrays, "y_test": np.array([object()] * SAMPLES)})
-    with pytest.raises(InputError, match=r"data\.npz: not a readable \.npz file \(Object arrays cannot be loaded"):
+    with pytest.raises(InputError, match=r"data\.npz: 'y_test' must hold plain numbers or text, not dtype\('O'\)"):
         load_test_set(network, path)
 
 
@@ -123,7 +123,7 @@ def test_missing_keys(tmp_path, network, arrays, drop):
             r"x_test must be \(samples, time, features\) .* not \(11, 5\), \(11,\)",
         ),
         ({"y_test": np.zeros(SAMPLES - 1, int)}, r"x_test must be .* y_test \(samples,\), not \(11, 5, 3\), \(10,\)"),
-        ({"y_test": np.zeros(SAMPLES)}, "y_test must hold class indices, not float64"),
+        ({"y_test": np.zeros(SAMPLES)}, "y_test must hold class indices .*, not float64"),
         ({"y_test": np.full(SAMPLES, 7)}, r"classes must lie in 0\.\.6 for this network, not 7\.\.7"),
         ({"y_test": np.full(SAMPLES, -1)}, r"classes must lie in 0\.\.6 for this network, not -1\.\.-1"),
         ({"len_test": np.zeros(SAMPLES, int)}, r"lengths must lie in 1\.\.5, not 0\.\.0"),
@@ -131,10 +131,19 @@ def test_missing_keys(tmp_path, network, arrays, drop):
         ({"len_test": np.full(SAMPLES - 1, 5)}, r"len_test must hold one length per sample \(11,\), not \(10,\)"),
         (
             {"x_test": np.ones((0, STEPS, FEATURES)), "y_test": np.zeros(0, int)},
-            "the test set is empty; give at least one",
+            "the test set is empty, .* give at least one sample of one step",
         ),
         ({"x_test": np.ones((SAMPLES, STEPS, 4))}, r"x must have shape \(samples, time, 3\) .* not \(11, 5, 4\)"),
         ({"x_test": np.full((SAMPLES, STEPS, 3), np.nan)}, "x holds 165 values that are not finite; remove them"),
+        (
+            {"y_test": np.full(SAMPLES, "class 9")},
+            "y_test holds the label 'class 9', but the classes are class 0, ",
+        ),
+        ({"y_test": np.ones((SAMPLES, 7))}, r"y_test must hold class indices \(samples,\), one-hot rows"),
+        (
+            {"x_test": np.ones((SAMPLES, 0, FEATURES))},
+            r"the test set is empty, x_test \(11, 0, 3\); give at least one",
+        ),
         ({"x_test": np.full((SAMPLES, STEPS, 3), "a")}, "x_test must hold real numbers, not <U1"),
     ],
 )
@@ -142,6 +151,20 @@ def test_wrong_content(tmp_path, network, arrays, change, text):
     path = save(tmp_path / "data.npz", {**arrays, **change})
     with pytest.raises(InputError, match=rf"data\.npz: {text}"):
         load_test_set(network, path)
+
+
+@pytest.mark.parametrize("form", ["one-hot", "names"])
+def test_labels_in_other_forms(tmp_path, network, arrays, form):
+    y = np.eye(7)[arrays["y_test"]] if form == "one-hot" else np.array(network.labels)[arrays["y_test"]]
+    found = load_test_set(network, save(tmp_path / "data.npz", {**arrays, "y_test": y}))
+    np.testing.assert_array_equal(found.y, arrays["y_test"])
+
+
+def test_a_folder_is_no_test_set(tmp_path, network):
+    for task, more in (("digits", ", or leave --data out, as the task brings its own"), ("mine.npz", "")):
+        text = f"the test data of a network for '{task}' must be an .npz with x_test and y_test{more}$"
+        with pytest.raises(InputError, match=text):
+            load_test_set(replace(network, task=task), tmp_path)
 
 
 def test_class_is_not_collected():

@@ -355,6 +355,19 @@ def test_what_pads_a_sequence_does_not_count(tmp_path: Path) -> None:
         np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
 
 
+@pytest.mark.parametrize("form", ["one-hot floats", "one-hot integers", "names"])
+def test_npz_labels_in_other_forms(tmp_path: Path, form: str) -> None:
+    """One-hot floats must not become a regression without a word."""
+    arrays = npz_arrays()
+    table = np.array(["off", "on"]) if form == "names" else np.eye(2, dtype=float if "floats" in form else int)
+    np.savez(tmp_path / "mine.npz", **arrays | {key: table[arrays[key]] for key in ("y_train", "y_test")})
+    task = load_npz_task(tmp_path / "mine.npz")
+    assert_sound(task)
+    assert task.labels == (("off", "on") if form == "names" else ("0", "1"))
+    for key in ("y_train", "y_test"):
+        np.testing.assert_array_equal(getattr(task, key), arrays[key])
+
+
 def test_npz_regression(tmp_path: Path) -> None:
     arrays = npz_arrays() | {"y_train": np.ones((13, 2)), "y_test": np.ones((7, 2))}
     np.savez(tmp_path / "mine.npz", **arrays)
@@ -374,10 +387,26 @@ def test_npz_regression(tmp_path: Path) -> None:
         ),
         ({"x_test": np.ones((7, 4, 2))}, "x_test must have 3 features like x_train, not 2"),
         ({"x_train": np.ones((1, 5, 3))}, "x_train must hold at least 2 samples, not 1"),
-        ({"y_train": np.array(["a"] * 13)}, r"y_train must be integers of shape \(samples,\) for classes"),
+        (
+            {"y_train": np.arange(13) / 13},
+            r"y_train must be integers or names of shape \(samples,\) or one-",
+        ),
+        ({"y_train": np.ones((13, 2), int)}, r"y_train must be integers or names .* not int64 \(13, 2\)"),
+        ({"y_train": np.array(["a", "b\n"] * 6 + ["a"])}, r"must name its classes in printable text, not 'b\\n', a"),
+        (
+            {"y_train": np.array(["a", "b"] * 6 + ["a"]), "y_test": np.array(["c"] * 7)},
+            "the label 'c', but .* are a, b",
+        ),
+        ({"y_train": np.eye(2)[np.arange(13) % 2], "y_test": np.full((7, 2), 0.5)}, "y_test must hold class indices"),
+        ({"y_train": np.ones((13, 2))}, r"y_test must be real numbers \(samples, outputs\) like y_train, not int64"),
+        ({"x_test": np.ones((0, 4, 3)), "y_test": np.ones(0, int)}, "it is empty, give at least one sample"),
         ({"y_train": np.arange(12) % 2}, "y_train must have one row per sample, 13, not 12"),
         ({"y_train": np.full((13, 2), np.inf)}, "y_train holds 26 values that are not finite"),
-        ({"y_test": np.ones((7, 1))}, r"y_test must have the form of y_train, \(\), not \(1,\)"),
+        ({"y_test": np.ones((7, 1))}, r"y_test must hold class indices \(samples,\), .*, not float64 \(7, 1\)"),
+        (
+            {"y_train": np.ones((13, 2)), "y_test": np.ones((7, 1))},
+            r"y_test must have the form of y_train, \(2,\), not \(1,\)",
+        ),
         ({"y_train": np.arange(13) % 2 + 1}, "y_train must use every class 0, 1, .*, at least two, not 1, 2; renumber"),
         ({"y_test": np.full(7, 2)}, "y_test holds class 2, but y_train ends at 1; renumber"),
         ({"len_train": np.ones(12, dtype=int)}, "len_train must be 13 integers, one per sample, not int64"),
@@ -395,7 +424,7 @@ def test_npz_that_is_none(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no such file; give an .npz with x_train, y_train, x_test, y_test"):
         load_npz_task(tmp_path / "mine.npz")
     (tmp_path / "mine.npz").write_text("text")
-    with pytest.raises(InputError, match="an .npz of plain arrays is needed"):
+    with pytest.raises(InputError, match="must be an .npz file, but is cut off or something else"):
         load_npz_task(tmp_path / "mine.npz")
 
 

@@ -1,16 +1,19 @@
 """A task of one's own: an .npz with x_train y_train x_test y_test, and len_train len_test if lengths differ.
 
-x: (n, time, features) numbers. y: (n,) integers from 0 for classes, or (n, outputs) real numbers for regression. len:
-(n,) integers, valid steps. Inputs are mapped to [0, 1] by the 1st and 99th percentile of each training feature.
+x: (n, time, features) numbers. y: for classes (n,) integers from 0, (n,) names or one-hot rows (n, classes); for
+regression (n, outputs) real numbers. len: (n,) integers, valid steps. Inputs are mapped to [0, 1] by the 1st and 99th
+percentile of each training feature.
 """
 
-import zipfile
-import zlib
 from pathlib import Path
 
 import numpy as np
 
 from cosim.errors import InputError
+from cosim.files.read import is_file
+from cosim.network.labels import class_indices, is_one_hot
+from cosim.reading.arrays import read_arrays
+from cosim.reading.text import listed
 from cosim.training.tasks.task import Task, full_lengths, percentile_range
 
 REQUIRED = ("x_train", "y_train", "x_test", "y_test")
@@ -24,10 +27,11 @@ def load_npz_task(path: Path) -> Task:
         raise InputError(f"{path}: x_test must have {x_train.shape[2]} features like x_train, not {x_test.shape[2]}")
     if len(x_train) < 2:
         raise InputError(f"{path}: x_train must hold at least 2 samples, not {len(x_train)}")
+    names = _class_names(arrays["y_train"], path)
     y_train, y_test = (
-        _targets(arrays[f"y_{part}"], len(arrays[f"x_{part}"]), path, f"y_{part}") for part in ("train", "test")
+        _targets(arrays[f"y_{part}"], len(arrays[f"x_{part}"]), names, path, f"y_{part}") for part in ("train", "test")
     )
-    labels = _labels(y_train, y_test, path)
+    labels = _labels(y_train, y_test, names, path)
     len_train = _lengths(arrays, "len_train", x_train, path)
     len_test = _lengths(arrays, "len_test", x_test, path)
     x_train = _without_padding(x_train, len_train, path, "train")
@@ -38,23 +42,23 @@ def load_npz_task(path: Path) -> Task:
 
 
 def _read(path: Path) -> dict[str, np.ndarray]:
-    if not path.is_file():
+    if not is_file(path):
         raise InputError(f"{path}: no such file; give an .npz with {', '.join(REQUIRED)}")
-    try:
-        with path.open("rb") as raw, np.load(raw, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
-    except (ValueError, OSError, EOFError, TypeError, KeyError, zipfile.BadZipFile, zlib.error) as error:
-        raise InputError(f"{path}: an .npz of plain arrays is needed ({error}); write it with numpy.savez") from error
+    arrays = read_arrays(path, f"write {', '.join(REQUIRED)} with numpy.savez")
     for key in REQUIRED:
         if key not in arrays:
-            raise InputError(f"{path}: array {key!r} is missing; found {', '.join(sorted(arrays)) or 'none'}")
+            raise InputError(f"{path}: array {key!r} is missing; found {listed(arrays)}")
     return arrays
 
 
 def _samples(x: np.ndarray, path: Path, key: str) -> np.ndarray:
     if x.ndim != 3 or x.dtype.kind not in "fiub" or 0 in x.shape:
-        raise InputError(f"{path}: {key} must be numbers of shape (samples, time, features), not {x.dtype} {x.shape}")
-    return x.astype(np.float32)
+        empty = "; it is empty, give at least one sample of one step" if 0 in x.shape else ""
+        raise InputError(
+            f"{path}: {key} must be numbers of shape (samples, time, features), not {x.dtype} {x.shape}{empty}"
+        )
+    with np.errstate(over="ignore"):  # what is infinite then is refused with the padding removed
+        return x.astype(np.float32)
 
 
 def _without_padding(x: np.ndarray, lengths: np.ndarray, path: Path, part: str) -> np.ndarray:
@@ -69,26 +73,40 @@ def _without_padding(x: np.ndarray, lengths: np.ndarray, path: Path, part: str) 
     return x
 
 
-def _targets(y: np.ndarray, samples: int, path: Path, key: str) -> np.ndarray:
-    classes = y.ndim == 1 and y.dtype.kind in "iu"
-    if not classes and not (y.ndim == 2 and y.dtype.kind == "f" and y.shape[1] > 0):
+def _class_names(y: np.ndarray, path: Path) -> tuple[str, ...] | None:
+    """The classes' names in order, where y_train has names; empty for other classes, None for regression."""
+    if y.ndim == 2 and y.dtype.kind == "f" and y.shape[1] > 0 and not is_one_hot(y):
+        return None
+    if not (y.ndim == 1 and y.dtype.kind in "iuU") and not is_one_hot(y):
         raise InputError(
-            f"{path}: {key} must be integers of shape (samples,) for classes or real numbers (samples, outputs) "
-            f"for regression, not {y.dtype} {y.shape}"
+            f"{path}: y_train must be integers or names of shape (samples,) or one-hot rows for classes, or real "
+            f"numbers (samples, outputs) for regression, not {y.dtype} {y.shape}"
         )
+    names = tuple(np.unique(y).tolist()) if y.dtype.kind == "U" else ()
+    if not all(name and name.isprintable() for name in names):
+        raise InputError(f"{path}: y_train must name its classes in printable text, not {listed(names)}; rename them")
+    return names
+
+
+def _targets(y: np.ndarray, samples: int, names: tuple[str, ...] | None, path: Path, key: str) -> np.ndarray:
+    if names is not None:
+        y = class_indices(y, names, f"{path}: {key}")
+    elif y.ndim != 2 or y.dtype.kind != "f":
+        raise InputError(f"{path}: {key} must be real numbers (samples, outputs) like y_train, not {y.dtype} {y.shape}")
     if len(y) != samples:
         raise InputError(f"{path}: {key} must have one row per sample, {samples}, not {len(y)}")
-    if not classes and not np.isfinite(y).all():
+    if not np.isfinite(y).all():
         raise InputError(
             f"{path}: {key} holds {np.count_nonzero(~np.isfinite(y))} values that are not finite; remove them"
         )
-    return y.astype(np.int64 if classes else np.float32)
+    with np.errstate(over="ignore"):
+        return y if names is not None else y.astype(np.float32)
 
 
-def _labels(y_train: np.ndarray, y_test: np.ndarray, path: Path) -> tuple[str, ...]:
-    if y_train.ndim != y_test.ndim or y_train.shape[1:] != y_test.shape[1:]:
+def _labels(y_train: np.ndarray, y_test: np.ndarray, names: tuple[str, ...] | None, path: Path) -> tuple[str, ...]:
+    if y_train.shape[1:] != y_test.shape[1:]:
         raise InputError(f"{path}: y_test must have the form of y_train, {y_train.shape[1:]}, not {y_test.shape[1:]}")
-    if y_train.ndim == 2:
+    if names is None:
         return ()
     present = np.unique(y_train)
     if len(present) < 2 or not np.array_equal(present, np.arange(len(present))):
@@ -99,7 +117,7 @@ def _labels(y_train: np.ndarray, y_test: np.ndarray, path: Path) -> tuple[str, .
     strange = np.setdiff1d(y_test, present)
     if len(strange):
         raise InputError(f"{path}: y_test holds class {strange[0]}, but y_train ends at {present[-1]}; renumber")
-    return tuple(str(label) for label in present)
+    return names or tuple(str(label) for label in present)
 
 
 def _lengths(arrays: dict[str, np.ndarray], key: str, x: np.ndarray, path: Path) -> np.ndarray:
