@@ -258,10 +258,10 @@ def test_a_failed_write_keeps_the_old_file(tmp_path: Path, network: Network, mon
     before = path.read_bytes()
 
     def fail(*_: object) -> None:
-        raise OSError("disk full")
+        raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("os.replace", fail)
-    with pytest.raises(OSError, match="disk full"):
+    with pytest.raises(InputError, match="cannot write .*: No space left on device"):
         save_checkpoint(path, replace(network, task="other"))
     assert path.read_bytes() == before
     assert len(list(tmp_path.iterdir())) == 1
