@@ -22,7 +22,7 @@ from cosim.ir.lower import HEADROOM, Cell, lower
 from cosim.ir.nodes import PEDESTAL, Ladder, Schmitt, Toggle, nodes_of
 from cosim.ir.report import MappingRow, map_parameters
 from cosim.ir.scale import scale
-from cosim.ir.size import PEDESTAL_UNITS, size
+from cosim.ir.size import PEDESTAL_UNITS, check_weights, size
 from cosim.network.reference import encode_inputs
 from cosim.network.testset import TestSet
 from cosim.network.types import Network
@@ -31,7 +31,7 @@ from cosim.simulation.metering import block_supply, format_metered, frame_window
 from cosim.simulation.options import DEFAULT_OPTIONS, SimulatorOptions
 from cosim.simulation.testbench import LAST_CLOSE, Levels, Timing, format_testbench
 from cosim.technology.calibration import Calibration
-from cosim.technology.scale import I_UNIT
+from cosim.technology.scale import I_UNIT, units_for
 from cosim.technology.types import Technology
 
 
@@ -97,6 +97,23 @@ def compile_network(
     _check_stages(scaled, origin)
     sized = size(scaled, technology, calibration, saturate, origin, pedestal)
     return Design(network, technology, calibration, sized, assemble(sized, technology, calibration, timing.tau))
+
+
+def check_mapping(
+    network: Network,
+    origin: str = "network",
+    cell: Cell = "auto",
+    headroom: int = HEADROOM,
+    units: int | None = None,
+    saturate: bool = False,
+) -> None:
+    """Raises the MappingError of `compile_network` as far as it needs no technology: units, rungs, stages, weights.
+
+    `units` per weight 1.0, default by the network's grid.
+    """
+    graph = lower(network, origin, cell, headroom)
+    check_weights(graph, units or units_for(network.weight_grid), saturate, origin)
+    _check_stages(graph, origin)
 
 
 def _check_stages(graph: nx.DiGraph, origin: str) -> None:

@@ -4,6 +4,9 @@ Each message says what must hold, what was found, where, and how to repair it. T
 without a traceback and exits with the class's `exit_code`: 2 for usage and input, 1 for a run that failed.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 
 class CosimError(Exception):
     """Base of every error raised on purpose by this package."""
@@ -33,3 +36,40 @@ class SimulationError(CosimError):
     """The simulator ran and failed; the message names the deck that was kept."""
 
     exit_code = 1
+
+
+class OutOfMemoryError(CosimError):
+    """There is less memory than what was asked for needs."""
+
+    exit_code = 1
+
+
+@contextmanager
+def naming_memory(work: str, repair: str) -> Iterator[None]:
+    """Around work that may ask for too much memory: OutOfMemoryError then, whatever a library raises for it."""
+    try:
+        yield
+    except (MemoryError, RuntimeError) as error:
+        # torch has no class of its own for it: "DefaultCPUAllocator: can't allocate memory: you tried to allocate ..."
+        if isinstance(error, RuntimeError) and "memory" not in str(error):
+            raise
+        raise OutOfMemoryError(f"{work} needs more memory than there is; {repair}") from error
+
+
+@contextmanager
+def importing(work: str, repair: str) -> Iterator[None]:
+    """Around imports of packages that need not be there: MissingToolError names an absent one and how to install it.
+
+    One that is there and does not load is no absent one: OutOfMemoryError or MissingToolError with the reason.
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise MissingToolError(f"{work} needs {error.name}; {repair}") from error
+    except MemoryError as error:
+        raise OutOfMemoryError(f"{work} needs more memory than there is, to load its libraries; free some") from error
+    except (ImportError, OSError) as error:
+        raise MissingToolError(
+            f"{work} needs a library that is there but does not load: {error}; a segment that cannot be mapped is too "
+            f"little memory (ulimit -v), otherwise {repair}"
+        ) from error

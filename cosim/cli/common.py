@@ -198,13 +198,11 @@ def compile_loaded(
 ) -> "Design":
     """Compile a loaded network with the calibration that fits; `settings` as in `compile_network`."""
     from cosim.analysis.calibration_files import find_calibration
-    from cosim.design import compile_network
-    from cosim.ir.lower import HEADROOM, lower
-    from cosim.ir.size import check_weights
+    from cosim.design import check_mapping, compile_network
 
     # Before a calibration that may take half a minute.
-    graph = lower(network, origin, settings.get("cell", "auto"), settings.get("headroom", HEADROOM))
-    check_weights(graph, units or units_for(network.weight_grid), settings.get("saturate", False), origin)
+    known = {name: settings[name] for name in ("cell", "headroom", "saturate") if name in settings}
+    check_mapping(network, origin, units=units, **known)
     calibration = find_calibration(process, units or units_for(network.weight_grid), say)
     return compile_network(network, process, calibration, origin=origin, **settings)
 

@@ -8,19 +8,22 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cosim.cli.common import pdk_root_option, technology_option
-from cosim.errors import InputError, MissingToolError
+from cosim.errors import InputError, MappingError, importing
 from cosim.training.config import Architecture, TrainingConfig, check_config
 
 if TYPE_CHECKING:
+    from cosim.network.types import Network
     from cosim.training.mismatch import MismatchModel
+    from cosim.training.tasks.task import Task
     from cosim.training.trainer import Progress, TrainingResult
 
+EXTRA = "pip install 'cosim-analog[train]'"
 _A, _C = Architecture(), TrainingConfig()
 OWN = ("iterations", "batch", "noise", "margin", "weight_cost", "range_max", "seed")  # of TrainingConfig
 
 
 @click.command(name="train")
-@click.argument("task")
+@click.argument("task", metavar="TASK", required=False)
 @click.option(
     "-o",
     "--output",
@@ -82,28 +85,34 @@ OWN = ("iterations", "batch", "noise", "margin", "weight_cost", "range_max", "se
     "--seed", type=click.IntRange(0), default=_C.seed, show_default=True, help="Seed of weights, batches and noise."
 )
 @click.option("--resume", is_flag=True, help="Go on with an interrupted training of the same settings.")
-def command(task: str, output: Path, data: Path | None, resume: bool, **options: Any) -> None:
+def command(task: str | None, output: Path, data: Path | None, resume: bool, **options: Any) -> None:
     """Train a network for TASK and write it to a checkpoint.
 
     TASK is digits, copy-first (also -300, -1000, -quiet), copy-item, parity, speech-commands, fsdd, mnist,
     mnist-pixels, or npz for data of your own. The first four need no --data. Inputs, weights and thresholds keep to
     what the circuit can realise.
     """
+    from cosim.training.tasks.load import check_task, load_task
+
+    name = check_task(task)
     config = config_from_options(**options)
     check_config(config)
     if output.suffix not in (".pt", ".npz"):
         raise InputError(f"--output must end in .pt or .npz, not {output.name!r}")
     if not output.resolve().parent.is_dir():
         raise InputError(f"--output {output}: the folder {output.parent} must exist; create it first")
-    try:
-        from cosim.training.tasks.load import load_task
-        from cosim.training.trainer import train
-    except ModuleNotFoundError as error:
-        raise MissingToolError(f"training needs {error.name}; pip install 'cosim-analog[train]'") from error
+    with importing("training", EXTRA):
+        from cosim.training.trainer import initial_network, train
+
+    loaded = load_task(name, data)
+    known = describe_obstacle(initial_network(config, loaded), output)
+    _warn([*describe_constants(loaded), *known])
     with _progress_bar(config.iterations) as progress:
-        result = train(config, load_task(task, data), output, progress, resume)
+        result = train(config, loaded, output, progress, resume)
     for line in format_result(result):
         click.echo(line)
+    if not known:
+        _warn(describe_obstacle(result.network, output))
 
 
 def config_from_options(
@@ -144,18 +153,47 @@ def _mismatch(
     return None
 
 
+def describe_constants(task: "Task") -> list[str]:
+    """What must be said about features that never change."""
+    from cosim.training.tasks.task import constant_features
+
+    constant = constant_features(task)
+    if not constant:
+        return []
+    named = ", ".join(f"{index} (always {value:g})" for index, value in constant.items())
+    if len(constant) == task.x_train.shape[2]:
+        return [f"{task.name}: no feature of x_train ever changes, so there is nothing to learn from: {named}"]
+    return [f"{task.name}: features of x_train that never change tell nothing and cost their mirrors: {named}"]
+
+
+def describe_obstacle(network: "Network", path: Path) -> list[str]:
+    """Why a network has no circuit, in the compiler's words; nothing where it has one as far as that is known here."""
+    from cosim.design import check_mapping
+
+    try:
+        check_mapping(network, str(path))
+    except MappingError as error:
+        return [f"this network cannot be compiled, only trained and inspected: {error}"]
+    return []
+
+
+def _warn(lines: list[str]) -> None:
+    for line in lines:
+        click.echo(f"warning: {line}", err=True)
+
+
 def format_result(result: "TrainingResult") -> list[str]:
     """What a user wants to know after a training, one line each."""
     figures = result.figures
     if "test_accuracy" in figures:
-        score = f"accuracy {figures['test_accuracy']:.1%}, balanced {figures['test_balanced_accuracy']:.1%}"
+        score = f"balanced accuracy {figures['test_balanced_accuracy']:.1%}, accuracy {figures['test_accuracy']:.1%}"
     else:
         score = f"mean absolute error {figures['test_mae']:.4g}"
     near = figures["near_deciding_threshold"]
     return [
         f"test: {score} ({figures['test_samples']} samples)",
         *([_format_chips(figures["chips"])] if "chips" in figures else []),
-        f"candidates within 0.02 of the threshold that decides: {near['0.02']:.2%}",
+        f"candidates within 0.02 of a threshold that decides: {near['0.02']:.2%}",
         f"weights and biases that are not zero: {figures['nonzero_weights']}",
         f"checkpoint: {result.path}",
     ]
@@ -171,10 +209,8 @@ def _format_chips(chips: dict[str, float]) -> str:
 
 @contextmanager
 def _progress_bar(total: int) -> "Iterator[Progress]":
-    try:
+    with importing("training", EXTRA):
         from tqdm import tqdm
-    except ModuleNotFoundError as error:
-        raise MissingToolError("training needs tqdm; pip install 'cosim-analog[train]'") from error
     with tqdm(total=total, unit="it", disable=None) as bar:
 
         def progress(iteration: int, values: dict[str, float]) -> None:

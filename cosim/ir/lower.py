@@ -191,7 +191,8 @@ def _add_native_layer(
             if rungs > MAX_RUNGS:
                 raise MappingError(
                     f"{where}: a ladder may have {MAX_RUNGS} rungs at most, not {rungs}: over the training data its "
-                    f"state spans {high - low} steps of alpha; train on shorter sequences or with wider thresholds"
+                    f"state spans {high - low} steps of alpha; train with --range-max "
+                    f"{MAX_RUNGS * unit / 2:g}, on shorter sequences or with wider thresholds"
                 )
             node: Memory = Ladder(
                 name, layer.name, i, stage, rise + offset, fall + offset, ALPHA, first - start * unit, unit, offset,

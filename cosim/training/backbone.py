@@ -103,9 +103,9 @@ class Backbone(nn.Module):
                 output = layer(inputs, noise, rng, mirrors)
                 signals[name], distances[name] = output.h, output.distance
             if chips is not None:
-                width = signals[name].shape[2]
                 state = isinstance(layer, FirstQuadrantCell | SignedCell)
-                lines[name] = chips.draw_state_lines(width, layer.start) if state else chips.draw_lines(width)
+                width = signals[name].shape[2]
+                lines[name] = chips.draw_state_lines(layer.start) if state else chips.draw_lines(width)
         inputs, mirrors = read(self.sources["readout"])
         readout = self.readout(inputs, noise, rng, mirrors)
         lengths = torch.full((len(x),), x.shape[1]) if lengths is None else lengths

@@ -1,10 +1,20 @@
 """Recurrent cells in torch: BMRU, CMRU, alphaCMRU (arXiv 2605.11855) and first-quadrant unit (arXiv 2605.15216).
 
 The BMRU (eq. 2-5) is the CMRU (eq. 7) at epsilon = 0, so one class serves both; the alphaCMRU (eq. 10-11) is the signed
-cell with `scale_weight`. All run over time with a parallel scan. alpha is fixed at 1: it folds into the next layer's
-weights, which then stay on the mirror grid.
+cell with `scaled`. All run over time with a parallel scan. A constant alpha is fixed at 1: it folds into the next
+layer's weights, which then stay on the mirror grid.
+
+Which threshold decides. By eq. 7 an update turns the state h' into S alpha + epsilon h', and no update leaves h'. So a
+candidate that crosses the upper threshold changes the next state by alpha - (1 - epsilon) h', one that crosses the
+lower threshold by -alpha - (1 - epsilon) h'. A threshold decides where this is not 0:
+
+    epsilon 0           h' = alpha: the lower one alone; h' = -alpha: the upper one alone
+    epsilon 1           both, always: +alpha and -alpha
+    epsilon -1          both: h' is a whole multiple of alpha, and only half a one would make it 0
+    between             both: h' tends to alpha / (1 - epsilon) after updates of one sign, but does not reach it
 """
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,17 +23,18 @@ from torch import Tensor, nn
 
 from cosim.network.types import FirstQuadrantLayer, SignedLayer
 from cosim.training.chips import Lines
-from cosim.training.hardware import GridLinear, perturb, round_to_grid
+from cosim.training.hardware import GridLinear, perturb
 from cosim.training.scan import linear_scan
 from cosim.training.surrogate import heaviside, sign
 
 OFFSET_MARGIN, OFFSET_STEP = 0.25, 0.125  # as in cosim.ir.lower, which stands below this package
+EXTRA_GAIN = 3**-0.5  # initial standard deviation, times sqrt(inputs), of what moves thresholds and alpha
 BETA_MIN = 0.1  # lowest reset threshold of a first-quadrant unit: at zero input the unit must be off
 
 
 @dataclass(frozen=True)
 class CellOutput:
-    """h: (n, time, width) states; distance: (n, time, width), |candidate - the threshold that could flip the unit|."""
+    """h: states, and distance: of the candidate to the nearest threshold that decides; (n, time, width) each."""
 
     h: Tensor
     distance: Tensor
@@ -37,8 +48,6 @@ class FirstQuadrantCell(nn.Module):
     left out here: no threshold is below 0, so it changes no decision and would only block the gradient.
     """
 
-    start = 0.0  # state before the first step
-
     def __init__(self, inputs: int, width: int, grid: float | None, width_min: float) -> None:
         super().__init__()
         self.epsilon = 0.0
@@ -47,24 +56,30 @@ class FirstQuadrantCell(nn.Module):
         self.lo_free = nn.Parameter(torch.empty(width).uniform_(0.0, 0.5))
         self.width_free = nn.Parameter(torch.empty(width).uniform_(0.0, 0.4))
 
-    def thresholds(self) -> tuple[Tensor, Tensor]:
-        """beta_lo and beta_hi, (width,) each."""
-        lo = BETA_MIN + _positive(self.lo_free)
-        return lo, lo + self.width_min + _positive(self.width_free)
+    @property
+    def start(self) -> Tensor:
+        """h before the first step, (width,)."""
+        return torch.zeros_like(self.lo_free)
+
+    def thresholds(self, noise: float = 0.0, rng: torch.Generator | None = None) -> tuple[Tensor, Tensor]:
+        """beta_lo and beta_hi, (width,) each. Noise falls on beta_lo and on the width between them: the order stays."""
+        lo, width = BETA_MIN + _positive(self.lo_free), self.width_min + _positive(self.width_free)
+        lo, width = (perturb(value, noise, rng) for value in (lo, width))
+        return lo, lo + width
 
     def forward(
         self, x: Tensor, noise: float = 0.0, rng: torch.Generator | None = None, lines: Lines | None = None
     ) -> CellOutput:
         """x (n, time, inputs); `lines`: of x on chips that vary."""
         u = self.linear(x, noise, rng, lines)
-        lo, hi = (perturb(beta, noise, rng) for beta in self.thresholds())
+        lo, hi = self.thresholds(noise, rng)
         if lines is not None:
             u, lo, hi = lines.chips.compare(u, lo, hi)
         sets, resets = heaviside(u - hi), heaviside(lo - u)
         start = -torch.ones_like(self.lo_free) if lines is None else _start_on_chips(lo)
         # sets - resets is z S(u - c), and sets + resets is z, without the rounding of centre and half width.
         q = linear_scan(1.0 - (1.0 - self.epsilon) * (sets + resets), sets - resets, start)
-        return CellOutput((1.0 + q) / 2.0, _flip_distance(u, lo, hi, q))
+        return CellOutput((1.0 + q) / 2.0, _deciding_distance(u, lo, hi, q, start, self.epsilon))
 
     def to_layer(self, name: str, sources: tuple[str, ...]) -> FirstQuadrantLayer:
         """The layer as numpy data, float64."""
@@ -76,29 +91,35 @@ class FirstQuadrantCell(nn.Module):
 class SignedCell(nn.Module):
     """h_hat = W x + b, beta = |W_beta x + b_beta|, z = H(|h_hat| - beta), h = z (S(h_hat) a + epsilon h') + (1 - z) h'.
 
-    a = 1, or a = W_alpha x + 1 with `scale_weight` (alphaCMRU). h_{-1} = -1. x (n, time, inputs). `threshold_weight`
-    False keeps beta constant in time and at least width_min / 2 by construction; with it the hysteresis width 2 beta
-    depends on the input and only the margin term of the loss keeps it open. A constant beta is a free bias current;
-    with a threshold weight b_beta is a mirror weight like any other, on the grid.
+    x (n, time, inputs). By default beta is constant in time, a free bias current of at least width_min / 2 by
+    construction. With `driven` it depends on the input: W_beta and b_beta are mirror weights like any other, and only
+    the margin term of the loss keeps the hysteresis width 2 beta open. a = 1 = -h_{-1}; with `scaled` (alphaCMRU)
+    a = W_alpha x + b_alpha and h_{-1} = -b_alpha, all learned, from W_alpha x + 1 on.
     """
 
-    start = -1.0  # state before the first step
-
     def __init__(
-        self, inputs: int, width: int, grid: float | None, width_min: float, threshold_weight: bool, scale_weight: bool
+        self, inputs: int, width: int, grid: float | None, width_min: float, driven: bool, scaled: bool
     ) -> None:
         super().__init__()
         self.epsilon = 0.0
         self.width_min = width_min
         self.linear = GridLinear(inputs, width, grid, gain=1.5, bias_range=(-0.5, 0.5))
-        self.beta_free = nn.Parameter(torch.empty(width).uniform_(0.0, 0.4))
-        self.beta_weight = _extra_weight(inputs, width) if threshold_weight else None
-        self.scale_weight = _extra_weight(inputs, width) if scale_weight else None
+        least = width_min / 2
+        self.beta_free = None if driven else nn.Parameter(torch.empty(width).uniform_(0.0, 0.4))
+        self.beta = GridLinear(inputs, width, grid, EXTRA_GAIN, (least, least + 0.4)) if driven else None
+        self.alpha = GridLinear(inputs, width, grid, EXTRA_GAIN, (1.0, 1.0)) if scaled else None
+
+    @property
+    def start(self) -> Tensor:
+        """h before the first step, (width,)."""
+        return -torch.ones_like(self.linear.bias) if self.alpha is None else -self.alpha.rounded()[1]
 
     def bias_beta(self) -> Tensor:
         """b_beta, (width,)."""
-        bias = self.width_min / 2 + _positive(self.beta_free)
-        return bias if self.beta_weight is None else round_to_grid(bias, self.linear.grid)
+        if self.beta is not None:
+            return self.beta.rounded()[1]
+        assert self.beta_free is not None
+        return self.width_min / 2 + _positive(self.beta_free)
 
     def forward(
         self, x: Tensor, noise: float = 0.0, rng: torch.Generator | None = None, lines: Lines | None = None
@@ -107,17 +128,12 @@ class SignedCell(nn.Module):
         if lines is not None:
             return self._on_chips(x, noise, rng, lines)
         candidate = self.linear(x, noise, rng)
-        drive = perturb(self.bias_beta(), noise, rng)
-        if self.beta_weight is not None:
-            drive = drive + x @ perturb(round_to_grid(self.beta_weight, self.linear.grid), noise, rng).T
-        beta = drive.abs()
-        scale = torch.ones(())
-        if self.scale_weight is not None:
-            scale = 1.0 + x @ perturb(round_to_grid(self.scale_weight, self.linear.grid), noise, rng).T
+        beta = perturb(self.bias_beta(), noise, rng) if self.beta is None else self.beta(x, noise, rng).abs()
+        step = torch.ones(()) if self.alpha is None else self.alpha(x, noise, rng)
         z = heaviside(candidate.abs() - beta)
-        h = linear_scan(1.0 - (1.0 - self.epsilon) * z, z * sign(candidate) * scale, -torch.ones_like(self.beta_free))
-        distance = _flip_distance(candidate, -beta, beta, h)
-        if self.beta_weight is not None:
+        h = linear_scan(1.0 - (1.0 - self.epsilon) * z, z * sign(candidate) * step, self.start)
+        distance = _deciding_distance(candidate, -beta, beta, h, self.start, self.epsilon, step)
+        if self.beta is not None:
             distance = torch.minimum(distance, beta)  # a window that closes is as bad as a candidate on its edge
         return CellOutput(h, distance)
 
@@ -129,19 +145,16 @@ class SignedCell(nn.Module):
         candidate = self.linear(x, noise, rng, lines, offset)
         candidate, lo, hi = lines.chips.compare(candidate, offset - beta, offset + beta)
         sets, resets = heaviside(candidate - hi), heaviside(lo - candidate)
-        h = linear_scan(1.0 - (1.0 - self.epsilon) * (sets + resets), sets - resets, _start_on_chips(lo))
-        return CellOutput(h, _flip_distance(candidate, lo, hi, h))
+        start = _start_on_chips(lo)
+        h = linear_scan(1.0 - (1.0 - self.epsilon) * (sets + resets), sets - resets, start)
+        return CellOutput(h, _deciding_distance(candidate, lo, hi, h, start, self.epsilon))
 
     def to_layer(self, name: str, sources: tuple[str, ...]) -> SignedLayer:
         """The layer as numpy data, float64."""
         weight, bias = map(_array, self.linear.rounded())
-        beta, scale = (
-            None if w is None else _array(round_to_grid(w, self.linear.grid))
-            for w in (self.beta_weight, self.scale_weight)
-        )
-        ones = np.ones(len(bias))
+        beta, alpha = (None if linear is None else _array(linear.rounded()[0]) for linear in (self.beta, self.alpha))
         return SignedLayer(
-            name, sources, weight, bias, _array(self.bias_beta()), ones, beta, scale, float(self.epsilon)
+            name, sources, weight, bias, _array(self.bias_beta()), -_array(self.start), beta, alpha, float(self.epsilon)
         )
 
 
@@ -158,20 +171,23 @@ def _start_on_chips(lower: Tensor) -> Tensor:
     return 2.0 * heaviside(-lower[:, 0]) - 1.0
 
 
-def _extra_weight(inputs: int, width: int) -> nn.Parameter:
-    bound = (1.0 / inputs) ** 0.5
-    return nn.Parameter(torch.empty(width, inputs).uniform_(-bound, bound))
-
-
 def _positive(free: Tensor) -> Tensor:
     """|free|: reaches its floor of 0 exactly and never loses its gradient there."""
     return free.abs()
 
 
-def _flip_distance(candidate: Tensor, lo: Tensor, hi: Tensor, state: Tensor) -> Tensor:
-    """Distance to the upper threshold where the unit was off before, to the lower one where it was on."""
-    before = torch.cat([-torch.ones_like(state[:, :1]), state[:, :-1]], dim=1).detach()
-    return torch.where(before > 0, (candidate - lo).abs(), (candidate - hi).abs())
+def _deciding_distance(
+    candidate: Tensor, lo: Tensor, hi: Tensor, states: Tensor, start: Tensor, epsilon: float, step: Tensor | float = 1.0
+) -> Tensor:
+    """Distance to the nearest threshold that decides, see above; infinite where none does. (n, time, width).
+
+    states after each step and `start`, broadcastable to (n, width), before the first; `step`: alpha, as eq. 7 adds it.
+    """
+    first = start.expand(len(states), states.shape[2])[:, None]
+    kept = (1.0 - epsilon) * torch.cat([first, states[:, :-1]], dim=1).detach()
+    to_hi = torch.where(kept - step != 0, (candidate - hi).abs(), math.inf)
+    to_lo = torch.where(kept + step != 0, (candidate - lo).abs(), math.inf)
+    return torch.minimum(to_hi, to_lo)
 
 
 def _array(value: Tensor) -> np.ndarray:

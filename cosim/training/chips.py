@@ -59,18 +59,19 @@ class Chips:
         """ln-deviations of devices, (count, *shape)."""
         return sigma * torch.randn((self.count, *shape), generator=self.rng)
 
-    def draw_lines(self, width: int, zero: float = 0.0) -> Lines:
+    def draw_lines(self, width: int) -> Lines:
         """The diodes and copies of `width` signals."""
         model, root = self.model, self.model.units**0.5
         diode, copy = (self.draw(model.mirror_p / root, width) for _ in range(2))
         negative, positive = -diode, copy - diode - self.draw(model.mirror_n / root, width)
-        return Lines(self, negative, positive, torch.full((width,), zero))
+        return Lines(self, negative, positive, torch.zeros(width))
 
-    def draw_state_lines(self, width: int, zero: float) -> Lines:
-        """The lines of states, the level of each included."""
+    def draw_state_lines(self, zero: Tensor) -> Lines:
+        """The lines of states, the level of each included; zero (width,): see `Lines`."""
+        width = len(zero)
         level = self.draw(self.model.cell_n, width) - self.gain_diode
-        lines = self.draw_lines(width, zero)
-        return Lines(self, lines.p + level, lines.n + level, lines.zero)
+        lines = self.draw_lines(width)
+        return Lines(self, lines.p + level, lines.n + level, zero)
 
     def draw_weights(self, w: Tensor, lines: Lines) -> Tensor:
         """w (outputs, inputs) as mirrors on these lines, (count, outputs, inputs)."""

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from cosim.network.reference import Trace, run_reference
-from cosim.network.types import FirstQuadrantLayer, Network, RecurrentLayer, layer_arrays
+from cosim.network.types import FirstQuadrantLayer, Network, RecurrentLayer, SignedLayer, layer_arrays
 from cosim.training.tasks.task import Task
 
 NEAR = (0.01, 0.02, 0.05)
@@ -58,16 +58,29 @@ def _valid(trace: Trace) -> np.ndarray:
 
 
 def _distance(layer: RecurrentLayer, trace: Trace, deciding: bool) -> np.ndarray:
-    """To the nearer threshold; or, `deciding`, to the one that could flip the unit from the state it was in."""
+    """(n, time, width) of the candidate to the nearer threshold; or, `deciding`, to the nearest that decides.
+
+    A threshold decides where crossing it changes the next state, see cosim.training.cells.
+    """
     candidate = trace.candidates[layer.name]
     if isinstance(layer, FirstQuadrantLayer):
-        lo, hi, middle = layer.beta_lo, layer.beta_hi, layer.alpha / 2
+        lo, hi, step = layer.beta_lo, layer.beta_hi, np.ones(layer.width)
+        states, start = 2 * trace.signals[layer.name] / layer.alpha - 1, -step
     else:
         hi = trace.betas[layer.name]
-        lo, middle = -hi, 0.0
+        lo = -hi
+        states, step, start = trace.signals[layer.name], _step(layer, trace), -layer.alpha
     to_lo, to_hi = np.abs(candidate - lo), np.abs(candidate - hi)
     if not deciding:
         return np.minimum(to_lo, to_hi)
-    on = trace.signals[layer.name] > middle
-    on_before = np.concatenate([np.zeros_like(on[:, :1]), on[:, :-1]], axis=1)
-    return np.where(on_before, to_lo, to_hi)
+    before = np.concatenate([np.broadcast_to(start, states[:, :1].shape), states[:, :-1]], axis=1)
+    kept = (1 - layer.epsilon) * before
+    return np.minimum(np.where(kept != step, to_hi, np.inf), np.where(kept != -step, to_lo, np.inf))
+
+
+def _step(layer: SignedLayer, trace: Trace) -> np.ndarray:
+    """alpha as an update adds it, broadcastable to (n, time, width)."""
+    if layer.weight_alpha is None:
+        return layer.alpha
+    inputs = np.concatenate([trace.signals[source] for source in layer.sources], axis=2)
+    return inputs @ layer.weight_alpha.T + layer.alpha

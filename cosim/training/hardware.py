@@ -19,10 +19,14 @@ def round_to_grid(w: Tensor, grid: float | None, w_max: float = W_MAX) -> Tensor
 
 
 def perturb(w: Tensor, noise: float, rng: torch.Generator | None) -> Tensor:
-    """w times (1 + noise N(0, 1)), one draw per element: a mirror's relative error. `rng` None or noise 0 returns w."""
+    """w times exp(noise N(0, 1)), one draw per element: a mirror's relative error, which never changes the sign.
+
+    In weak inversion a deviation of a threshold voltage multiplies the current, see cosim.training.mismatch. `rng` None
+    or noise 0 returns w.
+    """
     if rng is None or noise == 0:
         return w
-    return w * (1.0 + noise * torch.randn(w.shape, generator=rng, dtype=w.dtype))
+    return w * torch.exp(noise * torch.randn(w.shape, generator=rng, dtype=w.dtype))
 
 
 def margin_penalty(distance: Tensor, margin: float) -> Tensor:
@@ -30,7 +34,7 @@ def margin_penalty(distance: Tensor, margin: float) -> Tensor:
     return torch.relu(margin - distance).mean() / margin
 
 
-def range_excess(states: Tensor, start: float, range_max: float) -> Tensor:
+def range_excess(states: Tensor, start: Tensor, range_max: float) -> Tensor:
     """Mean over units of max(highest - lowest state - range_max, 0); states (any, width); units begin at `start`."""
     highest, lowest = states.amax(dim=0).clamp(min=start), states.amin(dim=0).clamp(max=start)
     return torch.relu(highest - lowest - range_max).mean()

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from cosim.errors import InputError
+from cosim.errors import InputError, naming_memory
 from cosim.files.write import write_atomically
 from cosim.network.checkpoint import save_checkpoint
 from cosim.network.ranges import measure_state_ranges
@@ -25,6 +25,7 @@ from cosim.training.chips import Chips
 from cosim.training.config import TrainingConfig, check_config, describe_config
 from cosim.training.figures import measure_figures
 from cosim.training.hardware import margin_penalty, range_excess
+from cosim.training.interrupts import deferred_signals
 from cosim.training.schedule import epsilon_at, epsilon_is_final, learning_rate_at
 from cosim.training.tasks.task import Task, grouped_holdout, stratified_holdout
 
@@ -61,15 +62,17 @@ def train(
 ) -> TrainingResult:
     """Train, write the checkpoint `path` (.pt or .npz) and return it.
 
-    `progress(iteration, values)` is called after each iteration. An interrupted run leaves its state beside `path`;
-    `resume` goes on from there and ends in the same bytes as an unbroken run. Raises InputError for unusable settings,
-    a resume without state, or one with other settings.
+    `progress(iteration, values)` is called after each iteration. An interrupted run (SIGINT, SIGTERM) finishes its
+    iteration and leaves its state beside `path`; `resume` goes on from there and ends in the same bytes as an unbroken
+    run. Raises InputError for unusable settings, a resume without state, or one with other settings, and
+    OutOfMemoryError.
     """
     check_config(config)
     threads = torch.get_num_threads()
     torch.set_num_threads(1)  # the tensors are tiny: more threads only wait for each other, and may change the sums
     try:
-        return _train(config, task, Path(path), progress, resume)
+        with naming_memory("training", "take a smaller --batch, or fewer or shorter samples"):
+            return _train(config, task, Path(path), progress, resume)
     finally:
         torch.set_num_threads(threads)
 
@@ -78,13 +81,9 @@ def _train(config: TrainingConfig, task: Task, path: Path, progress: Progress | 
     run = _Run(config, task)
     if resume:
         run.load(state_path(path))
-    save_every = max(1, config.iterations // SAVES)
     while run.iteration < config.iterations:
-        values = run.step()
-        if run.iteration % save_every == 0 and run.iteration < config.iterations:
-            run.save(state_path(path))
-        if progress is not None:
-            progress(run.iteration, values)
+        with deferred_signals() as interrupted:
+            _iterate(run, state_path(path), progress, interrupted)
     network = run.best_network()
     figures = measure_figures(network, task) | {"validation_loss": run.best_loss}
     if config.mismatch is not None:
@@ -100,15 +99,26 @@ def _train(config: TrainingConfig, task: Task, path: Path, progress: Progress | 
     return TrainingResult(network, figures, path)
 
 
+def _iterate(run: "_Run", state: Path, progress: Progress | None, interrupted: Callable[[], bool]) -> None:
+    """Iterate to the end, or until interrupted; saves now and then, and when interrupted."""
+    total = run.config.iterations
+    save_every = max(1, total // SAVES)
+    while run.iteration < total and not interrupted():
+        values = run.step()
+        if run.iteration % save_every == 0 and run.iteration < total:
+            run.save(state)
+        if progress is not None:
+            progress(run.iteration, values)
+    if interrupted():
+        run.save(state)
+
+
 class _Run:
     """The whole state of one training run."""
 
     def __init__(self, config: TrainingConfig, task: Task) -> None:
         self.config, self.task = config, task
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(config.seed)
-            encoding = task.encoding(config.architecture.ramp, config.architecture.input_levels)
-            self.backbone = Backbone(config.architecture, encoding, task.outputs)
+        self.backbone = _initial_backbone(config, task)
         self.rng = torch.Generator().manual_seed(config.seed)
         # One flat list of small parameters: the fused kernel updates them in one call.
         self.optimiser = torch.optim.AdamW(
@@ -240,6 +250,21 @@ class _Run:
         self.optimiser.load_state_dict(state["optimiser"])
         self.rng.set_state(state["rng"])
         self.iteration, self.best_loss, self.best = state["iteration"], state["best_loss"], state["best"]
+
+
+def initial_network(config: TrainingConfig, task: Task) -> Network:
+    """What a training begins with, with its final epsilon and the ranges of states that have not moved yet."""
+    backbone = _initial_backbone(config, task)
+    backbone.set_epsilon(epsilon_at(config.iterations, config.iterations, config.epsilon))
+    network = backbone.to_network(task.name, task.labels)
+    return replace(network, state_ranges=measure_state_ranges(network, task.x_train[:0], task.len_train[:0]))
+
+
+def _initial_backbone(config: TrainingConfig, task: Task) -> Backbone:
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(config.seed)
+        encoding = task.encoding(config.architecture.ramp, config.architecture.input_levels)
+        return Backbone(config.architecture, encoding, task.outputs)
 
 
 def _held_out(task: Task, seed: int) -> np.ndarray:

@@ -6,13 +6,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
 from cosim.cli.inspect import command as inspect_command
 from cosim.cli.train import command as train_command
 from cosim.cli.train import config_from_options
-from cosim.errors import InputError, MissingToolError
+from cosim.errors import InputError, MissingToolError, OutOfMemoryError
 from cosim.network.checkpoint import load_network
 from cosim.technology.catalog import load_technology
 from cosim.training.config import TrainingConfig
@@ -30,7 +31,8 @@ def test_train_then_inspect(tmp_path: Path) -> None:
     path = tmp_path / "model.pt"
     result = run(train_command, "digits", "-o", path, *SMALL, "--hidden", 5, "--unit", "signed", "--beta", "input")
     assert result.exit_code == 0, result.output
-    assert "test: accuracy" in result.output
+    assert re.search(r"^test: balanced accuracy [\d.]+%, accuracy [\d.]+% \(360 samples\)$", result.stdout, re.M)
+    assert "warning" not in result.output
     assert f"checkpoint: {path}" in result.output
     assert [layer.width for layer in load_network(path).layers] == [5, 3, 3]
 
@@ -112,6 +114,103 @@ def test_refusals_come_before_the_work(tmp_path: Path) -> None:
         run(train_command, "digits", "-o", tmp_path / "nowhere" / "model.pt")
     with pytest.raises(InputError, match="--cells must be at least 1, not 0"):
         run(train_command, "digits", "--cells", 0)
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        (("--epsilon", 0.5), r"layer1\.epsilon must be 0 .* not 0\.5: .* \(cosim train --epsilon anneal\)"),
+        (("--unit", "signed", "--cell", "alphacmru"), r"layer1 is an alphaCMRU: .* train with --cell cmru or bmru"),
+        (("--unit", "signed", "--epsilon", 1, "--beta", "input"), "layer1 has thresholds .* train with --beta fixed"),
+        (("--epsilon", 1, "--layers", 4, "--range-max", 2), "layer1 has epsilon 1 .* use at most 3 layers in a row"),
+    ],
+)
+def test_what_cannot_compile_is_said_before_the_work(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, options: tuple, reason: str
+) -> None:
+    """And once: the line at the end is for what only the trained network shows."""
+    trainer = pytest.importorskip("cosim.training.trainer")
+    said = rf"warning: this network cannot be compiled, only trained and inspected: .*model\.pt: {reason}"
+    result = run(train_command, "digits", "-o", tmp_path / "model.pt", *SMALL[:2], "--iterations", 2, *options)
+    assert result.exit_code == 0, result.output
+    assert len(re.findall("warning:", result.output)) == 1
+    assert re.search(said, result.output)
+
+    def refuse(*_: object) -> None:
+        raise InputError("the work has begun")
+
+    monkeypatch.setattr(trainer, "train", refuse)
+    before = CliRunner().invoke(train_command, ["digits", "-o", str(tmp_path / "model.pt"), *map(str, options)])
+    assert re.search(said, before.output)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "reason"),
+    [
+        (1, r"layer1\[\d\]: a ladder may have 32 rungs at most, not \d+: .*; train with --range-max 16, "),
+        (-1, r"layer1\[\d\]: at epsilon -1 a toggle has two levels, which needs updates of one sign"),
+    ],
+)
+def test_what_only_the_trained_network_shows_is_said_at_the_end(tmp_path: Path, epsilon: int, reason: str) -> None:
+    """copy-first has 100 steps of noise: three untrained ladders of unlimited range pass 32 rungs."""
+    pytest.importorskip("torch")
+    native = ("--unit", "signed", "--epsilon", epsilon, "--layers", 1, "--cells", 3, "--iterations", 2)
+    result = run(train_command, "copy-first", "-o", tmp_path / "model.pt", *native)
+    assert result.exit_code == 0, result.output
+    lines = result.output.splitlines()
+    (found,) = (index for index, line in enumerate(lines) if line.startswith("warning:"))
+    assert found > lines.index(f"checkpoint: {tmp_path / 'model.pt'}")
+    assert re.search(reason, lines[found])
+
+
+def test_features_that_never_change_are_named_before_the_work(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    rng = np.random.default_rng(0)
+    x, y = rng.uniform(size=(40, 5, 4)), rng.integers(0, 2, 40)
+    x[:, :, 1], x[:, :, 3] = 0.5, 0.0
+    lengths = np.full(40, 4)
+    x[:, 4, 3] = rng.uniform(size=40)  # beyond the samples' lengths
+    for name, samples in (("some", x), ("none", 0 * x)):
+        path = tmp_path / f"{name}.npz"
+        np.savez(path, x_train=samples, y_train=y, x_test=samples, y_test=y, len_train=lengths, len_test=lengths)
+    output = [
+        run(train_command, "npz", "--data", tmp_path / f"{name}.npz", "-o", tmp_path / "model.pt", *SMALL).output
+        for name in ("some", "none")
+    ]
+    assert (
+        "warning: some.npz: features of x_train that never change tell nothing and cost their mirrors: "
+        "1 (always 0.5), 3 (always 0)\n" in output[0]
+    )
+    assert (
+        "warning: none.npz: no feature of x_train ever changes, so there is nothing to learn from: "
+        "0 (always 0), 1 (always 0), 2 (always 0), 3 (always 0)\n" in output[1]
+    )
+
+
+@pytest.mark.parametrize(("arguments", "found"), [((), "none was given"), (("trian",), "not 'trian'")])
+def test_a_missing_or_strange_task_lists_all(arguments: tuple[str, ...], found: str) -> None:
+    with pytest.raises(InputError, match=rf"TASK must be one of digits, copy-first, .*, mnist-pixels, npz, {found};"):
+        run(train_command, *arguments)
+
+
+def test_a_library_that_does_not_load_is_not_called_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """What an import of torch raises within 300 MB and 600 MB of address space."""
+
+    class Short:
+        error: Exception
+
+        def find_spec(self, name: str, path: object = None, target: object = None) -> None:
+            if name == "cosim.training.trainer":
+                raise self.error
+
+    monkeypatch.delitem(sys.modules, "cosim.training.trainer", raising=False)
+    monkeypatch.setattr(sys, "meta_path", [short := Short(), *sys.meta_path])
+    short.error = ImportError("libtorch_cpu.so: failed to map segment from shared object")
+    with pytest.raises(MissingToolError, match="needs a library that is there but does not load: libtorch_cpu"):
+        run(train_command, "digits", "-o", tmp_path / "model.pt")
+    short.error = MemoryError()
+    with pytest.raises(OutOfMemoryError, match="training needs more memory than there is, to load its libraries"):
+        run(train_command, "digits", "-o", tmp_path / "model.pt")
 
 
 @pytest.mark.parametrize("missing", ["torch", "tqdm"])

@@ -10,7 +10,7 @@ torch = pytest.importorskip("torch")
 from cosim.network.reference import run_reference  # noqa: E402
 from cosim.network.types import FirstQuadrantLayer, InputEncoding, ReluLayer, SignedLayer  # noqa: E402
 from cosim.training.backbone import Backbone  # noqa: E402
-from cosim.training.cells import BETA_MIN  # noqa: E402
+from cosim.training.cells import BETA_MIN, FirstQuadrantCell, SignedCell  # noqa: E402
 from cosim.training.config import Architecture  # noqa: E402
 
 FEATURES, CELLS, HIDDEN, OUTPUTS, STEPS, N = 3, 5, 7, 2, 13, 11
@@ -131,10 +131,54 @@ def test_hardware_limits_hold_for_any_free_value(options: dict) -> None:
             assert (layer.beta_lo >= BETA_MIN - 1e-7).all()
             assert (layer.beta_hi - layer.beta_lo >= 0.3 - 1e-6).all()
         if isinstance(layer, SignedLayer):
-            assert (layer.bias_beta >= 0.15 - 1e-7).all()
             # A constant threshold is a free bias current, with threshold weights it is a mirror weight.
-            on_grid = np.array_equal(layer.bias_beta * 8, np.round(layer.bias_beta * 8))
-            assert on_grid == (layer.weight_beta is not None)
+            if layer.weight_beta is None:
+                assert (layer.bias_beta >= 0.15 - 1e-7).all()
+            mirrors = [layer.bias_beta] * (layer.weight_beta is not None) + [layer.alpha]
+            for array in mirrors:
+                assert np.array_equal(array * 8, np.round(array * 8))
+                assert np.abs(array).max() <= 4
+
+
+@pytest.mark.parametrize("options", UNITS)
+def test_every_mirror_has_a_cost_and_free_values_within_its_range(options: dict) -> None:
+    """W_beta, W_alpha and their biases too; thresholds that are bias currents have neither."""
+    backbone = build(13, **options)
+    with torch.no_grad():
+        for parameter in backbone.parameters():
+            parameter.fill_(9.0)
+    backbone.clip_()
+    free = {"lo_free", "width_free", "beta_free"}
+    mirrors = [p for name, p in backbone.named_parameters() if name.split(".")[-1] not in free]
+    kinds = {"input": 2, "alphacmru": 2}
+    per_layer = 2 + sum(count for value, count in kinds.items() if value in options.values())
+    assert len(mirrors) == 2 * per_layer + 2
+    assert all(bool((p == 4.0).all()) for p in mirrors)
+    backbone.total_weight().backward()
+    assert all(p.grad is not None and bool((p.grad == 1.0).all()) for p in mirrors)
+    assert float(backbone.total_weight().detach()) == pytest.approx(4.0 * sum(p.numel() for p in mirrors))
+
+
+@pytest.mark.usefixtures("double")
+@pytest.mark.parametrize("epsilon", [0.0, 1.0])
+def test_alpha_of_the_alphacmru_is_learned_with_its_bias(epsilon: float) -> None:
+    """Seed paper, eq. 10: alpha_t = W_alpha x_t + b_alpha. It begins with W_alpha x + 1; units start at -b_alpha."""
+    backbone = build(29, epsilon, unit="signed", cell="alphacmru", layers=1)
+    cell = backbone.cells["layer1"]
+    assert isinstance(cell, SignedCell)
+    assert cell.alpha is not None
+    assert cell.start.tolist() == [-1.0] * CELLS
+    with torch.no_grad():
+        cell.alpha.bias.copy_(torch.tensor([0.5, -2.0, 1.3, 0.0, 3.0]))
+    (layer,) = backbone.to_network().recurrent_layers
+    assert layer.alpha.tolist() == [0.5, -2.0, 1.25, 0.0, 3.0]
+    x, lengths = samples()
+    output = backbone(torch.from_numpy(x), torch.from_numpy(lengths))
+    trace = run_reference(backbone.to_network(), x, lengths)
+    np.testing.assert_allclose(output.signals["layer1"].detach().numpy(), trace.signals["layer1"], atol=1e-12)
+    output.scores.square().sum().backward()
+    assert cell.alpha.bias.grad is not None
+    assert (cell.alpha.bias.grad != 0).all()
 
 
 @pytest.mark.parametrize("options", UNITS)
@@ -163,6 +207,56 @@ def test_first_quadrant_unit_is_a_schmitt_trigger() -> None:
     # Off: distance to 0.75; on: distance to 0.25, each before the step.
     expected = [0.75, 0.25, 0.05, 0.01, 0.25, 0.01, 0.01, 0.25, 0.15]
     assert backbone(x).distances["layer1"].flatten().tolist() == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize("epsilon", [1.0, 0.5, 0.0, -0.5, -1.0])
+@pytest.mark.parametrize("unit", ["first-quadrant", "signed"])
+def test_a_threshold_decides_where_crossing_it_changes_the_next_state(unit: str, epsilon: float) -> None:
+    """Six steps by hand: at epsilon 0 only the threshold on the far side of the state, else both (eq. 7)."""
+    backbone = build(unit=unit, layers=1, ramp=False)
+    cell = backbone.cells["layer1"]
+    cell.epsilon = epsilon
+    with torch.no_grad():
+        for parameter in cell.parameters():
+            parameter.zero_()
+        cell.linear.weight[:, 0] = 1.0
+        if isinstance(cell, FirstQuadrantCell):
+            cell.lo_free.fill_(0.9)  # thresholds 1 and 2: a signed unit around 1.5
+            cell.width_free.fill_(0.8)
+            cell.linear.bias.fill_(1.5)
+        else:
+            assert cell.beta_free is not None
+            cell.beta_free.fill_(0.4)  # thresholds -0.5 and 0.5
+        candidates = torch.tensor([-0.4, 0.9, 0.6, 0.4, -0.7, -0.3])
+        x = torch.zeros(1, 6, 3)
+        x[0, :, 0] = candidates
+        distances = cell(x).distance
+    to_upper = [0.9, 0.4, 0.1, 0.1, 1.2, 0.8]
+    to_lower = [0.1, 1.4, 1.1, 0.9, 0.2, 0.2]
+    # At epsilon 0 the unit is off, off, on, on, on, off before these steps.
+    replaced = [0.9, 0.4, 1.1, 0.9, 0.2, 0.8]
+    expected = replaced if epsilon == 0 else [min(pair) for pair in zip(to_upper, to_lower, strict=True)]
+    for i in range(CELLS):
+        assert distances[0, :, i].tolist() == pytest.approx(expected, abs=1e-6)
+
+
+def test_noise_never_turns_a_window_around() -> None:
+    """500 units with thresholds 0.6 and 0.64, each drawn with 30 % noise, over a candidate that rises and falls.
+
+    Each must switch on once and off once. Noise of its own on both thresholds would turn every second window around.
+    """
+    cell = FirstQuadrantCell(inputs=1, width=500, grid=None, width_min=0.04)
+    with torch.no_grad():
+        cell.linear.weight.fill_(1.0)
+        cell.linear.bias.zero_()
+        cell.lo_free.fill_(0.5)
+        cell.width_free.zero_()
+        rise = torch.linspace(0.0, 6.0, 1200)
+        h = cell(torch.cat([rise, rise.flip(0)])[None, :, None], 0.3, torch.Generator().manual_seed(2)).h[0]
+    assert ((h[1:] != h[:-1]).sum(dim=0) == 2).all()
+    ups, downs = h.argmax(dim=0), len(h) - h.flip(0).argmax(dim=0)
+    assert len(ups.unique()) > 100  # the thresholds were drawn
+    assert (ups < downs).all()
 
 
 def test_noise_needs_a_generator_and_repeats_with_its_seed() -> None:

@@ -37,9 +37,11 @@ def test_values_stay_on_the_grid_to_the_bit() -> None:
 def test_noise_is_relative_and_has_the_asked_deviation() -> None:
     w = torch.full((10007,), 2.0)
     noisy = perturb(w, 0.05, torch.Generator().manual_seed(3))
+    relative = torch.log(noisy / 2)
     # Standard error of a standard deviation from n draws is s / sqrt(2 n); five of them.
-    assert float(noisy.std() / 2) == pytest.approx(0.05, abs=5 * 0.05 / (2 * 10007) ** 0.5)
-    assert float(noisy.mean()) == pytest.approx(2.0, abs=5 * 0.1 / 10007**0.5)
+    assert float(relative.std()) == pytest.approx(0.05, abs=5 * 0.05 / (2 * 10007) ** 0.5)
+    assert float(relative.mean()) == pytest.approx(0.0, abs=5 * 0.05 / 10007**0.5)
+    assert (perturb(w, 0.9, torch.Generator().manual_seed(3)) > 0).all()  # no mirror changes its sign
     assert perturb(w, 0.05, None) is w
     assert perturb(w, 0.0, torch.Generator()) is w
     assert perturb(torch.zeros(5), 0.5, torch.Generator()).tolist() == [0.0] * 5  # a missing mirror stays missing
@@ -70,7 +72,7 @@ def test_grid_linear_computes_with_rounded_values_and_clips_free_ones() -> None:
 def test_range_excess_counts_from_the_start_and_pulls_at_the_ends() -> None:
     """Units span -1 to 5 (the start is below all states), -4 to 2 and -3 to 1; only the first two exceed 5."""
     states = torch.tensor([[3.0, -4.0, 1.0], [5.0, 0.0, -3.0], [0.0, 2.0, 0.0]], requires_grad=True)
-    excess = range_excess(states, -1.0, 5.0)
+    excess = range_excess(states, torch.full((3,), -1.0), 5.0)
     assert float(excess.detach()) == pytest.approx((1 + 1 + 0) / 3)
     excess.backward()
     assert states.grad is not None

@@ -158,7 +158,7 @@ def test_lines_deviate_by_their_diodes_and_copies() -> None:
 
 def test_levels_deviate_on_both_lines_and_share_one_bias_diode() -> None:
     chips = draw()
-    first, second = chips.draw_state_lines(2, 0.0), chips.draw_state_lines(1, 0.0)
+    first, second = chips.draw_state_lines(torch.zeros(2)), chips.draw_state_lines(torch.zeros(1))
     assert_deviation(first.p[:, 1], math.sqrt(2 * 0.02**2 + 0.07**2 / 8))
     assert_deviation(first.n[:, 0], math.sqrt(2 * 0.02**2 + (2 * 0.07**2 + 0.05**2) / 8))
     assert_covariance(first.p[:, 0], first.n[:, 0], 2 * 0.02**2 + 0.07**2 / 8)
@@ -210,12 +210,15 @@ def test_what_no_candidate_resets_starts_on(double) -> None:
             if isinstance(cell, FirstQuadrantCell):
                 cell.width_free.fill_(3.0)
             else:
+                assert cell.beta_free is not None
                 cell.beta_free.fill_(3.0)
         chips = draw(MismatchModel("test", 1.0, 8, 0.0, 0.0, 0.2, 0.2), 400)
-        h = backbone(torch.zeros(400, 4, 3), chips=chips).signals["layer1"]
+        output = backbone(torch.zeros(400, 4, 3), chips=chips)
+        h, distances = output.signals["layer1"], output.distances["layer1"]
         stuck = (h == 1.0).all(dim=1)
         assert (stuck | (h == off).all(dim=1)).all()
         assert 0.1 < float(stuck.double().mean()) < 0.9
+        assert torch.equal(distances, distances[:, :1].expand_as(distances))  # one threshold decides from the start on
 
 
 def test_lines_and_weights_meet_as_the_circuit_wires_them() -> None:
@@ -393,6 +396,7 @@ def chip_accuracy(network: Network, model: MismatchModel, x: np.ndarray, y: np.n
     cell = backbone.cells["layer1"]
     if isinstance(layer, SignedLayer):
         assert isinstance(cell, SignedCell)
+        assert cell.beta_free is not None
         values = {cell.beta_free: layer.bias_beta - 0.1}
     else:
         assert isinstance(cell, FirstQuadrantCell)

@@ -1,6 +1,8 @@
 """Training: it learns, repeats to the bit, survives interruption, and never looks at the test set."""
 
 import dataclasses
+import signal
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -8,9 +10,10 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from cosim.errors import InputError  # noqa: E402
+from cosim.errors import InputError, OutOfMemoryError  # noqa: E402
 from cosim.network.checkpoint import load_network  # noqa: E402
 from cosim.network.reference import run_reference  # noqa: E402
+from cosim.network.types import SignedLayer  # noqa: E402
 from cosim.training.config import Architecture, TrainingConfig, check_config  # noqa: E402
 from cosim.training.figures import balanced_accuracy, measure_figures  # noqa: E402
 from cosim.training.tasks.copy_first import generate_copy_first_task  # noqa: E402
@@ -77,6 +80,64 @@ def test_a_resumed_run_ends_in_the_same_bytes(tmp_path: Path, stopped: int) -> N
     train(CONFIG, make_task(), broken, resume=True)
     assert whole.read_bytes() == broken.read_bytes()
     assert not state_path(broken).exists()
+
+
+@pytest.mark.parametrize(("number", "after"), [(signal.SIGINT, 2), (signal.SIGTERM, 59), (signal.SIGINT, 60)])
+def test_a_signal_waits_for_the_state(tmp_path: Path, number: int, after: int) -> None:
+    """Before the first save, between two, and after the last iteration: the run goes on to the bytes of a whole one."""
+    whole, broken = tmp_path / "whole.pt", tmp_path / "broken.pt"
+    train(CONFIG, make_task(), whole)
+    seen = []
+
+    def progress(now: int, _: dict[str, float]) -> None:
+        seen.append(now)
+        if now == after:
+            signal.raise_signal(number)
+
+    def handler(_number: int, _frame: object) -> None:
+        assert state_path(broken).is_file()  # written before the signal arrives
+        raise Stop
+
+    before = signal.signal(number, handler)
+    try:
+        with pytest.raises(Stop):
+            train(CONFIG, make_task(), broken, progress)
+        assert signal.getsignal(number) is handler
+    finally:
+        signal.signal(number, before)
+    assert seen[-1] == after
+    assert not broken.exists()
+    train(CONFIG, make_task(), broken, resume=True)
+    assert whole.read_bytes() == broken.read_bytes()
+
+
+def test_a_handler_that_returns_stops_nothing(tmp_path: Path) -> None:
+    heard = []
+
+    def progress(now: int, _: dict[str, float]) -> None:
+        if now == 7:
+            signal.raise_signal(signal.SIGTERM)
+
+    before = signal.signal(signal.SIGTERM, lambda number, _: heard.append(number))
+    try:
+        train(CONFIG, make_task(), tmp_path / "model.pt", progress)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert heard == [signal.SIGTERM]
+    assert (tmp_path / "model.pt").is_file()
+
+
+def test_training_outside_the_main_thread_leaves_signals_alone(tmp_path: Path) -> None:
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(train, dataclasses.replace(CONFIG, iterations=2), make_task(), tmp_path / "model.pt").result()
+    assert (tmp_path / "model.pt").is_file()
+
+
+def test_too_little_memory_is_called_that(tmp_path: Path) -> None:
+    """A batch of 10^14 indices is 800 TB, beyond any address space."""
+    config = dataclasses.replace(CONFIG, batch=10**14)
+    with pytest.raises(OutOfMemoryError, match="training needs more memory than there is; take a smaller --batch"):
+        train(config, make_task(), tmp_path / "model.pt")
 
 
 def test_no_checkpoint_comes_from_before_the_final_epsilon(tmp_path: Path) -> None:
@@ -244,31 +305,47 @@ def test_balanced_accuracy_weighs_classes_equally() -> None:
     assert balanced_accuracy(decisions, y) == pytest.approx((1 + 1 / 3) / 2)
 
 
+def next_state(layer, unit: int, u: float, before: float) -> float:
+    """Eq. 7 for one unit of alpha 1; a first-quadrant unit in its form from -1 to 1."""
+    lo, hi = thresholds(layer, unit)
+    return 1 + layer.epsilon * before if u >= hi else -1 + layer.epsilon * before if u <= lo else before
+
+
+def thresholds(layer, unit: int) -> tuple[float, float]:
+    if isinstance(layer, SignedLayer):
+        return -layer.bias_beta[unit], layer.bias_beta[unit]
+    return layer.beta_lo[unit], layer.beta_hi[unit]
+
+
+@pytest.mark.parametrize("epsilon", [1.0, 0.5, 0.0, -1.0])
 @pytest.mark.parametrize("unit", ["first-quadrant", "signed"])
-def test_near_fractions_count_candidates(tmp_path: Path, unit) -> None:
-    """Against a loop over every candidate."""
+def test_near_fractions_count_candidates(tmp_path: Path, unit, epsilon: float) -> None:
+    """Against a loop over every candidate: a threshold decides if eq. 7 gives another state on its other side."""
     task = make_task()
-    config = dataclasses.replace(CONFIG, architecture=Architecture(cells=5, layers=1, unit=unit), iterations=20)
+    architecture = Architecture(cells=5, layers=1, unit=unit)
+    config = dataclasses.replace(CONFIG, architecture=architecture, iterations=20, epsilon=epsilon)
     network = train(config, task, tmp_path / "model.pt").network
     lengths = np.random.default_rng(1).integers(1, 8, len(task.x_test))
     figures = measure_figures(network, dataclasses.replace(task, len_test=lengths))
     trace = run_reference(network, task.x_test)
-    layer = network.recurrent_layers[0]
-    near, deciding, count = 0, 0, 0
+    (layer,) = network.recurrent_layers
+    near, deciding, one_sided, count = 0, 0, 0, 0
     for n, length in enumerate(lengths):
-        for unit_index in range(5):
-            on = False
-            if unit == "signed":
-                hi = abs(layer.bias_beta[unit_index])
-                lo = -hi
-            else:
-                lo, hi = layer.beta_lo[unit_index], layer.beta_hi[unit_index]
+        for i in range(5):
+            before = -1.0
             for t in range(length):
-                u = trace.candidates["layer1"][n, t, unit_index]
-                near += min(abs(u - lo), abs(u - hi)) < 0.05
-                deciding += abs(u - (lo if on else hi)) < 0.05
+                u = trace.candidates["layer1"][n, t, i]
+                distances = [abs(u - threshold) for threshold in thresholds(layer, i)]
+                decide = [
+                    next_state(layer, i, threshold - 1e-9, before) != next_state(layer, i, threshold + 1e-9, before)
+                    for threshold in thresholds(layer, i)
+                ]
+                near += min(distances) < 0.05
+                deciding += any(d < 0.05 for d, decides in zip(distances, decide, strict=True) if decides)
+                one_sided += distances[0 if before > 0 else 1] < 0.05
                 count += 1
-                on = trace.signals["layer1"][n, t, unit_index] > 0
+                before = next_state(layer, i, u, before)
     assert figures["near_threshold"]["0.05"] == pytest.approx(near / count)
     assert figures["near_deciding_threshold"]["0.05"] == pytest.approx(deciding / count)
-    assert near > deciding > 0
+    assert near >= deciding >= one_sided > 0
+    assert (near > deciding) == (epsilon == 0) == (deciding == one_sided)

@@ -30,15 +30,20 @@ WITH_FOLDER = {
 TASKS = (*WITHOUT_DATA, *WITH_FOLDER, "npz")
 
 
+def check_task(name: str | None) -> str:
+    """The name itself if there is such a task; else, or for None, InputError with the names of all."""
+    if name not in TASKS:
+        found = "none was given" if name is None else f"not {name!r}"
+        raise InputError(f"TASK must be one of {', '.join(TASKS)}, {found}; for data of your own use npz with --data")
+    return name
+
+
 def load_task(name: str, data: Path | None = None) -> Task:
     """The task called `name`; `data` is its folder, or the file for `npz`.
 
     Raises InputError for an unknown name, and for data that is missing or not asked for.
     """
-    if name not in TASKS:
-        raise InputError(
-            f"task must be one of {', '.join(TASKS)}, not {name!r}; for data of your own use npz with --data"
-        )
+    check_task(name)
     if name in WITHOUT_DATA:
         if data is not None:
             raise InputError(f"task {name} brings its own data; leave --data out, or use the task npz")

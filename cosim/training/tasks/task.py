@@ -40,6 +40,13 @@ class Task:
         return InputEncoding(self.offset.astype(np.float64), self.scale.astype(np.float64), steps, levels)
 
 
+def constant_features(task: Task) -> dict[int, float]:
+    """Index and value of every feature that is the same in all valid steps of all training samples."""
+    valid = task.x_train[np.arange(task.x_train.shape[1])[None, :] < task.len_train[:, None]]
+    first = valid[0]
+    return {int(j): float(first[j]) for j in np.flatnonzero((valid == first).all(axis=0))}
+
+
 def full_lengths(x: np.ndarray) -> np.ndarray:
     """All steps valid: (n,) int64."""
     return np.full(len(x), x.shape[1], dtype=np.int64)
