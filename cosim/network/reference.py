@@ -81,15 +81,16 @@ def run_reference(network: Network, x: np.ndarray, lengths: np.ndarray | None = 
     candidates: dict[str, Array] = {}
     betas: dict[str, Array] = {}
     for layer in network.layers:
-        inputs = _read(layer.sources, encoded, signals)
+        inputs = read_sources(layer.sources, encoded, signals)
         signals[layer.name] = _run_layer(layer, inputs, candidates, betas)
-    readout = _read(network.readout.sources, encoded, signals) @ network.readout.weight.T + network.readout.bias
+    readout = read_sources(network.readout.sources, encoded, signals) @ network.readout.weight.T + network.readout.bias
     lengths = np.full(len(x), x.shape[1]) if lengths is None else np.asarray(lengths)
     scores = pool_readout(readout, lengths, network.readout.pooling)
     return Trace(encoded, signals, candidates, betas, readout, scores, lengths)
 
 
-def _read(sources: tuple[str, ...], inputs: EncodedInputs, signals: dict[str, Array]) -> Array:
+def read_sources(sources: tuple[str, ...], inputs: EncodedInputs, signals: dict[str, Array]) -> Array:
+    """What a layer reads, side by side, (n, time, inputs)."""
     return np.concatenate([inputs.units if source == INPUT else signals[source] for source in sources], axis=2)
 
 

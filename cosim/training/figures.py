@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from cosim.network.reference import Trace, run_reference
+from cosim.network.reference import Trace, read_sources, run_reference
 from cosim.network.types import FirstQuadrantLayer, Network, RecurrentLayer, SignedLayer, layer_arrays
 from cosim.training.tasks.task import Task
 
@@ -82,5 +82,5 @@ def _step(layer: SignedLayer, trace: Trace) -> np.ndarray:
     """alpha as an update adds it, broadcastable to (n, time, width)."""
     if layer.weight_alpha is None:
         return layer.alpha
-    inputs = np.concatenate([trace.signals[source] for source in layer.sources], axis=2)
+    inputs = read_sources(layer.sources, trace.inputs, trace.signals)
     return inputs @ layer.weight_alpha.T + layer.alpha
