@@ -27,7 +27,7 @@ WARM_UP = 100  # chips
 def workers() -> dict[int, float]:
     """Resident MiB of the child processes that run chips."""
     text = subprocess.run(["ps", "--ppid", str(os.getpid()), "-o", "pid=,rss=,args="], capture_output=True, text=True)
-    rows = (line.split(None, 2) for line in text.stdout.splitlines() if "spawn_main" in line)
+    rows = (line.split(None, 2) for line in text.stdout.splitlines() if "cosim.simulation.workers" in line)
     return {int(pid): int(rss) / 1024 for pid, rss, _ in rows}
 
 

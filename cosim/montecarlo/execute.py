@@ -4,40 +4,28 @@ Nothing depends on where or in which order: a record is a function of trial and 
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, TimeoutError, wait
-from functools import partial
-from time import monotonic
+from concurrent.futures import Executor, Future
+from math import inf
 from typing import TypeVar
 
-from pebble import ProcessExpired
-
-from cosim.errors import CosimError, SimulationError
+from cosim.errors import SimulationError
 from cosim.montecarlo.trial import Record, Trial, behavioral_record, drawn_record, failed, run_chips
-from cosim.simulation.failures import FailureKind
-from cosim.simulation.workers import worker_pool
+from cosim.simulation.schedule import Lost, run_tasks
+from cosim.simulation.workers import WorkerPool
 
 BEHAVIORAL_CHUNK = 8  # chips of a task: 0.1 s of work
 
-_POLL = 1.0  # s between looks for tasks that take too long
-_TRIES = 2
-
 Result = TypeVar("Result")
+Chunk = tuple[int, ...]
 
-_trial: Trial | None = None  # of a local worker process; its initializer sets it
+_trial: Trial | None = None  # of a local worker process; its first call sets it
 
 
 def run_local(trial: Trial, numbers: Sequence[int], jobs: int, timeout: float) -> Iterator[Record]:
     """Run chips in `jobs` processes; a chip that takes longer than `timeout` second is killed."""
-    with worker_pool(jobs, _set_trial, (trial,)) as pool:
-        try:
-            # The pool's own time-out kills the process; the one of `_collect` is only for executors that cannot.
-            yield from _collect(
-                lambda chunk: pool.schedule(_run_here, args=(chunk,), timeout=timeout * len(chunk)),
-                trial, numbers, 2 * jobs, timeout, patience=float("inf"),
-            )  # fmt: skip
-        except BaseException:
-            pool.stop()
-            raise
+    with WorkerPool(jobs, _set_trial, trial) as pool:
+        chunks = _chunks(trial, numbers)
+        yield from _records(lambda chunk: pool.submit(_run_here, chunk), trial, chunks, 2 * jobs, timeout)
 
 
 def run_on(executor: Executor, trial: Trial, numbers: Sequence[int], slots: int, timeout: float) -> Iterator[Record]:
@@ -45,78 +33,58 @@ def run_on(executor: Executor, trial: Trial, numbers: Sequence[int], slots: int,
 
     A task that takes longer is given up; it may go on where it is, but its record says that it failed.
     """
-    yield from _collect(
-        lambda chunk: executor.submit(run_chips, trial, chunk), trial, numbers, slots, timeout, patience=timeout
+    chunks = _chunks(trial, numbers)
+    yield from _records(
+        lambda chunk: executor.submit(run_chips, trial, chunk), trial, chunks, slots, timeout, lambda future: True
     )
 
 
 def map_chips(
     work: Callable[[Trial, int], Result], trial: Trial, numbers: Sequence[int], jobs: int
 ) -> Iterator[Result]:
-    """`work` on each chip in `jobs` processes, in order of the numbers. Raises SimulationError when a worker died."""
-    size = 1 if trial.engine == "ngspice" else BEHAVIORAL_CHUNK
-    with worker_pool(jobs, _set_trial, (trial,)) as pool:
-        try:
-            yield from pool.map(partial(_work_here, work), numbers, chunksize=size).result()
-        except ProcessExpired as error:
-            raise SimulationError(
-                f"a worker process ended with exit code {error.exitcode}, by memory perhaps; try fewer --jobs"
-            ) from None
-        except BaseException:
-            pool.stop()
-            raise
+    """`work` on each chip in `jobs` processes, in order of the numbers. Raises SimulationError when workers died."""
+    found: dict[int, Result] = {}
+    due = iter(numbers)
+    with WorkerPool(jobs, _set_trial, trial) as pool:
+        chunks = _chunks(trial, numbers)
+        tasks = run_tasks(lambda chunk: pool.submit(_work_here, work, chunk), chunks, 2 * jobs, lambda _: inf)
+        number = next(due, None)
+        for chunk, results in tasks:
+            if isinstance(results, Lost):
+                raise SimulationError(
+                    f"a worker process ended twice ({results.detail}), by memory perhaps; try fewer --jobs"
+                )
+            found.update(zip(chunk, results, strict=True))
+            while number in found:
+                yield found.pop(number)
+                number = next(due, None)
 
 
-def _collect(
-    submit: Callable[[tuple[int, ...]], Future[list[Record]]],
+def _records(
+    submit: Callable[[Chunk], Future[list[Record]]],
     trial: Trial,
-    numbers: Sequence[int],
+    chunks: Sequence[Chunk],
     slots: int,
     timeout: float,
-    patience: float,
+    started: Callable[[Future[list[Record]]], bool] = Future.running,
 ) -> Iterator[Record]:
-    """Keep `slots` tasks in flight.
-
-    A task whose worker died is tried once more, then each of its chips alone; one that took too long goes on as its
-    single chips.
-    """
-    waiting = [(chunk, 0) for chunk in reversed(_chunks(trial, numbers))]
-    flying: dict[Future[list[Record]], tuple[tuple[int, ...], int, float]] = {}
-    while waiting or flying:
-        while waiting and len(flying) < slots:
-            chunk, tries = waiting.pop()
-            flying[submit(chunk)] = chunk, tries, monotonic()
-        done, _ = wait(flying, timeout=_POLL, return_when=FIRST_COMPLETED)
-        for future in done:
-            chunk, tries, _ = flying.pop(future)
-            try:
-                yield from future.result()
-            except TimeoutError:
-                if len(chunk) > 1:
-                    waiting.extend(((number,), 0) for number in reversed(chunk))
-                else:
-                    yield from _failed(trial, chunk, FailureKind.TIMEOUT, f"after {timeout:g} s")
-            except CosimError:
-                raise
-            except Exception as error:  # whatever an executor raises when it lost a worker
-                if tries < _TRIES - 1:
-                    waiting.append((chunk, tries + 1))
-                elif len(chunk) > 1:
-                    waiting.extend(((number,), 0) for number in reversed(chunk))
-                else:
-                    yield from _failed(trial, chunk, FailureKind.CRASH, f"{type(error).__name__}: {error}")
-        for future, (chunk, _, since) in list(flying.items()):
-            if monotonic() - since > patience * len(chunk) and not future.done():
-                future.cancel()
-                del flying[future]
-                yield from _failed(trial, chunk, FailureKind.TIMEOUT, f"after {timeout:g} s")
+    """Records as they finish; the chips of a chunk that is lost run again, each alone, when all others are done."""
+    alone: list[Chunk] = []
+    for chunk, found in run_tasks(submit, chunks, slots, lambda chunk: timeout * len(chunk), started):
+        if not isinstance(found, Lost):
+            yield from found
+        elif len(chunk) == 1:
+            yield _failed(trial, chunk[0], found)
+        else:
+            alone += [(number,) for number in chunk]
+    if alone:
+        yield from _records(submit, trial, alone, slots, timeout, started)
 
 
-def _failed(trial: Trial, numbers: tuple[int, ...], kind: FailureKind, detail: str) -> Iterator[Record]:
+def _failed(trial: Trial, number: int, lost: Lost) -> Record:
     """Without the figures of the engine that failed: what killed a worker must not run here."""
     record = behavioral_record if trial.engine == "ngspice" else drawn_record
-    for number in numbers:
-        yield failed(record(trial, trial.chip(number)), kind.value, detail)
+    return failed(record(trial, trial.chip(number)), lost.kind.value, lost.detail)
 
 
 def _set_trial(trial: Trial) -> None:
@@ -124,16 +92,16 @@ def _set_trial(trial: Trial) -> None:
     _trial = trial
 
 
-def _run_here(numbers: tuple[int, ...]) -> list[Record]:
+def _run_here(numbers: Chunk) -> list[Record]:
     assert _trial is not None
     return run_chips(_trial, numbers)
 
 
-def _work_here(work: Callable[[Trial, int], Result], number: int) -> Result:
+def _work_here(work: Callable[[Trial, int], Result], numbers: Chunk) -> list[Result]:
     assert _trial is not None
-    return work(_trial, number)
+    return [work(_trial, number) for number in numbers]
 
 
-def _chunks(trial: Trial, numbers: Sequence[int]) -> list[tuple[int, ...]]:
+def _chunks(trial: Trial, numbers: Sequence[int]) -> list[Chunk]:
     size = 1 if trial.engine == "ngspice" else BEHAVIORAL_CHUNK
     return [tuple(numbers[k : k + size]) for k in range(0, len(numbers), size)]

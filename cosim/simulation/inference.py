@@ -6,20 +6,19 @@ kept under the hash of its deck, so an interrupted run continues where it stoppe
 
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, TimeoutError, wait
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pebble import ProcessExpired
 
 from cosim.files.write import make_folder, writing_into
 from cosim.simulation.failures import Failure, FailureKind, Waveforms
 from cosim.simulation.keep import keep_result, kept_result
 from cosim.simulation.rest import run_from_rest
-from cosim.simulation.workers import worker_pool
+from cosim.simulation.schedule import Lost, run_tasks
+from cosim.simulation.workers import WorkerPool
 
 DEFAULT_TIMEOUT = 600.0  # s per inference
 
@@ -102,8 +101,8 @@ def run_inferences(
 ) -> list[Outcome]:
     """Outcomes in the order of the decks. With `store`, finished ones are read back instead of run again.
 
-    A deck that fails, exceeds `timeout` seconds or kills its process is a Failure; the others go on. Raises InputError
-    when the store cannot be written.
+    A deck that fails, exceeds `timeout` seconds or loses its process twice is a Failure; the others go on. Raises
+    InputError when the store cannot be written.
     """
     if store is not None:
         with writing_into(store):
@@ -128,29 +127,10 @@ def run_inferences(
 
 def _run_pool(tasks: list[tuple[int, str, ReadPlan]], jobs: int, timeout: float) -> Iterator[tuple[int, Outcome]]:
     """Outcomes as they finish, so that a slow sample does not keep the others from the store."""
-    with worker_pool(min(jobs, len(tasks))) as pool:
-        flying = {
-            pool.schedule(run_inference, args=(deck, plan), timeout=timeout): (index, deck)
-            for index, deck, plan in tasks
-        }
-        try:
-            while flying:
-                done, _ = wait(flying, return_when=FIRST_COMPLETED)
-                for future in done:
-                    index, deck = flying.pop(future)
-                    yield index, _outcome(future, deck, timeout)
-        except BaseException:
-            pool.stop()
-            raise
-
-
-def _outcome(future: Future[Outcome], deck: str, timeout: float) -> Outcome:
-    try:
-        return future.result()
-    except TimeoutError:
-        return Failure(FailureKind.TIMEOUT, f"after {timeout:g} s", deck)
-    except ProcessExpired as error:
-        return Failure(FailureKind.CRASH, f"exit code {error.exitcode}", deck)
+    with WorkerPool(min(jobs, len(tasks))) as pool:
+        found = run_tasks(lambda task: pool.submit(run_inference, *task[1:]), tasks, jobs, lambda task: timeout)
+        for (index, deck, _), outcome in found:
+            yield index, Failure(outcome.kind, outcome.detail, deck) if isinstance(outcome, Lost) else outcome
 
 
 def deck_hash(deck: str) -> str:

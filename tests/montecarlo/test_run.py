@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from cosim.errors import InputError
-from cosim.montecarlo import execute
 from cosim.montecarlo.contributions import block_of, chip_figures, kind_of, share_variance
 from cosim.montecarlo.execute import run_local, run_on
 from cosim.montecarlo.run import (
@@ -23,6 +22,7 @@ from cosim.montecarlo.spec import parse_spec
 from cosim.montecarlo.store import open_store, read_store
 from cosim.montecarlo.tables import format_summary
 from cosim.montecarlo.trial import behavioral_record, failed, run_chip, run_chips, unpack_draws
+from cosim.simulation import schedule
 from cosim.simulation.failures import FailureKind
 
 SPECS = [parse_spec("accuracy>=0.9")]
@@ -142,7 +142,7 @@ class Deaf:
 
 
 def test_an_executor_that_never_answers_times_out(trial, monkeypatch):
-    monkeypatch.setattr(execute, "_POLL", 0.01)
+    monkeypatch.setattr(schedule, "_POLL", 0.01)
     found = list(run_on(Deaf(), trial, range(3), 1, 0.02))
     assert {record["reason"] for record in found} == {FailureKind.TIMEOUT.value}
 

@@ -149,5 +149,5 @@ def die(trial, number):
 
 
 def test_a_worker_that_dies_is_a_message(trial):
-    with pytest.raises(SimulationError, match="a worker process ended with exit code 9, by memory perhaps"):
+    with pytest.raises(SimulationError, match=r"a worker process ended twice \(exit code 9\), by memory perhaps"):
         list(execute.map_chips(die, trial, range(2), 1))

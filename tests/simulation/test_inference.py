@@ -1,6 +1,7 @@
 """Many inferences: order and workers do not matter, finished ones are kept, and every way to fail has its name."""
 
 import os
+import time
 from collections import defaultdict
 from dataclasses import replace
 from functools import partial
@@ -145,13 +146,48 @@ def test_dead_worker_is_a_failure_and_the_others_go_on(decks, plan, outcomes, tm
     deadly = replace(plan, window=defaultdict(partial(os._exit, 9)))
     found = run_inferences(decks, [plan, deadly, plan], 1, tmp_path)
     assert content([found[0], found[2]]) == content([outcomes[0], outcomes[2]])
-    failure = found[1]
+    failure = found[1]  # died in both tries
     assert isinstance(failure, Failure)
     assert failure.kind is FailureKind.CRASH
     assert failure.kind.value == "the simulator process died"
     assert failure.detail == "exit code 9"
     assert failure.deck == decks[1]
     assert not (tmp_path / f"{deck_hash(decks[1])}.npz").exists()
+
+
+class DiesOnce(tuple):
+    """A pair; the first process that looks into it ends."""
+
+    def __getitem__(self, place):
+        if not self.flag.exists():
+            self.flag.touch()
+            os._exit(9)
+        return super().__getitem__(place)
+
+
+def test_a_sample_whose_worker_died_runs_once_more(decks, plan, outcomes, tmp_path):
+    window = DiesOnce(plan.window)
+    window.flag = tmp_path / "died"
+    found = run_inferences(decks, [plan, replace(plan, window=window), plan], 2)
+    assert window.flag.exists()
+    assert content(found) == content(outcomes)
+
+
+JUMPING = """
+import itertools, time
+wall, jumps = time.time, itertools.cycle([0.0, 3600.0, -3600.0])
+time.time = lambda: wall() + next(jumps)
+"""
+
+
+def test_a_wall_clock_that_jumps_by_an_hour_loses_nothing(decks, plan, outcomes, tmp_path, monkeypatch):
+    """Forwards and back with every look at it, here and in the workers."""
+    (tmp_path / "sitecustomize.py").write_text(JUMPING)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
+    monkeypatch.setattr("time.time", time.time)  # to be put back
+    exec(JUMPING, {})
+    assert abs(time.time() - time.time()) > 3000
+    assert content(run_inferences(decks, [plan] * 3, 2, timeout=60.0)) == content(outcomes)
 
 
 def test_time_out(plan):

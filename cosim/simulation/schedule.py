@@ -1,0 +1,93 @@
+"""Many tasks on an executor: the one place where tasks are submitted, watched, tried again and given up.
+
+Time is counted on the monotonic clock: a wall clock that is set, or a laptop that wakes up, ends nothing.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from dataclasses import dataclass
+from time import monotonic
+from typing import Generic, TypeVar
+
+from cosim.errors import CosimError
+from cosim.simulation.failures import FailureKind
+from cosim.simulation.workers import WorkerDied
+
+TRIES = 2
+_POLL = 0.5  # s between looks for tasks that take too long
+
+Task = TypeVar("Task")
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True)
+class Lost:
+    """Why a task has no result: TIMEOUT or CRASH, and what was seen."""
+
+    kind: FailureKind
+    detail: str
+
+
+@dataclass
+class _Flight(Generic[Task]):
+    """A submitted task: its try, and since when it runs."""
+
+    task: Task
+    tries: int
+    since: float | None = None
+
+
+def run_tasks(
+    submit: Callable[[Task], Future[Result]],
+    tasks: Iterable[Task],
+    slots: int,
+    limit: Callable[[Task], float],
+    started: Callable[[Future[Result]], bool] = Future.running,
+) -> Iterator[tuple[Task, Result | Lost]]:
+    """Each task with its result as it finishes, `slots` of them submitted at a time.
+
+    A task that runs for more than `limit(task)` second is cancelled; one whose worker died is tried TRIES times.
+    `started` says whether a future's task runs; where nothing tells, time counts from the submission. Raises a
+    CosimError that a task raised.
+    """
+    waiting = deque(_Flight(task, 1) for task in tasks)
+    flying: dict[Future[Result], _Flight[Task]] = {}
+    while waiting or flying:
+        while waiting and len(flying) < slots:
+            flight = waiting.popleft()
+            flying[submit(flight.task)] = flight
+        done, _ = wait(flying, timeout=_POLL, return_when=FIRST_COMPLETED)
+        for future in done:
+            flight = flying.pop(future)
+            outcome = _outcome(future)
+            if isinstance(outcome, Lost) and flight.tries < TRIES:
+                waiting.appendleft(_Flight(flight.task, flight.tries + 1))
+            else:
+                yield flight.task, outcome
+        for future in [future for future, flight in flying.items() if _is_late(future, flight, limit, started)]:
+            future.cancel()
+            task = flying.pop(future).task
+            yield task, Lost(FailureKind.TIMEOUT, f"after {limit(task):g} s")
+
+
+def _is_late(
+    future: Future[Result],
+    flight: _Flight[Task],
+    limit: Callable[[Task], float],
+    started: Callable[[Future[Result]], bool],
+) -> bool:
+    if flight.since is None and started(future):
+        flight.since = monotonic()
+    return flight.since is not None and not future.done() and monotonic() - flight.since > limit(flight.task)
+
+
+def _outcome(future: Future[Result]) -> Result | Lost:
+    try:
+        return future.result()
+    except CosimError:
+        raise
+    except WorkerDied as error:
+        return Lost(FailureKind.CRASH, str(error))
+    except Exception as error:  # whatever another executor raises when it lost a worker
+        return Lost(FailureKind.CRASH, f"{type(error).__name__}: {error}")

@@ -1,0 +1,99 @@
+"""Tasks on an executor: deadlines by the monotonic clock, one more try for a dead worker, the rest unharmed."""
+
+from concurrent.futures import Future
+
+import pytest
+
+from cosim.errors import InputError
+from cosim.simulation import schedule
+from cosim.simulation.failures import FailureKind
+from cosim.simulation.schedule import Lost, run_tasks
+from cosim.simulation.workers import WorkerDied
+
+
+class Scripted:
+    """An executor that gives each task, a name, the next of its outcomes; None: it runs and never ends."""
+
+    def __init__(self, **outcomes):
+        self.outcomes = {name: iter(found) for name, found in outcomes.items()}
+        self.submitted = []
+
+    def submit(self, task):
+        self.submitted.append(task)
+        future = Future()
+        outcome = next(self.outcomes[task])
+        if isinstance(outcome, Exception):
+            future.set_exception(outcome)
+        elif outcome is not None:
+            future.set_result(outcome)
+        else:
+            future.set_running_or_notify_cancel()
+        return future
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """A monotonic clock that moves on by a second with each look."""
+    seconds = iter(range(1000))
+    monkeypatch.setattr(schedule, "monotonic", lambda: next(seconds))
+    monkeypatch.setattr(schedule, "_POLL", 0.0)
+
+
+def test_a_dead_worker_is_a_second_try_and_then_a_loss():
+    died = WorkerDied("exit code -9")
+    executor = Scripted(a=["A"], b=[died, "B"], c=[died, died, "never"])
+    found = dict(run_tasks(executor.submit, ["a", "b", "c"], 1, lambda task: 60.0))
+    assert found == {"a": "A", "b": "B", "c": Lost(FailureKind.CRASH, "exit code -9")}
+    assert executor.submitted == ["a", "b", "b", "c", "c"]
+
+
+def test_another_executors_own_words_are_kept():
+    executor = Scripted(a=[ConnectionError("gone"), ConnectionError("gone again")])
+    assert dict(run_tasks(executor.submit, ["a"], 1, lambda task: 60.0)) == {
+        "a": Lost(FailureKind.CRASH, "ConnectionError: gone again")
+    }
+
+
+def test_a_mistake_of_the_user_is_no_loss():
+    with pytest.raises(InputError, match="wrong"):
+        list(run_tasks(Scripted(a=[InputError("wrong")]).submit, ["a"], 1, lambda task: 60.0))
+
+
+def test_a_task_that_takes_too_long_is_given_up_and_not_tried_again(clock):
+    executor = Scripted(slow=[None], quick=["Q"])
+    found = list(run_tasks(executor.submit, ["slow", "quick"], 1, lambda task: 5.0))
+    assert found == [("slow", Lost(FailureKind.TIMEOUT, "after 5 s")), ("quick", "Q")]
+
+
+def test_time_counts_once_a_task_runs(clock):
+    """A future that only waits is not late, until `started` says otherwise."""
+    executor = Scripted(a=[None])
+    looks = iter([False] * 20 + [True] * 20)
+    seen = []
+
+    def started(future):
+        seen.append(next(looks))
+        return seen[-1]
+
+    ((task, lost),) = run_tasks(executor.submit, ["a"], 1, lambda task: 5.0, started)
+    assert (task, lost.kind) == ("a", FailureKind.TIMEOUT)
+    assert seen.count(False) == 20
+
+
+def test_no_more_tasks_than_slots(clock):
+    flying, counts = set(), []
+
+    def submit(task):
+        future = Future()
+        flying.add(future)
+        counts.append(len(flying))
+        return future
+
+    def started(future):
+        flying.discard(future)
+        future.set_result("done")
+        return True
+
+    found = run_tasks(submit, "abcde", 2, lambda task: 60.0, started)
+    assert sorted(task for task, _ in found) == ["a", "b", "c", "d", "e"]
+    assert max(counts) == 2
