@@ -9,8 +9,9 @@ import re
 import reprlib
 import tomllib
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
@@ -131,6 +132,16 @@ def typed(content: Any, cls: type[T], where: str, repair: str) -> T:
         assert found is not None  # it matches any text
         name = f"{found['field']} " if found["field"] else ""
         raise InputError(f"{where}: {name}{_in_our_words(found['what'])}; {repair}") from None
+
+
+def check_known(content: Mapping[str, Any], cls: Any, where: str, repair: str, inside: str = "") -> None:
+    """Raises InputError for a name that is no field of a dataclass, or of one that it holds: a misspelt one."""
+    types = {field.name: field.type for field in fields(cls)}
+    for name, value in content.items():
+        if name not in types:
+            raise InputError(f"{where}: {inside}{shown_name(name)} is no field; known are {listed(types)}; {repair}")
+        if is_dataclass(types[name]) and isinstance(value, dict):
+            check_known(value, types[name], where, repair, f"{inside}{name}.")
 
 
 def _in_our_words(fault: str) -> str:

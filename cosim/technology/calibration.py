@@ -5,6 +5,7 @@ bias currents, so it is measured once per technology in ngspice (cosim.analysis.
 provenance, and inverted here. Currents in ampere; the fits work in nanoampere so that the coefficients have one scale.
 """
 
+import itertools
 import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -14,12 +15,18 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cosim.errors import InputError, MappingError
+from cosim.files.read import is_file
 from cosim.files.write import write_atomically
+from cosim.reading.text import check_known, read_json, typed
+from cosim.technology.scale import MAX_UNITS
 
 Array = NDArray[np.float64]
 FORMAT = 6
 _NANO = 1e-9
 _SOLVER_STEPS = 60
+_LARGEST = 1e3  # of voltages, gains and times over their ideal
+_ABSOLUTE_ZERO = -273.15
+_REPAIR = "make it anew with: cosim calibrate"
 
 
 @dataclass(frozen=True)
@@ -211,33 +218,59 @@ def write_calibration(path: Path, calibration: Calibration) -> None:
 
 
 def load_calibration(path: Path) -> Calibration:
-    """Raises InputError when the file is missing, is no calibration, or has another format."""
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-        if content.pop("format") != FORMAT:
-            raise KeyError("format")
-        fits = {"mirror": MirrorFit, "schmitt": SchmittFit, "comparator": ComparatorFit, "dpi": DpiFit}
-        parts = {
-            name: fit(**{key: _tuple(value) for key, value in content.pop(name).items()}) for name, fit in fits.items()
-        }
-        return Calibration(**content, **parts)
-    except FileNotFoundError:
-        raise InputError(f"{path}: no calibration file there; make it with: cosim calibrate") from None
-    except OSError as error:
-        raise InputError(f"{path}: the calibration cannot be read ({error.strerror})") from None
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise InputError(
-            f"{path}: not a calibration of format {FORMAT} ({error}); make it anew with: cosim calibrate"
-        ) from None
+    """Raises InputError that names the field when the file is missing, is no calibration, or has another format."""
+    if not is_file(path):
+        raise InputError(f"{path}: no calibration file there; make it with: cosim calibrate")
+    content = read_json(path, _REPAIR)
+    if not isinstance(content, dict) or content.pop("format", None) != FORMAT:
+        raise InputError(f"{path}: not a calibration of format {FORMAT}; {_REPAIR}")
+    check_known(content, Calibration, str(path), _REPAIR)
+    calibration = typed(content, Calibration, str(path), _REPAIR)
+    for field, (holds, wanted) in _rules(calibration).items():
+        if not holds:
+            raise InputError(f"{path}: {field} must be {wanted}; {_REPAIR}")
+    return calibration
+
+
+def _rules(c: Calibration) -> dict[str, tuple[bool, str]]:
+    """What the numbers of a calibration must be, by field."""
+    mirror, schmitt, comparator, dpi = c.mirror, c.schmitt, c.comparator, c.dpi
+    curves = {
+        "mirror.gain_n": (mirror.gain_n, mirror.currents), "mirror.gain_p": (mirror.gain_p, mirror.currents),
+        "mirror.gain_push": (mirror.gain_push, mirror.currents), "dpi.ratios": (dpi.ratios, dpi.alphas),
+        "comparator.ratios": (comparator.ratios, comparator.currents),
+    }  # fmt: skip
+    axes = {"mirror.currents": mirror.currents, "comparator.currents": comparator.currents, "dpi.alphas": dpi.alphas}
+    sizes = {"rise": 6, "fall": 6, "level": 3, "set_shift": 2, "reset_shift": 2}
+    positive = {
+        "supply": c.supply, "v_node": c.v_node, "current_min": c.current_min, "mirror.trim": mirror.trim,
+        "dpi.share": dpi.share, "dpi.rise": dpi.rise, "dpi.fall": dpi.fall,
+    }  # fmt: skip
+    return {
+        "technology": (c.technology.isprintable() and c.simulator.isprintable(), "printable, as simulator must be"),
+        "units": (1 <= c.units <= MAX_UNITS, f"1 to {MAX_UNITS}"),
+        "celsius": (abs(c.celsius) < -_ABSOLUTE_ZERO, "a temperature in celsius"),
+        "current_max": (c.current_min < c.current_max < 1, "above current_min, in ampere"),
+        **{key: (0 < value < _LARGEST, "positive and in SI units") for key, value in positive.items()},
+        **{key: (_rise(axis), "positive and rising") for key, axis in axes.items()},
+        **{
+            key: (len(gains) == len(axis) and all(0 < gain < _LARGEST for gain in gains), "positive, one per current")
+            for key, (gains, axis) in curves.items()
+        },
+        **{
+            f"schmitt.{name}": (len(getattr(schmitt, name)) == size, f"a list of {size}")
+            for name, size in sizes.items()
+        },
+    }
+
+
+def _rise(axis: tuple[float, ...]) -> bool:
+    return len(axis) > 0 and axis[0] > 0 and all(a < b for a, b in itertools.pairwise(axis))
 
 
 def _quadratic_2d(c: tuple[float, ...], i_thresh: ArrayLike, i_width: ArrayLike) -> Array:
     x, y = np.asarray(i_thresh) / _NANO, np.asarray(i_width) / _NANO
     return _NANO * (c[0] + c[1] * x + c[2] * y + c[3] * x * x + c[4] * x * y + c[5] * y * y)
-
-
-def _tuple(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
 
 
 def _rounded(value: Any) -> Any:

@@ -3,12 +3,12 @@
 import math
 import re
 import sys
-import tomllib
 from pathlib import Path
 from typing import Any
 
 from cosim.errors import InputError
 from cosim.files.read import is_file
+from cosim.reading.text import read_toml, shown
 from cosim.technology.conditions import CELSIUS_MAX, CELSIUS_MIN
 from cosim.technology.kits import find_kit
 from cosim.technology.types import DeviceLibrary, DeviceModel, Geometry, Sizing, Technology
@@ -25,17 +25,12 @@ _NAME = re.compile(r"\w[\w-]*", re.ASCII)  # it becomes part of a file name
 
 def read_technology(path: Path, pdk_root: Path | None) -> Technology:
     """Raises InputError that names the file, the field and what it must be; as `find_kit` where a kit is asked for."""
-    try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"{path}: the technology cannot be read ({error.strerror})") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: not a TOML file ({error})") from None
+    content = read_toml(path, "docs/technologies.md says what a technology is")
     table = _Table(path, "", content)
     numbers: dict[str, Any] = {key: table.number(key) for key in _NUMBERS}
     name, summary, celsius = table.text("name"), table.text("summary"), table.number("celsius", least=-math.inf)
     if not _NAME.fullmatch(name):
-        raise InputError(f"{path}: name must consist of letters, digits, _ and -, not {name!r}")
+        raise InputError(f"{path}: name must consist of letters, digits, _ and -, not {shown(name)}")
     if not CELSIUS_MIN <= celsius <= CELSIUS_MAX:
         raise InputError(f"{path}: celsius must lie in {CELSIUS_MIN:g} to {CELSIUS_MAX:g}, not {celsius:g}")
     devices = table.table("nfet"), table.table("pfet")
@@ -94,7 +89,7 @@ def _library(table: "_Table", corners: "_Table", path: Path, pdk_root: Path | No
         raise InputError(f"{path}: corners.tt must name a section of the library")
     parts = Path(package).parts
     if package and (len(parts) < 2 or not parts[0].isidentifier()):
-        raise InputError(f"{path}: library.package must be PACKAGE/PATH/IN/IT, not {package!r}")
+        raise InputError(f"{path}: library.package must be PACKAGE/PATH/IN/IT, not {shown(package)}")
     if pdk_root is not None and not install:
         raise InputError(f"--pdk-root is for a foundry's kit; {path.stem} brings its own library, so leave it out")
     main = find_kit(file, package, install, pdk_root) if install else path.parent / file
@@ -131,13 +126,13 @@ class _Table:
     def text(self, key: str, default: str | None = None) -> str:
         value = self._get(key, default)
         if not isinstance(value, str) or not value.isprintable() or (not value and default is None):
-            raise InputError(f"{self.path}: {self._full(key)} must be a text on one line, not {value!r}")
+            raise InputError(f"{self.path}: {self._full(key)} must be a text on one line, not {shown(value)}")
         return value
 
     def texts(self, key: str) -> tuple[str, ...]:
         value = self._get(key, [])
         if not isinstance(value, list) or not all(isinstance(item, str) and item.isprintable() for item in value):
-            raise InputError(f"{self.path}: {self._full(key)} must be a list of file names, not {value!r}")
+            raise InputError(f"{self.path}: {self._full(key)} must be a list of file names, not {shown(value)}")
         return tuple(value)
 
     def length(self, key: str) -> float:
@@ -152,7 +147,7 @@ class _Table:
             wanted = "a positive number" if least is None else "a number"
             wanted += f" of at least {least:g}" if least is not None and math.isfinite(least) else ""
             wanted += f" and at most {most:g}" if most < sys.float_info.max else ""
-            raise InputError(f"{self.path}: {self._full(key)} must be {wanted} in SI units, not {value!r}")
+            raise InputError(f"{self.path}: {self._full(key)} must be {wanted} in SI units, not {shown(value)}")
         return float(value)
 
     def curve(self, key: str) -> tuple[tuple[float, float], ...]:
@@ -166,14 +161,14 @@ class _Table:
         except (TypeError, ValueError, OverflowError):
             raise InputError(
                 f"{self.path}: {self._full(key)} must be a list of [current in A, n], currents positive and rising, n "
-                f"at least 1, not {rows!r}"
+                f"at least 1, not {shown(rows)}"
             ) from None
         return found
 
     def table(self, key: str) -> "_Table":
         value = self._get(key)
         if not isinstance(value, dict):
-            raise InputError(f"{self.path}: {self._full(key)} must be a table, not {value!r}")
+            raise InputError(f"{self.path}: {self._full(key)} must be a table, not {shown(value)}")
         return _Table(self.path, self._full(key), value)
 
     def finish(self) -> None:

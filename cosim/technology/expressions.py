@@ -11,12 +11,15 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from cosim.errors import InputError
+from cosim.reading.text import shown
 
 _SUFFIXES = {
     "t": 1e12, "g": 1e9, "meg": 1e6, "x": 1e6, "k": 1e3, "mil": 25.4e-6, "m": 1e-3, "u": 1e-6, "n": 1e-9, "p": 1e-12,
     "f": 1e-15, "a": 1e-18,
 }  # fmt: skip
-_NUMBER = re.compile(r"(?<![\w.])((?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)(meg|mil|[tgxkmunpfa])?[a-z]*(?![\w.])")
+LONGEST = 4000  # characters; those of the open kits have 205
+# `++` and the like give nothing back, so that a long row of digits takes linear time
+_NUMBER = re.compile(r"(?<![\w.])((?:\d++\.?+\d*+|\.\d++)(?:e[+-]?\d++)?+)(meg|mil|[tgxkmunpfa])?[a-z]*+(?![\w.])")
 _OPERATORS: dict[type, Callable[..., Any]] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
     ast.Pow: operator.pow, ast.USub: operator.neg, ast.UAdd: operator.pos,
@@ -64,18 +67,22 @@ class Parameters:
         if name in self.pending:
             raise InputError(f"parameter {name!r} is defined by itself")
         self.pending.add(name)
-        self.values[name] = self.evaluate(self.texts[name])
-        self.pending.discard(name)
+        try:
+            self.values[name] = self.evaluate(self.texts[name])
+        finally:
+            self.pending.discard(name)
         return self.values[name]
 
     def evaluate(self, text: str) -> float:
         """The number that an expression stands for."""
         value = self._evaluate(text)
         if isinstance(value, complex) or not math.isfinite(value):
-            raise InputError(f"cannot evaluate {text.strip()!r}: {value} is no finite number")
+            raise InputError(f"cannot evaluate {shown(text.strip())}: {value} is no finite number")
         return value
 
     def _evaluate(self, text: str) -> float:
+        if len(text) > LONGEST:
+            raise InputError(f"an expression must have at most {LONGEST} characters, not {len(text)}: {shown(text)}")
         try:
             return float(text)
         except ValueError:
@@ -86,8 +93,9 @@ class Parameters:
             tree = ast.parse(plain.strip(), mode="eval")
             _check_powers(tree, plain.strip())
             return self._reduce(tree.body)
-        except (SyntaxError, ValueError, ZeroDivisionError, TypeError, OverflowError, RecursionError) as error:
-            raise InputError(f"cannot evaluate {text.strip()!r}: {error}") from None
+        except (SyntaxError, ValueError, ArithmeticError, TypeError, RecursionError, MemoryError) as error:
+            # the parser of Python answers what is nested too deeply for it with a MemoryError
+            raise InputError(f"cannot evaluate {shown(text.strip())}: {error or 'it is nested too deeply'}") from None
 
     def _reduce(self, node: ast.expr) -> float:
         match node:

@@ -13,18 +13,17 @@ Held against the foundry's own library in tests/technology/test_kits.py.
 
 import math
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
 from cosim.errors import InputError
-from cosim.files.read import is_file
+from cosim.reading.text import listed
 from cosim.technology.expressions import Parameters
+from cosim.technology.lines import Taken, read_lines
 from cosim.technology.types import Polarity
 
-_ASSIGNMENT = re.compile(r"([a-z_]\w*)\s*=(?!=)\s*")
-_QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"|\S+")  # words; what stands in quotes is one
+_ASSIGNMENT = re.compile(r"(?<!\w)([a-z_]\w*+)\s*+=(?!=)\s*+")  # `+`: nothing is given back, linear time
 _MODEL = re.compile(r"\s*(\S+)\s+(\w+)\s*(.*)")
 _NOT_NUMBERS = {"version", "lmin", "lmax", "wmin", "wmax", "paramchk", "rbodymod"}  # as it stands, or left out
 _BIN = re.compile(r"\.\d+$")
@@ -32,7 +31,6 @@ _VERSION = re.compile(r"[\d.]+")
 _SHIFTS = ("delvto", "delvt0")  # two names of one parameter
 _DRAWN = {"w", "l", "nf", "m", "ad", "as", "pd", "ps", "nrd", "nrs", "mulu0", *_SHIFTS}  # checked, or drawn by cosim
 _BSIM4 = (14, 54)  # ngspice's level, HSPICE's
-_DEPTH = 20
 _TOLERANCE = 1e-9
 
 
@@ -83,8 +81,9 @@ def read_section(path: Path, name: str, also: tuple[Path, ...] = ()) -> Section:
 
     Raises InputError that names the file and what is missing in it.
     """
-    lines = [line for file in also for line in _lines(file, None, 0)]
-    lines += _lines(path, name.lower(), 0)
+    taken = Taken()
+    lines = [line for file in also for line in read_lines(file, None, taken)]
+    lines += read_lines(path, name.lower(), taken)
     parameters: dict[str, str] = {}
     devices: dict[str, _Device] = {}
     models: dict[str, list[_Model]] = {}
@@ -146,7 +145,7 @@ def model_card(
     values = Parameters({**wrapped.parameters, **drawn}, section.parameters)
     if not bins:
         known = sorted(name for name, found in section.devices.items() if found.model) or sorted(section.models)
-        raise InputError(f"{where} must have the transistor {device!r}; it has {', '.join(known) or 'none'}")
+        raise InputError(f"{where} must have the transistor {device!r}; it has {listed(known)}")
     _check_subcircuit(f"{where}: {device}", wrapped)
     outside = values if bins[0] in wrapped.models else section.parameters  # what a model's own expressions see
     found = _bin(where, bins, outside, w, l)
@@ -284,73 +283,3 @@ def _assignments(text: str) -> dict[str, str]:
     found = list(_ASSIGNMENT.finditer(text))
     ends = [match.start() for match in found[1:]] + [len(text)]
     return {match[1]: text[match.end() : end].strip() for match, end in zip(found, ends, strict=False)}
-
-
-def _lines(path: Path, section: str | None, depth: int) -> Iterator[str]:
-    """Logical lines of a file, or of one of its sections, in lower case, with what they include."""
-    if depth > _DEPTH:
-        raise InputError(f"{path}: files include each other more than {_DEPTH} deep")
-    inside, seen = section is None, False
-    for line in _read(path):
-        word, *rest = _QUOTED.findall(line) if line.lower().startswith((".lib ", ".inc")) else line.split()
-        match word.lower(), rest:
-            case ".lib", [name]:
-                if section is not None and _plain(name).lower() == section:
-                    inside = seen = True
-                elif section is None:
-                    inside = False
-            case ".endl", _:
-                inside = section is None
-            case ".lib", [file, name] if inside:
-                yield from _lines(_beside(path, file), _plain(name).lower(), depth + 1)
-            case ".include" | ".inc", [file, *_] if inside:
-                yield from _lines(_beside(path, file), None, depth + 1)
-            case ".include" | ".inc" | ".subckt", [] if inside:
-                raise InputError(f"{path}: {word} must be followed by a name")
-            case ".lib", [] | [_, _, _, *_] if inside:
-                raise InputError(
-                    f"{path}: .lib must be followed by a section, or by a file and a section: {line[:60]!r}"
-                )
-            case _ if inside:
-                yield line.lower()
-            case _:
-                pass
-    if section is not None and not seen:
-        words = (line.lower().split() for line in _read(path))
-        known = [_plain(found[1]) for found in words if found[0] == ".lib" and len(found) == 2]
-        raise InputError(f"{path} must have the section {section!r}; it has {', '.join(known) or 'none'}")
-
-
-@lru_cache(maxsize=32)
-def _read(path: Path) -> tuple[str, ...]:
-    """Lines joined at `+`, without comments."""
-    try:
-        text = path.read_text(encoding="utf-8", errors="replace")
-    except OSError as error:
-        raise InputError(f"{path}: the device library cannot be read ({error.strerror})") from None
-    joined: list[str] = []
-    for raw in text.splitlines():
-        line = " ".join(raw.partition(";")[0].partition("$")[0].split())
-        if not line or line.startswith("*"):
-            continue
-        if line.startswith("+") and joined:
-            joined[-1] += " " + line[1:]
-        else:
-            joined.append(line)
-    return tuple(joined)
-
-
-def _plain(word: str) -> str:
-    return word.strip("'\"")
-
-
-def _beside(path: Path, word: str) -> Path:
-    """A file that a library includes; its own name is searched without regard to case, as simulators do."""
-    wanted = (path.parent / _plain(word)).resolve()
-    if is_file(wanted) or not wanted.parent.is_dir():
-        return wanted
-    try:
-        entries = sorted(wanted.parent.iterdir())
-    except OSError as error:
-        raise InputError(f"{wanted.parent}: cannot be read: {error.strerror}") from None
-    return next((entry for entry in entries if entry.name.lower() == wanted.name.lower()), wanted)

@@ -55,36 +55,48 @@ def test_absent_file(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "change",
+    ("change", "message"),
     [
-        lambda c: c.update(format=FORMAT - 1),
-        lambda c: c.pop("format"),
-        lambda c: c.pop("mirror"),
-        lambda c: c["mirror"].pop("trim"),
-        lambda c: c["schmitt"].update(surprise=1),
-        lambda c: c.pop("comparator"),
-        lambda c: c["dpi"].pop("share"),
-        lambda c: c.update(surprise=1),
-        lambda c: c.update(mirror=None),
+        (lambda c: c.update(format=FORMAT - 1), f"not a calibration of format {FORMAT}"),
+        (lambda c: c.pop("format"), f"not a calibration of format {FORMAT}"),
+        (lambda c: c.pop("mirror"), "must have the field mirror"),
+        (lambda c: c["mirror"].pop("trim"), "mirror must have the field trim"),
+        (lambda c: c["schmitt"].update(surprise=1), "schmitt.surprise is no field; known are error, fall, level"),
+        (lambda c: c.pop("comparator"), "must have the field comparator"),
+        (lambda c: c["dpi"].pop("share"), "dpi must have the field share"),
+        (lambda c: c.update(surprise=1), "surprise is no field; known are celsius, comparator"),
+        (lambda c: c.update(mirror=None), "mirror must be a table, not null"),
+        (lambda c: c["mirror"]["gain_n"].__setitem__(1, "1"), r"mirror.gain_n\[1\] must be a number, not text"),
+        (lambda c: c["mirror"]["gain_n"].__setitem__(1, -1), "mirror.gain_n must be positive, one per current"),
+        (lambda c: c["mirror"]["gain_push"].pop(), "mirror.gain_push must be positive, one per current"),
+        (lambda c: c["mirror"]["currents"].reverse(), "mirror.currents must be positive and rising"),
+        (lambda c: c["dpi"]["alphas"].__setitem__(0, 0), "dpi.alphas must be positive and rising"),
+        (lambda c: c["comparator"].update(currents=[], ratios=[]), "comparator.currents must be positive and rising"),
+        (lambda c: c["schmitt"]["rise"].append(1.0), "schmitt.rise must be a list of 6"),
+        (lambda c: c["schmitt"].update(level=[float("nan")] * 3), r"schmitt.level\[2\]: must be a finite number"),
+        (lambda c: c.update(units=10**30), "units: must be a whole number of at most 64 bits"),
+        (lambda c: c.update(units=65), "units must be 1 to 64"),
+        (lambda c: c.update(supply=0), "supply must be positive and in SI units"),
+        (lambda c: c.update(celsius=-300), "celsius must be a temperature in celsius"),
+        (lambda c: c.update(current_max=0), "current_max must be above current_min, in ampere"),
+        (lambda c: c.update(simulator="\x1b[2J"), "technology must be printable, as simulator must be"),
     ],
 )
-def test_other_format(tmp_path, change):
+def test_what_is_wrong_is_named(tmp_path, change, message):
     path = tmp_path / "file.json"
     write_calibration(path, CALIBRATION)
     content = json.loads(path.read_text())
     change(content)
     path.write_text(json.dumps(content))
-    with pytest.raises(
-        InputError, match=rf"file\.json: not a calibration of format {FORMAT} \(.*make it anew with: cosim calibrate"
-    ):
+    with pytest.raises(InputError, match=rf"file\.json: {message}.*; make it anew with: cosim calibrate"):
         load_calibration(path)
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", '"text"', "\x00"])
+@pytest.mark.parametrize("text", ["", "{", "[]", '"text"', "\x00", "[" * 10**5])
 def test_not_json_or_not_an_object(tmp_path, text):
     path = tmp_path / "file.json"
     path.write_text(text)
-    with pytest.raises(InputError, match=r"file\.json: not a calibration of format"):
+    with pytest.raises(InputError, match=r"file\.json: (must be JSON, but is|not a calibration of).*; make it anew"):
         load_calibration(path)
 
 

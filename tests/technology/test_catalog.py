@@ -117,8 +117,8 @@ def test_a_file_of_ones_own(write, tmp_path):
         ("celsius = 27", "celsius = -400", "celsius must lie in -55 to 150, not -400"),
         ("supply = 1.8", "supply = 3.4", "supply must be at most supply_max 3.3, not 3.4"),
         ('file = "generic180.lib"', 'file = "absent.lib"', "library.file must stand beside it; there is no"),
-        ("grid = 5e-9", "grid = = 5e-9", "not a TOML file"),
-        ("grid = 5e-9", f"grid = 1{'0' * 400}", "grid must be a positive number in SI units"),
+        ("grid = 5e-9", "grid = = 5e-9", "must be a TOML file, but is"),
+        ("grid = 5e-9", f"grid = 1{'0' * 400}", "grid: must be a whole number of at most 64 bits"),
         ("mirror_n = { w = 1e-6, l = 5e-6 }", "mirror_n = { w = 1, l = 5 }",
          "sizing.mirror_n.w must be a number of at least 1e-08 and at most 0.001 in SI units, not 1"),
         ("spread_vt = 0.0208\nslope_factor = 1.31", "spread_vt = 20.8\nslope_factor = 1.31",
@@ -142,10 +142,10 @@ def test_a_root_that_nothing_needs(tmp_path):
 
 
 def test_absent_or_unreadable_file(tmp_path):
-    with pytest.raises(InputError, match=r"absent.toml: the technology cannot be read \(No such file or directory\)"):
+    with pytest.raises(InputError, match=r"absent.toml: must be a file, but is missing; docs/technologies.md says"):
         load_technology(str(tmp_path / "absent.toml"))
     (tmp_path / "latin.toml").write_bytes(b'name = "\xe9"')
-    with pytest.raises(InputError, match="latin.toml: not a TOML file"):
+    with pytest.raises(InputError, match="latin.toml: must be a TOML file, but is cut off"):
         load_technology(str(tmp_path / "latin.toml"))
 
 

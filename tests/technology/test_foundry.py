@@ -1,5 +1,6 @@
 """Foundry libraries: what is read of them, which bin is taken, what is said when something is missing."""
 
+import os
 import re
 from itertools import product
 
@@ -12,6 +13,7 @@ from cosim.simulation.ngspice import run_deck
 from cosim.technology.catalog import load_technology
 from cosim.technology.conditions import at
 from cosim.technology.foundry import is_sized, model_card, read_section
+from cosim.technology.lines import read_file
 
 MICRO = 1e-6
 
@@ -208,15 +210,15 @@ def test_what_depends_on_its_size(library):
     ("text", "message"),
     [
         (section_of("", "ff") + section_of("", "Typical"), "must have the section 'tt'; it has ff, typical"),
-        ("* nothing", "must have the section 'tt'; it has none"),
+        ("* nothing", "must have the section 'tt'; it has nothing"),
         (section_of(".lib 'tiny.lib' core"), "must have the section 'core'; it has tt"),
-        (section_of(".include absent.inc"), "absent.inc: the device library cannot be read (No such file"),
-        (section_of(".lib 'absent.lib' tt"), "absent.lib: the device library cannot be read (No such file"),
+        (section_of(".include absent.inc"), "absent.inc: must be a file, but is missing; repair the device library"),
+        (section_of(".lib 'absent.lib' tt"), "absent.lib: must be a file, but is missing; repair the device library"),
         (section_of(".lib 'tiny.lib' tt"), "files include each other more than 20 deep"),
         (section_of(".model q npn is=1\n.model p pmos vth0=1"), "must have the transistor 'n'; it has p, q"),
         (section_of(".subckt p d g s b\nm1 d g s b c\n.model c pmos\n.ends\n.subckt r a b\nr1 a b 1\n.ends"),
          "must have the transistor 'n'; it has p"),
-        (section_of(""), "must have the transistor 'n'; it has none"),
+        (section_of(""), "must have the transistor 'n'; it has nothing"),
         (section_of(".subckt n d g s b\nm1 d g s b elsewhere\n.ends"), "must have the transistor 'n'; it has n"),
         (section_of(".model n nmos vth0='shift'"), "section tt, model n: parameter 'shift' is used but not defined"),
         (section_of(".model n nmos vth0='1+'"), "section tt, model n: cannot evaluate"),
@@ -285,3 +287,43 @@ def test_ngspice_makes_the_same_of_the_library(acme, corner, transfer_decks, mon
     assert (whole[:, 0] < 1e-10).all() and (whole[:, -1] > 5e-8).all()
     # The same equations with the same numbers at 12 digits: reltol 1e-5 of the solution, abstol 1e-17 A
     np.testing.assert_allclose(flat, whole, rtol=1e-5, atol=1e-16)
+
+
+@pytest.mark.parametrize("target", ["/dev/full", "/dev/zero", "pipe"])
+def test_only_files_are_included(library, tmp_path, target):
+    """/dev/full has no end, a pipe lets the reader wait."""
+    os.mkfifo(tmp_path / "pipe")
+    path = library(f".lib tt\n.include {target}\n.endl\n")
+    with pytest.raises(InputError, match="must be a file, but is a device or a pipe; repair the device library"):
+        read_section(path, "tt")
+
+
+@pytest.mark.parametrize("content", ["", "* " + "a" * 100, ".param x=1"])
+def test_files_that_multiply_are_refused(library, content):
+    """Eighteen small files, each including the next one twice, are 2^18 inclusions."""
+    levels = {f"f{k}_inc": f".include f{k + 1}.inc\n" * 2 for k in range(18)} | {"f18_inc": content}
+    path = library(".lib tt\n.include f0.inc\n.endl tt\n", **levels)
+    with pytest.raises(InputError, match=r"f\d+.inc: a section must include at most 2000 files with 40 million char"):
+        read_section(path, "tt")
+
+
+def test_a_large_file_included_again_and_again_is_refused(library):
+    path = library(".lib tt\n" + ".include big.inc\n" * 20 + ".endl tt\n", big_inc=f".param x={'1' * 10**6}\n" * 4)
+    with pytest.raises(InputError, match=r"big.inc: a section must include at most 2000 files with 40 million char"):
+        read_section(path, "tt")
+
+
+def test_odd_names_of_included_files(library, tmp_path):
+    (tmp_path / "circle").symlink_to(tmp_path / "circle")
+    for word, match in (("a\0b", "cannot be the name of a file"), ("circle", "circle")):
+        path = library(f".lib tt\n.include '{word}'\n.endl tt\n")
+        read_section.cache_clear()
+        read_file.cache_clear()
+        with pytest.raises(InputError, match=match):
+            read_section(path, "tt")
+
+
+def test_long_lines_take_linear_time(library):
+    """Half a million letters that no `=` follows, and a line of as many continuations: tried once each, or no end."""
+    path = library(section_of(f".param {'a' * 500_000}\n" + "+b\n" * 300_000 + ".model n nmos level=14 vth0=1"))
+    assert card_of(path)[1] == {"vth0": "1"}
