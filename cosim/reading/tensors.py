@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.errors import InputError, MissingToolError
+from cosim.errors import InputError, importing
 from cosim.reading.arrays import check_members, check_memory
 from cosim.reading.text import open_file, parsing, shown_path
 
@@ -26,12 +26,8 @@ def read_torch(path: Path, repair: str) -> Any:
     """
     where = shown_path(path)
     _check_archive(path, where, repair)
-    try:
+    with importing(f"{where}: reading a .pt", "pip install 'cosim-analog[train]', or save it as .npz where torch is"):
         import torch
-    except ImportError as error:
-        raise MissingToolError(
-            f"{where}: reading a .pt needs torch; pip install 'cosim-analog[train]', or save it as .npz where torch is"
-        ) from error
     with parsing(where, "a file of torch.save", repair):
         try:
             return torch.load(path, map_location="cpu", weights_only=True, mmap=True)

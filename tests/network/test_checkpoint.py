@@ -3,6 +3,7 @@
 import io
 import json
 import pickle
+import re
 import subprocess
 import sys
 import zipfile
@@ -102,6 +103,24 @@ def test_npz_needs_no_torch(tmp_path: Path, network: Network) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code, tmp_path / "model.npz"], capture_output=True, text=True)
     assert done.stdout.strip() == "4", done.stderr
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the limit of address space is Linux's")
+def test_too_little_memory_for_torch_is_not_called_a_missing_torch(tmp_path: Path, network: Network) -> None:
+    """With 100 MB of address space more than numpy has, none of torch's libraries, over 200 MB, can be mapped."""
+    save_checkpoint(tmp_path / "model.pt", network)
+    code = (
+        "import resource, sys\n"
+        "from cosim.errors import CosimError\n"
+        "from cosim.network.checkpoint import load_network\n"
+        "size = int(open('/proc/self/statm').read().split()[0]) * resource.getpagesize() + 100_000_000\n"
+        "resource.setrlimit(resource.RLIMIT_AS, (size, size))\n"
+        "try: load_network(sys.argv[1])\n"
+        "except CosimError as error: print(type(error).__name__, error)"
+    )
+    done = subprocess.run([sys.executable, "-c", code, tmp_path / "model.pt"], capture_output=True, text=True)
+    assert re.search(r"model\.pt: .* (does not load: |more memory than there is)", done.stdout), done.stderr
+    assert "needs torch" not in done.stdout
 
 
 def test_pt_without_torch_says_what_to_install(

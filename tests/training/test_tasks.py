@@ -69,7 +69,7 @@ def test_digits_split_is_stratified_and_fixed() -> None:
 
 def test_digits_without_scikit_learn(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "sklearn.datasets", None)
-    with pytest.raises(MissingToolError, match="digits task needs scikit-learn; pip install scikit-learn"):
+    with pytest.raises(MissingToolError, match=r"the digits task needs sklearn\S*; pip install scikit-learn"):
         load_digits_task()
 
 
@@ -223,7 +223,7 @@ def test_speech_commands_refusals(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     with pytest.raises(InputError, match="speakers must say 'yes' and other words; add recordings"):
         load_speech_commands_task(folder, "yes", ("no",))
     monkeypatch.setitem(sys.modules, "librosa", None)
-    with pytest.raises(MissingToolError, match=r"need librosa .*pip install 'cosim-analog\[audio\]'"):
+    with pytest.raises(MissingToolError, match=r"a spoken task needs librosa; pip install 'cosim-analog\[audio\]'"):
         load_speech_commands_task(folder, "yes", ("no",))
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from cosim.errors import InputError, MissingToolError
+from cosim.errors import InputError, importing
 
 COEFFICIENTS = 13
 
@@ -39,12 +39,8 @@ def mfcc(clips: Sequence[np.ndarray], rate: int, hop: int) -> list[np.ndarray]:
 
     Raises MissingToolError without librosa.
     """
-    try:
+    with importing("a spoken task", "pip install 'cosim-analog[audio]'"):
         import librosa
-    except ImportError as error:
-        raise MissingToolError(
-            "spoken tasks need librosa for their features; pip install 'cosim-analog[audio]'"
-        ) from error
     return [
         np.ascontiguousarray(
             librosa.feature.mfcc(y=clip, sr=rate, n_mfcc=COEFFICIENTS, n_fft=2 * hop, hop_length=hop, n_mels=40).T,

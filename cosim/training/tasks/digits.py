@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from cosim.errors import MissingToolError
+from cosim.errors import importing
 from cosim.training.tasks.task import Task, full_lengths, stratified_holdout
 
 TEST_IMAGES = 360
@@ -16,10 +16,8 @@ def load_digits_task() -> Task:
 
     Raises MissingToolError without scikit-learn.
     """
-    try:
+    with importing("the digits task", "pip install scikit-learn"):
         from sklearn.datasets import load_digits
-    except ImportError as error:
-        raise MissingToolError("the digits task needs scikit-learn; pip install scikit-learn") from error
     bunch: Any = load_digits()
     x, y = bunch.images.astype(np.float32), bunch.target.astype(np.int64)
     test = stratified_holdout(y, TEST_IMAGES, seed=0)
