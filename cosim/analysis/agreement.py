@@ -12,6 +12,7 @@ from cosim.design import Design, behavioral_power, run_behavioral
 from cosim.ir.nodes import Ladder, Schmitt, Toggle, nodes_of
 from cosim.ir.states import software_states
 from cosim.network.reference import Trace, pool_readout, run_reference
+from cosim.network.scores import balanced_accuracy, is_unbalanced
 from cosim.network.testset import TestSet
 from cosim.network.types import FirstQuadrantLayer, Network
 from cosim.simulation.failures import Failure
@@ -70,6 +71,12 @@ class Comparison:
         """Fraction of right decisions with its Clopper-Pearson interval."""
         right = int((self.engines[engine].decisions == self.y).sum())
         return interval(right, len(self.y))
+
+    def balanced_accuracy(self) -> dict[str, float] | None:
+        """Per engine, the mean over classes of the fraction decided right; None where classes are about equal."""
+        if not is_unbalanced(self.y):
+            return None
+        return {engine: balanced_accuracy(self.engines[engine].decisions, self.y) for engine in ENGINES}
 
     def first_divergence(self) -> NDArray[np.int64]:
         """Per sample, the first frame in which a state of software and ngspice differs; -1 where none does."""
@@ -204,6 +211,7 @@ def summarize_comparison(comparison: Comparison) -> dict[str, Any]:
         "task_agreement_interval": list(interval(same, len(comparison.y))[1:]),
         "accuracy": {engine: value for engine, (value, _, _) in accuracy.items()},
         "accuracy_interval": {engine: [low, high] for engine, (_, low, high) in accuracy.items()},
+        "balanced_accuracy": comparison.balanced_accuracy(),
         "power_w": {
             "software": None,
             "behavioral": float(comparison.power_w["behavioral"].mean()),

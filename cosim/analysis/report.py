@@ -40,7 +40,9 @@ def format_report(
 
 def _cards(summary: dict[str, Any]) -> list[tuple[str, str]]:
     low, high = summary["task_agreement_interval"]
+    balanced = summary["balanced_accuracy"]
     return [
+        *([] if balanced is None else [(percent(balanced["ngspice"]), "balanced accuracy of the transistors")]),
         (percent(summary["accuracy"]["ngspice"]), "accuracy of the transistors"),
         (percent(summary["state_agreement"], 2), f"of {summary['state_bits']} states equal the software's"),
         (percent(summary["task_agreement"]), f"same decision [{percent(low)}, {percent(high)}]"),
@@ -49,10 +51,12 @@ def _cards(summary: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _engines(summary: dict[str, Any]) -> str:
-    rows = []
+    rows, balanced = [], summary["balanced_accuracy"]
     for engine in ENGINES:
         low, high = summary["accuracy_interval"][engine]
         power = summary["power_w"][engine]
         watt = "" if power is None else format_quantity(power, "W")
-        rows.append((engine, percent(summary["accuracy"][engine]), f"{percent(low)} to {percent(high)}", watt))
-    return format_table(("engine", "accuracy", "95 % interval (Clopper-Pearson)", "mean power"), rows)
+        first = [] if balanced is None else [percent(balanced[engine])]
+        rows.append((engine, *first, percent(summary["accuracy"][engine]), f"{percent(low)} to {percent(high)}", watt))
+    first = [] if balanced is None else ["balanced accuracy"]
+    return format_table(("engine", *first, "accuracy", "95 % interval (Clopper-Pearson)", "mean power"), rows)

@@ -9,11 +9,15 @@ from cosim.units import format_quantity
 def format_comparison(summary: dict[str, Any]) -> list[str]:
     """The terminal table of `summarize_comparison`, under 80 columns."""
     accuracy, bounds, power = summary["accuracy"], summary["accuracy_interval"], summary["power_w"]
-    lines = [f"{'':12}  {'accuracy':>8}  {'95 % interval':>16}  {'mean power':>10}"]
+    balanced = summary["balanced_accuracy"]
+    first = "" if balanced is None else f"  {'balanced':>8}"
+    lines = [f"{'':12}{first}  {'accuracy':>8}  {'95 % interval':>16}  {'mean power':>10}"]
     for engine in ENGINES:
         low, high = bounds[engine]
         watt = "-" if power[engine] is None else format_quantity(power[engine], "W")
-        lines.append(f"{engine:12}  {percent(accuracy[engine]):>8}  {percent(low):>7} {percent(high):>8}  {watt:>10}")
+        first = "" if balanced is None else f"  {percent(balanced[engine]):>8}"
+        right = f"{percent(accuracy[engine]):>8}  {percent(low):>7} {percent(high):>8}"
+        lines.append(f"{engine:12}{first}  {right}  {watt:>10}")
     low, high = summary["task_agreement_interval"]
     diverged = summary["first_divergence"]
     states, answers = (

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from cosim.network.reference import Trace, read_sources, run_reference
+from cosim.network.scores import balanced_accuracy
 from cosim.network.types import FirstQuadrantLayer, Network, RecurrentLayer, SignedLayer, layer_arrays
 from cosim.training.tasks.task import Task
 
@@ -27,11 +28,6 @@ def measure_figures(network: Network, task: Task) -> dict[str, Any]:
     ]
     figures["nonzero_weights"] = sum(int(np.count_nonzero(w)) for w in weights)
     return figures
-
-
-def balanced_accuracy(decisions: np.ndarray, y: np.ndarray) -> float:
-    """Mean over the classes present of the fraction decided right."""
-    return float(np.mean([(decisions[y == label] == label).mean() for label in np.unique(y)]))
 
 
 def _classification(trace: Trace, y: np.ndarray) -> dict[str, Any]:

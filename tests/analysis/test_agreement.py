@@ -16,6 +16,7 @@ from cosim.analysis.agreement import (
     summarize_comparison,
     threshold_margins,
 )
+from cosim.analysis.report import format_report
 from cosim.analysis.tables import format_comparison
 from cosim.network.reference import run_reference
 from cosim.network.testset import TestSet
@@ -70,6 +71,30 @@ def test_task_agreement_and_accuracy_differ(comparison):
     assert [comparison.accuracy(engine)[0] for engine in ("software", "behavioral", "ngspice")] == pytest.approx(
         [2 / 3, 1.0, 2 / 3]
     )
+
+
+def test_balanced_accuracy_leads_where_classes_are_unequal(comparison):
+    """Always "other" is 80 % right of 50 samples with 40 of it, and half right by classes."""
+    assert summarize_comparison(comparison)["balanced_accuracy"] is None
+    y = np.array([0] * 40 + [1] * 10)
+    decided = {"software": np.zeros(50, int), "behavioral": y, "ngspice": np.r_[np.zeros(45, int), np.ones(5, int)]}
+    engines = {
+        name: Engine(np.zeros((50, 2, 1), np.int16), np.zeros((50, 2, 2)), decisions)
+        for name, decisions in decided.items()
+    }
+    unequal = replace(
+        comparison, engines=engines, rounding=engines["software"], y=y, valid=np.ones((50, 2), bool), cells=("a",),
+        margins=np.zeros((50, 2, 1)),
+    )  # fmt: skip
+    summary = summarize_comparison(unequal)
+    assert summary["balanced_accuracy"] == {"software": 0.5, "behavioral": 1.0, "ngspice": 0.75}
+    lines = format_comparison(summary)
+    assert lines[0].split()[:2] == ["balanced", "accuracy"]
+    assert [line.split()[1] for line in lines[1:4]] == ["50.0", "100.0", "75.0"]
+    assert [line.index("%") for line in lines[1:4]] == [21, 21, 21]
+    assert max(map(len, lines)) <= 80
+    cards = format_report("title", summary, {"technology": "generic180"}, {}, {})
+    assert cards.index("75.0 %") < cards.index("90.0 %")
 
 
 def test_first_divergence(comparison):

@@ -15,7 +15,7 @@ from cosim.network.checkpoint import load_network  # noqa: E402
 from cosim.network.reference import run_reference  # noqa: E402
 from cosim.network.types import SignedLayer  # noqa: E402
 from cosim.training.config import Architecture, TrainingConfig, check_config  # noqa: E402
-from cosim.training.figures import balanced_accuracy, measure_figures  # noqa: E402
+from cosim.training.figures import measure_figures  # noqa: E402
 from cosim.training.tasks.copy_first import generate_copy_first_task  # noqa: E402
 from cosim.training.tasks.parity import generate_parity_task  # noqa: E402
 from cosim.training.tasks.task import Task, full_lengths  # noqa: E402
@@ -297,12 +297,6 @@ def test_resume_refusals(tmp_path: Path) -> None:
 def test_unusable_settings_are_named(change: dict, message: str) -> None:
     with pytest.raises(InputError, match=message):
         check_config(dataclasses.replace(CONFIG, **change))
-
-
-def test_balanced_accuracy_weighs_classes_equally() -> None:
-    y = np.array([0] * 7 + [1] * 3)
-    decisions = np.array([0] * 7 + [1, 0, 0])
-    assert balanced_accuracy(decisions, y) == pytest.approx((1 + 1 / 3) / 2)
 
 
 def next_state(layer, unit: int, u: float, before: float) -> float:
