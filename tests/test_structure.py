@@ -22,6 +22,7 @@ MATPLOTLIB = {
 }  # fmt: skip
 PYSPICE = {"simulation/ngspice.py"}
 TORCH_LAZY = {"network/checkpoint.py", "reading/tensors.py"}
+TQDM = {"cli/common.py"}
 
 MODULES = sorted(path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.py") if path.name != "py.typed")
 
@@ -75,7 +76,7 @@ def test_the_one_exception_is_lazy():
 
 
 @pytest.mark.parametrize(
-    ("library", "allowed"), [("PySpice", PYSPICE), ("matplotlib", MATPLOTLIB), ("torch", TORCH_LAZY)]
+    ("library", "allowed"), [("PySpice", PYSPICE), ("matplotlib", MATPLOTLIB), ("torch", TORCH_LAZY), ("tqdm", TQDM)]
 )
 def test_who_may_import_what(library, allowed):
     found = {module for module in MODULES if any(name.split(".")[0] == library for name in imports(module))}

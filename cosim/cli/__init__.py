@@ -1,11 +1,14 @@
 """The command line: one thin function a verb, imported when it is called, so that `cosim --help` answers at once."""
 
 import sys
+from difflib import get_close_matches
 from importlib import import_module
+from typing import Any
 
 import click
 
 from cosim import __version__
+from cosim.cli.stopping import StoppedError, stopping_on_signals
 from cosim.errors import CosimError
 
 VERBS = {
@@ -25,7 +28,7 @@ VERBS = {
 }
 
 
-class _LazyGroup(click.Group):
+class _Verbs(click.Group):
     """Lists the verbs without importing them."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -40,28 +43,53 @@ class _LazyGroup(click.Group):
         with formatter.section("Commands"):
             formatter.write_dl(list(VERBS.items()))
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args[0] not in VERBS:
+            near = get_close_matches(args[0], VERBS, n=1)
+            ctx.fail(f"No such verb '{args[0]}'." + "".join(f" Did you mean '{verb}'?" for verb in near))
+        ctx.invoked_subcommand = args[0]  # known while it is imported, too
+        return super().resolve_command(ctx, args)
 
-@click.command(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt as stop:
+            raise StoppedError(stop, ctx.invoked_subcommand) from None
+
+
+@click.command(cls=_Verbs, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="cosim")
 def _cosim() -> None:
     """From a trained recurrent network to transistors, and back to its accuracy."""
 
 
 def main() -> None:
-    """Entry point: a user's mistake is one message and an exit code, never a traceback."""
+    """Entry point: a user's mistake is one line and an exit code, never a traceback."""
     try:
-        code = _cosim(prog_name="cosim", standalone_mode=False)  # that of context.exit, None from a verb that returns
-    except click.ClickException as error:
+        with stopping_on_signals():
+            sys.exit(_cosim(prog_name="cosim", standalone_mode=False))  # context.exit's code; None from other verbs
+    except click.exceptions.NoArgsIsHelpError as error:
         error.show()
+        sys.exit(error.exit_code)
+    except click.ClickException as error:
+        click.echo(f"cosim: {_format_usage(error)}", err=True)
         sys.exit(error.exit_code)
     except CosimError as error:
         click.echo(f"cosim: {error}", err=True)
         sys.exit(error.exit_code)
-    except (click.Abort, KeyboardInterrupt):
-        again = "the same command continues where it stopped (train, montecarlo: add --resume; trim, calibrate: anew)"
-        click.echo(f"cosim: interrupted; {again}", err=True)
+    except (click.Abort, KeyboardInterrupt):  # before a verb began
+        click.echo("cosim: interrupted", err=True)
         sys.exit(130)
     except BrokenPipeError:
         sys.exit(1)
-    if code:
-        sys.exit(code)
+
+
+def _format_usage(error: click.ClickException) -> str:
+    """click's words as one line in the style of the other errors, and where to read on."""
+    text = " ".join(error.format_message().split())
+    context = getattr(error, "ctx", None)
+    path = context.command_path if context else "cosim"
+    end = "" if text.endswith((".", "?")) else "."
+    return f"{text[:1].lower()}{text[1:]}{end} See: {path} --help"

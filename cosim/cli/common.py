@@ -2,11 +2,11 @@
 
 import math
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import click
 
@@ -208,23 +208,53 @@ def compile_loaded(
 
 
 def say(text: str) -> None:
-    """A line of progress on stderr, so that stdout stays for results."""
-    click.echo(f"  {text}", err=True)
+    """A line of progress on stderr, so that stdout stays for results; above a bar that is there."""
+    from tqdm import tqdm
+
+    tqdm.write(f"  {text}", file=sys.stderr)
+
+
+class Progress(Protocol):
+    """Hears how far a long run is; `values` are its figures at this point."""
+
+    def __call__(self, done: int, total: int, values: Mapping[str, float] = ..., /) -> None: ...
 
 
 @contextmanager
-def progress_bar(label: str) -> Iterator[Callable[[int, int], None]]:
-    """A tqdm bar on stderr, driven by (done, total)."""
+def progress_bar(label: str) -> Iterator[Progress]:
+    """On stderr: on a terminal a bar, elsewhere a line at the first report, at every tenth and at the last."""
+    with _bar(label) if sys.stderr.isatty() else _lines(label) as progress:
+        yield progress
+
+
+@contextmanager
+def _bar(label: str) -> Iterator[Progress]:
     from tqdm import tqdm
 
-    # In a log file a line every ten seconds.
-    with tqdm(desc=label, unit="run", leave=False, mininterval=0.1 if sys.stderr.isatty() else 10.0) as bar:
+    with tqdm(desc=label, unit="run", leave=False) as bar:
 
-        def update(done: int, total: int) -> None:
+        def progress(done: int, total: int, values: Mapping[str, float] = {}, /) -> None:
             bar.total = total
+            bar.set_postfix(values, refresh=False)
             bar.update(done - bar.n)
 
-        yield update
+        yield progress
+
+
+@contextmanager
+def _lines(label: str) -> Iterator[Progress]:
+    tenth, line, said = -1, "", ""
+
+    def progress(done: int, total: int, values: Mapping[str, float] = {}, /) -> None:
+        nonlocal tenth, line, said
+        line = ", ".join([f"{label}: {done} of {total}", *(f"{name} {value:.3g}" for name, value in values.items())])
+        if (reached := 10 * done // max(total, 1)) > tenth:
+            tenth, said = reached, line
+            say(line)
+
+    yield progress
+    if line != said:  # a run that stopped early
+        say(line)
 
 
 def write_json(path: Path | None, content: object) -> None:

@@ -73,7 +73,7 @@ def _train(path: Path, seed: int) -> "Network":
             config,
             load_task("digits"),
             path,
-            lambda iteration, values: progress(iteration, config.iterations),
+            lambda iteration, values: progress(iteration, config.iterations, values),
             resume=state_path(path).exists(),
         )
     return load_network(path)

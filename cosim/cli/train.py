@@ -1,13 +1,11 @@
 """`cosim train`: from a task to a checkpoint that a circuit can be compiled from."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from cosim.cli.common import pdk_root_option, technology_option
+from cosim.cli.common import pdk_root_option, progress_bar, technology_option
 from cosim.errors import InputError, MappingError, importing
 from cosim.training.config import Architecture, TrainingConfig, check_config
 
@@ -15,7 +13,7 @@ if TYPE_CHECKING:
     from cosim.network.types import Network
     from cosim.training.mismatch import MismatchModel
     from cosim.training.tasks.task import Task
-    from cosim.training.trainer import Progress, TrainingResult
+    from cosim.training.trainer import TrainingResult
 
 EXTRA = "pip install 'cosim-analog[train]'"
 _A, _C = Architecture(), TrainingConfig()
@@ -107,8 +105,8 @@ def command(task: str | None, output: Path, data: Path | None, resume: bool, **o
     loaded = load_task(name, data)
     known = describe_obstacle(initial_network(config, loaded), output)
     _warn([*describe_constants(loaded), *known])
-    with _progress_bar(config.iterations) as progress:
-        result = train(config, loaded, output, progress, resume)
+    with progress_bar("training") as progress:
+        result = train(config, loaded, output, lambda done, values: progress(done, config.iterations, values), resume)
     for line in format_result(result):
         click.echo(line)
     if not known:
@@ -205,17 +203,3 @@ def _format_chips(chips: dict[str, float]) -> str:
     else:
         score = f"mean absolute error {chips['test_mae']:.4g} on average, {chips['test_mae_worst']:.4g} on the worst"
     return f"{chips['count']} chips that vary: {score}"
-
-
-@contextmanager
-def _progress_bar(total: int) -> "Iterator[Progress]":
-    with importing("training", EXTRA):
-        from tqdm import tqdm
-    with tqdm(total=total, unit="it", disable=None) as bar:
-
-        def progress(iteration: int, values: dict[str, float]) -> None:
-            bar.update(iteration - bar.n)
-            if iteration % 50 == 0:
-                bar.set_postfix({name: f"{value:.3g}" for name, value in values.items()}, refresh=False)
-
-        yield progress

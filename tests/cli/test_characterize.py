@@ -60,9 +60,9 @@ def test_a_cell_at_two_temperatures(cosim_main, tmp_path, cell, monkeypatch):
         (["schmitt", "--temp", "warm"], "--temp must be a number in C such as '60' or '-40', not 'warm'"),
         (["ladder", "--tau", "20m"], "cosim: ladder of 5 rungs at 27 C, DPIs 10 % fast: the ladder would skip a set"),
         (["ladder", "--tau", "1m"], "cosim: ladder of 5 rungs at 27 C, DPIs 10 % fast: the ladder would double a"),
-        (["ladder", "--rungs", "0"], "Invalid value for '--rungs': 0 is not in the range 1<=x<=32"),
-        (["dpi", "--rungs", "3"], "No such option"),
-        (["latch"], "No such command 'latch'"),
+        (["ladder", "--rungs", "0"], "invalid value for '--rungs': 0 is not in the range 1<=x<=32"),
+        (["dpi", "--rungs", "3"], "no such option"),
+        (["latch"], "no such command 'latch'"),
         (
             ["dpi", "--corner", "tt", "--corner", "hot"],
             "cosim: corner must be one of tt, ff, ss, fs, sf for generic180, not",

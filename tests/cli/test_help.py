@@ -51,8 +51,32 @@ def test_version(cosim_main):
     assert cosim_main("--version")[1] == f"cosim, version {cosim.__version__}\n"
 
 
-def test_unknown_verb_and_option(cosim_main):
-    code, _, err = cosim_main("fly")
-    assert (code, "No such command 'fly'" in err) == (2, True)
-    code, _, err = cosim_main("compile", "net.npz", "--wings")
-    assert (code, "No such option" in err) == (2, True)
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (["trian"], "no such verb 'trian'. Did you mean 'train'? See: cosim --help"),
+        (["fly"], "no such verb 'fly'. See: cosim --help"),
+        (["--wings"], "no such option '--wings'. See: cosim --help"),
+        (["inspect"], "missing argument 'CHECKPOINT'. See: cosim inspect --help"),
+        (["inspect", "a", "b"], "got unexpected extra argument (b). See: cosim inspect --help"),
+        (["compare", "a", "--bias", "none"],
+         "invalid value for '--bias': 'none' is not one of 'constant', 'reference', 'tracking'. "
+         "See: cosim compare --help"),
+        (["characterize", "latch"], "no such command 'latch'. See: cosim characterize --help"),
+        (["characterize", "dpi", "-o"], "option '-o' requires an argument. See: cosim --help"),
+    ],
+)  # fmt: skip
+def test_usage_errors_are_one_line_like_all_others(cosim_main, arguments, text):
+    assert cosim_main(*arguments) == (2, "", f"cosim: {text}\n")
+
+
+def test_an_option_that_is_nearly_right(cosim_main):
+    code, _, err = cosim_main("compare", "a", "--sample", "3")
+    assert (code, err.count("\n")) == (2, 1)
+    assert "no such option" in err and "--samples" in err
+
+
+def test_without_a_verb_the_verbs_are_listed(cosim_main):
+    code, _, err = cosim_main()
+    assert code == 2
+    assert err.startswith("Usage: cosim ") and "  doctor" in err

@@ -80,23 +80,6 @@ def _size(folder):
     return path.stat().st_size if path.exists() else 0
 
 
-def test_an_interrupt_says_how_to_go_on(options_long, tmp_path):
-    with subprocess.Popen(
-        [*COMMAND, *options_long, "--chips", "5000", "-o", str(tmp_path)],
-        stdout=-1,
-        stderr=-1,
-        text=True,
-        start_new_session=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a background job inherits that it is ignored
-    ) as process:
-        while process.poll() is None and _size(tmp_path) == 0:
-            time.sleep(0.01)
-        os.kill(process.pid, signal.SIGINT)
-        _, err = process.communicate(timeout=60)
-    assert process.returncode == 130
-    assert "interrupted" in err and "--resume" in err and "Traceback" not in err
-
-
 @pytest.mark.ngspice
 def test_ngspice_and_replay(cosim_main, options, tmp_path):
     arguments = ["montecarlo", *options, "--engine", "ngspice", "--chips", 2, "--samples", 2, "-o", tmp_path]

@@ -185,7 +185,7 @@ def test_folder_that_cannot_be_made(cosim_main, options, tmp_path, verb):
         (["--supply", "500m"], "supply must be above 0.54 V, by which the readout's ground stands under it, not 0.5 V"),
         (["--t-step", "1p"], "t_step must lie in 1e-06 to 1 s, not 1e-12 s; choose another with --t-step"),
         (["--pdk-root", "."], "--pdk-root is for a foundry's kit; generic180 brings its own library"),
-        (["--json", "."], "Invalid value for '--json': File '.' is a directory."),
+        (["--json", "."], "invalid value for '--json': File '.' is a directory."),
     ],
 )
 def test_options_that_cannot_be_meant(cosim_main, options, tmp_path, option, text):

@@ -1,0 +1,71 @@
+"""Ctrl-C and SIGTERM: a verb ends with one line that says how to go on."""
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+from cosim.errors import CosimError
+
+_CONTINUES = "the same command continues where it stopped"
+_RESUMES = "the same command with --resume continues where it stopped"
+_ANEW = "the same command begins anew"
+_DEAF = ("/torch/", "/PySpice/")  # files: torch aborts while it is imported, a callback of ngspice swallows
+_LATER = 1e-3  # s
+GO_ON = {
+    "demo": _CONTINUES,
+    "train": _RESUMES,
+    "simulate": _CONTINUES,
+    "compare": _CONTINUES,
+    "power": _CONTINUES,
+    "montecarlo": _RESUMES,
+    "characterize": f"{_ANEW}, that of a ladder continues",
+}
+
+
+class Stop(KeyboardInterrupt):
+    """A signal that asks to stop; what cleans up after Ctrl-C cleans up after it."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+
+class StoppedError(CosimError):
+    """A verb that was stopped. exit_code: 128 + the signal, as shells have it."""
+
+    def __init__(self, stop: KeyboardInterrupt, verb: str | None) -> None:
+        number = stop.number if isinstance(stop, Stop) else signal.SIGINT
+        self.exit_code = 128 + number
+        said = "terminated" if number == signal.SIGTERM else "interrupted"
+        super().__init__(f"{said}; {GO_ON.get(verb or '', _ANEW)}")
+
+
+@contextmanager
+def stopping_on_signals() -> Iterator[None]:
+    """SIGINT and SIGTERM raise Stop; a second one ends the process at once. What is ignored, as by nohup, stays so."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    heard = [number for number, handler in before.items() if handler is not signal.SIG_IGN]
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        for each in heard:
+            signal.signal(each, signal.SIG_DFL)
+        signal.signal(signal.SIGALRM, lambda _, there: _raise_where_it_is_heard(number, there))
+        _raise_where_it_is_heard(number, frame)
+
+    for number in heard:
+        signal.signal(number, stop)
+    try:
+        yield
+    finally:
+        for number in heard:
+            signal.signal(number, before[number])
+
+
+def _raise_where_it_is_heard(number: int, frame: FrameType | None) -> None:
+    """Raise Stop, later by SIGALRM where foreign code would abort on it or swallow it."""
+    while frame is not None:
+        if any(deaf in frame.f_code.co_filename for deaf in _DEAF):
+            signal.setitimer(signal.ITIMER_REAL, _LATER)
+            return
+        frame = frame.f_back
+    raise Stop(number)

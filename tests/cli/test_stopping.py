@@ -1,0 +1,106 @@
+"""Ctrl-C and SIGTERM: one line, the right exit status, nothing from worker processes."""
+
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from cosim.cli import VERBS
+from cosim.cli.stopping import GO_ON, Stop, StoppedError, stopping_on_signals
+from cosim.simulation.ngspice import run_deck
+
+CONTINUES = "the same command continues where it stopped"
+RESUMES = "the same command with --resume continues where it stopped"
+ANEW = "the same command begins anew"
+
+
+@pytest.fixture
+def stopped(tmp_path, tiny):
+    """(verb, signal, line to wait for, arguments) -> (exit code, lines on stderr); all of its group get the signal."""
+
+    def run(verb, number, wanted, *arguments):
+        command = [sys.executable, "-m", "cosim", verb, *map(str, arguments)]
+        heard = {signal.SIGINT: signal.SIG_DFL}  # a background job inherits that it is ignored
+        with subprocess.Popen(
+            command, stdout=-3, stderr=-1, text=True, process_group=0,
+            preexec_fn=lambda: [signal.signal(*pair) for pair in heard.items()],
+        ) as process:  # fmt: skip
+            lines = []
+            for line in process.stderr:
+                lines.append(line)
+                if line.startswith(wanted):
+                    break
+            os.killpg(process.pid, number)
+            lines += process.stderr.readlines()
+        return process.returncode, lines
+
+    return run
+
+
+def options(verb, tiny, folder):
+    data = [tiny / "net.npz", "--data", tiny / "data.npz", "-j", 2, "-o", folder]
+    return {
+        "simulate": data,
+        "montecarlo": [*data, "--chips", 1000],
+        "train": ["digits", "-o", folder / "model.pt"],
+    }[verb]
+
+
+@pytest.mark.ngspice
+@pytest.mark.parametrize(
+    ("verb", "number", "wanted", "said"),
+    [
+        ("simulate", signal.SIGINT, "  ngspice: 0 of 5", f"interrupted; {CONTINUES}"),
+        ("simulate", signal.SIGTERM, "  ngspice: 1 of 5", f"terminated; {CONTINUES}"),
+        ("montecarlo", signal.SIGINT, "  chips: 0 of 1000", f"interrupted; {RESUMES}"),
+        ("train", signal.SIGTERM, "  training: 1 of", f"terminated; {RESUMES}"),
+    ],
+)
+def test_one_line(stopped, tiny, tmp_path, verb, number, wanted, said):
+    code, lines = stopped(verb, number, wanted, *options(verb, tiny, tmp_path))
+    assert code == 128 + number
+    assert lines[-1] == f"cosim: {said}\n"
+    assert all(line.startswith("  ") for line in lines[:-1]), "".join(lines)
+
+
+def test_the_hint_knows_the_verb():
+    assert set(GO_ON) <= set(VERBS)
+    for verb, said in {"compare": CONTINUES, "montecarlo": RESUMES, "trim": ANEW, None: ANEW}.items():
+        assert str(StoppedError(KeyboardInterrupt(), verb)) == f"interrupted; {said}"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_second_signal_ends_the_process(number):
+    with stopping_on_signals():
+        with pytest.raises(Stop) as stop:
+            signal.raise_signal(number)
+        assert {signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)} == {signal.SIG_DFL}
+    assert StoppedError(stop.value, None).exit_code == 128 + number
+
+
+def test_what_is_ignored_stays_ignored():
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with stopping_on_signals():
+            signal.raise_signal(signal.SIGINT)
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.ngspice
+def test_ngspice_does_not_swallow_it(capfd):
+    """Python hears a signal in a callback of the simulator, where what it raises goes nowhere."""
+    lines = ["* rc", "v1 in 0 sin(0 1 1k)", "r1 in out 1k", "c1 out 0 1u", ".save v(out)", ".tran 1u 300m 0 1u", ".end"]
+    before = signal.signal(signal.SIGVTALRM, lambda *_: signal.raise_signal(signal.SIGINT))
+    run_deck("\n".join([*lines[:-2], ".tran 1u 1m", ".end"]))  # so that the library is there
+    try:
+        with stopping_on_signals():
+            signal.setitimer(signal.ITIMER_VIRTUAL, 0.05)  # s of processor time; 300,000 steps take longer
+            with pytest.raises(Stop):
+                run_deck("\n".join(lines))
+    finally:
+        signal.signal(signal.SIGVTALRM, before)
+    assert capfd.readouterr().err == ""
