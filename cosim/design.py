@@ -31,7 +31,7 @@ from cosim.simulation.metering import block_supply, format_metered, frame_window
 from cosim.simulation.options import DEFAULT_OPTIONS, SimulatorOptions
 from cosim.simulation.testbench import LAST_CLOSE, Levels, Timing, format_testbench
 from cosim.technology.calibration import Calibration
-from cosim.technology.scale import I_UNIT, units_for
+from cosim.technology.scale import I_UNIT, check_units, units_for
 from cosim.technology.types import Technology
 
 
@@ -85,8 +85,10 @@ def compile_network(
 ) -> Design:
     """From trained weights to a circuit for frames of `t_step` second; `tau` of the ladders' DPIs, default by t_step.
 
-    `cell` and `headroom` as in `lower`. Raises MappingError where the network cannot be put on the technology.
+    `cell` and `headroom` as in `lower`. Raises MappingError where the network cannot be put on the
+    technology, or its grid of weights not on the calibration's unit devices.
     """
+    check_units(network.weight_grid, calibration.units, origin)
     scaled = scale(centre(lower(network, origin, cell, headroom)), i_unit)
     timing = ladder_timing(t_step, tau)
     ladders = any(True for _ in nodes_of(scaled, Ladder))
@@ -111,8 +113,10 @@ def check_mapping(
 
     `units` per weight 1.0, default by the network's grid.
     """
+    units = units or units_for(network.weight_grid)
+    check_units(network.weight_grid, units, origin)
     graph = lower(network, origin, cell, headroom)
-    check_weights(graph, units or units_for(network.weight_grid), saturate, origin)
+    check_weights(graph, units, saturate, origin)
     _check_stages(graph, origin)
 
 

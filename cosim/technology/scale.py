@@ -1,5 +1,7 @@
 """What 1.0 in software is on the chip unless somebody asks otherwise: a current, and so many unit devices."""
 
+from cosim.errors import MappingError
+
 I_UNIT = 1e-9  # A: thresholds of 0.1 to 4 units then fall into the cell's calibrated range
 DEFAULT_UNITS, MAX_UNITS = 8, 64  # unit devices, where weights have no grid, and at most
 
@@ -7,3 +9,18 @@ DEFAULT_UNITS, MAX_UNITS = 8, 64  # unit devices, where weights have no grid, an
 def units_for(grid: float | None) -> int:
     """Unit devices per 1.0 that make a grid of weights exact, as far as there are so many."""
     return DEFAULT_UNITS if grid is None else max(1, min(MAX_UNITS, round(1 / grid)))
+
+
+def check_units(grid: float | None, units: int, origin: str) -> None:
+    """Raises MappingError where weights k grid, k whole, are no whole numbers of unit devices, though they could be.
+
+    A weight is k grid units devices, so with 1 / grid whole, units must be a multiple of it.
+    """
+    exact = units_for(grid)
+    if grid is None or abs(exact * grid - 1) > 1e-9 or units % exact == 0:
+        return
+    raise MappingError(
+        f"{origin}: weights on a grid of 1/{exact} need {exact} unit devices per 1.0 or a multiple of it, not {units}, "
+        f"with which 1/{exact} would be {units / exact:g} devices; use find_calibration(technology, units={exact}), on "
+        "the command line leave --units out"
+    )

@@ -276,6 +276,14 @@ def test_units_follow_the_grid_of_the_network(cosim_main, tiny, tmp_path):
     assert json.loads((tmp_path / "out" / "design.json").read_text())["units_per_weight_1"] == 16
 
 
+def test_units_that_do_not_build_the_grid_are_refused(cosim_main, tiny, tmp_path):
+    save_checkpoint(tmp_path / "fine.npz", replace(load_network(tiny / "net.npz"), weight_grid=0.125))
+    code, _, err = cosim_main("compile", tmp_path / "fine.npz", "--units", 12, "-o", tmp_path / "out")
+    assert code == 2
+    assert "fine.npz: weights on a grid of 1/8 need 8 unit devices per 1.0 or a multiple of it, not 12" in err
+    assert not (tmp_path / "out").exists()
+
+
 def test_compile_needs_no_ngspice(cosim_process, tiny, tmp_path):
     code, _, err = cosim_process(
         "compile", tiny / "net.npz", "-o", tmp_path / "out", NGSPICE_LIBRARY_PATH=str(tmp_path / "absent.so")
