@@ -26,8 +26,8 @@ from cosim.ir.size import PEDESTAL_UNITS, check_weights, size
 from cosim.network.reference import encode_inputs
 from cosim.network.testset import TestSet
 from cosim.network.types import Network
-from cosim.simulation.inference import DEFAULT_TIMEOUT, Outcome, Progress, ReadPlan, run_inferences
-from cosim.simulation.metering import block_supply, format_metered, frame_windows, meters_of, settled_windows
+from cosim.simulation.inference import DEFAULT_TIMEOUT, Meter, Outcome, Progress, ReadPlan, run_inferences
+from cosim.simulation.metering import block_supply, format_metered, frame_windows, meters_of, pushed_by, settled_windows
 from cosim.simulation.options import DEFAULT_OPTIONS, SimulatorOptions
 from cosim.simulation.testbench import LAST_CLOSE, Levels, Timing, format_testbench
 from cosim.technology.calibration import Calibration
@@ -151,11 +151,16 @@ def read_plan(design: Design, frames: int, timing: Timing = Timing()) -> ReadPla
     return ReadPlan(
         decisions=tuple(assembly.decisions.values()),
         outputs=tuple(f"v{pin}#branch" for pin in assembly.outputs),
-        supplies=(("vdd#branch", supply),),
+        supplies=((Meter("vdd#branch"), supply), *_readout_stage(design)),
         threshold=STATE_LEVEL * supply,
         times=timing.sample_times(frames),
         window=(timing.start, timing.start + frames * timing.t_step),
     )
+
+
+def _readout_stage(design: Design) -> list[tuple[Meter, float]]:
+    """What outputs push: the testbench's virtual ground hands it back to V_DD, a real stage sinks it to ground."""
+    return [(meter, design.technology.supply) for meter in pushed_by(design.assembly).values()]
 
 
 def metered_deck(design: Design, x: NDArray[np.float64], timing: Timing = Timing()) -> str:
@@ -174,7 +179,10 @@ def metered_plan(design: Design, frames: int, timing: Timing = Timing()) -> Read
     settled, _ = settled_windows(timing, design.assembly, frames)
     return replace(
         read_plan(design, frames, timing),
-        supplies=tuple((f"{block_supply(block)}#branch", supply) for block in BLOCKS),
+        supplies=(
+            *((Meter(f"{block_supply(block)}#branch"), supply) for block in BLOCKS),
+            *_readout_stage(design),
+        ),
         meters=tuple(meters_of(design.assembly).values()),
         metered=np.concatenate([frame_windows(timing, frames), settled]),
     )

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cosim.cells.blocks import OUTSIDE
 from cosim.design import Design, behavioral_power, run_behavioral
 from cosim.ir.nodes import Ladder, Schmitt, Toggle, nodes_of
 from cosim.ir.states import software_states
@@ -217,6 +218,7 @@ def summarize_comparison(comparison: Comparison) -> dict[str, Any]:
             "behavioral": float(comparison.power_w["behavioral"].mean()),
             "ngspice": float(comparison.power_w["ngspice"].mean()),
         },
+        "power_outside": list(OUTSIDE),
         "first_divergence": {
             "samples_diverged": int((diverged >= 0).sum()),
             "earliest_frame": int(diverged[diverged >= 0].min()) if (diverged >= 0).any() else None,

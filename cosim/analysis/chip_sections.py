@@ -26,6 +26,7 @@ from cosim.analysis.chip_study import (
 from cosim.analysis.figures import Figure, figure_bytes
 from cosim.analysis.page import Picture, escape, format_figure, format_grid, format_table
 from cosim.analysis.tables import percent
+from cosim.cells.blocks import OUTSIDE
 from cosim.units import format_quantity
 
 MEANING = {
@@ -177,7 +178,8 @@ def format_blocks(study: ChipStudy) -> str:
     shares = ", ".join(f"{name} {value}" for name, value, _ in rows)
     caption = "Mean supply power per block over all samples, behavioral equations, without deviations."
     figure = _svg(draw_blocks(study.blocks, factor, unit), f"Power per block: {shares}.", caption)
-    return format_figure(figure) + format_table(("block", "power", "share"), rows, (1, 2))
+    outside = f"<p>Not in power, here and above: {escape(', '.join(OUTSIDE))}.</p>"
+    return format_figure(figure) + format_table(("block", "power", "share"), rows, (1, 2)) + outside
 
 
 def _svg(figure: Figure, alt: str, caption: str) -> Picture:

@@ -16,7 +16,7 @@ from cosim.ir.ladder import LadderBias, LadderCurrents, LadderTiming, check_ladd
 from cosim.outputs import write_texts
 from cosim.simulation.benches import LADDER_RAILS, ladder_bench
 from cosim.simulation.failures import Failure
-from cosim.simulation.inference import DEFAULT_TIMEOUT, Inference, Progress, ReadPlan, deck_hash, run_inferences
+from cosim.simulation.inference import DEFAULT_TIMEOUT, Inference, Meter, Progress, ReadPlan, deck_hash, run_inferences
 from cosim.simulation.keep import INFERENCES
 from cosim.simulation.testbench import Waveform
 from cosim.technology.calibration import Calibration
@@ -173,7 +173,7 @@ def ladder_deck(
     plan = ReadPlan(
         decisions=tuple((f"xladder.xrung{k}.v0",) for k in range(1, study.rungs + 1)),
         outputs=("vout#branch", *rails),
-        supplies=tuple((rail, technology.supply) for rail in rails),
+        supplies=tuple((Meter(rail), technology.supply) for rail in rails),
         threshold=STATE_LEVEL * technology.supply,
         times=begin + samples * step / SAMPLES_A_STEP,
         window=(begin, end),

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from cosim.cells.blocks import BLOCKS
+from cosim.cells.blocks import BLOCKS, OUTSIDE
 from cosim.design import Design, behavioral_power, run_behavioral
 from cosim.network.testset import TestSet
 from cosim.outputs import block_areas
@@ -37,9 +37,9 @@ class PowerStudy:
     """Mean power of n samples in watt, (n,) by block or by rail; frames (n,) of each sample.
 
     total, static and rails come from ngspice; without a simulator they are None.
-    vdd: what transistors, capacitors and bias currents take from V_DD; vground: what they draw from it through the
-    readout's virtual ground, negative where they push it back. clocks, reset, pulses (of ladders and toggles): their
-    drivers.
+    vdd: what transistors, capacitors and bias currents take from V_DD; vground: what outputs that pull take from it
+    through the readout's virtual ground, which sinks to ground what others push. clocks, reset, pulses (of ladders and
+    toggles): their drivers.
     """
 
     frames: NDArray[np.int64]
@@ -75,13 +75,18 @@ def study_power(
     mean = dict(zip(names, np.array(total).T, strict=True))
     settled = dict(zip(names, np.array(static).T, strict=True))
     return PowerStudy(
-        lengths,
-        behavioral,
-        {block: mean[block] for block in BLOCKS},
-        {block: settled[block] for block in BLOCKS},
-        _rails(design, mean),
-        failed,
+        lengths, behavioral, _blocks(design, mean), _blocks(design, settled), _rails(design, mean), failed
     )
+
+
+def _blocks(design: Design, metered: dict[str, Array]) -> dict[str, Array]:
+    """BLOCKS from `meters_of`: the readout's source got back what outputs push."""
+    blocks = {block: metered[block] for block in BLOCKS}
+    return blocks | {"readout": blocks["readout"] + _pushed(design, metered)}
+
+
+def _pushed(design: Design, metered: dict[str, Array]) -> Array:
+    return sum((metered[pin] for pin in design.assembly.outputs), np.zeros(len(metered["vground"])))
 
 
 def _behavioral(design: Design, x: Array, lengths: NDArray[np.int64], timing: Timing) -> dict[str, Array]:
@@ -95,7 +100,7 @@ def _rails(design: Design, mean: dict[str, Array]) -> dict[str, Array]:
     pulses = [pin for pair in assembly.pulses.values() for pin in pair]
     rails = {
         "vdd": sum((mean[block] for block in BLOCKS), nothing) + mean["vground"],
-        "vground": -mean["vground"],
+        "vground": _pushed(design, mean) - mean["vground"],
         "clocks": sum((mean[pin] for pair in assembly.clocks for pin in pair), nothing),
         "reset": mean["resetb"],
     }
@@ -150,6 +155,7 @@ def summarize_power(design: Design, study: PowerStudy, timing: Timing = Timing()
         "samples": len(study.frames),
         "failed": study.failed,
         "frames": float(study.frames.mean()),
+        "power_outside": list(OUTSIDE),
         "blocks": {name: rows[name] for name in BLOCKS},
         TOTAL: rows[TOTAL],
         "rails": {

@@ -2,9 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from itertools import product
+from textwrap import wrap
 from typing import Any
 
-from cosim.analysis.tables import percent
+from cosim.analysis.tables import format_outside, percent
+from cosim.cells.blocks import OUTSIDE
 from cosim.errors import InputError
 from cosim.technology.conditions import at
 from cosim.technology.foundry import read_section
@@ -13,6 +15,7 @@ from cosim.units import format_quantity
 
 CELSIUS = (0.0, 27.0, 60.0)
 SUPPLIES = (0.95, 1.0, 1.05)  # of the nominal one
+NAMED = 6  # of the worst conditions, where there are more
 
 
 def pvt_grid(technology: Technology) -> tuple[Technology, ...]:
@@ -42,14 +45,25 @@ def summarize_pvt(
 
     samples: how many were to be simulated in each.
 
-    The worst has the smallest task agreement, then the smallest state agreement; a condition that failed is worse.
+    The worst have the smallest task agreement, then the smallest state agreement; a condition that failed is worse.
+    There is none among conditions that are all equal.
     """
     rows = [
         {"corner": there.corner, "celsius": there.celsius, "supply_v": there.supply, **_figures(summary, samples)}
         for there, summary in zip(conditions, summaries, strict=True)
     ]
-    worst = min(rows, key=lambda row: (row["task_agreement"], row["state_agreement"]))
-    return {"conditions": rows, "worst": worst, "failed": sum(row["failed"] for row in rows)}
+    least = min(map(_agreement, rows))
+    worst = [row for row in rows if _agreement(row) == least]
+    return {
+        "conditions": rows,
+        "worst": worst if len(worst) < len(rows) else [],
+        "failed": sum(row["failed"] for row in rows),
+        "power_outside": list(OUTSIDE),
+    }
+
+
+def _agreement(row: Mapping[str, Any]) -> tuple[float, float]:
+    return row["task_agreement"], row["state_agreement"]
 
 
 def _figures(summary: Mapping[str, Any] | None, samples: int) -> dict[str, Any]:
@@ -66,17 +80,32 @@ def format_pvt(sweep: Mapping[str, Any]) -> list[str]:
     """The terminal table of `summarize_pvt`, under 80 columns."""
     lines = [f"{'corner':6} {'temp':>6} {'supply':>8}  {'states':>9} {'decisions':>10}  {'accuracy':>8} {'power':>9}"]
     lines += [_line(row) for row in sweep["conditions"]]
-    worst, rows = sweep["worst"], sweep["conditions"]
-    low, high = worst["task_agreement_interval"] or (0.0, 1.0)
+    rows = sweep["conditions"]
     samples = rows[0]["samples"] + rows[0]["failed"]
     lines += [
         "",
         f"samples         {samples} in each of {len(rows)} conditions, {sweep['failed']} runs failed",
         "agreement       states and decisions, software vs ngspice",
-        f"worst           {worst['corner']}, {worst['celsius']:g} C, {worst['supply_v']:g} V: decisions "
-        f"{percent(worst['task_agreement'])} [{percent(low)}, {percent(high)}]",
+        *_format_worst(sweep["worst"], rows),
+        *format_outside(),
     ]
     return lines
+
+
+def _format_worst(worst: Sequence[Mapping[str, Any]], rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    one = (worst or rows)[0]
+    low, high = one["task_agreement_interval"] or (0.0, 1.0)
+    figures = (
+        f"decisions {percent(one['task_agreement'])} [{percent(low)}, {percent(high)}], "
+        f"states {percent(one['state_agreement'], 2)}"
+    )
+    if not worst:
+        return [f"worst           none of {len(rows)}: all have equal", f"                {figures}"]
+    places = [f"{row['corner']} {row['celsius']:g} C {row['supply_v']:g} V" for row in worst]
+    more = [f"and {len(places) - NAMED} more"] if len(places) > NAMED else []
+    named = ", ".join(places[:NAMED] + more)
+    text = f"{'worst':16}{named if len(worst) == 1 else f'{len(worst)} alike: {named}'}"
+    return [*wrap(text, 79, subsequent_indent=16 * " "), f"                {figures}"]
 
 
 def _line(row: Mapping[str, Any]) -> str:

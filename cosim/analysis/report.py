@@ -5,6 +5,7 @@ from typing import Any
 from cosim.analysis.agreement import ENGINES
 from cosim.analysis.page import Picture, escape, format_cards, format_figure, format_page, format_table
 from cosim.analysis.tables import percent
+from cosim.cells.blocks import OUTSIDE
 from cosim.units import format_quantity
 
 _STEPS = {
@@ -59,4 +60,5 @@ def _engines(summary: dict[str, Any]) -> str:
         first = [] if balanced is None else [percent(balanced[engine])]
         rows.append((engine, *first, percent(summary["accuracy"][engine]), f"{percent(low)} to {percent(high)}", watt))
     first = [] if balanced is None else ["balanced accuracy"]
-    return format_table(("engine", *first, "accuracy", "95 % interval (Clopper-Pearson)", "mean power"), rows)
+    table = format_table(("engine", *first, "accuracy", "95 % interval (Clopper-Pearson)", "mean power"), rows)
+    return f"{table}<p>Not in power: {escape(', '.join(OUTSIDE))}.</p>"

@@ -1,8 +1,10 @@
 """A comparison as text: what fits a terminal."""
 
+from textwrap import wrap
 from typing import Any
 
 from cosim.analysis.agreement import ENGINES
+from cosim.cells.blocks import OUTSIDE
 from cosim.units import format_quantity
 
 
@@ -47,7 +49,12 @@ def format_comparison(summary: dict[str, Any]) -> list[str]:
         lines.append(f"wrong states      up to {summary['largest_margin_of_a_wrong_bit']:.3f} units from a threshold")
     if summary["saturated_states"]:
         lines.append(f"saturated         {summary['saturated_states']} states beyond their ladder; use more --headroom")
-    return lines
+    return lines + format_outside()
+
+
+def format_outside() -> list[str]:
+    """What no figure of power holds, as the last lines of a table."""
+    return wrap(f"{'not in power':18}{', '.join(OUTSIDE)}", 79, subsequent_indent=18 * " ")
 
 
 def percent(value: float, digits: int = 1) -> str:

@@ -6,10 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosim.cells.assemble import NETWORK, net
-from cosim.design import Design, encode_sample, inference_deck
+from cosim.design import Design, encode_sample, inference_deck, read_plan
 from cosim.errors import SimulationError
 from cosim.ir.nodes import Ladder, Schmitt, Toggle, nodes_of
 from cosim.simulation.failures import Failure
+from cosim.simulation.inference import drawn_power
 from cosim.simulation.rest import run_from_rest
 from cosim.simulation.testbench import Timing
 
@@ -43,12 +44,11 @@ def record_waveforms(
         "outputs": list(design.network.labels) or [str(k) for k in range(len(design.assembly.outputs))],
         "title": f"{design.network.task or 'network'} on {design.assembly.transistors} transistors, one inference",
     }
-    power = -design.technology.supply * waves["vdd#branch"]
     return {
         "time": time,
         "candidate": np.abs(waves[candidate]),
         "state": np.abs(waves[state]),
-        "power": power,
+        "power": drawn_power(waves, read_plan(design, len(x), timing).supplies),
         **drawn,
         **outputs,
     }, labels

@@ -3,7 +3,9 @@
     input and unit diodes        I
     line n of a signal           g_push I                      (the p copy into the n diode)
     summing node                 sum of its positive terms     (what is pulled comes from V_DD, through the diode or
-                                                                as push, or through the virtual ground)
+                                                                as push)
+    output                       the same, or what is pushed if that is more: the readout stage delivers what an output
+                                 pulls, and sinks to ground what it pushes
     9T cell, state s             min(g_push (u + I_w s), g_n I_thresh) + I_w s + I_high s     I_w = i_high(I_width)
                                  (decision branch, feedback, output)
     comparator                   min(g_push u, g_n I_thresh)
@@ -137,7 +139,7 @@ def _block_currents(
         "inputs": sum((strength.get(node.name, 1) * current[node.name] for node in sources), nothing),
         "rails": sum((strength.get(name, 1) * push * current[name] for name in sorted(rails)), nothing),
         "rows": sum(rows, nothing),
-        "readout": sum((_pulled(graph, node.name, trace) for node in nodes_of(graph, Output)), nothing),
+        "readout": sum((_output_current(graph, node.name, trace) for node in nodes_of(graph, Output)), nothing),
         "cells": sum(cells, nothing),
     }
 
@@ -150,6 +152,11 @@ def _pulled(graph: nx.DiGraph, name: str, trace: BehavioralTrace) -> Array:
         if mirror.count > 0:
             total = total + mirror.realised * trace.currents[source]
     return total
+
+
+def _output_current(graph: nx.DiGraph, name: str, trace: BehavioralTrace) -> Array:
+    """What an output pulls, or pushes if that is more, ampere, (n, time)."""
+    return _pulled(graph, name, trace) + np.maximum(-trace.currents[name], 0.0)
 
 
 def _cell_current(graph: nx.DiGraph, node: Schmitt, trace: BehavioralTrace, calibration: Calibration) -> Array:

@@ -4,17 +4,22 @@
     rails     copies that make the lines n of signals
     rows      candidate and ReLU diodes, and the weights on them: those that push draw from V_DD, those that pull draw
               through the diode
-    readout   weights of the readout's rows; what they pull comes from V_DD through the virtual ground
+    readout   weights of the readout's rows; what they pull comes from V_DD through the virtual ground, what they push
+              goes on to ground
     cells     recurrent units: memory, quantiser, pedestal sink, and beta's copies into their lines
     bias      currents into the bias pins, and the diodes that they flow through
 
-So a block holds every device whose current its own supply net delivers, and rows + readout draw what their positive
-weights pull. Clocks, pulses and reset are not blocks: their drivers stand outside.
+So a block holds every device whose current its own supply net delivers, and rows draw what their positive weights
+pull. Clocks, pulses and reset are not blocks: their drivers stand outside, and so does OUTSIDE.
 """
 
 from collections.abc import Collection
 
 BLOCKS: tuple[str, ...] = ("inputs", "rails", "rows", "readout", "cells", "bias")
+OUTSIDE = (
+    "current reference and bias tree", "input converters", "clock generator and drivers", "readout stage's own bias",
+    "pooling and decision", "wires", "pads",
+)  # fmt: skip
 _INSTANCES = {
     "diode_": "inputs",
     "rails_": "rails",

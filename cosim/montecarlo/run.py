@@ -13,6 +13,7 @@ import scipy
 
 from cosim import __version__
 from cosim.analysis.agreement import METRICS
+from cosim.cells.blocks import OUTSIDE
 from cosim.errors import InputError
 from cosim.montecarlo.contributions import chip_figures, share_variance
 from cosim.montecarlo.execute import map_chips
@@ -127,6 +128,7 @@ def summarize_run(
         "samples": len(trial.test_set.y),
         "software_accuracy": float((decisions == trial.test_set.y).mean()),
         "nominal": {metric: nominal[metric] for metric in METRICS},
+        "power_outside": list(OUTSIDE),
         "technology": trial.design.technology.name,
         "variation": asdict(trial.plan),
     }

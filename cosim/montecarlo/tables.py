@@ -3,7 +3,7 @@
 from typing import Any
 
 from cosim.analysis.agreement import METRICS
-from cosim.analysis.tables import percent
+from cosim.analysis.tables import format_outside, percent
 from cosim.units import format_quantity
 
 SHOWN = ("5", "50", "95")
@@ -41,7 +41,7 @@ def format_summary(summary: dict[str, Any]) -> list[str]:
         f"paired            {metric.replace('_', ' ')}: {_pair(metric, pair)}"
         for metric, pair in summary.get("paired", {}).items()
     ]
-    return lines
+    return lines + format_outside()
 
 
 def format_yield(found: dict[str, Any]) -> list[str]:

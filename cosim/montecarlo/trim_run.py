@@ -6,6 +6,7 @@ from typing import Any
 from scipy.stats import binomtest
 
 from cosim.analysis.agreement import METRICS
+from cosim.cells.blocks import OUTSIDE
 from cosim.design import Design
 from cosim.errors import SimulationError
 from cosim.montecarlo.run import nominal_chip
@@ -84,6 +85,7 @@ def summarize_trim(
         "spec": [spec.text for spec in specs],
         "engine": trial.engine,
         "samples": len(trial.test_set.y),
+        "power_outside": list(OUTSIDE),
         "ranges": dict(zip(("thresh", "width", "gain"), trim_ranges(trial), strict=True)),
         "rows": rows,
     }

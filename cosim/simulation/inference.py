@@ -39,14 +39,14 @@ class ReadPlan:
     """What to read from a run.
 
     decisions: per memory the vectors of its decision nodes, its state is how many stand above `threshold` volt;
-    outputs: vectors of readout currents; supplies: (vector, volt) of every source that delivers power; times: when to
+    outputs: vectors of readout currents; supplies: every source that delivers power, with its volt; times: when to
     sample, s; window: (start, end) of the power mean, s.
     meters: sources whose current is read in each of `metered`, (windows, 2) begins and ends, s.
     """
 
     decisions: tuple[tuple[str, ...], ...]
     outputs: tuple[str, ...]
-    supplies: tuple[tuple[str, float], ...]
+    supplies: tuple[tuple[Meter, float], ...]
     threshold: float
     times: NDArray[np.float64]
     window: tuple[float, float]
@@ -58,6 +58,8 @@ class ReadPlan:
 class Inference:
     """states (time, cells), whole; readout (time, outputs), ampere; power_w: mean over the frames, watt.
 
+    power_w: what transistors, bias and input currents take from V_DD, and what a readout stage delivers to an output
+    that pulls. What an output pushes is in it, too: the stage sinks that to ground, and no supply gets it back.
     delivered: mean current that each meter's source delivers in each window, (windows, meters), ampere.
     """
 
@@ -84,8 +86,7 @@ def read_inference(waves: Waveforms, deck: str, plan: ReadPlan) -> Outcome:
         return Failure(FailureKind.CONVERGENCE, f"stopped at {time[-1]:.6g} s of {plan.window[1]:.6g} s", deck)
     states = np.stack([_state(waves, names, plan) for names in plan.decisions], axis=1)
     readout = np.stack([np.interp(plan.times, time, waves[name]) for name in plan.outputs], axis=1)
-    # ngspice counts a current into the source's positive terminal: a supply that delivers reads negative.
-    power = sum((-volt * _mean(time, waves[name], plan.window) for name, volt in plan.supplies), 0.0)
+    power = _mean(time, drawn_power(waves, plan.supplies), plan.window)
     delivered = [[_delivered(waves, meter, (begin, end)) for meter in plan.meters] for begin, end in plan.metered]
     shape = len(plan.metered), len(plan.meters)
     return Inference(states, readout, power, np.array(delivered, dtype=np.float64).reshape(shape))
@@ -171,9 +172,19 @@ def _state(waves: Waveforms, names: tuple[str, ...], plan: ReadPlan) -> NDArray[
     return np.asarray(np.sum(levels, axis=0), dtype=np.int16)
 
 
+def drawn_power(waves: Waveforms, supplies: Sequence[tuple[Meter, float]]) -> NDArray[np.float64]:
+    """Power that these sources deliver at each of the solver's steps, watt."""
+    return sum((volt * _current(waves, meter) for meter, volt in supplies), np.zeros(len(waves["time"])))
+
+
 def _delivered(waves: Waveforms, meter: Meter, window: tuple[float, float]) -> float:
+    return _mean(waves["time"], _current(waves, meter), window)
+
+
+def _current(waves: Waveforms, meter: Meter) -> NDArray[np.float64]:
+    """What a source delivers, ampere: ngspice counts a current into its positive terminal."""
     current = -waves[meter.vector]
-    return _mean(waves["time"], np.maximum(current, 0.0) if meter.one_way else current, window)
+    return np.maximum(current, 0.0) if meter.one_way else current
 
 
 def _mean(time: NDArray[np.float64], values: NDArray[np.float64], window: tuple[float, float]) -> float:

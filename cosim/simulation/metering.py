@@ -82,16 +82,23 @@ def format_metered(
 
 
 def meters_of(assembly: Assembly) -> dict[str, Meter]:
-    """What a metered run reads, by name: each of BLOCKS, then `vground`, every clock and pulse, and `resetb`.
+    """What a metered run reads, by name: each of BLOCKS, `vground`, every output, clock and pulse, and `resetb`.
 
-    What the virtual ground's source delivers is what flows back through it: minus what is drawn through it.
+    What the virtual ground's source delivers is what flows back through it: minus what is drawn through it. Outputs as
+    `pushed_by` has them.
     """
     pins = (pin for pair in (*assembly.clocks, *assembly.pulses.values()) for pin in pair)
     return {
         **{block: Meter(f"{block_supply(block)}#branch") for block in BLOCKS},
         "vground": Meter("vground#branch"),
+        **pushed_by(assembly),
         **{pin: Meter(f"v{pin}#branch", one_way=True) for pin in (*pins, "resetb")},
     }
+
+
+def pushed_by(assembly: Assembly) -> dict[str, Meter]:
+    """Output pin -> the current that it pushes into the virtual ground, while it does."""
+    return {pin: Meter(f"v{pin}#branch", one_way=True) for pin in assembly.outputs}
 
 
 def frame_windows(timing: Timing, frames: int) -> Array:

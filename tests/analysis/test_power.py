@@ -165,9 +165,28 @@ def test_virtual_ground_delivers_the_readout(tiny, metered):
     timing, frames = Timing(), len(metered.readout)
     windows, _ = settled_windows(timing, design.assembly, frames)
     last = metered.delivered[frames:][np.isclose((windows[:, 1] - timing.start) / timing.t_step % 1, 0.97)]
-    through = -last[:, list(meters_of(design.assembly)).index("vground")]
+    names = list(meters_of(design.assembly))
+    through = -last[:, names.index("vground")]
     error = 1e-3 * np.abs(metered.readout).sum(axis=1).max()  # settled to exp(-0.25 frame / 0.4 ms)
     np.testing.assert_allclose(through, metered.readout.sum(axis=1), rtol=0, atol=error)
+    pushed = last[:, [names.index(pin) for pin in design.assembly.outputs]]
+    np.testing.assert_allclose(pushed, np.maximum(-metered.readout, 0.0), rtol=0, atol=error)
+    assert pushed.max() > 100 * error
+
+
+@pytest.mark.ngspice
+def test_power_has_what_outputs_push_and_the_ideal_virtual_ground_hands_back(tiny, metered):
+    """A stage delivers what an output pulls and sinks what it pushes: the V_DD source's own power lacks the latter."""
+    design, inputs = tiny
+    plan = read_plan(design, len(inputs))
+    assert [meter.vector for meter, _ in plan.supplies] == ["vdd#branch", "vreadout_0#branch", "vreadout_1#branch"]
+    alone = run_inference(inference_deck(design, inputs), replace(plan, supplies=plan.supplies[:1]))
+    assert isinstance(alone, Inference)
+    names = list(meters_of(design.assembly))
+    pushed = metered.delivered[: len(inputs), [names.index(pin) for pin in design.assembly.outputs]]
+    handed_back = SUPPLY * pushed.sum(axis=1).mean()
+    assert metered.power_w == pytest.approx(alone.power_w + handed_back, rel=SOLVER, abs=0)
+    assert handed_back > 100 * SOLVER * alone.power_w
 
 
 @pytest.mark.ngspice

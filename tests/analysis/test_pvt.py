@@ -38,7 +38,10 @@ def test_grid_is_every_combination_once(technology):
 def test_worst_has_the_fewest_equal_decisions_then_states(technology):
     conditions = pvt_grid(technology)[:4]
     sweep = summarize_pvt(conditions, [summary(0.9, 1.0), summary(0.99, 0.875), summary(0.98, 0.875), summary(1, 1)], 8)
-    assert (sweep["worst"]["celsius"], sweep["worst"]["supply_v"]) == (conditions[2].celsius, conditions[2].supply)
+    (worst,) = sweep["worst"]
+    assert (worst["celsius"], worst["supply_v"]) == (conditions[2].celsius, conditions[2].supply)
+    assert "worst           tt 0 C 1.89 V" in format_pvt(sweep)
+    assert "                decisions 87.5 % [50.0 %, 100.0 %], states 98.00 %" in format_pvt(sweep)
     assert [row["state_agreement"] for row in sweep["conditions"]] == [0.9, 0.99, 0.98, 1]
     assert sweep["failed"] == 0
 
@@ -46,11 +49,23 @@ def test_worst_has_the_fewest_equal_decisions_then_states(technology):
 def test_a_condition_without_any_result_is_the_worst(technology):
     conditions = pvt_grid(technology)[:2]
     sweep = summarize_pvt(conditions, [None, summary(0.5, 0.5)], 8)
-    assert sweep["worst"]["supply_v"] == conditions[0].supply
+    assert [row["supply_v"] for row in sweep["worst"]] == [conditions[0].supply]
     assert sweep["failed"] == 8
     lines = format_pvt(sweep)
     assert "every simulation failed" in lines[1]
     assert "samples         8 in each of 2 conditions, 8 runs failed" in lines
+
+
+def test_none_is_the_worst_among_equals(technology):
+    """Equal decisions are told apart by states; what is left equal shares the place, and all of them have none."""
+    conditions = pvt_grid(technology)[:4]
+    alike = summarize_pvt(conditions, [summary(0.99, 0.875), summary(1, 1), summary(0.99, 0.875), summary(1, 0.875)], 8)
+    assert [row["supply_v"] for row in alike["worst"]] == [conditions[0].supply, conditions[2].supply]
+    assert "worst           2 alike: tt 0 C 1.71 V, tt 0 C 1.89 V" in format_pvt(alike)
+    equal = summarize_pvt(conditions, [summary(0.99, 0.875)] * 4, 8)
+    assert equal["worst"] == []
+    text = "\n".join(format_pvt(equal))
+    assert "worst           none of 4: all have equal\n                decisions 87.5 %" in text
 
 
 def test_the_grid_says_what_the_technology_cannot_do(technology):
@@ -62,8 +77,9 @@ def test_the_grid_says_what_the_technology_cannot_do(technology):
 
 
 def test_table_fits_a_terminal(technology):
-    lines = format_pvt(summarize_pvt(pvt_grid(technology), [summary(0.99984, 1.0)] * 45, 8))
+    lines = format_pvt(summarize_pvt(pvt_grid(technology), [summary(0.99984, 1.0)] * 44 + [summary(1, 1)], 8))
     assert max(map(len, lines)) < 80
+    assert any("and 38 more" in line for line in lines)
     assert lines[1].split() == ["tt", "0", "C", "1.71", "V", "99.98", "%", "100.0", "%", "75.0", "%", "340", "nW"]
 
 
@@ -137,4 +153,4 @@ def test_a_condition_whose_reference_does_not_start_is_a_row(
     test_set = TestSet(np.array([[[0.1, 0.9, 0.4]]]), np.array([0]), np.array([1]), np.array([0]))
     sweep = run_pvt(design, test_set, Run(tmp_path), lambda done, total: None, "tracking", lines.append)
     assert lines == ["1/1 ss, 27 C, 1.8 V: current reference: it does not start"]
-    assert (sweep["failed"], sweep["worst"]["corner"], sweep["worst"]["accuracy"]) == (1, "ss", None)
+    assert (sweep["failed"], sweep["worst"], sweep["conditions"][0]["accuracy"]) == (1, [], None)

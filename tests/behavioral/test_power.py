@@ -66,17 +66,28 @@ def test_bias_block_is_the_sum_of_the_pins(design, inputs):
     np.testing.assert_allclose(power(design, inputs)["bias"], 1.8 * sum(design.assembly.bias_pins.values()), rtol=1e-12)
 
 
-@pytest.mark.parametrize("block", ["rows", "readout"])
-def test_row_blocks_by_hand(design, inputs, block):
+def test_row_block_by_hand(design, inputs):
     """What a row pulls comes from V_DD: positive counts times their source's current; states last whole frames here."""
-    timing = Immediate()
     trace = run_behavioral(design, inputs)
     total = np.zeros((5, 7))
     for source, target, data in design.graph.edges(data=True):
-        read = isinstance(design.graph.nodes[target]["node"], Output)
-        if data["weight"].role == "drive" and read == (block == "readout"):
+        if data["weight"].role == "drive" and not isinstance(design.graph.nodes[target]["node"], Output):
             total += max(data["mirror"].count, 0) / 8 * trace.currents[source]
-    np.testing.assert_allclose(power(design, inputs, timing)[block], 1.8 * total, rtol=1e-12)
+    np.testing.assert_allclose(power(design, inputs, Immediate())["rows"], 1.8 * total, rtol=1e-12)
+
+
+def test_readout_block_by_hand(design, inputs):
+    """An output draws the larger of what its row pulls and what it pushes; in ideal mirrors, whose gains are 1."""
+    trace, outputs = run_behavioral(design, inputs, ideal=True), {}
+    for source, target, data in design.graph.edges(data=True):
+        if isinstance(design.graph.nodes[target]["node"], Output):
+            term = data["mirror"].count / 8 * trace.currents[source]
+            pull, push = outputs.get(target, (0.0, 0.0))
+            outputs[target] = (pull + term, push) if data["mirror"].count > 0 else (pull, push - term)
+    pulled, pushed = (np.stack([pair[k] for pair in outputs.values()]) for k in (0, 1))
+    assert (pulled > pushed).any() and (pulled < pushed).any()
+    found = power(design, inputs, Immediate(), ideal=True)["readout"]
+    np.testing.assert_allclose(found, 1.8 * np.maximum(pulled, pushed).sum(axis=0), rtol=1e-12)
 
 
 def test_cell_block_by_hand(design, inputs):
@@ -98,8 +109,8 @@ def test_cell_block_by_hand(design, inputs):
 
 def test_spans_before_a_decision_have_the_old_states(design, inputs):
     """With stages that decide at the end of their frame, a frame's readout is that of the states before."""
-    late = power(design, inputs, Late())["readout"]
-    trace = run_behavioral(design, inputs)
+    late = power(design, inputs, Late(), ideal=True)["readout"]
+    trace, rows = run_behavioral(design, inputs, ideal=True), {}
     rest = dict.fromkeys(design.assembly.decisions, design.graph.graph["i_pedestal"])
     total = np.zeros((5, 7))
     for source, target, data in design.graph.edges(data=True):
@@ -107,7 +118,9 @@ def test_spans_before_a_decision_have_the_old_states(design, inputs):
             current = trace.currents[source]
             if source in rest:
                 current = np.concatenate([np.full((5, 1), rest[source]), current[:, :-1]], axis=1)
+            rows[target] = rows.get(target, 0.0) + data["mirror"].count / 8 * current
             total += max(data["mirror"].count, 0) / 8 * current
+    total += sum(np.maximum(-row, 0.0) for row in rows.values())
     np.testing.assert_allclose(late, 1.8 * total, rtol=1e-12)
 
 
