@@ -20,7 +20,7 @@ from cosim.cli.common import (
     timeout_option,
     write_json,
 )
-from cosim.errors import InputError, MissingToolError
+from cosim.errors import InputError
 
 if TYPE_CHECKING:
     from cosim.montecarlo.run import Execute
@@ -191,25 +191,10 @@ def _executing(trial: "Trial", jobs: int, timeout: float, dask: str | None) -> "
     if dask is None:
         yield lambda numbers: run_local(trial, numbers, jobs, timeout)
         return
-    try:
-        from distributed import Client
-    except ModuleNotFoundError:
-        raise MissingToolError("--dask needs dask.distributed; pip install 'cosim-analog[dask]'") from None
-    try:
-        client = Client(dask, timeout=10)
-    except (OSError, ValueError) as error:
-        raise InputError(
-            f"--dask {dask}: no scheduler answers there ({error}); start one with 'dask scheduler', and workers with "
-            "'dask worker ADDRESS --nthreads 1'"
-        ) from None
-    with client:
-        slots = sum(dict(client.nthreads()).values())  # pyright: ignore - a dict, in a client that is not asynchronous
-        if not slots:
-            raise InputError(
-                f"--dask {dask}: the scheduler has no workers; start some with 'dask worker {dask} --nthreads 1'"
-            )
-        executor = client.get_executor(pure=False)
-        yield lambda numbers: run_on(executor, trial, numbers, slots, timeout)
+    from cosim.montecarlo.cluster import dask_cluster
+
+    with dask_cluster(dask) as cluster:
+        yield lambda numbers: run_on(cluster, trial, numbers, cluster.slots, timeout)
 
 
 def _replay(trial: "Trial", number: int, store: Path) -> None:

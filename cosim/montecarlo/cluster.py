@@ -1,0 +1,63 @@
+"""A dask cluster as an executor of chips; the only importer of `distributed`."""
+
+import logging
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, Future
+from contextlib import contextmanager
+from typing import Any
+
+from cosim.errors import InputError, MissingToolError, SimulationError
+
+CONNECT = 10.0  # s
+
+
+@contextmanager
+def dask_cluster(address: str) -> Iterator["Cluster"]:
+    """The cluster of the scheduler at an address such as tcp://host:8786.
+
+    Raises MissingToolError without dask, InputError when no scheduler answers or it has no workers.
+    """
+    try:
+        from distributed import Client
+    except ModuleNotFoundError:
+        raise MissingToolError("--dask needs dask.distributed; pip install 'cosim-analog[dask]'") from None
+    _mute()
+    try:
+        client = Client(address, timeout=CONNECT)
+    except (OSError, ValueError) as error:
+        raise InputError(
+            f"--dask {address}: no scheduler answers there ({error}); start one with 'dask scheduler', and workers "
+            "with 'dask worker ADDRESS --nthreads 1'"
+        ) from None
+    with client:
+        slots = sum(dict(client.nthreads()).values())  # pyright: ignore - a dict, in a client that is not asynchronous
+        if not slots:
+            raise InputError(
+                f"--dask {address}: the scheduler has no workers; start some with 'dask worker {address} --nthreads 1'"
+            )
+        yield Cluster(address, client, slots)
+
+
+class Cluster(Executor):
+    """What a connected client can run: `slots` tasks at a time."""
+
+    def __init__(self, address: str, client: Any, slots: int) -> None:
+        self.slots = slots
+        self._address, self._client = address, client
+        self._executor = client.get_executor(pure=False)
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        """A call on one of the workers. Raises SimulationError when the scheduler is gone; what ran there is lost."""
+        if self._client.status != "running":
+            raise SimulationError(
+                f"--dask {self._address}: the scheduler does not answer any more; every chip that was finished is "
+                "kept: start a scheduler and workers again, then go on with --resume"
+            )
+        return self._executor.submit(fn, *args, **kwargs)
+
+
+def _mute() -> None:
+    """Our one line says what happened and what to do; those of distributed would bury it."""
+    for name in ("distributed", *logging.root.manager.loggerDict):
+        if name.partition(".")[0] in ("distributed", "tornado", "asyncio"):
+            logging.getLogger(name).setLevel(logging.CRITICAL + 1)
