@@ -5,9 +5,10 @@
 
 Run it in the root of a checkout. A mutant is one change of the module's syntax tree (kinds: scripts/mutations.py);
 `run` draws `--count` of each module's by seed, or takes all, writes each into a temporary copy of the tree, never into
-the tree itself, and runs tests_of(module) there, the most specific file first, up to the first failure and without the
-simulator: laws and closed forms must see a wrong equation, and ngspice would be too slow. A mutant whose tests fail, or take longer than `--limit` seconds, is killed. Survivors are printed with their change; `--results` keeps
-every outcome as a line of JSON and is resumed as long as neither the module nor its tests change.
+the tree itself, and runs tests_of(module) there, the most specific file first, up to the first failure. ngspice stays
+off: laws and closed forms must see a wrong equation, and do so in a second. A mutant whose tests fail, or take longer
+than `--limit` seconds, is killed. Survivors are printed with their change; `--results` keeps every outcome as a line of
+JSON and is resumed as long as neither the module nor its tests change.
 
 A survivor is a test that is missing, or a mutant that does the same as the module. Those are listed with their reasons
 in scripts/equivalent_mutants.toml and do not count: score = killed / (drawn - equivalent).
