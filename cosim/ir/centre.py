@@ -72,7 +72,7 @@ def _common_step(terms: list[tuple[str, Weight]], steps: dict[str, Fraction | No
         step, value = steps[source], _fraction(weight.target)
         if step is None or value is None:
             return None
-        product = abs(step * value)
+        product = step * value
         common = Fraction(
             math.gcd(common.numerator * product.denominator, product.numerator * common.denominator),
             common.denominator * product.denominator,

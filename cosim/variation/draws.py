@@ -32,6 +32,9 @@ Array = NDArray[np.float64]
 SUPPLY_SPREAD = 0.05  # of the nominal supply, either way
 CELSIUS_RANGE = (0.0, 60.0)
 GLOBALS = ("process n", "process p", "supply", "temperature")
+_EDGE = (
+    2.0**-33
+)  # how near a point may come to 0 and 1, where the normal distribution ends; Sobol's resolution is 2^-30
 
 
 @dataclass(frozen=True)
@@ -165,13 +168,11 @@ def _cube(sampling: Sampling, seed: int, replicate: int, size: int, names: tuple
                 f"--sampling sobol draws at most {qmc.Sobol.MAXDIM} numbers a chip, not {len(names)}; use lhs"
             )
         rng = _generator(f"{seed} {replicate} sobol {len(names)}")
-        points = qmc.Sobol(len(names), scramble=True, rng=rng).random(1 << (size - 1).bit_length())[:size]
-        return np.clip(points, 2.0**-33, 1 - 2.0**-33)  # its own resolution is 2^-30
-    columns = []
-    for name in names:
-        rng = _generator(f"{seed} {replicate} {name}")
-        columns.append((rng.permutation(size) + rng.random(size)) / size)
-    return np.clip(np.stack(columns, axis=1), 2.0**-53, 1 - 2.0**-53)
+        points = qmc.Sobol(len(names), scramble=True, rng=rng).random_base2((size - 1).bit_length())[:size]
+    else:
+        generators = [_generator(f"{seed} {replicate} {name}") for name in names]
+        points = np.stack([(rng.permutation(size) + rng.random(size)) / size for rng in generators], axis=1)
+    return np.clip(points, _EDGE, 1 - _EDGE)
 
 
 def _generator(text: str) -> np.random.Generator:

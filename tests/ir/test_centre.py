@@ -2,13 +2,25 @@
 
 from dataclasses import replace
 
+import networkx as nx
 import numpy as np
 import pytest
 
 from cosim.behavioral.evaluate import evaluate
 from cosim.ir.centre import centre
 from cosim.ir.lower import lower
-from cosim.ir.nodes import Schmitt, edges_into, nodes_of
+from cosim.ir.nodes import (
+    UNIT_CURRENT,
+    InputCurrent,
+    Ladder,
+    Rectifier,
+    Schmitt,
+    Toggle,
+    UnitCurrent,
+    Weight,
+    edges_into,
+    nodes_of,
+)
 from cosim.ir.scale import scale
 from cosim.ir.size import size
 from cosim.ir.states import software_states
@@ -16,6 +28,20 @@ from cosim.network.reference import run_reference
 from cosim.network.types import FirstQuadrantLayer
 
 I_UNIT = 0.25e-9  # so that every threshold of a random network lies in the calibrated range
+
+
+def centred(node, *terms, beta=(), kind=Schmitt, **thresholds):
+    """(rise, fall) of the one memory of a graph after centring. terms, beta: (source node, weight)."""
+    graph = nx.DiGraph()
+    for source, _ in (*terms, *beta):
+        graph.add_node(source.name, node=source)
+    fields = {"rise": 0.5, "fall": 0.25, "level": 1.0, "zero": 0.0, "step": 1.0} | thresholds
+    graph.add_node(node, node=kind(node, "layer0", 0, 0, **fields))
+    for role, edges in (("drive", terms), ("beta", beta)):
+        for source, target in edges:
+            graph.add_edge(source.name, node, weight=Weight(target, "", role))
+    found = centre(graph).nodes[node]["node"]
+    return found.rise, found.fall
 
 
 def on_levels(network, levels=16):
@@ -79,3 +105,102 @@ def test_a_hysteresis_within_one_gap_stays(make_network):
     graph = lower(replace(network, layers=(replace(layer, bias=np.zeros(1)),)))
     (node,) = nodes_of(centre(graph), Schmitt)
     assert (node.rise, node.fall) == (0.2, 0.1895)
+
+
+@pytest.mark.parametrize(
+    ("terms", "step"),
+    [
+        ([(InputCurrent("in.0", 0, 1 / 4), 3 / 8)], 3 / 32),
+        ([(InputCurrent("in.0", 0, 1 / 4), -3 / 8)], 3 / 32),
+        ([(InputCurrent("in.0", 0, 1 / 4), 1.0), (InputCurrent("in.1", 1, 1 / 6), 1.0)], 1 / 12),
+        ([(InputCurrent("in.0", 0, 1 / 4), -1.0), (InputCurrent("in.1", 1, 1 / 6), 5 / 7)], 1 / 84),
+        ([(InputCurrent("in.0", 0, 1 / 4), 1 / 2), (UnitCurrent(), 1 / 24)], 1 / 24),
+        ([(InputCurrent("in.0", 0, 1 / 4), 1 / 2), (UnitCurrent(), 0.0), (InputCurrent("in.1", 1), 0.0)], 1 / 8),
+        ([(Schmitt("layer9.0", "layer9", 0, 0, 0.5, 0.25, 1.5, 0.0, 1.5), 5 / 64)], 15 / 128),
+        ([(Ladder("layer9.0", "layer9", 0, 0, 0.5, 0.25, 0.5, 0.0, 1.0, rungs=4), 5 / 32)], 5 / 64),
+        ([(InputCurrent("in.0", 0, 1 / 128), 1 / 128)], 2**-14),
+    ],
+)
+def test_candidates_are_multiples_of_the_terms_greatest_common_divisor(terms, step):
+    """Rise 0.5 and fall 0.25 stand in the middle of the gaps above and below which a multiple of the step decides."""
+    rise, fall = centred("layer0.0", *terms)
+    assert rise == pytest.approx((np.ceil(0.5 / step - 1e-9) - 0.5) * step, rel=1e-12)
+    assert fall == pytest.approx((np.floor(0.25 / step + 1e-9) + 0.5) * step, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    "terms",
+    [
+        [],
+        [(InputCurrent("in.0", 0, 1 / 4), 0.0), (UnitCurrent(), 0.0)],
+        [(InputCurrent("in.0", 0), 1.0)],
+        [(InputCurrent("in.0", 0, 1 / 4), 1.0), (InputCurrent("in.1", 1), 1.0)],
+        [(InputCurrent("in.0", 0, 1 / 128), 1 / 129)],
+        [(UnitCurrent(), 1 / (2**14 + 1))],
+    ],
+)
+def test_what_has_no_lattice_stays(terms):
+    assert centred("layer0.0", *terms) == (0.5, 0.25)
+
+
+@pytest.mark.parametrize("k", range(1, 21))
+def test_rounding_of_a_threshold_that_is_a_candidate_moves_no_decision(k):
+    """0.3 / 0.1 is 2.9999999999999996 and 1.1 / 0.1 is 11.000000000000002; 3 and 11 steps are meant."""
+    source = InputCurrent("in.0", 0, 0.1)
+    rise, fall = centred("layer0.0", (source, 1.0), rise=k * 0.1, fall=k * 0.1 - 1)
+    assert rise == pytest.approx((k - 0.5) * 0.1, rel=1e-12)
+    assert fall == pytest.approx((k - 9.5) * 0.1, rel=1e-12)
+    rise, fall = centred("layer0.0", (source, 1.0), rise=k * 0.1 + 1, fall=k * 0.1)
+    assert (rise, fall) == pytest.approx(((k + 9.5) * 0.1, (k + 0.5) * 0.1), rel=1e-12)
+
+
+@pytest.mark.parametrize(("error", "exact"), [(0.9e-9, True), (1.1e-9, False)])
+@pytest.mark.parametrize("weight", [0.25, -0.25])
+def test_a_float_is_the_fraction_within_a_billionth(error, exact, weight):
+    source = InputCurrent("in.0", 0, 1.0)
+    for off in (-error, error):
+        assert (centred("layer0.0", (source, weight * (1 + off)), rise=0.6) == (0.6, 0.25)) is not exact
+    # thresholds: relative to themselves, beyond one step, and to the step below that
+    rise, _ = centred("layer0.0", (source, 0.25), rise=25 * (1 + error))
+    assert rise == (24.875 if exact else 25.125)
+    _, fall = centred("layer0.0", (source, 0.25), rise=30.0, fall=25 * (1 - error))
+    assert fall == (25.125 if exact else 24.875)
+    rise, _ = centred("layer0.0", (source, 0.25), rise=0.25 * error, fall=-1.0)
+    assert rise == (-0.125 if exact else 0.125)
+
+
+def test_a_rectifier_passes_its_lattice_on():
+    graph = nx.DiGraph()
+    graph.add_node("in.0", node=InputCurrent("in.0", 0, 1 / 2))
+    graph.add_node(UNIT_CURRENT, node=UnitCurrent())
+    graph.add_node("hidden.0", node=Rectifier("hidden.0", "hidden", 0))
+    graph.add_node("layer0.0", node=Schmitt("layer0.0", "layer0", 0, 0, 0.5, 0.25, 1.0, 0.0, 1.0))
+    graph.add_edge("in.0", "hidden.0", weight=Weight(3.0, ""))
+    graph.add_edge(UNIT_CURRENT, "hidden.0", weight=Weight(0.3, ""))
+    graph.add_edge("hidden.0", "layer0.0", weight=Weight(1 / 3, ""))
+    (node,) = nodes_of(centre(graph), Schmitt)
+    assert (node.rise, node.fall) == pytest.approx((0.45, 0.25))  # steps of 0.3 / 3: set at 0.5, reset at 0.2
+
+
+@pytest.mark.parametrize(
+    ("kind", "fall", "expected"),
+    [
+        (Ladder, 0.05, (0.375, 0.125)),
+        (Ladder, 0.3, (0.3125, 0.3)),
+        (Toggle, 0.0, (0.375, 0.125)),
+        (Toggle, 0.3, (0.375, 0.375)),
+    ],
+)
+def test_a_toggle_has_no_hysteresis_to_lose(kind, fall, expected):
+    """Steps of 1/4. Rise and fall in one gap are a comparator and stay; a toggle does not use its fall."""
+    assert centred("layer0.0", (InputCurrent("in.0", 0, 1 / 4), 1.0), kind=kind, rise=0.3125, fall=fall) == expected
+
+
+def test_thresholds_that_move_are_centred_within_one_gap_too():
+    """With an input-dependent beta rise = fall = offset: set at u - beta >= offset, reset at u + beta <= offset."""
+    source = InputCurrent("in.0", 0, 1 / 4)
+    part = Rectifier("layer0.0.beta_pos", "layer0", 0)
+    found = centred("layer0.0", (source, 1.0), beta=[(part, 0.0)], rise=0.5, fall=0.5)
+    assert found == (0.375, 0.625)
+    found = centred("layer0.0", (source, 1.0), beta=[(InputCurrent("in.1", 1, 1 / 6), 1.0)], rise=0.5, fall=0.5)
+    assert found == pytest.approx((5.5 / 12, 6.5 / 12))

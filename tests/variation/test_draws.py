@@ -4,10 +4,22 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.special import ndtri
+from scipy.stats import qmc
 
 from cosim.design import compile_network
 from cosim.errors import InputError
-from cosim.variation.draws import CELSIUS_RANGE, SUPPLY_SPREAD, Plan, draw_chip, varying_devices
+from cosim.variation.draws import (
+    CELSIUS_RANGE,
+    SUPPLY_SPREAD,
+    Device,
+    Plan,
+    check_coefficients,
+    check_supply,
+    draw_chip,
+    uniforms,
+    varying_devices,
+)
 
 PLAN = Plan("local", 3, 64)
 
@@ -42,6 +54,79 @@ def test_drawn_deviations_have_these_sigmas(devices, technology, sampling):
         assert (z**2).mean() == pytest.approx(1.0, abs=0.05)
         assert z.mean() == pytest.approx(0.0, abs=0.04)
         assert abs(np.corrcoef(z[:, 0], z[:, 1])[0, 1]) < 0.5  # 4 / sqrt(64)
+
+
+@pytest.mark.parametrize(
+    ("sampling", "number", "expected"),
+    [
+        ("random", 0, ("0x1.8e35c10e65e63p-2", "0x1.c102d5723cde0p-7")),
+        ("random", 6, ("0x1.4bbc926dda9ccp-1", "0x1.3f61d40896395p-2")),
+        ("lhs", 5, ("0x1.f345b970fbf3cp-3", "0x1.8dccc90360148p-2")),
+        ("sobol", 5, ("0x1.044c2d2800000p-1", "0x1.5391035000000p-1")),
+    ],
+)
+def test_the_numbers_of_a_seed_stay_what_they_are(sampling, number, expected):
+    """A run is resumed and replayed by later versions: to the bit, and small ones to all of their 53 bits."""
+    names = ("network.row.w0 vt", "network.row.w68 vt" if number == 0 else "supply")
+    found = uniforms(Plan("all", 3, 7, sampling, replicates=2), number, names)
+    assert tuple(float(value).hex() for value in found) == expected
+
+
+def test_a_plan_draws_at_random_in_one_set_at_the_drawn_area():
+    assert Plan("local", 3, 64) == Plan("local", 3, 64, sampling="random", replicates=1, area=1.0)
+
+
+@pytest.mark.parametrize("sampling", ["lhs", "sobol"])
+@pytest.mark.parametrize(("chips", "replicates", "size"), [(64, 1, 64), (13, 2, 7), (31, 4, 8)])
+def test_every_stratum_of_a_replicate_holds_one_chip(sampling, chips, replicates, size):
+    """A replicate of `size` chips: for each name one of them in each `size`-th; Sobol's needs a power of two."""
+    plan, names = Plan("local", 5, chips, sampling, replicates), ("a vt", "a beta", "b vt")
+    points = np.array([uniforms(plan, number, names) for number in range(chips)])
+    assert points.min() > 0 and points.max() < 1
+    for first in range(0, chips, size):
+        cells = np.floor(points[first : first + size] * size).astype(int)
+        for column in cells.T if sampling == "lhs" or size in (8, 64) else []:
+            assert len(set(column)) == len(column)
+    inside = points * size % 1
+    assert np.ptp(inside) > 0.5  # a point lies anywhere in its stratum
+
+
+def test_sobol_continues_beyond_a_power_of_two():
+    names = ("a vt", "b vt")
+    fewer, more = ([uniforms(Plan("local", 5, chips, "sobol"), k, names) for k in range(64)] for chips in (64, 65))
+    np.testing.assert_array_equal(fewer, more)
+    assert uniforms(Plan("local", 5, 65, "sobol"), 64, names).shape == (2,)
+
+
+@pytest.mark.parametrize("sampling", ["random", "lhs", "sobol"])
+def test_a_chip_is_its_uniforms_through_the_normal_distribution(technology, sampling):
+    """By hand, with sigmas and spreads of distinct primes; the store's single precision is 6e-8."""
+    technology = replace(
+        technology,
+        nfet=replace(technology.nfet, spread_vt=7e-3),
+        pfet=replace(technology.pfet, spread_vt=11e-3),
+        supply=1.3,
+    )
+    devices = (Device("b", "p", 2e-3, 0.03), Device("a", "n", 5e-3, 0.13), Device("c", "n", 17e-3, 0.19))
+    plans = {kind: Plan(kind, 7, 16, sampling) for kind in ("local", "global", "all")}
+    names = (*(f"{device.name} vt" for device in devices), *(f"{device.name} beta" for device in devices))
+    for number in (0, 5, 11):
+        local, common, both = (draw_chip(devices, technology, plan, number) for plan in plans.values())
+        z = ndtri(uniforms(plans["local"], number, names))
+        np.testing.assert_allclose(local.vt_shift, [2e-3 * z[0], 5e-3 * z[1], 17e-3 * z[2]], rtol=1e-7)
+        np.testing.assert_allclose(np.log(local.beta_factor), [0.03 * z[3], 0.13 * z[4], 0.19 * z[5]], atol=1e-7)
+        assert (local.supply, local.celsius, local.number) == (1.3, technology.celsius, number)
+        u_n, u_p, u_supply, u_celsius = uniforms(
+            plans["all"], number, ("process n", "process p", "supply", "temperature")
+        )
+        shift_n, shift_p = 7e-3 * ndtri(u_n), 11e-3 * ndtri(u_p)
+        np.testing.assert_allclose(common.vt_shift, [shift_p, shift_n, shift_n], rtol=1e-7)
+        assert (common.beta_factor == 1).all()
+        assert common.supply == pytest.approx(1.3 * (0.95 + 0.1 * u_supply), rel=1e-7)
+        assert common.celsius == pytest.approx(60 * u_celsius, rel=1e-7)
+        np.testing.assert_allclose(both.vt_shift, local.vt_shift + common.vt_shift, rtol=0, atol=1e-9)
+        np.testing.assert_array_equal(both.beta_factor, local.beta_factor)
+        assert (both.supply, both.celsius, both.devices) == (common.supply, common.celsius, devices)
 
 
 @pytest.mark.parametrize("sampling", ["lhs", "sobol"])
@@ -104,6 +189,42 @@ def test_a_technology_without_coefficients_is_refused(circuit, technology, kind,
     with pytest.raises(InputError, match=rf"generic180: pfet\.{field} must be positive for --variation {kind}, not 0"):
         varying_devices(circuit, bare, replace(PLAN, kind=kind))
     varying_devices(circuit, bare, replace(PLAN, kind="none"))
+
+
+@pytest.mark.parametrize("kind", ["none", "local", "global", "all"])
+def test_the_first_coefficient_that_is_missing_is_named(technology, kind):
+    """nMOS before pMOS, local before global; a technology needs only what its variation uses."""
+    used = {"none": (), "local": ("a_vt",), "global": ("spread_vt",), "all": ("a_vt", "spread_vt")}[kind]
+    bare = {"a_vt": 0.0, "spread_vt": 0.0}
+    technology = replace(
+        technology, nfet=replace(technology.nfet, **bare), pfet=replace(technology.pfet, a_beta=0.0, **bare)
+    )
+    for table in ("nfet", "pfet"):
+        for field in used:
+            with pytest.raises(InputError, match=rf"generic180: {table}\.{field} must be positive"):
+                check_coefficients(technology, Plan(kind, 0, 1))
+            technology = replace(technology, **{table: replace(getattr(technology, table), **{field: 1e-9})})
+    check_coefficients(technology, Plan(kind, 0, 1))
+
+
+def test_a_supply_beyond_the_devices_is_refused(technology):
+    """5 % above 1.8 V is 1.89 V; without global variation no chip draws a supply."""
+    technology = replace(technology, supply=1.8, supply_max=1.05 * 1.8)
+    check_supply(technology, Plan("global", 0, 1))
+    tight = replace(technology, supply_max=1.889)
+    for kind in ("global", "all"):
+        text = rf"--variation {kind} draws supplies up to 1\.89 V; generic180 takes at most 1\.889 V\. .* than 1\.8 V"
+        with pytest.raises(InputError, match=text):
+            check_supply(tight, Plan(kind, 0, 1))
+    for kind in ("none", "local"):
+        check_supply(tight, Plan(kind, 0, 1))
+
+
+def test_as_many_dimensions_as_sobol_has_are_drawn(monkeypatch):
+    monkeypatch.setattr(qmc.Sobol, "MAXDIM", 3)  # 21,201 of them take ten seconds
+    assert uniforms(Plan("local", 0, 1, "sobol"), 0, ("a", "b", "c")).shape == (3,)
+    with pytest.raises(InputError, match="draws at most 3 numbers a chip, not 4"):
+        uniforms(Plan("local", 0, 1, "sobol"), 0, ("a", "b", "c", "d"))
 
 
 def test_too_many_dimensions_for_sobol(technology, devices):
