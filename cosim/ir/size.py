@@ -36,7 +36,7 @@ MIN_FALL = 10e-12  # A; a lower threshold must stand clear of leakage and of the
 MAX_RISE = 8e-9  # A; end of the calibrated range
 PEDESTAL_UNITS = 0.05  # of i_unit: gate lines of a 0 then settle with C n u_t / I, about 1 ms
 TYPICAL_ACTIVITY = 0.4  # mean of inputs and states over their range, for second-order corrections only
-_BETA_PROBE = 0.1e-9  # A; step at which the thresholds are linearised for an input-dependent beta
+_BETA_PROBE = 0.1  # of i_unit; step at which the thresholds are linearised, so that fall - beta stays above 0
 
 
 def size(
@@ -154,6 +154,7 @@ def _solve_bias(graph: nx.DiGraph, node: Schmitt, currents: MemoryCurrents, cali
         rise, fall = (_arriving(current, traffic, calibration) for current in (currents.i_rise, currents.i_fall))
         i_thresh, i_width = fit.solve_clocked(rise, fall)
         return SchmittBias(i_thresh, i_width, i_gain)
+    probe = _BETA_PROBE * graph.graph["i_unit"]
     near, far = (
         np.array(
             fit.solve_clocked(
@@ -161,9 +162,9 @@ def _solve_bias(graph: nx.DiGraph, node: Schmitt, currents: MemoryCurrents, cali
                 _arriving(currents.i_fall - beta, traffic, calibration),
             )
         )
-        for beta in (_BETA_PROBE, 2 * _BETA_PROBE)
+        for beta in (probe, 2 * probe)
     )
-    (slope_thresh, slope_width) = (far - near) / _BETA_PROBE
+    (slope_thresh, slope_width) = (far - near) / probe
     (start_thresh, start_width) = near - (far - near)
     push = calibration.mirror.push
     trim_thresh, trim_width = push / slope_thresh, 2 * push / slope_width
@@ -218,7 +219,7 @@ def _typical_traffic(graph: nx.DiGraph, name: str, units: int) -> float:
         level = 1.0 if isinstance(node, UnitCurrent) else TYPICAL_ACTIVITY
         if isinstance(node, Memory):
             level *= node.level * (node.rungs if isinstance(node, Ladder) else 1)
-        total += min(abs(weight.target), MAX_BIAS_COUNT / units) * level
+        total += min(abs(weight.target), _largest_count(source) / units) * level
     return total * graph.graph["i_unit"]
 
 

@@ -2,12 +2,28 @@
 
 from dataclasses import replace
 
+import networkx as nx
 import numpy as np
 import pytest
 
 from cosim.errors import MappingError
+from cosim.ir.ladder import ladder_currents, solve_ladder
 from cosim.ir.lower import lower
-from cosim.ir.nodes import PEDESTAL, UNIT_CURRENT, InputCurrent, Output, Rectifier, Schmitt, edges_into, nodes_of
+from cosim.ir.nodes import (
+    PEDESTAL,
+    UNIT_CURRENT,
+    InputCurrent,
+    Ladder,
+    MemoryCurrents,
+    Output,
+    Rectifier,
+    Schmitt,
+    Toggle,
+    UnitCurrent,
+    Weight,
+    edges_into,
+    nodes_of,
+)
 from cosim.ir.scale import scale
 from cosim.ir.size import MAX_BIAS_COUNT, MAX_COUNT, MAX_RISE, MIN_FALL, MIN_WIDTH, PEDESTAL_UNITS, size
 
@@ -166,10 +182,211 @@ def test_stages_leave_the_earlier_graph_alone(network, sized):
 @pytest.mark.parametrize(
     ("i_unit", "text"),
     [
-        (20e-12, r"--i-unit must be at least 4e-11 A on generic180, not 2e-11 A: a signal of 0 carries 0.05 of it"),
-        (1e-6, r"--i-unit must be at most 9.52e-08 A on generic180, not 1e-06 A: mirrors keep their gain up to 100 nA"),
+        (
+            20e-12,
+            r"--i-unit must be at least 4e-11 A on generic180, not 2e-11 A: a signal of 0 carries 0\.05 of it, and "
+            "mirrors need 2 pA$",
+        ),
+        (
+            1e-7,
+            "--i-unit must be at most 9.52e-08 A on generic180, not 1e-07 A: mirrors keep their gain up to 100 nA$",
+        ),
     ],
 )
 def test_signals_must_stay_where_mirrors_keep_their_gain(network, sized, i_unit, text):
     with pytest.raises(MappingError, match=text):
         sized(network, i_unit=i_unit)
+
+
+# One memory, node by node: every current by hand, with gains and slopes so large and distinct that each of them shows.
+
+THRESHOLDS = {"rise": 1.7, "fall": 0.7, "level": 1.1, "zero": 0.0, "step": 1.1}
+TERMS = {"in.0": 3 / 8, "in.1": -5 / 8, UNIT_CURRENT: 7 / 8, "layer8.0": -11 / 8, "layer9.0": 13 / 8}
+# Inputs and states at 0.4 of their range: levels 1.5, and 0.5 a rung on 4 rungs
+TRAFFIC = 0.4 * 3 / 8 + 0.4 * 5 / 8 + 7 / 8 + 0.4 * 1.5 * 11 / 8 + 0.4 * 0.5 * 4 * 13 / 8
+
+
+@pytest.fixture
+def steep(calibration):
+    count = len(calibration.mirror.currents)
+    gain_p = tuple(np.linspace(0.9, 1.1, count))
+    mirror = replace(calibration.mirror, gain_n=(1.3,) * count, gain_p=gain_p, gain_push=(0.93,) * count)
+    return replace(calibration, mirror=replace(mirror, slope_n=0.31, slope_p=0.17, swing=0.037))
+
+
+def row(kind=Schmitt, terms=TERMS, beta=(), **fields):
+    """A graph of two inputs, the unit current, two memories, and `layer0.0` of a kind that reads them."""
+    graph = nx.DiGraph()
+    nodes = [InputCurrent("in.0", 0), InputCurrent("in.1", 1), UnitCurrent(), Rectifier("hidden.0", "hidden", 0)]
+    nodes.append(Schmitt("layer8.0", "layer8", 0, 0, 0.5, 0.25, 1.5, 0.0, 1.5))
+    nodes.append(Ladder("layer9.0", "layer9", 0, 0, 0.5, 0.25, 0.5, 0.0, 1.0, rungs=4))
+    nodes.append(kind("layer0.0", 0) if kind is Output else kind("layer0.0", "layer0", 0, 1, **THRESHOLDS | fields))
+    for node in nodes:
+        graph.add_node(node.name, node=node)
+    for source, weight in terms.items():
+        graph.add_edge(source, "layer0.0", weight=Weight(weight, f"weight of {source}"))
+    for source in beta:
+        graph.add_edge(source, "layer0.0", weight=Weight(1.0, "", "beta"))
+    return graph
+
+
+def bias_of(graph, technology, calibration, i_unit=1e-9, **options):
+    return size(scale(graph, i_unit), technology, calibration, **options).nodes["layer0.0"]["bias"]
+
+
+def arrives(current, calibration, traffic=TRAFFIC * 1e-9):
+    """What is there when `current` should be: the gain of line p at 1 nA, and the node's swing times all that flows."""
+    mirror = calibration.mirror
+    gain = np.interp(0.0, np.log(np.array(mirror.currents) / 1e-9), mirror.gain_p)
+    return gain * current - 0.24 * traffic * 0.037 * np.log(current / 1e-9)
+
+
+@pytest.mark.parametrize("i_unit", [1e-9, 0.6e-9])
+def test_thresholds_stand_where_the_candidate_really_arrives(technology, steep, i_unit):
+    """By hand; the bias is solved to float64. The node of a current above 1 nA stands lower, so less arrives there."""
+    bias, fit = bias_of(row(), technology, steep, i_unit), steep.schmitt
+    pair = bias.i_thresh, bias.i_width
+    traffic = TRAFFIC * i_unit
+    assert fit.set_in_frame(fit.i_rise(*pair)) == pytest.approx(arrives(1.7 * i_unit, steep, traffic), rel=1e-8)
+    assert fit.reset_in_frame(fit.i_fall(*pair)) == pytest.approx(arrives(0.7 * i_unit, steep, traffic), rel=1e-8)
+    assert fit.i_high(bias.i_gain) == pytest.approx(1.1 * i_unit, rel=1e-8)
+    assert (bias.trim_thresh, bias.trim_width) == (1.0, 1.0)
+    assert arrives(1.7e-9, steep) < 1.7e-9 * arrives(1e-9, steep) / 1e-9 < 1.7 * arrives(0.7e-9, steep) / 0.7
+
+
+def test_traffic_counts_weights_as_they_can_be_built(technology, steep):
+    """Cut to 8 as a weight, to 32 as a bias."""
+    bias = bias_of(row(terms={"in.0": -20.0, UNIT_CURRENT: 40.0}), technology, steep, saturate=True)
+    found = steep.schmitt.set_in_frame(steep.schmitt.i_rise(bias.i_thresh, bias.i_width))
+    assert found == pytest.approx(arrives(1.7e-9, steep, (8 * 0.4 + 32) * 1e-9), rel=1e-8)
+
+
+def test_at_least_half_of_a_candidate_arrives(technology, calibration):
+    """A correction beyond its linear range would ask for thresholds at or below 0."""
+    calibration = replace(calibration, mirror=replace(calibration.mirror, slope_n=31.0, slope_p=17.0))
+    bias, fit = bias_of(row(fall=1.3), technology, calibration), calibration.schmitt
+    assert fit.set_in_frame(fit.i_rise(bias.i_thresh, bias.i_width)) == pytest.approx(0.85e-9, rel=1e-8)
+    assert fit.reset_in_frame(fit.i_fall(bias.i_thresh, bias.i_width)) == pytest.approx(0.65e-9, rel=1e-8)
+
+
+@pytest.mark.parametrize("i_unit", [1e-9, 0.25e-9])
+@pytest.mark.parametrize("beta", [0.1, 0.2])
+def test_a_beta_moves_both_thresholds_by_itself(technology, steep, beta, i_unit):
+    """Exact at the two points at which the inverse of the cell was taken: rise + beta and fall - beta.
+
+    A beta arrives through the gain of a push, once in the threshold line and twice in the width line.
+    """
+    bias = bias_of(row(beta=["hidden.0"]), technology, steep, i_unit)
+    rise, fall = (arrives(x * i_unit, steep, TRAFFIC * i_unit) for x in (1.7 + beta, 0.7 - beta))
+    found = (
+        (bias.i_thresh + 0.93 * beta * i_unit) / bias.trim_thresh,
+        (bias.i_width + 2 * 0.93 * beta * i_unit) / bias.trim_width,
+    )
+    assert found == pytest.approx(steep.schmitt.solve_clocked(rise, fall), rel=1e-7)
+    assert bias.trim_thresh != pytest.approx(bias.trim_width, rel=1e-3)
+
+
+@pytest.mark.parametrize("i_unit", [1e-9, 0.25e-9])
+def test_a_width_pin_gives_no_negative_current(technology, calibration, i_unit):
+    """Without a constant width the shifts of the clocked cell alone would ask for -4 pA and less."""
+    bias = bias_of(row(rise=0.3, fall=0.3, beta=["hidden.0"]), technology, calibration, i_unit)
+    assert bias.i_width == 0.0
+    assert bias.i_thresh == pytest.approx(0.3 * i_unit, rel=0.05)  # gains and shifts of 2 % each
+
+
+def test_pins_of_a_ladder_and_a_toggle(technology, steep):
+    """Comparators at what arrives; the driver gives 0.05 i_unit and 0.2 more: reset, retain, set 0.05, 0.25, 0.45."""
+    i_unit = 0.8e-9
+    ladder, toggle = (bias_of(row(kind), technology, steep, i_unit) for kind in (Ladder, Toggle))
+    for bias in (ladder, toggle):
+        expected = arrives(1.7 * i_unit, steep, TRAFFIC * i_unit)
+        assert steep.comparator.decides_at(bias.i_upper) == pytest.approx(expected, rel=1e-8)
+        assert (bias.i_base, bias.i_delta) == pytest.approx((0.05 * i_unit, 0.2 * i_unit), rel=1e-12)
+    expected = arrives(0.7 * i_unit, steep, TRAFFIC * i_unit)
+    assert steep.comparator.decides_at(ladder.i_lower) == pytest.approx(expected, rel=1e-8)
+    assert ladder.ladder == solve_ladder(ladder_currents(i_unit), steep)
+    fit, pair = steep.schmitt, (toggle.i_thresh, toggle.i_width)
+    assert fit.set_in_frame(fit.i_rise(*pair)) == pytest.approx(0.35 * i_unit, rel=1e-8)
+    assert fit.reset_in_frame(fit.i_fall(*pair)) == pytest.approx(0.15 * i_unit, rel=1e-8)
+    assert fit.i_high(toggle.i_gain) == pytest.approx(1.1 * i_unit, rel=1e-8)
+
+
+@pytest.mark.parametrize("kind", [Schmitt, Ladder, Toggle, Output])
+def test_every_row_takes_its_pedestals_out_by_one_weight(technology, calibration, kind):
+    """Inputs and states ride on it, the unit current does not: 3 - 5 - 11 + 13 eighths."""
+    graph = size(scale(row(kind), 1e-9), technology, calibration)
+    edge = graph.edges[PEDESTAL, "layer0.0"]
+    assert (edge["mirror"].count, edge["mirror"].realised) == (0, 0)
+    graph = size(scale(row(kind, TERMS | {"in.1": 1 / 8}), 1e-9), technology, calibration)
+    edge = graph.edges[PEDESTAL, "layer0.0"]
+    assert (edge["mirror"].count, edge["mirror"].realised, edge["weight"].target) == (-6, -0.75, -0.75)
+    assert edge["weight"].origin == "layer0.0: pedestal of its sources"
+    assert graph.graph["units"] == 8 and graph.graph["technology"] == "generic180"
+    assert graph.graph["i_pedestal"] == pytest.approx(0.05e-9, rel=1e-12)
+
+
+def with_currents(kind, technology, calibration, *currents, beta=()):
+    graph = scale(row(kind, beta=beta), 1e-9)
+    graph.nodes["layer0.0"]["currents"] = MemoryCurrents(*currents)
+    return size(graph, technology, calibration, origin="model.pt")
+
+
+@pytest.mark.parametrize(
+    ("kind", "currents"),
+    [
+        (Schmitt, (24e-12, 12e-12, 1e-9)),
+        (Schmitt, (1e-9, 10e-12, 8e-9)),
+        (Schmitt, (8e-9, 7e-9, 1e-9)),
+        (Ladder, (8e-9, 10e-12, 8e-9)),
+        (Toggle, (10e-12, 0.0, 8e-9)),
+        (Toggle, (8e-9, 0.0, 1e-9)),
+    ],
+)
+def test_currents_at_their_limits_pass(technology, calibration, kind, currents):
+    """12 pA wide, 10 pA up, 8 nA high; a toggle has no lower threshold."""
+    with_currents(kind, technology, calibration, *currents)
+
+
+@pytest.mark.parametrize(
+    ("kind", "currents", "text"),
+    [
+        (Schmitt, (1e-9, 0.9891e-9, 1e-9), "width must be at least 12 pA, not 10.9 pA; "),
+        (Schmitt, (1e-9, 9.87e-12, 1e-9), "lower threshold must be at least 10 pA, not 9.87 pA; "),
+        (Schmitt, (8.12e-9, 1e-9, 1e-9), "upper threshold must be at most 8 nA, not 8.12 nA; "),
+        (Schmitt, (2e-9, 1e-9, 8.12e-9), "level must be positive and at most 8 nA, not 8.12 nA; use a smaller"),
+        (Schmitt, (2e-9, 1e-9, -0.5e-9), "level must be positive and at most 8 nA, not -0.5 nA; flip the sign"),
+        (Ladder, (2e-9, 9.87e-12, 1.7e-9), "between 10 pA and 8 nA, not 0.00987 to 2 nA and 1.7 nA; change --i-unit"),
+        (Ladder, (8.12e-9, 1e-9, 1.7e-9), "between 10 pA and 8 nA, not 1 to 8.12 nA and 1.7 nA; change --i-unit"),
+        (Ladder, (2e-9, 1e-9, 8.12e-9), "between 10 pA and 8 nA, not 1 to 2 nA and 8.12 nA; change --i-unit"),
+        (Toggle, (9.87e-12, 1e-9, 1.7e-9), "not 0.00987 to 0.00987 nA and 1.7 nA; change --i-unit"),
+        (Toggle, (8.12e-9, 1e-9, 1.7e-9), "not 8.12 to 8.12 nA and 1.7 nA; change --i-unit"),
+    ],
+)
+def test_currents_beyond_their_limits_are_named(technology, calibration, kind, currents, text):
+    with pytest.raises(MappingError, match=f"^model.pt: layer0.0: .*{text}"):
+        with_currents(kind, technology, calibration, *currents)
+
+
+def test_signals_at_the_ends_of_the_mirrors_range_pass(technology, calibration):
+    """2 pA and 100 nA, both included; the pedestals of 0.5 and 1 make the products exact."""
+    graph = row(Output, {"in.0": 0.5})
+    graph.remove_nodes_from(["layer8.0", "layer9.0"])
+    low, high = calibration.current_min, calibration.current_max
+    size(scale(graph, 2 * low), technology, calibration, pedestal=0.5)
+    size(scale(graph, high / 2), technology, calibration, pedestal=1.0)
+    with pytest.raises(MappingError, match="network: --i-unit must be at least 4e-12 A"):
+        size(scale(graph, 1.9 * low), technology, calibration, pedestal=0.5)
+    with pytest.raises(MappingError, match="network: --i-unit must be at most 5e-08 A"):
+        size(scale(graph, 0.51 * high), technology, calibration, pedestal=1.0)
+
+
+def test_what_may_be_cut_is_64_devices_of_a_weight_and_256_of_a_bias(technology, calibration):
+    graph = size(scale(row(terms={"in.0": 20.0, UNIT_CURRENT: -40.0}), 1e-9), technology, calibration, saturate=True)
+    assert graph.edges["in.0", "layer0.0"]["mirror"].count == 64
+    assert graph.edges[UNIT_CURRENT, "layer0.0"]["mirror"].count == -256
+    for terms, text in (
+        ({"in.0": 8.125}, r"weight of in\.0 must lie within \+-8 \(64 unit devices at 1/8\), not 8\.125; "),
+        ({UNIT_CURRENT: -33.0}, r"weight of one must lie within \+-32 \(256 unit devices at 1/8\), not -33; "),
+    ):
+        with pytest.raises(MappingError, match=f"^network: {text}"):
+            size(scale(row(terms=terms), 1e-9), technology, calibration)
