@@ -1,6 +1,6 @@
 """What a deviating transistor does: every factor from real transistors, and every transistor's effect accounted for."""
 
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
@@ -8,7 +8,9 @@ import pytest
 from cosim.circuit.deck import format_elements
 from cosim.circuit.elements import Mos
 from cosim.design import compile_network, inference_deck, read_plan, run_behavioral
+from cosim.ir.nodes import PEDESTAL, UNIT_CURRENT
 from cosim.simulation.inference import Inference, run_inference
+from cosim.technology.conditions import at
 from cosim.variation.chip import behavioral_chip, transistor_chip
 from cosim.variation.draws import Plan, draw_chip, varying_devices
 from cosim.variation.effects import chip_deviations, effects_of
@@ -33,6 +35,175 @@ def test_every_transistor_but_switches_has_an_effect(design):
     found = {mos.name for mos in design.assembly.circuit.flatten()}
     assert named <= found
     assert {name.rpartition(".")[2] for name in found - named} <= STEERING
+
+
+@pytest.fixture(scope="module", params=["first", "signed_input", "ladder", "toggle"])
+def unit(request, make_network, technology, calibration):
+    """(kind, design): one recurrent unit of a kind, read by one output."""
+    cell = {"first": "first", "signed_input": "signed_input"}.get(request.param, "signed")
+    network = make_network(7, cell, hidden=2 if cell == "first" else 0, widths=(1,), outputs=1, alphas=(1.0,))
+    if cell == "signed":  # updates of one sign, which a toggle needs
+        epsilon, top = (1.0, 2.0) if request.param == "ladder" else (-1.0, 2.0)
+        (layer,) = network.layers
+        layer = replace(layer, weight=np.abs(layer.weight) + 0.25, bias=np.abs(layer.bias) + 0.125, epsilon=epsilon)
+        network = replace(network, layers=(layer,), state_ranges={"layer0": np.array([[-1.0], [top]])})
+    return request.param, compile_network(network, technology, calibration, 0.7e-9)
+
+
+def made_by(effect):
+    """The transistors of an effect with their signs, as in the table of the module."""
+    signs = {1: "+", -1: "-"}
+    return " ".join(signs[sign] + name.removeprefix("network.") for name, sign in effect.devices)
+
+
+CELL = "cell_layer0_0"
+BIASED = {  # field -> [(what makes it, the pin current asked of it)], by place
+    "first": {
+        "compared": [(f"+{CELL}.1 -cand_layer0_0.diode", "rise")],
+        "thresh": [(f"+{CELL}.2 -bias_thresh_0.diode", "i_thresh")],
+        "width": [(f"+{CELL}.8 -bias_width_0.diode +{CELL}.9 -{CELL}.7", "i_width")],
+        "levels": [(f"+{CELL}.5 -bias_gain_0.diode", "i_gain")],
+    },
+    "signed_input": {
+        "compared": [(f"+{CELL}.1 -cand_layer0_0.diode", "rise")],
+        "thresh": [(f"+{CELL}.2 -bias_thresh_layer0_0.diode", "i_thresh")],
+        "width": [(f"+{CELL}.8 -bias_width_layer0_0.diode +{CELL}.9 -{CELL}.7", "i_width")],
+        "levels": [(f"+{CELL}.5 -bias_gain_0.diode", "i_gain")],
+    },
+    "ladder": {
+        side: [(f"+{part}.2 -bias_thresh_{k}.diode -{part}.1 +cand_layer0_0.diode", f"i_{side}")]
+        for k, side in enumerate(("upper", "lower"))
+        for part in (f"quantiser_layer0_0.{side}",)
+    }
+    | {"levels": [(f"+{CELL}.rung{k}.11 -bias_gain_0.diode", "rung") for k in range(1, 6)]},
+    "toggle": {
+        "upper": [(f"+{CELL}.master.2 -bias_thresh_0.diode -{CELL}.master.1 +cand_layer0_0.diode", "i_upper")],
+        "levels": [(f"+{CELL}.slave.5 -bias_gain_0.diode", "i_gain")],
+    },
+}
+DIODES = {"first": f"{CELL}.4", "signed_input": f"{CELL}.4", "ladder": f"{CELL}.diode", "toggle": f"{CELL}.slave.4"}
+
+
+def test_what_makes_a_memorys_factors(unit):
+    """The table of the module, device by device, at the currents that the pins ask for."""
+    kind, design = unit
+    bias, asked = (design.graph.nodes["layer0.0"][name] for name in ("bias", "currents"))
+    asked_of = {"rise": asked.i_rise} | vars(bias)
+    if kind == "ladder":
+        asked_of["rung"] = bias.ladder.i_gain
+    expected = {
+        (field, place): (devices, asked_of[current])
+        for field, effects in BIASED[kind].items()
+        for place, (devices, current) in enumerate(effects)
+    }
+    expected["pedestals", 0] = ("+pedestal_layer0_0.sink -bias_pedestal_0.diode", pytest.approx(0.05 * 0.7e-9))
+    found = [
+        effect for effect in effects_of(design) if effect.key == "layer0.0" and not effect.field.startswith("line")
+    ]
+    assert {(effect.field, effect.place): (made_by(effect), effect.current) for effect in found} == expected
+
+
+def test_what_makes_a_line_and_a_weight(unit):
+    """A signal of 1 carries i_unit, the pedestal 0.05 of it, on a diode of 8 times the strength of a weight of 1."""
+    kind, design = unit
+    effects = effects_of(design)
+    diodes = {f"in.{k}": f"diode_in_{k}.diode" for k in range(3)} | {UNIT_CURRENT: "diode_one.diode"}
+    diodes |= {f"hidden.{k}": f"relu_hidden_{k}.diode" for k in range(2)} if kind == "first" else {}
+    diodes |= {"layer0.0": DIODES[kind], PEDESTAL: "diode_zero.diode"}
+    betas = {f"layer0.0.beta_{sign}": f"relu_layer0_0_beta_{sign}.diode" for sign in ("pos", "neg")}
+    diodes |= betas if kind == "signed_input" else {}
+    lines = {(effect.field, effect.key): effect for effect in effects if effect.field.startswith("lines")}
+    assert {key for field, key in lines if field == "lines_p"} == set(diodes)
+    assert {key for field, key in lines if field == "lines_n"} == set(design.assembly.rails) != set(diodes)
+    for (field, key), effect in lines.items():
+        stem = key.replace(".", "_")
+        rails = f" +rails_{stem}.copy -rails_{stem}.diode" if field == "lines_n" else ""
+        assert made_by(effect) == f"-{diodes[key]}{rails}"
+        assert effect.current == pytest.approx(0.7e-9 * (0.05 * 8 if key == PEDESTAL else 1), rel=1e-12)
+    weights = {effect.key: effect for effect in effects if effect.field == "weights"}
+    built = {edge for edge in design.graph.edges if design.graph.edges[edge]["mirror"].count}
+    built -= {(part, "layer0.0") for part in betas}
+    assert set(weights) == built
+    for (source, target), effect in weights.items():
+        device = design.assembly.weights.get((source, target))
+        count = design.graph.edges[source, target]["mirror"].count
+        unit_current = 0.7e-9 * (0.05 if source == PEDESTAL else 1)
+        assert effect.current == pytest.approx(abs(count) / 8 * unit_current, rel=1e-12)
+        assert [sign for _, sign in effect.devices] == [1]
+        if device is not None:
+            assert effect.devices[0][0] == ".".join(part[1:] for part in device.split("."))
+    into = {effect.key: [] for effect in effects if effect.field == "betas"}
+    for effect in effects:
+        if effect.field == "betas":
+            into[effect.key].append((made_by(effect), effect.place, effect.current))
+    expected = {
+        (part, "layer0.0"): [
+            (f"+{line}_row_layer0_0.w{k}", place, 0.7e-9) for place, line in enumerate(("thresh", "width"))
+        ]
+        for k, part in enumerate(betas)
+    }
+    assert into == (expected if kind == "signed_input" else {})
+
+
+def test_mirrors_are_ratios(unit):
+    """What all transistors of a polarity share cancels between a current that is given and one that arrives.
+
+    Lines end in weights; all other paths are whole. So the signs of each polarity add up to nothing.
+    """
+    _, design = unit
+    polarity = {mos.name: mos.polarity for mos in design.assembly.circuit.flatten()}
+    effects = effects_of(design)
+
+    def balance(*parts):
+        signs = {"n": 0, "p": 0}
+        for effect in parts:
+            for device, sign in effect.devices:
+                signs[polarity[device]] += sign
+        return signs
+
+    lines = {(effect.field, effect.key): effect for effect in effects if effect.field.startswith("lines")}
+    weights = [effect for effect in effects if effect.field == "weights"]
+    assert weights
+    for weight in weights:
+        positive = design.graph.edges[weight.key]["mirror"].count > 0
+        line = lines["lines_n" if positive else "lines_p", weight.key[0]]
+        assert balance(line, weight) == {"n": 0, "p": 0}, weight.key
+    whole = [effect for effect in effects if effect.field not in ("weights", "betas", "lines_n", "lines_p")]
+    assert whole
+    for effect in whole:
+        assert balance(effect) == {"n": 0, "p": 0}, effect
+
+
+def test_a_chips_factors_are_products_over_its_transistors(unit):
+    """(b exp(-dV_T / (n U_T)))^+-1 of each, n at the current through one square of it, U_T of the chip to 7 digits."""
+    _, design = unit
+    devices = varying_devices(design.assembly.circuit, design.technology, PLAN)
+    chip = draw_chip(devices, design.technology, PLAN, 3)
+    hot = at(design.technology, celsius=60.0)
+    effects = effects_of(design)
+    found = chip_deviations(effects, chip, hot)
+    drawn = {one.name: (vt, b) for one, vt, b in zip(chip.devices, chip.vt_shift, chip.beta_factor, strict=True)}
+    transistors = {mos.name: mos for mos in design.assembly.circuit.flatten()}
+    expected = {}
+    for effect in effects:
+        product = 1.0
+        for name, sign in effect.devices:
+            mos, (vt, b) = transistors[name], drawn[name]
+            per_square = effect.current / (mos.m * mos.w / mos.l)
+            swing = (
+                design.technology.device(mos.polarity).response_at(per_square) * 1.380649e-23 * 333.15 / 1.602176634e-19
+            )
+            product *= (b * np.exp(-vt / swing)) ** sign
+        expected.setdefault((effect.field, effect.key), {})[effect.place] = product
+    count = 0
+    for field in fields(found):
+        for key, value in getattr(found, field.name).items():
+            places = expected[field.name, key]
+            values = [places[k] for k in range(len(places))]
+            assert np.atleast_1d(value) == pytest.approx(values, rel=1e-6)
+            assert isinstance(value, tuple) is (field.name in ("levels", "betas"))
+            count += 1
+    assert count == len(expected)
 
 
 def test_one_transistor_moves_what_hangs_on_it(design, chip):
