@@ -44,7 +44,7 @@ FURTHER_TESTS = {
     "cosim/network/reference.py": ("tests/ir/test_lower.py", "tests/ir/test_native.py"),
 }
 # Loaded once, before the process of each mutant is forked off: half of the time of a short run otherwise.
-PRELOAD = ("pytest", "numpy", "networkx", "scipy.optimize", "scipy.stats", "pebble", "click")
+PRELOAD = ("pytest", "numpy", "networkx", "scipy.optimize", "scipy.stats")
 INTERNAL_ERROR = 70
 
 
@@ -134,6 +134,8 @@ def run_module(tree: Path, module: str, drawn: list[Mutant], limit: float, done:
         sys.exit(f"{module}: no test file is named for it; add one, or name some in FURTHER_TESTS")
     if all((mutant.key, basis) in done for mutant in drawn):
         return
+    for name in PRELOAD:
+        importlib.import_module(name)
     original = path.read_bytes()
     state, by = try_tree(tree, tests, 10 * limit)
     if state == "killed":
@@ -185,8 +187,6 @@ def run(arguments: argparse.Namespace) -> None:
         module: draw(module, mutants_of(Path(module).read_text(encoding="utf-8")), arguments.count, arguments.seed)
         for module in arguments.modules
     }
-    for name in PRELOAD:
-        importlib.import_module(name)
     done, equivalent = load_outcomes(arguments.results), load_equivalent()
     with tempfile.TemporaryDirectory(prefix="mutate-") as folder:
         tree = Path(folder).resolve()

@@ -200,7 +200,7 @@ def _variants(node: ast.AST, parent: ast.AST, returns: str) -> Iterator[ast.AST]
         case ast.Compare():
             yield from _compare(node)
         case ast.BinOp():
-            yield from _binary(node)
+            yield from _binary(node, isinstance(parent, ast.Call) and _called(parent) == "abs")
         case ast.BoolOp():
             yield from _logic(node)
         case ast.UnaryOp(op=ast.USub() | ast.Not(), operand=operand):
@@ -258,12 +258,12 @@ def _compare(node: ast.Compare) -> Iterator[ast.AST]:
             yield _with(node, ops=[*node.ops[:k], other(), *node.ops[k + 1 :]])
 
 
-def _binary(node: ast.BinOp) -> Iterator[ast.AST]:
+def _binary(node: ast.BinOp, unsigned: bool) -> Iterator[ast.AST]:
     if type(node.op) in ARITHMETIC:
         yield _with(node, op=ARITHMETIC[type(node.op)]())
     if isinstance(node.op, ast.BitOr):
         yield from (node.left, node.right)
-    if isinstance(node.op, UNSYMMETRIC):
+    if isinstance(node.op, UNSYMMETRIC) and not (unsigned and isinstance(node.op, ast.Sub)):
         yield _with(node, left=node.right, right=node.left)
 
 
@@ -274,8 +274,12 @@ def _logic(node: ast.BoolOp) -> Iterator[ast.AST]:
         yield _with(node, values=rest) if len(rest) > 1 else rest[0]
 
 
+def _called(node: ast.Call) -> str:
+    return node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
+
+
 def _call(node: ast.Call) -> Iterator[ast.AST]:
-    name = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
+    name = _called(node)
     if name in CALLS:
         func = deepcopy(node.func)
         setattr(func, "id" if isinstance(func, ast.Name) else "attr", CALLS[name])

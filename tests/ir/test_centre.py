@@ -114,7 +114,7 @@ def test_a_hysteresis_within_one_gap_stays(make_network):
         ([(InputCurrent("in.0", 0, 1 / 4), -3 / 8)], 3 / 32),
         ([(InputCurrent("in.0", 0, 1 / 4), 1.0), (InputCurrent("in.1", 1, 1 / 6), 1.0)], 1 / 12),
         ([(InputCurrent("in.0", 0, 1 / 4), -1.0), (InputCurrent("in.1", 1, 1 / 6), 5 / 7)], 1 / 84),
-        ([(InputCurrent("in.0", 0, 1 / 4), 1 / 2), (UnitCurrent(), 1 / 24)], 1 / 24),
+        ([(InputCurrent("in.0", 0, 1 / 4), 1 / 2), (UnitCurrent(), 3 / 16)], 1 / 16),
         ([(InputCurrent("in.0", 0, 1 / 4), 1 / 2), (UnitCurrent(), 0.0), (InputCurrent("in.1", 1), 0.0)], 1 / 8),
         ([(Schmitt("layer9.0", "layer9", 0, 0, 0.5, 0.25, 1.5, 0.0, 1.5), 5 / 64)], 15 / 128),
         ([(Ladder("layer9.0", "layer9", 0, 0, 0.5, 0.25, 0.5, 0.0, 1.0, rungs=4), 5 / 32)], 5 / 64),
