@@ -4,8 +4,6 @@ A candidate for the checkpoint is taken only once epsilon has its final value, a
 held out of the training set. Test samples are used once, for the figures at the end.
 """
 
-import hashlib
-import io
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,11 +13,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from cosim.errors import InputError, naming_memory
-from cosim.files.write import write_atomically
+from cosim.errors import naming_memory
 from cosim.network.checkpoint import save_checkpoint
 from cosim.network.ranges import measure_state_ranges
 from cosim.network.types import Network
+from cosim.reading.text import parsing
 from cosim.training.backbone import Backbone, BackboneOutput, pool
 from cosim.training.chips import Chips
 from cosim.training.config import TrainingConfig, check_config, describe_config
@@ -27,6 +25,7 @@ from cosim.training.figures import measure_figures
 from cosim.training.hardware import margin_penalty, range_excess
 from cosim.training.interrupts import deferred_signals
 from cosim.training.schedule import epsilon_at, epsilon_is_final, learning_rate_at
+from cosim.training.state import data_fingerprint, read_state, write_state
 from cosim.training.tasks.task import Task, grouped_holdout, stratified_holdout
 
 VALIDATION_FRACTION = 0.1
@@ -106,11 +105,11 @@ def _iterate(run: "_Run", state: Path, progress: Progress | None, interrupted: C
     while run.iteration < total and not interrupted():
         values = run.step()
         if run.iteration % save_every == 0 and run.iteration < total:
-            run.save(state)
+            write_state(state, run.state())
         if progress is not None:
             progress(run.iteration, values)
     if interrupted():
-        run.save(state)
+        write_state(state, run.state())
 
 
 class _Run:
@@ -214,12 +213,11 @@ class _Run:
         off = [(output.scores - y).abs().mean().item() for output in outputs]
         return {"count": TEST_CHIPS, "test_mae": float(np.mean(off)), "test_mae_worst": max(off)}
 
-    def save(self, path: Path) -> None:
-        """Write everything that the next iteration depends on."""
-        buffer = io.BytesIO()
-        state = {
+    def state(self) -> dict[str, Any]:
+        """Everything that the next iteration depends on."""
+        return {
             "config": describe_config(self.config),
-            "data": _fingerprint(self.task),
+            "data": data_fingerprint(self.task),
             "iteration": self.iteration,
             "backbone": self.backbone.state_dict(),
             "optimiser": self.optimiser.state_dict(),
@@ -227,28 +225,14 @@ class _Run:
             "best_loss": self.best_loss,
             "best": self.best,
         }
-        torch.save(state, buffer)
-        write_atomically(path, buffer.getvalue())
 
     def load(self, path: Path) -> None:
         """Go on from a saved state; raises InputError when there is none or it belongs to another run."""
-        if not path.is_file():
-            raise InputError(f"{path}: no training state to resume; start without --resume")
-        try:
-            state = torch.load(path, weights_only=True)
-            settings, data = state["config"], state["data"]
-        except Exception as error:
-            raise InputError(f"{path}: the training state cannot be read; delete it and start anew") from error
-        if data != _fingerprint(self.task):
-            raise InputError(f"{path}: the training data has changed since; delete the state and start anew")
-        if settings != (wanted := describe_config(self.config)):
-            raise InputError(
-                f"{path}: the training state belongs to other settings: {_difference(settings, wanted)}; "
-                "resume with the settings of the first run, or delete the state and start anew"
-            )
-        self.backbone.load_state_dict(state["backbone"])
-        self.optimiser.load_state_dict(state["optimiser"])
-        self.rng.set_state(state["rng"])
+        state = read_state(path, self.state(), list(self.backbone.parameters()))
+        with parsing(str(path), "the state of such a training", "delete it and start anew"):
+            self.backbone.load_state_dict(state["backbone"])
+            self.optimiser.load_state_dict(state["optimiser"])
+            self.rng.set_state(state["rng"])
         self.iteration, self.best_loss, self.best = state["iteration"], state["best_loss"], state["best"]
 
 
@@ -285,22 +269,3 @@ def _sampling_weights(y: np.ndarray) -> Tensor:
         return torch.ones(len(y))
     counts = np.bincount(y)
     return torch.from_numpy(1.0 / counts[y])
-
-
-def _fingerprint(task: Task) -> str:
-    digest = hashlib.sha256(task.name.encode())
-    for array in (task.x_train, task.y_train, task.len_train):
-        digest.update(repr(array.shape).encode() + np.ascontiguousarray(array).tobytes())
-    return digest.hexdigest()
-
-
-def _difference(found: dict[str, Any], wanted: dict[str, Any]) -> str:
-    old, new, devices = _flatten(found), _flatten(wanted), wanted.get("mismatch") or {}
-    changed = [key for key in new if old.get(key) != new[key] and (key in old or key not in devices)]
-    return ", ".join(f"{key} {old.get(key)} not {new[key]}" for key in changed)
-
-
-def _flatten(settings: dict[str, Any]) -> dict[str, Any]:
-    mismatch = settings.get("mismatch")
-    flat = {**settings, **settings["architecture"], "variation": "none" if mismatch is None else "local"}
-    return {key: value for key, value in (flat | (mismatch or {})).items() if key not in ("architecture", "mismatch")}

@@ -267,7 +267,80 @@ def test_resume_refusals(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"the training data has changed"):
         train(CONFIG, make_task(seed=1), path, resume=True)
     state_path(path).write_bytes(b"nonsense")
-    with pytest.raises(InputError, match=r"the training state cannot be read; delete it and start anew"):
+    with pytest.raises(InputError, match=r"must be a file of torch.save.*; delete this training state and start anew"):
+        train(CONFIG, make_task(), path, resume=True)
+
+
+@pytest.fixture(scope="module")
+def interrupted(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The state of a training that stopped half way."""
+    path = tmp_path_factory.mktemp("training") / "model.pt"
+    with pytest.raises(Stop):
+        train(CONFIG, make_task(), path, stop_at(30))
+    return state_path(path)
+
+
+class Code:
+    """Makes a file when a pickle of it is read."""
+
+    def __init__(self, target: Path) -> None:
+        self.target = target
+
+    def __reduce__(self) -> tuple:
+        return Path.touch, (self.target,)
+
+
+def test_a_state_runs_no_code(tmp_path: Path, interrupted: Path) -> None:
+    path = tmp_path / "model.pt"
+    state = torch.load(interrupted, weights_only=True)
+    torch.save(state | {"best_loss": Code(tmp_path / "ran")}, state_path(path))
+    with pytest.raises(InputError, match="only tensors and plain values are loaded, .* asks to run code; delete this"):
+        train(CONFIG, make_task(), path, resume=True)
+    assert not (tmp_path / "ran").exists()
+    torch.load(state_path(path), weights_only=False)  # it does run where pickles are trusted
+    assert (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda s: s.pop("best"), "this training state has other parts than config, data, iteration"),
+        (lambda s: s.update(iteration=-1), "iteration must be 0 to 60, not -1"),
+        (lambda s: s.update(iteration="3"), "iteration must be 0 to 60, not '3'"),
+        (lambda s: s.update(iteration=10**9), "iteration must be 0 to 60, not 1000000000"),
+        (lambda s: s.update(best_loss=None), "best_loss must be of type float, not 'NoneType'"),
+        (lambda s: s.update(backbone={}), "backbone must be of type OrderedDict, not 'dict'"),
+        (lambda s: s["backbone"].popitem(), "backbone must have the keys "),
+        (
+            lambda s: s["backbone"].update({key: torch.ones(2) for key in s["backbone"]}),
+            r"backbone\..* must have shape ",
+        ),
+        (
+            lambda s: s["backbone"].update(dict.fromkeys(s["backbone"], 3)),
+            r"backbone\..* must be of type Tensor, not",
+        ),
+        (lambda s: s["optimiser"]["state"].popitem(), "optimiser.state must have the keys "),
+        (
+            lambda s: s["optimiser"]["state"][0].update(step=torch.ones(10**6).expand(10, -1)),
+            "state.0.step must have sh",
+        ),
+        (lambda s: s["optimiser"]["param_groups"].append({}), "optimiser.param_groups must have length 1, not 2"),
+        (
+            lambda s: s.update(rng=torch.zeros(9, dtype=torch.uint8)),
+            r"rng must have shape \(\d+,\) of torch.uint8, not",
+        ),
+        (lambda s: s.update(rng=torch.zeros_like(s["rng"])), "must be the state of such a training, but is cut off"),
+        (lambda s: s.update(config=3), "belongs to other settings: iterations None not 60"),
+        (lambda s: s["config"].update(architecture=None), "belongs to other settings: .*cells None not 5"),
+        (lambda s: s["config"].update(batch=torch.ones(2)), "config: batch: must be text, a number, .* of type Tensor"),
+    ],
+)
+def test_a_state_behind_its_settings_is_refused(tmp_path: Path, interrupted: Path, change, message: str) -> None:
+    state = torch.load(interrupted, weights_only=True)
+    change(state)
+    path = tmp_path / "model.pt"
+    torch.save(state, state_path(path))
+    with pytest.raises(InputError, match=rf"model\.state\.pt: .*{message}"):
         train(CONFIG, make_task(), path, resume=True)
 
 

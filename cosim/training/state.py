@@ -1,0 +1,113 @@
+"""The resume state of a training on disk: written whole, read only where it fits the run that asks for it."""
+
+import hashlib
+import io
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from cosim.errors import InputError
+from cosim.files.write import write_atomically
+from cosim.reading.tensors import read_torch
+from cosim.reading.text import check_plain, shown
+from cosim.training.tasks.task import Task
+
+_REPAIR = "delete this training state and start anew"
+
+
+def write_state(path: Path, state: dict[str, Any]) -> None:
+    """Write what `read_state` reads: tensors and plain values."""
+    buffer = io.BytesIO()
+    torch.save(state, buffer)
+    write_atomically(path, buffer.getvalue())
+
+
+def read_state(path: Path, own: dict[str, Any], parameters: Sequence[Tensor]) -> dict[str, Any]:
+    """The state in a file, if it has the settings, data, parts, types and shapes of `own`, that of the run that asks.
+
+    parameters: what the optimiser moves, in order. Raises InputError that says what differs.
+    """
+    if not path.is_file():
+        raise InputError(f"{path}: no training state to resume; start without --resume")
+    found = read_torch(path, _REPAIR)
+    if not isinstance(found, dict) or found.keys() != own.keys():
+        raise InputError(f"{path}: this training state has other parts than {', '.join(own)}; {_REPAIR}")
+    if found["data"] != own["data"]:
+        raise InputError(f"{path}: the training data has changed since; delete the state and start anew")
+    settings = check_plain(found["config"], f"{path}: config", _REPAIR, finite=False)
+    if settings != own["config"]:
+        raise InputError(
+            f"{path}: the training state belongs to other settings: {_difference(settings, own['config'])}; "
+            "resume with the settings of the first run, or delete the state and start anew"
+        )
+    iteration = found["iteration"]
+    if not isinstance(iteration, int) or not 0 <= iteration <= settings["iterations"]:
+        raise InputError(f"{path}: iteration must be 0 to {settings['iterations']}, not {shown(iteration)}; {_REPAIR}")
+    moments = {}
+    if iteration > 0:
+        step = torch.tensor(0.0)
+        moments = {i: {"step": step, "exp_avg": one.data, "exp_avg_sq": one.data} for i, one in enumerate(parameters)}
+    best = None if found["best"] is None else dict(own["backbone"])
+    form = own | {"optimiser": own["optimiser"] | {"state": moments}, "best": best}
+    state = _fitted(found, form, str(path))
+    state["optimiser"]["param_groups"] = own["optimiser"]["param_groups"]  # settings, which are this run's own
+    return state
+
+
+def _fitted(found: Any, wanted: Any, where: str, name: str = "") -> Any:
+    """A copy of what was found, if it is built as what is wanted: keys, lengths, types, shapes; not values."""
+    fault = _misfit(found, wanted)
+    if fault:
+        raise InputError(f"{where}: {name} must {fault}; {_REPAIR}")
+    if isinstance(wanted, Tensor):
+        return found.clone()
+    inside = f"{name}." if name else ""
+    if isinstance(wanted, dict):
+        return type(wanted)((key, _fitted(found[key], wanted[key], where, f"{inside}{key}")) for key in wanted)
+    if isinstance(wanted, list | tuple):
+        parts = enumerate(zip(found, wanted, strict=True))
+        return type(wanted)(_fitted(one, other, where, f"{inside}{i}") for i, (one, other) in parts)
+    return found
+
+
+def _misfit(found: Any, wanted: Any) -> str:
+    if type(found) is not type(wanted):
+        return f"be of type {type(wanted).__name__}, not {shown(type(found).__name__)}"
+    if isinstance(wanted, Tensor):
+        (there, here) = ((tuple(one.shape), one.dtype, one.layout, one.device.type) for one in (found, wanted))
+        return "" if there == here else f"have shape {here[0]} of {here[1]}, not {there[0]} of {there[1]}"
+    if isinstance(wanted, dict) and found.keys() != wanted.keys():
+        return f"have the keys {shown(list(wanted))}, not {shown(list(found))}"
+    if isinstance(wanted, list | tuple) and len(found) != len(wanted):
+        return f"have length {len(wanted)}, not {len(found)}"
+    return ""
+
+
+def data_fingerprint(task: Task) -> str:
+    """Hash of what a task trains with."""
+    digest = hashlib.sha256(task.name.encode())
+    for array in (task.x_train, task.y_train, task.len_train):
+        digest.update(repr(array.shape).encode() + np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()
+
+
+def _difference(found: Any, wanted: dict[str, Any]) -> str:
+    old, new, devices = _flatten(found), _flatten(wanted), wanted.get("mismatch") or {}
+    changed = [key for key in new if old.get(key) != new[key] and (key in old or key not in devices)]
+    return ", ".join(f"{key} {shown(old.get(key))} not {new[key]}" for key in changed)
+
+
+def _flatten(settings: Any) -> dict[str, Any]:
+    """Settings in one level; of a file's those that are where they belong."""
+    settings, inner = _table(settings), ("architecture", "mismatch")
+    variation = "none" if settings.get("mismatch") is None else "local"
+    flat = settings | _table(settings.get("architecture")) | {"variation": variation}
+    return {key: value for key, value in (flat | _table(settings.get("mismatch"))).items() if key not in inner}
+
+
+def _table(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
