@@ -1,5 +1,6 @@
 """Simulator tests have three modes: `--ngspice=required` (continuous integration), `auto` (skip without it), `off`."""
 
+import os
 from functools import cache
 
 import numpy as np
@@ -104,6 +105,25 @@ def make_store():
             run_montecarlo(trial, store, execute, wanted, None, lambda *_: None)
 
     return make
+
+
+@pytest.fixture
+def calls(monkeypatch):
+    """A list that fills with ("fsync" or "replace", inode) of what happens to files and folders, in order."""
+    found: list[tuple[str, int]] = []
+    fsync, replace = os.fsync, os.replace
+
+    def logged_fsync(handle):
+        found.append(("fsync", os.fstat(handle).st_ino))
+        fsync(handle)
+
+    def logged_replace(source, target):
+        found.append(("replace", os.stat(source).st_ino))
+        replace(source, target)
+
+    monkeypatch.setattr(os, "fsync", logged_fsync)
+    monkeypatch.setattr(os, "replace", logged_replace)
+    return found
 
 
 def random_network(

@@ -43,12 +43,21 @@ def find_calibration(technology: Technology, units: int, progress: Progress = la
             f"no calibration of {technology.name} with {units} unit devices fits this version, and a new one needs "
             f"ngspice: {error}"
         ) from None
-    path = cached_path(technology.name, units)
     try:
-        write_calibration(path, calibration)
-    except OSError as error:
-        progress(f"calibration not kept: cannot write {path} ({error.strerror}); set XDG_CACHE_HOME to another folder")
+        write_calibration(make_cached_path(technology.name, units), calibration)
+    except InputError as error:
+        progress(f"calibration not kept: {error}, by setting XDG_CACHE_HOME")
     return calibration
+
+
+def make_cached_path(technology: str, units: int) -> Path:
+    """`cached_path`, in a folder that is made if need be. Raises InputError when it cannot be."""
+    path = cached_path(technology, units)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"cannot write {path}: {error.strerror}; choose another place") from None
+    return path
 
 
 def calibrate(technology: Technology, units: int, progress: Progress = lambda text: None) -> Calibration:

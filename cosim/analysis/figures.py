@@ -10,7 +10,6 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from cosim.analysis.agreement import ENGINES, Comparison
-from cosim.errors import InputError
 from cosim.files.write import write_atomically
 from cosim.simulation.testbench import Timing
 
@@ -100,10 +99,7 @@ def save_figure(figure: Figure, path: Path) -> None:
     buffer = io.BytesIO()
     metadata = {"Date": None} if path.suffix == ".svg" else {"Software": None}
     figure.savefig(buffer, format=path.suffix[1:], dpi=160, metadata=metadata)
-    try:
-        write_atomically(path, buffer.getvalue())
-    except OSError as error:
-        raise InputError(f"cannot write {path}: {error.strerror}; choose another folder with -o") from None
+    write_atomically(path, buffer.getvalue())
 
 
 def figure_bytes(figure: Figure, kind: Literal["svg", "png"]) -> bytes:

@@ -17,18 +17,16 @@ from cosim.technology.scale import DEFAULT_UNITS, MAX_UNITS
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="File [default: the cache that compile reads].")
 def command(technology: str, pdk_root: Path | None, units: int, output: Path | None) -> None:
     """Measure mirrors and 9T cell in ngspice, fit their errors and write the calibration that the compiler inverts."""
-    from cosim.analysis.calibration_files import cached_path, calibrate
-    from cosim.errors import InputError
+    from cosim.analysis.calibration_files import calibrate, make_cached_path
+    from cosim.files.write import check_writable
     from cosim.technology.calibration import write_calibration
     from cosim.technology.catalog import load_technology
 
     process = load_technology(technology, pdk_root)
+    path = output or make_cached_path(process.name, units)
+    check_writable(path)
     calibration = calibrate(process, units, say)
-    path = output or cached_path(process.name, units)
-    try:
-        write_calibration(path, calibration)
-    except OSError as error:
-        raise InputError(f"cannot write {path}: {error.strerror}; choose another file with -o") from None
+    write_calibration(path, calibration)
     fit, mirror = calibration.schmitt, calibration.mirror
     click.echo(f"{process.name}, {units} units, {calibration.simulator}")
     click.echo(f"  mirror trim             {mirror.trim:.4f}")

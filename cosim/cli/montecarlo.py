@@ -17,6 +17,7 @@ from cosim.cli.common import (
     network_argument,
     output_option,
     progress_bar,
+    say,
     timeout_option,
     write_json,
 )
@@ -118,8 +119,9 @@ def command(
         run_settings,
     )
     from cosim.montecarlo.spec import parse_spec
-    from cosim.montecarlo.store import open_store
+    from cosim.montecarlo.store import CHIPS_FILE, open_store
     from cosim.montecarlo.tables import format_contributions, format_summary
+    from cosim.outputs import write_results
 
     wanted = [parse_spec(text) for text in specs]
     trial = load_trial(network_file, **options)
@@ -130,6 +132,8 @@ def command(
         _replay(trial, replay, output)
         return
     with open_store(output, run_settings(trial), resume) as store:
+        if store.damaged:
+            say(f"{store.damaged} damaged lines of {output / CHIPS_FILE}: their chips run again")
         keep_trial(output, trial, options)
         with progress_bar("chips") as progress, _executing(trial, jobs, timeout, dask) as execute:
             summary = run_montecarlo(trial, store, execute, wanted, stop_width, progress)
@@ -137,9 +141,8 @@ def command(
         if contributions:
             with progress_bar("contributions") as progress:
                 summary["contributions"] = run_contributions(trial, jobs, progress)
-            write_json(
-                output / CONTRIBUTIONS_FILE, {"chips": trial.plan.chips, "contributions": summary["contributions"]}
-            )
+            found = {"chips": trial.plan.chips, "contributions": summary["contributions"]}
+            write_results(output, {CONTRIBUTIONS_FILE: found})
             click.echo("\n".join(format_contributions(summary["contributions"])))
     write_json(json_file, summary)
     click.echo(f"\nstore: {output}\npage:  cosim report {output}")

@@ -120,7 +120,7 @@ def _naming(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         repair = _REPAIRS.get(error.errno or 0, "choose another place")
-        raise InputError(f"cannot write {path}: {error.strerror}; {repair}") from None
+        raise InputError(f"cannot write {path}: {error.strerror or error}; {repair}") from None
     except ValueError as error:  # a null byte
         raise InputError(f"{str(path)!r} cannot be the name of a file: {error}") from None
 

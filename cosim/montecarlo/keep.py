@@ -5,7 +5,8 @@
     calibration.json  of the technology that the network was compiled with
     trial.json        technology, conditions, compile options, what varies
 
-Nothing in these files is executed. What is built from them is held against run.json: it is the same trial, or refused.
+Nothing in these files is executed. trial.json has the checksums of all four, its own included. What is built from them
+is held against run.json: it is the same trial, or refused.
 """
 
 import io
@@ -23,15 +24,17 @@ from cosim import __version__
 from cosim.analysis.calibrate import calibration_fingerprint
 from cosim.design import Design, compile_network
 from cosim.errors import InputError
-from cosim.files.write import write_atomically, writing_into
+from cosim.files.read import is_file
+from cosim.files.seal import checksum, seal_json
+from cosim.files.write import write_together
 from cosim.montecarlo.run import run_settings
-from cosim.montecarlo.store import read_store
+from cosim.montecarlo.store import read_sealed, read_store
 from cosim.montecarlo.trial import Trial
-from cosim.network.checkpoint import load_network, save_checkpoint
+from cosim.network.checkpoint import checkpoint_bytes, load_network
 from cosim.network.testset import TestSet
-from cosim.outputs import write_texts
+from cosim.reading.text import open_file
 from cosim.simulation.testbench import Timing
-from cosim.technology.calibration import load_calibration, write_calibration
+from cosim.technology.calibration import format_calibration, load_calibration
 from cosim.technology.catalog import load_technology
 from cosim.technology.conditions import at
 from cosim.technology.types import Technology
@@ -39,7 +42,7 @@ from cosim.variation.draws import Plan
 
 TRIAL_FILE, NETWORK_FILE, SAMPLES_FILE = "trial.json", "network.npz", "samples.npz"
 CALIBRATION_FILE = "calibration.json"
-FORMAT = 1
+FORMAT = 2
 COMPILE_OPTIONS = ("saturate", "cell", "headroom", "tau")
 _ARRAYS = ("x", "y", "lengths", "indices")
 _FREE = ("cosim", "made_with", "engine", "simulator")  # of run.json: what may differ, or what the trial is given
@@ -69,11 +72,14 @@ def keep_trial(folder: Path, trial: Trial, options: Mapping[str, Any]) -> None:
     }
     samples = io.BytesIO()
     np.savez_compressed(samples, **{name: getattr(trial.test_set, name) for name in _ARRAYS})
-    write_texts(folder, {TRIAL_FILE: json.dumps(content, indent=2) + "\n"})
-    with writing_into(folder):
-        save_checkpoint(folder / NETWORK_FILE, design.network)
-        write_atomically(folder / SAMPLES_FILE, samples.getvalue())
-        write_calibration(folder / CALIBRATION_FILE, design.calibration)
+    files = {
+        NETWORK_FILE: checkpoint_bytes(design.network, ".npz", str(folder / NETWORK_FILE)),
+        SAMPLES_FILE: samples.getvalue(),
+        CALIBRATION_FILE: format_calibration(design.calibration).encode(),
+    }
+    sums = {name: checksum(file) for name, file in files.items()}
+    files[TRIAL_FILE] = seal_json(content | {"sums": sums})
+    write_together({folder / name: file for name, file in files.items()})
 
 
 def load_trial(folder: Path, pdk_root: Path | None = None, technology: Path | None = None) -> Trial:
@@ -98,20 +104,38 @@ def load_trial(folder: Path, pdk_root: Path | None = None, technology: Path | No
 
 
 def read_kept(folder: Path) -> dict[str, Any]:
-    """Content of trial.json. Raises InputError where it is missing or of another format."""
+    """Content of trial.json, if the files beside it are those that it was kept with.
+
+    Raises InputError where one of them is missing, damaged or of another format.
+    """
     path = folder / TRIAL_FILE
     try:
-        kept = json.loads(path.read_text(encoding="utf-8"))
+        kept = read_sealed(path)
     except FileNotFoundError:
         raise InputError(
             f"{folder}: {TRIAL_FILE} is missing; the command that made the run adds it with --resume, without running "
             "a chip again"
         ) from None
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path}: cannot be read ({error}); choose another run") from None
-    if not isinstance(kept, dict) or kept.get("format") != FORMAT:
+    if kept.get("format") != FORMAT:
         raise InputError(f"{path}: must be of format {FORMAT}; use the cosim that wrote it")
+    if damaged := damaged_files(folder, kept):
+        raise InputError(
+            f"{folder / damaged[0]}: missing or damaged, its checksum is not the one in {TRIAL_FILE}; the command that "
+            "made the run writes it again with --resume"
+        )
     return kept
+
+
+def damaged_files(folder: Path, kept: dict[str, Any]) -> list[str]:
+    """Which of the files beside trial.json, whose content is `kept`, are not there or not whole."""
+    return [name for name, wanted in kept["sums"].items() if _sum_of(folder / name) != wanted]
+
+
+def _sum_of(path: Path) -> str | None:
+    if not is_file(path):
+        return None
+    with open_file(path, "choose another run") as file:
+        return checksum(file.read())
 
 
 def _technology(folder: Path, kept: dict[str, Any], pdk_root: Path | None, own: Path | None) -> Technology:

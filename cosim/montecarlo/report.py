@@ -1,6 +1,5 @@
 """From a store to its page: the trial built again, the worst chip on transistors, everything on one sheet."""
 
-import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,7 @@ from cosim.montecarlo.keep import load_trial, read_kept
 from cosim.montecarlo.run import SUMMARY_FILE, passes_specs
 from cosim.montecarlo.spec import Spec, parse_spec
 from cosim.montecarlo.statistics import count_yield
-from cosim.montecarlo.store import read_store
+from cosim.montecarlo.store import read_sealed, read_store
 from cosim.montecarlo.trial import Record, Trial, unpack_draws
 from cosim.montecarlo.trim import measure_behavioral
 from cosim.network.reference import pool_readout
@@ -194,13 +193,8 @@ def _contributions(folder: Path, chips: int) -> dict[str, Any] | None:
 
 
 def _read(path: Path) -> dict[str, Any] | None:
-    """A JSON object, None where there is no such file."""
+    """A sealed JSON object, None where there is no such file."""
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-        if not isinstance(content, dict):
-            raise ValueError("no object")
+        return read_sealed(path)
     except FileNotFoundError:
         return None
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path}: cannot be read ({error}); run the command that made it again") from None
-    return content

@@ -36,7 +36,7 @@ from cosim.montecarlo.trial import (
     transistor_record,
     trial_samples_hash,
 )
-from cosim.outputs import summarize, write_texts
+from cosim.outputs import summarize, write_results, write_texts
 from cosim.simulation.failures import FailureKind
 from cosim.simulation.inference import Progress
 from cosim.simulation.options import DEFAULT_OPTIONS, describe_simulator
@@ -106,9 +106,10 @@ def run_montecarlo(
         if stop_width is not None and is_precise(passes, trial.plan, stop_width):
             chips = count
             break
+    store.tidy()
     confidence = CONFIDENCE if stop_width is None else stop_confidence(trial.plan)
     summary = summarize_run(trial, [store.records[number] for number in range(chips)], specs, confidence)
-    write_texts(store.folder, {SUMMARY_FILE: json.dumps(summary, indent=2) + "\n"})
+    write_results(store.folder, {SUMMARY_FILE: summary})
     return summary
 
 

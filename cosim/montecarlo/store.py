@@ -1,142 +1,198 @@
-"""A run's folder: run.json says what was run, chips.jsonl gets a line per finished chip, and nothing is ever rewritten.
+"""A run's folder: run.json says what was run, chips.jsonl gets a line for every finished chip.
 
-A line is on disk before the next chip's is begun. After a crash the last line may be torn: it is cut off, and that chip
-runs again. One process at a time holds the folder, by a lock that dies with it.
+A line is on disk before the next chip's is begun, in the order in which chips finish; a finished run has them in the
+order of their numbers, whatever ran them. The checksum of a line is one over the run's settings, too: what changed on
+the disk, or comes from another run, is no record of this one, and its chip runs again.
 """
 
-import fcntl
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from cosim.errors import InputError
-from cosim.files.write import writing_into
+from cosim.files.claim import own_folder
+from cosim.files.read import is_file
+from cosim.files.seal import checksum, seal_json, seal_line, unseal_json, unseal_line
+from cosim.files.write import sync_folder, write_atomically
 from cosim.montecarlo.trial import Record
-from cosim.outputs import write_texts
+from cosim.reading.text import JSON_LIMIT, open_file, parse_json, parsing, read_bytes
 
-RUN_FILE, CHIPS_FILE, LOCK_FILE = "run.json", "chips.jsonl", ".lock"
+VERB = "montecarlo"  # owner of the folder
+RUN_FILE, CHIPS_FILE = "run.json", "chips.jsonl"
 MADE_WITH = "made_with"  # versions, for whoever reads the run later; they may differ when it goes on
+_RESUME = "go on with --resume"
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What chips.jsonl holds: records by chip; how many whole lines are there; numbers of lines that are damaged.
+
+    tidy: every line is whole, there once, and in the order of the chips.
+    """
+
+    records: dict[int, Record] = field(default_factory=dict)
+    lines: int = 0
+    damaged: tuple[int, ...] = ()
+    tidy: bool = True
 
 
 class Store:
-    """The records of a run; `settings` say what a chip's outcome depends on."""
+    """The records of a run; `settings` say what a chip's outcome depends on. damaged: records that were not whole."""
 
-    def __init__(self, folder: Path, settings: dict[str, Any], records: dict[int, Record]) -> None:
-        self.folder, self.settings, self.records = folder, settings, records
+    def __init__(self, folder: Path, settings: dict[str, Any], kept: Kept) -> None:
+        self.folder, self.settings, self.records = folder, settings, kept.records
+        self.damaged, self._tidy, self._key = len(kept.damaged), kept.tidy, run_key(settings)
+        self._last = max(kept.records, default=-1)
 
     def append(self, record: Record) -> None:
         """Put one chip's record on disk. Raises InputError when it cannot be written; what was there before stays."""
         path = self.folder / CHIPS_FILE
-        line = (json.dumps(record, separators=(",", ":")) + "\n").encode()
         try:
-            handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
-            try:
-                size = os.fstat(handle).st_size
-                try:
-                    written = os.write(handle, line)
-                    if written < len(line):
-                        raise OSError(28, "no space left on the device")
-                    os.fsync(handle)
-                except OSError:
-                    os.ftruncate(handle, size)
-                    raise
-            finally:
-                os.close(handle)
+            _append(path, seal_line(record, self._key))
         except OSError as error:
             raise InputError(
                 f"cannot write to {path}: {error.strerror}; {len(self.records)} chips are kept: make room, then go on "
                 "with --resume"
             ) from None
+        self._tidy = self._tidy and record["chip"] > self._last
+        self._last = record["chip"]
         self.records[record["chip"]] = record
+
+    def tidy(self) -> None:
+        """Put the lines in the order of the chips, and leave out those that are damaged or that another replaced."""
+        if not self._tidy:
+            self.records = dict(sorted(self.records.items()))
+            lines = b"".join(seal_line(record, self._key) for record in self.records.values())
+            write_atomically(self.folder / CHIPS_FILE, lines)
+            self._tidy = True
 
 
 @contextmanager
 def open_store(folder: Path, settings: dict[str, Any], resume: bool) -> Iterator[Store]:
-    """Create a run's folder, or with `resume` go on in it.
+    """Create a run's folder, or with `resume` go on in it; what is damaged there is left out.
 
     Raises InputError when another process holds it, when it holds a run of other settings, or when it holds chips and
     `resume` was not asked for.
     """
-    with writing_into(folder):
-        folder.mkdir(parents=True, exist_ok=True)
-        lock = (folder / LOCK_FILE).open("w")
-    with lock:
+    with own_folder(folder, VERB):
+        kept = read_chips(folder, settings)
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise InputError(
-                f"{folder}: another process is running chips into this store; wait for it, or choose another with -o"
-            ) from None
-        if (folder / RUN_FILE).exists():
-            known, records = read_store(folder)
+            known = read_sealed(folder / RUN_FILE)
+        except (FileNotFoundError, InputError):  # a power cut before the first chip, or damage later
+            known = None
+        if known is not None:
             check_settings(folder, known, settings)
-            if records and not resume:
-                raise InputError(
-                    f"{folder}: holds {len(records)} chips of this run already; go on with --resume, or choose another "
-                    "folder with -o"
-                )
-            _cut_torn_line(folder)
-        else:
-            if (folder / CHIPS_FILE).exists():
-                raise InputError(f"{folder}: {CHIPS_FILE} without {RUN_FILE}; choose another folder with -o")
-            records = {}
-            write_texts(folder, {RUN_FILE: json.dumps(settings, indent=2) + "\n"})
-        yield Store(folder, settings, records)
+        elif kept.lines and not kept.records:
+            raise InputError(
+                f"{folder}: {RUN_FILE} is missing, damaged or of a cosim without checksums, and no line of "
+                f"{CHIPS_FILE} is a chip of these settings; choose another folder with -o"
+            )
+        if kept.lines and not resume:
+            raise InputError(
+                f"{folder}: holds {kept.lines} chips of this run already; {_RESUME}, or choose another folder with -o"
+            )
+        if known is None:
+            write_atomically(folder / RUN_FILE, seal_json(settings))
+        store = Store(folder, settings, kept)
+        store.tidy()
+        yield store
 
 
 def read_store(folder: Path) -> tuple[dict[str, Any], dict[int, Record]]:
-    """Settings and records by chip. Raises InputError for a folder that is no run, and for a damaged line."""
-    path = folder / RUN_FILE
+    """Settings and records by chip. Raises InputError for a folder that is no run, and for what is damaged."""
     try:
-        settings = json.loads(path.read_text(encoding="utf-8"))
-        if not isinstance(settings, dict):
-            raise ValueError("no object")
+        settings = read_sealed(folder / RUN_FILE)
     except FileNotFoundError:
         raise InputError(
             f"{folder}: no Monte Carlo run there ({RUN_FILE} is missing); make one with: cosim montecarlo"
         ) from None
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path}: cannot be read ({error}); choose another run") from None
-    records: dict[int, Record] = {}
-    for number, line in enumerate(_whole_lines(folder), start=1):
-        try:
-            record = json.loads(line)
-            records[record["chip"]] = record
-        except (ValueError, KeyError, TypeError):
-            raise InputError(
-                f"{folder / CHIPS_FILE}: line {number} is damaged; delete that line, then go on with --resume"
-            ) from None
-    return settings, dict(sorted(records.items()))
+    kept = read_chips(folder, settings)
+    if kept.damaged:
+        raise InputError(
+            f"{folder / CHIPS_FILE}: line {kept.damaged[0]} is damaged, its checksum does not fit; {_RESUME}: chips of "
+            "damaged lines run again"
+        )
+    return settings, dict(sorted(kept.records.items()))
 
 
-def _whole_lines(folder: Path) -> list[bytes]:
+def read_sealed(path: Path) -> dict[str, Any]:
+    """A JSON object that ends with its checksum, without it.
+
+    Raises FileNotFoundError where nothing stands, InputError where the checksum does not fit.
+    """
+    if not is_file(path):
+        raise FileNotFoundError(path)
+    repair = f"{_RESUME}: the command that made the run writes it again"
     try:
-        content = (folder / CHIPS_FILE).read_bytes()
-    except FileNotFoundError:
-        return []
-    return content[: content.rfind(b"\n") + 1].splitlines()
+        text = unseal_json(read_bytes(path, JSON_LIMIT, repair))
+    except ValueError as error:
+        raise InputError(f"{path}: damaged, or of a cosim without checksums: {error}; {repair}") from None
+    return parse_json(text, str(path), repair, finite=False)
 
 
-def _cut_torn_line(folder: Path) -> None:
-    path = folder / CHIPS_FILE
-    if path.exists():
-        with path.open("r+b") as file:
-            file.truncate(file.read().rfind(b"\n") + 1)
+def read_chips(folder: Path, settings: Mapping[str, Any]) -> Kept:
+    """The records of a run. What follows the last end of a line was being written when the run ended: it is nothing."""
+    path, key = folder / CHIPS_FILE, run_key(settings)
+    if not is_file(path):
+        return Kept()
+    with open_file(path, "choose another run") as file:
+        content = file.read()
+    whole = content[: content.rfind(b"\n") + 1].splitlines(keepends=True)
+    records: dict[int, Record] = {}
+    damaged, order = [], []
+    for number, line in enumerate(whole, start=1):
+        try:
+            text = unseal_line(line, key)
+        except ValueError:
+            damaged.append(number)
+            continue
+        with parsing(f"{path}: line {number}", "the record of a chip", "choose another run"):
+            record = json.loads(text)
+            records[record["chip"]] = record
+            order.append(record["chip"])
+    tidy = order == sorted(records) and not damaged and content.endswith(b"\n")
+    return Kept(records, len(whole), tuple(damaged), tidy)
+
+
+def run_key(settings: Mapping[str, Any]) -> str:
+    """What binds a record to the settings of its run."""
+    return checksum(json.dumps(_without_versions(settings), sort_keys=True).encode())
 
 
 def check_settings(folder: Path, known: dict[str, Any], settings: dict[str, Any]) -> None:
     """Raises InputError that names what differs between a store's settings and those asked for."""
-    kept, asked = ({key: value for key, value in one.items() if key != MADE_WITH} for one in (known, settings))
-    difference = _difference(kept, asked)
+    difference = _difference(_without_versions(known), _without_versions(settings))
     if difference is not None:
         key, old, new = difference
         raise InputError(
             f"{folder}: holds a run with another {key}: {_short(old)}, not {_short(new)}; choose another folder with "
             "-o, or go on with the same settings"
         )
+
+
+def _append(path: Path, line: bytes) -> None:
+    handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
+    try:
+        size = os.fstat(handle).st_size
+        try:
+            if os.write(handle, line) < len(line):
+                raise OSError(28, "no space left on the device")
+            os.fsync(handle)
+        except OSError:
+            os.ftruncate(handle, size)
+            raise
+    finally:
+        os.close(handle)
+    if not size:
+        sync_folder(path.parent)
+
+
+def _without_versions(settings: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in settings.items() if key != MADE_WITH}
 
 
 def _difference(known: Any, asked: Any, name: str = "") -> tuple[str, Any, Any] | None:

@@ -97,15 +97,19 @@ def save_checkpoint(path: str | os.PathLike[str], network: Network, extra: Mappi
     folder that does not exist.
     """
     path = Path(path)
-    check_network(network, str(path))
-    arrays, meta = network_to_arrays(replace(network, history={**network.history, **(extra or {})}))
-    if path.suffix == ".pt":
-        content = _torch_bytes(arrays, meta)
-    elif path.suffix == ".npz":
-        content = _npz_bytes({**arrays, "meta": np.array(json.dumps(meta, sort_keys=True))})
-    else:
-        raise InputError(f"{path}: a checkpoint must be named .pt or .npz, not {path.suffix or 'without suffix'!r}")
-    write_atomically(path, content)
+    network = replace(network, history={**network.history, **(extra or {})})
+    write_atomically(path, checkpoint_bytes(network, path.suffix, str(path)))
+
+
+def checkpoint_bytes(network: Network, suffix: str, origin: str) -> bytes:
+    """The content of a checkpoint's file; errors as in `save_checkpoint`, naming `origin`."""
+    check_network(network, origin)
+    arrays, meta = network_to_arrays(network)
+    if suffix == ".pt":
+        return _torch_bytes(arrays, meta)
+    if suffix == ".npz":
+        return _npz_bytes({**arrays, "meta": np.array(json.dumps(meta, sort_keys=True))})
+    raise InputError(f"{origin}: a checkpoint must be named .pt or .npz, not {suffix or 'without suffix'!r}")
 
 
 def network_to_arrays(network: Network) -> tuple[dict[str, np.ndarray], dict[str, Any]]:

@@ -211,10 +211,13 @@ class Calibration:
 
 
 def write_calibration(path: Path, calibration: Calibration) -> None:
+    """The calibration as JSON. Raises InputError when it cannot be written."""
+    write_atomically(path, format_calibration(calibration).encode())
+
+
+def format_calibration(calibration: Calibration) -> str:
     """The calibration as JSON, numbers at 9 digits."""
-    text = json.dumps({"format": FORMAT, **_rounded(asdict(calibration))}, indent=2)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(path, f"{text}\n".encode())
+    return json.dumps({"format": FORMAT, **_rounded(asdict(calibration))}, indent=2) + "\n"
 
 
 def load_calibration(path: Path) -> Calibration:

@@ -13,7 +13,7 @@ from cosim.analysis.calibrate import (
     measure_dpi_output,
     measure_schmitt,
 )
-from cosim.analysis.calibration_files import cached_path, find_calibration, shipped_path
+from cosim.analysis.calibration_files import cached_path, find_calibration, make_cached_path, shipped_path
 from cosim.errors import InputError, MissingToolError, SimulationError
 from cosim.simulation.benches import mirror_bench
 from cosim.simulation.failures import Failure, FailureKind
@@ -209,7 +209,7 @@ def test_no_calibration_and_no_ngspice(files, technology):
 
 
 def test_cached_calibration_is_used(files, technology, calibration):
-    write_calibration(cached_path(technology.name, 8), calibration)
+    write_calibration(make_cached_path(technology.name, 8), calibration)
     assert find_calibration(technology, 8) == calibration
 
 
@@ -220,7 +220,7 @@ def test_stale_or_damaged_cache_is_measured_again(files, technology, calibration
         lambda path: write_calibration(path, replace(calibration, fingerprint="0" * 16)),
         lambda path: path.write_text("{"),
     ):
-        spoil(cached_path(technology.name, 8))
+        spoil(make_cached_path(technology.name, 8))
         assert find_calibration(technology, 8) == fresh
         assert load_calibration(cached_path(technology.name, 8)) == fresh
 
@@ -234,7 +234,7 @@ def test_a_cache_that_cannot_be_written_costs_the_file_not_the_calibration(files
     assert find_calibration(technology, 8, heard.append) == fresh
     path = cached_path(technology.name, 8)
     assert heard == [
-        f"calibration not kept: cannot write {path} (Not a directory); set XDG_CACHE_HOME to another folder"
+        f"calibration not kept: cannot write {path}: Not a directory; choose another place, by setting XDG_CACHE_HOME"
     ]
 
 

@@ -149,6 +149,6 @@ def test_liveliest_cell():
 def test_a_figure_is_whole_or_not_there(tmp_path):
     """Where a folder has its name, it cannot take it: nothing else is left behind."""
     (tmp_path / "taken.png").mkdir()
-    with pytest.raises(InputError, match=r"cannot write .*taken.png: .*; choose another folder with -o"):
+    with pytest.raises(InputError, match=r"cannot write .*taken.png: .*; choose another place"):
         save_figure(Figure(), tmp_path / "taken.png")
     assert [path.name for path in tmp_path.iterdir()] == ["taken.png"]

@@ -1,4 +1,4 @@
-"""What the operating system is asked to do, in order; and a user who may not do everything."""
+"""A user who may not do everything."""
 
 import os
 import shutil
@@ -6,25 +6,6 @@ import tempfile
 from pathlib import Path
 
 import pytest
-
-
-@pytest.fixture
-def calls(monkeypatch):
-    """A list that fills with ("fsync" or "replace", inode) of what happens to files and folders, in order."""
-    found: list[tuple[str, int]] = []
-    fsync, replace = os.fsync, os.replace
-
-    def logged_fsync(handle):
-        found.append(("fsync", os.fstat(handle).st_ino))
-        fsync(handle)
-
-    def logged_replace(source, target):
-        found.append(("replace", os.stat(source).st_ino))
-        replace(source, target)
-
-    monkeypatch.setattr(os, "fsync", logged_fsync)
-    monkeypatch.setattr(os, "replace", logged_replace)
-    return found
 
 
 @pytest.fixture

@@ -1,6 +1,8 @@
 """What is kept of a run gives its trial again, chip for chip; what gives another one is refused."""
 
+import errno
 import json
+import os
 import re
 import shutil
 from dataclasses import replace
@@ -11,13 +13,14 @@ import pytest
 from cosim.analysis.calibration_files import shipped_path
 from cosim.cli.common import load_design
 from cosim.errors import InputError
-from cosim.montecarlo import keep
+from cosim.files.seal import checksum, seal_json
 from cosim.montecarlo.keep import keep_trial, load_trial
 from cosim.montecarlo.run import run_settings
 from cosim.montecarlo.trial import Trial, run_chip, trial_samples_hash
 from cosim.network.checkpoint import load_network, save_checkpoint
 from cosim.network.testset import TestSet
 from cosim.resources import device_model_path
+from cosim.technology.calibration import load_calibration, write_calibration
 from cosim.variation.draws import Plan
 
 FILES = {"trial.json", "network.npz", "samples.npz", "calibration.json"}
@@ -31,7 +34,15 @@ def store(trial, make_store, tmp_path):
 
 
 def edit(path, **changes):
-    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+    """Other content with a checksum that fits."""
+    content = json.loads(path.read_text()) | changes
+    path.write_bytes(seal_json({name: value for name, value in content.items() if name != "sha256"}))
+
+
+def renew_sums(folder):
+    """Make trial.json fit the files that stand beside it now."""
+    names = json.loads((folder / "trial.json").read_text())["sums"]
+    edit(folder / "trial.json", sums={name: checksum((folder / name).read_bytes()) for name in names})
 
 
 def test_the_same_chips_again(store, trial):
@@ -83,10 +94,27 @@ def test_a_store_of_before_says_how_to_add_them(store):
         load_trial(store)
 
 
-@pytest.mark.parametrize("content", ["{", "[]", '{"format": 99}'])
-def test_a_trial_that_cannot_be_read(store, content):
+@pytest.mark.parametrize("content", ["", "{", "[]", '{"format": 2}'])
+def test_a_trial_without_its_checksum(store, content):
     (store / "trial.json").write_text(content)
-    with pytest.raises(InputError, match=r"trial.json: (cannot be read|must be of format 1)"):
+    with pytest.raises(InputError, match=r"trial.json: damaged, or of a cosim without checksums: .*; go on with --res"):
+        load_trial(store)
+
+
+def test_a_trial_of_another_format(store):
+    edit(store / "trial.json", format=99)
+    with pytest.raises(InputError, match=r"trial.json: must be of format 2; use the cosim that wrote it"):
+        load_trial(store)
+
+
+@pytest.mark.parametrize("name", sorted(FILES - {"trial.json"}))
+def test_files_of_another_trial(store, name):
+    (store / name).write_bytes((store / name).read_bytes() + b" ")
+    text = f"{name}: missing or damaged, its checksum is not the one in trial.json; .* writes it again with --resume"
+    with pytest.raises(InputError, match=text):
+        load_trial(store)
+    (store / name).unlink()
+    with pytest.raises(InputError, match=text):
         load_trial(store)
 
 
@@ -94,6 +122,7 @@ def test_another_network_is_refused(store):
     network = load_network(store / "network.npz")
     bias = network.readout.bias + 0.125
     save_checkpoint(store / "network.npz", replace(network, readout=replace(network.readout, bias=bias)))
+    renew_sums(store)
     with pytest.raises(InputError, match=r"gives another design\.\w+ than .*, that of its run: .* run the chips again"):
         load_trial(store)
 
@@ -102,6 +131,7 @@ def test_other_samples_are_refused(store):
     with np.load(store / "samples.npz") as arrays:
         changed = {**arrays, "y": arrays["y"][::-1]}
     np.savez_compressed(store / "samples.npz", **changed)
+    renew_sums(store)
     with pytest.raises(InputError, match="gives another samples_hash"):
         load_trial(store)
 
@@ -121,24 +151,30 @@ def test_a_changed_seed_is_refused(store):
         load_trial(store)
 
 
-def test_another_version_alone_is_no_reason(store):
-    edit(store / "run.json", cosim="0.0.1", made_with={"python": "2.7"})
-    load_trial(store)
+def test_another_version_alone_is_no_reason(trial, make_store, tmp_path, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr("cosim.montecarlo.run.__version__", "0.0.1")
+        make_store(tmp_path / "run", replace(trial, plan=replace(trial.plan, chips=1)))
+    assert json.loads((tmp_path / "run" / "run.json").read_text())["cosim"] == "0.0.1"
+    load_trial(tmp_path / "run")
 
 
 def test_a_deviating_calibration_is_refused(store):
-    edit(store / "calibration.json", fingerprint="0" * 16)
+    calibration = replace(load_calibration(store / "calibration.json"), fingerprint="0" * 16)
+    write_calibration(store / "calibration.json", calibration)
+    renew_sums(store)
     with pytest.raises(InputError, match="generic180 has other devices or cells than those"):
         load_trial(store)
 
 
 def test_a_store_that_cannot_be_written(trial, tmp_path, monkeypatch):
     def full(*_):
-        raise OSError(28, "No space left on device")
+        raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(keep, "write_atomically", full)
-    with pytest.raises(InputError, match=r"cannot write into .*: No space left on device"):
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(InputError, match=r"cannot write .*network.npz: No space left on device; make room"):
         keep_trial(tmp_path, trial, OPTIONS)
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """The store: what is in it survives, and nothing foreign gets in."""
 
 import errno
-import json
 import os
 import subprocess
 import sys
@@ -48,8 +47,11 @@ def test_a_damaged_line_is_named(tmp_path):
     path = tmp_path / CHIPS_FILE
     lines = path.read_text().splitlines()
     path.write_text("\n".join([lines[0], lines[1][:-3], lines[2]]) + "\n")
-    with pytest.raises(InputError, match=r"chips\.jsonl: line 2 is damaged; delete that line, then .*--resume"):
+    with pytest.raises(InputError, match=r"chips\.jsonl: line 2 is damaged, its .*; go on with --resume: chips of dam"):
         read_store(tmp_path)
+    with open_store(tmp_path, SETTINGS, resume=True) as store:
+        assert store.damaged == 1 and list(store.records) == [0, 2]
+    assert list(read_store(tmp_path)[1]) == [0, 2]
 
 
 @pytest.mark.parametrize(
@@ -67,7 +69,7 @@ def test_another_run_is_refused(tmp_path, change, text):
     with pytest.raises(InputError, match=text), open_store(tmp_path, SETTINGS | change, resume=True):
         pass
     assert (tmp_path / CHIPS_FILE).read_bytes() == before
-    assert json.loads((tmp_path / RUN_FILE).read_text()) == SETTINGS
+    assert read_store(tmp_path)[0] == SETTINGS
 
 
 def test_chips_without_resume_are_refused(tmp_path):
@@ -85,7 +87,9 @@ def test_two_processes_on_one_store(tmp_path):
     )
     with subprocess.Popen([sys.executable, "-c", holder], stdin=-1, stdout=-1, text=True) as process:
         assert process.stdout.readline() == "held\n"
-        with pytest.raises(InputError, match="another process is running chips into this store"):
+        with pytest.raises(
+            InputError, match="another process writes there; wait for it, or choose another folder with -o"
+        ):
             filled(tmp_path, [0])
         process.kill()
         process.wait()
@@ -115,6 +119,124 @@ def test_a_full_disk_loses_nothing(tmp_path, monkeypatch):
 def test_folders_that_are_no_run(tmp_path):
     with pytest.raises(InputError, match="no Monte Carlo run there"):
         read_store(tmp_path)
-    (tmp_path / RUN_FILE).write_text("[]")
-    with pytest.raises(InputError, match=r"run\.json: cannot be read"):
-        read_store(tmp_path)
+    for content in ("", "[]", '{"cosim": "1"}'):
+        (tmp_path / RUN_FILE).write_text(content)
+        with pytest.raises(
+            InputError, match=r"run\.json: damaged, or of a cosim without checksums: .*; go on with --res"
+        ):
+            read_store(tmp_path)
+
+
+def finish(folder, count=3):
+    """Go on after whatever happened, as run_montecarlo does."""
+    with open_store(folder, SETTINGS, resume=True) as store:
+        for number in range(count):
+            if number not in store.records:
+                store.append(record(number))
+        store.tidy()
+
+
+def contents(folder):
+    return {name: (folder / name).read_bytes() for name in (RUN_FILE, CHIPS_FILE)}
+
+
+def test_lines_of_a_finished_run_are_in_order(tmp_path):
+    """Whatever finished first, with how many workers or in how many sittings: the same bytes."""
+    filled(tmp_path / "a", [0, 1, 2])
+    filled(tmp_path / "b", [2, 0])
+    early = (tmp_path / "b" / CHIPS_FILE).read_bytes().splitlines(keepends=True)
+    assert early == [(tmp_path / "a" / CHIPS_FILE).read_bytes().splitlines(keepends=True)[k] for k in (2, 0)]
+    finish(tmp_path / "b")
+    assert contents(tmp_path / "b") == contents(tmp_path / "a")
+
+
+def test_a_chip_that_runs_again_has_one_line(tmp_path):
+    filled(tmp_path / "a", [0, 1, 2])
+    filled(tmp_path / "b", [0, 1, 2])
+    with open_store(tmp_path / "b", SETTINGS, resume=True) as store:
+        store.append(record(1) | {"status": "failed"})
+        store.append(record(1))
+        store.tidy()
+    assert contents(tmp_path / "b") == contents(tmp_path / "a")
+
+
+def test_a_power_cut_at_any_byte_of_the_last_line(tmp_path):
+    """A crash may leave any part of what was being written, or blocks of nothing in its place."""
+    filled(tmp_path / "whole", [0, 1, 2])
+    whole = contents(tmp_path / "whole")
+    begin = whole[CHIPS_FILE].rstrip(b"\n").rfind(b"\n") + 1
+    length = len(whole[CHIPS_FILE]) - begin
+    for cut in range(length):
+        for tail in (b"", bytes(length - cut)):
+            folder = tmp_path / f"{cut} {len(tail)}"
+            filled(folder, [])
+            (folder / CHIPS_FILE).write_bytes(whole[CHIPS_FILE][: begin + cut] + tail)
+            finish(folder)
+            assert contents(folder) == whole
+
+
+@pytest.mark.parametrize("left", [None, b"", b"{", b"\0" * 200])
+def test_a_power_cut_that_took_run_json(tmp_path, left):
+    """Its lines say themselves that they are of these settings."""
+    filled(tmp_path, [0, 1, 2])
+    whole = contents(tmp_path)
+    (tmp_path / RUN_FILE).unlink()
+    if left is not None:
+        (tmp_path / RUN_FILE).write_bytes(left)
+    with pytest.raises(InputError, match="holds 3 chips of this run already; go on with --resume"):
+        filled(tmp_path, [])
+    finish(tmp_path)
+    assert contents(tmp_path) == whole
+
+
+@pytest.mark.parametrize("left", [None, b"", b"{"])
+def test_run_json_gone_and_chips_of_other_settings(tmp_path, left):
+    filled(tmp_path, [0, 1, 2])
+    before = (tmp_path / CHIPS_FILE).read_bytes()
+    (tmp_path / RUN_FILE).unlink()
+    if left is not None:
+        (tmp_path / RUN_FILE).write_bytes(left)
+    with (
+        pytest.raises(InputError, match=r"run\.json is missing, damaged .*, and no line of chips\.jsonl is a chip"),
+        open_store(tmp_path, SETTINGS | {"samples": 8}, resume=True),
+    ):
+        pass
+    assert (tmp_path / CHIPS_FILE).read_bytes() == before
+
+
+def test_a_power_cut_before_anything_was_written(tmp_path):
+    for name in (RUN_FILE, CHIPS_FILE, ".cosim"):
+        (tmp_path / name).touch()
+    filled(tmp_path, [0, 1, 2])
+    assert list(read_store(tmp_path)[1]) == [0, 1, 2]
+
+
+def test_a_line_of_another_run_is_no_record_of_this_one(tmp_path):
+    filled(tmp_path / "a", [0, 1])
+    with open_store(tmp_path / "b", SETTINGS | {"samples": 8}, resume=False) as store:
+        store.append(record(0))
+    (tmp_path / "a" / CHIPS_FILE).write_bytes((tmp_path / "b" / CHIPS_FILE).read_bytes())
+    with pytest.raises(InputError, match="line 1 is damaged"):
+        read_store(tmp_path / "a")
+
+
+def test_what_is_on_the_disk_when(tmp_path, calls):
+    """run.json before the first chip, its folder's name, too; every chip before the next."""
+
+    def inode(path):
+        return path.stat().st_ino
+
+    with open_store(tmp_path / "run", SETTINGS, resume=False) as store:
+        run, folder = inode(tmp_path / "run" / RUN_FILE), inode(tmp_path / "run")
+        assert ("fsync", inode(tmp_path)) in calls  # the name of the new folder
+        assert calls.index(("fsync", run)) < calls.index(("replace", run))
+        assert calls[calls.index(("replace", run)) + 1 :] == [("fsync", folder)]
+        for number in (1, 0):
+            calls.clear()
+            store.append(record(number))
+            new = [("fsync", folder)] if number == 1 else []
+            assert calls == [("fsync", inode(tmp_path / "run" / CHIPS_FILE)), *new]
+        calls.clear()
+        store.tidy()
+        chips = inode(tmp_path / "run" / CHIPS_FILE)
+        assert calls == [("fsync", chips), ("replace", chips), ("fsync", folder)]

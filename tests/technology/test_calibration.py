@@ -39,7 +39,7 @@ CALIBRATION = Calibration(
 
 
 def test_round_trip(tmp_path):
-    path = tmp_path / "new" / "file.json"
+    path = tmp_path / "file.json"
     write_calibration(path, CALIBRATION)
     assert load_calibration(path) == CALIBRATION  # every number here has fewer than the 9 digits that are written
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from cosim.analysis.calibrate import calibration_fingerprint, measure_schmitt
-from cosim.analysis.calibration_files import cached_path
+from cosim.analysis.calibration_files import make_cached_path
 from cosim.circuit.deck import device_sizes
 from cosim.cli import main
 from cosim.design import compile_network, inference_deck
@@ -83,7 +83,7 @@ def test_mirror_and_9t_cell_are_those_of_generic180(acme_technology, technology,
 def test_compile_by_the_command_line(acme, acme_technology, calibration, make_network, monkeypatch, tmp_path, capsys):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     own = replace(calibration, technology="acme200", fingerprint=calibration_fingerprint(acme_technology, 8))
-    write_calibration(cached_path("acme200", 8), own)
+    write_calibration(make_cached_path("acme200", 8), own)
     save_checkpoint(tmp_path / "net.npz", make_network(26, widths=(3,), outputs=2, alphas=(1.0,)))
     arguments = ["compile", tmp_path / "net.npz", "--technology", acme, "--corner", "quick", "-o", tmp_path / "out"]
     monkeypatch.setattr("sys.argv", ["cosim", *map(str, arguments)])
