@@ -62,6 +62,18 @@ def test_workers_do_not_matter(trial, records, jobs):
     assert by_chip(run_local(trial, range(trial.plan.chips), jobs, 60.0)) == records
 
 
+def test_nor_does_the_order_in_which_chips_finish(trial, records, tmp_path):
+    """chips.jsonl has the same bytes."""
+    for name, order in (("a", 1), ("b", -1)):
+        with open_store(tmp_path / name, run_settings(trial), resume=False) as store:
+
+            def execute(numbers, order=order):
+                return [records[number] for number in list(numbers)[::order]]
+
+            run_montecarlo(trial, store, execute, [parse_spec("accuracy>=0.9")], None, lambda *_: None)
+    assert (tmp_path / "a" / "chips.jsonl").read_bytes() == (tmp_path / "b" / "chips.jsonl").read_bytes()
+
+
 def test_any_executor_will_do(trial, records):
     with ThreadPoolExecutor(2) as executor:
         assert by_chip(run_on(executor, trial, range(trial.plan.chips), 2, 60.0)) == records

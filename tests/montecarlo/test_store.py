@@ -167,7 +167,7 @@ def test_a_power_cut_at_any_byte_of_the_last_line(tmp_path):
     begin = whole[CHIPS_FILE].rstrip(b"\n").rfind(b"\n") + 1
     length = len(whole[CHIPS_FILE]) - begin
     for cut in range(length):
-        for tail in (b"", bytes(length - cut)):
+        for tail in (b"", bytes(length - cut))[: 1 + (cut % 10 == 0)]:
             folder = tmp_path / f"{cut} {len(tail)}"
             filled(folder, [])
             (folder / CHIPS_FILE).write_bytes(whole[CHIPS_FILE][: begin + cut] + tail)
