@@ -61,9 +61,9 @@ def command(output: Path, samples: int, seed: int, jobs: int) -> None:
 
 def _train(path: Path, seed: int) -> "Network":
     from cosim.network.checkpoint import load_network
-    from cosim.training.config import Architecture, TrainingConfig
+    from cosim.training.config import Architecture, TrainingConfig, state_path
     from cosim.training.tasks.load import load_task
-    from cosim.training.trainer import state_path, train
+    from cosim.training.trainer import train
 
     config = TrainingConfig(Architecture(cells=CELLS), weight_cost=WEIGHT_COST, seed=seed)
     if path.exists() and (earlier := load_network(path)).history.get("settings", {}).get("seed") == seed:

@@ -1,13 +1,16 @@
 """`cosim train`: from a task to a checkpoint that a circuit can be compiled from."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from cosim.cli.common import pdk_root_option, progress_bar, technology_option
+from cosim.cli.stopping import StoppedError
 from cosim.errors import InputError, MappingError, importing
-from cosim.training.config import Architecture, TrainingConfig, check_config
+from cosim.training.config import Architecture, TrainingConfig, check_config, state_path
 
 if TYPE_CHECKING:
     from cosim.network.types import Network
@@ -92,25 +95,37 @@ def command(task: str | None, output: Path, data: Path | None, resume: bool, **o
     """
     from cosim.training.tasks.load import check_task, load_task
 
-    name = check_task(task)
-    config = config_from_options(**options)
+    name, config = check_task(task), config_from_options(**options)
     check_config(config)
+    total = config.iterations
     if output.suffix not in (".pt", ".npz"):
         raise InputError(f"--output must end in .pt or .npz, not {output.name!r}")
     if not output.resolve().parent.is_dir():
         raise InputError(f"--output {output}: the folder {output.parent} must exist; create it first")
-    with importing("training", EXTRA):
-        from cosim.training.trainer import initial_network, train
+    with _stopping_truthfully(state_path(output)):
+        with importing("training", EXTRA):
+            from cosim.training.trainer import initial_network, train
 
-    loaded = load_task(name, data)
-    known = describe_obstacle(initial_network(config, loaded), output)
-    _warn([*describe_constants(loaded), *known])
-    with progress_bar("training") as progress:
-        result = train(config, loaded, output, lambda done, values: progress(done, config.iterations, values), resume)
+        loaded = load_task(name, data)
+        known = describe_obstacle(initial_network(config, loaded), output)
+        _warn([*describe_constants(loaded), *known])
+        with progress_bar("training") as progress:
+            result = train(config, loaded, output, lambda done, values: progress(done, total, values), resume)
     for line in format_result(result):
         click.echo(line)
     if not known:
         _warn(describe_obstacle(result.network, output))
+
+
+@contextmanager
+def _stopping_truthfully(state: Path) -> Iterator[None]:
+    """A stop before the first iteration saves nothing, so the line must not promise that --resume continues."""
+    try:
+        yield
+    except KeyboardInterrupt as stop:
+        if state.is_file():
+            raise
+        raise StoppedError(stop, None) from None
 
 
 def config_from_options(

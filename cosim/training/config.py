@@ -1,6 +1,7 @@
 """What decides a training besides the task. Free of torch, so that the command line can read the defaults."""
 
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any, Literal
 
 from cosim.errors import InputError
@@ -59,6 +60,11 @@ class TrainingConfig:
     range_max: float = 0.0
     seed: int = 0
     mismatch: MismatchModel | None = None
+
+
+def state_path(path: Path) -> Path:
+    """Where the resume state of a checkpoint is kept while its training runs."""
+    return path.with_suffix(".state.pt")
 
 
 def describe_config(config: TrainingConfig) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from cosim.network.types import Network
 from cosim.reading.text import parsing
 from cosim.training.backbone import Backbone, BackboneOutput, pool
 from cosim.training.chips import Chips
-from cosim.training.config import TrainingConfig, check_config, describe_config
+from cosim.training.config import TrainingConfig, check_config, describe_config, state_path
 from cosim.training.figures import measure_figures
 from cosim.training.hardware import margin_penalty, range_excess
 from cosim.training.interrupts import deferred_signals
@@ -49,11 +49,6 @@ class TrainingResult:
     network: Network
     figures: dict[str, Any]
     path: Path
-
-
-def state_path(path: Path) -> Path:
-    """Where the resume state of a checkpoint is kept while its training runs."""
-    return path.with_suffix(".state.pt")
 
 
 def train(

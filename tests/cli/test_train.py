@@ -6,11 +6,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import click
 import numpy as np
 import pytest
 from click.testing import CliRunner
 
 from cosim.cli.inspect import command as inspect_command
+from cosim.cli.stopping import StoppedError
 from cosim.cli.train import command as train_command
 from cosim.cli.train import config_from_options
 from cosim.errors import InputError, MissingToolError, OutOfMemoryError
@@ -187,6 +189,20 @@ def test_features_that_never_change_are_named_before_the_work(tmp_path: Path) ->
     )
 
 
+def test_a_stop_before_anything_is_saved_promises_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    trainer = pytest.importorskip("cosim.training.trainer")
+
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(trainer, "train", stop)
+    with pytest.raises(StoppedError, match="^interrupted; the same command begins anew$"):
+        train_command.main(["digits", "-o", str(tmp_path / "model.pt")], standalone_mode=False)
+    (tmp_path / "model.state.pt").touch()
+    with pytest.raises(click.Abort):  # which every verb reports with --resume
+        train_command.main(["digits", "-o", str(tmp_path / "model.pt")], standalone_mode=False)
+
+
 @pytest.mark.parametrize(("arguments", "found"), [((), "none was given"), (("trian",), "not 'trian'")])
 def test_a_missing_or_strange_task_lists_all(arguments: tuple[str, ...], found: str) -> None:
     with pytest.raises(InputError, match=rf"TASK must be one of digits, copy-first, .*, mnist-pixels, npz, {found};"):
@@ -213,12 +229,11 @@ def test_a_library_that_does_not_load_is_not_called_missing(monkeypatch: pytest.
         run(train_command, "digits", "-o", tmp_path / "model.pt")
 
 
-@pytest.mark.parametrize("missing", ["torch", "tqdm"])
-def test_missing_packages_are_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, missing: str) -> None:
+def test_a_missing_torch_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for name in [name for name in sys.modules if name.startswith(("cosim.training.t", "cosim.training.b"))]:
         monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, missing, None)
-    with pytest.raises(MissingToolError, match=rf"training needs {missing}; pip install 'cosim-analog\[train\]'"):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(MissingToolError, match=r"training needs torch; pip install 'cosim-analog\[train\]'"):
         run(train_command, "digits", "-o", tmp_path / "model.pt")
 
 

@@ -21,10 +21,10 @@ from cosim.technology.types import Geometry  # noqa: E402
 from cosim.training.backbone import Backbone  # noqa: E402
 from cosim.training.cells import FirstQuadrantCell, SignedCell, common_mode_offset  # noqa: E402
 from cosim.training.chips import Chips, Lines  # noqa: E402
-from cosim.training.config import Architecture, TrainingConfig, check_config, describe_config  # noqa: E402
+from cosim.training.config import Architecture, TrainingConfig, check_config, describe_config, state_path  # noqa: E402
 from cosim.training.mismatch import MismatchModel, derive_mismatch  # noqa: E402
 from cosim.training.tasks.task import Task, full_lengths  # noqa: E402
-from cosim.training.trainer import state_path, train  # noqa: E402
+from cosim.training.trainer import train  # noqa: E402
 
 GENERIC = load_technology("generic180")
 COUNT = 20011  # chips of a statistical test
