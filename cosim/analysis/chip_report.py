@@ -1,7 +1,6 @@
 """The page of a run of chips: how many work, why the others do not, and what was built."""
 
 import re
-from collections.abc import Iterator, Mapping
 from typing import Any
 
 from cosim import __version__
@@ -15,7 +14,7 @@ from cosim.analysis.chip_sections import (
     format_yield_curve,
 )
 from cosim.analysis.chip_study import POWER, ChipStudy, format_name, format_spec, format_value
-from cosim.analysis.page import Picture, escape, format_cards, format_grid, format_page, format_table
+from cosim.analysis.page import Picture, escape, flat_rows, format_cards, format_grid, format_page, format_table
 from cosim.analysis.schematics import schematics_of
 from cosim.analysis.tables import percent
 from cosim.design import Design
@@ -156,20 +155,10 @@ def _schematics(design: Design) -> str:
 def _settings(study: ChipStudy) -> str:
     """What the run depends on; the page's own version last."""
     chips = study.summary["variation"]
-    rows = list(_flat({**study.settings, "variation": chips, "devices": f"{len(study.settings['devices'])} vary"}))
-    rows += _flat({key: study.kept[key] for key in ("technology", "pdk_root", "compile")})
+    rows = list(flat_rows({**study.settings, "variation": chips, "devices": f"{len(study.settings['devices'])} vary"}))
+    rows += flat_rows({key: study.kept[key] for key in ("technology", "pdk_root", "compile")})
     rows.append(("page written by", f"cosim {__version__}"))
     return format_table(("setting", "value"), rows)
-
-
-def _flat(values: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
-    """Rows of a nested object, its keys as words."""
-    for name, value in values.items():
-        words = above + name.replace("_", " ")
-        if isinstance(value, dict) and value:
-            yield from _flat(value, f"{words}: ")
-        else:
-            yield words, value
 
 
 def _number(value: float, unit: str) -> str:

@@ -5,7 +5,7 @@ Everything that comes from files or people goes through `escape`.
 
 import base64
 import html
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -103,6 +103,16 @@ def format_table(
     )
     place = "tall" if tall else "wide"
     return f'<div class="{place}"><table><thead><tr>{cells}</tr></thead><tbody>{body}</tbody></table></div>'
+
+
+def flat_rows(values: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
+    """(name, value) of a nested object, its keys as words."""
+    for name, value in values.items():
+        words = above + name.replace("_", " ")
+        if isinstance(value, Mapping) and value:
+            yield from flat_rows(value, f"{words}: ")
+        else:
+            yield words, value
 
 
 def show(value: Any) -> str:

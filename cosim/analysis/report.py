@@ -3,11 +3,12 @@
 from typing import Any
 
 from cosim.analysis.agreement import ENGINES
-from cosim.analysis.page import Picture, escape, format_cards, format_figure, format_page, format_table
+from cosim.analysis.page import Picture, escape, flat_rows, format_cards, format_figure, format_page, format_table
 from cosim.analysis.tables import percent
 from cosim.cells.blocks import OUTSIDE
 from cosim.units import format_quantity
 
+_LEAST = 600  # pixels under which a picture's words cannot be read
 _STEPS = {
     "rounding": "rounding of weights to the mirror grid",
     "statics": "statics: what calibration leaves of gains, thresholds and levels",
@@ -19,7 +20,7 @@ def format_report(
     title: str, summary: dict[str, Any], design: dict[str, Any], settings: dict[str, Any], pictures: dict[str, bytes]
 ) -> str:
     """The page. summary: of the comparison; design: of the compiled network; pictures: caption -> PNG bytes."""
-    figures = "".join(format_figure(Picture("png", png, caption, caption)) for caption, png in pictures.items())
+    figures = "".join(format_figure(Picture("png", png, caption, caption, _LEAST)) for caption, png in pictures.items())
     sources = {step: (summary["error_sources"][step], summary["decision_sources"][step]) for step in _STEPS}
     body = (
         f"<h1>{escape(title)}</h1>"
@@ -29,12 +30,13 @@ def format_report(
         f"<h2>Three engines, the same inputs</h2>{_engines(summary)}"
         f"<h2>Where states and decisions change</h2><p>Dominant: <b>{escape(summary['dominant_error_source'])}</b>.</p>"
         + format_table(
-            ("step of realism", "states changed", "decisions changed"),
+            ("step of realism", "states", "decisions"),
             [(text, *sources[step]) for step, text in _STEPS.items()],
+            (1, 2),
         )
         + f"<h2>Figures</h2>{figures}"
-        f"<h2>Design</h2>{format_table(('quantity', 'value'), list(design.items()))}"
-        f"<h2>Settings</h2>{format_table(('setting', 'value'), list(settings.items()))}"
+        f"<h2>Design</h2>{format_table(('quantity', 'value'), list(flat_rows(design)))}"
+        f"<h2>Settings</h2>{format_table(('setting', 'value'), list(flat_rows(settings)))}"
     )
     return format_page(title, body)
 
@@ -59,6 +61,6 @@ def _engines(summary: dict[str, Any]) -> str:
         watt = "" if power is None else format_quantity(power, "W")
         first = [] if balanced is None else [percent(balanced[engine])]
         rows.append((engine, *first, percent(summary["accuracy"][engine]), f"{percent(low)} to {percent(high)}", watt))
-    first = [] if balanced is None else ["balanced accuracy"]
-    table = format_table(("engine", *first, "accuracy", "95 % interval (Clopper-Pearson)", "mean power"), rows)
-    return f"{table}<p>Not in power: {escape(', '.join(OUTSIDE))}.</p>"
+    head = ["engine", *([] if balanced is None else ["balanced"]), "accuracy", "95 % interval", "power"]
+    notes = f"Intervals: Clopper-Pearson at 95 %. Not in power: {escape(', '.join(OUTSIDE))}."
+    return f"{format_table(head, rows, range(1, len(head)))}<p>{notes}</p>"

@@ -1,10 +1,8 @@
 """The page of a run of chips: its figures are the run's, it needs nothing else, nothing in it is taken for markup."""
 
 import json
-import os
 import re
 import shutil
-import subprocess
 from dataclasses import replace
 from html import escape
 from html.parser import HTMLParser
@@ -339,46 +337,7 @@ def test_waveforms_are_those_of_the_recorded_chip(simulated, tmp_path):
     assert {"i_rise", "i_fall"} == set(failure.labels["chip"])
 
 
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-FLAGS = (
-    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
-    "--disable-background-networking", "--disable-component-update",
-)  # fmt: skip
-PROBE = """<!doctype html><body>
-<iframe id="page" width="{width}" height="800" style="border: 0" srcdoc="{page}"></iframe>
-<script>page.onload = () => {{
-  const inside = page.contentDocument, root = inside.documentElement;
-  const wide = [...inside.querySelectorAll("h1, h2, p, figure, .card, summary, nav, div.wide, div.tall")]
-    .filter(e => e.getBoundingClientRect().right > {width} + 1).length;
-  document.body.setAttribute("data-found", [page.contentWindow.innerWidth, root.scrollWidth, wide].join(" "));
-}}</script>"""
-
-
-def browse(tmp_path, *arguments):
-    """Run a browser without a window, in a profile of its own."""
-    profile = tmp_path / f"profile_{len(list(tmp_path.iterdir()))}"
-    command = [CHROMIUM, *FLAGS, f"--user-data-dir={profile}", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=200, env={**os.environ, "TZ": "UTC"}).stdout
-
-
-@pytest.mark.skipif(CHROMIUM is None, reason="no chromium is installed")
-@pytest.mark.parametrize("width", [390, 1280])
-def test_no_part_is_wider_than_the_screen(study, tmp_path, width):
-    """In a frame, because a browser's own window may not be as narrow as a phone."""
-    long = "w" * 300
-    design = replace(study.design, network=replace(study.design.network, task=long))
-    settings = {**study.settings, long: long}
-    page = format_chip_report(replace(study, design=design, settings=settings))
-    (tmp_path / "probe.html").write_text(PROBE.format(width=width, page=escape(page)))
-    dom = browse(tmp_path, "--window-size=1400,900", "--dump-dom", (tmp_path / "probe.html").as_uri())
-    (found,) = re.findall(r'data-found="(\d+) (\d+) (\d+)"', dom)
-    inner, scrolled, wide = map(int, found)
-    assert inner == width >= scrolled > 0.9 * width  # less by a scroll bar, where there is one
-    assert wide == 0
-
-
-@pytest.mark.skipif(CHROMIUM is None, reason="no chromium is installed")
-def test_paper_shows_all_of_the_table(study, text, tmp_path):
+def test_paper_shows_all_of_the_table(browse, study, text, tmp_path):
     """A table that scrolls on the screen takes the pages that its rows need."""
     pages = {}
     for name, content in {
@@ -387,7 +346,7 @@ def test_paper_shows_all_of_the_table(study, text, tmp_path):
     }.items():
         (tmp_path / f"{name}.html").write_text(content)
         target = tmp_path / f"{name}.pdf"
-        browse(tmp_path, "--no-pdf-header-footer", f"--print-to-pdf={target}", (tmp_path / f"{name}.html").as_uri())
+        browse("--no-pdf-header-footer", f"--print-to-pdf={target}", (tmp_path / f"{name}.html").as_uri())
         pages[name] = len(re.findall(rb"/Type\s*/Page\b", target.read_bytes()))
     rows = len(study.design.mapping())
     assert pages["whole"] >= pages["short"] + rows // 80
