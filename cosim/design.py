@@ -29,6 +29,7 @@ from cosim.network.types import Network
 from cosim.simulation.inference import DEFAULT_TIMEOUT, Meter, Outcome, Progress, ReadPlan, run_inferences
 from cosim.simulation.metering import block_supply, format_metered, frame_windows, meters_of, pushed_by, settled_windows
 from cosim.simulation.options import DEFAULT_OPTIONS, SimulatorOptions
+from cosim.simulation.programs import SimulatorName
 from cosim.simulation.testbench import LAST_CLOSE, Levels, Timing, format_testbench
 from cosim.technology.calibration import Calibration
 from cosim.technology.scale import I_UNIT, check_units, units_for
@@ -139,10 +140,13 @@ def inference_deck(
     timing: Timing = Timing(),
     options: SimulatorOptions = DEFAULT_OPTIONS,
     probes: tuple[str, ...] = (),
+    simulator: SimulatorName = "ngspice",
 ) -> str:
     """The deck of one inference on a raw sample x (time, features)."""
     inputs = encode_sample(design, x)
-    return format_testbench(design.assembly, design.technology, design.levels, inputs, timing, options, probes)
+    return format_testbench(
+        design.assembly, design.technology, design.levels, inputs, timing, options, probes, simulator
+    )
 
 
 def read_plan(design: Design, frames: int, timing: Timing = Timing()) -> ReadPlan:
@@ -227,11 +231,12 @@ def simulate_samples(
     store: Path | None = None,
     timeout: float = DEFAULT_TIMEOUT,
     progress: Progress = lambda done, total: None,
+    simulator: SimulatorName = "ngspice",
 ) -> list[Outcome]:
-    """Every sample through ngspice, at transistor level, in the order of the test set; see `run_inferences`."""
-    decks = inference_decks(design, test_set, timing, options)
+    """Every sample through a simulator, at transistor level, in the order of the test set; see `run_inferences`."""
+    decks = inference_decks(design, test_set, timing, options, simulator)
     plans = [read_plan(design, int(length), timing) for length in test_set.lengths]
-    return run_inferences(decks, plans, jobs, store, timeout, progress)
+    return run_inferences(decks, plans, jobs, store, timeout, progress, simulator)
 
 
 def meter_samples(
@@ -251,10 +256,14 @@ def meter_samples(
 
 
 def inference_decks(
-    design: Design, test_set: TestSet, timing: Timing = Timing(), options: SimulatorOptions = DEFAULT_OPTIONS
+    design: Design,
+    test_set: TestSet,
+    timing: Timing = Timing(),
+    options: SimulatorOptions = DEFAULT_OPTIONS,
+    simulator: SimulatorName = "ngspice",
 ) -> list[str]:
     """The deck of every sample, each as long as its valid steps."""
     return [
-        inference_deck(design, x[:length], timing, options)
+        inference_deck(design, x[:length], timing, options, (), simulator)
         for x, length in zip(test_set.x, test_set.lengths, strict=True)
     ]

@@ -29,7 +29,9 @@ from cosim.outputs import summarize, write_texts
 from cosim.simulation.failures import Failure
 from cosim.simulation.inference import DEFAULT_TIMEOUT, Inference, Outcome, Progress, deck_hash
 from cosim.simulation.keep import INFERENCES
-from cosim.simulation.options import DEFAULT_OPTIONS, describe_simulator
+from cosim.simulation.options import DEFAULT_OPTIONS
+from cosim.simulation.programs import SimulatorName
+from cosim.simulation.simulators import SIMULATORS
 from cosim.simulation.testbench import Timing
 from cosim.technology.conditions import format_conditions
 from cosim.technology.devices import device_cards
@@ -37,18 +39,19 @@ from cosim.technology.devices import device_cards
 
 @dataclass(frozen=True)
 class Run:
-    """Where and how samples are simulated: folder of results, worker processes, time-out in s, frame timing."""
+    """Where and how samples are simulated: folder of results, worker processes, time-out in s, frames, simulator."""
 
     folder: Path
     jobs: int = 1
     timeout: float = DEFAULT_TIMEOUT
     timing: Timing = Timing()
+    simulator: SimulatorName = "ngspice"
 
 
 def run_samples(design: Design, test_set: TestSet, run: Run, progress: Progress) -> list[Outcome]:
     """Simulate, keeping finished samples; write simulation.npz and the decks of failed runs."""
     outcomes = _simulate(design, test_set, run, progress)
-    _write_simulation(run.folder, design, test_set, outcomes)
+    _write_simulation(run, design, test_set, outcomes)
     return outcomes
 
 
@@ -60,11 +63,11 @@ def run_comparison(design: Design, test_set: TestSet, run: Run, progress: Progre
     write_texts(run.folder, {})
     outcomes = _simulate(design, test_set, run, progress)
     _check_any(outcomes, run.folder)
-    _write_simulation(run.folder, design, test_set, outcomes)
-    comparison = compare_engines(design, test_set, outcomes, run.timing)
+    _write_simulation(run, design, test_set, outcomes)
+    comparison = compare_engines(design, test_set, outcomes, run.timing, run.simulator)
     assert comparison is not None
     scales = {"bias_scale": design.bias_scale, "input_scale": design.input_scale}
-    made_with = describe_simulator(design.technology)
+    made_with = SIMULATORS[run.simulator].describe(design.technology)
     in_effect = ", ".join(f"{name} {value}" for name, value in made_with["options"].items())
     summary = {**summarize_comparison(comparison), **scales, "made_with": made_with}
     contents = {"design.json": summarize(design), "comparison.json": summary}
@@ -77,7 +80,7 @@ def run_comparison(design: Design, test_set: TestSet, run: Run, progress: Progre
         "frame": f"{timing.t_step:g} s, input edges {timing.edge:g}, clock edges {timing.clock_edge:g} of it",
         "conditions": format_conditions(design.technology),
         "bias currents and inputs": " and ".join(f"{scale:.4g}" for scale in scales.values()) + " of the nominal ones",
-        "simulator": f"ngspice {made_with['ngspice']}, {in_effect}",
+        "simulator": f"{run.simulator} {made_with[run.simulator]}, {in_effect}",
     }
     figures = {"confusion": draw_confusion(comparison, _labels(design))}
     try:
@@ -147,10 +150,10 @@ def run_pvt(
             continue
         outcomes = simulate_samples(
             there, test_set, run.timing, DEFAULT_OPTIONS, run.jobs, run.folder / INFERENCES, run.timeout,
-            lambda done, total, before=k * count: progress(before + done, len(conditions) * count),
+            lambda done, total, before=k * count: progress(before + done, len(conditions) * count), run.simulator,
         )  # fmt: skip
         _write_failures(run.folder, test_set, outcomes)
-        comparison = compare_engines(there, test_set, outcomes, run.timing)
+        comparison = compare_engines(there, test_set, outcomes, run.timing, run.simulator)
         summaries.append(None if comparison is None else summarize_comparison(comparison))
         finished(where)
     sweep = {"bias": bias, **summarize_pvt(conditions, summaries, count)}
@@ -164,15 +167,25 @@ def _simulate(design: Design, test_set: TestSet, run: Run, progress: Progress) -
     """Simulate, keeping finished samples; write the decks of failed runs."""
     _clear_failures(run.folder)
     outcomes = simulate_samples(
-        design, test_set, run.timing, DEFAULT_OPTIONS, run.jobs, run.folder / INFERENCES, run.timeout, progress
+        design,
+        test_set,
+        run.timing,
+        DEFAULT_OPTIONS,
+        run.jobs,
+        run.folder / INFERENCES,
+        run.timeout,
+        progress,
+        run.simulator,
     )
     _write_failures(run.folder, test_set, outcomes)
     return outcomes
 
 
 def _draw_first(design: Design, test_set: TestSet, comparison: Comparison, timing: Timing) -> Figure:
-    """Waveforms of the first compared sample; raises SimulationError when it fails with more probes."""
-    cell = liveliest_cell(comparison.cells, comparison.engines["ngspice"].states[0])
+    """Waveforms of the first compared sample; raises SimulationError when it fails with more probes, or has none."""
+    if comparison.simulator != "ngspice":
+        raise SimulationError("only ngspice is asked for currents inside a transistor")
+    cell = liveliest_cell(comparison.cells, comparison.engines[comparison.simulator].states[0])
     position = int(np.flatnonzero(test_set.indices == comparison.indices[0])[0])
     sample = test_set.x[position, : test_set.lengths[position]]
     return draw_waveforms(*record_waveforms(design, sample, cell, timing), timing)
@@ -210,7 +223,7 @@ def _write_failures(folder: Path, test_set: TestSet, outcomes: Sequence[Outcome]
         write_texts(folder / "failed", texts)
 
 
-def _write_simulation(folder: Path, design: Design, test_set: TestSet, outcomes: Sequence[Outcome]) -> None:
+def _write_simulation(run: Run, design: Design, test_set: TestSet, outcomes: Sequence[Outcome]) -> None:
     """All results in one file; samples shorter than the longest are padded, see `lengths`."""
     steps, cells, outputs = test_set.x.shape[1], len(design.assembly.decisions), len(design.assembly.outputs)
     status = ["ok" if isinstance(outcome, Inference) else outcome.kind.name.lower() for outcome in outcomes]
@@ -221,12 +234,13 @@ def _write_simulation(folder: Path, design: Design, test_set: TestSet, outcomes:
         if isinstance(outcome, Inference):
             frames = len(outcome.states)
             states[k, :frames], readout[k, :frames], power[k] = outcome.states, outcome.readout, outcome.power_w
+    made_with = SIMULATORS[run.simulator].describe(design.technology)
     content = io.BytesIO()
     np.savez(
         content,
         states=states, readout_a=readout, power_w=power, lengths=test_set.lengths, y=test_set.y,
         indices=test_set.indices, cells=np.array(list(design.assembly.decisions)),
-        status=np.array(status), made_with=np.array(json.dumps(describe_simulator(design.technology))),
+        status=np.array(status), made_with=np.array(json.dumps(made_with)),
     )  # fmt: skip
-    with writing_into(folder):
-        write_atomically(folder / "simulation.npz", content.getvalue())
+    with writing_into(run.folder):
+        write_atomically(run.folder / "simulation.npz", content.getvalue())

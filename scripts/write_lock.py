@@ -2,10 +2,11 @@
 
 To move to newer releases, `pip install -U` them into .venv first. Left out on purpose: local version labels such as
 `+cpu`, so that any build of the same release satisfies the pin, and the CUDA packages that only one build of torch
-wants.
+wants. A direct dependency that has no wheels for other platforms keeps its condition.
 """
 
 import argparse
+import re
 import sys
 from importlib import metadata
 from pathlib import Path
@@ -36,8 +37,14 @@ def collect_pins(name: str, extras: frozenset[str], pins: dict[str, str], visite
         if needed.startswith(ACCELERATOR_PACKAGES):
             continue
         if needed != ROOT:
-            pins[needed] = metadata.version(needed).partition("+")[0]
+            pins[needed] = metadata.version(needed).partition("+")[0] + _platform(requirement, name)
         collect_pins(needed, frozenset(requirement.extras), pins, visited)
+
+
+def _platform(requirement: Requirement, wanted_by: str) -> str:
+    """`; sys_platform == ...` of a direct dependency that has such a condition."""
+    condition = re.sub(r"^\(?(.*?)\)? and extra == .*$", r"\1", str(requirement.marker or ""))
+    return f"; {condition}" if wanted_by == ROOT and "platform" in condition else ""
 
 
 def main() -> None:

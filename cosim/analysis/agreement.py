@@ -1,4 +1,4 @@
-"""Software against behavioral against ngspice, on the same inputs."""
+"""Software against behavioral against a circuit simulator, on the same inputs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,9 +18,9 @@ from cosim.network.testset import TestSet
 from cosim.network.types import FirstQuadrantLayer, Network
 from cosim.simulation.failures import Failure
 from cosim.simulation.inference import Inference, Outcome
+from cosim.simulation.programs import SimulatorName
 from cosim.simulation.testbench import Timing
 
-ENGINES = ("software", "behavioral", "ngspice")
 METRICS = ("accuracy", "task_agreement", "state_agreement", "power")  # of one chip, or of the nominal circuit
 CONFIDENCE = 0.95
 
@@ -36,9 +36,11 @@ class Engine:
 
 @dataclass(frozen=True)
 class Comparison:
-    """The three engines side by side. Only samples whose simulation succeeded count; `failures` holds the others.
+    """The three engines side by side: software, behavioral and `simulator`, in this order.
 
-    valid: (n, time) frames that belong to a sample; y: (n,) classes; power_w: ngspice and behavioral, (n,) watt;
+    Only samples whose simulation succeeded count; `failures` holds the others.
+
+    valid: (n, time) frames that belong to a sample; y: (n,) classes; power_w: simulator and behavioral, (n,) watt;
     rounding: the ideal circuit, whose only error is rounding;
     margins: (n, time, cells) distance of the software candidate to its nearer threshold, units.
     saturated: number of software states beyond the rungs of their ladder.
@@ -55,6 +57,7 @@ class Comparison:
     failures: tuple[Failure, ...]
     transistors: int
     saturated: int = 0
+    simulator: SimulatorName = "ngspice"
 
     def state_agreement(self, first: str, second: str) -> float:
         """Fraction of equal states over all samples, valid frames and cells."""
@@ -77,13 +80,16 @@ class Comparison:
         """Per engine, the mean over classes of the fraction decided right; None where classes are about equal."""
         if not is_unbalanced(self.y):
             return None
-        return {engine: balanced_accuracy(self.engines[engine].decisions, self.y) for engine in ENGINES}
+        return {engine: balanced_accuracy(self.engines[engine].decisions, self.y) for engine in self.engines}
 
     def first_divergence(self) -> NDArray[np.int64]:
-        """Per sample, the first frame in which a state of software and ngspice differs; -1 where none does."""
-        differs = (self.engines["software"].states != self.engines["ngspice"].states) & self.valid[:, :, None]
-        frames = differs.any(axis=2)
+        """Per sample, the first frame in which a state of software and simulator differs; -1 where none does."""
+        frames = self.wrong().any(axis=2)
         return np.where(frames.any(axis=1), frames.argmax(axis=1), -1)
+
+    def wrong(self) -> NDArray[np.bool_]:
+        """Where a state of software and simulator differs, (n, time, cells)."""
+        return (self.engines["software"].states != self.engines[self.simulator].states) & self.valid[:, :, None]
 
     def error_sources(self) -> dict[str, int]:
         """States that each step of realism changes: rounding, statics (calibration residue), dynamics."""
@@ -96,16 +102,16 @@ class Comparison:
         return {step: int((a.decisions != b.decisions).sum()) for step, (a, b) in self._steps().items()}
 
     def _steps(self) -> dict[str, tuple[Engine, Engine]]:
-        order = (self.engines["software"], self.rounding, self.engines["behavioral"], self.engines["ngspice"])
+        order = (self.engines["software"], self.rounding, self.engines["behavioral"], self.engines[self.simulator])
         return dict(zip(("rounding", "statics", "dynamics"), pairwise(order), strict=True))
 
     def readout_error(self) -> tuple[float | None, float]:
-        """Correlation (None where a readout is constant) and RMSE in units of the readout, ngspice against software."""
+        """Correlation (None where a readout is constant) and RMSE in units of the readouts, simulator and software."""
         software = self.engines["software"].readout[self.valid]
-        ngspice = self.engines["ngspice"].readout[self.valid]
-        constant = np.ptp(software) == 0 or np.ptp(ngspice) == 0
-        correlation = None if constant else float(np.corrcoef(software.ravel(), ngspice.ravel())[0, 1])
-        return correlation, float(np.sqrt(np.mean((software - ngspice) ** 2)))
+        simulated = self.engines[self.simulator].readout[self.valid]
+        constant = np.ptp(software) == 0 or np.ptp(simulated) == 0
+        correlation = None if constant else float(np.corrcoef(software.ravel(), simulated.ravel())[0, 1])
+        return correlation, float(np.sqrt(np.mean((software - simulated) ** 2)))
 
 
 def interval(right: int, total: int) -> tuple[float, float, float]:
@@ -117,9 +123,13 @@ def interval(right: int, total: int) -> tuple[float, float, float]:
 
 
 def compare_engines(
-    design: Design, test_set: TestSet, outcomes: Sequence[Outcome], timing: Timing = Timing()
+    design: Design,
+    test_set: TestSet,
+    outcomes: Sequence[Outcome],
+    timing: Timing = Timing(),
+    simulator: SimulatorName = "ngspice",
 ) -> Comparison | None:
-    """Hold the outcomes of ngspice against both other engines; None when every simulation failed."""
+    """Hold the outcomes of a simulator against both other engines; None when every simulation failed."""
     good = np.array([isinstance(outcome, Inference) for outcome in outcomes])
     failures = tuple(outcome for outcome in outcomes if isinstance(outcome, Failure))
     if not good.any():
@@ -138,13 +148,13 @@ def compare_engines(
     states = {
         "software": software_states(design.graph, reference),
         "behavioral": np.stack([behavioral.states[cell] for cell in cells], axis=2),
-        "ngspice": np.stack([_pad(inference.states, steps) for inference in inferences]),
+        simulator: np.stack([_pad(inference.states, steps) for inference in inferences]),
     }
     i_unit = design.bias_scale * design.i_unit
     readouts = {
         "software": reference.readout,
         "behavioral": behavioral.readout / design.i_unit,
-        "ngspice": np.stack([_pad(inference.readout, steps) for inference in inferences]) / i_unit,
+        simulator: np.stack([_pad(inference.readout, steps) for inference in inferences]) / i_unit,
     }
     ideal = run_behavioral(design, x, ideal=True)
     states["rounding"] = np.stack([ideal.states[cell] for cell in cells], axis=2)
@@ -154,7 +164,7 @@ def compare_engines(
         for name in states
     }
     return Comparison(
-        {name: engines[name] for name in ENGINES},
+        {name: engines[name] for name in ("software", "behavioral", simulator)},
         engines["rounding"],
         threshold_margins(design.network, reference),
         cells,
@@ -163,11 +173,12 @@ def compare_engines(
         test_set.indices[good],
         {
             "behavioral": (power * valid).sum(axis=1) / lengths,
-            "ngspice": np.array([inference.power_w for inference in inferences]),
+            simulator: np.array([inference.power_w for inference in inferences]),
         },
         failures,
         design.assembly.transistors,
         _saturated(design, states["software"], valid),
+        simulator,
     )
 
 
@@ -192,23 +203,23 @@ def threshold_margins(network: Network, reference: Trace) -> NDArray[np.float64]
 
 def summarize_comparison(comparison: Comparison) -> dict[str, Any]:
     """Everything a table, a JSON file or a report prints; fractions, watt, units."""
-    accuracy = {engine: comparison.accuracy(engine) for engine in ENGINES}
+    accuracy = {engine: comparison.accuracy(engine) for engine in comparison.engines}
     correlation, rmse = comparison.readout_error()
     diverged = comparison.first_divergence()
     sources, decisions = comparison.error_sources(), comparison.decision_sources()
     changed = sources if any(sources.values()) else decisions
     bits = int(comparison.valid.sum()) * len(comparison.cells)
-    same = int((comparison.engines["software"].decisions == comparison.engines["ngspice"].decisions).sum())
-    wrong = (comparison.engines["software"].states != comparison.engines["ngspice"].states) & comparison.valid[
-        :, :, None
-    ]
+    simulator = comparison.simulator
+    same = int((comparison.engines["software"].decisions == comparison.engines[simulator].decisions).sum())
+    wrong = comparison.wrong()
     return {
+        "simulator": simulator,
         "samples": len(comparison.y),
         "failed": len(comparison.failures),
         "state_bits": bits,
-        "state_agreement": comparison.state_agreement("software", "ngspice"),
-        "state_agreement_behavioral": comparison.state_agreement("behavioral", "ngspice"),
-        "task_agreement": comparison.task_agreement("software", "ngspice"),
+        "state_agreement": comparison.state_agreement("software", simulator),
+        "state_agreement_behavioral": comparison.state_agreement("behavioral", simulator),
+        "task_agreement": comparison.task_agreement("software", simulator),
         "task_agreement_interval": list(interval(same, len(comparison.y))[1:]),
         "accuracy": {engine: value for engine, (value, _, _) in accuracy.items()},
         "accuracy_interval": {engine: [low, high] for engine, (_, low, high) in accuracy.items()},
@@ -216,7 +227,7 @@ def summarize_comparison(comparison: Comparison) -> dict[str, Any]:
         "power_w": {
             "software": None,
             "behavioral": float(comparison.power_w["behavioral"].mean()),
-            "ngspice": float(comparison.power_w["ngspice"].mean()),
+            simulator: float(comparison.power_w[simulator].mean()),
         },
         "power_outside": list(OUTSIDE),
         "first_divergence": {

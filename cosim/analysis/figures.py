@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from cosim.analysis.agreement import ENGINES, Comparison
+from cosim.analysis.agreement import Comparison
 from cosim.files.write import write_atomically
 from cosim.simulation.testbench import Timing
 
@@ -75,7 +75,7 @@ def draw_confusion(comparison: Comparison, labels: list[str]) -> Figure:
     """Confusion matrices of the three engines, counts in the cells."""
     figure = Figure(figsize=(9.6, 3.5), layout="constrained")
     classes = len(labels)
-    for axis, engine in zip(figure.subplots(1, 3), ENGINES, strict=True):
+    for axis, engine in zip(figure.subplots(1, 3), comparison.engines, strict=True):
         counts = np.zeros((classes, classes), dtype=int)
         np.add.at(counts, (comparison.y, comparison.engines[engine].decisions), 1)
         axis.imshow(counts, cmap="Blues", vmin=0)

@@ -73,7 +73,8 @@ def _figures(summary: Mapping[str, Any] | None, samples: int) -> dict[str, Any]:
         )
     names = ("samples", "failed", "state_agreement", "task_agreement", "task_agreement_interval")
     figures = {name: summary[name] for name in names}
-    return figures | {"accuracy": summary["accuracy"]["ngspice"], "power_w": summary["power_w"]["ngspice"]}
+    simulator = summary["simulator"]
+    return figures | {"accuracy": summary["accuracy"][simulator], "power_w": summary["power_w"][simulator]}
 
 
 def format_pvt(sweep: Mapping[str, Any]) -> list[str]:
@@ -85,7 +86,7 @@ def format_pvt(sweep: Mapping[str, Any]) -> list[str]:
     lines += [
         "",
         f"samples         {samples} in each of {len(rows)} conditions, {sweep['failed']} runs failed",
-        "agreement       states and decisions, software vs ngspice",
+        "agreement       states and decisions, software vs the simulator",
         *_format_worst(sweep["worst"], rows),
         *format_outside(),
     ]

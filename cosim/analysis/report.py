@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from cosim.analysis.agreement import ENGINES
 from cosim.analysis.page import Picture, escape, flat_rows, format_cards, format_figure, format_page, format_table
 from cosim.analysis.tables import percent
 from cosim.cells.blocks import OUTSIDE
@@ -12,7 +11,7 @@ _LEAST = 600  # pixels under which a picture's words cannot be read
 _STEPS = {
     "rounding": "rounding of weights to the mirror grid",
     "statics": "statics: what calibration leaves of gains, thresholds and levels",
-    "dynamics": "dynamics: settling, charge injection, glitches (ngspice against behavioral)",
+    "dynamics": "dynamics: settling, charge injection, glitches (simulator against behavioral)",
 }
 
 
@@ -24,8 +23,9 @@ def format_report(
     sources = {step: (summary["error_sources"][step], summary["decision_sources"][step]) for step in _STEPS}
     body = (
         f"<h1>{escape(title)}</h1>"
-        f'<p class="lead">{summary["samples"]} test samples, each simulated by ngspice on {summary["transistors"]} '
-        f"transistors of {escape(design['technology'])}; {summary['failed']} simulations failed.</p>"
+        f'<p class="lead">{summary["samples"]} test samples, each simulated by {escape(summary["simulator"])} on '
+        f"{summary['transistors']} transistors of {escape(design['technology'])}; {summary['failed']} simulations "
+        "failed.</p>"
         f"{format_cards(_cards(summary))}"
         f"<h2>Three engines, the same inputs</h2>{_engines(summary)}"
         f"<h2>Where states and decisions change</h2><p>Dominant: <b>{escape(summary['dominant_error_source'])}</b>.</p>"
@@ -43,19 +43,19 @@ def format_report(
 
 def _cards(summary: dict[str, Any]) -> list[tuple[str, str]]:
     low, high = summary["task_agreement_interval"]
-    balanced = summary["balanced_accuracy"]
+    balanced, simulator = summary["balanced_accuracy"], summary["simulator"]
     return [
-        *([] if balanced is None else [(percent(balanced["ngspice"]), "balanced accuracy of the transistors")]),
-        (percent(summary["accuracy"]["ngspice"]), "accuracy of the transistors"),
+        *([] if balanced is None else [(percent(balanced[simulator]), "balanced accuracy of the transistors")]),
+        (percent(summary["accuracy"][simulator]), "accuracy of the transistors"),
         (percent(summary["state_agreement"], 2), f"of {summary['state_bits']} states equal the software's"),
         (percent(summary["task_agreement"]), f"same decision [{percent(low)}, {percent(high)}]"),
-        (format_quantity(summary["power_w"]["ngspice"], "W"), "mean supply power"),
+        (format_quantity(summary["power_w"][simulator], "W"), "mean supply power"),
     ]
 
 
 def _engines(summary: dict[str, Any]) -> str:
     rows, balanced = [], summary["balanced_accuracy"]
-    for engine in ENGINES:
+    for engine in summary["accuracy"]:
         low, high = summary["accuracy_interval"][engine]
         power = summary["power_w"][engine]
         watt = "" if power is None else format_quantity(power, "W")

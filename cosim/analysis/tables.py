@@ -3,7 +3,6 @@
 from textwrap import wrap
 from typing import Any
 
-from cosim.analysis.agreement import ENGINES
 from cosim.cells.blocks import OUTSIDE
 from cosim.units import format_quantity
 
@@ -14,7 +13,7 @@ def format_comparison(summary: dict[str, Any]) -> list[str]:
     balanced = summary["balanced_accuracy"]
     first = "" if balanced is None else f"  {'balanced':>8}"
     lines = [f"{'':12}{first}  {'accuracy':>8}  {'95 % interval':>16}  {'mean power':>10}"]
-    for engine in ENGINES:
+    for engine in accuracy:
         low, high = bounds[engine]
         watt = "-" if power[engine] is None else format_quantity(power[engine], "W")
         first = "" if balanced is None else f"  {percent(balanced[engine]):>8}"
@@ -35,9 +34,9 @@ def format_comparison(summary: dict[str, Any]) -> list[str]:
     lines += [
         "",
         f"samples           {counts}",
-        f"state agreement   {equal}, software vs ngspice",
-        f"                  {percent(summary['state_agreement_behavioral'], 2)} behavioral vs ngspice",
-        f"task agreement    {decisions}, software vs ngspice",
+        f"state agreement   {equal}, software vs {summary['simulator']}",
+        f"                  {percent(summary['state_agreement_behavioral'], 2)} behavioral vs {summary['simulator']}",
+        f"task agreement    {decisions}, software vs {summary['simulator']}",
         f"first divergence  in {diverged['samples_diverged']} of {summary['samples']} samples"
         + (f", earliest in frame {diverged['earliest_frame']}" if diverged["samples_diverged"] else ""),
         f"readout           {readout}",

@@ -26,11 +26,11 @@ def transistor(
     origin: str = "",
     l: float | None = None,  # noqa: E741
 ) -> tuple[Mos, ...]:
-    """`m` units of a geometry: one device, or two with the net `<name>_mid` between. `l` replaces the drawn length."""
+    """`m` units of a geometry: one device, or two with the net `mid_<name>` between. `l` replaces the drawn length."""
     length = geometry.l if l is None else l
     if geometry.cascode is None:
         return (Mos(name, drain, gate, source, bulk, polarity, geometry.w, length, m, origin),)
-    middle, (upper_w, upper_l) = f"{name}_mid", geometry.cascode
+    middle, (upper_w, upper_l) = f"mid_{name}", geometry.cascode
     return (
         Mos(name, middle, gate, source, bulk, polarity, geometry.w, length, m, origin),
         Mos(f"{name}c", drain, gate, middle, bulk, polarity, upper_w, upper_l, m),

@@ -73,10 +73,13 @@ def _format_mos(mos: Mos, technology: Technology) -> str:
     return f"m{mos.name} {mos.drain} {mos.gate} {mos.source} {mos.bulk} {format_mos_fields(mos, technology)}"
 
 
-def format_mos_fields(mos: Mos, technology: Technology) -> str:
-    """What stands behind the nets of a transistor: its card, its size and, where it has one, its diffusion."""
+def format_mos_fields(mos: Mos, technology: Technology, multiplier: str = "m") -> str:
+    """What stands behind the nets of a transistor: its card, its size and, where it has one, its diffusion.
+
+    `multiplier`: what a simulator calls the number of identical transistors in parallel.
+    """
     card = card_name(technology, mos.polarity, mos.w, mos.l)
-    size = f"w={format_number(mos.w)} l={format_number(mos.l)} m={mos.m}{_format_deviation(mos)}"
+    size = f"w={format_number(mos.w)} l={format_number(mos.l)} {multiplier}={mos.m}{_format_deviation(mos)}"
     if not (diffusion := technology.library.diffusion):
         return f"{card} {size}"
     area, rim = format_number(mos.w * diffusion), format_number(2 * (mos.w + diffusion))

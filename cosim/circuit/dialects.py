@@ -1,23 +1,22 @@
 """The same circuit for other simulators: netlist and device cards as text.
 
-               ngspice              hspice               xyce                 spectre
-    element    m1 d g s b n w= l=   the same             the same             m1 (d g s b) n w= l=
-    block      .subckt a p / .ends  the same             the same             subckt a (p) / ends a
-    capacitor  c1 a b 1e-12         the same             the same             c1 (a b) capacitor c=1e-12
-    sources    v1 a 0 pwl(..)       the same             the same             v_1 (a 0) vsource type=pwl wave=[..]
-    comment    *                    *                    *                    //
-    case       no difference        no difference        no difference        differs; all names are lower case here
-    hierarchy  x1.m1                x1.m1                x1:m1                x1.m1
-    model      level 14 or 54,      level 54, 4.8        level 54, 4.6.1,     bsim4 type=n, no level, 4.8
-               any version                               4.7.0 or 4.8.2
+               ngspice, hspice, xyce    spectre                            vacask
+    element    m1 d g s b n w= l= m=    m1 (d g s b) n w= l= m=            m1 (d g s b) n w= l= $mfactor=
+    block      .subckt a p / .ends      subckt a (p) / ends a              subckt a (p) / ends
+    sources    v1 a 0 pwl(..)           v_1 (a 0) vsource type=pwl ..      v_1 (a 0) vsource type="pwl" ..
+    comment    *                        //                                 //
+    case       no difference            differs; all names are lower case here
+    hierarchy  x1.m1; xyce x1:m1        x1.m1                              x1:m1
+    model      ngspice any version;     bsim4 type=n, no level, 4.8        sp_bsim4v8 type=1, 4.8.0 to 4.8.3
+               hspice 4.8;
+               xyce 4.6.1, 4.7.0, 4.8.2
 
-Everywhere: ground is `0`; a line that begins with `+` continues the one before; a source's current counts from its
-first node through it to its second; `m=` counts identical transistors in parallel. In Spectre a source's name gets an
-underscore, so that none is called like a net. Numbers carry an exponent and no letter, since `m` and `M` mean the same
-in SPICE and not in Spectre.
+Everywhere: ground is `0`; a source's current counts from its first node through it to its second. Numbers carry an
+exponent and no letter, since `m` and `M` mean the same in SPICE and not in Spectre. What is written in brackets is in
+cosim.circuit.brackets.
 Sources: ngspice manual; Xyce Reference Guide, `.OPTIONS`, `.TRAN` and MOSFET, and its source of BSIM4; Spectre Circuit
-Simulator Reference (tran, options) and Components Reference (bsim4), 23.1. HSPICE: option names as published decks use
-them. What of it has been run: docs/dialects.md.
+Simulator Reference (tran, options) and Components Reference (bsim4), 23.1; VACASK's examples, its lexer and what its
+`print device` lists. HSPICE: option names as published decks use them. What of it has been run: docs/dialects.md.
 """
 
 import re
@@ -25,12 +24,13 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from cosim.circuit.deck import fold, format_circuit, format_mos_fields, format_number
-from cosim.circuit.elements import Capacitor, Circuit, Element, Instance, Mos, Source
+from cosim.circuit.brackets import SPECTRE, VACASK, bracket_circuit
+from cosim.circuit.deck import fold, format_circuit
+from cosim.circuit.elements import Circuit
 from cosim.technology.devices import Size, card_name, device_cards
 from cosim.technology.types import Technology
 
-Dialect = Literal["ngspice", "spectre", "hspice", "xyce"]
+Dialect = Literal["ngspice", "spectre", "hspice", "xyce", "vacask"]
 DIALECTS: tuple[Dialect, ...] = get_args(Dialect)
 
 # Of BSIM4 in ngspice, but not of Berkeley's: limits of the operating range that it warns about.
@@ -48,12 +48,20 @@ class Files:
 
 def files_of(dialect: Dialect) -> Files:
     """The names under which a simulator expects such files; Spectre tells its language by the ending .scs."""
-    return Files("network.scs", "devices.scs", "testbench.scs") if dialect == "spectre" else Files()
+    return _FILES.get(dialect, Files())
+
+
+_FILES: Mapping[Dialect, Files] = {
+    "spectre": Files("network.scs", "devices.scs", "testbench.scs"),
+    "vacask": Files("network.inc", "devices.inc", "testbench.sim"),
+}
+IN_BRACKETS = {"spectre": SPECTRE, "vacask": VACASK}
 
 
 def format_network(circuit: Circuit, technology: Technology, dialect: Dialect) -> str:
     """The netlist of a circuit, as `format_circuit` writes it for ngspice."""
-    return _spectre_circuit(circuit, technology) if dialect == "spectre" else format_circuit(circuit, technology)
+    language = IN_BRACKETS.get(dialect)
+    return format_circuit(circuit, technology) if language is None else bracket_circuit(circuit, technology, language)
 
 
 # Device cards ---------------------------------------------------------------------------------------------------------
@@ -65,41 +73,62 @@ def format_devices(technology: Technology, sizes: Iterable[Size], dialect: Diale
     text = device_cards(technology, sizes)
     if dialect == "ngspice":
         return text
-    comment = "//" if dialect == "spectre" else "*"
+    form = _FORMS[dialect]
     head, *cards = text.split(".model ")
-    lines = [f"{comment} {line.removeprefix('*').strip()}" for line in head.splitlines()]
-    lines += ["simulator lang=spectre"] if dialect == "spectre" else []
-    lines += [f"{comment} {line}" for line in _about_the_library(technology, sizes, dialect)]
+    lines = [f"{form.comment} {line.removeprefix('*').strip()}" for line in head.splitlines()]
+    lines += form.opening
+    lines += [f"{form.comment} {line}" for line in _about_the_library(technology, sizes, dialect)]
     for card in cards:
-        name, kind, *words = card.replace("\n+", " ").split()
-        parameters = dict(word.split("=", 1) for word in words)
-        version, _ = parameters.pop("version", ""), parameters.pop("level", "")
-        if dialect == "hspice":
-            parameters.setdefault("tnom", "27")  # HSPICE's own default is 25 C
-        unknown = [key for key in parameters if _NGSPICE_ONLY.fullmatch(key)]
-        fields = [f"{key}={value}" for key, value in parameters.items() if key not in unknown]
-        translated = [f"version={_VERSIONS[dialect](version)}"] if version else []
-        if version and translated != [f"version={version}"]:
-            lines.append(f"{comment} BSIM4 {version}, here {translated[0]}")
-        if unknown:
-            lines.append(f"{comment} left out, because only ngspice knows them: {', '.join(unknown)}")
-        if dialect == "spectre":
-            opening = ["model", name, "bsim4", f"type={kind[0]}"]
-        else:
-            opening = [".model", name, kind, "level=54"]
-        lines += fold(" ".join([*opening, *translated, *fields]))
+        lines += _card(card, form)
     return "\n".join(lines) + "\n"
 
 
+@dataclass(frozen=True)
+class _Form:
+    """How a dialect writes a card: `{name}`, `{kind}` n or p, `{sign}` 1 or -1, `{fields}` the parameters.
+
+    opening: statements in front of the first; version: what it makes of BSIM4's, and how it writes that;
+    defaults: where a parameter that a card leaves out differs from ngspice's own.
+    """
+
+    comment: str
+    card: str
+    version: Callable[[str], str]
+    written: str = "version={}"
+    opening: tuple[str, ...] = ()
+    defaults: tuple[tuple[str, str], ...] = ()
+    fold: Callable[[str], list[str]] = fold
+
+
+def _card(card: str, form: _Form) -> list[str]:
+    """One card as lines, behind comments on what is not ngspice's."""
+    name, kind, *words = card.replace("\n+", " ").split()
+    parameters = dict(word.split("=", 1) for word in words)
+    version, _ = parameters.pop("version", ""), parameters.pop("level", "")
+    parameters = {**parameters, **{key: value for key, value in form.defaults if key not in parameters}}
+    unknown = [key for key in parameters if _NGSPICE_ONLY.fullmatch(key)]
+    fields = [f"{key}={value}" for key, value in parameters.items() if key not in unknown]
+    lines: list[str] = []
+    if version:
+        taken = form.version(version)
+        fields.insert(0, form.written.format(taken))
+        lines += [f"{form.comment} BSIM4 {version}, here version={taken}"] if taken != version else []
+    if unknown:
+        lines.append(f"{form.comment} left out, because only ngspice knows them: {', '.join(unknown)}")
+    sign = 1 if kind[0] == "n" else -1
+    return lines + form.fold(form.card.format(name=name, kind=kind[0], sign=sign, fields=" ".join(fields)))
+
+
 def _about_the_library(technology: Technology, sizes: set[Size], dialect: Dialect) -> list[str]:
-    """How to take the foundry's library in place of the cards; empty where a card is the library's own."""
+    """How to take the foundry's library in place of the cards; empty where a card is the library's own, or no kit has
+    one for the simulator."""
     library, section = technology.library, technology.library.sections[technology.corner]
     renamed = sorted(
         (technology.device(polarity).name, card)
         for polarity, *size in sizes
         if (card := card_name(technology, polarity, *size)) != technology.device(polarity).name
     )
-    if not renamed:
+    if not renamed or dialect == "vacask":
         return []
     include = f'include "FILE" section={section}' if dialect == "spectre" else f".lib 'FILE' {section}"
     device, card = renamed[0]
@@ -124,51 +153,20 @@ def _nearest_of_xyce(version: str) -> str:
     return "4.8.2" if minor >= 8 else "4.7.0" if minor == 7 else "4.6.1"
 
 
-_VERSIONS: Mapping[Dialect, Callable[[str], str]] = {
-    "spectre": _two_numbers, "hspice": _two_numbers, "xyce": _nearest_of_xyce,
+def _nearest_of_vacask(version: str) -> str:
+    """sp_bsim4v8 knows 4.8 and what corrected it; an older card runs as 4.8.0."""
+    return version if re.fullmatch(r"4\.8(\.[0-3])?", version) else "4.8.0"
+
+
+_SPICE_CARD = ".model {name} {kind}mos level=54 {fields}"
+_FORMS: Mapping[Dialect, _Form] = {
+    "spectre": _Form(
+        "//", "model {name} bsim4 type={kind} {fields}", _two_numbers, opening=("simulator lang=spectre",)
+    ),
+    "hspice": _Form("*", _SPICE_CARD, _two_numbers, defaults=(("tnom", "27"),)),  # HSPICE's own default is 25 C
+    "xyce": _Form("*", _SPICE_CARD, _nearest_of_xyce),
+    "vacask": _Form(
+        "//", "model {name} sp_bsim4v8 (type={sign} {fields})", _nearest_of_vacask, 'version="{}"',
+        ('load "spice/bsim4v8.osdi"',), fold=VACASK.fold,
+    ),
 }  # fmt: skip
-
-
-# Spectre --------------------------------------------------------------------------------------------------------------
-
-
-_SPECTRE_FUNCTIONS = frozenset({"max", "min"})  # built in; those that begin with the letter of a transistor
-
-
-def _spectre_circuit(circuit: Circuit, technology: Technology) -> str:
-    lines = [f"// {circuit.title}", "simulator lang=spectre"]
-    for block in circuit.subcircuits:
-        lines += ["", *(f"// {line}" for line in block.summary.splitlines())]
-        lines += fold(f"subckt {block.name} ({' '.join(block.ports)})")
-        lines += spectre_elements(block.elements, technology)
-        lines.append(f"ends {block.name}")
-    if circuit.elements:
-        lines += ["", *spectre_elements(circuit.elements, technology)]
-    return "\n".join(lines) + "\n"
-
-
-def spectre_elements(elements: Iterable[Element], technology: Technology) -> list[str]:
-    """`format_elements` for Spectre: one folded line each, behind its origin as a comment."""
-    lines: list[str] = []
-    for element in elements:
-        if element.origin:
-            lines.append(f"// {element.origin}")
-        lines += fold(_spectre_element(element, technology))
-    return lines
-
-
-def _spectre_element(element: Element, technology: Technology) -> str:
-    match element:
-        case Mos(name, drain, gate, source, bulk):
-            own = f"m{name}_" if f"m{name}" in _SPECTRE_FUNCTIONS else f"m{name}"
-            return f"{own} ({drain} {gate} {source} {bulk}) {format_mos_fields(element, technology)}"
-        case Instance(name, nets, subcircuit):
-            return f"x{name} ({' '.join(nets)}) {subcircuit}"
-        case Capacitor(name, a, b, value):
-            return f"c{name} ({a} {b}) capacitor c={format_number(value)}"
-        case Source(name, kind, a, b, tuple() as points):
-            wave = " ".join(f"{format_number(time)} {format_number(value)}" for time, value in points)
-            return f"{kind}_{name} ({a} {b}) {kind}source type=pwl wave=[{wave}]"
-        case Source(name, kind, a, b, value):
-            assert not isinstance(value, tuple)
-            return f"{kind}_{name} ({a} {b}) {kind}source type=dc dc={format_number(value)}"

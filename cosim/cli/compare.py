@@ -1,4 +1,4 @@
-"""cosim compare: software against behavioral against ngspice."""
+"""cosim compare: software against behavioral against a circuit simulator."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +18,7 @@ from cosim.cli.common import (
     write_json,
 )
 from cosim.errors import InputError
+from cosim.simulation.programs import SIMULATOR_NAMES, SimulatorName, find_vacask
 
 if TYPE_CHECKING:
     from cosim.analysis.bias import Bias
@@ -29,6 +30,13 @@ if TYPE_CHECKING:
 @json_option
 @click.option("--pvt", is_flag=True, help="Run every corner at 0, 27 and 60 C and at 95, 100 and 105 % supply.")
 @bias_option
+@click.option(
+    "--engine",
+    type=click.Choice(SIMULATOR_NAMES),
+    default="ngspice",
+    show_default=True,
+    help="Simulator of the transistors; vacask is a second one, of its own making.",
+)
 @compile_options
 @run_options
 def command(
@@ -37,6 +45,7 @@ def command(
     json_file: Path | None,
     pvt: bool,
     bias: "Bias",
+    engine: SimulatorName,
     data: Path | None,
     samples: int,
     seed: int,
@@ -45,7 +54,7 @@ def command(
     timeout: float,
     **settings: Any,
 ) -> None:
-    """Hold NETWORK's software, behavioral and ngspice results on the same test samples against each other.
+    """Hold NETWORK's software, behavioral and simulated results on the same test samples against each other.
 
     The folder receives comparison.json, waveforms.png, confusion.png and report.html. Finished samples are kept: the
     same command continues an interrupted run. With --pvt it receives pvt.json and pvt.png.
@@ -63,8 +72,10 @@ def command(
     if not pvt:
         design = biased(design, design.technology, bias)
     test_set = load_test_set(design.network, data).take(samples, seed)
-    run = Run(output, jobs, timeout, Timing(t_step=t_step))
-    with progress_bar("ngspice") as progress:
+    run = Run(output, jobs, timeout, Timing(t_step=t_step), engine)
+    if engine == "vacask":
+        find_vacask()  # said before the work
+    with progress_bar(engine) as progress:
         summary = (
             run_pvt(design, test_set, run, progress, bias, say)
             if pvt

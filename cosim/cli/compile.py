@@ -49,7 +49,7 @@ def command(
     The folder receives network.sp, devices.lib, testbench.sp, expected.csv, mapping.csv, mapping.json and design.json.
     Every learned parameter stands in the mapping with its circuit element, its target and its realised value; the
     states and currents that the testbench should show stand in expected.csv. With --dialect spectre the first three
-    are network.scs, devices.scs and testbench.scs.
+    are network.scs, devices.scs and testbench.scs, with vacask network.inc, devices.inc and testbench.sim.
     """
     from cosim.network.testset import load_test_set
     from cosim.outputs import summarize, write_design

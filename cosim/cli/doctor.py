@@ -16,6 +16,7 @@ import click
 import cosim
 from cosim.errors import MissingToolError
 from cosim.simulation.library import MINIMUM_NGSPICE, find_ngspice_library, is_new_enough, ngspice_version
+from cosim.simulation.programs import vacask_version
 
 DISTRIBUTION = "cosim-analog"
 CORE = "core"
@@ -42,6 +43,14 @@ class Ngspice:
 
 
 @dataclass(frozen=True)
+class Vacask:
+    """The second simulator, which `compare --engine vacask` runs: version, or None and how to install it."""
+
+    version: str | None
+    problem: str | None
+
+
+@dataclass(frozen=True)
 class Diagnosis:
     """Everything that the doctor saw. `ready` says whether networks can be compiled and simulated."""
 
@@ -49,6 +58,7 @@ class Diagnosis:
     python: str
     dependencies: tuple[Dependency, ...]
     ngspice: Ngspice
+    vacask: Vacask
     pdk_root: str | None
     pdk_kits: tuple[str, ...]
     ready: bool
@@ -68,7 +78,7 @@ def command(context: click.Context, as_json: bool) -> None:
 
 
 def diagnose() -> Diagnosis:
-    """Look at the interpreter, the installed packages, libngspice and the process kits."""
+    """Look at the interpreter, the installed packages, the simulators and the process kits."""
     dependencies = _dependencies()
     ngspice = _ngspice()
     pdk_root = os.environ.get("PDK_ROOT") or None
@@ -78,6 +88,7 @@ def diagnose() -> Diagnosis:
         python=platform.python_version(),
         dependencies=dependencies,
         ngspice=ngspice,
+        vacask=_vacask(),
         pdk_root=pdk_root,
         pdk_kits=_kits(pdk_root),
         ready=core_complete and ngspice.problem is None,
@@ -89,11 +100,12 @@ def format_diagnosis(found: Diagnosis) -> str:
     rows = [("cosim", found.cosim, ""), ("Python", found.python, "")]
     rows += [(item.name, item.version or "missing", item.group) for item in found.dependencies]
     rows.append(("libngspice", found.ngspice.version or "missing", found.ngspice.path or ""))
+    rows.append(("VACASK", found.vacask.version or "missing", "second simulator, for compare --engine vacask"))
     rows.append(("PDK_ROOT", _pdk_status(found), found.pdk_root or ""))
     left, middle = (max(len(row[column]) for row in rows) for column in (0, 1))
     lines = [f"{name:<{left}}  {status:<{middle}}  {note}".rstrip() for name, status, note in rows]
     repairs = [f"{item.name} ({item.group}): {item.install}" for item in found.dependencies if item.version is None]
-    repairs += [found.ngspice.problem] if found.ngspice.problem else []
+    repairs += [problem for problem in (found.ngspice.problem, found.vacask.problem) if problem]
     if repairs:
         lines += ["", "To repair:", *(f"  {repair}" for repair in repairs)]
     verdict = "ready: networks can be compiled and simulated" if found.ready else "not ready to simulate"
@@ -107,7 +119,10 @@ def _pdk_status(found: Diagnosis) -> str:
 
 
 def _dependencies() -> tuple[Dependency, ...]:
-    """Direct dependencies, each once, under the first group that asks for it; core first."""
+    """Direct dependencies, each once, under the first group that asks for it; core first.
+
+    Without those for some platforms only: VACASK, which `_vacask` finds wherever it comes from.
+    """
     try:
         requirements = metadata.requires(DISTRIBUTION) or []
     except metadata.PackageNotFoundError:
@@ -118,7 +133,7 @@ def _dependencies() -> tuple[Dependency, ...]:
         name = re.split(r"[\[\s<>=!~(]", specifier, maxsplit=1)[0]
         extra = re.search(r"extra\s*==\s*['\"]([^'\"]+)['\"]", marker)
         group = extra.group(1) if extra else CORE
-        if group != EVERYTHING and name not in seen:
+        if group != EVERYTHING and name not in seen and "sys_platform" not in marker:
             seen[name] = Dependency(name, group, _installed(name), f'python -m pip install "{specifier}"')
     return tuple(seen.values())
 
@@ -141,6 +156,13 @@ def _ngspice() -> Ngspice:
         problem = f"libngspice must be version {MINIMUM_NGSPICE} or newer, not {version} ({path}); install a newer one"
         return Ngspice(path, version, problem)
     return Ngspice(path, version, None)
+
+
+def _vacask() -> Vacask:
+    try:
+        return Vacask(vacask_version(), None)
+    except MissingToolError as error:
+        return Vacask(None, str(error))
 
 
 def _kits(pdk_root: str | None) -> tuple[str, ...]:

@@ -86,15 +86,28 @@ def schmitt_bench(
     points: int = 1500,
     vary: Callable[[Circuit], Circuit] = lambda circuit: circuit,
 ) -> str:
-    """A candidate ramp 0 -> i_peak -> 0 in 2 `ramp` seconds on one 9T cell with bias (I_thresh, I_width, I_gain).
+    """`schmitt_circuit` on a candidate ramp 0 -> i_peak -> 0 in 2 `ramp` seconds.
 
-    Saves v(xcell.v0) and i(vout), the output through weight -1 into a candidate node's voltage. `vary` makes a chip's
-    circuit of the nominal one.
+    Saves v(xcell.v0) and i(vout). `vary` makes a chip's circuit of the nominal one.
+    """
+    step = format_number(ramp / points)
+    analysis = f".tran {step} {format_number(2 * ramp)} 0e+00 {step}"
+    candidate = (0.0, 0.0), (ramp, i_peak), (2 * ramp, 0.0)
+    circuit = vary(schmitt_circuit(technology, units, bias, candidate, v_node))
+    return format_deck(circuit, technology, PRECISE_OPTIONS, analysis, "v(xcell.v0) i(vout)")
+
+
+def schmitt_circuit(
+    technology: Technology, units: int, bias: tuple[float, float, float], candidate: Waveform, v_node: float
+) -> Circuit:
+    """A candidate current into one 9T cell with bias (I_thresh, I_width, I_gain).
+
+    Its output goes through weight -1 into a candidate node's voltage.
     """
     lines = ("thresh", "width", "gain")
     elements: tuple[Element, ...] = (
         Source("dd", "v", "vdd", GROUND, technology.supply),
-        Source("in", "i", "cand", GROUND, ((0.0, 0.0), (ramp, i_peak), (2 * ramp, 0.0))),
+        Source("in", "i", "cand", GROUND, candidate),
         Instance("cand", ("cand", "vdd"), CANDIDATE),
         *(Source(line, "i", "vdd", line, current) for line, current in zip(lines, bias, strict=True)),
         *(Instance(line, (line,), BIAS_DIODE) for line in lines),
@@ -104,10 +117,7 @@ def schmitt_bench(
         Source("load", "v", "vdd", "vload", v_node),
     )
     blocks = (candidate_diode(technology), bias_diode(technology), schmitt(technology, units))
-    step = format_number(ramp / points)
-    analysis = f".tran {step} {format_number(2 * ramp)} 0e+00 {step}"
-    circuit = vary(Circuit("9T cell bench", blocks, elements))
-    return format_deck(circuit, technology, PRECISE_OPTIONS, analysis, "v(xcell.v0) i(vout)")
+    return Circuit("9T cell bench", blocks, elements)
 
 
 def clocked_bench(

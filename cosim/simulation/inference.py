@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 from cosim.files.write import make_folder, writing_into
 from cosim.simulation.failures import Failure, FailureKind, Waveforms
 from cosim.simulation.keep import keep_result, kept_result
-from cosim.simulation.rest import run_from_rest
+from cosim.simulation.programs import SimulatorName
 from cosim.simulation.schedule import Lost, run_tasks
+from cosim.simulation.simulators import SIMULATORS
 from cosim.simulation.workers import WorkerPool
 
 DEFAULT_TIMEOUT = 600.0  # s per inference
@@ -73,9 +74,11 @@ Outcome = Inference | Failure
 Progress = Callable[[int, int], None]
 
 
-def run_inference(deck: str, plan: ReadPlan) -> Outcome:
-    """Run one deck in this process, from rest, and read what the plan asks for."""
-    waves = run_from_rest(deck)
+def run_inference(
+    deck: str, plan: ReadPlan, simulator: SimulatorName = "ngspice", timeout: float = DEFAULT_TIMEOUT
+) -> Outcome:
+    """Run one deck from this process and read what the plan asks for."""
+    waves = SIMULATORS[simulator].run(deck, timeout)
     return waves if isinstance(waves, Failure) else read_inference(waves, deck, plan)
 
 
@@ -99,6 +102,7 @@ def run_inferences(
     store: Path | None = None,
     timeout: float = DEFAULT_TIMEOUT,
     progress: Progress = lambda done, total: None,
+    simulator: SimulatorName = "ngspice",
 ) -> list[Outcome]:
     """Outcomes in the order of the decks. With `store`, finished ones are read back instead of run again.
 
@@ -118,7 +122,7 @@ def run_inferences(
             outcomes[index] = known
     progress(len(outcomes), len(decks))
     if todo:
-        for index, outcome in _run_pool([(i, decks[i], plans[i]) for i in todo], jobs, timeout):
+        for index, outcome in _run_pool([(i, decks[i], plans[i]) for i in todo], jobs, timeout, simulator):
             outcomes[index] = outcome
             if store is not None and isinstance(outcome, Inference):
                 _save(store, decks[index], outcome)
@@ -126,10 +130,15 @@ def run_inferences(
     return [outcomes[index] for index in range(len(decks))]
 
 
-def _run_pool(tasks: list[tuple[int, str, ReadPlan]], jobs: int, timeout: float) -> Iterator[tuple[int, Outcome]]:
+def _run_pool(
+    tasks: list[tuple[int, str, ReadPlan]], jobs: int, timeout: float, simulator: SimulatorName
+) -> Iterator[tuple[int, Outcome]]:
     """Outcomes as they finish, so that a slow sample does not keep the others from the store."""
+    limit = timeout + SIMULATORS[simulator].grace
     with WorkerPool(min(jobs, len(tasks))) as pool:
-        found = run_tasks(lambda task: pool.submit(run_inference, *task[1:]), tasks, jobs, lambda task: timeout)
+        found = run_tasks(
+            lambda task: pool.submit(run_inference, *task[1:], simulator, timeout), tasks, jobs, lambda task: limit
+        )
         for (index, deck, _), outcome in found:
             yield index, Failure(outcome.kind, outcome.detail, deck) if isinstance(outcome, Lost) else outcome
 

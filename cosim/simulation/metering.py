@@ -19,7 +19,8 @@ from cosim.circuit.elements import GROUND, Capacitor, Circuit, Element, Mos, Sou
 from cosim.ir.ladder import PULSE_BEGIN, PULSE_END
 from cosim.simulation.inference import Meter
 from cosim.simulation.options import DEFAULT_OPTIONS, SimulatorOptions
-from cosim.simulation.testbench import DECIDE, Levels, Timing, format_inference, saved_vectors, testbench
+from cosim.simulation.simulators import SIMULATORS
+from cosim.simulation.testbench import DECIDE, Levels, Timing, inference_bench, saved_vectors, testbench
 from cosim.technology.types import Technology
 
 SUPPLY = "vdd"
@@ -78,7 +79,8 @@ def format_metered(
     """
     circuit = meter(testbench(assembly, technology, levels, inputs, timing), assembly, technology.supply)
     saved = (*saved_vectors(assembly), "i(vresetb)", *(f"i({block_supply(block)})" for block in BLOCKS))
-    return format_inference(circuit, technology, len(inputs), timing, options, saved, assembly.preset)
+    bench = inference_bench(circuit, len(inputs), timing, saved, assembly.preset)
+    return SIMULATORS["ngspice"].deck(circuit, bench, technology, options)
 
 
 def meters_of(assembly: Assembly) -> dict[str, Meter]:

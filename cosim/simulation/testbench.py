@@ -18,11 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosim.cells.assemble import PEDESTAL_STRENGTH, Assembly
-from cosim.circuit.deck import fold, format_number
 from cosim.circuit.elements import GROUND, Circuit, Element, Source
 from cosim.errors import InputError
 from cosim.ir.ladder import PULSE_BEGIN, PULSE_END
-from cosim.simulation.options import DEFAULT_OPTIONS, SimulatorOptions, format_deck
+from cosim.simulation.exercise import Bench
+from cosim.simulation.options import DEFAULT_OPTIONS, SimulatorOptions
+from cosim.simulation.programs import SimulatorName
+from cosim.simulation.simulators import SIMULATORS
 from cosim.technology.types import Technology
 
 SAMPLE_AT = 0.95
@@ -124,13 +126,16 @@ def format_testbench(
     timing: Timing = Timing(),
     options: SimulatorOptions = DEFAULT_OPTIONS,
     probes: tuple[str, ...] = (),
+    simulator: SimulatorName = "ngspice",
 ) -> str:
     """The self-contained deck of one inference; inputs (time, width) in units.
 
     Saves the decision nodes, the readout currents, every supply's current and the extra `probes`.
     """
-    circuit, saved = testbench(assembly, technology, levels, inputs, timing), (*saved_vectors(assembly), *probes)
-    return format_inference(circuit, technology, len(inputs), timing, options, saved, assembly.preset)
+    circuit = testbench(assembly, technology, levels, inputs, timing)
+    saved = (*saved_vectors(assembly), *probes)
+    bench = inference_bench(circuit, len(inputs), timing, saved, assembly.preset)
+    return SIMULATORS[simulator].deck(circuit, bench, technology, options)
 
 
 def testbench(
@@ -142,23 +147,12 @@ def testbench(
     return replace(assembly.circuit, elements=(*assembly.circuit.elements, *elements))
 
 
-def format_inference(
-    circuit: Circuit,
-    technology: Technology,
-    frames: int,
-    timing: Timing,
-    options: SimulatorOptions,
-    saved: tuple[str, ...],
-    preset: tuple[str, ...] = (),
-) -> str:
-    """The deck that runs a testbench for so many frames and saves these vectors; `preset` as in `Assembly`."""
-    end = timing.start + frames * timing.t_step
-    step = timing.t_max_step * timing.t_step
-    analysis = [f".tran {format_number(step)} {format_number(end)} 0e+00 {format_number(step)}"]
-    if preset:
-        supply = format_number(technology.supply)
-        analysis = fold(f".ic {' '.join(f'v({net})={supply}' for net in preset)}") + analysis
-    return format_deck(circuit, technology, options, "\n".join(analysis), " ".join(saved))
+def inference_bench(
+    circuit: Circuit, frames: int, timing: Timing, saved: tuple[str, ...], preset: tuple[str, ...] = ()
+) -> Bench:
+    """The run of a testbench for so many frames, which saves these vectors; `preset` as in `Assembly`."""
+    end, step = timing.start + frames * timing.t_step, timing.t_max_step * timing.t_step
+    return Bench(circuit.title, circuit.elements, saved, step, end, preset)
 
 
 def saved_vectors(assembly: Assembly) -> tuple[str, ...]:
@@ -175,15 +169,15 @@ def saved_vectors(assembly: Assembly) -> tuple[str, ...]:
 Waveform = tuple[tuple[float, float], ...] | float
 
 
-def staircase(currents: NDArray[np.float64], pedestal: float, timing: Timing) -> tuple[tuple[float, float], ...]:
-    """The pedestal during reset, then one level a frame, each reached after an edge."""
+def staircase(currents: NDArray[np.float64], pedestal: float, timing: Timing) -> Waveform:
+    """The pedestal during reset, then one level a frame, each reached after an edge; a number where it never moves."""
     points, previous = [(0.0, pedestal)], pedestal
     for k, level in enumerate(currents + pedestal):
         if level != previous:
             begin = timing.start + k * timing.t_step
             points += [(begin, previous), (begin + timing.edge * timing.t_step, float(level))]
             previous = float(level)
-    return tuple(points)
+    return tuple(points) if len(points) > 1 else pedestal
 
 
 def reset_waveform(supply: float, timing: Timing) -> tuple[tuple[float, float], ...]:

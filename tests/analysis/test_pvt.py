@@ -23,6 +23,7 @@ def summary(states, decisions, samples=8):
         "state_agreement": states,
         "task_agreement": decisions,
         "task_agreement_interval": [0.5, 1.0],
+        "simulator": "ngspice",
         "accuracy": {"ngspice": 0.75},
         "power_w": {"ngspice": 3.4e-7},
     }

@@ -37,8 +37,8 @@ def test_plain_is_one_device():
 
 def test_self_cascode_is_two_devices_in_series_on_one_gate():
     lower, upper = transistor("w", "d", "g", "s", "b", "n", PAIR, 3, "layer0.weight[1,2]", l=4.8e-6)
-    assert lower == Mos("w", "w_mid", "g", "s", "b", "n", 1e-6, 4.8e-6, 3, "layer0.weight[1,2]")
-    assert upper == Mos("wc", "d", "g", "w_mid", "b", "n", 5e-6, 1e-6, 3)  # a trim shortens the lower one only
+    assert lower == Mos("w", "mid_w", "g", "s", "b", "n", 1e-6, 4.8e-6, 3, "layer0.weight[1,2]")
+    assert upper == Mos("wc", "d", "g", "mid_w", "b", "n", 5e-6, 1e-6, 3)  # a trim shortens the lower one only
 
 
 def test_cells_of_a_cascoded_technology(cascoded):
@@ -56,7 +56,7 @@ def test_cells_of_a_cascoded_technology(cascoded):
         names = [mos.name for mos in block.elements]
         assert len(set(names)) == len(names)
         terminals = [net for mos in block.elements for net in (mos.drain, mos.gate, mos.source)]
-        middles = [net for net in terminals if net.endswith("_mid")]
+        middles = [net for net in terminals if net.startswith("mid_")]
         assert all(middles.count(net) == 2 for net in middles) and middles
 
 
@@ -72,10 +72,10 @@ def sweep(run_bench):
             *transistor("in", "g", "g", "0", "0", polarity, geometry),
             *transistor("out", "d", "g", "0", "0", polarity, geometry),
         )
-        middle = " v(out_mid)" if geometry.cascode else ""
+        middle = " v(mid_out)" if geometry.cascode else ""
         analysis = f".dc vd {0.2 * sign:e} {1.8 * sign:e} {0.05 * sign:e}"
         waves = run_bench(Circuit("mirror", (), elements), analysis, f"i(vd) v(d){middle}")
-        return tuple(np.abs(waves[name]) for name in ("d", "vd#branch", "out_mid" if middle else "d"))
+        return tuple(np.abs(waves[name]) for name in ("d", "vd#branch", "mid_out" if middle else "d"))
 
     return run
 

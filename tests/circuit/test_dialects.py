@@ -1,5 +1,6 @@
 """Dialects: each text says the same circuit (read back by parsers of this file), and ngspice runs what it can read."""
 
+import csv
 import re
 import shutil
 import subprocess
@@ -9,34 +10,35 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cosim.circuit.deck import device_sizes, format_elements
-from cosim.circuit.dialects import (
-    DIALECTS,
-    format_devices,
-    format_network,
-)
+from cosim.analysis.calibration_files import shipped_path
+from cosim.circuit.deck import device_sizes, format_elements, format_number
+from cosim.circuit.dialects import DIALECTS, IN_BRACKETS, format_devices, format_network
 from cosim.circuit.elements import Capacitor, Circuit, Instance, Mos, Source, Subcircuit
 from cosim.design import compile_network
+from cosim.errors import MissingToolError
 from cosim.network.ranges import measure_state_ranges
+from cosim.outputs import format_exercise, format_expected, made_up_stimulus
 from cosim.simulation import ngspice
 from cosim.simulation.exercise import Bench, format_bench
 from cosim.simulation.failures import Failure
 from cosim.simulation.options import DEFAULT_OPTIONS, PRECISE_OPTIONS, format_options
 from cosim.simulation.testbench import Timing, control_elements, input_elements, saved_vectors
+from cosim.technology.calibration import load_calibration
+from cosim.technology.catalog import load_technology
 from cosim.technology.devices import card_name, device_cards
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 TINY = ROOT / "netlists" / "tiny_network"
 OTHERS = DIALECTS[1:]
 NUMBER = r"-?\d(?:\.\d+)?e[+-]\d+"
-# Words that no net, element, block or model may be called in Spectre: its statements, masters and functions.
+# Words that no net, element, block or model may be called in Spectre or VACASK: statements, masters and functions.
 RESERVED = re.findall(
     r"\w+",
     """
-    alter altergroup analogmodel assert bsim4 capacitor check checkpoint correlate else end ends export for function
-    global ic if include info inline inductor invisible isource library local march model modelgroup nodeset options
-    parameters paramset plot print process protect real relay resistor return save section set shell simulator
-    statistics subckt sweep tran truncate unprotect vary vsource
+    alter altergroup analogmodel analysis assert bsim4 capacitor check checkpoint control correlate elaborate else
+    embed end endc ends export for function global ground ic if include info inline inductor invisible isource library
+    load local march model modelgroup nodeset options parameters paramset plot print process protect real relay
+    resistor return save section set shell simulator statistics subckt sweep tran truncate unprotect vary vsource
     abs acos acosh asin asinh atan atan2 atanh ceil cos cosh exp floor fmod hypot int ln log log10 max min pow sin sinh
     sqrt tan tanh
     """,
@@ -89,7 +91,7 @@ XYCE_TAIL = """\
 .options timeint method=gear reltol=1e-04 abstol=1e-06
 .options nonlin abstol=1e-15 reltol=1e-04 rhstol=1e-12
 .options nonlin-tran abstol=1e-15 reltol=1e-04 rhstol=1e-12
-.print tran v(xtop:g) i(vdd)
+.print tran V(XTOP:G) I(VDD)
 .tran 1e-05 1e-03 0e+00 1e-05
 .end
 """
@@ -132,7 +134,7 @@ def test_every_spice_dialect_has_the_same_netlist(technology):
 
 def joined(text, comment):
     """Statements without comments, continuation lines joined."""
-    lines = text.replace("\n+", "").splitlines()
+    lines = re.sub(r" \\\n *", " ", text.replace("\n+", "")).splitlines()
     return [line for line in lines if line.strip() and not line.startswith(comment)]
 
 
@@ -150,20 +152,23 @@ def read_spice(text):
     return blocks
 
 
-def read_spectre(text):
+def read_brackets(text):
     blocks, current = {}, None
     for line in joined(text, "//"):
-        statement = re.fullmatch(r"(\w+) \(([^()]*)\) (\w+)((?: \w+=\S+)*)", line)
+        statement = re.fullmatch(r"(\w+) \(([^()]*)\) (\w+)((?: [$\w]+=\S+)*)", line)
         if opening := re.fullmatch(r"subckt (\w+) \(([^()]*)\)", line):
             current = blocks[opening[1]] = (opening[2].split(), [])
-        elif line.startswith("ends "):
+        elif line.split()[0] == "ends":
             current = None
         elif statement is not None and current is not None:
-            values = dict(word.split("=") for word in statement[4].split())
+            values = dict(word.replace("$mfactor", "m").split("=") for word in statement[4].split())
             current[1].append((statement[1], statement[2].split(), statement[3], values))
         else:
             assert line == "simulator lang=spectre", line
     return blocks
+
+
+BLOCKS_OF = {dialect: read_brackets if dialect in IN_BRACKETS else read_spice for dialect in DIALECTS}
 
 
 def flattened(blocks, name, path, inside, nets):
@@ -210,7 +215,7 @@ def test_round_trip(dialect, diffusion, design, technology):
     technology = replace(technology, library=replace(technology.library, diffusion=diffusion))
     circuit = design.assembly.circuit
     text = format_network(Circuit(circuit.title, circuit.subcircuits), technology, dialect)
-    blocks = (read_spectre if dialect == "spectre" else read_spice)(text)
+    blocks = BLOCKS_OF[dialect](text)
     found = list(flattened(blocks, "network", "network.", "xnetwork.", design.assembly.ports))
     expected = [
         (
@@ -240,28 +245,85 @@ def test_sources_and_saves(dialect, design, technology):
         saved = saved_vectors(assembly)
         bench = Bench("bench", tuple(elements), saved, 1e-4, 1e-2)
         text = format_bench(bench, technology, DEFAULT_OPTIONS, dialect)
-        last = next(line for line in joined(text, "no comment") if re.match(r"save |\.print |\.probe ", line))
-        assert len(last.split()) - (1 if dialect == "spectre" else 2) == len(saved)
+        last = next(line for line in joined(text, "no comment") if re.match(r" *save |\.print |\.probe ", line))
+        assert len(last.split()) - (1 if dialect in IN_BRACKETS else 2) == len(saved)
     lines = {re.sub(r"[ (].*", "", line): line for line in joined(text, "no comment")}
     for source in elements:
         assert isinstance(source, Source)
-        name = f"{source.kind}_{source.name}" if dialect == "spectre" else f"{source.kind}{source.name}"
-        nets = f"({source.a} {source.b})" if dialect == "spectre" else f"{source.a} {source.b}"
+        name = f"{source.kind}_{source.name}" if dialect in IN_BRACKETS else f"{source.kind}{source.name}"
+        nets = f"({source.a} {source.b})" if dialect in IN_BRACKETS else f"{source.a} {source.b}"
         assert lines[name].startswith(f"{name} {nets} ")
         numbers = [float(text) for text in re.findall(rf"(?<=[ =(\[]){NUMBER}", lines[name])]
         points = source.value if isinstance(source.value, tuple) else ((source.value,),)
         assert numbers == pytest.approx([number for point in points for number in point], rel=1e-11, abs=0)
 
 
-def test_no_name_is_reserved_or_ground(design, technology):
+@pytest.fixture(scope="module", params=["generic180", "self-cascodes", "gf180mcu", "sky130"])
+def process(request, technology, calibration):
+    """A technology, and a calibration that serves it; kits where they are installed."""
+    if request.param == "generic180":
+        return technology, calibration
+    if request.param == "self-cascodes":
+        roles = ("mirror_n", "mirror_p", "cell_n", "cell_p")
+        pairs = {role: replace(getattr(technology.sizing, role), cascode=(5e-6, 1e-6)) for role in roles}
+        return replace(technology, sizing=replace(technology.sizing, **pairs)), calibration
+    try:
+        return load_technology(request.param), load_calibration(shipped_path(request.param, 8))
+    except MissingToolError as error:
+        pytest.skip(str(error))
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_no_name_is_reserved_or_begins_with_a_digit(dialect, design, process):
     """In Spectre, names of nets, elements, blocks and models share one space of words with the language."""
-    blocks = read_spectre((TINY / "spectre" / "network.scs").read_text())
-    blocks |= read_spectre(format_network(replace(design.assembly.circuit, elements=()), technology, "spectre"))
-    names = set(blocks)
+    technology, calibration = process
+    assembly = compile_network(design.network, technology, calibration, design.i_unit).assembly
+    blocks = BLOCKS_OF[dialect](format_network(replace(assembly.circuit, elements=()), technology, dialect))
+    elements = control_elements(assembly, technology, design.levels, 2, Timing())
+    elements += input_elements(assembly, np.zeros((2, len(assembly.input_pins))), design.levels, Timing())
+    names = {*blocks, *(end for source in elements if isinstance(source, Source) for end in (source.a, source.b))}
     for ports, items in blocks.values():
         names.update(ports, *(ends for _, ends, _, _ in items), (item for item, _, _, _ in items))
-    assert not names & ({*RESERVED, "gnd", "ground", "gnd!"})  # the latter: ground in HSPICE
+    reserved = set(RESERVED) if dialect in IN_BRACKETS else set()
+    assert not names & (reserved | {"gnd", "ground", "gnd!"})  # the latter: ground in HSPICE
     assert all(re.fullmatch(r"0|[a-z][a-z0-9_]*", name) for name in names)  # nothing to escape in any dialect
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_an_input_that_never_moves_is_a_dc_source(dialect, design):
+    """The first input stays at 0, where the reset left it; the others move."""
+    x = made_up_stimulus(design.network.encoding)
+    x[:, 0] = design.network.encoding.offset[0]
+    text = format_exercise(design, x, dialect=dialect)
+    sources = [line for line in joined(text, "no comment") if re.match(r"[iv]_?(in_|clk|resetb|dd)", line)]
+    waves = [line for line in sources if "pwl" in line]
+    for line in waves:
+        values = re.findall(NUMBER, re.sub(r".*(?=pwl)", "", line))[1::2]
+        assert len(set(values)) > 1, line
+    still = [line for line in sources if "pwl" not in line]
+    assert {re.sub(r"[ (].*", "", line).replace("_", "") for line in still} == {"vdd", "iin0p"}
+    assert format_number(design.levels.i_pedestal) in still[1]
+
+
+def test_expected_names_what_each_simulator_prints(design):
+    """ngspice and HSPICE: as asked for. Xyce: all names in capitals. Spectre: nets and a source's first terminal.
+
+    VACASK: nets and a source's branch; `tests/simulation/test_vacask.py` reads them from its raw file.
+    """
+    latch = next(iter(design.assembly.decisions.values()))[0]
+    pin, colons = design.assembly.outputs[0], latch.replace(".", ":")
+    printed = {
+        "ngspice": (f"v({latch})", f"i(v{pin})"),
+        "hspice": (f"v({latch})", f"i(v{pin})"),
+        "xyce": (f"V({colons})".upper(), f"I(V{pin})".upper()),
+        "spectre": (latch, f"v_{pin}:p"),
+        "vacask": (colons, f"v_{pin}:flow(br)"),
+    }
+    for dialect in DIALECTS:
+        text = format_expected(design, made_up_stimulus(design.network.encoding), dialect=dialect)
+        vectors = {name for row in csv.DictReader(text.splitlines()) for name in row["vectors"].split()}
+        assert vectors >= set(printed[dialect])
+        assert len(vectors) == sum(map(len, design.assembly.decisions.values())) + len(design.assembly.outputs)
 
 
 # Device cards ---------------------------------------------------------------------------------------------------------
@@ -270,12 +332,12 @@ def test_no_name_is_reserved_or_ground(design, technology):
 def read_cards(text, dialect):
     """{name: (polarity, {parameter: text})}"""
     cards = {}
-    for line in joined(text, "//" if dialect == "spectre" else "*"):
-        words = line.split()
+    for line in joined(text, "//" if dialect in IN_BRACKETS else "*"):
+        words = re.sub(r"[()]", "", line).split() if dialect == "vacask" else line.split()
         values = dict(word.split("=") for word in words if "=" in word)
         if words[0] == "model":
-            assert words[2] == "bsim4"
-            cards[words[1]] = (values.pop("type"), values)
+            assert words[2] == {"spectre": "bsim4", "vacask": "sp_bsim4v8"}[dialect]
+            cards[words[1]] = ({"1": "n", "-1": "p"}.get(kind := values.pop("type"), kind), values)
         elif words[0] == ".model":
             cards[words[1]] = (words[2][0], values)
     return cards
@@ -308,7 +370,10 @@ def test_cards_keep_every_number(dialect, which, request):
     plain = read_cards(device_cards(technology, SIZES), "ngspice")
     found = read_cards(format_devices(technology, SIZES, dialect), dialect)
     assert list(found) == list(plain) == [card_name(technology, *size) for size in sorted(SIZES)]
-    versions = {"technology": {"xyce": "4.8.2"}, "kit": {"xyce": "4.6.1"}}
+    versions = {
+        "technology": {"xyce": "4.8.2", "vacask": '"4.8.1"'},
+        "kit": {"xyce": "4.6.1", "vacask": '"4.8.0"'},
+    }
     for name, (polarity, values) in found.items():
         assert polarity == plain[name][0] == name[11]
         assert values.pop("level", "54") == "54"
@@ -323,8 +388,9 @@ def test_cards_keep_every_number(dialect, which, request):
 def test_cards_say_what_was_changed_and_how_to_use_the_library(dialect, kit, technology):
     text = format_devices(kit, SIZES, dialect)
     assert text.count("left out, because only ngspice knows them: vgs_max, vbsr_max") == 2
-    assert ('include "FILE" section=typical' if dialect == "spectre" else ".lib 'FILE' typical") in text
-    assert "generic180_n_w2_l3" in text and "in units of 1e-06 m" in text
+    library = {"spectre": 'include "FILE" section=typical', "vacask": ""}.get(dialect, ".lib 'FILE' typical")
+    assert library in text and "generic180_n_w2_l3" in text
+    assert ("in units of 1e-06 m" in text) == (dialect != "vacask")  # no kit has a library for it
     assert str(kit.library.file.parent) not in text
     assert "FILE" not in format_devices(technology, SIZES, dialect)
 
@@ -426,7 +492,7 @@ def test_gnucap_reads_the_spectre_netlist(tmp_path):
     )
     assert "?" not in done.stdout + done.stderr  # how gnucap marks what it cannot read
     listed = re.findall(r"^([mx]\w+) \( ([^()]*?) \) +(\w+) *(.*)$", done.stdout, re.MULTILINE)
-    written = [item for _, items in read_spectre(text).values() for item in items if item[0][0] in "mx"]
+    written = [item for _, items in read_brackets(text).values() for item in items if item[0][0] in "mx"]
     assert len(listed) == len(written) > 50
     for (name, nets, master, rest), (item, ends, wanted, values) in zip(listed, written, strict=True):
         assert (name, nets.split(), master) == (item, ends, wanted)

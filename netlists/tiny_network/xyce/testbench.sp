@@ -41,7 +41,7 @@ iin_1_p in_1_p 0 pwl(0e+00 5e-11 5e-03 5e-11 5.1e-03 3.83333333333e-10 1.5e-02 3
 .options timeint method=gear reltol=1e-04 abstol=1e-06
 .options nonlin abstol=1e-15 reltol=1e-04 rhstol=1e-12
 .options nonlin-tran abstol=1e-15 reltol=1e-04 rhstol=1e-12
-.print tran v(xnetwork:xcell_layer0_0:latch) v(xnetwork:xcell_layer0_1:latch) i(vreadout_0) i(vreadout_1)
-+ i(vreadout_2) i(vdd) i(vground) i(vclk0) i(vclkb0)
+.print tran V(XNETWORK:XCELL_LAYER0_0:LATCH) V(XNETWORK:XCELL_LAYER0_1:LATCH) I(VREADOUT_0) I(VREADOUT_1)
++ I(VREADOUT_2) I(VDD) I(VGROUND) I(VCLK0) I(VCLKB0)
 .tran 2e-04 8.5e-02 0e+00 2e-04
 .end

