@@ -3,7 +3,7 @@
 import io
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from cosim.circuit.deck import device_sizes
 from cosim.design import Design, meter_samples, simulate_samples
 from cosim.errors import SimulationError
 from cosim.files.write import write_atomically, writing_into
+from cosim.network.clipping import find_clipping, summarize_clipping
 from cosim.network.testset import TestSet
 from cosim.outputs import summarize, write_texts
 from cosim.simulation.failures import Failure
@@ -69,7 +70,13 @@ def run_comparison(design: Design, test_set: TestSet, run: Run, progress: Progre
     scales = {"bias_scale": design.bias_scale, "input_scale": design.input_scale}
     made_with = SIMULATORS[run.simulator].describe(design.technology)
     in_effect = ", ".join(f"{name} {value}" for name, value in made_with["options"].items())
-    summary = {**summarize_comparison(comparison), **scales, "made_with": made_with}
+    clipped = find_clipping(design.network.encoding, test_set)
+    summary = {
+        **summarize_comparison(comparison),
+        **scales,
+        "clipped": None if clipped is None else asdict(clipped),
+        "made_with": made_with,
+    }
     contents = {"design.json": summarize(design), "comparison.json": summary}
     write_texts(run.folder, {name: json.dumps(content, indent=2) + "\n" for name, content in contents.items()})
     timing = run.timing
@@ -77,6 +84,7 @@ def run_comparison(design: Design, test_set: TestSet, run: Run, progress: Progre
         "cosim": __version__,
         "calibration measured with": design.calibration.simulator,
         "samples, by number in the test set": ", ".join(map(str, comparison.indices)),
+        "inputs": "all in the range of the network's encoding" if clipped is None else str(clipped),
         "frame": f"{timing.t_step:g} s, input edges {timing.edge:g}, clock edges {timing.clock_edge:g} of it",
         "conditions": format_conditions(design.technology),
         "bias currents and inputs": " and ".join(f"{scale:.4g}" for scale in scales.values()) + " of the nominal ones",
@@ -114,6 +122,7 @@ def run_power(design: Design, test_set: TestSet, run: Run, progress: Progress, s
         _write_failures(run.folder, test_set, outcomes)
         _check_any(outcomes, run.folder)
     summary = summarize_power(design, study_power(design, test_set, outcomes, run.timing), run.timing)
+    summary["clipped"] = summarize_clipping(design.network.encoding, test_set)
     write_texts(run.folder, {"power.json": json.dumps(summary, indent=2) + "\n"})
     save_figure(draw_power(summary), run.folder / "power.png")
     return summary
@@ -156,7 +165,8 @@ def run_pvt(
         comparison = compare_engines(there, test_set, outcomes, run.timing, run.simulator)
         summaries.append(None if comparison is None else summarize_comparison(comparison))
         finished(where)
-    sweep = {"bias": bias, **summarize_pvt(conditions, summaries, count)}
+    clipped = summarize_clipping(design.network.encoding, test_set)
+    sweep = {"bias": bias, "clipped": clipped, **summarize_pvt(conditions, summaries, count)}
     contents = {"design.json": summarize(design), "pvt.json": sweep}
     write_texts(run.folder, {name: json.dumps(content, indent=2) + "\n" for name, content in contents.items()})
     save_figure(draw_pvt(sweep), run.folder / "pvt.png")

@@ -18,6 +18,7 @@ from cosim.analysis.page import Picture, escape, flat_rows, format_cards, format
 from cosim.analysis.schematics import schematics_of
 from cosim.analysis.tables import percent
 from cosim.design import Design
+from cosim.network.clipping import Clipping
 from cosim.technology.conditions import format_conditions
 from cosim.units import format_quantity
 
@@ -91,7 +92,7 @@ def _head(study: ChipStudy, title: str) -> str:
                 beside += f", software {percent(summary['software_accuracy'])}"
             name = f"median {format_name(metric)}; {beside}"
             cards.append((format_value(metric, summary[metric]["quantiles"]["50"]), name))
-    shown = f'<p class="answer">{answer}</p>{_failed(summary)}{format_cards(cards)}'
+    shown = f'<p class="answer">{answer}</p>{_failed(summary)}{_clipped(summary)}{format_cards(cards)}'
     return f'<h1>{escape(title)}</h1><p class="lead">{escape(lead)}</p>{shown.replace(" %", NO_BREAK + "%")}'
 
 
@@ -104,6 +105,11 @@ def _failed(summary: dict[str, Any]) -> str:
         low, high = without["interval"]
         text += f" Without them the yield is {percent(without['value'])} [{percent(low)}, {percent(high)}]."
     return f"<p>{escape(text)}</p>"
+
+
+def _clipped(summary: dict[str, Any]) -> str:
+    found = summary.get("clipped")
+    return f"<p>{escape(str(Clipping(**found)))}.</p>" if found else ""
 
 
 def _figures(summary: dict[str, Any]) -> str:

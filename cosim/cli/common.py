@@ -16,6 +16,7 @@ from cosim.units import parse_quantity
 
 if TYPE_CHECKING:
     from cosim.design import Design
+    from cosim.network.testset import TestSet
     from cosim.network.types import Network
     from cosim.technology.types import Technology
 
@@ -205,6 +206,20 @@ def compile_loaded(
     check_mapping(network, origin, units=units, **known)
     calibration = find_calibration(process, units or units_for(network.weight_grid), say)
     return compile_network(network, process, calibration, origin=origin, **settings)
+
+
+def load_samples(network: "Network", data: Path | None, samples: int | None, seed: int) -> "TestSet":
+    """The test samples of a run; says so where there are fewer than asked for, or where inputs are clipped."""
+    from cosim.network.clipping import find_clipping
+    from cosim.network.testset import load_test_set
+
+    test_set = load_test_set(network, data)
+    if samples is not None and samples > (count := len(test_set.y)):
+        say(f"--samples {samples}: the test set has {count} sample{'s' if count > 1 else ''}; all are used")
+    test_set = test_set.take(samples, seed)
+    if (clipping := find_clipping(network.encoding, test_set)) is not None:
+        say(f"warning: {clipping}")
+    return test_set
 
 
 def say(text: str) -> None:

@@ -10,6 +10,7 @@ from cosim.cli.common import (
     compile_options,
     json_option,
     load_design,
+    load_samples,
     network_argument,
     output_option,
     progress_bar,
@@ -62,7 +63,6 @@ def command(
     from cosim.analysis.bias import biased
     from cosim.analysis.pvt import format_pvt
     from cosim.analysis.tables import format_comparison
-    from cosim.network.testset import load_test_set
     from cosim.pipeline import Run, run_comparison, run_pvt
     from cosim.simulation.testbench import Timing
 
@@ -71,7 +71,7 @@ def command(
     design = load_design(network_file, t_step=t_step, **settings)
     if not pvt:
         design = biased(design, design.technology, bias)
-    test_set = load_test_set(design.network, data).take(samples, seed)
+    test_set = load_samples(design.network, data, samples, seed)
     run = Run(output, jobs, timeout, Timing(t_step=t_step), engine)
     if engine == "vacask":
         find_vacask()  # said before the work

@@ -14,6 +14,7 @@ from cosim.cli.common import (
     jobs_option,
     json_option,
     load_design,
+    load_samples,
     network_argument,
     output_option,
     progress_bar,
@@ -165,7 +166,6 @@ def load_trial(
 ) -> "Trial":
     """The trial behind the command line's values."""
     from cosim.montecarlo.trial import Trial
-    from cosim.network.testset import load_test_set
     from cosim.simulation.testbench import Timing
     from cosim.variation.draws import Plan, check_coefficients, check_supply
 
@@ -181,7 +181,7 @@ def load_trial(
     check_supply(design.technology, plan)
     if samples is None and engine == "ngspice":
         samples = NGSPICE_SAMPLES
-    test_set = load_test_set(design.network, data).take(samples, seed)
+    test_set = load_samples(design.network, data, samples, seed)
     return Trial(design, test_set, plan, engine, Timing(t_step=t_step))
 
 

@@ -9,6 +9,7 @@ from cosim.cli.common import (
     compile_options,
     json_option,
     load_design,
+    load_samples,
     network_argument,
     output_option,
     progress_bar,
@@ -45,12 +46,11 @@ def command(
     samples are kept: the same command continues an interrupted run. Without ngspice the behavioral side is written.
     """
     from cosim.analysis.power_tables import format_power
-    from cosim.network.testset import load_test_set
     from cosim.pipeline import Run, run_power
     from cosim.simulation.testbench import Timing
 
     design = load_design(network_file, t_step=t_step, **settings)
-    test_set = load_test_set(design.network, data).take(samples, seed)
+    test_set = load_samples(design.network, data, samples, seed)
     run = Run(output, jobs, timeout, Timing(t_step=t_step))
     missing: MissingToolError | None = None
     with progress_bar("ngspice") as progress:

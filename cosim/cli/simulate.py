@@ -5,7 +5,15 @@ from typing import Any
 
 import click
 
-from cosim.cli.common import compile_options, load_design, network_argument, output_option, progress_bar, run_options
+from cosim.cli.common import (
+    compile_options,
+    load_design,
+    load_samples,
+    network_argument,
+    output_option,
+    progress_bar,
+    run_options,
+)
 
 
 @click.command()
@@ -32,7 +40,6 @@ def command(
     are kept: the same command continues an interrupted run.
     """
     from cosim.design import inference_decks
-    from cosim.network.testset import load_test_set
     from cosim.outputs import write_texts
     from cosim.pipeline import Run, run_samples
     from cosim.simulation.failures import Failure
@@ -40,7 +47,7 @@ def command(
     from cosim.simulation.testbench import Timing
 
     design = load_design(network_file, t_step=t_step, **settings)
-    test_set = load_test_set(design.network, data).take(samples, seed)
+    test_set = load_samples(design.network, data, samples, seed)
     run = Run(output, jobs, timeout, Timing(t_step=t_step))
     write_texts(output, {})
     if keep_decks:

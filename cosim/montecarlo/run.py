@@ -36,6 +36,7 @@ from cosim.montecarlo.trial import (
     transistor_record,
     trial_samples_hash,
 )
+from cosim.network.clipping import summarize_clipping
 from cosim.outputs import summarize, write_results, write_texts
 from cosim.simulation.failures import FailureKind
 from cosim.simulation.inference import Progress
@@ -130,6 +131,7 @@ def summarize_run(
         "software_accuracy": float((decisions == trial.test_set.y).mean()),
         "nominal": {metric: nominal[metric] for metric in METRICS},
         "power_outside": list(OUTSIDE),
+        "clipped": summarize_clipping(trial.design.network.encoding, trial.test_set),
         "technology": trial.design.technology.name,
         "variation": asdict(trial.plan),
     }

@@ -20,6 +20,7 @@ from cosim.montecarlo.trim import (
     trim_design,
     trim_ranges,
 )
+from cosim.network.clipping import summarize_clipping
 from cosim.simulation.failures import Failure, FailureKind
 from cosim.variation.chip import behavioral_chip, transistor_chip
 
@@ -86,6 +87,7 @@ def summarize_trim(
         "engine": trial.engine,
         "samples": len(trial.test_set.y),
         "power_outside": list(OUTSIDE),
+        "clipped": summarize_clipping(trial.design.network.encoding, trial.test_set),
         "ranges": dict(zip(("thresh", "width", "gain"), trim_ranges(trial), strict=True)),
         "rows": rows,
     }

@@ -90,6 +90,25 @@ def test_data_that_do_not_fit(cosim_main, tiny, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
+def test_clipped_inputs_and_a_short_test_set_are_said(cosim_main, tiny, tmp_path):
+    """The network's range is 0 to 1; 3 is 200 % beyond it."""
+    x = np.full((5, 3, 3), 0.5)
+    x[2, 1, 0] = 3.0
+    np.savez(tmp_path / "data.npz", x_test=x, y_test=np.zeros(5, int))
+    options = [tiny / "net.npz", "--data", tmp_path / "data.npz", "-o", tmp_path, "--behavioral"]
+    code, _, err = cosim_main("power", *options, "--samples", 6)
+    assert code == 0
+    assert "--samples 6: the test set has 5 samples; all are used" in err
+    assert "warning: 1 of 45 values, in 1 of 5 samples and 1 feature, lie beyond the range" in err
+    found = json.loads((tmp_path / "power.json").read_text())
+    assert (found["samples"], found["clipped"]["value"], found["clipped"]["feature"]) == (5, 3.0, 0)
+    x[2, 1, 0] = 1.0
+    np.savez(tmp_path / "data.npz", x_test=x, y_test=np.zeros(5, int))
+    _, _, err = cosim_main("power", *options, "--samples", 5)
+    assert "--samples" not in err and "warning" not in err
+    assert json.loads((tmp_path / "power.json").read_text())["clipped"] is None
+
+
 def test_folder_that_cannot_be_made(cosim_main, options, tmp_path):
     (tmp_path / "file").write_text("in the way")
     code, _, err = cosim_main("power", *options, "-o", tmp_path / "file" / "out")
