@@ -111,9 +111,12 @@ def format_contributions(study: ChipStudy) -> str:
     """Shares of the variance; empty where the store has none."""
     if not study.contributions:
         return ""
-    pictures = []
+    pictures, few = [], []
     for metric, found in study.contributions.items():
         divisions = {name: value for name, value in found.items() if isinstance(value, dict) and "shares" in value}
+        if needed := max((division.get("chips_needed", 0) for division in divisions.values()), default=0):
+            few.append(f"{format_name(metric)} (about {needed})")
+            continue
         texts = [
             f"{name}: "
             + ", ".join(f"{share['group']} {percent(share['value'])}" for share in division["shares"])
@@ -126,7 +129,9 @@ def format_contributions(study: ChipStudy) -> str:
         "Share of the variance that a group's deviations explain alone, local mismatch only, behavioral model. R2 is "
         "the sum: what is left to 100 % is the interplay of groups, and the error of a small number of chips."
     )
-    return f"<p>{escape(text)}</p>{format_grid(pictures)}"
+    if few:
+        text += f" Too few chips, with intervals wider than 0 to 100 %, and so not shown: {', '.join(few)}."
+    return f"<p>{escape(text)}</p>{format_grid(pictures) if pictures else ''}"
 
 
 def format_failure(study: ChipStudy) -> str:

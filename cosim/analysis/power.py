@@ -27,6 +27,7 @@ from cosim.simulation.metering import meters_of, settled_windows
 from cosim.simulation.testbench import Timing
 
 CONFIDENCE = 0.95
+MOST = 1000  # samples that one would simulate to know a sign
 TOTAL = "total"
 DRIVERS = ("clocks", "reset", "pulses")
 Array = NDArray[np.float64]
@@ -114,6 +115,24 @@ def mean_interval(values: Array) -> dict[str, float | None]:
         return {"mean": mean, "low": None, "high": None}
     half = float(stats.t.ppf((1 + CONFIDENCE) / 2, count - 1) * values.std(ddof=1) / np.sqrt(count))
     return {"mean": mean, "low": mean - half, "high": mean + half}
+
+
+def shows_sign(interval: dict[str, float | None]) -> bool:
+    """Whether a mean's interval leaves 0 out, so that its sign is known; a single sample's does not."""
+    mean, low, high = interval["mean"], interval["low"], interval["high"]
+    assert mean is not None
+    return low is not None and high is not None and (low > 0 or high < 0 or low == mean == high)
+
+
+def samples_to_sign(interval: dict[str, float | None], samples: int) -> int | None:
+    """How many samples of the same spread would show the sign of a mean; None for more than MOST, or without spread."""
+    mean, high = interval["mean"], interval["high"]
+    if mean is None or high is None:
+        return None
+    deviation = (high - mean) * np.sqrt(samples) / stats.t.ppf((1 + CONFIDENCE) / 2, samples - 1)
+    counts = np.arange(2, MOST + 1)
+    enough = stats.t.ppf((1 + CONFIDENCE) / 2, counts - 1) * deviation / np.sqrt(counts) < abs(mean)
+    return int(counts[enough.argmax()]) if enough.any() else None
 
 
 def summarize_power(design: Design, study: PowerStudy, timing: Timing = Timing()) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from cosim.analysis.figures import Figure
-from cosim.analysis.power import DRIVERS, TOTAL
+from cosim.analysis.power import DRIVERS, TOTAL, shows_sign
 
 _NANO, _PICO, _MILLI2 = 1e9, 1e12, 1e-6  # um2 in mm2
 COLORS = {
@@ -54,14 +54,16 @@ def _draw_dynamic(axis: Any, summary: dict[str, Any]) -> None:
     drivers = {rail: row["energy_frame_j"] for rail, row in summary["rails"].items() if rail in DRIVERS}
     parts = {name: row["dynamic_frame_j"] for name, row in summary["blocks"].items()} | drivers
     names = [name for name in parts if name not in ("bias", "reset")]  # constant; once an inference
-    means = [_PICO * parts[name]["mean"] for name in names]
-    high = [parts[name]["high"] for name in names]
-    halves = (
-        None if None in high else [_PICO * parts[name]["high"] - mean for name, mean in zip(names, means, strict=True)]
-    )
+    shown = [name in drivers or shows_sign(parts[name]) for name in names]
+    means = [_PICO * parts[name]["mean"] * known for name, known in zip(names, shown, strict=True)]
+    highs = [parts[name]["high"] if known else None for name, known in zip(names, shown, strict=True)]
+    halves = [0.0 if high is None else _PICO * high - mean for high, mean in zip(highs, means, strict=True)]
     axis.barh(
         names, means, 0.6, xerr=halves, color=[COLORS.get(name, "#888888") for name in names], error_kw={"lw": 0.9}
     )
+    for place, known in enumerate(shown):
+        if not known:
+            axis.text(0, place, " too few samples", va="center", fontsize=7)
     axis.axvline(0, color="black", lw=0.6)
     axis.invert_yaxis()
     axis.set_xlabel("dynamic energy a frame (pJ)", fontsize=9)

@@ -4,11 +4,13 @@ Two independent sets of chips A and B are drawn. With Y a chip's figure, Y_g tha
 
     S_g = mean((Y_A - mean) (Y_g - Y_B)) / var(Y)          (first-order index, pick and freeze)
 
-is the fraction of the variance that g's deviations explain alone. Over groups that divide all transistors, R2 = sum S_g
-is what a model that adds up the groups' effects can explain; the rest is their interplay.
+is the fraction of the variance that g's deviations explain alone. A fraction lies in 0 to 1: an interval as wide as
+WIDEST rules nothing out, and its share is no figure; intervals narrow as 1 / sqrt(chips). Over groups that divide all
+transistors, R2 = sum S_g is what a model that adds up the groups' effects can explain; the rest is their interplay.
 Source: A. Saltelli et al., Comput. Phys. Commun. 181 (2010) 259, table 2 (b); intervals by bootstrap over chips.
 """
 
+import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -40,6 +42,7 @@ SWITCHES = {
 }  # fmt: skip
 _NAME = re.compile(r"network\.([a-z]+)_?(.*?)(?:_\d+)?\.")
 _BOOTSTRAPS = 200
+WIDEST = 1.0
 
 
 @dataclass(frozen=True)
@@ -55,11 +58,15 @@ class Share:
 
 @dataclass(frozen=True)
 class Contributions:
-    """The groups of one division, and R2, the sum of their shares."""
+    """The groups of one division, and R2, the sum of their shares.
+
+    chips_needed: about how many make every interval narrower than WIDEST; 0 where they are.
+    """
 
     division: str
     shares: tuple[Share, ...]
     r2: float
+    chips_needed: int
 
 
 def block_of(device: Device) -> str:
@@ -120,8 +127,14 @@ def share_variance(devices: Sequence[Device], figures: Array, seed: int) -> list
             shares.append(Share(group, members.count(group), _index(triple), float(low), float(high)))
         start += len(shares)
         shares.sort(key=lambda share: -share.value)
-        found.append(Contributions(name, tuple(shares), sum(share.value for share in shares)))
+        widest = max(share.high - share.low for share in shares)
+        found.append(Contributions(name, tuple(shares), sum(share.value for share in shares), _needed(figures, widest)))
     return found
+
+
+def _needed(figures: Array, widest: float) -> int:
+    """Chips, in hundreds, for intervals under WIDEST, from the widest one of len(figures) pairs; 0 for no more."""
+    return 0 if widest < WIDEST else 100 * math.ceil(2 * len(figures) * (widest / WIDEST) ** 2 / 100)
 
 
 def _index(figures: Array) -> float:

@@ -171,7 +171,11 @@ def run_contributions(trial: Trial, jobs: int, progress: Progress) -> dict[str, 
         metric: {
             "figure": describe([row[0] for row in rows]),
             **{
-                one.division: {"r2": one.r2, "shares": [asdict(share) for share in one.shares]}
+                one.division: {
+                    "r2": one.r2,
+                    "shares": [asdict(share) for share in one.shares],
+                    "chips_needed": one.chips_needed,
+                }
                 for one in share_variance(local.devices, np.array(rows), local.plan.seed)
             },
         }

@@ -68,6 +68,9 @@ def format_contributions(contributions: dict[str, Any], metric: str = "accuracy"
     lines = []
     for division in ("block", "kind"):
         lines += ["", f"share of the variance of {metric.replace('_', ' ')} by {division}:"]
+        if needed := found[division]["chips_needed"]:
+            lines.append(f"  too few chips: intervals are wider than 0 to 100 %; about --chips {needed} narrow them")
+            continue
         for share in found[division]["shares"]:
             bounds = f"[{percent(share['low'])}, {percent(share['high'])}]"
             lines.append(

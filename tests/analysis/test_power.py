@@ -8,7 +8,7 @@ import pytest
 
 from cosim.analysis.calibration_files import shipped_path
 from cosim.analysis.figures import save_figure
-from cosim.analysis.power import mean_interval, study_power, summarize_power
+from cosim.analysis.power import mean_interval, samples_to_sign, shows_sign, study_power, summarize_power
 from cosim.analysis.power_figures import draw_power
 from cosim.analysis.power_tables import format_power
 from cosim.cells.blocks import BLOCKS, device_block
@@ -328,3 +328,42 @@ def test_tables_fit_and_the_figure_has_the_same_bytes_twice(tiny, test_set, tmp_
     for name in ("one", "two"):
         save_figure(draw_power(summary), tmp_path / f"{name}.png")
     assert (tmp_path / "one.png").read_bytes() == (tmp_path / "two.png").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("mean", "half", "samples", "needed"), [(2.0, 12.706, 2, 5), (-3.0, 1.0, 2, 2), (0.1, 9, 9, None)]
+)
+def test_samples_that_show_the_sign_of_a_mean(mean, half, samples, needed):
+    """2 +- t s / sqrt(2) with t = 12.706 has s = sqrt(2): half is 3.51 with three samples, 2.25 with four, 1.76 with
+    five; t at 97.5 % is 4.303, 3.182 and 2.776."""
+    interval = {"mean": mean, "low": mean - half, "high": mean + half}
+    assert shows_sign(interval) == (abs(mean) > half)
+    assert samples_to_sign(interval, samples) == needed
+
+
+@pytest.mark.parametrize("samples", [1, 2, 20])
+def test_an_energy_whose_sign_is_not_known_is_no_figure(tiny, test_set, tmp_path, samples):
+    """Dynamic energies of two samples by chance have either sign; with twenty of the same spread they are told."""
+    design, _ = tiny
+    chosen = test_set.select(np.arange(samples) % 4)
+    study = study_power(design, chosen, made_up(design, samples))
+    off = 1e-10 + 2e-10 * np.cos(np.pi * np.arange(samples))  # -1e-10 W more or 3e-10 W less than static
+    study = replace(study, total={name: power - off for name, power in study.static.items()})
+    summary = summarize_power(design, study)
+    row = summary["blocks"]["rows"]["dynamic_frame_j"]
+    assert (row["high"] is not None and row["high"] < 0) == (samples == 20)
+    lines = format_power(summary)
+    shown = [line for line in lines if line.startswith("rows ")][1]
+    assert ("too few" in shown, " -1 " in shown) == (samples < 20, samples == 20)
+    (said,) = [line for line in lines if line.startswith("too few")] or [""]
+    expected = {
+        1: "too few           one sample has no interval, so an energy's sign is not known; give more --samples",
+        2: "too few           samples: the interval of the mean holds 0; about --samples 34 would show it",
+        20: "",
+    }
+    assert said == expected[samples]
+    assert any(line.startswith("not in power      current reference and bias tree") for line in lines)
+    axis = draw_power(summary).axes[1]
+    assert [text.get_text() for text in axis.texts].count(" too few samples") == (
+        0 if samples == 20 else len(BLOCKS) - 1
+    )

@@ -20,7 +20,7 @@ from cosim.montecarlo.run import (
 )
 from cosim.montecarlo.spec import parse_spec
 from cosim.montecarlo.store import open_store, read_store
-from cosim.montecarlo.tables import format_summary
+from cosim.montecarlo.tables import format_contributions, format_summary
 from cosim.montecarlo.trial import behavioral_record, failed, run_chip, run_chips, unpack_draws
 from cosim.simulation import schedule
 from cosim.simulation.failures import FailureKind
@@ -269,6 +269,34 @@ def test_shares_of_a_sum_are_its_variances(trial):
         assert share.low <= share.value <= share.high
     assert blocks.r2 == pytest.approx(1.0, abs=0.1)
     assert kinds.r2 == 0.0
+
+
+def test_chips_that_make_intervals_of_shares_say_something(trial):
+    """An interval over all that a share may be tells nothing; it narrows as one over the square root of the chips."""
+    rng = np.random.default_rng(1)
+    groups = [len({division(device) for device in trial.devices}) for division in (block_of, kind_of)]
+
+    def widest(pairs):
+        own, other = rng.normal(size=(2, pairs, groups[0]))
+        mixed = [np.where(np.arange(groups[0]) == k, own, other).sum(axis=1) for k in range(groups[0])]
+        columns = [own.sum(axis=1), other.sum(axis=1), *mixed, *[other.sum(axis=1)] * groups[1]]
+        found = share_variance(trial.devices, np.stack(columns, axis=1), seed=0)[0]
+        return max(share.high - share.low for share in found.shares), found.chips_needed
+
+    width, needed = widest(4)
+    assert width > 1
+    assert needed == 100 * np.ceil(8 * width**2 / 100)
+    width, none = widest(needed // 2)
+    assert width < 1 and none == 0
+
+
+def test_shares_of_too_few_chips_are_no_figures():
+    share = {"group": "cells", "transistors": 40, "value": 0.4, "low": -0.6, "high": 1.9}
+    few = {"r2": 1.3, "shares": [share], "chips_needed": 400}
+    enough = {"r2": 0.9, "shares": [{**share, "low": 0.1, "high": 0.7}], "chips_needed": 0}
+    lines = format_contributions({"accuracy": {"block": few, "kind": enough}})
+    assert lines[2] == "  too few chips: intervals are wider than 0 to 100 %; about --chips 400 narrow them"
+    assert not any("190.0 %" in line for line in lines) and any("[10.0 %, 70.0 %]" in line for line in lines)
 
 
 def test_contributions_of_a_trial(trial):
