@@ -12,7 +12,7 @@ import click
 
 from cosim.errors import InputError
 from cosim.technology.scale import MAX_UNITS, units_for
-from cosim.units import parse_quantity
+from cosim.units import format_quantity, parse_quantity
 
 if TYPE_CHECKING:
     from cosim.design import Design
@@ -191,7 +191,20 @@ def load_design(
             f"supply must be above {design.calibration.v_node:.2g} V, by which the readout's ground stands under it, "
             f"not {conditions.supply:g} V; choose another with --supply"
         )
-    return replace(design, technology=conditions)
+    design = replace(design, technology=conditions)
+    _warn_of_short_frames(design, settings["t_step"])
+    return design
+
+
+def _warn_of_short_frames(design: "Design", t_step: float) -> None:
+    from cosim.analysis.settling import RESIDUE, slowest_line
+
+    if t_step < (line := slowest_line(design)).t_step:
+        say(
+            f"warning: frames of {format_quantity(t_step, 's')} are too short: the gate line of {line.signal} has "
+            f"{format_quantity(line.capacitance, 'F')} and falls from 1 to within {100 * RESIDUE:g} % of 0 in frames "
+            f"of {format_quantity(line.t_step, 's')}; give a longer --t-step, or a larger --i-unit"
+        )
 
 
 def compile_loaded(

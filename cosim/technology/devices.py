@@ -1,11 +1,13 @@
 """The model cards that a deck needs: one per transistor type and size, from the technology's library and corner."""
 
+import re
 from collections.abc import Iterable
 from functools import cache
 
 from cosim.technology.foundry import Section, is_sized, model_card, read_section
 from cosim.technology.types import Polarity, Technology
 
+_TOXE, _DEFAULT_TOXE = re.compile(r"\btoxe\s*=\s*([-+.\de]+)", re.IGNORECASE), 3e-9  # m; the default is BSIM4's
 Size = tuple[Polarity, float, float]  # polarity, w and l in metre
 
 
@@ -32,6 +34,13 @@ def device_cards(technology: Technology, sizes: Iterable[Size]) -> str:
     }
     source = f"* devices of {technology.name}, from {library.file.name}, section {section.name}; its licence applies"
     return "\n".join([source, *(cards[name] for name in sorted(cards))]) + "\n"
+
+
+def oxide_thickness(technology: Technology, polarity: Polarity) -> float:
+    """Electrical thickness of the gate oxide of the unit mirror's device, m: TOXE of its BSIM4 card."""
+    drawn = {"n": technology.sizing.mirror_n, "p": technology.sizing.mirror_p}[polarity]
+    found = _TOXE.search(device_cards(technology, [(polarity, drawn.w, drawn.l)]))
+    return _DEFAULT_TOXE if found is None else float(found[1])
 
 
 def _section(technology: Technology) -> Section:

@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 
 Polarity = Literal["n", "p"]
+POLARITIES: tuple[Polarity, ...] = ("n", "p")
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -274,6 +275,20 @@ def test_units_follow_the_grid_of_the_network(cosim_main, tiny, tmp_path):
     save_checkpoint(tmp_path / "fine.npz", replace(load_network(tiny / "net.npz"), weight_grid=0.0625))
     assert cosim_main("compile", tmp_path / "fine.npz", "-o", tmp_path / "out")[0] == 0
     assert json.loads((tmp_path / "out" / "design.json").read_text())["units_per_weight_1"] == 16
+
+
+def test_a_frame_too_short_to_settle_is_said_with_the_one_that_is_not(cosim_main, tiny, tmp_path):
+    _, _, err = cosim_main("compile", tiny / "net.npz", "-o", tmp_path, "--t-step", "1u")
+    found = re.search(
+        r"warning: frames of 1 us are too short: the gate line of \S+ has \S+ fF and falls from 1 to within 1 % of 0 "
+        r"in frames of (\S+) (us|ms); give a longer --t-step, or a larger --i-unit",
+        err,
+    )
+    assert found is not None, err
+    for factor, said in ((0.98, True), (1.02, False)):  # three digits are shown
+        t_step = f"{factor * float(found[1])}{found[2][0]}"
+        _, _, err = cosim_main("compile", tiny / "net.npz", "-o", tmp_path, "--t-step", t_step)
+        assert ("too short" in err) == said
 
 
 def test_units_that_do_not_build_the_grid_are_refused(cosim_main, tiny, tmp_path):
