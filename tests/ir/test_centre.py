@@ -165,6 +165,8 @@ def test_a_float_is_the_fraction_within_a_billionth(error, exact, weight):
     assert rise == (24.875 if exact else 25.125)
     _, fall = centred("layer0.0", (source, 0.25), rise=30.0, fall=25 * (1 - error))
     assert fall == (25.125 if exact else 24.875)
+    _, fall = centred("layer0.0", (source, 0.25), fall=-25 * (1 + error))
+    assert fall == (-24.875 if exact else -25.125)
     rise, _ = centred("layer0.0", (source, 0.25), rise=0.25 * error, fall=-1.0)
     assert rise == (-0.125 if exact else 0.125)
 
