@@ -41,7 +41,6 @@ FURTHER_TESTS = {
     "cosim/behavioral/evaluate.py": ("tests/behavioral/test_equations.py", "tests/ir/test_lower.py"),
     "cosim/ir/lower.py": ("tests/ir/test_native.py",),
     "cosim/ir/size.py": ("tests/ir/test_native.py",),
-    "cosim/network/reference.py": ("tests/ir/test_lower.py", "tests/ir/test_native.py"),
 }
 # Loaded once, before the process of each mutant is forked off: half of the time of a short run otherwise.
 PRELOAD = ("pytest", "numpy", "networkx", "scipy.optimize", "scipy.stats")
