@@ -142,6 +142,7 @@ def test_a_cell_with_every_deviation(sized, steep, ideal, deviations, dynamic):
     nodes.append(Schmitt("layer0.0", "layer0", 0, 0, **CELL))
     betas = [(FIRST, "layer0.0"), (SECOND, "layer0.0")] if dynamic else []
     edges = {("in.0", "layer0.0"): 13 / 8, ("in.1", FIRST): 2 / 8, ("in.2", SECOND): 1 / 8}
+    edges[UNIT_CURRENT, "layer0.0"] = -1 / 8
     graph, inputs = sized(nodes, edges | {("layer0.0", "readout.0"): 1.0}, betas), drawn()
     chip = deviations if dynamic else replace(deviations, betas={})
     trace = evaluate(graph, steep, inputs, chip, ideal)
@@ -171,6 +172,7 @@ def test_a_cell_with_every_deviation(sized, steep, ideal, deviations, dynamic):
     level = chip.levels.get("layer0.0", (1.0,))[0] * high
     expected = I_PEDESTAL * chip.pedestals.get("layer0.0", 1.0) + level * trace.states["layer0.0"]
     np.testing.assert_allclose(trace.currents["layer0.0"], expected, rtol=1e-12)
+    assert candidate.min() == 0.0  # rectified
     near = [np.abs(candidate / limit - 1).min() for limit in (rise, fall)]
     assert max(near) < 0.01 and 0.2 < trace.states["layer0.0"].mean() < 0.8  # a threshold 1 % off would show
 

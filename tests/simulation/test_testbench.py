@@ -1,13 +1,15 @@
 """The testbench: frames, clocks, reset, and one deck for one inference."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from cosim.circuit.deck import device_sizes
-from cosim.circuit.elements import Source
+from cosim.circuit.elements import GROUND, Source
 from cosim.design import compile_network, inference_deck, read_plan
+from cosim.errors import InputError
 from cosim.simulation.options import DEFAULT_OPTIONS, format_options
 from cosim.simulation.testbench import DECIDE, SAMPLE_AT, Timing, control_elements, input_elements, saved_vectors
 from cosim.technology.devices import device_cards
@@ -69,6 +71,65 @@ def test_reset_ends_before_the_first_frame(design, technology):
     assert value_at(sources["resetb"], 0.5 * timing.start) == 0.0
     assert value_at(sources["resetb"], 0.9 * timing.start) == 1.8
     assert value_at(sources["clk0"], 0.7 * timing.start) == 0.0
+    assert value_at(sources["clk0"], timing.start - 2.1 * timing.clock_edge * timing.t_step) == 0.0
+    assert value_at(sources["clk0"], timing.start - timing.clock_edge * timing.t_step) == pytest.approx(1.8)
+    for moment, level in ((0.69, 0.0), (0.73, 1.8)):
+        assert value_at(sources["resetb"], moment * timing.start) == pytest.approx(level)
+
+
+@pytest.mark.parametrize(("t_step", "accepted"), [(0.99e-6, False), (1e-6, True), (1.0, True), (1.01, False)])
+def test_frames_last_a_microsecond_to_a_second(t_step, accepted):
+    if accepted:
+        assert Timing(t_step).start == t_step / 2
+    else:
+        with pytest.raises(InputError, match=rf"t_step must lie in 1e-06 to 1 s, not {t_step:g} s; .*--t-step"):
+            Timing(t_step)
+
+
+def test_a_pulse_lies_within_its_decision(design, technology):
+    """Of stage 1, which decides from 0.7 of a frame on: 0.08 to 0.23 later; and at the beginning of the reset."""
+    timing = Timing(t_step=2e-3)
+    assembly = replace(design.assembly, pulses={1: ("pulse1", "pulseb1")})
+    elements = control_elements(assembly, technology, design.levels, 3, timing)
+    sources = {element.name: element for element in elements if isinstance(element, Source)}
+    assert all(
+        (sources[pin].kind, sources[pin].a, sources[pin].b) == ("v", pin, GROUND) for pin in ("pulse1", "pulseb1")
+    )
+    moments = [(0.2e-3, 1.8), (0.39e-3, 1.8), (0.43e-3, 0.0), (0.95e-3, 0.0)]
+    for k in range(3):
+        levels = ((0.2, 0.0), (0.77, 0.0), (0.80, 1.8), (0.92, 1.8), (0.95, 0.0))
+        moments += [(1e-3 + (k + fraction) * 2e-3, level) for fraction, level in levels]
+    for time, level in moments:
+        assert value_at(sources["pulse1"], time) == pytest.approx(level, abs=1e-9), time
+        assert value_at(sources["pulseb1"], time) == pytest.approx(1.8 - level, abs=1e-9), time
+
+
+def test_supplies_biases_and_senses(design, technology):
+    """Away from the nominal point all biases are scaled together, inputs and their pedestal by their own factor."""
+    levels = replace(design.levels, bias_scale=1.1, input_scale=1.3)
+    assembly, pedestal = design.assembly, design.levels.i_pedestal
+    elements = control_elements(assembly, technology, levels, 3, Timing())
+    fixed = {(one.name, one.kind, one.a, one.b): one.value for one in elements if isinstance(one.value, float)}
+    expected = {
+        ("dd", "v", "vdd", GROUND): 1.8,
+        ("ground", "v", "vdd", "vground"): design.levels.v_node,
+        ("unit", "i", assembly.unit_pin, GROUND): 1.1e-9,
+        ("pedestal", "i", assembly.pedestal_pin, GROUND): 1.1 * 8 * pedestal,
+        **{(pin, "i", "vdd", pin): 1.1 * current for pin, current in assembly.bias_pins.items()},
+        **{(pin, "v", "vground", pin): 0.0 for pin in assembly.outputs},
+    }
+    assert fixed.keys() == expected.keys()
+    assert fixed == pytest.approx(expected, rel=1e-12)
+    assert {(one.a, one.b) for one in elements if not isinstance(one.value, float)} == {
+        (pin, GROUND) for pin in ("resetb", *(pin for pair in assembly.clocks for pin in pair))
+    }
+    (first, *_) = input_elements(assembly, np.array([[0.25, 0, 0], [0.5, 0, 0]]), levels, Timing())
+    assert (first.kind, first.a, first.b) == ("i", "in_0_p", GROUND)
+    frames = [value_at(first, time) for time in (4e-3, 14e-3, 24e-3)]
+    assert frames == pytest.approx([1.3 * (x * 1e-9 + pedestal) for x in (0, 0.25, 0.5)], rel=1e-12)
+    assert not any(one.name == "pedestal" for one in control_elements(
+        replace(assembly, pedestal_pin=None), technology, levels, 3, Timing()
+    ))  # fmt: skip
 
 
 def test_samples_are_read_late_in_each_frame():
