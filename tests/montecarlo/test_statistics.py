@@ -5,7 +5,16 @@ import pytest
 
 from cosim.errors import InputError
 from cosim.montecarlo.spec import parse_spec
-from cosim.montecarlo.statistics import checkpoints, count_yield, describe, is_precise, pair, summarize_chips
+from cosim.montecarlo.statistics import (
+    checkpoints,
+    count_yield,
+    describe,
+    is_precise,
+    pair,
+    stop_confidence,
+    summarize_chips,
+    yield_json,
+)
 from cosim.variation.draws import Plan
 
 PLAN = Plan("local", 0, 100)
@@ -89,6 +98,88 @@ def test_describe():
     assert (found["mean"], found["quantiles"]["50"], found["quantiles"]["0"]) == (2.5, 2.5, 1.0)
     assert found["sd"] == pytest.approx(np.std([1, 2, 3, 4], ddof=1), rel=1e-12)
     assert describe([1.0])["mean_interval"] is None
+
+
+def test_intervals_by_hand():
+    """t of 3 and of 4 degrees of freedom at 97.5 %; Fisher's z of 5 pairs has the width 1.96 / sqrt(2)."""
+    found = describe([1.0, 2.0, 4.0, 8.0])
+    half = 3.182446305284263 * np.std([1, 2, 4, 8], ddof=1) / 2
+    assert found["mean_interval"] == pytest.approx([3.75 - half, 3.75 + half], rel=1e-9)
+    assert found["quantiles"] == pytest.approx(
+        {"0": 1.0, "5": 1.15, "25": 1.75, "50": 3.0, "75": 5.0, "95": 7.4, "100": 8.0}
+    )
+    assert describe([1.0])["sd"] == 0.0
+    assert describe([1.0, 2.0])["mean_interval"] == pytest.approx(
+        [1.5 - 12.706204736174698 / 2, 1.5 + 12.706204736 / 2]
+    )
+    x, y = np.array([1.0, 2.0, 4.0, 8.0, 9.0]), np.array([0.5, 2.5, 3.0, 6.0, 8.0])
+    found, r = pair(x, y), np.corrcoef(x, y)[0, 1]
+    half = 2.7764451051977987 * np.std(x - y, ddof=1) / 5**0.5
+    assert (found["chips"], found["bias"]) == (5, pytest.approx(0.8, rel=1e-12))
+    assert found["bias_interval"] == pytest.approx([0.8 - half, 0.8 + half], rel=1e-9)
+    assert found["difference_sd"] == pytest.approx(np.std(x - y, ddof=1), rel=1e-12)
+    assert found["correlation"] == pytest.approx(r, rel=1e-12)
+    z = 1.959963984540054 / 2**0.5
+    assert found["correlation_interval"] == pytest.approx([np.tanh(np.arctanh(r) - z), np.tanh(np.arctanh(r) + z)])
+    assert pair(x[:4], y[:4])["correlation"] is not None
+    assert pair(x[:3], y[:3])["correlation"] is pair(x, 0 * y)["correlation"] is None
+
+
+def test_a_yield_in_a_file():
+    found = count_yield([True, True, False, True], Plan("local", 0, 4), 0.9)
+    low, high = found.low, found.high
+    assert low < 0.75 < high < 1 and found.method == "Clopper-Pearson"
+    assert yield_json(found) == {
+        "value": 0.75, "interval": [low, high], "confidence": 0.9, "passed": 3, "chips": 4, "method": "Clopper-Pearson",
+    }  # fmt: skip
+    wider = count_yield([True, True, False, True], Plan("local", 0, 4))
+    assert wider.low < low and high < wider.high and wider.confidence == 0.95
+
+
+def test_pairs_need_three_good_chips_and_the_simulator():
+    records, specs = [chip(k, value) for k, value in enumerate((0.7, 0.8, 0.9))], [parse_spec("accuracy>=0.75")]
+    summary = summarize_chips(records, PLAN, "ngspice", specs, 0.9)
+    assert summary["paired"]["accuracy"]["chips"] == 3 and summary["engine"] == "ngspice"
+    assert "paired" not in summarize_chips(records, PLAN, "behavioral", specs)
+    assert "paired" not in summarize_chips(records[:2], PLAN, "ngspice", specs)
+    assert (summary["chips"], summary["failed"], summary["reasons"]) == (3, 0, {})
+    assert (summary["yield"]["passed"], summary["yield"]["confidence"]) == (2, 0.9)
+    assert summary["yield"]["without_failed"]["confidence"] == 0.9 and summary["yield"]["spec"] == ["accuracy>=0.75"]
+    failed = [chip(k, 1.0, "failed") for k in range(2)]
+    summary = summarize_chips(failed, PLAN, "ngspice", specs)
+    assert summary["reasons"] == {"no convergence": 2} and summary["yield"]["passed"] == 0
+    assert "accuracy" not in summary and "without_failed" not in summary["yield"]
+
+
+@pytest.mark.parametrize(
+    ("sampling", "replicates", "failing", "chips", "student"),
+    [
+        ("lhs", 10, 20, 100, True),  # two failing chips in each replicate, and ten of them, are just enough
+        ("lhs", 10, 80, 100, True),
+        ("lhs", 10, 81, 100, False),
+        ("lhs", 9, 30, 99, False),
+        ("random", 10, 20, 100, False),
+        ("lhs", 10, 20, 90, False),  # an unfinished run
+    ],
+)
+def test_when_replicates_speak(sampling, replicates, failing, chips, student):
+    passes = ([False] * failing + [True] * (chips - failing))[:chips]
+    planned = 99 if replicates == 9 else 100
+    found = count_yield(passes, Plan("local", 0, planned, sampling, replicates))
+    assert (found.method == "Student's t over replicates") is student
+    assert 0 <= found.low <= found.value <= found.high <= 1
+
+
+def test_looks_before_the_last_chip():
+    assert checkpoints(50) == [50] and checkpoints(51) == [50, 51] and checkpoints(300) == [50, 100, 200, 300]
+    assert stop_confidence(Plan("local", 0, 50)) == pytest.approx(0.95, rel=1e-12)
+    assert stop_confidence(Plan("local", 0, 200)) == pytest.approx(1 - 0.05 / 3, rel=1e-12)
+
+
+def test_an_interval_of_the_width_is_precise():
+    passes = [True] * 95 + [False] * 5
+    found = count_yield(passes, Plan("local", 0, 40))
+    assert is_precise(passes, Plan("local", 0, 40), found.high - found.low)
 
 
 def test_looks_share_the_confidence():
