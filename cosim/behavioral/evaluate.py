@@ -81,7 +81,7 @@ class BehavioralTrace:
     candidates: dict[str, Array]
     states: dict[str, NDArray[np.int16]]
     readout: Array
-    ideal: bool = False
+    ideal: bool
 
 
 def evaluate(
