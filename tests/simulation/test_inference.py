@@ -120,7 +120,7 @@ def test_stored_results_are_read_back(decks, plan, outcomes, tmp_path, monkeypat
 
 @pytest.mark.parametrize("damage", ["cut", "empty", "other keys"])
 def test_damaged_and_missing_results_are_run_again(decks, plan, outcomes, tmp_path, damage, monkeypatch):
-    def here(tasks, jobs, timeout):
+    def here(tasks, jobs, timeout, simulator):
         ran.extend(index for index, _, _ in tasks)
         return ((index, run_inference(deck, plan)) for index, deck, plan in tasks)
 
