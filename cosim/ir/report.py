@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import networkx as nx
 
+from cosim.ir.fold import explain_threshold, explain_weight, learned_thresholds, learned_values, row_sign
 from cosim.ir.nodes import (
     PEDESTAL,
     Ladder,
@@ -20,6 +21,7 @@ from cosim.ir.nodes import (
 )
 from cosim.network.types import FirstQuadrantLayer, Network, RecurrentLayer
 
+WIDTH_PIN = "pin carries the width, upper - lower"
 ROUNDED, ZERO, CUT, EXACT = "rounded", "rounds to zero", "cut at the largest mirror", "exact"
 
 
@@ -29,8 +31,7 @@ class MappingRow:
 
     target and realised in `unit`. A weight (unit 1): wanted and built. A threshold or level (unit A, status
     calibrated): the current wanted at the cell, and the bias current on the pin that makes it. `status`: exact,
-    rounded, rounds to zero, cut at
-    the largest mirror; `note` says what was folded in.
+    rounded, rounds to zero, cut at the largest mirror; `note`: what was folded in (cosim.ir.fold).
     """
 
     parameter: str
@@ -49,18 +50,25 @@ def map_parameters(
     cell_bias: dict[str, tuple[str, ...]],
 ) -> list[MappingRow]:
     """Rows for all weights, biases, thresholds and levels, in graph order."""
+    learned = learned_values(network)
     rows = [
-        _weight_row(data["weight"], data["mirror"], weights.get((source, target), "none"))
+        _weight_row(
+            data["weight"],
+            data["mirror"],
+            weights.get((source, target), "none"),
+            explain_weight(graph, source, target, learned),
+        )
         for source, target, data in graph.edges(data=True)
         if source != PEDESTAL
     ]
     layers = {layer.name: layer for layer in network.recurrent_layers}
     for node in nodes_of(graph, Schmitt, Ladder, Toggle):
-        rows += _cell_rows(node, layers[node.layer], graph, cell_bias[node.name])
+        layer, sign = layers[node.layer], row_sign(graph, node.name, learned)
+        rows += _cell_rows(node, layer, learned_thresholds(layer, node.index, sign), graph, cell_bias[node.name])
     return rows
 
 
-def _weight_row(weight: Weight, mirror: Mirror, element: str) -> MappingRow:
+def _weight_row(weight: Weight, mirror: Mirror, element: str, note: str) -> MappingRow:
     difference = abs(mirror.realised - weight.target)
     if weight.target != 0 and mirror.count == 0:
         status = ZERO
@@ -68,13 +76,17 @@ def _weight_row(weight: Weight, mirror: Mirror, element: str) -> MappingRow:
         status = CUT
     else:
         status = EXACT if difference < 1e-9 else ROUNDED
-    return MappingRow(weight.origin, element, weight.target, mirror.realised, "1", status)
+    return MappingRow(weight.origin, element, weight.target, mirror.realised, "1", status, note)
 
 
-def _cell_rows(node: Memory, layer: RecurrentLayer, graph: nx.DiGraph, pins: tuple[str, ...]) -> list[MappingRow]:
+def _cell_rows(
+    node: Memory, layer: RecurrentLayer, learned: tuple[float, float], graph: nx.DiGraph, pins: tuple[str, ...]
+) -> list[MappingRow]:
     currents: MemoryCurrents = graph.nodes[node.name]["currents"]
     bias: SchmittBias | LadderPins | TogglePins = graph.nodes[node.name]["bias"]
-    offset = f"common-mode offset {node.offset:g} included" if node.offset else ""
+    above = explain_threshold(node.rise, learned[0], node.offset)
+    below = explain_threshold(node.fall, learned[1], node.offset)
+    level = "" if abs(node.zero) < 1e-12 else f"two levels, {node.step:g} apart; level 0 stands for {node.zero:g}"
     where = f"[{node.index}]"
     if isinstance(layer, FirstQuadrantLayer):
         upper, lower = f"{layer.name}.beta_hi{where}", f"{layer.name}.beta_lo{where}"
@@ -86,21 +98,21 @@ def _cell_rows(node: Memory, layer: RecurrentLayer, graph: nx.DiGraph, pins: tup
     match bias:
         case SchmittBias():
             entries = [
-                (upper, pins[0], currents.i_rise, bias.i_thresh, offset),
-                (lower, pins[1], currents.i_fall, bias.i_width, "pin carries the width, upper - lower"),
-                (alpha, pins[2], currents.i_high, bias.i_gain, ""),
+                (upper, pins[0], currents.i_rise, bias.i_thresh, above),
+                (lower, pins[1], currents.i_fall, bias.i_width, "; ".join(filter(None, (WIDTH_PIN, below)))),
+                (alpha, pins[2], currents.i_high, bias.i_gain, level),
             ]
         case LadderPins():
             assert isinstance(node, Ladder)
             rungs = f"{node.rungs} rungs, starts on {node.start}; readers' weights times {node.step / node.level:g}"
             entries = [
-                (upper, pins[0], currents.i_rise, bias.i_upper, offset),
-                (lower, pins[1], currents.i_fall, bias.i_lower, offset),
+                (upper, pins[0], currents.i_rise, bias.i_upper, above),
+                (lower, pins[1], currents.i_fall, bias.i_lower, below),
                 (alpha, pins[2], currents.i_high, bias.ladder.i_gain, rungs),
             ]
         case TogglePins():
             entries = [
-                (upper, pins[0], currents.i_rise, bias.i_upper, offset),
+                (upper, pins[0], currents.i_rise, bias.i_upper, above),
                 (alpha, pins[1], currents.i_high, bias.i_gain, f"two levels, {node.step:g} apart"),
             ]
     return [

@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 from cosim.design import compile_network
+from cosim.ir.fold import learned_values
+from cosim.ir.nodes import Schmitt, nodes_of
 from cosim.ir.report import CUT, EXACT, ROUNDED, ZERO
-from cosim.network.types import ReluLayer, layer_arrays
+from cosim.network.types import FirstQuadrantLayer, ReluLayer, layer_arrays
 
 I_UNIT = 0.5e-9
 
@@ -113,3 +115,51 @@ def test_cell_rows_are_currents(design):
             assert row.status == "calibrated"
             pin = row.element
             assert design.assembly.bias_pins[pin] == pytest.approx(row.realised, abs=1e-15)  # pins closer are shared
+
+
+def test_notes_say_how_a_bias_and_a_weight_came_from_what_was_learned(design):
+    """The terms of a note add up to its target, and where a row has none, the target is what was learned."""
+    learned, explained = learned_values(design.network), 0
+    for row in design.mapping():
+        name = row.parameter.partition(" ")[0]
+        if row.unit != "1" or name not in learned:
+            continue
+        found = re.match(r"learned (\S+?)(?:;|$)", row.note)
+        value, rest = (learned[name], row.note) if found is None else (float(found[1]), row.note[found.end() :])
+        assert value == pytest.approx(learned[name], rel=1e-5, abs=0)
+        sign = -1 if "sign turned" in rest else 1
+        parts = (
+            re.fullmatch(r"common-mode offset (\S+)|(\S+) for level 0 .*", part) for part in rest.strip().split("; ")
+        )
+        terms = [float(part[1] or part[2]) for part in parts if part is not None]
+        assert sign * value + sum(terms) == pytest.approx(row.target, rel=1e-5, abs=1e-9), row
+        explained += bool(found)
+    assert (explained > 0) == (not isinstance(design.network.layers[-1], FirstQuadrantLayer))
+
+
+def test_the_zero_level_of_signed_states_is_in_their_readers_biases(make_network, technology, calibration):
+    """W h = W (2 alpha s) - W alpha (arXiv 2605.11855 on one cell)."""
+    network = make_network(11, "signed")
+    design = compile_network(network, technology, calibration, I_UNIT)
+    rows = {row.parameter: row for row in design.mapping()}
+    alpha = np.concatenate([layer.alpha for layer in network.recurrent_layers])
+    for k, zeros in enumerate(-network.readout.weight @ alpha):
+        note = rows[f"readout.bias[{k}]"].note
+        assert (f"{zeros:+g} for level 0 of the states it reads (W zero)" in note) == (zeros != 0)
+        count = design.graph.edges["zero", f"readout.{k}"]["mirror"].realised
+        assert (f"beside it {count:+g} on the pedestal of its sources" in note) == (count != 0)
+    offset = next(nodes_of(design.graph, Schmitt)).offset
+    assert f"common-mode offset {offset:+g}" in rows["layer0.bias[0]"].note
+    assert f"common-mode offset {offset:g} included" in rows["layer0.bias_beta[0] (upper)"].note
+
+
+def test_a_threshold_that_was_centred_says_from_where(make_network, technology, calibration):
+    network = make_network(11)
+    network = replace(network, encoding=replace(network.encoding, levels=16))
+    learned = network.recurrent_layers[0].beta_hi[0]
+    design = compile_network(network, technology, calibration, I_UNIT)
+    row = next(row for row in design.mapping() if row.parameter == "layer0.beta_hi[0]")
+    found = re.fullmatch(r"learned (\S+); ([+-]\S+) to the middle between candidates", row.note)
+    assert found is not None, row
+    assert float(found[1]) == pytest.approx(learned, rel=1e-5)
+    assert float(found[1]) + float(found[2]) == pytest.approx(row.target / I_UNIT, abs=1e-5)

@@ -1,0 +1,83 @@
+"""What lowering folded into a parameter on its way from the network to the graph, in words for the mapping report.
+
+    weight        W'  = sign gain W                     gain: step over level of the state that it reads
+    bias          b'  = sign (b + sum_j W_j zero_j) + c zero: h of a state's level 0; c: common-mode offset
+    threshold     t'  = sign t + c, then in the middle between two candidates
+    beside a row  -sum_j W_j on the pedestal            takes out again what inputs and states ride on
+
+sign is -1 for the negative half of an input-dependent beta and for a toggle whose updates are negative. Inputs are not
+folded: their encoding is that of the converters in front of the circuit.
+"""
+
+import networkx as nx
+import numpy as np
+
+from cosim.ir.nodes import PEDESTAL, UNIT_CURRENT, Memory, Node, Weight, edges_into
+from cosim.network.types import FirstQuadrantLayer, Network, RecurrentLayer, layer_arrays
+
+_SAME = 1e-9
+
+
+def learned_values(network: Network) -> dict[str, float]:
+    """Every number of a network by the name that `Weight.origin` has for it."""
+    layers = {**{layer.name: layer for layer in network.layers}, "readout": network.readout}
+    return {
+        f"{name}.{field}[{','.join(map(str, place))}]": float(value)
+        for name, layer in layers.items()
+        for field, array in layer_arrays(layer).items()
+        for place, value in np.ndenumerate(array)
+    }
+
+
+def explain_weight(graph: nx.DiGraph, source: str, target: str, learned: dict[str, float]) -> str:
+    """What became of a learned weight or bias; empty where it is the target itself."""
+    weight: Weight = graph.edges[source, target]["weight"]
+    value = learned.get(_name(weight))
+    if value is None:
+        return ""
+    sign = row_sign(graph, target, learned)
+    parts = ["sign turned"] if sign < 0 else []
+    if source == UNIT_CURRENT:
+        node: Node = graph.nodes[target]["node"]
+        offset = node.offset if isinstance(node, Memory) else 0.0
+        zeros = weight.target - sign * value - offset
+        parts += [f"common-mode offset {offset:+g}"] if offset else []
+        parts += [f"{zeros:+g} for level 0 of the states it reads (W zero)"] if abs(zeros) > _SAME else []
+        pedestal = graph.edges[PEDESTAL, target]["mirror"].realised if graph.has_edge(PEDESTAL, target) else 0.0
+        beside = [f"beside it {pedestal:+g} on the pedestal of its sources"] if pedestal else []
+    else:
+        gain = sign * weight.target / value if value else 1.0
+        parts += [f"times {gain:g}, step over level of the state it reads"] if abs(gain - 1) > _SAME else []
+        beside = []
+    return "; ".join(([f"learned {value:g}", *parts] if parts else []) + beside)
+
+
+def explain_threshold(wanted: float, learned: float, offset: float) -> str:
+    """How a threshold of the circuit, in units, came from the learned one."""
+    parts = [f"common-mode offset {offset:g} included"] if offset else []
+    if abs(wanted - learned - offset) > _SAME:
+        parts = [f"learned {learned:g}", *parts, f"{wanted - learned - offset:+.4g} to the middle between candidates"]
+    return "; ".join(parts)
+
+
+def learned_thresholds(layer: RecurrentLayer, index: int, sign: int) -> tuple[float, float]:
+    """Upper and lower threshold of a unit, of an input-dependent one the constant part; of a toggle by its sign."""
+    if isinstance(layer, FirstQuadrantLayer):
+        upper, lower = float(layer.beta_hi[index]), float(layer.beta_lo[index])
+    else:
+        upper = 0.0 if layer.weight_beta is not None else abs(float(layer.bias_beta[index]))
+        lower = -upper
+    return (upper, lower) if sign > 0 else (-lower, -upper)
+
+
+def row_sign(graph: nx.DiGraph, target: str, learned: dict[str, float]) -> int:
+    """-1 where a row stands for the negative of what was learned."""
+    for source, weight in edges_into(graph, target):
+        value = learned.get(_name(weight), 0.0)
+        if source != UNIT_CURRENT and value and weight.target:
+            return 1 if value * weight.target > 0 else -1
+    return -1 if target.endswith(".beta_neg") else 1
+
+
+def _name(weight: Weight) -> str:
+    return weight.origin.partition(" ")[0]
