@@ -1,5 +1,6 @@
 """cosim demo: the whole flow on the handwritten digits that come with scikit-learn."""
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,6 +10,7 @@ from cosim.cli.common import compile_loaded, jobs_option, output_option, progres
 
 if TYPE_CHECKING:
     from cosim.network.types import Network
+    from cosim.training.config import TrainingConfig
 
 CELLS = 8
 SAMPLES = 60
@@ -66,7 +68,7 @@ def _train(path: Path, seed: int) -> "Network":
     from cosim.training.trainer import train
 
     config = TrainingConfig(Architecture(cells=CELLS), weight_cost=WEIGHT_COST, seed=seed)
-    if path.exists() and (earlier := load_network(path)).history.get("settings", {}).get("seed") == seed:
+    if path.exists() and _is_trained_so(earlier := load_network(path), config):
         return earlier
     with progress_bar("training") as progress:
         train(
@@ -77,3 +79,12 @@ def _train(path: Path, seed: int) -> "Network":
             resume=state_path(path).exists(),
         )
     return load_network(path)
+
+
+def _is_trained_so(network: "Network", config: "TrainingConfig") -> bool:
+    """Whether this training gave the network, which its history says; then it need not run again."""
+    from cosim.training.config import describe_config
+
+    settings = json.loads(json.dumps(describe_config(config)))
+    accuracy = network.history.get("figures", {}).get("test_accuracy")
+    return network.history.get("settings") == settings and isinstance(accuracy, float)

@@ -9,6 +9,7 @@ import numpy as np
 
 from cosim.network.checkpoint import load_network
 from cosim.network.types import FirstQuadrantLayer, Layer, Network, Readout, ReluLayer, SignedLayer, layer_arrays
+from cosim.reading.text import shown_path
 
 
 @click.command(name="inspect")
@@ -20,7 +21,7 @@ def command(checkpoint: Path, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps({"file": str(checkpoint), **summary}, indent=2, sort_keys=True))
         return
-    click.echo(f"{checkpoint}")
+    click.echo(shown_path(checkpoint))
     for line in format_summary(summary):
         click.echo(line)
 
@@ -109,7 +110,7 @@ def format_summary(summary: dict[str, Any]) -> list[str]:
     figures = summary["history"].get("figures", {})
     if figures:
         lines += ["", *(f"{name:26s}{_figure(value)}" for name, value in figures.items())]
-    return lines
+    return [line if line.isprintable() else ascii(line)[1:-1] for line in lines]  # a history may hold any text
 
 
 def _table(summary: dict[str, Any]) -> list[str]:
@@ -138,6 +139,6 @@ def _table(summary: dict[str, Any]) -> list[str]:
 
 def _figure(value: Any) -> str:
     if isinstance(value, dict):  # shares by their limit, or figures by their name
-        parts = ((key, f"{part:.2%}" if key[0].isdigit() else _figure(part)) for key, part in value.items())
-        return "  ".join(f"{key}: {text}" for key, text in parts)
+        parts = ((key, part, key[:1].isdigit() and isinstance(part, float)) for key, part in value.items())
+        return "  ".join(f"{key}: {f'{part:.2%}' if share else _figure(part)}" for key, part, share in parts)
     return f"{value:.4g}" if isinstance(value, float) else str(value)

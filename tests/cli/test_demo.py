@@ -3,8 +3,14 @@
 import json
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
+
+from cosim.cli import demo
+from cosim.network.checkpoint import load_network, save_checkpoint
+from cosim.resources import trained_network_path
+from cosim.training.config import Architecture, TrainingConfig, describe_config
 
 MAIN = "from cosim.cli import main; main()"
 
@@ -23,3 +29,21 @@ def test_demo_trains_compiles_simulates_and_compares(tmp_path):
     for name in ("model.pt", "netlist/network.sp", "netlist/mapping.csv", "waveforms.png", "report.html"):
         assert (tmp_path / name).stat().st_size > 0, name
     assert "transistors" in done.stdout and "report.html" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("settings", "figures", "kept"),
+    [
+        ({}, {"test_accuracy": 0.8}, True),
+        ({}, {}, False),
+        ({}, {"test_accuracy": "high"}, False),
+        ({"batch": 7}, {"test_accuracy": 0.8}, False),
+    ],
+)
+def test_only_its_own_network_saves_the_training(tmp_path, settings, figures, kept):
+    """A network with another history, in the folder under the same name, is trained again and not relied on."""
+    config = TrainingConfig(Architecture(cells=demo.CELLS), weight_cost=demo.WEIGHT_COST)
+    network = load_network(trained_network_path("digits_d8"))
+    history = {"settings": describe_config(config) | settings, "figures": figures}
+    save_checkpoint(tmp_path / "model.npz", replace(network, history=history))
+    assert demo._is_trained_so(load_network(tmp_path / "model.npz"), config) is kept

@@ -4,6 +4,7 @@ import json
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -16,7 +17,8 @@ from cosim.cli.stopping import StoppedError
 from cosim.cli.train import command as train_command
 from cosim.cli.train import config_from_options
 from cosim.errors import InputError, MissingToolError, OutOfMemoryError
-from cosim.network.checkpoint import load_network
+from cosim.network.checkpoint import load_network, save_checkpoint
+from cosim.resources import trained_network_path
 from cosim.technology.catalog import load_technology
 from cosim.training.config import TrainingConfig
 from cosim.training.mismatch import derive_mismatch
@@ -63,6 +65,17 @@ def test_inspect_counts_what_is_off_the_grid(tmp_path: Path) -> None:
     assert "off_grid" not in described["layers"][0]
     assert described["layers"][0]["smallest_width"] >= 0.2 - 1e-6
     assert "continuous weights" in run(inspect_command, tmp_path / "model.npz").output
+
+
+def test_inspect_prints_any_history_on_one_screen(tmp_path: Path) -> None:
+    """Names and texts of a history come from whoever wrote the file; none may steer the terminal."""
+    network = load_network(trained_network_path("digits_d8"))
+    figures = {"a\x1b[2J": "b\x07", "shares": {"": 1, "0.1": "c", "0.2": 0.5}, "list": [{"d": None}]}
+    save_checkpoint(tmp_path / "model.npz", replace(network, history={"figures": figures}))
+    lines = run(inspect_command, tmp_path / "model.npz").output.splitlines()
+    assert all(line.isprintable() for line in lines)
+    assert lines[-3].split() == ["a\\x1b[2J", "b\\x07"]
+    assert lines[-1].split() == ["shares", ":", "1", "0.1:", "c", "0.2:", "50.00%"]
 
 
 def test_defaults_of_the_command_are_those_of_the_library() -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from cosim.errors import InputError, importing
+from cosim.reading.text import open_file, parsing
 
 COEFFICIENTS = 13
 
@@ -16,22 +17,16 @@ def read_wav(path: Path, rate: int, seconds: float) -> np.ndarray:
 
     Raises InputError naming the file when it is no wav file, holds no samples, or is not 16-bit mono at `rate` Hz.
     """
-    try:
-        with wave.open(str(path)) as file:
-            form = file.getframerate(), 8 * file.getsampwidth(), file.getnchannels()
-            content = file.readframes(round(seconds * rate))
-    except (wave.Error, EOFError, OSError) as error:
-        size = path.stat().st_size if path.exists() else 0
-        raise InputError(
-            f"{path}: must be a wav file, not {size} bytes of another kind ({error}); remove it"
-        ) from error
+    with open_file(path, "remove it") as raw, parsing(str(path), "a wav file", "remove it"), wave.open(raw) as file:
+        form = file.getframerate(), 8 * file.getsampwidth(), file.getnchannels()
+        content = file.readframes(round(seconds * rate)) if form == (rate, 16, 1) else b""
     if form != (rate, 16, 1):
         raise InputError(
             f"{path}: must be {rate} Hz, 16 bit, channels 1, not {form[0]} Hz, {form[1]} bit, channels {form[2]}"
         )
-    if not content:
+    if len(content) < 2:
         raise InputError(f"{path}: the recording holds no samples; remove it")
-    return np.frombuffer(content, dtype="<i2").astype(np.float32) / 32768.0
+    return np.frombuffer(content, dtype="<i2", count=len(content) // 2).astype(np.float32) / 32768.0
 
 
 def mfcc(clips: Sequence[np.ndarray], rate: int, hop: int) -> list[np.ndarray]:
