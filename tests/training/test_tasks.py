@@ -444,7 +444,7 @@ def test_load_task_by_name(tmp_path: Path, mnist: Path) -> None:
     assert load_task("digits").name == "digits"
     assert load_task("mnist-pixels", mnist).name == "mnist-pixels"
     assert "speech-commands" in TASKS
-    with pytest.raises(InputError, match=r"task must be one of digits, copy-first, .*, not 'cifar'"):
+    with pytest.raises(InputError, match=r"(task|TASK) must be one of digits, copy-first, .*, not 'cifar'"):
         load_task("cifar")
     with pytest.raises(InputError, match="task digits brings its own data; leave --data out"):
         load_task("digits", tmp_path)
