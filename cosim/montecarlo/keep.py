@@ -11,10 +11,8 @@ is held against run.json: it is the same trial, or refused.
 
 import io
 import json
-import zipfile
-import zlib
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,12 +25,15 @@ from cosim.errors import InputError
 from cosim.files.read import is_file
 from cosim.files.seal import checksum, seal_json
 from cosim.files.write import write_together
+from cosim.ir.lower import Cell
 from cosim.montecarlo.run import run_settings
 from cosim.montecarlo.store import read_sealed, read_store
-from cosim.montecarlo.trial import Trial
+from cosim.montecarlo.trial import EngineName, Trial
 from cosim.network.checkpoint import checkpoint_bytes, load_network
-from cosim.network.testset import TestSet
-from cosim.reading.text import open_file
+from cosim.network.testset import TestSet, check_test_set
+from cosim.network.types import Network
+from cosim.reading.arrays import read_arrays
+from cosim.reading.text import check_known, check_plain, open_file, typed
 from cosim.simulation.testbench import Timing
 from cosim.technology.calibration import format_calibration, load_calibration
 from cosim.technology.catalog import load_technology
@@ -43,9 +44,43 @@ from cosim.variation.draws import Plan
 TRIAL_FILE, NETWORK_FILE, SAMPLES_FILE = "trial.json", "network.npz", "samples.npz"
 CALIBRATION_FILE = "calibration.json"
 FORMAT = 2
+_MOST_UNITS = 1000  # of a pedestal, and rungs of headroom: far beyond what any cell holds
+_REPAIR = "the command that made the run writes it again with --resume"
 COMPILE_OPTIONS = ("saturate", "cell", "headroom", "tau")
 _ARRAYS = ("x", "y", "lengths", "indices")
 _FREE = ("cosim", "made_with", "engine", "simulator")  # of run.json: what may differ, or what the trial is given
+
+
+@dataclass(frozen=True)
+class _Conditions:
+    corner: str
+    celsius: float
+    supply: float
+
+
+@dataclass(frozen=True)
+class _Compile:
+    i_unit: float
+    pedestal: float
+    saturate: bool
+    cell: Cell
+    headroom: int
+    tau: float | None
+
+
+@dataclass(frozen=True)
+class _Form:
+    """What trial.json holds."""
+
+    format: int
+    technology: str
+    pdk_root: str | None
+    conditions: _Conditions
+    t_step_s: float
+    compile: _Compile
+    engine: EngineName
+    plan: Plan
+    sums: dict[str, str]
 
 
 def keep_trial(folder: Path, trial: Trial, options: Mapping[str, Any]) -> None:
@@ -92,7 +127,9 @@ def load_trial(folder: Path, pdk_root: Path | None = None, technology: Path | No
     kept = read_kept(folder)
     process = _technology(folder, kept, pdk_root, technology)
     design = _design(folder, kept, process)
-    trial = Trial(design, _samples(folder), Plan(**kept["plan"]), kept["engine"], Timing(t_step=kept["t_step_s"]))
+    trial = Trial(
+        design, _samples(folder, design.network), Plan(**kept["plan"]), kept["engine"], Timing(t_step=kept["t_step_s"])
+    )
     rebuilt = run_settings(replace(trial, engine="behavioral"))
     if (found := _difference(settings, rebuilt, _FREE)) is not None:
         where, wanted, got = found
@@ -118,12 +155,30 @@ def read_kept(folder: Path) -> dict[str, Any]:
         ) from None
     if kept.get("format") != FORMAT:
         raise InputError(f"{path}: must be of format {FORMAT}; use the cosim that wrote it")
+    check_known(check_plain(kept, str(path), _REPAIR), _Form, str(path), _REPAIR)
+    _check_values(typed(kept, _Form, str(path), _REPAIR), str(path))
     if damaged := damaged_files(folder, kept):
         raise InputError(
-            f"{folder / damaged[0]}: missing or damaged, its checksum is not the one in {TRIAL_FILE}; the command that "
-            "made the run writes it again with --resume"
+            f"{folder / damaged[0]}: missing or damaged, its checksum is not the one in {TRIAL_FILE}; {_REPAIR}"
         )
     return kept
+
+
+def _check_values(kept: _Form, where: str) -> None:
+    plan, made = kept.plan, kept.compile
+    rules = {
+        "technology must be printable text": f"{kept.technology}{kept.pdk_root}".isprintable(),
+        f"sums must name {NETWORK_FILE}, {SAMPLES_FILE} and {CALIBRATION_FILE}": set(kept.sums)
+        == {NETWORK_FILE, SAMPLES_FILE, CALIBRATION_FILE},
+        "plan must draw 1 chip or more, in at most as many replicates": 1 <= plan.replicates <= plan.chips,
+        "plan.area must be positive": plan.area > 0,
+        "compile must have a positive i_unit, below 1 mA, and no pedestal below 0": 0 < made.i_unit < 1e-3
+        and 0 <= made.pedestal < _MOST_UNITS,
+        "compile.tau must be positive": made.tau is None or made.tau > 0,
+        "compile.headroom must be 0 or more": 0 <= made.headroom < _MOST_UNITS,
+    }
+    if fault := next((text for text, holds in rules.items() if not holds), None):
+        raise InputError(f"{where}: {fault}; {_REPAIR}")
 
 
 def damaged_files(folder: Path, kept: dict[str, Any]) -> list[str]:
@@ -140,7 +195,7 @@ def _sum_of(path: Path) -> str | None:
 
 def _technology(folder: Path, kept: dict[str, Any], pdk_root: Path | None, own: Path | None) -> Technology:
     name = kept["technology"]
-    if own is None and name.endswith(".toml") and not Path(name).is_file():
+    if own is None and name.endswith(".toml") and not is_file(Path(name)):
         raise InputError(
             f"{folder}: its technology {name} is not there any more; say where it stands with --technology"
         )
@@ -161,13 +216,17 @@ def _design(folder: Path, kept: dict[str, Any], process: Technology) -> Design:
     return replace(design, technology=at(process, **kept["conditions"]))
 
 
-def _samples(folder: Path) -> TestSet:
+def _samples(folder: Path, network: Network) -> TestSet:
     path = folder / SAMPLES_FILE
-    try:
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
-            return TestSet(*(arrays[name] for name in _ARRAYS))
-    except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile, zlib.error) as error:
-        raise InputError(f"{path}: cannot be read ({error}); run the chips again") from None
+    arrays = read_arrays(path, "run the chips again", _ARRAYS)
+    forms = {name: (array.ndim, array.dtype) for name, array in arrays.items()}
+    if forms != {name: (3 if name == "x" else 1, np.float64 if name == "x" else np.int64) for name in _ARRAYS}:
+        raise InputError(f"{path}: must hold x (samples, time, features), y, lengths and indices; run the chips again")
+    if len({len(array) for array in arrays.values()}) > 1:
+        raise InputError(f"{path}: must hold one of each of {', '.join(_ARRAYS)} per sample; run the chips again")
+    samples = TestSet(**arrays)
+    check_test_set(samples, network, str(path))
+    return samples
 
 
 def _difference(

@@ -18,8 +18,9 @@ from cosim.files.claim import own_folder
 from cosim.files.read import is_file
 from cosim.files.seal import checksum, seal_json, seal_line, unseal_json, unseal_line
 from cosim.files.write import sync_folder, write_atomically
+from cosim.montecarlo.record import check_record
 from cosim.montecarlo.trial import Record
-from cosim.reading.text import JSON_LIMIT, open_file, parse_json, parsing, read_bytes
+from cosim.reading.text import JSON_LIMIT, open_file, parse_json, read_bytes
 
 VERB = "montecarlo"  # owner of the folder
 RUN_FILE, CHIPS_FILE = "run.json", "chips.jsonl"
@@ -150,10 +151,10 @@ def read_chips(folder: Path, settings: Mapping[str, Any]) -> Kept:
         except ValueError:
             damaged.append(number)
             continue
-        with parsing(f"{path}: line {number}", "the record of a chip", "choose another run"):
-            record = json.loads(text)
-            records[record["chip"]] = record
-            order.append(record["chip"])
+        where = f"{path}: line {number}"
+        record = check_record(parse_json(text, where, "choose another run", finite=False), settings, where)
+        records[record["chip"]] = record
+        order.append(record["chip"])
     tidy = order == sorted(records) and not damaged and content.endswith(b"\n")
     return Kept(records, len(whole), tuple(damaged), tidy)
 

@@ -50,7 +50,7 @@ def load_test_set(network: Network, data: str | Path | None) -> TestSet:
     """
     data = None if data is None else Path(data)
     if data is not None and data.suffix == ".npz":
-        return _check(_load_npz(data, network.labels), network, shown_path(data))
+        return check_test_set(_load_npz(data, network.labels), network, shown_path(data))
     from cosim.training.tasks.load import TASKS, WITHOUT_DATA, load_task
 
     if data is not None and (network.task in WITHOUT_DATA or network.task not in TASKS):
@@ -67,7 +67,7 @@ def load_test_set(network: Network, data: str | Path | None) -> TestSet:
     task = load_task(network.task, data)
     if not task.labels:
         raise InputError(f"task {network.task} has no classes; compare and simulate need a classification task")
-    return _check(_test_set(task.x_test, task.y_test, task.len_test), network, network.task)
+    return check_test_set(_test_set(task.x_test, task.y_test, task.len_test), network, network.task)
 
 
 def _load_npz(path: Path, names: tuple[str, ...]) -> TestSet:
@@ -100,7 +100,8 @@ def _test_set(x: np.ndarray, y: np.ndarray, lengths: np.ndarray | None) -> TestS
         return TestSet(x.astype(np.float64), y.astype(np.int64), lengths.astype(np.int64), np.arange(len(y)))
 
 
-def _check(test_set: TestSet, network: Network, origin: str) -> TestSet:
+def check_test_set(test_set: TestSet, network: Network, origin: str) -> TestSet:
+    """The samples with 0 for their padding, if the network can read them; raises InputError that names `origin`."""
     outputs = network.readout.width
     if len(test_set.y) == 0:
         raise InputError(f"{origin}: the test set is empty; give at least one sample")

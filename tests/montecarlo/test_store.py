@@ -10,11 +10,19 @@ import pytest
 from cosim.errors import InputError
 from cosim.montecarlo.store import CHIPS_FILE, RUN_FILE, open_store, read_store
 
-SETTINGS = {"cosim": "1", "engine": "behavioral", "samples": 7, "variation": {"kind": "local", "area": 1.0}}
+SETTINGS = {
+    "cosim": "1",
+    "engine": "behavioral",
+    "samples": 7,
+    "devices": [],
+    "variation": {"kind": "local", "area": 1.0},
+}
 
 
 def record(number):
-    return {"chip": number, "status": "ok", "behavioral": {"accuracy": number / 7}}
+    figures = {"accuracy": number / 7, "task_agreement": 1.0, "state_agreement": 1.0, "power": 1e-9, "decisions": [1]}
+    conditions = {"supply_v": 1.8, "celsius": 27.0, "draws": ""}
+    return {"chip": number, "status": "ok", **conditions, "behavioral": figures}
 
 
 def filled(folder, numbers):
@@ -154,7 +162,7 @@ def test_a_chip_that_runs_again_has_one_line(tmp_path):
     filled(tmp_path / "a", [0, 1, 2])
     filled(tmp_path / "b", [0, 1, 2])
     with open_store(tmp_path / "b", SETTINGS, resume=True) as store:
-        store.append(record(1) | {"status": "failed"})
+        store.append(record(1) | {"status": "failed", "reason": "timeout"})
         store.append(record(1))
         store.tidy()
     assert contents(tmp_path / "b") == contents(tmp_path / "a")
@@ -240,3 +248,32 @@ def test_what_is_on_the_disk_when(tmp_path, calls):
         store.tidy()
         chips = inode(tmp_path / "run" / CHIPS_FILE)
         assert calls == [("fsync", chips), ("replace", chips), ("fsync", folder)]
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        ({"status": None}, "status must be text, not null"),
+        ({"status": "well"}, "status must be a known value, not 'well'"),
+        ({"chip": -1}, "chip must be 0 or more"),
+        ({"behavioral": {}}, "behavioral must have the field accuracy"),
+        ({"behavioral": None}, "must have the field behavioral"),
+        ({"status": "failed"}, "must have the field reason"),
+        ({"draws": "AAAA"}, "draws must be those of 0 devices"),
+        ({"draws": "A"}, "draws must be those of 0 devices"),
+    ],
+)
+def test_a_record_that_is_none_is_named(tmp_path, change, text):
+    """Under a checksum that fits: by hand, or by another program."""
+    with open_store(tmp_path, SETTINGS, resume=False) as store:
+        store.append(record(0))
+        store.append({**record(1), **change})
+    with pytest.raises(InputError, match=rf"chips.jsonl: line 2: {text}; choose another run"):
+        read_store(tmp_path)
+
+
+def test_a_record_without_status_is_named(tmp_path):
+    with open_store(tmp_path, SETTINGS, resume=False) as store:
+        store.append({key: value for key, value in record(0).items() if key != "status"})
+    with pytest.raises(InputError, match="chips.jsonl: line 1: must have the field status; choose another run"):
+        read_store(tmp_path)

@@ -1,0 +1,94 @@
+"""Fuzz every loader in this process: `python tests/fuzz/run.py SEED COUNT` prints what came of it as JSON.
+
+Each mutation must be read or be refused by a CosimError, run no code, and take at most SECONDS of processor time. A
+mutation is found again by its seed and number: `python tests/fuzz/run.py SEED COUNT NUMBER` runs that one alone.
+"""
+
+import json
+import os
+import random
+import resource
+import signal
+import sys
+import tempfile
+import time
+import traceback
+import warnings
+from pathlib import Path
+
+import mutate
+from targets import Target, targets
+
+from cosim.errors import CosimError
+
+SECONDS = 5.0  # of processor time, for one mutation
+_ADDRESSES = 4 << 30  # bytes of address space beyond what stands when the loaders are there: a bound if all others fail
+
+
+class TooSlow(BaseException):
+    """Not an Exception, so that no loader catches it."""
+
+
+def run_mutation(target: Target, whole: bytes, seed: int, number: int) -> str:
+    """What came of one mutation: read, refused, or the error that must not be."""
+    content = target.mutate(random.Random(f"{seed} {number}"), whole)
+    beside = set(target.path.parent.iterdir())
+    target.path.write_bytes(content)
+    signal.setitimer(signal.ITIMER_PROF, SECONDS)
+    try:
+        target.load()
+        return "read"
+    except CosimError as error:
+        str(error).encode()  # a message must reach a terminal
+        return "refused"
+    except (Exception, TooSlow):
+        return traceback.format_exc()
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        for path in set(target.path.parent.iterdir()) - beside:  # of a training that came to its end
+            path.unlink()
+        target.path.write_bytes(whole)
+
+
+def main(seed: int, count: int, only: int | None) -> dict[str, object]:
+    """Counts of outcomes, what went wrong, the peak of memory and the slowest mutation."""
+    warnings.simplefilter("error")  # a warning of numpy or torch on the screen is no message
+    faults, outcomes, slowest = [], {}, (0.0, "")
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name).resolve()
+        os.chdir(folder)
+        mutate.Code.target = str(folder / "canary")
+        found = targets(folder)
+        whole = [target.path.read_bytes() for target in found]
+        for target, content in zip(found, whole, strict=True):
+            target.load()  # the valid input, and all that is imported on the way
+            target.path.write_bytes(content)
+        start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        there = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_AS, (there + _ADDRESSES, resource.RLIM_INFINITY))
+        for number in range(count) if only is None else [only]:
+            target, content = found[number % len(found)], whole[number % len(found)]
+            before = time.process_time()
+            outcome = run_mutation(target, content, seed, number)
+            slowest = max(slowest, (time.process_time() - before, f"{target.name}, {number}"))
+            kinds = outcomes.setdefault(target.name, {"read": 0, "refused": 0})
+            if outcome in kinds:
+                kinds[outcome] += 1
+            else:
+                faults.append(f"seed {seed}, number {number}, {target.name}:\n{outcome}")
+        ran = Path(mutate.Code.target).exists()
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return {
+        "mutations": count, "faults": faults, "code_ran": ran, "outcomes": outcomes, "slowest_s": slowest[0],
+        "slowest": slowest[1], "peak_mb": peak * 1024 / 1e6, "grown_mb": (peak - start) * 1024 / 1e6,
+    }  # fmt: skip
+
+
+def stop(*_: object) -> None:
+    """Ends a mutation that takes too long."""
+    raise TooSlow
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGPROF, stop)
+    print(json.dumps(main(int(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]) if len(sys.argv) > 3 else None)))

@@ -1,0 +1,280 @@
+"""What is fuzzed: each loader with valid inputs, and a use of what it returns that reaches into every field."""
+
+import io
+import json
+import shutil
+import struct
+import wave
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from random import Random
+
+import mutate
+import numpy as np
+import torch
+
+from cosim.analysis.calibration_files import shipped_path
+from cosim.cli.inspect import format_summary, summarise
+from cosim.design import compile_network
+from cosim.files.seal import seal_json, seal_line, seal_npz, unseal_json, unseal_line
+from cosim.montecarlo.keep import keep_trial, load_trial
+from cosim.montecarlo.run import run_settings, summarize_run
+from cosim.montecarlo.spec import parse_spec
+from cosim.montecarlo.store import open_store, read_store, run_key
+from cosim.montecarlo.trial import Trial, run_chips, unpack_draws
+from cosim.network.checkpoint import load_network, network_to_arrays, save_checkpoint
+from cosim.network.testset import load_test_set
+from cosim.network.types import FirstQuadrantLayer, InputEncoding, Network, Readout, SignedLayer
+from cosim.resources import models_path, trained_network_path
+from cosim.simulation.keep import kept_result
+from cosim.technology.calibration import load_calibration
+from cosim.technology.catalog import load_technology
+from cosim.technology.devices import device_cards
+from cosim.technology.expressions import Parameters
+from cosim.technology.foundry import model_card, read_section
+from cosim.technology.lines import read_file
+from cosim.training.config import Architecture, TrainingConfig
+from cosim.training.tasks.audio import read_wav
+from cosim.training.tasks.from_npz import load_npz_task
+from cosim.training.tasks.mnist import read_idx
+from cosim.training.tasks.task import Task, full_lengths
+from cosim.training.trainer import state_path, train
+from cosim.variation.draws import Plan
+
+LIBRARY = """* a made-up library
+.include also.inc
+.lib tt
+.param vt='0.4 + dv' dv={agauss(0, 1, 3)*0.01} u0n=0.03
+.lib 'tiny.lib' models
+.endl tt
+.lib models
+.subckt n d g s b w=1 l=1 nf=1 mult=1
+.param area='w*l'
+mx d g s b inner w=w l=l delvto='0.01*area' mulu0=1
+r1 d x 1
+.model inner.1 nmos level=14 lmin=0.1u lmax=2u wmin=0.1u wmax=20u vth0={vt} u0='u0n*(1+0.1)'
++ version=4.8.1 tnom=25 toxe=4.1n
+.model inner.2 nmos (level=54 lmin=2u lmax=100u wmin=0.1u wmax=20u vth0='vt*1.1' u0=2meg)
+.ends
+.model p pmos level=14 vth0=-0.4
+.endl models
+"""
+EXPRESSION = b"{0.7*par_k*1e-06/p - sqrt(abs(b)) + max(1, 2)^2 + agauss(0, 1, 3) + (a > b)*5 + 10u}"
+
+
+@dataclass(frozen=True)
+class Target:
+    """A loader: the file that is mutated, how, and what reads it."""
+
+    name: str
+    path: Path
+    mutate: Callable[[Random, bytes], bytes]
+    load: Callable[[], object]
+
+
+def small_network(ramp: int | None) -> Network:
+    """Both kinds of recurrent layers, with ranges and a history."""
+    rng = np.random.default_rng(5)
+    encoding = InputEncoding(np.zeros(2), np.ones(2), ramp_steps=ramp, levels=16)
+
+    def weights(rows: int, columns: int) -> np.ndarray:
+        return np.round(rng.normal(size=(rows, columns)) * 8) / 8
+
+    ones = np.ones(3)
+    first = FirstQuadrantLayer("a", ("input",), weights(3, encoding.width), ones / 2, 0.3 * ones, ones, ones)
+    second = SignedLayer(
+        "b", ("input", "a"), weights(2, encoding.width + 3), np.zeros(2), np.ones(2), np.ones(2), None, None, 1.0
+    )
+    readout = Readout(("a", "b"), weights(3, 5), np.zeros(3), "mean")
+    history = {"settings": {"seed": 3}, "figures": {"test_accuracy": 0.8, "near": {"0.01": 0.3}}}
+    ranges = {"b": np.array([[-1.0, -1], [1, 1]])}
+    return Network(encoding, (first, second), readout, "digits", ("x", "y", "z"), 0.125, history, ranges)
+
+
+def small_task() -> Task:
+    """Three classes that a few units can tell apart."""
+    rng = np.random.default_rng(0)
+    x, y = rng.uniform(size=(40, 4, 2)).astype(np.float32), np.arange(40) % 3
+    return Task(
+        "made-up", x, y, x[:9], y[:9], full_lengths(x), full_lengths(x[:9]), ("a", "b", "c"), np.zeros(2), np.ones(2)
+    )
+
+
+def targets(folder: Path) -> list[Target]:
+    """All loaders, with their valid inputs under `folder`."""
+    network = small_network(4)
+    return [
+        *_networks(folder, network),
+        *_data(folder, network),
+        *_processes(folder, network),
+        *_stores(folder),
+        Target("expression", _write(folder / "expression.txt", EXPRESSION), mutate.mutate_text, _expression(folder)),
+    ]
+
+
+def _write(path: Path, content: bytes) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+    return path
+
+
+def _npz(path: Path, **arrays: np.ndarray) -> Path:
+    content = io.BytesIO()
+    np.savez(content, **arrays)
+    return _write(path, content.getvalue())
+
+
+def _networks(folder: Path, network: Network) -> list[Target]:
+    found = []
+    arrays, _ = network_to_arrays(small_network(None))
+    bare = {name: array for name, array in arrays.items() if not name.startswith("ranges.")}
+    for suffix, change in ((".npz", mutate.mutate_npz), (".pt", mutate.mutate_torch)):
+        path = folder / f"model{suffix}"
+        save_checkpoint(path, network)
+        found.append(Target(f"checkpoint {suffix}", path, change, _inspect(path)))
+    path = _npz(folder / "bare.npz", **bare)
+    found.append(Target("state dict .npz", path, mutate.mutate_npz, _inspect(path)))
+    path = folder / "bare.pt"
+    torch.save({name: torch.from_numpy(array) for name, array in bare.items()}, path)
+    found.append(Target("state dict .pt", path, mutate.mutate_torch, _inspect(path)))
+    return [*found, _state(folder / "state" / "model.npz")]
+
+
+def _inspect(path: Path) -> Callable[[], object]:
+    return lambda: format_summary(json.loads(json.dumps(summarise(load_network(path)))))
+
+
+def _state(path: Path) -> Target:
+    """A training that stopped at iteration 2 of 4."""
+    path.parent.mkdir()
+    config, task = TrainingConfig(Architecture(cells=3, layers=1), iterations=4, batch=5), small_task()
+
+    class Stopped(Exception):
+        pass
+
+    def stop(iteration: int, _: object) -> None:
+        if iteration == 2:
+            raise Stopped
+
+    with suppress(Stopped):
+        train(config, task, path, stop)
+    return Target(".state.pt", state_path(path), mutate.mutate_torch, lambda: train(config, task, path, resume=True))
+
+
+def _data(folder: Path, network: Network) -> list[Target]:
+    rng = np.random.default_rng(1)
+    x, y = rng.uniform(size=(12, 4, 2)), np.arange(12) % 3
+    test = _npz(folder / "test.npz", x_test=x, y_test=y, len_test=np.arange(12) % 4 + 1)
+    parts = {"x_train": x, "y_train": y, "x_test": x[:5], "y_test": y[:5], "len_train": np.full(12, 3)}
+    task = _npz(folder / "task.npz", **parts)
+    named = _npz(folder / "named.npz", **parts | {"y_train": np.array(["a", "b", "c"])[y], "y_test": np.eye(3)[y[:5]]})
+    idx = _write(folder / "images", bytes([0, 0, 8, 3]) + struct.pack(">3I", 4, 5, 3) + rng.bytes(60))
+    sound = io.BytesIO()
+    with wave.open(sound, "wb") as file:
+        file.setnchannels(1)
+        file.setsampwidth(2)
+        file.setframerate(8000)
+        file.writeframes(rng.bytes(600))
+    word = _write(folder / "word.wav", sound.getvalue())
+    return [
+        Target("test set", test, mutate.mutate_npz, lambda: load_test_set(network, test)),
+        Target("task", task, mutate.mutate_npz, lambda: load_npz_task(task)),
+        Target("task with names", named, mutate.mutate_npz, lambda: load_npz_task(named)),
+        Target("idx", idx, mutate.mutate_bytes, lambda: read_idx(folder, "images", 3)),
+        Target("wav", word, mutate.mutate_bytes, lambda: read_wav(word, 8000, 1.0)),
+    ]
+
+
+def _processes(folder: Path, network: Network) -> list[Target]:
+    technology = load_technology("generic180")
+    calibration = _write(folder / "calibration.json", shipped_path("generic180", 8).read_bytes())
+    devices = models_path() / "devices"
+    toml = _write(folder / "own" / "own.toml", (devices / "generic180.toml").read_bytes())
+    shutil.copy(devices / "generic180.lib", folder / "own")
+    library = _write(folder / "lib" / "tiny.lib", LIBRARY.encode())
+    _write(folder / "lib" / "also.inc", b".param scale=1 dv=0\n")
+    plain = replace(
+        network,
+        layers=network.layers[:1],
+        readout=replace(network.readout, sources=("a",), weight=np.eye(3)),
+        state_ranges={},
+    )
+
+    def cards() -> object:
+        read_file.cache_clear()
+        read_section.cache_clear()
+        own = load_technology(str(toml))
+        return device_cards(own, [("n", own.sizing.mirror_n.w, own.sizing.mirror_n.l), ("p", 1e-6, 1e-6)])
+
+    def card() -> object:
+        read_file.cache_clear()
+        read_section.cache_clear()
+        section = read_section(library, "tt")
+        return model_card(section, "p", "p", 1e-6, 1e-6, 1e-6, "p"), model_card(
+            section, "n", "n", 1e-6, 3e-6, 1e-6, "n"
+        )
+
+    return [
+        Target("calibration", calibration, mutate.mutate_json,
+               lambda: compile_network(plain, technology, load_calibration(calibration))),
+        Target("technology", toml, mutate.mutate_text, cards),
+        Target("library", library, mutate.mutate_text, card),
+    ]  # fmt: skip
+
+
+def _expression(folder: Path) -> Callable[[], object]:
+    names = {"par_k": "2*p", "p": "3", "a": "b*b", "b": "1.5"}
+    path = folder / "expression.txt"
+    return lambda: Parameters(names).evaluate(path.read_bytes().decode(errors="replace"))
+
+
+def _stores(folder: Path) -> list[Target]:
+    """A run of three chips: each file broken, and each with another content under a checksum that fits."""
+    run, kept = folder / "run", folder / "kept"
+    technology = load_technology("generic180")
+    calibration = load_calibration(shipped_path("generic180", 8))
+    network = load_network(trained_network_path("digits_d8"))
+    design = compile_network(network, technology, calibration)
+    trial = Trial(design, load_test_set(network, None).take(2, 0), Plan("local", 2, 3))
+    options = {
+        "technology": "generic180",
+        "pdk_root": None,
+        "saturate": False,
+        "cell": "auto",
+        "headroom": 1,
+        "tau": None,
+    }
+    with open_store(run, settings := run_settings(trial), resume=False) as store:
+        keep_trial(run, trial, options)
+        for record in run_chips(trial, (0, 1, 2)):
+            store.append(record)
+
+    def load() -> object:
+        _, records = read_store(run)
+        draws = [unpack_draws(record["draws"]) for record in records.values()]
+        trial = load_trial(run)
+        return draws and summarize_run(trial, list(records.values()), [parse_spec("power<=1uW")])
+
+    def resealed(rng: Random, content: bytes) -> bytes:
+        changed = mutate.mutate_value(rng, json.loads(unseal_json(content)))
+        return seal_json(changed) if isinstance(changed, dict) and changed else b"{}"
+
+    def relined(rng: Random, content: bytes) -> bytes:
+        key, lines = run_key(settings), content.splitlines(keepends=True)
+        changed = mutate.mutate_value(rng, json.loads(unseal_line(lines[1], key)))
+        return b"".join(
+            [lines[0], seal_line(changed, key) if changed and isinstance(changed, dict) else b"{}\n", lines[2]]
+        )
+
+    names = ("run.json", "trial.json", "chips.jsonl", "network.npz", "samples.npz", "calibration.json")
+    broken = [Target(f"store, {name}", run / name, mutate.mutate_bytes, load) for name in names]
+    arrays = {"states": np.zeros((3, 2), np.int16), "power_w": np.array(1e-9)}
+    result = _write(kept / "0123.npz", seal_npz(arrays, "0123"))
+    changes = (("run.json", resealed), ("trial.json", resealed), ("chips.jsonl", relined))
+    return [
+        *broken,
+        *(Target(f"store, {name} under a checksum", run / name, change, load) for name, change in changes),
+        Target("kept result", result, mutate.mutate_npz, lambda: kept_result(kept, "0123", arrays)),
+    ]

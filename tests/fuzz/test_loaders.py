@@ -1,0 +1,42 @@
+"""Fuzz of every loader: a mutated file is read or refused, in little memory and time, and runs no code."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch")
+
+MEMORY_MB = 500.0  # of the whole process, 400 of them torch, scipy and the loaders
+MUTATIONS = 2000
+
+
+def fuzz(seed):
+    """In a process of its own: a crash there is one fault, and its memory is its own."""
+    command = [sys.executable, str(Path(__file__).parent / "run.py"), str(seed), str(MUTATIONS)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=1200)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def check(found):
+    """No fault, no code, within the limits; and every loader has both read and refused something."""
+    assert not found["faults"], "\n".join(found["faults"][:3])
+    assert not found["code_ran"]
+    assert found["peak_mb"] <= MEMORY_MB
+    assert sum(sum(kinds.values()) for kinds in found["outcomes"].values()) == MUTATIONS
+    unread = {name for name, kinds in found["outcomes"].items() if not kinds["read"]}
+    assert all(name.startswith("store, ") for name in unread)  # whose files have checksums
+
+
+def test_mutated_files_are_read_or_refused():
+    check(fuzz(0))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3000)
+@pytest.mark.parametrize("seed", [1, 2, 3, 4])
+def test_more_mutated_files_are_read_or_refused(seed):
+    check(fuzz(seed))
