@@ -24,7 +24,8 @@ ODD = (
 DTYPES = ("f2", "f4", "f8", ">f8", "i1", "i8", "u8", "?", "c16", "U3", "S3", "M8[s]", "g", "O", "V8")
 TOKENS = (
     "0", "-1", "1e308", "1e-320", "nan", "inf", "1" * 3000, "1" * 6000, "0x" + "f" * 300, "(" * 150, ")" * 150,
-    "-" * 3000, "a" * 3000, ".", "=", "{", "'", '"', "[", "]" * 60, "[" * 3000, "\0", "\ud800", "é", "\n", "\n+", ".lib tt\n",
+    "-" * 3000, "a" * 3000, ".", "=", "{", "'", '"', "[", "]" * 60, "[" * 3000, "\0", "\ud800", "é",
+    "\n", "\n+", ".lib tt\n",
     ".endl\n", ".subckt n a b\n", ".ends\n", ".model n nmos level=14\n", ".include tiny.lib\n", ".include /dev/full\n",
     ".include /dev/zero\n", ".include 'a\0b'\n", ".include .\n", ".if x\n", "1/0", "10^(10^10)", "(-8)^0.5", "max()",
     "0^-1", "a = a", "x.y.z = 1\n", "a" + ".a" * 400 + " = 1\n", "__import__('os')", "9" * 30,
@@ -318,6 +319,7 @@ def _mutate_tensors(rng: random.Random, value: Any) -> Any:
             lambda: value.half(), lambda: value.to(torch.int8), lambda: value.to_sparse(), lambda: value.to("meta"),
             lambda: torch.quantize_per_tensor(flat, 0.1, 0, torch.qint8), lambda: torch.ones(1).expand(10**6, 10**6),
             lambda: torch.full_like(flat, float("nan")), lambda: flat * 1e38, lambda: torch.zeros(0),
-            lambda: value.T, lambda: value.to(torch.bfloat16), lambda: torch.nn.Parameter(flat), lambda: value.reshape(-1),
-            lambda: value.to(torch.float8_e5m2), lambda: value * 0, lambda: -value, lambda: {"a": value}, lambda: [value],
+            lambda: value.T, lambda: value.to(torch.bfloat16), lambda: torch.nn.Parameter(flat),
+            lambda: value.reshape(-1), lambda: value.to(torch.float8_e5m2), lambda: value * 0, lambda: -value,
+            lambda: {"a": value}, lambda: [value],
         ))()  # fmt: skip

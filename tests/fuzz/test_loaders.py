@@ -31,12 +31,13 @@ def check(found):
     assert all(name.startswith("store, ") for name in unread)  # whose files have checksums
 
 
+@pytest.mark.timeout(1500)
 def test_mutated_files_are_read_or_refused():
     check(fuzz(0))
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(3000)
+@pytest.mark.timeout(1500)
 @pytest.mark.parametrize("seed", [1, 2, 3, 4])
 def test_more_mutated_files_are_read_or_refused(seed):
     check(fuzz(seed))
