@@ -1,0 +1,144 @@
+"""What README and manual tell people to type does what they say."""
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from textwrap import dedent
+
+import click
+import pytest
+
+from cosim.cli import VERBS, _cosim
+
+ROOT = Path(__file__).resolve().parents[2]
+OWN = "docs/bring-your-own.md"
+PAGES = ["README.md", *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))]
+POWER = re.compile(r"[\d.]+(?= nW)")
+
+
+def blocks(page):
+    """The indented blocks of a page, dedented."""
+    found = re.findall(r"(?:^(?: {4}.*)?\n)+", (ROOT / page).read_text(), re.MULTILINE)
+    return [dedent(block).strip("\n") for block in found if block.strip()]
+
+
+def block_with(page, words):
+    """The one block of a page that holds these words."""
+    (found,) = (block for block in blocks(page) if words in block)
+    return found
+
+
+def commands(page):
+    """Arguments of every cosim command in a page's blocks; a letter that stands for a number is 0."""
+    text = re.sub(r"\\\n|[][]", " ", "\n".join(blocks(page)))  # what is in brackets may be left out
+    lines = re.findall(rf"(?:^|; )(?:\.venv/bin/)?cosim ((?:{'|'.join(VERBS)})\b[^;&\n]*)", text, re.MULTILINE)
+    return [["0" if part in ("E", "S") else part for part in shlex.split(line, comments=True)] for line in lines]
+
+
+COMMANDS = [(page, tuple(arguments)) for page in PAGES for arguments in commands(page)]
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """An empty folder with `models` as in a checkout; docs are followed from there."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "models").symlink_to(ROOT / "models")
+    return tmp_path
+
+
+@pytest.fixture
+def python(here):
+    """(text) -> what a script of this text prints."""
+
+    def run(text):
+        (here / "script.py").write_text(text)
+        done = subprocess.run([sys.executable, "script.py"], capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stderr) == (0, "")
+        return done.stdout
+
+    return run
+
+
+def assert_printed(found, shown):
+    """The same words; power within 5 %, because releases of ngspice differ in device models and step control."""
+    assert POWER.sub("?", found) == POWER.sub("?", shown)
+    numbers = [[float(number) for number in POWER.findall(text)] for text in (found, shown)]
+    assert numbers[0] == pytest.approx(numbers[1], rel=0.05)
+
+
+def test_every_verb_is_shown():
+    assert {arguments[0] for _, arguments in COMMANDS} | {"demo"} == {*VERBS}  # make demo
+
+
+@pytest.mark.parametrize(("page", "arguments"), COMMANDS)
+def test_every_command_of_the_manual_is_one(page, arguments):
+    """Its options and their values exist; nothing is run."""
+    with click.Context(_cosim) as above:
+        name, verb, rest = _cosim.resolve_command(above, list(arguments))
+        with verb.make_context(name, rest, parent=above) as context:
+            if isinstance(verb, click.Group):
+                name, inner, rest = verb.resolve_command(context, [*context._protected_args, *context.args])
+                inner.make_context(name, rest, parent=context).close()
+
+
+def test_readme_example(python):
+    pytest.importorskip("torch")
+    (example,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    assert "all 360 test digits" in example
+    assert re.fullmatch(r"\d{3} transistors\n\(360, 8, 10\)\n", python(f"{example}\nprint(trace.readout.shape)"))
+
+
+@pytest.mark.ngspice
+def test_getting_started(cosim_main, here):
+    """With one digit instead of ten, and the smaller network."""
+    pytest.importorskip("torch")
+    typed = [list(arguments) for arguments in commands("docs/getting-started.md")]
+    assert [arguments[0] for arguments in typed] == ["inspect", "compile", "compare", "doctor"]
+    for arguments in typed:
+        code, out, err = cosim_main(*(argument.replace("10", "1").replace("_d8", "_d4") for argument in arguments))
+        assert (code, bool(out)) == (0, True), err
+    assert (here / "netlist" / "network.sp").is_file()
+    assert (here / "runs" / "first" / "report.html").is_file()
+
+
+@pytest.mark.ngspice
+def test_a_network_of_ones_own(cosim_main, python):
+    pytest.importorskip("torch")
+    assert python(block_with(OWN, 'torch.save(network.state_dict(), "own.pt")')) == ""
+    typed = [shlex.split(line)[1:] for line in block_with(OWN, "python own.py").splitlines()[1:]]
+    assert [arguments[0] for arguments in typed] == ["inspect", "compile", "compare"]
+    results = [cosim_main(*arguments) for arguments in typed]
+    assert [code for code, _, _ in results] == [0, 0, 0]
+    assert_printed(results[-1][1].strip("\n"), block_with(OWN, "report: own-run/report.html"))
+
+
+@pytest.mark.ngspice
+def test_a_full_checkpoint_of_ones_own(cosim_main, python):
+    python(block_with(OWN, 'save_checkpoint("signed.npz", network)'))
+    typed = shlex.split(block_with(OWN, "python signed.py").splitlines()[1])[1:]
+    code, out, _ = cosim_main(*typed)
+    assert code == 0
+    transistors, states = re.search(
+        r"runs (\d+) transistors and ends with all (\d+) states equal", (ROOT / OWN).read_text()
+    ).groups()
+    assert f"{transistors} transistors" in out
+    assert f"100.00 % of {states} states, software vs ngspice" in out
+
+
+@pytest.mark.ngspice
+def test_the_library_from_python(python):
+    pytest.importorskip("torch")
+    assert_printed(python(block_with(OWN, "simulate_samples(design")).strip(), block_with(OWN, "(8, 8) 2"))
+
+
+@pytest.mark.slow
+@pytest.mark.ngspice
+def test_data_of_ones_own(cosim_main, python):
+    pytest.importorskip("torch")
+    python(block_with(OWN, 'np.savez("pulses.npz"'))
+    training, comparison = (shlex.split(line)[1:] for line in block_with(OWN, "python pulses.py").splitlines()[1:])
+    code, out, _ = cosim_main(*training)
+    assert code == 0 and "accuracy 100.0 %" in out.replace("0%", "0 %")
+    assert cosim_main(*comparison)[0] == 0
