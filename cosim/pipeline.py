@@ -1,6 +1,5 @@
 """The whole flow on one screen: simulate every sample, hold the engines against each other, write the report."""
 
-import io
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
@@ -23,10 +22,11 @@ from cosim.analysis.waveforms import liveliest_cell, record_waveforms
 from cosim.circuit.deck import device_sizes
 from cosim.design import Design, meter_samples, simulate_samples
 from cosim.errors import SimulationError
+from cosim.files.seal import seal_npz
 from cosim.files.write import write_atomically, writing_into
 from cosim.network.clipping import find_clipping, summarize_clipping
 from cosim.network.testset import TestSet
-from cosim.outputs import summarize, write_texts
+from cosim.outputs import summarize, write_results, write_texts
 from cosim.simulation.failures import Failure
 from cosim.simulation.inference import DEFAULT_TIMEOUT, Inference, Outcome, Progress, deck_hash
 from cosim.simulation.keep import INFERENCES
@@ -78,7 +78,7 @@ def run_comparison(design: Design, test_set: TestSet, run: Run, progress: Progre
         "made_with": made_with,
     }
     contents = {"design.json": summarize(design), "comparison.json": summary}
-    write_texts(run.folder, {name: json.dumps(content, indent=2) + "\n" for name, content in contents.items()})
+    write_results(run.folder, contents)
     timing = run.timing
     settings = {
         "cosim": __version__,
@@ -123,7 +123,7 @@ def run_power(design: Design, test_set: TestSet, run: Run, progress: Progress, s
         _check_any(outcomes, run.folder)
     summary = summarize_power(design, study_power(design, test_set, outcomes, run.timing), run.timing)
     summary["clipped"] = summarize_clipping(design.network.encoding, test_set)
-    write_texts(run.folder, {"power.json": json.dumps(summary, indent=2) + "\n"})
+    write_results(run.folder, {"power.json": summary})
     save_figure(draw_power(summary), run.folder / "power.png")
     return summary
 
@@ -168,7 +168,7 @@ def run_pvt(
     clipped = summarize_clipping(design.network.encoding, test_set)
     sweep = {"bias": bias, "clipped": clipped, **summarize_pvt(conditions, summaries, count)}
     contents = {"design.json": summarize(design), "pvt.json": sweep}
-    write_texts(run.folder, {name: json.dumps(content, indent=2) + "\n" for name, content in contents.items()})
+    write_results(run.folder, contents)
     save_figure(draw_pvt(sweep), run.folder / "pvt.png")
     return sweep
 
@@ -245,12 +245,9 @@ def _write_simulation(run: Run, design: Design, test_set: TestSet, outcomes: Seq
             frames = len(outcome.states)
             states[k, :frames], readout[k, :frames], power[k] = outcome.states, outcome.readout, outcome.power_w
     made_with = SIMULATORS[run.simulator].describe(design.technology)
-    content = io.BytesIO()
-    np.savez(
-        content,
-        states=states, readout_a=readout, power_w=power, lengths=test_set.lengths, y=test_set.y,
-        indices=test_set.indices, cells=np.array(list(design.assembly.decisions)),
-        status=np.array(status), made_with=np.array(json.dumps(made_with)),
-    )  # fmt: skip
-    with writing_into(run.folder):
-        write_atomically(run.folder / "simulation.npz", content.getvalue())
+    arrays = {
+        "states": states, "readout_a": readout, "power_w": power, "lengths": test_set.lengths, "y": test_set.y,
+        "indices": test_set.indices, "cells": np.array(list(design.assembly.decisions)),
+        "status": np.array(status), "made_with": np.array(json.dumps(made_with)),
+    }  # fmt: skip
+    write_atomically(run.folder / "simulation.npz", seal_npz(arrays))

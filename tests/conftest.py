@@ -1,6 +1,8 @@
 """Simulator tests have three modes: `--ngspice=required` (continuous integration), `auto` (skip without it), `off`."""
 
 import os
+import resource
+from contextlib import contextmanager
 from functools import cache
 
 import numpy as np
@@ -105,6 +107,22 @@ def make_store():
             run_montecarlo(trial, store, execute, wanted, None, lambda *_: None)
 
     return make
+
+
+@pytest.fixture
+def file_size_limit():
+    """(bytes) -> context in which no file of this process can grow beyond that: a disk that fills."""
+
+    @contextmanager
+    def limit(size: int):
+        soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+        try:
+            yield
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+    return limit
 
 
 @pytest.fixture

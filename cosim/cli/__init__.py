@@ -24,6 +24,7 @@ VERBS = {
     "report": "Write a Monte Carlo run's page.",
     "characterize": "Sweep a cell: ideal, as drawn, calibrated.",
     "calibrate": "Measure a technology's cells and write its calibration.",
+    "verify": "Say which kept files of a folder are whole.",
     "doctor": "Say what is installed and what is missing.",
 }
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cosim.cli.common import (
+    check_outputs,
     jobs_option,
     json_option,
     options,
@@ -14,6 +15,7 @@ from cosim.cli.common import (
     progress_bar,
     say,
     t_step_option,
+    take_folder,
     tau_option,
     technology_option,
     timeout_option,
@@ -93,9 +95,10 @@ def _swept(cell: str) -> click.Command:
         from cosim.analysis.figures import save_figure
         from cosim.technology.conditions import format_conditions
 
+        check_outputs("characterize", output, json_file)
         technologies, calibration = _conditions(**where)
         measure = getattr(characterize, f"characterize_{cell}")
-        _make_folder(output)
+        take_folder("characterize", output)
         found = []
         for technology in technologies:
             one = measure(technology, calibration)
@@ -152,9 +155,10 @@ def ladder(
     from cosim.technology.conditions import format_conditions
 
     study = ladder_study.LadderStudy(rungs, sequences, steps, seed, ladder_currents(I_UNIT), ladder_timing(t_step, tau))
+    check_outputs("characterize", output, json_file)
     technologies, calibration = _conditions(**where)
     ladder_study.check_study(study, technologies, calibration)
-    _make_folder(output)
+    take_folder("characterize", output)
     with progress_bar("ngspice") as progress:
         found = ladder_study.run_ladder(study, technologies, calibration, output, jobs, timeout, progress)
     conditions = []
@@ -186,12 +190,6 @@ def _conditions(
     process = load_technology(technology, pdk_root)
     conditions = at_conditions(process, corners, sum(temperatures, ()), sum(supplies, ()))
     return conditions, find_calibration(process, DEFAULT_UNITS, say)
-
-
-def _make_folder(folder: Path) -> None:
-    from cosim.outputs import write_texts
-
-    write_texts(folder, {})
 
 
 def _stem(technology: "Technology") -> str:

@@ -285,16 +285,32 @@ def _lines(label: str) -> Iterator[Progress]:
         say(line)
 
 
+def check_outputs(verb: str, folder: Path, json_file: Path | None = None) -> None:
+    """Raises InputError where a verb's results could not be written, before there are any; makes nothing."""
+    from cosim.files.claim import check_owner
+    from cosim.files.write import check_writable
+
+    check_owner(folder, verb)
+    if json_file is not None and (json_file.parent != folder or folder.is_dir()):
+        check_writable(json_file)
+
+
+def take_folder(verb: str, folder: Path) -> None:
+    """Make a verb's folder and hold it until the verb ends, see `own_folder`; says what it kept and is damaged."""
+    from cosim.files.claim import own_folder
+    from cosim.simulation.keep import INFERENCES, damaged_results
+
+    click.get_current_context().with_resource(own_folder(folder, verb))
+    count, damaged = damaged_results(folder / INFERENCES)
+    if damaged:
+        say(f"{len(damaged)} of {count} results in {folder / INFERENCES}, damaged or of an earlier cosim, run again")
+
+
 def write_json(path: Path | None, content: object) -> None:
     """Write JSON to a file, or nothing for None. Raises InputError when the file cannot be written."""
     import json
 
     from cosim.files.write import write_atomically
 
-    if path is None:
-        return
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+    if path is not None:
         write_atomically(path, f"{json.dumps(content, indent=2)}\n".encode())
-    except OSError as error:
-        raise InputError(f"{path}: the figures cannot be written there ({error.strerror}); name another file") from None

@@ -7,6 +7,7 @@ import click
 
 from cosim.cli.common import (
     bias_option,
+    check_outputs,
     compile_options,
     json_option,
     load_design,
@@ -16,6 +17,7 @@ from cosim.cli.common import (
     progress_bar,
     run_options,
     say,
+    take_folder,
     write_json,
 )
 from cosim.errors import InputError
@@ -68,6 +70,7 @@ def command(
 
     if pvt and any(settings[name] is not None for name in ("corner", "celsius", "supply")):
         raise InputError("--pvt runs all conditions; leave --corner, --temp and --supply out")
+    check_outputs("compare", output, json_file)
     design = load_design(network_file, t_step=t_step, **settings)
     if not pvt:
         design = biased(design, design.technology, bias)
@@ -75,6 +78,7 @@ def command(
     run = Run(output, jobs, timeout, Timing(t_step=t_step), engine)
     if engine == "vacask":
         find_vacask()  # said before the work
+    take_folder("compare", output)
     with progress_bar(engine) as progress:
         summary = (
             run_pvt(design, test_set, run, progress, bias, say)

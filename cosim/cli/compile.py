@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from cosim.circuit.dialects import DIALECTS, Dialect
-from cosim.cli.common import compile_options, data_option, load_design, network_argument
+from cosim.cli.common import check_outputs, compile_options, data_option, load_design, network_argument, take_folder
 from cosim.errors import InputError
 from cosim.units import format_quantity
 
@@ -57,8 +57,10 @@ def command(
 
     if data is not None and stimulus is None:
         raise InputError(f"--data {data}: test data are for a stimulus only; add --stimulus 0, or leave --data out")
+    check_outputs("compile", output)
     design = load_design(network_file, **settings)
     x = None if stimulus is None else load_test_set(design.network, data).inputs(stimulus)
+    take_folder("compile", output)
     paths = write_design(design, output, Timing(t_step=settings["t_step"]), dialect, x)
     summary: dict[str, Any] = summarize(design)
     click.echo(f"{network_file}: {summary['task'] or 'network'} on {summary['technology']}")

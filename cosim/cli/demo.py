@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cosim.cli.common import compile_loaded, jobs_option, output_option, progress_bar
+from cosim.cli.common import check_outputs, compile_loaded, jobs_option, output_option, progress_bar, take_folder
 
 if TYPE_CHECKING:
     from cosim.network.types import Network
@@ -32,12 +32,13 @@ def command(output: Path, samples: int, seed: int, jobs: int) -> None:
     """
     from cosim.analysis.tables import format_comparison
     from cosim.network.testset import load_test_set
-    from cosim.outputs import summarize, write_design, write_texts
+    from cosim.outputs import summarize, write_design
     from cosim.pipeline import Run, run_comparison
     from cosim.technology.catalog import DEFAULT_TECHNOLOGY, load_technology
     from cosim.units import format_quantity
 
-    write_texts(output, {})
+    check_outputs("demo", output)
+    take_folder("demo", output)
     network_file = output / "model.pt"
     click.echo(f"1  train     {CELLS} cells a layer on handwritten digits, epsilon annealed from 1 to 0")
     network = _train(network_file, seed)

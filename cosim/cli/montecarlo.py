@@ -9,6 +9,7 @@ import click
 
 from cosim.cli.common import (
     Range,
+    check_outputs,
     compile_options,
     data_option,
     jobs_option,
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from cosim.montecarlo.trial import Trial
 
 NGSPICE_SAMPLES = 30
-CONTRIBUTIONS_FILE = "contributions.json"
 
 
 engine_option = click.option(
@@ -113,6 +113,7 @@ def command(
     """
     from cosim.montecarlo.keep import keep_trial
     from cosim.montecarlo.run import (
+        CONTRIBUTIONS_FILE,
         check_contributions,
         default_spec,
         run_contributions,
@@ -120,11 +121,12 @@ def command(
         run_settings,
     )
     from cosim.montecarlo.spec import parse_spec
-    from cosim.montecarlo.store import CHIPS_FILE, open_store
+    from cosim.montecarlo.store import CHIPS_FILE, VERB, open_store
     from cosim.montecarlo.tables import format_contributions, format_summary
     from cosim.outputs import write_results
 
     wanted = [parse_spec(text) for text in specs]
+    check_outputs(VERB, output, json_file)
     trial = load_trial(network_file, **options)
     if contributions:
         check_contributions(trial)

@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from cosim.cli.common import (
+    check_outputs,
     compile_options,
     json_option,
     load_design,
@@ -14,6 +15,7 @@ from cosim.cli.common import (
     output_option,
     progress_bar,
     run_options,
+    take_folder,
     write_json,
 )
 from cosim.errors import MissingToolError
@@ -49,10 +51,12 @@ def command(
     from cosim.pipeline import Run, run_power
     from cosim.simulation.testbench import Timing
 
+    check_outputs("power", output, json_file)
     design = load_design(network_file, t_step=t_step, **settings)
     test_set = load_samples(design.network, data, samples, seed)
     run = Run(output, jobs, timeout, Timing(t_step=t_step))
     missing: MissingToolError | None = None
+    take_folder("power", output)
     with progress_bar("ngspice") as progress:
         try:
             summary = run_power(design, test_set, run, progress, simulate=not behavioral)

@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from cosim.cli.common import (
+    check_outputs,
     compile_options,
     load_design,
     load_samples,
@@ -13,6 +14,7 @@ from cosim.cli.common import (
     output_option,
     progress_bar,
     run_options,
+    take_folder,
 )
 
 
@@ -46,10 +48,11 @@ def command(
     from cosim.simulation.inference import Inference
     from cosim.simulation.testbench import Timing
 
+    check_outputs("simulate", output)
     design = load_design(network_file, t_step=t_step, **settings)
     test_set = load_samples(design.network, data, samples, seed)
     run = Run(output, jobs, timeout, Timing(t_step=t_step))
-    write_texts(output, {})
+    take_folder("simulate", output)
     if keep_decks:
         decks = inference_decks(design, test_set, run.timing)
         write_texts(output / "decks", {f"sample_{i}.sp": deck for i, deck in zip(test_set.indices, decks, strict=True)})

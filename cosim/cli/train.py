@@ -10,6 +10,7 @@ import click
 from cosim.cli.common import pdk_root_option, progress_bar, technology_option
 from cosim.cli.stopping import StoppedError
 from cosim.errors import InputError, MappingError, importing
+from cosim.files.write import check_writable
 from cosim.training.config import Architecture, TrainingConfig, check_config, state_path
 
 if TYPE_CHECKING:
@@ -100,8 +101,7 @@ def command(task: str | None, output: Path, data: Path | None, resume: bool, **o
     total = config.iterations
     if output.suffix not in (".pt", ".npz"):
         raise InputError(f"--output must end in .pt or .npz, not {output.name!r}")
-    if not output.resolve().parent.is_dir():
-        raise InputError(f"--output {output}: the folder {output.parent} must exist; create it first")
+    check_writable(output)
     with _stopping_truthfully(state_path(output)):
         with importing("training", EXTRA):
             from cosim.training.trainer import initial_network, train

@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from cosim.cli.common import (
+    check_outputs,
     compile_options,
     data_option,
     jobs_option,
@@ -13,6 +14,7 @@ from cosim.cli.common import (
     network_argument,
     output_option,
     progress_bar,
+    take_folder,
     write_json,
 )
 from cosim.cli.montecarlo import NGSPICE_SAMPLES, area_option, chip_seed_option, engine_option, load_trial, spec_option
@@ -59,19 +61,22 @@ def command(
     from cosim.montecarlo.tables import format_trim
     from cosim.montecarlo.trim import check_trimmable
     from cosim.montecarlo.trim_run import summarize_trim, trim_chip
+    from cosim.outputs import write_results
 
     wanted = [parse_spec(text) for text in specs]
     counts = parse_bits(bits)
+    check_outputs("trim", output, json_file)
     trial = load_trial(network_file, variation="local", sampling="random", replicates=1, **options)
     check_trimmable(trial.design, str(network_file))
     wanted = wanted or [default_spec(trial)]
+    take_folder("trim", output)
     records = []
     with progress_bar("chips") as progress:
         for record in map_chips(partial(trim_chip, bits=counts), trial, range(trial.plan.chips), jobs):
             records.append(record)
             progress(len(records), trial.plan.chips)
     summary = summarize_trim(trial, counts, records, wanted)
-    write_json(output / "trim.json", summary)
+    write_results(output, {"trim.json": summary})
     save_figure(draw_trim(summary), output / "trim.png")
     click.echo("\n".join(format_trim(summary)))
     write_json(json_file, summary)

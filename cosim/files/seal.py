@@ -1,6 +1,6 @@
 """Checksums inside kept files: what a disk, a copy or an editor changed is seen before anything trusts it.
 
-The last entry of a JSON object, or the comment of an .npz archive, is the checksum of every byte before it. A `key`
+The last entry of a JSON object, or the comment of a zip archive, is the checksum of every byte before it. A `key`
 goes into the checksum without being kept: content of another origin does not pass.
 """
 
@@ -53,14 +53,20 @@ def seal_npz(arrays: Mapping[str, NDArray[Any]], key: str = "") -> bytes:
     """Arrays as the content of an .npz file, which ends with the checksum; the same arrays give the same bytes."""
     content = io.BytesIO()
     np.savez(content, **arrays)  # pyright: ignore[reportArgumentType] - its stub knows keywords of its own
-    with zipfile.ZipFile(content, "a") as archive:
-        archive.comment = _COMMENT + DIGITS * b"0"
+    return seal_zip(content.getvalue(), key)
+
+
+def seal_zip(archive: bytes, key: str = "") -> bytes:
+    """A zip archive with the checksum as its comment."""
+    content = io.BytesIO(archive)
+    with zipfile.ZipFile(content, "a") as file:
+        file.comment = _COMMENT + DIGITS * b"0"
     body = content.getvalue()[:-DIGITS]
     return body + checksum(key.encode(), body).encode()
 
 
-def check_npz(content: bytes, key: str = "") -> None:
-    """Raises ValueError when the checksum of an .npz file does not fit."""
+def check_zip(content: bytes, key: str = "") -> None:
+    """Raises ValueError when the checksum of a zip archive does not fit."""
     body = content[:-DIGITS]
     if not body.endswith(_COMMENT) or content[-DIGITS:] != checksum(key.encode(), body).encode():
         raise ValueError(_MISFIT)

@@ -13,20 +13,21 @@ from cosim.analysis.chip_study import BEHAVIORAL, TRANSISTORS, ChipStudy, Failur
 from cosim.analysis.waveforms import liveliest_cell, record_waveforms
 from cosim.design import behavioral_power, run_behavioral
 from cosim.errors import InputError, MissingToolError, SimulationError
+from cosim.files.claim import owner_of
+from cosim.files.write import check_writable, write_atomically
 from cosim.ir.nodes import edges_into
 from cosim.montecarlo.keep import load_trial, read_kept
-from cosim.montecarlo.run import SUMMARY_FILE, passes_specs
+from cosim.montecarlo.run import CONTRIBUTIONS_FILE, SUMMARY_FILE, passes_specs
 from cosim.montecarlo.spec import Spec, parse_spec
 from cosim.montecarlo.statistics import count_yield
-from cosim.montecarlo.store import read_sealed, read_store
+from cosim.montecarlo.store import VERB, read_sealed, read_store
 from cosim.montecarlo.trial import Record, Trial, unpack_draws
 from cosim.montecarlo.trim import measure_behavioral
 from cosim.network.reference import pool_readout
-from cosim.outputs import write_texts
 from cosim.variation.chip import behavioral_chip, transistor_chip
 from cosim.variation.draws import Chip
 
-CONTRIBUTIONS_FILE, REPORT_FILE = "contributions.json", "report.html"
+REPORT_FILE = "report.html"
 NEEDED = ("chips", "failed", "engine", "yield", "samples", "nominal", "software_accuracy", "technology", "variation")
 Say = Callable[[str], None]
 
@@ -44,8 +45,18 @@ def write_report(
     pdk_root and technology as in `load_trial`; without `waveforms` nothing is simulated. Raises InputError for a folder
     that is no finished run.
     """
+    if output.parent != folder:
+        check_page(output)
     study = study_chips(folder, pdk_root, technology, waveforms, say)
-    write_texts(output.parent, {output.name: format_chip_report(study)})
+    write_atomically(output, format_chip_report(study).encode())
+
+
+def check_page(output: Path) -> None:
+    """Raises InputError where the page could not be written, or would stand among the results of another verb."""
+    check_writable(output)
+    owner = owner_of(output.parent)
+    if owner not in (None, VERB):
+        raise InputError(f"{output}: the folder belongs to cosim {owner}; choose another file with -o")
 
 
 def study_chips(

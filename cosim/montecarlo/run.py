@@ -44,7 +44,7 @@ from cosim.simulation.options import DEFAULT_OPTIONS, describe_simulator
 from cosim.variation.draws import Chip, check_coefficients
 
 Execute = Callable[[Sequence[int]], Iterator[Record]]
-SUMMARY_FILE = "summary.json"
+SUMMARY_FILE, CONTRIBUTIONS_FILE = "summary.json", "contributions.json"
 _TOLERATED = 0.05
 _LEAST_CHIPS = 20
 _LOST = (FailureKind.TIMEOUT.value, FailureKind.CRASH.value)

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosim.errors import InputError
+from cosim.files.seal import check_zip
 from cosim.reading.text import open_file, parsing, shown, shown_path
 
 MEMORY_FLOOR, MEMORY_RATIO = 64 << 20, 64  # bytes that any file may ask for; beyond that so many times its own size
@@ -36,6 +37,16 @@ def check_memory(wanted: int, limit: int, where: str) -> None:
             f"{where} must take at most {limit / 1e6:.4g} MB of memory, not {wanted / 1e6:.4g} MB, in a file of this "
             f"size; save fewer numbers, or save them uncompressed"
         )
+
+
+def is_whole(path: Path, key: str = "") -> bool:
+    """Whether an archive ends with a checksum that fits; `key` as it was sealed with."""
+    try:
+        with open_file(path, "") as file:
+            check_zip(file.read(), key)
+    except (OSError, ValueError, InputError):
+        return False
+    return True
 
 
 def read_arrays(path: Path, repair: str, names: Collection[str] | None = None) -> dict[str, NDArray]:

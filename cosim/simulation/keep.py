@@ -11,10 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosim.errors import InputError
-from cosim.files.seal import check_npz, seal_npz
+from cosim.files.seal import seal_npz
 from cosim.files.write import write_atomically
-from cosim.reading.arrays import read_arrays
-from cosim.reading.text import open_file
+from cosim.reading.arrays import is_whole, read_arrays
 
 INFERENCES = "inferences"  # the folder that verbs keep them in
 
@@ -41,13 +40,11 @@ def kept_result(folder: Path, name: str, like: Mapping[str, NDArray[Any]]) -> Ar
 def damaged_results(folder: Path) -> tuple[int, list[str]]:
     """How many results a folder holds, and the names of the files that are not whole."""
     files = sorted(folder.glob("*.npz"))
-    return len(files), [path.name for path in files if _read(path) is None]
+    return len(files), [path.name for path in files if not is_whole(path, path.stem)]
 
 
 def _read(path: Path) -> Arrays | None:
     try:
-        with open_file(path, _REPAIR) as file:
-            check_npz(file.read(), path.stem)
-        return read_arrays(path, _REPAIR)
-    except (OSError, ValueError, InputError):
+        return read_arrays(path, _REPAIR) if is_whole(path, path.stem) else None
+    except InputError:
         return None

@@ -11,19 +11,31 @@ import torch
 from torch import Tensor
 
 from cosim.errors import InputError
-from cosim.files.write import write_atomically
+from cosim.files.seal import seal_zip
+from cosim.files.write import check_writable, write_atomically
+from cosim.reading.arrays import is_whole
 from cosim.reading.tensors import read_torch
 from cosim.reading.text import check_plain, shown
 from cosim.training.tasks.task import Task
 
+_GROWTH = 4  # two moments of the optimiser and the best network come to the weights
 _REPAIR = "delete this training state and start anew"
 
 
 def write_state(path: Path, state: dict[str, Any]) -> None:
-    """Write what `read_state` reads: tensors and plain values."""
+    """Write what `read_state` reads: tensors and plain values, with a checksum."""
+    write_atomically(path, _state_bytes(state))
+
+
+def check_state(path: Path, state: dict[str, Any]) -> None:
+    """Raises InputError where the state of a training could not be written; `state` is that of its beginning."""
+    check_writable(path, _GROWTH * len(_state_bytes(state)))
+
+
+def _state_bytes(state: dict[str, Any]) -> bytes:
     buffer = io.BytesIO()
     torch.save(state, buffer)
-    write_atomically(path, buffer.getvalue())
+    return seal_zip(buffer.getvalue())
 
 
 def read_state(path: Path, own: dict[str, Any], parameters: Sequence[Tensor]) -> dict[str, Any]:
@@ -33,6 +45,8 @@ def read_state(path: Path, own: dict[str, Any], parameters: Sequence[Tensor]) ->
     """
     if not path.is_file():
         raise InputError(f"{path}: no training state to resume; start without --resume")
+    if not is_whole(path):
+        raise InputError(f"{path}: this training state is damaged or of an earlier cosim; {_REPAIR}")
     found = read_torch(path, _REPAIR)
     if not isinstance(found, dict) or found.keys() != own.keys():
         raise InputError(f"{path}: this training state has other parts than {', '.join(own)}; {_REPAIR}")

@@ -5,6 +5,7 @@ held out of the training set. Test samples are used once, for the figures at the
 """
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from cosim.errors import naming_memory
+from cosim.errors import InputError, naming_memory
+from cosim.files.claim import own_file
 from cosim.network.checkpoint import save_checkpoint
 from cosim.network.ranges import measure_state_ranges
 from cosim.network.types import Network
@@ -25,7 +27,7 @@ from cosim.training.figures import measure_figures
 from cosim.training.hardware import margin_penalty, range_excess
 from cosim.training.interrupts import deferred_signals
 from cosim.training.schedule import epsilon_at, epsilon_is_final, learning_rate_at
-from cosim.training.state import data_fingerprint, read_state, write_state
+from cosim.training.state import check_state, data_fingerprint, read_state, write_state
 from cosim.training.tasks.task import Task, grouped_holdout, stratified_holdout
 
 VALIDATION_FRACTION = 0.1
@@ -58,14 +60,15 @@ def train(
 
     `progress(iteration, values)` is called after each iteration. An interrupted run (SIGINT, SIGTERM) finishes its
     iteration and leaves its state beside `path`; `resume` goes on from there and ends in the same bytes as an unbroken
-    run. Raises InputError for unusable settings, a resume without state, or one with other settings, and
+    run. Raises InputError for unusable settings, a resume without state or one with other settings, a file that another
+    training writes, one that cannot be written, which is found out before the first iteration, and a disk that fills;
     OutOfMemoryError.
     """
     check_config(config)
     threads = torch.get_num_threads()
     torch.set_num_threads(1)  # the tensors are tiny: more threads only wait for each other, and may change the sums
     try:
-        with naming_memory("training", "take a smaller --batch, or fewer or shorter samples"):
+        with own_file(Path(path)), naming_memory("training", "take a smaller --batch, or fewer or shorter samples"):
             return _train(config, task, Path(path), progress, resume)
     finally:
         torch.set_num_threads(threads)
@@ -75,6 +78,7 @@ def _train(config: TrainingConfig, task: Task, path: Path, progress: Progress | 
     run = _Run(config, task)
     if resume:
         run.load(state_path(path))
+    check_state(state_path(path), run.state())
     while run.iteration < config.iterations:
         with deferred_signals() as interrupted:
             _iterate(run, state_path(path), progress, interrupted)
@@ -88,7 +92,8 @@ def _train(config: TrainingConfig, task: Task, path: Path, progress: Progress | 
         history=history,
         state_ranges=measure_state_ranges(network, task.x_train, task.len_train, "training data"),
     )
-    save_checkpoint(path, network)
+    with run.saying_what_is_kept(state_path(path)):
+        save_checkpoint(path, network)
     state_path(path).unlink(missing_ok=True)
     return TrainingResult(network, figures, path)
 
@@ -100,11 +105,11 @@ def _iterate(run: "_Run", state: Path, progress: Progress | None, interrupted: C
     while run.iteration < total and not interrupted():
         values = run.step()
         if run.iteration % save_every == 0 and run.iteration < total:
-            write_state(state, run.state())
+            run.save(state)
         if progress is not None:
             progress(run.iteration, values)
     if interrupted():
-        write_state(state, run.state())
+        run.save(state)
 
 
 class _Run:
@@ -121,7 +126,7 @@ class _Run:
         held = _held_out(task, config.seed)
         self.fit, self.held = _samples(task, ~held), _samples(task, held)
         self.weights = _sampling_weights(task.y_train[~held])
-        self.iteration = 0
+        self.iteration = self.saved = 0
         self.best_loss = float("inf")
         self.best: dict[str, Tensor] | None = None
 
@@ -221,6 +226,21 @@ class _Run:
             "best": self.best,
         }
 
+    def save(self, path: Path) -> None:
+        """Write the state. Raises InputError when it cannot be written."""
+        with self.saying_what_is_kept(path):
+            write_state(path, self.state())
+        self.saved = self.iteration
+
+    @contextmanager
+    def saying_what_is_kept(self, state: Path) -> Iterator[None]:
+        """Around a write: where it fails, the message says what of the training is on the disk."""
+        try:
+            yield
+        except InputError as error:
+            kept = f"iteration {self.saved} of {self.config.iterations} is kept in {state}: go on with --resume"
+            raise InputError(f"{error}; {kept if self.saved else 'nothing of the training is kept'}") from None
+
     def load(self, path: Path) -> None:
         """Go on from a saved state; raises InputError when there is none or it belongs to another run."""
         state = read_state(path, self.state(), list(self.backbone.parameters()))
@@ -228,7 +248,8 @@ class _Run:
             self.backbone.load_state_dict(state["backbone"])
             self.optimiser.load_state_dict(state["optimiser"])
             self.rng.set_state(state["rng"])
-        self.iteration, self.best_loss, self.best = state["iteration"], state["best_loss"], state["best"]
+        self.iteration = self.saved = state["iteration"]
+        self.best_loss, self.best = state["best_loss"], state["best"]
 
 
 def initial_network(config: TrainingConfig, task: Task) -> Network:

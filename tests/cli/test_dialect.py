@@ -14,7 +14,7 @@ def test_files_of_each_dialect(cosim_main, tiny, tmp_path, dialect):
     names = {files.netlist, files.devices, files.testbench}
     assert code == 0
     others = {"expected.csv", "mapping.csv", "mapping.json", "design.json"}
-    assert {path.name for path in tmp_path.iterdir()} == names | others
+    assert {path.name for path in tmp_path.iterdir()} == names | others | {".cosim"}
     assert json.loads((tmp_path / "design.json").read_text())["dialect"] == dialect
     assert all(name in out for name in names)
     bench = (tmp_path / files.testbench).read_text()

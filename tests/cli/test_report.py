@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from cosim.cli.common import load_design
+from cosim.files.claim import own_folder
 from cosim.montecarlo.trial import Trial
 from cosim.network.testset import TestSet
 from cosim.variation.draws import Plan
@@ -15,7 +16,7 @@ from cosim.variation.draws import Plan
 def store(tiny, make_store, tmp_path):
     """A run of 8 small chips of the tiny network, behavioral."""
     options = dict.fromkeys(("pdk_root", "corner", "celsius", "supply", "units", "ranges_from"))
-    design = load_design(tiny / "net.npz", "generic180", **options)
+    design = load_design(tiny / "net.npz", "generic180", **options, t_step=10e-3)
     with np.load(tiny / "data.npz") as arrays:
         x, y = arrays["x_test"], arrays["y_test"]
     test_set = TestSet(x, y, np.full(5, 3), np.arange(5))
@@ -44,10 +45,22 @@ def test_page_of_a_run_as_a_user_makes_it(cosim_main, tiny, tmp_path):
 
 
 def test_page_elsewhere(cosim_main, store, tmp_path):
+    (tmp_path / "new").mkdir()
     code, _, _ = cosim_main("report", store, "--no-waveforms", "-o", tmp_path / "new" / "page.html")
     assert code == 0
     assert (tmp_path / "new" / "page.html").read_text().startswith("<!doctype html>")
     assert not (store / "report.html").exists()
+
+
+def test_a_page_that_cannot_be_written_is_said_before_the_work(cosim_main, store, tmp_path, monkeypatch):
+    monkeypatch.setattr("cosim.montecarlo.report.study_chips", lambda *_: pytest.fail("the work has begun"))
+    code, _, err = cosim_main("report", store, "-o", tmp_path / "no" / "page.html")
+    assert code == 2 and f"page.html: the folder {tmp_path / 'no'} must exist; create it, or choose another" in err
+    with own_folder(tmp_path / "theirs", "compare"):
+        pass
+    code, _, err = cosim_main("report", store, "-o", tmp_path / "theirs" / "report.html")
+    assert code == 2 and "report.html: the folder belongs to cosim compare; choose another file with -o" in err
+    assert [path.name for path in (tmp_path / "theirs").iterdir()] == [".cosim"]
 
 
 def test_page_without_simulator(cosim_process, store):
@@ -68,7 +81,7 @@ def test_what_is_refused(cosim_main, store, tmp_path):
     assert code == 2 and "no Monte Carlo run there (run.json is missing); make one with: cosim montecarlo" in err
     (tmp_path / "file").write_text("")
     code, _, err = cosim_main("report", store, "--no-waveforms", "-o", tmp_path / "file" / "page.html")
-    assert code == 2 and "cannot write into" in err
+    assert code == 2 and "page.html: Not a directory; choose another place" in err
     summary = (store / "summary.json").read_text()
     (store / "summary.json").unlink()
     code, _, err = cosim_main("report", store)

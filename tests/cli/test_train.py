@@ -125,7 +125,7 @@ def test_training_on_chips_says_how_they_score(tmp_path: Path) -> None:
 def test_refusals_come_before_the_work(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"--output must end in \.pt or \.npz, not 'model'"):
         run(train_command, "digits", "-o", tmp_path / "model")
-    with pytest.raises(InputError, match="the folder .*nowhere must exist; create it first"):
+    with pytest.raises(InputError, match="the folder .*nowhere must exist; create it"):
         run(train_command, "digits", "-o", tmp_path / "nowhere" / "model.pt")
     with pytest.raises(InputError, match="--cells must be at least 1, not 0"):
         run(train_command, "digits", "--cells", 0)

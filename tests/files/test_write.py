@@ -1,12 +1,10 @@
 """A file is whole or as it was, on the disk, and what stood there keeps its nature."""
 
 import os
-import resource
 import stat
 import subprocess
 import sys
 import threading
-from contextlib import contextmanager
 
 import pytest
 
@@ -16,17 +14,6 @@ from cosim.files.write import check_writable, make_folder, write_atomically, wri
 
 def mode(path):
     return stat.S_IMODE(path.stat().st_mode)
-
-
-@contextmanager
-def limited(size):
-    """Files of this process cannot grow beyond `size` bytes: a disk that fills."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 @pytest.mark.parametrize("mask", [0o022, 0o077, 0o002])
@@ -112,9 +99,9 @@ def test_all_or_none(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "folder"]
 
 
-def test_a_disk_that_fills(tmp_path):
+def test_a_disk_that_fills(tmp_path, file_size_limit):
     (tmp_path / "a").write_bytes(b"old")
-    with limited(1000):
+    with file_size_limit(1000):
         with pytest.raises(InputError, match="cannot write .*/a: File too large"):
             check_writable(tmp_path / "a", 1001)
         with pytest.raises(InputError, match="cannot write .*/a: File too large"):

@@ -1,6 +1,8 @@
 """Training: it learns, repeats to the bit, survives interruption, and never looks at the test set."""
 
 import dataclasses
+import errno
+import os
 import signal
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -16,6 +18,7 @@ from cosim.network.reference import run_reference  # noqa: E402
 from cosim.network.types import SignedLayer  # noqa: E402
 from cosim.training.config import Architecture, TrainingConfig, check_config, state_path  # noqa: E402
 from cosim.training.figures import measure_figures  # noqa: E402
+from cosim.training.state import write_state  # noqa: E402
 from cosim.training.tasks.copy_first import generate_copy_first_task  # noqa: E402
 from cosim.training.tasks.parity import generate_parity_task  # noqa: E402
 from cosim.training.tasks.task import Task, full_lengths  # noqa: E402
@@ -255,6 +258,75 @@ def test_two_levels_need_no_ranges(tmp_path: Path) -> None:
     assert train(CONFIG, make_task(), tmp_path / "model.pt").network.state_ranges == {}
 
 
+def test_no_flipped_bit_of_a_state_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "model.pt"
+    with pytest.raises(Stop):
+        train(CONFIG, make_task(), path, stop_at(30))
+    content = state_path(path).read_bytes()
+    for byte in np.random.default_rng(0).integers(0, len(content), 20):
+        changed = bytearray(content)
+        changed[byte] ^= 1 << byte % 8
+        state_path(path).write_bytes(changed)
+        with pytest.raises(InputError, match="this training state is damaged"):
+            train(CONFIG, make_task(), path, resume=True)
+
+
+def test_what_cannot_be_written_is_said_before_the_first_iteration(tmp_path: Path, file_size_limit) -> None:
+    path, ran = tmp_path / "model.pt", []
+    for there in ("model.pt", "model.state.pt"):
+        (tmp_path / there).mkdir()
+        with pytest.raises(InputError, match=rf"cannot write .*{there}: Is a directory"):
+            train(CONFIG, make_task(), path, lambda *values: ran.append(values))
+        (tmp_path / there).rmdir()
+    with file_size_limit(2000), pytest.raises(InputError, match=r"cannot write .*model\.state\.pt: File too large"):
+        train(CONFIG, make_task(), path, lambda *values: ran.append(values))
+    assert not ran and not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("fails_at", "kept"),
+    [
+        (3, "No space left on device; .*; nothing of the training is kept"),
+        (30, "No space left on device; .*; iteration 27 of 60 is kept in .*model.state.pt: go on with --resume"),
+        (
+            60,
+            "cannot write .*model.pt: No space .*; iteration 57 of 60 is kept in .*model.state.pt: go on with",
+        ),
+    ],
+)
+def test_a_disk_that_fills_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails_at: int, kept: str) -> None:
+    """The message says what is kept, and from there it goes on to the same bytes."""
+    whole = train(CONFIG, make_task(), tmp_path / "whole.pt").path.read_bytes()
+    path, replace = tmp_path / "model.pt", os.replace
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    def fill(iteration: int, values: dict[str, float]) -> None:
+        if iteration == fails_at - 1:
+            monkeypatch.setattr(os, "replace", full)
+
+    with pytest.raises(InputError, match=kept):
+        train(CONFIG, make_task(), path, fill)
+    assert not path.exists()
+    monkeypatch.setattr(os, "replace", replace)
+    train(CONFIG, make_task(), path, resume=state_path(path).exists())
+    assert path.read_bytes() == whole
+
+
+def test_a_second_training_into_the_same_file(tmp_path: Path) -> None:
+    """model.npz has the same state beside it."""
+    for name in ("model.pt", "model.npz"):
+
+        def again(iteration: int, values: dict[str, float], name: str = name) -> None:
+            with pytest.raises(InputError, match=f"{name}: another process writes it; wait for it, or choose another"):
+                train(CONFIG, make_task(), tmp_path / name)
+            raise Stop
+
+        with pytest.raises(Stop):
+            train(CONFIG, make_task(), tmp_path / "model.pt", again)
+
+
 def test_resume_refusals(tmp_path: Path) -> None:
     path = tmp_path / "model.pt"
     with pytest.raises(InputError, match=r"model\.state\.pt: no training state to resume"):
@@ -267,7 +339,7 @@ def test_resume_refusals(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"the training data has changed"):
         train(CONFIG, make_task(seed=1), path, resume=True)
     state_path(path).write_bytes(b"nonsense")
-    with pytest.raises(InputError, match=r"must be a file of torch.save.*; delete this training state and start anew"):
+    with pytest.raises(InputError, match=r"training state is damaged or of an earlier cosim; delete this training s"):
         train(CONFIG, make_task(), path, resume=True)
 
 
@@ -293,7 +365,7 @@ class Code:
 def test_a_state_runs_no_code(tmp_path: Path, interrupted: Path) -> None:
     path = tmp_path / "model.pt"
     state = torch.load(interrupted, weights_only=True)
-    torch.save(state | {"best_loss": Code(tmp_path / "ran")}, state_path(path))
+    write_state(state_path(path), state | {"best_loss": Code(tmp_path / "ran")})
     with pytest.raises(InputError, match="only tensors and plain values are loaded, .* asks to run code; delete this"):
         train(CONFIG, make_task(), path, resume=True)
     assert not (tmp_path / "ran").exists()
@@ -339,7 +411,7 @@ def test_a_state_behind_its_settings_is_refused(tmp_path: Path, interrupted: Pat
     state = torch.load(interrupted, weights_only=True)
     change(state)
     path = tmp_path / "model.pt"
-    torch.save(state, state_path(path))
+    write_state(state_path(path), state)
     with pytest.raises(InputError, match=rf"model\.state\.pt: .*{message}"):
         train(CONFIG, make_task(), path, resume=True)
 

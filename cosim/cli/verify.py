@@ -1,0 +1,90 @@
+"""cosim verify: which of the files that a folder keeps are whole."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from cosim.errors import InputError
+
+RESULTS = ("comparison.json", "pvt.json", "power.json", "trim.json", "design.json")
+AGAIN, RESUME = "the same command writes it again", "--resume writes it again"
+
+
+@click.command()
+@click.argument("folder", metavar="FOLDER", type=click.Path(path_type=Path))
+def command(folder: Path) -> None:
+    """Check the files that a verb keeps in FOLDER against their checksums; nothing is changed or run.
+
+    FOLDER is the store of montecarlo, or a folder of simulate, compare, power, trim, characterize or demo. The exit
+    status is 1 if anything is damaged.
+    """
+    rows = list(check_kept(folder))
+    if not rows:
+        raise InputError(f"{folder}: holds nothing with a checksum; give a folder that a verb has written")
+    width = max(len(name) for name, _ in rows)
+    for name, fault in rows:
+        click.echo(f"{name:{width}}  {f'damaged  {fault}' if fault else 'whole'}")
+    if any(fault for _, fault in rows):
+        raise SystemExit(1)
+
+
+def check_kept(folder: Path) -> Iterator[tuple[str, str]]:
+    """(file, what is wrong with it and what happens then), empty for a whole one, of all that a folder keeps."""
+    from cosim.files.claim import owner_of
+    from cosim.files.read import is_file
+    from cosim.reading.arrays import is_whole
+    from cosim.simulation.keep import INFERENCES, damaged_results
+
+    owner = owner_of(folder)
+    if owner == "montecarlo":
+        yield from check_store(folder)
+    for name in RESULTS if owner != "compile" else ():
+        if is_file(folder / name):
+            yield name, _fault_of(folder / name) and AGAIN
+    if is_file(folder / "simulation.npz"):
+        yield "simulation.npz", "" if is_whole(folder / "simulation.npz") else AGAIN
+    count, damaged = damaged_results(folder / INFERENCES)
+    if count:
+        fault = f"{len(damaged)} of {count}, {_some(damaged)}: the same command runs them again" if damaged else ""
+        yield INFERENCES, fault
+
+
+def check_store(folder: Path) -> Iterator[tuple[str, str]]:
+    """The same of what a Monte Carlo run keeps for going on, replaying and its page."""
+    from cosim.files.read import is_file
+    from cosim.montecarlo.keep import CALIBRATION_FILE, NETWORK_FILE, SAMPLES_FILE, TRIAL_FILE, damaged_files
+    from cosim.montecarlo.run import CONTRIBUTIONS_FILE, SUMMARY_FILE
+    from cosim.montecarlo.store import CHIPS_FILE, RUN_FILE, read_chips, read_sealed
+
+    fault = _fault_of(folder / RUN_FILE)
+    yield RUN_FILE, fault and RESUME
+    if fault:
+        yield CHIPS_FILE, f"not to be told without {RUN_FILE}"
+    else:
+        kept = read_chips(folder, read_sealed(folder / RUN_FILE))
+        lines = _some([f"line {number}" for number in kept.damaged])
+        fault = f"{len(kept.damaged)} of {kept.lines} records, {lines}: --resume runs their chips again"
+        yield CHIPS_FILE, fault if kept.damaged else ""
+    fault = _fault_of(folder / TRIAL_FILE)
+    yield TRIAL_FILE, fault and RESUME
+    damaged = [] if fault else damaged_files(folder, read_sealed(folder / TRIAL_FILE))
+    for name in (NETWORK_FILE, SAMPLES_FILE, CALIBRATION_FILE):
+        yield name, f"not to be told without {TRIAL_FILE}" if fault else RESUME if name in damaged else ""
+    for name in (SUMMARY_FILE, CONTRIBUTIONS_FILE):
+        if is_file(folder / name):
+            yield name, _fault_of(folder / name) and RESUME
+
+
+def _fault_of(path: Path) -> str:
+    from cosim.montecarlo.store import read_sealed
+
+    try:
+        read_sealed(path)
+    except (FileNotFoundError, InputError) as error:
+        return str(error)
+    return ""
+
+
+def _some(names: list[str]) -> str:
+    return ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
