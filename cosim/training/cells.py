@@ -6,12 +6,13 @@ layer's weights, which then stay on the mirror grid.
 
 Which threshold decides. By eq. 7 an update turns the state h' into S alpha + epsilon h', and no update leaves h'. So a
 candidate that crosses the upper threshold changes the next state by alpha - (1 - epsilon) h', one that crosses the
-lower threshold by -alpha - (1 - epsilon) h'. A threshold decides where this is not 0:
+lower threshold by -alpha - (1 - epsilon) h'. A threshold decides where this is more than half of alpha:
 
     epsilon 0           h' = alpha: the lower one alone; h' = -alpha: the upper one alone
     epsilon 1           both, always: +alpha and -alpha
-    epsilon -1          both: h' is a whole multiple of alpha, and only half a one would make it 0
-    between             both: h' tends to alpha / (1 - epsilon) after updates of one sign, but does not reach it
+    epsilon -1          both, always: h' is a whole multiple of alpha, so this is at least alpha in size
+    between             both, but for the one that further updates of the sign before would cross: they bring h' to
+                        alpha / (1 - epsilon) or its negative, where one more changes nothing
 """
 
 import math
@@ -185,8 +186,9 @@ def _deciding_distance(
     """
     first = start.expand(len(states), states.shape[2])[:, None]
     kept = (1.0 - epsilon) * torch.cat([first, states[:, :-1]], dim=1).detach()
-    to_hi = torch.where(kept - step != 0, (candidate - hi).abs(), math.inf)
-    to_lo = torch.where(kept + step != 0, (candidate - lo).abs(), math.inf)
+    least = abs(step) / 2
+    to_hi = torch.where((kept - step).abs() > least, (candidate - hi).abs(), math.inf)
+    to_lo = torch.where((kept + step).abs() > least, (candidate - lo).abs(), math.inf)
     return torch.minimum(to_hi, to_lo)
 
 

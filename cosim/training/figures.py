@@ -56,7 +56,7 @@ def _valid(trace: Trace) -> np.ndarray:
 def _distance(layer: RecurrentLayer, trace: Trace, deciding: bool) -> np.ndarray:
     """(n, time, width) of the candidate to the nearer threshold; or, `deciding`, to the nearest that decides.
 
-    A threshold decides where crossing it changes the next state, see cosim.training.cells.
+    A threshold decides where crossing it changes the next state by more than half a step, see cosim.training.cells.
     """
     candidate = trace.candidates[layer.name]
     if isinstance(layer, FirstQuadrantLayer):
@@ -70,8 +70,9 @@ def _distance(layer: RecurrentLayer, trace: Trace, deciding: bool) -> np.ndarray
     if not deciding:
         return np.minimum(to_lo, to_hi)
     before = np.concatenate([np.broadcast_to(start, states[:, :1].shape), states[:, :-1]], axis=1)
-    kept = (1 - layer.epsilon) * before
-    return np.minimum(np.where(kept != step, to_hi, np.inf), np.where(kept != -step, to_lo, np.inf))
+    kept, least = (1 - layer.epsilon) * before, np.abs(step) / 2
+    decides_up, decides_down = np.abs(kept - step) > least, np.abs(kept + step) > least
+    return np.minimum(np.where(decides_up, to_hi, np.inf), np.where(decides_down, to_lo, np.inf))
 
 
 def _step(layer: SignedLayer, trace: Trace) -> np.ndarray:

@@ -209,10 +209,29 @@ def test_first_quadrant_unit_is_a_schmitt_trigger() -> None:
     assert backbone(x).distances["layer1"].flatten().tolist() == pytest.approx(expected, abs=1e-6)
 
 
-@pytest.mark.parametrize("epsilon", [1.0, 0.5, 0.0, -0.5, -1.0])
+@pytest.mark.parametrize(
+    ("epsilon", "expected"),
+    [
+        # h' is -1, -1, 0, 1, 1, 0: both thresholds, always
+        (1.0, [0.1, 0.4, 0.1, 0.1, 0.2, 0.2]),
+        # -1, -1, 0.5, 1.25, 1.25, -0.375: an update changes -1 by 1.5 or -0.5, 1.25 by 0.375 or -1.625
+        (0.5, [0.9, 0.4, 0.1, 0.9, 0.2, 0.2]),
+        # -1, -1, 1, 1, 1, -1: only the threshold on the far side of the state
+        (0.0, [0.9, 0.4, 1.1, 0.9, 0.2, 0.8]),
+        # -1, -1, 1.5, 0.25, 0.25, -1.125: an update changes -1 by 2.5 or 0.5
+        (-0.5, [0.9, 0.4, 0.1, 0.1, 0.2, 0.2]),
+        # -1, -1, 2, -1, -1, 0: both, always
+        (-1.0, [0.1, 0.4, 0.1, 0.1, 0.2, 0.2]),
+    ],
+)
 @pytest.mark.parametrize("unit", ["first-quadrant", "signed"])
-def test_a_threshold_decides_where_crossing_it_changes_the_next_state(unit: str, epsilon: float) -> None:
-    """Six steps by hand: at epsilon 0 only the threshold on the far side of the state, else both (eq. 7)."""
+def test_a_threshold_decides_where_crossing_it_changes_the_next_state(
+    unit: str, epsilon: float, expected: list[float]
+) -> None:
+    """Six steps by hand with eq. 7: a threshold decides where crossing it changes the next state by half of alpha.
+
+    The upper one is 0.9, 0.4, 0.1, 0.1, 1.2, 0.8 away, the lower one 0.1, 1.4, 1.1, 0.9, 0.2, 0.2.
+    """
     backbone = build(unit=unit, layers=1, ramp=False)
     cell = backbone.cells["layer1"]
     cell.epsilon = epsilon
@@ -231,11 +250,6 @@ def test_a_threshold_decides_where_crossing_it_changes_the_next_state(unit: str,
         x = torch.zeros(1, 6, 3)
         x[0, :, 0] = candidates
         distances = cell(x).distance
-    to_upper = [0.9, 0.4, 0.1, 0.1, 1.2, 0.8]
-    to_lower = [0.1, 1.4, 1.1, 0.9, 0.2, 0.2]
-    # At epsilon 0 the unit is off, off, on, on, on, off before these steps.
-    replaced = [0.9, 0.4, 1.1, 0.9, 0.2, 0.8]
-    expected = replaced if epsilon == 0 else [min(pair) for pair in zip(to_upper, to_lower, strict=True)]
     for i in range(CELLS):
         assert distances[0, :, i].tolist() == pytest.approx(expected, abs=1e-6)
 

@@ -459,7 +459,7 @@ def thresholds(layer, unit: int) -> tuple[float, float]:
 @pytest.mark.parametrize("epsilon", [1.0, 0.5, 0.0, -1.0])
 @pytest.mark.parametrize("unit", ["first-quadrant", "signed"])
 def test_near_fractions_count_candidates(tmp_path: Path, unit, epsilon: float) -> None:
-    """Against a loop over every candidate: a threshold decides if eq. 7 gives another state on its other side."""
+    """Against a loop over every candidate: a threshold decides if eq. 7 gives a state half of alpha away beyond it."""
     task = make_task()
     architecture = Architecture(cells=5, layers=1, unit=unit)
     config = dataclasses.replace(CONFIG, architecture=architecture, iterations=20, epsilon=epsilon)
@@ -475,10 +475,11 @@ def test_near_fractions_count_candidates(tmp_path: Path, unit, epsilon: float) -
             for t in range(length):
                 u = trace.candidates["layer1"][n, t, i]
                 distances = [abs(u - threshold) for threshold in thresholds(layer, i)]
-                decide = [
-                    next_state(layer, i, threshold - 1e-9, before) != next_state(layer, i, threshold + 1e-9, before)
+                sides = [
+                    [next_state(layer, i, threshold + side, before) for side in (-1e-9, 1e-9)]
                     for threshold in thresholds(layer, i)
                 ]
+                decide = [abs(above - below) > 0.5 for below, above in sides]
                 near += min(distances) < 0.05
                 deciding += any(d < 0.05 for d, decides in zip(distances, decide, strict=True) if decides)
                 one_sided += distances[0 if before > 0 else 1] < 0.05
@@ -486,5 +487,6 @@ def test_near_fractions_count_candidates(tmp_path: Path, unit, epsilon: float) -
                 before = next_state(layer, i, u, before)
     assert figures["near_threshold"]["0.05"] == pytest.approx(near / count)
     assert figures["near_deciding_threshold"]["0.05"] == pytest.approx(deciding / count)
-    assert near >= deciding >= one_sided > 0
-    assert (near > deciding) == (epsilon == 0) == (deciding == one_sided)
+    assert near >= deciding > 0
+    assert (near == deciding) == (abs(epsilon) == 1)
+    assert (deciding == one_sided) == (epsilon == 0)
