@@ -18,9 +18,12 @@ from cosim.analysis.agreement import (
 )
 from cosim.analysis.report import format_report
 from cosim.analysis.tables import format_comparison
+from cosim.design import behavioral_power, compile_network, run_behavioral
+from cosim.ir.states import software_states
 from cosim.network.reference import run_reference
 from cosim.network.testset import TestSet
 from cosim.simulation.failures import Failure, FailureKind
+from cosim.simulation.inference import Inference
 
 SAMPLES, FRAMES, CELLS, OUTPUTS = 3, 5, 2, 7
 
@@ -202,9 +205,54 @@ def test_margins_are_distances_to_the_nearer_threshold(make_network):
             assert margins[1, 2, unit] == pytest.approx(min(abs(value - t) for t in thresholds), rel=1e-12)
 
 
-def test_all_failed_is_no_comparison(make_network, technology, calibration):
-    from cosim.design import compile_network
+def test_a_comparison_keeps_the_samples_whose_simulation_succeeded(make_network, technology, calibration):
+    """Three of four samples, of 5, 4 and 3 frames. What the simulator gave, 10 % too large, is padded to 5."""
+    design = replace(compile_network(make_network(11), technology, calibration), bias_scale=1.1)
+    rng, lengths = np.random.default_rng(3), np.array([5, 2, 4, 3])
+    test_set = TestSet(rng.uniform(size=(4, 5, 3)), np.array([2, 3, 5, 6]), lengths, np.array([7, 11, 13, 17]))
+    units = [rng.normal(size=(length, 7)) for length in lengths]
+    states = [rng.integers(0, 2, (length, 7)).astype(np.int16) for length in lengths]
+    failure = Failure(FailureKind.CRASH, "exit code 9", "deck")
+    outcomes = [Inference(states[k], 1.1 * design.i_unit * units[k], (k + 1) * 1e-9) for k in range(4)]
+    outcomes[1] = failure
+    found = compare_engines(design, test_set, outcomes)
+    assert found is not None
+    good = [0, 2, 3]
+    assert found.y.tolist() == [2, 5, 6] and found.indices.tolist() == [7, 13, 17]
+    assert found.failures == (failure,) and found.transistors == design.assembly.transistors and found.saturated == 0
+    assert found.cells == (*(f"layer0.{k}" for k in range(5)), "layer1.0", "layer1.1")
+    assert found.valid.tolist() == [[frame < length for frame in range(5)] for length in (5, 4, 3)]
+    assert found.power_w["ngspice"] == pytest.approx([1e-9, 3e-9, 4e-9])
+    reference = run_reference(design.network, test_set.x[good], lengths[good])
+    software, behavioral, ngspice = found.engines.values()
+    assert list(found.engines) == ["software", "behavioral", "ngspice"]
+    np.testing.assert_array_equal(software.readout, reference.readout)
+    np.testing.assert_array_equal(software.decisions, reference.decisions)
+    np.testing.assert_array_equal(software.states, software_states(design.graph, reference))
+    np.testing.assert_array_equal(found.margins, threshold_margins(design.network, reference))
+    trace, ideal = (run_behavioral(design, test_set.x[good], ideal=ideal) for ideal in (False, True))
+    np.testing.assert_allclose(behavioral.readout, trace.readout / design.i_unit, rtol=1e-12)
+    np.testing.assert_allclose(found.rounding.readout, ideal.readout / design.i_unit, rtol=1e-12)
+    for k, cell in enumerate(found.cells):
+        np.testing.assert_array_equal(behavioral.states[:, :, k], trace.states[cell])
+        np.testing.assert_array_equal(found.rounding.states[:, :, k], ideal.states[cell])
+    watts = sum(behavioral_power(design, trace).values())
+    for row, (k, length) in enumerate(zip(good, (5, 4, 3), strict=True)):
+        np.testing.assert_array_equal(ngspice.states[row, :length], states[k])
+        np.testing.assert_allclose(ngspice.readout[row, :length], units[k], rtol=1e-12)
+        assert not ngspice.states[row, length:].any() and not ngspice.readout[row, length:].any()
+        assert ngspice.decisions[row] == units[k].mean(axis=0).argmax()
+        assert found.power_w["behavioral"][row] == pytest.approx(watts[row, :length].mean(), rel=1e-12)
 
+
+def test_intervals_of_a_summary(comparison):
+    summary = summarize_comparison(comparison)
+    right = {"software": 2, "behavioral": 3, "ngspice": 2}
+    for engine, count in right.items():
+        assert summary["accuracy_interval"][engine] == pytest.approx(list(interval(count, 3)[1:]))
+
+
+def test_all_failed_is_no_comparison(make_network, technology, calibration):
     design = compile_network(make_network(11), technology, calibration)
     test_set = TestSet(np.zeros((2, 3, 3)), np.array([0, 1]), np.array([3, 3]), np.arange(2))
     failure = Failure(FailureKind.CRASH, "exit code 9", "deck")
