@@ -38,7 +38,14 @@ def steep(calibration):
     count = len(calibration.mirror.currents)
     gains = {"gain_n": tuple(np.linspace(1.2, 0.9, count)), "gain_p": tuple(np.linspace(0.85, 1.15, count))}
     mirror = replace(calibration.mirror, **gains, gain_push=(0.93,) * count, slope_n=0.31, slope_p=0.17, swing=0.037)
-    return replace(calibration, mirror=mirror)
+    schmitt = replace(
+        calibration.schmitt,
+        rise=(0.003, 0.97, 0.13, 0.005, 0.007, 0.011),
+        fall=(0.005, 0.95, -0.91, 0.003, 0.011, 0.007),
+        set_shift=(0.007, 0.011),
+        reset_shift=(0.013, 0.017),
+    )
+    return replace(calibration, mirror=mirror, schmitt=schmitt)
 
 
 def graph_of(nodes, edges, betas=()):

@@ -242,7 +242,7 @@ def test_too_many_rungs_are_refused(ladders):
         else:
             text = (
                 rf"model\.pt: layer0\[1\]: a ladder may have {MAX_RUNGS} rungs at most, not {MAX_RUNGS + 1}: over the "
-                rf"training data its state spans {MAX_RUNGS - 1} steps of alpha; train with --range-max \d"
+                rf"training data its state spans {MAX_RUNGS - 1} steps of alpha; train with --range-max {16 * alpha[1]:g},"
             )
             refused(wide, text)
 
