@@ -241,8 +241,8 @@ def test_too_many_rungs_are_refused(ladders):
             assert max(node.rungs for node in nodes_of(lower(wide), Ladder)) == MAX_RUNGS
         else:
             text = (
-                rf"model\.pt: layer0\[1\]: a ladder may have {MAX_RUNGS} rungs at most, not {MAX_RUNGS + 1}: over the "
-                rf"training data its state spans {MAX_RUNGS - 1} steps of alpha; train with --range-max {16 * alpha[1]:g},"
+                r"model\.pt: layer0\[1\]: a ladder may have 32 rungs at most, not 33: over the training data its state "
+                rf"spans 31 steps of alpha; train with --range-max {16 * alpha[1]:g}, on shorter sequences or with wider"
             )
             refused(wide, text)
 
