@@ -242,7 +242,7 @@ def test_too_many_rungs_are_refused(ladders):
         else:
             text = (
                 r"model\.pt: layer0\[1\]: a ladder may have 32 rungs at most, not 33: over the training data its state "
-                rf"spans 31 steps of alpha; train with --range-max {16 * alpha[1]:g}, on shorter sequences or with wider"
+                rf"spans 31 steps of alpha; train with --range-max {16 * alpha[1]:g}, on shorter sequences or with"
             )
             refused(wide, text)
 
