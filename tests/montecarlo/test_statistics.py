@@ -172,6 +172,7 @@ def test_when_replicates_speak(sampling, replicates, failing, chips, student):
 
 def test_looks_before_the_last_chip():
     assert checkpoints(50) == [50] and checkpoints(51) == [50, 51] and checkpoints(300) == [50, 100, 200, 300]
+    assert checkpoints(10_001) == [50, 100, 200, 500, 1000, 2000, 5000, 10_000, 10_001]
     assert stop_confidence(Plan("local", 0, 50)) == pytest.approx(0.95, rel=1e-12)
     assert stop_confidence(Plan("local", 0, 200)) == pytest.approx(1 - 0.05 / 3, rel=1e-12)
 

@@ -11,7 +11,15 @@ from cosim.circuit.elements import GROUND, Source
 from cosim.design import compile_network, inference_deck, read_plan
 from cosim.errors import InputError
 from cosim.simulation.options import DEFAULT_OPTIONS, format_options
-from cosim.simulation.testbench import DECIDE, SAMPLE_AT, Timing, control_elements, input_elements, saved_vectors
+from cosim.simulation.testbench import (
+    DECIDE,
+    SAMPLE_AT,
+    Timing,
+    control_elements,
+    inference_bench,
+    input_elements,
+    saved_vectors,
+)
 from cosim.technology.devices import device_cards
 
 
@@ -149,6 +157,20 @@ def test_deck_is_complete_and_deterministic(design, technology):
     plan = read_plan(design, 2)
     assert plan.window == pytest.approx((5e-3, 25e-3))
     assert {f"i({name.removesuffix('#branch')})" for name in plan.outputs} <= set(saved)
+
+
+def test_a_run_lasts_its_frames_at_a_fiftieth_of_one(design, technology):
+    """Half a frame of reset and two frames; nets that are preset begin at the supply."""
+    started = replace(design, assembly=replace(design.assembly, preset=("xnet.a", "xnet.b")))
+    deck = inference_deck(started, np.full((2, 3), 0.5))
+    (tran,) = re.findall(r"^\.tran (.*)$", deck, re.MULTILINE)
+    assert [float(word) for word in tran.split()] == pytest.approx([0.2e-3, 25e-3, 0.0, 0.2e-3])
+    assert re.search(r"^\.ic v\(xnet\.a\)=1\.8\S* v\(xnet\.b\)=1\.8\S*$", deck, re.MULTILINE)
+    assert ".ic" not in inference_deck(design, np.full((2, 3), 0.5))
+    circuit = design.assembly.circuit
+    bench = inference_bench(circuit, 3, Timing(t_step=2e-3), ("v(a)",), ("xnet.a",))
+    assert (bench.title, bench.elements, bench.saved) == (circuit.title, circuit.elements, ("v(a)",))
+    assert (bench.step, bench.end, bench.preset) == (pytest.approx(0.04e-3), pytest.approx(7e-3), ("xnet.a",))
 
 
 def test_numbers_in_a_deck_have_no_suffix(design, technology):
