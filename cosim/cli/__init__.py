@@ -49,7 +49,7 @@ class _Verbs(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args[0] not in VERBS:
             near = get_close_matches(args[0], VERBS, n=1)
-            ctx.fail(f"No such verb '{args[0]}'." + "".join(f" Did you mean '{verb}'?" for verb in near))
+            ctx.fail(f"No such command '{args[0]}'." + "".join(f" Did you mean '{verb}'?" for verb in near))
         ctx.invoked_subcommand = args[0]  # known while it is imported, too
         return super().resolve_command(ctx, args)
 

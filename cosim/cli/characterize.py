@@ -21,7 +21,6 @@ from cosim.cli.common import (
     timeout_option,
     write_json,
 )
-from cosim.errors import InputError
 from cosim.technology.scale import DEFAULT_UNITS
 from cosim.units import parse_quantity
 
@@ -51,12 +50,8 @@ class QuantityList(click.ParamType):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Values:
         if isinstance(value, tuple):
             return value
-        try:
-            return tuple(
-                parse_quantity(part, self.unit, param.opts[-1] if param else "value") for part in value.split(",")
-            )
-        except InputError as error:
-            self.fail(str(error), param, ctx)
+        name = param.opts[-1] if param else "value"
+        return tuple(parse_quantity(part, self.unit, name) for part in value.split(","))
 
 
 condition_options = options(

@@ -33,10 +33,7 @@ class Quantity(click.ParamType):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         if isinstance(value, float):
             return value
-        try:
-            number = parse_quantity(str(value), self.unit, param.opts[-1] if param else "value")
-        except InputError as error:
-            self.fail(str(error), param, ctx)
+        number = parse_quantity(str(value), self.unit, param.opts[-1] if param else "value")
         if number <= 0:
             self.fail(f"must be positive, not {value}", param, ctx)
         return number

@@ -54,14 +54,16 @@ def test_version(cosim_main):
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        (["trian"], "no such verb 'trian'. Did you mean 'train'? See: cosim --help"),
-        (["fly"], "no such verb 'fly'. See: cosim --help"),
+        (["trian"], "no such command 'trian'. Did you mean 'train'? See: cosim --help"),
+        (["fly"], "no such command 'fly'. See: cosim --help"),
         (["--wings"], "no such option '--wings'. See: cosim --help"),
         (["inspect"], "missing argument 'CHECKPOINT'. See: cosim inspect --help"),
         (["inspect", "a", "b"], "got unexpected extra argument (b). See: cosim inspect --help"),
         (["compare", "a", "--bias", "none"],
          "invalid value for '--bias': 'none' is not one of 'constant', 'reference', 'tracking'. "
          "See: cosim compare --help"),
+        (["compile", "a", "--supply", "much"], "--supply must be a number in V such as '1.71' or '900m', not 'much'"),
+        (["characterize", "dpi", "--temp", "a"], "--temp must be a number in C such as '60' or '-40', not 'a'"),
         (["characterize", "latch"], "no such command 'latch'. See: cosim characterize --help"),
         (["characterize", "dpi", "-o"], "option '-o' requires an argument. See: cosim --help"),
     ],
