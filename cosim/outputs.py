@@ -4,7 +4,7 @@ import csv
 import hashlib
 import io
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,8 @@ from cosim.cells.schmitt import STATE_LEVEL
 from cosim.circuit.deck import device_sizes
 from cosim.circuit.dialects import Dialect, files_of, format_devices, format_network
 from cosim.circuit.elements import Capacitor, Circuit, Mos
-from cosim.design import Design, encode_sample, run_behavioral
+from cosim.design import Design, encode_sample, inference_deck, run_behavioral
+from cosim.errors import MissingToolError
 from cosim.files.seal import seal_json
 from cosim.files.write import make_folder, write_together, writing_into
 from cosim.ir.report import CUT, ZERO, MappingRow
@@ -25,11 +26,19 @@ from cosim.ir.states import OFF_LEVEL, software_states
 from cosim.network.checkpoint import network_to_arrays
 from cosim.network.reference import run_reference
 from cosim.network.types import InputEncoding
-from cosim.simulation.exercise import Bench, format_bench, vector_name
+from cosim.simulation.exercise import START_FILE, Bench, format_bench, vector_name
+from cosim.simulation.failures import Failure
 from cosim.simulation.options import DEFAULT_OPTIONS
+from cosim.simulation.rest import format_point, resting_point
 from cosim.simulation.testbench import Timing, control_elements, input_elements, saved_vectors
+from cosim.technology.types import Technology
 
 EXERCISE_FRAMES = 8
+SLOW = (
+    "What a run costs: about a minute of one core for 8 frames of 1,000 transistors of a foundry kit, most of it in",
+    "the device models; measured in docs/compile.md. cosim simulate runs the same in worker processes.",
+)
+STARTED = "It begins at the operating point in start.sp, from where bypass=1 is safe."
 EXPECTED_FIELDS = ("frame", "time_s", "signal", "vectors", "threshold_v", "software", "behavioral", "unit")
 MAPPING_FIELDS = ("parameter", "element", "target", "realised", "unit", "status", "note")
 
@@ -40,24 +49,46 @@ def write_design(
     timing: Timing = Timing(),
     dialect: Dialect = "ngspice",
     stimulus: NDArray[np.float64] | None = None,
+    say: Callable[[str], None] = lambda line: None,
 ) -> list[Path]:
     """Write all files of a design for a simulator, or none: they are complete before the first takes its name.
 
     `stimulus`: raw inputs (time, features) of the testbench, in the network's units; None for made-up ones that move
-    every input. Raises InputError when the folder cannot be written.
+    every input. An ngspice testbench whose operating point is slow to find gets it as a file, where there is an ngspice
+    to find it; `say` hears of that. Raises InputError when the folder cannot be written.
     """
     x = made_up_stimulus(design.network.encoding) if stimulus is None else stimulus
     rows, files = design.mapping(), files_of(dialect)
+    start = find_start(design, x, timing, say) if dialect == "ngspice" and rests_slowly(design.technology) else None
     texts = {
         files.netlist: format_netlist(design, dialect),
         files.devices: format_devices(design.technology, device_sizes(design.assembly.circuit), dialect),
-        files.testbench: format_exercise(design, x, timing, dialect),
+        files.testbench: format_exercise(design, x, timing, dialect, start is not None),
         "expected.csv": format_expected(design, x, timing, dialect),
         "mapping.csv": format_mapping(rows),
         "mapping.json": json.dumps([asdict(row) for row in rows], indent=1) + "\n",
         "design.json": json.dumps({**summarize(design, rows), "dialect": dialect}, indent=2) + "\n",
     }
-    return write_texts(folder, texts)
+    return write_texts(folder, texts if start is None else {**texts, START_FILE: start})
+
+
+def rests_slowly(technology: Technology) -> bool:
+    """Whether ngspice takes long to find an operating point: with self-cascodes it steps gmin, then the sources."""
+    return any(geometry.cascode for geometry in vars(technology.sizing).values())
+
+
+def find_start(design: Design, x: NDArray[np.float64], timing: Timing, say: Callable[[str], None]) -> str | None:
+    """The operating point of a testbench at time 0 as ngspice text; None where no ngspice is there, or finds one."""
+    say("finding the operating point that the testbench begins at")
+    try:
+        found = resting_point(inference_deck(design, x, timing))
+    except MissingToolError as error:
+        say(f"the testbench has to find its operating point by itself: {error}")
+        return None
+    if isinstance(found, Failure):
+        say(f"the testbench has to find its operating point by itself: {found.kind.value}: {found.detail}")
+        return None
+    return f"* node voltages of {files_of('ngspice').testbench} at time 0, found by ngspice\n{format_point(found)}\n"
 
 
 def write_texts(folder: Path, texts: dict[str, str]) -> list[Path]:
@@ -88,15 +119,22 @@ def made_up_stimulus(encoding: InputEncoding) -> NDArray[np.float64]:
 
 
 def format_exercise(
-    design: Design, x: NDArray[np.float64], timing: Timing = Timing(), dialect: Dialect = "ngspice"
+    design: Design,
+    x: NDArray[np.float64],
+    timing: Timing = Timing(),
+    dialect: Dialect = "ngspice",
+    started: bool = False,
 ) -> str:
-    """A runnable testbench beside the netlist; x (time, features) raw."""
+    """A runnable testbench beside the netlist; x (time, features) raw. `started` as in `Bench`."""
     assembly, technology = design.assembly, design.technology
     elements = control_elements(assembly, technology, design.levels, len(x), timing)
     elements += input_elements(assembly, encode_sample(design, x), design.levels, timing)
     end, step = timing.start + len(x) * timing.t_step, timing.t_max_step * timing.t_step
     title = f"testbench of {files_of(dialect).netlist}; what it should show: expected.csv"
-    bench = Bench(title, (*assembly.circuit.elements, *elements), saved_vectors(assembly), step, end)
+    bench = Bench(
+        title, (*assembly.circuit.elements, *elements), saved_vectors(assembly), step, end,
+        notes=(*(SLOW if rests_slowly(technology) else ()), *((STARTED,) if started else ())), started=started,
+    )  # fmt: skip
     return format_bench(bench, technology, DEFAULT_OPTIONS, dialect)
 
 

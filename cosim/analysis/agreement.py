@@ -84,7 +84,7 @@ class Comparison:
 
     def first_divergence(self) -> NDArray[np.int64]:
         """Per sample, the first frame in which a state of software and simulator differs; -1 where none does."""
-        frames = self.wrong().any(axis=2)
+        frames = np.any(self.wrong(), axis=2)
         return np.where(frames.any(axis=1), frames.argmax(axis=1), -1)
 
     def wrong(self) -> NDArray[np.bool_]:

@@ -7,7 +7,15 @@ from typing import Any
 import click
 
 from cosim.circuit.dialects import DIALECTS, Dialect
-from cosim.cli.common import check_outputs, compile_options, data_option, load_design, network_argument, take_folder
+from cosim.cli.common import (
+    check_outputs,
+    compile_options,
+    data_option,
+    load_design,
+    network_argument,
+    say,
+    take_folder,
+)
 from cosim.errors import InputError
 from cosim.units import format_quantity
 
@@ -49,7 +57,8 @@ def command(
     The folder receives network.sp, devices.lib, testbench.sp, expected.csv, mapping.csv, mapping.json and design.json.
     Every learned parameter stands in the mapping with its circuit element, its target and its realised value; the
     states and currents that the testbench should show stand in expected.csv. With --dialect spectre the first three
-    are network.scs, devices.scs and testbench.scs, with vacask network.inc, devices.inc and testbench.sim.
+    are network.scs, devices.scs and testbench.scs, with vacask network.inc, devices.inc and testbench.sim. With
+    self-cascodes start.sp holds the operating point that testbench.sp begins at, where ngspice is there to find it.
     """
     from cosim.network.testset import load_test_set
     from cosim.outputs import summarize, write_design
@@ -61,7 +70,7 @@ def command(
     design = load_design(network_file, **settings)
     x = None if stimulus is None else load_test_set(design.network, data).inputs(stimulus)
     take_folder("compile", output)
-    paths = write_design(design, output, Timing(t_step=settings["t_step"]), dialect, x)
+    paths = write_design(design, output, Timing(t_step=settings["t_step"]), dialect, x, say)
     summary: dict[str, Any] = summarize(design)
     click.echo(f"{network_file}: {summary['task'] or 'network'} on {summary['technology']}")
     click.echo(f"  transistors       {summary['transistors']} ({summary['unit_devices']} unit devices)")

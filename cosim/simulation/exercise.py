@@ -29,7 +29,8 @@ from cosim.technology.types import Technology
 class Bench:
     """What is run: elements around the netlist, saved v(net) and i(source) as ngspice writes them, step, end in s.
 
-    preset: nets that begin at the supply.
+    preset: nets that begin at the supply. notes: comments under the title. started: in ngspice it begins at the point
+    that stands in START_FILE.
     """
 
     title: str
@@ -38,8 +39,11 @@ class Bench:
     step: float
     end: float
     preset: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    started: bool = False
 
 
+START_FILE = "start.sp"  # the operating point that an ngspice testbench begins at
 Writer = Callable[[Bench, Technology, SimulatorOptions], list[str]]
 
 
@@ -52,10 +56,12 @@ def _ngspice(bench: Bench, technology: Technology, options: SimulatorOptions) ->
     files, step = files_of("ngspice"), format_number(bench.step)
     return [
         f"* {bench.title}",
+        *(f"* {note}" for note in bench.notes),
         f".include {files.netlist}",
         f".include {files.devices}",
+        *([f".include {START_FILE}"] if bench.started else []),
         *format_elements(bench.elements, technology),
-        *format_options(options, technology).splitlines(),
+        *format_options(options, technology, bench.started).splitlines(),
         *(f".save {vector}" for vector in bench.saved),
         f".tran {step} {format_number(bench.end)} 0e+00 {step}",
         ".end",

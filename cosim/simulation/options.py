@@ -34,11 +34,11 @@ DEFAULT_OPTIONS = SimulatorOptions()
 PRECISE_OPTIONS = SimulatorOptions(abstol=1e-17, vntol=1e-8, chgtol=1e-19, reltol=1e-5, trtol=1.0, xmu=0.5)
 
 
-def format_options(options: SimulatorOptions, technology: Technology) -> str:
-    """The `.options` and `.temp` lines."""
+def format_options(options: SimulatorOptions, technology: Technology, bypass: bool = False) -> str:
+    """The `.options` and `.temp` lines; `bypass` where the operating point is known, see cosim.simulation.rest."""
     fields = ("gmin", "abstol", "vntol", "chgtol", "reltol", "trtol", "xmu")
     settings = " ".join(f"{name}={format_number(getattr(options, name))}" for name in fields)
-    return f".options {settings} bypass=0\n.temp {format_number(technology.celsius)}\n"
+    return f".options {settings} bypass={int(bypass)}\n.temp {format_number(technology.celsius)}\n"
 
 
 def describe_simulator(technology: Technology, options: SimulatorOptions = DEFAULT_OPTIONS) -> dict[str, Any]:

@@ -9,6 +9,7 @@ thresholds fall into its other state at a clock edge.
 """
 
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
 
@@ -50,10 +51,20 @@ def resting(deck: str) -> str:
 
 def started(deck: str, voltages: dict[str, float]) -> str:
     """The deck that begins at these node voltages, in volt, with `bypass`."""
-    guesses = (f"v({net})={format_number(value)}" for net, value in voltages.items())
-    nodeset = "\n".join(fold(f".nodeset {' '.join(guesses)}"))
     skipping = deck.replace("bypass=0", "bypass=1")
-    return _ANALYSIS.sub(lambda analysis: f"{nodeset}\n{analysis[0]}", skipping)
+    return _ANALYSIS.sub(lambda analysis: f"{format_point(voltages)}\n{analysis[0]}", skipping)
+
+
+def format_point(voltages: Mapping[str, float]) -> str:
+    """The statement with which ngspice begins to look for an operating point here; node -> volt."""
+    guesses = (f"v({net})={format_number(value)}" for net, value in voltages.items())
+    return "\n".join(fold(f".nodeset {' '.join(guesses)}"))
+
+
+def resting_point(deck: str) -> dict[str, float] | Failure:
+    """Node -> volt at time 0 of a deck."""
+    voltages = _rest(resting(deck))
+    return voltages if isinstance(voltages, Failure) else dict(voltages)
 
 
 @lru_cache(maxsize=2)
