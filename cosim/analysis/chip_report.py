@@ -92,8 +92,22 @@ def _head(study: ChipStudy, title: str) -> str:
                 beside += f", software {percent(summary['software_accuracy'])}"
             name = f"median {format_name(metric)}; {beside}"
             cards.append((format_value(metric, summary[metric]["quantiles"]["50"]), name))
-    shown = f'<p class="answer">{answer}</p>{_failed(summary)}{_clipped(summary)}{format_cards(cards)}'
+    notes = f"{_unreset(summary)}{_failed(summary)}{_clipped(summary)}"
+    shown = f'<p class="answer">{answer}</p>{notes}{format_cards(cards)}'
     return f'<h1>{escape(title)}</h1><p class="lead">{escape(lead)}</p>{shown.replace(" %", NO_BREAK + "%")}'
+
+
+def _unreset(summary: dict[str, Any]) -> str:
+    found = summary["unreset"]
+    if not found["chips"]:
+        return ""
+    cells = ", ".join(f"{cell} in {count}" for cell, count in found["cells"].items())
+    text = (
+        f"{found['chips']} chips have a cell that the reset does not turn off ({cells}); {found['meet_spec']} of them "
+        "meet the spec. Their figures are those of a chip on which such a cell has once been on, and none counts as "
+        "working."
+    )
+    return f"<p>{escape(text)}</p>"
 
 
 def _failed(summary: dict[str, Any]) -> str:

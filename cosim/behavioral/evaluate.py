@@ -75,13 +75,15 @@ class Deviations:
 @dataclass(frozen=True)
 class BehavioralTrace:
     """currents: node -> (n, time) output, ampere; candidates: memory node -> (n, time) rectified drive, ampere;
-    states: memory node -> (n, time) whole numbers; readout: (n, time, outputs) ampere; ideal: as in `evaluate`."""
+    states: memory node -> (n, time) whole numbers; readout: (n, time, outputs) ampere; ideal: as in `evaluate`;
+    unreset: the 9T cells that the reset does not turn off."""
 
     currents: dict[str, Array]
     candidates: dict[str, Array]
     states: dict[str, NDArray[np.int16]]
     readout: Array
     ideal: bool
+    unreset: tuple[str, ...] = ()
 
 
 def evaluate(
@@ -161,6 +163,7 @@ class _Engine:
         self.lines: dict[str, tuple[Array, Array]] = {}  # signal -> what lines n and p deliver per unit weight
         self.candidates: dict[str, Array] = {}
         self.states: dict[str, NDArray[np.int16]] = {}
+        self.unreset: list[str] = []
 
     def run(self, sources: Mapping[str, Array]) -> BehavioralTrace:
         shape = next(iter(sources.values())).shape
@@ -180,7 +183,7 @@ class _Engine:
             self.currents[name] = current
             self.lines[name] = self.deliver(name, current)
         readout = np.stack([current for _, current in sorted(outputs, key=lambda item: item[0])], axis=2)
-        return BehavioralTrace(self.currents, self.candidates, self.states, readout, self.ideal)
+        return BehavioralTrace(self.currents, self.candidates, self.states, readout, self.ideal, tuple(self.unreset))
 
     def deliver(self, name: str, current: Array) -> tuple[Array, Array]:
         mirror, deviations = self.calibration.mirror, self.deviations
@@ -223,6 +226,7 @@ class _Engine:
         state = np.full(len(candidate), first_state(node), dtype=np.int16)
         if isinstance(node, Schmitt) and np.ndim(fall) == 0 and fall < 0:
             state[:] = 1  # a reset is a candidate of 0; a cell that 0 does not reset stays as it was, on
+            self.unreset.append(node.name)
         for t in range(candidate.shape[1]):
             match node:
                 case Ladder(rungs=rungs):

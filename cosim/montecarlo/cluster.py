@@ -24,7 +24,7 @@ def dask_cluster(address: str) -> Iterator["Cluster"]:
     _mute()
     try:
         client = Client(address, timeout=CONNECT)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, TypeError, RuntimeError) as error:  # the last two by its TLS settings
         raise InputError(
             f"--dask {address}: no scheduler answers there ({error}); start one with 'dask scheduler', and workers "
             "with 'dask worker ADDRESS --nthreads 1'"

@@ -19,6 +19,7 @@ class _Figures:
     state_agreement: float
     power: float
     decisions: tuple[int, ...]
+    unreset: tuple[str, ...]
 
 
 @dataclass(frozen=True)

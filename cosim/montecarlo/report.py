@@ -17,8 +17,8 @@ from cosim.files.claim import owner_of
 from cosim.files.write import check_writable, write_atomically
 from cosim.ir.nodes import edges_into
 from cosim.montecarlo.keep import load_trial, read_kept
-from cosim.montecarlo.run import CONTRIBUTIONS_FILE, SUMMARY_FILE, passes_specs
-from cosim.montecarlo.spec import Spec, parse_spec
+from cosim.montecarlo.run import CONTRIBUTIONS_FILE, SUMMARY_FILE
+from cosim.montecarlo.spec import Spec, parse_spec, passes_specs
 from cosim.montecarlo.statistics import count_yield
 from cosim.montecarlo.store import VERB, read_sealed, read_store
 from cosim.montecarlo.trial import Record, Trial, unpack_draws
@@ -28,7 +28,10 @@ from cosim.variation.chip import behavioral_chip, transistor_chip
 from cosim.variation.draws import Chip
 
 REPORT_FILE = "report.html"
-NEEDED = ("chips", "failed", "engine", "yield", "samples", "nominal", "software_accuracy", "technology", "variation")
+NEEDED = (
+    "chips", "failed", "unreset", "engine", "yield", "samples", "nominal", "software_accuracy", "technology",
+    "variation",
+)  # fmt: skip
 Say = Callable[[str], None]
 
 

@@ -17,7 +17,7 @@ from cosim.cells.blocks import OUTSIDE
 from cosim.errors import InputError
 from cosim.montecarlo.contributions import chip_figures, share_variance
 from cosim.montecarlo.execute import map_chips
-from cosim.montecarlo.spec import Spec, parse_spec
+from cosim.montecarlo.spec import Spec, parse_spec, passes_specs
 from cosim.montecarlo.statistics import (
     CONFIDENCE,
     checkpoints,
@@ -32,7 +32,7 @@ from cosim.montecarlo.trial import (
     Trial,
     behavioral_record,
     run_behavioral_chip,
-    simulate_chip,
+    simulate_design,
     transistor_record,
     trial_samples_hash,
 )
@@ -41,6 +41,7 @@ from cosim.outputs import summarize, write_results, write_texts
 from cosim.simulation.failures import FailureKind
 from cosim.simulation.inference import Progress
 from cosim.simulation.options import DEFAULT_OPTIONS, describe_simulator
+from cosim.variation.chip import transistor_chip
 from cosim.variation.draws import Chip, check_coefficients
 
 Execute = Callable[[Sequence[int]], Iterator[Record]]
@@ -114,11 +115,6 @@ def run_montecarlo(
     return summary
 
 
-def passes_specs(record: Record, engine: str, specs: Sequence[Spec]) -> bool:
-    """Whether a chip counts: it was simulated and meets every spec."""
-    return record["status"] == "ok" and all(spec.holds(record[engine]) for spec in specs)
-
-
 def summarize_run(
     trial: Trial, records: Sequence[Record], specs: Sequence[Spec], confidence: float = CONFIDENCE
 ) -> dict[str, Any]:
@@ -187,8 +183,9 @@ def replay_chip(trial: Trial, number: int, folder: Path) -> Record:
     """Write the decks of one chip into `folder`, one a sample, and run them; returns the chip's record with ngspice."""
     chip = trial.chip(number)
     decks, outcomes = {}, []
-    for index, (deck, outcome) in zip(trial.test_set.indices.tolist(), simulate_chip(trial, chip), strict=True):
+    design = transistor_chip(trial.design, chip)
+    for index, (deck, outcome) in zip(trial.test_set.indices.tolist(), simulate_design(trial, design), strict=True):
         decks[f"sample_{index}.sp"] = deck
         outcomes.append(outcome)
     write_texts(folder, decks)
-    return transistor_record(trial, behavioral_record(trial, chip), list(decks.values()), outcomes)
+    return transistor_record(trial, behavioral_record(trial, chip), design, list(decks.values()), outcomes)

@@ -1,6 +1,7 @@
-"""What a chip must do to count: a figure against a limit."""
+"""What a chip must do to count: all of its cells reset, and each figure keeps its limit."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +25,20 @@ class Spec:
     def holds(self, figures: dict[str, Any]) -> bool:
         """Whether a chip's figures meet it."""
         return figures[self.metric] >= self.limit if self.at_least else figures[self.metric] <= self.limit
+
+
+def passes_specs(record: dict[str, Any], column: str, specs: Sequence[Spec]) -> bool:
+    """Whether a chip counts by its figures in a column, such as an engine's: simulated, reset, every spec met.
+
+    A cell that its reset does not turn off keeps the state that it once had, so such a chip's figures are those of its
+    history, whatever they are.
+    """
+    return record["status"] == "ok" and not record[column]["unreset"] and meets_specs(record, column, specs)
+
+
+def meets_specs(record: dict[str, Any], column: str, specs: Sequence[Spec]) -> bool:
+    """Whether the figures of a chip that was simulated keep every limit."""
+    return all(spec.holds(record[column]) for spec in specs)
 
 
 def parse_spec(text: str) -> Spec:

@@ -5,9 +5,10 @@ Yield is a binomial fraction of independent chips: Clopper and Pearson, Biometri
 yields; A. B. Owen, SIAM J. Numer. Anal. 34 (1997) 1884. With fewer than FEW replicates, or fewer than two working and
 two failing chips in each on average, t covers too little (half, with two replicates of 50 chips at 99 %). There Clopper
 and Pearson's interval stands, too, which stratification does not make too narrow. A chip whose simulation failed is no
-working chip; the yield without such chips stands beside it.
+working chip, and the yield without such chips stands beside it; nor is one with a cell that does not reset.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from cosim.analysis.agreement import METRICS
-from cosim.montecarlo.spec import Spec
+from cosim.montecarlo.spec import Spec, meets_specs, passes_specs
 from cosim.montecarlo.trial import EngineName, Record
 from cosim.variation.draws import Plan
 
@@ -78,12 +79,13 @@ def summarize_chips(
     confidence: of the yield's intervals.
     """
     good = [record for record in records if record["status"] == "ok"]
-    passes = [record["status"] == "ok" and all(spec.holds(record[engine]) for spec in specs) for record in records]
-    without = [all(spec.holds(record[engine]) for spec in specs) for record in good]
+    passes = [passes_specs(record, engine, specs) for record in records]
+    without = [passes_specs(record, engine, specs) for record in good]
     summary: dict[str, Any] = {
         "chips": len(records),
         "failed": len(records) - len(good),
-        "reasons": _count(record["reason"] for record in records if record["status"] != "ok"),
+        "reasons": dict(Counter(record["reason"] for record in records if record["status"] != "ok")),
+        "unreset": count_unreset(good, engine, specs),
         "engine": engine,
         **{metric: describe([record[engine][metric] for record in good]) for metric in METRICS if good},
         "yield": {"spec": [spec.text for spec in specs], **yield_json(count_yield(passes, plan, confidence))},
@@ -99,6 +101,17 @@ def summarize_chips(
             for metric in METRICS
         }
     return summary
+
+
+def count_unreset(good: Sequence[Record], engine: EngineName, specs: Sequence[Spec]) -> dict[str, Any]:
+    """How many chips have a cell that does not reset, how many of them keep all limits, and which cells, how often."""
+    found = [record for record in good if record[engine]["unreset"]]
+    counts = Counter(cell for record in found for cell in record[engine]["unreset"])
+    return {
+        "chips": len(found),
+        "meet_spec": sum(meets_specs(record, engine, specs) for record in found),
+        "cells": dict(counts.most_common()),
+    }
 
 
 def describe(values: Sequence[float]) -> dict[str, Any]:
@@ -150,10 +163,3 @@ def is_precise(passes: Sequence[bool], plan: Plan, width: float) -> bool:
 def stop_confidence(plan: Plan) -> float:
     """The confidence of one look, so that all looks of a run together have CONFIDENCE."""
     return 1 - (1 - CONFIDENCE) / len(checkpoints(plan.chips))
-
-
-def _count(reasons: Any) -> dict[str, int]:
-    counts: dict[str, int] = {}
-    for reason in reasons:
-        counts[reason] = counts.get(reason, 0) + 1
-    return counts

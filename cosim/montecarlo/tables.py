@@ -6,6 +6,7 @@ from cosim.analysis.agreement import METRICS
 from cosim.analysis.tables import format_outside, percent
 from cosim.units import format_quantity
 
+NAMED = 4  # cells on a line
 SHOWN = ("5", "50", "95")
 FAITHFUL = 0.9  # of the decisions: below it the nominal circuit is not the trained network
 
@@ -35,6 +36,7 @@ def format_summary(summary: dict[str, Any]) -> list[str]:
             f"                  software accuracy {percent(summary['software_accuracy'])}; cosim compare says why",
         ]
     lines += ["", *format_yield(summary["yield"])]
+    lines += format_unreset(summary)
     for reason, count in summary["reasons"].items():
         lines.append(f"failed            {count}: {reason}")
     lines += [
@@ -60,6 +62,19 @@ def format_yield(found: dict[str, Any]) -> list[str]:
             f"{without['chips']} that were simulated"
         )
     return lines
+
+
+def format_unreset(summary: dict[str, Any]) -> list[str]:
+    """Chips with a cell that does not reset, and which cells; nothing without such chips."""
+    found = summary["unreset"]
+    if not found["chips"]:
+        return []
+    cells = [f"{cell} ({count})" for cell, count in found["cells"].items()]
+    more = f" and {len(cells) - NAMED} more" if len(cells) > NAMED else ""
+    return [
+        f"does not reset    {found['chips']} chips, which do not count; {found['meet_spec']} of them meet the spec",
+        f"                  {', '.join(cells[:NAMED])}{more}",
+    ]
 
 
 def format_contributions(contributions: dict[str, Any], metric: str = "accuracy") -> list[str]:

@@ -14,12 +14,15 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from cosim.cells.schmitt import STATE_LEVEL
 from cosim.design import Design, behavioral_power, inference_deck, read_plan, run_behavioral
+from cosim.ir.nodes import Schmitt, nodes_of
 from cosim.ir.states import software_states
 from cosim.network.reference import pool_readout, run_reference
 from cosim.network.testset import TestSet
 from cosim.simulation.failures import Failure
 from cosim.simulation.inference import Inference, deck_hash, run_inference
+from cosim.simulation.rest import held, run_from_rest
 from cosim.simulation.testbench import Timing
 from cosim.variation.chip import behavioral_chip, transistor_chip
 from cosim.variation.draws import Chip, Device, Plan, draw_chip, varying_devices
@@ -81,34 +84,59 @@ def run_chip(trial: Trial, number: int) -> Record:
     record = behavioral_record(trial, chip)
     if trial.engine == "behavioral":
         return record
+    design = transistor_chip(trial.design, chip)
     decks, outcomes = [], []
-    for deck, outcome in simulate_chip(trial, chip):
+    for deck, outcome in simulate_design(trial, design):
         decks.append(deck)
         outcomes.append(outcome)
         if isinstance(outcome, Failure):
             break
-    return transistor_record(trial, record, decks, outcomes)
+    return transistor_record(trial, record, design, decks, outcomes)
 
 
 def transistor_record(
-    trial: Trial, record: Record, decks: Sequence[str], outcomes: Sequence[Inference | Failure]
+    trial: Trial, record: Record, design: Design, decks: Sequence[str], outcomes: Sequence[Inference | Failure]
 ) -> Record:
-    """A chip's record with what its transistors did on all samples; failed when one of them failed."""
+    """A chip's record with what its transistors, `design`, did on all samples; failed when one of them failed."""
     record = record | {"decks": deck_hash("".join(decks))}
+    figures = transistor_figures(trial, design, outcomes)
+    if isinstance(figures, Failure):
+        return failed(record, figures.kind.value, figures.detail)
+    return record | {"ngspice": figures}
+
+
+def transistor_figures(
+    trial: Trial, design: Design, outcomes: Sequence[Inference | Failure]
+) -> dict[str, Any] | Failure:
+    """The figures of a chip's transistors from all its inferences; the first failure where there is one."""
     inferences = []
     for outcome in outcomes:
         if isinstance(outcome, Failure):
-            return failed(record, outcome.kind.value, outcome.detail)
+            return outcome
         inferences.append(outcome)
-    return record | {"ngspice": transistor_figures(trial, inferences)}
-
-
-def transistor_figures(trial: Trial, inferences: Sequence[Inference]) -> dict[str, Any]:
-    """The figures of a chip from all its inferences."""
+    unreset = find_unreset(trial, design)
+    if isinstance(unreset, Failure):
+        return unreset
     steps = trial.test_set.x.shape[1]
     states = np.stack([_pad(inference.states, steps) for inference in inferences])
     readout = np.stack([_pad(inference.readout, steps) for inference in inferences])
-    return _figures(trial, states, readout, float(np.mean([inference.power_w for inference in inferences])))
+    power = float(np.mean([inference.power_w for inference in inferences]))
+    return _figures(trial, states, readout, power, unreset)
+
+
+def find_unreset(trial: Trial, design: Design) -> tuple[str, ...] | Failure:
+    """The 9T cells of a chip's transistors that the reset does not turn off: on before it, they are on at its end.
+
+    A cell that resets has one state where its candidate is 0. One run of half a frame a chip, from the resting point
+    that its samples start from, in which `transistor_chip` sets every cell.
+    """
+    end = trial.timing.reset_end
+    waves = run_from_rest(held(inference_deck(design, trial.test_set.x[0, :1], trial.timing), end))
+    if isinstance(waves, Failure):
+        return waves
+    threshold = STATE_LEVEL * design.technology.supply
+    cells = (cell.name for cell in nodes_of(design.graph, Schmitt))
+    return tuple(cell for cell in cells if waves[design.assembly.decisions[cell][0]][-1] > threshold)
 
 
 def drawn_record(trial: Trial, chip: Chip) -> Record:
@@ -138,12 +166,7 @@ def behavioral_figures(trial: Trial, design: Design) -> dict[str, Any]:
     states = np.stack([trace.states[cell] for cell in design.assembly.decisions], axis=2)
     total = sum(behavioral_power(design, trace, trial.timing).values(), np.zeros(trial.valid.shape))
     power = float(((total * trial.valid).sum(axis=1) / trial.test_set.lengths).mean())
-    return _figures(trial, states, trace.readout, power)
-
-
-def simulate_chip(trial: Trial, chip: Chip) -> Iterator[tuple[str, Inference | Failure]]:
-    """Each sample's deck and outcome on the chip's transistors."""
-    return simulate_design(trial, transistor_chip(trial.design, chip))
+    return _figures(trial, states, trace.readout, power, trace.unreset)
 
 
 def simulate_design(trial: Trial, design: Design) -> Iterator[tuple[str, Inference | Failure]]:
@@ -177,7 +200,9 @@ def trial_samples_hash(trial: Trial) -> str:
     return digest.hexdigest()[:16]
 
 
-def _figures(trial: Trial, states: NDArray[np.int16], readout: NDArray[np.float64], power: float) -> dict[str, Any]:
+def _figures(
+    trial: Trial, states: NDArray[np.int16], readout: NDArray[np.float64], power: float, unreset: tuple[str, ...]
+) -> dict[str, Any]:
     wanted_states, wanted = trial.software
     decisions = trial.decide(readout)
     wrong = ((states != wanted_states) & trial.valid[:, :, None]).sum()
@@ -187,6 +212,7 @@ def _figures(trial: Trial, states: NDArray[np.int16], readout: NDArray[np.float6
         "state_agreement": 1.0 - int(wrong) / (int(trial.valid.sum()) * states.shape[2]),
         "power": power,
         "decisions": decisions.tolist(),
+        "unreset": [cell for cell in trial.design.assembly.decisions if cell in unreset],
     }
 
 

@@ -10,7 +10,7 @@ from cosim.cells.blocks import OUTSIDE
 from cosim.design import Design
 from cosim.errors import SimulationError
 from cosim.montecarlo.run import nominal_chip
-from cosim.montecarlo.spec import Spec
+from cosim.montecarlo.spec import Spec, passes_specs
 from cosim.montecarlo.statistics import count_yield, describe, yield_json
 from cosim.montecarlo.trial import Record, Trial, behavioral_figures, simulate_design, transistor_figures
 from cosim.montecarlo.trim import (
@@ -42,7 +42,7 @@ def trim_chip(trial: Trial, number: int, bits: Sequence[int]) -> Record:
         found = _simulate(trial, one) if transistors else behavioral_figures(trial, one)
         if isinstance(found, Failure):
             return _failed(number, found.kind, found.detail)
-        figures[str(count) if count else "before"] = {metric: found[metric] for metric in METRICS}
+        figures[str(count) if count else "before"] = {key: found[key] for key in (*METRICS, "unreset")}
     return {"chip": number, "status": "ok", **figures}
 
 
@@ -51,22 +51,22 @@ def _failed(number: int, kind: FailureKind, detail: str) -> Record:
 
 
 def _simulate(trial: Trial, design: Design) -> dict[str, Any] | Failure:
-    inferences = []
+    outcomes = []
     for _, outcome in simulate_design(trial, design):
+        outcomes.append(outcome)
         if isinstance(outcome, Failure):
-            return outcome
-        inferences.append(outcome)
-    return transistor_figures(trial, inferences)
+            break
+    return transistor_figures(trial, design, outcomes)
 
 
 def summarize_trim(
     trial: Trial, bits: Sequence[int], records: Sequence[Record], specs: Sequence[Spec]
 ) -> dict[str, Any]:
     """Yield and figures before and after, and McNemar's exact test of each number of bits on the same chips."""
-    before = [_passes(record, "before", specs) for record in records]
+    before = [passes_specs(record, "before", specs) for record in records]
     rows = []
     for count in ("before", *map(str, bits)):
-        passes = [_passes(record, count, specs) for record in records]
+        passes = [passes_specs(record, count, specs) for record in records]
         good = [record for record in records if record["status"] == "ok"]
         won = sum(now and not then for then, now in zip(before, passes, strict=True))
         lost = sum(then and not now for then, now in zip(before, passes, strict=True))
@@ -91,7 +91,3 @@ def summarize_trim(
         "ranges": dict(zip(("thresh", "width", "gain"), trim_ranges(trial), strict=True)),
         "rows": rows,
     }
-
-
-def _passes(record: Record, column: str, specs: Sequence[Spec]) -> bool:
-    return record["status"] == "ok" and all(spec.holds(record[column]) for spec in specs)

@@ -23,7 +23,7 @@ _STAIRS = re.compile(rf"pwl\(0e\+00{_GAP}(-?\d[^\s)]*)[^)]*\)")
 _FOLDED = r"[^\n]*(?:\n\+[^\n]*)*"
 _SAVE = re.compile(rf"^\.save {_FOLDED}", re.MULTILINE)
 _AT_ONCE = ".tran 1e-05 1e-05"
-_ANALYSIS = re.compile(r"^\.tran [^\n]*", re.MULTILINE)
+_ANALYSIS = re.compile(r"^\.tran (\S+)[^\n]*", re.MULTILINE)
 
 
 def run_from_rest(deck: str) -> Waveforms | Failure:
@@ -45,8 +45,16 @@ def resting(deck: str) -> str:
 
     A transient, because `.ic` holds nodes in its operating point alone.
     """
-    still = _STAIRS.sub(r"dc \1", deck)
-    return _ANALYSIS.sub(_AT_ONCE, _SAVE.sub(".save all", still))
+    return _ANALYSIS.sub(_AT_ONCE, _SAVE.sub(".save all", _still(deck)))
+
+
+def held(deck: str, seconds: float) -> str:
+    """The deck whose sources stay for so many second what they are at time 0."""
+    return _ANALYSIS.sub(lambda found: f".tran {found[1]} {format_number(seconds)} 0e+00 {found[1]}", _still(deck))
+
+
+def _still(deck: str) -> str:
+    return _STAIRS.sub(r"dc \1", deck)
 
 
 def started(deck: str, voltages: dict[str, float]) -> str:

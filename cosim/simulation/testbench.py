@@ -60,6 +60,11 @@ class Timing:
         """When frame 0 begins, in second."""
         return RESET_FRAMES * self.t_step
 
+    @property
+    def reset_end(self) -> float:
+        """When the clocks first open, and a cell's state is what its reset has left, in second."""
+        return self.start - 2 * self.clock_edge * self.t_step
+
     def sample_times(self, frames: int) -> NDArray[np.float64]:
         """When states and outputs are read, in second."""
         return np.asarray(self.start + (np.arange(frames) + SAMPLE_AT) * self.t_step, dtype=np.float64)
@@ -187,8 +192,7 @@ def reset_waveform(supply: float, timing: Timing) -> tuple[tuple[float, float], 
 
 def clock_waveforms(supply: float, close: float, frames: int, timing: Timing) -> tuple[Waveform, Waveform]:
     """clk and clkb: low during reset, then high except for DECIDE of a frame from `close` on."""
-    edge = timing.clock_edge * timing.t_step
-    return _square(supply, 0.0, timing.start - 2 * edge, close, close + DECIDE, frames, timing)
+    return _square(supply, 0.0, timing.reset_end, close, close + DECIDE, frames, timing)
 
 
 def pulse_waveforms(supply: float, close: float, frames: int, timing: Timing) -> tuple[Waveform, Waveform]:

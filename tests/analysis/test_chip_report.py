@@ -15,6 +15,7 @@ from cosim.analysis.chip_report import format_chip_report
 from cosim.analysis.tables import percent
 from cosim.design import compile_network
 from cosim.errors import InputError, MissingToolError, SimulationError
+from cosim.files.seal import seal_json
 from cosim.montecarlo import report
 from cosim.montecarlo.report import find_failure, nominal_power, stored_chip, study_chips, write_report, yield_curve
 from cosim.montecarlo.spec import parse_spec
@@ -84,7 +85,7 @@ def trial(make_network, technology, calibration):
 def store(trial, make_store, tmp_path_factory):
     folder = tmp_path_factory.mktemp("store") / "run"
     make_store(folder, trial, "accuracy>=0.8", "power<=1uW")
-    (folder / "contributions.json").write_text(json.dumps({"chips": 12, "contributions": CONTRIBUTIONS}))
+    (folder / "contributions.json").write_bytes(seal_json({"chips": 12, "contributions": CONTRIBUTIONS}))
     return folder
 
 
@@ -101,6 +102,16 @@ def text(study):
 @pytest.fixture(scope="module")
 def page(text):
     return Page(text)
+
+
+def test_cells_that_do_not_reset_are_named(study, page):
+    assert "does not turn off" not in page.text  # no chip here has one
+    found = {"chips": 3, "meet_spec": 1, "cells": {"layer0.2": 2, HOSTILE: 1}}
+    text = Page(format_chip_report(replace(study, summary={**study.summary, "unreset": found}))).text
+    named = (
+        f"3 chips have a cell that the reset does not turn off (layer0.2 in 2, {HOSTILE} in 1); 1 of them meet the spec"
+    )
+    assert named in text
 
 
 def shown(metric, value):
@@ -278,10 +289,10 @@ def test_unfinished_runs_are_refused(store, tmp_path):
     with pytest.raises(InputError, match=r"summary.json counts 12 chips, but chip 11 is not there; .* --resume"):
         study_chips(tmp_path / "run", None, None, waveforms=False)
     (tmp_path / "run" / "summary.json").write_text("{")
-    with pytest.raises(InputError, match=r"summary.json: cannot be read"):
+    with pytest.raises(InputError, match=r"summary.json: damaged"):
         study_chips(tmp_path / "run", None, None, waveforms=False)
-    (tmp_path / "run" / "summary.json").write_text('{"chips": 12, "failed": 0}')
-    with pytest.raises(InputError, match=r"summary.json: engine, yield, .* missing; go on with --resume"):
+    (tmp_path / "run" / "summary.json").write_bytes(seal_json({"chips": 12, "failed": 0}))
+    with pytest.raises(InputError, match=r"summary.json: unreset, engine, yield, .* missing; go on with --resume"):
         study_chips(tmp_path / "run", None, None, waveforms=False)
     (tmp_path / "run" / "summary.json").unlink()
     with pytest.raises(InputError, match=r"the run is not finished \(summary.json is missing\); go on with --resume"):

@@ -15,13 +15,14 @@ from cosim.montecarlo.statistics import (
     summarize_chips,
     yield_json,
 )
+from cosim.montecarlo.tables import format_unreset
 from cosim.variation.draws import Plan
 
 PLAN = Plan("local", 0, 100)
 
 
 def figures(accuracy, power=1e-7):
-    return {"accuracy": accuracy, "task_agreement": accuracy, "state_agreement": 1.0, "power": power}
+    return {"accuracy": accuracy, "task_agreement": accuracy, "state_agreement": 1.0, "power": power, "unreset": []}
 
 
 def chip(number, accuracy, status="ok"):
@@ -69,6 +70,24 @@ def test_failed_chips_count_both_ways():
     assert summary["failed"] == 1 and summary["reasons"] == {"no convergence": 1}
     assert (summary["yield"]["passed"], summary["yield"]["chips"]) == (2, 4)
     assert (summary["yield"]["without_failed"]["passed"], summary["yield"]["without_failed"]["chips"]) == (2, 3)
+
+
+def test_a_chip_whose_cell_does_not_reset_does_not_count():
+    """Whatever its figures are; only the engine of the run is asked."""
+    records = [chip(k, accuracy) for k, accuracy in enumerate((1.0, 1.0, 0.5, 1.0))]
+    records[1]["behavioral"]["unreset"] = ["layer0.2"]
+    records[2]["behavioral"]["unreset"] = ["layer0.1", "layer0.2"]
+    records[3]["ngspice"]["unreset"] = ["layer0.0"]
+    summary = summarize_chips(records, PLAN, "behavioral", [parse_spec("accuracy>=0.9")])
+    assert (summary["yield"]["passed"], summary["failed"]) == (2, 0)
+    assert summary["unreset"] == {"chips": 2, "meet_spec": 1, "cells": {"layer0.2": 2, "layer0.1": 1}}
+    assert format_unreset(summary) == [
+        "does not reset    2 chips, which do not count; 1 of them meet the spec",
+        "                  layer0.2 (2), layer0.1 (1)",
+    ]
+    summary["unreset"]["cells"] = {f"layer0.{k}": 9 - k for k in range(7)}
+    assert format_unreset(summary)[1].endswith("layer0.3 (6) and 3 more")
+    assert format_unreset(summarize_chips(records[:1], PLAN, "behavioral", [])) == []
 
 
 def test_several_specs_must_all_hold():

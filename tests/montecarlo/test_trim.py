@@ -120,7 +120,7 @@ def test_before_and_after_are_paired(trial):
 
 
 def point(accuracy):
-    return {"accuracy": accuracy, "task_agreement": 1.0, "state_agreement": 1.0, "power": 1e-7}
+    return {"accuracy": accuracy, "task_agreement": 1.0, "state_agreement": 1.0, "power": 1e-7, "unreset": []}
 
 
 @pytest.mark.parametrize(
