@@ -20,7 +20,7 @@ from cosim.circuit.elements import Capacitor, Circuit, Mos
 from cosim.design import Design, encode_sample, inference_deck, run_behavioral
 from cosim.errors import MissingToolError
 from cosim.files.seal import seal_json
-from cosim.files.write import make_folder, write_together, writing_into
+from cosim.files.write import make_folder, write_together
 from cosim.ir.report import CUT, ZERO, MappingRow
 from cosim.ir.states import OFF_LEVEL, software_states
 from cosim.network.checkpoint import network_to_arrays
@@ -93,16 +93,14 @@ def find_start(design: Design, x: NDArray[np.float64], timing: Timing, say: Call
 
 def write_texts(folder: Path, texts: dict[str, str]) -> list[Path]:
     """Write named texts into a folder, which is made if need be, each by an atomic rename, after all are on disk."""
-    with writing_into(folder):
-        make_folder(folder)
+    make_folder(folder)
     write_together({folder / name: text.encode() for name, text in texts.items()})
     return [folder / name for name in texts]
 
 
 def write_results(folder: Path, results: dict[str, dict[str, Any]]) -> None:
     """The same for JSON objects, each with its checksum as its last entry."""
-    with writing_into(folder):
-        make_folder(folder)
+    make_folder(folder)
     write_together({folder / name: seal_json(content) for name, content in results.items()})
 
 

@@ -28,8 +28,8 @@ def own_folder(folder: Path, verb: str) -> Iterator[None]:
     Raises InputError when it cannot be written, when another verb made it, or when a process writes there.
     """
     check_owner(folder, verb)
+    make_folder(folder)
     with writing_into(folder):
-        make_folder(folder)
         marker = _lock(
             folder / MARKER, f"{folder}: another process writes there; wait for it, or choose another folder with -o"
         )

@@ -72,11 +72,12 @@ def check_writable(path: Path, size: int = 1) -> None:
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder and those above it, on the disk when this returns. Raises OSError."""
-    missing = [one for one in (folder, *folder.parents) if not one.exists()]
-    folder.mkdir(parents=True, exist_ok=True)
-    for one in missing:
-        sync_folder(one.parent)
+    """Make a folder and those above it, on the disk when this returns. Raises InputError when that cannot be."""
+    with writing_into(folder):
+        missing = [one for one in (folder, *folder.parents) if not one.exists()]
+        folder.mkdir(parents=True, exist_ok=True)
+        for one in missing:
+            sync_folder(one.parent)
 
 
 def check_folder(folder: Path) -> None:

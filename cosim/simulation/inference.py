@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.files.write import make_folder, writing_into
+from cosim.files.write import make_folder
 from cosim.simulation.failures import Failure, FailureKind, Waveforms
 from cosim.simulation.keep import keep_result, kept_result
 from cosim.simulation.programs import SimulatorName
@@ -110,8 +110,7 @@ def run_inferences(
     InputError when the store cannot be written.
     """
     if store is not None:
-        with writing_into(store):
-            make_folder(store)
+        make_folder(store)
     outcomes: dict[int, Outcome] = {}
     todo: list[int] = []
     for index, deck in enumerate(decks):
