@@ -3,6 +3,7 @@
 import sys
 from difflib import get_close_matches
 from importlib import import_module
+from io import TextIOWrapper
 from typing import Any
 
 import click
@@ -68,6 +69,8 @@ def _cosim() -> None:
 
 def main() -> None:
     """Entry point: a user's mistake is one line and an exit code, never a traceback."""
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # a path may have bytes that are no text; as stderr does
     try:
         with stopping_on_signals():
             sys.exit(_cosim(prog_name="cosim", standalone_mode=False))  # context.exit's code; None from other verbs

@@ -1,6 +1,7 @@
 """Help: every verb has it, and asking for it loads nothing heavy."""
 
 import ast
+import os
 import subprocess
 import sys
 
@@ -8,8 +9,10 @@ import pytest
 
 import cosim
 from cosim.cli import VERBS
+from cosim.network.checkpoint import load_network, save_checkpoint
+from cosim.resources import trained_network_path
 
-HEAVY = {"torch", "matplotlib", "PySpice", "scipy", "numpy", "networkx", "sklearn"}
+HEAVY = {"torch", "matplotlib", "PySpice", "scipy", "numpy", "networkx", "sklearn", "msgspec"}
 
 
 def test_verbs_are_listed(cosim_main):
@@ -82,3 +85,14 @@ def test_without_a_verb_the_verbs_are_listed(cosim_main):
     code, _, err = cosim_main()
     assert code == 2
     assert err.startswith("Usage: cosim ") and "  doctor" in err
+
+
+def test_paths_that_are_no_text_are_printed(tmp_path):
+    """On a terminal that takes UTF-8 alone; a path may have any bytes."""
+    file = tmp_path / "model\udc80.npz"
+    save_checkpoint(file, load_network(trained_network_path("digits_d4")))
+    command = [sys.executable, "-m", "cosim", "compile", str(file), "-o", str(tmp_path / "out\udc80")]
+    environment = {**os.environ, "PYTHONIOENCODING": "utf-8:strict"}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment)
+    assert done.returncode == 0, done.stderr
+    assert "out\\udc80" in done.stdout

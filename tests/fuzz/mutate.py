@@ -183,7 +183,10 @@ def npy_bytes(array: np.ndarray) -> bytes:
 def mutate_npy(rng: random.Random, content: bytes, as_json: bool) -> bytes:
     """One array, its header or its text."""
     array = np.lib.format.read_array(io.BytesIO(content))
-    kind = rng.randrange(6)
+    kind = rng.randrange(7)
+    if kind == 6 and not as_json:  # zeros that are packed to nothing, about as many as a file may ask for, or more
+        rows, dtype = rng.choice((1_000_000, 2_000_000, 5_000_000)), rng.choice(("u1", "f4", "f8"))
+        return npy_bytes(np.zeros((rows // max(array[:1].size, 1), *array.shape[1:]), dtype))
     if kind == 0:
         return mutate_bytes(rng, content)
     if kind == 1:
@@ -245,7 +248,7 @@ def mutate_zip(rng: random.Random, content: bytes) -> bytes:
     elif kind == 3:
         members.append((rng.choice(("a/", "notes.txt", "x.npy", "archive/data.pkl")), b"text"))
     elif kind == 4:
-        members[place] = name, bytes(3_000_000)
+        members[place] = name, bytes(rng.choice((3_000_000, 30_000_000)))
     elif kind == 5:
         return write_zip(members, rng.choice((zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA, zipfile.ZIP_DEFLATED)))
     else:

@@ -29,11 +29,24 @@ class TooSlow(BaseException):
     """Not an Exception, so that no loader catches it."""
 
 
+def peak_memory() -> float:
+    """The most memory that this process held since `clear_peak`, MB."""
+    status = Path("/proc/self/status").read_text()
+    return int(status.partition("VmHWM:")[2].split()[0]) * 1024 / 1e6
+
+
+def clear_peak() -> None:
+    """Leaves out what was held before, by the fuzzer itself for one."""
+    Path("/proc/self/clear_refs").write_text("5")
+
+
 def run_mutation(target: Target, whole: bytes, seed: int, number: int) -> str:
     """What came of one mutation: read, refused, or the error that must not be."""
     content = target.mutate(random.Random(f"{seed} {number}"), whole)
     beside = set(target.path.parent.iterdir())
     target.path.write_bytes(content)
+    del content
+    clear_peak()
     signal.setitimer(signal.ITIMER_PROF, SECONDS)
     try:
         target.load()
@@ -53,7 +66,7 @@ def run_mutation(target: Target, whole: bytes, seed: int, number: int) -> str:
 def main(seed: int, count: int, only: int | None) -> dict[str, object]:
     """Counts of outcomes, what went wrong, the peak of memory and the slowest mutation."""
     warnings.simplefilter("error")  # a warning of numpy or torch on the screen is no message
-    faults, outcomes, slowest = [], {}, (0.0, "")
+    faults, outcomes, slowest, largest = [], {}, (0.0, ""), (0.0, "")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name).resolve()
         os.chdir(folder)
@@ -63,7 +76,8 @@ def main(seed: int, count: int, only: int | None) -> dict[str, object]:
         for target, content in zip(found, whole, strict=True):
             target.load()  # the valid input, and all that is imported on the way
             target.path.write_bytes(content)
-        start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        clear_peak()
+        start = peak_memory()
         there = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
         resource.setrlimit(resource.RLIMIT_AS, (there + _ADDRESSES, resource.RLIM_INFINITY))
         for number in range(count) if only is None else [only]:
@@ -71,16 +85,16 @@ def main(seed: int, count: int, only: int | None) -> dict[str, object]:
             before = time.process_time()
             outcome = run_mutation(target, content, seed, number)
             slowest = max(slowest, (time.process_time() - before, f"{target.name}, {number}"))
+            largest = max(largest, (peak_memory(), f"{target.name}, {number}"))
             kinds = outcomes.setdefault(target.name, {"read": 0, "refused": 0})
             if outcome in kinds:
                 kinds[outcome] += 1
             else:
                 faults.append(f"seed {seed}, number {number}, {target.name}:\n{outcome}")
         ran = Path(mutate.Code.target).exists()
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return {
         "mutations": count, "faults": faults, "code_ran": ran, "outcomes": outcomes, "slowest_s": slowest[0],
-        "slowest": slowest[1], "peak_mb": peak * 1024 / 1e6, "grown_mb": (peak - start) * 1024 / 1e6,
+        "slowest": slowest[1], "start_mb": start, "peak_mb": largest[0], "largest": largest[1],
     }  # fmt: skip
 
 

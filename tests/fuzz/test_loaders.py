@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("torch")
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the peak of memory is read from /proc")
 
 MEMORY_MB = 500.0  # of the whole process, 400 of them torch, scipy and the loaders
 MUTATIONS = 2000
