@@ -55,6 +55,16 @@ def encode_inputs(encoding: InputEncoding, x: np.ndarray, origin: str = "data") 
     if isinstance(x, EncodedInputs):
         raise InputError(f"{origin}: x must be raw inputs, not encoded ones, which would be encoded twice")
     x = np.asarray(x, dtype=np.float64)
+    check_inputs(encoding, x, origin)
+    encoded = np.clip((x - encoding.offset) / encoding.scale, 0.0, 1.0)
+    if encoding.ramp_steps is not None:
+        ramp = np.minimum((np.arange(x.shape[1]) + 1) / encoding.ramp_steps, 1.0)
+        encoded = np.concatenate([encoded, np.broadcast_to(ramp[None, :, None], (*x.shape[:2], 1))], axis=2)
+    return EncodedInputs(encoded if encoding.levels is None else np.rint(encoded * encoding.levels) / encoding.levels)
+
+
+def check_inputs(encoding: InputEncoding, x: np.ndarray, origin: str) -> None:
+    """Raises InputError where raw inputs have another number of features, or a value that is not finite."""
     if x.ndim != 3 or x.shape[2] != encoding.features:
         raise InputError(
             f"{origin}: x must have shape (samples, time, {encoding.features}) for this network, not {x.shape}; "
@@ -64,11 +74,6 @@ def encode_inputs(encoding: InputEncoding, x: np.ndarray, origin: str = "data") 
         raise InputError(
             f"{origin}: x holds {np.count_nonzero(~np.isfinite(x))} values that are not finite; remove them"
         )
-    encoded = np.clip((x - encoding.offset) / encoding.scale, 0.0, 1.0)
-    if encoding.ramp_steps is not None:
-        ramp = np.minimum((np.arange(x.shape[1]) + 1) / encoding.ramp_steps, 1.0)
-        encoded = np.concatenate([encoded, np.broadcast_to(ramp[None, :, None], (*x.shape[:2], 1))], axis=2)
-    return EncodedInputs(encoded if encoding.levels is None else np.rint(encoded * encoding.levels) / encoding.levels)
 
 
 def run_reference(network: Network, x: np.ndarray, lengths: np.ndarray | None = None, origin: str = "data") -> Trace:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from cosim.errors import InputError
 from cosim.files.read import is_file
 from cosim.network.labels import class_indices
-from cosim.network.reference import encode_inputs
+from cosim.network.reference import check_inputs
 from cosim.network.types import Network
 from cosim.reading.arrays import read_arrays
 from cosim.reading.text import shown, shown_path
@@ -117,5 +117,5 @@ def check_test_set(test_set: TestSet, network: Network, origin: str) -> TestSet:
         )
     padding = np.arange(steps)[None, :] >= test_set.lengths[:, None]
     test_set = replace(test_set, x=np.where(padding[:, :, None], 0.0, test_set.x))  # may be anything, nan even
-    encode_inputs(network.encoding, test_set.x, origin)  # refuses another number of features and what is not finite
+    check_inputs(network.encoding, test_set.x, origin)
     return test_set

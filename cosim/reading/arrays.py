@@ -16,7 +16,7 @@ from cosim.errors import InputError
 from cosim.files.seal import check_zip
 from cosim.reading.text import open_file, parsing, shown, shown_path
 
-MEMORY_FLOOR, MEMORY_RATIO = 16 << 20, 64  # bytes that any file may ask for; beyond that so many times its own size
+MEMORY_FLOOR, MEMORY_RATIO = 8 << 20, 64  # bytes that any file may ask for; beyond that so many times its own size
 MEMBERS = 1000
 _REAL = 8  # bytes of a number once it is computed with
 _KINDS = "biufcSU"  # truth values, numbers, text: no objects, nothing structured
