@@ -10,6 +10,7 @@ import random
 import struct
 import warnings
 import zipfile
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -186,7 +187,7 @@ def mutate_npy(rng: random.Random, content: bytes, as_json: bool) -> bytes:
     kind = rng.randrange(7)
     if kind == 6 and not as_json:  # zeros that are packed to nothing, about as many as a file may ask for, or more
         rows, dtype = rng.choice((500_000, 1_000_000, 5_000_000)), rng.choice(("u1", "f4", "f8"))
-        return npy_bytes(np.zeros((rows // max(array[:1].size, 1), *array.shape[1:]), dtype))
+        return npy_bytes(np.zeros((rows // max(prod(array.shape[1:]), 1), *array.shape[1:]), dtype))
     if kind == 0:
         return mutate_bytes(rng, content)
     if kind == 1:
