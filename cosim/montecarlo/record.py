@@ -10,6 +10,7 @@ from cosim.montecarlo.trial import Record, unpack_draws
 from cosim.reading.text import check_plain, typed
 
 _REPAIR = "choose another run"
+_MOST_POWER = 1.0  # W
 
 
 @dataclass(frozen=True)
@@ -20,6 +21,11 @@ class _Figures:
     power: float
     decisions: tuple[int, ...]
     unreset: tuple[str, ...]
+
+    def plausible(self) -> bool:
+        """Whether shares are shares, and the power is one that a chip of nanoamperes may take."""
+        shares = self.accuracy, self.task_agreement, self.state_agreement
+        return all(0 <= share <= 1 for share in shares) and abs(self.power) < _MOST_POWER
 
 
 @dataclass(frozen=True)
@@ -38,7 +44,7 @@ class _Form:
 
 def check_record(record: Any, settings: Mapping[str, Any], where: str) -> Record:
     """The record itself, if it has what the run of these settings says of a chip; raises InputError with the field."""
-    form = typed(check_plain(record, where, _REPAIR, finite=False), _Form, where, _REPAIR)
+    form = typed(check_plain(record, where, _REPAIR), _Form, where, _REPAIR)
     try:
         drawn = len(unpack_draws(form.draws)[0])
     except (binascii.Error, ValueError):
@@ -46,6 +52,9 @@ def check_record(record: Any, settings: Mapping[str, Any], where: str) -> Record
     needed = settings.get("engine") if form.status == "ok" else "reason"
     faults = {
         "chip must be 0 or more": form.chip < 0,
+        f"figures must be shares of 1, and power below {_MOST_POWER:g} W": not all(
+            figures.plausible() for figures in (form.behavioral, form.ngspice) if figures is not None
+        ),
         f"must have the field {needed}": record.get(needed) is None,
         f"draws must be those of {len(settings.get('devices', ()))} devices": drawn != len(settings.get("devices", ())),
     }

@@ -152,7 +152,7 @@ def read_chips(folder: Path, settings: Mapping[str, Any]) -> Kept:
             damaged.append(number)
             continue
         where = f"{path}: line {number}"
-        record = check_record(parse_json(text, where, "choose another run", finite=False), settings, where)
+        record = check_record(parse_json(text, where, "choose another run"), settings, where)
         records[record["chip"]] = record
         order.append(record["chip"])
     tidy = order == sorted(records) and not damaged and content.endswith(b"\n")

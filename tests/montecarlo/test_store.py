@@ -259,6 +259,12 @@ def test_what_is_on_the_disk_when(tmp_path, calls):
         ({"chip": -1}, "chip must be 0 or more"),
         ({"behavioral": {}}, "behavioral must have the field accuracy"),
         ({"behavioral": None}, "must have the field behavioral"),
+        (
+            {"behavioral": record(1)["behavioral"] | {"power": 1e300}},
+            "figures must be shares of 1, and power below 1 W",
+        ),
+        ({"behavioral": record(1)["behavioral"] | {"accuracy": 1.5}}, "figures must be shares of 1, .* below 1 W"),
+        ({"celsius": float("nan")}, "celsius: must be a finite number, not nan"),
         ({"status": "failed"}, "must have the field reason"),
         ({"draws": "AAAA"}, "draws must be those of 0 devices"),
         ({"draws": "A"}, "draws must be those of 0 devices"),
