@@ -149,7 +149,11 @@ def mutate_array(rng: random.Random, array: np.ndarray) -> np.ndarray:
             dtype = rng.choice(DTYPES)
             if dtype == "O":
                 return np.array([Code()] * max(array.size, 1), dtype=object).reshape(array.shape or (1,))
-            return np.zeros(array.shape, dtype) if dtype in ("M8[s]", "V8") else array.astype(dtype)
+            return (
+                array.astype(dtype)
+                if array.dtype.kind != "U" and dtype not in ("M8[s]", "V8")
+                else np.zeros(array.shape, dtype)
+            )
         if kind == 1:
             return np.zeros(array.shape, [("a", "f8"), ("b", "i4")])
         if kind == 2 and array.ndim:
@@ -203,7 +207,7 @@ def mutate_npy(rng: random.Random, content: bytes, as_json: bool) -> bytes:
         text = text.replace(b"2**40", b"%d" % 2**40).replace(b"2**62", b"%d" % 2**62)
         return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text) + 1) + text + b"\n" + content[-64:]
     if as_json:
-        text = mutate_json(rng, str(array).encode()).decode("utf-8", "surrogatepass")
+        text = mutate_json(rng, str(array).encode()).decode("utf-8", "surrogateescape")
         return npy_bytes(np.array(text.rstrip("\0")))
     return npy_bytes(mutate_array(rng, array))
 
