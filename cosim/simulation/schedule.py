@@ -15,7 +15,7 @@ from cosim.simulation.failures import FailureKind
 from cosim.simulation.workers import WorkerDied
 
 TRIES = 2
-_POLL = 0.5  # s between looks for tasks that take too long
+_POLL = 0.5  # s at most between looks for tasks that take too long
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
@@ -57,7 +57,8 @@ def run_tasks(
         while waiting and len(flying) < slots:
             flight = waiting.popleft()
             flying[submit(flight.task)] = flight
-        done, _ = wait(flying, timeout=_POLL, return_when=FIRST_COMPLETED)
+        look = min(_POLL, *(limit(flight.task) for flight in flying.values()))
+        done, _ = wait(flying, timeout=look, return_when=FIRST_COMPLETED)
         for future in done:
             flight = flying.pop(future)
             outcome = _outcome(future)

@@ -84,7 +84,7 @@ def test_readme_lists_every_verb():
 @pytest.mark.parametrize(("page", "arguments"), COMMANDS)
 def test_every_command_of_the_manual_is_one(page, arguments):
     """Its options and their values exist; nothing is run."""
-    with click.Context(_cosim) as above:
+    with click.Context(_cosim, **_cosim.context_settings) as above:  # a verb keeps the help option of its first context
         name, verb, rest = _cosim.resolve_command(above, list(arguments))
         with verb.make_context(name, rest, parent=above) as context:
             if isinstance(verb, click.Group):

@@ -11,7 +11,7 @@ from cosim.cells.blocks import BLOCKS
 
 @pytest.fixture(scope="module")
 def options(tiny):
-    return [tiny / "net.npz", "--data", tiny / "data.npz", "--samples", 2, "--jobs", 1]
+    return [tiny / "net.npz", "--data", tiny / "data.npz", "--samples", 5, "--jobs", 1]
 
 
 @pytest.mark.ngspice
@@ -20,12 +20,12 @@ def test_power(cosim_main, options, tmp_path):
     code, out, _ = cosim_main("power", *options, "-o", folder, "--json", tmp_path / "figures.json")
     assert code == 0
     assert sorted(path.name for path in folder.iterdir()) == [".cosim", "inferences", "power.json", "power.png"]
-    assert len(list((folder / "inferences").iterdir())) == 2
+    assert len(list((folder / "inferences").iterdir())) == 5
     found = json.loads((folder / "power.json").read_text())
     assert len(found.pop("sha256")) == 16
     assert found == json.loads((tmp_path / "figures.json").read_text())
     assert tuple(found["blocks"]) == BLOCKS
-    assert (found["samples"], found["failed"], found["frames"], found["t_step_s"]) == (2, 0, 3.0, 0.01)
+    assert (found["samples"], found["failed"], found["frames"], found["t_step_s"]) == (5, 0, 3.0, 0.01)
     total = found["total"]["power_w"]
     assert total["ngspice"]["low"] < total["ngspice"]["mean"] < total["ngspice"]["high"]
     assert 1e-9 < total["ngspice"]["mean"] < 1e-6
@@ -78,8 +78,8 @@ def test_without_ngspice_the_behavioral_side_is_written(cosim_process, options, 
 def test_failed_runs_leave_their_decks(cosim_main, options, tmp_path):
     code, _, err = cosim_main("power", *options, "-o", tmp_path, "--timeout", "1m")
     assert code == 1
-    assert re.search(r"cosim: all 2 simulations failed; the first: the run exceeded its time-out: after 0.001 s", err)
-    assert len(list((tmp_path / "failed").iterdir())) == 2
+    assert re.search(r"cosim: all 5 simulations failed; the first: the run exceeded its time-out: after 0.001 s", err)
+    assert len(list((tmp_path / "failed").iterdir())) == 5
     assert not (tmp_path / "power.json").exists()
 
 
