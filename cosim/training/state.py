@@ -112,7 +112,7 @@ def data_fingerprint(task: Task) -> str:
 def _difference(found: Any, wanted: dict[str, Any]) -> str:
     old, new, devices = _flatten(found), _flatten(wanted), wanted.get("mismatch") or {}
     changed = [key for key in new if old.get(key) != new[key] and (key in old or key not in devices)]
-    return ", ".join(f"{key} {shown(old.get(key))} not {new[key]}" for key in changed)
+    return ", ".join(f"{key} {shown(old.get(key))} not {shown(new[key])}" for key in changed)
 
 
 def _flatten(settings: Any) -> dict[str, Any]:

@@ -87,7 +87,9 @@ def test_compile_by_the_command_line(acme, acme_technology, calibration, make_ne
     save_checkpoint(tmp_path / "net.npz", make_network(26, widths=(3,), outputs=2, alphas=(1.0,)))
     arguments = ["compile", tmp_path / "net.npz", "--technology", acme, "--corner", "quick", "-o", tmp_path / "out"]
     monkeypatch.setattr("sys.argv", ["cosim", *map(str, arguments)])
-    main()
+    with pytest.raises(SystemExit) as done:
+        main()
+    assert not done.value.code
     assert "on acme200" in capsys.readouterr().out
     assert json.loads((tmp_path / "out" / "design.json").read_text())["technology"] == "acme200"
     assert "from acme.lib, section Quick" in (tmp_path / "out" / "devices.lib").read_text()
