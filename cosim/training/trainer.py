@@ -152,7 +152,8 @@ class _Run:
         last = self.iteration == config.iterations
         if last or self.iteration % max(1, config.iterations // VALIDATIONS) == 0:
             self._validate(last)
-        return {"loss": loss.item(), "epsilon": epsilon, "validation": self.best_loss}
+        found = {"loss": loss.item(), "epsilon": epsilon}
+        return found if self.best is None else found | {"validation": self.best_loss}
 
     def _validate(self, last: bool) -> None:
         if not last and not epsilon_is_final(self.iteration, self.config.iterations, self.config.epsilon):
