@@ -30,7 +30,9 @@ def test_it_begins_there_and_shows_what_is_expected(design, tmp_path, monkeypatc
     assert said == ["finding the operating point that the testbench begins at"]
     bench = (tmp_path / "testbench.sp").read_text()
     assert ".include start.sp\n" in bench and "bypass=1" in bench and "bypass=0" not in bench
-    assert "* What a run costs: one to two minutes" in bench and "* It begins at the operating point in start.sp" in bench
+    assert (
+        "* What a run costs: one to two minutes" in bench and "* It begins at the operating point in start.sp" in bench
+    )
     monkeypatch.chdir(tmp_path)
     waves = run_deck(bench)
     assert not isinstance(waves, Failure), waves.detail
