@@ -12,19 +12,19 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.analysis.calibration_files import find_calibration
-from cosim.analysis.waveforms import drain_current
-from cosim.behavioral.evaluate import evaluate_held
+from cosim.calibration.find import find_calibration
 from cosim.cells.assemble import NETWORK, net
 from cosim.design import Design, compile_network, inference_deck, read_plan, run_behavioral
+from cosim.engines.behavioral.evaluate import evaluate_held
+from cosim.engines.ngspice.rest import run_from_rest
+from cosim.engines.outcome import Failure
 from cosim.ir.nodes import Schmitt, nodes_of
 from cosim.network.checkpoint import load_network
-from cosim.network.testset import load_test_set
 from cosim.resources import trained_network_path
-from cosim.simulation.failures import Failure
 from cosim.simulation.inference import read_inference
-from cosim.simulation.rest import run_from_rest
 from cosim.simulation.testbench import Timing
+from cosim.study.waveforms import drain_current
+from cosim.tasks.testset import load_test_set
 from cosim.technology.catalog import DEFAULT_TECHNOLOGY, load_technology
 from cosim.technology.scale import units_for
 

@@ -7,8 +7,8 @@ import sys
 
 import numpy as np
 
-from cosim.analysis.calibrate import measure_schmitt
-from cosim.analysis.calibration_files import find_calibration
+from cosim.calibration.find import find_calibration
+from cosim.calibration.measure import measure_schmitt
 from cosim.technology.catalog import load_technology
 
 SMALLEST_WIDTH = 0.02e-9  # A

@@ -16,8 +16,8 @@ from cosim.cli.common import compile_loaded
 from cosim.montecarlo.execute import run_local
 from cosim.montecarlo.trial import Trial
 from cosim.network.checkpoint import load_network
-from cosim.network.testset import TestSet, load_test_set
 from cosim.resources import trained_network_path
+from cosim.tasks.testset import TestSet, load_test_set
 from cosim.technology.catalog import load_technology
 from cosim.variation.draws import Plan
 

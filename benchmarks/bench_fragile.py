@@ -16,14 +16,14 @@ from tempfile import TemporaryDirectory
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.analysis.agreement import compare_engines
-from cosim.analysis.calibration_files import find_calibration
-from cosim.analysis.pvt import pvt_grid
+from cosim.calibration.find import find_calibration
 from cosim.design import Design, compile_network, simulate_samples
 from cosim.montecarlo.trial import Trial, run_chips
 from cosim.network.checkpoint import load_network
-from cosim.network.testset import TestSet, load_test_set
 from cosim.resources import trained_network_path
+from cosim.study.agreement import compare_engines
+from cosim.study.pvt import pvt_grid
+from cosim.tasks.testset import TestSet, load_test_set
 from cosim.technology.catalog import DEFAULT_TECHNOLOGY, load_technology
 from cosim.technology.conditions import format_conditions
 from cosim.technology.scale import units_for

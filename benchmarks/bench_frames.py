@@ -9,13 +9,13 @@ import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from cosim.analysis.agreement import compare_engines
-from cosim.analysis.calibration_files import find_calibration
+from cosim.calibration.find import find_calibration
 from cosim.design import compile_network, simulate_samples
 from cosim.network.checkpoint import load_network
-from cosim.network.testset import load_test_set
 from cosim.resources import trained_network_path
 from cosim.simulation.testbench import Timing
+from cosim.study.agreement import compare_engines
+from cosim.tasks.testset import load_test_set
 from cosim.technology.catalog import DEFAULT_TECHNOLOGY, load_technology
 from cosim.technology.scale import units_for
 

@@ -20,7 +20,7 @@ ONE = """
 from time import perf_counter
 begin = perf_counter()
 from cosim.simulation.benches import mirror_bench
-from cosim.simulation.ngspice import run_deck
+from cosim.engines.ngspice.session import run_deck
 from cosim.technology.catalog import load_technology
 technology = load_technology({name!r})
 start = perf_counter()

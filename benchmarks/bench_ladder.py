@@ -6,11 +6,11 @@ Finished transients are kept in runs/bench_ladder: an interrupted run continues 
 import sys
 from pathlib import Path
 
-from cosim.analysis.calibration_files import find_calibration
-from cosim.analysis.characterize import at_conditions
-from cosim.analysis.ladder_study import LadderStudy, run_ladder, summarize_ladder, summarize_study
+from cosim.calibration.find import find_calibration
 from cosim.cli.common import write_json
 from cosim.ir.ladder import ladder_currents, ladder_timing
+from cosim.study.characterize import at_conditions
+from cosim.study.ladder_study import LadderStudy, run_ladder, summarize_ladder, summarize_study
 from cosim.technology.catalog import load_technology
 from cosim.technology.conditions import format_conditions
 

@@ -3,14 +3,14 @@
 import resource
 import sys
 
-from cosim.analysis.calibration_files import find_calibration
+from cosim.calibration.find import find_calibration
 from cosim.design import compile_network, inference_deck
+from cosim.engines.ngspice.session import run_deck
+from cosim.engines.outcome import Failure
 from cosim.network.checkpoint import load_network
-from cosim.network.testset import load_test_set
 from cosim.resources import trained_network_path
 from cosim.simulation.benches import mirror_bench
-from cosim.simulation.failures import Failure
-from cosim.simulation.ngspice import run_deck
+from cosim.tasks.testset import load_test_set
 from cosim.technology.catalog import load_technology
 
 RUNS = 1000

@@ -15,8 +15,8 @@ from cosim.montecarlo.execute import map_chips
 from cosim.montecarlo.trial import Trial
 from cosim.montecarlo.trim import CellPoints, measure_behavioral, measure_cell
 from cosim.network.checkpoint import load_network
-from cosim.network.testset import load_test_set
 from cosim.resources import models_path
+from cosim.tasks.testset import load_test_set
 from cosim.technology.catalog import load_technology
 from cosim.variation.draws import Plan
 

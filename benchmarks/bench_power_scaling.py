@@ -17,17 +17,17 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from cosim.analysis.calibration_files import find_calibration
-from cosim.analysis.figures import Figure, save_figure
-from cosim.analysis.power_figures import COLORS
+from cosim.calibration.find import find_calibration
 from cosim.cells.blocks import BLOCKS
 from cosim.design import behavioral_power, compile_network, run_behavioral
 from cosim.ir.nodes import Memory
 from cosim.network.checkpoint import load_network
 from cosim.network.reference import encode_inputs
-from cosim.network.testset import load_test_set
 from cosim.network.types import FirstQuadrantLayer, InputEncoding, Network, Readout
+from cosim.report.figures import Figure, save_figure
+from cosim.report.power_figures import COLORS
 from cosim.resources import trained_network_path
+from cosim.tasks.testset import load_test_set
 from cosim.technology.catalog import load_technology
 
 SEEDS, SAMPLES, OUTPUTS, UNITS = 5, 40, 10, 8

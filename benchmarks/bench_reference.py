@@ -5,7 +5,7 @@ python benchmarks/bench_reference.py [technology]      generic180
 
 import sys
 
-from cosim.analysis.bias import measure_reference
+from cosim.study.bias import measure_reference
 from cosim.technology.catalog import DEFAULT_TECHNOLOGY, load_technology
 from cosim.technology.conditions import at
 

@@ -12,9 +12,9 @@ import numpy as np
 
 from cosim.cells.transistor import transistor
 from cosim.circuit.elements import GROUND, Circuit, Source
-from cosim.simulation.failures import Failure
-from cosim.simulation.ngspice import run_deck
-from cosim.simulation.options import PRECISE_OPTIONS, format_deck
+from cosim.engines.ngspice.options import PRECISE_OPTIONS, format_deck
+from cosim.engines.ngspice.session import run_deck
+from cosim.engines.outcome import Failure
 from cosim.technology.catalog import load_technology
 
 DENSITIES = (1e-11, 5e-11, 2e-10, 1e-9, 2e-9, 4e-9, 8e-9)  # A of a device of W = L

@@ -8,14 +8,14 @@ import time
 
 import numpy as np
 
-from cosim.analysis.calibration_files import find_calibration
+from cosim.calibration.find import find_calibration
 from cosim.design import compile_network, inference_decks, read_plan
+from cosim.engines.outcome import Failure
+from cosim.engines.vacask.program import SIMULATOR_NAMES
 from cosim.network.checkpoint import load_network
-from cosim.network.testset import load_test_set
 from cosim.resources import trained_network_path
-from cosim.simulation.failures import Failure
 from cosim.simulation.inference import run_inference
-from cosim.simulation.programs import SIMULATOR_NAMES
+from cosim.tasks.testset import load_test_set
 from cosim.technology.catalog import load_technology
 
 

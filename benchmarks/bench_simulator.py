@@ -2,16 +2,16 @@
 
 import numpy as np
 
-from cosim.analysis.calibration_files import find_calibration
+from cosim.calibration.find import find_calibration
 from cosim.design import compile_network, inference_deck, read_plan
+from cosim.engines.ngspice.options import PRECISE_OPTIONS
+from cosim.engines.ngspice.session import run_deck
+from cosim.engines.outcome import Failure
 from cosim.network.checkpoint import load_network
-from cosim.network.testset import load_test_set
 from cosim.resources import trained_network_path
-from cosim.simulation.failures import Failure
 from cosim.simulation.inference import Inference, read_inference, run_inference
-from cosim.simulation.ngspice import run_deck
-from cosim.simulation.options import PRECISE_OPTIONS
 from cosim.simulation.testbench import Timing
+from cosim.tasks.testset import load_test_set
 from cosim.technology.catalog import load_technology
 
 

@@ -8,15 +8,15 @@ from collections.abc import Callable
 
 import numpy as np
 
-from cosim.analysis.calibration_files import find_calibration
+from cosim.calibration.find import find_calibration
 from cosim.design import compile_network, inference_deck, run_behavioral
+from cosim.engines.ngspice.session import run_deck
 from cosim.network.checkpoint import load_network
 from cosim.network.reference import run_reference
-from cosim.network.testset import load_test_set
 from cosim.network.types import FirstQuadrantLayer, InputEncoding, Network, Readout
 from cosim.outputs import format_netlist
 from cosim.resources import trained_network_path
-from cosim.simulation.ngspice import run_deck
+from cosim.tasks.testset import load_test_set
 from cosim.technology.catalog import load_technology
 
 REPEATS = 5

@@ -18,8 +18,8 @@ from typing import Any
 import click
 import numpy as np
 
-from cosim.analysis.figures import BLUE, RED, Figure, save_figure
 from cosim.cli.montecarlo import command
+from cosim.report.figures import BLUE, RED, Figure, save_figure
 from cosim.resources import trained_network_path
 
 NETWORKS = {"digits_d8": ("trained on nominal devices", RED), "digits_robust_d8": ("trained on chips that vary", BLUE)}

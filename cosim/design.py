@@ -10,27 +10,27 @@ import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.behavioral.evaluate import BehavioralTrace, Deviations, evaluate
-from cosim.behavioral.power import estimate_power
 from cosim.cells.assemble import PEDESTAL_STRENGTH, Assembly, assemble
 from cosim.cells.blocks import BLOCKS
 from cosim.cells.schmitt import STATE_LEVEL
+from cosim.engines.behavioral.evaluate import BehavioralTrace, Deviations, evaluate
+from cosim.engines.behavioral.supply import estimate_power
+from cosim.engines.ngspice.options import DEFAULT_OPTIONS, SimulatorOptions
+from cosim.engines.vacask.program import SimulatorName
 from cosim.errors import MappingError
 from cosim.ir.centre import centre
 from cosim.ir.ladder import PULSE_END, check_ladder, ladder_currents, ladder_timing
 from cosim.ir.lower import HEADROOM, Cell, lower
+from cosim.ir.mapping import MappingRow, map_parameters
 from cosim.ir.nodes import PEDESTAL, Ladder, Schmitt, Toggle, nodes_of
-from cosim.ir.report import MappingRow, map_parameters
 from cosim.ir.scale import scale
 from cosim.ir.size import PEDESTAL_UNITS, check_weights, size
 from cosim.network.reference import encode_inputs
-from cosim.network.testset import TestSet
 from cosim.network.types import Network
 from cosim.simulation.inference import DEFAULT_TIMEOUT, Meter, Outcome, Progress, ReadPlan, run_inferences
 from cosim.simulation.metering import block_supply, format_metered, frame_windows, meters_of, pushed_by, settled_windows
-from cosim.simulation.options import DEFAULT_OPTIONS, SimulatorOptions
-from cosim.simulation.programs import SimulatorName
 from cosim.simulation.testbench import LAST_CLOSE, Levels, Timing, format_testbench
+from cosim.tasks.testset import TestSet
 from cosim.technology.calibration import Calibration
 from cosim.technology.scale import I_UNIT, check_units, units_for
 from cosim.technology.types import Technology

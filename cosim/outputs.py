@@ -18,18 +18,18 @@ from cosim.circuit.deck import device_sizes
 from cosim.circuit.dialects import Dialect, files_of, format_devices, format_network
 from cosim.circuit.elements import Capacitor, Circuit, Mos
 from cosim.design import Design, encode_sample, inference_deck, run_behavioral
+from cosim.engines.exercise import START_FILE, Bench, format_bench, vector_name
+from cosim.engines.ngspice.options import DEFAULT_OPTIONS
+from cosim.engines.ngspice.rest import format_point, resting_point
+from cosim.engines.outcome import Failure
 from cosim.errors import MissingToolError
 from cosim.files.seal import seal_json
 from cosim.files.write import make_folder, write_together
-from cosim.ir.report import CUT, ZERO, MappingRow
+from cosim.ir.mapping import CUT, ZERO, MappingRow
 from cosim.ir.states import OFF_LEVEL, software_states
 from cosim.network.checkpoint import network_to_arrays
 from cosim.network.reference import run_reference
 from cosim.network.types import InputEncoding
-from cosim.simulation.exercise import START_FILE, Bench, format_bench, vector_name
-from cosim.simulation.failures import Failure
-from cosim.simulation.options import DEFAULT_OPTIONS
-from cosim.simulation.rest import format_point, resting_point
 from cosim.simulation.testbench import Timing, control_elements, input_elements, saved_vectors
 from cosim.technology.types import Technology
 

@@ -10,30 +10,30 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from cosim import __version__
-from cosim.analysis.agreement import Comparison, compare_engines, summarize_comparison
-from cosim.analysis.bias import Bias, biased
-from cosim.analysis.figures import draw_confusion, draw_waveforms, figure_bytes, save_figure
-from cosim.analysis.power import study_power, summarize_power
-from cosim.analysis.power_figures import draw_power
-from cosim.analysis.pvt import pvt_grid, summarize_pvt
-from cosim.analysis.pvt_figures import draw_pvt
-from cosim.analysis.report import format_report
-from cosim.analysis.waveforms import liveliest_cell, record_waveforms
 from cosim.circuit.deck import device_sizes
 from cosim.design import Design, meter_samples, simulate_samples
+from cosim.engines.ngspice.options import DEFAULT_OPTIONS
+from cosim.engines.outcome import Failure
+from cosim.engines.table import SIMULATORS
+from cosim.engines.vacask.program import SimulatorName
 from cosim.errors import SimulationError
 from cosim.files.seal import seal_npz
 from cosim.files.write import write_atomically, writing_into
-from cosim.network.clipping import find_clipping, summarize_clipping
-from cosim.network.testset import TestSet
 from cosim.outputs import summarize, write_results, write_texts
-from cosim.simulation.failures import Failure
+from cosim.report.comparison_page import format_report
+from cosim.report.figures import draw_confusion, draw_waveforms, figure_bytes, save_figure
+from cosim.report.power_figures import draw_power
+from cosim.report.pvt_figures import draw_pvt
 from cosim.simulation.inference import DEFAULT_TIMEOUT, Inference, Outcome, Progress, deck_hash
 from cosim.simulation.keep import INFERENCES
-from cosim.simulation.options import DEFAULT_OPTIONS
-from cosim.simulation.programs import SimulatorName
-from cosim.simulation.simulators import SIMULATORS
 from cosim.simulation.testbench import Timing
+from cosim.study.agreement import Comparison, compare_engines, summarize_comparison
+from cosim.study.bias import Bias, biased
+from cosim.study.power import study_power, summarize_power
+from cosim.study.pvt import pvt_grid, summarize_pvt
+from cosim.study.waveforms import liveliest_cell, record_waveforms
+from cosim.tasks.clipping import find_clipping, summarize_clipping
+from cosim.tasks.testset import TestSet
 from cosim.technology.conditions import format_conditions
 from cosim.technology.devices import device_cards
 

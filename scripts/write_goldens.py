@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from cosim.analysis.calibration_files import shipped_path
+from cosim.calibration.find import shipped_path
 from cosim.cells.bias import bias_diode, strong_diode
 from cosim.cells.clocked import clocked_schmitt
 from cosim.cells.dpi import dpi, dpi_capacitance

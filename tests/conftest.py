@@ -8,8 +8,12 @@ from functools import cache
 import numpy as np
 import pytest
 
-from cosim.analysis.calibration_files import shipped_path
+from cosim.calibration.find import shipped_path
 from cosim.circuit.elements import Circuit
+from cosim.engines.ngspice.library import find_ngspice_library
+from cosim.engines.ngspice.options import PRECISE_OPTIONS, format_deck
+from cosim.engines.ngspice.session import run_deck
+from cosim.engines.outcome import Failure
 from cosim.errors import MissingToolError
 from cosim.montecarlo.keep import keep_trial
 from cosim.montecarlo.run import default_spec, run_montecarlo, run_settings
@@ -17,10 +21,6 @@ from cosim.montecarlo.spec import parse_spec
 from cosim.montecarlo.store import open_store
 from cosim.montecarlo.trial import Trial, run_chips
 from cosim.network.types import FirstQuadrantLayer, InputEncoding, Layer, Network, Readout, ReluLayer, SignedLayer
-from cosim.simulation.failures import Failure
-from cosim.simulation.library import find_ngspice_library
-from cosim.simulation.ngspice import run_deck
-from cosim.simulation.options import PRECISE_OPTIONS, format_deck
 from cosim.technology.calibration import Calibration, load_calibration
 from cosim.technology.catalog import load_technology
 from cosim.technology.conditions import at

@@ -6,11 +6,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from cosim.engines.ngspice.options import PRECISE_OPTIONS, format_options
+from cosim.engines.ngspice.session import run_deck
+from cosim.engines.outcome import Failure
 from cosim.network.reference import run_reference
 from cosim.outputs import EXERCISE_FRAMES
-from cosim.simulation.failures import Failure
-from cosim.simulation.ngspice import run_deck
-from cosim.simulation.options import PRECISE_OPTIONS, format_options
 from cosim.simulation.testbench import Timing
 from cosim.technology.devices import device_cards
 

@@ -57,7 +57,7 @@ class Assembly:
     decisions: memory node -> nets of which as many are high as its state says
     candidates: memory node -> net of its candidate
     weights: (source, target) of an edge -> its transistor, absent for a weight of 0, `a and b` for a beta (two lines)
-    cell_bias: memory node -> its bias pins, see `_cell_rows` in cosim.ir.report; rails: signals with a gate line n
+    cell_bias: memory node -> its bias pins, see `_cell_rows` in cosim.ir.mapping; rails: signals with a gate line n
     preset: nets held at V_DD until time 0: memories that are on before the reset, where a chip's
         cell may have two states even then
     """

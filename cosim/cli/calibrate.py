@@ -17,7 +17,7 @@ from cosim.technology.scale import DEFAULT_UNITS, MAX_UNITS
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="File [default: the cache that compile reads].")
 def command(technology: str, pdk_root: Path | None, units: int, output: Path | None) -> None:
     """Measure mirrors and 9T cell in ngspice, fit their errors and write the calibration that the compiler inverts."""
-    from cosim.analysis.calibration_files import calibrate, make_cached_path
+    from cosim.calibration.find import calibrate, make_cached_path
     from cosim.files.write import check_writable
     from cosim.technology.calibration import write_calibration
     from cosim.technology.catalog import load_technology

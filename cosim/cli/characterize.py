@@ -21,8 +21,8 @@ from cosim.cli.common import (
     timeout_option,
     write_json,
 )
+from cosim.quantities import parse_quantity
 from cosim.technology.scale import DEFAULT_UNITS
-from cosim.units import parse_quantity
 
 if TYPE_CHECKING:
     from cosim.technology.calibration import Calibration
@@ -85,9 +85,9 @@ def _swept(cell: str) -> click.Command:
     @output_option(f"runs/characterize/{cell}")
     @condition_options
     def sweep(output: Path, json_file: Path | None, **where: Any) -> None:
-        from cosim.analysis import characterize
-        from cosim.analysis.characterize_figures import draw_characterisation
-        from cosim.analysis.figures import save_figure
+        from cosim.report.characterize_figures import draw_characterisation
+        from cosim.report.figures import save_figure
+        from cosim.study import characterize
         from cosim.technology.conditions import format_conditions
 
         check_outputs("characterize", output, json_file)
@@ -142,11 +142,11 @@ def ladder(
 
     Finished runs are kept in the folder: the same command continues an interrupted one.
     """
-    from cosim.analysis import ladder_study
-    from cosim.analysis.characterize import format_rows
-    from cosim.analysis.characterize_figures import draw_staircase
-    from cosim.analysis.figures import save_figure
     from cosim.ir.ladder import ladder_currents, ladder_timing
+    from cosim.report.characterize_figures import draw_staircase
+    from cosim.report.figures import save_figure
+    from cosim.study import ladder_study
+    from cosim.study.characterize import format_rows
     from cosim.technology.conditions import format_conditions
 
     study = ladder_study.LadderStudy(rungs, sequences, steps, seed, ladder_currents(I_UNIT), ladder_timing(t_step, tau))
@@ -178,8 +178,8 @@ def _conditions(
     supplies: tuple[Values, ...],
 ) -> "tuple[tuple[Technology, ...], Calibration]":
     """(technology at every condition, nominal calibration)."""
-    from cosim.analysis.calibration_files import find_calibration
-    from cosim.analysis.characterize import at_conditions
+    from cosim.calibration.find import find_calibration
+    from cosim.study.characterize import at_conditions
     from cosim.technology.catalog import load_technology
 
     process = load_technology(technology, pdk_root)

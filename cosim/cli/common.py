@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 import click
 
 from cosim.errors import InputError
+from cosim.quantities import format_quantity, parse_quantity
 from cosim.technology.scale import MAX_UNITS, units_for
-from cosim.units import format_quantity, parse_quantity
 
 if TYPE_CHECKING:
     from cosim.design import Design
-    from cosim.network.testset import TestSet
     from cosim.network.types import Network
+    from cosim.tasks.testset import TestSet
     from cosim.technology.types import Technology
 
 Option = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -175,7 +175,7 @@ def load_design(
     network = load_network(network_file)
     if ranges_from is not None:
         from cosim.network.ranges import measure_state_ranges
-        from cosim.network.testset import load_test_set
+        from cosim.tasks.testset import load_test_set
 
         samples = load_test_set(network, ranges_from)
         ranges = measure_state_ranges(network, samples.x, samples.lengths, str(ranges_from))
@@ -194,7 +194,7 @@ def load_design(
 
 
 def _warn_of_short_frames(design: "Design", t_step: float) -> None:
-    from cosim.analysis.settling import RESIDUE, slowest_line
+    from cosim.study.settling import RESIDUE, slowest_line
 
     if t_step < (line := slowest_line(design)).t_step:
         say(
@@ -208,7 +208,7 @@ def compile_loaded(
     network: "Network", origin: str, process: "Technology", units: int | None = None, **settings: Any
 ) -> "Design":
     """Compile a loaded network with the calibration that fits; `settings` as in `compile_network`."""
-    from cosim.analysis.calibration_files import find_calibration
+    from cosim.calibration.find import find_calibration
     from cosim.design import check_mapping, compile_network
 
     # Before a calibration that may take half a minute.
@@ -220,8 +220,8 @@ def compile_loaded(
 
 def load_samples(network: "Network", data: Path | None, samples: int | None, seed: int) -> "TestSet":
     """The test samples of a run; says so where there are fewer than asked for, or where inputs are clipped."""
-    from cosim.network.clipping import find_clipping
-    from cosim.network.testset import load_test_set
+    from cosim.tasks.clipping import find_clipping
+    from cosim.tasks.testset import load_test_set
 
     test_set = load_test_set(network, data)
     if samples is not None and samples > (count := len(test_set.y)):

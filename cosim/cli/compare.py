@@ -20,11 +20,11 @@ from cosim.cli.common import (
     take_folder,
     write_json,
 )
+from cosim.engines.vacask.program import SIMULATOR_NAMES, SimulatorName, find_vacask
 from cosim.errors import InputError
-from cosim.simulation.programs import SIMULATOR_NAMES, SimulatorName, find_vacask
 
 if TYPE_CHECKING:
-    from cosim.analysis.bias import Bias
+    from cosim.study.bias import Bias
 
 
 @click.command()
@@ -62,11 +62,11 @@ def command(
     The folder receives comparison.json, waveforms.png, confusion.png and report.html. Finished samples are kept: the
     same command continues an interrupted run. With --pvt it receives pvt.json and pvt.png.
     """
-    from cosim.analysis.bias import biased
-    from cosim.analysis.pvt import format_pvt
-    from cosim.analysis.tables import format_comparison
     from cosim.pipeline import Run, run_comparison, run_pvt
+    from cosim.report.pvt_table import format_pvt
+    from cosim.report.tables import format_comparison
     from cosim.simulation.testbench import Timing
+    from cosim.study.bias import biased
 
     if pvt and any(settings[name] is not None for name in ("corner", "celsius", "supply")):
         raise InputError("--pvt runs all conditions; leave --corner, --temp and --supply out")

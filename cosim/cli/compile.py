@@ -17,7 +17,7 @@ from cosim.cli.common import (
     take_folder,
 )
 from cosim.errors import InputError
-from cosim.units import format_quantity
+from cosim.quantities import format_quantity
 
 
 @click.command()
@@ -60,9 +60,9 @@ def command(
     are network.scs, devices.scs and testbench.scs, with vacask network.inc, devices.inc and testbench.sim. With
     self-cascodes start.sp holds the operating point that testbench.sp begins at, where ngspice is there to find it.
     """
-    from cosim.network.testset import load_test_set
     from cosim.outputs import summarize, write_design
     from cosim.simulation.testbench import Timing
+    from cosim.tasks.testset import load_test_set
 
     if data is not None and stimulus is None:
         raise InputError(f"--data {data}: test data are for a stimulus only; add --stimulus 0, or leave --data out")

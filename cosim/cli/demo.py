@@ -30,12 +30,12 @@ def command(output: Path, samples: int, seed: int, jobs: int) -> None:
     The folder receives the checkpoint, the netlist with its mapping report, the comparison and report.html. What an
     earlier, interrupted demo has finished is used again.
     """
-    from cosim.analysis.tables import format_comparison
-    from cosim.network.testset import load_test_set
     from cosim.outputs import summarize, write_design
     from cosim.pipeline import Run, run_comparison
+    from cosim.quantities import format_quantity
+    from cosim.report.tables import format_comparison
+    from cosim.tasks.testset import load_test_set
     from cosim.technology.catalog import DEFAULT_TECHNOLOGY, load_technology
-    from cosim.units import format_quantity
 
     check_outputs("demo", output)
     take_folder("demo", output)
@@ -64,8 +64,8 @@ def command(output: Path, samples: int, seed: int, jobs: int) -> None:
 
 def _train(path: Path, seed: int) -> "Network":
     from cosim.network.checkpoint import load_network
+    from cosim.tasks.load import load_task
     from cosim.training.config import Architecture, TrainingConfig, state_path
-    from cosim.training.tasks.load import load_task
     from cosim.training.trainer import train
 
     config = TrainingConfig(Architecture(cells=CELLS), weight_cost=WEIGHT_COST, seed=seed)

@@ -14,9 +14,9 @@ from pathlib import Path
 import click
 
 import cosim
+from cosim.engines.ngspice.library import MINIMUM_NGSPICE, find_ngspice_library, is_new_enough, ngspice_version
+from cosim.engines.vacask.program import vacask_version
 from cosim.errors import MissingToolError
-from cosim.simulation.library import MINIMUM_NGSPICE, find_ngspice_library, is_new_enough, ngspice_version
-from cosim.simulation.programs import vacask_version
 
 DISTRIBUTION = "cosim-analog"
 CORE = "core"

@@ -204,9 +204,9 @@ def _executing(trial: "Trial", jobs: int, timeout: float, dask: str | None) -> "
 
 def _replay(trial: "Trial", number: int, store: Path) -> None:
     """One chip on transistors, beside what the store says about it."""
-    from cosim.analysis.tables import percent
     from cosim.montecarlo.run import replay_chip, run_settings
     from cosim.montecarlo.store import check_settings, read_store
+    from cosim.report.tables import percent
 
     if number >= trial.plan.chips:
         raise InputError(f"--replay must be below --chips ({trial.plan.chips}), not {number}")

@@ -47,8 +47,8 @@ def command(
     dynamic power, energies per frame and per inference, areas. The folder receives power.json and power.png. Finished
     samples are kept: the same command continues an interrupted run. Without ngspice the behavioral side is written.
     """
-    from cosim.analysis.power_tables import format_power
     from cosim.pipeline import Run, run_power
+    from cosim.report.power_tables import format_power
     from cosim.simulation.testbench import Timing
 
     check_outputs("power", output, json_file)

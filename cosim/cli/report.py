@@ -20,7 +20,7 @@ def command(run: Path, output: Path | None, pdk_root: Path | None, technology: P
     chip, contributions, the worst chip's waveforms, the mapping of parameters to transistors, power, schematics of the
     cells, settings. The worst chip is simulated once more; without ngspice the page says so instead.
     """
-    from cosim.montecarlo.report import REPORT_FILE, write_report
+    from cosim.montecarlo.page import REPORT_FILE, write_report
 
     output = run / REPORT_FILE if output is None else output
     write_report(run, output, pdk_root, technology, not no_waveforms, say)

@@ -42,9 +42,9 @@ def command(
     are kept: the same command continues an interrupted run.
     """
     from cosim.design import inference_decks
+    from cosim.engines.outcome import Failure
     from cosim.outputs import write_texts
     from cosim.pipeline import Run, run_samples
-    from cosim.simulation.failures import Failure
     from cosim.simulation.inference import Inference
     from cosim.simulation.testbench import Timing
 

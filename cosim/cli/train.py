@@ -15,8 +15,8 @@ from cosim.training.config import Architecture, TrainingConfig, check_config, st
 
 if TYPE_CHECKING:
     from cosim.network.types import Network
+    from cosim.tasks.task import Task
     from cosim.training.mismatch import MismatchModel
-    from cosim.training.tasks.task import Task
     from cosim.training.trainer import TrainingResult
 
 EXTRA = "pip install 'cosim-analog[train]'"
@@ -94,7 +94,7 @@ def command(task: str | None, output: Path, data: Path | None, resume: bool, **o
     mnist-pixels, or npz for data of your own. The first four need no --data. Inputs, weights and thresholds keep to
     what the circuit can realise.
     """
-    from cosim.training.tasks.load import check_task, load_task
+    from cosim.tasks.load import check_task, load_task
 
     name, config = check_task(task), config_from_options(**options)
     check_config(config)
@@ -168,7 +168,7 @@ def _mismatch(
 
 def describe_constants(task: "Task") -> list[str]:
     """What must be said about features that never change."""
-    from cosim.training.tasks.task import constant_features
+    from cosim.tasks.task import constant_features
 
     constant = constant_features(task)
     if not constant:

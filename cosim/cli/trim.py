@@ -53,15 +53,15 @@ def command(
     """
     from functools import partial
 
-    from cosim.analysis.figures import save_figure
     from cosim.montecarlo.execute import map_chips
-    from cosim.montecarlo.figures import draw_trim
     from cosim.montecarlo.run import default_spec
     from cosim.montecarlo.spec import parse_spec
     from cosim.montecarlo.tables import format_trim
     from cosim.montecarlo.trim import check_trimmable
+    from cosim.montecarlo.trim_figure import draw_trim
     from cosim.montecarlo.trim_run import summarize_trim, trim_chip
     from cosim.outputs import write_results
+    from cosim.report.figures import save_figure
 
     wanted = [parse_spec(text) for text in specs]
     counts = parse_bits(bits)

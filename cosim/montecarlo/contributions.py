@@ -18,8 +18,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.analysis.agreement import METRICS
 from cosim.montecarlo.trial import Trial, run_behavioral_chip
+from cosim.study.agreement import METRICS
 from cosim.variation.draws import Chip, Device
 
 Array = NDArray[np.float64]

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from cosim import __version__
-from cosim.analysis.calibrate import calibration_fingerprint
+from cosim.calibration.measure import calibration_fingerprint
 from cosim.design import Design, compile_network
 from cosim.errors import InputError
 from cosim.files.read import is_file
@@ -30,11 +30,11 @@ from cosim.montecarlo.run import run_settings
 from cosim.montecarlo.store import read_sealed, read_store
 from cosim.montecarlo.trial import EngineName, Trial
 from cosim.network.checkpoint import checkpoint_bytes, load_network
-from cosim.network.testset import TestSet, check_test_set
 from cosim.network.types import Network
 from cosim.reading.arrays import read_arrays
 from cosim.reading.text import check_known, check_plain, open_file, typed
 from cosim.simulation.testbench import Timing
+from cosim.tasks.testset import TestSet, check_test_set
 from cosim.technology.calibration import format_calibration, load_calibration
 from cosim.technology.catalog import load_technology
 from cosim.technology.conditions import at

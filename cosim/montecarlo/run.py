@@ -12,8 +12,9 @@ import numpy as np
 import scipy
 
 from cosim import __version__
-from cosim.analysis.agreement import METRICS
 from cosim.cells.blocks import OUTSIDE
+from cosim.engines.ngspice.options import DEFAULT_OPTIONS, describe_simulator
+from cosim.engines.outcome import FailureKind
 from cosim.errors import InputError
 from cosim.montecarlo.contributions import chip_figures, share_variance
 from cosim.montecarlo.execute import map_chips
@@ -36,11 +37,10 @@ from cosim.montecarlo.trial import (
     transistor_record,
     trial_samples_hash,
 )
-from cosim.network.clipping import summarize_clipping
 from cosim.outputs import summarize, write_results, write_texts
-from cosim.simulation.failures import FailureKind
 from cosim.simulation.inference import Progress
-from cosim.simulation.options import DEFAULT_OPTIONS, describe_simulator
+from cosim.study.agreement import METRICS
+from cosim.tasks.clipping import summarize_clipping
 from cosim.variation.chip import transistor_chip
 from cosim.variation.draws import Chip, check_coefficients
 

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from cosim.analysis.agreement import METRICS
 from cosim.errors import InputError
-from cosim.units import parse_quantity
+from cosim.quantities import parse_quantity
+from cosim.study.agreement import METRICS
 
 _LARGEST_POWER = 1e-3  # W: a thousand times what any network here takes
 _SPEC = re.compile(r"\s*(\w+)\s*(>=|<=)\s*(.+?)\s*")

@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from cosim.analysis.agreement import METRICS
 from cosim.montecarlo.spec import Spec, meets_specs, passes_specs
 from cosim.montecarlo.trial import EngineName, Record
+from cosim.study.agreement import METRICS
 from cosim.variation.draws import Plan
 
 CONFIDENCE = 0.95

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from cosim.analysis.agreement import METRICS
-from cosim.analysis.tables import format_outside, percent
-from cosim.units import format_quantity
+from cosim.quantities import format_quantity
+from cosim.report.tables import format_outside, percent
+from cosim.study.agreement import METRICS
 
 NAMED = 4  # cells on a line
 SHOWN = ("5", "50", "95")

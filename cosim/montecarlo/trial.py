@@ -16,14 +16,14 @@ from numpy.typing import NDArray
 
 from cosim.cells.schmitt import STATE_LEVEL
 from cosim.design import Design, behavioral_power, inference_deck, read_plan, run_behavioral
+from cosim.engines.ngspice.rest import held, run_from_rest
+from cosim.engines.outcome import Failure
 from cosim.ir.nodes import Schmitt, nodes_of
 from cosim.ir.states import software_states
 from cosim.network.reference import pool_readout, run_reference
-from cosim.network.testset import TestSet
-from cosim.simulation.failures import Failure
 from cosim.simulation.inference import Inference, deck_hash, run_inference
-from cosim.simulation.rest import held, run_from_rest
 from cosim.simulation.testbench import Timing
+from cosim.tasks.testset import TestSet
 from cosim.variation.chip import behavioral_chip, transistor_chip
 from cosim.variation.draws import Chip, Device, Plan, draw_chip, varying_devices
 from cosim.variation.effects import Effect, effects_of

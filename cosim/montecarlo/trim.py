@@ -18,11 +18,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from cosim.analysis.calibrate import measure_schmitt
-from cosim.behavioral.evaluate import Array
+from cosim.calibration.measure import measure_schmitt
 from cosim.cells.assemble import NETWORK, net
 from cosim.circuit.elements import Circuit, Element, Mos
 from cosim.design import Design
+from cosim.engines.behavioral.evaluate import Array
 from cosim.errors import InputError, SimulationError
 from cosim.ir.nodes import Schmitt, SchmittBias, edges_into, nodes_of
 from cosim.montecarlo.trial import Trial

@@ -5,9 +5,9 @@ from typing import Any
 
 from scipy.stats import binomtest
 
-from cosim.analysis.agreement import METRICS
 from cosim.cells.blocks import OUTSIDE
 from cosim.design import Design
+from cosim.engines.outcome import Failure, FailureKind
 from cosim.errors import SimulationError
 from cosim.montecarlo.run import nominal_chip
 from cosim.montecarlo.spec import Spec, passes_specs
@@ -20,8 +20,8 @@ from cosim.montecarlo.trim import (
     trim_design,
     trim_ranges,
 )
-from cosim.network.clipping import summarize_clipping
-from cosim.simulation.failures import Failure, FailureKind
+from cosim.study.agreement import METRICS
+from cosim.tasks.clipping import summarize_clipping
 from cosim.variation.chip import behavioral_chip, transistor_chip
 
 

@@ -17,8 +17,8 @@ from cosim.cells.reference import REFERENCE, reference
 from cosim.cells.schmitt import SCHMITT, schmitt
 from cosim.circuit.deck import format_number
 from cosim.circuit.elements import GROUND, Circuit, Element, Instance, Mos, Source, Subcircuit
+from cosim.engines.ngspice.options import DEFAULT_OPTIONS, PRECISE_OPTIONS, SimulatorOptions, format_deck
 from cosim.ir.ladder import LadderBias
-from cosim.simulation.options import DEFAULT_OPTIONS, PRECISE_OPTIONS, SimulatorOptions, format_deck
 from cosim.simulation.testbench import Timing, Waveform, clock_waveforms, reset_waveform, staircase
 from cosim.technology.types import Technology
 

@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cosim.engines.outcome import Failure, FailureKind, Waveforms
+from cosim.engines.table import SIMULATORS
+from cosim.engines.vacask.program import SimulatorName
 from cosim.files.write import make_folder
-from cosim.simulation.failures import Failure, FailureKind, Waveforms
 from cosim.simulation.keep import keep_result, kept_result
-from cosim.simulation.programs import SimulatorName
 from cosim.simulation.schedule import Lost, run_tasks
-from cosim.simulation.simulators import SIMULATORS
 from cosim.simulation.workers import WorkerPool
 
 DEFAULT_TIMEOUT = 600.0  # s per inference

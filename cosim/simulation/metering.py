@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from cosim.cells.assemble import Assembly
 from cosim.cells.blocks import BLOCKS, device_block
 from cosim.circuit.elements import GROUND, Capacitor, Circuit, Element, Mos, Source
+from cosim.engines.ngspice.options import DEFAULT_OPTIONS, SimulatorOptions
+from cosim.engines.table import SIMULATORS
 from cosim.ir.ladder import PULSE_BEGIN, PULSE_END
 from cosim.simulation.inference import Meter
-from cosim.simulation.options import DEFAULT_OPTIONS, SimulatorOptions
-from cosim.simulation.simulators import SIMULATORS
 from cosim.simulation.testbench import DECIDE, Levels, Timing, inference_bench, saved_vectors, testbench
 from cosim.technology.types import Technology
 

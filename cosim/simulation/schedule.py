@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from time import monotonic
 from typing import Generic, TypeVar
 
+from cosim.engines.outcome import FailureKind
 from cosim.errors import CosimError
-from cosim.simulation.failures import FailureKind
 from cosim.simulation.workers import WorkerDied
 
 TRIES = 2

@@ -19,12 +19,12 @@ from numpy.typing import NDArray
 
 from cosim.cells.assemble import PEDESTAL_STRENGTH, Assembly
 from cosim.circuit.elements import GROUND, Circuit, Element, Source
+from cosim.engines.exercise import Bench
+from cosim.engines.ngspice.options import DEFAULT_OPTIONS, SimulatorOptions
+from cosim.engines.table import SIMULATORS
+from cosim.engines.vacask.program import SimulatorName
 from cosim.errors import InputError
 from cosim.ir.ladder import PULSE_BEGIN, PULSE_END
-from cosim.simulation.exercise import Bench
-from cosim.simulation.options import DEFAULT_OPTIONS, SimulatorOptions
-from cosim.simulation.programs import SimulatorName
-from cosim.simulation.simulators import SIMULATORS
 from cosim.technology.types import Technology
 
 SAMPLE_AT = 0.95

@@ -1,7 +1,7 @@
 """What the cells of a technology really do, and its inverse: which bias makes the threshold that was asked for.
 
 Finite output conductance, not matching, sets the nominal error of subthreshold current-mode cells. It is smooth in the
-bias currents, so it is measured once per technology in ngspice (cosim.analysis.calibrate), kept in a file with its
+bias currents, so it is measured once per technology in ngspice (cosim.calibration.measure), kept in a file with its
 provenance, and inverted here. Currents in ampere; the fits work in nanoampere so that the coefficients have one scale.
 """
 

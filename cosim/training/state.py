@@ -16,7 +16,7 @@ from cosim.files.write import check_writable, write_atomically
 from cosim.reading.arrays import is_whole
 from cosim.reading.tensors import read_torch
 from cosim.reading.text import check_plain, shown
-from cosim.training.tasks.task import Task
+from cosim.tasks.task import Task
 
 _GROWTH = 4  # two moments of the optimiser and the best network come to the weights
 _REPAIR = "delete this training state and start anew"

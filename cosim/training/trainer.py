@@ -20,15 +20,15 @@ from cosim.network.checkpoint import save_checkpoint
 from cosim.network.ranges import measure_state_ranges
 from cosim.network.types import Network
 from cosim.reading.text import parsing
+from cosim.tasks.task import Task, grouped_holdout, stratified_holdout
 from cosim.training.backbone import Backbone, BackboneOutput, pool
 from cosim.training.chips import Chips
 from cosim.training.config import TrainingConfig, check_config, describe_config, state_path
-from cosim.training.figures import measure_figures
+from cosim.training.curves import measure_figures
 from cosim.training.hardware import margin_penalty, range_excess
 from cosim.training.interrupts import deferred_signals
 from cosim.training.schedule import epsilon_at, epsilon_is_final, learning_rate_at
 from cosim.training.state import check_state, data_fingerprint, read_state, write_state
-from cosim.training.tasks.task import Task, grouped_holdout, stratified_holdout
 
 VALIDATION_FRACTION = 0.1
 VALIDATIONS = 200  # over the whole run; only those with the final epsilon are used

@@ -27,9 +27,9 @@ from math import exp
 
 import numpy as np
 
-from cosim.behavioral.evaluate import Deviations
 from cosim.cells.assemble import NETWORK, PEDESTAL_STRENGTH, net
 from cosim.design import Design
+from cosim.engines.behavioral.evaluate import Deviations
 from cosim.ir.nodes import (
     InputCurrent,
     Ladder,

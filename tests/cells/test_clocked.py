@@ -5,14 +5,14 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from cosim.analysis.calibrate import SHIFT_RANGE, SHIFT_STEPS
+from cosim.calibration.measure import SHIFT_RANGE, SHIFT_STEPS
 from cosim.cells.clocked import CLOCKED, LATCH_NODE, clocked_schmitt
 from cosim.cells.mirror import weight
 from cosim.cells.schmitt import STATE_LEVEL
 from cosim.circuit.elements import Circuit, Instance, Source
+from cosim.engines.ngspice.session import run_deck
+from cosim.engines.outcome import Failure
 from cosim.simulation.benches import clocked_bench
-from cosim.simulation.failures import Failure
-from cosim.simulation.ngspice import run_deck
 from cosim.simulation.testbench import Timing
 
 pytestmark = pytest.mark.ngspice

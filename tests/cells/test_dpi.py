@@ -5,13 +5,13 @@ import math
 import numpy as np
 import pytest
 
-from cosim.analysis.calibrate import measure_dpi_output, measure_dpi_times
+from cosim.calibration.measure import measure_dpi_output, measure_dpi_times
 from cosim.cells.dpi import DPI, INTEGRATION_NODE, dpi, dpi_capacitance
 from cosim.circuit.elements import Capacitor, Mos
+from cosim.engines.ngspice.session import run_deck
+from cosim.engines.outcome import Failure
 from cosim.ir.ladder import TAU_SHARE, dpi_fall_time
 from cosim.simulation.benches import dpi_bench
-from cosim.simulation.failures import Failure
-from cosim.simulation.ngspice import run_deck
 
 UNITS = 8
 ALPHA = 0.5e-9

@@ -11,6 +11,8 @@ from cosim.cells.ladder import LADDER, RUNG_OFF, RUNG_ON, ladder, ladder_blocks,
 from cosim.cells.rectifier import candidate_diode
 from cosim.cells.schmitt import STATE_LEVEL
 from cosim.circuit.elements import Capacitor, Circuit, Instance, Mos, Source
+from cosim.engines.ngspice.session import run_deck
+from cosim.engines.outcome import Failure
 from cosim.ir.ladder import (
     PULSE_BEGIN,
     dpi_fall_time,
@@ -20,8 +22,6 @@ from cosim.ir.ladder import (
     solve_ladder,
 )
 from cosim.simulation.benches import ladder_bench
-from cosim.simulation.failures import Failure
-from cosim.simulation.ngspice import run_deck
 
 UNITS = 8
 CURRENTS = ladder_currents(1e-9)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from cosim.analysis.calibrate import measure_schmitt
+from cosim.calibration.measure import measure_schmitt
 from cosim.cells.mirror import weight
 from cosim.cells.schmitt import SCHMITT, schmitt
 from cosim.circuit.elements import Circuit, Instance, Source

@@ -11,8 +11,8 @@ from cosim.cells.mirror import signal_rails
 from cosim.cells.schmitt import schmitt
 from cosim.cells.transistor import transistor
 from cosim.circuit.elements import Circuit, Mos, Source
+from cosim.quantities import u_t
 from cosim.technology.types import Geometry
-from cosim.units import u_t
 
 PLAIN = Geometry(1e-6, 5e-6)
 PAIR = Geometry(1e-6, 5e-6, cascode=(5e-6, 1e-6))

@@ -10,18 +10,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cosim.analysis.calibration_files import shipped_path
+from cosim.calibration.find import shipped_path
 from cosim.circuit.deck import device_sizes, format_elements, format_number
 from cosim.circuit.dialects import DIALECTS, IN_BRACKETS, format_devices, format_network
 from cosim.circuit.elements import Capacitor, Circuit, Instance, Mos, Source, Subcircuit
 from cosim.design import compile_network
+from cosim.engines.exercise import Bench, format_bench
+from cosim.engines.ngspice import session as ngspice
+from cosim.engines.ngspice.options import DEFAULT_OPTIONS, PRECISE_OPTIONS, format_options
+from cosim.engines.outcome import Failure
 from cosim.errors import MissingToolError
 from cosim.network.ranges import measure_state_ranges
 from cosim.outputs import format_exercise, format_expected, made_up_stimulus
-from cosim.simulation import ngspice
-from cosim.simulation.exercise import Bench, format_bench
-from cosim.simulation.failures import Failure
-from cosim.simulation.options import DEFAULT_OPTIONS, PRECISE_OPTIONS, format_options
 from cosim.simulation.testbench import Timing, control_elements, input_elements, saved_vectors
 from cosim.technology.calibration import load_calibration
 from cosim.technology.catalog import load_technology
@@ -308,7 +308,7 @@ def test_an_input_that_never_moves_is_a_dc_source(dialect, design):
 def test_expected_names_what_each_simulator_prints(design):
     """ngspice and HSPICE: as asked for. Xyce: all names in capitals. Spectre: nets and a source's first terminal.
 
-    VACASK: nets and a source's branch; `tests/simulation/test_vacask.py` reads them from its raw file.
+    VACASK: nets and a source's branch; `tests/engines/test_vacask.py` reads them from its raw file.
     """
     latch = next(iter(design.assembly.decisions.values()))[0]
     pin, colons = design.assembly.outputs[0], latch.replace(".", ":")

@@ -20,7 +20,7 @@ def test_ladder(cosim_main, tmp_path):
     (nominal,) = found["conditions"]
     assert set(nominal) > KEYS
     assert (nominal["corner"], nominal["celsius"], nominal["supply_v"]) == ("tt", 27.0, 1.8)
-    # the split is the mean of 40 samples a step, the power an integral: see tests/analysis/test_characterize.py
+    # the split is the mean of 40 samples a step, the power an integral: see tests/study/test_characterize.py
     assert sum(nominal["power_split_w"].values()) == pytest.approx(nominal["power_w"], rel=0.3 / 40, abs=0)
     assert (tmp_path / "ladder_tt_27C_1.8V.png").stat().st_size > 10_000
     before = (tmp_path / "ladder_tt_27C_1.8V.png").read_bytes()
@@ -33,7 +33,7 @@ def test_ladder(cosim_main, tmp_path):
 @pytest.mark.ngspice
 @pytest.mark.parametrize("cell", ["schmitt", "dpi", "mirror", "rectifier"])
 def test_a_cell_at_two_temperatures(cosim_main, tmp_path, cell, monkeypatch):
-    monkeypatch.setattr("cosim.analysis.characterize.SCHMITT_POINTS", ((0.35e-9, 0.15e-9, 0.5e-9),))
+    monkeypatch.setattr("cosim.study.characterize.SCHMITT_POINTS", ((0.35e-9, 0.15e-9, 0.5e-9),))
     options = ("--temp", "-20,85", "--supply", "1.62", "-o", tmp_path, "--json", tmp_path / "x.json")
     code, out, _ = cosim_main("characterize", cell, *options)
     assert code == 0

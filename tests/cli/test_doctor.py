@@ -10,8 +10,8 @@ import pytest
 from click.testing import CliRunner
 
 from cosim.cli import doctor
+from cosim.engines.ngspice.library import format_install_hint
 from cosim.errors import MissingToolError
-from cosim.simulation.library import format_install_hint
 
 # Build back ends differ: some keep `cosim-analog[train]` under `all`, some spell it out.
 REQUIRES = [

@@ -8,7 +8,7 @@ import pytest
 from cosim.cli.common import load_design
 from cosim.files.claim import own_folder
 from cosim.montecarlo.trial import Trial
-from cosim.network.testset import TestSet
+from cosim.tasks.testset import TestSet
 from cosim.variation.draws import Plan
 
 
@@ -53,7 +53,7 @@ def test_page_elsewhere(cosim_main, store, tmp_path):
 
 
 def test_a_page_that_cannot_be_written_is_said_before_the_work(cosim_main, store, tmp_path, monkeypatch):
-    monkeypatch.setattr("cosim.montecarlo.report.study_chips", lambda *_: pytest.fail("the work has begun"))
+    monkeypatch.setattr("cosim.montecarlo.page.study_chips", lambda *_: pytest.fail("the work has begun"))
     code, _, err = cosim_main("report", store, "-o", tmp_path / "no" / "page.html")
     assert code == 2 and f"page.html: the folder {tmp_path / 'no'} must exist; create it, or choose another" in err
     with own_folder(tmp_path / "theirs", "compare"):

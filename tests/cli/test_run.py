@@ -9,11 +9,11 @@ from importlib import metadata
 import numpy as np
 import pytest
 
+from cosim.engines.ngspice.options import DEFAULT_OPTIONS
+from cosim.engines.vacask import program as programs
 from cosim.errors import SimulationError
 from cosim.network.checkpoint import load_network
-from cosim.network.testset import load_test_set
-from cosim.simulation import programs
-from cosim.simulation.options import DEFAULT_OPTIONS
+from cosim.tasks.testset import load_test_set
 
 ENGINES = {"software", "behavioral", "ngspice"}
 
@@ -236,7 +236,7 @@ def test_bad_options(cosim_main, options, option):
 
 @pytest.mark.ngspice
 def test_calibrate_says_where_it_cannot_write(cosim_main, tmp_path, monkeypatch, calibration):
-    monkeypatch.setattr("cosim.analysis.calibration_files.calibrate", lambda *arguments: calibration)
+    monkeypatch.setattr("cosim.calibration.find.calibrate", lambda *arguments: calibration)
     (tmp_path / "file").write_text("in the way")
     code, _, err = cosim_main("calibrate", "-o", tmp_path / "file" / "x.json")
     assert code == 2

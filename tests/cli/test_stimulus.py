@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from cosim.circuit.dialects import DIALECTS, files_of
+from cosim.engines.ngspice.session import run_deck
+from cosim.engines.outcome import Failure
 from cosim.network.checkpoint import load_network, save_checkpoint
 from cosim.network.ranges import measure_state_ranges
 from cosim.network.reference import run_reference
-from cosim.simulation.failures import Failure
-from cosim.simulation.ngspice import run_deck
 
 LENGTHS = [3, 2, 3, 1, 3]
 

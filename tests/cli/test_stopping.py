@@ -9,7 +9,7 @@ import pytest
 
 from cosim.cli import VERBS
 from cosim.cli.stopping import GO_ON, Stop, StoppedError, stopping_on_signals
-from cosim.simulation.ngspice import run_deck
+from cosim.engines.ngspice.session import run_deck
 
 CONTINUES = "the same command continues where it stopped"
 RESUMES = "the same command with --resume continues where it stopped"

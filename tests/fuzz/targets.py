@@ -15,7 +15,7 @@ import mutate
 import numpy as np
 import torch
 
-from cosim.analysis.calibration_files import shipped_path
+from cosim.calibration.find import shipped_path
 from cosim.cli.inspect import format_summary, summarise
 from cosim.design import compile_network
 from cosim.files.seal import seal_json, seal_line, seal_npz, seal_zip, unseal_json, unseal_line
@@ -25,10 +25,14 @@ from cosim.montecarlo.spec import parse_spec
 from cosim.montecarlo.store import open_store, read_store, run_key
 from cosim.montecarlo.trial import Trial, run_chips, unpack_draws
 from cosim.network.checkpoint import load_network, network_to_arrays, save_checkpoint
-from cosim.network.testset import load_test_set
 from cosim.network.types import FirstQuadrantLayer, InputEncoding, Network, Readout, SignedLayer
 from cosim.resources import models_path, trained_network_path
 from cosim.simulation.keep import kept_result
+from cosim.tasks.audio import read_wav
+from cosim.tasks.from_npz import load_npz_task
+from cosim.tasks.mnist import read_idx
+from cosim.tasks.task import Task, full_lengths
+from cosim.tasks.testset import load_test_set
 from cosim.technology.calibration import load_calibration
 from cosim.technology.catalog import load_technology
 from cosim.technology.devices import device_cards
@@ -36,10 +40,6 @@ from cosim.technology.expressions import Parameters
 from cosim.technology.foundry import model_card, read_section
 from cosim.technology.lines import read_file
 from cosim.training.config import Architecture, TrainingConfig
-from cosim.training.tasks.audio import read_wav
-from cosim.training.tasks.from_npz import load_npz_task
-from cosim.training.tasks.mnist import read_idx
-from cosim.training.tasks.task import Task, full_lengths
 from cosim.training.trainer import state_path, train
 from cosim.variation.draws import Plan
 

@@ -6,7 +6,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from cosim.behavioral.evaluate import evaluate
+from cosim.engines.behavioral.evaluate import evaluate
 from cosim.ir.centre import centre
 from cosim.ir.lower import lower
 from cosim.ir.nodes import (

@@ -6,11 +6,10 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from cosim.analysis.agreement import threshold_margins
-from cosim.behavioral.evaluate import evaluate
 from cosim.cells.assemble import assemble
 from cosim.circuit.deck import format_circuit
 from cosim.design import compile_network
+from cosim.engines.behavioral.evaluate import evaluate
 from cosim.errors import MappingError
 from cosim.ir.lower import lower
 from cosim.ir.nodes import UNIT_CURRENT, InputCurrent, Output, Rectifier, Schmitt, edges_into, nodes_of
@@ -19,6 +18,7 @@ from cosim.ir.size import size
 from cosim.ir.states import software_states
 from cosim.network.reference import encode_inputs, run_reference
 from cosim.network.types import InputEncoding, ReluLayer, check_network
+from cosim.study.agreement import threshold_margins
 
 I_UNIT = 0.25e-9  # so that every threshold of a random network lies in the calibrated range
 

@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.integrate import solve_ivp
 
-from cosim.analysis.agreement import compare_engines
-from cosim.behavioral.evaluate import evaluate
 from cosim.design import compile_network
+from cosim.engines.behavioral.evaluate import evaluate
 from cosim.errors import MappingError
 from cosim.ir.ladder import (
     ALPHA,
@@ -30,7 +29,6 @@ from cosim.ir.size import size
 from cosim.ir.states import software_states
 from cosim.network.ranges import measure_state_ranges
 from cosim.network.reference import run_reference
-from cosim.network.testset import TestSet
 from cosim.network.types import (
     FirstQuadrantLayer,
     InputEncoding,
@@ -41,6 +39,8 @@ from cosim.network.types import (
     check_network,
 )
 from cosim.simulation.inference import Inference
+from cosim.study.agreement import compare_engines
+from cosim.tasks.testset import TestSet
 
 I_UNIT = 0.25e-9  # so that every threshold of a random network lies in the calibrated range
 SAMPLES, STEPS = 13, 6

@@ -9,8 +9,8 @@ import pytest
 
 from cosim.design import compile_network
 from cosim.ir.fold import learned_values
+from cosim.ir.mapping import CUT, EXACT, ROUNDED, ZERO
 from cosim.ir.nodes import Schmitt, nodes_of
-from cosim.ir.report import CUT, EXACT, ROUNDED, ZERO
 from cosim.network.types import FirstQuadrantLayer, ReluLayer, layer_arrays
 
 I_UNIT = 0.5e-9

@@ -5,7 +5,7 @@ import pytest
 
 from cosim.design import compile_network
 from cosim.montecarlo.trial import Trial
-from cosim.network.testset import TestSet
+from cosim.tasks.testset import TestSet
 from cosim.variation.draws import Plan
 
 

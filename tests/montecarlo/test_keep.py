@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cosim.analysis.calibration_files import shipped_path
+from cosim.calibration.find import shipped_path
 from cosim.cli.common import load_design
 from cosim.errors import InputError
 from cosim.files.seal import checksum, seal_json
@@ -18,8 +18,8 @@ from cosim.montecarlo.keep import keep_trial, load_trial
 from cosim.montecarlo.run import run_settings
 from cosim.montecarlo.trial import Trial, run_chip, trial_samples_hash
 from cosim.network.checkpoint import load_network, save_checkpoint
-from cosim.network.testset import TestSet
 from cosim.resources import device_model_path
+from cosim.tasks.testset import TestSet
 from cosim.technology.calibration import load_calibration, write_calibration
 from cosim.variation.draws import Plan
 

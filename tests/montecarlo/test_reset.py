@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from cosim.design import inference_deck, read_plan
+from cosim.engines.ngspice.session import run_deck
+from cosim.engines.outcome import Failure
 from cosim.montecarlo.spec import meets_specs, parse_spec, passes_specs
 from cosim.montecarlo.trial import find_unreset, run_behavioral_chip, run_chip
 from cosim.montecarlo.trim import measure_behavioral
-from cosim.simulation.failures import Failure
 from cosim.simulation.inference import read_inference
-from cosim.simulation.ngspice import run_deck
 from cosim.variation.chip import transistor_chip
 
 CELL, DIODE = "layer1.1", "network.bias_width_6.diode"

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from cosim.engines.outcome import FailureKind
 from cosim.errors import InputError
 from cosim.montecarlo.contributions import block_of, chip_figures, kind_of, share_variance
 from cosim.montecarlo.execute import run_local, run_on
@@ -23,7 +24,6 @@ from cosim.montecarlo.store import open_store, read_store
 from cosim.montecarlo.tables import format_contributions, format_summary
 from cosim.montecarlo.trial import behavioral_record, failed, run_chip, run_chips, unpack_draws
 from cosim.simulation import schedule
-from cosim.simulation.failures import FailureKind
 
 SPECS = [parse_spec("accuracy>=0.9")]
 

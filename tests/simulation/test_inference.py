@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from cosim.design import compile_network, inference_deck, read_plan
+from cosim.engines.outcome import Failure, FailureKind
 from cosim.errors import InputError
-from cosim.simulation.failures import Failure, FailureKind
 from cosim.simulation.inference import Inference, Meter, ReadPlan, deck_hash, run_inference, run_inferences
 
 pytestmark = pytest.mark.ngspice

@@ -4,9 +4,9 @@ from concurrent.futures import Future
 
 import pytest
 
+from cosim.engines.outcome import FailureKind
 from cosim.errors import InputError
 from cosim.simulation import schedule
-from cosim.simulation.failures import FailureKind
 from cosim.simulation.schedule import Lost, run_tasks
 from cosim.simulation.workers import WorkerDied
 

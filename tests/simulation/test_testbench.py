@@ -9,8 +9,8 @@ import pytest
 from cosim.circuit.deck import device_sizes
 from cosim.circuit.elements import GROUND, Source
 from cosim.design import compile_network, inference_deck, read_plan
+from cosim.engines.ngspice.options import DEFAULT_OPTIONS, format_options
 from cosim.errors import InputError
-from cosim.simulation.options import DEFAULT_OPTIONS, format_options
 from cosim.simulation.testbench import (
     DECIDE,
     SAMPLE_AT,

@@ -14,8 +14,8 @@ import pytest
 
 from cosim.design import compile_network, simulate_samples
 from cosim.montecarlo.trial import Trial, run_chips
-from cosim.network.testset import TestSet
 from cosim.simulation.workers import WorkerDied, WorkerPool
+from cosim.tasks.testset import TestSet
 from cosim.variation.draws import Plan
 
 PARENT = """

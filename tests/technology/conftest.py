@@ -3,7 +3,7 @@
 import pytest
 
 from cosim.circuit.elements import Circuit, Mos, Source
-from cosim.simulation.options import PRECISE_OPTIONS, format_deck
+from cosim.engines.ngspice.options import PRECISE_OPTIONS, format_deck
 
 TOML = """\
 name = "acme200"

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cosim.engines.ngspice.session import run_deck
+from cosim.engines.outcome import Failure
 from cosim.errors import InputError
-from cosim.simulation.failures import Failure
-from cosim.simulation.ngspice import run_deck
 from cosim.technology.expressions import _NUMBER, Parameters
 
 

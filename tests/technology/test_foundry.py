@@ -7,9 +7,9 @@ from itertools import product
 import numpy as np
 import pytest
 
+from cosim.engines.ngspice.session import run_deck
+from cosim.engines.outcome import Failure
 from cosim.errors import InputError
-from cosim.simulation.failures import Failure
-from cosim.simulation.ngspice import run_deck
 from cosim.technology.catalog import load_technology
 from cosim.technology.conditions import at
 from cosim.technology.foundry import is_sized, model_card, read_section

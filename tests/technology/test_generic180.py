@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from cosim.circuit.elements import Circuit, Mos, Source
+from cosim.quantities import u_t
 from cosim.resources import device_model_path
-from cosim.units import u_t
 
 pytestmark = pytest.mark.ngspice
 

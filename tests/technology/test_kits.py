@@ -10,16 +10,16 @@ from functools import cache
 import numpy as np
 import pytest
 
-from cosim.analysis.calibrate import calibration_fingerprint, measure_schmitt
-from cosim.analysis.calibration_files import shipped_path
+from cosim.calibration.find import shipped_path
+from cosim.calibration.measure import calibration_fingerprint, measure_schmitt
 from cosim.cells.transistor import transistor
 from cosim.circuit.deck import device_sizes
 from cosim.circuit.elements import Circuit, Source
 from cosim.design import compile_network, inference_deck
+from cosim.engines.ngspice.options import PRECISE_OPTIONS, format_deck
+from cosim.engines.ngspice.session import run_deck
+from cosim.engines.outcome import Failure
 from cosim.errors import MissingToolError
-from cosim.simulation.failures import Failure
-from cosim.simulation.ngspice import run_deck
-from cosim.simulation.options import PRECISE_OPTIONS, format_deck
 from cosim.technology.calibration import load_calibration
 from cosim.technology.catalog import load_technology
 from cosim.technology.conditions import at
@@ -40,8 +40,8 @@ CURRENTS = (1e-13, 1e-11, 1e-9, 5e-9, 1e-6)
 RUN = """
 import sys
 import numpy as np
-from cosim.simulation.failures import Failure
-from cosim.simulation.ngspice import run_deck
+from cosim.engines.outcome import Failure
+from cosim.engines.ngspice.session import run_deck
 waves = run_deck(open("library.sp").read())
 if isinstance(waves, Failure):
     sys.exit(f"{waves.kind.value}: {waves.detail}")

@@ -6,15 +6,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cosim.analysis.calibrate import calibration_fingerprint, measure_schmitt
-from cosim.analysis.calibration_files import make_cached_path
+from cosim.calibration.find import make_cached_path
+from cosim.calibration.measure import calibration_fingerprint, measure_schmitt
 from cosim.circuit.deck import device_sizes
 from cosim.cli import main
 from cosim.design import compile_network, inference_deck
+from cosim.engines.ngspice.session import run_deck
+from cosim.engines.outcome import Failure
 from cosim.network.checkpoint import save_checkpoint
 from cosim.simulation.benches import mirror_bench
-from cosim.simulation.failures import Failure
-from cosim.simulation.ngspice import run_deck
 from cosim.technology.calibration import write_calibration
 from cosim.technology.catalog import load_technology
 from cosim.technology.conditions import at

@@ -15,6 +15,7 @@ from cosim.ir.lower import lower  # noqa: E402
 from cosim.ir.nodes import Schmitt  # noqa: E402
 from cosim.network.checkpoint import load_network  # noqa: E402
 from cosim.network.types import InputEncoding, Network, SignedLayer  # noqa: E402
+from cosim.tasks.task import Task, full_lengths  # noqa: E402
 from cosim.technology.catalog import load_technology  # noqa: E402
 from cosim.technology.scale import units_for  # noqa: E402
 from cosim.technology.types import Geometry  # noqa: E402
@@ -23,7 +24,6 @@ from cosim.training.cells import FirstQuadrantCell, SignedCell, common_mode_offs
 from cosim.training.chips import Chips, Lines  # noqa: E402
 from cosim.training.config import Architecture, TrainingConfig, check_config, describe_config, state_path  # noqa: E402
 from cosim.training.mismatch import MismatchModel, derive_mismatch  # noqa: E402
-from cosim.training.tasks.task import Task, full_lengths  # noqa: E402
 from cosim.training.trainer import train  # noqa: E402
 
 GENERIC = load_technology("generic180")

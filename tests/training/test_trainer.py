@@ -16,12 +16,12 @@ from cosim.errors import InputError, OutOfMemoryError  # noqa: E402
 from cosim.network.checkpoint import load_network  # noqa: E402
 from cosim.network.reference import run_reference  # noqa: E402
 from cosim.network.types import SignedLayer  # noqa: E402
+from cosim.tasks.copy_first import generate_copy_first_task  # noqa: E402
+from cosim.tasks.parity import generate_parity_task  # noqa: E402
+from cosim.tasks.task import Task, full_lengths  # noqa: E402
 from cosim.training.config import Architecture, TrainingConfig, check_config, state_path  # noqa: E402
-from cosim.training.figures import measure_figures  # noqa: E402
+from cosim.training.curves import measure_figures  # noqa: E402
 from cosim.training.state import write_state  # noqa: E402
-from cosim.training.tasks.copy_first import generate_copy_first_task  # noqa: E402
-from cosim.training.tasks.parity import generate_parity_task  # noqa: E402
-from cosim.training.tasks.task import Task, full_lengths  # noqa: E402
 from cosim.training.trainer import train  # noqa: E402
 
 CONFIG = TrainingConfig(Architecture(cells=5, layers=1), iterations=60, batch=17, seed=3)

@@ -1,1 +1,0 @@
-"""What the waveforms say: calibration, comparison, reports."""

@@ -1,0 +1,66 @@
+"""Which calibration file applies: the shipped one, a cached one, or one measured now."""
+
+import os
+from pathlib import Path
+
+from cosim.calibration.measure import Progress, calibration_fingerprint, measure_calibration
+from cosim.engines.ngspice.library import find_ngspice_library, ngspice_version
+from cosim.errors import InputError, MissingToolError
+from cosim.resources import models_path
+from cosim.technology.calibration import Calibration, load_calibration, write_calibration
+from cosim.technology.types import Technology
+
+
+def shipped_path(technology: str, units: int) -> Path:
+    """Where the calibration that comes with the package stands, whether it exists or not."""
+    return models_path() / "devices" / f"{technology}.u{units}.calibration.json"
+
+
+def cached_path(technology: str, units: int) -> Path:
+    """Where a calibration that was measured on this machine is kept."""
+    root = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return root / "cosim" / f"{technology}.u{units}.calibration.json"
+
+
+def find_calibration(technology: Technology, units: int, progress: Progress = lambda text: None) -> Calibration:
+    """A calibration that fits these device models, sizes, cells and options; measured and cached if there is none.
+
+    Where the cache cannot be written, `progress` hears of it and the calibration serves this once.
+    Raises MissingToolError when one must be measured and ngspice is missing.
+    """
+    fingerprint = calibration_fingerprint(technology, units)
+    for path in (shipped_path(technology.name, units), cached_path(technology.name, units)):
+        try:
+            calibration = load_calibration(path)
+        except InputError:
+            continue  # absent or of another format: the next one, or a new one
+        if calibration.fingerprint == fingerprint:
+            return calibration
+    try:
+        calibration = calibrate(technology, units, progress)
+    except MissingToolError as error:
+        raise MissingToolError(
+            f"no calibration of {technology.name} with {units} unit devices fits this version, and a new one needs "
+            f"ngspice: {error}"
+        ) from None
+    try:
+        write_calibration(make_cached_path(technology.name, units), calibration)
+    except InputError as error:
+        progress(f"calibration not kept: {error}, by setting XDG_CACHE_HOME")
+    return calibration
+
+
+def make_cached_path(technology: str, units: int) -> Path:
+    """`cached_path`, in a folder that is made if need be. Raises InputError when it cannot be."""
+    path = cached_path(technology, units)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"cannot write {path}: {error.strerror}; choose another place") from None
+    return path
+
+
+def calibrate(technology: Technology, units: int, progress: Progress = lambda text: None) -> Calibration:
+    """Measure anew with the ngspice of this machine."""
+    simulator = f"ngspice-{ngspice_version(find_ngspice_library())}"
+    return measure_calibration(technology, units, simulator, progress)

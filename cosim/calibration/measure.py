@@ -1,0 +1,378 @@
+"""Calibration: measure the cells of a technology in ngspice once, and fit what the compiler inverts."""
+
+import hashlib
+import itertools
+import math
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from cosim.cells.dpi import dpi_capacitance
+from cosim.cells.schmitt import STATE_LEVEL
+from cosim.circuit.elements import Circuit
+from cosim.engines.ngspice.session import run_deck
+from cosim.engines.outcome import Failure, Waveforms
+from cosim.errors import InputError, SimulationError
+from cosim.ir.ladder import TAU_SHARE, dpi_fall_time, dpi_rise_time, ladder_currents
+from cosim.simulation.benches import clocked_bench, comparator_bench, dpi_bench, mirror_bench, schmitt_bench
+from cosim.simulation.testbench import Timing
+from cosim.technology.calibration import Calibration, ComparatorFit, DpiFit, MirrorFit, SchmittFit
+from cosim.technology.types import Technology
+
+MIRROR_CURRENTS = (2e-11, 5e-11, 1e-10, 2e-10, 5e-10, 1e-9, 2e-9, 4e-9, 8e-9, 16e-9)
+RANGE_CURRENTS = tuple(step * 10.0**decade for decade in range(-12, -6) for step in (1.0, 2.0, 5.0))  # 1 pA to 5 uA
+RANGE_SPREAD = 0.02
+TRIM_CURRENTS = (2e-10, 5e-10, 1e-9, 2e-9)  # where signals live: the trim centres the gain here
+RISES = (0.08e-9, 0.2e-9, 0.5e-9, 1e-9, 2e-9, 4e-9, 8e-9)  # thresholds beyond 8 nA are refused by the compiler
+WIDTH_FRACTIONS = (0.12, 0.35, 0.6, 0.85)
+LEVELS = (0.08e-9, 0.2e-9, 0.5e-9, 1e-9, 2e-9, 4e-9, 8e-9, 16e-9)
+FRAME_THRESHOLDS = ((0.3e-9, 0.1e-9), (1e-9, 0.3e-9), (2e-9, 1e-9), (4e-9, 2.5e-9))
+SHIFT_RANGE = (8e-12, 0.015)  # A, and of the threshold: how far beyond it and before it is searched
+SHIFT_STEPS = 31  # from the threshold to the furthest
+COMPARATOR_STEPS = 32
+TRIM_START = 1e-3  # a smaller mismatch of gains needs no slope
+LARGEST_LN_TRIM = math.log(2)  # no mirror of one polarity needs twice the length
+SLOPE_STEP = 0.1  # V
+SWING_CURRENTS = (1e-10, 2e-9)
+COMPARATOR_CURRENTS = (0.1e-9, 0.25e-9, 0.5e-9, 1e-9, 2e-9, 4e-9, 8e-9)
+COMPARATOR_SPANS = (0.06, 0.2)  # of the threshold, either way; the next where one holds no decision
+DPI_ALPHAS = (0.1e-9, 0.25e-9, 0.5e-9, 1e-9, 2e-9)
+DPI_SECANTS = 3
+Progress = Callable[[str], None]
+
+
+def measure_calibration(
+    technology: Technology, units: int, simulator: str, progress: Progress = lambda text: None
+) -> Calibration:
+    """Measure mirrors and the 9T cell of a technology with `units` unit devices per 1.0.
+
+    Raises SimulationError when ngspice fails on a bench, MissingToolError without ngspice.
+    """
+    v_node = 0.5
+    for _ in range(2):  # the node voltage of a candidate diode at 1 nA, then the gains there
+        waves = _run(mirror_bench(technology, units, 1.0, 1e-9, v_node))
+        v_node = technology.supply - float(waves["cand"][-1])
+    progress("mirror: trim")
+    trim = _find_trim(technology, units, v_node)
+    progress("mirror: gain over current")
+    gains = np.array([_gains(technology, units, trim, current, v_node) for current in MIRROR_CURRENTS])
+    slope_n, slope_p = _drain_slopes(technology, units, trim, v_node)
+    swing = _node_swing(technology, units)
+    gain_n, gain_p, gain_push = (tuple(map(float, column)) for column in gains.T)
+    mirror = MirrorFit(trim, MIRROR_CURRENTS, gain_n, gain_p, gain_push, slope_n, slope_p, swing)
+    progress("mirror: leakage and usable currents")
+    leakage = max(_currents(technology, units, trim, 0.0, v_node)[:2])
+    current_min, current_max = _usable_currents(technology, units, trim, v_node)
+    schmitt = _measure_schmitt(technology, units, v_node, mirror, progress)
+    progress("comparator: threshold in a frame")
+    comparator = _measure_comparator(technology)
+    progress("DPI: gain and time constant")
+    dpi = _measure_dpi(technology, units, v_node)
+    return Calibration(
+        technology.name,
+        calibration_fingerprint(technology, units),
+        simulator,
+        units,
+        technology.supply,
+        technology.celsius,
+        v_node,
+        leakage,
+        current_min,
+        current_max,
+        mirror,
+        schmitt,
+        comparator,
+        dpi,
+    )
+
+
+def _drain_slopes(technology: Technology, units: int, trim: float, v_node: float) -> tuple[float, float]:
+    """d ln I / dV of a pulling and of a pushing weight at 1 nA, by a central difference around the node's voltage."""
+    near, far = (np.array(_gains(technology, units, trim, 1e-9, v_node + step)) for step in (-SLOPE_STEP, SLOPE_STEP))
+    pull, push, _ = np.log(far / near) / (2 * SLOPE_STEP)  # a node further below the supply: less for pulls
+    return float(-pull), float(push)
+
+
+def _node_swing(technology: Technology, units: int) -> float:
+    """Volt per e-fold of a candidate diode, from its voltages at SWING_CURRENTS."""
+    drops = [technology.supply - _run(mirror_bench(technology, units, 1.0, i, 0.5))["cand"][-1] for i in SWING_CURRENTS]
+    return float((drops[1] - drops[0]) / np.log(SWING_CURRENTS[1] / SWING_CURRENTS[0]))
+
+
+def _find_trim(technology: Technology, units: int, v_node: float) -> float:
+    """The trim at which line n has the gain of line p, averaged over TRIM_CURRENTS, for a length on the grid.
+
+    By a secant of ln gain over ln trim: where the threshold voltage depends on the length, gain is not 1 / trim.
+    """
+
+    length, grid = technology.sizing.mirror_n.l, technology.grid
+
+    def excess(trim: float) -> float:
+        try:
+            gains = np.array([_gains(technology, units, trim, current, v_node) for current in TRIM_CURRENTS])
+        except InputError as error:  # a library without the trimmed length
+            raise InputError(f"sizing.mirror_n.l = {length:g} m is trimmed to {length / trim:.4g} m: {error}") from None
+        pull, push, *_ = gains.mean(axis=0)
+        return math.log(pull / push)
+
+    start = excess(1.0)
+    moved = technology.snap(length / math.exp(start))  # the length of the secant's other point
+    slope = -1.0
+    if abs(start) > TRIM_START and not math.isclose(moved, length):
+        slope = (excess(math.exp(start)) - start) / start
+    if not slope < 0 or abs(start / slope) > LARGEST_LN_TRIM:
+        raise SimulationError(
+            f"calibration of {technology.name}: no length of line n gives it the gain of line p: at {length:g} m their "
+            f"ratio is {math.exp(start):.3g}; check its devices, its sizing and its supply"
+        )
+    near = technology.snap(length * math.exp(start / slope))
+    trims = [length / found for step in (-1, 0, 1) if (found := technology.snap(near + step * grid)) > grid / 2]
+    return min(trims, key=lambda trim: abs(excess(trim)))
+
+
+def calibration_fingerprint(technology: Technology, units: int) -> str:
+    """Hash of the exact benches: device models, sizes, cells and simulator options are in their text; grid and slope.
+
+    Comments do not count.
+    """
+    timing = Timing()
+    benches = clocked_bench(technology, units, (1e-9, 5e-10, 1e-9), np.array([1e-9]), timing)
+    benches += mirror_bench(technology, units, 1.0, 1e-9, 0.5) + schmitt_bench(
+        technology, units, (1e-9, 5e-10, 1e-9), 1.5e-9, 0.5
+    )
+    benches += comparator_bench(technology, 1e-9, np.array([1e-9]), 1e-10, 1e-10, timing)
+    benches += dpi_bench(technology, units, 1e-9, 1e-11, 1e-11, 1e-12, 0.5, 1e-2)
+    benches += f"\ngrid {technology.grid:g}"  # the trim is a length on it
+    benches += f"\nslope factor {technology.nfet.slope_factor:g}"  # the DPI's capacitor goes with it
+    text = "\n".join(line for line in benches.splitlines() if not line.startswith("*"))
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def measure_schmitt(
+    technology: Technology,
+    units: int,
+    bias: tuple[float, float, float],
+    v_node: float,
+    i_peak: float | None = None,
+    vary: Callable[[Circuit], Circuit] = lambda circuit: circuit,
+) -> tuple[float, float, float]:
+    """(upper threshold, lower threshold, level) of one 9T cell in ampere, from one slow ramp up and down.
+
+    The level is seen through a weight of -1, that is, times `MirrorFit.gain_p`. `vary` as in `schmitt_bench`.
+    """
+    i_peak = 1.3 * bias[0] if i_peak is None else i_peak
+    ramp = 16.0
+    waves = _run(schmitt_bench(technology, units, bias, i_peak, v_node, ramp, vary=vary))
+    time, v0 = waves["time"], waves["xcell.v0"]
+    crossings = _crossings(time, v0, STATE_LEVEL * technology.supply)
+    if len(crossings) != 2:
+        raise SimulationError(
+            f"9T cell at I_thresh {bias[0]:.3g} A, I_width {bias[1]:.3g} A switched {len(crossings)} times on one ramp "
+            "up and down, not twice: the width is under the technology's floor"
+        )
+    rise = i_peak * crossings[0] / ramp
+    fall = i_peak * (2 - crossings[1] / ramp)
+    level = float(np.interp(ramp, time, waves["vout#branch"]))
+    return rise, fall, level
+
+
+def _measure_schmitt(
+    technology: Technology, units: int, v_node: float, mirror: MirrorFit, progress: Progress
+) -> SchmittFit:
+    grid = [(rise, rise * fraction) for rise, fraction in itertools.product(RISES, WIDTH_FRACTIONS)]
+    measured = []
+    for k, (rise, width) in enumerate(grid):
+        progress(f"9T cell: thresholds {k + 1}/{len(grid)}")
+        measured.append(measure_schmitt(technology, units, (rise, width, 1e-9), v_node)[:2])
+    progress("9T cell: level")
+    levels = [measure_schmitt(technology, units, (0.5e-9, 0.2e-9, gain), v_node)[2] for gain in LEVELS]
+
+    bias, found = np.array(grid) / 1e-9, np.array(measured) / 1e-9
+    x, y = bias.T
+    terms = np.stack([np.ones_like(x), x, y, x * x, x * y, y * y], axis=1)
+    rise_fit, rise_error = _fit_relative(terms, found[:, 0])
+    fall_fit, fall_error = _fit_relative(terms, found[:, 1])
+    # Seen through a mirror of weight -1; the level is the current in the cell's own output diode.
+    seen = np.array(levels)
+    z, level = np.array(LEVELS) / 1e-9, seen / mirror.interpolate(mirror.gain_p, seen) / 1e-9
+    level_fit, level_error = _fit_relative(np.stack([np.ones_like(z), z, z * z], axis=1), level)
+    static = SchmittFit(rise_fit, fall_fit, level_fit, max(rise_error, fall_error, level_error), (0.0, 0.0), (0.0, 0.0))
+    progress("clocked 9T cell: thresholds in a frame")
+    return replace(static, **_measure_shifts(technology, units, static))
+
+
+def _measure_shifts(technology: Technology, units: int, static: SchmittFit) -> dict[str, tuple[float, ...]]:
+    """Straight lines through what the clocked cell needs beyond its static thresholds, in nA."""
+    thresholds, shifts = np.array(FRAME_THRESHOLDS), []
+    for rise, fall in FRAME_THRESHOLDS:
+        bias = (*static.solve_thresholds(rise, fall), 1e-9)
+        shifts.append([measure_frame_shift(technology, units, bias, rise, fall, sets) for sets in (True, False)])
+    found = {}
+    for name, asked, shift in zip(("set_shift", "reset_shift"), thresholds.T, np.array(shifts).T, strict=True):
+        slope, constant = np.polyfit(asked / 1e-9, shift / 1e-9, 1)
+        found[name] = (float(constant), float(slope))
+    return found
+
+
+def measure_frame_shift(
+    technology: Technology, units: int, bias: tuple[float, float, float], rise: float, fall: float, sets: bool
+) -> float:
+    """By how many ampere a candidate must pass a static threshold before the clocked cell flips within a frame.
+
+    Every second frame puts the cell into the other state, the frames between try ever larger excesses.
+    """
+    threshold = rise if sets else fall
+    excess = (SHIFT_RANGE[0] + SHIFT_RANGE[1] * threshold) * np.arange(-SHIFT_STEPS, SHIFT_STEPS + 1) / SHIFT_STEPS
+    tried = threshold + excess if sets else threshold - excess
+    prepare = np.full(len(tried), 0.3 * fall if sets else 1.5 * rise)
+    timing = Timing()
+    candidates = np.stack([prepare, tried], axis=1).ravel()
+    waves = _run(clocked_bench(technology, units, bias, candidates, timing))
+    latch = np.interp(timing.sample_times(len(candidates)), waves["time"], waves["xcell.latch"])
+    flipped = (latch[1::2] > STATE_LEVEL * technology.supply) == sets
+    if not flipped.any():
+        raise SimulationError(
+            f"clocked 9T cell did not flip {excess[-1]:.3g} A beyond its threshold of {threshold:.3g} A"
+        )
+    first = int(flipped.argmax())
+    if first == 0:
+        raise SimulationError(
+            f"clocked 9T cell flips {-excess[0]:.3g} A before its threshold of {threshold:.3g} A already; its latch "
+            "node leaks or is too small: give latch_switch a larger w and l"
+        )
+    return float(excess[first] + excess[first - 1]) / 2
+
+
+def _measure_comparator(technology: Technology) -> ComparatorFit:
+    ratios = tuple(measure_comparator(technology, current) / current for current in COMPARATOR_CURRENTS)
+    return ComparatorFit(COMPARATOR_CURRENTS, ratios)
+
+
+def measure_comparator(technology: Technology, i_thresh: float) -> float:
+    """Candidate in ampere at which the quantiser's driver stands half way from retain to set, within a frame.
+
+    The mean of coming from below and from above: every second frame puts the comparator onto the other side, the
+    frames between try a row of candidates. Raises SimulationError where no candidate changes the decision.
+    """
+    return float(np.mean([_decision(technology, i_thresh, side * i_thresh) for side in (0.5, 1.5)]))
+
+
+def _decision(technology: Technology, i_thresh: float, prepare: float) -> float:
+    """The candidate that changes a decision when every frame before it has the candidate `prepare`, ampere."""
+    timing, currents = Timing(), ladder_currents(1e-9)
+    base, delta = currents.i_reset, currents.i_retain - currents.i_reset
+    for span in COMPARATOR_SPANS:
+        tried = i_thresh * (1 + np.linspace(-span, span, COMPARATOR_STEPS))
+        candidates = np.stack([np.full(COMPARATOR_STEPS, prepare), tried], axis=1).ravel()
+        waves = _run(comparator_bench(technology, i_thresh, candidates, base, delta, timing))
+        excess = np.interp(timing.sample_times(2 * COMPARATOR_STEPS), waves["time"], waves["in"] - waves["half"])[1::2]
+        if crossings := _crossings(tried, excess, 0.0):
+            return crossings[0]
+    raise SimulationError(
+        f"comparator at I_thresh {i_thresh:.3g} A did not change its decision within "
+        f"{100 * COMPARATOR_SPANS[-1]:.0f} % of that"
+    )
+
+
+def _measure_dpi(technology: Technology, units: int, v_node: float) -> DpiFit:
+    ratios = tuple(_dpi_ratio(technology, units, alpha, v_node) for alpha in DPI_ALPHAS)
+    fit = DpiFit(TAU_SHARE, DPI_ALPHAS, ratios, 1.0, 1.0)
+    rise, fall = measure_dpi_times(technology, units, fit, 0.5e-9, 10e-3, v_node)
+    return replace(fit, rise=rise, fall=fall)
+
+
+def _dpi_ratio(technology: Technology, units: int, alpha: float, v_node: float) -> float:
+    """I_g / I_tau at which the DPI's output is alpha for an input of alpha, by the secant method."""
+    i_tau = TAU_SHARE * alpha
+    ratios = [1.0, 1.05]
+    outputs = [measure_dpi_output(technology, units, alpha, i_tau, ratio * i_tau, v_node) for ratio in ratios]
+    for _ in range(DPI_SECANTS):
+        slope = (outputs[-1] - outputs[-2]) / (ratios[-1] - ratios[-2])
+        ratios.append(ratios[-1] + (alpha - outputs[-1]) / slope)
+        outputs.append(measure_dpi_output(technology, units, alpha, i_tau, ratios[-1] * i_tau, v_node))
+    return ratios[-1]
+
+
+def measure_dpi_output(
+    technology: Technology, units: int, i_in: float, i_tau: float, i_g: float, v_node: float
+) -> float:
+    """Settled output of a DPI in ampere."""
+    waves = _run(dpi_bench(technology, units, i_in, i_tau, i_g, 1e-15, v_node, 1e-4, 5))
+    return abs(float(waves["vout#branch"][-1]))
+
+
+def measure_dpi_times(
+    technology: Technology, units: int, fit: DpiFit, alpha: float, tau: float, v_node: float
+) -> tuple[float, float]:
+    """Times of a step from 1 pA to alpha (to 1 - 1/e) and back (to 1/e of it), over those of the ideal equation."""
+    i_tau, low = TAU_SHARE * alpha, 1e-12
+    i_g = i_tau * fit.ratio(alpha)
+    begin, back, end = tau, 12 * tau, 20 * tau
+    edge = 1e-3 * tau
+    steps = ((0.0, low), (begin, low), (begin + edge, alpha), (back, alpha), (back + edge, low))
+    capacitance = dpi_capacitance(technology, tau, i_tau)
+    waves = _run(dpi_bench(technology, units, steps, i_tau, i_g, capacitance, v_node, end))
+    time, out = waves["time"], np.abs(waves["vout#branch"])
+    first, top = float(np.interp(begin, time, out)), float(np.interp(back, time, out))
+    share = 1 - math.exp(-1)
+    ups, downs = _crossings(time, out, share * top), _crossings(time, out, (1 - share) * top)
+    if not ups or not downs:
+        raise SimulationError(f"DPI of {technology.name} does not follow a step to {alpha:.3g} A, it ends at {top:.3g}")
+    up, down = ups[0] - begin, downs[-1] - back
+    return (
+        up / (tau * dpi_rise_time(first, share * top, top, i_g)),
+        down / (tau * dpi_fall_time(top, (1 - share) * top)),
+    )
+
+
+def _fit_relative(terms: np.ndarray, values: np.ndarray) -> tuple[tuple[float, ...], float]:
+    """Least squares of the relative error: the cell must be right at 0.1 nA as much as at 4 nA."""
+    solution, *_ = np.linalg.lstsq(terms / values[:, None], np.ones_like(values), rcond=None)
+    error = float(np.max(np.abs(terms @ solution / values - 1)))
+    return tuple(map(float, solution)), error
+
+
+def _usable_currents(technology: Technology, units: int, trim: float, v_node: float) -> tuple[float, float]:
+    """The smallest and the largest of RANGE_CURRENTS around 1 nA with gains within RANGE_SPREAD of those at 1 nA."""
+    wanted = np.array(_gains(technology, units, trim, 1e-9, v_node)[:2])
+
+    def usable(current: float) -> bool:
+        gains = np.array(_gains(technology, units, trim, current, v_node)[:2])
+        return bool((np.abs(gains / wanted - 1) < RANGE_SPREAD).all())
+
+    below = itertools.takewhile(usable, (current for current in reversed(RANGE_CURRENTS) if current < 1e-9))
+    above = itertools.takewhile(usable, (current for current in RANGE_CURRENTS if current > 1e-9))
+    return min(below, default=1e-9), max(above, default=1e-9)
+
+
+def _gains(technology: Technology, units: int, trim: float, current: float, v_node: float) -> tuple[float, ...]:
+    gains = tuple(value / current for value in _currents(technology, units, trim, current, v_node))
+    if not all(math.isfinite(gain) and gain > 0 for gain in gains):
+        raise SimulationError(
+            f"mirrors of {technology.name} deliver {', '.join(f'{gain:.3g}' for gain in gains)} times {current:.3g} A; "
+            "check its devices, its sizing and its supply"
+        )
+    return gains
+
+
+def _currents(technology: Technology, units: int, trim: float, current: float, v_node: float) -> tuple[float, ...]:
+    """Weight +1, weight -1 and line n of a signal, ampere."""
+    waves = _run(mirror_bench(technology, units, trim, current, v_node))
+    return tuple(abs(float(waves[f"{source}#branch"][-1])) for source in ("vn", "vp", "vpush"))
+
+
+def _crossings(time: np.ndarray, values: np.ndarray, level: float) -> list[float]:
+    above = values > level
+    found = []
+    for i in np.flatnonzero(above[1:] != above[:-1]):
+        fraction = (level - values[i]) / (values[i + 1] - values[i])
+        found.append(float(time[i] + fraction * (time[i + 1] - time[i])))
+    return found
+
+
+def _run(deck: str) -> Waveforms:
+    result = run_deck(deck)
+    if isinstance(result, Failure):
+        raise SimulationError(f"calibration bench: {result.kind.value}: {result.detail}")
+    return result

@@ -1,0 +1,1 @@
+"""What can run a circuit or its equations, each a folder behind one protocol."""

@@ -1,0 +1,1 @@
+"""ngspice as a library in this process, through PySpice."""

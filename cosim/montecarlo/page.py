@@ -1,0 +1,214 @@
+"""From a store to its page: the trial built again, the worst chip on transistors, everything on one sheet."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosim.design import behavioral_power, run_behavioral
+from cosim.errors import InputError, MissingToolError, SimulationError
+from cosim.files.claim import owner_of
+from cosim.files.write import check_writable, write_atomically
+from cosim.ir.nodes import edges_into
+from cosim.montecarlo.keep import load_trial, read_kept
+from cosim.montecarlo.run import CONTRIBUTIONS_FILE, SUMMARY_FILE
+from cosim.montecarlo.spec import Spec, parse_spec, passes_specs
+from cosim.montecarlo.statistics import count_yield
+from cosim.montecarlo.store import VERB, read_sealed, read_store
+from cosim.montecarlo.trial import Record, Trial, unpack_draws
+from cosim.montecarlo.trim import measure_behavioral
+from cosim.network.reference import pool_readout
+from cosim.report.chip_figures import Waves, YieldCurve
+from cosim.report.chip_page import format_chip_report
+from cosim.report.chip_study import BEHAVIORAL, TRANSISTORS, ChipStudy, Failure
+from cosim.study.waveforms import liveliest_cell, record_waveforms
+from cosim.variation.chip import behavioral_chip, transistor_chip
+from cosim.variation.draws import Chip
+
+REPORT_FILE = "report.html"
+NEEDED = (
+    "chips", "failed", "unreset", "engine", "yield", "samples", "nominal", "software_accuracy", "technology",
+    "variation",
+)  # fmt: skip
+Say = Callable[[str], None]
+
+
+def write_report(
+    folder: Path,
+    output: Path,
+    pdk_root: Path | None = None,
+    technology: Path | None = None,
+    waveforms: bool = True,
+    say: Say = lambda text: None,
+) -> None:
+    """Write the page of a store's run to the file `output`.
+
+    pdk_root and technology as in `load_trial`; without `waveforms` nothing is simulated. Raises InputError for a folder
+    that is no finished run.
+    """
+    if output.parent != folder:
+        check_page(output)
+    study = study_chips(folder, pdk_root, technology, waveforms, say)
+    write_atomically(output, format_chip_report(study).encode())
+
+
+def check_page(output: Path) -> None:
+    """Raises InputError where the page could not be written, or would stand among the results of another verb."""
+    check_writable(output)
+    owner = owner_of(output.parent)
+    if owner not in (None, VERB):
+        raise InputError(f"{output}: the folder belongs to cosim {owner}; choose another file with -o")
+
+
+def study_chips(
+    folder: Path, pdk_root: Path | None, technology: Path | None, waveforms: bool, say: Say = lambda text: None
+) -> ChipStudy:
+    """Everything that the page of a run shows; the same store gives the same study."""
+    settings, found = read_store(folder)
+    summary = _read(folder / SUMMARY_FILE)
+    if summary is None:
+        raise InputError(f"{folder}: the run is not finished ({SUMMARY_FILE} is missing); go on with --resume")
+    if lacking := [name for name in NEEDED if name not in summary]:
+        raise InputError(
+            f"{folder / SUMMARY_FILE}: {', '.join(lacking)} missing; go on with --resume to write it again"
+        )
+    if missing := [number for number in range(summary["chips"]) if number not in found]:
+        raise InputError(
+            f"{folder}: {SUMMARY_FILE} counts {summary['chips']} chips, but chip {missing[0]} is not there; go on with "
+            "--resume"
+        )
+    records = tuple(found[number] for number in range(summary["chips"]))
+    trial = load_trial(folder, pdk_root, technology)
+    specs = [parse_spec(text) for text in summary["yield"]["spec"]]
+    return ChipStudy(
+        design=trial.design,
+        timing=trial.timing,
+        summary=summary,
+        settings=settings,
+        kept=read_kept(folder),
+        records=records,
+        passes=tuple(passes_specs(record, trial.engine, specs) for record in records),
+        limits={spec.metric: spec.limit for spec in specs},
+        curve=yield_curve(trial, records, specs),
+        blocks=nominal_power(trial),
+        contributions=_contributions(folder, summary["chips"]),
+        failure=find_failure(trial, records, say) if waveforms else "Waveforms were left out (--no-waveforms).",
+    )
+
+
+def yield_curve(trial: Trial, records: Sequence[Record], specs: Sequence[Spec]) -> YieldCurve:
+    """Yield at every accuracy that a chip has as the limit, together with all specs that are not such a limit."""
+    engine = trial.engine
+    own = [spec for spec in specs if spec.metric == "accuracy" and spec.at_least]
+    others = [spec for spec in specs if spec not in own]
+    accuracy = np.array(
+        [record[engine]["accuracy"] if passes_specs(record, engine, others) else -1.0 for record in records]
+    )
+    step = 1 / len(trial.test_set.y)
+    seen = {record[engine]["accuracy"] for record in records if record["status"] == "ok"} or {0.0}
+    ends = {max(min(seen) - step, 0.0), min(max(seen) + step, 1.0)}
+    limits = np.array(sorted(seen | ends))
+    yields = [count_yield([bool(value >= limit) for value in accuracy], trial.plan) for limit in limits]
+    spec = None
+    if own:
+        limit = max(spec.limit for spec in own)
+        at_spec = count_yield([bool(value >= limit) for value in accuracy], trial.plan)
+        spec = limit, at_spec.value, at_spec.low, at_spec.high
+    values, low, high = (np.array([getattr(found, name) for found in yields]) for name in ("value", "low", "high"))
+    return YieldCurve(limits, values, low, high, yields[0].method, spec)
+
+
+def nominal_power(trial: Trial) -> dict[str, float]:
+    """Mean power of every block of the circuit without deviations, W."""
+    trace = run_behavioral(trial.design, trial.test_set.x)
+    blocks = behavioral_power(trial.design, trace, trial.timing)
+    lengths = trial.test_set.lengths
+    return {name: float(((power * trial.valid).sum(axis=1) / lengths).mean()) for name, power in blocks.items()}
+
+
+def find_failure(trial: Trial, records: Sequence[Record], say: Say) -> Failure | str:
+    """A sample that the chip of lowest accuracy decides wrong, on transistors; or why there is none to show."""
+    good = [record for record in records if record["status"] == "ok"]
+    if not good:
+        return "No chip was simulated to its end."
+    worst = min(good, key=lambda record: record[trial.engine]["accuracy"])
+    sample = failing_sample(trial, worst[trial.engine]["decisions"])
+    if sample is None:
+        return "No chip decides any sample wrong."
+    say(f"chip {worst['chip']}, the worst, and the nominal circuit in ngspice: one sample each")
+    try:
+        return simulate_failure(trial, worst, sample)
+    except MissingToolError as error:
+        return f"Waveforms need ngspice, which is missing where this page was written: {error}"
+    except SimulationError as error:
+        return f"The simulation for the waveforms failed: {error}"
+
+
+def failing_sample(trial: Trial, decisions: Sequence[int]) -> int | None:
+    """The first sample decided wrong, of those that the software decides right if there are such."""
+    wrong = np.array(decisions) != trial.test_set.y
+    _, software = trial.software
+    spoilt = wrong & (software == trial.test_set.y)
+    chosen = spoilt if spoilt.any() else wrong
+    return int(chosen.argmax()) if chosen.any() else None
+
+
+def simulate_failure(trial: Trial, record: Record, sample: int) -> Failure:
+    """One sample on a chip's transistors and on the nominal ones. Raises SimulationError, MissingToolError."""
+    chip, test_set = stored_chip(trial, record), trial.test_set
+    length = int(test_set.lengths[sample])
+    x = test_set.x[sample, :length]
+    behavioral = behavioral_chip(trial.design, trial.effects, chip)
+    trace = run_behavioral(behavioral, x[None])
+    cells = tuple(trial.design.assembly.decisions)
+    states = np.stack([trace.states[cell][0] for cell in cells], axis=1)
+    wanted, software = trial.software
+    differs = (states != wanted[sample, :length]).sum(axis=0)
+    cell = cells[int(differs.argmax())] if differs.any() else liveliest_cell(cells, states)
+    waves, labels = record_waveforms(transistor_chip(trial.design, chip), x, cell, trial.timing)
+    nominal, _ = record_waveforms(trial.design, x, cell, trial.timing)
+    if not edges_into(trial.design.graph, cell, "beta") and (points := measure_behavioral(trial, chip).get(cell)):
+        labels["chip"] = {"i_rise": points.rise, "i_fall": points.fall}
+    decided = {
+        "software": int(software[sample]),
+        BEHAVIORAL: _decide(trial, trace.readout[0]),
+        TRANSISTORS: _decide(trial, _readout(trial, waves, length)),
+        "nominal transistors": _decide(trial, _readout(trial, nominal, length)),
+    }
+    right, index = int(test_set.y[sample]), int(test_set.indices[sample])
+    return Failure(chip.number, record[trial.engine], index, right, decided, waves, nominal, labels)
+
+
+def stored_chip(trial: Trial, record: Record) -> Chip:
+    """A chip as its record has it."""
+    vt_shift, beta_factor = unpack_draws(record["draws"])
+    return Chip(record["chip"], trial.devices, vt_shift, beta_factor, record["supply_v"], record["celsius"])
+
+
+def _readout(trial: Trial, waves: Waves, frames: int) -> NDArray[np.float64]:
+    """The readout (time, outputs) at the moments at which it is read, ampere."""
+    times = trial.timing.sample_times(frames)
+    outputs = range(len(trial.design.assembly.outputs))
+    return np.stack([np.interp(times, waves["time"], waves[f"output.{k}"]) for k in outputs], axis=1)
+
+
+def _decide(trial: Trial, readout: NDArray[np.float64]) -> int:
+    """The decision of one sample's readout (time, outputs)."""
+    pooled = pool_readout(readout[None], np.array([len(readout)]), trial.design.network.readout.pooling)
+    return int(pooled[0].argmax())
+
+
+def _contributions(folder: Path, chips: int) -> dict[str, Any] | None:
+    """Shares of variance of the run as it stands; None where there are none, or those of fewer chips."""
+    kept = _read(folder / CONTRIBUTIONS_FILE)
+    return kept["contributions"] if kept is not None and kept.get("chips") == chips else None
+
+
+def _read(path: Path) -> dict[str, Any] | None:
+    """A sealed JSON object, None where there is no such file."""
+    try:
+        return read_sealed(path)
+    except FileNotFoundError:
+        return None

@@ -1,0 +1,1 @@
+"""What people look at: tables for a terminal, figures, HTML pages, schematics."""

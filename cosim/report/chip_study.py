@@ -1,0 +1,96 @@
+"""A run of chips with everything that its page shows, and how its figures are named and written."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosim.design import Design
+from cosim.quantities import format_quantity
+from cosim.report.chip_figures import Waves, YieldCurve
+from cosim.report.tables import percent
+from cosim.simulation.testbench import Timing
+
+POWER = "power"
+BEHAVIORAL, TRANSISTORS = "behavioral model", "chip on transistors"  # keys of Failure.decided
+
+
+@dataclass(frozen=True)
+class Failure:
+    """One sample that the worst chip decided wrong, on its transistors and on the nominal ones.
+
+    sample: its index in the full test set; decided: what each of software, behavioral model, chip's transistors and
+    nominal transistors decides; waves and labels as `record_waveforms` gives them.
+    """
+
+    chip: int
+    figures: Mapping[str, Any]
+    sample: int
+    wanted: int
+    decided: Mapping[str, int]
+    waves: Waves
+    nominal: Waves
+    labels: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class ChipStudy:
+    """A run of chips with all that its page shows.
+
+    summary, settings, kept, contributions: content of summary.json, run.json, trial.json and contributions.json (None
+    without); records, passes: of the chips that the summary counts; limits: metric -> limit of the spec on it;
+    blocks: power of the nominal circuit, W; failure: a text says why there is none.
+    """
+
+    design: Design
+    timing: Timing
+    summary: dict[str, Any]
+    settings: dict[str, Any]
+    kept: dict[str, Any]
+    records: tuple[dict[str, Any], ...]
+    passes: tuple[bool, ...]
+    limits: Mapping[str, float]
+    curve: YieldCurve
+    blocks: dict[str, float]
+    contributions: dict[str, Any] | None
+    failure: Failure | str
+
+
+def figures_of(study: ChipStudy, metric: str, engine: str) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """A figure of the chips that were simulated, and which of them meet the spec."""
+    good = [
+        (record, passed) for record, passed in zip(study.records, study.passes, strict=True) if record["status"] == "ok"
+    ]
+    return np.array([record[engine][metric] for record, _ in good]), np.array([passed for _, passed in good], bool)
+
+
+def scale_of(study: ChipStudy, metric: str) -> tuple[float, str]:
+    """What makes a figure's values numbers for an axis, and their unit."""
+    return watts_of(study.summary[POWER]["mean"]) if metric == POWER else (100.0, "%")
+
+
+def watts_of(power: float) -> tuple[float, str]:
+    """The same for a power in W."""
+    for factor, unit in ((1e12, "pW"), (1e9, "nW"), (1e6, "uW")):
+        if factor * power < 1000:
+            return factor, unit
+    return 1e3, "mW"
+
+
+def format_value(metric: str, value: float, digits: int | None = None) -> str:
+    """A figure as text; a state agreement is often so near to 1 that one digit would hide what is missing."""
+    if metric == POWER:
+        return format_quantity(value, "W")
+    return percent(value, digits or (2 if metric == "state_agreement" else 1))
+
+
+def format_name(metric: str) -> str:
+    """A figure's name in words."""
+    return metric.replace("_", " ")
+
+
+def format_spec(texts: Sequence[str]) -> str:
+    """Specs in words."""
+    return " and ".join(text.replace("_", " ").replace(">=", " ≥ ").replace("<=", " ≤ ") for text in texts)

@@ -1,0 +1,83 @@
+"""Figure of a network's power: by block in both engines, what edges cost, what each block takes in area."""
+
+from typing import Any
+
+import numpy as np
+
+from cosim.report.figures import Figure
+from cosim.study.power import DRIVERS, TOTAL, shows_sign
+
+_NANO, _PICO, _MILLI2 = 1e9, 1e12, 1e-6  # um2 in mm2
+COLORS = {
+    "inputs": "#7fb3d5",
+    "rails": "#0b5394",
+    "rows": "#2e7d32",
+    "readout": "#a5c77f",
+    "cells": "#b3261e",
+    "bias": "#c9c9c9",
+}
+
+
+def draw_power(summary: dict[str, Any]) -> Figure:
+    """The figure of `summarize_power`; without a simulator it has no panel of dynamic energy."""
+    simulated = summary[TOTAL]["power_w"]["ngspice"] is not None
+    figure = Figure(figsize=(7.4 if simulated else 5.0, 3.1), layout="constrained")
+    panels = figure.subplots(1, 3 if simulated else 2, width_ratios=(1.3, 1, 1) if simulated else (1.3, 1))
+    _draw_stacks(panels[0], summary, ("ngspice", "behavioral") if simulated else ("behavioral",))
+    _draw_areas(panels[-1], summary["blocks"])
+    if simulated:
+        _draw_dynamic(panels[1], summary)
+    for axis in panels:
+        axis.spines[["top", "right"]].set_visible(False)
+        axis.tick_params(labelsize=8)
+    return figure
+
+
+def _draw_stacks(axis: Any, summary: dict[str, Any], engines: tuple[str, ...]) -> None:
+    base = np.zeros(len(engines))
+    for block, row in summary["blocks"].items():
+        powers = np.array([_NANO * row["power_w"][engine]["mean"] for engine in engines])
+        axis.bar(engines, powers, 0.55, base, color=COLORS[block], label=block)
+        base += powers
+    intervals = [summary[TOTAL]["power_w"][engine] for engine in engines]
+    if intervals[0]["high"] is not None:
+        halves = [_NANO * (interval["high"] - interval["mean"]) for interval in intervals]
+        axis.errorbar(engines, base, halves, fmt="none", ecolor="black", elinewidth=0.9, capsize=3)
+    axis.set_ylabel("supply power (nW)", fontsize=9)
+    axis.set_xlim(-0.5, len(engines) + 0.25)
+    handles, labels = axis.get_legend_handles_labels()
+    axis.legend(handles[::-1], labels[::-1], loc="center right", fontsize=7, frameon=False, handlelength=1.0)
+
+
+def _draw_dynamic(axis: Any, summary: dict[str, Any]) -> None:
+    """Energy per frame beyond the static one: blocks, and the drivers of clocks and pulses."""
+    drivers = {rail: row["energy_frame_j"] for rail, row in summary["rails"].items() if rail in DRIVERS}
+    parts = {name: row["dynamic_frame_j"] for name, row in summary["blocks"].items()} | drivers
+    names = [name for name in parts if name not in ("bias", "reset")]  # constant; once an inference
+    shown = [name in drivers or shows_sign(parts[name]) for name in names]
+    means = [_PICO * parts[name]["mean"] * known for name, known in zip(names, shown, strict=True)]
+    highs = [parts[name]["high"] if known else None for name, known in zip(names, shown, strict=True)]
+    halves = [0.0 if high is None else _PICO * high - mean for high, mean in zip(highs, means, strict=True)]
+    axis.barh(
+        names, means, 0.6, xerr=halves, color=[COLORS.get(name, "#888888") for name in names], error_kw={"lw": 0.9}
+    )
+    for place, known in enumerate(shown):
+        if not known:
+            axis.text(0, place, " too few samples", va="center", fontsize=7)
+    axis.axvline(0, color="black", lw=0.6)
+    axis.invert_yaxis()
+    axis.set_xlabel("dynamic energy a frame (pJ)", fontsize=9)
+
+
+def _draw_areas(axis: Any, blocks: dict[str, dict[str, Any]]) -> None:
+    names = list(blocks)
+    gates = np.array([_MILLI2 * blocks[name]["gate_area_um2"] for name in names])
+    capacitors = np.array([_MILLI2 * blocks[name]["capacitor_area_um2"] for name in names])
+    axis.barh(names, gates, 0.6, color=[COLORS[name] for name in names])
+    axis.barh(
+        names, capacitors, 0.6, gates, color="white", edgecolor="#555555", hatch="////", lw=0.6, label="capacitors"
+    )
+    axis.invert_yaxis()
+    axis.set_xlim(0, 1.05 * float((gates + capacitors).max()))
+    axis.set_xlabel("area of gates (mm2)", fontsize=9)
+    axis.legend(loc="lower right", fontsize=7, frameon=False)

@@ -1,0 +1,269 @@
+"""Schematics of the cells that a network is built from, drawn.
+
+Names of transistors and nets are those of the netlist, as the docstrings of `cosim.cells` give them.
+"""
+
+import networkx as nx
+
+from cosim.ir.nodes import Ladder, Pedestal, Schmitt, Toggle, nodes_of
+from cosim.report.schematic_sheet import HALF, HEIGHT, NET, Point, Sheet
+
+
+def draw_mirror() -> bytes:
+    """Signal diode, its copy into gate line n, and a weight of either sign."""
+    sheet = Sheet()
+    low, node = -2.9, -2.5
+    diode = sheet.mos("p", (0, 0), "N", "right")
+    copy = sheet.mos("p", (2.6, 0), "N", "left")
+    line = sheet.mos("n", (2.6, low), "N", "right")
+    push = sheet.mos("p", (7.4, 0), "|k|, w < 0")
+    pull = sheet.mos("n", (7.4, low), "k, w > 0")
+    sheet.supply(diode.first, copy.first, push.first)
+    sheet.ground(line.last, pull.last)
+    sheet.wire(diode.gate, copy.gate)
+    sheet.wire((1.3, -HALF), (1.3, -2.1), (0, -2.1))
+    sheet.dot((1.3, -HALF))
+    sheet.dot((0, -2.1))
+    sheet.wire(diode.last, (0, -2.5))
+    sheet.arrow((0, -2.5), (0, -3.6), "signal I", "left")
+    sheet.text((1.3, -2.1), "p", "right", NET)
+    sheet.wire(copy.last, line.first)
+    sheet.wire((line.gate[0], node), (2.6, node))
+    sheet.wire((line.gate[0], node), line.gate, pull.gate)
+    sheet.dot((2.6, node))
+    sheet.dot(line.gate)
+    sheet.text((5.0, line.gate[1]), "n", "top", NET)
+    sheet.wire(push.gate, (5.9, push.gate[1]))
+    sheet.port((5.9, push.gate[1]), "p")
+    sheet.wire(push.last, pull.first)
+    sheet.wire((7.4, node), (8.4, node))
+    sheet.dot((7.4, node))
+    sheet.port((8.4, node), "node", "right")
+    return sheet.svg()
+
+
+def draw_rectifier() -> bytes:
+    """A row of weights on its summing node, and the diode that makes max(I, 0) of it."""
+    sheet = Sheet()
+    node = -2.07
+    diode = sheet.diode("p", (0, 0), "diode")
+    push = sheet.mos("p", (4.2, 0), "w < 0", "left")
+    pulls = [sheet.mos("n", (x, node - 0.4), "w > 0", "left") for x in (4.2, 8.0)]
+    sheet.supply(diode.first, push.first)
+    sheet.wire(diode.last, (0, node), (8.0, node), pulls[1].first)
+    sheet.wire((4.2, node), pulls[0].first)
+    sheet.wire(push.last, (4.2, node))
+    sheet.dot((4.2, node))
+    sheet.ground(pulls[0].last, pulls[1].last)
+    sheet.port(push.gate, "p")
+    for pull in pulls:
+        sheet.port(pull.gate, "n")
+    sheet.wire((8.0, node), (9.0, node))
+    sheet.dot((8.0, node))
+    sheet.port((9.0, node), "node", "right")
+    return sheet.svg()
+
+
+def draw_schmitt() -> bytes:
+    """The nine transistors of the cell."""
+    sheet = Sheet()
+    mid, low = -2.7, -4.75
+    v0 = mid - HALF
+    m1, m9 = sheet.mos("p", (0, 0), "M1"), sheet.mos("p", (2.6, 0), "M9", "right")
+    m7, m4 = sheet.diode("p", (6.6, 0), "M7"), sheet.diode("p", (10.4, 0), "M4")
+    m2 = sheet.mos("n", (1.3, low), "M2")
+    m6, m8 = sheet.mos("n", (6.6, mid), "M6"), sheet.mos("n", (6.6, low), "M8")
+    m3, m5 = sheet.mos("n", (10.4, mid), "M3"), sheet.mos("n", (10.4, low), "M5")
+    sheet.supply(m1.first, m9.first, m7.first, m4.first)
+    sheet.ground(m2.last, m8.last, m5.last)
+    sheet.wire(m9.gate, m7.gate)
+    sheet.text((4.6, m9.gate[1]), "fb", "top", NET)
+    sheet.dot(m7.gate)
+    for upper, middle, lower in ((m7, m6, m8), (m4, m3, m5)):
+        sheet.wire(upper.last, middle.first)
+        sheet.wire(middle.last, lower.first)
+    sheet.wire(m1.last, (0, v0), m6.gate)
+    sheet.wire(m9.last, (2.6, v0))
+    sheet.wire((1.3, v0), m2.first)
+    sheet.dot((1.3, v0))
+    sheet.dot((2.6, v0))
+    sheet.text((4.4, v0), "v0", "top", NET)
+    for drawn, name in ((m1, "cand"), (m2, "thresh"), (m8, "width"), (m5, "gain"), (m3, "v0")):
+        sheet.port(drawn.gate, name)
+    sheet.wire((10.4, -2.07), (11.4, -2.07))
+    sheet.port((11.4, -2.07), "out", "right")
+    return sheet.svg()
+
+
+def draw_clocked() -> bytes:
+    """The gates that make the cell a clocked one: sample gate, reset, hold capacitor; decision gate."""
+    sheet = Sheet()
+    _draw_gate(sheet, (0, 0), "sn", "sp", "clk", "clkb", "cand", "hold")
+    reset = sheet.mos("p", (5.0, 2.3), "reset")
+    sheet.supply(reset.first, (7.0, 2.3))
+    sheet.port(reset.gate, "resetb")
+    sheet.wire(reset.last, (5.0, 0))
+    sheet.capacitor((7.0, 2.3), (7.0, 0), "hold")
+    sheet.dot((5.0, 0))
+    sheet.dot((7.0, 0))
+    sheet.wire((2.7, 0), (8.0, 0))
+    sheet.port((8.0, 0), "hold: gate of M1", "right")
+    _draw_gate(sheet, (0, -4.6), "dn", "dp", "clkb", "clk", "v0", "latch")
+    sheet.wire((2.7, -4.6), (8.0, -4.6))
+    sheet.port((8.0, -4.6), "latch: gates of M3, M6", "right")
+    return sheet.svg()
+
+
+def _draw_gate(sheet: Sheet, at: Point, n: str, p: str, n_gate: str, p_gate: str, source: str, target: str) -> None:
+    """A transmission gate from a port at x - 1.2 to x + 2.7."""
+    x, y = at
+    upper = sheet.mos("n", (x, y + 0.6), n, "top")
+    lower = sheet.mos("p", (x, y - 0.6), p, "bottom")
+    for end in (upper.first, upper.last):
+        sheet.wire(end, (end[0], y - 0.6))
+    sheet.wire((x - 1.0, y), (x, y))
+    sheet.wire((x + HEIGHT, y), (x + 2.7, y))
+    sheet.dot((x, y))
+    sheet.dot((x + HEIGHT, y))
+    sheet.port(upper.gate, n_gate, "top")
+    sheet.port(lower.gate, p_gate, "bottom")
+    sheet.port((x - 1.0, y), source)
+
+
+def draw_bias(pedestal: bool = True) -> bytes:
+    """A bias diode, and the cells' transistors that it leads; with a pedestal the sink on a state's line, too."""
+    sheet = Sheet()
+    diode = sheet.diode("n", (0, 0), "diode", "right")
+    sheet.arrow((0, 1.6), (0, 0.4), "bias current", "left")
+    sheet.port((0, 1.6), "pin", "top")
+    sheet.wire((0, 0.4), diode.first)
+    sink = sheet.mos("n", (3.6, 0), "cell's device", "left")
+    sheet.wire(diode.gate, sink.gate)
+    sheet.dot(diode.gate)
+    sheet.text((1.8, sink.gate[1]), "line", "top", NET)
+    sheet.port(sink.first, "cell", "top")
+    sheet.ground(diode.last, sink.last)
+    if pedestal:
+        own = sheet.mos("n", (9.0, 0), "pedestal sink", "left")
+        sheet.port(own.first, "out of a state", "top")
+        sheet.port(own.gate, "its line")
+        sheet.ground(own.last)
+    return sheet.svg()
+
+
+def draw_dpi() -> bytes:
+    """The differential pair integrator."""
+    sheet = Sheet()
+    pair, vc = -2.4, -5.0
+    feed = sheet.mos("p", (1.5, 0), "in")
+    m1, m2 = sheet.mos("p", (0, pair), "M1"), sheet.mos("p", (3.0, pair), "M2", "right")
+    tau = sheet.mos("n", (3.0, vc - 0.4), "tau")
+    out = sheet.mos("n", (9.0, vc - 0.4), "out0")
+    sheet.supply(feed.first)
+    sheet.wire(feed.last, (1.5, -2.0))
+    sheet.wire(m1.first, (0, -2.0), (3.0, -2.0), m2.first)
+    sheet.dot((1.5, -2.0))
+    sheet.text((3.0, -2.0), "vs", "right", NET)
+    sheet.wire(m1.last, (0, pair - HEIGHT - 0.3))
+    sheet.ground((0, pair - HEIGHT - 0.3), tau.last, out.last, (6.0, vc - 1.8))
+    sheet.wire(m2.last, tau.first)
+    sheet.wire(m2.gate, (m2.gate[0], vc))
+    sheet.wire((3.0, vc), (7.4, vc), (7.4, out.gate[1]), out.gate)
+    sheet.dot((3.0, vc))
+    sheet.dot((m2.gate[0], vc))
+    sheet.dot((6.0, vc))
+    sheet.text((5.0, vc), "vc", "top", NET)
+    sheet.capacitor((6.0, vc), (6.0, vc - 1.8), "C")
+    for drawn, name in ((feed, "line"), (m1, "vg"), (tau, "tau")):
+        sheet.port(drawn.gate, name)
+    sheet.port(out.first, "out0", "top")
+    return sheet.svg()
+
+
+def draw_quantiser() -> bytes:
+    """The three-level quantiser in blocks."""
+    sheet = Sheet()
+    sheet.box((1.8, 0), 2.4, 1.6, "sample", "gate")
+    sheet.wire((3.0, 0), (4.4, 0))
+    sheet.dot((4.4, 0))
+    sheet.text((3.7, 0), "hold", "top", NET)
+    for y, name, decision in ((1.4, "upper", "up"), (-1.4, "lower", "down")):
+        sheet.box((7.0, y), 3.2, 1.6, "comparator", name)
+        sheet.wire((4.4, 0), (4.4, y))
+        sheet.arrow((4.4, y), (5.4, y))
+        sheet.arrow((8.6, y), (10.6, y))
+        sheet.text((9.6, y), decision, "top", NET)
+    sheet.box((12.5, 0), 3.8, 4.4, "driver", "I_base, I_delta")
+    sheet.arrow((-0.6, 0), (0.6, 0))
+    sheet.port((-0.6, 0), "cand")
+    sheet.wire((14.4, 0), (15.4, 0))
+    sheet.port((15.4, 0), "in", "right")
+    for x, top, name in ((1.8, 0.8, "clk"), (12.5, 2.2, "pulse")):
+        sheet.arrow((x, top + 1.0), (x, top))
+        sheet.port((x, top + 1.0), name, "top")
+    return sheet.svg()
+
+
+def draw_ladder() -> bytes:
+    """Three rungs of a ladder in blocks: low-passed states open the windows of both neighbours."""
+    sheet = Sheet()
+    width, gap = 2.6, 2.8
+    centres = [k * (width + gap) for k in range(3)]
+    for k, x in enumerate(centres, start=1):
+        sheet.box((x, 0), width, 1.8, f"rung {k}", "9T cell")
+        sheet.arrow((x, 2.0), (x, 0.9))
+        sheet.arrow((x, -0.9), (x, -2.0), f"alpha s{k}", "right")
+    for x in centres[:-1]:
+        left, right = x + width / 2, x + width / 2 + gap
+        sheet.arrow((left, 0.4), (right, 0.4), "DPI", "top")
+        sheet.arrow((right, -0.4), (left, -0.4), "DPI", "bottom")
+    end = centres[-1]
+    sheet.wire((-1.8, 2.0), (end, 2.0))
+    sheet.port((-1.8, 2.0), "in")
+    sheet.wire((0, -2.0), (end + 1.8, -2.0))
+    sheet.port((end + 1.8, -2.0), "out", "right")
+    for x in centres[:-1]:
+        sheet.dot((x, 2.0))
+    for x in centres[1:]:
+        sheet.dot((x, -2.0))
+    return sheet.svg()
+
+
+def draw_toggle() -> bytes:
+    """Master and slave of the toggle in blocks."""
+    sheet = Sheet()
+    sheet.box((1.8, 0), 2.4, 1.6, "sample", "gate")
+    sheet.box((6.2, 0), 3.2, 1.6, "comparator")
+    sheet.box((11.2, 0), 3.8, 1.6, "drive", "I_base, I_delta")
+    sheet.box((16.4, 0), 3.2, 1.6, "clocked", "9T cell")
+    sheet.arrow((-0.6, 0), (0.6, 0))
+    sheet.port((-0.6, 0), "cand")
+    for start, end, name in ((3.0, 4.6, "hold"), (7.8, 9.3, "up"), (13.1, 14.8, "")):
+        sheet.arrow((start, 0), (end, 0))
+        sheet.text(((start + end) / 2, 0), name, "top", NET)
+    sheet.wire((18.0, 0), (19.0, 0))
+    sheet.port((19.0, 0), "out", "right")
+    sheet.wire((16.4, -0.8), (16.4, -1.7), (11.2, -1.7))
+    sheet.arrow((11.2, -1.7), (11.2, -0.8))
+    sheet.text((13.8, -1.7), "q", "top", NET)
+    for x, name in ((1.8, "clk"), (16.4, "pulse")):
+        sheet.arrow((x, 1.8), (x, 0.8))
+        sheet.port((x, 1.8), name, "top")
+    return sheet.svg()
+
+
+def schematics_of(graph: nx.DiGraph) -> dict[str, bytes]:
+    """The cells of a network: what each is -> its drawing as SVG."""
+    has = {kind: any(True for _ in nodes_of(graph, kind)) for kind in (Schmitt, Ladder, Toggle, Pedestal)}
+    drawings: dict[str, bytes | None] = {
+        "Signal and weights: a current mirror of N unit devices, one transistor a weight": draw_mirror(),
+        "Summing node: a row of weights with its rectifier": draw_rectifier(),
+        "Memory: nine-transistor Schmitt trigger": draw_schmitt(),
+        "Clocked cell: M1 sees hold, M3 and M6 see latch": draw_clocked() if has[Schmitt] or has[Toggle] else None,
+        "Three-level quantiser in front of a ladder": draw_quantiser() if has[Ladder] else None,
+        "Ladder: rungs that open each other's windows": draw_ladder() if has[Ladder] else None,
+        "Low pass between rungs: differential pair integrator": draw_dpi() if has[Ladder] else None,
+        "Toggle: master and slave": draw_toggle() if has[Toggle] else None,
+        "Bias: a pin, its diode and what it leads": draw_bias(pedestal=has[Pedestal]),
+    }
+    return {name: drawing for name, drawing in drawings.items() if drawing is not None}

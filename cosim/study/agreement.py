@@ -1,0 +1,250 @@
+"""Software against behavioral against a circuit simulator, on the same inputs."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosim.cells.blocks import OUTSIDE
+from cosim.design import Design, behavioral_power, run_behavioral
+from cosim.engines.outcome import Failure
+from cosim.engines.vacask.program import SimulatorName
+from cosim.ir.nodes import Ladder, Schmitt, Toggle, nodes_of
+from cosim.ir.states import software_states
+from cosim.network.reference import Trace, pool_readout, run_reference
+from cosim.network.scores import balanced_accuracy, is_unbalanced
+from cosim.network.types import FirstQuadrantLayer, Network
+from cosim.simulation.inference import Inference, Outcome
+from cosim.simulation.testbench import Timing
+from cosim.tasks.testset import TestSet
+
+METRICS = ("accuracy", "task_agreement", "state_agreement", "power")  # of one chip, or of the nominal circuit
+CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True)
+class Engine:
+    """One engine on n samples: states (n, time, cells), whole; readout (n, time, outputs), units; decisions (n,)."""
+
+    states: NDArray[np.int16]
+    readout: NDArray[np.float64]
+    decisions: NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The three engines side by side: software, behavioral and `simulator`, in this order.
+
+    Only samples whose simulation succeeded count; `failures` holds the others.
+
+    valid: (n, time) frames that belong to a sample; y: (n,) classes; power_w: simulator and behavioral, (n,) watt;
+    rounding: the ideal circuit, whose only error is rounding;
+    margins: (n, time, cells) distance of the software candidate to its nearer threshold, units.
+    saturated: number of software states beyond the rungs of their ladder.
+    """
+
+    engines: dict[str, Engine]
+    rounding: Engine
+    margins: NDArray[np.float64]
+    cells: tuple[str, ...]
+    valid: NDArray[np.bool_]
+    y: NDArray[np.int64]
+    indices: NDArray[np.int64]
+    power_w: dict[str, NDArray[np.float64]]
+    failures: tuple[Failure, ...]
+    transistors: int
+    saturated: int = 0
+    simulator: SimulatorName = "ngspice"
+
+    def state_agreement(self, first: str, second: str) -> float:
+        """Fraction of equal states over all samples, valid frames and cells."""
+        return 1.0 - self.state_errors(first, second) / (self.valid.sum() * len(self.cells))
+
+    def state_errors(self, first: str, second: str) -> int:
+        """Number of states that differ."""
+        return int(((self.engines[first].states != self.engines[second].states) & self.valid[:, :, None]).sum())
+
+    def task_agreement(self, first: str, second: str) -> float:
+        """Fraction of samples with the same decision."""
+        return float((self.engines[first].decisions == self.engines[second].decisions).mean())
+
+    def accuracy(self, engine: str) -> tuple[float, float, float]:
+        """Fraction of right decisions with its Clopper-Pearson interval."""
+        right = int((self.engines[engine].decisions == self.y).sum())
+        return interval(right, len(self.y))
+
+    def balanced_accuracy(self) -> dict[str, float] | None:
+        """Per engine, the mean over classes of the fraction decided right; None where classes are about equal."""
+        if not is_unbalanced(self.y):
+            return None
+        return {engine: balanced_accuracy(self.engines[engine].decisions, self.y) for engine in self.engines}
+
+    def first_divergence(self) -> NDArray[np.int64]:
+        """Per sample, the first frame in which a state of software and simulator differs; -1 where none does."""
+        frames = np.any(self.wrong(), axis=2)
+        return np.where(frames.any(axis=1), frames.argmax(axis=1), -1)
+
+    def wrong(self) -> NDArray[np.bool_]:
+        """Where a state of software and simulator differs, (n, time, cells)."""
+        return (self.engines["software"].states != self.engines[self.simulator].states) & self.valid[:, :, None]
+
+    def error_sources(self) -> dict[str, int]:
+        """States that each step of realism changes: rounding, statics (calibration residue), dynamics."""
+        return {
+            step: int(((a.states != b.states) & self.valid[:, :, None]).sum()) for step, (a, b) in self._steps().items()
+        }
+
+    def decision_sources(self) -> dict[str, int]:
+        """Decisions that each step of realism changes; a near tie changes without any state."""
+        return {step: int((a.decisions != b.decisions).sum()) for step, (a, b) in self._steps().items()}
+
+    def _steps(self) -> dict[str, tuple[Engine, Engine]]:
+        order = (self.engines["software"], self.rounding, self.engines["behavioral"], self.engines[self.simulator])
+        return dict(zip(("rounding", "statics", "dynamics"), pairwise(order), strict=True))
+
+    def readout_error(self) -> tuple[float | None, float]:
+        """Correlation (None where a readout is constant) and RMSE in units of the readouts, simulator and software."""
+        software = self.engines["software"].readout[self.valid]
+        simulated = self.engines[self.simulator].readout[self.valid]
+        constant = np.ptp(software) == 0 or np.ptp(simulated) == 0
+        correlation = None if constant else float(np.corrcoef(software.ravel(), simulated.ravel())[0, 1])
+        return correlation, float(np.sqrt(np.mean((software - simulated) ** 2)))
+
+
+def interval(right: int, total: int) -> tuple[float, float, float]:
+    """(fraction, low, high): Clopper and Pearson, Biometrika 26 (1934) 404, at 95 %."""
+    from scipy.stats import binomtest  # a second to load, and workers have no use for it
+
+    found = binomtest(right, total).proportion_ci(CONFIDENCE, "exact")
+    return right / total, float(found.low), float(found.high)
+
+
+def compare_engines(
+    design: Design,
+    test_set: TestSet,
+    outcomes: Sequence[Outcome],
+    timing: Timing = Timing(),
+    simulator: SimulatorName = "ngspice",
+) -> Comparison | None:
+    """Hold the outcomes of a simulator against both other engines; None when every simulation failed."""
+    good = np.array([isinstance(outcome, Inference) for outcome in outcomes])
+    failures = tuple(outcome for outcome in outcomes if isinstance(outcome, Failure))
+    if not good.any():
+        return None
+    x, lengths = test_set.x[good], test_set.lengths[good]
+    inferences = [outcome for outcome in outcomes if isinstance(outcome, Inference)]
+    reference = run_reference(design.network, x, lengths)
+    steps = x.shape[1]
+    valid = np.arange(steps)[None, :] < lengths[:, None]
+    pooling = design.network.readout.pooling
+
+    behavioral = run_behavioral(design, x)
+    cells = tuple(design.assembly.decisions)
+    blocks = behavioral_power(design, behavioral, timing)
+    power = sum(blocks.values(), np.zeros(valid.shape))
+    states = {
+        "software": software_states(design.graph, reference),
+        "behavioral": np.stack([behavioral.states[cell] for cell in cells], axis=2),
+        simulator: np.stack([_pad(inference.states, steps) for inference in inferences]),
+    }
+    i_unit = design.bias_scale * design.i_unit
+    readouts = {
+        "software": reference.readout,
+        "behavioral": behavioral.readout / design.i_unit,
+        simulator: np.stack([_pad(inference.readout, steps) for inference in inferences]) / i_unit,
+    }
+    ideal = run_behavioral(design, x, ideal=True)
+    states["rounding"] = np.stack([ideal.states[cell] for cell in cells], axis=2)
+    readouts["rounding"] = ideal.readout / design.i_unit
+    engines = {
+        name: Engine(states[name], readouts[name], pool_readout(readouts[name], lengths, pooling).argmax(axis=1))
+        for name in states
+    }
+    return Comparison(
+        {name: engines[name] for name in ("software", "behavioral", simulator)},
+        engines["rounding"],
+        threshold_margins(design.network, reference),
+        cells,
+        valid,
+        test_set.y[good],
+        test_set.indices[good],
+        {
+            "behavioral": (power * valid).sum(axis=1) / lengths,
+            simulator: np.array([inference.power_w for inference in inferences]),
+        },
+        failures,
+        design.assembly.transistors,
+        _saturated(design, states["software"], valid),
+        simulator,
+    )
+
+
+def _saturated(design: Design, states: NDArray[np.int16], valid: NDArray[np.bool_]) -> int:
+    tops = [node.rungs if isinstance(node, Ladder) else 1 for node in nodes_of(design.graph, Schmitt, Ladder, Toggle)]
+    return int((((states < 0) | (states > np.array(tops))) & valid[:, :, None]).sum())
+
+
+def threshold_margins(network: Network, reference: Trace) -> NDArray[np.float64]:
+    """Distance of each candidate to its nearer threshold in units, (n, time, cells)."""
+    margins = []
+    for layer in network.recurrent_layers:
+        candidate = reference.candidates[layer.name]
+        if isinstance(layer, FirstQuadrantLayer):
+            low, high = layer.beta_lo, layer.beta_hi
+        else:
+            high = reference.betas[layer.name]
+            low = -high
+        margins.append(np.minimum(np.abs(candidate - low), np.abs(candidate - high)))
+    return np.concatenate(margins, axis=2)
+
+
+def summarize_comparison(comparison: Comparison) -> dict[str, Any]:
+    """Everything a table, a JSON file or a report prints; fractions, watt, units."""
+    accuracy = {engine: comparison.accuracy(engine) for engine in comparison.engines}
+    correlation, rmse = comparison.readout_error()
+    diverged = comparison.first_divergence()
+    sources, decisions = comparison.error_sources(), comparison.decision_sources()
+    changed = sources if any(sources.values()) else decisions
+    bits = int(comparison.valid.sum()) * len(comparison.cells)
+    simulator = comparison.simulator
+    same = int((comparison.engines["software"].decisions == comparison.engines[simulator].decisions).sum())
+    wrong = comparison.wrong()
+    return {
+        "simulator": simulator,
+        "samples": len(comparison.y),
+        "failed": len(comparison.failures),
+        "state_bits": bits,
+        "state_agreement": comparison.state_agreement("software", simulator),
+        "state_agreement_behavioral": comparison.state_agreement("behavioral", simulator),
+        "task_agreement": comparison.task_agreement("software", simulator),
+        "task_agreement_interval": list(interval(same, len(comparison.y))[1:]),
+        "accuracy": {engine: value for engine, (value, _, _) in accuracy.items()},
+        "accuracy_interval": {engine: [low, high] for engine, (_, low, high) in accuracy.items()},
+        "balanced_accuracy": comparison.balanced_accuracy(),
+        "power_w": {
+            "software": None,
+            "behavioral": float(comparison.power_w["behavioral"].mean()),
+            simulator: float(comparison.power_w[simulator].mean()),
+        },
+        "power_outside": list(OUTSIDE),
+        "first_divergence": {
+            "samples_diverged": int((diverged >= 0).sum()),
+            "earliest_frame": int(diverged[diverged >= 0].min()) if (diverged >= 0).any() else None,
+        },
+        "readout_correlation": correlation,
+        "readout_rmse_units": rmse,
+        "error_sources": sources,
+        "decision_sources": decisions,
+        "dominant_error_source": max(changed, key=lambda name: changed[name]) if any(changed.values()) else "none",
+        "largest_margin_of_a_wrong_bit": float(comparison.margins[wrong].max()) if wrong.any() else None,
+        "saturated_states": comparison.saturated,
+        "transistors": comparison.transistors,
+    }
+
+
+def _pad(values: NDArray[Any], steps: int) -> NDArray[Any]:
+    """A shorter sample's rows, extended to the batch's length; the padding is never counted."""
+    return np.pad(values, ((0, steps - len(values)), (0, 0)))

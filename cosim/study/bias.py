@@ -1,0 +1,49 @@
+"""Where the bias currents of a network come from, and what that makes of them in another condition."""
+
+from dataclasses import replace
+from typing import Literal
+
+from cosim.design import Design
+from cosim.engines.ngspice.session import run_deck
+from cosim.engines.outcome import Failure
+from cosim.errors import InputError, SimulationError
+from cosim.simulation.benches import reference_bench
+from cosim.technology.conditions import format_conditions, nominal
+from cosim.technology.types import Technology
+
+Bias = Literal["constant", "reference", "tracking"]
+SETTLED = 1.0  # s after the supply comes up
+STARTED = 0.1e-9  # A: at rest, the reference's other operating point, it leaks some pA
+
+
+def measure_reference(technology: Technology) -> tuple[float, float]:
+    """(current of one output, current from the supply) of the reference in this condition, ampere.
+
+    Raises SimulationError that names the condition when it does not start, InputError where the library has no devices
+    of its sizes.
+    """
+    where = f"current reference of {technology.name}, {format_conditions(technology)}"
+    try:
+        deck = reference_bench(technology, SETTLED)
+    except InputError as error:
+        raise InputError(f"{where}: {error}; without devices of its stacks, use --bias constant") from None
+    waves = run_deck(deck)
+    if isinstance(waves, Failure):
+        raise SimulationError(f"{where}: {waves.kind.value}: {waves.detail}")
+    current = float(waves["vout#branch"][-1])
+    if current < STARTED:
+        raise SimulationError(f"{where}: it does not start and gives {current:.3g} A; use --bias constant there")
+    return current, float(-waves["vdd#branch"][-1])
+
+
+def biased(design: Design, technology: Technology, bias: Bias) -> Design:
+    """The design in another condition, its bias currents from one of three sources.
+
+    constant: as at the nominal point. reference: as the reference cell changes, inputs as at the nominal point;
+    tracking: bias currents and inputs as the reference cell changes. Raises SimulationError as `measure_reference`.
+    """
+    factor = 1.0
+    if bias != "constant":
+        compiled_for = nominal(technology, design.calibration)
+        factor = measure_reference(technology)[0] / measure_reference(compiled_for)[0]
+    return replace(design, technology=technology, bias_scale=factor, input_scale=factor if bias == "tracking" else 1.0)

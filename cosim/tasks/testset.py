@@ -1,0 +1,121 @@
+"""The test set that a network is held against: its task's own, or a file's."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosim.errors import InputError
+from cosim.files.read import is_file
+from cosim.network.labels import class_indices
+from cosim.network.reference import check_inputs
+from cosim.network.types import Network
+from cosim.reading.arrays import read_arrays
+from cosim.reading.text import shown, shown_path
+
+
+@dataclass(frozen=True)
+class TestSet:
+    """x (n, time, features) raw; y (n,) class indices; lengths (n,) valid steps; indices (n,) in the full test set."""
+
+    __test__ = False  # a name that pytest would otherwise collect
+
+    x: NDArray[np.float64]
+    y: NDArray[np.int64]
+    lengths: NDArray[np.int64]
+    indices: NDArray[np.int64]
+
+    def take(self, count: int | None, seed: int) -> "TestSet":
+        """`count` samples drawn without replacement by a seeded permutation; all of them for None."""
+        if count is None or count >= len(self.y):
+            return self
+        return self.select(np.random.default_rng(seed).permutation(len(self.y))[:count])
+
+    def select(self, places: NDArray[np.int64]) -> "TestSet":
+        """The samples at these places, in this order."""
+        return TestSet(self.x[places], self.y[places], self.lengths[places], self.indices[places])
+
+    def inputs(self, number: int) -> NDArray[np.float64]:
+        """x (time, features) of one sample, without what pads it; raises InputError when there is none."""
+        if not 0 <= number < len(self.y):
+            raise InputError(f"no sample {number}: the test set has samples 0 to {len(self.y) - 1}; choose one of them")
+        return self.x[number, : self.lengths[number]]
+
+
+def load_test_set(network: Network, data: str | Path | None) -> TestSet:
+    """`data`: an .npz with x_test y_test (and len_test), a task's folder, or None for a task that needs no files.
+
+    Raises InputError that names the file, the key and the repair.
+    """
+    data = None if data is None else Path(data)
+    if data is not None and data.suffix == ".npz":
+        return check_test_set(_load_npz(data, network.labels), network, shown_path(data))
+    from cosim.tasks.load import TASKS, WITHOUT_DATA, load_task
+
+    if data is not None and (network.task in WITHOUT_DATA or network.task not in TASKS):
+        brings = ", or leave --data out, as the task brings its own" if network.task in WITHOUT_DATA else ""
+        raise InputError(
+            f"{shown_path(data)}: the test data of a network for {shown(network.task)} must be an .npz with x_test and "
+            f"y_test{brings}"
+        )
+    if network.task not in TASKS:
+        raise InputError(
+            f"the network's task is {shown(network.task)}, which brings no data; give its test data with --data "
+            "FILE.npz (x_test, y_test)"
+        )
+    task = load_task(network.task, data)
+    if not task.labels:
+        raise InputError(f"task {network.task} has no classes; compare and simulate need a classification task")
+    return check_test_set(_test_set(task.x_test, task.y_test, task.len_test), network, network.task)
+
+
+def _load_npz(path: Path, names: tuple[str, ...]) -> TestSet:
+    where = shown_path(path)
+    if not is_file(path):
+        raise InputError(f"{where}: no such file; give an .npz with x_test and y_test")
+    arrays = read_arrays(path, "write it with numpy.savez", ("x_test", "y_test", "len_test"))
+    if missing := [key for key in ("x_test", "y_test") if key not in arrays]:
+        raise InputError(f"{where}: {' and '.join(missing)} missing; the file must hold x_test and y_test")
+    x, y, lengths = arrays["x_test"], arrays["y_test"], arrays.get("len_test")
+    if x.ndim != 3 or y.shape[:1] != x.shape[:1]:
+        raise InputError(
+            f"{where}: x_test must be (samples, time, features) and y_test (samples,), not {x.shape}, {y.shape}"
+        )
+    if x.dtype.kind not in "fiub":
+        raise InputError(f"{where}: x_test must hold real numbers, not {x.dtype}")
+    if 0 in x.shape:
+        raise InputError(f"{where}: the test set is empty, x_test {x.shape}; give at least one sample of one step")
+    if lengths is not None and (lengths.shape != y.shape[:1] or not np.issubdtype(lengths.dtype, np.integer)):
+        raise InputError(
+            f"{where}: len_test must hold one length per sample {y.shape[:1]}, not {lengths.shape} of {lengths.dtype}"
+        )
+    return _test_set(x, class_indices(y, names, f"{where}: y_test"), lengths)
+
+
+def _test_set(x: np.ndarray, y: np.ndarray, lengths: np.ndarray | None) -> TestSet:
+    if lengths is None:
+        lengths = np.full(len(y), x.shape[1])
+    with np.errstate(over="ignore"):  # of numbers longer than 64 bits, which are infinite then, and refused
+        return TestSet(x.astype(np.float64), y.astype(np.int64), lengths.astype(np.int64), np.arange(len(y)))
+
+
+def check_test_set(test_set: TestSet, network: Network, origin: str) -> TestSet:
+    """The samples with 0 for their padding, if the network can read them; raises InputError that names `origin`."""
+    outputs = network.readout.width
+    if len(test_set.y) == 0:
+        raise InputError(f"{origin}: the test set is empty; give at least one sample")
+    if test_set.y.min() < 0 or test_set.y.max() >= outputs:
+        raise InputError(
+            f"{origin}: classes must lie in 0..{outputs - 1} for this network, "
+            f"not {test_set.y.min()}..{test_set.y.max()}"
+        )
+    steps = test_set.x.shape[1]
+    if test_set.lengths.min() < 1 or test_set.lengths.max() > steps:
+        raise InputError(
+            f"{origin}: lengths must lie in 1..{steps}, not {test_set.lengths.min()}..{test_set.lengths.max()}"
+        )
+    padding = np.arange(steps)[None, :] >= test_set.lengths[:, None]
+    test_set = replace(test_set, x=np.where(padding[:, :, None], 0.0, test_set.x))  # may be anything, nan even
+    check_inputs(network.encoding, test_set.x, origin)
+    return test_set

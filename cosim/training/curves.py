@@ -1,0 +1,83 @@
+"""What is reported about a trained network, from the float64 reference: scores, distances from thresholds, ranges."""
+
+from typing import Any
+
+import numpy as np
+
+from cosim.network.reference import Trace, read_sources, run_reference
+from cosim.network.scores import balanced_accuracy
+from cosim.network.types import FirstQuadrantLayer, Network, RecurrentLayer, SignedLayer, layer_arrays
+from cosim.tasks.task import Task
+
+NEAR = (0.01, 0.02, 0.05)
+
+
+def measure_figures(network: Network, task: Task) -> dict[str, Any]:
+    """JSON-able figures on the test samples: score, threshold and decision margins, size."""
+    trace = run_reference(network, task.x_test, task.len_test, "test data")
+    figures: dict[str, Any] = {"test_samples": len(task.x_test)}
+    if task.labels:
+        figures |= _classification(trace, task.y_test)
+    else:
+        figures["test_mae"] = float(np.abs(trace.scores - task.y_test).mean())
+    figures["near_threshold"] = _near(network, trace, deciding=False)
+    figures["near_deciding_threshold"] = _near(network, trace, deciding=True)
+    arrays = [layer_arrays(layer) for layer in (*network.layers, network.readout)]
+    weights = [
+        array for found in arrays for name, array in found.items() if name.startswith("weight") or name == "bias"
+    ]
+    figures["nonzero_weights"] = sum(int(np.count_nonzero(w)) for w in weights)
+    return figures
+
+
+def _classification(trace: Trace, y: np.ndarray) -> dict[str, Any]:
+    top = np.sort(trace.scores, axis=1)
+    gap = top[:, -1] - top[:, -2]
+    return {
+        "test_accuracy": float((trace.decisions == y).mean()),
+        "test_balanced_accuracy": balanced_accuracy(trace.decisions, y),
+        "near_tie": {f"{limit:g}": float((gap < limit).mean()) for limit in NEAR},
+    }
+
+
+def _near(network: Network, trace: Trace, deciding: bool) -> dict[str, float]:
+    """Fraction of (sample, valid step, unit) candidates closer to a threshold than each limit in NEAR."""
+    valid = _valid(trace)
+    distances = [_distance(layer, trace, deciding)[valid].ravel() for layer in network.recurrent_layers]
+    flat = np.concatenate(distances)
+    return {f"{limit:g}": float((flat < limit).mean()) for limit in NEAR}
+
+
+def _valid(trace: Trace) -> np.ndarray:
+    """(n, time), which steps lie within a sample's length."""
+    return np.arange(trace.readout.shape[1])[None, :] < trace.lengths[:, None]
+
+
+def _distance(layer: RecurrentLayer, trace: Trace, deciding: bool) -> np.ndarray:
+    """(n, time, width) of the candidate to the nearer threshold; or, `deciding`, to the nearest that decides.
+
+    A threshold decides where crossing it changes the next state by more than half a step, see cosim.training.cells.
+    """
+    candidate = trace.candidates[layer.name]
+    if isinstance(layer, FirstQuadrantLayer):
+        lo, hi, step = layer.beta_lo, layer.beta_hi, np.ones(layer.width)
+        states, start = 2 * trace.signals[layer.name] / layer.alpha - 1, -step
+    else:
+        hi = trace.betas[layer.name]
+        lo = -hi
+        states, step, start = trace.signals[layer.name], _step(layer, trace), -layer.alpha
+    to_lo, to_hi = np.abs(candidate - lo), np.abs(candidate - hi)
+    if not deciding:
+        return np.minimum(to_lo, to_hi)
+    before = np.concatenate([np.broadcast_to(start, states[:, :1].shape), states[:, :-1]], axis=1)
+    kept, least = (1 - layer.epsilon) * before, np.abs(step) / 2
+    decides_up, decides_down = np.abs(kept - step) > least, np.abs(kept + step) > least
+    return np.minimum(np.where(decides_up, to_hi, np.inf), np.where(decides_down, to_lo, np.inf))
+
+
+def _step(layer: SignedLayer, trace: Trace) -> np.ndarray:
+    """alpha as an update adds it, broadcastable to (n, time, width)."""
+    if layer.weight_alpha is None:
+        return layer.alpha
+    inputs = read_sources(layer.sources, trace.inputs, trace.signals)
+    return inputs @ layer.weight_alpha.T + layer.alpha

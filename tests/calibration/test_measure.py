@@ -1,0 +1,260 @@
+"""The calibration that comes with the package is that of today's cells, and ngspice agrees with it."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from cosim.calibration import find as calibration_files
+from cosim.calibration import measure as calibrate
+from cosim.calibration.find import cached_path, find_calibration, make_cached_path, shipped_path
+from cosim.calibration.measure import (
+    calibration_fingerprint,
+    measure_comparator,
+    measure_dpi_output,
+    measure_schmitt,
+)
+from cosim.engines.ngspice.session import run_deck
+from cosim.engines.outcome import Failure, FailureKind
+from cosim.errors import InputError, MissingToolError, SimulationError
+from cosim.simulation.benches import mirror_bench
+from cosim.technology.calibration import load_calibration, write_calibration
+
+SHIPPED = sorted(
+    int(path.name.split(".")[1][1:]) for path in shipped_path("generic180", 8).parent.glob("generic180.u*.json")
+)
+
+
+def test_there_is_one_for_eight_units():
+    assert 8 in SHIPPED
+
+
+@pytest.mark.parametrize("units", SHIPPED)
+def test_shipped_calibration_fits_todays_cells(technology, units):
+    """Fails after a change of cells, sizes, devices or precise options: run `cosim calibrate --units N -o FILE`."""
+    shipped = load_calibration(shipped_path("generic180", units))
+    assert shipped.fingerprint == calibration_fingerprint(technology, units)
+    assert (shipped.technology, shipped.units) == ("generic180", units)
+    assert (shipped.supply, shipped.celsius) == (technology.supply, technology.celsius)
+    assert shipped.schmitt.error < 0.01
+    assert np.ptp(shipped.comparator.ratios) < 0.01  # so that lines between the points are good to 0.1 %
+    # a DPI is near its equation: 10 % in gain, where I_g / I_tau = 1 / 0.98 is ideal, and in both times
+    assert np.abs(0.98 * np.array(shipped.dpi.ratios) - 1).max() < 0.1
+    assert (shipped.dpi.rise, shipped.dpi.fall) == pytest.approx((1.0, 1.0), abs=0.1)
+
+
+def test_fingerprint_follows_sizing_units_supply_corner_and_devices(technology, tmp_path):
+    first = calibration_fingerprint(technology, 8)
+    sizing = replace(technology.sizing, cell_n=replace(technology.sizing.cell_n, l=6e-6))
+    card = technology.library.file.read_text()
+    assert "vth0='0.60+dvth_n'" in card
+
+    def with_card(folder, text):
+        file = tmp_path / folder / technology.library.file.name  # the file names itself
+        file.parent.mkdir()
+        file.write_text(text)
+        return replace(technology, library=replace(technology.library, file=file))
+
+    others = [
+        calibration_fingerprint(technology, 16),
+        calibration_fingerprint(replace(technology, sizing=sizing), 8),
+        calibration_fingerprint(replace(technology, supply=1.7), 8),
+        calibration_fingerprint(replace(technology, corner="ff"), 8),
+        calibration_fingerprint(replace(technology, grid=1e-7), 8),
+        calibration_fingerprint(with_card("other", card.replace("0.60+dvth_n", "0.61+dvth_n")), 8),
+    ]
+    assert len({first, *others}) == 7
+    assert calibration_fingerprint(with_card("comment", "* another comment\n" + card), 8) == first
+
+
+@pytest.mark.ngspice
+@pytest.mark.parametrize("bias", [(0.3e-9, 0.17e-9, 0.2e-9), (1.3e-9, 0.4e-9, 1.1e-9), (2.9e-9, 2.1e-9, 2.3e-9)])
+def test_cell_at_new_points_agrees_with_the_shipped_fit(technology, calibration, bias):
+    """Points off the fit's grid: within its own largest error, and half as much again between its points."""
+    fit = calibration.schmitt
+    rise, fall, level = measure_schmitt(technology, 8, bias, calibration.v_node)
+    expected = (*(float(f(np.float64(bias[0]), np.float64(bias[1]))) for f in (fit.i_rise, fit.i_fall)),)
+    assert (rise, fall) == pytest.approx(expected, rel=1.5 * fit.error, abs=0)
+    assert level == pytest.approx(float(fit.i_high(np.float64(bias[2]))), rel=1.5 * fit.error, abs=0)
+
+
+@pytest.mark.ngspice
+@pytest.mark.parametrize("current", [1e-10, 1e-9, 4e-9])
+def test_mirror_gains_are_the_shipped_ones(technology, calibration, current):
+    """The same bench at a measured current: equal but for the 9 digits that are kept and for another ngspice, 1e-5."""
+    mirror = calibration.mirror
+    waves = run_deck(mirror_bench(technology, 8, mirror.trim, current, calibration.v_node))
+    assert not isinstance(waves, Failure), waves.detail
+    for source, gains in (("vn", mirror.gain_n), ("vp", mirror.gain_p), ("vpush", mirror.gain_push)):
+        found = abs(float(waves[f"{source}#branch"][-1])) / current
+        assert found == pytest.approx(float(mirror.interpolate(gains, np.float64(current))), rel=2e-5)
+
+
+@pytest.mark.ngspice
+def test_comparator_at_a_new_point_agrees_with_the_shipped_fit(technology, calibration):
+    """Between two points, whose ratios differ by 3e-4: a straight line over log current is off by less than that."""
+    fit, i_thresh = calibration.comparator, 1.4e-9  # other points: tests/cells/test_quantiser.py
+    expected = float(fit.decides_at(i_thresh))
+    assert measure_comparator(technology, i_thresh) == pytest.approx(expected, rel=3e-4, abs=0)
+
+
+@pytest.mark.ngspice
+def test_comparator_without_a_decision_says_so(technology):
+    text = r"comparator at I_thresh 1e-14 A did not change its decision within 20 % of that"
+    with pytest.raises(SimulationError, match=text):
+        measure_comparator(technology, 1e-14)
+
+
+@pytest.mark.ngspice
+@pytest.mark.parametrize("alpha", [0.25e-9, 1e-9])
+def test_dpi_has_a_gain_of_one_at_the_shipped_ratio(technology, calibration, alpha):
+    """At the alphas that were measured: the secant method ends within 1e-6; 9 digits; another ngspice, 1e-5."""
+    i_tau = calibration.dpi.share * alpha
+    i_g = i_tau * calibration.dpi.ratio(alpha)
+    assert measure_dpi_output(technology, 8, alpha, i_tau, i_g, calibration.v_node) == pytest.approx(
+        alpha, rel=2e-5, abs=0
+    )
+
+
+@pytest.mark.ngspice
+def test_too_narrow_cell_says_so(technology, calibration):
+    text = (
+        "9T cell at I_thresh 1e-09 A, I_width 1e-13 A switched .* times on one ramp up and down, not twice: the width"
+    )
+    with pytest.raises(SimulationError, match=text):
+        measure_schmitt(technology, 8, (1e-9, 1e-13, 1e-9), calibration.v_node, i_peak=0.5e-9)
+
+
+def test_failed_bench_says_so(technology, calibration, monkeypatch):
+    monkeypatch.setattr(calibrate, "run_deck", lambda deck: Failure(FailureKind.CONVERGENCE, "singular matrix", deck))
+    with pytest.raises(SimulationError, match="calibration bench: the simulator found no convergence: singular matrix"):
+        measure_schmitt(technology, 8, (1e-9, 5e-10, 1e-9), calibration.v_node)
+
+
+@pytest.fixture
+def files(monkeypatch, tmp_path):
+    """No shipped calibration, an empty cache, and no measurement allowed."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(calibration_files, "shipped_path", lambda technology, units: tmp_path / "absent.json")
+
+    def measure(technology, units, progress):
+        raise MissingToolError("libngspice is missing: install it")
+
+    monkeypatch.setattr(calibration_files, "calibrate", measure)
+    return monkeypatch
+
+
+@pytest.mark.parametrize(
+    ("latch", "text"),
+    [(1.8, r"clocked 9T cell flips 2\.3e-11 A before its threshold of 1e-09 A already"),
+     (0.0, r"clocked 9T cell did not flip 2\.3e-11 A beyond its threshold of 1e-09 A")],
+)  # fmt: skip
+def test_a_cell_that_flips_at_every_candidate_or_at_none(technology, monkeypatch, latch, text):
+    waves = {"time": np.array([0.0, 1e3]), "xcell.latch": np.array([latch, latch])}
+    monkeypatch.setattr(calibrate, "run_deck", lambda deck: waves)
+    with pytest.raises(SimulationError, match=text):
+        calibrate.measure_frame_shift(technology, 8, (1e-9, 0.5e-9, 1e-9), 1e-9, 0.5e-9, True)
+
+
+@pytest.mark.parametrize("current", [0.0, np.nan])
+def test_mirrors_without_current(technology, monkeypatch, current):
+    waves = {f"{source}#branch": np.array([current]) for source in ("vn", "vp", "vpush")}
+    monkeypatch.setattr(calibrate, "run_deck", lambda deck: waves)
+    with pytest.raises(SimulationError, match="mirrors of generic180 deliver .* times 1e-09 A; check its devices"):
+        calibrate._gains(technology, 8, 1.0, 1e-9, 0.5)
+
+
+def gains_of(excess):
+    """What `_gains` finds where ln(gain of n / gain of p) is a function of ln(drawn length / nominal length)."""
+    return lambda technology, units, trim, current, v_node: (math.exp(excess(-math.log(trim))), 1.0, 1.0)
+
+
+@pytest.mark.parametrize("grid", [5e-9, 5e-8])
+@pytest.mark.parametrize("offset", [0.0, 0.003, 0.02, -0.03])
+def test_the_trim_is_the_length_on_the_grid_that_fits_best(technology, monkeypatch, grid, offset):
+    """A gain that goes as length^0.8, over grids in which the secant's second point may be the first one."""
+    coarse = replace(technology, grid=grid)
+    monkeypatch.setattr(calibrate, "_gains", gains_of(lambda x: offset + 0.8 * x))
+    length = coarse.sizing.mirror_n.l
+    found = length / calibrate._find_trim(coarse, 8, 0.5)
+    assert found == pytest.approx(coarse.snap(found), rel=1e-12, abs=0)
+    # the best of all lengths on the grid is not further than half a step from the exact one
+    assert abs(found - length * math.exp(-offset / 0.8)) <= 0.51 * grid
+
+
+@pytest.mark.parametrize("excess", [lambda x: 4.0 + 0.8 * x, lambda x: 0.1, lambda x: 0.1 - x])
+def test_no_length_gives_both_lines_the_same_gain(technology, monkeypatch, excess):
+    monkeypatch.setattr(calibrate, "_gains", gains_of(excess))
+    text = r"calibration of generic180: no length of line n gives it the gain of line p: at 5e-06 m their ratio is"
+    with pytest.raises(SimulationError, match=text):
+        calibrate._find_trim(technology, 8, 0.5)
+
+
+def test_a_library_without_the_trimmed_length(technology, monkeypatch):
+    def gains(technology, units, trim, current, v_node):
+        if trim != 1:
+            raise InputError("n has no model of w 1 um, l 4.9 um")
+        return 1.02, 1.0, 1.0
+
+    monkeypatch.setattr(calibrate, "_gains", gains)
+    with pytest.raises(InputError, match=r"sizing\.mirror_n\.l = 5e-06 m is trimmed to 4\.\d+e-06 m: n has no model"):
+        calibrate._find_trim(technology, 8, 0.5)
+
+
+def test_no_calibration_and_no_ngspice(files, technology):
+    text = "no calibration of generic180 with 8 unit devices fits this version, and a new one needs ngspice: libngspice"
+    with pytest.raises(MissingToolError, match=text) as error:
+        find_calibration(technology, 8)
+    assert error.value.exit_code == 1
+
+
+def test_cached_calibration_is_used(files, technology, calibration):
+    write_calibration(make_cached_path(technology.name, 8), calibration)
+    assert find_calibration(technology, 8) == calibration
+
+
+def test_stale_or_damaged_cache_is_measured_again(files, technology, calibration):
+    fresh = replace(calibration, v_node=0.5)
+    files.setattr(calibration_files, "calibrate", lambda technology, units, progress: fresh)
+    for spoil in (
+        lambda path: write_calibration(path, replace(calibration, fingerprint="0" * 16)),
+        lambda path: path.write_text("{"),
+    ):
+        spoil(make_cached_path(technology.name, 8))
+        assert find_calibration(technology, 8) == fresh
+        assert load_calibration(cached_path(technology.name, 8)) == fresh
+
+
+def test_a_cache_that_cannot_be_written_costs_the_file_not_the_calibration(files, technology, calibration, tmp_path):
+    """A file where the cache's folder should be: nothing can be read there, nothing written."""
+    (tmp_path / "in_the_way").write_text("")
+    files.setenv("XDG_CACHE_HOME", str(tmp_path / "in_the_way"))
+    fresh, heard = replace(calibration, v_node=0.5), []
+    files.setattr(calibration_files, "calibrate", lambda technology, units, progress: fresh)
+    assert find_calibration(technology, 8, heard.append) == fresh
+    path = cached_path(technology.name, 8)
+    assert heard == [
+        f"calibration not kept: cannot write {path}: Not a directory; choose another place, by setting XDG_CACHE_HOME"
+    ]
+
+
+@pytest.mark.ngspice
+@pytest.mark.slow
+def test_whole_calibration_measured_anew_equals_the_shipped_one(technology, calibration):
+    anew = calibrate.measure_calibration(technology, 8, calibration.simulator)
+    # The same benches: another version of ngspice, at reltol 1e-5, and one time step of the ramp for the thresholds
+    assert anew.mirror.trim == pytest.approx(calibration.mirror.trim, rel=1e-4)
+    for name in ("gain_n", "gain_p", "gain_push"):
+        assert getattr(anew.mirror, name) == pytest.approx(getattr(calibration.mirror, name), rel=1e-4)
+    point = np.float64(1e-9), np.float64(4e-10)
+    assert float(anew.schmitt.i_rise(*point)) == pytest.approx(
+        float(calibration.schmitt.i_rise(*point)), rel=2e-3, abs=0
+    )
+    assert float(anew.schmitt.i_fall(*point)) == pytest.approx(
+        float(calibration.schmitt.i_fall(*point)), rel=2e-3, abs=0
+    )
+    decides = float(calibration.comparator.decides_at(1e-9))
+    assert float(anew.comparator.decides_at(1e-9)) == pytest.approx(decides, rel=1e-3, abs=0)
+    assert anew.dpi.ratios == pytest.approx(calibration.dpi.ratios, rel=1e-4)
+    assert (anew.dpi.rise, anew.dpi.fall) == pytest.approx((calibration.dpi.rise, calibration.dpi.fall), rel=1e-3)

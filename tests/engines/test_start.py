@@ -1,0 +1,128 @@
+"""ngspice starts where nobody's start file is read: a folder or a home that a user was given changes nothing."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from cosim.engines.ngspice.library import start_environment, start_folder
+from cosim.engines.ngspice.options import PRECISE_OPTIONS, describe_simulator
+from cosim.errors import MissingToolError
+
+START_FILES = {
+    "shell": "shell touch {folder}/OWNED",
+    "option": "option interp",
+    "quit": "quit",
+    "alias": "alias run shell touch {folder}/OWNED\nset ngbehavior=psa\nset temp=100",
+}
+DECK = """* a resistor that knows its temperature charges a capacitor
+v1 in 0 pwl(0 0 1e-06 1)
+r1 in out 1e+06 tc1=1e-03
+c1 out 0 1e-09
+.save v(out)
+.tran 1e-05 5e-03 0 1e-05
+.end
+"""
+CALLER = """
+import hashlib, json, os, sys
+from pathlib import Path
+from cosim.cli.doctor import diagnose
+from cosim.engines.ngspice.library import find_ngspice_library, ngspice_version
+from cosim.engines.ngspice.session import run_deck
+here, variables = Path.cwd(), dict(os.environ)
+assert diagnose().ngspice.problem is None
+found = run_deck(sys.argv[1])
+assert Path.cwd() == here
+assert {**os.environ, "OMP_NUM_THREADS": "", "NGSPICE_LIBRARY_PATH": ""} == {
+    **variables, "OMP_NUM_THREADS": "", "NGSPICE_LIBRARY_PATH": ""}
+print(json.dumps({name: hashlib.sha256(values.tobytes()).hexdigest() for name, values in found.items()}))
+"""
+
+
+def hashes(cwd, code=CALLER, **environment):
+    """What the caller prints, started in a folder."""
+    paths = os.pathsep.join(path for path in sys.path if path)
+    done = subprocess.run(
+        [sys.executable, "-P", "-W", "ignore", "-c", code, DECK],
+        capture_output=True, text=True, cwd=cwd, env={**os.environ, "PYTHONPATH": paths, **environment},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory):
+    return hashes(tmp_path_factory.mktemp("empty"))
+
+
+@pytest.mark.ngspice
+@pytest.mark.parametrize(
+    ("place", "content"),
+    [*((place, content) for place in ("folder", "home") for content in START_FILES), ("SPICE_SCRIPTS", "shell")],
+)
+def test_no_start_file_is_read(tmp_path, undisturbed, content, place):
+    for name in (".spiceinit", "spinit"):
+        (tmp_path / name).write_text(f"* a stranger's\n{START_FILES[content].format(folder=tmp_path)}\n")
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    where = {
+        "folder": (tmp_path, {}),
+        "home": (elsewhere, {"HOME": str(tmp_path)}),
+        "SPICE_SCRIPTS": (elsewhere, {"SPICE_SCRIPTS": str(tmp_path), "SPICE_USERINIT_DIR": str(tmp_path)}),
+    }
+    cwd, environment = where[place]
+    assert hashes(cwd, **environment) == undisturbed
+    assert not (tmp_path / "OWNED").exists()
+
+
+@pytest.mark.ngspice
+def test_no_module_of_the_folder_is_imported_by_the_probe(tmp_path, undisturbed):
+    for name in ("ctypes", "json"):
+        (tmp_path / f"{name}.py").write_text("open('OWNED', 'w')\n")
+    assert hashes(tmp_path) == undisturbed
+    assert not (tmp_path / "OWNED").exists()
+
+
+@pytest.mark.ngspice
+def test_a_library_by_a_relative_path_is_found(tmp_path, undisturbed):
+    from cosim.engines.ngspice.library import find_ngspice_library
+
+    (tmp_path / "libngspice.so").symlink_to(find_ngspice_library().resolve())
+    assert hashes(tmp_path, NGSPICE_LIBRARY_PATH="libngspice.so") == undisturbed
+
+
+def test_the_callers_variables_do_not_reach_the_start(monkeypatch):
+    monkeypatch.setenv("SPICE_ASCIIRAWFILE", "1")
+    monkeypatch.setenv("NGSPICE_MEAS_PRECISION", "2")
+    with start_folder() as folder:
+        found = start_environment(folder)
+        assert {path.name for path in folder.iterdir()} == {".spiceinit", "spinit"}
+        assert folder.stat().st_mode & 0o077 == 0  # nobody else's
+    assert not folder.exists()
+    assert not {"SPICE_ASCIIRAWFILE", "NGSPICE_MEAS_PRECISION"} & found.keys()
+    assert found["HOME"] == found["SPICE_SCRIPTS"] == str(folder)
+    assert found["PATH"] == os.environ["PATH"]
+
+
+def test_no_place_to_start_is_said(monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", "/nowhere")
+    with (
+        pytest.raises(MissingToolError, match=r"temporary folder to start in .*/nowhere.*; set TMPDIR to one"),
+        start_folder(),
+    ):
+        pass
+
+
+@pytest.mark.ngspice
+def test_the_simulator_says_its_options(technology):
+    """Those of the deck, and those that nobody set."""
+    found = describe_simulator(technology, PRECISE_OPTIONS)
+    assert found["ngspice"].startswith(("3", "4", "5"))
+    options = found["options"]
+    assert float(options["gmin"]) == PRECISE_OPTIONS.gmin
+    assert float(options["reltol"]) == PRECISE_OPTIONS.reltol
+    assert float(options["temp"]) == pytest.approx(technology.celsius + 273.15)
+    assert options["integration method"] == "TRAPEZOIDAL"
+    assert {"maxorder", "itl4", "pivtol"} <= options.keys()

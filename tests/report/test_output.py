@@ -1,0 +1,154 @@
+"""What people read: tables that fit a terminal, a report that escapes, figures with the same bytes twice."""
+
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+from cosim.errors import InputError
+from cosim.report.comparison_page import format_report
+from cosim.report.figures import Figure, draw_confusion, draw_waveforms, save_figure
+from cosim.report.tables import format_comparison, percent
+from cosim.simulation.testbench import Timing
+from cosim.study.agreement import Comparison, Engine, summarize_comparison
+from cosim.study.waveforms import liveliest_cell
+
+HOSTILE = '<script>alert("x")</script>'
+FORMULA = r"$\frac{$ \undefined_"  # what a renderer of formulas would choke on
+
+
+@pytest.fixture
+def comparison():
+    rng = np.random.default_rng(6)
+    states, readout = rng.random((13, 5, 2)) < 0.5, rng.normal(size=(13, 5, 3))
+    other = states.copy()
+    other[3, 2, 1] ^= True
+    decisions = rng.integers(0, 3, 13)
+    engines = {
+        "software": Engine(states, readout, decisions),
+        "behavioral": Engine(states, readout, decisions),
+        "ngspice": Engine(other, readout + 0.01, (decisions + (np.arange(13) == 4)) % 3),
+    }
+    power = np.full(13, 1.234e-7)
+    return Comparison(
+        engines, engines["software"], np.full((13, 5, 2), 0.0123), ("a.0", "a.1"), np.ones((13, 5), bool), decisions,
+        np.arange(13), {"behavioral": power, "ngspice": power}, (), 123456,
+    )  # fmt: skip
+
+
+@pytest.fixture
+def summary(comparison):
+    return summarize_comparison(comparison)
+
+
+def test_table_fits_eighty_columns(summary):
+    large = {**summary, "samples": 10000, "state_bits": 123456789, "failed": 1234, "transistors": 1234567}
+    large["error_sources"] = {"rounding": 123456, "statics": 123456, "dynamics": 123456}
+    for found in (summary, large):
+        lines = format_comparison(found)
+        assert max(map(len, lines)) < 80
+    text = "\n".join(format_comparison(summary))
+    for expected in (
+        "software",
+        "behavioral",
+        "ngspice",
+        "state agreement   99.23 % of 130 states",
+        "123 nW",
+        "0.012 units",
+    ):
+        assert expected in text
+
+
+def test_percent():
+    assert (percent(0.9512), percent(0.98765, 2), percent(1.0)) == ("95.1 %", "98.77 %", "100.0 %")
+
+
+class Tags(HTMLParser):
+    def __init__(self):
+        super().__init__()
+        self.tags: list[str] = []
+        self.open: list[str] = []
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        if tag not in ("meta", "img"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+@pytest.fixture
+def page(summary):
+    design = {"technology": HOSTILE, "task": HOSTILE, "lost": [HOSTILE], "statuses": {HOSTILE: 3}, HOSTILE: 1.5}
+    return format_report(HOSTILE, summary, design, {HOSTILE: HOSTILE, "options": {"a": 1}}, {HOSTILE: b"\x89PNG"})
+
+
+def test_report_escapes_everything(page):
+    parser = Tags()
+    parser.feed(page)
+    assert parser.open == []
+    assert "script" not in parser.tags
+    assert page.count("&lt;script&gt;") >= 9
+    assert 'alert("x")' not in page
+
+
+def test_report_needs_nothing_from_elsewhere(page):
+    assert not re.search(r"(src|href)=\"(?!data:)", page)
+    assert "http" not in page
+
+
+def test_report_is_deterministic_and_complete(page, summary):
+    design = {"technology": "generic180"}
+    pages = {format_report("title", summary, design, {}, {"caption": b"\x89PNG"}) for _ in range(2)}
+    assert len(pages) == 1
+    text = pages.pop()
+    for expected in (
+        "Clopper-Pearson",
+        "13 test samples",
+        "123456 transistors",
+        "99.23 %",
+        "123 nW",
+        "data:image/png;base64,",
+    ):
+        assert expected in text
+
+
+@pytest.mark.parametrize("suffix", ["png", "svg"])
+@pytest.mark.parametrize("labels", [["0", "1", "2"], [HOSTILE, FORMULA, "größe"]])
+def test_confusion_has_the_same_bytes_twice(comparison, tmp_path, suffix, labels):
+    for name in ("one", "two"):
+        save_figure(draw_confusion(comparison, labels), tmp_path / f"{name}.{suffix}")
+    first, second = ((tmp_path / f"{name}.{suffix}").read_bytes() for name in ("one", "two"))
+    assert first == second
+    assert len(first) > 5000
+
+
+def test_waveforms_have_the_same_bytes_twice(tmp_path):
+    time = np.linspace(0, 0.045, 300)
+    waves = {
+        "time": time,
+        "candidate": 1e-9 * np.sin(300 * time) ** 2,
+        "state": 1e-9 * (time > 0.02),
+        "power": 1e-7 + 0 * time,
+    }
+    waves |= {"input.0": 1e-9 * time, "input.1": 2e-9 * time, "output.0": 1e-9 * time, "output.1": -1e-9 * time}
+    labels = {"unit": "a.0", "i_rise": 6e-10, "i_fall": 3e-10, "outputs": [HOSTILE, FORMULA], "title": FORMULA}
+    for name in ("one", "two"):
+        save_figure(draw_waveforms(waves, labels, Timing()), tmp_path / f"{name}.png")
+    assert (tmp_path / "one.png").read_bytes() == (tmp_path / "two.png").read_bytes()
+
+
+def test_liveliest_cell():
+    states = np.array([[0, 0, 1], [1, 0, 0], [1, 1, 1], [1, 1, 0]], bool)
+    assert liveliest_cell(("a", "b", "c"), states) == "c"
+    assert liveliest_cell(("a", "b", "c"), states[:, :2]) == "a"
+
+
+def test_a_figure_is_whole_or_not_there(tmp_path):
+    """Where a folder has its name, it cannot take it: nothing else is left behind."""
+    (tmp_path / "taken.png").mkdir()
+    with pytest.raises(InputError, match=r"cannot write .*taken.png: .*; choose another place"):
+        save_figure(Figure(), tmp_path / "taken.png")
+    assert [path.name for path in tmp_path.iterdir()] == ["taken.png"]

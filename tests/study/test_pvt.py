@@ -1,0 +1,158 @@
+"""The sweep over corners, temperatures and supplies."""
+
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import pytest
+
+import cosim.pipeline
+from cosim.design import compile_network
+from cosim.errors import InputError, SimulationError
+from cosim.pipeline import Run, run_pvt
+from cosim.report.pvt_figures import draw_pvt
+from cosim.report.pvt_table import format_pvt
+from cosim.study.pvt import CELSIUS, SUPPLIES, pvt_grid, summarize_pvt
+from cosim.tasks.testset import TestSet
+from cosim.technology.conditions import at
+
+
+def summary(states, decisions, samples=8):
+    return {
+        "samples": samples,
+        "failed": 0,
+        "state_agreement": states,
+        "task_agreement": decisions,
+        "task_agreement_interval": [0.5, 1.0],
+        "simulator": "ngspice",
+        "accuracy": {"ngspice": 0.75},
+        "power_w": {"ngspice": 3.4e-7},
+    }
+
+
+def test_grid_is_every_combination_once(technology):
+    grid = pvt_grid(technology)
+    found = {(one.corner, one.celsius, one.supply) for one in grid}
+    assert found == set(product(("tt", "ff", "ss", "fs", "sf"), CELSIUS, (1.71, 1.8, 1.89)))
+    assert len(grid) == 5 * len(CELSIUS) * len(SUPPLIES)
+
+
+def test_worst_has_the_fewest_equal_decisions_then_states(technology):
+    conditions = pvt_grid(technology)[:4]
+    sweep = summarize_pvt(conditions, [summary(0.9, 1.0), summary(0.99, 0.875), summary(0.98, 0.875), summary(1, 1)], 8)
+    (worst,) = sweep["worst"]
+    assert (worst["celsius"], worst["supply_v"]) == (conditions[2].celsius, conditions[2].supply)
+    assert "worst           tt 0 C 1.89 V" in format_pvt(sweep)
+    assert "                decisions 87.5 % [50.0 %, 100.0 %], states 98.00 %" in format_pvt(sweep)
+    assert [row["state_agreement"] for row in sweep["conditions"]] == [0.9, 0.99, 0.98, 1]
+    assert sweep["failed"] == 0
+
+
+def test_a_condition_without_any_result_is_the_worst(technology):
+    conditions = pvt_grid(technology)[:2]
+    sweep = summarize_pvt(conditions, [None, summary(0.5, 0.5)], 8)
+    assert [row["supply_v"] for row in sweep["worst"]] == [conditions[0].supply]
+    assert sweep["failed"] == 8
+    lines = format_pvt(sweep)
+    assert "every simulation failed" in lines[1]
+    assert "samples         8 in each of 2 conditions, 8 runs failed" in lines
+
+
+def test_none_is_the_worst_among_equals(technology):
+    """Equal decisions are told apart by states; what is left equal shares the place, and all of them have none."""
+    conditions = pvt_grid(technology)[:4]
+    alike = summarize_pvt(conditions, [summary(0.99, 0.875), summary(1, 1), summary(0.99, 0.875), summary(1, 0.875)], 8)
+    assert [row["supply_v"] for row in alike["worst"]] == [conditions[0].supply, conditions[2].supply]
+    assert "worst           2 alike: tt 0 C 1.71 V, tt 0 C 1.89 V" in format_pvt(alike)
+    equal = summarize_pvt(conditions, [summary(0.99, 0.875)] * 4, 8)
+    assert equal["worst"] == []
+    text = "\n".join(format_pvt(equal))
+    assert "worst           none of 4: all have equal\n                decisions 87.5 %" in text
+
+
+def test_the_grid_says_what_the_technology_cannot_do(technology):
+    with pytest.raises(InputError, match=r"--pvt needs 105% of the supply, 1\.89 V; generic180 has supply_max 1\.85 V"):
+        pvt_grid(replace(technology, supply_max=1.85))
+    sections = {**technology.library.sections, "sf": "slowfast"}
+    with pytest.raises(InputError, match="must have the section 'slowfast'; it has"):
+        pvt_grid(replace(technology, library=replace(technology.library, sections=sections)))
+
+
+def test_table_fits_a_terminal(technology):
+    lines = format_pvt(summarize_pvt(pvt_grid(technology), [summary(0.99984, 1.0)] * 44 + [summary(1, 1)], 8))
+    assert max(map(len, lines)) < 80
+    assert any("and 38 more" in line for line in lines)
+    assert lines[1].split() == ["tt", "0", "C", "1.71", "V", "99.98", "%", "100.0", "%", "75.0", "%", "340", "nW"]
+
+
+def test_the_figure_has_a_panel_per_corner_and_leaves_failed_conditions_blank(technology):
+    conditions = pvt_grid(technology)
+    summaries = [summary(0.97, 1.0), None, *[summary(0.995, 0.875)] * (len(conditions) - 2)]
+    panels = [axis for axis in draw_pvt(summarize_pvt(conditions, summaries, 8)).axes if axis.get_title()]
+    assert [axis.get_title() for axis in panels] == list(technology.library.sections)
+    assert [text.get_text() for text in panels[0].texts[:3]] == ["97.00 %\n8/8", "failed", "99.50 %\n7/8"]
+    (image,) = panels[0].get_images()
+    shown = np.ma.filled(image.get_array(), np.nan)  # (supply, temperature), ascending
+    assert np.isnan(shown[1, 0])
+    assert (shown[0, 0], shown[2, 0]) == (0.97, 0.995)
+    assert image.get_clim() == (0.97, 1.0)
+
+
+@pytest.mark.ngspice
+def test_run_pvt_simulates_each_condition_and_resumes(technology, calibration, make_network, tmp_path, monkeypatch):
+    network = make_network(26, widths=(3,), outputs=2, alphas=(1.0,))
+    design = compile_network(network, technology, calibration)
+    x = np.array([[[0.1, 0.9, 0.4], [0.8, 0.2, 0.6]]])
+    conditions = (at(technology, "ss", 0.0, 1.71), at(technology, "ff", 60.0, 1.89))
+    monkeypatch.setattr(cosim.pipeline, "pvt_grid", lambda nominal: conditions)
+    seen, lines = [], []
+    test_set = TestSet(x, np.array([0]), np.array([2]), np.array([0]))
+    run = Run(tmp_path)
+    sweep = run_pvt(design, test_set, run, lambda done, total: seen.append((done, total)), finished=lines.append)
+    assert lines == ["1/2 ss, 0 C, 1.71 V", "2/2 ff, 60 C, 1.89 V"]
+    assert seen[-1] == (2, 2)
+    powers = [row["power_w"] for row in sweep["conditions"]]
+    # Currents are set by ideal sources, so power goes with the supply; mirrors add their output conductance, some 3 %/V
+    # over the 0.18 V between, and the states are the same.
+    assert powers[1] / powers[0] == pytest.approx(1.89 / 1.71, rel=0.02)
+    assert all(row["state_agreement"] == 1.0 for row in sweep["conditions"])
+    first, picture = (tmp_path / "pvt.json").read_bytes(), (tmp_path / "pvt.png").read_bytes()
+    assert len(list((tmp_path / "inferences").iterdir())) == 2
+    assert run_pvt(design, test_set, run, lambda done, total: None) == sweep
+    assert (tmp_path / "pvt.json").read_bytes() == first
+    assert (tmp_path / "pvt.png").read_bytes() == picture
+
+
+def test_a_corner_without_models_is_said_before_the_first_run(
+    technology, calibration, make_network, tmp_path, monkeypatch
+):
+    text = technology.library.file.read_text()
+    slow = ".param dvth_n=0.06 dvth_p=0.06 mu_n=0.95 mu_p=0.95"
+    assert slow in text
+    file = tmp_path / technology.library.file.name
+    file.write_text(text.replace(slow, slow.replace(" mu_p=0.95", "")))
+    library = replace(technology.library, file=file)
+    design = compile_network(make_network(26, widths=(3,), outputs=2, alphas=(1.0,)), technology, calibration)
+    design = replace(design, technology=replace(technology, library=library))
+    monkeypatch.setattr(cosim.pipeline, "simulate_samples", lambda *a: pytest.fail("a simulation began"))
+    test_set = TestSet(np.array([[[0.1, 0.9, 0.4]]]), np.array([0]), np.array([1]), np.array([0]))
+    with pytest.raises(InputError, match="section ss.*mu_p"):
+        run_pvt(design, test_set, Run(tmp_path / "out"), lambda done, total: None)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_condition_whose_reference_does_not_start_is_a_row(
+    technology, calibration, make_network, tmp_path, monkeypatch
+):
+    design = compile_network(make_network(26, widths=(3,), outputs=2, alphas=(1.0,)), technology, calibration)
+
+    def refuse(technology):
+        raise SimulationError("current reference: it does not start")
+
+    monkeypatch.setattr(cosim.pipeline, "pvt_grid", lambda nominal: (at(technology, "ss"),))
+    monkeypatch.setattr(cosim.study.bias, "measure_reference", refuse)
+    lines = []
+    test_set = TestSet(np.array([[[0.1, 0.9, 0.4]]]), np.array([0]), np.array([1]), np.array([0]))
+    sweep = run_pvt(design, test_set, Run(tmp_path), lambda done, total: None, "tracking", lines.append)
+    assert lines == ["1/1 ss, 27 C, 1.8 V: current reference: it does not start"]
+    assert (sweep["failed"], sweep["worst"], sweep["conditions"][0]["accuracy"]) == (1, [], None)

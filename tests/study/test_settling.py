@@ -1,0 +1,60 @@
+"""The shortest frame: the equation of a gate line, how it scales, and a line in ngspice."""
+
+import numpy as np
+import pytest
+
+from cosim.design import compile_network, inference_deck
+from cosim.engines.ngspice.session import run_deck
+from cosim.simulation.testbench import LAST_CLOSE, Timing
+from cosim.study.settling import RESIDUE, gate_loads, slowest_line
+from cosim.study.waveforms import drain_current
+
+
+@pytest.fixture(scope="module")
+def design(make_network, technology, calibration):
+    return compile_network(make_network(26, widths=(3, 2), outputs=2, alphas=(1.0,)), technology, calibration)
+
+
+def test_fall_time_is_that_of_the_differential_equation(design, technology):
+    """dI/dt = I (I_p - I) / Q from 1.05 to 0.05 + RESIDUE units, in steps of which 1e-5 are to fall."""
+    line = slowest_line(design)
+    swing = technology.nfet.slope_factor * technology.thermal_voltage  # the larger of the two
+    current, seconds, step = 1.05e-9, 0.0, line.t_step * 1e-5
+    while current > 0.05e-9 + RESIDUE * 1e-9:
+        current += step * current * (0.05e-9 - current) / (line.capacitance * swing)
+        seconds += step
+    assert line.t_step == pytest.approx(seconds * 2 / LAST_CLOSE, rel=1e-3)  # two stages
+
+
+def test_the_line_is_the_one_with_the_largest_gates(design):
+    loads = gate_loads(design)
+    line = slowest_line(design)
+    stem = line.signal.replace(".", "_")
+    nets = [net for net in loads if net.rpartition(".")[2] in (f"{stem}_p", f"{stem}_n")]
+    assert line.capacitance == max(loads[net] for net in nets) > 0
+
+
+def test_frames_scale_with_the_current(make_network, technology, calibration):
+    network = make_network(26, widths=(3,), outputs=2, alphas=(1.0,))
+    one, half = (slowest_line(compile_network(network, technology, calibration, unit)) for unit in (1e-9, 0.5e-9))
+    assert half.t_step == pytest.approx(2 * one.t_step, rel=1e-9)
+    assert half.capacitance == pytest.approx(one.capacitance, rel=1e-9)
+
+
+@pytest.mark.ngspice
+def test_a_line_in_ngspice_settles_as_said(make_network, technology, calibration):
+    """An input of 1, then of 0: its diode's current at the close of the only stage, in frames as short as allowed.
+
+    The estimate lacks overlap and the rise of the depletion layer's share: tens of per cent of C. The residue falls as
+    exp(-t / tau) from tau ln 10 on, so 30 % of tau are a factor of two.
+    """
+    design = compile_network(make_network(26, widths=(3,), outputs=2, alphas=(1.0,)), technology, calibration)
+    line = slowest_line(design)
+    assert line.signal.startswith("in.")
+    timing = Timing(t_step=line.t_step)
+    stem = line.signal.replace(".", "_")
+    probe = drain_current(design, f"network.diode_{stem}.diode")
+    waves = run_deck(inference_deck(design, np.array([[1.0] * 3, [0.0] * 3]), timing, probes=(probe,)))
+    at = timing.start + (1 + timing.edge / 2 + LAST_CLOSE) * timing.t_step
+    left = np.interp(at, waves["time"], np.abs(waves[probe])) / design.i_unit - 0.05
+    assert RESIDUE / 2 < left < 2 * RESIDUE
