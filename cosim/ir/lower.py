@@ -13,7 +13,6 @@ a toggle. Its state s is a whole number and h = zero + step s; a reader sees the
 W step / level, and W zero joins its bias.
 """
 
-import math
 from typing import Literal
 
 import networkx as nx
@@ -35,6 +34,7 @@ from cosim.ir.nodes import (
     Weight,
     edges_into,
 )
+from cosim.network.offset import OFFSET_MARGIN, common_mode_offset
 from cosim.network.types import (
     INPUT,
     LARGEST,
@@ -48,8 +48,6 @@ from cosim.network.types import (
     SignedLayer,
 )
 
-OFFSET_MARGIN = 0.25  # software units between the largest beta and the offset, so that fall stays off the leakage floor
-OFFSET_STEP = 0.125
 HEADROOM = 1  # rungs beyond the range of the data, at either end
 MAX_RUNGS = 32
 
@@ -226,7 +224,7 @@ def _common_mode(least: float) -> float:
     """The offset that lifts a threshold of -`least` clear of zero; 0 for a threshold that is."""
     if -least >= OFFSET_MARGIN / 4:
         return 0.0
-    return math.ceil((least + OFFSET_MARGIN) / OFFSET_STEP) * OFFSET_STEP
+    return float(common_mode_offset(least))
 
 
 def _add_signed_layer(
@@ -243,7 +241,7 @@ def _add_signed_layer(
         else:
             beta = 0.0
             largest = _largest_beta_at_reset(weight[i], bias[i], weight_beta[i], bias_beta[i], tops)
-        offset = float(np.ceil((largest + OFFSET_MARGIN) / OFFSET_STEP) * OFFSET_STEP)
+        offset = float(common_mode_offset(largest))
         alpha = float(layer.alpha[i])
         node = Schmitt(name, layer.name, i, stage, offset + beta, offset - beta, 2 * alpha, -alpha, 2 * alpha, offset)
         graph.add_node(name, node=node)

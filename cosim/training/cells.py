@@ -22,13 +22,13 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from cosim.network.offset import common_mode_offset
 from cosim.network.types import FirstQuadrantLayer, SignedLayer
 from cosim.training.chips import Lines
 from cosim.training.hardware import GridLinear, perturb
 from cosim.training.scan import linear_scan
 from cosim.training.surrogate import heaviside, sign
 
-OFFSET_MARGIN, OFFSET_STEP = 0.25, 0.125  # as in cosim.ir.lower, which stands below this package
 EXTRA_GAIN = 3**-0.5  # initial standard deviation, times sqrt(inputs), of what moves thresholds and alpha
 BETA_MIN = 0.1  # lowest reset threshold of a first-quadrant unit: at zero input the unit must be off
 
@@ -141,7 +141,7 @@ class SignedCell(nn.Module):
     def _on_chips(self, x: Tensor, noise: float, rng: torch.Generator | None, lines: Lines) -> CellOutput:
         """On one cell as compiled: candidate and thresholds ride on a common-mode offset."""
         beta = self.bias_beta()
-        offset = common_mode_offset(beta.detach())
+        offset = torch.from_numpy(common_mode_offset(beta.detach().numpy()))
         beta = perturb(beta, noise, rng)
         candidate = self.linear(x, noise, rng, lines, offset)
         candidate, lo, hi = lines.chips.compare(candidate, offset - beta, offset + beta)
@@ -157,11 +157,6 @@ class SignedCell(nn.Module):
         return SignedLayer(
             name, sources, weight, bias, _array(self.bias_beta()), -_array(self.start), beta, alpha, float(self.epsilon)
         )
-
-
-def common_mode_offset(beta: Tensor) -> Tensor:
-    """What the compiler adds to candidate and thresholds of a signed unit, (width,), see cosim.ir.lower."""
-    return ((beta + OFFSET_MARGIN) / OFFSET_STEP).ceil() * OFFSET_STEP
 
 
 def _start_on_chips(lower: Tensor) -> Tensor:

@@ -14,13 +14,14 @@ from cosim.errors import InputError  # noqa: E402
 from cosim.ir.lower import lower  # noqa: E402
 from cosim.ir.nodes import Schmitt  # noqa: E402
 from cosim.network.checkpoint import load_network  # noqa: E402
+from cosim.network.offset import common_mode_offset  # noqa: E402
 from cosim.network.types import InputEncoding, Network, SignedLayer  # noqa: E402
 from cosim.tasks.task import Task, full_lengths  # noqa: E402
 from cosim.technology.catalog import load_technology  # noqa: E402
 from cosim.technology.scale import units_for  # noqa: E402
 from cosim.technology.types import Geometry  # noqa: E402
 from cosim.training.backbone import Backbone  # noqa: E402
-from cosim.training.cells import FirstQuadrantCell, SignedCell, common_mode_offset  # noqa: E402
+from cosim.training.cells import FirstQuadrantCell, SignedCell  # noqa: E402
 from cosim.training.chips import Chips, Lines  # noqa: E402
 from cosim.training.config import Architecture, TrainingConfig, check_config, describe_config, state_path  # noqa: E402
 from cosim.training.mismatch import MismatchModel, derive_mismatch  # noqa: E402
@@ -301,7 +302,7 @@ def test_the_offset_of_signed_units_is_the_compilers() -> None:
     backbone = Backbone(Architecture(cells=5, unit="signed"), InputEncoding(np.zeros(3), np.ones(3)), 2)
     graph = lower(backbone.to_network())
     for name, cell in backbone.cells.items():
-        offsets = common_mode_offset(cell.bias_beta().detach().double())  # pyright: ignore[reportCallIssue]
+        offsets = common_mode_offset(cell.bias_beta().detach().double().numpy())  # pyright: ignore[reportCallIssue]
         nodes = [graph.nodes[f"{name}.{i}"]["node"] for i in range(5)]
         assert all(isinstance(node, Schmitt) for node in nodes)
         assert offsets.tolist() == [node.offset for node in nodes]
