@@ -18,7 +18,7 @@ from cosim.design import Design, compile_network, inference_deck, read_plan, run
 from cosim.engines.behavioral.evaluate import evaluate_held
 from cosim.engines.ngspice.rest import run_from_rest
 from cosim.engines.outcome import Failure
-from cosim.ir.nodes import Schmitt, nodes_of
+from cosim.ir.nodes import Schmitt
 from cosim.network.checkpoint import load_network
 from cosim.resources import trained_network_path
 from cosim.simulation.inference import read_inference
@@ -54,7 +54,7 @@ def main() -> None:
 
 def candidates(design: Design, x: Array, timing: Timing) -> dict[str, Array]:
     """Candidate currents at their decisions, (cells, time), ampere; x: (time, features), raw."""
-    cells = [node.name for node in nodes_of(design.graph, Schmitt)]
+    cells = [node.name for node in design.graph.of(Schmitt)]
     probes = {cell: drain_current(design, f"{NETWORK}.cand_{net(cell)}.diode") for cell in cells}
     waves = run_from_rest(inference_deck(design, x, timing, probes=tuple(probes.values())))
     assert not isinstance(waves, Failure), waves

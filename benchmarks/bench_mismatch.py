@@ -10,7 +10,7 @@ import numpy as np
 from scipy import stats
 
 from cosim.cli.common import compile_loaded
-from cosim.ir.nodes import Schmitt, nodes_of
+from cosim.ir.nodes import Schmitt
 from cosim.montecarlo.execute import map_chips
 from cosim.montecarlo.trial import Trial
 from cosim.montecarlo.trim import CellPoints, measure_behavioral, measure_cell
@@ -26,7 +26,7 @@ CELL = "layer1.2"
 def both(trial: Trial, number: int) -> tuple[CellPoints, CellPoints]:
     """One chip's cell by the behavioral model and in ngspice."""
     chip = trial.chip(number)
-    cell = next(node for node in nodes_of(trial.design.graph, Schmitt) if node.name == CELL)
+    cell = next(node for node in trial.design.graph.of(Schmitt) if node.name == CELL)
     expected = measure_behavioral(trial, chip)[CELL]
     return expected, measure_cell(trial.design, chip, cell, 1.3 * expected.rise)
 

@@ -115,9 +115,9 @@ def measure(network: Network, x: Array) -> dict[str, float]:
     trace, graph = run_behavioral(design, x), design.graph
     blocks = behavioral_power(design, trace)
     between = [
-        data["mirror"].realised * trace.currents[origin].mean()
-        for origin, target, data in graph.edges(data=True)
-        if all(isinstance(graph.nodes[name]["node"], Memory) for name in (origin, target)) and data["mirror"].count > 0
+        mirror.realised * trace.currents[origin].mean()
+        for (origin, target), mirror in graph.mirrors.items()
+        if all(isinstance(graph.nodes[name], Memory) for name in (origin, target)) and mirror.count > 0
     ]
     return {
         **{block: float(power.mean()) for block, power in blocks.items()},

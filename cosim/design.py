@@ -6,7 +6,6 @@ Each stage is a function from one typed thing to the next; the folders of the pa
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
@@ -19,10 +18,11 @@ from cosim.engines.ngspice.options import DEFAULT_OPTIONS, SimulatorOptions
 from cosim.engines.vacask.program import SimulatorName
 from cosim.errors import MappingError
 from cosim.ir.centre import centre
+from cosim.ir.graph import Lowered, Sized
 from cosim.ir.ladder import PULSE_END, check_ladder, ladder_currents, ladder_timing
 from cosim.ir.lower import HEADROOM, Cell, lower
 from cosim.ir.mapping import MappingRow, map_parameters
-from cosim.ir.nodes import PEDESTAL, Ladder, Schmitt, Toggle, nodes_of
+from cosim.ir.nodes import PEDESTAL, Ladder, Toggle
 from cosim.ir.scale import scale
 from cosim.ir.size import PEDESTAL_UNITS, check_weights, size
 from cosim.network.reference import encode_inputs
@@ -48,7 +48,7 @@ class Design:
     network: Network
     technology: Technology
     calibration: Calibration
-    graph: nx.DiGraph
+    graph: Sized
     assembly: Assembly
     bias_scale: float = 1.0
     input_scale: float = 1.0
@@ -57,14 +57,12 @@ class Design:
     @property
     def i_unit(self) -> float:
         """Ampere per software 1.0."""
-        return self.graph.graph["i_unit"]
+        return self.graph.i_unit
 
     @property
     def levels(self) -> Levels:
         """What a testbench must supply."""
-        return Levels(
-            self.i_unit, self.graph.graph["i_pedestal"], self.calibration.v_node, self.bias_scale, self.input_scale
-        )
+        return Levels(self.i_unit, self.graph.i_pedestal, self.calibration.v_node, self.bias_scale, self.input_scale)
 
     def mapping(self) -> list[MappingRow]:
         """Every learned parameter and its circuit element."""
@@ -92,13 +90,13 @@ def compile_network(
     check_units(network.weight_grid, calibration.units, origin)
     scaled = scale(centre(lower(network, origin, cell, headroom)), i_unit)
     timing = ladder_timing(t_step, tau)
-    ladders = any(True for _ in nodes_of(scaled, Ladder))
+    ladders = any(True for _ in scaled.of(Ladder))
     if tau is not None and not ladders:
         raise MappingError(f"{origin}: tau is that of ladders, and no layer has epsilon 1; leave --tau out")
     if ladders:
         check_ladder(ladder_currents(i_unit), timing, origin, calibration.dpi.rise, calibration.dpi.fall)
     _check_stages(scaled, origin)
-    sized = size(scaled, technology, calibration, saturate, origin, pedestal)
+    sized = size(scaled, calibration, saturate=saturate, origin=origin, pedestal=pedestal)
     return Design(network, technology, calibration, sized, assemble(sized, technology, calibration, timing.tau))
 
 
@@ -117,14 +115,14 @@ def check_mapping(
     units = units or units_for(network.weight_grid)
     check_units(network.weight_grid, units, origin)
     graph = lower(network, origin, cell, headroom)
-    check_weights(graph, units, saturate, origin)
+    check_weights(graph, units, origin, saturate=saturate)
     _check_stages(graph, origin)
 
 
-def _check_stages(graph: nx.DiGraph, origin: str) -> None:
+def _check_stages(graph: Lowered, origin: str) -> None:
     """Refuse a ladder or toggle whose pulse is not over when the stage behind it decides."""
-    stages = 1 + max(node.stage for node in nodes_of(graph, Schmitt, Ladder, Toggle))
-    early = next((node for node in nodes_of(graph, Ladder, Toggle) if node.stage < stages - 1), None)
+    stages = 1 + max(node.stage for node in graph.memories)
+    early = next((node for node in graph.of(Ladder, Toggle) if node.stage < stages - 1), None)
     if early is not None and LAST_CLOSE / stages < PULSE_END:
         raise MappingError(
             f"{origin}: {early.layer} has epsilon {1 if isinstance(early, Ladder) else -1} and stands before the last "

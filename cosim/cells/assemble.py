@@ -7,8 +7,6 @@ and, where a positive weight reads it, `s_n`.
 
 from dataclasses import dataclass
 
-import networkx as nx
-
 from cosim.cells.bias import STRENGTH, bias_diode, pedestal_sink, strong_diode
 from cosim.cells.clocked import LATCH_NODE, clocked_schmitt
 from cosim.cells.dpi import dpi_capacitance
@@ -20,13 +18,13 @@ from cosim.cells.rectifier import candidate_diode, relu_diode
 from cosim.cells.schmitt import DECISION_NODE
 from cosim.cells.toggle import toggle
 from cosim.circuit.elements import Circuit, Element, Instance, Subcircuit
+from cosim.ir.graph import Sized
 from cosim.ir.nodes import (
     UNIT_CURRENT,
     InputCurrent,
     Ladder,
     LadderPins,
     Memory,
-    Mirror,
     Output,
     Pedestal,
     Rectifier,
@@ -35,8 +33,6 @@ from cosim.ir.nodes import (
     Toggle,
     TogglePins,
     UnitCurrent,
-    edges_into,
-    nodes_of,
 )
 from cosim.technology.calibration import Calibration
 from cosim.technology.types import Technology
@@ -92,7 +88,7 @@ def net(name: str) -> str:
 class _Builder:
     """Collects elements of the network's subcircuit; blocks are deduplicated by name."""
 
-    def __init__(self, graph: nx.DiGraph, technology: Technology, calibration: Calibration, tau: float) -> None:
+    def __init__(self, graph: Sized, technology: Technology, calibration: Calibration, tau: float) -> None:
         self.graph, self.technology, self.calibration, self.tau = graph, technology, calibration, tau
         self.units = calibration.units
         self.blocks: dict[str, Subcircuit] = {}
@@ -111,8 +107,8 @@ class _Builder:
     def add_row(self, name: str, node_net: str) -> None:
         """The weights that drive a node, as a linear row that loads `node_net`."""
         terms, instance = [], f"row_{net(name)}"
-        for index, (source, weight) in enumerate(edges_into(self.graph, name)):
-            mirror: Mirror = self.graph.edges[source, name]["mirror"]
+        for index, (source, weight) in enumerate(self.graph.into(name)):
+            mirror = self.graph.mirrors[source, name]
             text = f"{weight.origin} target {weight.target:.6g} realised {mirror.realised:.6g}"
             terms.append(Term(net(source), mirror.count, text))
             if mirror.count:
@@ -123,8 +119,8 @@ class _Builder:
 
     def add_rails(self, name: str) -> None:
         """Gate line n of a signal, if any positive weight reads it."""
-        readers = self.graph.out_edges(name, data=True)
-        if any(data["mirror"].count > 0 and data["weight"].role == "drive" for *_, data in readers):
+        graph = self.graph
+        if any(graph.mirrors[edge].count > 0 and graph.weights[edge].role == "drive" for edge in graph.out_of(name)):
             stem = net(name)
             self.rails.add(name)
             block = signal_rails(self.technology, self.units_of(name), self.calibration.mirror.trim)
@@ -132,7 +128,7 @@ class _Builder:
 
     def units_of(self, name: str) -> int:
         """Unit devices of a signal's diodes."""
-        strong = isinstance(self.graph.nodes[name]["node"], Pedestal)
+        strong = isinstance(self.graph.nodes[name], Pedestal)
         return self.units * (PEDESTAL_STRENGTH if strong else 1)
 
     def bias_line(self, purpose: str, current: float, strong: bool = False) -> str:
@@ -157,16 +153,16 @@ class _Builder:
         return pin
 
 
-def assemble(graph: nx.DiGraph, technology: Technology, calibration: Calibration, tau: float) -> Assembly:
+def assemble(graph: Sized, technology: Technology, calibration: Calibration, tau: float) -> Assembly:
     """The whole network as one subcircuit `network`, deterministic in names and order. `tau`: of the DPIs, second."""
     builder = _Builder(graph, technology, calibration, tau)
-    inputs = [net(node.name) for node in nodes_of(graph, InputCurrent)]
-    for node in nodes_of(graph, InputCurrent, UnitCurrent, Pedestal):
+    inputs = [net(node.name) for node in graph.of(InputCurrent)]
+    for node in graph.of(InputCurrent, UnitCurrent, Pedestal):
         stem = net(node.name)
         builder.add(input_diode(technology, builder.units_of(node.name)), f"diode_{stem}", (f"{stem}_p", "vdd"))
         builder.add_rails(node.name)
-    cells = list(nodes_of(graph, Schmitt, Ladder, Toggle))
-    for node in nodes_of(graph, Rectifier, Schmitt, Ladder, Toggle, Output):
+    cells = list(graph.memories)
+    for node in graph.of(Rectifier, Memory, Output):
         match node:
             case Rectifier(name):
                 builder.add_row(name, f"{net(name)}_p")
@@ -185,9 +181,9 @@ def assemble(graph: nx.DiGraph, technology: Technology, calibration: Calibration
     clocks = tuple((f"clk{stage}", f"clkb{stage}") for stage in stages)
     pulsed = sorted({node.stage for node in cells if not isinstance(node, Schmitt)})
     pulses = {stage: (f"pulse{stage}", f"pulseb{stage}") for stage in pulsed}
-    input_pins, outputs = tuple(f"{stem}_p" for stem in inputs), tuple(net(n.name) for n in nodes_of(graph, Output))
+    input_pins, outputs = tuple(f"{stem}_p" for stem in inputs), tuple(net(n.name) for n in graph.of(Output))
     unit_pin = f"{UNIT_CURRENT}_p"
-    pedestal_pin = next((f"{node.name}_p" for node in nodes_of(graph, Pedestal)), None)
+    pedestal_pin = next((f"{node.name}_p" for node in graph.of(Pedestal)), None)
     pins = (*input_pins, unit_pin, *((pedestal_pin,) if pedestal_pin else ()), *builder.bias_pins, *outputs)
     ports = ("vdd", "resetb", *(pin for pair in (*clocks, *pulses.values()) for pin in pair), *pins)
     top = Subcircuit(NETWORK, ports, tuple(builder.elements), "the whole network")
@@ -207,9 +203,9 @@ def assemble(graph: nx.DiGraph, technology: Technology, calibration: Calibration
 
 def _add_schmitt(builder: _Builder, node: Schmitt) -> None:
     technology, stem = builder.technology, net(node.name)
-    bias: SchmittBias = builder.graph.nodes[node.name]["bias"]
+    bias = builder.graph.bias(node.name, SchmittBias)
     candidate = _add_candidate(builder, node)
-    betas = [source for source, _ in edges_into(builder.graph, node.name, "beta")]
+    betas = [source for source, _ in builder.graph.into(node.name, "beta")]
     if betas:
         thresh, width = _add_beta_lines(builder, node, bias, betas)
     else:
@@ -235,7 +231,7 @@ def _add_candidate(builder: _Builder, node: Memory) -> str:
 def _add_state_line(builder: _Builder, node: Memory) -> None:
     """What a state's gate line p carries besides the state: its pedestal, and the line n that it drives."""
     stem = net(node.name)
-    if i_pedestal := builder.graph.graph["i_pedestal"]:
+    if i_pedestal := builder.graph.i_pedestal:
         line = builder.bias_line("pedestal", i_pedestal / builder.calibration.mirror.sink)
         builder.add(pedestal_sink(builder.technology), f"pedestal_{stem}", (f"{stem}_p", line))
     builder.add_rails(node.name)
@@ -243,7 +239,7 @@ def _add_state_line(builder: _Builder, node: Memory) -> None:
 
 def _add_ladder(builder: _Builder, node: Ladder) -> None:
     technology, stem, units = builder.technology, net(node.name), builder.units
-    pins: LadderPins = builder.graph.nodes[node.name]["bias"]
+    pins = builder.graph.bias(node.name, LadderPins)
     candidate = _add_candidate(builder, node)
     for block in quantiser_blocks(technology):
         builder.blocks.setdefault(block.name, block)
@@ -275,7 +271,7 @@ def _add_ladder(builder: _Builder, node: Ladder) -> None:
 
 def _add_toggle(builder: _Builder, node: Toggle) -> None:
     technology, stem = builder.technology, net(node.name)
-    pins: TogglePins = builder.graph.nodes[node.name]["bias"]
+    pins = builder.graph.bias(node.name, TogglePins)
     candidate = _add_candidate(builder, node)
     for block in (*quantiser_blocks(technology)[:2], clocked_schmitt(technology, builder.units, tap=True)):
         builder.blocks.setdefault(block.name, block)

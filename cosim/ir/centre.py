@@ -10,47 +10,41 @@ import math
 from dataclasses import replace
 from fractions import Fraction
 
-import networkx as nx
-
+from cosim.ir.graph import Lowered
 from cosim.ir.nodes import (
     InputCurrent,
-    Ladder,
     Memory,
     Node,
-    Schmitt,
     Toggle,
     UnitCurrent,
     Weight,
-    edges_into,
-    nodes_of,
 )
 
 LARGEST_DENOMINATOR = 2**14  # a finer lattice leaves no room that a circuit could use
 _SAME = 1e-9  # relative; how exactly a float must be the fraction
 
 
-def centre(graph: nx.DiGraph) -> nx.DiGraph:
-    """A copy of the lowered graph with centred `rise` and `fall`; decides exactly like the graph itself.
+def centre(graph: Lowered) -> Lowered:
+    """The graph with centred `rise` and `fall`; decides exactly like the graph itself.
 
     A set needs u - beta >= rise, a reset u + beta <= fall. Thresholds that lie within one gap, a comparator without
     hysteresis, stay as they are.
     """
-    centred = graph.copy()
+    centred = dict(graph.nodes)
     steps: dict[str, Fraction | None] = {}
-    for name in nx.topological_sort(graph):
-        node: Node = graph.nodes[name]["node"]
-        steps[name] = _output_step(graph, node, steps)
-    for node in nodes_of(graph, Schmitt, Ladder, Toggle):
-        dynamic = edges_into(graph, node.name, "beta")
-        if (step := _common_step([*edges_into(graph, node.name), *dynamic], steps)) is not None:
+    for name in graph.order:
+        steps[name] = _output_step(graph, graph.nodes[name], steps)
+    for node in graph.memories:
+        dynamic = graph.into(node.name, "beta")
+        if (step := _common_step([*graph.into(node.name), *dynamic], steps)) is not None:
             rise = (math.ceil(_ratio(node.rise, step)) - 0.5) * float(step)
             fall = (math.floor(_ratio(node.fall, step)) + 0.5) * float(step)
             if dynamic or fall < rise or isinstance(node, Toggle):
-                centred.nodes[node.name]["node"] = replace(node, rise=rise, fall=fall)
-    return centred
+                centred[node.name] = replace(node, rise=rise, fall=fall)
+    return replace(graph, nodes=centred)
 
 
-def _output_step(graph: nx.DiGraph, node: Node, steps: dict[str, Fraction | None]) -> Fraction | None:
+def _output_step(graph: Lowered, node: Node, steps: dict[str, Fraction | None]) -> Fraction | None:
     """Every value of a node is a multiple of this, in units; None for a continuous one."""
     match node:
         case InputCurrent(step=step):
@@ -60,7 +54,7 @@ def _output_step(graph: nx.DiGraph, node: Node, steps: dict[str, Fraction | None
         case Memory(level=level):
             return _fraction(level)
         case _:
-            return _common_step(edges_into(graph, node.name), steps)
+            return _common_step(graph.into(node.name), steps)
 
 
 def _common_step(terms: list[tuple[str, Weight]], steps: dict[str, Fraction | None]) -> Fraction | None:

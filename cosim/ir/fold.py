@@ -9,10 +9,10 @@ sign is -1 for the negative half of an input-dependent beta and for a toggle who
 folded: their encoding is that of the converters in front of the circuit.
 """
 
-import networkx as nx
 import numpy as np
 
-from cosim.ir.nodes import PEDESTAL, UNIT_CURRENT, Memory, Node, Weight, edges_into
+from cosim.ir.graph import Lowered, Sized
+from cosim.ir.nodes import PEDESTAL, UNIT_CURRENT, Memory, Weight
 from cosim.network.types import FirstQuadrantLayer, Network, RecurrentLayer, layer_arrays
 
 _SAME = 1e-9
@@ -29,21 +29,21 @@ def learned_values(network: Network) -> dict[str, float]:
     }
 
 
-def explain_weight(graph: nx.DiGraph, source: str, target: str, learned: dict[str, float]) -> str:
+def explain_weight(graph: Sized, source: str, target: str, learned: dict[str, float]) -> str:
     """What became of a learned weight or bias; empty where it is the target itself."""
-    weight: Weight = graph.edges[source, target]["weight"]
+    weight = graph.weights[source, target]
     value = learned.get(_name(weight))
     if value is None:
         return ""
     sign = row_sign(graph, target, learned)
     parts = ["sign turned"] if sign < 0 else []
     if source == UNIT_CURRENT:
-        node: Node = graph.nodes[target]["node"]
+        node = graph.nodes[target]
         offset = node.offset if isinstance(node, Memory) else 0.0
         zeros = weight.target - sign * value - offset
         parts += [f"common-mode offset {offset:+g}"] if offset else []
         parts += [f"{zeros:+g} for level 0 of the states it reads (W zero)"] if abs(zeros) > _SAME else []
-        pedestal = graph.edges[PEDESTAL, target]["mirror"].realised if graph.has_edge(PEDESTAL, target) else 0.0
+        pedestal = graph.mirrors[PEDESTAL, target].realised if (PEDESTAL, target) in graph.mirrors else 0.0
         beside = [f"beside it {pedestal:+g} on the pedestal of its sources"] if pedestal else []
     else:
         gain = sign * weight.target / value if value else 1.0
@@ -70,9 +70,9 @@ def learned_thresholds(layer: RecurrentLayer, index: int, sign: int) -> tuple[fl
     return (upper, lower) if sign > 0 else (-lower, -upper)
 
 
-def row_sign(graph: nx.DiGraph, target: str, learned: dict[str, float]) -> int:
+def row_sign(graph: Lowered, target: str, learned: dict[str, float]) -> int:
     """-1 where a row stands for the negative of what was learned."""
-    for source, weight in edges_into(graph, target):
+    for source, weight in graph.into(target):
         value = learned.get(_name(weight), 0.0)
         if source != UNIT_CURRENT and value and weight.target:
             return 1 if value * weight.target > 0 else -1

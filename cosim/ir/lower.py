@@ -15,11 +15,11 @@ W step / level, and W zero joins its bias.
 
 from typing import Literal
 
-import networkx as nx
 import numpy as np
 from scipy.optimize import linprog
 
 from cosim.errors import MappingError
+from cosim.ir.graph import Lowered, Wiring
 from cosim.ir.ladder import ALPHA
 from cosim.ir.nodes import (
     UNIT_CURRENT,
@@ -32,7 +32,6 @@ from cosim.ir.nodes import (
     Toggle,
     UnitCurrent,
     Weight,
-    edges_into,
 )
 from cosim.network.offset import OFFSET_MARGIN, common_mode_offset
 from cosim.network.types import (
@@ -54,20 +53,20 @@ MAX_RUNGS = 32
 Cell = Literal["auto", "schmitt", "ladder"]
 
 
-def lower(network: Network, origin: str = "network", cell: Cell = "auto", headroom: int = HEADROOM) -> nx.DiGraph:
-    """Graph with `node` on nodes and `weight` on edges; every learned weight has its edge, zeros included.
+def lower(network: Network, origin: str = "network", cell: Cell = "auto", headroom: int = HEADROOM) -> Lowered:
+    """The graph of a network; every learned weight has its edge, zeros included.
 
     `cell`: what recurrent units become, auto chooses by epsilon; `headroom`: rungs of a ladder beyond the network's
     state ranges. Raises MappingError for units that have no circuit, with the reason and the repair.
     """
-    graph = nx.DiGraph()
+    graph = Wiring()
     for layer in network.recurrent_layers:
         _check_form(layer, origin, cell)
     signals: dict[str, list[str]] = {INPUT: [f"in.{j}" for j in range(network.encoding.width)]}
     step = None if network.encoding.levels is None else 1.0 / network.encoding.levels
     for j, name in enumerate(signals[INPUT]):
-        graph.add_node(name, node=InputCurrent(name, j, step))
-    graph.add_node(UNIT_CURRENT, node=UnitCurrent())
+        graph.add(InputCurrent(name, j, step))
+    graph.add(UnitCurrent())
 
     stages: dict[str, int] = {INPUT: 0}
     for layer in network.layers:
@@ -78,7 +77,7 @@ def lower(network: Network, origin: str = "network", cell: Cell = "auto", headro
         signals[layer.name] = [f"{layer.name}.{i}" for i in range(layer.width)]
         stages[layer.name] = stage + (not isinstance(layer, ReluLayer))
     _add_readout(graph, network.readout, signals)
-    return graph
+    return graph.lowered()
 
 
 def _check_form(layer: RecurrentLayer, origin: str, cell: Cell) -> None:
@@ -111,11 +110,11 @@ def _check_form(layer: RecurrentLayer, origin: str, cell: Cell) -> None:
         )
 
 
-def _readable(graph: nx.DiGraph, sources: list[str]) -> tuple[Array, Array]:
+def _readable(graph: Wiring, sources: list[str]) -> tuple[Array, Array]:
     """Per source, (gain, zero): its value in the software is gain times its current plus zero."""
     gains, zeros = np.ones(len(sources)), np.zeros(len(sources))
     for k, source in enumerate(sources):
-        node = graph.nodes[source]["node"]
+        node = graph.nodes[source]
         if isinstance(node, Memory):
             gains[k] = 1.0 if node.step == node.level else node.step / node.level
             zeros[k] = node.zero
@@ -123,7 +122,7 @@ def _readable(graph: nx.DiGraph, sources: list[str]) -> tuple[Array, Array]:
 
 
 def _add_layer(
-    graph: nx.DiGraph,
+    graph: Wiring,
     layer: Layer,
     sources: list[str],
     stage: int,
@@ -136,7 +135,7 @@ def _add_layer(
     if isinstance(layer, ReluLayer):
         for i in range(layer.width):
             name = f"{layer.name}.{i}"
-            graph.add_node(name, node=Rectifier(name, layer.name, i))
+            graph.add(Rectifier(name, layer.name, i))
             _add_row(graph, name, sources, weight[i], bias[i], layer.name, "", i)
     elif layer.epsilon != 0:
         _add_native_layer(graph, layer, sources, weight, bias, stage, ranges, origin, headroom)
@@ -144,14 +143,14 @@ def _add_layer(
         for i in range(layer.width):
             name = f"{layer.name}.{i}"
             rise, fall, level = float(layer.beta_hi[i]), float(layer.beta_lo[i]), float(layer.alpha[i])
-            graph.add_node(name, node=Schmitt(name, layer.name, i, stage, rise, fall, level, 0.0, level))
+            graph.add(Schmitt(name, layer.name, i, stage, rise, fall, level, 0.0, level))
             _add_row(graph, name, sources, weight[i], bias[i], layer.name, "", i)
     else:
         _add_signed_layer(graph, layer, sources, weight, bias, stage)
 
 
 def _add_native_layer(
-    graph: nx.DiGraph,
+    graph: Wiring,
     layer: RecurrentLayer,
     sources: list[str],
     weight: Array,
@@ -203,7 +202,7 @@ def _add_native_layer(
             offset = _common_mode(-threshold)
             node = Toggle(name, layer.name, i, stage, threshold + offset, 0.0, step * unit, first, step * unit, offset)
             row, constant = sign * weight[i], sign * bias[i] + offset
-        graph.add_node(name, node=node)
+        graph.add(node)
         _add_row(graph, name, sources, row, constant, layer.name, "", i)
 
 
@@ -228,7 +227,7 @@ def _common_mode(least: float) -> float:
 
 
 def _add_signed_layer(
-    graph: nx.DiGraph, layer: SignedLayer, sources: list[str], weight: Array, bias: Array, stage: int
+    graph: Wiring, layer: SignedLayer, sources: list[str], weight: Array, bias: Array, stage: int
 ) -> None:
     gains, zeros = _readable(graph, sources)
     weight_beta = np.zeros_like(weight) if layer.weight_beta is None else layer.weight_beta * gains
@@ -244,15 +243,15 @@ def _add_signed_layer(
         offset = float(common_mode_offset(largest))
         alpha = float(layer.alpha[i])
         node = Schmitt(name, layer.name, i, stage, offset + beta, offset - beta, 2 * alpha, -alpha, 2 * alpha, offset)
-        graph.add_node(name, node=node)
+        graph.add(node)
         _add_row(graph, name, sources, weight[i], bias[i] + offset, layer.name, "", i)
         if layer.weight_beta is not None:
             for sign, label in ((1.0, "pos"), (-1.0, "neg")):
                 part = f"{name}.beta_{label}"
-                graph.add_node(part, node=Rectifier(part, layer.name, i))
+                graph.add(Rectifier(part, layer.name, i))
                 weights, constant = sign * weight_beta[i], sign * bias_beta[i]
                 _add_row(graph, part, sources, weights, constant, layer.name, "_beta", i, f" ({label})")
-                graph.add_edge(part, name, weight=Weight(1.0, f"{layer.name}.beta[{i}] ({label})", "beta"))
+                graph.connect(part, name, Weight(1.0, f"{layer.name}.beta[{i}] ({label})", "beta"))
 
 
 def _largest_beta_at_reset(weight: Array, bias: float, weight_beta: Array, bias_beta: float, tops: Array) -> float:
@@ -275,19 +274,19 @@ def _largest_beta_at_reset(weight: Array, bias: float, weight_beta: Array, bias_
     return largest
 
 
-def _largest_signals(graph: nx.DiGraph, sources: list[str]) -> Array:
+def _largest_signals(graph: Wiring, sources: list[str]) -> Array:
     """Upper bound of each signal in units: 1 for an input, the level of a state, what can drive a rectifier."""
     found: dict[str, float] = {UNIT_CURRENT: 1.0}
 
     def largest(name: str) -> float:
         if name not in found:
-            match graph.nodes[name]["node"]:
+            match graph.nodes[name]:
                 case Ladder(level=level, rungs=rungs):
                     found[name] = level * rungs
                 case Memory(level=level):
                     found[name] = level
                 case Rectifier():
-                    terms = ((source, weight.target) for source, weight in edges_into(graph, name))
+                    terms = ((source, weight.target) for source, weight in graph.lowered().into(name))
                     drive = sum(
                         target if source == UNIT_CURRENT else max(target, 0.0) * largest(source)
                         for source, target in terms
@@ -300,18 +299,18 @@ def _largest_signals(graph: nx.DiGraph, sources: list[str]) -> Array:
     return np.array([largest(source) for source in sources])
 
 
-def _add_readout(graph: nx.DiGraph, readout: Readout, signals: dict[str, list[str]]) -> None:
+def _add_readout(graph: Wiring, readout: Readout, signals: dict[str, list[str]]) -> None:
     sources = [name for source in readout.sources for name in signals[source]]
     gains, zeros = _readable(graph, sources)
     bias = readout.bias + readout.weight @ zeros
     for k in range(readout.width):
         name = f"readout.{k}"
-        graph.add_node(name, node=Output(name, k))
+        graph.add(Output(name, k))
         _add_row(graph, name, sources, readout.weight[k] * gains, bias[k], "readout", "", k)
 
 
 def _add_row(
-    graph: nx.DiGraph,
+    graph: Wiring,
     name: str,
     sources: list[str],
     weights: Array,
@@ -322,5 +321,5 @@ def _add_row(
     part: str = "",
 ) -> None:
     for column, (source, value) in enumerate(zip(sources, weights, strict=True)):
-        graph.add_edge(source, name, weight=Weight(float(value), f"{layer}.weight{suffix}[{row},{column}]{part}"))
-    graph.add_edge(UNIT_CURRENT, name, weight=Weight(float(bias), f"{layer}.bias{suffix}[{row}]{part}"))
+        graph.connect(source, name, Weight(float(value), f"{layer}.weight{suffix}[{row},{column}]{part}"))
+    graph.connect(UNIT_CURRENT, name, Weight(float(bias), f"{layer}.bias{suffix}[{row}]{part}"))

@@ -2,22 +2,17 @@
 
 from dataclasses import dataclass
 
-import networkx as nx
-
 from cosim.ir.fold import explain_threshold, explain_weight, learned_thresholds, learned_values, row_sign
+from cosim.ir.graph import Sized
 from cosim.ir.nodes import (
     PEDESTAL,
     Ladder,
     LadderPins,
     Memory,
-    MemoryCurrents,
     Mirror,
-    Schmitt,
     SchmittBias,
-    Toggle,
     TogglePins,
     Weight,
-    nodes_of,
 )
 from cosim.network.types import FirstQuadrantLayer, Network, RecurrentLayer
 
@@ -45,7 +40,7 @@ class MappingRow:
 
 def map_parameters(
     network: Network,
-    graph: nx.DiGraph,
+    graph: Sized,
     weights: dict[tuple[str, str], str],
     cell_bias: dict[str, tuple[str, ...]],
 ) -> list[MappingRow]:
@@ -53,16 +48,16 @@ def map_parameters(
     learned = learned_values(network)
     rows = [
         _weight_row(
-            data["weight"],
-            data["mirror"],
+            weight,
+            graph.mirrors[source, target],
             weights.get((source, target), "none"),
             explain_weight(graph, source, target, learned),
         )
-        for source, target, data in graph.edges(data=True)
+        for (source, target), weight in graph.weights.items()
         if source != PEDESTAL
     ]
     layers = {layer.name: layer for layer in network.recurrent_layers}
-    for node in nodes_of(graph, Schmitt, Ladder, Toggle):
+    for node in graph.memories:
         layer, sign = layers[node.layer], row_sign(graph, node.name, learned)
         rows += _cell_rows(node, layer, learned_thresholds(layer, node.index, sign), graph, cell_bias[node.name])
     return rows
@@ -80,10 +75,10 @@ def _weight_row(weight: Weight, mirror: Mirror, element: str, note: str) -> Mapp
 
 
 def _cell_rows(
-    node: Memory, layer: RecurrentLayer, learned: tuple[float, float], graph: nx.DiGraph, pins: tuple[str, ...]
+    node: Memory, layer: RecurrentLayer, learned: tuple[float, float], graph: Sized, pins: tuple[str, ...]
 ) -> list[MappingRow]:
-    currents: MemoryCurrents = graph.nodes[node.name]["currents"]
-    bias: SchmittBias | LadderPins | TogglePins = graph.nodes[node.name]["bias"]
+    currents = graph.currents[node.name]
+    bias = graph.biases[node.name]
     above = explain_threshold(node.rise, learned[0], node.offset)
     below = explain_threshold(node.fall, learned[1], node.offset)
     level = "" if abs(node.zero) < 1e-12 else f"two levels, {node.step:g} apart; level 0 stands for {node.zero:g}"
@@ -110,7 +105,8 @@ def _cell_rows(
                 (lower, pins[1], currents.i_fall, bias.i_lower, below),
                 (alpha, pins[2], currents.i_high, bias.ladder.i_gain, rungs),
             ]
-        case TogglePins():
+        case _:
+            assert isinstance(bias, TogglePins)
             entries = [
                 (upper, pins[0], currents.i_rise, bias.i_upper, above),
                 (alpha, pins[1], currents.i_high, bias.i_gain, f"two levels, {node.step:g} apart"),

@@ -1,14 +1,10 @@
 """Node and edge types of the graph. They represent and never evaluate.
 
-A node is one current; its key in the graph is its `name`. An edge carries one weight. Each stage adds its own typed
-attribute and leaves the earlier ones: `node` and `weight` (lower), `currents` (scale), `bias` and `mirror` (size).
+A node is one current, known by its `name`. An edge carries one weight. What each stage adds: `cosim.ir.graph`.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal, TypeVar
-
-import networkx as nx
+from typing import Literal
 
 from cosim.ir.ladder import LadderBias
 
@@ -104,8 +100,7 @@ class Output:
     index: int
 
 
-Node = InputCurrent | UnitCurrent | Pedestal | Rectifier | Schmitt | Ladder | Toggle | Output
-Kind = TypeVar("Kind", bound=Node)
+Node = InputCurrent | UnitCurrent | Pedestal | Rectifier | Memory | Output
 
 
 @dataclass(frozen=True)
@@ -170,16 +165,3 @@ class Mirror:
 
     count: int
     realised: float
-
-
-def nodes_of(graph: nx.DiGraph, *kinds: type[Kind]) -> Iterator[Kind]:
-    """The nodes of the given types, in graph order."""
-    for name in graph.nodes:
-        node = graph.nodes[name]["node"]
-        if isinstance(node, kinds):
-            yield node
-
-
-def edges_into(graph: nx.DiGraph, name: str, role: Role = "drive") -> list[tuple[str, Weight]]:
-    """(source, weight) of one role into a node, in the order in which they were added."""
-    return [(source, weight) for source, _, weight in graph.in_edges(name, data="weight") if weight.role == role]

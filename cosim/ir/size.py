@@ -1,9 +1,11 @@
 """Size: weights become integer counts of unit devices, thresholds become calibrated bias currents."""
 
-import networkx as nx
+from dataclasses import replace
+
 import numpy as np
 
 from cosim.errors import MappingError
+from cosim.ir.graph import Lowered, Scaled, Sized
 from cosim.ir.ladder import ladder_currents, solve_ladder
 from cosim.ir.nodes import (
     PEDESTAL,
@@ -23,11 +25,8 @@ from cosim.ir.nodes import (
     TogglePins,
     UnitCurrent,
     Weight,
-    edges_into,
-    nodes_of,
 )
 from cosim.technology.calibration import Calibration
-from cosim.technology.types import Technology
 
 MAX_COUNT = 64  # unit devices of one weight; more belongs into a larger i_unit
 MAX_BIAS_COUNT = 256  # of one bias, which may carry a common-mode offset and the offsets of the states it reads, too
@@ -40,44 +39,47 @@ _BETA_PROBE = 0.1  # of i_unit; step at which the thresholds are linearised, so 
 
 
 def size(
-    graph: nx.DiGraph,
-    technology: Technology,
+    graph: Scaled,
     calibration: Calibration,
+    *,
     saturate: bool = False,
     origin: str = "network",
     pedestal: float = PEDESTAL_UNITS,
-) -> nx.DiGraph:
-    """A copy of the graph with `mirror` on every edge and `bias` on every memory node.
+) -> Sized:
+    """The graph with whole unit devices for its weights, and bias currents for its memories.
 
     `pedestal`, in units of i_unit, is what a signal of 0 carries; see `Pedestal`. A weight beyond MAX_COUNT
     (MAX_BIAS_COUNT) unit devices is refused, or cut with `saturate`; the mapping report lists the cut ones.
     Raises MappingError that names the parameter, its value, the limit and the repair.
     """
-    sized = graph.copy()
     units = calibration.units
     _check_signals(graph, calibration, pedestal, origin)
-    check_weights(graph, units, saturate, origin)
-    for source, target, weight in graph.edges(data="weight"):
-        largest = _largest_count(source)
-        count = int(np.clip(round(weight.target * units), -largest, largest))
-        sized.edges[source, target]["mirror"] = Mirror(count, count / units)
-    for node in nodes_of(graph, Schmitt):
-        currents: MemoryCurrents = graph.nodes[node.name]["currents"]
-        _check_currents(node, currents, bool(edges_into(graph, node.name, "beta")), origin)
-        sized.nodes[node.name]["bias"] = _solve_bias(graph, node, currents, calibration)
-    for node in nodes_of(graph, Ladder, Toggle):
-        currents = graph.nodes[node.name]["currents"]
-        _check_native_currents(node, currents, origin)
-        sized.nodes[node.name]["bias"] = _solve_native(graph, node, currents, calibration)
-    sized.graph.update(units=units, technology=technology.name, i_pedestal=pedestal * graph.graph["i_unit"])
-    if pedestal:
-        _add_pedestal(sized, units)
-    return sized
+    check_weights(graph, units, origin, saturate=saturate)
+    mirrors = {edge: _mirror(edge[0], weight, units) for edge, weight in graph.weights.items()}
+    biases: dict[str, object] = {}
+    for node in graph.memories:
+        currents = graph.currents[node.name]
+        if isinstance(node, Schmitt):
+            _check_currents(node, currents, origin, dynamic=bool(graph.into(node.name, "beta")))
+            biases[node.name] = _solve_bias(graph, node, currents, calibration)
+        else:
+            _check_native_currents(node, currents, origin)
+            biases[node.name] = _solve_native(graph, node, currents, calibration)
+    sized = Sized(
+        graph.nodes, graph.weights, graph.i_unit, graph.currents, units, pedestal * graph.i_unit, mirrors, biases
+    )
+    return _with_pedestal(sized) if pedestal else sized
 
 
-def check_weights(graph: nx.DiGraph, units: int, saturate: bool, origin: str) -> None:
+def _mirror(source: str, weight: Weight, units: int) -> Mirror:
+    largest = _largest_count(source)
+    count = int(np.clip(round(weight.target * units), -largest, largest))
+    return Mirror(count, count / units)
+
+
+def check_weights(graph: Lowered, units: int, origin: str, *, saturate: bool) -> None:
     """Raises MappingError for a weight beyond the largest mirror, unless it may `saturate`."""
-    for source, _, weight in graph.edges(data="weight"):
+    for (source, _), weight in graph.weights.items():
         largest = _largest_count(source)
         if abs(weight.target) * units > largest and not saturate:
             limit = f"+-{largest / units:g} ({largest} unit devices at 1/{units})"
@@ -87,10 +89,9 @@ def check_weights(graph: nx.DiGraph, units: int, saturate: bool, origin: str) ->
             )
 
 
-def _check_signals(graph: nx.DiGraph, calibration: Calibration, pedestal: float, origin: str) -> None:
+def _check_signals(graph: Scaled, calibration: Calibration, pedestal: float, origin: str) -> None:
     """Raises MappingError when signals would leave the currents for which the mirrors were found usable."""
-    i_unit: float = graph.graph["i_unit"]
-    low, high = calibration.current_min, calibration.current_max
+    i_unit, low, high = graph.i_unit, calibration.current_min, calibration.current_max
     if pedestal and pedestal * i_unit < low:
         raise MappingError(
             f"{origin}: --i-unit must be at least {low / pedestal:.3g} A on {calibration.technology}, not "
@@ -107,20 +108,21 @@ def _largest_count(source: str) -> int:
     return MAX_BIAS_COUNT if source == UNIT_CURRENT else MAX_COUNT
 
 
-def _add_pedestal(sized: nx.DiGraph, units: int) -> None:
-    """One weight per row that takes the pedestals of its sources out again, exactly: counts are integers."""
-    sized.add_node(PEDESTAL, node=Pedestal())
-    for node in list(nodes_of(sized, Rectifier, Schmitt, Ladder, Toggle, Output)):
+def _with_pedestal(graph: Sized) -> Sized:
+    """One weight more per row that takes the pedestals of its sources out again, exactly: counts are integers."""
+    weights, mirrors = dict(graph.weights), dict(graph.mirrors)
+    for node in graph.of(Rectifier, Memory, Output):
         count = -sum(
-            sized.edges[source, node.name]["mirror"].count
-            for source, _ in edges_into(sized, node.name)
-            if isinstance(sized.nodes[source]["node"], InputCurrent | Memory)
+            graph.mirrors[source, node.name].count
+            for source, _ in graph.into(node.name)
+            if isinstance(graph.nodes[source], InputCurrent | Memory)
         )
-        weight = Weight(count / units, f"{node.name}: pedestal of its sources")
-        sized.add_edge(PEDESTAL, node.name, weight=weight, mirror=Mirror(count, count / units))
+        edge, built = (PEDESTAL, node.name), Mirror(count, count / graph.units)
+        weights[edge], mirrors[edge] = Weight(built.realised, f"{node.name}: pedestal of its sources"), built
+    return replace(graph, nodes={**graph.nodes, PEDESTAL: Pedestal()}, weights=weights, mirrors=mirrors)
 
 
-def _check_currents(node: Schmitt, currents: MemoryCurrents, dynamic: bool, origin: str) -> None:
+def _check_currents(node: Schmitt, currents: MemoryCurrents, origin: str, *, dynamic: bool) -> None:
     width = currents.i_rise - currents.i_fall
     if not dynamic and width < MIN_WIDTH:
         raise MappingError(
@@ -145,16 +147,16 @@ def _check_currents(node: Schmitt, currents: MemoryCurrents, dynamic: bool, orig
         )
 
 
-def _solve_bias(graph: nx.DiGraph, node: Schmitt, currents: MemoryCurrents, calibration: Calibration) -> SchmittBias:
+def _solve_bias(graph: Scaled, node: Schmitt, currents: MemoryCurrents, calibration: Calibration) -> SchmittBias:
     """Thresholds are what the candidate really is where the ideal one crosses them."""
     fit = calibration.schmitt
     i_gain = fit.solve_gain(currents.i_high)
     traffic = _typical_traffic(graph, node.name, calibration.units)
-    if not edges_into(graph, node.name, "beta"):
+    if not graph.into(node.name, "beta"):
         rise, fall = (_arriving(current, traffic, calibration) for current in (currents.i_rise, currents.i_fall))
         i_thresh, i_width = fit.solve_clocked(rise, fall)
         return SchmittBias(i_thresh, i_width, i_gain)
-    probe = _BETA_PROBE * graph.graph["i_unit"]
+    probe = _BETA_PROBE * graph.i_unit
     near, far = (
         np.array(
             fit.solve_clocked(
@@ -184,11 +186,11 @@ def _check_native_currents(node: Memory, currents: MemoryCurrents, origin: str) 
 
 
 def _solve_native(
-    graph: nx.DiGraph, node: Memory, currents: MemoryCurrents, calibration: Calibration
+    graph: Scaled, node: Memory, currents: MemoryCurrents, calibration: Calibration
 ) -> LadderPins | TogglePins:
     """Quantiser thresholds as they arrive, and the set-points that all ladders and toggles share."""
     traffic = _typical_traffic(graph, node.name, calibration.units)
-    shared = ladder_currents(graph.graph["i_unit"])
+    shared = ladder_currents(graph.i_unit)
     upper = calibration.comparator.solve(_arriving(currents.i_rise, traffic, calibration))
     base, delta = shared.i_reset, shared.i_retain - shared.i_reset
     if isinstance(node, Ladder):
@@ -211,16 +213,16 @@ def _arriving(current: float, traffic: float, calibration: Calibration) -> float
     return max(arriving, current / 2)
 
 
-def _typical_traffic(graph: nx.DiGraph, name: str, units: int) -> float:
+def _typical_traffic(graph: Scaled, name: str, units: int) -> float:
     """Sum of |weight|, as far as it can be built, times current into a node, signals at their typical level, ampere."""
     total = 0.0
-    for source, weight in edges_into(graph, name):
-        node = graph.nodes[source]["node"]
+    for source, weight in graph.into(name):
+        node = graph.nodes[source]
         level = 1.0 if isinstance(node, UnitCurrent) else TYPICAL_ACTIVITY
         if isinstance(node, Memory):
             level *= node.level * (node.rungs if isinstance(node, Ladder) else 1)
         total += min(abs(weight.target), _largest_count(source) / units) * level
-    return total * graph.graph["i_unit"]
+    return total * graph.i_unit
 
 
 def candidate_gain(calibration: Calibration) -> float:

@@ -99,7 +99,7 @@ def keep_trial(folder: Path, trial: Trial, options: Mapping[str, Any]) -> None:
         "t_step_s": trial.timing.t_step,
         "compile": {
             "i_unit": design.i_unit,
-            "pedestal": design.graph.graph["i_pedestal"] / design.i_unit,
+            "pedestal": design.graph.i_pedestal / design.i_unit,
             **{key: options[key] for key in COMPILE_OPTIONS},
         },
         "engine": trial.engine,

@@ -11,7 +11,6 @@ from cosim.design import behavioral_power, run_behavioral
 from cosim.errors import InputError, MissingToolError, SimulationError
 from cosim.files.claim import owner_of
 from cosim.files.write import check_writable, write_atomically
-from cosim.ir.nodes import edges_into
 from cosim.montecarlo.keep import load_trial, read_kept
 from cosim.montecarlo.run import CONTRIBUTIONS_FILE, SUMMARY_FILE
 from cosim.montecarlo.spec import Spec, parse_spec, passes_specs
@@ -169,7 +168,7 @@ def simulate_failure(trial: Trial, record: Record, sample: int) -> Failure:
     cell = cells[int(differs.argmax())] if differs.any() else liveliest_cell(cells, states)
     waves, labels = record_waveforms(transistor_chip(trial.design, chip), x, cell, trial.timing)
     nominal, _ = record_waveforms(trial.design, x, cell, trial.timing)
-    if not edges_into(trial.design.graph, cell, "beta") and (points := measure_behavioral(trial, chip).get(cell)):
+    if not trial.design.graph.into(cell, "beta") and (points := measure_behavioral(trial, chip).get(cell)):
         labels["chip"] = {"i_rise": points.rise, "i_fall": points.fall}
     decided = {
         "software": int(software[sample]),

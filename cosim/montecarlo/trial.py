@@ -18,7 +18,7 @@ from cosim.cells.schmitt import STATE_LEVEL
 from cosim.design import Design, behavioral_power, inference_deck, read_plan, run_behavioral
 from cosim.engines.ngspice.rest import held, run_from_rest
 from cosim.engines.outcome import Failure
-from cosim.ir.nodes import Schmitt, nodes_of
+from cosim.ir.nodes import Schmitt
 from cosim.ir.states import software_states
 from cosim.network.reference import pool_readout, run_reference
 from cosim.simulation.inference import Inference, deck_hash, run_inference
@@ -135,7 +135,7 @@ def find_unreset(trial: Trial, design: Design) -> tuple[str, ...] | Failure:
     if isinstance(waves, Failure):
         return waves
     threshold = STATE_LEVEL * design.technology.supply
-    cells = (cell.name for cell in nodes_of(design.graph, Schmitt))
+    cells = (cell.name for cell in design.graph.of(Schmitt))
     return tuple(cell for cell in cells if waves[design.assembly.decisions[cell][0]][-1] > threshold)
 
 

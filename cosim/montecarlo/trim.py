@@ -24,7 +24,7 @@ from cosim.circuit.elements import Circuit, Element, Mos
 from cosim.design import Design
 from cosim.engines.behavioral.evaluate import Array
 from cosim.errors import InputError, SimulationError
-from cosim.ir.nodes import Schmitt, SchmittBias, edges_into, nodes_of
+from cosim.ir.nodes import Schmitt, SchmittBias
 from cosim.montecarlo.trial import Trial
 from cosim.variation.chip import behavioral_chip
 from cosim.variation.draws import Chip
@@ -47,11 +47,11 @@ Measure = Callable[[Trial, Chip], Mapping[str, CellPoints]]
 
 def check_trimmable(design: Design, origin: str) -> None:
     """Raises InputError for a network whose cells are not all 9T cells of constant thresholds."""
-    cells = list(nodes_of(design.graph, Schmitt))
+    cells = list(design.graph.of(Schmitt))
     if len(cells) < len(design.assembly.decisions):
         raise InputError(f"{origin}: trim is for 9T cells; this network has ladders or toggles")
     for cell in cells:
-        if edges_into(design.graph, cell.name, "beta"):
+        if design.graph.into(cell.name, "beta"):
             raise InputError(f"{origin}: trim is for constant thresholds; those of {cell.name} depend on its input")
 
 
@@ -60,8 +60,8 @@ def measure_behavioral(trial: Trial, chip: Chip) -> dict[str, CellPoints]:
     design = behavioral_chip(trial.design, trial.effects, chip)
     fit, deviations = design.calibration.schmitt, design.deviations
     points = {}
-    for cell in nodes_of(design.graph, Schmitt):
-        bias: SchmittBias = design.graph.nodes[cell.name]["bias"]
+    for cell in design.graph.of(Schmitt):
+        bias = design.graph.bias(cell.name, SchmittBias)
         i_thresh = np.float64(bias.i_thresh * deviations.thresh.get(cell.name, 1.0))
         i_width = np.float64(bias.i_width * deviations.width.get(cell.name, 1.0))
         compared = deviations.compared.get(cell.name, 1.0)
@@ -79,13 +79,13 @@ def measure_transistors(trial: Trial, chip: Chip) -> dict[str, CellPoints]:
     expected = measure_behavioral(trial, chip)
     return {
         cell.name: measure_cell(trial.design, chip, cell, 1.3 * expected[cell.name].rise)
-        for cell in nodes_of(trial.design.graph, Schmitt)
+        for cell in trial.design.graph.of(Schmitt)
     }
 
 
 def measure_cell(design: Design, chip: Chip, cell: Schmitt, i_peak: float) -> CellPoints:
     """One cell of a chip in ngspice, with the transistors that the chip drew for it; the ramp goes to `i_peak`."""
-    bias: SchmittBias = design.graph.nodes[cell.name]["bias"]
+    bias = design.graph.bias(cell.name, SchmittBias)
     stem = net(cell.name)
     homes = {"cell": f"{NETWORK}.cell_{stem}", "cand": f"{NETWORK}.cand_{stem}"}
     for line, pin in zip(("thresh", "width", "gain"), design.assembly.cell_bias[cell.name], strict=True):

@@ -3,9 +3,8 @@
 Names of transistors and nets are those of the netlist, as the docstrings of `cosim.cells` give them.
 """
 
-import networkx as nx
-
-from cosim.ir.nodes import Ladder, Pedestal, Schmitt, Toggle, nodes_of
+from cosim.ir.graph import Lowered
+from cosim.ir.nodes import Ladder, Pedestal, Schmitt, Toggle
 from cosim.report.schematic_sheet import HALF, HEIGHT, NET, Point, Sheet
 
 
@@ -252,9 +251,9 @@ def draw_toggle() -> bytes:
     return sheet.svg()
 
 
-def schematics_of(graph: nx.DiGraph) -> dict[str, bytes]:
+def schematics_of(graph: Lowered) -> dict[str, bytes]:
     """The cells of a network: what each is -> its drawing as SVG."""
-    has = {kind: any(True for _ in nodes_of(graph, kind)) for kind in (Schmitt, Ladder, Toggle, Pedestal)}
+    has = {kind: any(True for _ in graph.of(kind)) for kind in (Schmitt, Ladder, Toggle, Pedestal)}
     drawings: dict[str, bytes | None] = {
         "Signal and weights: a current mirror of N unit devices, one transistor a weight": draw_mirror(),
         "Summing node: a row of weights with its rectifier": draw_rectifier(),

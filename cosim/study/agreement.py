@@ -12,7 +12,7 @@ from cosim.cells.blocks import OUTSIDE
 from cosim.design import Design, behavioral_power, run_behavioral
 from cosim.engines.outcome import Failure
 from cosim.engines.vacask.program import SimulatorName
-from cosim.ir.nodes import Ladder, Schmitt, Toggle, nodes_of
+from cosim.ir.nodes import Ladder
 from cosim.ir.states import software_states
 from cosim.network.reference import Trace, pool_readout, run_reference
 from cosim.network.scores import balanced_accuracy, is_unbalanced
@@ -183,7 +183,7 @@ def compare_engines(
 
 
 def _saturated(design: Design, states: NDArray[np.int16], valid: NDArray[np.bool_]) -> int:
-    tops = [node.rungs if isinstance(node, Ladder) else 1 for node in nodes_of(design.graph, Schmitt, Ladder, Toggle)]
+    tops = [node.rungs if isinstance(node, Ladder) else 1 for node in design.graph.memories]
     return int((((states < 0) | (states > np.array(tops))) & valid[:, :, None]).sum())
 
 

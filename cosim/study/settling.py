@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from cosim.cells.assemble import NETWORK, net
 from cosim.circuit.elements import Mos
 from cosim.design import Design
-from cosim.ir.nodes import InputCurrent, Ladder, Schmitt, Toggle, nodes_of
+from cosim.ir.nodes import InputCurrent, Ladder, Schmitt, Toggle
 from cosim.simulation.testbench import LAST_CLOSE
 from cosim.technology.devices import oxide_thickness
 from cosim.technology.types import POLARITIES
@@ -45,11 +45,11 @@ def slowest_line(design: Design) -> Settling:
     loads, features = gate_loads(design), design.network.encoding.features
     lines = {
         node.name: max(loads[f"{place}{net(node.name)}_{line}"] for place in ("", f"x{NETWORK}.") for line in "np")
-        for node in nodes_of(design.graph, InputCurrent, Schmitt, Ladder, Toggle)
+        for node in design.graph.of(InputCurrent, Schmitt, Ladder, Toggle)
         if not (isinstance(node, InputCurrent) and node.index >= features)
     }
     signal = max(lines, key=lambda name: lines[name])
-    pedestal, residue = design.graph.graph["i_pedestal"], RESIDUE * design.i_unit
+    pedestal, residue = design.graph.i_pedestal, RESIDUE * design.i_unit
     left = 1 - pedestal / (design.i_unit + pedestal)
     technology = design.technology
     swing = max(technology.nfet.slope_factor, technology.pfet.slope_factor) * technology.thermal_voltage

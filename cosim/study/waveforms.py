@@ -10,7 +10,7 @@ from cosim.design import Design, encode_sample, inference_deck, read_plan
 from cosim.engines.ngspice.rest import run_from_rest
 from cosim.engines.outcome import Failure
 from cosim.errors import SimulationError
-from cosim.ir.nodes import Ladder, Schmitt, Toggle, nodes_of
+from cosim.ir.nodes import Ladder, Schmitt, Toggle
 from cosim.simulation.inference import drawn_power
 from cosim.simulation.testbench import Timing
 
@@ -26,7 +26,7 @@ def record_waveforms(
     inputs = encode_sample(design, x)
     stem = net(cell)
     candidate = drain_current(design, f"{NETWORK}.cand_{stem}.diode")
-    node = next(node for node in nodes_of(design.graph, Schmitt, Ladder, Toggle) if node.name == cell)
+    node = next(node for node in design.graph.memories if node.name == cell)
     device = {Schmitt: "4", Ladder: "diode", Toggle: "slave.4"}[type(node)]
     state = drain_current(design, f"{NETWORK}.cell_{stem}.{device}")
     waves = run_from_rest(inference_deck(design, x, timing, probes=(candidate, state)))
@@ -36,7 +36,7 @@ def record_waveforms(
     frames = np.clip(((time - timing.start) / timing.t_step).astype(int), 0, len(inputs) - 1)
     drawn = {f"input.{j}": design.i_unit * inputs[frames, j] * (time >= timing.start) for j in range(inputs.shape[1])}
     outputs = {f"output.{k}": waves[f"v{pin}#branch"] for k, pin in enumerate(design.assembly.outputs)}
-    currents = design.graph.nodes[cell]["currents"]
+    currents = design.graph.currents[cell]
     labels = {
         "unit": node.name,
         "i_rise": currents.i_rise,

@@ -6,7 +6,7 @@ from cosim.cells.assemble import NETWORK, net
 from cosim.cells.clocked import LATCH_NODE
 from cosim.cells.schmitt import DECISION_NODE
 from cosim.design import Design
-from cosim.ir.nodes import Schmitt, nodes_of
+from cosim.ir.nodes import Schmitt
 from cosim.technology.conditions import at
 from cosim.variation.draws import Chip
 from cosim.variation.effects import Effect, chip_deviations
@@ -28,7 +28,7 @@ def transistor_chip(design: Design, chip: Chip) -> Design:
     technology = at(design.technology, celsius=chip.celsius, supply=chip.supply)
     preset = tuple(
         f"x{NETWORK}.xcell_{net(cell.name)}.{node}"
-        for cell in nodes_of(design.graph, Schmitt)
+        for cell in design.graph.of(Schmitt)
         for node in (LATCH_NODE, DECISION_NODE)
     )
     assembly = replace(design.assembly, circuit=vary_circuit(design.assembly.circuit, chip), preset=preset)

@@ -35,8 +35,6 @@ from cosim.ir.nodes import (
     Ladder,
     LadderPins,
     Memory,
-    MemoryCurrents,
-    Mirror,
     Node,
     Output,
     Pedestal,
@@ -46,7 +44,6 @@ from cosim.ir.nodes import (
     Toggle,
     TogglePins,
     UnitCurrent,
-    edges_into,
 )
 from cosim.technology.types import Technology
 from cosim.variation.draws import Chip
@@ -87,22 +84,22 @@ def effects_of(design: Design) -> tuple[Effect, ...]:
 def _effects(design: Design) -> Iterator[Effect]:
     graph = design.graph
     for name in graph.nodes:
-        node: Node = graph.nodes[name]["node"]
+        node = graph.nodes[name]
         if not isinstance(node, Output):
             yield from _lines(node, design)
         if isinstance(node, Memory):
             yield from _memory(node, design)
             yield from _betas(design, node)
-        for index, (source, _) in enumerate(edges_into(graph, name)):
-            mirror: Mirror = graph.edges[source, name]["mirror"]
+        for index, (source, _) in enumerate(graph.into(name)):
+            mirror = graph.mirrors[source, name]
             if mirror.count:
-                current = abs(mirror.realised) * _typical(graph.nodes[source]["node"], design)
+                current = abs(mirror.realised) * _typical(graph.nodes[source], design)
                 yield _effect("weights", (source, name), current, (f"row_{net(name)}.w{index}", 1))
 
 
 def _typical(node: Node, design: Design) -> float:
     """What a signal's weight of 1 carries when it is on, ampere."""
-    return design.graph.graph["i_pedestal"] if isinstance(node, Pedestal) else design.i_unit
+    return design.graph.i_pedestal if isinstance(node, Pedestal) else design.i_unit
 
 
 def chip_deviations(effects: tuple[Effect, ...], chip: Chip, technology: Technology) -> Deviations:
@@ -145,7 +142,7 @@ def _lines(node: Node, design: Design) -> Iterator[Effect]:
             diode = f"cell_{stem}.diode"
         case Toggle():
             diode = f"cell_{stem}.slave.4"
-        case Output():
+        case _:
             return
     yield _effect("lines_p", node.name, current, (diode, -1))
     if node.name in design.assembly.rails:
@@ -155,8 +152,8 @@ def _lines(node: Node, design: Design) -> Iterator[Effect]:
 
 def _memory(node: Memory, design: Design) -> Iterator[Effect]:
     name, stem, pins = node.name, net(node.name), design.assembly.cell_bias[node.name]
-    asked: MemoryCurrents = design.graph.nodes[name]["currents"]
-    bias: SchmittBias | LadderPins | TogglePins = design.graph.nodes[name]["bias"]
+    asked = design.graph.currents[name]
+    bias = design.graph.biases[name]
     cell, candidate, gain = f"cell_{stem}", f"cand_{stem}.diode", f"{pins[-1]}.diode"
     match bias:
         case SchmittBias():
@@ -176,7 +173,7 @@ def _memory(node: Memory, design: Design) -> Iterator[Effect]:
             yield _effect("levels", name, bias.i_gain, (f"{cell}.slave.5", 1), (gain, -1))
     if design.assembly.pedestal_pin is not None:
         sink = (f"pedestal_{stem}.sink", 1), ("bias_pedestal_0.diode", -1)
-        yield _effect("pedestals", name, design.graph.graph["i_pedestal"], *sink)
+        yield _effect("pedestals", name, design.graph.i_pedestal, *sink)
 
 
 def _comparator(side: str, name: str, current: float, comparator: str, bias: str, candidate: str) -> Effect:
@@ -186,7 +183,7 @@ def _comparator(side: str, name: str, current: float, comparator: str, bias: str
 
 def _betas(design: Design, node: Memory) -> Iterator[Effect]:
     stem = net(node.name)
-    for index, (source, _) in enumerate(edges_into(design.graph, node.name, "beta")):
+    for index, (source, _) in enumerate(design.graph.into(node.name, "beta")):
         for place, purpose in enumerate(("thresh", "width")):
             device = (f"{purpose}_row_{stem}.w{index}", 1)
             yield _effect("betas", (source, node.name), design.i_unit, device, place=place)

@@ -2,12 +2,12 @@
 
 from dataclasses import replace
 
-import networkx as nx
 import numpy as np
 import pytest
 
 from cosim.engines.behavioral.evaluate import evaluate
 from cosim.ir.centre import centre
+from cosim.ir.graph import Wiring
 from cosim.ir.lower import lower
 from cosim.ir.nodes import (
     UNIT_CURRENT,
@@ -18,8 +18,6 @@ from cosim.ir.nodes import (
     Toggle,
     UnitCurrent,
     Weight,
-    edges_into,
-    nodes_of,
 )
 from cosim.ir.scale import scale
 from cosim.ir.size import size
@@ -32,15 +30,15 @@ I_UNIT = 0.25e-9  # so that every threshold of a random network lies in the cali
 
 def centred(node, *terms, beta=(), kind=Schmitt, **thresholds):
     """(rise, fall) of the one memory of a graph after centring. terms, beta: (source node, weight)."""
-    graph = nx.DiGraph()
+    graph = Wiring()
     for source, _ in (*terms, *beta):
-        graph.add_node(source.name, node=source)
+        graph.add(source)
     fields = {"rise": 0.5, "fall": 0.25, "level": 1.0, "zero": 0.0, "step": 1.0} | thresholds
-    graph.add_node(node, node=kind(node, "layer0", 0, 0, **fields))
+    graph.add(kind(node, "layer0", 0, 0, **fields))
     for role, edges in (("drive", terms), ("beta", beta)):
         for source, target in edges:
-            graph.add_edge(source.name, node, weight=Weight(target, "", role))
-    found = centre(graph).nodes[node]["node"]
+            graph.connect(source.name, node, Weight(target, "", role))
+    found = centre(graph.lowered()).nodes[node]
     return found.rise, found.fall
 
 
@@ -60,13 +58,13 @@ def test_centred_graph_decides_like_the_software_and_stands_half_a_step_away(
     """
     network = on_levels(make_network(seed, kind))
     reference = run_reference(network, np.random.default_rng(seed).uniform(0, 1, (40, 11, 3)))
-    sized = size(scale(centre(lower(network)), I_UNIT), technology, calibration)
+    sized = size(scale(centre(lower(network)), I_UNIT), calibration)
     trace = evaluate(sized, calibration, reference.inputs, ideal=True)
     states = software_states(sized, reference)
     assert 0.02 < states.mean() < 0.98
     np.testing.assert_array_equal(np.stack(list(trace.states.values()), axis=2), states)
-    for node in nodes_of(sized, Schmitt):
-        beta = sum(trace.currents[source] for source, _ in edges_into(sized, node.name, "beta"))
+    for node in sized.of(Schmitt):
+        beta = sum(trace.currents[source] for source, _ in sized.into(node.name, "beta"))
         drive = trace.candidates[node.name]
         for threshold in (node.rise * I_UNIT + beta, node.fall * I_UNIT - beta):
             assert np.abs(drive - threshold).min() / I_UNIT > 1 / 128 - 1e-9
@@ -83,7 +81,7 @@ def test_a_threshold_moves_to_the_middle_of_its_gap(make_network):
         beta_lo=np.array([0.101, 13.0 / 128]),
         beta_hi=np.array([0.5, 0.5001]),
     )
-    first, second = nodes_of(centre(lower(replace(network, layers=(layer,)))), Schmitt)
+    first, second = centre(lower(replace(network, layers=(layer,)))).of(Schmitt)
     assert (first.rise, first.fall) == (63.5 / 128, 12.5 / 128)  # set at 64/128, reset at 12/128
     assert (second.rise, second.fall) == (32.5 / 64, 6.5 / 64)  # the second row has steps of 1/64
 
@@ -93,8 +91,8 @@ def test_without_a_lattice_thresholds_stay(make_network, levels, weight):
     network = on_levels(make_network(0, widths=(2,)), levels)
     network.layers[0].weight[:] = weight
     graph = lower(network)
-    for node in nodes_of(graph, Schmitt):
-        assert centre(graph).nodes[node.name]["node"] == node
+    for node in graph.of(Schmitt):
+        assert centre(graph).nodes[node.name] == node
 
 
 def test_a_hysteresis_within_one_gap_stays(make_network):
@@ -103,7 +101,7 @@ def test_a_hysteresis_within_one_gap_stays(make_network):
     assert isinstance(layer, FirstQuadrantLayer)
     layer = replace(layer, weight=np.full((1, 3), 0.25), beta_lo=np.array([0.1875 + 0.002]), beta_hi=np.array([0.2]))
     graph = lower(replace(network, layers=(replace(layer, bias=np.zeros(1)),)))
-    (node,) = nodes_of(centre(graph), Schmitt)
+    (node,) = centre(graph).of(Schmitt)
     assert (node.rise, node.fall) == (0.2, 0.1895)
 
 
@@ -172,15 +170,15 @@ def test_a_float_is_the_fraction_within_a_billionth(error, exact, weight):
 
 
 def test_a_rectifier_passes_its_lattice_on():
-    graph = nx.DiGraph()
-    graph.add_node("in.0", node=InputCurrent("in.0", 0, 1 / 2))
-    graph.add_node(UNIT_CURRENT, node=UnitCurrent())
-    graph.add_node("hidden.0", node=Rectifier("hidden.0", "hidden", 0))
-    graph.add_node("layer0.0", node=Schmitt("layer0.0", "layer0", 0, 0, 0.5, 0.25, 1.0, 0.0, 1.0))
-    graph.add_edge("in.0", "hidden.0", weight=Weight(3.0, ""))
-    graph.add_edge(UNIT_CURRENT, "hidden.0", weight=Weight(0.3, ""))
-    graph.add_edge("hidden.0", "layer0.0", weight=Weight(1 / 3, ""))
-    (node,) = nodes_of(centre(graph), Schmitt)
+    graph = Wiring()
+    graph.add(InputCurrent("in.0", 0, 1 / 2))
+    graph.add(UnitCurrent())
+    graph.add(Rectifier("hidden.0", "hidden", 0))
+    graph.add(Schmitt("layer0.0", "layer0", 0, 0, 0.5, 0.25, 1.0, 0.0, 1.0))
+    graph.connect("in.0", "hidden.0", Weight(3.0, ""))
+    graph.connect(UNIT_CURRENT, "hidden.0", Weight(0.3, ""))
+    graph.connect("hidden.0", "layer0.0", Weight(1 / 3, ""))
+    (node,) = centre(graph.lowered()).of(Schmitt)
     assert (node.rise, node.fall) == pytest.approx((0.45, 0.25))  # steps of 0.3 / 3: set at 0.5, reset at 0.2
 
 

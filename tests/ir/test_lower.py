@@ -12,7 +12,7 @@ from cosim.design import compile_network
 from cosim.engines.behavioral.evaluate import evaluate
 from cosim.errors import MappingError
 from cosim.ir.lower import lower
-from cosim.ir.nodes import UNIT_CURRENT, InputCurrent, Output, Rectifier, Schmitt, edges_into, nodes_of
+from cosim.ir.nodes import UNIT_CURRENT, InputCurrent, Output, Rectifier, Schmitt
 from cosim.ir.scale import scale
 from cosim.ir.size import size
 from cosim.ir.states import software_states
@@ -54,9 +54,9 @@ def test_ideal_circuit_equals_the_network(make_network, technology, calibration,
     low, high = (0.0, 1.0) if options["kind"] == "signed_input" else (-0.2, 1.2)
     reference = run_reference(network, np.random.default_rng(seed + 100).uniform(low, high, (13, 11, 3)))
     assert threshold_margins(network, reference).min() > 1e-9
-    sized = size(scale(lower(network), I_UNIT), technology, calibration)
-    for source, target, weight in sized.edges(data="weight"):
-        assert sized.edges[source, target]["mirror"].realised == pytest.approx(weight.target, abs=1e-12), weight.origin
+    sized = size(scale(lower(network), I_UNIT), calibration)
+    for (source, target), weight in sized.weights.items():
+        assert sized.mirrors[source, target].realised == pytest.approx(weight.target, abs=1e-12), weight.origin
     trace = evaluate(sized, calibration, reference.inputs, ideal=True)
     states = software_states(sized, reference)
     assert 0.02 < states.mean() < 0.98  # a network that does nothing would prove nothing
@@ -69,7 +69,7 @@ def test_offset_shifts_both_thresholds_of_a_signed_unit(make_network):
     graph = lower(network)
     for layer in network.recurrent_layers:
         for i in range(layer.width):
-            node = graph.nodes[f"{layer.name}.{i}"]["node"]
+            node = graph.nodes[f"{layer.name}.{i}"]
             assert node.rise == node.offset + abs(layer.bias_beta[i])
             assert node.fall == node.offset - abs(layer.bias_beta[i])
             assert node.fall > 0
@@ -82,7 +82,7 @@ def test_signed_states_fold_into_the_biases_of_their_readers(make_network):
     graph = lower(network)
     alpha = np.concatenate([layer.alpha for layer in network.recurrent_layers])
     expected = network.readout.bias - network.readout.weight @ alpha
-    found = [graph.edges[UNIT_CURRENT, f"readout.{k}"]["weight"].target for k in range(network.readout.width)]
+    found = [graph.weights[UNIT_CURRENT, f"readout.{k}"].target for k in range(network.readout.width)]
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-15)
 
 
@@ -91,28 +91,28 @@ def test_every_weight_has_its_edge_zeros_included(make_network):
     weight = network.layers[0].weight
     weight[2, 1] = 0.0
     graph = lower(network)
-    assert graph.edges["in.1", "hidden.2"]["weight"].target == 0.0
+    assert graph.weights["in.1", "hidden.2"].target == 0.0
     for i, row in enumerate(weight):
         for j, value in enumerate(row):
-            edge = graph.edges[f"in.{j}", f"hidden.{i}"]["weight"]
+            edge = graph.weights[f"in.{j}", f"hidden.{i}"]
             assert (edge.target, edge.origin) == (value, f"hidden.weight[{i},{j}]")
 
 
 def test_node_kinds_and_stages(make_network):
     graph = lower(make_network(3, "signed_input", hidden=5, widths=(3, 2)))
-    assert sum(1 for _ in nodes_of(graph, InputCurrent)) == 3
-    assert sum(1 for _ in nodes_of(graph, Output)) == 7
-    assert sum(1 for _ in nodes_of(graph, Rectifier)) == 5 + 2 * (3 + 2)  # hidden, and both signs of each beta
-    assert [node.stage for node in nodes_of(graph, Schmitt)] == [0, 0, 0, 1, 1]
-    assert len(edges_into(graph, "layer1.0", "beta")) == 2
-    assert nx.is_directed_acyclic_graph(graph)
+    assert sum(1 for _ in graph.of(InputCurrent)) == 3
+    assert sum(1 for _ in graph.of(Output)) == 7
+    assert sum(1 for _ in graph.of(Rectifier)) == 5 + 2 * (3 + 2)  # hidden, and both signs of each beta
+    assert [node.stage for node in graph.of(Schmitt)] == [0, 0, 0, 1, 1]
+    assert len(graph.into("layer1.0", "beta")) == 2
+    assert nx.is_directed_acyclic_graph(nx.DiGraph(list(graph.weights)))
 
 
 def test_time_ramp_is_one_more_input(make_network):
     network = make_network(3, features=4)
     encoding = InputEncoding(np.zeros(3), np.ones(3), ramp_steps=7)
     graph = lower(check_network(replace(network, encoding=encoding)))
-    assert [node.index for node in nodes_of(graph, InputCurrent)] == [0, 1, 2, 3]
+    assert [node.index for node in graph.of(InputCurrent)] == [0, 1, 2, 3]
 
 
 @pytest.mark.parametrize("kind", ["first", "signed"])
@@ -158,7 +158,7 @@ def test_permuting_units_changes_no_output(permuted, technology, calibration):
     x = np.random.default_rng(4).uniform(size=(5, 9, 3))
     traces = []
     for candidate in (network, other):
-        sized = size(scale(lower(candidate), I_UNIT), technology, calibration)
+        sized = size(scale(lower(candidate), I_UNIT), calibration)
         traces.append(evaluate(sized, calibration, encode_inputs(candidate.encoding, x)))
     # Sums in another order: float64 rounding of currents of 1e-9 A.
     np.testing.assert_allclose(traces[0].readout, traces[1].readout, rtol=0, atol=1e-21)
@@ -180,7 +180,7 @@ def test_permuting_units_permutes_the_deck(permuted, technology, calibration):
 def test_graphs_and_decks_are_deterministic(make_network, technology, calibration):
     def deck():
         network = make_network(6, "signed_input", hidden=2)
-        sized = size(scale(lower(network), I_UNIT), technology, calibration)
+        sized = size(scale(lower(network), I_UNIT), calibration)
         return format_circuit(assemble(sized, technology, calibration, tau=2.5e-3).circuit, technology)
 
     assert deck() == deck()
@@ -198,7 +198,7 @@ def test_loud_rectified_signals_still_reset_a_signed_unit(make_network, technolo
     rng = np.random.default_rng(3)
     silent = rng.random((7, 9, 1)) < 0.4  # frames that set the cells, between loud ones that reset them
     reference = run_reference(network, np.where(silent, 0.0, rng.uniform(size=(7, 9, 3))))
-    sized = size(scale(lower(network), I_UNIT), technology, calibration)
+    sized = size(scale(lower(network), I_UNIT), calibration)
     trace = evaluate(sized, calibration, reference.inputs, ideal=True)
     states = software_states(sized, reference)
     assert 0.1 < states.mean() < 0.9

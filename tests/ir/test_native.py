@@ -23,7 +23,7 @@ from cosim.ir.ladder import (
     solve_ladder,
 )
 from cosim.ir.lower import MAX_RUNGS, lower
-from cosim.ir.nodes import UNIT_CURRENT, Ladder, Schmitt, Toggle, nodes_of
+from cosim.ir.nodes import UNIT_CURRENT, Ladder, Schmitt, Toggle
 from cosim.ir.scale import scale
 from cosim.ir.size import size
 from cosim.ir.states import software_states
@@ -105,9 +105,9 @@ def ideal(technology, calibration):
     """(graph, reference) -> states and readout in units of the ideal circuit, and the states that it should have."""
 
     def run(graph, reference):
-        sized = size(scale(graph, I_UNIT), technology, calibration)
-        for source, target, weight in sized.edges(data="weight"):
-            assert sized.edges[source, target]["mirror"].realised == pytest.approx(weight.target, abs=1e-12)
+        sized = size(scale(graph, I_UNIT), calibration)
+        for (source, target), weight in sized.weights.items():
+            assert sized.mirrors[source, target].realised == pytest.approx(weight.target, abs=1e-12)
         trace = evaluate(sized, calibration, reference.inputs, ideal=True)
         found = np.stack(list(trace.states.values()), axis=2)
         return found, trace.readout / I_UNIT, software_states(sized, reference)
@@ -126,7 +126,7 @@ def test_ideal_ladders_equal_the_network(ladders, ideal, kind, seed, hidden):
     states, readout, expected = ideal(graph, reference)
     np.testing.assert_array_equal(states, expected)
     np.testing.assert_allclose(readout, reference.readout, atol=1e-12, rtol=0)
-    for column, node in enumerate(nodes_of(graph, Ladder)):
+    for column, node in enumerate(graph.of(Ladder)):
         h = reference.signals[node.layer][:, :, node.index]
         np.testing.assert_allclose(h, node.zero + node.step * expected[:, :, column], atol=1e-12, rtol=0)
         # one rung of headroom at either end of what these very data need
@@ -146,7 +146,7 @@ def test_ideal_toggles_equal_the_network(toggles, ideal, kind, seed):
     np.testing.assert_allclose(readout, reference.readout, atol=1e-12, rtol=0)
     assert 0.1 < expected.mean() < 0.9
     unit = network.layers[0].alpha / (1 if kind == "signed" else 2)
-    for node in nodes_of(graph, Toggle):
+    for node in graph.of(Toggle):
         h = reference.signals[node.layer][:, :, node.index]
         assert len(np.unique(h)) == 2
         assert node.step == pytest.approx(unit[node.index] * (3 if node.index % 2 == 0 else 1))  # 2 alpha, 0 to -alpha
@@ -159,7 +159,7 @@ def test_rungs_and_start_follow_the_ranges(ladders, headroom):
     network, _ = ladders(5, "signed", widths=(1,))
     alpha = float(network.layers[0].alpha[0])
     network = replace(network, state_ranges={"layer0": np.array([[-3 * alpha], [4 * alpha]])})
-    (node,) = nodes_of(lower(network, headroom=headroom), Ladder)
+    (node,) = lower(network, headroom=headroom).of(Ladder)
     assert (node.rungs, node.start) == (7 + 2 * headroom, 2 + headroom)
     assert node.zero + node.start * node.step == pytest.approx(-alpha)
     assert (node.step, node.level) == (alpha, ALPHA)
@@ -171,13 +171,13 @@ def test_readers_see_step_and_zero(ladders):
     """h = zero + step s and the current is level s: W h + b = (W step / level) (level s) + (b + W zero)."""
     network, _ = ladders(5, "signed", widths=(3,))
     graph = lower(network)
-    nodes, readout = list(nodes_of(graph, Ladder)), network.readout
+    nodes, readout = list(graph.of(Ladder)), network.readout
     for k in range(readout.width):
         for node in nodes:
-            target = graph.edges[node.name, f"readout.{k}"]["weight"].target
+            target = graph.weights[node.name, f"readout.{k}"].target
             assert target == pytest.approx(readout.weight[k, node.index] * node.step / node.level)
         zero = np.array([node.zero for node in nodes])
-        bias = graph.edges[UNIT_CURRENT, f"readout.{k}"]["weight"].target
+        bias = graph.weights[UNIT_CURRENT, f"readout.{k}"].target
         assert bias == pytest.approx(readout.bias[k] + readout.weight[k] @ zero)
 
 
@@ -189,7 +189,7 @@ def test_epsilons_mix_layer_by_layer(make_network, ideal):
     network = measured(network, x)
     assert set(network.state_ranges) == {"layer1"}
     graph = lower(network)
-    assert {type(node) for node in nodes_of(graph, Schmitt, Ladder)} == {Schmitt, Ladder}
+    assert {type(node) for node in graph.of(Schmitt, Ladder)} == {Schmitt, Ladder}
     reference = run_reference(network, x)
     states, readout, expected = ideal(graph, reference)
     np.testing.assert_array_equal(states, expected)
@@ -238,7 +238,7 @@ def test_too_many_rungs_are_refused(ladders):
         ranges = np.stack([-alpha, -alpha + np.array([3, span]) * alpha])
         wide = replace(network, state_ranges={"layer0": ranges})
         if accepted:
-            assert max(node.rungs for node in nodes_of(lower(wide), Ladder)) == MAX_RUNGS
+            assert max(node.rungs for node in lower(wide).of(Ladder)) == MAX_RUNGS
         else:
             text = (
                 r"model\.pt: layer0\[1\]: a ladder may have 32 rungs at most, not 33: over the training data its state "
@@ -285,7 +285,7 @@ def test_native_currents_must_be_in_range(ladders, technology, calibration):
     network, _ = ladders(3, "first", widths=(2,))
     for i_unit, limit in ((45e-12, "10 pA"), (20e-9, "8 nA")):
         with pytest.raises(MappingError, match=f"layer0.0: thresholds and level must lie between .*{limit}.* change"):
-            size(scale(lower(network), i_unit), technology, calibration, origin="model.pt")
+            size(scale(lower(network), i_unit), calibration, origin="model.pt")
 
 
 def outcomes_of(design, x):
@@ -304,7 +304,7 @@ def test_saturation_is_counted(ladders, technology, calibration, kind):
     tame, wild = 0.25 * rng.uniform(size=(7, 4, 3)), rng.uniform(size=(7, 11, 3))
     network = measured(network, tame)
     design = compile_network(network, technology, calibration, I_UNIT, headroom=0)
-    tops = {node.name: node.rungs for node in nodes_of(design.graph, Ladder)}
+    tops = {node.name: node.rungs for node in design.graph.of(Ladder)}
     for x in (tame, wild):
         labels, lengths = np.zeros(7, dtype=np.int64), np.full(7, x.shape[1])
         lengths[3] -= 2  # padding does not count
@@ -486,13 +486,13 @@ def test_ranges_that_leave_the_start_out():
     """The state before the first step counts, whatever the file says: rungs reach down to it."""
     network = chain(1, 1.0)
     network = replace(network, state_ranges={"l0": np.array([[2.0], [3.0]])})  # two and three steps of alpha / 2
-    (node,) = nodes_of(lower(network), Ladder)
+    (node,) = lower(network).of(Ladder)
     assert (node.start, node.rungs) == (1, 5)  # one rung of headroom below the start and above 3
 
 
 def test_a_unit_that_never_moves_has_a_rung():
     network = replace(chain(1, 1.0), state_ranges={"l0": np.zeros((2, 1))})
-    (node,) = nodes_of(lower(network, headroom=0), Ladder)
+    (node,) = lower(network, headroom=0).of(Ladder)
     assert (node.start, node.rungs) == (0, 1)
 
 

@@ -10,7 +10,7 @@ import pytest
 from cosim.design import compile_network
 from cosim.ir.fold import learned_values
 from cosim.ir.mapping import CUT, EXACT, ROUNDED, ZERO
-from cosim.ir.nodes import Schmitt, nodes_of
+from cosim.ir.nodes import Schmitt
 from cosim.network.types import FirstQuadrantLayer, ReluLayer, layer_arrays
 
 I_UNIT = 0.5e-9
@@ -146,9 +146,9 @@ def test_the_zero_level_of_signed_states_is_in_their_readers_biases(make_network
     for k, zeros in enumerate(-network.readout.weight @ alpha):
         note = rows[f"readout.bias[{k}]"].note
         assert (f"{zeros:+g} for level 0 of the states it reads (W zero)" in note) == (zeros != 0)
-        count = design.graph.edges["zero", f"readout.{k}"]["mirror"].realised
+        count = design.graph.mirrors["zero", f"readout.{k}"].realised
         assert (f"beside it {count:+g} on the pedestal of its sources" in note) == (count != 0)
-    offset = next(nodes_of(design.graph, Schmitt)).offset
+    offset = next(design.graph.of(Schmitt)).offset
     assert f"common-mode offset {offset:+g}" in rows["layer0.bias[0]"].note
     assert f"common-mode offset {offset:g} included" in rows["layer0.bias_beta[0] (upper)"].note
 

@@ -2,11 +2,11 @@
 
 from dataclasses import replace
 
-import networkx as nx
 import numpy as np
 import pytest
 
 from cosim.errors import MappingError
+from cosim.ir.graph import Wiring
 from cosim.ir.ladder import ladder_currents, solve_ladder
 from cosim.ir.lower import lower
 from cosim.ir.nodes import (
@@ -21,8 +21,6 @@ from cosim.ir.nodes import (
     Toggle,
     UnitCurrent,
     Weight,
-    edges_into,
-    nodes_of,
 )
 from cosim.ir.scale import scale
 from cosim.ir.size import MAX_BIAS_COUNT, MAX_COUNT, MAX_RISE, MIN_FALL, MIN_WIDTH, PEDESTAL_UNITS, size
@@ -41,7 +39,7 @@ def network(make_network):
 @pytest.fixture
 def sized(technology, calibration):
     def build(network, i_unit=1e-9, **options):
-        return size(scale(lower(network), i_unit), technology, calibration, origin="model.pt", **options)
+        return size(scale(lower(network), i_unit), calibration, origin="model.pt", **options)
 
     return build
 
@@ -51,7 +49,7 @@ def test_counts_are_rounded_and_realised(network, sized, calibration):
     weight = rng.normal(size=network.layers[0].weight.shape)
     graph = sized(changed(network, weight=weight))
     for i, j in np.ndindex(*weight.shape):
-        mirror = graph.edges[f"in.{j}", f"layer0.{i}"]["mirror"]
+        mirror = graph.mirrors[f"in.{j}", f"layer0.{i}"]
         assert mirror.count == round(8 * weight[i, j])
         assert mirror.realised == mirror.count / calibration.units
         assert abs(mirror.realised - weight[i, j]) <= 0.5 / calibration.units
@@ -72,15 +70,15 @@ def test_large_weight_is_cut_on_demand(network, sized):
     weight = network.layers[0].weight.copy()
     weight[3, 1] = -8.5
     graph = sized(changed(network, weight=weight), saturate=True)
-    assert graph.edges["in.1", "layer0.3"]["mirror"].count == -MAX_COUNT
+    assert graph.mirrors["in.1", "layer0.3"].count == -MAX_COUNT
 
 
 def test_largest_weight_and_bias_pass(network, sized, calibration):
     weight, bias = network.layers[0].weight.copy(), network.layers[0].bias.copy()
     weight[3, 1], bias[2] = MAX_COUNT / calibration.units, MAX_BIAS_COUNT / calibration.units
     graph = sized(changed(network, weight=weight, bias=bias))
-    assert graph.edges["in.1", "layer0.3"]["mirror"].count == MAX_COUNT
-    assert graph.edges[UNIT_CURRENT, "layer0.2"]["mirror"].count == MAX_BIAS_COUNT
+    assert graph.mirrors["in.1", "layer0.3"].count == MAX_COUNT
+    assert graph.mirrors[UNIT_CURRENT, "layer0.2"].count == MAX_BIAS_COUNT
     bias[2] += 0.5
     with pytest.raises(MappingError, match=r"layer0\.bias\[2\] must lie within"):
         sized(changed(network, bias=bias))
@@ -135,37 +133,37 @@ def test_limits_are_currents_not_units(network, sized):
 @pytest.mark.parametrize("kind", ["first", "signed", "signed_input"])
 def test_pedestal_is_taken_out_exactly(make_network, sized, kind):
     graph = sized(make_network(3, kind, hidden=5))
-    for node in nodes_of(graph, Rectifier, Schmitt, Output):
+    for node in graph.of(Rectifier, Schmitt, Output):
         riding = [
-            graph.edges[source, node.name]["mirror"].count
-            for source, _ in edges_into(graph, node.name)
-            if isinstance(graph.nodes[source]["node"], InputCurrent | Schmitt)
+            graph.mirrors[source, node.name].count
+            for source, _ in graph.into(node.name)
+            if isinstance(graph.nodes[source], InputCurrent | Schmitt)
         ]
-        assert graph.edges[PEDESTAL, node.name]["mirror"].count == -sum(riding)
-    assert any(graph.edges[edge]["mirror"].count for edge in graph.out_edges(PEDESTAL))
-    assert graph.graph["i_pedestal"] == PEDESTAL_UNITS * 1e-9
+        assert graph.mirrors[PEDESTAL, node.name].count == -sum(riding)
+    assert any(graph.mirrors[edge].count for edge in graph.out_of(PEDESTAL))
+    assert graph.i_pedestal == PEDESTAL_UNITS * 1e-9
 
 
 def test_no_pedestal_on_demand(network, sized):
     graph = sized(network, pedestal=0.0)
-    assert PEDESTAL not in graph
-    assert graph.graph["i_pedestal"] == 0
+    assert PEDESTAL not in graph.nodes
+    assert graph.i_pedestal == 0
 
 
 def test_gain_bias_gives_the_level(network, sized, calibration):
     graph = sized(network)
-    for node in nodes_of(graph, Schmitt):
-        level = float(calibration.schmitt.i_high(np.float64(graph.nodes[node.name]["bias"].i_gain)))
+    for node in graph.of(Schmitt):
+        level = float(calibration.schmitt.i_high(np.float64(graph.biases[node.name].i_gain)))
         assert level == pytest.approx(node.level * 1e-9, rel=1e-9, abs=0)  # the fixed point converges to float64
 
 
 def test_thresholds_of_the_biases_are_those_asked_for(network, sized, calibration):
     """Forward through the fit. The candidate path has a gain within 1 % and up to 0.1 V of node swing at 2.5 %/V."""
     graph = sized(network)
-    for node in nodes_of(graph, Schmitt):
-        bias = graph.nodes[node.name]["bias"]
+    for node in graph.of(Schmitt):
+        bias = graph.biases[node.name]
         fit, pair = calibration.schmitt, (np.float64(bias.i_thresh), np.float64(bias.i_width))
-        traffic = sum(abs(weight.target) for _, weight in edges_into(graph, node.name)) * 1e-9
+        traffic = sum(abs(weight.target) for _, weight in graph.into(node.name)) * 1e-9
         bound = 0.01 * node.rise * 1e-9 + 0.1 * 0.025 * traffic
         assert float(fit.set_in_frame(fit.i_rise(*pair))) == pytest.approx(node.rise * 1e-9, abs=bound)
         assert float(fit.reset_in_frame(fit.i_fall(*pair))) == pytest.approx(node.fall * 1e-9, abs=bound)
@@ -174,9 +172,8 @@ def test_thresholds_of_the_biases_are_those_asked_for(network, sized, calibratio
 def test_stages_leave_the_earlier_graph_alone(network, sized):
     lowered = lower(network)
     scaled = scale(lowered, 1e-9)
-    assert "i_unit" not in lowered.graph
-    assert "currents" not in lowered.nodes["layer0.0"]
-    assert scaled.nodes["layer0.0"]["currents"].i_rise == lowered.nodes["layer0.0"]["node"].rise * 1e-9
+    assert not hasattr(lowered, "i_unit") and not hasattr(lowered, "currents")
+    assert scaled.currents["layer0.0"].i_rise == lowered.nodes["layer0.0"].rise * 1e-9
 
 
 @pytest.mark.parametrize(
@@ -216,22 +213,22 @@ def steep(calibration):
 
 def row(kind=Schmitt, terms=TERMS, beta=(), **fields):
     """A graph of two inputs, the unit current, two memories, and `layer0.0` of a kind that reads them."""
-    graph = nx.DiGraph()
+    graph = Wiring()
     nodes = [InputCurrent("in.0", 0), InputCurrent("in.1", 1), UnitCurrent(), Rectifier("hidden.0", "hidden", 0)]
     nodes.append(Schmitt("layer8.0", "layer8", 0, 0, 0.5, 0.25, 1.5, 0.0, 1.5))
     nodes.append(Ladder("layer9.0", "layer9", 0, 0, 0.5, 0.25, 0.5, 0.0, 1.0, rungs=4))
     nodes.append(kind("layer0.0", 0) if kind is Output else kind("layer0.0", "layer0", 0, 1, **THRESHOLDS | fields))
     for node in nodes:
-        graph.add_node(node.name, node=node)
+        graph.add(node)
     for source, weight in terms.items():
-        graph.add_edge(source, "layer0.0", weight=Weight(weight, f"weight of {source}"))
+        graph.connect(source, "layer0.0", Weight(weight, f"weight of {source}"))
     for source in beta:
-        graph.add_edge(source, "layer0.0", weight=Weight(1.0, "", "beta"))
-    return graph
+        graph.connect(source, "layer0.0", Weight(1.0, "", "beta"))
+    return graph.lowered()
 
 
-def bias_of(graph, technology, calibration, i_unit=1e-9, **options):
-    return size(scale(graph, i_unit), technology, calibration, **options).nodes["layer0.0"]["bias"]
+def bias_of(graph, calibration, i_unit=1e-9, **options):
+    return size(scale(graph, i_unit), calibration, **options).biases["layer0.0"]
 
 
 def arrives(current, calibration, traffic=TRAFFIC * 1e-9):
@@ -242,9 +239,9 @@ def arrives(current, calibration, traffic=TRAFFIC * 1e-9):
 
 
 @pytest.mark.parametrize("i_unit", [1e-9, 0.6e-9])
-def test_thresholds_stand_where_the_candidate_really_arrives(technology, steep, i_unit):
+def test_thresholds_stand_where_the_candidate_really_arrives(steep, i_unit):
     """By hand; the bias is solved to float64. The node of a current above 1 nA stands lower, so less arrives there."""
-    bias, fit = bias_of(row(), technology, steep, i_unit), steep.schmitt
+    bias, fit = bias_of(row(), steep, i_unit), steep.schmitt
     pair = bias.i_thresh, bias.i_width
     traffic = TRAFFIC * i_unit
     assert fit.set_in_frame(fit.i_rise(*pair)) == pytest.approx(arrives(1.7 * i_unit, steep, traffic), rel=1e-8)
@@ -254,29 +251,29 @@ def test_thresholds_stand_where_the_candidate_really_arrives(technology, steep, 
     assert arrives(1.7e-9, steep) < 1.7e-9 * arrives(1e-9, steep) / 1e-9 < 1.7 * arrives(0.7e-9, steep) / 0.7
 
 
-def test_traffic_counts_weights_as_they_can_be_built(technology, steep):
+def test_traffic_counts_weights_as_they_can_be_built(steep):
     """Cut to 8 as a weight, to 32 as a bias."""
-    bias = bias_of(row(terms={"in.0": -20.0, UNIT_CURRENT: 40.0}), technology, steep, saturate=True)
+    bias = bias_of(row(terms={"in.0": -20.0, UNIT_CURRENT: 40.0}), steep, saturate=True)
     found = steep.schmitt.set_in_frame(steep.schmitt.i_rise(bias.i_thresh, bias.i_width))
     assert found == pytest.approx(arrives(1.7e-9, steep, (8 * 0.4 + 32) * 1e-9), rel=1e-8)
 
 
-def test_at_least_half_of_a_candidate_arrives(technology, calibration):
+def test_at_least_half_of_a_candidate_arrives(calibration):
     """A correction beyond its linear range would ask for thresholds at or below 0."""
     calibration = replace(calibration, mirror=replace(calibration.mirror, slope_n=31.0, slope_p=17.0))
-    bias, fit = bias_of(row(fall=1.3), technology, calibration), calibration.schmitt
+    bias, fit = bias_of(row(fall=1.3), calibration), calibration.schmitt
     assert fit.set_in_frame(fit.i_rise(bias.i_thresh, bias.i_width)) == pytest.approx(0.85e-9, rel=1e-8)
     assert fit.reset_in_frame(fit.i_fall(bias.i_thresh, bias.i_width)) == pytest.approx(0.65e-9, rel=1e-8)
 
 
 @pytest.mark.parametrize("i_unit", [1e-9, 0.25e-9])
 @pytest.mark.parametrize("beta", [0.1, 0.2])
-def test_a_beta_moves_both_thresholds_by_itself(technology, steep, beta, i_unit):
+def test_a_beta_moves_both_thresholds_by_itself(steep, beta, i_unit):
     """Exact at the two points at which the inverse of the cell was taken: rise + beta and fall - beta.
 
     A beta arrives through the gain of a push, once in the threshold line and twice in the width line.
     """
-    bias = bias_of(row(beta=["hidden.0"]), technology, steep, i_unit)
+    bias = bias_of(row(beta=["hidden.0"]), steep, i_unit)
     rise, fall = (arrives(x * i_unit, steep, TRAFFIC * i_unit) for x in (1.7 + beta, 0.7 - beta))
     found = (
         (bias.i_thresh + 0.93 * beta * i_unit) / bias.trim_thresh,
@@ -287,17 +284,17 @@ def test_a_beta_moves_both_thresholds_by_itself(technology, steep, beta, i_unit)
 
 
 @pytest.mark.parametrize("i_unit", [1e-9, 0.25e-9])
-def test_a_width_pin_gives_no_negative_current(technology, calibration, i_unit):
+def test_a_width_pin_gives_no_negative_current(calibration, i_unit):
     """Without a constant width the shifts of the clocked cell alone would ask for -4 pA and less."""
-    bias = bias_of(row(rise=0.3, fall=0.3, beta=["hidden.0"]), technology, calibration, i_unit)
+    bias = bias_of(row(rise=0.3, fall=0.3, beta=["hidden.0"]), calibration, i_unit)
     assert bias.i_width == 0.0
     assert bias.i_thresh == pytest.approx(0.3 * i_unit, rel=0.05)  # gains and shifts of 2 % each
 
 
-def test_pins_of_a_ladder_and_a_toggle(technology, steep):
+def test_pins_of_a_ladder_and_a_toggle(steep):
     """Comparators at what arrives; the driver gives 0.05 i_unit and 0.2 more: reset, retain, set 0.05, 0.25, 0.45."""
     i_unit = 0.8e-9
-    ladder, toggle = (bias_of(row(kind), technology, steep, i_unit) for kind in (Ladder, Toggle))
+    ladder, toggle = (bias_of(row(kind), steep, i_unit) for kind in (Ladder, Toggle))
     for bias in (ladder, toggle):
         expected = arrives(1.7 * i_unit, steep, TRAFFIC * i_unit)
         assert steep.comparator.decides_at(bias.i_upper) == pytest.approx(expected, rel=1e-8)
@@ -312,23 +309,23 @@ def test_pins_of_a_ladder_and_a_toggle(technology, steep):
 
 
 @pytest.mark.parametrize("kind", [Schmitt, Ladder, Toggle, Output])
-def test_every_row_takes_its_pedestals_out_by_one_weight(technology, calibration, kind):
+def test_every_row_takes_its_pedestals_out_by_one_weight(calibration, kind):
     """Inputs and states ride on it, the unit current does not: 3 - 5 - 11 + 13 eighths."""
-    graph = size(scale(row(kind), 1e-9), technology, calibration)
-    edge = graph.edges[PEDESTAL, "layer0.0"]
-    assert (edge["mirror"].count, edge["mirror"].realised) == (0, 0)
-    graph = size(scale(row(kind, TERMS | {"in.1": 1 / 8}), 1e-9), technology, calibration)
-    edge = graph.edges[PEDESTAL, "layer0.0"]
-    assert (edge["mirror"].count, edge["mirror"].realised, edge["weight"].target) == (-6, -0.75, -0.75)
-    assert edge["weight"].origin == "layer0.0: pedestal of its sources"
-    assert graph.graph["units"] == 8 and graph.graph["technology"] == "generic180"
-    assert graph.graph["i_pedestal"] == pytest.approx(0.05e-9, rel=1e-12)
+    graph = size(scale(row(kind), 1e-9), calibration)
+    mirror = graph.mirrors[PEDESTAL, "layer0.0"]
+    assert (mirror.count, mirror.realised) == (0, 0)
+    graph = size(scale(row(kind, TERMS | {"in.1": 1 / 8}), 1e-9), calibration)
+    mirror, weight = graph.mirrors[PEDESTAL, "layer0.0"], graph.weights[PEDESTAL, "layer0.0"]
+    assert (mirror.count, mirror.realised, weight.target) == (-6, -0.75, -0.75)
+    assert weight.origin == "layer0.0: pedestal of its sources"
+    assert graph.units == 8
+    assert graph.i_pedestal == pytest.approx(0.05e-9, rel=1e-12)
 
 
-def with_currents(kind, technology, calibration, *currents, beta=()):
+def with_currents(kind, calibration, *currents, beta=()):
     graph = scale(row(kind, beta=beta), 1e-9)
-    graph.nodes["layer0.0"]["currents"] = MemoryCurrents(*currents)
-    return size(graph, technology, calibration, origin="model.pt")
+    graph = replace(graph, currents={**graph.currents, "layer0.0": MemoryCurrents(*currents)})
+    return size(graph, calibration, origin="model.pt")
 
 
 @pytest.mark.parametrize(
@@ -342,9 +339,9 @@ def with_currents(kind, technology, calibration, *currents, beta=()):
         (Toggle, (8e-9, 0.0, 1e-9)),
     ],
 )
-def test_currents_at_their_limits_pass(technology, calibration, kind, currents):
+def test_currents_at_their_limits_pass(calibration, kind, currents):
     """12 pA wide, 10 pA up, 8 nA high; a toggle has no lower threshold."""
-    with_currents(kind, technology, calibration, *currents)
+    with_currents(kind, calibration, *currents)
 
 
 @pytest.mark.parametrize(
@@ -362,31 +359,33 @@ def test_currents_at_their_limits_pass(technology, calibration, kind, currents):
         (Toggle, (8.12e-9, 1e-9, 1.7e-9), "not 8.12 to 8.12 nA and 1.7 nA; change --i-unit"),
     ],
 )
-def test_currents_beyond_their_limits_are_named(technology, calibration, kind, currents, text):
+def test_currents_beyond_their_limits_are_named(calibration, kind, currents, text):
     with pytest.raises(MappingError, match=f"^model.pt: layer0.0: .*{text}"):
-        with_currents(kind, technology, calibration, *currents)
+        with_currents(kind, calibration, *currents)
 
 
-def test_signals_at_the_ends_of_the_mirrors_range_pass(technology, calibration):
+def test_signals_at_the_ends_of_the_mirrors_range_pass(calibration):
     """2 pA and 100 nA, both included; the pedestals of 0.5 and 1 make the products exact."""
     graph = row(Output, {"in.0": 0.5})
-    graph.remove_nodes_from(["layer8.0", "layer9.0"])
+    graph = replace(
+        graph, nodes={name: node for name, node in graph.nodes.items() if name not in ("layer8.0", "layer9.0")}
+    )
     low, high = calibration.current_min, calibration.current_max
-    size(scale(graph, 2 * low), technology, calibration, pedestal=0.5)
-    size(scale(graph, high / 2), technology, calibration, pedestal=1.0)
+    size(scale(graph, 2 * low), calibration, pedestal=0.5)
+    size(scale(graph, high / 2), calibration, pedestal=1.0)
     with pytest.raises(MappingError, match="network: --i-unit must be at least 4e-12 A"):
-        size(scale(graph, 1.9 * low), technology, calibration, pedestal=0.5)
+        size(scale(graph, 1.9 * low), calibration, pedestal=0.5)
     with pytest.raises(MappingError, match="network: --i-unit must be at most 5e-08 A"):
-        size(scale(graph, 0.51 * high), technology, calibration, pedestal=1.0)
+        size(scale(graph, 0.51 * high), calibration, pedestal=1.0)
 
 
-def test_what_may_be_cut_is_64_devices_of_a_weight_and_256_of_a_bias(technology, calibration):
-    graph = size(scale(row(terms={"in.0": 20.0, UNIT_CURRENT: -40.0}), 1e-9), technology, calibration, saturate=True)
-    assert graph.edges["in.0", "layer0.0"]["mirror"].count == 64
-    assert graph.edges[UNIT_CURRENT, "layer0.0"]["mirror"].count == -256
+def test_what_may_be_cut_is_64_devices_of_a_weight_and_256_of_a_bias(calibration):
+    graph = size(scale(row(terms={"in.0": 20.0, UNIT_CURRENT: -40.0}), 1e-9), calibration, saturate=True)
+    assert graph.mirrors["in.0", "layer0.0"].count == 64
+    assert graph.mirrors[UNIT_CURRENT, "layer0.0"].count == -256
     for terms, text in (
         ({"in.0": 8.125}, r"weight of in\.0 must lie within \+-8 \(64 unit devices at 1/8\), not 8\.125; "),
         ({UNIT_CURRENT: -33.0}, r"weight of one must lie within \+-32 \(256 unit devices at 1/8\), not -33; "),
     ):
         with pytest.raises(MappingError, match=f"^network: {text}"):
-            size(scale(row(terms=terms), 1e-9), technology, calibration)
+            size(scale(row(terms=terms), 1e-9), calibration)

@@ -8,7 +8,7 @@ import pytest
 
 from cosim.design import compile_network
 from cosim.errors import InputError, SimulationError
-from cosim.ir.nodes import Schmitt, nodes_of
+from cosim.ir.nodes import Schmitt
 from cosim.montecarlo import execute, trim_run
 from cosim.montecarlo.run import nominal_chip
 from cosim.montecarlo.spec import parse_spec
@@ -29,8 +29,8 @@ def remeasured(trial, chip, factors):
     trimmed = trim_design(behavioral_chip(trial.design, trial.effects, chip), factors)
     nominal = behavioral_chip(trial.design, trial.effects, chip)
     points = {}
-    for cell in nodes_of(trimmed.graph, Schmitt):
-        bias, fit = trimmed.graph.nodes[cell.name]["bias"], trimmed.calibration.schmitt
+    for cell in trimmed.graph.of(Schmitt):
+        bias, fit = trimmed.graph.biases[cell.name], trimmed.calibration.schmitt
         pair = (
             np.float64(bias.i_thresh * trimmed.deviations.thresh[cell.name]),
             np.float64(bias.i_width * trimmed.deviations.width[cell.name]),
@@ -99,7 +99,7 @@ def test_a_cell_on_the_bench_is_the_cell_of_the_model(trial):
     """
     chip = trial.chip(1)
     expected, nominal = measure_behavioral(trial, chip), measure_behavioral(trial, nominal_chip(trial))
-    cell = next(nodes_of(trial.design.graph, Schmitt))
+    cell = next(trial.design.graph.of(Schmitt))
     found = measure_cell(trial.design, chip, cell, 1.3 * expected[cell.name].rise)
     for field in ("rise", "fall", "level"):
         value, wanted, start = (getattr(point, field) for point in (found, expected[cell.name], nominal[cell.name]))

@@ -3,11 +3,11 @@
 from itertools import combinations
 from xml.etree import ElementTree
 
-import networkx as nx
 import pytest
 
 from cosim.cells import clocked, dpi, ladder, quantiser, schmitt, toggle
 from cosim.circuit.elements import Mos
+from cosim.ir.graph import Wiring
 from cosim.ir.nodes import Ladder, Pedestal, Schmitt, Toggle
 from cosim.report import schematics
 from cosim.report.schematics import schematics_of
@@ -88,10 +88,10 @@ def test_blocks_have_the_netlist_s_ports():
 
 
 def graph_of(*nodes):
-    graph = nx.DiGraph()
+    graph = Wiring()
     for node in nodes:
-        graph.add_node(node.name, node=node)
-    return graph
+        graph.add(node)
+    return graph.lowered()
 
 
 @pytest.mark.parametrize(

@@ -33,5 +33,5 @@ def test_a_calibration_for_other_units_than_the_grid_is_refused(make_network, te
     with pytest.raises(MappingError, match=text):
         compile_network(network, technology, replace(calibration, units=12))
     graph = compile_network(network, technology, replace(calibration, units=16)).graph
-    rounding = [data["mirror"].realised - data["weight"].target for *_, data in graph.edges(data=True)]
+    rounding = [graph.mirrors[edge].realised - weight.target for edge, weight in graph.weights.items()]
     assert np.abs(rounding).max() == 0

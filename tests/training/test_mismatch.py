@@ -303,7 +303,7 @@ def test_the_offset_of_signed_units_is_the_compilers() -> None:
     graph = lower(backbone.to_network())
     for name, cell in backbone.cells.items():
         offsets = common_mode_offset(cell.bias_beta().detach().double().numpy())  # pyright: ignore[reportCallIssue]
-        nodes = [graph.nodes[f"{name}.{i}"]["node"] for i in range(5)]
+        nodes = [graph.nodes[f"{name}.{i}"] for i in range(5)]
         assert all(isinstance(node, Schmitt) for node in nodes)
         assert offsets.tolist() == [node.offset for node in nodes]
 

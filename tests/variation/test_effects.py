@@ -87,7 +87,7 @@ DIODES = {"first": f"{CELL}.4", "signed_input": f"{CELL}.4", "ladder": f"{CELL}.
 def test_what_makes_a_memorys_factors(unit):
     """The table of the module, device by device, at the currents that the pins ask for."""
     kind, design = unit
-    bias, asked = (design.graph.nodes["layer0.0"][name] for name in ("bias", "currents"))
+    bias, asked = design.graph.biases["layer0.0"], design.graph.currents["layer0.0"]
     asked_of = {"rise": asked.i_rise} | vars(bias)
     if kind == "ladder":
         asked_of["rung"] = bias.ladder.i_gain
@@ -121,12 +121,12 @@ def test_what_makes_a_line_and_a_weight(unit):
         assert made_by(effect) == f"-{diodes[key]}{rails}"
         assert effect.current == pytest.approx(0.7e-9 * (0.05 * 8 if key == PEDESTAL else 1), rel=1e-12)
     weights = {effect.key: effect for effect in effects if effect.field == "weights"}
-    built = {edge for edge in design.graph.edges if design.graph.edges[edge]["mirror"].count}
+    built = {edge for edge in design.graph.weights if design.graph.mirrors[edge].count}
     built -= {(part, "layer0.0") for part in betas}
     assert set(weights) == built
     for (source, target), effect in weights.items():
         device = design.assembly.weights.get((source, target))
-        count = design.graph.edges[source, target]["mirror"].count
+        count = design.graph.mirrors[source, target].count
         unit_current = 0.7e-9 * (0.05 if source == PEDESTAL else 1)
         assert effect.current == pytest.approx(abs(count) / 8 * unit_current, rel=1e-12)
         assert [sign for _, sign in effect.devices] == [1]
@@ -165,7 +165,7 @@ def test_mirrors_are_ratios(unit):
     weights = [effect for effect in effects if effect.field == "weights"]
     assert weights
     for weight in weights:
-        positive = design.graph.edges[weight.key]["mirror"].count > 0
+        positive = design.graph.mirrors[weight.key].count > 0
         line = lines["lines_n" if positive else "lines_p", weight.key[0]]
         assert balance(line, weight) == {"n": 0, "p": 0}, weight.key
     whole = [effect for effect in effects if effect.field not in ("weights", "betas", "lines_n", "lines_p")]

@@ -16,18 +16,16 @@ as asked for: what is then left against the software is rounding alone.
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 
-import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
 from cosim.errors import InputError
+from cosim.ir.graph import Sized
 from cosim.ir.nodes import (
     InputCurrent,
     Ladder,
     LadderPins,
     Memory,
-    MemoryCurrents,
-    Node,
     Output,
     Pedestal,
     Rectifier,
@@ -36,8 +34,6 @@ from cosim.ir.nodes import (
     Toggle,
     TogglePins,
     UnitCurrent,
-    edges_into,
-    nodes_of,
 )
 from cosim.network.reference import EncodedInputs
 from cosim.technology.calibration import Calibration
@@ -87,7 +83,7 @@ class BehavioralTrace:
 
 
 def evaluate(
-    graph: nx.DiGraph,
+    graph: Sized,
     calibration: Calibration,
     inputs: EncodedInputs,
     deviations: Deviations = Deviations(),
@@ -108,35 +104,35 @@ def evaluate(
 
 
 def evaluate_held(
-    graph: nx.DiGraph,
+    graph: Sized,
     calibration: Calibration,
     trace: BehavioralTrace,
     states: Mapping[str, NDArray[np.int16]],
     deviations: Deviations = Deviations(),
 ) -> BehavioralTrace:
     """A trace's inputs with every memory held on states (n, time): how the circuit stands between its decisions."""
-    sources = {node.name: trace.currents[node.name] for node in nodes_of(graph, InputCurrent, UnitCurrent, Pedestal)}
+    sources = {node.name: trace.currents[node.name] for node in graph.of(InputCurrent, UnitCurrent, Pedestal)}
     return _Engine(graph, calibration, deviations, trace.ideal, states).run(sources)
 
 
-def _source_currents(graph: nx.DiGraph, inputs: Array) -> dict[str, Array]:
+def _source_currents(graph: Sized, inputs: Array) -> dict[str, Array]:
     """What the sources draw, node -> (n, time), ampere."""
-    i_unit, i_pedestal = graph.graph["i_unit"], graph.graph["i_pedestal"]
+    i_unit, i_pedestal = graph.i_unit, graph.i_pedestal
     shape = inputs.shape[:2]
-    currents = {node.name: i_unit * inputs[:, :, node.index] + i_pedestal for node in nodes_of(graph, InputCurrent)}
-    currents |= {node.name: np.full(shape, i_unit) for node in nodes_of(graph, UnitCurrent)}
-    return currents | {node.name: np.full(shape, i_pedestal) for node in nodes_of(graph, Pedestal)}
+    currents = {node.name: i_unit * inputs[:, :, node.index] + i_pedestal for node in graph.of(InputCurrent)}
+    currents |= {node.name: np.full(shape, i_unit) for node in graph.of(UnitCurrent)}
+    return currents | {node.name: np.full(shape, i_pedestal) for node in graph.of(Pedestal)}
 
 
-def _check_deviations(graph: nx.DiGraph, deviations: Deviations) -> None:
+def _check_deviations(graph: Sized, deviations: Deviations) -> None:
     for kind in fields(deviations):
         for key in getattr(deviations, kind.name):
             if isinstance(key, tuple):
-                if not graph.has_edge(*key):
+                if key not in graph.weights:
                     raise InputError(
                         f"deviations.{kind.name}: {key!r} is no weight of the network; name (source, target) nodes"
                     )
-            elif key not in graph:
+            elif key not in graph.nodes:
                 raise InputError(
                     f"deviations.{kind.name}: {key!r} is no node of the network; nodes are named like layer1.0"
                 )
@@ -150,7 +146,7 @@ def first_state(node: Memory) -> int:
 class _Engine:
     def __init__(
         self,
-        graph: nx.DiGraph,
+        graph: Sized,
         calibration: Calibration,
         deviations: Deviations,
         ideal: bool,
@@ -158,7 +154,7 @@ class _Engine:
     ) -> None:
         self.graph, self.calibration, self.deviations, self.ideal = graph, calibration, deviations, ideal
         self.held = held  # states of all memories; None: each decides
-        self.i_pedestal: float = graph.graph["i_pedestal"]
+        self.i_pedestal = graph.i_pedestal
         self.currents: dict[str, Array] = {}
         self.lines: dict[str, tuple[Array, Array]] = {}  # signal -> what lines n and p deliver per unit weight
         self.candidates: dict[str, Array] = {}
@@ -168,8 +164,8 @@ class _Engine:
     def run(self, sources: Mapping[str, Array]) -> BehavioralTrace:
         shape = next(iter(sources.values())).shape
         outputs = []
-        for name in nx.topological_sort(self.graph):
-            node: Node = self.graph.nodes[name]["node"]
+        for name in self.graph.order:
+            node = self.graph.nodes[name]
             match node:
                 case InputCurrent() | UnitCurrent() | Pedestal():
                     current = sources[name]
@@ -197,15 +193,15 @@ class _Engine:
 
     def drive(self, name: str, shape: tuple[int, ...]) -> Array:
         pull, push = np.zeros(shape), np.zeros(shape)
-        for source, _ in edges_into(self.graph, name):
-            mirror = self.graph.edges[source, name]["mirror"]
+        for source, _ in self.graph.into(name):
+            mirror = self.graph.mirrors[source, name]
             factor = abs(mirror.realised) * self.deviations.weights.get((source, name), 1.0)
             if mirror.count > 0:
                 pull = pull + factor * self.lines[source][0]
             elif mirror.count < 0:
                 push = push + factor * self.lines[source][1]
         drive = pull - push
-        if self.ideal or isinstance(self.graph.nodes[name]["node"], Output):
+        if self.ideal or isinstance(self.graph.nodes[name], Output):
             return drive
         mirror = self.calibration.mirror
         drop = mirror.node_drop(drive)
@@ -246,8 +242,8 @@ class _Engine:
         return rise, fall, np.concatenate([[0.0], np.cumsum(high * np.array(factors))])
 
     def schmitt_points(self, node: Schmitt) -> tuple[Array, Array, float]:
-        asked: MemoryCurrents = self.graph.nodes[node.name]["currents"]
-        bias: SchmittBias = self.graph.nodes[node.name]["bias"]
+        asked = self.graph.currents[node.name]
+        bias = self.graph.bias(node.name, SchmittBias)
         fit, deviations = self.calibration.schmitt, self.deviations
         thresh, width = deviations.thresh.get(node.name, 1.0), deviations.width.get(node.name, 1.0)
         into_thresh, into_width = self.betas(node)
@@ -267,10 +263,11 @@ class _Engine:
 
     def native_points(self, node: Memory) -> tuple[Array, Array, float]:
         upper, lower = self.deviations.upper.get(node.name, 1.0), self.deviations.lower.get(node.name, 1.0)
-        asked: MemoryCurrents = self.graph.nodes[node.name]["currents"]
+        asked = self.graph.currents[node.name]
         if self.ideal:
             return np.asarray(upper * asked.i_rise), np.asarray(lower * asked.i_fall), asked.i_high
-        bias: LadderPins | TogglePins = self.graph.nodes[node.name]["bias"]
+        bias = self.graph.biases[node.name]
+        assert isinstance(bias, LadderPins | TogglePins)
         fit, comparator = self.calibration.schmitt, self.calibration.comparator
         rise = upper * comparator.decides_at(bias.i_upper)
         if isinstance(bias, TogglePins):
@@ -281,7 +278,7 @@ class _Engine:
         """The sum of the beta edges as it arrives in the threshold line and, once, in the width line; ampere."""
         thresh: Array = np.zeros(())
         width: Array = np.zeros(())
-        for source, _ in edges_into(self.graph, node.name, "beta"):
+        for source, _ in self.graph.into(node.name, "beta"):
             into_thresh, into_width = self.deviations.betas.get((source, node.name), (1.0, 1.0))
             arriving = self.currents[source] * self.deviations.lines_p.get(source, 1.0)
             thresh, width = thresh + arriving * into_thresh, width + arriving * into_width

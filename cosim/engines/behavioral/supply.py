@@ -27,12 +27,12 @@ Static: the lag of currents behind their edges is left to ngspice (cosim.simulat
 
 from collections.abc import Mapping, Sequence
 
-import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
 from cosim.cells.blocks import BLOCKS
 from cosim.engines.behavioral.evaluate import Array, BehavioralTrace, Deviations, evaluate_held, first_state
+from cosim.ir.graph import Sized
 from cosim.ir.ladder import PULSE_BEGIN
 from cosim.ir.nodes import (
     InputCurrent,
@@ -47,14 +47,12 @@ from cosim.ir.nodes import (
     Toggle,
     TogglePins,
     UnitCurrent,
-    edges_into,
-    nodes_of,
 )
 from cosim.technology.calibration import Calibration
 
 
 def estimate_power(
-    graph: nx.DiGraph,
+    graph: Sized,
     calibration: Calibration,
     trace: BehavioralTrace,
     supply: float,
@@ -88,24 +86,23 @@ def estimate_power(
 States = Mapping[str, NDArray[np.int16]]
 
 
-def _moments(graph: nx.DiGraph, closes: Sequence[float]) -> tuple[dict[str, float], dict[str, float]]:
+def _moments(graph: Sized, closes: Sequence[float]) -> tuple[dict[str, float], dict[str, float]]:
     """When each memory decides and when its state changes, fraction of a frame: a ladder's or toggle's in its pulse."""
-    memories = list(nodes_of(graph, Schmitt, Ladder, Toggle))
+    memories = list(graph.memories)
     decides = {node.name: closes[node.stage] for node in memories}
     waits = {node.name: 0.0 if isinstance(node, Schmitt) else PULSE_BEGIN for node in memories}
     return decides, {name: decides[name] + waits[name] for name in decides}
 
 
-def _standing(
-    graph: nx.DiGraph, values: States, moments: Mapping[str, float], begin: float
-) -> dict[str, NDArray[np.int16]]:
+def _standing(graph: Sized, values: States, moments: Mapping[str, float], begin: float) -> dict[str, NDArray[np.int16]]:
     """Values of memories as they stand from `begin` on: this frame's where their moment has come, else the last one's.
 
     values: (n, time), each from its moment on.
     """
     return {
-        name: now if moments[name] <= begin else _previous(graph.nodes[name]["node"], now)
-        for name, now in values.items()
+        node.name: values[node.name] if moments[node.name] <= begin else _previous(node, values[node.name])
+        for node in graph.memories
+        if node.name in values
     }
 
 
@@ -113,14 +110,14 @@ def _previous(node: Memory, now: NDArray[np.int16]) -> NDArray[np.int16]:
     return np.concatenate([np.full_like(now[:, :1], first_state(node)), now[:, :-1]], axis=1)
 
 
-def _updates(graph: nx.DiGraph, trace: BehavioralTrace) -> dict[str, NDArray[np.int16]]:
+def _updates(graph: Sized, trace: BehavioralTrace) -> dict[str, NDArray[np.int16]]:
     """z of each toggle: whether the frame's decision changed it."""
-    states = {node.name: (node, trace.states[node.name]) for node in nodes_of(graph, Toggle)}
+    states = {node.name: (node, trace.states[node.name]) for node in graph.of(Toggle)}
     return {name: (now != _previous(node, now)).astype(np.int16) for name, (node, now) in states.items()}
 
 
 def _block_currents(
-    graph: nx.DiGraph,
+    graph: Sized,
     calibration: Calibration,
     trace: BehavioralTrace,
     updates: States,
@@ -130,40 +127,40 @@ def _block_currents(
     """Supply current, (n, time) in ampere, of every block but bias."""
     push, current = calibration.mirror.push, trace.currents
     nothing = np.zeros(trace.readout.shape[:2])
-    sources = nodes_of(graph, InputCurrent, UnitCurrent, Pedestal)
-    cells = [_cell_current(graph, node, trace, calibration) for node in nodes_of(graph, Schmitt)]
-    cells += [_ladder_current(graph, node, trace, calibration) for node in nodes_of(graph, Ladder)]
-    cells += [_toggle_current(graph, node, trace, updates, calibration) for node in nodes_of(graph, Toggle)]
-    rows = [_pulled(graph, node.name, trace) for node in nodes_of(graph, Rectifier, Schmitt, Ladder, Toggle)]
+    sources = graph.of(InputCurrent, UnitCurrent, Pedestal)
+    cells = [_cell_current(graph, node, trace, calibration) for node in graph.of(Schmitt)]
+    cells += [_ladder_current(graph, node, trace, calibration) for node in graph.of(Ladder)]
+    cells += [_toggle_current(graph, node, trace, updates, calibration) for node in graph.of(Toggle)]
+    rows = [_pulled(graph, node.name, trace) for node in graph.of(Rectifier, Schmitt, Ladder, Toggle)]
     return {
         "inputs": sum((strength.get(node.name, 1) * current[node.name] for node in sources), nothing),
         "rails": sum((strength.get(name, 1) * push * current[name] for name in sorted(rails)), nothing),
         "rows": sum(rows, nothing),
-        "readout": sum((_output_current(graph, node.name, trace) for node in nodes_of(graph, Output)), nothing),
+        "readout": sum((_output_current(graph, node.name, trace) for node in graph.of(Output)), nothing),
         "cells": sum(cells, nothing),
     }
 
 
-def _pulled(graph: nx.DiGraph, name: str, trace: BehavioralTrace) -> Array:
+def _pulled(graph: Sized, name: str, trace: BehavioralTrace) -> Array:
     """The positive terms of a row, ampere, (n, time)."""
     total = np.zeros(trace.readout.shape[:2])
-    for source, _ in edges_into(graph, name):
-        mirror = graph.edges[source, name]["mirror"]
+    for source, _ in graph.into(name):
+        mirror = graph.mirrors[source, name]
         if mirror.count > 0:
             total = total + mirror.realised * trace.currents[source]
     return total
 
 
-def _output_current(graph: nx.DiGraph, name: str, trace: BehavioralTrace) -> Array:
+def _output_current(graph: Sized, name: str, trace: BehavioralTrace) -> Array:
     """What an output pulls, or pushes if that is more, ampere, (n, time)."""
     return _pulled(graph, name, trace) + np.maximum(-trace.currents[name], 0.0)
 
 
-def _cell_current(graph: nx.DiGraph, node: Schmitt, trace: BehavioralTrace, calibration: Calibration) -> Array:
+def _cell_current(graph: Sized, node: Schmitt, trace: BehavioralTrace, calibration: Calibration) -> Array:
     """A clocked 9T cell with its output, its pedestal and the copies of beta into its lines, ampere, (n, time)."""
-    bias: SchmittBias = graph.nodes[node.name]["bias"]
+    bias = graph.bias(node.name, SchmittBias)
     mirror = calibration.mirror
-    beta = sum((trace.currents[source] for source, _ in edges_into(graph, node.name, "beta")), np.float64(0.0))
+    beta = sum((trace.currents[source] for source, _ in graph.into(node.name, "beta")), np.float64(0.0))
     i_thresh = (bias.i_thresh + mirror.push * beta) / bias.trim_thresh
     i_width = (bias.i_width + 2 * mirror.push * beta) / bias.trim_width
     lines = 3 * mirror.push * beta  # the copies of beta into the threshold (1) and width (2) lines
@@ -190,9 +187,9 @@ def _comparator_current(calibration: Calibration, candidate: Array, i_thresh: fl
     return _memory_current(calibration, candidate, np.zeros(candidate.shape, dtype=bool), i_thresh, 0.0)
 
 
-def _ladder_current(graph: nx.DiGraph, node: Ladder, trace: BehavioralTrace, calibration: Calibration) -> Array:
+def _ladder_current(graph: Sized, node: Ladder, trace: BehavioralTrace, calibration: Calibration) -> Array:
     """A quantiser and its ladder, with output and pedestal, ampere, (n, time)."""
-    pins: LadderPins = graph.nodes[node.name]["bias"]
+    pins = graph.bias(node.name, LadderPins)
     mirror, bias = calibration.mirror, pins.ladder
     candidate, state = trace.candidates[node.name], trace.states[node.name]
     total = trace.currents[node.name] + sum(
@@ -211,10 +208,10 @@ def _ladder_current(graph: nx.DiGraph, node: Ladder, trace: BehavioralTrace, cal
 
 
 def _toggle_current(
-    graph: nx.DiGraph, node: Toggle, trace: BehavioralTrace, updates: States, calibration: Calibration
+    graph: Sized, node: Toggle, trace: BehavioralTrace, updates: States, calibration: Calibration
 ) -> Array:
     """A toggle with output and pedestal, ampere, (n, time)."""
-    pins: TogglePins = graph.nodes[node.name]["bias"]
+    pins = graph.bias(node.name, TogglePins)
     update, state = updates[node.name], trace.states[node.name]
     pulled = calibration.mirror.sink * (pins.i_base + pins.i_delta * (1 + update))
     pushed = 2 * pins.i_delta * update * state

@@ -6,11 +6,11 @@ some 1e-15, so 1e-12 is what rounding may do.
 
 from dataclasses import replace
 
-import networkx as nx
 import numpy as np
 import pytest
 
 from cosim.engines.behavioral.evaluate import Deviations, evaluate, evaluate_held
+from cosim.ir.graph import Wiring
 from cosim.ir.nodes import (
     PEDESTAL,
     UNIT_CURRENT,
@@ -50,19 +50,19 @@ def steep(calibration):
 
 def graph_of(nodes, edges, betas=()):
     """edges, betas: {(source, target): weight}."""
-    graph = nx.DiGraph()
+    graph = Wiring()
     for node in (*(InputCurrent(f"in.{k}", k) for k in range(3)), UnitCurrent(), *nodes):
-        graph.add_node(node.name, node=node)
+        graph.add(node)
     for role, weights in (("drive", edges), ("beta", dict.fromkeys(betas, 1.0))):
         for (source, target), weight in weights.items():
-            graph.add_edge(source, target, weight=Weight(weight, "", role))
-    return graph
+            graph.connect(source, target, Weight(weight, "", role))
+    return graph.lowered()
 
 
 @pytest.fixture
-def sized(technology, steep):
+def sized(steep):
     def build(*arguments, i_unit=I_UNIT, **options):
-        return size(scale(graph_of(*arguments), i_unit), technology, steep, **options)
+        return size(scale(graph_of(*arguments), i_unit), steep, **options)
 
     return build
 
@@ -88,7 +88,7 @@ def test_a_row_with_every_deviation(sized, steep, ideal):
     graph, inputs = sized(nodes, edges), drawn()
     lines_n = {"in.0": 1.07, "in.1": 1.13, "in.2": 0.81, UNIT_CURRENT: 0.7, "hidden.0": 1.31, PEDESTAL: 0.91}
     lines_p = {"in.0": 0.83, "in.1": 0.89, "in.2": 1.23, UNIT_CURRENT: 1.37, "hidden.0": 0.77, PEDESTAL: 1.17}
-    weights = dict(zip(graph.edges, 1 + 0.01 * np.array([2, 3, 5, 7, 11, 13, 17, -19, -23, -29]), strict=True))
+    weights = dict(zip(graph.weights, 1 + 0.01 * np.array([2, 3, 5, 7, 11, 13, 17, -19, -23, -29]), strict=True))
     trace = evaluate(graph, steep, inputs, Deviations(lines_p, lines_n, weights), ideal)
     mirror, currents = steep.mirror, source_currents(inputs)
     counts[PEDESTAL] = -(3 - 5 + 1)
@@ -153,7 +153,7 @@ def test_a_cell_with_every_deviation(sized, steep, ideal, deviations, dynamic):
     graph, inputs = sized(nodes, edges | {("layer0.0", "readout.0"): 1.0}, betas), drawn()
     chip = deviations if dynamic else replace(deviations, betas={})
     trace = evaluate(graph, steep, inputs, chip, ideal)
-    bias, asked, fit = graph.nodes["layer0.0"]["bias"], graph.nodes["layer0.0"]["currents"], steep.schmitt
+    bias, asked, fit = graph.biases["layer0.0"], graph.currents["layer0.0"], steep.schmitt
     thresh, width = chip.thresh.get("layer0.0", 1.0), chip.width.get("layer0.0", 1.0)
     into_thresh = into_width = np.zeros(inputs.units.shape[:2])
     for part, _ in betas:
@@ -197,7 +197,7 @@ def test_a_ladder_and_a_toggle_with_every_deviation(sized, steep, ideal, kind, c
     named = ("upper", upper), ("lower", lower), ("levels", factors), ("pedestals", pedestal)
     deviations = Deviations(**{field: {"layer0.0": value} for field, value in named}) if chip else Deviations()
     trace = evaluate(graph, steep, inputs, deviations, ideal)
-    bias, asked = graph.nodes["layer0.0"]["bias"], graph.nodes["layer0.0"]["currents"]
+    bias, asked = graph.biases["layer0.0"], graph.currents["layer0.0"]
     gain = bias.ladder.i_gain if kind is Ladder else bias.i_gain
     decides = steep.comparator.decides_at
     rise = upper * (asked.i_rise if ideal else decides(bias.i_upper))
@@ -241,7 +241,7 @@ def test_a_cell_that_a_candidate_of_0_does_not_reset_starts_on(sized, steep, fal
     """0 <= 0 resets; a lower threshold below 0 is never reached. The candidate stands between the thresholds."""
     nodes = [Schmitt("layer0.0", "layer0", 0, 0, **CELL), Output("readout.0", 0)]
     graph = sized(nodes, {("in.0", "layer0.0"): 1.0, ("layer0.0", "readout.0"): 1.0})
-    graph.nodes["layer0.0"]["currents"] = MemoryCurrents(0.9e-9, fall, 1e-9)
+    graph = replace(graph, currents={"layer0.0": MemoryCurrents(0.9e-9, fall, 1e-9)})
     trace = evaluate(graph, steep, EncodedInputs(np.full((2, 3, 3), 0.25)), ideal=True)
     assert (trace.states["layer0.0"] == start).all()
 

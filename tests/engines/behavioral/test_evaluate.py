@@ -10,7 +10,7 @@ from cosim.circuit.deck import format_number
 from cosim.design import compile_network, inference_deck, metered_deck, run_behavioral
 from cosim.engines.behavioral.evaluate import Deviations, evaluate
 from cosim.errors import InputError
-from cosim.ir.nodes import Schmitt, nodes_of
+from cosim.ir.nodes import Schmitt
 from cosim.network.reference import encode_inputs, run_reference
 from cosim.network.types import InputEncoding
 
@@ -37,9 +37,9 @@ def test_first_row_by_hand(design, inputs):
     mirror, graph = design.calibration.mirror, design.graph
     layer = design.network.layers[0]
     riding = sum(round(8 * w) for w in layer.weight[2])
-    terms = [(inputs[:, :, j] * I_UNIT + graph.graph["i_pedestal"], layer.weight[2, j]) for j in range(3)]
+    terms = [(inputs[:, :, j] * I_UNIT + graph.i_pedestal, layer.weight[2, j]) for j in range(3)]
     terms.append((np.full(inputs.shape[:2], I_UNIT), layer.bias[2]))
-    terms.append((np.full(inputs.shape[:2], graph.graph["i_pedestal"]), -riding / 8))
+    terms.append((np.full(inputs.shape[:2], graph.i_pedestal), -riding / 8))
     pull = sum(w * i * mirror.interpolate(mirror.gain_n, i) for i, w in terms if w > 0)
     push = sum(-w * i * mirror.interpolate(mirror.gain_p, i) for i, w in terms if w < 0)
     drop = mirror.node_drop(pull - push)
@@ -54,8 +54,8 @@ def test_first_row_by_hand(design, inputs):
 def test_states_follow_the_thresholds_of_the_fit(design, inputs):
     trace = run(design, inputs)
     fit = design.calibration.schmitt
-    for node in nodes_of(design.graph, Schmitt):
-        bias = design.graph.nodes[node.name]["bias"]
+    for node in design.graph.of(Schmitt):
+        bias = design.graph.biases[node.name]
         pair = np.float64(bias.i_thresh), np.float64(bias.i_width)
         rise, fall = fit.set_in_frame(fit.i_rise(*pair)), fit.reset_in_frame(fit.i_fall(*pair))
         candidate, state = trace.candidates[node.name], np.zeros(len(inputs), bool)
@@ -86,16 +86,16 @@ def changed(design, inputs, deviations):
 def test_one_mirror_changes_only_what_lies_behind_it(design, inputs):
     edge = next(
         (source, target)
-        for source, target, data in design.graph.edges(data=True)
-        if source.startswith("in.") and target.startswith("hidden.") and data["mirror"].count > 3
+        for source, target in design.graph.weights
+        if source.startswith("in.") and target.startswith("hidden.") and design.graph.mirrors[source, target].count > 3
     )
     found = changed(design, inputs, Deviations(weights={edge: 1.1}))
     assert edge[1] in found
-    assert found <= {edge[1], *nx.descendants(design.graph, edge[1])}
+    assert found <= {edge[1], *nx.descendants(nx.DiGraph(list(design.graph.weights)), edge[1])}
     nominal, other = run(design, inputs), run(design, inputs, Deviations(weights={edge: 1.1}))
     # 10 % of one pulled term. Both sums see the swing of a node: at most 2.5 %/V, 35 mV per e-fold, of a traffic
     # that is up to 10 terms as large; and the path gain within 1 %.
-    weight = design.graph.edges[edge]["mirror"].realised
+    weight = design.graph.mirrors[edge].realised
     term = weight * nominal.currents[edge[0]]
     both = (nominal.currents[edge[1]] > 0) & (other.currents[edge[1]] > 0)
     difference = (other.currents[edge[1]] - nominal.currents[edge[1]])[both]
@@ -106,15 +106,15 @@ def test_one_mirror_changes_only_what_lies_behind_it(design, inputs):
 def test_mirror_of_the_readout_changes_one_output(design, inputs):
     edge = next(
         (source, target)
-        for source, target, data in design.graph.edges(data=True)
-        if target == "readout.3" and source.startswith("layer") and data["mirror"].count
+        for source, target in design.graph.weights
+        if target == "readout.3" and source.startswith("layer") and design.graph.mirrors[source, target].count
     )
     assert changed(design, inputs, Deviations(weights={edge: 0.9})) == {"readout.3"}
 
 
 def test_rail_deviates_for_positive_readers_only(design, inputs):
     source = "layer1.0"
-    readers = {target: design.graph.edges[source, target]["mirror"].count for target in design.graph.successors(source)}
+    readers = {target: design.graph.mirrors[source, target].count for _, target in design.graph.out_of(source)}
     found = changed(design, inputs, Deviations(lines_n={source: 1.05}))
     assert found == {target for target, count in readers.items() if count > 0}
     assert found and len(found) < len(readers)
@@ -125,11 +125,11 @@ def test_one_cell_deviates(design, inputs, field, value):
     states = run(design, inputs).states
     cell = next(name for name, bits in states.items() if 0.2 < bits.mean() < 0.8)
     found = changed(design, inputs, Deviations(**{field: {cell: value}}))
-    assert found <= {cell, *nx.descendants(design.graph, cell)}
+    assert found <= {cell, *nx.descendants(nx.DiGraph(list(design.graph.weights)), cell)}
     if field == "levels":
         nominal, other = run(design, inputs), run(design, inputs, Deviations(levels={cell: value}))
         on = nominal.states[cell] == 1
-        pedestal = design.graph.graph["i_pedestal"]
+        pedestal = design.graph.i_pedestal
         ratio = (other.currents[cell][on] - pedestal) / (nominal.currents[cell][on] - pedestal)
         np.testing.assert_allclose(ratio, 1.5, rtol=1e-12)
         np.testing.assert_array_equal(other.states[cell], nominal.states[cell])
@@ -138,12 +138,12 @@ def test_one_cell_deviates(design, inputs, field, value):
 def test_a_pedestal_deviates_where_the_state_is_0(design, inputs):
     nominal, other = run(design, inputs), run(design, inputs, Deviations(pedestals={"layer1.0": 1.2}))
     extra = other.currents["layer1.0"] - nominal.currents["layer1.0"]
-    np.testing.assert_allclose(extra, 0.2 * design.graph.graph["i_pedestal"], rtol=1e-6)
+    np.testing.assert_allclose(extra, 0.2 * design.graph.i_pedestal, rtol=1e-6)
 
 
 def test_a_stronger_copy_of_the_candidate_is_lower_thresholds(design, inputs):
     """u c >= rise says u >= rise / c, and the fits are linear to 1 %: thresh and width divided by c do the same."""
-    for node in nodes_of(design.graph, Schmitt):
+    for node in design.graph.of(Schmitt):
         stronger = run(design, inputs, Deviations(compared={node.name: 1.25}))
         lower = run(design, inputs, Deviations(thresh={node.name: 0.8}, width={node.name: 0.8}))
         far = np.abs(stronger.candidates[node.name] / I_UNIT - node.rise * 0.8) > 0.02
@@ -154,7 +154,7 @@ def test_a_stronger_copy_of_the_candidate_is_lower_thresholds(design, inputs):
 
 def test_higher_threshold_sets_later_and_wider_hysteresis_resets_later(design, inputs):
     nominal = run(design, inputs)
-    for node in nodes_of(design.graph, Schmitt):
+    for node in design.graph.of(Schmitt):
         high = run(design, inputs, Deviations(thresh={node.name: 1.3}))
         low = run(design, inputs, Deviations(width={node.name: 1.3}))
         assert (high.states[node.name] <= nominal.states[node.name]).all()
@@ -184,7 +184,7 @@ def test_raw_inputs_are_encoded_once_wherever_they_go_in(make_network, technolog
     with pytest.raises(InputError, match="x must be raw inputs, not encoded ones, which would be encoded twice"):
         run_behavioral(design, run_reference(network, x).inputs)
     for format_deck in (inference_deck, metered_deck):
-        first = format_number(I_UNIT * encoded.units[0, 1, 0] + design.graph.graph["i_pedestal"])
+        first = format_number(I_UNIT * encoded.units[0, 1, 0] + design.graph.i_pedestal)
         assert first in format_deck(design, x[0])
 
 

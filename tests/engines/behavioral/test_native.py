@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from cosim.design import behavioral_power, compile_network, inference_decks, read_plan, run_behavioral
-from cosim.ir.nodes import Ladder, Toggle, nodes_of
+from cosim.ir.nodes import Ladder, Toggle
 from cosim.network.ranges import measure_state_ranges
 from cosim.network.reference import run_reference
 from cosim.network.types import SignedLayer, check_network
@@ -74,7 +74,7 @@ def comparison(design, samples, outcome):
 
 @pytest.mark.ngspice
 def test_the_memories_are_native_and_move(design, kind, comparison):
-    assert len(list(nodes_of(design.graph, Ladder if kind == "ladder" else Toggle))) == 2
+    assert len(list(design.graph.of(Ladder if kind == "ladder" else Toggle))) == 2
     states = comparison.engines["software"].states[0]
     assert (np.ptp(states, axis=0) >= (2 if kind == "ladder" else 1)).all()
     assert comparison.saturated == 0
@@ -92,10 +92,10 @@ def test_readout_is_that_of_the_software(comparison, design):
     """Gains within 0.5 % up to 4 nA and the level's fit error, of all that flows through an output."""
     error = 5e-3 + 2e-3 + design.calibration.schmitt.error
     graph, traffic = design.graph, 0.0
-    for node in nodes_of(graph, Ladder, Toggle):
+    for node in graph.of(Ladder, Toggle):
         top = node.level * (node.rungs if isinstance(node, Ladder) else 1)
-        traffic += max(abs(graph.edges[node.name, f"readout.{k}"]["mirror"].realised) for k in range(2)) * top
-    traffic += max(abs(graph.edges["one", f"readout.{k}"]["mirror"].realised) for k in range(2))
+        traffic += max(abs(graph.mirrors[node.name, f"readout.{k}"].realised) for k in range(2)) * top
+    traffic += max(abs(graph.mirrors["one", f"readout.{k}"].realised) for k in range(2))
     difference = np.abs(comparison.engines["software"].readout - comparison.engines["ngspice"].readout)
     assert difference.max() < error * traffic
 

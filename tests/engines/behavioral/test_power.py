@@ -55,7 +55,7 @@ def test_blocks_are_positive_and_per_frame(design, inputs):
 def test_input_block_is_the_input_current(design, inputs):
     """Inputs with their pedestals, the unit current, and the pedestal's own rail, whatever its strength."""
     found = power(design, inputs)["inputs"] / 1.8
-    pedestal = design.graph.graph["i_pedestal"]
+    pedestal = design.graph.i_pedestal
     constant = found - inputs.sum(axis=2) * 0.5e-9 - 3 * pedestal - 0.5e-9
     strength = constant / pedestal
     np.testing.assert_allclose(strength, np.round(strength), rtol=0, atol=1e-6)
@@ -70,20 +70,22 @@ def test_row_block_by_hand(design, inputs):
     """What a row pulls comes from V_DD: positive counts times their source's current; states last whole frames here."""
     trace = run_behavioral(design, inputs)
     total = np.zeros((5, 7))
-    for source, target, data in design.graph.edges(data=True):
-        if data["weight"].role == "drive" and not isinstance(design.graph.nodes[target]["node"], Output):
-            total += max(data["mirror"].count, 0) / 8 * trace.currents[source]
+    for source, target in design.graph.weights:
+        if design.graph.weights[source, target].role == "drive" and not isinstance(design.graph.nodes[target], Output):
+            total += max(design.graph.mirrors[source, target].count, 0) / 8 * trace.currents[source]
     np.testing.assert_allclose(power(design, inputs, Immediate())["rows"], 1.8 * total, rtol=1e-12)
 
 
 def test_readout_block_by_hand(design, inputs):
     """An output draws the larger of what its row pulls and what it pushes; in ideal mirrors, whose gains are 1."""
     trace, outputs = run_behavioral(design, inputs, ideal=True), {}
-    for source, target, data in design.graph.edges(data=True):
-        if isinstance(design.graph.nodes[target]["node"], Output):
-            term = data["mirror"].count / 8 * trace.currents[source]
+    for source, target in design.graph.weights:
+        if isinstance(design.graph.nodes[target], Output):
+            term = design.graph.mirrors[source, target].count / 8 * trace.currents[source]
             pull, push = outputs.get(target, (0.0, 0.0))
-            outputs[target] = (pull + term, push) if data["mirror"].count > 0 else (pull, push - term)
+            outputs[target] = (
+                (pull + term, push) if design.graph.mirrors[source, target].count > 0 else (pull, push - term)
+            )
     pulled, pushed = (np.stack([pair[k] for pair in outputs.values()]) for k in (0, 1))
     assert (pulled > pushed).any() and (pulled < pushed).any()
     found = power(design, inputs, Immediate(), ideal=True)["readout"]
@@ -96,7 +98,7 @@ def test_cell_block_by_hand(design, inputs):
     mirror, total = calibration.mirror, np.zeros((5, 7))
     limits = set()
     for name in design.assembly.decisions:
-        bias = design.graph.nodes[name]["bias"]
+        bias = design.graph.biases[name]
         feedback = float(calibration.schmitt.i_high(bias.i_width)) * trace.states[name]
         sourced = mirror.push * (trace.candidates[name] + feedback)
         sunk = (mirror.sink + mirror.slope_n * calibration.v_node) * bias.i_thresh
@@ -111,15 +113,15 @@ def test_spans_before_a_decision_have_the_old_states(design, inputs):
     """With stages that decide at the end of their frame, a frame's readout is that of the states before."""
     late = power(design, inputs, Late(), ideal=True)["readout"]
     trace, rows = run_behavioral(design, inputs, ideal=True), {}
-    rest = dict.fromkeys(design.assembly.decisions, design.graph.graph["i_pedestal"])
+    rest = dict.fromkeys(design.assembly.decisions, design.graph.i_pedestal)
     total = np.zeros((5, 7))
-    for source, target, data in design.graph.edges(data=True):
-        if isinstance(design.graph.nodes[target]["node"], Output):
+    for source, target in design.graph.weights:
+        if isinstance(design.graph.nodes[target], Output):
             current = trace.currents[source]
             if source in rest:
                 current = np.concatenate([np.full((5, 1), rest[source]), current[:, :-1]], axis=1)
-            rows[target] = rows.get(target, 0.0) + data["mirror"].count / 8 * current
-            total += max(data["mirror"].count, 0) / 8 * current
+            rows[target] = rows.get(target, 0.0) + design.graph.mirrors[source, target].count / 8 * current
+            total += max(design.graph.mirrors[source, target].count, 0) / 8 * current
     total += sum(np.maximum(-row, 0.0) for row in rows.values())
     np.testing.assert_allclose(late, 1.8 * total, rtol=1e-12)
 

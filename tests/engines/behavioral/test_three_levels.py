@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from cosim.design import compile_network, inference_decks, read_plan
-from cosim.ir.nodes import PEDESTAL, Output, edges_into, nodes_of
+from cosim.ir.nodes import PEDESTAL, Output
 from cosim.network.reference import run_reference
 from cosim.simulation.inference import Inference, run_inference
 from cosim.study.agreement import compare_engines, threshold_margins
@@ -76,12 +76,12 @@ def test_states_agree_in_every_frame(comparison, engine):
 def traffic(design):
     """Largest sum of |weight| times signal over the outputs, in units."""
     largest = 0.0
-    for node in nodes_of(design.graph, Output):
+    for node in design.graph.of(Output):
         total = 0.0
-        for source, _ in edges_into(design.graph, node.name):
-            level = getattr(design.graph.nodes[source]["node"], "level", 1.0)
-            level = design.graph.graph["i_pedestal"] / design.i_unit if source == PEDESTAL else level
-            total += abs(design.graph.edges[source, node.name]["mirror"].realised) * level
+        for source, _ in design.graph.into(node.name):
+            level = getattr(design.graph.nodes[source], "level", 1.0)
+            level = design.graph.i_pedestal / design.i_unit if source == PEDESTAL else level
+            total += abs(design.graph.mirrors[source, node.name].realised) * level
         largest = max(largest, total)
     return largest
 

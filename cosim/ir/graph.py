@@ -1,0 +1,115 @@
+"""The graph of currents at each stage of the compiler: every pass returns the next type, with what it has added.
+
+    Lowered    nodes and weights in software units
+    Scaled     + i_unit, and the set-points of the memories in ampere
+    Sized      + bias currents, whole counts of unit devices, the pedestal
+
+A graph is data and never changes; a pass makes another one. Sources stand in front of what reads them, and the edges
+into a node are in the order of their sources: what is built from a graph has one order only.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeVar
+
+import networkx as nx
+
+from cosim.ir.nodes import Memory, MemoryCurrents, Mirror, Node, Role, Weight
+
+Edge = tuple[str, str]  # source, target
+Kind = TypeVar("Kind", bound=Node)
+Bias = TypeVar("Bias")
+
+
+@dataclass(frozen=True)
+class Lowered:
+    """nodes: by name; weights: edge -> weight."""
+
+    nodes: Mapping[str, Node]
+    weights: Mapping[Edge, Weight]
+
+    @cached_property
+    def _arriving(self) -> Mapping[str, tuple[tuple[str, Weight], ...]]:
+        arriving: dict[str, list[tuple[str, Weight]]] = {name: [] for name in self.nodes}
+        for (source, target), weight in self.weights.items():
+            arriving[target].append((source, weight))
+        return {name: tuple(edges) for name, edges in arriving.items()}
+
+    @cached_property
+    def _leaving(self) -> Mapping[str, tuple[Edge, ...]]:
+        leaving: dict[str, list[Edge]] = {name: [] for name in self.nodes}
+        for edge in self.weights:
+            leaving[edge[0]].append(edge)
+        return {name: tuple(edges) for name, edges in leaving.items()}
+
+    @cached_property
+    def order(self) -> tuple[str, ...]:
+        """All names, each behind those of its sources."""
+        graph = nx.DiGraph()
+        graph.add_nodes_from(self.nodes)
+        graph.add_edges_from(self.weights)
+        return tuple(nx.topological_sort(graph))
+
+    def into(self, name: str, role: Role = "drive") -> list[tuple[str, Weight]]:
+        """(source, weight) of one role into a node."""
+        return [(source, weight) for source, weight in self._arriving[name] if weight.role == role]
+
+    def out_of(self, name: str) -> tuple[Edge, ...]:
+        """The edges out of a node."""
+        return self._leaving[name]
+
+    def of(self, *kinds: type[Kind]) -> Iterator[Kind]:
+        """The nodes of the given types, in order."""
+        return (node for node in self.nodes.values() if isinstance(node, kinds))
+
+    @property
+    def memories(self) -> Iterator[Memory]:
+        """The recurrent units, in order."""
+        return self.of(Memory)
+
+
+@dataclass(frozen=True)
+class Scaled(Lowered):
+    """i_unit: ampere per software 1.0; currents: set-points of each memory that has thresholds."""
+
+    i_unit: float
+    currents: Mapping[str, MemoryCurrents]
+
+
+@dataclass(frozen=True)
+class Sized(Scaled):
+    """units: unit devices per weight 1.0; i_pedestal: ampere; mirrors: each weight as built; biases: memory -> the bias
+    currents of its kind of unit."""
+
+    units: int
+    i_pedestal: float
+    mirrors: Mapping[Edge, Mirror]
+    biases: Mapping[str, object]
+
+    def bias(self, name: str, kind: type[Bias]) -> Bias:
+        """The bias currents of a memory, which are of this kind."""
+        found = self.biases[name]
+        assert isinstance(found, kind), f"{name}: {type(found).__name__} is no {kind.__name__}"
+        return found
+
+
+class Wiring:
+    """Collects the nodes and weights of a graph."""
+
+    def __init__(self) -> None:
+        self.nodes: dict[str, Node] = {}
+        self.weights: dict[Edge, Weight] = {}
+
+    def add(self, *nodes: Node) -> None:
+        """Nodes, each behind its sources."""
+        self.nodes |= {node.name: node for node in nodes}
+
+    def connect(self, source: str, target: str, weight: Weight) -> None:
+        """One edge between nodes that are there."""
+        self.weights[source, target] = weight
+
+    def lowered(self) -> Lowered:
+        """The graph, its edges in the order of their sources."""
+        place = {name: k for k, name in enumerate(self.nodes)}
+        return Lowered(self.nodes, dict(sorted(self.weights.items(), key=lambda edge: place[edge[0][0]])))
