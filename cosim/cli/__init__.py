@@ -4,7 +4,6 @@ import sys
 from difflib import get_close_matches
 from importlib import import_module
 from io import TextIOWrapper
-from typing import Any
 
 import click
 
@@ -54,7 +53,7 @@ class _Verbs(click.Group):
         ctx.invoked_subcommand = args[0]  # known while it is imported, too
         return super().resolve_command(ctx, args)
 
-    def invoke(self, ctx: click.Context) -> Any:
+    def invoke(self, ctx: click.Context) -> object:
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt as stop:

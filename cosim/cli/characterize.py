@@ -1,12 +1,15 @@
 """cosim characterize: sweep a cell over its range."""
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from cosim.cli.common import (
+    Destination,
     check_outputs,
+    collecting,
     jobs_option,
     json_option,
     options,
@@ -47,11 +50,36 @@ class QuantityList(click.ParamType):
         self.unit = unit
         self.name = "list"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Values:
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> Values:
         if isinstance(value, tuple):
             return value
         name = param.opts[-1] if param else "value"
-        return tuple(parse_quantity(part, self.unit, name) for part in value.split(","))
+        return tuple(parse_quantity(part, self.unit, name) for part in str(value).split(","))
+
+
+@dataclass(frozen=True)
+class Where:
+    """A technology, and the conditions of which every combination is run."""
+
+    technology: str
+    pdk_root: Path | None
+    corners: tuple[str, ...]
+    temperatures: tuple[Values, ...]
+    supplies: tuple[Values, ...]
+
+
+@dataclass(frozen=True)
+class Updates:
+    """The ladder that is swept, what it is driven with, and where its runs are made."""
+
+    rungs: int
+    sequences: int
+    steps: int
+    seed: int
+    t_step: float
+    tau: float | None
+    jobs: int
+    timeout: float
 
 
 condition_options = options(
@@ -69,6 +97,7 @@ condition_options = options(
         help="Supplies in volt; every combination is run.",
     ),
     json_option,
+    collecting(where=Where, to=Destination),
 )
 
 
@@ -84,26 +113,26 @@ def _swept(cell: str) -> click.Command:
     @click.command(name=cell, help=SWEPT[cell])
     @output_option(f"runs/characterize/{cell}")
     @condition_options
-    def sweep(output: Path, json_file: Path | None, **where: Any) -> None:
+    def sweep(*, to: Destination, where: Where) -> None:
         from cosim.report.characterize_figures import draw_characterisation
         from cosim.report.figures import save_figure
         from cosim.study import characterize
         from cosim.technology.conditions import format_conditions
 
-        check_outputs("characterize", output, json_file)
-        technologies, calibration = _conditions(**where)
+        check_outputs("characterize", to.output, to.json_file)
+        technologies, calibration = _conditions(where)
         measure = getattr(characterize, f"characterize_{cell}")
-        take_folder("characterize", output)
+        take_folder("characterize", to.output)
         found = []
         for technology in technologies:
             one = measure(technology, calibration)
             found.append(one)
             click.echo(f"{cell}, {technology.name}, {format_conditions(technology)}")
             click.echo("\n".join(characterize.format_rows(one.rows)))
-            path = output / f"{cell}_{_stem(technology)}.png"
+            path = to.output / f"{cell}_{_stem(technology)}.png"
             save_figure(draw_characterisation(cell, one), path)
             click.echo(f"figure: {path}\n")
-        write_json(json_file, characterize.summarize_cell(cell, technologies[0].name, found))
+        write_json(to.json_file, characterize.summarize_cell(cell, technologies[0].name, found))
 
     return sweep
 
@@ -123,19 +152,8 @@ for _cell in SWEPT:
 @jobs_option
 @timeout_option
 @condition_options
-def ladder(
-    output: Path,
-    rungs: int,
-    sequences: int,
-    steps: int,
-    seed: int,
-    t_step: float,
-    tau: float | None,
-    jobs: int,
-    timeout: float,
-    json_file: Path | None,
-    **where: Any,
-) -> None:
+@collecting(updates=Updates)
+def ladder(*, to: Destination, updates: Updates, where: Where) -> None:
     """Ladder: random updates, levels, retention, power.
 
     ngspice is held against software: sequences of set, retain and reset pulses, one a frame.
@@ -149,9 +167,12 @@ def ladder(
     from cosim.study.characterize import format_rows
     from cosim.technology.conditions import format_conditions
 
-    study = ladder_study.LadderStudy(rungs, sequences, steps, seed, ladder_currents(I_UNIT), ladder_timing(t_step, tau))
-    check_outputs("characterize", output, json_file)
-    technologies, calibration = _conditions(**where)
+    currents, timing = ladder_currents(I_UNIT), ladder_timing(updates.t_step, updates.tau)
+    rungs, jobs, timeout = updates.rungs, updates.jobs, updates.timeout
+    study = ladder_study.LadderStudy(rungs, updates.sequences, updates.steps, updates.seed, currents, timing)
+    output = to.output
+    check_outputs("characterize", output, to.json_file)
+    technologies, calibration = _conditions(where)
     ladder_study.check_study(study, technologies, calibration)
     take_folder("characterize", output)
     with progress_bar("ngspice") as progress:
@@ -167,23 +188,17 @@ def ladder(
         path = output / f"ladder_{_stem(technology)}.png"
         save_figure(draw_staircase(study, traces, title), path)
         click.echo(f"figure: {path}\n")
-    write_json(json_file, ladder_study.summarize_study(study, technologies[0].name, conditions))
+    write_json(to.json_file, ladder_study.summarize_study(study, technologies[0].name, conditions))
 
 
-def _conditions(
-    technology: str,
-    pdk_root: Path | None,
-    corners: tuple[str, ...],
-    temperatures: tuple[Values, ...],
-    supplies: tuple[Values, ...],
-) -> "tuple[tuple[Technology, ...], Calibration]":
+def _conditions(where: Where) -> "tuple[tuple[Technology, ...], Calibration]":
     """(technology at every condition, nominal calibration)."""
     from cosim.calibration.find import find_calibration
     from cosim.study.characterize import at_conditions
     from cosim.technology.catalog import load_technology
 
-    process = load_technology(technology, pdk_root)
-    conditions = at_conditions(process, corners, sum(temperatures, ()), sum(supplies, ()))
+    process = load_technology(where.technology, where.pdk_root)
+    conditions = at_conditions(process, where.corners, sum(where.temperatures, ()), sum(where.supplies, ()))
     return conditions, find_calibration(process, DEFAULT_UNITS, say)
 
 

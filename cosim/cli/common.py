@@ -4,23 +4,29 @@ import math
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import wraps
+from inspect import signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import click
 
 from cosim.errors import InputError
 from cosim.quantities import format_quantity, parse_quantity
-from cosim.technology.scale import MAX_UNITS, units_for
+from cosim.technology.scale import I_UNIT, MAX_UNITS, units_for
 
 if TYPE_CHECKING:
     from cosim.design import Design
+    from cosim.engines.vacask.program import SimulatorName
+    from cosim.ir.lower import Cell
     from cosim.network.types import Network
+    from cosim.pipeline import Run
     from cosim.tasks.testset import TestSet
     from cosim.technology.types import Technology
 
 Option = Callable[[Callable[..., Any]], Callable[..., Any]]
+T = TypeVar("T")
 
 
 class Quantity(click.ParamType):
@@ -30,7 +36,7 @@ class Quantity(click.ParamType):
         self.unit = unit
         self.name = unit
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
         if isinstance(value, float):
             return value
         number = parse_quantity(str(value), self.unit, param.opts[-1] if param else "value")
@@ -42,7 +48,7 @@ class Quantity(click.ParamType):
 class Range(click.FloatRange):
     """A float range that nan is not in."""
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+    def convert(self, value: float, param: click.Parameter | None, ctx: click.Context | None) -> float:
         number = super().convert(value, param, ctx)
         if math.isnan(number):
             self.fail(f"{value} is not in the range {self._describe_range()}.", param, ctx)
@@ -135,6 +141,68 @@ def options(*decorators: Option) -> Option:
     return apply
 
 
+def collecting(**records: type[Any]) -> Option:
+    """A verb's options as records: the argument of each name gets those that the fields of its dataclass name.
+
+    They are made in this order, so one may hold those before it.
+    """
+
+    def apply(function: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(function)
+        def collected(**given: object) -> object:
+            for name, record in records.items():
+                given[name] = take(record, given)
+            return function(**given)
+
+        return collected
+
+    return apply
+
+
+def take(record: type[T], given: dict[str, object]) -> T:
+    """A record of the options that its fields name, which are no longer in `given` then."""
+    names = [name for name in signature(record).parameters if name in given]
+    return record(**{name: given.pop(name) for name in names})
+
+
+@dataclass(frozen=True)
+class Compiling:
+    """What `compile_options` ask for: the technology, its conditions, and what `compile_network` takes."""
+
+    technology: str = "generic180"
+    pdk_root: Path | None = None
+    corner: str | None = None
+    celsius: float | None = None
+    supply: float | None = None
+    i_unit: float = I_UNIT
+    units: int | None = None
+    saturate: bool = False
+    cell: "Cell" = "auto"
+    headroom: int = 1
+    ranges_from: Path | None = None
+    t_step: float = 10e-3
+    tau: float | None = None
+
+
+@dataclass(frozen=True)
+class Running:
+    """What `run_options` ask for: the samples, and where they run."""
+
+    data: Path | None
+    samples: int
+    seed: int
+    jobs: int
+    timeout: float
+
+
+@dataclass(frozen=True)
+class Destination:
+    """A verb's folder, and the file that its figures are written to as well."""
+
+    output: Path
+    json_file: Path | None
+
+
 compile_options = options(
     technology_option,
     pdk_root_option,
@@ -149,48 +217,56 @@ compile_options = options(
     ranges_option,
     t_step_option,
     tau_option,
+    collecting(compiling=Compiling),
 )
-run_options = options(data_option, samples_option, seed_option, jobs_option, timeout_option)
+run_options = options(
+    data_option, samples_option, seed_option, jobs_option, timeout_option, collecting(running=Running)
+)
 
 
-def load_design(
-    network_file: Path,
-    technology: str,
-    pdk_root: Path | None,
-    corner: str | None,
-    celsius: float | None,
-    supply: float | None,
-    units: int | None,
-    ranges_from: Path | None,
-    **settings: Any,
-) -> "Design":
-    """Load, compile at the nominal point, calibrating first where no calibration applies, and put under conditions.
+def destination_options(default: str) -> Option:
+    """The folder that a verb writes, and --json, as a `Destination`."""
+    return options(output_option(default), json_option, collecting(to=Destination))
 
-    `settings` as in `compile_network`.
-    """
+
+def load_design(network_file: Path, compiling: Compiling) -> "Design":
+    """Load, compile at the nominal point, calibrating first where no calibration applies, and put under conditions."""
     from cosim.network.checkpoint import load_network
     from cosim.technology.catalog import load_technology
     from cosim.technology.conditions import at
 
     network = load_network(network_file)
-    if ranges_from is not None:
+    if (ranges_from := compiling.ranges_from) is not None:
         from cosim.network.ranges import measure_state_ranges
         from cosim.tasks.testset import load_test_set
 
         samples = load_test_set(network, ranges_from)
         ranges = measure_state_ranges(network, samples.x, samples.lengths, str(ranges_from))
         network = replace(network, state_ranges=ranges)
-    process = load_technology(technology, pdk_root)
-    conditions = at(process, corner, celsius, supply)  # refused before a calibration that may take a minute
-    design = compile_loaded(network, str(network_file), process, units, **settings)
+    process = load_technology(compiling.technology, compiling.pdk_root)
+    # Refused before a calibration that may take a minute.
+    conditions = at(process, compiling.corner, compiling.celsius, compiling.supply)
+    design = compile_loaded(network, str(network_file), process, compiling)
     if conditions.supply <= design.calibration.v_node:
         raise InputError(
             f"supply must be above {design.calibration.v_node:.2g} V, by which the readout's ground stands under it, "
             f"not {conditions.supply:g} V; choose another with --supply"
         )
     design = replace(design, technology=conditions)
-    _warn_of_short_frames(design, settings["t_step"])
+    _warn_of_short_frames(design, compiling.t_step)
     return design
+
+
+def load_run(
+    network_file: Path, folder: Path, compiling: Compiling, running: Running, engine: "SimulatorName" = "ngspice"
+) -> "tuple[Design, TestSet, Run]":
+    """A compiled network, the samples that it is tried on, and where and how they run."""
+    from cosim.pipeline import Run
+    from cosim.simulation.testbench import Timing
+
+    design = load_design(network_file, compiling)
+    test_set = load_samples(design.network, running.data, running.samples, running.seed)
+    return design, test_set, Run(folder, running.jobs, running.timeout, Timing(t_step=compiling.t_step), engine)
 
 
 def _warn_of_short_frames(design: "Design", t_step: float) -> None:
@@ -205,17 +281,20 @@ def _warn_of_short_frames(design: "Design", t_step: float) -> None:
 
 
 def compile_loaded(
-    network: "Network", origin: str, process: "Technology", units: int | None = None, **settings: Any
+    network: "Network", origin: str, process: "Technology", compiling: Compiling = Compiling()
 ) -> "Design":
-    """Compile a loaded network with the calibration that fits; `settings` as in `compile_network`."""
+    """Compile a loaded network for a technology, with the calibration that fits; `compiling` says how."""
     from cosim.calibration.find import find_calibration
     from cosim.design import check_mapping, compile_network
 
+    how, units = compiling, compiling.units
     # Before a calibration that may take half a minute.
-    known = {name: settings[name] for name in ("cell", "headroom", "saturate") if name in settings}
-    check_mapping(network, origin, units=units, **known)
+    check_mapping(network, origin, cell=how.cell, headroom=how.headroom, units=units, saturate=how.saturate)
     calibration = find_calibration(process, units or units_for(network.weight_grid), say)
-    return compile_network(network, process, calibration, origin=origin, **settings)
+    return compile_network(
+        network, process, calibration, origin=origin, i_unit=how.i_unit, saturate=how.saturate, cell=how.cell,
+        headroom=how.headroom, t_step=how.t_step, tau=how.tau,
+    )  # fmt: skip
 
 
 def load_samples(network: "Network", data: Path | None, samples: int | None, seed: int) -> "TestSet":

@@ -1,19 +1,22 @@
 """cosim compare: software against behavioral against a circuit simulator."""
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from cosim.cli.common import (
+    Compiling,
+    Destination,
+    Running,
     bias_option,
     check_outputs,
+    collecting,
     compile_options,
-    json_option,
-    load_design,
-    load_samples,
+    destination_options,
+    load_run,
     network_argument,
-    output_option,
     progress_bar,
     run_options,
     say,
@@ -27,10 +30,18 @@ if TYPE_CHECKING:
     from cosim.study.bias import Bias
 
 
+@dataclass(frozen=True)
+class Comparing:
+    """Under which conditions, with which bias currents, and the simulator of the transistors."""
+
+    pvt: bool
+    bias: "Bias"
+    engine: SimulatorName
+
+
 @click.command()
 @network_argument
-@output_option("runs/compare")
-@json_option
+@destination_options("runs/compare")
 @click.option("--pvt", is_flag=True, help="Run every corner at 0, 27 and 60 C and at 95, 100 and 105 % supply.")
 @bias_option
 @click.option(
@@ -42,52 +53,37 @@ if TYPE_CHECKING:
 )
 @compile_options
 @run_options
-def command(
-    network_file: Path,
-    output: Path,
-    json_file: Path | None,
-    pvt: bool,
-    bias: "Bias",
-    engine: SimulatorName,
-    data: Path | None,
-    samples: int,
-    seed: int,
-    jobs: int,
-    t_step: float,
-    timeout: float,
-    **settings: Any,
-) -> None:
+@collecting(how=Comparing)
+def command(*, network_file: Path, to: Destination, how: Comparing, compiling: Compiling, running: Running) -> None:
     """Hold NETWORK's software, behavioral and simulated results on the same test samples against each other.
 
     The folder receives comparison.json, waveforms.png, confusion.png and report.html. Finished samples are kept: the
     same command continues an interrupted run. With --pvt it receives pvt.json and pvt.png.
     """
-    from cosim.pipeline import Run, run_comparison, run_pvt
+    from cosim.pipeline import run_comparison, run_pvt
     from cosim.report.pvt_table import format_pvt
     from cosim.report.tables import format_comparison
-    from cosim.simulation.testbench import Timing
     from cosim.study.bias import biased
 
-    if pvt and any(settings[name] is not None for name in ("corner", "celsius", "supply")):
+    if how.pvt and any(value is not None for value in (compiling.corner, compiling.celsius, compiling.supply)):
         raise InputError("--pvt runs all conditions; leave --corner, --temp and --supply out")
-    check_outputs("compare", output, json_file)
-    design = load_design(network_file, t_step=t_step, **settings)
-    if not pvt:
-        design = biased(design, design.technology, bias)
-    test_set = load_samples(design.network, data, samples, seed)
-    run = Run(output, jobs, timeout, Timing(t_step=t_step), engine)
-    if engine == "vacask":
+    output = to.output
+    check_outputs("compare", output, to.json_file)
+    design, test_set, run = load_run(network_file, output, compiling, running, how.engine)
+    if not how.pvt:
+        design = biased(design, design.technology, how.bias)
+    if how.engine == "vacask":
         find_vacask()  # said before the work
     take_folder("compare", output)
-    with progress_bar(engine) as progress:
+    with progress_bar(how.engine) as progress:
         summary = (
-            run_pvt(design, test_set, run, progress, bias, say)
-            if pvt
+            run_pvt(design, test_set, run, progress, how.bias, say)
+            if how.pvt
             else run_comparison(design, test_set, run, progress)
         )
-    click.echo("\n".join(format_pvt(summary) if pvt else format_comparison(summary)))
-    write_json(json_file, summary)
-    click.echo(f"\nwritten: {output / 'pvt.json'}" if pvt else f"\nreport: {output / 'report.html'}")
+    click.echo("\n".join(format_pvt(summary) if how.pvt else format_comparison(summary)))
+    write_json(to.json_file, summary)
+    click.echo(f"\nwritten: {output / 'pvt.json'}" if how.pvt else f"\nreport: {output / 'report.html'}")
     if summary["failed"]:
         click.echo(f"{summary['failed']} runs failed; their decks are in {output / 'failed'}", err=True)
         raise SystemExit(1)

@@ -1,5 +1,6 @@
 """cosim compile: a trained network to a netlist."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from textwrap import fill
 from typing import Any
@@ -8,7 +9,9 @@ import click
 
 from cosim.circuit.dialects import DIALECTS, Dialect
 from cosim.cli.common import (
+    Compiling,
     check_outputs,
+    collecting,
     compile_options,
     data_option,
     load_design,
@@ -20,11 +23,21 @@ from cosim.errors import InputError
 from cosim.quantities import format_quantity
 
 
+@dataclass(frozen=True)
+class Driving:
+    """The simulator that it is written for, and the test sample that drives it."""
+
+    dialect: Dialect
+    stimulus: int | None
+    data: Path | None
+
+
 @click.command()
 @network_argument
 @click.option(
-    "--to", "target", type=click.Choice(["netlist"]), default="netlist", show_default=True, help="What to make."
-)
+    "--to", type=click.Choice(["netlist"]), default="netlist", show_default=True, expose_value=False,
+    help="What to make.",
+)  # fmt: skip
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), default=Path("netlist"), show_default=True, help="Folder."
 )
@@ -43,15 +56,8 @@ from cosim.quantities import format_quantity
 )
 @data_option
 @compile_options
-def command(
-    network_file: Path,
-    target: str,
-    output: Path,
-    dialect: Dialect,
-    stimulus: int | None,
-    data: Path | None,
-    **settings: Any,
-) -> None:
+@collecting(driving=Driving)
+def command(*, network_file: Path, output: Path, driving: Driving, compiling: Compiling) -> None:
     """Compile NETWORK (.pt or .npz) to a SPICE netlist with testbench and mapping report.
 
     The folder receives network.sp, devices.lib, testbench.sp, expected.csv, mapping.csv, mapping.json and design.json.
@@ -64,13 +70,14 @@ def command(
     from cosim.simulation.testbench import Timing
     from cosim.tasks.testset import load_test_set
 
+    data, stimulus = driving.data, driving.stimulus
     if data is not None and stimulus is None:
         raise InputError(f"--data {data}: test data are for a stimulus only; add --stimulus 0, or leave --data out")
     check_outputs("compile", output)
-    design = load_design(network_file, **settings)
+    design = load_design(network_file, compiling)
     x = None if stimulus is None else load_test_set(design.network, data).inputs(stimulus)
     take_folder("compile", output)
-    paths = write_design(design, output, Timing(t_step=settings["t_step"]), dialect, x, say)
+    paths = write_design(design, output, Timing(t_step=compiling.t_step), driving.dialect, x, say)
     summary: dict[str, Any] = summarize(design)
     click.echo(f"{network_file}: {summary['task'] or 'network'} on {summary['technology']}")
     click.echo(f"  transistors       {summary['transistors']} ({summary['unit_devices']} unit devices)")

@@ -67,7 +67,7 @@ class Diagnosis:
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print the same findings as JSON.")
 @click.pass_context
-def command(context: click.Context, as_json: bool) -> None:
+def command(context: click.Context, *, as_json: bool) -> None:
     """Say what is installed, what is missing and how to install it.
 
     Exit status 0 when everything that simulation needs is there, 1 otherwise.

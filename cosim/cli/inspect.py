@@ -15,7 +15,7 @@ from cosim.reading.text import shown_path
 @click.command(name="inspect")
 @click.argument("checkpoint", type=click.Path(path_type=Path))
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
-def command(checkpoint: Path, as_json: bool) -> None:
+def command(*, checkpoint: Path, as_json: bool) -> None:
     """Print task, encoding, layers, value ranges and training figures of a CHECKPOINT (.pt or .npz)."""
     summary = summarise(load_network(checkpoint))
     if as_json:
@@ -137,7 +137,7 @@ def _table(summary: dict[str, Any]) -> list[str]:
     return ["  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in rows]
 
 
-def _figure(value: Any) -> str:
+def _figure(value: object) -> str:
     if isinstance(value, dict):  # shares by their limit, or figures by their name
         parts = ((key, part, key[:1].isdigit() and isinstance(part, float)) for key, part in value.items())
         return "  ".join(f"{key}: {f'{part:.2%}' if share else _figure(part)}" for key, part, share in parts)

@@ -2,22 +2,25 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from cosim.cli.common import (
+    Compiling,
+    Destination,
     Range,
     check_outputs,
+    collecting,
     compile_options,
     data_option,
+    destination_options,
     jobs_option,
-    json_option,
     load_design,
     load_samples,
     network_argument,
-    output_option,
     progress_bar,
     say,
     timeout_option,
@@ -27,9 +30,39 @@ from cosim.errors import InputError
 
 if TYPE_CHECKING:
     from cosim.montecarlo.run import Execute
-    from cosim.montecarlo.trial import Trial
+    from cosim.montecarlo.trial import EngineName, Trial
+    from cosim.variation.draws import Kind, Sampling
 
 NGSPICE_SAMPLES = 30
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """Which chips are drawn, and what they are tried with."""
+
+    chips: int
+    engine: "EngineName"
+    samples: int | None
+    area: float
+    data: Path | None
+    seed: int
+    variation: "Kind" = "local"
+    sampling: "Sampling" = "random"
+    replicates: int = 1
+
+
+@dataclass(frozen=True)
+class Counting:
+    """What chips must do, what is asked about them, and where they run."""
+
+    specs: tuple[str, ...]
+    contributions: bool
+    replay: int | None
+    resume: bool
+    stop_width: float | None
+    dask: str | None
+    jobs: int
+    timeout: float
 
 
 engine_option = click.option(
@@ -85,120 +118,87 @@ area_option = click.option(
 @click.option("--replay", type=click.IntRange(0), metavar="CHIP", help="Write and run the decks of one chip, only.")
 @click.option("--resume", is_flag=True, help="Go on with the chips that the store holds.")
 @click.option("--dask", metavar="ADDRESS", help="Run on this dask scheduler, such as tcp://host:8786.")
-@output_option("runs/montecarlo")
-@json_option
+@destination_options("runs/montecarlo")
 @data_option
 @chip_seed_option
 @jobs_option
 @timeout_option
 @compile_options
-def command(
-    network_file: Path,
-    output: Path,
-    json_file: Path | None,
-    specs: tuple[str, ...],
-    contributions: bool,
-    replay: int | None,
-    resume: bool,
-    stop_width: float | None,
-    jobs: int,
-    timeout: float,
-    dask: str | None,
-    **options: Any,
-) -> None:
+@collecting(drawing=Drawing, counting=Counting)
+def command(*, network_file: Path, to: Destination, drawing: Drawing, counting: Counting, compiling: Compiling) -> None:
     """Draw chips of NETWORK's circuit and count how many still do their task.
 
     The folder is a store: every finished chip is kept with its draws (chips.jsonl), and an interrupted run goes on with
     --resume. Chip k is the same whatever the number of chips, processes or machines.
     """
+    from cosim.montecarlo import run
     from cosim.montecarlo.keep import keep_trial
-    from cosim.montecarlo.run import (
-        CONTRIBUTIONS_FILE,
-        check_contributions,
-        default_spec,
-        run_contributions,
-        run_montecarlo,
-        run_settings,
-    )
     from cosim.montecarlo.spec import parse_spec
     from cosim.montecarlo.store import CHIPS_FILE, VERB, open_store
     from cosim.montecarlo.tables import format_contributions, format_summary
     from cosim.outputs import write_results
 
-    wanted = [parse_spec(text) for text in specs]
-    check_outputs(VERB, output, json_file)
-    trial = load_trial(network_file, **options)
-    if contributions:
-        check_contributions(trial)
-    wanted = wanted or [default_spec(trial)]
-    if replay is not None:
-        _replay(trial, replay, output)
+    output = to.output
+    wanted = [parse_spec(text) for text in counting.specs]
+    check_outputs(VERB, output, to.json_file)
+    trial = load_trial(network_file, drawing, compiling)
+    if counting.contributions:
+        run.check_contributions(trial)
+    wanted = wanted or [run.default_spec(trial)]
+    if counting.replay is not None:
+        _replay(trial, counting.replay, output)
         return
-    with open_store(output, run_settings(trial), resume) as store:
+    with open_store(output, run.run_settings(trial), counting.resume) as store:
         if store.damaged:
             say(f"{store.damaged} damaged lines of {output / CHIPS_FILE}: their chips run again")
-        keep_trial(output, trial, options)
-        with progress_bar("chips") as progress, _executing(trial, jobs, timeout, dask) as execute:
-            summary = run_montecarlo(trial, store, execute, wanted, stop_width, progress)
+        keep_trial(output, trial, asdict(compiling))
+        with progress_bar("chips") as progress, _executing(trial, counting) as execute:
+            summary = run.run_montecarlo(trial, store, execute, wanted, counting.stop_width, progress)
         click.echo("\n".join(format_summary(summary)))
-        if contributions:
+        if counting.contributions:
             with progress_bar("contributions") as progress:
-                summary["contributions"] = run_contributions(trial, jobs, progress)
+                summary["contributions"] = run.run_contributions(trial, counting.jobs, progress)
             found = {"chips": trial.plan.chips, "contributions": summary["contributions"]}
-            write_results(output, {CONTRIBUTIONS_FILE: found})
+            write_results(output, {run.CONTRIBUTIONS_FILE: found})
             click.echo("\n".join(format_contributions(summary["contributions"])))
-    write_json(json_file, summary)
+    write_json(to.json_file, summary)
     click.echo(f"\nstore: {output}\npage:  cosim report {output}")
 
 
-def load_trial(
-    network_file: Path,
-    *,
-    chips: int,
-    variation: Any,
-    engine: Any,
-    samples: int | None,
-    sampling: Any,
-    replicates: int,
-    area: float,
-    seed: int,
-    data: Path | None,
-    t_step: float,
-    **settings: Any,
-) -> "Trial":
+def load_trial(network_file: Path, drawing: Drawing, compiling: Compiling) -> "Trial":
     """The trial behind the command line's values."""
     from cosim.montecarlo.trial import Trial
     from cosim.simulation.testbench import Timing
     from cosim.variation.draws import Plan, check_coefficients, check_supply
 
+    chips, sampling, replicates = drawing.chips, drawing.sampling, drawing.replicates
     if replicates > chips or (sampling == "random" and replicates > 1):
         raise InputError(
             f"--replicates must be at most --chips ({chips}), and 1 with --sampling random, not {replicates}"
         )
     if chips % replicates:
         raise InputError(f"--chips must be a multiple of --replicates ({replicates}), not {chips}")
-    plan = Plan(variation, seed, chips, sampling, replicates, area)
-    design = load_design(network_file, t_step=t_step, **settings)
+    plan = Plan(drawing.variation, drawing.seed, chips, sampling, replicates, drawing.area)
+    design = load_design(network_file, compiling)
     check_coefficients(design.technology, plan)
     check_supply(design.technology, plan)
-    if samples is None and engine == "ngspice":
-        samples = NGSPICE_SAMPLES
-    test_set = load_samples(design.network, data, samples, seed)
-    return Trial(design, test_set, plan, engine, Timing(t_step=t_step))
+    samples = drawing.samples or (NGSPICE_SAMPLES if drawing.engine == "ngspice" else None)
+    test_set = load_samples(design.network, drawing.data, samples, drawing.seed)
+    return Trial(design, test_set, plan, drawing.engine, Timing(t_step=compiling.t_step))
 
 
 @contextmanager
-def _executing(trial: "Trial", jobs: int, timeout: float, dask: str | None) -> "Iterator[Execute]":
+def _executing(trial: "Trial", counting: Counting) -> "Iterator[Execute]":
     """Where the chips run: here, or on a dask cluster."""
     from cosim.montecarlo.execute import run_local, run_on
 
-    timeout *= len(trial.test_set.y)  # the option is for one simulation, and a chip takes one a sample
-    if dask is None:
-        yield lambda numbers: run_local(trial, numbers, jobs, timeout)
+    timeout = counting.timeout * len(trial.test_set.y)  # the option is for one simulation, a chip takes one a sample
+    if counting.dask is None:
+        yield lambda numbers: run_local(trial, numbers, counting.jobs, timeout)
         return
     from cosim.montecarlo.cluster import dask_cluster
 
-    with dask_cluster(dask) as cluster:
+    with dask_cluster(counting.dask) as cluster:
         yield lambda numbers: run_on(cluster, trial, numbers, cluster.slots, timeout)
 
 

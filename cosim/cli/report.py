@@ -13,7 +13,9 @@ from cosim.cli.common import pdk_root_option, say
 @pdk_root_option
 @click.option("--technology", type=click.Path(path_type=Path), help="Where the run's own .toml stands now.")
 @click.option("--no-waveforms", is_flag=True, help="Leave the worst chip's waveforms out; nothing is simulated.")
-def command(run: Path, output: Path | None, pdk_root: Path | None, technology: Path | None, no_waveforms: bool) -> None:
+def command(
+    *, run: Path, output: Path | None, pdk_root: Path | None, technology: Path | None, no_waveforms: bool
+) -> None:
     """Write the page of the Monte Carlo run in the folder RUN.
 
     One self-contained HTML file: yield with its interval, histograms over chips, yield curve, both engines chip by

@@ -1,15 +1,15 @@
 """cosim simulate: test samples through ngspice."""
 
 from pathlib import Path
-from typing import Any
 
 import click
 
 from cosim.cli.common import (
+    Compiling,
+    Running,
     check_outputs,
     compile_options,
-    load_design,
-    load_samples,
+    load_run,
     network_argument,
     output_option,
     progress_bar,
@@ -24,18 +24,7 @@ from cosim.cli.common import (
 @click.option("--keep-decks", is_flag=True, help="Write the deck of every sample, too.")
 @compile_options
 @run_options
-def command(
-    network_file: Path,
-    output: Path,
-    keep_decks: bool,
-    data: Path | None,
-    samples: int,
-    seed: int,
-    jobs: int,
-    t_step: float,
-    timeout: float,
-    **settings: Any,
-) -> None:
+def command(*, network_file: Path, output: Path, keep_decks: bool, compiling: Compiling, running: Running) -> None:
     """Run test samples of NETWORK through ngspice at transistor level.
 
     The folder receives simulation.npz (states, readout in A, power in W) and the decks of failed runs. Finished samples
@@ -44,14 +33,11 @@ def command(
     from cosim.design import inference_decks
     from cosim.engines.outcome import Failure
     from cosim.outputs import write_texts
-    from cosim.pipeline import Run, run_samples
+    from cosim.pipeline import run_samples
     from cosim.simulation.inference import Inference
-    from cosim.simulation.testbench import Timing
 
     check_outputs("simulate", output)
-    design = load_design(network_file, t_step=t_step, **settings)
-    test_set = load_samples(design.network, data, samples, seed)
-    run = Run(output, jobs, timeout, Timing(t_step=t_step))
+    design, test_set, run = load_run(network_file, output, compiling, running)
     take_folder("simulate", output)
     if keep_decks:
         decks = inference_decks(design, test_set, run.timing)

@@ -2,12 +2,13 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from cosim.cli.common import pdk_root_option, progress_bar, technology_option
+from cosim.cli.common import collecting, pdk_root_option, progress_bar, technology_option
 from cosim.cli.stopping import StoppedError
 from cosim.errors import InputError, MappingError, importing
 from cosim.files.write import check_writable
@@ -16,12 +17,45 @@ from cosim.training.config import Architecture, TrainingConfig, check_config, st
 if TYPE_CHECKING:
     from cosim.network.types import Network
     from cosim.tasks.task import Task
-    from cosim.training.mismatch import MismatchModel
     from cosim.training.trainer import TrainingResult
 
 EXTRA = "pip install 'cosim-analog[train]'"
 _A, _C = Architecture(), TrainingConfig()
-OWN = ("iterations", "batch", "noise", "margin", "weight_cost", "range_max", "seed")  # of TrainingConfig
+
+
+@dataclass(frozen=True)
+class Files:
+    """Where the samples come from and the checkpoint goes to, and whether what a stopped training left is used."""
+
+    output: Path
+    data: Path | None
+    resume: bool
+
+
+@dataclass(frozen=True)
+class Devices:
+    """What the chips of a training vary by."""
+
+    variation: str
+    technology: str
+    pdk_root: Path | None
+    area: float
+
+
+class _Epsilon(click.ParamType):
+    """A number, or `anneal`, which is None."""
+
+    name = "text"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float | None:
+        try:
+            return None if value == "anneal" else float(str(value))
+        except ValueError as error:
+            raise InputError(f"--epsilon must be 'anneal' or a number in [-1, 1], not {value!r}") from error
+
+
+def _none_for_zero(_context: click.Context, _option: click.Parameter, value: float) -> float | None:
+    return value or None
 
 
 @click.command(name="train")
@@ -53,9 +87,13 @@ OWN = ("iterations", "batch", "noise", "margin", "weight_cost", "range_max", "se
     show_default=True,
     help="Recurrent unit; alphacmru does not compile.",
 )
-@click.option("--epsilon", default="anneal", show_default=True, help="'anneal' (1 to 0) or a number in [-1, 1].")
-@click.option("--grid", default=_A.grid, show_default=True, help="Step of the weights, 0 for continuous ones.")
-@click.option("--input-levels", default=_A.input_levels, show_default=True, help="Steps of an input, 0: continuous.")
+@click.option(
+    "--epsilon", type=_Epsilon(), default="anneal", show_default=True, help="'anneal' (1 to 0) or a number in [-1, 1]."
+)
+@click.option("--grid", default=_A.grid, show_default=True, callback=_none_for_zero,
+              help="Step of the weights, 0 for continuous ones.")  # fmt: skip
+@click.option("--input-levels", default=_A.input_levels, show_default=True, callback=_none_for_zero,
+              help="Steps of an input, 0: continuous.")  # fmt: skip
 @click.option("--noise", default=_C.noise, show_default=True, help="Relative parameter noise while training.")
 @click.option(
     "--variation",
@@ -82,12 +120,13 @@ OWN = ("iterations", "batch", "noise", "margin", "weight_cost", "range_max", "se
 @click.option("--skip/--no-skip", default=_A.skip, show_default=True, help="Skip connections.")
 @click.option("--iterations", default=_C.iterations, show_default=True, help="Gradient steps.")
 @click.option("--batch", default=_C.batch, show_default=True, help="Samples a step.")
-@click.option("--lr", default=_C.learning_rate, show_default=True, help="Peak learning rate.")
+@click.option("--lr", "learning_rate", default=_C.learning_rate, show_default=True, help="Peak learning rate.")
 @click.option(
     "--seed", type=click.IntRange(0), default=_C.seed, show_default=True, help="Seed of weights, batches and noise."
 )
 @click.option("--resume", is_flag=True, help="Go on with an interrupted training of the same settings.")
-def command(task: str | None, output: Path, data: Path | None, resume: bool, **options: Any) -> None:
+@collecting(files=Files, architecture=Architecture, config=TrainingConfig, devices=Devices)
+def command(*, task: str | None, files: Files, config: TrainingConfig, devices: Devices) -> None:
     """Train a network for TASK and write it to a checkpoint.
 
     TASK is digits, copy-first (also -300, -1000, -quiet), copy-item, parity, speech-commands, fsdd, mnist,
@@ -96,9 +135,9 @@ def command(task: str | None, output: Path, data: Path | None, resume: bool, **o
     """
     from cosim.tasks.load import check_task, load_task
 
-    name, config = check_task(task), config_from_options(**options)
+    name, config = check_task(task), complete_config(config, devices)
     check_config(config)
-    total = config.iterations
+    total, output = config.iterations, files.output
     if output.suffix not in (".pt", ".npz"):
         raise InputError(f"--output must end in .pt or .npz, not {output.name!r}")
     check_writable(output)
@@ -106,11 +145,11 @@ def command(task: str | None, output: Path, data: Path | None, resume: bool, **o
         with importing("training", EXTRA):
             from cosim.training.trainer import initial_network, train
 
-        loaded = load_task(name, data)
+        loaded = load_task(name, files.data)
         known = describe_obstacle(initial_network(config, loaded), output)
         _warn([*describe_constants(loaded), *known])
         with progress_bar("training") as progress:
-            result = train(config, loaded, output, lambda done, values: progress(done, total, values), resume)
+            result = train(config, loaded, output, lambda done, values: progress(done, total, values), files.resume)
     for line in format_result(result):
         click.echo(line)
     if not known:
@@ -128,42 +167,19 @@ def _stopping_truthfully(state: Path) -> Iterator[None]:
         raise StoppedError(stop, None) from None
 
 
-def config_from_options(
-    *,
-    epsilon: str,
-    grid: float,
-    input_levels: int,
-    lr: float,
-    variation: str,
-    technology: str,
-    pdk_root: Path | None,
-    area: float,
-    **options: Any,
-) -> TrainingConfig:
-    """The configuration behind the command line's values; raises InputError for an epsilon that is no number."""
-    own = {name: options.pop(name) for name in OWN}
-    own["mismatch"] = _mismatch(variation, technology, pdk_root, grid or None, area)
-    architecture = Architecture(grid=grid or None, input_levels=input_levels or None, **options)
-    if epsilon == "anneal" and architecture.cell == "bmru":
-        epsilon = "0"  # the BMRU has no other
-    try:
-        value = None if epsilon == "anneal" else float(epsilon)
-    except ValueError as error:
-        raise InputError(f"--epsilon must be 'anneal' or a number in [-1, 1], not {epsilon!r}") from error
-    return TrainingConfig(architecture, learning_rate=lr, epsilon=value, **own)
-
-
-def _mismatch(
-    variation: str, technology: str, pdk_root: Path | None, grid: float | None, area: float
-) -> "MismatchModel | None":
+def complete_config(config: TrainingConfig, devices: Devices) -> TrainingConfig:
+    """The configuration with what its options leave to others: the BMRU's epsilon, the mismatch of a technology."""
     from cosim.technology.catalog import DEFAULT_TECHNOLOGY, load_technology
     from cosim.training.mismatch import derive_mismatch
 
-    if variation == "local":
-        return derive_mismatch(load_technology(technology, pdk_root), grid, area)
-    if technology != DEFAULT_TECHNOLOGY or area != 1:
+    mismatch = None
+    if devices.variation == "local":
+        process = load_technology(devices.technology, devices.pdk_root)
+        mismatch = derive_mismatch(process, config.architecture.grid, devices.area)
+    elif devices.technology != DEFAULT_TECHNOLOGY or devices.area != 1:
         raise InputError("--technology and --area need --variation local: nominal training knows no devices")
-    return None
+    annealed = config.epsilon is None and config.architecture.cell != "bmru"
+    return replace(config, mismatch=mismatch, epsilon=None if annealed else config.epsilon or 0.0)
 
 
 def describe_constants(task: "Task") -> list[str]:

@@ -1,26 +1,45 @@
 """cosim trim: what converters at the bias pins take back of a chip's mismatch."""
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import click
 
 from cosim.cli.common import (
+    Compiling,
+    Destination,
     check_outputs,
+    collecting,
     compile_options,
     data_option,
+    destination_options,
     jobs_option,
-    json_option,
     network_argument,
-    output_option,
     progress_bar,
     take_folder,
     write_json,
 )
-from cosim.cli.montecarlo import NGSPICE_SAMPLES, area_option, chip_seed_option, engine_option, load_trial, spec_option
+from cosim.cli.montecarlo import (
+    NGSPICE_SAMPLES,
+    Drawing,
+    area_option,
+    chip_seed_option,
+    engine_option,
+    load_trial,
+    spec_option,
+)
 from cosim.errors import InputError
 
 MAX_BITS = 12
+
+
+@dataclass(frozen=True)
+class Trimming:
+    """Bits of the converters, what chips must do, and how many processes run them."""
+
+    bits: str
+    specs: tuple[str, ...]
+    jobs: int
 
 
 @click.command()
@@ -31,21 +50,13 @@ MAX_BITS = 12
 @spec_option
 @click.option("--samples", type=click.IntRange(1), help=f"Test samples [default: all; with ngspice {NGSPICE_SAMPLES}].")
 @area_option
-@output_option("runs/trim")
-@json_option
+@destination_options("runs/trim")
 @data_option
 @chip_seed_option
 @jobs_option
 @compile_options
-def command(
-    network_file: Path,
-    bits: str,
-    output: Path,
-    json_file: Path | None,
-    specs: tuple[str, ...],
-    jobs: int,
-    **options: Any,
-) -> None:
+@collecting(drawing=Drawing, trimming=Trimming)
+def command(*, network_file: Path, to: Destination, drawing: Drawing, trimming: Trimming, compiling: Compiling) -> None:
     """Measure the cells of drawn chips of NETWORK, set each bias pin's converter, and count the chips again.
 
     The chips are those of `cosim montecarlo --variation local` with the same seed. The folder receives trim.json and
@@ -63,23 +74,24 @@ def command(
     from cosim.outputs import write_results
     from cosim.report.figures import save_figure
 
-    wanted = [parse_spec(text) for text in specs]
-    counts = parse_bits(bits)
-    check_outputs("trim", output, json_file)
-    trial = load_trial(network_file, variation="local", sampling="random", replicates=1, **options)
+    output = to.output
+    wanted = [parse_spec(text) for text in trimming.specs]
+    counts = parse_bits(trimming.bits)
+    check_outputs("trim", output, to.json_file)
+    trial = load_trial(network_file, drawing, compiling)
     check_trimmable(trial.design, str(network_file))
     wanted = wanted or [default_spec(trial)]
     take_folder("trim", output)
     records = []
     with progress_bar("chips") as progress:
-        for record in map_chips(partial(trim_chip, bits=counts), trial, range(trial.plan.chips), jobs):
+        for record in map_chips(partial(trim_chip, bits=counts), trial, range(trial.plan.chips), trimming.jobs):
             records.append(record)
             progress(len(records), trial.plan.chips)
     summary = summarize_trim(trial, counts, records, wanted)
     write_results(output, {"trim.json": summary})
     save_figure(draw_trim(summary), output / "trim.png")
     click.echo("\n".join(format_trim(summary)))
-    write_json(json_file, summary)
+    write_json(to.json_file, summary)
     click.echo(f"\nwritten: {output / 'trim.json'}")
 
 

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from cosim.cli.common import load_design
+from cosim.cli.common import Compiling, load_design
 from cosim.files.claim import own_folder
 from cosim.montecarlo.trial import Trial
 from cosim.tasks.testset import TestSet
@@ -15,8 +15,7 @@ from cosim.variation.draws import Plan
 @pytest.fixture
 def store(tiny, make_store, tmp_path):
     """A run of 8 small chips of the tiny network, behavioral."""
-    options = dict.fromkeys(("pdk_root", "corner", "celsius", "supply", "units", "ranges_from"))
-    design = load_design(tiny / "net.npz", "generic180", **options, t_step=10e-3)
+    design = load_design(tiny / "net.npz", Compiling())
     with np.load(tiny / "data.npz") as arrays:
         x, y = arrays["x_test"], arrays["y_test"]
     test_set = TestSet(x, y, np.full(5, 3), np.arange(5))

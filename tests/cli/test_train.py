@@ -12,15 +12,16 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from cosim.cli.common import take
 from cosim.cli.inspect import command as inspect_command
 from cosim.cli.stopping import StoppedError
+from cosim.cli.train import Devices, complete_config
 from cosim.cli.train import command as train_command
-from cosim.cli.train import config_from_options
 from cosim.errors import InputError, MissingToolError, OutOfMemoryError
 from cosim.network.checkpoint import load_network, save_checkpoint
 from cosim.resources import trained_network_path
 from cosim.technology.catalog import load_technology
-from cosim.training.config import TrainingConfig
+from cosim.training.config import Architecture, TrainingConfig
 from cosim.training.mismatch import derive_mismatch
 
 SMALL = ["--cells", "3", "--iterations", "20", "--batch", "8"]
@@ -79,23 +80,20 @@ def test_inspect_prints_any_history_on_one_screen(tmp_path: Path) -> None:
 
 
 def test_defaults_of_the_command_are_those_of_the_library() -> None:
-    context = train_command.make_context("train", ["digits"])
-    options = {k: v for k, v in context.params.items() if k not in ("task", "output", "data", "resume")}
-    assert config_from_options(**options) == TrainingConfig()
+    assert parse() == TrainingConfig()
 
 
 def test_epsilon_and_cell() -> None:
-    context = train_command.make_context("train", ["digits", "--cell", "bmru"])
-    options = {k: v for k, v in context.params.items() if k not in ("task", "output", "data", "resume")}
-    assert config_from_options(**options).epsilon == 0.0
-    assert config_from_options(**{**options, "epsilon": "-0.5"}).epsilon == -0.5
+    assert parse("--cell", "bmru").epsilon == 0.0
+    assert parse("--cell", "bmru", "--epsilon", "-0.5").epsilon == -0.5
     with pytest.raises(InputError, match=r"--epsilon must be 'anneal' or a number in \[-1, 1\], not 'zero'"):
-        config_from_options(**{**options, "epsilon": "zero"})
+        parse("--cell", "bmru", "--epsilon", "zero")
 
 
 def parse(*arguments: str) -> TrainingConfig:
-    options = train_command.make_context("train", ["digits", *arguments]).params
-    return config_from_options(**{k: v for k, v in options.items() if k not in ("task", "output", "data", "resume")})
+    given = train_command.make_context("train", ["digits", *arguments]).params
+    given["architecture"] = take(Architecture, given)
+    return complete_config(take(TrainingConfig, given), take(Devices, given))
 
 
 def test_variation_takes_the_technologys_mismatch() -> None:

@@ -12,6 +12,8 @@ import pytest
 
 from cosim.files.claim import own_folder
 
+LOADS = {"montecarlo": "load_trial", "trim": "load_trial", "compile": "load_design"}  # how a verb's work begins
+
 COSIM = [sys.executable, "-m", "cosim"]
 
 
@@ -116,7 +118,7 @@ def test_verify_needs_neither_torch_nor_ngspice(cosim_main, chips, tmp_path):
 
 @pytest.mark.parametrize("verb", ["simulate", "compare", "power", "montecarlo", "trim", "compile"])
 def test_a_folder_of_another_verb_is_refused_before_the_work(cosim_main, tiny, tmp_path, verb, monkeypatch):
-    monkeypatch.setattr(f"cosim.cli.{verb}.load_{'trial' if verb in ('montecarlo', 'trim') else 'design'}", None)
+    monkeypatch.setattr(f"cosim.cli.{verb}.{LOADS.get(verb, 'load_run')}", None)
     with own_folder(tmp_path, "demo"):
         pass
     code, _, err = cosim_main(verb, tiny / "net.npz", "-o", tmp_path)
@@ -133,7 +135,7 @@ def test_a_second_run_into_one_folder_is_refused(cosim_main, samples, tmp_path, 
 
 @pytest.mark.parametrize("verb", ["compare", "power", "montecarlo", "trim"])
 def test_json_that_cannot_be_written_is_said_before_the_work(cosim_main, tiny, tmp_path, verb, monkeypatch):
-    monkeypatch.setattr(f"cosim.cli.{verb}.load_{'trial' if verb in ('montecarlo', 'trim') else 'design'}", None)
+    monkeypatch.setattr(f"cosim.cli.{verb}.{LOADS.get(verb, 'load_run')}", None)
     code, _, err = cosim_main(verb, tiny / "net.npz", "-o", tmp_path / "out", "--json", tmp_path / "no" / "x.json")
     assert code == 2 and f"x.json: the folder {tmp_path / 'no'} must exist; create it, or choose another place" in err
     assert not list(tmp_path.iterdir())

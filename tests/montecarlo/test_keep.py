@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from cosim.calibration.find import shipped_path
-from cosim.cli.common import load_design
+from cosim.cli.common import Compiling, load_design
 from cosim.errors import InputError
 from cosim.files.seal import checksum, seal_json
 from cosim.montecarlo.keep import keep_trial, load_trial
@@ -75,7 +75,7 @@ def test_conditions_and_compile_options(make_network, make_store, tmp_path, kind
         "ranges_from": None, "i_unit": 1e-9, "saturate": True, "cell": "auto", "headroom": 1, "t_step": 10e-3,
         "tau": None,
     } | settings  # fmt: skip
-    design = load_design(tmp_path / "net.npz", **options)
+    design = load_design(tmp_path / "net.npz", Compiling(**options))
     x = np.random.default_rng(1).uniform(size=(4, 3, 3))
     test_set = TestSet(x, np.zeros(4, dtype=np.int64), np.array([3, 1, 2, 3]), np.arange(4))
     timing = replace(Trial(design, test_set, Plan("all", 1, 2)).timing, t_step=options["t_step"])
