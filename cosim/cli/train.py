@@ -149,7 +149,9 @@ def command(*, task: str | None, files: Files, config: TrainingConfig, devices: 
         known = describe_obstacle(initial_network(config, loaded), output)
         _warn([*describe_constants(loaded), *known])
         with progress_bar("training") as progress:
-            result = train(config, loaded, output, lambda done, values: progress(done, total, values), files.resume)
+            result = train(
+                config, loaded, output, lambda done, values: progress(done, total, values), resume=files.resume
+            )
     for line in format_result(result):
         click.echo(line)
     if not known:

@@ -132,7 +132,9 @@ def read_sealed(path: Path) -> dict[str, Any]:
         text = unseal_json(read_bytes(path, JSON_LIMIT, repair))
     except ValueError as error:
         raise InputError(f"{path}: damaged, or of a cosim without checksums: {error}; {repair}") from None
-    return parse_json(text, str(path), repair, finite=False)
+    found = parse_json(text, str(path), repair, finite=False)
+    assert isinstance(found, dict)  # what is left of a checksum ends as a JSON object does
+    return found
 
 
 def read_chips(folder: Path, settings: Mapping[str, Any]) -> Kept:

@@ -7,7 +7,7 @@ and it is mapped, so that no tensor can reach beyond it; a view that repeats its
 import pickle
 import zipfile
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,10 +16,13 @@ from cosim.errors import InputError, importing
 from cosim.reading.arrays import check_members, check_memory
 from cosim.reading.text import open_file, parsing, shown_path
 
+if TYPE_CHECKING:
+    from torch import Tensor
+
 _PICKLE, _PICKLE_LIMIT = "data.pkl", 8 << 20  # bytes; names, shapes and plain values
 
 
-def read_torch(path: Path, repair: str) -> Any:
+def read_torch(path: Path, repair: str) -> object:
     """What a .pt holds; its tensors are mapped from the file, so copy what outlives it.
 
     Raises InputError that names the file and `repair`, MissingToolError without torch.
@@ -48,7 +51,7 @@ def _check_archive(path: Path, where: str, repair: str) -> None:
                 raise InputError(f"{where}: {_PICKLE} must have at most {_PICKLE_LIMIT / 1e6:.3g} MB; {repair}")
 
 
-def tensor_array(tensor: Any, where: str, limit: int) -> NDArray[np.float64]:
+def tensor_array(tensor: "Tensor", where: str, limit: int) -> NDArray[np.float64]:
     """A copy of a tensor's numbers, at most `limit` bytes of them; raises InputError where it has no plain ones."""
     import torch
 

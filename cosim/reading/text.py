@@ -56,18 +56,18 @@ def read_bytes(path: Path, limit: int, repair: str) -> bytes:
     return content
 
 
-def read_json(path: Path, repair: str, finite: bool = True) -> Any:
+def read_json(path: Path, repair: str) -> object:
     """What a JSON file holds, see `parse_json`."""
-    return parse_json(read_bytes(path, JSON_LIMIT, repair), shown_path(path), repair, finite)
+    return parse_json(read_bytes(path, JSON_LIMIT, repair), shown_path(path), repair)
 
 
-def parse_json(text: str | bytes, where: str, repair: str, finite: bool = True) -> Any:
+def parse_json(text: str | bytes, where: str, repair: str, *, finite: bool = True) -> object:
     """What a JSON text holds, checked by `check_plain`."""
     if len(text) > JSON_LIMIT:
         raise InputError(f"{where}: must have at most {JSON_LIMIT / 1e6:.3g} MB of JSON, but has more; {repair}")
     with parsing(where, "JSON", repair):
-        content = json.loads(text.decode() if isinstance(text, bytes) else text)
-    return check_plain(content, where, repair, finite)
+        content: object = json.loads(text.decode() if isinstance(text, bytes) else text)
+    return check_plain(content, where, repair, finite=finite)
 
 
 def read_toml(path: Path, repair: str) -> dict[str, Any]:
@@ -83,17 +83,17 @@ def read_toml(path: Path, repair: str) -> dict[str, Any]:
     return check_plain(found, where, repair, finite=False)
 
 
-def check_plain(content: Any, where: str, repair: str, finite: bool = True) -> Any:
+def check_plain(content: T, where: str, repair: str, *, finite: bool = True) -> T:
     """The content itself, if it is text, numbers, lists and tables, of limited number and depth.
 
     Whole numbers must fit 64 bits, text must be writable as UTF-8, with `finite` no number may be nan or infinite.
     Raises InputError that names the field.
     """
-    waiting: list[tuple[str, Any, int]] = [("", content, 0)]
+    waiting: list[tuple[str, object, int]] = [("", content, 0)]
     seen = 0
     while waiting:
         name, value, depth = waiting.pop()
-        fault = _fault(value, finite)
+        fault = _fault(value, finite=finite)
         seen += len(value) if isinstance(value, dict | list | tuple) else 0
         if depth > DEPTH or seen > NODES:  # before their names are made
             fault = f"must be nested at most {DEPTH} deep" if depth > DEPTH else f"must hold at most {NODES} values"
@@ -101,7 +101,7 @@ def check_plain(content: Any, where: str, repair: str, finite: bool = True) -> A
             raise InputError(f"{where}: {f'{name}: ' if name else ''}{fault}; {repair}")
         if isinstance(value, dict):
             for key, inner in value.items():
-                if not isinstance(key, str) or _fault(key, finite):
+                if not isinstance(key, str) or _fault(key, finite=finite):
                     raise InputError(f"{where}: {name or 'it'} has the key {shown(key)}, which is no text; {repair}")
                 waiting.append((f"{name}.{key}" if name else key, inner, depth + 1))
         elif isinstance(value, list | tuple):
@@ -109,7 +109,7 @@ def check_plain(content: Any, where: str, repair: str, finite: bool = True) -> A
     return content
 
 
-def _fault(value: Any, finite: bool) -> str:
+def _fault(value: object, *, finite: bool) -> str:
     if isinstance(value, str):
         return "" if value.isascii() or not any("\ud800" <= c <= "\udfff" for c in value) else "must be text in UTF-8"
     if value is None or isinstance(value, bool | dict | list | tuple):
@@ -121,7 +121,7 @@ def _fault(value: Any, finite: bool) -> str:
     return f"must be text, a number, a list or a table, not of type {type(value).__name__}"
 
 
-def typed(content: Any, cls: type[T], where: str, repair: str) -> T:
+def typed(content: object, cls: type[T], where: str, repair: str) -> T:
     """A dataclass from plain values: every field of its type, nothing converted but whole numbers to real ones."""
     import msgspec  # 20 to 30 ms, spent only where such a file is read
 
@@ -134,14 +134,14 @@ def typed(content: Any, cls: type[T], where: str, repair: str) -> T:
         raise InputError(f"{where}: {name}{_in_our_words(found['what'])}; {repair}") from None
 
 
-def check_known(content: Mapping[str, Any], cls: Any, where: str, repair: str, inside: str = "") -> None:
+def check_known(content: Mapping[str, object], cls: type[Any], where: str, repair: str, inside: str = "") -> None:
     """Raises InputError for a name that is no field of a dataclass, or of one that it holds: a misspelt one."""
     types = {field.name: field.type for field in fields(cls)}
     for name, value in content.items():
         if name not in types:
             raise InputError(f"{where}: {inside}{shown_name(name)} is no field; known are {listed(types)}; {repair}")
-        if is_dataclass(types[name]) and isinstance(value, dict):
-            check_known(value, types[name], where, repair, f"{inside}{name}.")
+        if isinstance(inner := types[name], type) and is_dataclass(inner) and isinstance(value, dict):
+            check_known(value, inner, where, repair, f"{inside}{name}.")
 
 
 def _in_our_words(fault: str) -> str:
@@ -175,18 +175,18 @@ def parsing(where: str, wanted: str, repair: str) -> Iterator[None]:
         raise InputError(f"{where}: must be {wanted}, but is cut off or something else ({reason}); {repair}") from error
 
 
-def shown(value: Any) -> str:
+def shown(value: object) -> str:
     """A value from outside for a message, however large or deep it is."""
     return _SHOWN.repr(value)
 
 
-def listed(names: Iterable[Any]) -> str:
+def listed(names: Iterable[object]) -> str:
     """Names from outside in order, the first dozen of them."""
     texts = sorted(shown_name(name) for name in names)
     return ", ".join(texts[:12]) + (f" and {len(texts) - 12} more" if len(texts) > 12 else "") or "nothing"
 
 
-def shown_name(name: Any) -> str:
+def shown_name(name: object) -> str:
     """A name from outside as it stands, if it is a short printable one."""
     return name if isinstance(name, str) and name.isprintable() and len(name) <= 60 else shown(name)
 

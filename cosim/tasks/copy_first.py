@@ -12,7 +12,7 @@ ITEMS = 15
 
 
 def generate_copy_first_task(
-    steps: int = STEPS, n_train: int = 4096, n_test: int = 1024, seed: int = 0, noise: bool = True
+    steps: int = STEPS, n_train: int = 4096, n_test: int = 1024, seed: int = 0, *, noise: bool = True
 ) -> Task:
     """A regression (G.2.3). x (n, steps, 2): a value uniform in [-1, 1], and 1 at the first step, else 0; y (n, 1) the
     value at that step. Without `noise` the later values are 0 (G.2.2). The same for the same seed.

@@ -19,7 +19,7 @@ _TYPE_BYTE = 0x08  # unsigned bytes
 _REPAIR = "download it again"
 
 
-def load_mnist_task(folder: Path, by_pixel: bool = False) -> Task:
+def load_mnist_task(folder: Path, *, by_pixel: bool = False) -> Task:
     """x (n, 28, 28) by rows, or (n, 784, 1) with `by_pixel`, values 0 to 255; labels 0 to 9.
 
     Raises InputError naming the file that is missing or is no idx file.

@@ -34,7 +34,7 @@ class Task:
         """Readout outputs: one per class, or per regression target."""
         return len(self.labels) or self.y_train.shape[1]
 
-    def encoding(self, ramp: bool, levels: int | None) -> InputEncoding:
+    def encoding(self, *, ramp: bool, levels: int | None) -> InputEncoding:
         """The input encoding, with a time ramp over the longest sequence if `ramp`, on `levels` steps if not None."""
         steps = self.x_train.shape[1] if ramp else None
         return InputEncoding(self.offset.astype(np.float64), self.scale.astype(np.float64), steps, levels)

@@ -9,7 +9,6 @@ import itertools
 import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -217,7 +216,7 @@ def write_calibration(path: Path, calibration: Calibration) -> None:
 
 def format_calibration(calibration: Calibration) -> str:
     """The calibration as JSON, numbers at 9 digits."""
-    return json.dumps({"format": FORMAT, **_rounded(asdict(calibration))}, indent=2) + "\n"
+    return json.dumps(_rounded({"format": FORMAT, **asdict(calibration)}), indent=2) + "\n"
 
 
 def load_calibration(path: Path) -> Calibration:
@@ -276,7 +275,7 @@ def _quadratic_2d(c: tuple[float, ...], i_thresh: ArrayLike, i_width: ArrayLike)
     return _NANO * (c[0] + c[1] * x + c[2] * y + c[3] * x * x + c[4] * x * y + c[5] * y * y)
 
 
-def _rounded(value: Any) -> Any:
+def _rounded(value: object) -> object:
     if isinstance(value, float):
         return float(f"{value:.9g}")
     if isinstance(value, dict):

@@ -27,7 +27,7 @@ def read_technology(path: Path, pdk_root: Path | None) -> Technology:
     """Raises InputError that names the file, the field and what it must be; as `find_kit` where a kit is asked for."""
     content = read_toml(path, "docs/technologies.md says what a technology is")
     table = _Table(path, "", content)
-    numbers: dict[str, Any] = {key: table.number(key) for key in _NUMBERS}
+    grid, supply, supply_max, density = (table.number(key) for key in _NUMBERS)
     name, summary, celsius = table.text("name"), table.text("summary"), table.number("celsius", least=-math.inf)
     if not _NAME.fullmatch(name):
         raise InputError(f"{path}: name must consist of letters, digits, _ and -, not {shown(name)}")
@@ -35,17 +35,17 @@ def read_technology(path: Path, pdk_root: Path | None) -> Technology:
         raise InputError(f"{path}: celsius must lie in {CELSIUS_MIN:g} to {CELSIUS_MAX:g}, not {celsius:g}")
     devices = table.table("nfet"), table.table("pfet")
     sizing = table.table("sizing")
-    roles = {role: _geometry(sizing.table(role), numbers["grid"]) for role in _ROLES}
+    roles = {role: _geometry(sizing.table(role), grid) for role in _ROLES}
     for role in _SWITCHES:
         if roles[role].cascode is not None:
             raise InputError(f"{path}: sizing.{role} is a switch and takes no cascode; leave it out")
     sizing.finish()
     library = _library(table.table("library"), table.table("corners"), path, pdk_root)
     table.finish()
-    if numbers["supply"] > numbers["supply_max"]:
-        raise InputError(f"{path}: supply must be at most supply_max {numbers['supply_max']:g}, not {table['supply']}")
+    if supply > supply_max:
+        raise InputError(f"{path}: supply must be at most supply_max {supply_max:g}, not {content['supply']}")
     nfet, pfet = (_device(device) for device in devices)
-    return Technology(name, summary, library, nfet, pfet, Sizing(**roles), celsius=celsius, **numbers)
+    return Technology(name, summary, library, nfet, pfet, Sizing(**roles), grid, supply, supply_max, celsius, density)
 
 
 def _device(table: "_Table") -> DeviceModel:
@@ -107,14 +107,11 @@ def _library(table: "_Table", corners: "_Table", path: Path, pdk_root: Path | No
 class _Table:
     """One table of the file: every field is asked for once, and what nobody asked for is refused."""
 
-    def __init__(self, path: Path, name: str, content: dict[str, Any]) -> None:
+    def __init__(self, path: Path, name: str, content: dict[str, object]) -> None:
         self.path, self.name, self.content = path, name, content
         self.asked: set[str] = set()
 
-    def __getitem__(self, key: str) -> Any:
-        return self.content[key]
-
-    def _get(self, key: str, default: Any = None) -> Any:
+    def _get(self, key: str, default: object = None) -> object:
         self.asked.add(key)
         if key not in self.content and default is None:
             raise InputError(f"{self.path}: {self._full(key)} is missing; docs/technologies.md says what it is")
@@ -142,17 +139,17 @@ class _Table:
     def number(self, key: str, least: float | None = None, most: float = sys.float_info.max) -> float:
         """A number in SI: positive, or not below `least`; not above `most`."""
         value = self._get(key)
-        good = isinstance(value, int | float) and not isinstance(value, bool) and -most <= value <= most
-        if not good or (value <= 0 if least is None else value < least):
+        number = value if isinstance(value, int | float) and not isinstance(value, bool) else math.nan
+        if not -most <= number <= most or (number <= 0 if least is None else number < least):
             wanted = "a positive number" if least is None else "a number"
             wanted += f" of at least {least:g}" if least is not None and math.isfinite(least) else ""
             wanted += f" and at most {most:g}" if most < sys.float_info.max else ""
             raise InputError(f"{self.path}: {self._full(key)} must be {wanted} in SI units, not {shown(value)}")
-        return float(value)
+        return float(number)
 
     def curve(self, key: str) -> tuple[tuple[float, float], ...]:
         """Pairs of a positive number and one of at least 1, the first ones rising; none where the field is absent."""
-        rows = self._get(key, [])
+        rows: Any = self._get(key, [])
         try:
             found = tuple((x + 0.0, y + 0.0) for x, y in rows)
             rising = sorted({x for x, _ in found}) == [x for x, _ in found]

@@ -148,10 +148,7 @@ def pool(readout: Tensor, lengths: Tensor, pooling: Pooling) -> Tensor:
 
 
 def _cell(architecture: Architecture, inputs: int) -> FirstQuadrantCell | SignedCell:
-    if architecture.unit == "first-quadrant":
-        return FirstQuadrantCell(inputs, architecture.cells, architecture.grid, architecture.width_min)
-    by_input, scaled = architecture.beta == "input", architecture.cell == "alphacmru"
-    return SignedCell(inputs, architecture.cells, architecture.grid, architecture.width_min, by_input, scaled)
+    return (FirstQuadrantCell if architecture.unit == "first-quadrant" else SignedCell)(inputs, architecture)
 
 
 def _arrays(linear: GridLinear) -> tuple[np.ndarray, np.ndarray]:

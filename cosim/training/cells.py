@@ -25,6 +25,7 @@ from torch import Tensor, nn
 from cosim.network.offset import common_mode_offset
 from cosim.network.types import FirstQuadrantLayer, SignedLayer
 from cosim.training.chips import Lines
+from cosim.training.config import Architecture
 from cosim.training.hardware import GridLinear, perturb
 from cosim.training.scan import linear_scan
 from cosim.training.surrogate import heaviside, sign
@@ -49,11 +50,12 @@ class FirstQuadrantCell(nn.Module):
     left out here: no threshold is below 0, so it changes no decision and would only block the gradient.
     """
 
-    def __init__(self, inputs: int, width: int, grid: float | None, width_min: float) -> None:
+    def __init__(self, inputs: int, architecture: Architecture) -> None:
         super().__init__()
+        width = architecture.cells
         self.epsilon = 0.0
-        self.width_min = width_min
-        self.linear = GridLinear(inputs, width, grid, gain=1.5, bias_range=(0.0, 0.5))
+        self.width_min = architecture.width_min
+        self.linear = GridLinear(inputs, width, architecture.grid, gain=1.5, bias_range=(0.0, 0.5))
         self.lo_free = nn.Parameter(torch.empty(width).uniform_(0.0, 0.5))
         self.width_free = nn.Parameter(torch.empty(width).uniform_(0.0, 0.4))
 
@@ -80,7 +82,7 @@ class FirstQuadrantCell(nn.Module):
         start = -torch.ones_like(self.lo_free) if lines is None else _start_on_chips(lo)
         # sets - resets is z S(u - c), and sets + resets is z, without the rounding of centre and half width.
         q = linear_scan(1.0 - (1.0 - self.epsilon) * (sets + resets), sets - resets, start)
-        return CellOutput((1.0 + q) / 2.0, _deciding_distance(u, lo, hi, q, start, self.epsilon))
+        return CellOutput((1.0 + q) / 2.0, _deciding_distance(u, lo, hi, (1.0 - self.epsilon) * _before(q, start)))
 
     def to_layer(self, name: str, sources: tuple[str, ...]) -> FirstQuadrantLayer:
         """The layer as numpy data, float64."""
@@ -93,19 +95,19 @@ class SignedCell(nn.Module):
     """h_hat = W x + b, beta = |W_beta x + b_beta|, z = H(|h_hat| - beta), h = z (S(h_hat) a + epsilon h') + (1 - z) h'.
 
     x (n, time, inputs). By default beta is constant in time, a free bias current of at least width_min / 2 by
-    construction. With `driven` it depends on the input: W_beta and b_beta are mirror weights like any other, and only
-    the margin term of the loss keeps the hysteresis width 2 beta open. a = 1 = -h_{-1}; with `scaled` (alphaCMRU)
+    construction. By input, W_beta and b_beta are mirror weights like any other, and only the margin term of the loss
+    keeps the hysteresis width 2 beta open. a = 1 = -h_{-1}; of an alphaCMRU
     a = W_alpha x + b_alpha and h_{-1} = -b_alpha, all learned, from W_alpha x + 1 on.
     """
 
-    def __init__(
-        self, inputs: int, width: int, grid: float | None, width_min: float, driven: bool, scaled: bool
-    ) -> None:
+    def __init__(self, inputs: int, architecture: Architecture) -> None:
         super().__init__()
+        width, grid = architecture.cells, architecture.grid
+        driven, scaled = architecture.beta == "input", architecture.cell == "alphacmru"
         self.epsilon = 0.0
-        self.width_min = width_min
+        self.width_min = architecture.width_min
         self.linear = GridLinear(inputs, width, grid, gain=1.5, bias_range=(-0.5, 0.5))
-        least = width_min / 2
+        least = self.width_min / 2
         self.beta_free = None if driven else nn.Parameter(torch.empty(width).uniform_(0.0, 0.4))
         self.beta = GridLinear(inputs, width, grid, EXTRA_GAIN, (least, least + 0.4)) if driven else None
         self.alpha = GridLinear(inputs, width, grid, EXTRA_GAIN, (1.0, 1.0)) if scaled else None
@@ -133,7 +135,7 @@ class SignedCell(nn.Module):
         step = torch.ones(()) if self.alpha is None else self.alpha(x, noise, rng)
         z = heaviside(candidate.abs() - beta)
         h = linear_scan(1.0 - (1.0 - self.epsilon) * z, z * sign(candidate) * step, self.start)
-        distance = _deciding_distance(candidate, -beta, beta, h, self.start, self.epsilon, step)
+        distance = _deciding_distance(candidate, -beta, beta, (1.0 - self.epsilon) * _before(h, self.start), step)
         if self.beta is not None:
             distance = torch.minimum(distance, beta)  # a window that closes is as bad as a candidate on its edge
         return CellOutput(h, distance)
@@ -148,7 +150,7 @@ class SignedCell(nn.Module):
         sets, resets = heaviside(candidate - hi), heaviside(lo - candidate)
         start = _start_on_chips(lo)
         h = linear_scan(1.0 - (1.0 - self.epsilon) * (sets + resets), sets - resets, start)
-        return CellOutput(h, _deciding_distance(candidate, lo, hi, h, start, self.epsilon))
+        return CellOutput(h, _deciding_distance(candidate, lo, hi, (1.0 - self.epsilon) * _before(h, start)))
 
     def to_layer(self, name: str, sources: tuple[str, ...]) -> SignedLayer:
         """The layer as numpy data, float64."""
@@ -172,19 +174,21 @@ def _positive(free: Tensor) -> Tensor:
     return free.abs()
 
 
-def _deciding_distance(
-    candidate: Tensor, lo: Tensor, hi: Tensor, states: Tensor, start: Tensor, epsilon: float, step: Tensor | float = 1.0
-) -> Tensor:
+def _deciding_distance(candidate: Tensor, lo: Tensor, hi: Tensor, kept: Tensor, step: Tensor | float = 1.0) -> Tensor:
     """Distance to the nearest threshold that decides, see above; infinite where none does. (n, time, width).
 
-    states after each step and `start`, broadcastable to (n, width), before the first; `step`: alpha, as eq. 7 adds it.
+    kept: (1 - epsilon) h', of the state before each step; `step`: alpha, as eq. 7 adds it.
     """
-    first = start.expand(len(states), states.shape[2])[:, None]
-    kept = (1.0 - epsilon) * torch.cat([first, states[:, :-1]], dim=1).detach()
     least = abs(step) / 2
     to_hi = torch.where((kept - step).abs() > least, (candidate - hi).abs(), math.inf)
     to_lo = torch.where((kept + step).abs() > least, (candidate - lo).abs(), math.inf)
     return torch.minimum(to_hi, to_lo)
+
+
+def _before(states: Tensor, start: Tensor) -> Tensor:
+    """The state before each step, without gradient, from those after it; `start`: broadcastable to (n, width)."""
+    first = start.expand(len(states), states.shape[2])[:, None]
+    return torch.cat([first, states[:, :-1]], dim=1).detach()
 
 
 def _array(value: Tensor) -> np.ndarray:

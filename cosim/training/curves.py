@@ -11,11 +11,13 @@ from cosim.tasks.task import Task
 
 NEAR = (0.01, 0.02, 0.05)
 
+Figures = dict[str, Any]  # JSON, as a checkpoint keeps it
 
-def measure_figures(network: Network, task: Task) -> dict[str, Any]:
+
+def measure_figures(network: Network, task: Task) -> Figures:
     """JSON-able figures on the test samples: score, threshold and decision margins, size."""
     trace = run_reference(network, task.x_test, task.len_test, "test data")
-    figures: dict[str, Any] = {"test_samples": len(task.x_test)}
+    figures: Figures = {"test_samples": len(task.x_test)}
     if task.labels:
         figures |= _classification(trace, task.y_test)
     else:
@@ -30,7 +32,7 @@ def measure_figures(network: Network, task: Task) -> dict[str, Any]:
     return figures
 
 
-def _classification(trace: Trace, y: np.ndarray) -> dict[str, Any]:
+def _classification(trace: Trace, y: np.ndarray) -> Figures:
     top = np.sort(trace.scores, axis=1)
     gap = top[:, -1] - top[:, -2]
     return {
@@ -40,10 +42,10 @@ def _classification(trace: Trace, y: np.ndarray) -> dict[str, Any]:
     }
 
 
-def _near(network: Network, trace: Trace, deciding: bool) -> dict[str, float]:
+def _near(network: Network, trace: Trace, *, deciding: bool) -> dict[str, float]:
     """Fraction of (sample, valid step, unit) candidates closer to a threshold than each limit in NEAR."""
     valid = _valid(trace)
-    distances = [_distance(layer, trace, deciding)[valid].ravel() for layer in network.recurrent_layers]
+    distances = [_distance(layer, trace, deciding=deciding)[valid].ravel() for layer in network.recurrent_layers]
     flat = np.concatenate(distances)
     return {f"{limit:g}": float((flat < limit).mean()) for limit in NEAR}
 
@@ -53,7 +55,7 @@ def _valid(trace: Trace) -> np.ndarray:
     return np.arange(trace.readout.shape[1])[None, :] < trace.lengths[:, None]
 
 
-def _distance(layer: RecurrentLayer, trace: Trace, deciding: bool) -> np.ndarray:
+def _distance(layer: RecurrentLayer, trace: Trace, *, deciding: bool) -> np.ndarray:
     """(n, time, width) of the candidate to the nearer threshold; or, `deciding`, to the nearest that decides.
 
     A threshold decides where crossing it changes the next state by more than half a step, see cosim.training.cells.

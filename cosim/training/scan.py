@@ -5,8 +5,6 @@ pairwise: log2(T) levels and O(T) work. The gradient is the same recurrence run 
 g_t = dL/dh_t + a_{t+1} g_{t+1}, dL/db_t = g_t, dL/da_t = g_t h_{t-1}, and uses the same scan.
 """
 
-from typing import Any
-
 import torch
 from torch import Tensor
 
@@ -29,14 +27,14 @@ class _Scan(torch.autograd.Function):
     """h_0 = b_0, h_t = a_t h_{t-1} + b_t; a_0 has no effect."""
 
     @staticmethod
-    def forward(ctx: Any, a: Tensor, b: Tensor) -> Tensor:
+    def forward(ctx: torch.autograd.Function, a: Tensor, b: Tensor) -> Tensor:
         h = _scan(a, b)
         ctx.save_for_backward(a, h)
         return h
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor]:
-        a, h = ctx.saved_tensors
+    def backward(ctx: torch.autograd.Function, *grads: Tensor) -> tuple[Tensor, Tensor]:
+        a, h = list(ctx.saved_tensors)
         after = torch.cat([a[:, 1:], torch.zeros_like(a[:, :1])], dim=1)
         g = _scan(after.flip(1), grads[0].flip(1)).flip(1)
         before = torch.cat([torch.zeros_like(h[:, :1]), h[:, :-1]], dim=1)

@@ -19,26 +19,27 @@ from cosim.reading.text import check_plain, shown
 from cosim.tasks.task import Task
 
 _GROWTH = 4  # two moments of the optimiser and the best network come to the weights
+State = dict[str, Any]  # plain values and tensors, as torch.save writes them
 _REPAIR = "delete this training state and start anew"
 
 
-def write_state(path: Path, state: dict[str, Any]) -> None:
+def write_state(path: Path, state: State) -> None:
     """Write what `read_state` reads: tensors and plain values, with a checksum."""
     write_atomically(path, _state_bytes(state))
 
 
-def check_state(path: Path, state: dict[str, Any]) -> None:
+def check_state(path: Path, state: State) -> None:
     """Raises InputError where the state of a training could not be written; `state` is that of its beginning."""
     check_writable(path, _GROWTH * len(_state_bytes(state)))
 
 
-def _state_bytes(state: dict[str, Any]) -> bytes:
+def _state_bytes(state: State) -> bytes:
     buffer = io.BytesIO()
     torch.save(state, buffer)
     return seal_zip(buffer.getvalue())
 
 
-def read_state(path: Path, own: dict[str, Any], parameters: Sequence[Tensor]) -> dict[str, Any]:
+def read_state(path: Path, own: State, parameters: Sequence[Tensor]) -> State:
     """The state in a file, if it has the settings, data, parts, types and shapes of `own`, that of the run that asks.
 
     parameters: what the optimiser moves, in order. Raises InputError that says what differs.
@@ -68,35 +69,36 @@ def read_state(path: Path, own: dict[str, Any], parameters: Sequence[Tensor]) ->
     best = None if found["best"] is None else dict(own["backbone"])
     form = own | {"optimiser": own["optimiser"] | {"state": moments}, "best": best}
     state = _fitted(found, form, str(path))
+    assert isinstance(state, dict)  # as `form` is
     state["optimiser"]["param_groups"] = own["optimiser"]["param_groups"]  # settings, which are this run's own
     return state
 
 
-def _fitted(found: Any, wanted: Any, where: str, name: str = "") -> Any:
+def _fitted(found: object, wanted: object, where: str, name: str = "") -> object:
     """A copy of what was found, if it is built as what is wanted: keys, lengths, types, shapes; not values."""
     fault = _misfit(found, wanted)
     if fault:
         raise InputError(f"{where}: {name} must {fault}; {_REPAIR}")
-    if isinstance(wanted, Tensor):
+    if isinstance(found, Tensor):
         return found.clone()
     inside = f"{name}." if name else ""
-    if isinstance(wanted, dict):
+    if isinstance(wanted, dict) and isinstance(found, dict):
         return type(wanted)((key, _fitted(found[key], wanted[key], where, f"{inside}{key}")) for key in wanted)
-    if isinstance(wanted, list | tuple):
+    if isinstance(wanted, list | tuple) and isinstance(found, list | tuple):
         parts = enumerate(zip(found, wanted, strict=True))
         return type(wanted)(_fitted(one, other, where, f"{inside}{i}") for i, (one, other) in parts)
     return found
 
 
-def _misfit(found: Any, wanted: Any) -> str:
+def _misfit(found: object, wanted: object) -> str:
     if type(found) is not type(wanted):
         return f"be of type {type(wanted).__name__}, not {shown(type(found).__name__)}"
-    if isinstance(wanted, Tensor):
+    if isinstance(wanted, Tensor) and isinstance(found, Tensor):
         (there, here) = ((tuple(one.shape), one.dtype, one.layout, one.device.type) for one in (found, wanted))
         return "" if there == here else f"have shape {here[0]} of {here[1]}, not {there[0]} of {there[1]}"
-    if isinstance(wanted, dict) and found.keys() != wanted.keys():
+    if isinstance(wanted, dict) and isinstance(found, dict) and found.keys() != wanted.keys():
         return f"have the keys {shown(list(wanted))}, not {shown(list(found))}"
-    if isinstance(wanted, list | tuple) and len(found) != len(wanted):
+    if isinstance(wanted, list | tuple) and isinstance(found, list | tuple) and len(found) != len(wanted):
         return f"have length {len(wanted)}, not {len(found)}"
     return ""
 
@@ -109,19 +111,19 @@ def data_fingerprint(task: Task) -> str:
     return digest.hexdigest()
 
 
-def _difference(found: Any, wanted: dict[str, Any]) -> str:
+def _difference(found: object, wanted: State) -> str:
     old, new, devices = _flatten(found), _flatten(wanted), wanted.get("mismatch") or {}
     changed = [key for key in new if old.get(key) != new[key] and (key in old or key not in devices)]
     return ", ".join(f"{key} {shown(old.get(key))} not {shown(new[key])}" for key in changed)
 
 
-def _flatten(settings: Any) -> dict[str, Any]:
+def _flatten(settings: object) -> State:
     """Settings in one level; of a file's those that are where they belong."""
-    settings, inner = _table(settings), ("architecture", "mismatch")
-    variation = "none" if settings.get("mismatch") is None else "local"
-    flat = settings | _table(settings.get("architecture")) | {"variation": variation}
-    return {key: value for key, value in (flat | _table(settings.get("mismatch"))).items() if key not in inner}
+    table, inner = _table(settings), ("architecture", "mismatch")
+    variation = "none" if table.get("mismatch") is None else "local"
+    flat = table | _table(table.get("architecture")) | {"variation": variation}
+    return {key: value for key, value in (flat | _table(table.get("mismatch"))).items() if key not in inner}
 
 
-def _table(value: Any) -> dict[str, Any]:
+def _table(value: object) -> State:
     return value if isinstance(value, dict) else {}

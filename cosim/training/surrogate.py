@@ -5,7 +5,6 @@ arXiv 2605.11855, appendix F.8 (alpha_surr = 1).
 """
 
 import math
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -17,23 +16,23 @@ def _surrogate_derivative(x: Tensor) -> Tensor:
 
 class _Heaviside(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, x: Tensor) -> Tensor:
+    def forward(ctx: torch.autograd.Function, x: Tensor) -> Tensor:
         ctx.save_for_backward(x)
         return (x >= 0).to(x.dtype)
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> Tensor:
+    def backward(ctx: torch.autograd.Function, *grads: Tensor) -> Tensor:
         return grads[0] * _surrogate_derivative(ctx.saved_tensors[0])
 
 
 class _Sign(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, x: Tensor) -> Tensor:
+    def forward(ctx: torch.autograd.Function, x: Tensor) -> Tensor:
         ctx.save_for_backward(x)
         return (x >= 0).to(x.dtype) * 2 - 1
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> Tensor:
+    def backward(ctx: torch.autograd.Function, *grads: Tensor) -> Tensor:
         return grads[0] * _surrogate_derivative(ctx.saved_tensors[0])
 
 

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -24,11 +23,11 @@ from cosim.tasks.task import Task, grouped_holdout, stratified_holdout
 from cosim.training.backbone import Backbone, BackboneOutput, pool
 from cosim.training.chips import Chips
 from cosim.training.config import TrainingConfig, check_config, describe_config, state_path
-from cosim.training.curves import measure_figures
+from cosim.training.curves import Figures, measure_figures
 from cosim.training.hardware import margin_penalty, range_excess
 from cosim.training.interrupts import deferred_signals
 from cosim.training.schedule import epsilon_at, epsilon_is_final, learning_rate_at
-from cosim.training.state import check_state, data_fingerprint, read_state, write_state
+from cosim.training.state import State, check_state, data_fingerprint, read_state, write_state
 
 VALIDATION_FRACTION = 0.1
 VALIDATIONS = 200  # over the whole run; only those with the final epsilon are used
@@ -49,12 +48,12 @@ class TrainingResult:
     """The chosen network, its figures (see `measure_figures`) and the file that holds it."""
 
     network: Network
-    figures: dict[str, Any]
+    figures: Figures
     path: Path
 
 
 def train(
-    config: TrainingConfig, task: Task, path: Path, progress: Progress | None = None, resume: bool = False
+    config: TrainingConfig, task: Task, path: Path, progress: Progress | None = None, *, resume: bool = False
 ) -> TrainingResult:
     """Train, write the checkpoint `path` (.pt or .npz) and return it.
 
@@ -69,13 +68,13 @@ def train(
     torch.set_num_threads(1)  # the tensors are tiny: more threads only wait for each other, and may change the sums
     try:
         with own_file(Path(path)), naming_memory("training", "take a smaller --batch, or fewer or shorter samples"):
-            return _train(config, task, Path(path), progress, resume)
+            return _train(_Run(config, task), Path(path), progress, resume=resume)
     finally:
         torch.set_num_threads(threads)
 
 
-def _train(config: TrainingConfig, task: Task, path: Path, progress: Progress | None, resume: bool) -> TrainingResult:
-    run = _Run(config, task)
+def _train(run: "_Run", path: Path, progress: Progress | None, *, resume: bool) -> TrainingResult:
+    config, task = run.config, run.task
     if resume:
         run.load(state_path(path))
     check_state(state_path(path), run.state())
@@ -151,11 +150,11 @@ class _Run:
         self.iteration += 1
         last = self.iteration == config.iterations
         if last or self.iteration % max(1, config.iterations // VALIDATIONS) == 0:
-            self._validate(last)
+            self._validate(last=last)
         found = {"loss": loss.item(), "epsilon": epsilon}
         return found if self.best is None else found | {"validation": self.best_loss}
 
-    def _validate(self, last: bool) -> None:
+    def _validate(self, *, last: bool) -> None:
         if not last and not epsilon_is_final(self.iteration, self.config.iterations, self.config.epsilon):
             return
         self.backbone.set_epsilon(epsilon_at(self.iteration, self.config.iterations, self.config.epsilon))
@@ -214,7 +213,7 @@ class _Run:
         off = [(output.scores - y).abs().mean().item() for output in outputs]
         return {"count": TEST_CHIPS, "test_mae": float(np.mean(off)), "test_mae_worst": max(off)}
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> State:
         """Everything that the next iteration depends on."""
         return {
             "config": describe_config(self.config),
@@ -264,7 +263,7 @@ def initial_network(config: TrainingConfig, task: Task) -> Network:
 def _initial_backbone(config: TrainingConfig, task: Task) -> Backbone:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(config.seed)
-        encoding = task.encoding(config.architecture.ramp, config.architecture.input_levels)
+        encoding = task.encoding(ramp=config.architecture.ramp, levels=config.architecture.input_levels)
         return Backbone(config.architecture, encoding, task.outputs)
 
 

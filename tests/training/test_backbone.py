@@ -259,7 +259,7 @@ def test_noise_never_turns_a_window_around() -> None:
 
     Each must switch on once and off once. Noise of its own on both thresholds would turn every second window around.
     """
-    cell = FirstQuadrantCell(inputs=1, width=500, grid=None, width_min=0.04)
+    cell = FirstQuadrantCell(1, Architecture(cells=500, grid=None, width_min=0.04))
     with torch.no_grad():
         cell.linear.weight.fill_(1.0)
         cell.linear.bias.zero_()
