@@ -36,7 +36,7 @@ def most_fragile(design: Design, test_set: TestSet, count: int) -> NDArray[np.in
     """Places of the samples that most chips decide otherwise than the software."""
     trial = Trial(design, test_set, Plan("local", SEED, CHIPS, area=AREA))
     records = run_chips(trial, tuple(range(CHIPS)))
-    decisions = np.array([record["behavioral"]["decisions"] for record in records])
+    decisions = np.array([record.behavioral.decisions for record in records])
     changed = (decisions != trial.software[1]).sum(axis=0)
     chosen = np.argsort(-changed, kind="stable")[:count]
     print("chips that decide otherwise:", dict(zip(chosen.tolist(), changed[chosen].tolist(), strict=True)))

@@ -71,7 +71,7 @@ def main(name: str = "digits_d8", samples: int = 20) -> None:
             timing = Timing(edge=SHARP)
             comparison = compare_engines(variant, test_set, simulate_samples(variant, test_set, timing, jobs=2), timing)
             assert comparison is not None, "every simulation failed"
-            figures.append(summarize_comparison(comparison)["state_agreement"])
+            figures.append(summarize_comparison(comparison).state_agreement)
         print(f"{label:28} {100 * figures[0]:11.2f} % {100 * figures[1]:12.2f} %", flush=True)
 
 

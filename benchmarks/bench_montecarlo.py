@@ -33,7 +33,7 @@ def main() -> None:
         for record in run_local(trial, range(trial.plan.chips), jobs, 600.0):
             busy = busy or time.perf_counter()  # workers have started
             records.append(record)
-        records.sort(key=lambda record: record["chip"])
+        records.sort(key=lambda record: record.chip)
         first = first or records
         taken, running = time.perf_counter() - begin, time.perf_counter() - busy
         print(

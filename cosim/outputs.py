@@ -4,10 +4,9 @@ import csv
 import hashlib
 import io
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -98,8 +97,8 @@ def write_texts(folder: Path, texts: dict[str, str]) -> list[Path]:
     return [folder / name for name in texts]
 
 
-def write_results(folder: Path, results: dict[str, dict[str, Any]]) -> None:
-    """The same for JSON objects, each with its checksum as its last entry."""
+def write_results(folder: Path, results: Mapping[str, object]) -> None:
+    """The same for what `seal_json` takes: JSON objects, each with its checksum as its last entry."""
     make_folder(folder)
     write_together({folder / name: seal_json(content) for name, content in results.items()})
 

@@ -18,7 +18,7 @@ ORDER = (
 STRANGERS = {("ir", "circuit"), ("circuit", "ir")}  # only `cells.assemble` sees both
 # who may import what, anywhere in the module; everyone else may not
 MATPLOTLIB = {
-    "report/figures.py", "report/comparison_page.py", "montecarlo/trim_figure.py", "pipeline.py", "training/curves.py",
+    "report/figures.py", "report/comparison_page.py", "montecarlo/trim_figure.py", "training/curves.py",
 }  # fmt: skip
 PYSPICE = {"engines/ngspice/session.py"}
 TORCH_LAZY = {"network/checkpoint.py", "reading/tensors.py"}

@@ -383,10 +383,11 @@ def take_folder(verb: str, folder: Path) -> None:
 
 
 def write_json(path: Path | None, content: object) -> None:
-    """Write JSON to a file, or nothing for None. Raises InputError when the file cannot be written."""
+    """Write a `json_object` to a file, or nothing for None. Raises InputError when the file cannot be written."""
     import json
 
+    from cosim.files.json_form import json_object
     from cosim.files.write import write_atomically
 
     if path is not None:
-        write_atomically(path, f"{json.dumps(content, indent=2)}\n".encode())
+        write_atomically(path, f"{json.dumps(json_object(content), indent=2)}\n".encode())

@@ -76,14 +76,15 @@ def command(*, network_file: Path, to: Destination, how: Comparing, compiling: C
         find_vacask()  # said before the work
     take_folder("compare", output)
     with progress_bar(how.engine) as progress:
-        summary = (
-            run_pvt(design, test_set, run, progress, how.bias, say)
-            if how.pvt
-            else run_comparison(design, test_set, run, progress)
-        )
-    click.echo("\n".join(format_pvt(summary) if how.pvt else format_comparison(summary)))
+        if how.pvt:
+            summary = run_pvt(design, test_set, run, progress, how.bias, say)
+            lines = format_pvt(summary)
+        else:
+            summary = run_comparison(design, test_set, run, progress)
+            lines = format_comparison(summary)
+    click.echo("\n".join(lines))
     write_json(to.json_file, summary)
     click.echo(f"\nwritten: {output / 'pvt.json'}" if how.pvt else f"\nreport: {output / 'report.html'}")
-    if summary["failed"]:
-        click.echo(f"{summary['failed']} runs failed; their decks are in {output / 'failed'}", err=True)
+    if summary.failed:
+        click.echo(f"{summary.failed} runs failed; their decks are in {output / 'failed'}", err=True)
         raise SystemExit(1)

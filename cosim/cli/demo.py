@@ -54,11 +54,11 @@ def command(output: Path, samples: int, seed: int, jobs: int) -> None:
     click.echo(f"3  simulate  {len(test_set.y)} test digits at transistor level, {jobs} workers")
     with progress_bar("ngspice") as progress:
         result = run_comparison(design, test_set, Run(output, jobs), progress)
-    click.echo(f"4  compare   {format_quantity(result['power_w']['ngspice'], 'W')} mean supply power\n")
+    click.echo(f"4  compare   {format_quantity(result.power_w['ngspice'] or 0.0, 'W')} mean supply power\n")
     click.echo("\n".join(format_comparison(result)))
     click.echo(f"\nreport: {output / 'report.html'}   picture: {output / 'waveforms.png'}")
-    if result["failed"]:
-        click.echo(f"{result['failed']} runs failed; their decks are in {output / 'failed'}", err=True)
+    if result.failed:
+        click.echo(f"{result.failed} runs failed; their decks are in {output / 'failed'}", err=True)
         raise SystemExit(1)
 
 

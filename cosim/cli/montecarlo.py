@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -148,7 +148,7 @@ def command(*, network_file: Path, to: Destination, drawing: Drawing, counting: 
     if counting.replay is not None:
         _replay(trial, counting.replay, output)
         return
-    with open_store(output, run.run_settings(trial), counting.resume) as store:
+    with open_store(output, run.run_settings(trial), resume=counting.resume) as store:
         if store.damaged:
             say(f"{store.damaged} damaged lines of {output / CHIPS_FILE}: their chips run again")
         keep_trial(output, trial, asdict(compiling))
@@ -157,10 +157,10 @@ def command(*, network_file: Path, to: Destination, drawing: Drawing, counting: 
         click.echo("\n".join(format_summary(summary)))
         if counting.contributions:
             with progress_bar("contributions") as progress:
-                summary["contributions"] = run.run_contributions(trial, counting.jobs, progress)
-            found = {"chips": trial.plan.chips, "contributions": summary["contributions"]}
-            write_results(output, {run.CONTRIBUTIONS_FILE: found})
-            click.echo("\n".join(format_contributions(summary["contributions"])))
+                found = run.run_contributions(trial, counting.jobs, progress)
+            write_results(output, {run.CONTRIBUTIONS_FILE: run.KeptContributions(trial.plan.chips, found)})
+            summary = replace(summary, contributions=found)
+            click.echo("\n".join(format_contributions(found)))
     write_json(to.json_file, summary)
     click.echo(f"\nstore: {output}\npage:  cosim report {output}")
 
@@ -214,11 +214,11 @@ def _replay(trial: "Trial", number: int, store: Path) -> None:
     check_settings(store, known, run_settings(trial))
     folder = store / f"chip_{number}"
     record = replay_chip(trial, number, folder)
-    click.echo(f"chip {number}: {record['status']}{' ' + record['detail'] if record['status'] != 'ok' else ''}")
-    for engine in ("behavioral", "ngspice"):
-        if engine in record:
-            click.echo(f"{engine:12} accuracy {percent(record[engine]['accuracy'])}")
-    if "ngspice" in records.get(number, {}):
-        same = records[number]["ngspice"] == record.get("ngspice")
+    click.echo(f"chip {number}: {record.status}{f' {record.detail}' if record.status != 'ok' else ''}")
+    for engine, figures in (("behavioral", record.behavioral), ("ngspice", record.ngspice)):
+        if figures is not None:
+            click.echo(f"{engine:12} accuracy {percent(figures.accuracy)}")
+    if number in records and records[number].ngspice is not None:
+        same = records[number].ngspice == record.ngspice
         click.echo(f"the store says {'the same' if same else 'something else'} about its transistors")
     click.echo(f"decks: {folder}")

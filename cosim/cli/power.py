@@ -52,6 +52,6 @@ def command(*, network_file: Path, to: Destination, behavioral: bool, compiling:
     click.echo(f"\nwritten: {output / 'power.json'}, {output / 'power.png'}")
     if missing is not None:
         raise MissingToolError(f"behavioral side only: {missing}")
-    if summary["failed"]:
-        click.echo(f"{summary['failed']} runs failed; their decks are in {output / 'failed'}", err=True)
+    if summary.failed:
+        click.echo(f"{summary.failed} runs failed; their decks are in {output / 'failed'}", err=True)
         raise SystemExit(1)

@@ -22,8 +22,9 @@ def command(
     chip, contributions, the worst chip's waveforms, the mapping of parameters to transistors, power, schematics of the
     cells, settings. The worst chip is simulated once more; without ngspice the page says so instead.
     """
+    from cosim.montecarlo.keep import Places
     from cosim.montecarlo.page import REPORT_FILE, write_report
 
     output = run / REPORT_FILE if output is None else output
-    write_report(run, output, pdk_root, technology, not no_waveforms, say)
+    write_report(run, output, Places(pdk_root, technology), waveforms=not no_waveforms, say=say)
     click.echo(f"report: {output}")

@@ -68,7 +68,7 @@ def check_store(folder: Path) -> Iterator[tuple[str, str]]:
         yield CHIPS_FILE, fault if kept.damaged else ""
     fault = _fault_of(folder / TRIAL_FILE)
     yield TRIAL_FILE, fault and RESUME
-    damaged = [] if fault else damaged_files(folder, read_sealed(folder / TRIAL_FILE))
+    damaged = [] if fault else damaged_files(folder, read_sealed(folder / TRIAL_FILE)["sums"])
     for name in (NETWORK_FILE, SAMPLES_FILE, CALIBRATION_FILE):
         yield name, f"not to be told without {TRIAL_FILE}" if fault else RESUME if name in damaged else ""
     for name in (SUMMARY_FILE, CONTRIBUTIONS_FILE):

@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cosim.files.json_form import json_object
+
 DIGITS = 16  # of SHA-256, hexadecimal: of 1.8e19 damaged files one passes
 _FILE = ',\n  "sha256": "', '"\n}\n'
 _LINE = ',"sha256":"', '"}\n'
@@ -29,9 +31,9 @@ def checksum(*parts: bytes) -> str:
     return digest.hexdigest()[:DIGITS]
 
 
-def seal_json(content: Mapping[str, Any]) -> bytes:
-    """A JSON object, not empty, as the content of a file; its last entry is the checksum."""
-    return _seal(json.dumps(content, indent=2).removesuffix("\n}").encode(), _FILE, "")
+def seal_json(content: object) -> bytes:
+    """A `json_object`, not empty, as the content of a file; its last entry is the checksum."""
+    return _seal(json.dumps(json_object(content), indent=2).removesuffix("\n}").encode(), _FILE, "")
 
 
 def unseal_json(content: bytes) -> bytes:
@@ -39,9 +41,9 @@ def unseal_json(content: bytes) -> bytes:
     return _unseal(content, _FILE, "")
 
 
-def seal_line(content: Mapping[str, Any], key: str) -> bytes:
-    """A JSON object on one line; its last entry is the checksum."""
-    return _seal(json.dumps(content, separators=(",", ":")).removesuffix("}").encode(), _LINE, key)
+def seal_line(content: object, key: str) -> bytes:
+    """A `json_object` on one line; its last entry is the checksum."""
+    return _seal(json.dumps(json_object(content), separators=(",", ":")).removesuffix("}").encode(), _LINE, key)
 
 
 def unseal_line(line: bytes, key: str) -> bytes:

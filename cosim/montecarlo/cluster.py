@@ -4,10 +4,15 @@ import logging
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from cosim.errors import InputError, MissingToolError, SimulationError
 
+if TYPE_CHECKING:
+    from distributed import Client
+
+P = ParamSpec("P")
+Result = TypeVar("Result")
 CONNECT = 10.0  # s
 
 
@@ -41,12 +46,12 @@ def dask_cluster(address: str) -> Iterator["Cluster"]:
 class Cluster(Executor):
     """What a connected client can run: `slots` tasks at a time."""
 
-    def __init__(self, address: str, client: Any, slots: int) -> None:
+    def __init__(self, address: str, client: "Client", slots: int) -> None:
         self.slots = slots
         self._address, self._client = address, client
         self._executor = client.get_executor(pure=False)
 
-    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+    def submit(self, fn: Callable[P, Result], /, *args: P.args, **kwargs: P.kwargs) -> Future[Result]:
         """A call on one of the workers. Raises SimulationError when the scheduler is gone; what ran there is lost."""
         if self._client.status != "running":
             raise SimulationError(

@@ -13,13 +13,14 @@ Source: A. Saltelli et al., Comput. Phys. Commun. 181 (2010) 259, table 2 (b); i
 import math
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cosim.montecarlo.trial import Trial, run_behavioral_chip
 from cosim.study.agreement import METRICS
+from cosim.study.chips import Division, Share
 from cosim.variation.draws import Chip, Device
 
 Array = NDArray[np.float64]
@@ -43,30 +44,6 @@ SWITCHES = {
 _NAME = re.compile(r"network\.([a-z]+)_?(.*?)(?:_\d+)?\.")
 _BOOTSTRAPS = 200
 WIDEST = 1.0
-
-
-@dataclass(frozen=True)
-class Share:
-    """A group's share of the variance, with its 95 % interval."""
-
-    group: str
-    transistors: int
-    value: float
-    low: float
-    high: float
-
-
-@dataclass(frozen=True)
-class Contributions:
-    """The groups of one division, and R2, the sum of their shares.
-
-    chips_needed: about how many make every interval narrower than WIDEST; 0 where they are.
-    """
-
-    division: str
-    shares: tuple[Share, ...]
-    r2: float
-    chips_needed: int
 
 
 def block_of(device: Device) -> str:
@@ -113,9 +90,9 @@ def chip_figures(trial: Trial, number: int) -> dict[str, list[float]]:
     return {metric: [figures[metric] for figures in found] for metric in METRICS}
 
 
-def share_variance(devices: Sequence[Device], figures: Array, seed: int) -> list[Contributions]:
+def share_variance(devices: Sequence[Device], figures: Array, seed: int) -> dict[str, Division]:
     """Shares per division from figures (chips, 2 + groups), as `chip_figures` gives them for one metric."""
-    start, found = 2, []
+    start, found = 2, {}
     rng = np.random.default_rng(seed)
     picks = rng.integers(len(figures), size=(_BOOTSTRAPS, len(figures)))
     for name, division in DIVISIONS.items():
@@ -128,7 +105,7 @@ def share_variance(devices: Sequence[Device], figures: Array, seed: int) -> list
         start += len(shares)
         shares.sort(key=lambda share: -share.value)
         widest = max(share.high - share.low for share in shares)
-        found.append(Contributions(name, tuple(shares), sum(share.value for share in shares), _needed(figures, widest)))
+        found[name] = Division(sum(share.value for share in shares), tuple(shares), _needed(figures, widest))
     return found
 
 

@@ -9,9 +9,10 @@ from math import inf
 from typing import TypeVar
 
 from cosim.errors import SimulationError
-from cosim.montecarlo.trial import Record, Trial, behavioral_record, drawn_record, failed, run_chips
+from cosim.montecarlo.trial import Trial, behavioral_record, drawn_record, failed, run_chips
 from cosim.simulation.schedule import Lost, run_tasks
 from cosim.simulation.workers import WorkerPool
+from cosim.study.chips import ChipRecord
 
 BEHAVIORAL_CHUNK = 8  # chips of a task: 0.1 s of work
 
@@ -21,14 +22,16 @@ Chunk = tuple[int, ...]
 _trial: Trial | None = None  # of a local worker process; its first call sets it
 
 
-def run_local(trial: Trial, numbers: Sequence[int], jobs: int, timeout: float) -> Iterator[Record]:
+def run_local(trial: Trial, numbers: Sequence[int], jobs: int, timeout: float) -> Iterator[ChipRecord]:
     """Run chips in `jobs` processes; a chip that takes longer than `timeout` second is killed."""
     with WorkerPool(jobs, _set_trial, trial) as pool:
         chunks = _chunks(trial, numbers)
         yield from _records(lambda chunk: pool.submit(_run_here, chunk), trial, chunks, 2 * jobs, timeout)
 
 
-def run_on(executor: Executor, trial: Trial, numbers: Sequence[int], slots: int, timeout: float) -> Iterator[Record]:
+def run_on(
+    executor: Executor, trial: Trial, numbers: Sequence[int], slots: int, timeout: float
+) -> Iterator[ChipRecord]:
     """Run chips on an executor with `submit`, as many tasks at a time as it has `slots`.
 
     A task that takes longer is given up; it may go on where it is, but its record says that it failed.
@@ -61,13 +64,13 @@ def map_chips(
 
 
 def _records(
-    submit: Callable[[Chunk], Future[list[Record]]],
+    submit: Callable[[Chunk], Future[list[ChipRecord]]],
     trial: Trial,
     chunks: Sequence[Chunk],
     slots: int,
     timeout: float,
-    started: Callable[[Future[list[Record]]], bool] = Future.running,
-) -> Iterator[Record]:
+    started: Callable[[Future[list[ChipRecord]]], bool] = Future.running,
+) -> Iterator[ChipRecord]:
     """Records as they finish; the chips of a chunk that is lost run again, each alone, when all others are done."""
     alone: list[Chunk] = []
     for chunk, found in run_tasks(submit, chunks, slots, lambda chunk: timeout * len(chunk), started):
@@ -81,10 +84,11 @@ def _records(
         yield from _records(submit, trial, alone, slots, timeout, started)
 
 
-def _failed(trial: Trial, number: int, lost: Lost) -> Record:
+def _failed(trial: Trial, number: int, lost: Lost) -> ChipRecord:
     """Without the figures of the engine that failed: what killed a worker must not run here."""
-    record = behavioral_record if trial.engine == "ngspice" else drawn_record
-    return failed(record(trial, trial.chip(number)), lost.kind.value, lost.detail)
+    chip = trial.chip(number)
+    record = behavioral_record(trial, chip) if trial.engine == "ngspice" else drawn_record(chip)
+    return failed(record, lost.kind.value, lost.detail)
 
 
 def _set_trial(trial: Trial) -> None:
@@ -92,7 +96,7 @@ def _set_trial(trial: Trial) -> None:
     _trial = trial
 
 
-def _run_here(numbers: Chunk) -> list[Record]:
+def _run_here(numbers: Chunk) -> list[ChipRecord]:
     assert _trial is not None
     return run_chips(_trial, numbers)
 

@@ -10,9 +10,8 @@ is held against run.json: it is the same trial, or refused.
 """
 
 import io
-import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,13 +26,14 @@ from cosim.files.seal import checksum, seal_json
 from cosim.files.write import write_together
 from cosim.ir.lower import Cell
 from cosim.montecarlo.run import run_settings
-from cosim.montecarlo.store import read_sealed, read_store
-from cosim.montecarlo.trial import EngineName, Trial
+from cosim.montecarlo.store import find_difference, read_sealed, read_store
+from cosim.montecarlo.trial import Trial
 from cosim.network.checkpoint import checkpoint_bytes, load_network
 from cosim.network.types import Network
 from cosim.reading.arrays import read_arrays
 from cosim.reading.text import check_known, check_plain, open_file, typed
 from cosim.simulation.testbench import Timing
+from cosim.study.chips import EngineName
 from cosim.tasks.testset import TestSet, check_test_set
 from cosim.technology.calibration import format_calibration, load_calibration
 from cosim.technology.catalog import load_technology
@@ -69,7 +69,7 @@ class _Compile:
 
 
 @dataclass(frozen=True)
-class _Form:
+class KeptTrial:
     """What trial.json holds."""
 
     format: int
@@ -91,20 +91,6 @@ def keep_trial(folder: Path, trial: Trial, options: Mapping[str, Any]) -> None:
     """
     design = trial.design
     name, root = str(options["technology"]), options["pdk_root"]
-    content = {
-        "format": FORMAT,
-        "technology": str(Path(name).resolve()) if name.endswith(".toml") else name,
-        "pdk_root": None if root is None else str(Path(root).resolve()),
-        "conditions": {key: getattr(design.technology, key) for key in ("corner", "celsius", "supply")},
-        "t_step_s": trial.timing.t_step,
-        "compile": {
-            "i_unit": design.i_unit,
-            "pedestal": design.graph.i_pedestal / design.i_unit,
-            **{key: options[key] for key in COMPILE_OPTIONS},
-        },
-        "engine": trial.engine,
-        "plan": asdict(trial.plan),
-    }
     samples = io.BytesIO()
     np.savez_compressed(samples, **{name: getattr(trial.test_set, name) for name in _ARRAYS})
     files = {
@@ -113,25 +99,43 @@ def keep_trial(folder: Path, trial: Trial, options: Mapping[str, Any]) -> None:
         CALIBRATION_FILE: format_calibration(design.calibration).encode(),
     }
     sums = {name: checksum(file) for name, file in files.items()}
-    files[TRIAL_FILE] = seal_json(content | {"sums": sums})
+    pedestal = design.graph.i_pedestal / design.i_unit
+    kept = KeptTrial(
+        format=FORMAT,
+        technology=str(Path(name).resolve()) if name.endswith(".toml") else name,
+        pdk_root=None if root is None else str(Path(root).resolve()),
+        conditions=_Conditions(design.technology.corner, design.technology.celsius, design.technology.supply),
+        t_step_s=trial.timing.t_step,
+        compile=_Compile(design.i_unit, pedestal, **{key: options[key] for key in COMPILE_OPTIONS}),
+        engine=trial.engine,
+        plan=trial.plan,
+        sums=sums,
+    )
+    files[TRIAL_FILE] = seal_json(kept)
     write_together({folder / name: file for name, file in files.items()})
 
 
-def load_trial(folder: Path, pdk_root: Path | None = None, technology: Path | None = None) -> Trial:
+@dataclass(frozen=True)
+class Places:
+    """Where foundry kits and the run's own .toml stand now; None for where they were."""
+
+    pdk_root: Path | None = None
+    technology: Path | None = None
+
+
+def load_trial(folder: Path, places: Places = Places()) -> Trial:
     """The trial of a store, compiled again; needs no simulator.
 
-    pdk_root: where foundry kits stand now; technology: where the run's own .toml stands now; both default to where they
-    were. Raises InputError for a store without these files, and when what they give is not the trial of run.json.
+    Raises InputError for a store without these files, and when what they give is not the trial of run.json.
     """
     settings, _ = read_store(folder)
     kept = read_kept(folder)
-    process = _technology(folder, kept, pdk_root, technology)
+    process = _technology(folder, kept, places)
     design = _design(folder, kept, process)
-    trial = Trial(
-        design, _samples(folder, design.network), Plan(**kept["plan"]), kept["engine"], Timing(t_step=kept["t_step_s"])
-    )
+    trial = Trial(design, _samples(folder, design.network), kept.plan, kept.engine, Timing(t_step=kept.t_step_s))
     rebuilt = run_settings(replace(trial, engine="behavioral"))
-    if (found := _difference(settings, rebuilt, _FREE)) is not None:
+    known, again = ({key: value for key, value in one.items() if key not in _FREE} for one in (settings, rebuilt))
+    if (found := find_difference(known, again)) is not None:
         where, wanted, got = found
         raise InputError(
             f"{folder}: what is kept there gives another {where} than {wanted}, that of its run: {got}; it was run by "
@@ -140,31 +144,32 @@ def load_trial(folder: Path, pdk_root: Path | None = None, technology: Path | No
     return trial
 
 
-def read_kept(folder: Path) -> dict[str, Any]:
+def read_kept(folder: Path) -> KeptTrial:
     """Content of trial.json, if the files beside it are those that it was kept with.
 
     Raises InputError where one of them is missing, damaged or of another format.
     """
     path = folder / TRIAL_FILE
     try:
-        kept = read_sealed(path)
+        content = read_sealed(path)
     except FileNotFoundError:
         raise InputError(
             f"{folder}: {TRIAL_FILE} is missing; the command that made the run adds it with --resume, without running "
             "a chip again"
         ) from None
-    if kept.get("format") != FORMAT:
+    if content.get("format") != FORMAT:
         raise InputError(f"{path}: must be of format {FORMAT}; use the cosim that wrote it")
-    check_known(check_plain(kept, str(path), _REPAIR), _Form, str(path), _REPAIR)
-    _check_values(typed(kept, _Form, str(path), _REPAIR), str(path))
-    if damaged := damaged_files(folder, kept):
+    check_known(check_plain(content, str(path), _REPAIR), KeptTrial, str(path), _REPAIR)
+    kept = typed(content, KeptTrial, str(path), _REPAIR)
+    _check_values(kept, str(path))
+    if damaged := damaged_files(folder, kept.sums):
         raise InputError(
             f"{folder / damaged[0]}: missing or damaged, its checksum is not the one in {TRIAL_FILE}; {_REPAIR}"
         )
     return kept
 
 
-def _check_values(kept: _Form, where: str) -> None:
+def _check_values(kept: KeptTrial, where: str) -> None:
     plan, made = kept.plan, kept.compile
     rules = {
         "technology must be printable text": f"{kept.technology}{kept.pdk_root}".isprintable(),
@@ -181,9 +186,9 @@ def _check_values(kept: _Form, where: str) -> None:
         raise InputError(f"{where}: {fault}; {_REPAIR}")
 
 
-def damaged_files(folder: Path, kept: dict[str, Any]) -> list[str]:
-    """Which of the files beside trial.json, whose content is `kept`, are not there or not whole."""
-    return [name for name, wanted in kept["sums"].items() if _sum_of(folder / name) != wanted]
+def damaged_files(folder: Path, sums: Mapping[str, str]) -> list[str]:
+    """Which of the files beside trial.json, which has their checksums, are not there or not whole."""
+    return [name for name, wanted in sums.items() if _sum_of(folder / name) != wanted]
 
 
 def _sum_of(path: Path) -> str | None:
@@ -193,18 +198,18 @@ def _sum_of(path: Path) -> str | None:
         return checksum(file.read())
 
 
-def _technology(folder: Path, kept: dict[str, Any], pdk_root: Path | None, own: Path | None) -> Technology:
-    name = kept["technology"]
+def _technology(folder: Path, kept: KeptTrial, places: Places) -> Technology:
+    name, pdk_root, own = kept.technology, places.pdk_root, places.technology
     if own is None and name.endswith(".toml") and not is_file(Path(name)):
         raise InputError(
             f"{folder}: its technology {name} is not there any more; say where it stands with --technology"
         )
-    if pdk_root is None and kept["pdk_root"] is not None and Path(kept["pdk_root"]).is_dir():
-        pdk_root = Path(kept["pdk_root"])
+    if pdk_root is None and kept.pdk_root is not None and Path(kept.pdk_root).is_dir():
+        pdk_root = Path(kept.pdk_root)
     return load_technology(str(own or name), pdk_root)
 
 
-def _design(folder: Path, kept: dict[str, Any], process: Technology) -> Design:
+def _design(folder: Path, kept: KeptTrial, process: Technology) -> Design:
     network, calibration = load_network(folder / NETWORK_FILE), load_calibration(folder / CALIBRATION_FILE)
     if calibration_fingerprint(process, calibration.units) != calibration.fingerprint:
         raise InputError(
@@ -212,8 +217,8 @@ def _design(folder: Path, kept: dict[str, Any], process: Technology) -> Design:
             "the technology's files of that time, or run the chips again"
         )
     origin = str(folder / NETWORK_FILE)
-    design = compile_network(network, process, calibration, origin=origin, t_step=kept["t_step_s"], **kept["compile"])
-    return replace(design, technology=at(process, **kept["conditions"]))
+    design = compile_network(network, process, calibration, origin=origin, t_step=kept.t_step_s, **vars(kept.compile))
+    return replace(design, technology=at(process, **vars(kept.conditions)))
 
 
 def _samples(folder: Path, network: Network) -> TestSet:
@@ -227,22 +232,3 @@ def _samples(folder: Path, network: Network) -> TestSet:
     samples = TestSet(**arrays)
     check_test_set(samples, network, str(path))
     return samples
-
-
-def _difference(
-    known: Mapping[str, Any], rebuilt: Mapping[str, Any], free: tuple[str, ...] = ()
-) -> tuple[str, str, str] | None:
-    """(dotted name, known, rebuilt) of the first value that differs."""
-    for key in sorted({*known, *rebuilt} - {*free}):
-        one, other = known.get(key), rebuilt.get(key)
-        if one == other:
-            continue
-        if isinstance(one, dict) and isinstance(other, dict) and (found := _difference(one, other)) is not None:
-            return f"{key}.{found[0]}", *found[1:]
-        return key, _short(one), _short(other)
-    return None
-
-
-def _short(value: Any) -> str:
-    text = json.dumps(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."

@@ -1,8 +1,8 @@
 """From a store to its page: the trial built again, the worst chip on transistors, everything on one sheet."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,18 +10,22 @@ from numpy.typing import NDArray
 from cosim.design import behavioral_power, run_behavioral
 from cosim.errors import InputError, MissingToolError, SimulationError
 from cosim.files.claim import owner_of
+from cosim.files.json_form import json_object
 from cosim.files.write import check_writable, write_atomically
-from cosim.montecarlo.keep import load_trial, read_kept
-from cosim.montecarlo.run import CONTRIBUTIONS_FILE, SUMMARY_FILE
+from cosim.montecarlo.keep import Places, load_trial, read_kept
+from cosim.montecarlo.record import unpack_draws
+from cosim.montecarlo.run import CONTRIBUTIONS_FILE, SUMMARY_FILE, KeptContributions
 from cosim.montecarlo.spec import Spec, parse_spec, passes_specs
 from cosim.montecarlo.statistics import count_yield
-from cosim.montecarlo.store import VERB, read_sealed, read_store
-from cosim.montecarlo.trial import Record, Trial, unpack_draws
+from cosim.montecarlo.store import VERB, Settings, read_sealed, read_store
+from cosim.montecarlo.trial import Trial
 from cosim.montecarlo.trim import measure_behavioral
 from cosim.network.reference import pool_readout
+from cosim.reading.text import check_plain, typed
 from cosim.report.chip_figures import Waves, YieldCurve
 from cosim.report.chip_page import format_chip_report
 from cosim.report.chip_study import BEHAVIORAL, TRANSISTORS, ChipStudy, Failure
+from cosim.study.chips import ChipRecord, ChipSummary, Contribution
 from cosim.study.waveforms import liveliest_cell, record_waveforms
 from cosim.variation.chip import behavioral_chip, transistor_chip
 from cosim.variation.draws import Chip
@@ -31,25 +35,21 @@ NEEDED = (
     "chips", "failed", "unreset", "engine", "yield", "samples", "nominal", "software_accuracy", "technology",
     "variation",
 )  # fmt: skip
+_EARLIER = {"reasons": {}, "power_outside": [], "clipped": None}  # not in the summary of every earlier cosim
+_AGAIN = "go on with --resume to write it again"
 Say = Callable[[str], None]
 
 
 def write_report(
-    folder: Path,
-    output: Path,
-    pdk_root: Path | None = None,
-    technology: Path | None = None,
-    waveforms: bool = True,
-    say: Say = lambda text: None,
+    folder: Path, output: Path, places: Places = Places(), *, waveforms: bool = True, say: Say = lambda text: None
 ) -> None:
     """Write the page of a store's run to the file `output`.
 
-    pdk_root and technology as in `load_trial`; without `waveforms` nothing is simulated. Raises InputError for a folder
-    that is no finished run.
+    Without `waveforms` nothing is simulated. Raises InputError for a folder that is no finished run.
     """
     if output.parent != folder:
         check_page(output)
-    study = study_chips(folder, pdk_root, technology, waveforms, say)
+    study = study_chips(folder, places, waveforms=waveforms, say=say)
     write_atomically(output, format_chip_report(study).encode())
 
 
@@ -62,51 +62,60 @@ def check_page(output: Path) -> None:
 
 
 def study_chips(
-    folder: Path, pdk_root: Path | None, technology: Path | None, waveforms: bool, say: Say = lambda text: None
+    folder: Path, places: Places = Places(), *, waveforms: bool = True, say: Say = lambda text: None
 ) -> ChipStudy:
     """Everything that the page of a run shows; the same store gives the same study."""
     settings, found = read_store(folder)
-    summary = _read(folder / SUMMARY_FILE)
-    if summary is None:
-        raise InputError(f"{folder}: the run is not finished ({SUMMARY_FILE} is missing); go on with --resume")
-    if lacking := [name for name in NEEDED if name not in summary]:
+    summary = read_summary(folder)
+    if missing := [number for number in range(summary.chips) if number not in found]:
         raise InputError(
-            f"{folder / SUMMARY_FILE}: {', '.join(lacking)} missing; go on with --resume to write it again"
-        )
-    if missing := [number for number in range(summary["chips"]) if number not in found]:
-        raise InputError(
-            f"{folder}: {SUMMARY_FILE} counts {summary['chips']} chips, but chip {missing[0]} is not there; go on with "
+            f"{folder}: {SUMMARY_FILE} counts {summary.chips} chips, but chip {missing[0]} is not there; go on with "
             "--resume"
         )
-    records = tuple(found[number] for number in range(summary["chips"]))
-    trial = load_trial(folder, pdk_root, technology)
-    specs = [parse_spec(text) for text in summary["yield"]["spec"]]
+    records = tuple(found[number] for number in range(summary.chips))
+    trial = load_trial(folder, places)
+    specs = [parse_spec(text) for text in summary.yield_.spec]
+    kept = json_object(read_kept(folder))
     return ChipStudy(
         design=trial.design,
         timing=trial.timing,
         summary=summary,
-        settings=settings,
-        kept=read_kept(folder),
+        settings={
+            **settings,
+            "variation": json_object(summary.variation),
+            "devices": f"{len(settings['devices'])} vary",
+            **{name: kept[name] for name in ("technology", "pdk_root", "compile")},
+        },
         records=records,
-        passes=tuple(passes_specs(record, trial.engine, specs) for record in records),
+        passes=tuple(passes_specs(record.outcome(trial.engine), specs) for record in records),
         limits={spec.metric: spec.limit for spec in specs},
         curve=yield_curve(trial, records, specs),
         blocks=nominal_power(trial),
-        contributions=_contributions(folder, summary["chips"]),
+        contributions=_contributions(folder, summary.chips),
         failure=find_failure(trial, records, say) if waveforms else "Waveforms were left out (--no-waveforms).",
     )
 
 
-def yield_curve(trial: Trial, records: Sequence[Record], specs: Sequence[Spec]) -> YieldCurve:
+def read_summary(folder: Path) -> ChipSummary:
+    """What summary.json holds. Raises InputError where it is missing, or lacks what the page needs."""
+    path = folder / SUMMARY_FILE
+    content = _read(path)
+    if content is None:
+        raise InputError(f"{folder}: the run is not finished ({SUMMARY_FILE} is missing); go on with --resume")
+    if lacking := [name for name in NEEDED if name not in content]:
+        raise InputError(f"{path}: {', '.join(lacking)} missing; {_AGAIN}")
+    content = _EARLIER | content | {"yield_": content["yield"]}
+    return typed(check_plain(content, str(path), _AGAIN), ChipSummary, str(path), _AGAIN)
+
+
+def yield_curve(trial: Trial, records: Sequence[ChipRecord], specs: Sequence[Spec]) -> YieldCurve:
     """Yield at every accuracy that a chip has as the limit, together with all specs that are not such a limit."""
-    engine = trial.engine
+    outcomes = [record.outcome(trial.engine) for record in records]
     own = [spec for spec in specs if spec.metric == "accuracy" and spec.at_least]
     others = [spec for spec in specs if spec not in own]
-    accuracy = np.array(
-        [record[engine]["accuracy"] if passes_specs(record, engine, others) else -1.0 for record in records]
-    )
+    accuracy = np.array([found.accuracy if found and passes_specs(found, others) else -1.0 for found in outcomes])
     step = 1 / len(trial.test_set.y)
-    seen = {record[engine]["accuracy"] for record in records if record["status"] == "ok"} or {0.0}
+    seen = {found.accuracy for found in outcomes if found} or {0.0}
     ends = {max(min(seen) - step, 0.0), min(max(seen) + step, 1.0)}
     limits = np.array(sorted(seen | ends))
     yields = [count_yield([bool(value >= limit) for value in accuracy], trial.plan) for limit in limits]
@@ -114,8 +123,9 @@ def yield_curve(trial: Trial, records: Sequence[Record], specs: Sequence[Spec]) 
     if own:
         limit = max(spec.limit for spec in own)
         at_spec = count_yield([bool(value >= limit) for value in accuracy], trial.plan)
-        spec = limit, at_spec.value, at_spec.low, at_spec.high
-    values, low, high = (np.array([getattr(found, name) for found in yields]) for name in ("value", "low", "high"))
+        spec = limit, at_spec.value, at_spec.interval.low, at_spec.interval.high
+    values = np.array([found.value for found in yields])
+    low, high = np.array([found.interval for found in yields]).T
     return YieldCurve(limits, values, low, high, yields[0].method, spec)
 
 
@@ -127,16 +137,16 @@ def nominal_power(trial: Trial) -> dict[str, float]:
     return {name: float(((power * trial.valid).sum(axis=1) / lengths).mean()) for name, power in blocks.items()}
 
 
-def find_failure(trial: Trial, records: Sequence[Record], say: Say) -> Failure | str:
+def find_failure(trial: Trial, records: Sequence[ChipRecord], say: Say) -> Failure | str:
     """A sample that the chip of lowest accuracy decides wrong, on transistors; or why there is none to show."""
-    good = [record for record in records if record["status"] == "ok"]
+    good = [record for record in records if record.status == "ok"]
     if not good:
         return "No chip was simulated to its end."
-    worst = min(good, key=lambda record: record[trial.engine]["accuracy"])
-    sample = failing_sample(trial, worst[trial.engine]["decisions"])
+    worst = min(good, key=lambda record: record.by(trial.engine).accuracy)
+    sample = failing_sample(trial, worst.by(trial.engine).decisions)
     if sample is None:
         return "No chip decides any sample wrong."
-    say(f"chip {worst['chip']}, the worst, and the nominal circuit in ngspice: one sample each")
+    say(f"chip {worst.chip}, the worst, and the nominal circuit in ngspice: one sample each")
     try:
         return simulate_failure(trial, worst, sample)
     except MissingToolError as error:
@@ -154,7 +164,7 @@ def failing_sample(trial: Trial, decisions: Sequence[int]) -> int | None:
     return int(chosen.argmax()) if chosen.any() else None
 
 
-def simulate_failure(trial: Trial, record: Record, sample: int) -> Failure:
+def simulate_failure(trial: Trial, record: ChipRecord, sample: int) -> Failure:
     """One sample on a chip's transistors and on the nominal ones. Raises SimulationError, MissingToolError."""
     chip, test_set = stored_chip(trial, record), trial.test_set
     length = int(test_set.lengths[sample])
@@ -169,7 +179,7 @@ def simulate_failure(trial: Trial, record: Record, sample: int) -> Failure:
     waves, labels = record_waveforms(transistor_chip(trial.design, chip), x, cell, trial.timing)
     nominal, _ = record_waveforms(trial.design, x, cell, trial.timing)
     if not trial.design.graph.into(cell, "beta") and (points := measure_behavioral(trial, chip).get(cell)):
-        labels["chip"] = {"i_rise": points.rise, "i_fall": points.fall}
+        labels = replace(labels, own=(points.rise, points.fall))
     decided = {
         "software": int(software[sample]),
         BEHAVIORAL: _decide(trial, trace.readout[0]),
@@ -177,13 +187,13 @@ def simulate_failure(trial: Trial, record: Record, sample: int) -> Failure:
         "nominal transistors": _decide(trial, _readout(trial, nominal, length)),
     }
     right, index = int(test_set.y[sample]), int(test_set.indices[sample])
-    return Failure(chip.number, record[trial.engine], index, right, decided, waves, nominal, labels)
+    return Failure(chip.number, record.by(trial.engine), index, right, decided, waves, nominal, labels)
 
 
-def stored_chip(trial: Trial, record: Record) -> Chip:
+def stored_chip(trial: Trial, record: ChipRecord) -> Chip:
     """A chip as its record has it."""
-    vt_shift, beta_factor = unpack_draws(record["draws"])
-    return Chip(record["chip"], trial.devices, vt_shift, beta_factor, record["supply_v"], record["celsius"])
+    vt_shift, beta_factor = unpack_draws(record.draws)
+    return Chip(record.chip, trial.devices, vt_shift, beta_factor, record.supply_v, record.celsius)
 
 
 def _readout(trial: Trial, waves: Waves, frames: int) -> NDArray[np.float64]:
@@ -199,13 +209,16 @@ def _decide(trial: Trial, readout: NDArray[np.float64]) -> int:
     return int(pooled[0].argmax())
 
 
-def _contributions(folder: Path, chips: int) -> dict[str, Any] | None:
+def _contributions(folder: Path, chips: int) -> Mapping[str, Contribution] | None:
     """Shares of variance of the run as it stands; None where there are none, or those of fewer chips."""
-    kept = _read(folder / CONTRIBUTIONS_FILE)
-    return kept["contributions"] if kept is not None and kept.get("chips") == chips else None
+    path = folder / CONTRIBUTIONS_FILE
+    content = _read(path)
+    if content is None or content.get("chips") != chips:
+        return None
+    return typed(content, KeptContributions, str(path), _AGAIN).contributions
 
 
-def _read(path: Path) -> dict[str, Any] | None:
+def _read(path: Path) -> Settings | None:
     """A sealed JSON object, None where there is no such file."""
     try:
         return read_sealed(path)

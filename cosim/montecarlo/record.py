@@ -1,63 +1,56 @@
-"""The form of a chip's record, as a line of a store has it."""
+"""A chip's record as a line of a store has it: read, and its draws packed."""
 
 import binascii
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Literal
+from base64 import b64decode, b64encode
+
+import numpy as np
+from numpy.typing import NDArray
 
 from cosim.errors import InputError
-from cosim.montecarlo.trial import Record, unpack_draws
 from cosim.reading.text import check_plain, typed
+from cosim.study.chips import ChipRecord, Figures
+from cosim.variation.draws import Chip
 
 _REPAIR = "choose another run"
 _MOST_POWER = 1.0  # W
 
 
-@dataclass(frozen=True)
-class _Figures:
-    accuracy: float
-    task_agreement: float
-    state_agreement: float
-    power: float
-    decisions: tuple[int, ...]
-    unreset: tuple[str, ...]
+def check_record(content: object, engine: str, devices: int, where: str) -> ChipRecord:
+    """The record of a line, if it has what a run by the engine says of a chip of so many varying devices.
 
-    def plausible(self) -> bool:
-        """Whether shares are shares, and the power is one that a chip of nanoamperes may take."""
-        shares = self.accuracy, self.task_agreement, self.state_agreement
-        return all(0 <= share <= 1 for share in shares) and abs(self.power) < _MOST_POWER
-
-
-@dataclass(frozen=True)
-class _Form:
-    chip: int
-    status: Literal["ok", "failed"]
-    supply_v: float
-    celsius: float
-    draws: str
-    behavioral: _Figures | None = None
-    ngspice: _Figures | None = None
-    reason: str | None = None
-    detail: str | None = None
-    decks: str | None = None
-
-
-def check_record(record: Any, settings: Mapping[str, Any], where: str) -> Record:
-    """The record itself, if it has what the run of these settings says of a chip; raises InputError with the field."""
-    form = typed(check_plain(record, where, _REPAIR), _Form, where, _REPAIR)
+    Raises InputError with the field.
+    """
+    record = typed(check_plain(content, where, _REPAIR), ChipRecord, where, _REPAIR)
     try:
-        drawn = len(unpack_draws(form.draws)[0])
+        drawn = len(unpack_draws(record.draws)[0])
     except (binascii.Error, ValueError):
         drawn = -1
-    needed = settings.get("engine") if form.status == "ok" else "reason"
+    needed = engine if record.status == "ok" else "reason"
     faults = {
-        "chip must be 0 or more": form.chip < 0,
+        "chip must be 0 or more": record.chip < 0,
         f"figures must be shares of 1, and power below {_MOST_POWER:g} W": not all(
-            figures.plausible() for figures in (form.behavioral, form.ngspice) if figures is not None
+            _plausible(figures) for figures in (record.behavioral, record.ngspice) if figures is not None
         ),
-        f"must have the field {needed}": record.get(needed) is None,
-        f"draws must be those of {len(settings.get('devices', ()))} devices": drawn != len(settings.get("devices", ())),
+        f"must have the field {needed}": getattr(record, needed, None) is None,
+        f"draws must be those of {devices} devices": drawn != devices,
     }
     if fault := next((text for text, found in faults.items() if found), None):
         raise InputError(f"{where}: {fault}; {_REPAIR}")
     return record
+
+
+def _plausible(found: Figures) -> bool:
+    """Whether shares are shares, and the power is one that a chip of nanoamperes may take."""
+    shares = found.accuracy, found.task_agreement, found.state_agreement
+    return all(0 <= share <= 1 for share in shares) and abs(found.power) < _MOST_POWER
+
+
+def pack_draws(chip: Chip) -> str:
+    """All threshold shifts, then all current factors, in the order of devices, as single precision in base 64."""
+    return b64encode(np.concatenate([chip.vt_shift, chip.beta_factor]).astype("<f4").tobytes()).decode("ascii")
+
+
+def unpack_draws(text: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """vt_shift in V and beta_factor, (devices,) each, as `pack_draws` wrote them."""
+    values = np.frombuffer(b64decode(text), dtype="<f4").astype(np.float64)
+    return values[: len(values) // 2], values[len(values) // 2 :]

@@ -4,9 +4,8 @@ import hashlib
 import json
 import platform
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import scipy
@@ -19,17 +18,9 @@ from cosim.errors import InputError
 from cosim.montecarlo.contributions import chip_figures, share_variance
 from cosim.montecarlo.execute import map_chips
 from cosim.montecarlo.spec import Spec, parse_spec, passes_specs
-from cosim.montecarlo.statistics import (
-    CONFIDENCE,
-    checkpoints,
-    describe,
-    is_precise,
-    stop_confidence,
-    summarize_chips,
-)
-from cosim.montecarlo.store import MADE_WITH, Store
+from cosim.montecarlo.statistics import checkpoints, describe, is_precise, stop_confidence, summarize_chips
+from cosim.montecarlo.store import MADE_WITH, Settings, Store
 from cosim.montecarlo.trial import (
-    Record,
     Trial,
     behavioral_record,
     run_behavioral_chip,
@@ -40,18 +31,28 @@ from cosim.montecarlo.trial import (
 from cosim.outputs import summarize, write_results, write_texts
 from cosim.simulation.inference import Progress
 from cosim.study.agreement import METRICS
-from cosim.tasks.clipping import summarize_clipping
+from cosim.study.chips import ChipRecord, ChipSummary, Contribution, Nominal
+from cosim.study.intervals import CONFIDENCE
+from cosim.tasks.clipping import find_clipping
 from cosim.variation.chip import transistor_chip
 from cosim.variation.draws import Chip, check_coefficients
 
-Execute = Callable[[Sequence[int]], Iterator[Record]]
+Execute = Callable[[Sequence[int]], Iterator[ChipRecord]]
 SUMMARY_FILE, CONTRIBUTIONS_FILE = "summary.json", "contributions.json"
 _TOLERATED = 0.05
 _LEAST_CHIPS = 20
 _LOST = (FailureKind.TIMEOUT.value, FailureKind.CRASH.value)
 
 
-def run_settings(trial: Trial) -> dict[str, Any]:
+@dataclass(frozen=True)
+class KeptContributions:
+    """What contributions.json holds, and of how many chips."""
+
+    chips: int
+    contributions: dict[str, Contribution]
+
+
+def run_settings(trial: Trial) -> Settings:
     """What the outcome of a chip depends on, as run.json keeps it; a store takes chips of one such only."""
     plan = asdict(trial.plan)
     if trial.plan.sampling == "random":
@@ -76,13 +77,13 @@ def run_settings(trial: Trial) -> dict[str, Any]:
     return json.loads(json.dumps(settings))
 
 
-def _hash(content: Any) -> str:
+def _hash(content: object) -> str:
     return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:16]
 
 
 def run_montecarlo(
     trial: Trial, store: Store, execute: Execute, specs: Sequence[Spec], stop_width: float | None, progress: Progress
-) -> dict[str, Any]:
+) -> ChipSummary:
     """Run the chips that the store lacks and write summary.json; returns its content.
 
     `stop_width`: look at preset numbers of chips, and stop where the yield's interval is no wider; what is reported
@@ -95,16 +96,16 @@ def run_montecarlo(
             f"{store.folder}: holds {held} chips, so --chips must be at least {held}, not {chips}; for fewer choose "
             "another folder with -o"
         )
-    lost = {number for number, record in store.records.items() if record.get("reason") in _LOST}
+    lost = {number for number, record in store.records.items() if record.reason in _LOST}
     for count in checkpoints(chips) if stop_width is not None else [chips]:
         missing = [number for number in range(count) if number not in store.records or number in lost]
         progress(count - len(missing), chips)
         if missing:
             for record in execute(missing):
                 store.append(record)
-                lost.discard(record["chip"])
+                lost.discard(record.chip)
                 progress(sum(number < count and number not in lost for number in store.records), chips)
-        passes = [passes_specs(store.records[number], trial.engine, specs) for number in range(count)]
+        passes = [passes_specs(store.records[number].outcome(trial.engine), specs) for number in range(count)]
         if stop_width is not None and is_precise(passes, trial.plan, stop_width):
             chips = count
             break
@@ -116,26 +117,26 @@ def run_montecarlo(
 
 
 def summarize_run(
-    trial: Trial, records: Sequence[Record], specs: Sequence[Spec], confidence: float = CONFIDENCE
-) -> dict[str, Any]:
+    trial: Trial, records: Sequence[ChipRecord], specs: Sequence[Spec], confidence: float = CONFIDENCE
+) -> ChipSummary:
     """The chips in figures, beside the trained network and the nominal circuit on the same samples."""
     _, decisions = trial.software
     nominal = run_behavioral_chip(trial, nominal_chip(trial))
-    return {
-        **summarize_chips(records, trial.plan, trial.engine, specs, confidence),
-        "samples": len(trial.test_set.y),
-        "software_accuracy": float((decisions == trial.test_set.y).mean()),
-        "nominal": {metric: nominal[metric] for metric in METRICS},
-        "power_outside": list(OUTSIDE),
-        "clipped": summarize_clipping(trial.design.network.encoding, trial.test_set),
-        "technology": trial.design.technology.name,
-        "variation": asdict(trial.plan),
-    }
+    return ChipSummary(
+        **vars(summarize_chips(records, trial.plan, trial.engine, specs, confidence)),
+        samples=len(trial.test_set.y),
+        software_accuracy=float((decisions == trial.test_set.y).mean()),
+        nominal=Nominal(**{metric: nominal[metric] for metric in METRICS}),
+        power_outside=OUTSIDE,
+        clipped=find_clipping(trial.design.network.encoding, trial.test_set),
+        technology=trial.design.technology.name,
+        variation=trial.plan,
+    )
 
 
 def default_spec(trial: Trial) -> Spec:
     """Accuracy at most 5 points below that of the nominal circuit."""
-    nominal = run_behavioral_chip(trial, nominal_chip(trial))["accuracy"]
+    nominal = run_behavioral_chip(trial, nominal_chip(trial)).accuracy
     return parse_spec(f"accuracy>={max(nominal - _TOLERATED, 0.0):.3f}")
 
 
@@ -155,7 +156,7 @@ def check_contributions(trial: Trial) -> Trial:
     return replace(trial, engine="behavioral", plan=plan)
 
 
-def run_contributions(trial: Trial, jobs: int, progress: Progress) -> dict[str, Any]:
+def run_contributions(trial: Trial, jobs: int, progress: Progress) -> dict[str, Contribution]:
     """Shares of variance by block and by kind of transistor, of local mismatch, by the behavioral model."""
     local, pairs = check_contributions(trial), trial.plan.chips // 2
     found: dict[str, list[list[float]]] = {metric: [] for metric in METRICS}
@@ -164,22 +165,14 @@ def run_contributions(trial: Trial, jobs: int, progress: Progress) -> dict[str, 
         for metric in METRICS:
             found[metric].append(figures[metric])
     return {
-        metric: {
-            "figure": describe([row[0] for row in rows]),
-            **{
-                one.division: {
-                    "r2": one.r2,
-                    "shares": [asdict(share) for share in one.shares],
-                    "chips_needed": one.chips_needed,
-                }
-                for one in share_variance(local.devices, np.array(rows), local.plan.seed)
-            },
-        }
+        metric: Contribution(
+            describe([row[0] for row in rows]), **share_variance(local.devices, np.array(rows), local.plan.seed)
+        )
         for metric, rows in found.items()
     }
 
 
-def replay_chip(trial: Trial, number: int, folder: Path) -> Record:
+def replay_chip(trial: Trial, number: int, folder: Path) -> ChipRecord:
     """Write the decks of one chip into `folder`, one a sample, and run them; returns the chip's record with ngspice."""
     chip = trial.chip(number)
     decks, outcomes = {}, []

@@ -3,11 +3,11 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from cosim.errors import InputError
 from cosim.quantities import parse_quantity
 from cosim.study.agreement import METRICS
+from cosim.study.chips import Figures, Nominal
 
 _LARGEST_POWER = 1e-3  # W: a thousand times what any network here takes
 _SPEC = re.compile(r"\s*(\w+)\s*(>=|<=)\s*(.+?)\s*")
@@ -22,23 +22,23 @@ class Spec:
     at_least: bool
     limit: float
 
-    def holds(self, figures: dict[str, Any]) -> bool:
+    def holds(self, figures: Nominal) -> bool:
         """Whether a chip's figures meet it."""
         return figures[self.metric] >= self.limit if self.at_least else figures[self.metric] <= self.limit
 
 
-def passes_specs(record: dict[str, Any], column: str, specs: Sequence[Spec]) -> bool:
-    """Whether a chip counts by its figures in a column, such as an engine's: simulated, reset, every spec met.
+def passes_specs(found: Figures | None, specs: Sequence[Spec]) -> bool:
+    """Whether a chip counts by its figures: simulated (not None), reset, every spec met.
 
     A cell that its reset does not turn off keeps the state that it once had, so such a chip's figures are those of its
     history, whatever they are.
     """
-    return record["status"] == "ok" and not record[column]["unreset"] and meets_specs(record, column, specs)
+    return found is not None and not found.unreset and meets_specs(found, specs)
 
 
-def meets_specs(record: dict[str, Any], column: str, specs: Sequence[Spec]) -> bool:
+def meets_specs(found: Figures, specs: Sequence[Spec]) -> bool:
     """Whether the figures of a chip that was simulated keep every limit."""
-    return all(spec.holds(record[column]) for spec in specs)
+    return all(spec.holds(found) for spec in specs)
 
 
 def parse_spec(text: str) -> Spec:

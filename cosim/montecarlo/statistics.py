@@ -10,35 +10,20 @@ working chip, and the yield without such chips stands beside it; nor is one with
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
 from cosim.montecarlo.spec import Spec, meets_specs, passes_specs
-from cosim.montecarlo.trial import EngineName, Record
 from cosim.study.agreement import METRICS
+from cosim.study.chips import ChipCount, ChipRecord, EngineName, Figures, Pair, SpecYield, Statistic, Unreset, Yield
+from cosim.study.intervals import CONFIDENCE, Bounds, interval, quantile_t
 from cosim.variation.draws import Plan
 
-CONFIDENCE = 0.95
 FEW = 10
 QUANTILES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
 CHECKPOINTS = (50, 100, 200, 500, 1000, 2000, 5000, 10_000)
-
-
-@dataclass(frozen=True)
-class Yield:
-    """`passed` of `chips`: the fraction with its interval at `confidence`, by `method`."""
-
-    passed: int
-    chips: int
-    value: float
-    low: float
-    high: float
-    method: str
-    confidence: float
 
 
 def count_yield(passes: Sequence[bool], plan: Plan, confidence: float = CONFIDENCE) -> Yield:
@@ -46,104 +31,90 @@ def count_yield(passes: Sequence[bool], plan: Plan, confidence: float = CONFIDEN
     passed, chips = sum(passes), len(passes)
     size = plan.chips // plan.replicates
     enough = plan.replicates >= FEW and min(passed, chips - passed) >= 2 * plan.replicates
+    value, low, high = interval(passed, chips, confidence)
+    method = "Clopper-Pearson"
     if plan.sampling != "random" and enough and chips == plan.chips:
         means = np.array([np.mean(passes[k : k + size]) for k in range(0, chips, size)])
-        half = stats.t.ppf((1 + confidence) / 2, len(means) - 1) * means.std(ddof=1) / np.sqrt(len(means))
-        low, high = max(means.mean() - half, 0.0), min(means.mean() + half, 1.0)
-        return Yield(passed, chips, passed / chips, float(low), float(high), "Student's t over replicates", confidence)
-    found = stats.binomtest(passed, chips).proportion_ci(confidence, "exact")
-    return Yield(passed, chips, passed / chips, float(found.low), float(found.high), "Clopper-Pearson", confidence)
-
-
-def yield_json(found: Yield) -> dict[str, Any]:
-    """A yield as it stands in a JSON file."""
-    return {
-        "value": found.value,
-        "interval": [found.low, found.high],
-        "confidence": found.confidence,
-        "passed": found.passed,
-        "chips": found.chips,
-        "method": found.method,
-    }
+        half = quantile_t(means, confidence) * means.std(ddof=1) / np.sqrt(len(means))
+        low, high = float(max(means.mean() - half, 0.0)), float(min(means.mean() + half, 1.0))
+        method = "Student's t over replicates"
+    return Yield(value, Bounds(low, high), confidence, passed, chips, method)
 
 
 def summarize_chips(
-    records: Sequence[Record],
+    records: Sequence[ChipRecord],
     plan: Plan,
     engine: EngineName,
     specs: Sequence[Spec],
     confidence: float = CONFIDENCE,
-) -> dict[str, Any]:
-    """Everything that a table, a JSON file or a report prints about a run's chips.
-
-    confidence: of the yield's intervals.
-    """
-    good = [record for record in records if record["status"] == "ok"]
-    passes = [passes_specs(record, engine, specs) for record in records]
-    without = [passes_specs(record, engine, specs) for record in good]
-    summary: dict[str, Any] = {
-        "chips": len(records),
-        "failed": len(records) - len(good),
-        "reasons": dict(Counter(record["reason"] for record in records if record["status"] != "ok")),
-        "unreset": count_unreset(good, engine, specs),
-        "engine": engine,
-        **{metric: describe([record[engine][metric] for record in good]) for metric in METRICS if good},
-        "yield": {"spec": [spec.text for spec in specs], **yield_json(count_yield(passes, plan, confidence))},
-    }
-    if good:
-        summary["yield"]["without_failed"] = yield_json(count_yield(without, plan, confidence))
-    if engine == "ngspice" and len(good) > 2:
-        summary["paired"] = {
-            metric: pair(
-                np.array([record["behavioral"][metric] for record in good]),
-                np.array([record["ngspice"][metric] for record in good]),
-            )
-            for metric in METRICS
+) -> ChipCount:
+    """A run's chips in figures. confidence: of the yield's intervals."""
+    outcomes = [record.outcome(engine) for record in records]
+    good = [found for found in outcomes if found is not None]
+    counted, without = (
+        count_yield([passes_specs(found, specs) for found in chips], plan, confidence) if chips else None
+        for chips in (outcomes, good)
+    )
+    assert counted is not None
+    pairs = [record for record in records if record.status == "ok"] if engine == "ngspice" and len(good) > 2 else []
+    return ChipCount(
+        chips=len(records),
+        failed=len(records) - len(good),
+        reasons=dict(Counter(record.reason or "" for record in records if record.status != "ok")),
+        unreset=count_unreset(good, specs),
+        engine=engine,
+        **describe_metrics(good),
+        yield_=SpecYield(tuple(spec.text for spec in specs), **vars(counted), without_failed=without),
+        paired={
+            metric: pair(*(_column(pairs, name, metric) for name in ("behavioral", "ngspice"))) for metric in METRICS
         }
-    return summary
+        if pairs
+        else None,
+    )
 
 
-def count_unreset(good: Sequence[Record], engine: EngineName, specs: Sequence[Spec]) -> dict[str, Any]:
-    """How many chips have a cell that does not reset, how many of them keep all limits, and which cells, how often."""
-    found = [record for record in good if record[engine]["unreset"]]
-    counts = Counter(cell for record in found for cell in record[engine]["unreset"])
-    return {
-        "chips": len(found),
-        "meet_spec": sum(meets_specs(record, engine, specs) for record in found),
-        "cells": dict(counts.most_common()),
-    }
+def _column(records: Sequence[ChipRecord], engine: str, metric: str) -> NDArray[np.float64]:
+    return np.array([record.by(engine)[metric] for record in records])
 
 
-def describe(values: Sequence[float]) -> dict[str, Any]:
-    """Mean with its interval (Student's t), standard deviation, quantiles by their percentage."""
+def count_unreset(good: Sequence[Figures], specs: Sequence[Spec]) -> Unreset:
+    """Of chips that were simulated, those with a cell that does not reset."""
+    found = [figures for figures in good if figures.unreset]
+    counts = Counter(cell for figures in found for cell in figures.unreset)
+    return Unreset(len(found), sum(meets_specs(figures, specs) for figures in found), dict(counts.most_common()))
+
+
+def describe_metrics(good: Sequence[Figures]) -> dict[str, Statistic]:
+    """Metric -> its statistic over chips that were simulated; none without such."""
+    return {metric: describe([found[metric] for found in good]) for metric in METRICS if good}
+
+
+def describe(values: Sequence[float]) -> Statistic:
+    """A figure over chips."""
     x = np.asarray(values, dtype=np.float64)
     mean, sd = float(x.mean()), float(x.std(ddof=1)) if len(x) > 1 else 0.0
-    half = float(stats.t.ppf((1 + CONFIDENCE) / 2, len(x) - 1)) * sd / len(x) ** 0.5 if len(x) > 1 else None
-    return {
-        "mean": mean,
-        "mean_interval": None if half is None else [mean - half, mean + half],
-        "sd": sd,
-        "quantiles": {f"{100 * q:g}": float(np.quantile(x, q)) for q in QUANTILES},
-    }
+    half = quantile_t(x) * sd / len(x) ** 0.5 if len(x) > 1 else None
+    quantiles = {f"{100 * q:g}": float(np.quantile(x, q)) for q in QUANTILES}
+    return Statistic(mean, None if half is None else Bounds(mean - half, mean + half), sd, quantiles)
 
 
-def pair(behavioral: NDArray[np.float64], ngspice: NDArray[np.float64]) -> dict[str, Any]:
-    """One figure of the same chips by both engines: correlation (Fisher's z), bias = behavioral - ngspice (t)."""
+def pair(behavioral: NDArray[np.float64], ngspice: NDArray[np.float64]) -> Pair:
+    """One figure of the same chips by both engines."""
     difference = behavioral - ngspice
-    half = stats.t.ppf((1 + CONFIDENCE) / 2, len(difference) - 1) * difference.std(ddof=1) / len(difference) ** 0.5
-    found: dict[str, Any] = {
-        "chips": len(difference),
-        "bias": float(difference.mean()),
-        "bias_interval": [float(difference.mean() - half), float(difference.mean() + half)],
-        "difference_sd": float(difference.std(ddof=1)),
-        "correlation": None,
-        "correlation_interval": None,
-    }
+    half = quantile_t(difference) * difference.std(ddof=1) / len(difference) ** 0.5
+    bias, correlation, bounds = difference.mean(), None, None
     if np.ptp(behavioral) > 0 and np.ptp(ngspice) > 0 and len(difference) > 3:
-        interval = stats.pearsonr(behavioral, ngspice).confidence_interval(CONFIDENCE)
-        found["correlation"] = float(np.corrcoef(behavioral, ngspice)[0, 1])
-        found["correlation_interval"] = [float(interval.low), float(interval.high)]
-    return found
+        found = stats.pearsonr(behavioral, ngspice).confidence_interval(CONFIDENCE)
+        correlation = float(np.corrcoef(behavioral, ngspice)[0, 1])
+        bounds = Bounds(float(found.low), float(found.high))
+    return Pair(
+        chips=len(difference),
+        bias=float(bias),
+        bias_interval=Bounds(float(bias - half), float(bias + half)),
+        difference_sd=float(difference.std(ddof=1)),
+        correlation=correlation,
+        correlation_interval=bounds,
+    )
 
 
 def checkpoints(chips: int) -> list[int]:
@@ -156,8 +127,8 @@ def is_precise(passes: Sequence[bool], plan: Plan, width: float) -> bool:
 
     Looking again and again would otherwise stop at a lucky moment too often.
     """
-    found = count_yield(passes, plan, stop_confidence(plan))
-    return found.high - found.low <= width
+    low, high = count_yield(passes, plan, stop_confidence(plan)).interval
+    return high - low <= width
 
 
 def stop_confidence(plan: Plan) -> float:

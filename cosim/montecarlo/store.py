@@ -7,7 +7,7 @@ the disk, or comes from another run, is no record of this one, and its chip runs
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,13 +19,14 @@ from cosim.files.read import is_file
 from cosim.files.seal import checksum, seal_json, seal_line, unseal_json, unseal_line
 from cosim.files.write import sync_folder, write_atomically
 from cosim.montecarlo.record import check_record
-from cosim.montecarlo.trial import Record
 from cosim.reading.text import JSON_LIMIT, open_file, parse_json, read_bytes
+from cosim.study.chips import ChipRecord
 
 VERB = "montecarlo"  # owner of the folder
 RUN_FILE, CHIPS_FILE = "run.json", "chips.jsonl"
 MADE_WITH = "made_with"  # versions, for whoever reads the run later; they may differ when it goes on
 _RESUME = "go on with --resume"
+Settings = dict[str, Any]  # what run.json holds, whichever cosim wrote it
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ class Kept:
     tidy: every line is whole, there once, and in the order of the chips.
     """
 
-    records: dict[int, Record] = field(default_factory=dict)
+    records: dict[int, ChipRecord] = field(default_factory=dict)
     lines: int = 0
     damaged: tuple[int, ...] = ()
     tidy: bool = True
@@ -44,12 +45,12 @@ class Kept:
 class Store:
     """The records of a run; `settings` say what a chip's outcome depends on. damaged: records that were not whole."""
 
-    def __init__(self, folder: Path, settings: dict[str, Any], kept: Kept) -> None:
+    def __init__(self, folder: Path, settings: Settings, kept: Kept) -> None:
         self.folder, self.settings, self.records = folder, settings, kept.records
         self.damaged, self._tidy, self._key = len(kept.damaged), kept.tidy, run_key(settings)
         self._last = max(kept.records, default=-1)
 
-    def append(self, record: Record) -> None:
+    def append(self, record: ChipRecord) -> None:
         """Put one chip's record on disk. Raises InputError when it cannot be written; what was there before stays."""
         path = self.folder / CHIPS_FILE
         try:
@@ -59,9 +60,9 @@ class Store:
                 f"cannot write to {path}: {error.strerror}; {len(self.records)} chips are kept: make room, then go on "
                 "with --resume"
             ) from None
-        self._tidy = self._tidy and record["chip"] > self._last
-        self._last = record["chip"]
-        self.records[record["chip"]] = record
+        self._tidy = self._tidy and record.chip > self._last
+        self._last = record.chip
+        self.records[record.chip] = record
 
     def tidy(self) -> None:
         """Put the lines in the order of the chips, and leave out those that are damaged or that another replaced."""
@@ -73,7 +74,7 @@ class Store:
 
 
 @contextmanager
-def open_store(folder: Path, settings: dict[str, Any], resume: bool) -> Iterator[Store]:
+def open_store(folder: Path, settings: Settings, *, resume: bool) -> Iterator[Store]:
     """Create a run's folder, or with `resume` go on in it; what is damaged there is left out.
 
     Raises InputError when another process holds it, when it holds a run of other settings, or when it holds chips and
@@ -103,7 +104,7 @@ def open_store(folder: Path, settings: dict[str, Any], resume: bool) -> Iterator
         yield store
 
 
-def read_store(folder: Path) -> tuple[dict[str, Any], dict[int, Record]]:
+def read_store(folder: Path) -> tuple[Settings, dict[int, ChipRecord]]:
     """Settings and records by chip. Raises InputError for a folder that is no run, and for what is damaged."""
     try:
         settings = read_sealed(folder / RUN_FILE)
@@ -120,7 +121,7 @@ def read_store(folder: Path) -> tuple[dict[str, Any], dict[int, Record]]:
     return settings, dict(sorted(kept.records.items()))
 
 
-def read_sealed(path: Path) -> dict[str, Any]:
+def read_sealed(path: Path) -> Settings:
     """A JSON object that ends with its checksum, without it.
 
     Raises FileNotFoundError where nothing stands, InputError where the checksum does not fit.
@@ -137,7 +138,7 @@ def read_sealed(path: Path) -> dict[str, Any]:
     return found
 
 
-def read_chips(folder: Path, settings: Mapping[str, Any]) -> Kept:
+def read_chips(folder: Path, settings: Settings) -> Kept:
     """The records of a run. What follows the last end of a line was being written when the run ended: it is nothing."""
     path, key = folder / CHIPS_FILE, run_key(settings)
     if not is_file(path):
@@ -145,35 +146,36 @@ def read_chips(folder: Path, settings: Mapping[str, Any]) -> Kept:
     with open_file(path, "choose another run") as file:
         content = file.read()
     whole = content[: content.rfind(b"\n") + 1].splitlines(keepends=True)
-    records: dict[int, Record] = {}
+    records: dict[int, ChipRecord] = {}
     damaged, order = [], []
-    for number, line in enumerate(whole, start=1):
+    for number, sealed in enumerate(whole, start=1):
         try:
-            text = unseal_line(line, key)
+            text = unseal_line(sealed, key)
         except ValueError:
             damaged.append(number)
             continue
         where = f"{path}: line {number}"
-        record = check_record(parse_json(text, where, "choose another run"), settings, where)
-        records[record["chip"]] = record
-        order.append(record["chip"])
+        line = parse_json(text, where, "choose another run")
+        record = check_record(line, settings.get("engine", ""), len(settings.get("devices", ())), where)
+        records[record.chip] = record
+        order.append(record.chip)
     tidy = order == sorted(records) and not damaged and content.endswith(b"\n")
     return Kept(records, len(whole), tuple(damaged), tidy)
 
 
-def run_key(settings: Mapping[str, Any]) -> str:
+def run_key(settings: Settings) -> str:
     """What binds a record to the settings of its run."""
     return checksum(json.dumps(_without_versions(settings), sort_keys=True).encode())
 
 
-def check_settings(folder: Path, known: dict[str, Any], settings: dict[str, Any]) -> None:
+def check_settings(folder: Path, known: Settings, settings: Settings) -> None:
     """Raises InputError that names what differs between a store's settings and those asked for."""
-    difference = _difference(_without_versions(known), _without_versions(settings))
+    difference = find_difference(_without_versions(known), _without_versions(settings))
     if difference is not None:
         key, old, new = difference
         raise InputError(
-            f"{folder}: holds a run with another {key}: {_short(old)}, not {_short(new)}; choose another folder with "
-            "-o, or go on with the same settings"
+            f"{folder}: holds a run with another {key}: {old}, not {new}; choose another folder with -o, or go on with "
+            "the same settings"
         )
 
 
@@ -194,18 +196,18 @@ def _append(path: Path, line: bytes) -> None:
         sync_folder(path.parent)
 
 
-def _without_versions(settings: Mapping[str, Any]) -> dict[str, Any]:
+def _without_versions(settings: Settings) -> Settings:
     return {key: value for key, value in settings.items() if key != MADE_WITH}
 
 
-def _difference(known: Any, asked: Any, name: str = "") -> tuple[str, Any, Any] | None:
+def find_difference(known: object, asked: object, name: str = "") -> tuple[str, str, str] | None:
     """(name, known, asked) of the first setting that differs, such as variation.area; None where none does."""
     if not isinstance(known, dict) or not isinstance(asked, dict):
-        return None if known == asked else (name, known, asked)
-    found = (_difference(known.get(key), asked.get(key), f"{name}.{key}") for key in sorted({*known, *asked}))
+        return None if known == asked else (name, _short(known), _short(asked))
+    found = (find_difference(known.get(key), asked.get(key), f"{name}.{key}") for key in sorted({*known, *asked}))
     return next(((key.lstrip("."), old, new) for key, old, new in filter(None, found)), None)
 
 
-def _short(value: Any) -> str:
+def _short(value: object) -> str:
     text = json.dumps(value)
     return text if len(text) <= 60 else f"{text[:57]}..."

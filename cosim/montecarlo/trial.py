@@ -5,11 +5,10 @@ chip's transistors are simulated, too, on the same samples. A chip's outcome dep
 """
 
 import hashlib
-from base64 import b64decode, b64encode
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,16 +19,17 @@ from cosim.engines.ngspice.rest import held, run_from_rest
 from cosim.engines.outcome import Failure
 from cosim.ir.nodes import Schmitt
 from cosim.ir.states import software_states
+from cosim.montecarlo.record import pack_draws
 from cosim.network.reference import pool_readout, run_reference
 from cosim.simulation.inference import Inference, deck_hash, run_inference
 from cosim.simulation.testbench import Timing
+from cosim.study.chips import ChipRecord, EngineName, Figures
 from cosim.tasks.testset import TestSet
 from cosim.variation.chip import behavioral_chip, transistor_chip
 from cosim.variation.draws import Chip, Device, Plan, draw_chip, varying_devices
 from cosim.variation.effects import Effect, effects_of
 
-EngineName = Literal["behavioral", "ngspice"]
-Record = dict[str, Any]
+T = TypeVar("T", bound=np.generic)
 
 
 @dataclass(frozen=True)
@@ -73,12 +73,12 @@ class Trial:
         return draw_chip(self.devices, self.design.technology, self.plan, number)
 
 
-def run_chips(trial: Trial, numbers: tuple[int, ...]) -> list[Record]:
+def run_chips(trial: Trial, numbers: tuple[int, ...]) -> list[ChipRecord]:
     """The records of some chips, in this process."""
     return [run_chip(trial, number) for number in numbers]
 
 
-def run_chip(trial: Trial, number: int) -> Record:
+def run_chip(trial: Trial, number: int) -> ChipRecord:
     """One chip's record: its conditions and draws, its figures, its decisions; `failed` with the reason instead."""
     chip = trial.chip(number)
     record = behavioral_record(trial, chip)
@@ -95,19 +95,17 @@ def run_chip(trial: Trial, number: int) -> Record:
 
 
 def transistor_record(
-    trial: Trial, record: Record, design: Design, decks: Sequence[str], outcomes: Sequence[Inference | Failure]
-) -> Record:
+    trial: Trial, record: ChipRecord, design: Design, decks: Sequence[str], outcomes: Sequence[Inference | Failure]
+) -> ChipRecord:
     """A chip's record with what its transistors, `design`, did on all samples; failed when one of them failed."""
-    record = record | {"decks": deck_hash("".join(decks))}
+    record = replace(record, decks=deck_hash("".join(decks)))
     figures = transistor_figures(trial, design, outcomes)
     if isinstance(figures, Failure):
         return failed(record, figures.kind.value, figures.detail)
-    return record | {"ngspice": figures}
+    return replace(record, ngspice=figures)
 
 
-def transistor_figures(
-    trial: Trial, design: Design, outcomes: Sequence[Inference | Failure]
-) -> dict[str, Any] | Failure:
+def transistor_figures(trial: Trial, design: Design, outcomes: Sequence[Inference | Failure]) -> Figures | Failure:
     """The figures of a chip's transistors from all its inferences; the first failure where there is one."""
     inferences = []
     for outcome in outcomes:
@@ -139,28 +137,22 @@ def find_unreset(trial: Trial, design: Design) -> tuple[str, ...] | Failure:
     return tuple(cell for cell in cells if waves[design.assembly.decisions[cell][0]][-1] > threshold)
 
 
-def drawn_record(trial: Trial, chip: Chip) -> Record:
+def drawn_record(chip: Chip) -> ChipRecord:
     """What a chip's record holds before either engine ran it."""
-    return {
-        "chip": chip.number,
-        "status": "ok",
-        "supply_v": chip.supply,
-        "celsius": chip.celsius,
-        "draws": pack_draws(chip),
-    }
+    return ChipRecord(chip.number, "ok", chip.supply, chip.celsius, pack_draws(chip))
 
 
-def behavioral_record(trial: Trial, chip: Chip) -> Record:
+def behavioral_record(trial: Trial, chip: Chip) -> ChipRecord:
     """What a chip's record holds without its transistors."""
-    return {**drawn_record(trial, chip), "behavioral": run_behavioral_chip(trial, chip)}
+    return replace(drawn_record(chip), behavioral=run_behavioral_chip(trial, chip))
 
 
-def run_behavioral_chip(trial: Trial, chip: Chip) -> dict[str, Any]:
+def run_behavioral_chip(trial: Trial, chip: Chip) -> Figures:
     """The figures of a chip by the behavioral model."""
     return behavioral_figures(trial, behavioral_chip(trial.design, trial.effects, chip))
 
 
-def behavioral_figures(trial: Trial, design: Design) -> dict[str, Any]:
+def behavioral_figures(trial: Trial, design: Design) -> Figures:
     """The figures of a chip's design on the trial's samples, by the behavioral model."""
     trace = run_behavioral(design, trial.test_set.x)
     states = np.stack([trace.states[cell] for cell in design.assembly.decisions], axis=2)
@@ -176,20 +168,9 @@ def simulate_design(trial: Trial, design: Design) -> Iterator[tuple[str, Inferen
         yield deck, run_inference(deck, read_plan(design, int(length), trial.timing))
 
 
-def failed(record: Record, reason: str, detail: str) -> Record:
+def failed(record: ChipRecord, reason: str, detail: str) -> ChipRecord:
     """The record of a chip whose simulation failed."""
-    return {**record, "status": "failed", "reason": reason, "detail": detail}
-
-
-def pack_draws(chip: Chip) -> str:
-    """All threshold shifts, then all current factors, in the order of devices, as single precision in base 64."""
-    return b64encode(np.concatenate([chip.vt_shift, chip.beta_factor]).astype("<f4").tobytes()).decode("ascii")
-
-
-def unpack_draws(text: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """vt_shift in V and beta_factor, (devices,) each, as `pack_draws` wrote them."""
-    values = np.frombuffer(b64decode(text), dtype="<f4").astype(np.float64)
-    return values[: len(values) // 2], values[len(values) // 2 :]
+    return replace(record, status="failed", reason=reason, detail=detail)
 
 
 def trial_samples_hash(trial: Trial) -> str:
@@ -202,19 +183,19 @@ def trial_samples_hash(trial: Trial) -> str:
 
 def _figures(
     trial: Trial, states: NDArray[np.int16], readout: NDArray[np.float64], power: float, unreset: tuple[str, ...]
-) -> dict[str, Any]:
+) -> Figures:
     wanted_states, wanted = trial.software
     decisions = trial.decide(readout)
     wrong = ((states != wanted_states) & trial.valid[:, :, None]).sum()
-    return {
-        "accuracy": float((decisions == trial.test_set.y).mean()),
-        "task_agreement": float((decisions == wanted).mean()),
-        "state_agreement": 1.0 - int(wrong) / (int(trial.valid.sum()) * states.shape[2]),
-        "power": power,
-        "decisions": decisions.tolist(),
-        "unreset": [cell for cell in trial.design.assembly.decisions if cell in unreset],
-    }
+    return Figures(
+        accuracy=float((decisions == trial.test_set.y).mean()),
+        task_agreement=float((decisions == wanted).mean()),
+        state_agreement=1.0 - int(wrong) / (int(trial.valid.sum()) * states.shape[2]),
+        power=power,
+        decisions=tuple(decisions.tolist()),
+        unreset=tuple(cell for cell in trial.design.assembly.decisions if cell in unreset),
+    )
 
 
-def _pad(values: NDArray[Any], steps: int) -> NDArray[Any]:
+def _pad(values: NDArray[T], steps: int) -> NDArray[T]:
     return np.pad(values, ((0, steps - len(values)), (0, 0)))

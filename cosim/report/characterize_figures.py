@@ -1,18 +1,19 @@
 """Figures of a characterisation: ideal as a grey band, as drawn in red, calibrated in blue."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.report.figures import BLUE, GREEN, GREY, Figure
+from cosim.report.figures import BLUE, GREEN, GREY, Axes, Figure
 from cosim.study.characterize import DPI_DOWN, DPI_UP, Characterisation, Curve, Kind
 from cosim.study.ladder_study import LadderStudy, LadderTrace, pulse_train
 from cosim.technology.conditions import format_conditions
 
 _NANO, _MILLI = 1e9, 1e3
-_STYLES: dict[Kind, dict[str, Any]] = {
+Style = Mapping[str, Any]  # of a line, as matplotlib names it
+_STYLES: dict[Kind, Style] = {
     "measured": {"color": "#b3261e", "lw": 1.0, "label": "as drawn"},
     "calibrated": {"color": "#0b5394", "lw": 1.2, "label": "calibrated"},
     "ideal": {"color": "#cccccc", "lw": 3.0, "zorder": 1.5, "label": "ideal"},
@@ -76,7 +77,7 @@ def draw_mirror(curves: Sequence[Curve]) -> Figure:
     x = _NANO * curves[0].x
     left.loglog(x, x, **_STYLES["ideal"])
     right.semilogx(x, 0 * x, **_STYLES["ideal"])
-    styles: dict[tuple[str, Kind], dict[str, Any]] = {
+    styles: dict[tuple[str, Kind], Style] = {
         ("line n", "measured"): {**_STYLES["measured"], "label": "line n, not trimmed"},
         ("line n", "calibrated"): {**_STYLES["calibrated"], "label": "line n, trimmed"},
         ("line p", "calibrated"): {"color": GREEN, "lw": 1.2, "label": "line p"},
@@ -139,7 +140,7 @@ def draw_staircase(study: LadderStudy, traces: Sequence[LadderTrace], title: str
     return figure
 
 
-def draw_input(axis: Any, trace: LadderTrace, study: LadderStudy) -> None:
+def draw_input(axis: Axes, trace: LadderTrace, study: LadderStudy) -> None:
     """I_in as it was applied, with the thresholds of rung 1."""
     points = np.array(pulse_train(trace.run.updates, study.currents, study.timing, 0.0))
     end = study.timing.step * len(trace.run.updates)
@@ -156,7 +157,7 @@ def sample_times(trace: LadderTrace, step: float) -> NDArray[np.float64]:
     return np.arange(1, count + 1) * step * len(trace.run.updates) / count
 
 
-def _panels(items: Sequence[Any], size: tuple[float, float], columns: int) -> tuple[Figure, list[Any]]:
+def _panels(items: Sequence[object], size: tuple[float, float], columns: int) -> tuple[Figure, list[Axes]]:
     figure = Figure(figsize=size, layout="constrained")
     rows = -(-len(items) // columns)
     axes = list(np.atleast_1d(figure.subplots(rows, columns)).ravel())
@@ -165,11 +166,11 @@ def _panels(items: Sequence[Any], size: tuple[float, float], columns: int) -> tu
     return figure, axes
 
 
-def _clean(axis: Any) -> None:
+def _clean(axis: Axes) -> None:
     axis.spines[["top", "right"]].set_visible(False)
     axis.tick_params(labelsize=7)
-    axis.xaxis.label.set_size(8)
-    axis.yaxis.label.set_size(8)
+    axis.xaxis.label.set_fontsize(8)
+    axis.yaxis.label.set_fontsize(8)
 
 
 def _groups(curves: Sequence[Curve]) -> list[str]:

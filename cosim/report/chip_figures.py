@@ -2,13 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.report.figures import BLUE, GREEN, GREY, RED, Figure
+from cosim.report.figures import BLUE, GREEN, GREY, RED, Axes, Figure
 from cosim.simulation.testbench import Timing
+from cosim.study.chips import Division
+from cosim.study.waveforms import WaveLabels
 
 Array = NDArray[np.float64]
 Waves = dict[str, Array]
@@ -62,7 +63,7 @@ def draw_spread(spread: Spread) -> Figure:
             axis.axvline(spread.marks[name], color=color, ls=style, lw=1.4, label=name)
     axis.set_xlabel(spread.axis)
     axis.set_ylabel("chips")
-    axis.yaxis.get_major_locator().set_params(integer=True)
+    axis.locator_params(axis="y", integer=True)
     _legend(figure)
     return figure
 
@@ -107,21 +108,21 @@ def draw_pairs(name: str, behavioral: Array, ngspice: Array) -> Figure:
     return figure
 
 
-def draw_shares(divisions: Mapping[str, Mapping[str, Any]]) -> Figure:
-    """Shares of variance, a panel per division: {r2, shares: [{group, transistors, value, low, high}]}."""
-    counts = [len(division["shares"]) for division in divisions.values()]
+def draw_shares(divisions: Mapping[str, Division]) -> Figure:
+    """Shares of variance, a panel per division."""
+    counts = [len(division.shares) for division in divisions.values()]
     figure = Figure(figsize=(4.4, 1.1 + 0.26 * sum(counts)), layout="constrained")
     panels = figure.subplots(len(divisions), 1, height_ratios=counts, sharex=True, squeeze=False)[:, 0]
     for axis, (name, division) in zip(panels, divisions.items(), strict=True):
-        shares = division["shares"]
-        names = [f"{share['group']} ({share['transistors']})" for share in shares]
-        values = np.array([share["value"] for share in shares])
-        bounds = np.array([[share["low"], share["high"]] for share in shares])
+        shares = division.shares
+        names = [f"{share.group} ({share.transistors})" for share in shares]
+        values = np.array([share.value for share in shares])
+        bounds = np.array([[share.low, share.high] for share in shares])
         axis.barh(names, 100 * values, 0.65, color=BLUE, alpha=0.75)
         axis.hlines(range(len(shares)), 100 * bounds[:, 0], 100 * bounds[:, 1], color="black", lw=1.0)
         axis.axvline(0, color="black", lw=0.7)
         axis.invert_yaxis()
-        axis.set_title(f"by {name}, R2 = {100 * division['r2']:.1f} %", fontsize=9, loc="left")
+        axis.set_title(f"by {name}, R2 = {100 * division.r2:.1f} %", fontsize=9, loc="left")
         _plain(axis)
     panels[-1].set_xlabel("share of the variance (%), 95 % interval", fontsize=9)
     return figure
@@ -139,11 +140,10 @@ def draw_blocks(blocks: Mapping[str, float], factor: float, unit: str) -> Figure
     return figure
 
 
-def draw_failure(chip: Waves, nominal: Waves, labels: dict[str, Any], timing: Timing, classes: Sequence[int]) -> Figure:
+def draw_failure(chip: Waves, nominal: Waves, labels: WaveLabels, timing: Timing, classes: Sequence[int]) -> Figure:
     """One sample on a chip, and dashed on the nominal circuit: a unit's candidate and state, the readout, the power.
 
-    Waves and labels as `record_waveforms` gives them, labels with the unit's thresholds on this chip, A, under `chip`;
-    classes: those whose readout is shown, the right one first.
+    Waves and labels as `record_waveforms` gives them; classes: those whose readout is shown, the right one first.
     """
     figure = Figure(figsize=(6.2, 7.0), layout="constrained")
     axes = figure.subplots(4, 1, sharex=True, height_ratios=(1.3, 1, 1, 1))
@@ -155,16 +155,17 @@ def draw_failure(chip: Waves, nominal: Waves, labels: dict[str, Any], timing: Ti
         axes[0].plot(time, found["candidate"], color=BLUE, label=whose, **line)
         axes[1].plot(time, found["state"], color=BLUE, **line)
         for color, k in zip((GREEN, RED), classes, strict=False):
-            name = f"class {labels['outputs'][k]}" if whose == "this chip" else None
+            name = f"class {labels.outputs[k]}" if whose == "this chip" else None
             axes[2].plot(time, found[f"output.{k}"], color=color, label=name, **line)
         axes[3].plot(time, found["power"], color=GREY if style == "-" else "black", **line)
         axes[3].set_ylim(bottom=0, top=1.4 * float(np.percentile(found["power"], 99)))
         axes[3].set_xlim(0, time[-1])
-    for name, color, text in (("i_rise", RED, "upper threshold"), ("i_fall", GREEN, "lower threshold")):
-        axes[0].axhline(_NANO * labels[name], color=color, lw=1.0, ls=":", label=f"{text}, asked")
-        if own := labels.get("chip", {}).get(name):
+    thresholds = (labels.i_rise, RED, "upper threshold"), (labels.i_fall, GREEN, "lower threshold")
+    for (asked, color, text), own in zip(thresholds, labels.own or (0.0, 0.0), strict=True):
+        axes[0].axhline(_NANO * asked, color=color, lw=1.0, ls=":", label=f"{text}, asked")
+        if own:
             axes[0].axhline(_NANO * own, color=color, lw=1.0, label=f"{text}, this chip")
-    texts = (f"candidate of\n{labels['unit']} (nA)", f"state of\n{labels['unit']} (nA)", "readout (nA)", "power (nW)")
+    texts = (f"candidate of\n{labels.unit} (nA)", f"state of\n{labels.unit} (nA)", "readout (nA)", "power (nW)")
     for axis, text in zip(axes, texts, strict=True):
         axis.set_ylabel(text)
         axis.grid(axis="x", lw=0.3)
@@ -177,28 +178,28 @@ def draw_failure(chip: Waves, nominal: Waves, labels: dict[str, Any], timing: Ti
     return figure
 
 
-def _edges(values: Array, quantum: float) -> Array:
+def _edges(values: Array, quantum: float) -> list[float]:
     """Borders of a histogram's bins; with a quantum each bin holds a whole number of possible values."""
     low, high = float(values.min()), float(values.max())
     bins = min(max(round(2 * len(values) ** 0.5), _LEAST_BINS), _MOST_BINS)
     if quantum:
         width = quantum * max(1, round((high - low) / quantum / bins))
         edges = low - quantum / 2 + width * np.arange(int((high - low) / width + 1e-9) + 2, dtype=np.float64)
-        return np.clip(edges, 0, 100)
+        return np.clip(edges, 0, 100).tolist()
     if high == low:
         margin = 0.01 * abs(high) or 1.0
-        return np.array([low - margin, high + margin])
-    return np.linspace(low, high, bins + 1, dtype=np.float64)
+        return [low - margin, high + margin]
+    return np.linspace(low, high, bins + 1).tolist()
 
 
-def _panel(size: tuple[float, float] = _SIZE) -> tuple[Figure, Any]:
+def _panel(size: tuple[float, float] = _SIZE) -> tuple[Figure, Axes]:
     figure = Figure(figsize=size, layout="constrained")
     axis = figure.subplots()
     _plain(axis)
     return figure, axis
 
 
-def _plain(axis: Any) -> None:
+def _plain(axis: Axes) -> None:
     axis.spines[["top", "right"]].set_visible(False)
     axis.tick_params(labelsize=8)
 

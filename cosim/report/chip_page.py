@@ -1,7 +1,6 @@
 """The page of a run of chips: how many work, why the others do not, and what was built."""
 
 import re
-from typing import Any
 
 from cosim import __version__
 from cosim.design import Design
@@ -18,8 +17,7 @@ from cosim.report.chip_study import POWER, ChipStudy, format_name, format_spec, 
 from cosim.report.html import Picture, escape, flat_rows, format_cards, format_grid, format_page, format_table
 from cosim.report.schematics import schematics_of
 from cosim.report.tables import percent
-from cosim.study.agreement import METRICS
-from cosim.tasks.clipping import Clipping
+from cosim.study.chips import ChipSummary
 from cosim.technology.conditions import format_conditions
 
 NO_BREAK = "\N{NO-BREAK SPACE}"
@@ -51,20 +49,17 @@ def format_chip_report(study: ChipStudy) -> str:
     shown = {name: content for name, content in sections.items() if content}
     links = "".join(f'<a href="#s{k}">{escape(name)}</a> ' for k, name in enumerate(shown))
     own_sheet = ("The worst chip", "Every parameter and its transistor", "Cells", "Settings")
+    sheets = {name: ' class="sheet"' if name in own_sheet else "" for name in shown}
     body = "".join(
-        f'<section id="s{k}"{_sheet(name in own_sheet)}><h2>{escape(name)}</h2>{content}</section>'
+        f'<section id="s{k}"{sheets[name]}><h2>{escape(name)}</h2>{content}</section>'
         for k, (name, content) in enumerate(shown.items())
     )
-    title = f"{study.design.network.task or 'network'} on {summary['technology']}: {_count(summary)}"
+    title = f"{study.design.network.task or 'network'} on {summary.technology}: {_count(summary)}"
     return format_page(title, f"<header>{_head(study, title)}</header><nav>{links}</nav><main>{body}</main>")
 
 
-def _sheet(own: bool) -> str:
-    return ' class="sheet"' if own else ""
-
-
-def _count(summary: dict[str, Any]) -> str:
-    return f"{summary['yield']['passed']} of {summary['chips']} chips"
+def _count(summary: ChipSummary) -> str:
+    return f"{summary.yield_.passed} of {summary.chips} chips"
 
 
 def _head(study: ChipStudy, title: str) -> str:
@@ -72,77 +67,72 @@ def _head(study: ChipStudy, title: str) -> str:
     widths = [layer.width for layer in design.network.recurrent_layers]
     d = str(widths[0]) if len({*widths}) == 1 else ", ".join(map(str, widths))
     layers = f"{len(widths)} recurrent layer{'s' if len(widths) > 1 else ''}"
-    variation = VARIATION.get(summary["variation"]["kind"], summary["variation"]["kind"])
+    variation = VARIATION.get(summary.variation.kind, summary.variation.kind)
     lead = (
-        f"d = {d} in {layers}, {design.assembly.transistors} transistors of {summary['technology']} "
-        f"({format_conditions(design.technology)}). {summary['chips']} chips {variation}, each on {summary['samples']} "
-        f"test samples. Engine: {summary['engine']}."
+        f"d = {d} in {layers}, {design.assembly.transistors} transistors of {summary.technology} "
+        f"({format_conditions(design.technology)}). {summary.chips} chips {variation}, each on {summary.samples} "
+        f"test samples. Engine: {summary.engine}."
     )
-    found = summary["yield"]
-    low, high = found["interval"]
+    found = summary.yield_
+    low, high = found.interval
     answer = (
-        f"Yield <b>{percent(found['value'])}</b>, {percent(found['confidence'], 0)} interval {percent(low)} to "
-        f"{percent(high)}: {escape(_count(summary))} have {escape(format_spec(found['spec']))}."
+        f"Yield <b>{percent(found.value)}</b>, {percent(found.confidence, 0)} interval {percent(low)} to "
+        f"{percent(high)}: {escape(_count(summary))} have {escape(format_spec(found.spec))}."
     )
-    cards = [(percent(found["value"]), f"yield [{percent(low)}, {percent(high)}]")]
-    for metric in METRICS:
-        if metric in summary:
-            beside = f"nominal {format_value(metric, summary['nominal'][metric])}"
-            if metric == "accuracy":
-                beside += f", software {percent(summary['software_accuracy'])}"
-            name = f"median {format_name(metric)}; {beside}"
-            cards.append((format_value(metric, summary[metric]["quantiles"]["50"]), name))
+    cards = [(percent(found.value), f"yield [{percent(low)}, {percent(high)}]")]
+    for metric, statistic in summary.figures.items():
+        beside = f"nominal {format_value(metric, summary.nominal[metric])}"
+        if metric == "accuracy":
+            beside += f", software {percent(summary.software_accuracy)}"
+        name = f"median {format_name(metric)}; {beside}"
+        cards.append((format_value(metric, statistic.quantiles["50"]), name))
     notes = f"{_unreset(summary)}{_failed(summary)}{_clipped(summary)}"
     shown = f'<p class="answer">{answer}</p>{notes}{format_cards(cards)}'
     return f'<h1>{escape(title)}</h1><p class="lead">{escape(lead)}</p>{shown.replace(" %", NO_BREAK + "%")}'
 
 
-def _unreset(summary: dict[str, Any]) -> str:
-    found = summary["unreset"]
-    if not found["chips"]:
+def _unreset(summary: ChipSummary) -> str:
+    found = summary.unreset
+    if not found.chips:
         return ""
-    cells = ", ".join(f"{cell} in {count}" for cell, count in found["cells"].items())
+    cells = ", ".join(f"{cell} in {count}" for cell, count in found.cells.items())
     text = (
-        f"{found['chips']} chips have a cell that the reset does not turn off ({cells}); {found['meet_spec']} of them "
+        f"{found.chips} chips have a cell that the reset does not turn off ({cells}); {found.meet_spec} of them "
         "meet the spec. Their figures are those of a chip on which such a cell has once been on, and none counts as "
         "working."
     )
     return f"<p>{escape(text)}</p>"
 
 
-def _failed(summary: dict[str, Any]) -> str:
-    if not summary["failed"]:
+def _failed(summary: ChipSummary) -> str:
+    if not summary.failed:
         return ""
-    reasons = ", ".join(f"{count}: {reason}" for reason, count in summary["reasons"].items())
-    text = f"{summary['failed']} simulations failed ({reasons}); such a chip counts as one that does not work."
-    if without := summary["yield"].get("without_failed"):
-        low, high = without["interval"]
-        text += f" Without them the yield is {percent(without['value'])} [{percent(low)}, {percent(high)}]."
+    reasons = ", ".join(f"{count}: {reason}" for reason, count in summary.reasons.items())
+    text = f"{summary.failed} simulations failed ({reasons}); such a chip counts as one that does not work."
+    if without := summary.yield_.without_failed:
+        low, high = without.interval
+        text += f" Without them the yield is {percent(without.value)} [{percent(low)}, {percent(high)}]."
     return f"<p>{escape(text)}</p>"
 
 
-def _clipped(summary: dict[str, Any]) -> str:
-    found = summary.get("clipped")
-    return f"<p>{escape(str(Clipping(**found)))}.</p>" if found else ""
+def _clipped(summary: ChipSummary) -> str:
+    return f"<p>{escape(summary.clipped)}.</p>" if summary.clipped else ""
 
 
-def _figures(summary: dict[str, Any]) -> str:
-    quantiles = next((summary[metric]["quantiles"] for metric in METRICS if metric in summary), {})
+def _figures(summary: ChipSummary) -> str:
+    if not summary.figures:
+        return ""
+    quantiles = next(iter(summary.figures.values())).quantiles
     named = {"0": "lowest", "50": "median", "100": "highest"}
     head = ("", "software", "nominal", "mean, 95 %", "sd", *(named.get(q, f"{q} %") for q in quantiles))
     rows = []
-    for metric in METRICS:
-        if metric not in summary:
-            continue
-        found = summary[metric]
-        mean = format_value(metric, found["mean"])
-        if found["mean_interval"] is not None:
-            mean += f" ± {format_value(metric, found['mean_interval'][1] - found['mean'])}"
-        software = {"accuracy": percent(summary["software_accuracy"]), POWER: ""}.get(metric, "100 %")
-        spread = (format_value(metric, value) for value in (found["sd"], *found["quantiles"].values()))
-        rows.append((format_name(metric), software, format_value(metric, summary["nominal"][metric]), mean, *spread))
-    if not rows:
-        return ""
+    for metric, found in summary.figures.items():
+        mean = format_value(metric, found.mean)
+        if found.mean_interval is not None:
+            mean += f" ± {format_value(metric, found.mean_interval.high - found.mean)}"
+        software = {"accuracy": percent(summary.software_accuracy), POWER: ""}.get(metric, "100 %")
+        spread = (format_value(metric, value) for value in (found.sd, *found.quantiles.values()))
+        rows.append((format_name(metric), software, format_value(metric, summary.nominal[metric]), mean, *spread))
     note = "Nominal: the circuit without deviations, behavioral model. Quantiles over chips, failed ones left out."
     return format_table(head, rows, range(1, len(head))) + f"<p>{escape(note)}</p>"
 
@@ -174,10 +164,7 @@ def _schematics(design: Design) -> str:
 
 def _settings(study: ChipStudy) -> str:
     """What the run depends on; the page's own version last."""
-    chips = study.summary["variation"]
-    rows = list(flat_rows({**study.settings, "variation": chips, "devices": f"{len(study.settings['devices'])} vary"}))
-    rows += flat_rows({key: study.kept[key] for key in ("technology", "pdk_root", "compile")})
-    rows.append(("page written by", f"cosim {__version__}"))
+    rows = [*flat_rows(study.settings), ("page written by", f"cosim {__version__}")]
     return format_table(("setting", "value"), rows)
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +11,8 @@ from cosim.quantities import format_quantity
 from cosim.report.chip_figures import Waves, YieldCurve
 from cosim.report.tables import percent
 from cosim.simulation.testbench import Timing
+from cosim.study.chips import ChipRecord, ChipSummary, Contribution, Figures
+from cosim.study.waveforms import WaveLabels
 
 POWER = "power"
 BEHAVIORAL, TRANSISTORS = "behavioral model", "chip on transistors"  # keys of Failure.decided
@@ -26,49 +27,47 @@ class Failure:
     """
 
     chip: int
-    figures: Mapping[str, Any]
+    figures: Figures
     sample: int
     wanted: int
     decided: Mapping[str, int]
     waves: Waves
     nominal: Waves
-    labels: dict[str, Any]
+    labels: WaveLabels
 
 
 @dataclass(frozen=True)
 class ChipStudy:
     """A run of chips with all that its page shows.
 
-    summary, settings, kept, contributions: content of summary.json, run.json, trial.json and contributions.json (None
-    without); records, passes: of the chips that the summary counts; limits: metric -> limit of the spec on it;
-    blocks: power of the nominal circuit, W; failure: a text says why there is none.
+    settings: what the run depends on, as its table shows it; records, passes: of the chips that the summary counts;
+    limits: metric -> limit of the spec on it; blocks: power of the nominal circuit, W; contributions: by metric, None
+    without; failure: a text says why there is none.
     """
 
     design: Design
     timing: Timing
-    summary: dict[str, Any]
-    settings: dict[str, Any]
-    kept: dict[str, Any]
-    records: tuple[dict[str, Any], ...]
+    summary: ChipSummary
+    settings: Mapping[str, object]
+    records: tuple[ChipRecord, ...]
     passes: tuple[bool, ...]
     limits: Mapping[str, float]
     curve: YieldCurve
     blocks: dict[str, float]
-    contributions: dict[str, Any] | None
+    contributions: Mapping[str, Contribution] | None
     failure: Failure | str
 
 
 def figures_of(study: ChipStudy, metric: str, engine: str) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """A figure of the chips that were simulated, and which of them meet the spec."""
-    good = [
-        (record, passed) for record, passed in zip(study.records, study.passes, strict=True) if record["status"] == "ok"
-    ]
-    return np.array([record[engine][metric] for record, _ in good]), np.array([passed for _, passed in good], bool)
+    found = [(record.outcome(engine), passed) for record, passed in zip(study.records, study.passes, strict=True)]
+    good = [(figures[metric], passed) for figures, passed in found if figures is not None]
+    return np.array([value for value, _ in good]), np.array([passed for _, passed in good], bool)
 
 
 def scale_of(study: ChipStudy, metric: str) -> tuple[float, str]:
     """What makes a figure's values numbers for an axis, and their unit."""
-    return watts_of(study.summary[POWER]["mean"]) if metric == POWER else (100.0, "%")
+    return watts_of(study.summary.figures[POWER].mean) if metric == POWER else (100.0, "%")
 
 
 def watts_of(power: float) -> tuple[float, str]:

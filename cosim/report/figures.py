@@ -2,16 +2,18 @@
 
 import io
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import matplotlib
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from cosim.files.write import write_atomically
 from cosim.simulation.testbench import Timing
 from cosim.study.agreement import Comparison
+from cosim.study.waveforms import WaveLabels
 
 matplotlib.rcParams["text.parse_math"] = False  # names come from files: a label with a dollar sign is no formula
 matplotlib.rcParams["svg.hashsalt"] = "cosim"  # ids in an SVG are otherwise random: same input, same bytes
@@ -19,11 +21,10 @@ BLUE, RED, GREEN, GREY = "#0b5394", "#b3261e", "#2e7d32", "#888888"
 _NANO = 1e9
 
 
-def draw_waveforms(waves: dict[str, NDArray[np.float64]], labels: dict[str, Any], timing: Timing) -> Figure:
+def draw_waveforms(waves: dict[str, NDArray[np.float64]], labels: WaveLabels, timing: Timing) -> Figure:
     """One sample on the circuit: inputs, one unit's candidate with its thresholds, its state, the readout, the power.
 
-    waves: time in s; `input.*`, candidate, state, `output.*` in A; power in W. labels: unit, i_rise, i_fall (A), title,
-    outputs (names).
+    waves: time in s; `input.*`, candidate, state, `output.*` in A; power in W.
     """
     figure = Figure(figsize=(7.0, 7.6), layout="constrained")
     axes = figure.subplots(5, 1, sharex=True)
@@ -35,13 +36,13 @@ def draw_waveforms(waves: dict[str, NDArray[np.float64]], labels: dict[str, Any]
         axes[0].plot(time, _NANO * waves[name], lw=0.9, color=_shade(k, len(inputs)))
     axes[0].set_ylabel("inputs (nA)")
     axes[1].plot(time, _NANO * waves["candidate"], color=BLUE, lw=1.2)
-    axes[1].axhline(_NANO * labels["i_rise"], color=RED, lw=0.9, ls="--", label="upper threshold")
-    axes[1].axhline(_NANO * labels["i_fall"], color=GREEN, lw=0.9, ls="--", label="lower threshold")
-    axes[1].set_ylabel(f"candidate of\n{labels['unit']} (nA)")
+    axes[1].axhline(_NANO * labels.i_rise, color=RED, lw=0.9, ls="--", label="upper threshold")
+    axes[1].axhline(_NANO * labels.i_fall, color=GREEN, lw=0.9, ls="--", label="lower threshold")
+    axes[1].set_ylabel(f"candidate of\n{labels.unit} (nA)")
     axes[1].legend(loc="upper right", fontsize=7, frameon=False, ncols=2)
     axes[2].plot(time, _NANO * waves["state"], color=BLUE, lw=1.2)
-    axes[2].set_ylabel(f"state of\n{labels['unit']} (nA)")
-    _draw_outputs(axes[3], time, waves, labels["outputs"])
+    axes[2].set_ylabel(f"state of\n{labels.unit} (nA)")
+    _draw_outputs(axes[3], time, waves, labels.outputs)
     axes[4].plot(time, _NANO * waves["power"], color=GREY, lw=0.9)
     axes[4].set_ylabel("supply power (nW)")
     axes[4].set_ylim(bottom=0, top=1.4 * _NANO * float(np.percentile(waves["power"], 99)))
@@ -53,12 +54,12 @@ def draw_waveforms(waves: dict[str, NDArray[np.float64]], labels: dict[str, Any]
             np.arange(0, time[-1] + 1e-6, 1e3 * timing.t_step * max(1, round(time[-1] / 1e3 / timing.t_step / 10)))
         )
         axis.grid(axis="x", lw=0.3)
-    figure.suptitle(labels["title"], fontsize=10)
+    figure.suptitle(labels.title, fontsize=10)
     return figure
 
 
 def _draw_outputs(
-    axis: Any, time: NDArray[np.float64], waves: dict[str, NDArray[np.float64]], names: list[str]
+    axis: Axes, time: NDArray[np.float64], waves: dict[str, NDArray[np.float64]], names: list[str]
 ) -> None:
     """The four largest readout currents in colour, the others grey."""
     outputs = [f"output.{k}" for k in range(len(names))]
@@ -110,5 +111,5 @@ def figure_bytes(figure: Figure, kind: Literal["svg", "png"]) -> bytes:
     return buffer.getvalue()
 
 
-def _shade(k: int, count: int) -> Any:
+def _shade(k: int, count: int) -> tuple[float, float, float, float]:
     return matplotlib.colormaps["viridis"](0.9 * k / max(count - 1, 1))

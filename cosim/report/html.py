@@ -7,7 +7,7 @@ import base64
 import html
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 _STYLE = """
 :root { color-scheme: light; --ink: #1c1c1c; --soft: #5f6368; --line: #dcdfe3; --accent: #0b5394; }
@@ -90,7 +90,7 @@ def format_cards(cards: Sequence[tuple[str, str]]) -> str:
 
 
 def format_table(
-    head: Sequence[str], rows: Sequence[Sequence[Any]], numbers: Collection[int] = (), tall: bool = False
+    head: Sequence[str], rows: Sequence[Sequence[object]], numbers: Collection[int] = (), *, tall: bool = False
 ) -> str:
     """A table that scrolls inside the page. numbers: columns aligned to the right; tall: of limited height, too."""
     marks = [' class="n"' if column in numbers else "" for column in range(len(head))]
@@ -105,7 +105,7 @@ def format_table(
     return f'<div class="{place}"><table><thead><tr>{cells}</tr></thead><tbody>{body}</tbody></table></div>'
 
 
-def flat_rows(values: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
+def flat_rows(values: Mapping[str, object], above: str = "") -> Iterator[tuple[str, object]]:
     """(name, value) of a nested object, its keys as words."""
     for name, value in values.items():
         words = above + name.replace("_", " ")
@@ -115,7 +115,7 @@ def flat_rows(values: Mapping[str, Any], above: str = "") -> Iterator[tuple[str,
             yield words, value
 
 
-def show(value: Any) -> str:
+def show(value: object) -> str:
     """A value of JSON as people read it."""
     if isinstance(value, Mapping):
         return ", ".join(f"{key}: {show(item)}" for key, item in value.items())
@@ -126,6 +126,6 @@ def show(value: Any) -> str:
     return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
-def escape(value: Any) -> str:
+def escape(value: object) -> str:
     """Text as HTML text or as the value of an attribute."""
     return html.escape(str(value))

@@ -1,11 +1,10 @@
 """Figure of a network's power: by block in both engines, what edges cost, what each block takes in area."""
 
-from typing import Any
-
 import numpy as np
 
-from cosim.report.figures import Figure
-from cosim.study.power import DRIVERS, TOTAL, shows_sign
+from cosim.report.figures import Axes, Figure
+from cosim.study.intervals import shows_sign
+from cosim.study.power import DRIVERS, PowerRow, PowerSummary
 
 _NANO, _PICO, _MILLI2 = 1e9, 1e12, 1e-6  # um2 in mm2
 COLORS = {
@@ -18,13 +17,13 @@ COLORS = {
 }
 
 
-def draw_power(summary: dict[str, Any]) -> Figure:
+def draw_power(summary: PowerSummary) -> Figure:
     """The figure of `summarize_power`; without a simulator it has no panel of dynamic energy."""
-    simulated = summary[TOTAL]["power_w"]["ngspice"] is not None
+    simulated = "ngspice" in summary.engines
     figure = Figure(figsize=(7.4 if simulated else 5.0, 3.1), layout="constrained")
     panels = figure.subplots(1, 3 if simulated else 2, width_ratios=(1.3, 1, 1) if simulated else (1.3, 1))
-    _draw_stacks(panels[0], summary, ("ngspice", "behavioral") if simulated else ("behavioral",))
-    _draw_areas(panels[-1], summary["blocks"])
+    _draw_stacks(panels[0], summary)
+    _draw_areas(panels[-1], summary.blocks)
     if simulated:
         _draw_dynamic(panels[1], summary)
     for axis in panels:
@@ -33,15 +32,16 @@ def draw_power(summary: dict[str, Any]) -> Figure:
     return figure
 
 
-def _draw_stacks(axis: Any, summary: dict[str, Any], engines: tuple[str, ...]) -> None:
+def _draw_stacks(axis: Axes, summary: PowerSummary) -> None:
+    engines = summary.engines
     base = np.zeros(len(engines))
-    for block, row in summary["blocks"].items():
-        powers = np.array([_NANO * row["power_w"][engine]["mean"] for engine in engines])
+    for block, row in summary.blocks.items():
+        powers = np.array([_NANO * found.mean for found in row.power_w.values() if found is not None])
         axis.bar(engines, powers, 0.55, base, color=COLORS[block], label=block)
         base += powers
-    intervals = [summary[TOTAL]["power_w"][engine] for engine in engines]
-    if intervals[0]["high"] is not None:
-        halves = [_NANO * (interval["high"] - interval["mean"]) for interval in intervals]
+    intervals = [found for found in summary.total.power_w.values() if found is not None]
+    halves = [_NANO * (found.high - found.mean) for found in intervals if found.high is not None]
+    if halves:
         axis.errorbar(engines, base, halves, fmt="none", ecolor="black", elinewidth=0.9, capsize=3)
     axis.set_ylabel("supply power (nW)", fontsize=9)
     axis.set_xlim(-0.5, len(engines) + 0.25)
@@ -49,14 +49,15 @@ def _draw_stacks(axis: Any, summary: dict[str, Any], engines: tuple[str, ...]) -
     axis.legend(handles[::-1], labels[::-1], loc="center right", fontsize=7, frameon=False, handlelength=1.0)
 
 
-def _draw_dynamic(axis: Any, summary: dict[str, Any]) -> None:
+def _draw_dynamic(axis: Axes, summary: PowerSummary) -> None:
     """Energy per frame beyond the static one: blocks, and the drivers of clocks and pulses."""
-    drivers = {rail: row["energy_frame_j"] for rail, row in summary["rails"].items() if rail in DRIVERS}
-    parts = {name: row["dynamic_frame_j"] for name, row in summary["blocks"].items()} | drivers
+    drivers = {rail: row.energy_frame_j for rail, row in summary.rails.items() if rail in DRIVERS}
+    lags = {block: row.dynamic_frame_j for block, row in summary.blocks.items() if row.dynamic_frame_j is not None}
+    parts = lags | drivers
     names = [name for name in parts if name not in ("bias", "reset")]  # constant; once an inference
     shown = [name in drivers or shows_sign(parts[name]) for name in names]
-    means = [_PICO * parts[name]["mean"] * known for name, known in zip(names, shown, strict=True)]
-    highs = [parts[name]["high"] if known else None for name, known in zip(names, shown, strict=True)]
+    means = [_PICO * parts[name].mean * known for name, known in zip(names, shown, strict=True)]
+    highs = [parts[name].high if known else None for name, known in zip(names, shown, strict=True)]
     halves = [0.0 if high is None else _PICO * high - mean for high, mean in zip(highs, means, strict=True)]
     axis.barh(
         names, means, 0.6, xerr=halves, color=[COLORS.get(name, "#888888") for name in names], error_kw={"lw": 0.9}
@@ -69,10 +70,10 @@ def _draw_dynamic(axis: Any, summary: dict[str, Any]) -> None:
     axis.set_xlabel("dynamic energy a frame (pJ)", fontsize=9)
 
 
-def _draw_areas(axis: Any, blocks: dict[str, dict[str, Any]]) -> None:
+def _draw_areas(axis: Axes, blocks: dict[str, PowerRow]) -> None:
     names = list(blocks)
-    gates = np.array([_MILLI2 * blocks[name]["gate_area_um2"] for name in names])
-    capacitors = np.array([_MILLI2 * blocks[name]["capacitor_area_um2"] for name in names])
+    gates = np.array([_MILLI2 * blocks[name].gate_area_um2 for name in names])
+    capacitors = np.array([_MILLI2 * blocks[name].capacitor_area_um2 for name in names])
     axis.barh(names, gates, 0.6, color=[COLORS[name] for name in names])
     axis.barh(
         names, capacitors, 0.6, gates, color="white", edgecolor="#555555", hatch="////", lw=0.6, label="capacitors"

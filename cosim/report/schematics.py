@@ -129,7 +129,7 @@ def _draw_gate(sheet: Sheet, at: Point, n: str, p: str, n_gate: str, p_gate: str
     sheet.port((x - 1.0, y), source)
 
 
-def draw_bias(pedestal: bool = True) -> bytes:
+def draw_bias(*, pedestal: bool = True) -> bytes:
     """A bias diode, and the cells' transistors that it leads; with a pedestal the sink on a state's line, too."""
     sheet = Sheet()
     diode = sheet.diode("n", (0, 0), "diode", "right")

@@ -3,13 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cosim.cells.blocks import OUTSIDE
 from cosim.design import Design, behavioral_power, run_behavioral
+from cosim.engines.behavioral.evaluate import BehavioralTrace
 from cosim.engines.outcome import Failure
 from cosim.engines.vacask.program import SimulatorName
 from cosim.ir.nodes import Ladder
@@ -19,10 +20,11 @@ from cosim.network.scores import balanced_accuracy, is_unbalanced
 from cosim.network.types import FirstQuadrantLayer, Network
 from cosim.simulation.inference import Inference, Outcome
 from cosim.simulation.testbench import Timing
+from cosim.study.intervals import Bounds, interval
 from cosim.tasks.testset import TestSet
 
 METRICS = ("accuracy", "task_agreement", "state_agreement", "power")  # of one chip, or of the nominal circuit
-CONFIDENCE = 0.95
+T = TypeVar("T", bound=np.generic)
 
 
 @dataclass(frozen=True)
@@ -61,7 +63,7 @@ class Comparison:
 
     def state_agreement(self, first: str, second: str) -> float:
         """Fraction of equal states over all samples, valid frames and cells."""
-        return 1.0 - self.state_errors(first, second) / (self.valid.sum() * len(self.cells))
+        return 1.0 - self.state_errors(first, second) / (int(self.valid.sum()) * len(self.cells))
 
     def state_errors(self, first: str, second: str) -> int:
         """Number of states that differ."""
@@ -114,12 +116,44 @@ class Comparison:
         return correlation, float(np.sqrt(np.mean((software - simulated) ** 2)))
 
 
-def interval(right: int, total: int) -> tuple[float, float, float]:
-    """(fraction, low, high): Clopper and Pearson, Biometrika 26 (1934) 404, at 95 %."""
-    from scipy.stats import binomtest  # a second to load, and workers have no use for it
+@dataclass(frozen=True)
+class Divergence:
+    """In how many samples a state of software and simulator differs, and the earliest frame in which one does."""
 
-    found = binomtest(right, total).proportion_ci(CONFIDENCE, "exact")
-    return right / total, float(found.low), float(found.high)
+    samples_diverged: int
+    earliest_frame: int | None
+
+
+@dataclass(frozen=True)
+class ComparisonSummary:
+    """Everything a table, a JSON file or a report prints; mappings are by engine, or by step of realism (`_sources`).
+
+    Agreements and accuracies are fractions of 1, powers W, readout_rmse_units and margins units. None: a balanced
+    accuracy of classes about equal, software's power, the correlation of a constant, the margin where no bit is wrong.
+    """
+
+    simulator: SimulatorName
+    samples: int
+    failed: int
+    state_bits: int
+    state_agreement: float
+    state_agreement_behavioral: float
+    task_agreement: float
+    task_agreement_interval: Bounds
+    accuracy: dict[str, float]
+    accuracy_interval: dict[str, Bounds]
+    balanced_accuracy: dict[str, float] | None
+    power_w: dict[str, float | None]
+    power_outside: tuple[str, ...]
+    first_divergence: Divergence
+    readout_correlation: float | None
+    readout_rmse_units: float
+    error_sources: dict[str, int]
+    decision_sources: dict[str, int]
+    dominant_error_source: str
+    largest_margin_of_a_wrong_bit: float | None
+    saturated_states: int
+    transistors: int
 
 
 def compare_engines(
@@ -131,54 +165,45 @@ def compare_engines(
 ) -> Comparison | None:
     """Hold the outcomes of a simulator against both other engines; None when every simulation failed."""
     good = np.array([isinstance(outcome, Inference) for outcome in outcomes])
-    failures = tuple(outcome for outcome in outcomes if isinstance(outcome, Failure))
     if not good.any():
         return None
     x, lengths = test_set.x[good], test_set.lengths[good]
     inferences = [outcome for outcome in outcomes if isinstance(outcome, Inference)]
     reference = run_reference(design.network, x, lengths)
-    steps = x.shape[1]
+    steps, cells = x.shape[1], tuple(design.assembly.decisions)
     valid = np.arange(steps)[None, :] < lengths[:, None]
-    pooling = design.network.readout.pooling
+
+    def engine(states: NDArray[np.int16], readout: NDArray[np.float64]) -> Engine:
+        pooled = pool_readout(readout, lengths, design.network.readout.pooling)
+        return Engine(states, readout, pooled.argmax(axis=1))
+
+    def evaluated(trace: BehavioralTrace) -> Engine:
+        return engine(np.stack([trace.states[cell] for cell in cells], axis=2), trace.readout / design.i_unit)
 
     behavioral = run_behavioral(design, x)
-    cells = tuple(design.assembly.decisions)
-    blocks = behavioral_power(design, behavioral, timing)
-    power = sum(blocks.values(), np.zeros(valid.shape))
-    states = {
-        "software": software_states(design.graph, reference),
-        "behavioral": np.stack([behavioral.states[cell] for cell in cells], axis=2),
-        simulator: np.stack([_pad(inference.states, steps) for inference in inferences]),
-    }
-    i_unit = design.bias_scale * design.i_unit
-    readouts = {
-        "software": reference.readout,
-        "behavioral": behavioral.readout / design.i_unit,
-        simulator: np.stack([_pad(inference.readout, steps) for inference in inferences]) / i_unit,
-    }
-    ideal = run_behavioral(design, x, ideal=True)
-    states["rounding"] = np.stack([ideal.states[cell] for cell in cells], axis=2)
-    readouts["rounding"] = ideal.readout / design.i_unit
-    engines = {
-        name: Engine(states[name], readouts[name], pool_readout(readouts[name], lengths, pooling).argmax(axis=1))
-        for name in states
-    }
+    power = sum(behavioral_power(design, behavioral, timing).values(), np.zeros(valid.shape))
+    software = engine(software_states(design.graph, reference), reference.readout)
+    simulated = np.stack([_pad(inference.readout, steps) for inference in inferences])
+    transistors = engine(
+        np.stack([_pad(inference.states, steps) for inference in inferences]),
+        simulated / (design.bias_scale * design.i_unit),
+    )
     return Comparison(
-        {name: engines[name] for name in ("software", "behavioral", simulator)},
-        engines["rounding"],
-        threshold_margins(design.network, reference),
-        cells,
-        valid,
-        test_set.y[good],
-        test_set.indices[good],
-        {
+        engines={"software": software, "behavioral": evaluated(behavioral), simulator: transistors},
+        rounding=evaluated(run_behavioral(design, x, ideal=True)),
+        margins=threshold_margins(design.network, reference),
+        cells=cells,
+        valid=valid,
+        y=test_set.y[good],
+        indices=test_set.indices[good],
+        power_w={
             "behavioral": (power * valid).sum(axis=1) / lengths,
             simulator: np.array([inference.power_w for inference in inferences]),
         },
-        failures,
-        design.assembly.transistors,
-        _saturated(design, states["software"], valid),
-        simulator,
+        failures=tuple(outcome for outcome in outcomes if isinstance(outcome, Failure)),
+        transistors=design.assembly.transistors,
+        saturated=_saturated(design, software.states, valid),
+        simulator=simulator,
     )
 
 
@@ -201,50 +226,44 @@ def threshold_margins(network: Network, reference: Trace) -> NDArray[np.float64]
     return np.concatenate(margins, axis=2)
 
 
-def summarize_comparison(comparison: Comparison) -> dict[str, Any]:
-    """Everything a table, a JSON file or a report prints; fractions, watt, units."""
+def summarize_comparison(comparison: Comparison) -> ComparisonSummary:
+    """The comparison in figures."""
     accuracy = {engine: comparison.accuracy(engine) for engine in comparison.engines}
     correlation, rmse = comparison.readout_error()
     diverged = comparison.first_divergence()
     sources, decisions = comparison.error_sources(), comparison.decision_sources()
     changed = sources if any(sources.values()) else decisions
-    bits = int(comparison.valid.sum()) * len(comparison.cells)
     simulator = comparison.simulator
     same = int((comparison.engines["software"].decisions == comparison.engines[simulator].decisions).sum())
     wrong = comparison.wrong()
-    return {
-        "simulator": simulator,
-        "samples": len(comparison.y),
-        "failed": len(comparison.failures),
-        "state_bits": bits,
-        "state_agreement": comparison.state_agreement("software", simulator),
-        "state_agreement_behavioral": comparison.state_agreement("behavioral", simulator),
-        "task_agreement": comparison.task_agreement("software", simulator),
-        "task_agreement_interval": list(interval(same, len(comparison.y))[1:]),
-        "accuracy": {engine: value for engine, (value, _, _) in accuracy.items()},
-        "accuracy_interval": {engine: [low, high] for engine, (_, low, high) in accuracy.items()},
-        "balanced_accuracy": comparison.balanced_accuracy(),
-        "power_w": {
-            "software": None,
-            "behavioral": float(comparison.power_w["behavioral"].mean()),
-            simulator: float(comparison.power_w[simulator].mean()),
-        },
-        "power_outside": list(OUTSIDE),
-        "first_divergence": {
-            "samples_diverged": int((diverged >= 0).sum()),
-            "earliest_frame": int(diverged[diverged >= 0].min()) if (diverged >= 0).any() else None,
-        },
-        "readout_correlation": correlation,
-        "readout_rmse_units": rmse,
-        "error_sources": sources,
-        "decision_sources": decisions,
-        "dominant_error_source": max(changed, key=lambda name: changed[name]) if any(changed.values()) else "none",
-        "largest_margin_of_a_wrong_bit": float(comparison.margins[wrong].max()) if wrong.any() else None,
-        "saturated_states": comparison.saturated,
-        "transistors": comparison.transistors,
-    }
+    return ComparisonSummary(
+        simulator=simulator,
+        samples=len(comparison.y),
+        failed=len(comparison.failures),
+        state_bits=int(comparison.valid.sum()) * len(comparison.cells),
+        state_agreement=comparison.state_agreement("software", simulator),
+        state_agreement_behavioral=comparison.state_agreement("behavioral", simulator),
+        task_agreement=comparison.task_agreement("software", simulator),
+        task_agreement_interval=Bounds(*interval(same, len(comparison.y))[1:]),
+        accuracy={engine: value for engine, (value, _, _) in accuracy.items()},
+        accuracy_interval={engine: Bounds(low, high) for engine, (_, low, high) in accuracy.items()},
+        balanced_accuracy=comparison.balanced_accuracy(),
+        power_w={"software": None, **{engine: float(watt.mean()) for engine, watt in comparison.power_w.items()}},
+        power_outside=OUTSIDE,
+        first_divergence=Divergence(
+            int((diverged >= 0).sum()), int(diverged[diverged >= 0].min()) if (diverged >= 0).any() else None
+        ),
+        readout_correlation=correlation,
+        readout_rmse_units=rmse,
+        error_sources=sources,
+        decision_sources=decisions,
+        dominant_error_source=max(changed, key=lambda name: changed[name]) if any(changed.values()) else "none",
+        largest_margin_of_a_wrong_bit=float(comparison.margins[wrong].max()) if wrong.any() else None,
+        saturated_states=comparison.saturated,
+        transistors=comparison.transistors,
+    )
 
 
-def _pad(values: NDArray[Any], steps: int) -> NDArray[Any]:
+def _pad(values: NDArray[T], steps: int) -> NDArray[T]:
     """A shorter sample's rows, extended to the batch's length; the padding is never counted."""
     return np.pad(values, ((0, steps - len(values)), (0, 0)))

@@ -12,11 +12,9 @@ Drivers of clocks, pulses and reset deliver from V_DD and take back to ground: V
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
 from cosim.cells.blocks import BLOCKS, OUTSIDE
 from cosim.design import Design, behavioral_power, run_behavioral
@@ -24,10 +22,10 @@ from cosim.outputs import block_areas
 from cosim.simulation.inference import Inference, Outcome
 from cosim.simulation.metering import meters_of, settled_windows
 from cosim.simulation.testbench import Timing
+from cosim.study.intervals import Interval, mean_interval
+from cosim.tasks.clipping import Clipping, find_clipping
 from cosim.tasks.testset import TestSet
 
-CONFIDENCE = 0.95
-MOST = 1000  # samples that one would simulate to know a sign
 TOTAL = "total"
 DRIVERS = ("clocks", "reset", "pulses")
 Array = NDArray[np.float64]
@@ -49,6 +47,64 @@ class PowerStudy:
     static: dict[str, Array] | None = None
     rails: dict[str, Array] | None = None
     failed: int = 0
+    clipped: Clipping | None = None
+
+
+@dataclass(frozen=True)
+class PowerRow:
+    """One block, or all: power and energies by engine, None for what did not run, and drawn areas, um2.
+
+    difference: (behavioral - ngspice) / mean of ngspice; static_w and dynamic_frame_j come from ngspice.
+    """
+
+    power_w: dict[str, Interval | None]
+    difference: Interval | None
+    static_w: Interval | None
+    dynamic_frame_j: Interval | None
+    energy_frame_j: dict[str, Interval | None]
+    energy_inference_j: dict[str, Interval | None]
+    gate_area_um2: float
+    capacitor_area_um2: float
+
+
+@dataclass(frozen=True)
+class RailRow:
+    """One rail, by ngspice."""
+
+    power_w: Interval
+    energy_frame_j: Interval
+
+
+@dataclass(frozen=True)
+class PowerSummary:
+    """Everything that power.json holds; docs/power.md says what each is. frames: mean of the samples."""
+
+    task: str
+    technology: str
+    corner: str
+    celsius: float
+    supply_v: float
+    i_unit_a: float
+    t_step_s: float
+    transistors: int
+    samples: int
+    failed: int
+    frames: float
+    power_outside: tuple[str, ...]
+    blocks: dict[str, PowerRow]
+    total: PowerRow
+    rails: dict[str, RailRow]
+    clipped: Clipping | None
+
+    @property
+    def engines(self) -> tuple[str, ...]:
+        """Those that ran."""
+        return tuple(engine for engine, power in self.total.power_w.items() if power is not None)
+
+    @property
+    def rows(self) -> dict[str, PowerRow]:
+        """Every block, and all of them."""
+        return {**self.blocks, TOTAL: self.total}
 
 
 def study_power(
@@ -63,8 +119,9 @@ def study_power(
     chosen = good or list(range(len(test_set.y)))
     lengths = test_set.lengths[chosen]
     behavioral = _behavioral(design, test_set.x[chosen], lengths, timing)
+    clipped = find_clipping(design.network.encoding, test_set)
     if not good:
-        return PowerStudy(lengths, behavioral, failed=failed)
+        return PowerStudy(lengths, behavioral, failed=failed, clipped=clipped)
     inferences = [outcome for outcome in outcomes or () if isinstance(outcome, Inference)]
     supply, names = design.technology.supply, tuple(meters_of(design.assembly))
     total, static = [], []
@@ -76,7 +133,7 @@ def study_power(
     mean = dict(zip(names, np.array(total).T, strict=True))
     settled = dict(zip(names, np.array(static).T, strict=True))
     return PowerStudy(
-        lengths, behavioral, _blocks(design, mean), _blocks(design, settled), _rails(design, mean), failed
+        lengths, behavioral, _blocks(design, mean), _blocks(design, settled), _rails(design, mean), failed, clipped
     )
 
 
@@ -108,84 +165,62 @@ def _rails(design: Design, mean: dict[str, Array]) -> dict[str, Array]:
     return rails | ({"pulses": sum((mean[pin] for pin in pulses), nothing)} if pulses else {})
 
 
-def mean_interval(values: Array) -> dict[str, float | None]:
-    """Mean of a sample with its 95 % interval by Student's t; one value has none."""
-    mean, count = float(values.mean()), len(values)
-    if count < 2:
-        return {"mean": mean, "low": None, "high": None}
-    half = float(stats.t.ppf((1 + CONFIDENCE) / 2, count - 1) * values.std(ddof=1) / np.sqrt(count))
-    return {"mean": mean, "low": mean - half, "high": mean + half}
-
-
-def shows_sign(interval: dict[str, float | None]) -> bool:
-    """Whether a mean's interval leaves 0 out, so that its sign is known; a single sample's does not."""
-    mean, low, high = interval["mean"], interval["low"], interval["high"]
-    assert mean is not None
-    return low is not None and high is not None and (low > 0 or high < 0 or low == mean == high)
-
-
-def samples_to_sign(interval: dict[str, float | None], samples: int) -> int | None:
-    """How many samples of the same spread would show the sign of a mean; None for more than MOST, or without spread."""
-    mean, high = interval["mean"], interval["high"]
-    if mean is None or high is None:
-        return None
-    deviation = (high - mean) * np.sqrt(samples) / stats.t.ppf((1 + CONFIDENCE) / 2, samples - 1)
-    counts = np.arange(2, MOST + 1)
-    enough = stats.t.ppf((1 + CONFIDENCE) / 2, counts - 1) * deviation / np.sqrt(counts) < abs(mean)
-    return int(counts[enough.argmax()]) if enough.any() else None
-
-
-def summarize_power(design: Design, study: PowerStudy, timing: Timing = Timing()) -> dict[str, Any]:
-    """Everything that power.json holds; watt, joule, square micrometre. docs/power.md says what each is."""
+def summarize_power(design: Design, study: PowerStudy, timing: Timing = Timing()) -> PowerSummary:
+    """The study in figures, for frames of `timing`."""
     technology, t_step = design.technology, timing.t_step
+    rows = _rows(design, study, t_step)
+    return PowerSummary(
+        task=design.network.task,
+        technology=technology.name,
+        corner=technology.corner,
+        celsius=technology.celsius,
+        supply_v=technology.supply,
+        i_unit_a=design.i_unit,
+        t_step_s=t_step,
+        transistors=design.assembly.transistors,
+        samples=len(study.frames),
+        failed=study.failed,
+        frames=float(study.frames.mean()),
+        power_outside=OUTSIDE,
+        total=rows.pop(TOTAL),
+        blocks=rows,
+        rails={
+            rail: RailRow(mean_interval(power), mean_interval(t_step * power))
+            for rail, power in (study.rails or {}).items()
+        },
+        clipped=study.clipped,
+    )
+
+
+def _rows(design: Design, study: PowerStudy, t_step: float) -> dict[str, PowerRow]:
+    """Every block, and TOTAL."""
     areas = {block: 1e12 * np.array(pair) for block, pair in block_areas(design).items()}
     areas[TOTAL] = np.sum(list(areas.values()), axis=0)
-    behavioral = _with_total(study.behavioral)
-    total = None if study.total is None else _with_total(study.total)
-    static = None if study.static is None else _with_total(study.static)
+    behavioral, total, static = _with_total(study.behavioral), _with_total(study.total), _with_total(study.static)
     rows = {}
     for name in (*BLOCKS, TOTAL):
-        engines = {"ngspice": None if total is None else total[name], "behavioral": behavioral[name]}
-        energies = {engine: None if power is None else t_step * power for engine, power in engines.items()}
-        lag = None if total is None or static is None else t_step * _difference(total[name], static[name])
-        measured = engines["ngspice"]
-        rows[name] = {
-            "power_w": {engine: _interval(power) for engine, power in engines.items()},
-            "difference": _interval(None if measured is None else (behavioral[name] - measured) / measured.mean()),
-            "static_w": _interval(None if static is None else static[name]),
-            "dynamic_frame_j": _interval(lag),
-            "energy_frame_j": {engine: _interval(energy) for engine, energy in energies.items()},
-            "energy_inference_j": {
+        measured, settled = total.get(name), static.get(name)
+        powers = {"ngspice": measured, "behavioral": behavioral[name]}
+        energies = {engine: None if power is None else t_step * power for engine, power in powers.items()}
+        lag = None if measured is None or settled is None else t_step * _difference(measured, settled)
+        rows[name] = PowerRow(
+            power_w={engine: _interval(power) for engine, power in powers.items()},
+            difference=_interval(None if measured is None else (behavioral[name] - measured) / measured.mean()),
+            static_w=_interval(settled),
+            dynamic_frame_j=_interval(lag),
+            energy_frame_j={engine: _interval(energy) for engine, energy in energies.items()},
+            energy_inference_j={
                 engine: _interval(None if energy is None else energy * study.frames)
                 for engine, energy in energies.items()
             },
-            "gate_area_um2": round(float(areas[name][0]), 1),
-            "capacitor_area_um2": round(float(areas[name][1]), 1),
-        }
-    return {
-        "task": design.network.task,
-        "technology": technology.name,
-        "corner": technology.corner,
-        "celsius": technology.celsius,
-        "supply_v": technology.supply,
-        "i_unit_a": design.i_unit,
-        "t_step_s": t_step,
-        "transistors": design.assembly.transistors,
-        "samples": len(study.frames),
-        "failed": study.failed,
-        "frames": float(study.frames.mean()),
-        "power_outside": list(OUTSIDE),
-        "blocks": {name: rows[name] for name in BLOCKS},
-        TOTAL: rows[TOTAL],
-        "rails": {
-            rail: {"power_w": mean_interval(power), "energy_frame_j": mean_interval(t_step * power)}
-            for rail, power in (study.rails or {}).items()
-        },
-    }
+            gate_area_um2=round(float(areas[name][0]), 1),
+            capacitor_area_um2=round(float(areas[name][1]), 1),
+        )
+    return rows
 
 
-def _with_total(blocks: dict[str, Array]) -> dict[str, Array]:
-    return {**blocks, TOTAL: np.sum(list(blocks.values()), axis=0)}
+def _with_total(blocks: dict[str, Array] | None) -> dict[str, Array]:
+    return {**blocks, TOTAL: np.sum(list(blocks.values()), axis=0)} if blocks else {}
 
 
 def _difference(total: Array, static: Array) -> Array:
@@ -193,5 +228,5 @@ def _difference(total: Array, static: Array) -> Array:
     return np.where(np.isclose(total, static, rtol=1e-9, atol=0), 0.0, total - static)
 
 
-def _interval(values: Array | None) -> dict[str, float | None] | None:
+def _interval(values: Array | None) -> Interval | None:
     return None if values is None else mean_interval(values)

@@ -1,17 +1,54 @@
 """Process, supply and temperature: the conditions of a sweep, and the worst of them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import product
-from typing import Any
 
 from cosim.cells.blocks import OUTSIDE
 from cosim.errors import InputError
+from cosim.study.agreement import ComparisonSummary
+from cosim.study.bias import Bias
+from cosim.study.intervals import Bounds
+from cosim.tasks.clipping import Clipping
 from cosim.technology.conditions import at
 from cosim.technology.foundry import read_section
 from cosim.technology.types import Technology
 
 CELSIUS = (0.0, 27.0, 60.0)
 SUPPLIES = (0.95, 1.0, 1.05)  # of the nominal one
+
+
+@dataclass(frozen=True)
+class Condition:
+    """One condition: celsius in degree, supply in V, power in W; None for what nothing is known of, as all failed."""
+
+    corner: str
+    celsius: float
+    supply_v: float
+    samples: int
+    failed: int
+    state_agreement: float
+    task_agreement: float
+    task_agreement_interval: Bounds | None
+    accuracy: float | None
+    power_w: float | None
+
+    @property
+    def agreement(self) -> tuple[float, float]:
+        """The smaller, the worse."""
+        return self.task_agreement, self.state_agreement
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """Every condition, and the worst of them: none among conditions that are all equal."""
+
+    bias: Bias
+    clipped: Clipping | None
+    conditions: tuple[Condition, ...]
+    worst: tuple[Condition, ...]
+    failed: int
+    power_outside: tuple[str, ...]
 
 
 def pvt_grid(technology: Technology) -> tuple[Technology, ...]:
@@ -35,39 +72,36 @@ def pvt_grid(technology: Technology) -> tuple[Technology, ...]:
 
 
 def summarize_pvt(
-    conditions: Sequence[Technology], summaries: Sequence[Mapping[str, Any] | None], samples: int
-) -> dict[str, Any]:
+    conditions: Sequence[Technology],
+    summaries: Sequence[ComparisonSummary | None],
+    samples: int,
+    bias: Bias = "constant",
+    clipped: Clipping | None = None,
+) -> Sweep:
     """One row per condition, from `summarize_comparison` (None: every simulation failed), and the worst of all.
 
     samples: how many were to be simulated in each.
 
     The worst have the smallest task agreement, then the smallest state agreement; a condition that failed is worse.
-    There is none among conditions that are all equal.
     """
-    rows = [
-        {"corner": there.corner, "celsius": there.celsius, "supply_v": there.supply, **_figures(summary, samples)}
-        for there, summary in zip(conditions, summaries, strict=True)
-    ]
-    least = min(map(_agreement, rows))
-    worst = [row for row in rows if _agreement(row) == least]
-    return {
-        "conditions": rows,
-        "worst": worst if len(worst) < len(rows) else [],
-        "failed": sum(row["failed"] for row in rows),
-        "power_outside": list(OUTSIDE),
-    }
+    rows = tuple(_row(there, summary, samples) for there, summary in zip(conditions, summaries, strict=True))
+    least = min(row.agreement for row in rows)
+    worst = tuple(row for row in rows if row.agreement == least)
+    failed = sum(row.failed for row in rows)
+    return Sweep(bias, clipped, rows, worst if len(worst) < len(rows) else (), failed, OUTSIDE)
 
 
-def _agreement(row: Mapping[str, Any]) -> tuple[float, float]:
-    return row["task_agreement"], row["state_agreement"]
-
-
-def _figures(summary: Mapping[str, Any] | None, samples: int) -> dict[str, Any]:
-    if summary is None:
-        return {"samples": 0, "failed": samples, "state_agreement": 0.0, "task_agreement": 0.0} | dict.fromkeys(
-            ("task_agreement_interval", "accuracy", "power_w"), None
-        )
-    names = ("samples", "failed", "state_agreement", "task_agreement", "task_agreement_interval")
-    figures = {name: summary[name] for name in names}
-    simulator = summary["simulator"]
-    return figures | {"accuracy": summary["accuracy"][simulator], "power_w": summary["power_w"][simulator]}
+def _row(there: Technology, found: ComparisonSummary | None, samples: int) -> Condition:
+    where = there.corner, there.celsius, there.supply
+    if found is None:
+        return Condition(*where, 0, samples, 0.0, 0.0, None, None, None)
+    return Condition(
+        *where,
+        found.samples,
+        found.failed,
+        found.state_agreement,
+        found.task_agreement,
+        found.task_agreement_interval,
+        found.accuracy[found.simulator],
+        found.power_w[found.simulator],
+    )

@@ -1,6 +1,6 @@
 """Whole waveforms of one sample, for the eye."""
 
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,9 +15,24 @@ from cosim.simulation.inference import drawn_power
 from cosim.simulation.testbench import Timing
 
 
+@dataclass(frozen=True)
+class WaveLabels:
+    """What waveforms show: the memory node, its thresholds in A as asked for, names of the outputs, a title.
+
+    own: the thresholds (upper, lower) of the node on one chip, A.
+    """
+
+    unit: str
+    i_rise: float
+    i_fall: float
+    outputs: list[str]
+    title: str
+    own: tuple[float, float] | None = None
+
+
 def record_waveforms(
     design: Design, x: NDArray[np.float64], cell: str, timing: Timing = Timing()
-) -> tuple[dict[str, NDArray[np.float64]], dict[str, Any]]:
+) -> tuple[dict[str, NDArray[np.float64]], WaveLabels]:
     """Simulate one raw sample (time, features) and return what `draw_waveforms` draws, with its labels.
 
     cell: the memory node to show. The candidate is probed at its diode: M1 leaves saturation once the cell is set.
@@ -37,13 +52,13 @@ def record_waveforms(
     drawn = {f"input.{j}": design.i_unit * inputs[frames, j] * (time >= timing.start) for j in range(inputs.shape[1])}
     outputs = {f"output.{k}": waves[f"v{pin}#branch"] for k, pin in enumerate(design.assembly.outputs)}
     currents = design.graph.currents[cell]
-    labels = {
-        "unit": node.name,
-        "i_rise": currents.i_rise,
-        "i_fall": currents.i_fall,
-        "outputs": list(design.network.labels) or [str(k) for k in range(len(design.assembly.outputs))],
-        "title": f"{design.network.task or 'network'} on {design.assembly.transistors} transistors, one inference",
-    }
+    labels = WaveLabels(
+        unit=node.name,
+        i_rise=currents.i_rise,
+        i_fall=currents.i_fall,
+        outputs=list(design.network.labels) or [str(k) for k in range(len(design.assembly.outputs))],
+        title=f"{design.network.task or 'network'} on {design.assembly.transistors} transistors, one inference",
+    )
     return {
         "time": time,
         "candidate": np.abs(waves[candidate]),

@@ -1,7 +1,6 @@
 """Inputs beyond the range of a network's encoding: they are clipped, and the network never sees by how much."""
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -36,12 +35,6 @@ class Clipping:
             f"clipped; the farthest: {self.value:.4g} of feature {self.feature}, {100 * beyond:.3g} % beyond "
             f"{self.low:.4g} to {self.high:.4g}"
         )
-
-
-def summarize_clipping(encoding: InputEncoding, test_set: TestSet) -> dict[str, Any] | None:
-    """The fields of `Clipping`, for JSON."""
-    found = find_clipping(encoding, test_set)
-    return None if found is None else asdict(found)
 
 
 def find_clipping(encoding: InputEncoding, test_set: TestSet) -> Clipping | None:

@@ -20,10 +20,11 @@ from cosim.cli.inspect import format_summary, summarise
 from cosim.design import compile_network
 from cosim.files.seal import seal_json, seal_line, seal_npz, seal_zip, unseal_json, unseal_line
 from cosim.montecarlo.keep import keep_trial, load_trial
+from cosim.montecarlo.record import unpack_draws
 from cosim.montecarlo.run import run_settings, summarize_run
 from cosim.montecarlo.spec import parse_spec
 from cosim.montecarlo.store import open_store, read_store, run_key
-from cosim.montecarlo.trial import Trial, run_chips, unpack_draws
+from cosim.montecarlo.trial import Trial, run_chips
 from cosim.network.checkpoint import load_network, network_to_arrays, save_checkpoint
 from cosim.network.types import FirstQuadrantLayer, InputEncoding, Network, Readout, SignedLayer
 from cosim.resources import models_path, trained_network_path
@@ -262,7 +263,7 @@ def _stores(folder: Path) -> list[Target]:
 
     def load() -> object:
         _, records = read_store(run)
-        draws = [unpack_draws(record["draws"]) for record in records.values()]
+        draws = [unpack_draws(record.draws) for record in records.values()]
         trial = load_trial(run)
         return draws and summarize_run(trial, list(records.values()), [parse_spec("power<=1uW")])
 

@@ -33,7 +33,7 @@ def test_a_cluster_that_loses_a_worker_gives_the_same_records(trial):
             if not found:
                 os.kill(next(iter(workers.values())), signal.SIGKILL)
             found.append(record)
-    assert sorted(found, key=lambda record: record["chip"]) == wanted
+    assert sorted(found, key=lambda record: record.chip) == wanted
 
 
 @contextmanager

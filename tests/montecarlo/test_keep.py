@@ -14,7 +14,7 @@ from cosim.calibration.find import shipped_path
 from cosim.cli.common import Compiling, load_design
 from cosim.errors import InputError
 from cosim.files.seal import checksum, seal_json
-from cosim.montecarlo.keep import keep_trial, load_trial
+from cosim.montecarlo.keep import Places, keep_trial, load_trial
 from cosim.montecarlo.run import run_settings
 from cosim.montecarlo.trial import Trial, run_chip, trial_samples_hash
 from cosim.network.checkpoint import load_network, save_checkpoint
@@ -190,13 +190,13 @@ def own(store, tmp_path):
 def test_a_technology_that_moved(store, own):
     with pytest.raises(InputError, match=r"gone.toml is not there any more; say where it stands with --technology"):
         load_trial(store)
-    assert load_trial(store, technology=own).design.technology.name == "generic180"
+    assert load_trial(store, Places(technology=own)).design.technology.name == "generic180"
 
 
 def test_a_kit_that_moved(store, tmp_path):
     edit(store / "trial.json", technology="sky130", pdk_root=str(tmp_path / "gone"))
     with pytest.raises(InputError, match=r"--pdk-root .*there is no .* under it; name the folder above"):
-        load_trial(store, pdk_root=tmp_path)
+        load_trial(store, Places(pdk_root=tmp_path))
 
 
 def test_the_shipped_calibration_is_what_is_kept(store):

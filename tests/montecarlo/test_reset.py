@@ -32,8 +32,8 @@ def stuck(nominal):
 
 
 def test_the_model_names_the_cell(trial, nominal, stuck):
-    assert run_behavioral_chip(trial, nominal)["unreset"] == []
-    assert run_behavioral_chip(trial, stuck)["unreset"] == [CELL]
+    assert run_behavioral_chip(trial, nominal).unreset == ()
+    assert run_behavioral_chip(trial, stuck).unreset == (CELL,)
 
 
 @pytest.mark.ngspice
@@ -68,7 +68,7 @@ def test_both_engines_name_the_same_cells_of_chips(trial):
     for chip in map(small.chip, (0, 1, 3, 9)):
         found = find_unreset(small, transistor_chip(small.design, chip))
         points = measure_behavioral(small, chip)
-        for cell in set(run_behavioral_chip(small, chip)["unreset"]) ^ set(found):
+        for cell in set(run_behavioral_chip(small, chip).unreset) ^ set(found):
             assert abs(points[cell].fall) < 30e-12
         seen += len(found)
     assert seen > 0
@@ -78,6 +78,6 @@ def test_both_engines_name_the_same_cells_of_chips(trial):
 def test_such_a_chip_has_its_record_and_does_not_count(trial):
     small = replace(trial, engine="ngspice", plan=replace(trial.plan, area=0.05), test_set=trial.test_set.take(1, 0))
     record = run_chip(small, 5)
-    assert record["status"] == "ok" and record["ngspice"]["unreset"] == [CELL]
+    assert record.status == "ok" and record.ngspice.unreset == (CELL,)
     anything = [parse_spec("accuracy>=0")]
-    assert meets_specs(record, "ngspice", anything) and not passes_specs(record, "ngspice", anything)
+    assert meets_specs(record.ngspice, anything) and not passes_specs(record.outcome("ngspice"), anything)

@@ -9,8 +9,10 @@ import pytest
 
 from cosim.engines.outcome import FailureKind
 from cosim.errors import InputError
+from cosim.files.json_form import json_object
 from cosim.montecarlo.contributions import block_of, chip_figures, kind_of, share_variance
 from cosim.montecarlo.execute import run_local, run_on
+from cosim.montecarlo.record import check_record, unpack_draws
 from cosim.montecarlo.run import (
     SUMMARY_FILE,
     default_spec,
@@ -20,10 +22,12 @@ from cosim.montecarlo.run import (
     summarize_run,
 )
 from cosim.montecarlo.spec import parse_spec
+from cosim.montecarlo.statistics import describe
 from cosim.montecarlo.store import open_store, read_store
 from cosim.montecarlo.tables import format_contributions, format_summary
-from cosim.montecarlo.trial import behavioral_record, failed, run_chip, run_chips, unpack_draws
+from cosim.montecarlo.trial import behavioral_record, failed, run_chip, run_chips
 from cosim.simulation import schedule
+from cosim.study.chips import Contribution, Division, Share
 
 SPECS = [parse_spec("accuracy>=0.9")]
 
@@ -38,23 +42,24 @@ def records(trial):
 
 
 def by_chip(found):
-    return sorted(found, key=lambda record: record["chip"])
+    return sorted(found, key=lambda record: record.chip)
 
 
 def test_a_record_holds_its_draws(trial, records):
     chip = trial.chip(3)
-    vt_shift, beta_factor = unpack_draws(records[3]["draws"])
+    vt_shift, beta_factor = unpack_draws(records[3].draws)
     np.testing.assert_array_equal(vt_shift, chip.vt_shift)
     np.testing.assert_array_equal(beta_factor, chip.beta_factor)
-    assert json.loads(json.dumps(records[3])) == records[3]
+    line = json.loads(json.dumps(json_object(records[3])))
+    assert check_record(line, "behavioral", len(trial.devices), "here") == records[3]
 
 
 def test_no_variation_is_nominal(trial):
     """Without variation every chip is the compiled circuit; rounding to the weight grid is all that is left."""
     still = replace(trial, plan=replace(trial.plan, kind="none"))
-    figures = run_chip(still, 0)["behavioral"]
-    assert figures["accuracy"] == figures["task_agreement"] > 0.95
-    assert run_chip(still, 1)["behavioral"] == figures
+    figures = run_chip(still, 0).behavioral
+    assert figures.accuracy == figures.task_agreement > 0.95
+    assert run_chip(still, 1).behavioral == figures
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
@@ -97,13 +102,13 @@ class Lossy:
 
 def test_a_lost_worker_costs_a_second_try(trial, records):
     found = by_chip(run_on(Lossy(), trial, range(trial.plan.chips), 3, 60.0))
-    assert [record["chip"] for record in found] == list(range(trial.plan.chips))
-    lost = {record["chip"] for record in found if record["status"] == "failed"}
+    assert [record.chip for record in found] == list(range(trial.plan.chips))
+    lost = {record.chip for record in found if record.status == "failed"}
     assert lost == {9}  # not the 7 chips that were in its task
     for record, wanted in zip(found, records, strict=True):
-        assert record["draws"] == wanted["draws"]
-        if record["status"] == "failed":
-            assert record["reason"] == FailureKind.CRASH.value and "worker gone" in record["detail"]
+        assert record.draws == wanted.draws
+        if record.status == "failed":
+            assert record.reason == FailureKind.CRASH.value and "worker gone" in record.detail
         else:
             assert record == wanted
 
@@ -116,17 +121,17 @@ def test_chips_lost_to_the_machine_run_again_on_resume(trial, records, tmp_path)
         ran.append(list(numbers))
         yield from (records[number] for number in numbers)
 
-    with open_store(tmp_path, settings, False) as store:
+    with open_store(tmp_path, settings, resume=False) as store:
         kinds = {1: FailureKind.TIMEOUT, 3: FailureKind.CRASH, 4: FailureKind.CONVERGENCE}
         for record in records:
-            kind = kinds.get(record["chip"])
+            kind = kinds.get(record.chip)
             store.append(record if kind is None else failed(record, kind.value, "said so"))
-    with open_store(tmp_path, settings, True) as store:
+    with open_store(tmp_path, settings, resume=True) as store:
         summary = run_montecarlo(trial, store, execute, [parse_spec("accuracy>=0")], None, quiet)
     assert ran == [[1, 3]]
-    assert (summary["failed"], summary["chips"]) == (1, len(records))
+    assert (summary.failed, summary.chips) == (1, len(records))
     _, again = read_store(tmp_path)
-    assert [again[number]["status"] for number in (1, 3, 4)] == ["ok", "ok", "failed"]
+    assert [again[number].status for number in (1, 3, 4)] == ["ok", "ok", "failed"]
     assert again[1] == records[1]
 
 
@@ -156,11 +161,11 @@ class Deaf:
 def test_an_executor_that_never_answers_times_out(trial, monkeypatch):
     monkeypatch.setattr(schedule, "_POLL", 0.01)
     found = list(run_on(Deaf(), trial, range(3), 1, 0.02))
-    assert {record["reason"] for record in found} == {FailureKind.TIMEOUT.value}
+    assert {record.reason for record in found} == {FailureKind.TIMEOUT.value}
 
 
 def run_into(folder, trial, execute, resume=False, stop_width=None):
-    with open_store(folder, run_settings(trial), resume) as store:
+    with open_store(folder, run_settings(trial), resume=resume) as store:
         return run_montecarlo(trial, store, execute, SPECS, stop_width, quiet)
 
 
@@ -221,22 +226,22 @@ def test_a_run_stops_when_it_knows_enough(trial, tmp_path):
 
     def count(numbers):
         ran.extend(numbers)
-        return ({**behavioral_record(many, many.chip(0)), "chip": number} for number in numbers)
+        return (replace(behavioral_record(many, many.chip(0)), chip=number) for number in numbers)
 
     summary = run_into(tmp_path, many, count, stop_width=0.1)
     # All pass: the interval of n of n at 1 - 0.05 / 4 is 1 - 0.00625^(1/n), 0.097 at 50 chips.
-    assert summary["chips"] == len(ran) == 50
+    assert summary.chips == len(ran) == 50
 
 
 def test_summary_is_what_the_records_say(trial, records, tmp_path):
     summary = run_into(tmp_path, trial, lambda numbers: iter(run_chips(trial, tuple(numbers))))
-    accuracies = [record["behavioral"]["accuracy"] for record in records]
-    assert summary["chips"] == 20 and summary["failed"] == 0
-    assert summary["accuracy"]["mean"] == pytest.approx(np.mean(accuracies), rel=1e-12)
-    assert summary["accuracy"]["quantiles"]["50"] == pytest.approx(np.median(accuracies), rel=1e-12)
-    assert summary["yield"]["passed"] == sum(value >= 0.9 for value in accuracies)
-    assert summary["software_accuracy"] == 1.0
-    assert summary["accuracy"]["sd"] > 0
+    accuracies = [record.behavioral.accuracy for record in records]
+    assert summary.chips == 20 and summary.failed == 0
+    assert summary.accuracy.mean == pytest.approx(np.mean(accuracies), rel=1e-12)
+    assert summary.accuracy.quantiles["50"] == pytest.approx(np.median(accuracies), rel=1e-12)
+    assert summary.yield_.passed == sum(value >= 0.9 for value in accuracies)
+    assert summary.software_accuracy == 1.0
+    assert summary.accuracy.sd > 0
 
 
 def test_default_spec_is_near_nominal(trial):
@@ -262,7 +267,7 @@ def test_shares_of_a_sum_are_its_variances(trial):
         mixed[:, k] = own[:, k]
         columns.append(mixed.sum(axis=1))
     columns += [columns[1]] * len(groups[1])  # groups that change nothing
-    blocks, kinds = share_variance(trial.devices, np.stack(columns, axis=1), seed=0)
+    blocks, kinds = share_variance(trial.devices, np.stack(columns, axis=1), seed=0).values()
     for share in blocks.shares:
         wanted = sds[groups[0].index(share.group)] ** 2 / (sds**2).sum()
         assert share.value == pytest.approx(wanted, abs=4 / 3000**0.5)
@@ -280,7 +285,7 @@ def test_chips_that_make_intervals_of_shares_say_something(trial):
         own, other = rng.normal(size=(2, pairs, groups[0]))
         mixed = [np.where(np.arange(groups[0]) == k, own, other).sum(axis=1) for k in range(groups[0])]
         columns = [own.sum(axis=1), other.sum(axis=1), *mixed, *[other.sum(axis=1)] * groups[1]]
-        found = share_variance(trial.devices, np.stack(columns, axis=1), seed=0)[0]
+        found = share_variance(trial.devices, np.stack(columns, axis=1), seed=0)["block"]
         return max(share.high - share.low for share in found.shares), found.chips_needed
 
     width, needed = widest(4)
@@ -291,18 +296,18 @@ def test_chips_that_make_intervals_of_shares_say_something(trial):
 
 
 def test_shares_of_too_few_chips_are_no_figures():
-    share = {"group": "cells", "transistors": 40, "value": 0.4, "low": -0.6, "high": 1.9}
-    few = {"r2": 1.3, "shares": [share], "chips_needed": 400}
-    enough = {"r2": 0.9, "shares": [{**share, "low": 0.1, "high": 0.7}], "chips_needed": 0}
-    lines = format_contributions({"accuracy": {"block": few, "kind": enough}})
+    share = Share("cells", 40, value=0.4, low=-0.6, high=1.9)
+    few = Division(1.3, (share,), chips_needed=400)
+    enough = Division(0.9, (replace(share, low=0.1, high=0.7),), chips_needed=0)
+    lines = format_contributions({"accuracy": Contribution(describe([1.0]), few, enough)})
     assert lines[2] == "  too few chips: intervals are wider than 0 to 100 %; about --chips 400 narrow them"
     assert not any("190.0 %" in line for line in lines) and any("[10.0 %, 70.0 %]" in line for line in lines)
 
 
 def test_contributions_of_a_trial(trial):
     found = run_contributions(trial, 2, quiet)
-    shares = found["state_agreement"]["block"]["shares"]
-    assert sum(share["transistors"] for share in shares) == len(trial.devices)
+    shares = found["state_agreement"].block.shares
+    assert sum(share.transistors for share in shares) == len(trial.devices)
     with pytest.raises(InputError, match="needs at least 20 chips, not 10"):
         run_contributions(replace(trial, plan=replace(trial.plan, chips=10)), 1, quiet)
 
@@ -311,10 +316,10 @@ def test_contributions_of_a_trial(trial):
 def test_both_engines_on_the_same_chips(trial):
     few = replace(trial, engine="ngspice", plan=replace(trial.plan, chips=2), test_set=trial.test_set.take(2, 0))
     found = by_chip(run_local(few, range(2), 2, 120.0))
-    assert [record["status"] for record in found] == ["ok", "ok"]
+    assert [record.status for record in found] == ["ok", "ok"]
     for record in found:
-        assert record["ngspice"]["state_agreement"] == pytest.approx(record["behavioral"]["state_agreement"], abs=0.1)
-        assert record["ngspice"]["power"] == pytest.approx(record["behavioral"]["power"], rel=0.05, abs=0)
+        assert record.ngspice.state_agreement == pytest.approx(record.behavioral.state_agreement, abs=0.1)
+        assert record.ngspice.power == pytest.approx(record.behavioral.power, rel=0.05, abs=0)
     assert found[0] == run_chip(few, 0)
 
 
@@ -322,18 +327,17 @@ def test_both_engines_on_the_same_chips(trial):
 def test_a_simulation_that_takes_too_long_is_an_outcome(trial):
     slow = replace(trial, engine="ngspice", plan=replace(trial.plan, chips=1))
     (record,) = run_local(slow, [0], 1, 0.5)
-    assert record["status"] == "failed" and record["reason"] == FailureKind.TIMEOUT.value
-    assert record["behavioral"] == run_chip(replace(slow, engine="behavioral"), 0)["behavioral"]
+    assert record.status == "failed" and record.reason == FailureKind.TIMEOUT.value
+    assert record.behavioral == run_chip(replace(slow, engine="behavioral"), 0).behavioral
 
 
 def test_a_nominal_circuit_that_is_another_network_is_said(trial):
     """A yield of what was compiled says nothing about what was trained."""
     records = run_chips(trial, tuple(range(20)))
     summary = summarize_run(trial, records, [parse_spec("accuracy>=0.1")])
-    assert summary["nominal"]["task_agreement"] >= 0.9
+    assert summary.nominal.task_agreement >= 0.9
     assert not any(line.startswith("nominal circuit") for line in format_summary(summary))
-    summary["nominal"]["task_agreement"] = 1 / 3
-    lines = format_summary(summary)
+    lines = format_summary(replace(summary, nominal=replace(summary.nominal, task_agreement=1 / 3)))
     start = lines.index("nominal circuit   only 33.3 % of its decisions are the software's;")
-    assert f"software accuracy {100 * summary['software_accuracy']:.1f} %; cosim compare says why" in lines[start + 1]
+    assert f"software accuracy {100 * summary.software_accuracy:.1f} %; cosim compare says why" in lines[start + 1]
     assert max(map(len, lines)) < 80

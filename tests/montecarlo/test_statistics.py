@@ -1,9 +1,12 @@
 """Statistics against closed forms and coverage by simulation."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from cosim.errors import InputError
+from cosim.files.json_form import json_object
 from cosim.montecarlo.spec import parse_spec
 from cosim.montecarlo.statistics import (
     checkpoints,
@@ -13,33 +16,38 @@ from cosim.montecarlo.statistics import (
     pair,
     stop_confidence,
     summarize_chips,
-    yield_json,
 )
 from cosim.montecarlo.tables import format_unreset
+from cosim.study.chips import ChipRecord, Figures
 from cosim.variation.draws import Plan
 
 PLAN = Plan("local", 0, 100)
 
 
 def figures(accuracy, power=1e-7):
-    return {"accuracy": accuracy, "task_agreement": accuracy, "state_agreement": 1.0, "power": power, "unreset": []}
+    return Figures(accuracy, accuracy, 1.0, power, decisions=(), unreset=())
 
 
 def chip(number, accuracy, status="ok"):
-    found = {"chip": number, "status": status, "behavioral": figures(accuracy), "ngspice": figures(accuracy - 0.01)}
-    return found | ({"reason": "no convergence", "detail": ""} if status != "ok" else {})
+    found = ChipRecord(number, status, 1.8, 27.0, "", figures(accuracy), "", figures(accuracy - 0.01))
+    return found if status == "ok" else replace(found, reason="no convergence", detail="")
+
+
+def stuck(record, engine, *cells):
+    """The record with cells that do not reset by one engine."""
+    return replace(record, **{engine: replace(record.by(engine), unreset=cells)})
 
 
 def test_all_pass_has_the_closed_form():
     found = count_yield([True] * 100, PLAN)
-    assert (found.low, found.high) == pytest.approx((0.025**0.01, 1.0), rel=1e-12)
+    assert found.interval == pytest.approx((0.025**0.01, 1.0), rel=1e-12)
 
 
 def test_interval_covers_the_true_yield():
     """Clopper-Pearson covers at least 95 %; of 2,000 runs of 60 chips at least 95 % - 4 sigma (1.95 %) must hold it."""
     runs = np.random.default_rng(1).binomial(60, 0.8, size=2000)
     found = {passed: count_yield([True] * passed + [False] * (60 - passed), PLAN) for passed in set(runs.tolist())}
-    held = sum(found[passed].low <= 0.8 <= found[passed].high for passed in runs.tolist())
+    held = sum(found[passed].interval.low <= 0.8 <= found[passed].interval.high for passed in runs.tolist())
     assert held / 2000 > 0.93
 
 
@@ -49,7 +57,7 @@ def test_replicates_give_the_interval_of_their_means():
     found = count_yield(passes, plan)
     half = 2.2621571627409915 * np.std([1, 0.5] * 5, ddof=1) / 10**0.5  # t of 9 degrees of freedom at 97.5 %
     assert found.value == 0.75 and found.method == "Student's t over replicates"
-    assert (found.low, found.high) == pytest.approx((0.75 - half, 0.75 + half), rel=1e-9)
+    assert found.interval == pytest.approx((0.75 - half, 0.75 + half), rel=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -60,112 +68,111 @@ def test_few_replicates_or_few_failures_give_the_binomial_interval(replicates, f
     """Replicates that agree by chance had an interval of width 0: [100 %, 100 %] of 20 chips."""
     passes = [True] * (100 - failing) + [False] * failing
     found, independent = count_yield(passes, Plan("local", 0, 100, "lhs", replicates)), count_yield(passes, PLAN)
-    assert (found.low, found.high, found.method) == (independent.low, independent.high, "Clopper-Pearson")
-    assert found.high - found.low > 0.03
+    assert (found.interval, found.method) == (independent.interval, "Clopper-Pearson")
+    assert found.interval.high - found.interval.low > 0.03
 
 
 def test_failed_chips_count_both_ways():
     records = [chip(0, 1.0), chip(1, 0.5), chip(2, 1.0, "failed"), chip(3, 1.0)]
     summary = summarize_chips(records, PLAN, "behavioral", [parse_spec("accuracy>=0.9")])
-    assert summary["failed"] == 1 and summary["reasons"] == {"no convergence": 1}
-    assert (summary["yield"]["passed"], summary["yield"]["chips"]) == (2, 4)
-    assert (summary["yield"]["without_failed"]["passed"], summary["yield"]["without_failed"]["chips"]) == (2, 3)
+    assert summary.failed == 1 and summary.reasons == {"no convergence": 1}
+    assert (summary.yield_.passed, summary.yield_.chips) == (2, 4)
+    assert (summary.yield_.without_failed.passed, summary.yield_.without_failed.chips) == (2, 3)
 
 
 def test_a_chip_whose_cell_does_not_reset_does_not_count():
     """Whatever its figures are; only the engine of the run is asked."""
     records = [chip(k, accuracy) for k, accuracy in enumerate((1.0, 1.0, 0.5, 1.0))]
-    records[1]["behavioral"]["unreset"] = ["layer0.2"]
-    records[2]["behavioral"]["unreset"] = ["layer0.1", "layer0.2"]
-    records[3]["ngspice"]["unreset"] = ["layer0.0"]
+    records[1] = stuck(records[1], "behavioral", "layer0.2")
+    records[2] = stuck(records[2], "behavioral", "layer0.1", "layer0.2")
+    records[3] = stuck(records[3], "ngspice", "layer0.0")
     summary = summarize_chips(records, PLAN, "behavioral", [parse_spec("accuracy>=0.9")])
-    assert (summary["yield"]["passed"], summary["failed"]) == (2, 0)
-    assert summary["unreset"] == {"chips": 2, "meet_spec": 1, "cells": {"layer0.2": 2, "layer0.1": 1}}
+    assert (summary.yield_.passed, summary.failed) == (2, 0)
+    assert json_object(summary.unreset) == {"chips": 2, "meet_spec": 1, "cells": {"layer0.2": 2, "layer0.1": 1}}
     assert format_unreset(summary) == [
         "does not reset    2 chips, which do not count; 1 of them meet the spec",
         "                  layer0.2 (2), layer0.1 (1)",
     ]
-    summary["unreset"]["cells"] = {f"layer0.{k}": 9 - k for k in range(7)}
-    assert format_unreset(summary)[1].endswith("layer0.3 (6) and 3 more")
+    many = replace(summary.unreset, cells={f"layer0.{k}": 9 - k for k in range(7)})
+    assert format_unreset(replace(summary, unreset=many))[1].endswith("layer0.3 (6) and 3 more")
     assert format_unreset(summarize_chips(records[:1], PLAN, "behavioral", [])) == []
 
 
 def test_several_specs_must_all_hold():
     records = [chip(0, 1.0), chip(1, 0.95)]
     specs = [parse_spec("accuracy>=0.9"), parse_spec("task_agreement>=97%")]
-    assert summarize_chips(records, PLAN, "behavioral", specs)["yield"]["passed"] == 1
+    assert summarize_chips(records, PLAN, "behavioral", specs).yield_.passed == 1
 
 
 def test_pairs_of_a_run():
     records = [chip(k, value) for k, value in enumerate((0.7, 0.8, 0.85, 0.9, 1.0))]
-    paired = summarize_chips(records, PLAN, "ngspice", [parse_spec("accuracy>=0.5")])["paired"]["accuracy"]
-    assert paired["correlation"] == pytest.approx(1.0, rel=1e-12)
-    assert paired["bias"] == pytest.approx(0.01, rel=1e-9)
+    paired = summarize_chips(records, PLAN, "ngspice", [parse_spec("accuracy>=0.5")]).paired["accuracy"]
+    assert paired.correlation == pytest.approx(1.0, rel=1e-12)
+    assert paired.bias == pytest.approx(0.01, rel=1e-9)
 
 
 def test_correlation_is_none_without_spread():
-    assert pair(np.ones(9), np.linspace(0, 1, 9))["correlation"] is None
+    assert pair(np.ones(9), np.linspace(0, 1, 9)).correlation is None
     constant = np.full(10, 20 / 30)  # its mean is not 20/30 to the last digit, so its standard deviation is not 0
     assert constant.std() > 0
-    assert pair(constant, np.linspace(0, 1, 10))["correlation"] is None
+    assert pair(constant, np.linspace(0, 1, 10)).correlation is None
 
 
 def test_describe():
     found = describe([1.0, 2.0, 3.0, 4.0])
-    assert (found["mean"], found["quantiles"]["50"], found["quantiles"]["0"]) == (2.5, 2.5, 1.0)
-    assert found["sd"] == pytest.approx(np.std([1, 2, 3, 4], ddof=1), rel=1e-12)
-    assert describe([1.0])["mean_interval"] is None
+    assert (found.mean, found.quantiles["50"], found.quantiles["0"]) == (2.5, 2.5, 1.0)
+    assert found.sd == pytest.approx(np.std([1, 2, 3, 4], ddof=1), rel=1e-12)
+    assert describe([1.0]).mean_interval is None
 
 
 def test_intervals_by_hand():
     """t of 3 and of 4 degrees of freedom at 97.5 %; Fisher's z of 5 pairs has the width 1.96 / sqrt(2)."""
     found = describe([1.0, 2.0, 4.0, 8.0])
     half = 3.182446305284263 * np.std([1, 2, 4, 8], ddof=1) / 2
-    assert found["mean_interval"] == pytest.approx([3.75 - half, 3.75 + half], rel=1e-9)
-    assert found["quantiles"] == pytest.approx(
+    assert found.mean_interval == pytest.approx([3.75 - half, 3.75 + half], rel=1e-9)
+    assert found.quantiles == pytest.approx(
         {"0": 1.0, "5": 1.15, "25": 1.75, "50": 3.0, "75": 5.0, "95": 7.4, "100": 8.0}
     )
-    assert describe([1.0])["sd"] == 0.0
-    assert describe([1.0, 2.0])["mean_interval"] == pytest.approx(
-        [1.5 - 12.706204736174698 / 2, 1.5 + 12.706204736 / 2]
-    )
+    assert describe([1.0]).sd == 0.0
+    assert describe([1.0, 2.0]).mean_interval == pytest.approx([1.5 - 12.706204736174698 / 2, 1.5 + 12.706204736 / 2])
     x, y = np.array([1.0, 2.0, 4.0, 8.0, 9.0]), np.array([0.5, 2.5, 3.0, 6.0, 8.0])
     found, r = pair(x, y), np.corrcoef(x, y)[0, 1]
     half = 2.7764451051977987 * np.std(x - y, ddof=1) / 5**0.5
-    assert (found["chips"], found["bias"]) == (5, pytest.approx(0.8, rel=1e-12))
-    assert found["bias_interval"] == pytest.approx([0.8 - half, 0.8 + half], rel=1e-9)
-    assert found["difference_sd"] == pytest.approx(np.std(x - y, ddof=1), rel=1e-12)
-    assert found["correlation"] == pytest.approx(r, rel=1e-12)
+    assert (found.chips, found.bias) == (5, pytest.approx(0.8, rel=1e-12))
+    assert found.bias_interval == pytest.approx([0.8 - half, 0.8 + half], rel=1e-9)
+    assert found.difference_sd == pytest.approx(np.std(x - y, ddof=1), rel=1e-12)
+    assert found.correlation == pytest.approx(r, rel=1e-12)
     z = 1.959963984540054 / 2**0.5
-    assert found["correlation_interval"] == pytest.approx([np.tanh(np.arctanh(r) - z), np.tanh(np.arctanh(r) + z)])
-    assert pair(x[:4], y[:4])["correlation"] is not None
-    assert pair(x[:3], y[:3])["correlation"] is pair(x, 0 * y)["correlation"] is None
+    assert found.correlation_interval == pytest.approx([np.tanh(np.arctanh(r) - z), np.tanh(np.arctanh(r) + z)])
+    assert pair(x[:4], y[:4]).correlation is not None
+    assert pair(x[:3], y[:3]).correlation is pair(x, 0 * y).correlation is None
 
 
 def test_a_yield_in_a_file():
     found = count_yield([True, True, False, True], Plan("local", 0, 4), 0.9)
-    low, high = found.low, found.high
+    low, high = found.interval
     assert low < 0.75 < high < 1 and found.method == "Clopper-Pearson"
-    assert yield_json(found) == {
+    assert json_object(found) == {
         "value": 0.75, "interval": [low, high], "confidence": 0.9, "passed": 3, "chips": 4, "method": "Clopper-Pearson",
     }  # fmt: skip
     wider = count_yield([True, True, False, True], Plan("local", 0, 4))
-    assert wider.low < low and high < wider.high and wider.confidence == 0.95
+    assert wider.interval.low < low and high < wider.interval.high and wider.confidence == 0.95
 
 
 def test_pairs_need_three_good_chips_and_the_simulator():
     records, specs = [chip(k, value) for k, value in enumerate((0.7, 0.8, 0.9))], [parse_spec("accuracy>=0.75")]
     summary = summarize_chips(records, PLAN, "ngspice", specs, 0.9)
-    assert summary["paired"]["accuracy"]["chips"] == 3 and summary["engine"] == "ngspice"
-    assert "paired" not in summarize_chips(records, PLAN, "behavioral", specs)
-    assert "paired" not in summarize_chips(records[:2], PLAN, "ngspice", specs)
-    assert (summary["chips"], summary["failed"], summary["reasons"]) == (3, 0, {})
-    assert (summary["yield"]["passed"], summary["yield"]["confidence"]) == (2, 0.9)
-    assert summary["yield"]["without_failed"]["confidence"] == 0.9 and summary["yield"]["spec"] == ["accuracy>=0.75"]
+    assert summary.paired["accuracy"].chips == 3 and summary.engine == "ngspice"
+    assert summarize_chips(records, PLAN, "behavioral", specs).paired is None
+    assert summarize_chips(records[:2], PLAN, "ngspice", specs).paired is None
+    assert (summary.chips, summary.failed, summary.reasons) == (3, 0, {})
+    assert (summary.yield_.passed, summary.yield_.confidence) == (2, 0.9)
+    assert summary.yield_.without_failed.confidence == 0.9 and summary.yield_.spec == ("accuracy>=0.75",)
     failed = [chip(k, 1.0, "failed") for k in range(2)]
     summary = summarize_chips(failed, PLAN, "ngspice", specs)
-    assert summary["reasons"] == {"no convergence": 2} and summary["yield"]["passed"] == 0
-    assert "accuracy" not in summary and "without_failed" not in summary["yield"]
+    assert summary.reasons == {"no convergence": 2} and summary.yield_.passed == 0
+    assert summary.accuracy is None and not summary.figures and summary.yield_.without_failed is None
+    assert not {"accuracy", "paired"} & {*json_object(summary)} and "without_failed" not in json_object(summary.yield_)
 
 
 @pytest.mark.parametrize(
@@ -184,7 +191,7 @@ def test_when_replicates_speak(sampling, replicates, failing, chips, student):
     planned = 99 if replicates == 9 else 100
     found = count_yield(passes, Plan("local", 0, planned, sampling, replicates))
     assert (found.method == "Student's t over replicates") is student
-    assert 0 <= found.low <= found.value <= found.high <= 1
+    assert 0 <= found.interval.low <= found.value <= found.interval.high <= 1
 
 
 def test_looks_before_the_last_chip():
@@ -197,7 +204,7 @@ def test_looks_before_the_last_chip():
 def test_an_interval_of_the_width_is_precise():
     passes = [True] * 95 + [False] * 5
     found = count_yield(passes, Plan("local", 0, 40))
-    assert is_precise(passes, Plan("local", 0, 40), found.high - found.low)
+    assert is_precise(passes, Plan("local", 0, 40), found.interval.high - found.interval.low)
 
 
 def test_looks_share_the_confidence():
@@ -214,7 +221,7 @@ def test_looks_share_the_confidence():
 )
 def test_specs(text, value, holds):
     spec = parse_spec(text)
-    assert spec.holds({spec.metric: value}) is holds
+    assert spec.holds(replace(figures(0.5), **{spec.metric: value})) is holds
 
 
 @pytest.mark.parametrize(

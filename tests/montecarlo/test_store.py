@@ -4,11 +4,15 @@ import errno
 import os
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 
 from cosim.errors import InputError
-from cosim.montecarlo.store import CHIPS_FILE, RUN_FILE, open_store, read_store
+from cosim.files.json_form import json_object
+from cosim.files.seal import seal_line
+from cosim.montecarlo.store import CHIPS_FILE, RUN_FILE, open_store, read_store, run_key
+from cosim.study.chips import ChipRecord, Figures
 
 SETTINGS = {
     "cosim": "1",
@@ -20,16 +24,19 @@ SETTINGS = {
 
 
 def record(number):
-    figures = {"accuracy": number / 7, "task_agreement": 1.0, "state_agreement": 1.0, "power": 1e-9}
-    figures |= {"decisions": [1], "unreset": []}
-    conditions = {"supply_v": 1.8, "celsius": 27.0, "draws": ""}
-    return {"chip": number, "status": "ok", **conditions, "behavioral": figures}
+    return ChipRecord(number, "ok", 1.8, 27.0, "", behavioral=Figures(number / 7, 1.0, 1.0, 1e-9, (1,), ()))
 
 
 def filled(folder, numbers):
     with open_store(folder, SETTINGS, resume=False) as store:
         for number in numbers:
             store.append(record(number))
+
+
+def append(folder, content):
+    """A line with a checksum that fits, whatever it holds."""
+    with (folder / CHIPS_FILE).open("ab") as file:
+        file.write(seal_line(content, run_key(SETTINGS)))
 
 
 def test_records_come_back_by_chip(tmp_path):
@@ -91,7 +98,7 @@ def test_two_processes_on_one_store(tmp_path):
     """The second is refused; when the first dies, its lock dies with it."""
     holder = (
         "import sys, pathlib\nfrom cosim.montecarlo.store import open_store\n"
-        f"with open_store(pathlib.Path({str(tmp_path)!r}), {SETTINGS!r}, True):\n"
+        f"with open_store(pathlib.Path({str(tmp_path)!r}), {SETTINGS!r}, resume=True):\n"
         "    print('held', flush=True)\n    sys.stdin.read()\n"
     )
     with subprocess.Popen([sys.executable, "-c", holder], stdin=-1, stdout=-1, text=True) as process:
@@ -163,7 +170,7 @@ def test_a_chip_that_runs_again_has_one_line(tmp_path):
     filled(tmp_path / "a", [0, 1, 2])
     filled(tmp_path / "b", [0, 1, 2])
     with open_store(tmp_path / "b", SETTINGS, resume=True) as store:
-        store.append(record(1) | {"status": "failed", "reason": "timeout"})
+        store.append(replace(record(1), status="failed", reason="timeout"))
         store.append(record(1))
         store.tidy()
     assert contents(tmp_path / "b") == contents(tmp_path / "a")
@@ -260,10 +267,13 @@ def test_what_is_on_the_disk_when(tmp_path, calls):
         ({"behavioral": {}}, "behavioral must have the field accuracy"),
         ({"behavioral": None}, "must have the field behavioral"),
         (
-            {"behavioral": record(1)["behavioral"] | {"power": 1e300}},
+            {"behavioral": json_object(record(1).behavioral) | {"power": 1e300}},
             "figures must be shares of 1, and power below 1 W",
         ),
-        ({"behavioral": record(1)["behavioral"] | {"accuracy": 1.5}}, "figures must be shares of 1, .* below 1 W"),
+        (
+            {"behavioral": json_object(record(1).behavioral) | {"accuracy": 1.5}},
+            "figures must be shares of 1, .* below 1 W",
+        ),
         ({"celsius": float("nan")}, "celsius: must be a finite number, not nan"),
         ({"status": "failed"}, "must have the field reason"),
         ({"draws": "AAAA"}, "draws must be those of 0 devices"),
@@ -272,15 +282,14 @@ def test_what_is_on_the_disk_when(tmp_path, calls):
 )
 def test_a_record_that_is_none_is_named(tmp_path, change, text):
     """Under a checksum that fits: by hand, or by another program."""
-    with open_store(tmp_path, SETTINGS, resume=False) as store:
-        store.append(record(0))
-        store.append({**record(1), **change})
+    filled(tmp_path, [0])
+    append(tmp_path, json_object(record(1)) | change)
     with pytest.raises(InputError, match=rf"chips.jsonl: line 2: {text}; choose another run"):
         read_store(tmp_path)
 
 
 def test_a_record_without_status_is_named(tmp_path):
-    with open_store(tmp_path, SETTINGS, resume=False) as store:
-        store.append({key: value for key, value in record(0).items() if key != "status"})
+    filled(tmp_path, [])
+    append(tmp_path, {key: value for key, value in json_object(record(0)).items() if key != "status"})
     with pytest.raises(InputError, match="chips.jsonl: line 1: must have the field status; choose another run"):
         read_store(tmp_path)

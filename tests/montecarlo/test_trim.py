@@ -20,7 +20,8 @@ from cosim.montecarlo.trim import (
     trim_design,
     trim_ranges,
 )
-from cosim.montecarlo.trim_run import summarize_trim, trim_chip
+from cosim.montecarlo.trim_run import TrimRecord, summarize_trim, trim_chip
+from cosim.study.chips import Figures
 from cosim.variation.chip import behavioral_chip
 
 
@@ -108,19 +109,17 @@ def test_a_cell_on_the_bench_is_the_cell_of_the_model(trial):
 
 def test_before_and_after_are_paired(trial):
     rows = [(0.5, 0.9), (0.95, 0.95), (0.6, 0.92), (0.99, 0.4)]
-    figures = [
-        {"chip": k, "status": "ok", "before": point(first), "4": point(second)}
-        for k, (first, second) in enumerate(rows)
-    ]
+    figures = [TrimRecord(k, {0: point(first), 4: point(second)}) for k, (first, second) in enumerate(rows)]
     summary = summarize_trim(trial, (4,), figures, [parse_spec("accuracy>=0.9")])
-    before, after = summary["rows"]
-    assert (before["yield"]["passed"], after["yield"]["passed"]) == (2, 3)
-    assert (after["won"], after["lost"]) == (2, 1)
-    assert after["p"] == pytest.approx(1.0, rel=1e-12)  # 2 of 3, two-sided: (3 + 1 + 3 + 1) / 8
+    before, after = summary.rows
+    assert (before.bits, after.bits) == (None, 4)
+    assert (before.yield_.passed, after.yield_.passed) == (2, 3)
+    assert (after.won, after.lost) == (2, 1)
+    assert after.p == pytest.approx(1.0, rel=1e-12)  # 2 of 3, two-sided: (3 + 1 + 3 + 1) / 8
 
 
 def point(accuracy):
-    return {"accuracy": accuracy, "task_agreement": 1.0, "state_agreement": 1.0, "power": 1e-7, "unreset": []}
+    return Figures(accuracy, 1.0, 1.0, 1e-7, decisions=(), unreset=())
 
 
 @pytest.mark.parametrize(
@@ -138,10 +137,14 @@ def test_a_cell_that_cannot_be_measured_costs_its_chip_alone(trial, monkeypatch)
     monkeypatch.setattr(trim_run, "measure_behavioral", lambda trial, chip: {})
     monkeypatch.setattr(trim_run, "measure_transistors", refuse)
     record = trim_chip(replace(trial, engine="ngspice"), 4, (4,))
-    assert (record["chip"], record["status"], record["detail"]) == (4, "failed", "cell 3 did not switch")
-    summary = summarize_trim(trial, (4,), [record, {"chip": 5, "status": "ok", "before": point(0.5), "4": point(1.0)}],
-                             [parse_spec("accuracy>=0.9")])  # fmt: skip
-    assert [(row["yield"]["passed"], row["yield"]["chips"]) for row in summary["rows"]] == [(0, 2), (1, 2)]
+    assert (record.chip, record.figures, record.failure) == (
+        4,
+        {},
+        "the simulator found no convergence: cell 3 did not switch",
+    )
+    records = [record, TrimRecord(5, {0: point(0.5), 4: point(1.0)})]
+    summary = summarize_trim(trial, (4,), records, [parse_spec("accuracy>=0.9")])
+    assert [(row.yield_.passed, row.yield_.chips) for row in summary.rows] == [(0, 2), (1, 2)]
 
 
 def die(trial, number):

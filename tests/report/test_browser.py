@@ -48,7 +48,7 @@ def pages(make_network, technology, calibration, make_store, tmp_path_factory):
     _, decisions = Trial(design, test_set, Plan("none", 0, 1)).software
     trial = Trial(design, replace(test_set, y=1 - decisions), Plan("local", 5, 3), "ngspice")
     make_store(folder / "chips", trial, "state_agreement>=0.5")
-    study = study_chips(folder / "chips", None, None, waveforms=True)
+    study = study_chips(folder / "chips")
     return {
         "comparison": (folder / "comparison" / "report.html").read_text(),
         "chips": format_chip_report(replace(study, settings={**study.settings, LONG: LONG})),

@@ -13,7 +13,7 @@ import pytest
 from cosim.design import compile_network
 from cosim.errors import InputError, MissingToolError, SimulationError
 from cosim.files.seal import seal_json
-from cosim.montecarlo import report
+from cosim.montecarlo import page as report
 from cosim.montecarlo.page import find_failure, nominal_power, stored_chip, study_chips, write_report, yield_curve
 from cosim.montecarlo.spec import parse_spec
 from cosim.montecarlo.statistics import count_yield
@@ -23,6 +23,7 @@ from cosim.quantities import format_quantity
 from cosim.report.chip_page import format_chip_report
 from cosim.report.tables import percent
 from cosim.study.agreement import METRICS
+from cosim.study.chips import Unreset
 from cosim.tasks.testset import TestSet
 from cosim.variation.draws import Plan
 
@@ -35,7 +36,8 @@ SHARES = {
         {"group": "cells", "transistors": 3, "value": 0.0321, "low": -0.1, "high": 0.2},
     ],
 }
-CONTRIBUTIONS = {"accuracy": {"figure": {"mean": 1.0}, "block": SHARES, "kind": SHARES}}
+FIGURE = {"mean": 1.0, "mean_interval": None, "sd": 0.0, "quantiles": {}}
+CONTRIBUTIONS = {"accuracy": {"figure": FIGURE, "block": SHARES, "kind": SHARES}}
 
 
 class Page(HTMLParser):
@@ -91,7 +93,7 @@ def store(trial, make_store, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def study(store):
-    return study_chips(store, None, None, waveforms=False)
+    return study_chips(store, waveforms=False)
 
 
 @pytest.fixture(scope="module")
@@ -106,8 +108,8 @@ def page(text):
 
 def test_cells_that_do_not_reset_are_named(study, page):
     assert "does not turn off" not in page.text  # no chip here has one
-    found = {"chips": 3, "meet_spec": 1, "cells": {"layer0.2": 2, HOSTILE: 1}}
-    text = Page(format_chip_report(replace(study, summary={**study.summary, "unreset": found}))).text
+    found = Unreset(3, meet_spec=1, cells={"layer0.2": 2, HOSTILE: 1})
+    text = Page(format_chip_report(replace(study, summary=replace(study.summary, unreset=found)))).text
     named = (
         f"3 chips have a cell that the reset does not turn off (layer0.2 in 2, {HOSTILE} in 1); 1 of them meet the spec"
     )
@@ -158,7 +160,7 @@ def test_every_parameter_has_its_row(trial, page):
 
 def test_power_of_blocks_adds_up_to_the_nominal_power(trial, study, page):
     blocks = nominal_power(trial)
-    assert sum(blocks.values()) == pytest.approx(study.summary["nominal"]["power"], rel=1e-12, abs=0)
+    assert sum(blocks.values()) == pytest.approx(study.summary.nominal.power, rel=1e-12, abs=0)
     for name, power in blocks.items():
         assert [name, format_quantity(power, "W"), percent(power / sum(blocks.values()))] in page.rows
 
@@ -201,14 +203,14 @@ def test_the_same_bytes_twice(store, tmp_path):
 
 
 def test_curve_counts_and_passes_through_the_spec(trial, study):
-    found, curve = study.summary["yield"], study.curve
+    found, curve = study.summary.yield_, study.curve
     limit, value, low, high = curve.spec
-    assert (limit, value, [low, high]) == (0.8, found["value"], found["interval"])
-    accuracies = np.array([record["behavioral"]["accuracy"] for record in study.records])
-    cheap = np.array([record["behavioral"]["power"] <= 1e-6 for record in study.records])
+    assert (limit, value, (low, high)) == (0.8, found.value, found.interval)
+    accuracies = np.array([record.behavioral.accuracy for record in study.records])
+    cheap = np.array([record.behavioral.power <= 1e-6 for record in study.records])
     for k, at in enumerate(curve.limits):
         expected = count_yield(list((accuracies >= at) & cheap), trial.plan)
-        assert (curve.values[k], curve.low[k], curve.high[k]) == (expected.value, expected.low, expected.high)
+        assert (curve.values[k], curve.low[k], curve.high[k]) == (expected.value, *expected.interval)
     assert (np.diff(curve.values) <= 0).all() and (np.diff(curve.limits) > 0).all()
     assert curve.limits[0] >= 0 and curve.limits[-1] <= 1
     without = yield_curve(trial, study.records, [parse_spec("power<=1uW")])
@@ -217,17 +219,17 @@ def test_curve_counts_and_passes_through_the_spec(trial, study):
 
 
 def fail(record):
-    return {**record, "status": "failed", "reason": HOSTILE, "detail": "why"}
+    return replace(record, status="failed", reason=HOSTILE, detail="why")
 
 
 def test_failed_chips_are_said_and_left_out(trial, make_store, tmp_path):
-    make_store(tmp_path / "run", trial, "accuracy>=0.5", change=lambda r: fail(r) if r["chip"] in (1, 5) else r)
-    study = study_chips(tmp_path / "run", None, None, waveforms=False)
+    make_store(tmp_path / "run", trial, "accuracy>=0.5", change=lambda r: fail(r) if r.chip in (1, 5) else r)
+    study = study_chips(tmp_path / "run", waveforms=False)
     page = Page(format_chip_report(study))
-    without = study.summary["yield"]["without_failed"]
-    low, high = map(percent, without["interval"])
+    without = study.summary.yield_.without_failed
+    low, high = map(percent, without.interval)
     assert f"2 simulations failed (2: {HOSTILE}); such a chip counts as one that does not work" in page.text
-    assert f"Without them the yield is {percent(without['value'])} [{low}, {high}]." in page.text
+    assert f"Without them the yield is {percent(without.value)} [{low}, {high}]." in page.text
     assert any("over 10 chips" in image["alt"] for image in page.images)
     assert study.curve.values[0] == pytest.approx(10 / 12)
 
@@ -243,7 +245,7 @@ def test_a_run_of_failures_alone_still_has_its_page(trial, make_store, tmp_path)
 def test_chips_without_deviations(trial, make_store, tmp_path):
     """All alike and all right: histograms of one bar, and no chip to look into."""
     make_store(tmp_path / "run", replace(trial, plan=Plan("none", 0, 3)), "accuracy>=0.5")
-    study = study_chips(tmp_path / "run", None, None, waveforms=True)
+    study = study_chips(tmp_path / "run")
     assert study.failure == "No chip decides any sample wrong."
     assert "3 of 3 chips" in Page(format_chip_report(study)).text
 
@@ -253,9 +255,9 @@ def test_the_worst_chip_and_a_sample_that_it_spoils(trial, study, monkeypatch):
     monkeypatch.setattr(report, "simulate_failure", lambda *args: seen.append(args) or "drawn")
     assert find_failure(trial, study.records, lambda text: None) == "drawn"
     ((_, worst, sample),) = seen
-    accuracies = [record["behavioral"]["accuracy"] for record in study.records]
-    assert worst["chip"] == int(np.argmin(accuracies))
-    decided, (_, software) = worst["behavioral"]["decisions"], trial.software
+    accuracies = [record.behavioral.accuracy for record in study.records]
+    assert worst.chip == int(np.argmin(accuracies))
+    decided, (_, software) = worst.behavioral.decisions, trial.software
     assert decided[sample] != trial.test_set.y[sample] == software[sample]
     spoilt = np.array(decided) != trial.test_set.y  # the software decides all of these right
     assert sample == int(spoilt.argmax())
@@ -263,7 +265,7 @@ def test_the_worst_chip_and_a_sample_that_it_spoils(trial, study, monkeypatch):
 
 def test_a_chip_is_that_of_its_record(trial, study):
     record = study.records[3]
-    assert run_behavioral_chip(trial, stored_chip(trial, record)) == record["behavioral"]
+    assert run_behavioral_chip(trial, stored_chip(trial, record)) == record.behavioral
 
 
 @pytest.mark.parametrize(
@@ -287,18 +289,18 @@ def test_unfinished_runs_are_refused(store, tmp_path):
     lines = (store / "chips.jsonl").read_bytes().splitlines(keepends=True)
     (tmp_path / "run" / "chips.jsonl").write_bytes(b"".join(lines[:-1]))
     with pytest.raises(InputError, match=r"summary.json counts 12 chips, but chip 11 is not there; .* --resume"):
-        study_chips(tmp_path / "run", None, None, waveforms=False)
+        study_chips(tmp_path / "run", waveforms=False)
     (tmp_path / "run" / "summary.json").write_text("{")
     with pytest.raises(InputError, match=r"summary.json: damaged"):
-        study_chips(tmp_path / "run", None, None, waveforms=False)
+        study_chips(tmp_path / "run", waveforms=False)
     (tmp_path / "run" / "summary.json").write_bytes(seal_json({"chips": 12, "failed": 0}))
     with pytest.raises(InputError, match=r"summary.json: unreset, engine, yield, .* missing; go on with --resume"):
-        study_chips(tmp_path / "run", None, None, waveforms=False)
+        study_chips(tmp_path / "run", waveforms=False)
     (tmp_path / "run" / "summary.json").unlink()
     with pytest.raises(InputError, match=r"the run is not finished \(summary.json is missing\); go on with --resume"):
-        study_chips(tmp_path / "run", None, None, waveforms=False)
+        study_chips(tmp_path / "run", waveforms=False)
     with pytest.raises(InputError, match="no Monte Carlo run there"):
-        study_chips(tmp_path, None, None, waveforms=False)
+        study_chips(tmp_path, waveforms=False)
 
 
 @pytest.fixture(scope="module")
@@ -325,8 +327,8 @@ def test_both_engines_and_the_worst_chip(simulated, tmp_path):
         assert f"[{low}, {high}]" in page.text
     _, records = read_store(simulated)
     (found,) = re.findall(r"Chip (\d) has the lowest accuracy: accuracy ([\d.]+ %)", page.text)
-    assert int(found[0]) == min(records, key=lambda k: records[k]["ngspice"]["accuracy"])
-    assert found[1] == percent(records[int(found[0])]["ngspice"]["accuracy"])
+    assert int(found[0]) == min(records, key=lambda k: records[k].ngspice.accuracy)
+    assert found[1] == percent(records[int(found[0])].ngspice.accuracy)
     (decided,) = re.findall(r"Test sample (17|4) is of class class (\d); decided: software class (\d)", page.text)
     assert decided[1] != decided[2]
     (picture,) = (image for image in page.images if image["src"].startswith("data:image/png"))
@@ -338,14 +340,14 @@ def test_both_engines_and_the_worst_chip(simulated, tmp_path):
 @pytest.mark.ngspice
 def test_waveforms_are_those_of_the_recorded_chip(simulated, tmp_path):
     """The decision of the waveforms is that of the record, and the chip is not the nominal circuit."""
-    study = study_chips(simulated, None, None, waveforms=True)
+    study = study_chips(simulated)
     failure = study.failure
     assert not isinstance(failure, str)
     _, records = read_store(simulated)
     place = [17, 4].index(failure.sample)
-    assert failure.decided["chip on transistors"] == records[failure.chip]["ngspice"]["decisions"][place]
+    assert failure.decided["chip on transistors"] == records[failure.chip].ngspice.decisions[place]
     assert failure.waves["candidate"].max() != failure.nominal["candidate"].max()
-    assert {"i_rise", "i_fall"} == set(failure.labels["chip"])
+    assert failure.labels.own is not None and len(failure.labels.own) == 2
 
 
 def test_paper_shows_all_of_the_table(browse, study, text, tmp_path):

@@ -1,6 +1,7 @@
 """What people read: tables that fit a terminal, a report that escapes, figures with the same bytes twice."""
 
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
@@ -12,7 +13,7 @@ from cosim.report.figures import Figure, draw_confusion, draw_waveforms, save_fi
 from cosim.report.tables import format_comparison, percent
 from cosim.simulation.testbench import Timing
 from cosim.study.agreement import Comparison, Engine, summarize_comparison
-from cosim.study.waveforms import liveliest_cell
+from cosim.study.waveforms import WaveLabels, liveliest_cell
 
 HOSTILE = '<script>alert("x")</script>'
 FORMULA = r"$\frac{$ \undefined_"  # what a renderer of formulas would choke on
@@ -43,8 +44,8 @@ def summary(comparison):
 
 
 def test_table_fits_eighty_columns(summary):
-    large = {**summary, "samples": 10000, "state_bits": 123456789, "failed": 1234, "transistors": 1234567}
-    large["error_sources"] = {"rounding": 123456, "statics": 123456, "dynamics": 123456}
+    large = replace(summary, samples=10000, state_bits=123456789, failed=1234, transistors=1234567)
+    large = replace(large, error_sources={"rounding": 123456, "statics": 123456, "dynamics": 123456})
     for found in (summary, large):
         lines = format_comparison(found)
         assert max(map(len, lines)) < 80
@@ -134,7 +135,7 @@ def test_waveforms_have_the_same_bytes_twice(tmp_path):
         "power": 1e-7 + 0 * time,
     }
     waves |= {"input.0": 1e-9 * time, "input.1": 2e-9 * time, "output.0": 1e-9 * time, "output.1": -1e-9 * time}
-    labels = {"unit": "a.0", "i_rise": 6e-10, "i_fall": 3e-10, "outputs": [HOSTILE, FORMULA], "title": FORMULA}
+    labels = WaveLabels("a.0", 6e-10, 3e-10, [HOSTILE, FORMULA], FORMULA)
     for name in ("one", "two"):
         save_figure(draw_waveforms(waves, labels, Timing()), tmp_path / f"{name}.png")
     assert (tmp_path / "one.png").read_bytes() == (tmp_path / "two.png").read_bytes()

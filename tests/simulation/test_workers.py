@@ -131,7 +131,7 @@ from cosim.montecarlo.execute import run_local
 with open("given.pickle", "rb") as file:
     trial = pickle.load(file)
 for record in run_local(trial, range(16), 2, 60.0):
-    print(record["behavioral"]["power"].hex())
+    print(record.behavioral.power.hex())
 """
 
 
@@ -146,4 +146,4 @@ def test_chips_from_standard_input(samples, tmp_path):
     design, test_set = samples
     trial = Trial(design, test_set, Plan("local", 2, 16))
     found = run_script(tmp_path, ["-"], CHIPS, replace(trial))
-    assert sorted(found) == sorted(record["behavioral"]["power"].hex() for record in run_chips(trial, tuple(range(16))))
+    assert sorted(found) == sorted(record.behavioral.power.hex() for record in run_chips(trial, tuple(range(16))))

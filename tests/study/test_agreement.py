@@ -10,6 +10,7 @@ from scipy.stats import beta
 
 from cosim.design import behavioral_power, compile_network, run_behavioral
 from cosim.engines.outcome import Failure, FailureKind
+from cosim.files.json_form import json_object
 from cosim.ir.states import software_states
 from cosim.network.reference import run_reference
 from cosim.report.comparison_page import format_report
@@ -17,12 +18,13 @@ from cosim.report.tables import format_comparison
 from cosim.simulation.inference import Inference
 from cosim.study.agreement import (
     Comparison,
+    Divergence,
     Engine,
     compare_engines,
-    interval,
     summarize_comparison,
     threshold_margins,
 )
+from cosim.study.intervals import interval
 from cosim.tasks.testset import TestSet
 
 SAMPLES, FRAMES, CELLS, OUTPUTS = 3, 5, 2, 7
@@ -78,7 +80,7 @@ def test_task_agreement_and_accuracy_differ(comparison):
 
 def test_balanced_accuracy_leads_where_classes_are_unequal(comparison):
     """Always "other" is 80 % right of 50 samples with 40 of it, and half right by classes."""
-    assert summarize_comparison(comparison)["balanced_accuracy"] is None
+    assert summarize_comparison(comparison).balanced_accuracy is None
     y = np.array([0] * 40 + [1] * 10)
     decided = {"software": np.zeros(50, int), "behavioral": y, "ngspice": np.r_[np.zeros(45, int), np.ones(5, int)]}
     engines = {
@@ -90,7 +92,7 @@ def test_balanced_accuracy_leads_where_classes_are_unequal(comparison):
         margins=np.zeros((50, 2, 1)),
     )  # fmt: skip
     summary = summarize_comparison(unequal)
-    assert summary["balanced_accuracy"] == {"software": 0.5, "behavioral": 1.0, "ngspice": 0.75}
+    assert summary.balanced_accuracy == {"software": 0.5, "behavioral": 1.0, "ngspice": 0.75}
     lines = format_comparison(summary)
     assert lines[0].split()[:2] == ["balanced", "accuracy"]
     assert [line.split()[1] for line in lines[1:4]] == ["50.0", "100.0", "75.0"]
@@ -115,9 +117,9 @@ def test_a_near_tie_changes_without_any_state(comparison):
     tipped = replace(software, decisions=np.array([1, 0, 0]))
     engines = {"software": software, "behavioral": tipped, "ngspice": tipped}
     summary = summarize_comparison(replace(comparison, engines=engines, rounding=software))
-    assert summary["error_sources"] == {"rounding": 0, "statics": 0, "dynamics": 0}
-    assert summary["decision_sources"] == {"rounding": 0, "statics": 2, "dynamics": 0}
-    assert summary["dominant_error_source"] == "statics"
+    assert summary.error_sources == {"rounding": 0, "statics": 0, "dynamics": 0}
+    assert summary.decision_sources == {"rounding": 0, "statics": 2, "dynamics": 0}
+    assert summary.dominant_error_source == "statics"
 
 
 def test_readout_error_over_valid_frames(comparison):
@@ -135,38 +137,38 @@ def test_a_constant_readout_has_no_correlation(comparison):
     flat = replace(comparison, engines={**comparison.engines, "ngspice": still})
     assert flat.readout_error()[0] is None
     summary = summarize_comparison(flat)
-    json.dumps(summary, allow_nan=False)
+    json.dumps(json_object(summary), allow_nan=False)
     (line,) = (line for line in format_comparison(summary) if line.startswith("readout"))
     assert re.fullmatch(r"readout +RMSE \d+\.\d{3} units", line)
 
 
 def test_summary(comparison):
     summary = summarize_comparison(comparison)
-    assert summary["samples"] == 3
-    assert summary["failed"] == 1
-    assert summary["state_bits"] == 28
-    assert summary["state_agreement"] == pytest.approx(25 / 28)
-    assert summary["task_agreement"] == pytest.approx(1 / 3)
-    assert summary["task_agreement_interval"] == pytest.approx(list(interval(1, 3)[1:]))
-    assert summary["accuracy"] == pytest.approx({"software": 2 / 3, "behavioral": 1.0, "ngspice": 2 / 3})
-    assert summary["power_w"] == {
+    assert summary.samples == 3
+    assert summary.failed == 1
+    assert summary.state_bits == 28
+    assert summary.state_agreement == pytest.approx(25 / 28)
+    assert summary.task_agreement == pytest.approx(1 / 3)
+    assert summary.task_agreement_interval == pytest.approx(list(interval(1, 3)[1:]))
+    assert summary.accuracy == pytest.approx({"software": 2 / 3, "behavioral": 1.0, "ngspice": 2 / 3})
+    assert summary.power_w == {
         "software": None,
         "behavioral": pytest.approx(3e-9, rel=1e-9, abs=0),
         "ngspice": pytest.approx(5e-9, rel=1e-9, abs=0),
     }
-    assert summary["first_divergence"] == {"samples_diverged": 2, "earliest_frame": 1}
+    assert summary.first_divergence == Divergence(2, earliest_frame=1)
     # wrong bits: [0,4,1] = 9, [2,1,0] = 22, [2,3,1] = 27 hundredths
-    assert summary["largest_margin_of_a_wrong_bit"] == pytest.approx(0.27)
-    assert summary["transistors"] == 123
+    assert summary.largest_margin_of_a_wrong_bit == pytest.approx(0.27)
+    assert summary.transistors == 123
 
 
 def test_summary_of_a_perfect_run(comparison):
     same = replace(comparison, engines=dict.fromkeys(comparison.engines, comparison.engines["software"]))
     same = replace(same, rounding=same.engines["software"])
     summary = summarize_comparison(same)
-    assert summary["first_divergence"] == {"samples_diverged": 0, "earliest_frame": None}
-    assert summary["dominant_error_source"] == "none"
-    assert summary["largest_margin_of_a_wrong_bit"] is None
+    assert summary.first_divergence == Divergence(0, earliest_frame=None)
+    assert summary.dominant_error_source == "none"
+    assert summary.largest_margin_of_a_wrong_bit is None
 
 
 @pytest.mark.parametrize(
@@ -249,7 +251,7 @@ def test_intervals_of_a_summary(comparison):
     summary = summarize_comparison(comparison)
     right = {"software": 2, "behavioral": 3, "ngspice": 2}
     for engine, count in right.items():
-        assert summary["accuracy_interval"][engine] == pytest.approx(list(interval(count, 3)[1:]))
+        assert summary.accuracy_interval[engine] == pytest.approx(interval(count, 3)[1:])
 
 
 def test_all_failed_is_no_comparison(make_network, technology, calibration):

@@ -12,8 +12,10 @@ from cosim.circuit.elements import Mos, Source
 from cosim.design import compile_network, inference_deck, metered_deck, metered_plan, read_plan
 from cosim.engines.ngspice.options import DEFAULT_OPTIONS
 from cosim.engines.outcome import Failure, FailureKind
+from cosim.files.json_form import json_object
 from cosim.network.checkpoint import load_network
 from cosim.outputs import block_areas, summarize
+from cosim.reading.text import typed
 from cosim.report.figures import save_figure
 from cosim.report.power_figures import draw_power
 from cosim.report.power_tables import format_power
@@ -22,7 +24,8 @@ from cosim.simulation.inference import Inference, run_inference
 from cosim.simulation.metering import meter, meters_of, settled_windows
 from cosim.simulation.testbench import DECIDE, Timing
 from cosim.simulation.testbench import testbench as make_testbench
-from cosim.study.power import mean_interval, samples_to_sign, shows_sign, study_power, summarize_power
+from cosim.study.intervals import Interval, mean_interval, samples_to_sign, shows_sign
+from cosim.study.power import PowerSummary, study_power, summarize_power
 from cosim.tasks.testset import TestSet, load_test_set
 from cosim.technology.calibration import load_calibration
 from cosim.technology.scale import units_for
@@ -106,13 +109,13 @@ def test_settled_windows_hold_every_moment_of_a_frame_once(trained):
 def test_interval_is_student_s(values, half):
     """t at 97.5 % is 12.706 for one degree of freedom and 4.303 for two (any table)."""
     found = mean_interval(np.array(values))
-    assert found["mean"] == pytest.approx(np.mean(values))
-    assert found["high"] - found["mean"] == pytest.approx(half, rel=1e-3, abs=0)
-    assert found["mean"] - found["low"] == pytest.approx(half, rel=1e-3, abs=0)
+    assert found.mean == pytest.approx(np.mean(values))
+    assert found.high - found.mean == pytest.approx(half, rel=1e-3, abs=0)
+    assert found.mean - found.low == pytest.approx(half, rel=1e-3, abs=0)
 
 
 def test_one_sample_has_no_interval():
-    assert mean_interval(np.array([2.0])) == {"mean": 2.0, "low": None, "high": None}
+    assert mean_interval(np.array([2.0])) == Interval(2.0, None, None)
 
 
 @pytest.fixture(scope="module")
@@ -293,22 +296,22 @@ def test_energies_follow_from_the_power(tiny, test_set):
     timing = Timing(t_step=0.03)
     study = study_power(design, test_set, made_up(design, 4), timing)
     summary = summarize_power(design, study, timing)
-    row = summary["blocks"]["rows"]
-    assert row["energy_frame_j"]["ngspice"]["mean"] == pytest.approx(0.03 * study.total["rows"].mean(), rel=1e-9, abs=0)
-    assert row["energy_inference_j"]["ngspice"]["mean"] == pytest.approx(
+    row = summary.blocks["rows"]
+    assert row.energy_frame_j["ngspice"].mean == pytest.approx(0.03 * study.total["rows"].mean(), rel=1e-9, abs=0)
+    assert row.energy_inference_j["ngspice"].mean == pytest.approx(
         3 * 0.03 * study.total["rows"].mean(), rel=1e-9, abs=0
     )
-    assert row["energy_inference_j"]["behavioral"]["high"] == pytest.approx(
-        3 * 0.03 * mean_interval(study.behavioral["rows"])["high"], rel=1e-9, abs=0
+    assert row.energy_inference_j["behavioral"].high == pytest.approx(
+        3 * 0.03 * mean_interval(study.behavioral["rows"]).high, rel=1e-9, abs=0
     )
-    static, lag = row["static_w"]["mean"], row["dynamic_frame_j"]["mean"]
-    assert static + lag / 0.03 == pytest.approx(row["power_w"]["ngspice"]["mean"], rel=1e-9, abs=0)
+    static, lag = row.static_w.mean, row.dynamic_frame_j.mean
+    assert static + lag / 0.03 == pytest.approx(row.power_w["ngspice"].mean, rel=1e-9, abs=0)
     for engine in ("ngspice", "behavioral"):
-        parts = [summary["blocks"][block]["power_w"][engine]["mean"] for block in BLOCKS]
-        assert summary["total"]["power_w"][engine]["mean"] == pytest.approx(sum(parts), rel=1e-9, abs=0)
+        parts = [summary.blocks[block].power_w[engine].mean for block in BLOCKS]
+        assert summary.total.power_w[engine].mean == pytest.approx(sum(parts), rel=1e-9, abs=0)
     ratio = study.behavioral["rows"].mean() / study.total["rows"].mean()
-    assert row["difference"]["mean"] == pytest.approx(ratio - 1)
-    assert set(summary["rails"]) == {"vdd", "vground", "clocks", "reset"}
+    assert row.difference.mean == pytest.approx(ratio - 1)
+    assert set(summary.rails) == {"vdd", "vground", "clocks", "reset"}
 
 
 @pytest.mark.parametrize("samples", [0, 1, 4])
@@ -317,8 +320,9 @@ def test_tables_fit_and_the_figure_has_the_same_bytes_twice(tiny, test_set, tmp_
     outcomes = made_up(design, samples) if samples else None
     chosen = replace(test_set, x=test_set.x[: samples or 4], lengths=test_set.lengths[: samples or 4])
     summary = summarize_power(design, study_power(design, chosen, outcomes))
-    assert json.loads(json.dumps(summary)) == summary
-    lines = format_power({**summary, "samples": 123456, "failed": 12345, "transistors": 1234567})
+    content = json.loads(json.dumps(json_object(summary)))
+    assert typed(content, PowerSummary, "power.json", "") == summary
+    lines = format_power(replace(summary, samples=123456, failed=12345, transistors=1234567))
     assert max(map(len, lines)) < 100
     text = "\n".join(lines)
     assert (" +- " in text) == (samples != 1)
@@ -336,7 +340,7 @@ def test_tables_fit_and_the_figure_has_the_same_bytes_twice(tiny, test_set, tmp_
 def test_samples_that_show_the_sign_of_a_mean(mean, half, samples, needed):
     """2 +- t s / sqrt(2) with t = 12.706 has s = sqrt(2): half is 3.51 with three samples, 2.25 with four, 1.76 with
     five; t at 97.5 % is 4.303, 3.182 and 2.776."""
-    interval = {"mean": mean, "low": mean - half, "high": mean + half}
+    interval = Interval(mean, mean - half, mean + half)
     assert shows_sign(interval) == (abs(mean) > half)
     assert samples_to_sign(interval, samples) == needed
 
@@ -350,8 +354,8 @@ def test_an_energy_whose_sign_is_not_known_is_no_figure(tiny, test_set, tmp_path
     off = 1e-10 + 2e-10 * np.cos(np.pi * np.arange(samples))  # -1e-10 W more or 3e-10 W less than static
     study = replace(study, total={name: power - off for name, power in study.static.items()})
     summary = summarize_power(design, study)
-    row = summary["blocks"]["rows"]["dynamic_frame_j"]
-    assert (row["high"] is not None and row["high"] < 0) == (samples == 20)
+    row = summary.blocks["rows"].dynamic_frame_j
+    assert (row.high is not None and row.high < 0) == (samples == 20)
     lines = format_power(summary)
     shown = [line for line in lines if line.startswith("rows ")][1]
     assert ("too few" in shown, " -1 " in shown) == (samples < 20, samples == 20)

@@ -1,6 +1,6 @@
 """The sweep over corners, temperatures and supplies."""
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from itertools import product
 
 import numpy as np
@@ -12,22 +12,25 @@ from cosim.errors import InputError, SimulationError
 from cosim.pipeline import Run, run_pvt
 from cosim.report.pvt_figures import draw_pvt
 from cosim.report.pvt_table import format_pvt
+from cosim.study.agreement import ComparisonSummary
+from cosim.study.intervals import Bounds
 from cosim.study.pvt import CELSIUS, SUPPLIES, pvt_grid, summarize_pvt
 from cosim.tasks.testset import TestSet
 from cosim.technology.conditions import at
 
 
 def summary(states, decisions, samples=8):
-    return {
+    figures = dict.fromkeys(field.name for field in fields(ComparisonSummary))
+    return ComparisonSummary(**figures | {
         "samples": samples,
         "failed": 0,
         "state_agreement": states,
         "task_agreement": decisions,
-        "task_agreement_interval": [0.5, 1.0],
+        "task_agreement_interval": Bounds(0.5, 1.0),
         "simulator": "ngspice",
         "accuracy": {"ngspice": 0.75},
         "power_w": {"ngspice": 3.4e-7},
-    }
+    })  # fmt: skip
 
 
 def test_grid_is_every_combination_once(technology):
@@ -40,19 +43,19 @@ def test_grid_is_every_combination_once(technology):
 def test_worst_has_the_fewest_equal_decisions_then_states(technology):
     conditions = pvt_grid(technology)[:4]
     sweep = summarize_pvt(conditions, [summary(0.9, 1.0), summary(0.99, 0.875), summary(0.98, 0.875), summary(1, 1)], 8)
-    (worst,) = sweep["worst"]
-    assert (worst["celsius"], worst["supply_v"]) == (conditions[2].celsius, conditions[2].supply)
+    (worst,) = sweep.worst
+    assert (worst.celsius, worst.supply_v) == (conditions[2].celsius, conditions[2].supply)
     assert "worst           tt 0 C 1.89 V" in format_pvt(sweep)
     assert "                decisions 87.5 % [50.0 %, 100.0 %], states 98.00 %" in format_pvt(sweep)
-    assert [row["state_agreement"] for row in sweep["conditions"]] == [0.9, 0.99, 0.98, 1]
-    assert sweep["failed"] == 0
+    assert [row.state_agreement for row in sweep.conditions] == [0.9, 0.99, 0.98, 1]
+    assert sweep.failed == 0
 
 
 def test_a_condition_without_any_result_is_the_worst(technology):
     conditions = pvt_grid(technology)[:2]
     sweep = summarize_pvt(conditions, [None, summary(0.5, 0.5)], 8)
-    assert [row["supply_v"] for row in sweep["worst"]] == [conditions[0].supply]
-    assert sweep["failed"] == 8
+    assert [row.supply_v for row in sweep.worst] == [conditions[0].supply]
+    assert sweep.failed == 8
     lines = format_pvt(sweep)
     assert "every simulation failed" in lines[1]
     assert "samples         8 in each of 2 conditions, 8 runs failed" in lines
@@ -62,10 +65,10 @@ def test_none_is_the_worst_among_equals(technology):
     """Equal decisions are told apart by states; what is left equal shares the place, and all of them have none."""
     conditions = pvt_grid(technology)[:4]
     alike = summarize_pvt(conditions, [summary(0.99, 0.875), summary(1, 1), summary(0.99, 0.875), summary(1, 0.875)], 8)
-    assert [row["supply_v"] for row in alike["worst"]] == [conditions[0].supply, conditions[2].supply]
+    assert [row.supply_v for row in alike.worst] == [conditions[0].supply, conditions[2].supply]
     assert "worst           2 alike: tt 0 C 1.71 V, tt 0 C 1.89 V" in format_pvt(alike)
     equal = summarize_pvt(conditions, [summary(0.99, 0.875)] * 4, 8)
-    assert equal["worst"] == []
+    assert equal.worst == ()
     text = "\n".join(format_pvt(equal))
     assert "worst           none of 4: all have equal\n                decisions 87.5 %" in text
 
@@ -111,11 +114,11 @@ def test_run_pvt_simulates_each_condition_and_resumes(technology, calibration, m
     sweep = run_pvt(design, test_set, run, lambda done, total: seen.append((done, total)), finished=lines.append)
     assert lines == ["1/2 ss, 0 C, 1.71 V", "2/2 ff, 60 C, 1.89 V"]
     assert seen[-1] == (2, 2)
-    powers = [row["power_w"] for row in sweep["conditions"]]
+    powers = [row.power_w for row in sweep.conditions]
     # Currents are set by ideal sources, so power goes with the supply; mirrors add their output conductance, some 3 %/V
     # over the 0.18 V between, and the states are the same.
     assert powers[1] / powers[0] == pytest.approx(1.89 / 1.71, rel=0.02)
-    assert all(row["state_agreement"] == 1.0 for row in sweep["conditions"])
+    assert all(row.state_agreement == 1.0 for row in sweep.conditions)
     first, picture = (tmp_path / "pvt.json").read_bytes(), (tmp_path / "pvt.png").read_bytes()
     assert len(list((tmp_path / "inferences").iterdir())) == 2
     assert run_pvt(design, test_set, run, lambda done, total: None) == sweep
@@ -155,4 +158,4 @@ def test_a_condition_whose_reference_does_not_start_is_a_row(
     test_set = TestSet(np.array([[[0.1, 0.9, 0.4]]]), np.array([0]), np.array([1]), np.array([0]))
     sweep = run_pvt(design, test_set, Run(tmp_path), lambda done, total: None, "tracking", lines.append)
     assert lines == ["1/1 ss, 27 C, 1.8 V: current reference: it does not start"]
-    assert (sweep["failed"], sweep["worst"], sweep["conditions"][0]["accuracy"]) == (1, [], None)
+    assert (sweep.failed, sweep.worst, sweep.conditions[0].accuracy) == (1, (), None)

@@ -36,9 +36,9 @@ def test_waveforms_are_those_of_the_cell(design):
     state = np.interp(timing.sample_times(3), waves["time"], waves["state"]) > 0.5e-9
     np.testing.assert_array_equal(state, trace.states["layer0.1"][0])
     np.testing.assert_allclose(np.interp(settled, waves["time"], waves["input.2"]), 1e-9 * x[:, 2], rtol=1e-9)
-    assert (labels["unit"], labels["outputs"]) == ("layer0.1", ["class 0", "class 1"])
+    assert (labels.unit, labels.outputs) == ("layer0.1", ["class 0", "class 1"])
     layer = design.network.layers[0]
-    assert (labels["i_rise"], labels["i_fall"]) == pytest.approx(
+    assert (labels.i_rise, labels.i_fall) == pytest.approx(
         (1e-9 * layer.beta_hi[1], 1e-9 * layer.beta_lo[1]), rel=1e-12, abs=0
     )
     assert (waves["power"][waves["time"] > timing.start] > 0).all()

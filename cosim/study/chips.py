@@ -1,0 +1,233 @@
+"""What a run of chips is in figures: of one chip, of all of them, and by which transistors they differ.
+
+Fields are the keys of chips.jsonl, summary.json and contributions.json, see `json_object`. Shares are fractions of 1,
+powers in W.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from cosim.study.agreement import METRICS
+from cosim.study.intervals import Bounds
+from cosim.tasks.clipping import Clipping
+from cosim.variation.draws import Plan
+
+EngineName = Literal["behavioral", "ngspice"]
+
+
+@dataclass(frozen=True)
+class Nominal:
+    """METRICS of one circuit on the samples of a run."""
+
+    accuracy: float
+    task_agreement: float
+    state_agreement: float
+    power: float
+
+    def __getitem__(self, metric: str) -> float:
+        return getattr(self, metric)
+
+
+@dataclass(frozen=True)
+class Figures(Nominal):
+    """One chip by one engine: its decision of each sample, too, and the cells that its reset does not turn off."""
+
+    decisions: tuple[int, ...]
+    unreset: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ChipRecord:
+    """One chip: its conditions and draws (`pack_draws`), its figures by each engine that ran, a hash of its decks.
+
+    A failed one has the reason, with details, in place of the figures of the engine that failed.
+    """
+
+    chip: int
+    status: Literal["ok", "failed"]
+    supply_v: float
+    celsius: float
+    draws: str
+    behavioral: Figures | None = None
+    decks: str | None = None
+    ngspice: Figures | None = None
+    reason: str | None = None
+    detail: str | None = None
+
+    def by(self, engine: str) -> Figures:
+        """The figures by an engine that ran."""
+        found = self.ngspice if engine == "ngspice" else self.behavioral
+        assert found is not None, f"chip {self.chip} was not run by {engine}"
+        return found
+
+    def outcome(self, engine: str) -> Figures | None:
+        """The same; None for a chip whose simulation failed."""
+        return self.by(engine) if self.status == "ok" else None
+
+
+@dataclass(frozen=True)
+class Statistic:
+    """A figure over chips: mean with its interval (Student's t), standard deviation, quantiles by their percentage."""
+
+    mean: float
+    mean_interval: Bounds | None
+    sd: float
+    quantiles: dict[str, float]
+
+
+@dataclass(frozen=True)
+class Unreset:
+    """Chips with a cell that does not reset, how many of them keep every limit, and how often each cell is one."""
+
+    chips: int
+    meet_spec: int
+    cells: dict[str, int]
+
+
+@dataclass(frozen=True)
+class Yield:
+    """`passed` of `chips`: the fraction with its interval at `confidence`, by `method`."""
+
+    value: float
+    interval: Bounds
+    confidence: float
+    passed: int
+    chips: int
+    method: str
+
+
+@dataclass(frozen=True)
+class SpecYield:
+    """The yield of all chips by their specs, and that without failed simulations, where a chip was simulated."""
+
+    spec: tuple[str, ...]
+    value: float
+    interval: Bounds
+    confidence: float
+    passed: int
+    chips: int
+    method: str
+    without_failed: Yield | None = None
+
+
+@dataclass(frozen=True)
+class Pair:
+    """One figure of the same chips by both engines: bias = behavioral - ngspice (t), correlation (Fisher's z).
+
+    Without spread in one engine there is no correlation.
+    """
+
+    chips: int
+    bias: float
+    bias_interval: Bounds
+    difference_sd: float
+    correlation: float | None
+    correlation_interval: Bounds | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChipCount:
+    """The chips of a run by one engine. METRICS are None where every simulation failed, pairs without a simulator."""
+
+    chips: int
+    failed: int
+    reasons: dict[str, int]
+    unreset: Unreset
+    engine: EngineName
+    accuracy: Statistic | None = None
+    task_agreement: Statistic | None = None
+    state_agreement: Statistic | None = None
+    power: Statistic | None = None
+    yield_: SpecYield
+    paired: dict[str, Pair] | None = None
+
+    @property
+    def figures(self) -> dict[str, Statistic]:
+        """Metric -> its statistic, of those that there are."""
+        return {metric: found for metric in METRICS if (found := getattr(self, metric)) is not None}
+
+
+@dataclass(frozen=True)
+class Share:
+    """A group's share of the variance, with its 95 % interval."""
+
+    group: str
+    transistors: int
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Division:
+    """The groups that divide all transistors, and R2, the sum of their shares.
+
+    chips_needed: about how many make every interval narrower than WIDEST; 0 where they are.
+    """
+
+    r2: float
+    shares: tuple[Share, ...]
+    chips_needed: int = 0
+
+
+@dataclass(frozen=True)
+class Contribution:
+    """Where the spread of one figure comes from: by block and by kind of transistor."""
+
+    figure: Statistic
+    block: Division
+    kind: Division
+
+    @property
+    def divisions(self) -> dict[str, Division]:
+        """Name -> division."""
+        return {"block": self.block, "kind": self.kind}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChipSummary(ChipCount):
+    """The chips beside the trained network and the nominal circuit on the same samples."""
+
+    samples: int
+    software_accuracy: float
+    nominal: Nominal
+    power_outside: tuple[str, ...]
+    clipped: Clipping | None
+    technology: str
+    variation: Plan
+    contributions: Mapping[str, Contribution] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrimRow:
+    """The same chips with converters of `bits` bits at their bias pins; without converters where that is None.
+
+    METRICS are None where every simulation failed; won, lost: chips that trimming made count, or no more; p: of
+    McNemar's exact test.
+    """
+
+    bits: int | None
+    yield_: Yield
+    accuracy: Statistic | None = None
+    task_agreement: Statistic | None = None
+    state_agreement: Statistic | None = None
+    power: Statistic | None = None
+    won: int
+    lost: int
+    p: float
+
+
+@dataclass(frozen=True)
+class TrimSummary:
+    """Chips before and after trimming. ranges: R by kind of bias pin, relative; rows: as fabricated, then by bits."""
+
+    chips: int
+    failed: int
+    spec: tuple[str, ...]
+    engine: EngineName
+    samples: int
+    power_outside: tuple[str, ...]
+    clipped: Clipping | None
+    ranges: dict[str, float]
+    rows: tuple[TrimRow, ...]

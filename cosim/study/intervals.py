@@ -1,0 +1,70 @@
+"""95 % intervals: of a fraction by Clopper and Pearson, Biometrika 26 (1934) 404; of a mean by Student's t."""
+
+from collections.abc import Sized
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+CONFIDENCE = 0.95
+MOST = 1000  # samples that one would simulate to know a sign
+
+
+class Bounds(NamedTuple):
+    """The ends of an interval, in the unit of what it is of; in JSON a list of two."""
+
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A mean with the ends of its interval, in its unit; a single sample's mean has none."""
+
+    mean: float
+    low: float | None
+    high: float | None
+
+
+def interval(right: int, total: int, confidence: float = CONFIDENCE) -> tuple[float, float, float]:
+    """(fraction, low, high) of `right` among `total` independent cases."""
+    from scipy.stats import binomtest  # a second to load, and workers have no use for it
+
+    found = binomtest(right, total).proportion_ci(confidence, "exact")
+    return right / total, float(found.low), float(found.high)
+
+
+def quantile_t(values: Sized, confidence: float = CONFIDENCE) -> float:
+    """Student's t of a two-sided interval of the mean of these values."""
+    from scipy.stats import t
+
+    return float(t.ppf((1 + confidence) / 2, len(values) - 1))
+
+
+def mean_interval(values: NDArray[np.float64]) -> Interval:
+    """Mean of a sample with its interval."""
+    mean, count = float(values.mean()), len(values)
+    if count < 2:
+        return Interval(mean, None, None)
+    half = float(quantile_t(values) * values.std(ddof=1) / np.sqrt(count))
+    return Interval(mean, mean - half, mean + half)
+
+
+def shows_sign(found: Interval) -> bool:
+    """Whether a mean's interval leaves 0 out, so that its sign is known; a single sample's does not."""
+    if found.low is None or found.high is None:
+        return False
+    return found.low > 0 or found.high < 0 or found.low == found.mean == found.high
+
+
+def samples_to_sign(found: Interval, samples: int) -> int | None:
+    """How many samples of the same spread would show the sign of a mean; None for more than MOST, or without spread."""
+    from scipy.stats import t
+
+    if found.high is None:
+        return None
+    deviation = (found.high - found.mean) * np.sqrt(samples) / t.ppf((1 + CONFIDENCE) / 2, samples - 1)
+    counts = np.arange(2, MOST + 1)
+    enough = t.ppf((1 + CONFIDENCE) / 2, counts - 1) * deviation / np.sqrt(counts) < abs(found.mean)
+    return int(counts[enough.argmax()]) if enough.any() else None
