@@ -41,7 +41,7 @@ def main() -> None:
     before = set(Path(tempfile.gettempdir()).iterdir()) | set(Path.cwd().iterdir())
     begin, first, last, failed = time.perf_counter(), {}, {}, 0
     for done, record in enumerate(run_local(trial, range(chips), 2, 600.0), start=1):
-        failed += record["status"] != "ok"
+        failed += record.status != "ok"
         if done == WARM_UP:
             first = workers()
         if done % 100 == 0:

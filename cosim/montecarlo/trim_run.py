@@ -13,13 +13,7 @@ from cosim.montecarlo.run import nominal_chip
 from cosim.montecarlo.spec import Spec, passes_specs
 from cosim.montecarlo.statistics import count_yield, describe_metrics
 from cosim.montecarlo.trial import Trial, behavioral_figures, simulate_design, transistor_figures
-from cosim.montecarlo.trim import (
-    measure_behavioral,
-    measure_transistors,
-    trim_codes,
-    trim_design,
-    trim_ranges,
-)
+from cosim.montecarlo.trim import measure_behavioral, measure_transistors, trim_codes, trim_design, trim_ranges
 from cosim.study.chips import Figures, TrimRow, TrimSummary
 from cosim.tasks.clipping import find_clipping
 from cosim.variation.chip import behavioral_chip, transistor_chip

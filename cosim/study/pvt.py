@@ -33,11 +33,6 @@ class Condition:
     accuracy: float | None
     power_w: float | None
 
-    @property
-    def agreement(self) -> tuple[float, float]:
-        """The smaller, the worse."""
-        return self.task_agreement, self.state_agreement
-
 
 @dataclass(frozen=True)
 class Sweep:
@@ -85,8 +80,8 @@ def summarize_pvt(
     The worst have the smallest task agreement, then the smallest state agreement; a condition that failed is worse.
     """
     rows = tuple(_row(there, summary, samples) for there, summary in zip(conditions, summaries, strict=True))
-    least = min(row.agreement for row in rows)
-    worst = tuple(row for row in rows if row.agreement == least)
+    ranks = [(row.task_agreement, row.state_agreement) for row in rows]
+    worst = tuple(row for row, rank in zip(rows, ranks, strict=True) if rank == min(ranks))
     failed = sum(row.failed for row in rows)
     return Sweep(bias, clipped, rows, worst if len(worst) < len(rows) else (), failed, OUTSIDE)
 
@@ -95,13 +90,6 @@ def _row(there: Technology, found: ComparisonSummary | None, samples: int) -> Co
     where = there.corner, there.celsius, there.supply
     if found is None:
         return Condition(*where, 0, samples, 0.0, 0.0, None, None, None)
-    return Condition(
-        *where,
-        found.samples,
-        found.failed,
-        found.state_agreement,
-        found.task_agreement,
-        found.task_agreement_interval,
-        found.accuracy[found.simulator],
-        found.power_w[found.simulator],
-    )
+    same = found.state_agreement, found.task_agreement, found.task_agreement_interval
+    right, power = found.accuracy[found.simulator], found.power_w[found.simulator]
+    return Condition(*where, found.samples, found.failed, *same, right, power)
