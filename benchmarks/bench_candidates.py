@@ -14,16 +14,15 @@ from numpy.typing import NDArray
 
 from cosim.calibration.find import find_calibration
 from cosim.cells.assemble import NETWORK, net
-from cosim.design import Design, compile_network, inference_deck, read_plan, run_behavioral
+from cosim.circuit.bench import DrainCurrent
+from cosim.circuit.waveforms import Timing
+from cosim.design import Design, compile_network, inference_bench, read_plan, run_behavioral
 from cosim.engines.behavioral.evaluate import evaluate_held
-from cosim.engines.ngspice.rest import run_from_rest
-from cosim.engines.outcome import Failure
 from cosim.ir.nodes import Schmitt
 from cosim.network.checkpoint import load_network
 from cosim.resources import trained_network_path
 from cosim.simulation.inference import read_inference
-from cosim.simulation.testbench import Timing
-from cosim.study.waveforms import drain_current
+from cosim.simulation.single import run_bench
 from cosim.tasks.testset import load_test_set
 from cosim.technology.catalog import DEFAULT_TECHNOLOGY, load_technology
 from cosim.technology.scale import units_for
@@ -55,10 +54,9 @@ def main() -> None:
 def candidates(design: Design, x: Array, timing: Timing) -> dict[str, Array]:
     """Candidate currents at their decisions, (cells, time), ampere; x: (time, features), raw."""
     cells = [node.name for node in design.graph.of(Schmitt)]
-    probes = {cell: drain_current(design, f"{NETWORK}.cand_{net(cell)}.diode") for cell in cells}
-    waves = run_from_rest(inference_deck(design, x, timing, probes=tuple(probes.values())))
-    assert not isinstance(waves, Failure), waves
-    inference = read_inference(waves, "", read_plan(design, len(x), timing))
+    probes = {cell: f"{NETWORK}.cand_{net(cell)}.diode" for cell in cells}
+    waves = run_bench(inference_bench(design, x, timing, tuple(map(DrainCurrent, probes.values()))), "candidates")
+    inference = read_inference(waves, read_plan(design, len(x), timing))
     states = {cell: inference.states[None, :, k] for k, cell in enumerate(design.assembly.decisions)}
     stages = [layer.name for layer in design.network.recurrent_layers]
     closes = dict(zip(stages, timing.closes(len(stages)), strict=True))
@@ -68,7 +66,7 @@ def candidates(design: Design, x: Array, timing: Timing) -> dict[str, Array]:
     }
     frames = np.arange(len(x))
     decided = {cell: timing.start + (frames + closes[cell.split(".")[0]]) * timing.t_step for cell in cells}
-    simulated = [np.interp(decided[cell], waves["time"], np.abs(waves[probes[cell]])) for cell in cells]
+    simulated = [np.interp(decided[cell], waves.time, waves.drain(probes[cell])) for cell in cells]
     return held | {"ngspice": np.stack(simulated)}
 
 

@@ -10,10 +10,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from cosim.calibration.find import find_calibration
+from cosim.circuit.waveforms import Timing
 from cosim.design import compile_network, simulate_samples
 from cosim.network.checkpoint import load_network
 from cosim.resources import trained_network_path
-from cosim.simulation.testbench import Timing
 from cosim.study.agreement import compare_engines
 from cosim.tasks.testset import load_test_set
 from cosim.technology.catalog import DEFAULT_TECHNOLOGY, load_technology

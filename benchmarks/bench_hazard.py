@@ -11,11 +11,11 @@ from cosim.calibration.find import find_calibration
 from cosim.cells.clocked import CLOCKED, LATCH_NODE
 from cosim.cells.schmitt import DECISION_NODE
 from cosim.circuit.elements import GROUND, Capacitor, Circuit, Mos
+from cosim.circuit.waveforms import Timing
 from cosim.design import Design, compile_network, simulate_samples
 from cosim.ir.size import PEDESTAL_UNITS
 from cosim.network.checkpoint import load_network
 from cosim.resources import trained_network_path
-from cosim.simulation.testbench import Timing
 from cosim.study.agreement import compare_engines, summarize_comparison
 from cosim.tasks.testset import load_test_set
 from cosim.technology.catalog import load_technology

@@ -19,20 +19,20 @@ REPEATS = 7
 ONE = """
 from time import perf_counter
 begin = perf_counter()
-from cosim.simulation.benches import mirror_bench
-from cosim.engines.ngspice.session import run_deck
+from cosim.cells.mirror_bench import mirror_bench
+from cosim.engines.ngspice.session import run_bench
 from cosim.technology.catalog import load_technology
 technology = load_technology({name!r})
 start = perf_counter()
-deck = mirror_bench(technology, 8, 1.0, 1e-9, 0.5)
+bench = mirror_bench(technology, 8, 1.0, 1e-9, 0.5)
 library = perf_counter() - start
-waves = run_deck(deck)
-assert abs(waves["vp#branch"][-1]) > 0.9e-9
+waves = run_bench(bench)
+assert abs(waves.through("p")[-1]) > 0.9e-9
 first = perf_counter() - begin
 times = []
 for _ in range(50):
     start = perf_counter()
-    run_deck(mirror_bench(technology, 8, 1.0, 1e-9, 0.5))
+    run_bench(mirror_bench(technology, 8, 1.0, 1e-9, 0.5))
     times.append(perf_counter() - start)
 print(first, library, sorted(times)[25])
 """

@@ -4,12 +4,12 @@ import resource
 import sys
 
 from cosim.calibration.find import find_calibration
-from cosim.design import compile_network, inference_deck
-from cosim.engines.ngspice.session import run_deck
-from cosim.engines.outcome import Failure
+from cosim.cells.mirror_bench import mirror_bench
+from cosim.design import compile_network, inference_bench
+from cosim.engines.engine import Failure
+from cosim.engines.ngspice.session import run_bench
 from cosim.network.checkpoint import load_network
 from cosim.resources import trained_network_path
-from cosim.simulation.benches import mirror_bench
 from cosim.tasks.testset import load_test_set
 from cosim.technology.catalog import load_technology
 
@@ -29,12 +29,12 @@ def main() -> None:
     network = load_network(trained_network_path("digits_d4"))
     design = compile_network(network, technology, find_calibration(technology, 8))
     frame = load_test_set(network, None).x[0, :1]
-    cell, whole = mirror_bench(technology, 8, 1.0, 1e-9, 0.5), inference_deck(design, frame)
+    cell, whole = mirror_bench(technology, 8, 1.0, 1e-9, 0.5), inference_bench(design, frame)
     start = 0
     for run in range(WARM_UP + RUNS):
         if run == WARM_UP:
             start = resident_kib()
-        result = run_deck(whole if run % NETWORK_EVERY == 0 else cell)
+        result = run_bench(whole if run % NETWORK_EVERY == 0 else cell)
         if isinstance(result, Failure):
             sys.exit(f"run {run} failed: {result.detail}")
     print(f"{RUNS} simulations in one process, every {NETWORK_EVERY}th of {design.assembly.transistors} transistors:")

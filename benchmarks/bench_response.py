@@ -11,10 +11,11 @@ from dataclasses import replace
 import numpy as np
 
 from cosim.cells.transistor import transistor
+from cosim.circuit.bench import PRECISE
+from cosim.circuit.dialects.ngspice import format_deck, format_options
 from cosim.circuit.elements import GROUND, Circuit, Source
-from cosim.engines.ngspice.options import PRECISE_OPTIONS, format_deck
+from cosim.engines.engine import Failure
 from cosim.engines.ngspice.session import run_deck
-from cosim.engines.outcome import Failure
 from cosim.technology.catalog import load_technology
 
 DENSITIES = (1e-11, 5e-11, 2e-10, 1e-9, 2e-9, 4e-9, 8e-9)  # A of a device of W = L
@@ -39,7 +40,9 @@ def main() -> None:
                 Source("b", "v", "b", GROUND, technology.supply / 2),
             )
             circuit = Circuit("response to a threshold shift", (), elements)
-            waves = run_deck(format_deck(circuit, technology, PRECISE_OPTIONS, ".op", "i(va) i(vb)"))
+            waves = run_deck(
+                format_deck(circuit, technology, format_options(PRECISE, technology), ".op", "i(va) i(vb)")
+            )
             if isinstance(waves, Failure):
                 sys.exit(f"{density:g} A: {waves.detail}")
             change = np.log(abs(waves["vb#branch"][0] / waves["va#branch"][0]))

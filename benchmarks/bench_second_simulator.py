@@ -9,9 +9,9 @@ import time
 import numpy as np
 
 from cosim.calibration.find import find_calibration
-from cosim.design import compile_network, inference_decks, read_plan
-from cosim.engines.outcome import Failure
-from cosim.engines.vacask.program import SIMULATOR_NAMES
+from cosim.design import compile_network, inference_benches, read_plan
+from cosim.engines.engine import Failure
+from cosim.engines.table import SIMULATORS
 from cosim.network.checkpoint import load_network
 from cosim.resources import trained_network_path
 from cosim.simulation.inference import run_inference
@@ -24,11 +24,11 @@ def main(name: str = "digits_d4", technology: str = "generic180", samples: str =
     design = compile_network(network, process, find_calibration(process, units=8))
     test = load_test_set(network, None).take(int(samples), 0)
     found, seconds = {}, {}
-    for simulator in SIMULATOR_NAMES:
+    for simulator in (entry.name for entry in SIMULATORS):
         begin = time.perf_counter()
-        decks = inference_decks(design, test, simulator=simulator)
+        benches = inference_benches(design, test)
         plans = [read_plan(design, int(length)) for length in test.lengths]
-        found[simulator] = [run_inference(deck, plan, simulator) for deck, plan in zip(decks, plans, strict=True)]
+        found[simulator] = [run_inference(*pair, simulator) for pair in zip(benches, plans, strict=True)]
         seconds[simulator] = time.perf_counter() - begin
         for failure in (outcome for outcome in found[simulator] if isinstance(outcome, Failure)):
             raise SystemExit(f"{simulator}: {failure.kind.value}: {failure.detail}")

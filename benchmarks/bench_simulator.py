@@ -1,16 +1,17 @@
 """How cosim runs a deck against precise options without bypass: readout, states and power."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from cosim.calibration.find import find_calibration
-from cosim.design import compile_network, inference_deck, read_plan
-from cosim.engines.ngspice.options import PRECISE_OPTIONS
-from cosim.engines.ngspice.session import run_deck
-from cosim.engines.outcome import Failure
+from cosim.circuit.bench import PRECISE
+from cosim.design import compile_network, inference_bench, read_plan
+from cosim.engines.engine import Failure
+from cosim.engines.ngspice.session import run_bench
 from cosim.network.checkpoint import load_network
 from cosim.resources import trained_network_path
 from cosim.simulation.inference import Inference, read_inference, run_inference
-from cosim.simulation.testbench import Timing
 from cosim.tasks.testset import load_test_set
 from cosim.technology.catalog import load_technology
 
@@ -23,16 +24,16 @@ def main(digits: int = 3) -> None:
     plan = read_plan(design, x.shape[1])
     differences, bits, power = [], 0, []
     for sample in x:
-        deck = inference_deck(design, sample, Timing(), PRECISE_OPTIONS)
-        waves = run_deck(deck)
+        bench = inference_bench(design, sample)
+        waves = run_bench(replace(bench, tolerances=PRECISE))
         assert not isinstance(waves, Failure), waves
-        default, precise = run_inference(inference_deck(design, sample), plan), read_inference(waves, deck, plan)
+        default, precise = run_inference(bench, plan), read_inference(waves, plan)
         assert isinstance(default, Inference), default
         assert isinstance(precise, Inference), precise
         differences.append((default.readout - precise.readout) / design.i_unit)
         bits += int((default.states != precise.states).sum())
         power.append(default.power_w / precise.power_w - 1)
-    print(f"{digits} digits, as cosim runs them against reltol {PRECISE_OPTIONS.reltol:g} without bypass:")
+    print(f"{digits} digits, as cosim runs them against reltol {PRECISE.reltol:g} without bypass:")
     print(f"readout rms {np.sqrt(np.mean(np.square(differences))):.4f} i_unit, state bits changed {bits}")
     print(f"power {100 * np.mean(power):+.3f} %")
 

@@ -9,8 +9,8 @@ from collections.abc import Callable
 import numpy as np
 
 from cosim.calibration.find import find_calibration
-from cosim.design import compile_network, inference_deck, run_behavioral
-from cosim.engines.ngspice.session import run_deck
+from cosim.design import compile_network, inference_bench, run_behavioral
+from cosim.engines.ngspice.session import run_bench
 from cosim.network.checkpoint import load_network
 from cosim.network.reference import run_reference
 from cosim.network.types import FirstQuadrantLayer, InputEncoding, Network, Readout
@@ -65,8 +65,8 @@ def main() -> None:
         print(f"{name}: software, {len(x)} digits             {seconds:8.3f} s")
         seconds = median_seconds(lambda d=design, x=x: run_behavioral(d, x))
         print(f"{name}: behavioral, {len(x)} digits           {seconds:8.3f} s")
-        deck = inference_deck(design, x[0])
-        seconds = median_seconds(lambda deck=deck: run_deck(deck), 3)
+        bench = inference_bench(design, x[0])
+        seconds = median_seconds(lambda bench=bench: run_bench(bench), 3)
         print(f"{name}: ngspice, 1 digit, {design.assembly.transistors} transistors   {seconds:8.2f} s")
 
 

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from cosim.cells.assemble import PEDESTAL_STRENGTH, Assembly, assemble
 from cosim.cells.blocks import BLOCKS
 from cosim.cells.schmitt import STATE_LEVEL
+from cosim.circuit.bench import Bench, Probe
+from cosim.circuit.waveforms import LAST_CLOSE, Timing
 from cosim.engines.behavioral.evaluate import BehavioralTrace, Deviations, evaluate
 from cosim.engines.behavioral.supply import estimate_power
-from cosim.engines.ngspice.options import DEFAULT_OPTIONS, SimulatorOptions
-from cosim.engines.vacask.program import SimulatorName
 from cosim.errors import MappingError
 from cosim.ir.centre import centre
 from cosim.ir.graph import Lowered, Sized
@@ -28,8 +28,8 @@ from cosim.ir.size import PEDESTAL_UNITS, check_weights, size
 from cosim.network.reference import encode_inputs
 from cosim.network.types import Network
 from cosim.simulation.inference import DEFAULT_TIMEOUT, Meter, Outcome, Progress, ReadPlan, run_inferences
-from cosim.simulation.metering import block_supply, format_metered, frame_windows, meters_of, pushed_by, settled_windows
-from cosim.simulation.testbench import LAST_CLOSE, Levels, Timing, format_testbench
+from cosim.simulation.metering import frame_windows, meter, meters_of, pushed_by, settled_windows, supply_source
+from cosim.simulation.testbench import Levels, testbench
 from cosim.tasks.testset import TestSet
 from cosim.technology.calibration import Calibration
 from cosim.technology.scale import I_UNIT, check_units, units_for
@@ -132,19 +132,12 @@ def _check_stages(graph: Lowered, origin: str) -> None:
         )
 
 
-def inference_deck(
-    design: Design,
-    x: NDArray[np.float64],
-    timing: Timing = Timing(),
-    options: SimulatorOptions = DEFAULT_OPTIONS,
-    probes: tuple[str, ...] = (),
-    simulator: SimulatorName = "ngspice",
-) -> str:
-    """The deck of one inference on a raw sample x (time, features)."""
-    inputs = encode_sample(design, x)
-    return format_testbench(
-        design.assembly, design.technology, design.levels, inputs, timing, options, probes, simulator
-    )
+def inference_bench(
+    design: Design, x: NDArray[np.float64], timing: Timing = Timing(), probes: tuple[Probe, ...] = ()
+) -> Bench:
+    """The bench of one inference on a raw sample x (time, features), which saves these `probes`, too."""
+    bench = testbench(design.assembly, design.technology, design.levels, encode_sample(design, x), timing)
+    return replace(bench, probes=(*bench.probes, *probes))
 
 
 def read_plan(design: Design, frames: int, timing: Timing = Timing()) -> ReadPlan:
@@ -152,8 +145,8 @@ def read_plan(design: Design, frames: int, timing: Timing = Timing()) -> ReadPla
     assembly, supply = design.assembly, design.technology.supply
     return ReadPlan(
         decisions=tuple(assembly.decisions.values()),
-        outputs=tuple(f"v{pin}#branch" for pin in assembly.outputs),
-        supplies=((Meter("vdd#branch"), supply), *_readout_stage(design)),
+        outputs=assembly.outputs,
+        supplies=((Meter("dd"), supply), *_readout_stage(design)),
         threshold=STATE_LEVEL * supply,
         times=timing.sample_times(frames),
         window=(timing.start, timing.start + frames * timing.t_step),
@@ -165,9 +158,9 @@ def _readout_stage(design: Design) -> list[tuple[Meter, float]]:
     return [(meter, design.technology.supply) for meter in pushed_by(design.assembly).values()]
 
 
-def metered_deck(design: Design, x: NDArray[np.float64], timing: Timing = Timing()) -> str:
-    """The deck of one inference in which every block has its own supply, on a raw sample x (time, features)."""
-    return format_metered(design.assembly, design.technology, design.levels, encode_sample(design, x), timing)
+def metered_bench(design: Design, x: NDArray[np.float64], timing: Timing = Timing()) -> Bench:
+    """The bench of one inference in which every block has its own supply, on a raw sample x (time, features)."""
+    return meter(inference_bench(design, x, timing), design.assembly)
 
 
 def encode_sample(design: Design, x: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -182,7 +175,7 @@ def metered_plan(design: Design, frames: int, timing: Timing = Timing()) -> Read
     return replace(
         read_plan(design, frames, timing),
         supplies=(
-            *((Meter(f"{block_supply(block)}#branch"), supply) for block in BLOCKS),
+            *((Meter(supply_source(block)), supply) for block in BLOCKS),
             *_readout_stage(design),
         ),
         meters=tuple(meters_of(design.assembly).values()),
@@ -224,17 +217,16 @@ def simulate_samples(
     design: Design,
     test_set: TestSet,
     timing: Timing = Timing(),
-    options: SimulatorOptions = DEFAULT_OPTIONS,
     jobs: int = 1,
     store: Path | None = None,
     timeout: float = DEFAULT_TIMEOUT,
     progress: Progress = lambda done, total: None,
-    simulator: SimulatorName = "ngspice",
+    simulator: str = "ngspice",
 ) -> list[Outcome]:
     """Every sample through a simulator, at transistor level, in the order of the test set; see `run_inferences`."""
-    decks = inference_decks(design, test_set, timing, options, simulator)
+    benches = inference_benches(design, test_set, timing)
     plans = [read_plan(design, int(length), timing) for length in test_set.lengths]
-    return run_inferences(decks, plans, jobs, store, timeout, progress, simulator)
+    return run_inferences(benches, plans, jobs, store, timeout, progress, simulator)
 
 
 def meter_samples(
@@ -247,21 +239,12 @@ def meter_samples(
     progress: Progress = lambda done, total: None,
 ) -> list[Outcome]:
     """As `simulate_samples`, with a supply for each block; outcomes hold what `metered_plan` asks for."""
-    lengths = [int(length) for length in test_set.lengths]
-    decks = [metered_deck(design, x[:length], timing) for x, length in zip(test_set.x, lengths, strict=True)]
-    plans = [metered_plan(design, length, timing) for length in lengths]
-    return run_inferences(decks, plans, jobs, store, timeout, progress)
+    benches = [meter(bench, design.assembly) for bench in inference_benches(design, test_set, timing)]
+    plans = [metered_plan(design, int(length), timing) for length in test_set.lengths]
+    return run_inferences(benches, plans, jobs, store, timeout, progress)
 
 
-def inference_decks(
-    design: Design,
-    test_set: TestSet,
-    timing: Timing = Timing(),
-    options: SimulatorOptions = DEFAULT_OPTIONS,
-    simulator: SimulatorName = "ngspice",
-) -> list[str]:
-    """The deck of every sample, each as long as its valid steps."""
-    return [
-        inference_deck(design, x[:length], timing, options, (), simulator)
-        for x, length in zip(test_set.x, test_set.lengths, strict=True)
-    ]
+def inference_benches(design: Design, test_set: TestSet, timing: Timing = Timing()) -> list[Bench]:
+    """The bench of every sample, each as long as its valid steps."""
+    samples = zip(test_set.x, test_set.lengths, strict=True)
+    return [inference_bench(design, x[:length], timing) for x, length in samples]

@@ -13,14 +13,15 @@ from numpy.typing import NDArray
 
 from cosim.cells.blocks import BLOCKS, device_block
 from cosim.cells.schmitt import STATE_LEVEL
+from cosim.circuit.bench import Current, Voltage
 from cosim.circuit.deck import device_sizes
-from cosim.circuit.dialects import Dialect, files_of, format_devices, format_network
+from cosim.circuit.dialects.dialect import START_FILE, Dialect
+from cosim.circuit.dialects.ngspice import NGSPICE, format_point
 from cosim.circuit.elements import Capacitor, Circuit, Mos
-from cosim.design import Design, encode_sample, inference_deck, run_behavioral
-from cosim.engines.exercise import START_FILE, Bench, format_bench, vector_name
-from cosim.engines.ngspice.options import DEFAULT_OPTIONS
-from cosim.engines.ngspice.rest import format_point, resting_point
-from cosim.engines.outcome import Failure
+from cosim.circuit.waveforms import Timing
+from cosim.design import Design, inference_bench, run_behavioral
+from cosim.engines.engine import Failure
+from cosim.engines.ngspice.rest import resting_point
 from cosim.errors import MissingToolError
 from cosim.files.seal import seal_json
 from cosim.files.write import make_folder, write_together
@@ -29,7 +30,6 @@ from cosim.ir.states import OFF_LEVEL, software_states
 from cosim.network.checkpoint import network_to_arrays
 from cosim.network.reference import run_reference
 from cosim.network.types import InputEncoding
-from cosim.simulation.testbench import Timing, control_elements, input_elements, saved_vectors
 from cosim.technology.types import Technology
 
 EXERCISE_FRAMES = 8
@@ -46,7 +46,7 @@ def write_design(
     design: Design,
     folder: Path,
     timing: Timing = Timing(),
-    dialect: Dialect = "ngspice",
+    dialect: Dialect = NGSPICE,
     stimulus: NDArray[np.float64] | None = None,
     say: Callable[[str], None] = lambda line: None,
 ) -> list[Path]:
@@ -57,16 +57,16 @@ def write_design(
     to find it; `say` hears of that. Raises InputError when the folder cannot be written.
     """
     x = made_up_stimulus(design.network.encoding) if stimulus is None else stimulus
-    rows, files = design.mapping(), files_of(dialect)
-    start = find_start(design, x, timing, say) if dialect == "ngspice" and rests_slowly(design.technology) else None
+    rows, files = design.mapping(), dialect.files
+    start = find_start(design, x, timing, say) if dialect is NGSPICE and rests_slowly(design.technology) else None
     texts = {
         files.netlist: format_netlist(design, dialect),
-        files.devices: format_devices(design.technology, device_sizes(design.assembly.circuit), dialect),
+        files.devices: dialect.devices(design.technology, device_sizes(design.assembly.circuit)),
         files.testbench: format_exercise(design, x, timing, dialect, start is not None),
         "expected.csv": format_expected(design, x, timing, dialect),
         "mapping.csv": format_mapping(rows),
         "mapping.json": json.dumps([asdict(row) for row in rows], indent=1) + "\n",
-        "design.json": json.dumps({**summarize(design, rows), "dialect": dialect}, indent=2) + "\n",
+        "design.json": json.dumps({**summarize(design, rows), "dialect": dialect.name}, indent=2) + "\n",
     }
     return write_texts(folder, texts if start is None else {**texts, START_FILE: start})
 
@@ -80,14 +80,16 @@ def find_start(design: Design, x: NDArray[np.float64], timing: Timing, say: Call
     """The operating point of a testbench at time 0 as ngspice text; None where no ngspice is there, or finds one."""
     say("finding the operating point that the testbench begins at")
     try:
-        found = resting_point(inference_deck(design, x, timing))
+        found = resting_point(inference_bench(design, x, timing))
     except MissingToolError as error:
         say(f"the testbench has to find its operating point by itself: {error}")
         return None
     if isinstance(found, Failure):
         say(f"the testbench has to find its operating point by itself: {found.kind.value}: {found.detail}")
         return None
-    return f"* node voltages of {files_of('ngspice').testbench} at time 0, found by ngspice\n{format_point(found)}\n"
+    return "\n".join(
+        [f"* node voltages of {NGSPICE.files.testbench} at time 0, found by ngspice", *format_point(found), ""]
+    )
 
 
 def write_texts(folder: Path, texts: dict[str, str]) -> list[Path]:
@@ -103,10 +105,10 @@ def write_results(folder: Path, results: Mapping[str, object]) -> None:
     write_together({folder / name: seal_json(content) for name, content in results.items()})
 
 
-def format_netlist(design: Design, dialect: Dialect = "ngspice") -> str:
+def format_netlist(design: Design, dialect: Dialect = NGSPICE) -> str:
     """The hierarchical netlist: subcircuits only, `network` last; instantiate it in a testbench."""
     circuit = design.assembly.circuit
-    return format_network(Circuit(circuit.title, circuit.subcircuits), design.technology, dialect)
+    return dialect.network(Circuit(circuit.title, circuit.subcircuits), design.technology)
 
 
 def made_up_stimulus(encoding: InputEncoding) -> NDArray[np.float64]:
@@ -119,24 +121,19 @@ def format_exercise(
     design: Design,
     x: NDArray[np.float64],
     timing: Timing = Timing(),
-    dialect: Dialect = "ngspice",
+    dialect: Dialect = NGSPICE,
     started: bool = False,
 ) -> str:
-    """A runnable testbench beside the netlist; x (time, features) raw. `started` as in `Bench`."""
-    assembly, technology = design.assembly, design.technology
-    elements = control_elements(assembly, technology, design.levels, len(x), timing)
-    elements += input_elements(assembly, encode_sample(design, x), design.levels, timing)
-    end, step = timing.start + len(x) * timing.t_step, timing.t_max_step * timing.t_step
-    title = f"testbench of {files_of(dialect).netlist}; what it should show: expected.csv"
-    bench = Bench(
-        title, (*assembly.circuit.elements, *elements), saved_vectors(assembly), step, end,
-        notes=(*(SLOW if rests_slowly(technology) else ()), *((STARTED,) if started else ())), started=started,
-    )  # fmt: skip
-    return format_bench(bench, technology, DEFAULT_OPTIONS, dialect)
+    """A runnable testbench beside the netlist; x (time, features) raw. `started`: at what START_FILE holds."""
+    bench = inference_bench(design, x, timing)
+    title = f"testbench of {dialect.files.netlist}; what it should show: expected.csv"
+    notes = (*(SLOW if rests_slowly(design.technology) else ()), *((STARTED,) if started else ()))
+    bench = replace(bench, circuit=replace(bench.circuit, title=title), preset=(), skip_still=started, notes=notes)
+    return dialect.format_testbench(bench)
 
 
 def format_expected(
-    design: Design, x: NDArray[np.float64], timing: Timing = Timing(), dialect: Dialect = "ngspice"
+    design: Design, x: NDArray[np.float64], timing: Timing = Timing(), dialect: Dialect = NGSPICE
 ) -> str:
     """What the testbench of x should show, as CSV: every memory's state and every output's current in every frame.
 
@@ -150,12 +147,12 @@ def format_expected(
     rows: list[tuple[object, ...]] = []
     for frame, time in enumerate(timing.sample_times(len(x)).tolist()):
         for column, (cell, nodes) in enumerate(assembly.decisions.items()):
-            vectors = " ".join(vector_name(f"v({node})", dialect) for node in nodes)
+            vectors = " ".join(dialect.printed(Voltage(node)) for node in nodes)
             wanted = "" if software[frame, column] == OFF_LEVEL else int(software[frame, column])
             rows.append((frame, time, cell, vectors, threshold, wanted, int(trace.states[cell][0, frame]), "1"))
         for column, pin in enumerate(assembly.outputs):
             wanted, behavioral = design.i_unit * reference.readout[0, frame, column], trace.readout[0, frame, column]
-            rows.append((frame, time, pin, vector_name(f"i(v{pin})", dialect), "", wanted, behavioral, "A"))
+            rows.append((frame, time, pin, dialect.printed(Current(pin)), "", wanted, behavioral, "A"))
     return _format_csv(EXPECTED_FIELDS, rows)
 
 

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cosim.circuit.deck import device_sizes
+from cosim.circuit.waveforms import Timing
 from cosim.design import Design, meter_samples, simulate_samples
-from cosim.engines.ngspice.options import DEFAULT_OPTIONS
-from cosim.engines.vacask.program import SimulatorName
 from cosim.errors import SimulationError
 from cosim.outputs import summarize, write_results, write_texts
 from cosim.report.comparison_sheet import Reported, write_comparison
@@ -17,7 +16,6 @@ from cosim.report.pvt_figures import draw_pvt
 from cosim.report.samples import check_any, clear_failures, write_failures, write_simulation
 from cosim.simulation.inference import DEFAULT_TIMEOUT, Outcome, Progress
 from cosim.simulation.keep import INFERENCES
-from cosim.simulation.testbench import Timing
 from cosim.study.agreement import ComparisonSummary, compare_engines, summarize_comparison
 from cosim.study.bias import Bias, biased
 from cosim.study.power import PowerSummary, study_power, summarize_power
@@ -36,7 +34,7 @@ class Run:
     jobs: int = 1
     timeout: float = DEFAULT_TIMEOUT
     timing: Timing = Timing()
-    simulator: SimulatorName = "ngspice"
+    simulator: str = "ngspice"
 
 
 def run_samples(design: Design, test_set: TestSet, run: Run, progress: Progress) -> list[Outcome]:
@@ -130,7 +128,7 @@ def run_pvt(
 def _simulate(design: Design, test_set: TestSet, run: Run, progress: Progress) -> list[Outcome]:
     """Simulate, keeping finished samples; write the decks of failed runs."""
     outcomes = simulate_samples(
-        design, test_set, run.timing, DEFAULT_OPTIONS, run.jobs, run.folder / INFERENCES, run.timeout, progress,
+        design, test_set, run.timing, run.jobs, run.folder / INFERENCES, run.timeout, progress,
         run.simulator,
     )  # fmt: skip
     write_failures(run.folder, test_set, outcomes)

@@ -22,13 +22,13 @@ from cosim.cells.rectifier import candidate_diode, relu_diode
 from cosim.cells.schmitt import schmitt
 from cosim.cells.toggle import toggle
 from cosim.circuit.deck import device_sizes, format_circuit
-from cosim.circuit.dialects import DIALECTS, files_of, format_devices
+from cosim.circuit.dialects.table import DIALECTS
 from cosim.circuit.elements import Circuit, Subcircuit
+from cosim.circuit.waveforms import Timing
 from cosim.design import compile_network
 from cosim.ir.ladder import ladder_currents, ladder_timing
 from cosim.network.types import FirstQuadrantLayer, InputEncoding, Network, Readout, ReluLayer, check_network
 from cosim.outputs import format_exercise, format_expected, format_mapping, format_netlist, made_up_stimulus
-from cosim.simulation.testbench import Timing
 from cosim.technology.calibration import load_calibration
 from cosim.technology.catalog import DEFAULT_TECHNOLOGY, load_technology
 from cosim.technology.devices import device_cards
@@ -87,12 +87,12 @@ def golden_texts() -> dict[str, str]:
     texts[f"{TINY}/devices.lib"] = device_cards(technology, device_sizes(design.assembly.circuit))
     texts[f"{TINY}/mapping.csv"] = format_mapping(design.mapping())
     for dialect in DIALECTS[1:]:
-        folder, files = f"{TINY}/{dialect}", files_of(dialect)
+        folder, files = f"{TINY}/{dialect.name}", dialect.files
         texts[f"{folder}/{files.netlist}"] = format_netlist(design, dialect)
         texts[f"{folder}/{files.testbench}"] = format_exercise(design, x, dialect=dialect)
         texts[f"{folder}/expected.csv"] = format_expected(design, x, dialect=dialect)
         sizes = device_sizes(design.assembly.circuit)
-        texts[f"{folder}/{files.devices}"] = format_devices(technology, sizes, dialect)
+        texts[f"{folder}/{files.devices}"] = dialect.devices(technology, sizes)
     return texts
 
 

@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 
 from cosim.calibration.find import shipped_path
+from cosim.circuit.bench import PRECISE
+from cosim.circuit.dialects.ngspice import format_deck, format_options
 from cosim.circuit.elements import Circuit
+from cosim.engines.engine import Failure
 from cosim.engines.ngspice.library import find_ngspice_library
-from cosim.engines.ngspice.options import PRECISE_OPTIONS, format_deck
 from cosim.engines.ngspice.session import run_deck
-from cosim.engines.outcome import Failure
 from cosim.errors import MissingToolError
 from cosim.montecarlo.keep import keep_trial
 from cosim.montecarlo.run import default_spec, run_montecarlo, run_settings
@@ -80,7 +81,8 @@ def run_bench(technology: Technology):
     """(circuit, analysis, save, corner) -> waveforms at precise options; a failed run fails with ngspice's words."""
 
     def run(circuit: Circuit, analysis: str, save: str, corner: str = "tt"):
-        waves = run_deck(format_deck(circuit, at(technology, corner), PRECISE_OPTIONS, analysis, save))
+        options = format_options(PRECISE, technology)
+        waves = run_deck(format_deck(circuit, at(technology, corner), options, analysis, save))
         assert not isinstance(waves, Failure), waves.detail
         return waves
 

@@ -6,12 +6,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cosim.engines.ngspice.options import PRECISE_OPTIONS, format_options
+from cosim.circuit.bench import PRECISE
+from cosim.circuit.dialects.ngspice import format_options
+from cosim.circuit.waveforms import Timing
+from cosim.engines.engine import Failure
 from cosim.engines.ngspice.session import run_deck
-from cosim.engines.outcome import Failure
 from cosim.network.reference import run_reference
 from cosim.outputs import EXERCISE_FRAMES
-from cosim.simulation.testbench import Timing
 from cosim.technology.devices import device_cards
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -66,7 +67,7 @@ def test_cell(name, technology):
         lines.append(f"x{block} {' '.join(nets)} {block}")
         saved += [net for net in nets if net != "vdd"]
     lines += [f"r{net} mid {net} 1e+09" for net in saved]
-    tail = f"{format_options(PRECISE_OPTIONS, technology)}.save {' '.join(f'v({net})' for net in saved)}\n.op\n.end\n"
+    tail = f"{format_options(PRECISE, technology)}.save {' '.join(f'v({net})' for net in saved)}\n.op\n.end\n"
     waves = run_deck("\n".join([text, device_cards(technology, CARDS), *lines, tail]))
     assert not isinstance(waves, Failure), waves.detail
     assert set(waves) == set(saved)

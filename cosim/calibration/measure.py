@@ -8,15 +8,21 @@ from dataclasses import replace
 
 import numpy as np
 
+from cosim.cells.clocked import LATCH_NODE
 from cosim.cells.dpi import dpi_capacitance
-from cosim.cells.schmitt import STATE_LEVEL
+from cosim.cells.dpi_bench import DpiDrive, dpi_bench
+from cosim.cells.mirror_bench import mirror_bench
+from cosim.cells.quantiser_bench import comparator_bench
+from cosim.cells.schmitt import DECISION_NODE, STATE_LEVEL
+from cosim.cells.schmitt_bench import RAMP, Pins, clocked_bench, schmitt_bench
+from cosim.circuit.bench import Bench
+from cosim.circuit.dialects.ngspice import format_bench
 from cosim.circuit.elements import Circuit
-from cosim.engines.ngspice.session import run_deck
-from cosim.engines.outcome import Failure, Waveforms
+from cosim.circuit.waveforms import Timing
+from cosim.engines.engine import Waveforms
 from cosim.errors import InputError, SimulationError
 from cosim.ir.ladder import TAU_SHARE, dpi_fall_time, dpi_rise_time, ladder_currents
-from cosim.simulation.benches import clocked_bench, comparator_bench, dpi_bench, mirror_bench, schmitt_bench
-from cosim.simulation.testbench import Timing
+from cosim.simulation.single import run_bench
 from cosim.technology.calibration import Calibration, ComparatorFit, DpiFit, MirrorFit, SchmittFit
 from cosim.technology.types import Technology
 
@@ -52,7 +58,7 @@ def measure_calibration(
     v_node = 0.5
     for _ in range(2):  # the node voltage of a candidate diode at 1 nA, then the gains there
         waves = _run(mirror_bench(technology, units, 1.0, 1e-9, v_node))
-        v_node = technology.supply - float(waves["cand"][-1])
+        v_node = technology.supply - float(waves.voltage("cand")[-1])
     progress("mirror: trim")
     trim = _find_trim(technology, units, v_node)
     progress("mirror: gain over current")
@@ -96,7 +102,10 @@ def _drain_slopes(technology: Technology, units: int, trim: float, v_node: float
 
 def _node_swing(technology: Technology, units: int) -> float:
     """Volt per e-fold of a candidate diode, from its voltages at SWING_CURRENTS."""
-    drops = [technology.supply - _run(mirror_bench(technology, units, 1.0, i, 0.5))["cand"][-1] for i in SWING_CURRENTS]
+    drops = [
+        technology.supply - _run(mirror_bench(technology, units, 1.0, i, 0.5)).voltage("cand")[-1]
+        for i in SWING_CURRENTS
+    ]
     return float((drops[1] - drops[0]) / np.log(SWING_CURRENTS[1] / SWING_CURRENTS[0]))
 
 
@@ -137,43 +146,46 @@ def calibration_fingerprint(technology: Technology, units: int) -> str:
     Comments do not count.
     """
     timing = Timing()
-    benches = clocked_bench(technology, units, (1e-9, 5e-10, 1e-9), np.array([1e-9]), timing)
-    benches += mirror_bench(technology, units, 1.0, 1e-9, 0.5) + schmitt_bench(
-        technology, units, (1e-9, 5e-10, 1e-9), 1.5e-9, 0.5
+    benches = (
+        clocked_bench(technology, units, (1e-9, 5e-10, 1e-9), np.array([1e-9]), timing),
+        mirror_bench(technology, units, 1.0, 1e-9, 0.5),
+        schmitt_bench(technology, units, (1e-9, 5e-10, 1e-9), 1.5e-9, 0.5),
+        comparator_bench(technology, 1e-9, np.array([1e-9]), 1e-10, 1e-10),
+        dpi_bench(technology, units, DpiDrive(1e-9, 1e-11, 1e-11, 1e-12, 1e-2), 0.5),
     )
-    benches += comparator_bench(technology, 1e-9, np.array([1e-9]), 1e-10, 1e-10, timing)
-    benches += dpi_bench(technology, units, 1e-9, 1e-11, 1e-11, 1e-12, 0.5, 1e-2)
-    benches += f"\ngrid {technology.grid:g}"  # the trim is a length on it
-    benches += f"\nslope factor {technology.nfet.slope_factor:g}"  # the DPI's capacitor goes with it
-    text = "\n".join(line for line in benches.splitlines() if not line.startswith("*"))
+    text = "".join(map(format_bench, benches))
+    text += f"\ngrid {technology.grid:g}"  # the trim is a length on it
+    text += f"\nslope factor {technology.nfet.slope_factor:g}"  # the DPI's capacitor goes with it
+    text = "\n".join(line for line in text.splitlines() if not line.startswith("*"))
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def measure_schmitt(
     technology: Technology,
     units: int,
-    bias: tuple[float, float, float],
+    bias: Pins,
     v_node: float,
     i_peak: float | None = None,
     vary: Callable[[Circuit], Circuit] = lambda circuit: circuit,
 ) -> tuple[float, float, float]:
     """(upper threshold, lower threshold, level) of one 9T cell in ampere, from one slow ramp up and down.
 
-    The level is seen through a weight of -1, that is, times `MirrorFit.gain_p`. `vary` as in `schmitt_bench`.
+    The level is seen through a weight of -1, that is, times `MirrorFit.gain_p`. `vary` makes a chip's circuit of the
+    nominal one.
     """
     i_peak = 1.3 * bias[0] if i_peak is None else i_peak
-    ramp = 16.0
-    waves = _run(schmitt_bench(technology, units, bias, i_peak, v_node, ramp, vary=vary))
-    time, v0 = waves["time"], waves["xcell.v0"]
+    bench = schmitt_bench(technology, units, bias, i_peak, v_node)
+    waves = _run(replace(bench, circuit=vary(bench.circuit)))
+    time, v0 = waves.time, waves.voltage(f"xcell.{DECISION_NODE}")
     crossings = _crossings(time, v0, STATE_LEVEL * technology.supply)
     if len(crossings) != 2:
         raise SimulationError(
             f"9T cell at I_thresh {bias[0]:.3g} A, I_width {bias[1]:.3g} A switched {len(crossings)} times on one ramp "
             "up and down, not twice: the width is under the technology's floor"
         )
-    rise = i_peak * crossings[0] / ramp
-    fall = i_peak * (2 - crossings[1] / ramp)
-    level = float(np.interp(ramp, time, waves["vout#branch"]))
+    rise = i_peak * crossings[0] / RAMP
+    fall = i_peak * (2 - crossings[1] / RAMP)
+    level = float(np.interp(RAMP, time, waves.through("out")))
     return rise, fall, level
 
 
@@ -215,9 +227,7 @@ def _measure_shifts(technology: Technology, units: int, static: SchmittFit) -> d
     return found
 
 
-def measure_frame_shift(
-    technology: Technology, units: int, bias: tuple[float, float, float], rise: float, fall: float, sets: bool
-) -> float:
+def measure_frame_shift(technology: Technology, units: int, bias: Pins, rise: float, fall: float, sets: bool) -> float:
     """By how many ampere a candidate must pass a static threshold before the clocked cell flips within a frame.
 
     Every second frame puts the cell into the other state, the frames between try ever larger excesses.
@@ -229,7 +239,7 @@ def measure_frame_shift(
     timing = Timing()
     candidates = np.stack([prepare, tried], axis=1).ravel()
     waves = _run(clocked_bench(technology, units, bias, candidates, timing))
-    latch = np.interp(timing.sample_times(len(candidates)), waves["time"], waves["xcell.latch"])
+    latch = np.interp(timing.sample_times(len(candidates)), waves.time, waves.voltage(f"xcell.{LATCH_NODE}"))
     flipped = (latch[1::2] > STATE_LEVEL * technology.supply) == sets
     if not flipped.any():
         raise SimulationError(
@@ -265,8 +275,9 @@ def _decision(technology: Technology, i_thresh: float, prepare: float) -> float:
     for span in COMPARATOR_SPANS:
         tried = i_thresh * (1 + np.linspace(-span, span, COMPARATOR_STEPS))
         candidates = np.stack([np.full(COMPARATOR_STEPS, prepare), tried], axis=1).ravel()
-        waves = _run(comparator_bench(technology, i_thresh, candidates, base, delta, timing))
-        excess = np.interp(timing.sample_times(2 * COMPARATOR_STEPS), waves["time"], waves["in"] - waves["half"])[1::2]
+        waves = _run(comparator_bench(technology, i_thresh, candidates, base, delta))
+        above = waves.voltage("in") - waves.voltage("half")
+        excess = np.interp(timing.sample_times(2 * COMPARATOR_STEPS), waves.time, above)[1::2]
         if crossings := _crossings(tried, excess, 0.0):
             return crossings[0]
     raise SimulationError(
@@ -298,8 +309,8 @@ def measure_dpi_output(
     technology: Technology, units: int, i_in: float, i_tau: float, i_g: float, v_node: float
 ) -> float:
     """Settled output of a DPI in ampere."""
-    waves = _run(dpi_bench(technology, units, i_in, i_tau, i_g, 1e-15, v_node, 1e-4, 5))
-    return abs(float(waves["vout#branch"][-1]))
+    waves = _run(dpi_bench(technology, units, DpiDrive(i_in, i_tau, i_g, 1e-15, 1e-4, 5), v_node))
+    return abs(float(waves.through("out")[-1]))
 
 
 def measure_dpi_times(
@@ -312,8 +323,8 @@ def measure_dpi_times(
     edge = 1e-3 * tau
     steps = ((0.0, low), (begin, low), (begin + edge, alpha), (back, alpha), (back + edge, low))
     capacitance = dpi_capacitance(technology, tau, i_tau)
-    waves = _run(dpi_bench(technology, units, steps, i_tau, i_g, capacitance, v_node, end))
-    time, out = waves["time"], np.abs(waves["vout#branch"])
+    waves = _run(dpi_bench(technology, units, DpiDrive(steps, i_tau, i_g, capacitance, end), v_node))
+    time, out = waves.time, np.abs(waves.through("out"))
     first, top = float(np.interp(begin, time, out)), float(np.interp(back, time, out))
     share = 1 - math.exp(-1)
     ups, downs = _crossings(time, out, share * top), _crossings(time, out, (1 - share) * top)
@@ -359,7 +370,7 @@ def _gains(technology: Technology, units: int, trim: float, current: float, v_no
 def _currents(technology: Technology, units: int, trim: float, current: float, v_node: float) -> tuple[float, ...]:
     """Weight +1, weight -1 and line n of a signal, ampere."""
     waves = _run(mirror_bench(technology, units, trim, current, v_node))
-    return tuple(abs(float(waves[f"{source}#branch"][-1])) for source in ("vn", "vp", "vpush"))
+    return tuple(abs(float(waves.through(source)[-1])) for source in ("n", "p", "push"))
 
 
 def _crossings(time: np.ndarray, values: np.ndarray, level: float) -> list[float]:
@@ -371,8 +382,5 @@ def _crossings(time: np.ndarray, values: np.ndarray, level: float) -> list[float
     return found
 
 
-def _run(deck: str) -> Waveforms:
-    result = run_deck(deck)
-    if isinstance(result, Failure):
-        raise SimulationError(f"calibration bench: {result.kind.value}: {result.detail}")
-    return result
+def _run(bench: Bench) -> Waveforms:
+    return run_bench(bench, "calibration bench")

@@ -21,8 +21,10 @@ comes up. docs/bias.md has what it gives in three technologies.
 Source: H. J. Oguey and D. Aebischer, IEEE J. Solid-State Circuits 32 (1997) 1132.
 """
 
+from cosim.cells.bias import BIAS_DIODE, bias_diode
 from cosim.cells.transistor import transistor
-from cosim.circuit.elements import GROUND, Capacitor, Mos, Subcircuit
+from cosim.circuit.bench import PRECISE, Bench, Current, Tran
+from cosim.circuit.elements import GROUND, Capacitor, Circuit, Element, Instance, Mos, Source, Subcircuit
 from cosim.technology.types import Geometry, Technology
 
 REFERENCE = "reference"
@@ -58,3 +60,15 @@ def _stack(name: str, drain: str, gate: str, count: int) -> tuple[Mos, ...]:
     """`count` devices in series from drain to ground."""
     nets = [drain, *(f"s{name}{k}" for k in range(1, count)), GROUND]
     return tuple(Mos(f"{name}{k}", nets[k], gate, nets[k + 1], GROUND, "n", STACK.w, STACK.l) for k in range(count))
+
+
+def reference_bench(technology: Technology, end: float) -> Bench:
+    """The reference into a bias diode; the supply comes up within 1 ms. Saves the currents through `out` and `dd`."""
+    elements: tuple[Element, ...] = (
+        Source("dd", "v", "vdd", GROUND, ((0.0, 0.0), (1e-3, technology.supply))),
+        Instance("ref", ("out", "vdd"), REFERENCE),
+        Source("out", "v", "out", "line", 0.0),
+        Instance("line", ("line",), BIAS_DIODE),
+    )
+    circuit = Circuit("reference bench", (reference(technology), bias_diode(technology)), elements)
+    return Bench(circuit, technology, Tran(end / 200, end), (Current("out"), Current("dd")), PRECISE)

@@ -18,7 +18,6 @@ from cosim.technology.scale import I_UNIT, MAX_UNITS, units_for
 
 if TYPE_CHECKING:
     from cosim.design import Design
-    from cosim.engines.vacask.program import SimulatorName
     from cosim.ir.lower import Cell
     from cosim.network.types import Network
     from cosim.pipeline import Run
@@ -258,11 +257,11 @@ def load_design(network_file: Path, compiling: Compiling) -> "Design":
 
 
 def load_run(
-    network_file: Path, folder: Path, compiling: Compiling, running: Running, engine: "SimulatorName" = "ngspice"
+    network_file: Path, folder: Path, compiling: Compiling, running: Running, engine: str = "ngspice"
 ) -> "tuple[Design, TestSet, Run]":
     """A compiled network, the samples that it is tried on, and where and how they run."""
+    from cosim.circuit.waveforms import Timing
     from cosim.pipeline import Run
-    from cosim.simulation.testbench import Timing
 
     design = load_design(network_file, compiling)
     test_set = load_samples(design.network, running.data, running.samples, running.seed)

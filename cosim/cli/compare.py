@@ -23,7 +23,7 @@ from cosim.cli.common import (
     take_folder,
     write_json,
 )
-from cosim.engines.vacask.program import SIMULATOR_NAMES, SimulatorName, find_vacask
+from cosim.engines.table import SIMULATORS, simulator_named
 from cosim.errors import InputError
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class Comparing:
 
     pvt: bool
     bias: "Bias"
-    engine: SimulatorName
+    engine: str
 
 
 @click.command()
@@ -46,7 +46,7 @@ class Comparing:
 @bias_option
 @click.option(
     "--engine",
-    type=click.Choice(SIMULATOR_NAMES),
+    type=click.Choice([entry.name for entry in SIMULATORS]),
     default="ngspice",
     show_default=True,
     help="Simulator of the transistors; vacask is a second one, of its own making.",
@@ -72,8 +72,7 @@ def command(*, network_file: Path, to: Destination, how: Comparing, compiling: C
     design, test_set, run = load_run(network_file, output, compiling, running, how.engine)
     if not how.pvt:
         design = biased(design, design.technology, how.bias)
-    if how.engine == "vacask":
-        find_vacask()  # said before the work
+    simulator_named(how.engine).check()  # said before the work
     take_folder("compare", output)
     with progress_bar(how.engine) as progress:
         if how.pvt:

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from cosim.circuit.dialects import DIALECTS, Dialect
+from cosim.circuit.dialects.table import DIALECTS, dialect_named
 from cosim.cli.common import (
     Compiling,
     check_outputs,
@@ -27,7 +27,7 @@ from cosim.quantities import format_quantity
 class Driving:
     """The simulator that it is written for, and the test sample that drives it."""
 
-    dialect: Dialect
+    dialect: str
     stimulus: int | None
     data: Path | None
 
@@ -43,7 +43,7 @@ class Driving:
 )
 @click.option(
     "--dialect",
-    type=click.Choice(DIALECTS),
+    type=click.Choice([dialect.name for dialect in DIALECTS]),
     default="ngspice",
     show_default=True,
     help="Simulator that the files are for.",
@@ -66,8 +66,8 @@ def command(*, network_file: Path, output: Path, driving: Driving, compiling: Co
     are network.scs, devices.scs and testbench.scs, with vacask network.inc, devices.inc and testbench.sim. With
     self-cascodes start.sp holds the operating point that testbench.sp begins at, where ngspice is there to find it.
     """
+    from cosim.circuit.waveforms import Timing
     from cosim.outputs import summarize, write_design
-    from cosim.simulation.testbench import Timing
     from cosim.tasks.testset import load_test_set
 
     data, stimulus = driving.data, driving.stimulus
@@ -77,7 +77,7 @@ def command(*, network_file: Path, output: Path, driving: Driving, compiling: Co
     design = load_design(network_file, compiling)
     x = None if stimulus is None else load_test_set(design.network, data).inputs(stimulus)
     take_folder("compile", output)
-    paths = write_design(design, output, Timing(t_step=compiling.t_step), driving.dialect, x, say)
+    paths = write_design(design, output, Timing(t_step=compiling.t_step), dialect_named(driving.dialect), x, say)
     summary: dict[str, Any] = summarize(design)
     click.echo(f"{network_file}: {summary['task'] or 'network'} on {summary['technology']}")
     click.echo(f"  transistors       {summary['transistors']} ({summary['unit_devices']} unit devices)")

@@ -167,8 +167,8 @@ def command(*, network_file: Path, to: Destination, drawing: Drawing, counting: 
 
 def load_trial(network_file: Path, drawing: Drawing, compiling: Compiling) -> "Trial":
     """The trial behind the command line's values."""
+    from cosim.circuit.waveforms import Timing
     from cosim.montecarlo.trial import Trial
-    from cosim.simulation.testbench import Timing
     from cosim.variation.draws import Plan, check_coefficients, check_supply
 
     chips, sampling, replicates = drawing.chips, drawing.sampling, drawing.replicates

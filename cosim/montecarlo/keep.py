@@ -19,6 +19,7 @@ import numpy as np
 
 from cosim import __version__
 from cosim.calibration.measure import calibration_fingerprint
+from cosim.circuit.waveforms import Timing
 from cosim.design import Design, compile_network
 from cosim.errors import InputError
 from cosim.files.read import is_file
@@ -32,7 +33,6 @@ from cosim.network.checkpoint import checkpoint_bytes, load_network
 from cosim.network.types import Network
 from cosim.reading.arrays import read_arrays
 from cosim.reading.text import check_known, check_plain, open_file, typed
-from cosim.simulation.testbench import Timing
 from cosim.study.chips import EngineName
 from cosim.tasks.testset import TestSet, check_test_set
 from cosim.technology.calibration import format_calibration, load_calibration

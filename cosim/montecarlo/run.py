@@ -12,8 +12,9 @@ import scipy
 
 from cosim import __version__
 from cosim.cells.blocks import OUTSIDE
-from cosim.engines.ngspice.options import DEFAULT_OPTIONS, describe_simulator
-from cosim.engines.outcome import FailureKind
+from cosim.circuit.bench import Tolerances
+from cosim.engines.engine import FailureKind
+from cosim.engines.table import simulator_named
 from cosim.errors import InputError
 from cosim.montecarlo.contributions import chip_figures, share_variance
 from cosim.montecarlo.execute import map_chips
@@ -71,9 +72,9 @@ def run_settings(trial: Trial) -> Settings:
         MADE_WITH: {"python": platform.python_version(), "numpy": np.__version__, "scipy": scipy.__version__},
     }
     if trial.engine == "ngspice":
-        simulator = describe_simulator(trial.design.technology)
-        settings["simulator"] = {"ngspice": simulator["ngspice"], "options": asdict(DEFAULT_OPTIONS)}
-        settings[MADE_WITH]["ngspice_options"] = simulator["options"]
+        simulator = simulator_named("ngspice").describe(trial.design.technology)
+        settings["simulator"] = {"ngspice": simulator.version, "options": asdict(Tolerances())}
+        settings[MADE_WITH]["ngspice_options"] = dict(simulator.options)
     return json.loads(json.dumps(settings))
 
 

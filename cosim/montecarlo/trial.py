@@ -14,15 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosim.cells.schmitt import STATE_LEVEL
-from cosim.design import Design, behavioral_power, inference_deck, read_plan, run_behavioral
-from cosim.engines.ngspice.rest import held, run_from_rest
-from cosim.engines.outcome import Failure
+from cosim.circuit.bench import held
+from cosim.circuit.waveforms import Timing
+from cosim.design import Design, behavioral_power, inference_bench, read_plan, run_behavioral
+from cosim.engines.engine import Failure
+from cosim.engines.table import simulator_named
 from cosim.ir.nodes import Schmitt
 from cosim.ir.states import software_states
 from cosim.montecarlo.record import pack_draws
 from cosim.network.reference import pool_readout, run_reference
-from cosim.simulation.inference import Inference, deck_hash, run_inference
-from cosim.simulation.testbench import Timing
+from cosim.simulation.inference import DEFAULT_TIMEOUT, Inference, deck_hash, run_inference
 from cosim.study.chips import ChipRecord, EngineName, Figures
 from cosim.tasks.testset import TestSet
 from cosim.variation.chip import behavioral_chip, transistor_chip
@@ -129,12 +130,13 @@ def find_unreset(trial: Trial, design: Design) -> tuple[str, ...] | Failure:
     that its samples start from, in which `transistor_chip` sets every cell.
     """
     end = trial.timing.reset_end
-    waves = run_from_rest(held(inference_deck(design, trial.test_set.x[0, :1], trial.timing), end))
+    bench = held(inference_bench(design, trial.test_set.x[0, :1], trial.timing), end)
+    waves = simulator_named("ngspice").run(bench, DEFAULT_TIMEOUT)
     if isinstance(waves, Failure):
         return waves
     threshold = STATE_LEVEL * design.technology.supply
     cells = (cell.name for cell in design.graph.of(Schmitt))
-    return tuple(cell for cell in cells if waves[design.assembly.decisions[cell][0]][-1] > threshold)
+    return tuple(cell for cell in cells if waves.voltage(design.assembly.decisions[cell][0])[-1] > threshold)
 
 
 def drawn_record(chip: Chip) -> ChipRecord:
@@ -164,8 +166,9 @@ def behavioral_figures(trial: Trial, design: Design) -> Figures:
 def simulate_design(trial: Trial, design: Design) -> Iterator[tuple[str, Inference | Failure]]:
     """Each of the trial's samples on a chip's design: its deck and its outcome."""
     for x, length in zip(trial.test_set.x, trial.test_set.lengths, strict=True):
-        deck = inference_deck(design, x[:length], trial.timing)
-        yield deck, run_inference(deck, read_plan(design, int(length), trial.timing))
+        bench = inference_bench(design, x[:length], trial.timing)
+        outcome = run_inference(bench, read_plan(design, int(length), trial.timing))
+        yield simulator_named("ngspice").write(bench), outcome
 
 
 def failed(record: ChipRecord, reason: str, detail: str) -> ChipRecord:

@@ -7,7 +7,7 @@ from scipy.stats import binomtest
 
 from cosim.cells.blocks import OUTSIDE
 from cosim.design import Design
-from cosim.engines.outcome import Failure, FailureKind
+from cosim.engines.engine import Failure, FailureKind
 from cosim.errors import SimulationError
 from cosim.montecarlo.run import nominal_chip
 from cosim.montecarlo.spec import Spec, passes_specs

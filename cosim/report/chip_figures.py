@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from cosim.circuit.waveforms import Timing
 from cosim.report.figures import BLUE, GREEN, GREY, RED, Axes, Figure
-from cosim.simulation.testbench import Timing
 from cosim.study.chips import Division
 from cosim.study.waveforms import WaveLabels
 

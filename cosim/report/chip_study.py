@@ -6,11 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from cosim.circuit.waveforms import Timing
 from cosim.design import Design
 from cosim.quantities import format_quantity
 from cosim.report.chip_figures import Waves, YieldCurve
 from cosim.report.tables import percent
-from cosim.simulation.testbench import Timing
 from cosim.study.chips import ChipRecord, ChipSummary, Contribution, Figures
 from cosim.study.waveforms import WaveLabels
 

@@ -3,18 +3,18 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from cosim import __version__
+from cosim.circuit.waveforms import Timing
 from cosim.design import Design
-from cosim.engines.table import SIMULATORS
+from cosim.engines.engine import Description
+from cosim.engines.table import simulator_named
 from cosim.errors import SimulationError
 from cosim.outputs import summarize, write_results, write_texts
 from cosim.report.comparison_page import format_report
 from cosim.report.figures import Figure, draw_confusion, draw_waveforms, figure_bytes, save_figure
-from cosim.simulation.testbench import Timing
 from cosim.study.agreement import Comparison, ComparisonSummary, summarize_comparison
 from cosim.study.waveforms import liveliest_cell, record_waveforms
 from cosim.tasks.clipping import Clipping, find_clipping
@@ -34,22 +34,23 @@ class Reported(ComparisonSummary):
     bias_scale: float
     input_scale: float
     clipped: Clipping | None
-    made_with: Mapping[str, Any]
+    made_with: Mapping[str, object]
 
 
 def write_comparison(
     folder: Path, design: Design, test_set: TestSet, comparison: Comparison, timing: Timing
 ) -> Reported:
     """Write all of it; returns the content of comparison.json. Waveforms that cannot be had are left out."""
+    made_with = simulator_named(comparison.simulator).describe(design.technology)
     found = Reported(
         **vars(summarize_comparison(comparison)),
         bias_scale=design.bias_scale,
         input_scale=design.input_scale,
         clipped=find_clipping(design.network.encoding, test_set),
-        made_with=SIMULATORS[comparison.simulator].describe(design.technology),
+        made_with=made_with.as_json(comparison.simulator),
     )
     write_results(folder, {"design.json": summarize(design), "comparison.json": found})
-    settings = _settings(design, found, comparison, timing)
+    settings = _settings(design, found, made_with, comparison, timing)
     labels = list(design.network.labels) or [str(k) for k in range(design.network.readout.width)]
     figures = {"confusion": draw_confusion(comparison, labels)}
     try:
@@ -65,9 +66,10 @@ def write_comparison(
     return found
 
 
-def _settings(design: Design, found: Reported, comparison: Comparison, timing: Timing) -> dict[str, str]:
-    made_with = found.made_with
-    in_effect = ", ".join(f"{name} {value}" for name, value in made_with["options"].items())
+def _settings(
+    design: Design, found: Reported, made_with: Description, comparison: Comparison, timing: Timing
+) -> dict[str, str]:
+    in_effect = ", ".join(f"{name} {value}" for name, value in made_with.options.items())
     return {
         "cosim": __version__,
         "calibration measured with": design.calibration.simulator,
@@ -76,7 +78,7 @@ def _settings(design: Design, found: Reported, comparison: Comparison, timing: T
         "frame": f"{timing.t_step:g} s, input edges {timing.edge:g}, clock edges {timing.clock_edge:g} of it",
         "conditions": format_conditions(design.technology),
         "bias currents and inputs": f"{found.bias_scale:.4g} and {found.input_scale:.4g} of the nominal ones",
-        "simulator": f"{found.simulator} {made_with[found.simulator]}, {in_effect}",
+        "simulator": f"{found.simulator} {made_with.version}, {in_effect}",
     }
 
 

@@ -10,8 +10,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from cosim.circuit.waveforms import Timing
 from cosim.files.write import write_atomically
-from cosim.simulation.testbench import Timing
 from cosim.study.agreement import Comparison
 from cosim.study.waveforms import WaveLabels
 

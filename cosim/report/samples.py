@@ -7,9 +7,8 @@ from pathlib import Path
 import numpy as np
 
 from cosim.design import Design
-from cosim.engines.outcome import Failure
-from cosim.engines.table import SIMULATORS
-from cosim.engines.vacask.program import SimulatorName
+from cosim.engines.engine import Failure
+from cosim.engines.table import simulator_named
 from cosim.errors import SimulationError
 from cosim.files.seal import seal_npz
 from cosim.files.write import write_atomically, writing_into
@@ -50,7 +49,7 @@ def check_any(outcomes: Sequence[Outcome], folder: Path) -> None:
 
 
 def write_simulation(
-    folder: Path, design: Design, test_set: TestSet, outcomes: Sequence[Outcome], simulator: SimulatorName
+    folder: Path, design: Design, test_set: TestSet, outcomes: Sequence[Outcome], simulator: str
 ) -> None:
     """simulation.npz: samples shorter than the longest are padded, see `lengths`."""
     steps, cells, outputs = test_set.x.shape[1], len(design.assembly.decisions), len(design.assembly.outputs)
@@ -62,10 +61,10 @@ def write_simulation(
         if isinstance(outcome, Inference):
             frames = len(outcome.states)
             states[k, :frames], readout[k, :frames], power[k] = outcome.states, outcome.readout, outcome.power_w
-    made_with = SIMULATORS[simulator].describe(design.technology)
+    made_with = simulator_named(simulator).describe(design.technology)
     arrays = {
         "states": states, "readout_a": readout, "power_w": power, "lengths": test_set.lengths, "y": test_set.y,
         "indices": test_set.indices, "cells": np.array(list(design.assembly.decisions)),
-        "status": np.array(status), "made_with": np.array(json.dumps(made_with)),
+        "status": np.array(status), "made_with": np.array(json.dumps(made_with.as_json(simulator))),
     }  # fmt: skip
     write_atomically(folder / "simulation.npz", seal_npz(arrays))

@@ -1,6 +1,6 @@
-"""Many inferences: decks in, sampled states and currents out, in worker processes, resumable.
+"""Many inferences: benches in, sampled states and currents out, in worker processes, resumable.
 
-Results depend on the decks alone: not on the number of workers, not on the order in which they finish. Each result is
+Results depend on the benches alone: not on the number of workers, not on the order in which they finish. Each result is
 kept under the hash of its deck, so an interrupted run continues where it stopped.
 """
 
@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.engines.outcome import Failure, FailureKind, Waveforms
-from cosim.engines.table import SIMULATORS
-from cosim.engines.vacask.program import SimulatorName
+from cosim.circuit.bench import Bench
+from cosim.engines.engine import Failure, FailureKind, Simulator, Waveforms
+from cosim.engines.table import simulator_named
 from cosim.files.write import make_folder
 from cosim.simulation.keep import keep_result, kept_result
 from cosim.simulation.schedule import Lost, run_tasks
@@ -31,7 +31,7 @@ class Meter:
     A supply takes back what flows back. A driver does not: it delivers from its own supply and takes to ground.
     """
 
-    vector: str
+    source: str
     one_way: bool = False
 
 
@@ -39,8 +39,8 @@ class Meter:
 class ReadPlan:
     """What to read from a run.
 
-    decisions: per memory the vectors of its decision nodes, its state is how many stand above `threshold` volt;
-    outputs: vectors of readout currents; supplies: every source that delivers power, with its volt; times: when to
+    decisions: per memory its decision nodes, its state is how many stand above `threshold` volt; outputs: sources that
+    the readout's currents flow through; supplies: every source that delivers power, with its volt; times: when to
     sample, s; window: (start, end) of the power mean, s.
     meters: sources whose current is read in each of `metered`, (windows, 2) begins and ends, s.
     """
@@ -75,20 +75,32 @@ Progress = Callable[[int, int], None]
 
 
 def run_inference(
-    deck: str, plan: ReadPlan, simulator: SimulatorName = "ngspice", timeout: float = DEFAULT_TIMEOUT
+    bench: Bench, plan: ReadPlan, simulator: str = "ngspice", timeout: float = DEFAULT_TIMEOUT
 ) -> Outcome:
-    """Run one deck from this process and read what the plan asks for."""
-    waves = SIMULATORS[simulator].run(deck, timeout)
-    return waves if isinstance(waves, Failure) else read_inference(waves, deck, plan)
+    """Run one bench from this process and read what the plan asks for."""
+    return _run(simulator_named(simulator), bench, plan, timeout)
 
 
-def read_inference(waves: Waveforms, deck: str, plan: ReadPlan) -> Outcome:
-    """What the plan asks for, from a deck's waveforms; a Failure where they end too early."""
-    time = waves["time"]
-    if time[-1] < plan.window[1] * (1 - 1e-6):
-        return Failure(FailureKind.CONVERGENCE, f"stopped at {time[-1]:.6g} s of {plan.window[1]:.6g} s", deck)
-    states = np.stack([_state(waves, names, plan) for names in plan.decisions], axis=1)
-    readout = np.stack([np.interp(plan.times, time, waves[name]) for name in plan.outputs], axis=1)
+def _run(simulator: Simulator, bench: Bench, plan: ReadPlan, timeout: float) -> Outcome:
+    waves = simulator.run(bench, timeout)
+    if isinstance(waves, Failure):
+        return waves
+    if short := find_stop(waves, plan):
+        return Failure(FailureKind.CONVERGENCE, short, simulator.write(bench))
+    return read_inference(waves, plan)
+
+
+def find_stop(waves: Waveforms, plan: ReadPlan) -> str:
+    """Where waveforms end too early for a plan; empty if they do not."""
+    last, end = waves.time[-1], plan.window[1]
+    return f"stopped at {last:.6g} s of {end:.6g} s" if last < end * (1 - 1e-6) else ""
+
+
+def read_inference(waves: Waveforms, plan: ReadPlan) -> Inference:
+    """What the plan asks for, from a bench's waveforms."""
+    time = waves.time
+    states = np.stack([_state(waves, nets, plan) for nets in plan.decisions], axis=1)
+    readout = np.stack([np.interp(plan.times, time, waves.through(name)) for name in plan.outputs], axis=1)
     power = _mean(time, drawn_power(waves, plan.supplies), plan.window)
     delivered = [[_delivered(waves, meter, (begin, end)) for meter in plan.meters] for begin, end in plan.metered]
     shape = len(plan.metered), len(plan.meters)
@@ -96,50 +108,50 @@ def read_inference(waves: Waveforms, deck: str, plan: ReadPlan) -> Outcome:
 
 
 def run_inferences(
-    decks: Sequence[str],
+    benches: Sequence[Bench],
     plans: Sequence[ReadPlan],
     jobs: int = 1,
     store: Path | None = None,
     timeout: float = DEFAULT_TIMEOUT,
     progress: Progress = lambda done, total: None,
-    simulator: SimulatorName = "ngspice",
+    simulator: str = "ngspice",
 ) -> list[Outcome]:
-    """Outcomes in the order of the decks. With `store`, finished ones are read back instead of run again.
+    """Outcomes in the order of the benches. With `store`, finished ones are read back instead of run again.
 
-    A deck that fails, exceeds `timeout` seconds or loses its process twice is a Failure; the others go on. Raises
+    A bench that fails, exceeds `timeout` seconds or loses its process twice is a Failure; the others go on. Raises
     InputError when the store cannot be written.
     """
+    engine = simulator_named(simulator)
+    outcomes: dict[int, Outcome] = {}
+    names: list[str] = []
     if store is not None:
         make_folder(store)
-    outcomes: dict[int, Outcome] = {}
-    todo: list[int] = []
-    for index, deck in enumerate(decks):
-        known = _load(store, deck, plans[index])
-        if known is None:
-            todo.append(index)
-        else:
-            outcomes[index] = known
-    progress(len(outcomes), len(decks))
+        names = [deck_hash(engine.write(bench)) for bench in benches]
+        found = ((index, _load(store, name, plans[index])) for index, name in enumerate(names))
+        outcomes = {index: outcome for index, outcome in found if outcome is not None}
+    todo = [(index, benches[index], plans[index]) for index in range(len(benches)) if index not in outcomes]
+    progress(len(outcomes), len(benches))
     if todo:
-        for index, outcome in _run_pool([(i, decks[i], plans[i]) for i in todo], jobs, timeout, simulator):
+        for index, outcome in _run_pool(todo, jobs, timeout, engine):
             outcomes[index] = outcome
             if store is not None and isinstance(outcome, Inference):
-                _save(store, decks[index], outcome)
-            progress(len(outcomes), len(decks))
-    return [outcomes[index] for index in range(len(decks))]
+                _save(store, names[index], outcome)
+            progress(len(outcomes), len(benches))
+    return [outcomes[index] for index in range(len(benches))]
 
 
 def _run_pool(
-    tasks: list[tuple[int, str, ReadPlan]], jobs: int, timeout: float, simulator: SimulatorName
+    tasks: list[tuple[int, Bench, ReadPlan]], jobs: int, timeout: float, simulator: Simulator
 ) -> Iterator[tuple[int, Outcome]]:
     """Outcomes as they finish, so that a slow sample does not keep the others from the store."""
-    limit = timeout + SIMULATORS[simulator].grace
+    limit = timeout + simulator.grace
     with WorkerPool(min(jobs, len(tasks))) as pool:
         found = run_tasks(
-            lambda task: pool.submit(run_inference, *task[1:], simulator, timeout), tasks, jobs, lambda task: limit
+            lambda task: pool.submit(_run, simulator, *task[1:], timeout), tasks, jobs, lambda task: limit
         )
-        for (index, deck, _), outcome in found:
-            yield index, Failure(outcome.kind, outcome.detail, deck) if isinstance(outcome, Lost) else outcome
+        for (index, bench, _), outcome in found:
+            lost = isinstance(outcome, Lost)
+            yield index, Failure(outcome.kind, outcome.detail, simulator.write(bench)) if lost else outcome
 
 
 def deck_hash(deck: str) -> str:
@@ -147,20 +159,18 @@ def deck_hash(deck: str) -> str:
     return hashlib.sha256(deck.encode()).hexdigest()[:24]
 
 
-def _save(store: Path, deck: str, inference: Inference) -> None:
-    keep_result(store, deck_hash(deck), _arrays(inference))
+def _save(store: Path, name: str, inference: Inference) -> None:
+    keep_result(store, name, _arrays(inference))
 
 
-def _load(store: Path | None, deck: str, plan: ReadPlan) -> Inference | None:
-    """What is kept of a deck, if it is what this plan reads."""
-    if store is None:
-        return None
+def _load(store: Path, name: str, plan: ReadPlan) -> Inference | None:
+    """What is kept under a deck's hash, if it is what this plan reads."""
     frames, rungs = len(plan.times), np.array([len(names) for names in plan.decisions], dtype=np.int16)
     blank = Inference(
         np.zeros((frames, len(rungs)), np.int16), np.zeros((frames, len(plan.outputs))), 0.0,
         np.zeros((len(plan.metered), len(plan.meters))),
     )  # fmt: skip
-    kept = kept_result(store, deck_hash(deck), _arrays(blank))
+    kept = kept_result(store, name, _arrays(blank))
     if kept is None or (kept["states"] < 0).any() or (kept["states"] > rungs).any():
         return None
     return Inference(kept["states"], kept["readout"], float(kept["power_w"]), kept["delivered"])
@@ -175,23 +185,22 @@ def _arrays(inference: Inference) -> dict[str, NDArray[Any]]:
     }
 
 
-def _state(waves: Waveforms, names: tuple[str, ...], plan: ReadPlan) -> NDArray[np.int16]:
-    levels = [np.interp(plan.times, waves["time"], waves[name]) > plan.threshold for name in names]
+def _state(waves: Waveforms, nets: tuple[str, ...], plan: ReadPlan) -> NDArray[np.int16]:
+    levels = [np.interp(plan.times, waves.time, waves.voltage(net)) > plan.threshold for net in nets]
     return np.asarray(np.sum(levels, axis=0), dtype=np.int16)
 
 
 def drawn_power(waves: Waveforms, supplies: Sequence[tuple[Meter, float]]) -> NDArray[np.float64]:
     """Power that these sources deliver at each of the solver's steps, watt."""
-    return sum((volt * _current(waves, meter) for meter, volt in supplies), np.zeros(len(waves["time"])))
+    return sum((volt * _current(waves, meter) for meter, volt in supplies), np.zeros(len(waves.time)))
 
 
 def _delivered(waves: Waveforms, meter: Meter, window: tuple[float, float]) -> float:
-    return _mean(waves["time"], _current(waves, meter), window)
+    return _mean(waves.time, _current(waves, meter), window)
 
 
 def _current(waves: Waveforms, meter: Meter) -> NDArray[np.float64]:
-    """What a source delivers, ampere: ngspice counts a current into its positive terminal."""
-    current = -waves[meter.vector]
+    current = waves.delivered(meter.source)
     return np.maximum(current, 0.0) if meter.one_way else current
 
 

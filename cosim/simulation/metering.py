@@ -15,13 +15,11 @@ from numpy.typing import NDArray
 
 from cosim.cells.assemble import Assembly
 from cosim.cells.blocks import BLOCKS, device_block
-from cosim.circuit.elements import GROUND, Capacitor, Circuit, Element, Mos, Source
-from cosim.engines.ngspice.options import DEFAULT_OPTIONS, SimulatorOptions
-from cosim.engines.table import SIMULATORS
+from cosim.circuit.bench import Bench, Current
+from cosim.circuit.elements import GROUND, Capacitor, Element, Mos, Source
+from cosim.circuit.waveforms import DECIDE, Timing
 from cosim.ir.ladder import PULSE_BEGIN, PULSE_END
 from cosim.simulation.inference import Meter
-from cosim.simulation.testbench import DECIDE, Levels, Timing, inference_bench, saved_vectors, testbench
-from cosim.technology.types import Technology
 
 SUPPLY = "vdd"
 SETTLED = 0.01  # of a frame: how long before an edge the circuit is taken to stand still
@@ -29,12 +27,20 @@ Array = NDArray[np.float64]
 
 
 def block_supply(block: str) -> str:
-    """The supply net of a block, and the name of the source there."""
+    """The supply net of a block."""
     return f"{SUPPLY}_{block}"
 
 
-def meter(circuit: Circuit, assembly: Assembly, supply: float) -> Circuit:
-    """A testbench without subcircuits, with one supply source of `supply` volt for each of BLOCKS."""
+def supply_source(block: str) -> str:
+    """The name of the source of a block's supply."""
+    return block_supply(block).removeprefix("v")
+
+
+def meter(bench: Bench, assembly: Assembly) -> Bench:
+    """A testbench without subcircuits, with one supply source for each of BLOCKS.
+
+    It saves the currents of these and of the reset, too.
+    """
 
     def on_block(element: Element) -> Element:
         match element:
@@ -47,10 +53,11 @@ def meter(circuit: Circuit, assembly: Assembly, supply: float) -> Circuit:
             case _:
                 return _moved(element, block_supply(device_block(element.name, assembly.outputs)))
 
-    flat = circuit.flat()
-    names = (block_supply(block) for block in BLOCKS)
-    sources = (Source(name.removeprefix("v"), "v", name, GROUND, supply) for name in names)
-    return replace(flat, elements=(*map(on_block, flat.elements), *sources))
+    flat, supply = bench.circuit.flat(), bench.technology.supply
+    sources = tuple(Source(supply_source(block), "v", block_supply(block), GROUND, supply) for block in BLOCKS)
+    circuit = replace(flat, elements=(*map(on_block, flat.elements), *sources))
+    metered = (Current("resetb"), *(Current(source.name) for source in sources))
+    return replace(bench, circuit=circuit, probes=(*bench.probes, *metered))
 
 
 def _moved(element: Element, net: str) -> Element:
@@ -65,24 +72,6 @@ def _moved(element: Element, net: str) -> Element:
     return replace(element, **{end: net for end in ends if getattr(element, end) == SUPPLY})
 
 
-def format_metered(
-    assembly: Assembly,
-    technology: Technology,
-    levels: Levels,
-    inputs: Array,
-    timing: Timing = Timing(),
-    options: SimulatorOptions = DEFAULT_OPTIONS,
-) -> str:
-    """The self-contained deck of one metered inference; inputs (time, width) in units.
-
-    Saves what `format_testbench` saves and the currents of every block's supply and of the reset.
-    """
-    circuit = meter(testbench(assembly, technology, levels, inputs, timing), assembly, technology.supply)
-    saved = (*saved_vectors(assembly), "i(vresetb)", *(f"i({block_supply(block)})" for block in BLOCKS))
-    bench = inference_bench(circuit, len(inputs), timing, saved, assembly.preset)
-    return SIMULATORS["ngspice"].deck(circuit, bench, technology, options)
-
-
 def meters_of(assembly: Assembly) -> dict[str, Meter]:
     """What a metered run reads, by name: each of BLOCKS, `vground`, every output, clock and pulse, and `resetb`.
 
@@ -91,16 +80,16 @@ def meters_of(assembly: Assembly) -> dict[str, Meter]:
     """
     pins = (pin for pair in (*assembly.clocks, *assembly.pulses.values()) for pin in pair)
     return {
-        **{block: Meter(f"{block_supply(block)}#branch") for block in BLOCKS},
-        "vground": Meter("vground#branch"),
+        **{block: Meter(supply_source(block)) for block in BLOCKS},
+        "vground": Meter("ground"),
         **pushed_by(assembly),
-        **{pin: Meter(f"v{pin}#branch", one_way=True) for pin in (*pins, "resetb")},
+        **{pin: Meter(pin, one_way=True) for pin in (*pins, "resetb")},
     }
 
 
 def pushed_by(assembly: Assembly) -> dict[str, Meter]:
     """Output pin -> the current that it pushes into the virtual ground, while it does."""
-    return {pin: Meter(f"v{pin}#branch", one_way=True) for pin in assembly.outputs}
+    return {pin: Meter(pin, one_way=True) for pin in assembly.outputs}
 
 
 def frame_windows(timing: Timing, frames: int) -> Array:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from time import monotonic
 from typing import Generic, TypeVar
 
-from cosim.engines.outcome import FailureKind
+from cosim.engines.engine import FailureKind
 from cosim.errors import CosimError
 from cosim.simulation.workers import WorkerDied
 

@@ -9,17 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosim.cells.blocks import OUTSIDE
+from cosim.circuit.waveforms import Timing
 from cosim.design import Design, behavioral_power, run_behavioral
 from cosim.engines.behavioral.evaluate import BehavioralTrace
-from cosim.engines.outcome import Failure
-from cosim.engines.vacask.program import SimulatorName
+from cosim.engines.engine import Failure
 from cosim.ir.nodes import Ladder
 from cosim.ir.states import software_states
 from cosim.network.reference import Trace, pool_readout, run_reference
 from cosim.network.scores import balanced_accuracy, is_unbalanced
 from cosim.network.types import FirstQuadrantLayer, Network
 from cosim.simulation.inference import Inference, Outcome
-from cosim.simulation.testbench import Timing
 from cosim.study.intervals import Bounds, interval
 from cosim.tasks.testset import TestSet
 
@@ -59,7 +58,7 @@ class Comparison:
     failures: tuple[Failure, ...]
     transistors: int
     saturated: int = 0
-    simulator: SimulatorName = "ngspice"
+    simulator: str = "ngspice"
 
     def state_agreement(self, first: str, second: str) -> float:
         """Fraction of equal states over all samples, valid frames and cells."""
@@ -132,7 +131,7 @@ class ComparisonSummary:
     accuracy of classes about equal, software's power, the correlation of a constant, the margin where no bit is wrong.
     """
 
-    simulator: SimulatorName
+    simulator: str
     samples: int
     failed: int
     state_bits: int
@@ -161,7 +160,7 @@ def compare_engines(
     test_set: TestSet,
     outcomes: Sequence[Outcome],
     timing: Timing = Timing(),
-    simulator: SimulatorName = "ngspice",
+    simulator: str = "ngspice",
 ) -> Comparison | None:
     """Hold the outcomes of a simulator against both other engines; None when every simulation failed."""
     good = np.array([isinstance(outcome, Inference) for outcome in outcomes])

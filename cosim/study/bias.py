@@ -3,11 +3,10 @@
 from dataclasses import replace
 from typing import Literal
 
+from cosim.cells.reference import reference_bench
 from cosim.design import Design
-from cosim.engines.ngspice.session import run_deck
-from cosim.engines.outcome import Failure
 from cosim.errors import InputError, SimulationError
-from cosim.simulation.benches import reference_bench
+from cosim.simulation.single import run_bench
 from cosim.technology.conditions import format_conditions, nominal
 from cosim.technology.types import Technology
 
@@ -24,16 +23,14 @@ def measure_reference(technology: Technology) -> tuple[float, float]:
     """
     where = f"current reference of {technology.name}, {format_conditions(technology)}"
     try:
-        deck = reference_bench(technology, SETTLED)
+        bench = reference_bench(technology, SETTLED)
     except InputError as error:
         raise InputError(f"{where}: {error}; without devices of its stacks, use --bias constant") from None
-    waves = run_deck(deck)
-    if isinstance(waves, Failure):
-        raise SimulationError(f"{where}: {waves.kind.value}: {waves.detail}")
-    current = float(waves["vout#branch"][-1])
+    waves = run_bench(bench, where)
+    current = float(waves.through("out")[-1])
     if current < STARTED:
         raise SimulationError(f"{where}: it does not start and gives {current:.3g} A; use --bias constant there")
-    return current, float(-waves["vdd#branch"][-1])
+    return current, float(waves.delivered("dd")[-1])
 
 
 def biased(design: Design, technology: Technology, bias: Bias) -> Design:

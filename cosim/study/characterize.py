@@ -14,16 +14,19 @@ from numpy.typing import NDArray
 
 from cosim.calibration.measure import measure_schmitt
 from cosim.cells.dpi import dpi_capacitance
-from cosim.engines.ngspice.session import run_deck
-from cosim.engines.outcome import Failure, Waveforms
-from cosim.errors import SimulationError
+from cosim.cells.dpi_bench import DpiDrive, dpi_bench
+from cosim.cells.mirror_bench import mirror_bench
+from cosim.cells.rectifier_bench import rectifier_bench
+from cosim.cells.schmitt_bench import RAMP, Pins, schmitt_bench
+from cosim.circuit.bench import Bench
+from cosim.engines.engine import Waveforms
 from cosim.ir.ladder import (
     TAU_SHARE,
     dpi_fall_time,
     dpi_rise_time,
 )
 from cosim.quantities import format_quantity
-from cosim.simulation.benches import dpi_bench, mirror_bench, rectifier_bench, schmitt_bench
+from cosim.simulation.single import run_bench
 from cosim.technology.calibration import Calibration
 from cosim.technology.conditions import at, nominal
 from cosim.technology.types import Technology
@@ -111,7 +114,7 @@ def characterize_schmitt(technology: Technology, calibration: Calibration) -> Ch
         names = ("upper threshold", "lower threshold", "level")
         for name, ideal, measured, calibrated in zip(names, (rise, fall, high), *found, strict=True):
             rows.append(Row(group, name, "A", ideal, measured, calibrated, ideal))
-        kinds: tuple[tuple[Kind, tuple[float, float, float]], ...] = (("measured", plain), ("calibrated", solved))
+        kinds: tuple[tuple[Kind, Pins], ...] = (("measured", plain), ("calibrated", solved))
         curves += [_hysteresis(technology, calibration, group, kind, bias, 1.3 * rise) for kind, bias in kinds]
         x = np.array([0, rise, rise, 1.3 * rise, fall, fall, 0])
         curves.append(Curve(group, "ideal", x, high * np.array([0, 0, 1, 1, 1, 0, 0])))
@@ -123,12 +126,11 @@ def _hysteresis(
     calibration: Calibration,
     group: str,
     kind: Kind,
-    bias: tuple[float, float, float],
+    bias: Pins,
     i_peak: float,
 ) -> Curve:
-    ramp = 16.0
-    waves = _run(schmitt_bench(technology, calibration.units, bias, i_peak, calibration.v_node, ramp))
-    return Curve(group, kind, i_peak * (1 - np.abs(waves["time"] / ramp - 1)), waves["vout#branch"])
+    waves = _run(schmitt_bench(technology, calibration.units, bias, i_peak, calibration.v_node))
+    return Curve(group, kind, i_peak * (1 - np.abs(waves.time / RAMP - 1)), waves.through("out"))
 
 
 # --- mirror and rectifier
@@ -142,7 +144,7 @@ def characterize_mirror(technology: Technology, calibration: Calibration) -> Cha
 
     def paths(trim: float, current: float) -> tuple[float, ...]:
         waves = _run(mirror_bench(technology, calibration.units, trim, float(current), calibration.v_node))
-        return tuple(abs(float(waves[f"{source}#branch"][-1])) for source in ("vn", "vp"))
+        return tuple(abs(float(waves.through(source)[-1])) for source in ("n", "p"))
 
     for current in MIRROR_POINTS:
         found = [paths(trim, current) for _, trim in kinds]
@@ -165,7 +167,7 @@ def characterize_rectifier(technology: Technology, calibration: Calibration) -> 
         group, outputs = format_quantity(push, "A"), []
         for kind, trim in kinds:
             waves = _run(rectifier_bench(technology, calibration.units, trim, push, 2 * push))
-            output = np.abs(waves["vsense#branch"])
+            output = np.abs(waves.through("sense"))
             pull = np.linspace(0.0, 2 * push, len(output))
             outputs.append(output)
             curves.append(Curve(group, kind, pull, output))
@@ -219,8 +221,9 @@ def _step_response(technology: Technology, calibration: Calibration, alpha: floa
     edge, i_tau = 1e-3 * DPI_TAU, TAU_SHARE * alpha
     steps = ((0.0, 0.0), (DPI_UP, 0.0), (DPI_UP + edge, alpha), (DPI_DOWN, alpha), (DPI_DOWN + edge, 0.0))
     capacitance = dpi_capacitance(nominal(technology, calibration), DPI_TAU, i_tau)
-    waves = _run(dpi_bench(technology, calibration.units, steps, i_tau, i_g, capacitance, calibration.v_node, DPI_END))
-    return waves["time"], np.abs(waves["vout#branch"])
+    drive = DpiDrive(steps, i_tau, i_g, capacitance, DPI_END)
+    waves = _run(dpi_bench(technology, calibration.units, drive, calibration.v_node))
+    return waves.time, np.abs(waves.through("out"))
 
 
 def _step_figures(time: Array, output: Array) -> tuple[float, float, float, float]:
@@ -292,8 +295,5 @@ def _percent(error: float) -> str:
     return "-" if np.isnan(error) else f"{100 * error:+.2f}%"
 
 
-def _run(deck: str) -> Waveforms:
-    result = run_deck(deck)
-    if isinstance(result, Failure):
-        raise SimulationError(f"characterisation bench: {result.kind.value}: {result.detail}")
-    return result
+def _run(bench: Bench) -> Waveforms:
+    return run_bench(bench, "characterisation bench")

@@ -9,16 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosim.cells.dpi import dpi_capacitance
+from cosim.cells.ladder_bench import LADDER_RAILS, LADDER_SOURCES, LadderDrive, ladder_bench, meter_ladder, rung_nets
 from cosim.cells.schmitt import STATE_LEVEL
-from cosim.engines.outcome import Failure
+from cosim.circuit.bench import Bench
+from cosim.circuit.waveforms import Waveform
+from cosim.engines.engine import Failure
 from cosim.errors import SimulationError
 from cosim.ir.ladder import LadderBias, LadderCurrents, LadderTiming, check_ladder, solve_ladder
 from cosim.outputs import write_texts
 from cosim.quantities import format_quantity
-from cosim.simulation.benches import LADDER_RAILS, ladder_bench
 from cosim.simulation.inference import DEFAULT_TIMEOUT, Inference, Meter, Progress, ReadPlan, deck_hash, run_inferences
 from cosim.simulation.keep import INFERENCES
-from cosim.simulation.testbench import Waveform
 from cosim.study.characterize import DPI_SPREAD, Array, Row, row_json
 from cosim.technology.calibration import Calibration
 from cosim.technology.conditions import nominal
@@ -148,15 +149,13 @@ def pulse_train(updates: Levels, currents: LadderCurrents, timing: LadderTiming,
     return tuple(points)
 
 
-def ladder_deck(
+def ladder_plan(
     study: LadderStudy, run: LadderRun, technology: Technology, calibration: Calibration
-) -> tuple[str, ReadPlan]:
-    """The deck of a run at this supply and temperature, and how to read it."""
+) -> tuple[Bench, ReadPlan]:
+    """The metered bench of a run at this supply and temperature, and how to read it."""
     step = study.timing.step
     begin, end = step / 2, step / 2 + len(run.updates) * step
-    deck = ladder_bench(
-        technology,
-        calibration.units,
+    drive = LadderDrive(
         study.rungs,
         run.start,
         run.bias,
@@ -164,21 +163,20 @@ def ladder_deck(
         pulse_train(run.updates, study.currents, study.timing, begin),
         0.9 * begin,
         end,
-        calibration.v_node,
-        step=step / (SOLVER_STEPS if run.updates.any() else RETAIN_STEPS),
-        metered=True,
+        step / (SOLVER_STEPS if run.updates.any() else RETAIN_STEPS),
     )
-    rails = tuple(f"{rail}#branch" for rail in LADDER_RAILS.values())
+    bench = meter_ladder(ladder_bench(technology, calibration.units, drive, calibration.v_node))
+    rails = tuple(LADDER_SOURCES.values())
     samples = np.arange(1, SAMPLES_A_STEP * len(run.updates) + 1)
     plan = ReadPlan(
-        decisions=tuple((f"xladder.xrung{k}.v0",) for k in range(1, study.rungs + 1)),
-        outputs=("vout#branch", *rails),
+        decisions=tuple((net,) for net in rung_nets(study.rungs)),
+        outputs=("out", *rails),
         supplies=tuple((Meter(rail), technology.supply) for rail in rails),
         threshold=STATE_LEVEL * technology.supply,
         times=begin + samples * step / SAMPLES_A_STEP,
         window=(begin, end),
     )
-    return deck, plan
+    return bench, plan
 
 
 def run_ladder(
@@ -196,10 +194,9 @@ def run_ladder(
     """
     check_study(study, technologies, calibration)
     runs = ladder_runs(study, calibration)
-    decks = [ladder_deck(study, run, technology, calibration) for technology in technologies for run in runs]
-    outcomes = run_inferences(
-        [deck for deck, _ in decks], [plan for _, plan in decks], jobs, folder / INFERENCES, timeout, progress
-    )
+    asked = [ladder_plan(study, run, technology, calibration) for technology in technologies for run in runs]
+    benches, plans = zip(*asked, strict=True)
+    outcomes = run_inferences(benches, plans, jobs, folder / INFERENCES, timeout, progress)
     found = []
     for outcome in outcomes:
         if isinstance(outcome, Failure):

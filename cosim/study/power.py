@@ -17,11 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosim.cells.blocks import BLOCKS, OUTSIDE
+from cosim.circuit.waveforms import Timing
 from cosim.design import Design, behavioral_power, run_behavioral
 from cosim.outputs import block_areas
 from cosim.simulation.inference import Inference, Outcome
 from cosim.simulation.metering import meters_of, settled_windows
-from cosim.simulation.testbench import Timing
 from cosim.study.intervals import Interval, mean_interval
 from cosim.tasks.clipping import Clipping, find_clipping
 from cosim.tasks.testset import TestSet

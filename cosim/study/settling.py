@@ -21,9 +21,9 @@ from dataclasses import dataclass
 
 from cosim.cells.assemble import NETWORK, net
 from cosim.circuit.elements import Mos
+from cosim.circuit.waveforms import LAST_CLOSE
 from cosim.design import Design
 from cosim.ir.nodes import InputCurrent, Ladder, Schmitt, Toggle
-from cosim.simulation.testbench import LAST_CLOSE
 from cosim.technology.devices import oxide_thickness
 from cosim.technology.types import POLARITIES
 

@@ -6,13 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosim.cells.assemble import NETWORK, net
-from cosim.design import Design, encode_sample, inference_deck, read_plan
-from cosim.engines.ngspice.rest import run_from_rest
-from cosim.engines.outcome import Failure
-from cosim.errors import SimulationError
+from cosim.circuit.bench import DrainCurrent
+from cosim.circuit.waveforms import Timing
+from cosim.design import Design, encode_sample, inference_bench, read_plan
 from cosim.ir.nodes import Ladder, Schmitt, Toggle
 from cosim.simulation.inference import drawn_power
-from cosim.simulation.testbench import Timing
+from cosim.simulation.single import run_bench
 
 
 @dataclass(frozen=True)
@@ -40,17 +39,16 @@ def record_waveforms(
     """
     inputs = encode_sample(design, x)
     stem = net(cell)
-    candidate = drain_current(design, f"{NETWORK}.cand_{stem}.diode")
+    candidate = f"{NETWORK}.cand_{stem}.diode"
     node = next(node for node in design.graph.memories if node.name == cell)
     device = {Schmitt: "4", Ladder: "diode", Toggle: "slave.4"}[type(node)]
-    state = drain_current(design, f"{NETWORK}.cell_{stem}.{device}")
-    waves = run_from_rest(inference_deck(design, x, timing, probes=(candidate, state)))
-    if isinstance(waves, Failure):
-        raise SimulationError(f"waveforms of {cell}: {waves.kind.value}: {waves.detail}")
-    time = waves["time"]
+    state = f"{NETWORK}.cell_{stem}.{device}"
+    bench = inference_bench(design, x, timing, (DrainCurrent(candidate), DrainCurrent(state)))
+    waves = run_bench(bench, f"waveforms of {cell}")
+    time = waves.time
     frames = np.clip(((time - timing.start) / timing.t_step).astype(int), 0, len(inputs) - 1)
     drawn = {f"input.{j}": design.i_unit * inputs[frames, j] * (time >= timing.start) for j in range(inputs.shape[1])}
-    outputs = {f"output.{k}": waves[f"v{pin}#branch"] for k, pin in enumerate(design.assembly.outputs)}
+    outputs = {f"output.{k}": waves.through(pin) for k, pin in enumerate(design.assembly.outputs)}
     currents = design.graph.currents[cell]
     labels = WaveLabels(
         unit=node.name,
@@ -61,20 +59,12 @@ def record_waveforms(
     )
     return {
         "time": time,
-        "candidate": np.abs(waves[candidate]),
-        "state": np.abs(waves[state]),
+        "candidate": waves.drain(candidate),
+        "state": waves.drain(state),
         "power": drawn_power(waves, read_plan(design, len(x), timing).supplies),
         **drawn,
         **outputs,
     }, labels
-
-
-def drain_current(design: Design, device: str) -> str:
-    """ngspice's name of a transistor's current; a varied chip's circuit is flat, and so are its names."""
-    if not design.assembly.circuit.subcircuits:
-        return f"@m{device}[id]"
-    *path, name = device.split(".")
-    return f"@m.{''.join(f'x{instance}.' for instance in path)}m{name}[id]"
 
 
 def liveliest_cell(cells: tuple[str, ...], states: NDArray[np.int16]) -> str:

@@ -20,7 +20,7 @@ def behavioral_chip(design: Design, effects: tuple[Effect, ...], chip: Chip) -> 
 
 
 def transistor_chip(design: Design, chip: Chip) -> Design:
-    """The chip for `inference_deck`; its behavioral deviations stay nominal.
+    """The chip for `inference_bench`; its behavioral deviations stay nominal.
 
     A cell whose lower threshold has fallen below 0 has two states even while the reset holds its candidate at 0. Which
     one it takes is history: on a chip that has run before, the state that it could not leave. So it starts there.

@@ -15,10 +15,12 @@ from cosim.calibration.measure import (
     measure_dpi_output,
     measure_schmitt,
 )
-from cosim.engines.ngspice.session import run_deck
-from cosim.engines.outcome import Failure, FailureKind
+from cosim.cells.mirror_bench import mirror_bench
+from cosim.circuit.bench import Current, Voltage
+from cosim.engines.engine import Failure, FailureKind, Waveforms
+from cosim.engines.ngspice.session import run_bench
+from cosim.engines.ngspice.simulator import Ngspice
 from cosim.errors import InputError, MissingToolError, SimulationError
-from cosim.simulation.benches import mirror_bench
 from cosim.technology.calibration import load_calibration, write_calibration
 
 SHIPPED = sorted(
@@ -84,10 +86,10 @@ def test_cell_at_new_points_agrees_with_the_shipped_fit(technology, calibration,
 def test_mirror_gains_are_the_shipped_ones(technology, calibration, current):
     """The same bench at a measured current: equal but for the 9 digits that are kept and for another ngspice, 1e-5."""
     mirror = calibration.mirror
-    waves = run_deck(mirror_bench(technology, 8, mirror.trim, current, calibration.v_node))
+    waves = run_bench(mirror_bench(technology, 8, mirror.trim, current, calibration.v_node))
     assert not isinstance(waves, Failure), waves.detail
-    for source, gains in (("vn", mirror.gain_n), ("vp", mirror.gain_p), ("vpush", mirror.gain_push)):
-        found = abs(float(waves[f"{source}#branch"][-1])) / current
+    for source, gains in (("n", mirror.gain_n), ("p", mirror.gain_p), ("push", mirror.gain_push)):
+        found = abs(float(waves.through(source)[-1])) / current
         assert found == pytest.approx(float(mirror.interpolate(gains, np.float64(current))), rel=2e-5)
 
 
@@ -127,7 +129,8 @@ def test_too_narrow_cell_says_so(technology, calibration):
 
 
 def test_failed_bench_says_so(technology, calibration, monkeypatch):
-    monkeypatch.setattr(calibrate, "run_deck", lambda deck: Failure(FailureKind.CONVERGENCE, "singular matrix", deck))
+    failure = Failure(FailureKind.CONVERGENCE, "singular matrix", "")
+    monkeypatch.setattr(Ngspice, "run", lambda self, bench, timeout: failure)
     with pytest.raises(SimulationError, match="calibration bench: the simulator found no convergence: singular matrix"):
         measure_schmitt(technology, 8, (1e-9, 5e-10, 1e-9), calibration.v_node)
 
@@ -151,16 +154,16 @@ def files(monkeypatch, tmp_path):
      (0.0, r"clocked 9T cell did not flip 2\.3e-11 A beyond its threshold of 1e-09 A")],
 )  # fmt: skip
 def test_a_cell_that_flips_at_every_candidate_or_at_none(technology, monkeypatch, latch, text):
-    waves = {"time": np.array([0.0, 1e3]), "xcell.latch": np.array([latch, latch])}
-    monkeypatch.setattr(calibrate, "run_deck", lambda deck: waves)
+    waves = Waveforms(np.array([0.0, 1e3]), {Voltage("xcell.latch"): np.array([latch, latch])})
+    monkeypatch.setattr(Ngspice, "run", lambda self, bench, timeout: waves)
     with pytest.raises(SimulationError, match=text):
         calibrate.measure_frame_shift(technology, 8, (1e-9, 0.5e-9, 1e-9), 1e-9, 0.5e-9, True)
 
 
 @pytest.mark.parametrize("current", [0.0, np.nan])
 def test_mirrors_without_current(technology, monkeypatch, current):
-    waves = {f"{source}#branch": np.array([current]) for source in ("vn", "vp", "vpush")}
-    monkeypatch.setattr(calibrate, "run_deck", lambda deck: waves)
+    waves = Waveforms(np.empty(0), {Current(source): np.array([current]) for source in ("n", "p", "push")})
+    monkeypatch.setattr(Ngspice, "run", lambda self, bench, timeout: waves)
     with pytest.raises(SimulationError, match="mirrors of generic180 deliver .* times 1e-09 A; check its devices"):
         calibrate._gains(technology, 8, 1.0, 1e-9, 0.5)
 

@@ -9,11 +9,11 @@ from cosim.calibration.measure import SHIFT_RANGE, SHIFT_STEPS
 from cosim.cells.clocked import CLOCKED, LATCH_NODE, clocked_schmitt
 from cosim.cells.mirror import weight
 from cosim.cells.schmitt import STATE_LEVEL
+from cosim.cells.schmitt_bench import clocked_bench
 from cosim.circuit.elements import Circuit, Instance, Source
-from cosim.engines.ngspice.session import run_deck
-from cosim.engines.outcome import Failure
-from cosim.simulation.benches import clocked_bench
-from cosim.simulation.testbench import Timing
+from cosim.circuit.waveforms import Timing
+from cosim.engines.engine import Failure
+from cosim.engines.ngspice.session import run_bench as run_once
 
 pytestmark = pytest.mark.ngspice
 
@@ -117,7 +117,7 @@ def test_frame_thresholds_after_calibration_within_one_percent(technology, calib
     high, low = 0.01 * i_set + step, 0.01 * i_reset + step
     tried = [i_set - high, i_set + high, i_reset + low, i_reset - low, i_set - high]
     timing = Timing()
-    waves = run_deck(clocked_bench(technology, UNITS, bias, np.array(tried), timing))
+    waves = run_once(clocked_bench(technology, UNITS, bias, np.array(tried), timing))
     assert not isinstance(waves, Failure), waves.detail
-    latch = np.interp(timing.sample_times(len(tried)), waves["time"], waves[f"xcell.{LATCH_NODE}"])
+    latch = np.interp(timing.sample_times(len(tried)), waves.time, waves.voltage(f"xcell.{LATCH_NODE}"))
     assert (latch > STATE_LEVEL * technology.supply).tolist() == [False, True, True, False, False]

@@ -7,11 +7,11 @@ import pytest
 
 from cosim.calibration.measure import measure_dpi_output, measure_dpi_times
 from cosim.cells.dpi import DPI, INTEGRATION_NODE, dpi, dpi_capacitance
+from cosim.cells.dpi_bench import DpiDrive, dpi_bench
 from cosim.circuit.elements import Capacitor, Mos
-from cosim.engines.ngspice.session import run_deck
-from cosim.engines.outcome import Failure
+from cosim.engines.engine import Failure
+from cosim.engines.ngspice.session import run_bench
 from cosim.ir.ladder import TAU_SHARE, dpi_fall_time
-from cosim.simulation.benches import dpi_bench
 
 UNITS = 8
 ALPHA = 0.5e-9
@@ -113,9 +113,11 @@ def fall_time(technology, calibration, capacitance, alpha=ALPHA):
     i_tau = TAU_SHARE * alpha
     i_g, tau = i_tau * calibration.dpi.ratio(alpha), 10e-3 * capacitance / dpi_capacitance(technology, 10e-3, i_tau)
     step = ((0.0, alpha), (tau, alpha), (1.001 * tau, 0.0))
-    waves = run_deck(dpi_bench(technology, UNITS, step, i_tau, i_g, capacitance, calibration.v_node, 5 * tau))
+    waves = run_bench(
+        dpi_bench(technology, UNITS, DpiDrive(step, i_tau, i_g, capacitance, 5 * tau), calibration.v_node)
+    )
     assert not isinstance(waves, Failure), waves.detail
-    time, out = waves["time"], np.abs(waves["vout#branch"])
+    time, out = waves.time, np.abs(waves.through("out"))
     after = time > tau
     return float(np.interp(-out[0] / math.e, -out[after], time[after])) - tau
 

@@ -8,11 +8,12 @@ import pytest
 from cosim.cells.bias import STRENGTH, strong_diode
 from cosim.cells.dpi import dpi_capacitance
 from cosim.cells.ladder import LADDER, RUNG_OFF, RUNG_ON, ladder, ladder_blocks, rung
+from cosim.cells.ladder_bench import LadderDrive, ladder_bench, rung_nets
 from cosim.cells.rectifier import candidate_diode
 from cosim.cells.schmitt import STATE_LEVEL
 from cosim.circuit.elements import Capacitor, Circuit, Instance, Mos, Source
-from cosim.engines.ngspice.session import run_deck
-from cosim.engines.outcome import Failure
+from cosim.engines.engine import Failure
+from cosim.engines.ngspice.session import run_bench as run_once
 from cosim.ir.ladder import (
     PULSE_BEGIN,
     dpi_fall_time,
@@ -21,7 +22,6 @@ from cosim.ir.ladder import (
     ladder_timing,
     solve_ladder,
 )
-from cosim.simulation.benches import ladder_bench
 
 UNITS = 8
 CURRENTS = ladder_currents(1e-9)
@@ -51,13 +51,11 @@ def count(technology, calibration):
                 points += [(begin + pulse, inputs[move]), (begin + pulse + EDGE, CURRENTS.i_retain)]
         times = 2 * RELEASE + np.arange(len(moves) + 1) * TIMING.step
         capacitance = dpi_capacitance(technology, tau, bias.i_tau)
-        deck = ladder_bench(
-            technology, UNITS, rungs, start, bias, capacitance, tuple(points), RELEASE, times[-1], calibration.v_node
-        )
-        waves = run_deck(deck)
+        drive = LadderDrive(rungs, start, bias, capacitance, tuple(points), RELEASE, times[-1])
+        waves = run_once(ladder_bench(technology, UNITS, drive, calibration.v_node))
         assert not isinstance(waves, Failure), waves.detail
-        nodes = [np.interp(times, waves["time"], waves[f"xladder.xrung{k}.v0"]) for k in range(1, rungs + 1)]
-        output = np.abs(np.interp(times, waves["time"], waves["vout#branch"]))
+        nodes = [np.interp(times, waves.time, waves.voltage(net)) for net in rung_nets(rungs)]
+        output = np.abs(np.interp(times, waves.time, waves.through("out")))
         return thermometer(np.array(nodes) > STATE_LEVEL * technology.supply), output
 
     return run

@@ -9,8 +9,9 @@ from cosim.cells.bias import BIAS_DIODE
 from cosim.cells.quantiser import QUANTISER, quantiser, quantiser_blocks
 from cosim.cells.rectifier import CANDIDATE
 from cosim.circuit.elements import GROUND, Capacitor, Circuit, Instance, Mos, Source
+from cosim.circuit.waveforms import DECIDE, Timing, clock_waveforms, reset_waveform, staircase
 from cosim.ir.ladder import PULSE_BEGIN, PULSE_END, ladder_currents
-from cosim.simulation.testbench import DECIDE, Timing, clock_waveforms, pulse_waveforms, reset_waveform, staircase
+from cosim.simulation.testbench import pulse_waveforms
 
 TIMING = Timing()
 CLOSE = TIMING.closes(2)[0]  # the first of two stages: the shorter track phase

@@ -11,8 +11,9 @@ from cosim.cells.rectifier import CANDIDATE, candidate_diode
 from cosim.cells.schmitt import STATE_LEVEL
 from cosim.cells.toggle import PORTS, TOGGLE, toggle
 from cosim.circuit.elements import GROUND, Circuit, Instance, Mos, Source
+from cosim.circuit.waveforms import Timing, clock_waveforms, reset_waveform, staircase
 from cosim.ir.ladder import PULSE_BEGIN, ladder_currents
-from cosim.simulation.testbench import Timing, clock_waveforms, pulse_waveforms, reset_waveform, staircase
+from cosim.simulation.testbench import pulse_waveforms
 
 UNITS = 8
 TIMING = Timing()

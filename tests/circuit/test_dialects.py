@@ -11,25 +11,29 @@ import numpy as np
 import pytest
 
 from cosim.calibration.find import shipped_path
+from cosim.circuit.bench import PRECISE, Bench, Current, Tran, Voltage
 from cosim.circuit.deck import device_sizes, format_elements, format_number
-from cosim.circuit.dialects import DIALECTS, IN_BRACKETS, format_devices, format_network
+from cosim.circuit.dialects.ngspice import NGSPICE, format_options
+from cosim.circuit.dialects.table import DIALECTS as RECORDS
+from cosim.circuit.dialects.table import dialect_named
 from cosim.circuit.elements import Capacitor, Circuit, Instance, Mos, Source, Subcircuit
+from cosim.circuit.waveforms import Timing
 from cosim.design import compile_network
-from cosim.engines.exercise import Bench, format_bench
+from cosim.engines.engine import Failure
 from cosim.engines.ngspice import session as ngspice
-from cosim.engines.ngspice.options import DEFAULT_OPTIONS, PRECISE_OPTIONS, format_options
-from cosim.engines.outcome import Failure
 from cosim.errors import MissingToolError
 from cosim.network.ranges import measure_state_ranges
 from cosim.outputs import format_exercise, format_expected, made_up_stimulus
-from cosim.simulation.testbench import Timing, control_elements, input_elements, saved_vectors
+from cosim.simulation.testbench import control_elements, input_elements, saved_probes
 from cosim.technology.calibration import load_calibration
 from cosim.technology.catalog import load_technology
 from cosim.technology.devices import card_name, device_cards
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 TINY = ROOT / "netlists" / "tiny_network"
+DIALECTS = tuple(dialect.name for dialect in RECORDS)
 OTHERS = DIALECTS[1:]
+IN_BRACKETS = {"spectre", "vacask"}
 NUMBER = r"-?\d(?:\.\d+)?e[+-]\d+"
 # Words that no net, element, block or model may be called in Spectre or VACASK: statements, masters and functions.
 RESERVED = re.findall(
@@ -110,22 +114,22 @@ HSPICE_TAIL = """\
 
 
 def test_spectre_text(technology):
-    assert format_network(CIRCUIT, technology, "spectre") == SPECTRE
+    assert dialect_named("spectre").network(CIRCUIT, technology) == SPECTRE
 
 
 @pytest.mark.parametrize(
     ("dialect", "tail"), [("spectre", SPECTRE_BENCH), ("hspice", HSPICE_TAIL), ("xyce", XYCE_TAIL)]
 )
 def test_bench_text(dialect, tail, technology):
-    elements, saved = (*CIRCUIT.elements, *SOURCES), ("v(xtop.g)", "i(vdd)")
-    bench = Bench("a bench", elements, saved, 1e-5, 1e-3)
-    text = format_bench(bench, technology, DEFAULT_OPTIONS, dialect)
+    circuit = replace(CIRCUIT, title="a bench", elements=(*CIRCUIT.elements, *SOURCES))
+    bench = Bench(circuit, technology, Tran(1e-5, 1e-3), (Voltage("xtop.g"), Current("dd")))
+    text = dialect_named(dialect).format_testbench(bench)
     assert text.endswith(tail)
     assert text.splitlines()[0].endswith(" a bench")  # SPICE takes the first line as the title, whatever it says
 
 
 def test_every_spice_dialect_has_the_same_netlist(technology):
-    texts = {format_network(CIRCUIT, technology, dialect) for dialect in ("ngspice", "hspice", "xyce")}
+    texts = {dialect_named(dialect).network(CIRCUIT, technology) for dialect in ("ngspice", "hspice", "xyce")}
     assert len(texts) == 1
 
 
@@ -214,7 +218,7 @@ def design(request, technology, calibration, make_network):
 def test_round_trip(dialect, diffusion, design, technology):
     technology = replace(technology, library=replace(technology.library, diffusion=diffusion))
     circuit = design.assembly.circuit
-    text = format_network(Circuit(circuit.title, circuit.subcircuits), technology, dialect)
+    text = dialect_named(dialect).network(Circuit(circuit.title, circuit.subcircuits), technology)
     blocks = BLOCKS_OF[dialect](text)
     found = list(flattened(blocks, "network", "network.", "xnetwork.", design.assembly.ports))
     expected = [
@@ -242,9 +246,9 @@ def test_sources_and_saves(dialect, design, technology):
     if dialect == "ngspice":
         text = "\n".join(format_elements(elements, technology))
     else:
-        saved = saved_vectors(assembly)
-        bench = Bench("bench", tuple(elements), saved, 1e-4, 1e-2)
-        text = format_bench(bench, technology, DEFAULT_OPTIONS, dialect)
+        saved = saved_probes(assembly)
+        bench = Bench(Circuit("bench", (), tuple(elements)), technology, Tran(1e-4, 1e-2), saved)
+        text = dialect_named(dialect).format_testbench(bench)
         last = next(line for line in joined(text, "no comment") if re.match(r" *save |\.print |\.probe ", line))
         assert len(last.split()) - (1 if dialect in IN_BRACKETS else 2) == len(saved)
     lines = {re.sub(r"[ (].*", "", line): line for line in joined(text, "no comment")}
@@ -278,7 +282,7 @@ def test_no_name_is_reserved_or_begins_with_a_digit(dialect, design, process):
     """In Spectre, names of nets, elements, blocks and models share one space of words with the language."""
     technology, calibration = process
     assembly = compile_network(design.network, technology, calibration, design.i_unit).assembly
-    blocks = BLOCKS_OF[dialect](format_network(replace(assembly.circuit, elements=()), technology, dialect))
+    blocks = BLOCKS_OF[dialect](dialect_named(dialect).network(replace(assembly.circuit, elements=()), technology))
     elements = control_elements(assembly, technology, design.levels, 2, Timing())
     elements += input_elements(assembly, np.zeros((2, len(assembly.input_pins))), design.levels, Timing())
     names = {*blocks, *(end for source in elements if isinstance(source, Source) for end in (source.a, source.b))}
@@ -294,7 +298,7 @@ def test_an_input_that_never_moves_is_a_dc_source(dialect, design):
     """The first input stays at 0, where the reset left it; the others move."""
     x = made_up_stimulus(design.network.encoding)
     x[:, 0] = design.network.encoding.offset[0]
-    text = format_exercise(design, x, dialect=dialect)
+    text = format_exercise(design, x, dialect=dialect_named(dialect))
     sources = [line for line in joined(text, "no comment") if re.match(r"[iv]_?(in_|clk|resetb|dd)", line)]
     waves = [line for line in sources if "pwl" in line]
     for line in waves:
@@ -320,7 +324,7 @@ def test_expected_names_what_each_simulator_prints(design):
         "vacask": (colons, f"v_{pin}:flow(br)"),
     }
     for dialect in DIALECTS:
-        text = format_expected(design, made_up_stimulus(design.network.encoding), dialect=dialect)
+        text = format_expected(design, made_up_stimulus(design.network.encoding), dialect=dialect_named(dialect))
         vectors = {name for row in csv.DictReader(text.splitlines()) for name in row["vectors"].split()}
         assert vectors >= set(printed[dialect])
         assert len(vectors) == sum(map(len, design.assembly.decisions.values())) + len(design.assembly.outputs)
@@ -368,7 +372,7 @@ SIZES = {("n", 2e-6, 3e-6), ("p", 7e-6, 11e-6)}
 def test_cards_keep_every_number(dialect, which, request):
     technology = request.getfixturevalue(which)
     plain = read_cards(device_cards(technology, SIZES), "ngspice")
-    found = read_cards(format_devices(technology, SIZES, dialect), dialect)
+    found = read_cards(dialect_named(dialect).devices(technology, SIZES), dialect)
     assert list(found) == list(plain) == [card_name(technology, *size) for size in sorted(SIZES)]
     versions = {
         "technology": {"xyce": "4.8.2", "vacask": '"4.8.1"'},
@@ -386,13 +390,13 @@ def test_cards_keep_every_number(dialect, which, request):
 
 @pytest.mark.parametrize("dialect", OTHERS)
 def test_cards_say_what_was_changed_and_how_to_use_the_library(dialect, kit, technology):
-    text = format_devices(kit, SIZES, dialect)
+    text = dialect_named(dialect).devices(kit, SIZES)
     assert text.count("left out, because only ngspice knows them: vgs_max, vbsr_max") == 2
     library = {"spectre": 'include "FILE" section=typical', "vacask": ""}.get(dialect, ".lib 'FILE' typical")
     assert library in text and "generic180_n_w2_l3" in text
     assert ("in units of 1e-06 m" in text) == (dialect != "vacask")  # no kit has a library for it
     assert str(kit.library.file.parent) not in text
-    assert "FILE" not in format_devices(technology, SIZES, dialect)
+    assert "FILE" not in dialect_named(dialect).devices(technology, SIZES)
 
 
 @pytest.mark.parametrize("dialect", OTHERS)
@@ -403,12 +407,12 @@ def test_a_card_without_tnom_says_it_where_the_default_is_another(dialect, techn
     file.write_text(re.sub(r" tnom=\S+", "", text))
     assert file.read_text() != text
     without = replace(technology, library=replace(technology.library, file=file))
-    for _, values in read_cards(format_devices(without, SIZES, dialect), dialect).values():
+    for _, values in read_cards(dialect_named(dialect).devices(without, SIZES), dialect).values():
         assert values.get("tnom") == ("27" if dialect == "hspice" else None)
 
 
 def test_ngspice_cards_are_the_technology_s_own(kit):
-    assert format_devices(kit, SIZES, "ngspice") == device_cards(kit, SIZES)
+    assert dialect_named("ngspice").devices(kit, SIZES) == device_cards(kit, SIZES)
 
 
 # Simulation -----------------------------------------------------------------------------------------------------------
@@ -438,16 +442,21 @@ def test_operating_points_over_an_input(dialect, behaviour, mode, design, techno
     elements = control_elements(assembly, technology, design.levels, 1, timing)
     elements += input_elements(assembly, np.full((1, 3), 0.5), design.levels, timing)
     still = [replace(e, value=e.value[-1][1]) if isinstance(e.value, tuple) else e for e in elements]
+    probes = *saved_probes(assembly), *map(Voltage, assembly.candidates.values())
     tail = [
         *format_elements((*assembly.circuit.elements, *still), technology),
-        format_options(PRECISE_OPTIONS, technology).rstrip(),
-        f".save {' '.join(saved_vectors(assembly))} {' '.join(f'v({net})' for net in assembly.candidates.values())}",
+        format_options(PRECISE, technology).rstrip(),
+        f".save {' '.join(map(NGSPICE.printed, probes))}",
         ".dc iin_0_p 5e-11 1.05e-9 5e-11", ".end\n",
     ]  # fmt: skip
     circuit, sizes = Circuit("sweep", assembly.circuit.subcircuits), device_sizes(assembly.circuit)
 
     def sweep(dialect, behaviour):
-        parts = format_network(circuit, technology, dialect), format_devices(technology, sizes, dialect), *tail
+        parts = (
+            dialect_named(dialect).network(circuit, technology),
+            dialect_named(dialect).devices(technology, sizes),
+            *tail,
+        )
         return mode(behaviour, "\n".join(parts))
 
     ours, theirs = sweep("ngspice", ""), sweep(dialect, behaviour)

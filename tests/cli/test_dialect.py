@@ -4,18 +4,18 @@ import json
 
 import pytest
 
-from cosim.circuit.dialects import DIALECTS, files_of
+from cosim.circuit.dialects.table import DIALECTS
 
 
-@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: dialect.name)
 def test_files_of_each_dialect(cosim_main, tiny, tmp_path, dialect):
-    code, out, _ = cosim_main("compile", tiny / "net.npz", "-o", tmp_path, "--dialect", dialect)
-    files = files_of(dialect)
+    code, out, _ = cosim_main("compile", tiny / "net.npz", "-o", tmp_path, "--dialect", dialect.name)
+    files = dialect.files
     names = {files.netlist, files.devices, files.testbench}
     assert code == 0
     others = {"expected.csv", "mapping.csv", "mapping.json", "design.json"}
     assert {path.name for path in tmp_path.iterdir()} == names | others | {".cosim"}
-    assert json.loads((tmp_path / "design.json").read_text())["dialect"] == dialect
+    assert json.loads((tmp_path / "design.json").read_text())["dialect"] == dialect.name
     assert all(name in out for name in names)
     bench = (tmp_path / files.testbench).read_text()
     assert files.netlist in bench and files.devices in bench

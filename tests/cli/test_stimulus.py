@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cosim.circuit.dialects import DIALECTS, files_of
+from cosim.circuit.dialects.table import DIALECTS
+from cosim.engines.engine import Failure
 from cosim.engines.ngspice.session import run_deck
-from cosim.engines.outcome import Failure
 from cosim.network.checkpoint import load_network, save_checkpoint
 from cosim.network.ranges import measure_state_ranges
 from cosim.network.reference import run_reference
@@ -93,14 +93,14 @@ def states_of(network, x):
     return [np.abs(signals[layer.name]).max() for layer in network.recurrent_layers]
 
 
-@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: dialect.name)
 def test_each_dialect_saves_what_is_expected(cosim_main, tiny, data, tmp_path, dialect):
-    options = ("--dialect", dialect, "--stimulus", 1, "--data", data)
+    options = ("--dialect", dialect.name, "--stimulus", 1, "--data", data)
     assert cosim_main("compile", tiny / "net.npz", "-o", tmp_path / "out", *options)[0] == 0
     rows = expected(tmp_path / "out")
     assert len(rows) == LENGTHS[1] * (3 + 2)  # frames of this sample, cells and outputs
-    words = set((tmp_path / "out" / files_of(dialect).testbench).read_text().replace("\n+", " ").split())
-    if dialect == "vacask":  # saves v('a:b') and i(v_x), and calls them a:b and v_x:flow(br) in its file
+    words = set((tmp_path / "out" / dialect.files.testbench).read_text().replace("\n+", " ").split())
+    if dialect.name == "vacask":  # saves v('a:b') and i(v_x), and calls them a:b and v_x:flow(br) in its file
         words = {re.sub(r"^v\('(.*)'\)$", r"\1", re.sub(r"^i\((\w+)\)$", r"\1:flow(br)", word)) for word in words}
     for row in rows:
         assert set(row["vectors"].split()) <= words, row

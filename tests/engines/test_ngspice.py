@@ -8,9 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cosim.engines.ngspice.options import PRECISE_OPTIONS, SimulatorOptions, format_options
+from cosim.circuit.bench import PRECISE, Tolerances
+from cosim.circuit.dialects.ngspice import format_options
+from cosim.engines.engine import Failure, FailureKind
 from cosim.engines.ngspice.session import run_deck
-from cosim.engines.outcome import Failure, FailureKind
 
 pytestmark = pytest.mark.ngspice
 
@@ -110,7 +111,7 @@ def test_results_do_not_share_memory_with_ngspice():
 def test_options_reach_ngspice(technology):
     """gmin across a reverse-biased diode is a current that can be read back."""
     for gmin in (1e-12, 1e-9):
-        options = format_options(SimulatorOptions(gmin=gmin, reltol=PRECISE_OPTIONS.reltol), technology)
+        options = format_options(Tolerances(gmin=gmin, reltol=PRECISE.reltol), technology)
         deck = f"* gmin\nv1 a 0 dc -1e+00\nd1 a 0 plain\n.model plain d is=1e-20\n{options}.save i(v1)\n.op\n.end\n"
         waves = run_deck(deck)
         assert not isinstance(waves, Failure)

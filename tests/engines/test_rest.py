@@ -5,10 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cosim.design import compile_network, inference_deck, read_plan
+from cosim.circuit.bench import Bench, Tolerances, Tran, held, relaxed, resting, started
+from cosim.circuit.dialects.ngspice import format_bench
+from cosim.circuit.elements import Circuit, Instance, Source
+from cosim.design import compile_network, inference_bench, read_plan
+from cosim.engines.engine import Failure, FailureKind
 from cosim.engines.ngspice import rest
-from cosim.engines.ngspice.session import run_deck
-from cosim.engines.outcome import Failure, FailureKind
+from cosim.engines.ngspice.session import run_bench, run_deck
 from cosim.simulation.inference import read_inference, run_inference
 
 FRAMES = 3
@@ -20,43 +23,60 @@ def design(make_network, technology, calibration):
 
 
 @pytest.fixture(scope="module")
-def decks(design):
+def benches(design):
     inputs = np.random.default_rng(7).uniform(size=(2, FRAMES, 3))
-    return [inference_deck(design, x) for x in inputs]
+    return [inference_bench(design, x) for x in inputs]
 
 
-def test_all_samples_rest_at_one_point(decks, design):
-    assert decks[0] != decks[1]
-    still = rest.resting(decks[0])
-    assert still == rest.resting(decks[1])
+def test_all_samples_rest_at_one_point(benches, design):
+    assert format_bench(benches[0]) != format_bench(benches[1])
+    still = format_bench(resting(benches[0]))
+    assert still == format_bench(resting(benches[1]))
     assert "pwl(" not in still
-    dark = inference_deck(design, np.zeros((FRAMES, 3)))  # inputs that never move are dc sources from the start
-    assert "iin_0_p in_0_p 0 dc " in dark and rest.resting(dark) == still
+    dark = inference_bench(design, np.zeros((FRAMES, 3)))  # inputs that never move are dc sources from the start
+    assert "iin_0_p in_0_p 0 dc " in format_bench(dark) and format_bench(resting(dark)) == still
     assert still.endswith(".save all\n.tran 1e-05 1e-05\n.end\n")
     brighter = replace(design, assembly=replace(design.assembly, preset=("xnet.a",)))
-    assert rest.resting(inference_deck(brighter, np.zeros((FRAMES, 3)))) != still
+    assert format_bench(resting(inference_bench(brighter, np.zeros((FRAMES, 3))))) != still
 
 
-def test_long_staircases_are_read_across_folded_lines():
-    deck = "i1 a 0 pwl(0e+00\n+ 2.5e-09 1e-03 2.5e-09\n+ 2e-03 7e-09)\n.save v(a)\n+ v(b)\n.tran 1e-05 1e-02\n.end\n"
-    assert rest.resting(deck) == "i1 a 0 dc 2.5e-09\n.save all\n.tran 1e-05 1e-05\n.end\n"
+@pytest.fixture
+def staircase(technology):
+    source = Source("1", "i", "a", "0", ((0.0, 2.5e-9), (1e-3, 2.5e-9), (2e-3, 7e-9)))
+    return Bench(Circuit("one source", (), (source,)), technology, Tran(1e-5, 1e-2), preset=("y",))
 
 
-def test_started_deck_keeps_its_analysis_and_its_preset():
-    deck = ".options reltol=1e-04 bypass=0\n.ic v(y)=1.8e+00\n.tran 1e-05 1e-02\n.end\n"
-    expected = ".options reltol=1e-04 bypass=1\n.ic v(y)=1.8e+00\n.nodeset v(x)=3e-01\n.tran 1e-05 1e-02\n.end\n"
-    assert rest.started(deck, {"x": 0.3}) == expected
+def test_sources_stay_what_they_are_at_time_0(staircase):
+    for bench, end in ((resting(staircase), 1e-5), (held(staircase, 3e-3), 3e-3)):
+        assert bench.circuit.elements == (Source("1", "i", "a", "0", 2.5e-9),)
+        assert bench.analysis == Tran(1e-5, end)
+    assert format_bench(held(staircase, 3e-3)).endswith("\n.tran 1e-05 3e-03 0e+00 1e-05\n.end\n")
+
+
+def test_a_started_bench_keeps_its_analysis_and_its_preset(staircase):
+    plain, text = format_bench(staircase), format_bench(started(staircase, (("x", 0.3),)))
+    assert " bypass=0\n" in plain and plain.endswith("\n.ic v(y)=1.8e+00\n.tran 1e-05 1e-02 0e+00 1e-05\n.end\n")
+    begun = plain.replace("\n.tran", "\n.nodeset v(x)=3e-01\n.tran").replace("bypass=0", "bypass=1")
+    assert text == begun
+
+
+@pytest.mark.parametrize(("chgtol", "text"), [(1e-17, "1e-16"), (1e-19, "1e-18")])
+def test_a_relaxed_bench_has_ten_times_the_charge_tolerance(staircase, chgtol, text):
+    bench = replace(staircase, tolerances=Tolerances(chgtol=chgtol))
+    strict = format_bench(bench)
+    assert format_bench(relaxed(bench)) == strict.replace(f"chgtol={chgtol:.0e}", f"chgtol={text}") != strict
 
 
 @pytest.mark.ngspice
-def test_found_once_and_the_same_results(decks, design, monkeypatch):
+def test_found_once_and_the_same_results(benches, design, monkeypatch):
     """States equal; readout within the 0.002 i_unit rms that bypass costs, times 5 for the largest of 12."""
     ran = []
     rest._rest.cache_clear()
     monkeypatch.setattr(rest, "run_deck", lambda deck: ran.append(deck) or run_deck(deck))
+    monkeypatch.setattr(rest, "run_bench", lambda bench: ran.append(format_bench(bench)) or run_bench(bench))
     plan = read_plan(design, FRAMES)
-    for deck in decks:
-        found, alone = run_inference(deck, plan), read_inference(run_deck(deck), deck, plan)
+    for bench in benches:
+        found, alone = run_inference(bench, plan), read_inference(run_bench(bench), plan)
         np.testing.assert_array_equal(found.states, alone.states)
         np.testing.assert_allclose(found.readout, alone.readout, atol=0.01 * design.i_unit)
         assert found.power_w == pytest.approx(alone.power_w, rel=1e-3, abs=0)
@@ -64,7 +84,7 @@ def test_found_once_and_the_same_results(decks, design, monkeypatch):
 
 
 @pytest.mark.ngspice
-def test_a_network_without_a_resting_point_runs_on_its_own(decks, design, monkeypatch):
+def test_a_network_without_a_resting_point_runs_on_its_own(benches, design, monkeypatch):
     def unsettled(deck):
         return (
             Failure(FailureKind.CONVERGENCE, "gmin stepping failed", deck)
@@ -75,14 +95,15 @@ def test_a_network_without_a_resting_point_runs_on_its_own(decks, design, monkey
     rest._rest.cache_clear()
     monkeypatch.setattr(rest, "run_deck", unsettled)
     plan = read_plan(design, FRAMES)
-    found = run_inference(decks[0], plan)
+    found = run_inference(benches[0], plan)
     rest._rest.cache_clear()
-    np.testing.assert_array_equal(found.states, read_inference(run_deck(decks[0]), decks[0], plan).states)
+    np.testing.assert_array_equal(found.states, read_inference(run_bench(benches[0]), plan).states)
 
 
 @pytest.mark.ngspice
-def test_a_failure_carries_the_deck_as_it_was_given(decks):
-    broken = decks[0].replace(".options", "m1 vdd vdd 0 0 no_such_model w=1e-06 l=1e-06\n.options", 1)
+def test_a_failure_carries_the_deck_as_it_was_given(benches):
+    elements = (*benches[0].circuit.elements, Instance("broken", ("vdd",), "no_such_block"))
+    broken = replace(benches[0], circuit=replace(benches[0].circuit, elements=elements))
     failure = rest.run_from_rest(broken)
     assert isinstance(failure, Failure)
-    assert (failure.kind, failure.deck) == (FailureKind.DECK, broken)
+    assert (failure.kind, failure.deck) == (FailureKind.DECK, format_bench(broken))

@@ -7,8 +7,9 @@ import sys
 
 import pytest
 
+from cosim.circuit.bench import Tolerances
 from cosim.engines.ngspice.library import start_environment, start_folder
-from cosim.engines.ngspice.options import PRECISE_OPTIONS, describe_simulator
+from cosim.engines.ngspice.simulator import Ngspice
 from cosim.errors import MissingToolError
 
 START_FILES = {
@@ -118,11 +119,11 @@ def test_no_place_to_start_is_said(monkeypatch):
 @pytest.mark.ngspice
 def test_the_simulator_says_its_options(technology):
     """Those of the deck, and those that nobody set."""
-    found = describe_simulator(technology, PRECISE_OPTIONS)
-    assert found["ngspice"].startswith(("3", "4", "5"))
-    options = found["options"]
-    assert float(options["gmin"]) == PRECISE_OPTIONS.gmin
-    assert float(options["reltol"]) == PRECISE_OPTIONS.reltol
+    found = Ngspice().describe(technology)
+    assert found.version.startswith(("3", "4", "5"))
+    options = found.options
+    assert float(options["gmin"]) == Tolerances().gmin
+    assert float(options["reltol"]) == Tolerances().reltol
     assert float(options["temp"]) == pytest.approx(technology.celsius + 273.15)
     assert options["integration method"] == "TRAPEZOIDAL"
     assert {"maxorder", "itl4", "pivtol"} <= options.keys()

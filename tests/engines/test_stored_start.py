@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 from cosim import outputs
+from cosim.circuit.dialects.table import dialect_named
 from cosim.design import compile_network
+from cosim.engines.engine import Failure, FailureKind
 from cosim.engines.ngspice.session import run_deck
-from cosim.engines.outcome import Failure, FailureKind
 from cosim.errors import MissingToolError
 from cosim.outputs import made_up_stimulus, write_design
 
@@ -76,7 +77,7 @@ def test_without_one_the_testbench_is_complete_all_the_same(design, tmp_path, mo
 @pytest.mark.parametrize("dialect", ["hspice", "xyce", "spectre", "vacask"])
 def test_it_is_for_ngspice_alone(design, tmp_path, monkeypatch, dialect):
     monkeypatch.setattr(outputs, "resting_point", lambda deck: pytest.fail("nobody reads it"))
-    assert all(path.name != "start.sp" for path in write_design(design, tmp_path, dialect=dialect))
+    assert all(path.name != "start.sp" for path in write_design(design, tmp_path, dialect=dialect_named(dialect)))
     assert not any("start.sp" in path.read_text() for path in tmp_path.iterdir())
 
 

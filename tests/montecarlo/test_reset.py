@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cosim.design import inference_deck, read_plan
-from cosim.engines.ngspice.session import run_deck
-from cosim.engines.outcome import Failure
+from cosim.design import inference_bench, read_plan
+from cosim.engines.engine import Failure
+from cosim.engines.ngspice.session import run_bench
 from cosim.montecarlo.spec import meets_specs, parse_spec, passes_specs
 from cosim.montecarlo.trial import find_unreset, run_behavioral_chip, run_chip
 from cosim.montecarlo.trim import measure_behavioral
@@ -50,10 +50,10 @@ def test_figures_do_not_depend_on_the_operating_point_that_is_found(trial, stuck
     (node,) = design.assembly.decisions[CELL]
 
     def states(design, volt):
-        deck = inference_deck(design, trial.test_set.x[0, :2], trial.timing)
-        found = run_deck(deck.replace("\n.tran", f"\n.nodeset v({node})={volt} v({node[:-5]}v0)={volt}\n.tran"))
+        bench = inference_bench(design, trial.test_set.x[0, :2], trial.timing)
+        found = run_bench(replace(bench, start=((node, volt), (f"{node[:-5]}v0", volt))))
         assert not isinstance(found, Failure)
-        return read_inference(found, deck, read_plan(design, 2, trial.timing)).states
+        return read_inference(found, read_plan(design, 2, trial.timing)).states
 
     np.testing.assert_array_equal(states(design, 0.0), states(design, 1.8))
     assert states(design, 0.0)[0, list(design.assembly.decisions).index(CELL)] == 1

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cosim.engines.outcome import FailureKind
+from cosim.engines.engine import FailureKind
 from cosim.errors import InputError
 from cosim.files.json_form import json_object
 from cosim.montecarlo.contributions import block_of, chip_figures, kind_of, share_variance

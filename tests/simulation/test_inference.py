@@ -9,22 +9,17 @@ from functools import partial
 import numpy as np
 import pytest
 
-from cosim.design import compile_network, inference_deck, read_plan
-from cosim.engines.outcome import Failure, FailureKind
+from cosim.circuit.bench import Bench, Current, Tran, Voltage
+from cosim.circuit.dialects.ngspice import format_bench
+from cosim.circuit.elements import Capacitor, Circuit, Instance, Source
+from cosim.design import compile_network, inference_bench, read_plan
+from cosim.engines.engine import Failure, FailureKind
 from cosim.errors import InputError
 from cosim.simulation.inference import Inference, Meter, ReadPlan, deck_hash, run_inference, run_inferences
 
 pytestmark = pytest.mark.ngspice
 
 FRAMES = 2
-ENDLESS = """* takes for ever
-v1 in 0 sin(0 1 1e+03)
-r1 in vdd 1e+03
-c1 vdd 0 1e-09
-.save v(vdd)
-.tran 1e-09 1e+03 0 1e-09
-.end
-"""
 
 
 @pytest.fixture(scope="module")
@@ -38,35 +33,46 @@ def plan(design):
 
 
 @pytest.fixture(scope="module")
-def decks(design):
+def benches(design):
     inputs = np.random.default_rng(5).uniform(size=(3, FRAMES, 3))
-    return [inference_deck(design, x) for x in inputs]
+    return [inference_bench(design, x) for x in inputs]
 
 
 @pytest.fixture(scope="module")
-def outcomes(decks, plan):
-    """The decks in this very process."""
-    return [run_inference(deck, plan) for deck in decks]
+def endless(benches):
+    """It takes hours."""
+    return replace(benches[0], analysis=Tran(1e-9, 1e3))
 
 
-SWITCHED = """* a driver that charges 1 pF to 1 V and back every millisecond
-vclk clk 0 pulse(0 1 0.2e-03 1e-05 1e-05 0.3e-03 1e-03)
-c1 clk 0 1e-12
-vdd up 0 1
-r1 up 0 1e+06
-.options reltol=1e-04
-.save i(vclk) i(vdd) v(clk)
-.tran 1e-06 4e-03 0 1e-06
-.end
-"""
+@pytest.fixture(scope="module")
+def outcomes(benches, plan):
+    """The benches in this very process."""
+    return [run_inference(bench, plan) for bench in benches]
 
 
-def test_meters():
-    """A supply is charged 1 V / 1 Mohm; a capacitor takes nothing from a two-way source, C V a period from a driver."""
-    meters = (Meter("vdd#branch"), Meter("vclk#branch"), Meter("vclk#branch", one_way=True))
+EDGE, PERIOD = 1e-5, 1e-3
+PULSES = tuple(
+    (k * PERIOD + at, volt)
+    for k in range(4)
+    for at, volt in ((0.2e-3, 0.0), (0.2e-3 + EDGE, 1.0), (0.5e-3 + EDGE, 1.0), (0.5e-3 + 2 * EDGE, 0.0))
+)
+SWITCHED = Circuit(
+    "a driver that charges 1 pF to 1 V and back every millisecond", (),
+    (
+        Source("clk", "v", "clk", "0", ((0.0, 0.0), *PULSES)), Capacitor("1", "clk", "0", 1e-12),
+        Source("dd", "v", "up", "0", 1.0), Source("load", "i", "up", "0", 1e-6),
+    ),
+)  # fmt: skip
+
+
+def test_meters(technology):
+    """A supply is charged 1 uA; a capacitor takes nothing from a two-way source, C V a period from a driver."""
+    meters = (Meter("dd"), Meter("clk"), Meter("clk", one_way=True))
+    probes = Current("clk"), Current("dd"), Voltage("clk")
+    bench = Bench(SWITCHED, technology, Tran(1e-6, 4e-3), probes)
     windows = np.array([[0.0, 2e-3], [1e-3, 4e-3]])
-    plan = ReadPlan((), ("vclk#branch",), (), 0.5, np.array([1e-3]), (0.0, 4e-3), meters, windows)
-    found = run_inference(SWITCHED, replace(plan, decisions=(("clk",),)))
+    plan = ReadPlan((), ("clk",), (), 0.5, np.array([1e-3]), (0.0, 4e-3), meters, windows)
+    found = run_inference(bench, replace(plan, decisions=(("clk",),)))
     assert isinstance(found, Inference), found
     assert found.delivered.shape == (2, 3)
     np.testing.assert_allclose(found.delivered[:, 0], 1e-6, rtol=1e-4)
@@ -75,13 +81,13 @@ def test_meters():
     np.testing.assert_allclose(found.delivered[:, 2], 1e-12 * 1.0 / 1e-3, rtol=0.02)
 
 
-def test_stored_result_of_another_plan_is_run_again(decks, plan, tmp_path):
-    (first,) = run_inferences(decks[:1], [plan], 1, tmp_path)
-    metered = replace(plan, meters=(Meter("vdd#branch"),), metered=np.array([plan.window]))
-    (again,) = run_inferences(decks[:1], [metered], 1, tmp_path)
+def test_stored_result_of_another_plan_is_run_again(benches, plan, tmp_path):
+    (first,) = run_inferences(benches[:1], [plan], 1, tmp_path)
+    metered = replace(plan, meters=(Meter("dd"),), metered=np.array([plan.window]))
+    (again,) = run_inferences(benches[:1], [metered], 1, tmp_path)
     assert first.delivered.shape == (0, 0)
     assert 1.8 * again.delivered[0, 0] == pytest.approx(first.power_w, rel=1e-9, abs=0)
-    (known,) = run_inferences(decks[:1], [metered], 1, tmp_path)
+    (known,) = run_inferences(benches[:1], [metered], 1, tmp_path)
     np.testing.assert_array_equal(known.delivered, again.delivered)
 
 
@@ -99,60 +105,60 @@ def test_shapes_and_signs(outcomes):
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
-def test_workers_do_not_change_a_bit(decks, plan, outcomes, jobs):
-    assert content(run_inferences(decks, [plan] * 3, jobs)) == content(outcomes)
+def test_workers_do_not_change_a_bit(benches, plan, outcomes, jobs):
+    assert content(run_inferences(benches, [plan] * 3, jobs)) == content(outcomes)
 
 
-def test_stored_results_are_read_back(decks, plan, outcomes, tmp_path, monkeypatch):
+def test_stored_results_are_read_back(benches, plan, outcomes, tmp_path, monkeypatch):
     counts = []
-    found = run_inferences(decks, [plan] * 3, 2, tmp_path, progress=lambda done, total: counts.append((done, total)))
+    found = run_inferences(benches, [plan] * 3, 2, tmp_path, progress=lambda done, total: counts.append((done, total)))
     assert content(found) == content(outcomes)
     assert counts == [(0, 3), (1, 3), (2, 3), (3, 3)]
     files = sorted(path.name for path in tmp_path.iterdir())
-    assert files == sorted(f"{deck_hash(deck)}.npz" for deck in decks)  # no temporary file is left
+    assert files == sorted(f"{deck_hash(format_bench(bench))}.npz" for bench in benches)  # no temporary file is left
 
     def no_pool(*arguments):
         raise AssertionError("nothing was left to run")
 
     monkeypatch.setattr("cosim.simulation.inference._run_pool", no_pool)
-    assert content(run_inferences(decks, [plan] * 3, 2, tmp_path)) == content(outcomes)
+    assert content(run_inferences(benches, [plan] * 3, 2, tmp_path)) == content(outcomes)
 
 
 @pytest.mark.parametrize("damage", ["cut", "empty", "other keys"])
-def test_damaged_and_missing_results_are_run_again(decks, plan, outcomes, tmp_path, damage, monkeypatch):
+def test_damaged_and_missing_results_are_run_again(benches, plan, outcomes, tmp_path, damage, monkeypatch):
     def here(tasks, jobs, timeout, simulator):
         ran.extend(index for index, _, _ in tasks)
-        return ((index, run_inference(deck, plan)) for index, deck, plan in tasks)
+        return ((index, run_inference(bench, plan)) for index, bench, plan in tasks)
 
     ran: list[int] = []
     monkeypatch.setattr("cosim.simulation.inference._run_pool", here)
-    run_inferences(decks, [plan] * 3, 1, tmp_path)
+    run_inferences(benches, [plan] * 3, 1, tmp_path)
     assert ran == [0, 1, 2]
-    victim = tmp_path / f"{deck_hash(decks[1])}.npz"
+    victim = tmp_path / f"{deck_hash(format_bench(benches[1]))}.npz"
     if damage == "other keys":
         np.savez(victim, states=np.ones(2))
     else:
         victim.write_bytes(victim.read_bytes()[:-40] if damage == "cut" else b"")
-    (tmp_path / f"{deck_hash(decks[2])}.npz").unlink()
+    (tmp_path / f"{deck_hash(format_bench(benches[2]))}.npz").unlink()
     ran.clear()
-    assert content(run_inferences(decks, [plan] * 3, 1, tmp_path)) == content(outcomes)
+    assert content(run_inferences(benches, [plan] * 3, 1, tmp_path)) == content(outcomes)
     assert ran == [1, 2]
-    assert content(run_inferences(decks, [plan] * 3, 1, tmp_path)) == content(outcomes)
+    assert content(run_inferences(benches, [plan] * 3, 1, tmp_path)) == content(outcomes)
     assert ran == [1, 2]
 
 
-def test_dead_worker_is_a_failure_and_the_others_go_on(decks, plan, outcomes, tmp_path):
+def test_dead_worker_is_a_failure_and_the_others_go_on(benches, plan, outcomes, tmp_path):
     # The run ends, its end is compared with window[1], and looking that up ends the process: an abort in mid-task.
     deadly = replace(plan, window=defaultdict(partial(os._exit, 9)))
-    found = run_inferences(decks, [plan, deadly, plan], 1, tmp_path)
+    found = run_inferences(benches, [plan, deadly, plan], 1, tmp_path)
     assert content([found[0], found[2]]) == content([outcomes[0], outcomes[2]])
     failure = found[1]  # died in both tries
     assert isinstance(failure, Failure)
     assert failure.kind is FailureKind.CRASH
     assert failure.kind.value == "the simulator process died"
     assert failure.detail == "exit code 9"
-    assert failure.deck == decks[1]
-    assert not (tmp_path / f"{deck_hash(decks[1])}.npz").exists()
+    assert failure.deck == format_bench(benches[1])
+    assert not (tmp_path / f"{deck_hash(format_bench(benches[1]))}.npz").exists()
 
 
 class DiesOnce(tuple):
@@ -165,10 +171,10 @@ class DiesOnce(tuple):
         return super().__getitem__(place)
 
 
-def test_a_sample_whose_worker_died_runs_once_more(decks, plan, outcomes, tmp_path):
+def test_a_sample_whose_worker_died_runs_once_more(benches, plan, outcomes, tmp_path):
     window = DiesOnce(plan.window)
     window.flag = tmp_path / "died"
-    found = run_inferences(decks, [plan, replace(plan, window=window), plan], 2)
+    found = run_inferences(benches, [plan, replace(plan, window=window), plan], 2)
     assert window.flag.exists()
     assert content(found) == content(outcomes)
 
@@ -180,55 +186,57 @@ time.time = lambda: wall() + next(jumps)
 """
 
 
-def test_a_wall_clock_that_jumps_by_an_hour_loses_nothing(decks, plan, outcomes, tmp_path, monkeypatch):
+def test_a_wall_clock_that_jumps_by_an_hour_loses_nothing(benches, plan, outcomes, tmp_path, monkeypatch):
     """Forwards and back with every look at it, here and in the workers."""
     (tmp_path / "sitecustomize.py").write_text(JUMPING)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
     monkeypatch.setattr("time.time", time.time)  # to be put back
     exec(JUMPING, {})
     assert abs(time.time() - time.time()) > 3000
-    assert content(run_inferences(decks, [plan] * 3, 2, timeout=60.0)) == content(outcomes)
+    assert content(run_inferences(benches, [plan] * 3, 2, timeout=60.0)) == content(outcomes)
 
 
-def test_time_out(plan):
-    """The deck would take hours; whatever the machine does, it cannot be over in a second."""
-    (failure,) = run_inferences([ENDLESS], [plan], 1, timeout=1.0)
+def test_time_out(plan, endless):
+    """The run would take hours; whatever the machine does, it cannot be over in a second."""
+    (failure,) = run_inferences([endless], [plan], 1, timeout=1.0)
     assert isinstance(failure, Failure)
-    assert (failure.kind, failure.detail, failure.deck) == (FailureKind.TIMEOUT, "after 1 s", ENDLESS)
+    assert (failure.kind, failure.detail, failure.deck) == (FailureKind.TIMEOUT, "after 1 s", format_bench(endless))
 
 
-def test_a_slow_sample_keeps_no_other_from_the_store(decks, plan, tmp_path):
-    """The first deck takes for ever; when the first result is reported it is another's, and it is kept already."""
+def test_a_slow_sample_keeps_no_other_from_the_store(benches, endless, plan, tmp_path):
+    """The first takes for ever; when the first result is reported it is another's, and it is kept already."""
     kept = []
     found = run_inferences(
-        [ENDLESS, *decks[:2]], [plan] * 3, 2, tmp_path, timeout=10.0,
+        [endless, *benches[:2]], [plan] * 3, 2, tmp_path, timeout=10.0,
         progress=lambda done, total: kept.append(sorted(path.name for path in tmp_path.glob("*.npz"))),
     )  # fmt: skip
     assert [len(files) for files in kept] == [0, 1, 2, 2]
     assert isinstance(found[0], Failure) and isinstance(found[1], Inference) and isinstance(found[2], Inference)
 
 
-def test_a_store_that_cannot_be_written(decks, plan, tmp_path):
+def test_a_store_that_cannot_be_written(benches, plan, tmp_path):
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(InputError, match="cannot write into .*/file: File exists; choose another folder with -o"):
-        run_inferences(decks, [plan] * 3, 1, tmp_path / "file")
+        run_inferences(benches, [plan] * 3, 1, tmp_path / "file")
 
 
-def test_rejected_deck_is_not_stored(decks, plan, tmp_path):
-    deck = decks[0].replace(".options", "m1 vdd vdd 0 0 no_such_model w=1e-06 l=1e-06\n.options", 1)
-    (failure,) = run_inferences([deck], [plan], 1, tmp_path)
+def test_rejected_deck_is_not_stored(benches, plan, tmp_path):
+    elements = (*benches[0].circuit.elements, Instance("broken", ("vdd",), "no_such_block"))
+    broken = replace(benches[0], circuit=replace(benches[0].circuit, elements=elements))
+    (failure,) = run_inferences([broken], [plan], 1, tmp_path)
     assert isinstance(failure, Failure)
     assert failure.kind is FailureKind.DECK
     assert list(tmp_path.iterdir()) == []
 
 
-def test_run_that_stops_early_is_no_result(decks, plan):
+def test_run_that_stops_early_is_no_result(benches, plan):
     late = replace(plan, window=(plan.window[0], 2 * plan.window[1]))
-    failure = run_inference(decks[0], late)
+    failure = run_inference(benches[0], late)
     assert isinstance(failure, Failure)
     assert failure.kind is FailureKind.CONVERGENCE
     assert "stopped at 0.025 s of 0.05 s" in failure.detail
 
 
-def test_hash_follows_the_deck(decks):
+def test_hash_follows_the_deck(benches):
+    decks = [format_bench(bench) for bench in benches]
     assert len({deck_hash(deck) for deck in [*decks, decks[0] + "\n"]}) == 4

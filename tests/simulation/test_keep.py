@@ -23,11 +23,11 @@ def found():
 
 
 def kept(folder, plan=PLAN):
-    return inference._load(folder, DECK, plan)
+    return inference._load(folder, deck_hash(DECK), plan)
 
 
 def test_it_comes_back(tmp_path, found):
-    inference._save(tmp_path, DECK, found)
+    inference._save(tmp_path, deck_hash(DECK), found)
     again = kept(tmp_path)
     for name in ("states", "readout", "power_w", "delivered"):
         np.testing.assert_array_equal(getattr(again, name), getattr(found, name))
@@ -35,7 +35,7 @@ def test_it_comes_back(tmp_path, found):
 
 
 def test_no_flipped_bit_is_read_back(tmp_path, found):
-    inference._save(tmp_path, DECK, found)
+    inference._save(tmp_path, deck_hash(DECK), found)
     path = tmp_path / f"{deck_hash(DECK)}.npz"
     content = path.read_bytes()
     for byte in range(0, len(content), 3):
@@ -47,7 +47,7 @@ def test_no_flipped_bit_is_read_back(tmp_path, found):
 
 
 def test_a_result_of_another_deck_under_this_name(tmp_path, found):
-    inference._save(tmp_path, "* another\n", found)
+    inference._save(tmp_path, deck_hash("* another\n"), found)
     (tmp_path / f"{deck_hash('* another' + chr(10))}.npz").rename(tmp_path / f"{deck_hash(DECK)}.npz")
     assert kept(tmp_path) is None
 
@@ -70,7 +70,7 @@ def test_a_result_of_another_deck_under_this_name(tmp_path, found):
 )
 def test_what_no_inference_could_be(tmp_path, found, change):
     """With a checksum that fits: a plan of other times, or a cosim that kept something else."""
-    inference._save(tmp_path, DECK, replace(found, **change))
+    inference._save(tmp_path, deck_hash(DECK), replace(found, **change))
     assert kept(tmp_path) is None
 
 

@@ -4,7 +4,7 @@ from concurrent.futures import Future
 
 import pytest
 
-from cosim.engines.outcome import FailureKind
+from cosim.engines.engine import FailureKind
 from cosim.errors import InputError
 from cosim.simulation import schedule
 from cosim.simulation.schedule import Lost, run_tasks

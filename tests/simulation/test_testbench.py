@@ -6,20 +6,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from cosim.circuit.bench import Tolerances, Tran
 from cosim.circuit.deck import device_sizes
+from cosim.circuit.dialects.ngspice import NGSPICE, format_bench, format_options
 from cosim.circuit.elements import GROUND, Source
-from cosim.design import compile_network, inference_deck, read_plan
-from cosim.engines.ngspice.options import DEFAULT_OPTIONS, format_options
+from cosim.circuit.waveforms import DECIDE, SAMPLE_AT, Timing
+from cosim.design import compile_network, inference_bench, read_plan
 from cosim.errors import InputError
-from cosim.simulation.testbench import (
-    DECIDE,
-    SAMPLE_AT,
-    Timing,
-    control_elements,
-    inference_bench,
-    input_elements,
-    saved_vectors,
-)
+from cosim.simulation.testbench import control_elements, input_elements, saved_probes
 from cosim.technology.devices import device_cards
 
 
@@ -147,36 +141,37 @@ def test_samples_are_read_late_in_each_frame():
 
 def test_deck_is_complete_and_deterministic(design, technology):
     inputs = np.random.default_rng(1).uniform(size=(2, 3))
-    deck = inference_deck(design, inputs)
-    assert deck == inference_deck(design, inputs.copy())
+    deck = format_bench(inference_bench(design, inputs))
+    assert deck == format_bench(inference_bench(design, inputs.copy()))
     assert deck.count(".tran ") == deck.count(".options ") == deck.count("\n.end\n") == 1
     assert device_cards(technology, device_sizes(design.assembly.circuit)) in deck
-    assert format_options(DEFAULT_OPTIONS, technology) in deck
+    assert format_options(Tolerances(), technology) in deck
     saved = re.search(r"^\.save (.*)$", deck, re.MULTILINE).group(1).split()
-    assert tuple(saved) == saved_vectors(design.assembly)
+    assert tuple(saved) == tuple(map(NGSPICE.printed, saved_probes(design.assembly)))
     plan = read_plan(design, 2)
     assert plan.window == pytest.approx((5e-3, 25e-3))
-    assert {f"i({name.removesuffix('#branch')})" for name in plan.outputs} <= set(saved)
+    assert {f"i(v{name})" for name in plan.outputs} <= set(saved)
 
 
 def test_a_run_lasts_its_frames_at_a_fiftieth_of_one(design, technology):
     """Half a frame of reset and two frames; nets that are preset begin at the supply."""
     started = replace(design, assembly=replace(design.assembly, preset=("xnet.a", "xnet.b")))
-    deck = inference_deck(started, np.full((2, 3), 0.5))
+    deck = format_bench(inference_bench(started, np.full((2, 3), 0.5)))
     (tran,) = re.findall(r"^\.tran (.*)$", deck, re.MULTILINE)
     assert [float(word) for word in tran.split()] == pytest.approx([0.2e-3, 25e-3, 0.0, 0.2e-3])
     assert re.search(r"^\.ic v\(xnet\.a\)=1\.8\S* v\(xnet\.b\)=1\.8\S*$", deck, re.MULTILINE)
-    assert ".ic" not in inference_deck(design, np.full((2, 3), 0.5))
-    circuit = design.assembly.circuit
-    bench = inference_bench(circuit, 3, Timing(t_step=2e-3), ("v(a)",), ("xnet.a",))
-    assert (bench.title, bench.elements, bench.saved) == (circuit.title, circuit.elements, ("v(a)",))
-    assert (bench.step, bench.end, bench.preset) == (pytest.approx(0.04e-3), pytest.approx(7e-3), ("xnet.a",))
+    assert ".ic" not in format_bench(inference_bench(design, np.full((2, 3), 0.5)))
+    bench = inference_bench(started, np.full((3, 3), 0.5), Timing(t_step=2e-3))
+    assert bench.circuit.title == design.assembly.circuit.title
+    assert isinstance(bench.analysis, Tran)
+    assert (bench.analysis.step, bench.analysis.end) == (pytest.approx(0.04e-3), pytest.approx(7e-3))
+    assert (bench.preset, bench.from_rest) == (("xnet.a", "xnet.b"), True)
 
 
 def test_numbers_in_a_deck_have_no_suffix(design, technology):
     """SPICE reads 1M as one milli; a deck holds exponents only."""
     cards = device_cards(technology, device_sizes(design.assembly.circuit))
-    text = inference_deck(design, np.full((2, 3), 0.5)).replace(cards, "")
+    text = format_bench(inference_bench(design, np.full((2, 3), 0.5))).replace(cards, "")
     words = re.findall(r"(?<![\w.\[,+-])[+-]?\d[\w.+-]*", re.sub(r"^\*.*$", "", text, flags=re.MULTILINE))
     assert all(re.fullmatch(r"[+-]?\d+(\.\d+)?(e[+-]\d+)?", word) for word in words)
     assert any("e-09" in word for word in words)

@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import beta
 
 from cosim.design import behavioral_power, compile_network, run_behavioral
-from cosim.engines.outcome import Failure, FailureKind
+from cosim.engines.engine import Failure, FailureKind
 from cosim.files.json_form import json_object
 from cosim.ir.states import software_states
 from cosim.network.reference import run_reference

@@ -4,9 +4,13 @@ import numpy as np
 import pytest
 
 import cosim.study.bias
+from cosim.circuit.bench import Current
+from cosim.circuit.waveforms import Timing
 from cosim.design import behavioral_power, compile_network, run_behavioral
+from cosim.engines.engine import Waveforms
+from cosim.engines.ngspice.simulator import Ngspice
 from cosim.errors import InputError, SimulationError
-from cosim.simulation.testbench import Timing, control_elements, input_elements
+from cosim.simulation.testbench import control_elements, input_elements
 from cosim.study.bias import biased, measure_reference
 from cosim.technology.conditions import at
 
@@ -86,8 +90,8 @@ def test_behavioral_states_follow_the_ratio_of_inputs_and_pins(design, technolog
 
 def test_a_reference_at_rest_is_refused_with_its_condition(technology, monkeypatch):
     """Its other operating point: no current."""
-    waves = {"vout#branch": np.array([3e-12]), "vdd#branch": np.array([-9e-12])}
-    monkeypatch.setattr(cosim.study.bias, "run_deck", lambda deck: waves)
+    waves = Waveforms(np.zeros(1), {Current("out"): np.array([3e-12]), Current("dd"): np.array([-9e-12])})
+    monkeypatch.setattr(Ngspice, "run", lambda self, bench, timeout: waves)
     text = "current reference of generic180, ss, 0 C, 1.8 V: it does not start and gives 3e-12 A; use --bias constant"
     with pytest.raises(SimulationError, match=text):
         measure_reference(at(technology, "ss", 0.0))

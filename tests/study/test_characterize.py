@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from cosim.cells.bias import STRENGTH
-from cosim.engines.ngspice.session import run_deck
-from cosim.engines.outcome import Failure, FailureKind
+from cosim.engines.engine import Failure, FailureKind
+from cosim.engines.ngspice.session import run_bench
+from cosim.engines.ngspice.simulator import Ngspice
 from cosim.errors import InputError, MappingError, SimulationError
 from cosim.ir.ladder import ladder_currents, ladder_timing, solve_ladder
-from cosim.simulation.benches import ladder_bench
 from cosim.study import characterize, ladder_study
 from cosim.study.characterize import (
     Row,
@@ -29,7 +29,7 @@ from cosim.study.ladder_study import (
     LadderTrace,
     check_study,
     format_ladder,
-    ladder_deck,
+    ladder_plan,
     ladder_runs,
     level_rows,
     pulse_train,
@@ -215,7 +215,7 @@ def test_rectifier(technology, calibration, monkeypatch):
 
 def test_failed_bench_says_so(technology, calibration, monkeypatch):
     failure = Failure(FailureKind.CONVERGENCE, "singular matrix", "")
-    monkeypatch.setattr(characterize, "run_deck", lambda deck: failure)
+    monkeypatch.setattr(Ngspice, "run", lambda self, bench, timeout: failure)
     with pytest.raises(SimulationError, match="characterisation bench: .* found no convergence: singular"):
         characterize_mirror(technology, calibration)
 
@@ -269,14 +269,14 @@ def test_power_is_the_sum_of_its_blocks(technology, traces):
 @pytest.mark.ngspice
 def test_one_supply_for_each_block_draws_what_one_for_all_does(technology, calibration, traces, monkeypatch):
     run = replace(traces[0].run, updates=traces[0].run.updates[:2])
-    metered, plan = ladder_deck(STUDY, run, technology, calibration)
-    monkeypatch.setattr(ladder_study, "ladder_bench", lambda *a, **b: ladder_bench(*a, **{**b, "metered": False}))
-    plain, _ = ladder_deck(STUDY, run, technology, calibration)
+    metered, plan = ladder_plan(STUDY, run, technology, calibration)
+    monkeypatch.setattr(ladder_study, "meter_ladder", lambda bench: bench)
+    plain, _ = ladder_plan(STUDY, run, technology, calibration)
     charges = []
-    for deck, rails in ((metered, plan.outputs[1:]), (plain, ["vdd#branch"])):
-        waves = run_deck(deck)
+    for bench, rails in ((metered, plan.outputs[1:]), (plain, ["dd"])):
+        waves = run_bench(bench)
         assert not isinstance(waves, Failure), waves.detail
-        charges.append(sum(np.trapezoid(waves[rail], waves["time"]) for rail in rails))
+        charges.append(sum(np.trapezoid(waves.delivered(rail), waves.time) for rail in rails))
     assert charges[0] == pytest.approx(
         charges[1], rel=1e-3, abs=0
     )  # the same circuit, solved at other time steps: reltol 1e-4

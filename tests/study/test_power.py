@@ -8,10 +8,11 @@ import pytest
 
 from cosim.calibration.find import shipped_path
 from cosim.cells.blocks import BLOCKS, device_block
+from cosim.circuit.bench import Tolerances
 from cosim.circuit.elements import Mos, Source
-from cosim.design import compile_network, inference_deck, metered_deck, metered_plan, read_plan
-from cosim.engines.ngspice.options import DEFAULT_OPTIONS
-from cosim.engines.outcome import Failure, FailureKind
+from cosim.circuit.waveforms import DECIDE, Timing
+from cosim.design import compile_network, inference_bench, metered_bench, metered_plan, read_plan
+from cosim.engines.engine import Failure, FailureKind
 from cosim.files.json_form import json_object
 from cosim.network.checkpoint import load_network
 from cosim.outputs import block_areas, summarize
@@ -22,7 +23,6 @@ from cosim.report.power_tables import format_power
 from cosim.resources import trained_network_path
 from cosim.simulation.inference import Inference, run_inference
 from cosim.simulation.metering import meter, meters_of, settled_windows
-from cosim.simulation.testbench import DECIDE, Timing
 from cosim.simulation.testbench import testbench as make_testbench
 from cosim.study.intervals import Interval, mean_interval, samples_to_sign, shows_sign
 from cosim.study.power import PowerSummary, study_power, summarize_power
@@ -40,7 +40,7 @@ TRAINED = (
 )
 SUPPLY = 1.8
 # Two runs of one circuit take different steps; each solution is known to reltol.
-SOLVER = 2 * DEFAULT_OPTIONS.reltol
+SOLVER = 2 * Tolerances().reltol
 
 
 @pytest.fixture(scope="module", params=TRAINED)
@@ -60,7 +60,7 @@ def test_nothing_but_its_source_is_left_on_the_supply(trained):
     """And every terminal that has moved is on the net of its device's own block."""
     timing, inputs = Timing(), np.zeros((1, len(trained.assembly.input_pins)))
     bench = make_testbench(trained.assembly, trained.technology, trained.levels, inputs, timing)
-    plain, metered = bench.flat().elements, meter(bench, trained.assembly, SUPPLY).elements
+    plain, metered = bench.circuit.flat().elements, meter(bench, trained.assembly).circuit.elements
     assert len(metered) == len(plain) + len(BLOCKS)
     ends = ("drain", "gate", "source", "bulk", "a", "b")
     moved = 0
@@ -128,7 +128,7 @@ def tiny(make_network, technology, calibration):
 
 
 def run_metered(design, inputs, timing=Timing()):
-    outcome = run_inference(metered_deck(design, inputs, timing), metered_plan(design, len(inputs), timing))
+    outcome = run_inference(metered_bench(design, inputs, timing), metered_plan(design, len(inputs), timing))
     assert isinstance(outcome, Inference), outcome
     return outcome
 
@@ -147,7 +147,7 @@ def study_of(design, x, outcome, timing=Timing()):
 @pytest.mark.ngspice
 def test_metered_circuit_draws_what_the_plain_one_draws(tiny, metered):
     design, inputs = tiny
-    plain = run_inference(inference_deck(design, inputs), read_plan(design, len(inputs)))
+    plain = run_inference(inference_bench(design, inputs), read_plan(design, len(inputs)))
     assert isinstance(plain, Inference)
     assert metered.power_w == pytest.approx(plain.power_w, rel=SOLVER, abs=0)
     np.testing.assert_array_equal(metered.states, plain.states)
@@ -182,8 +182,8 @@ def test_power_has_what_outputs_push_and_the_ideal_virtual_ground_hands_back(tin
     """A stage delivers what an output pulls and sinks what it pushes: the V_DD source's own power lacks the latter."""
     design, inputs = tiny
     plan = read_plan(design, len(inputs))
-    assert [meter.vector for meter, _ in plan.supplies] == ["vdd#branch", "vreadout_0#branch", "vreadout_1#branch"]
-    alone = run_inference(inference_deck(design, inputs), replace(plan, supplies=plan.supplies[:1]))
+    assert [meter.source for meter, _ in plan.supplies] == ["dd", "readout_0", "readout_1"]
+    alone = run_inference(inference_bench(design, inputs), replace(plan, supplies=plan.supplies[:1]))
     assert isinstance(alone, Inference)
     names = list(meters_of(design.assembly))
     pushed = metered.delivered[: len(inputs), [names.index(pin) for pin in design.assembly.outputs]]
@@ -220,7 +220,7 @@ def test_dynamic_energy_does_not_depend_on_the_frame(tiny, metered):
     def lag(study, t_step):
         return t_step * (sum(study.total.values()) - sum(study.static.values()))[0]
 
-    error = DEFAULT_OPTIONS.reltol * (0.01 + 0.02) * metered.power_w
+    error = Tolerances().reltol * (0.01 + 0.02) * metered.power_w
     assert lag(fast, 0.01) == pytest.approx(lag(other, 0.02), abs=error)
     assert abs(lag(fast, 0.01)) > 2 * error
     assert 0.01 * fast.rails["clocks"][0] == pytest.approx(0.02 * other.rails["clocks"][0], rel=0.02, abs=0)

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from cosim.design import compile_network, inference_deck
-from cosim.engines.ngspice.session import run_deck
-from cosim.simulation.testbench import LAST_CLOSE, Timing
+from cosim.circuit.bench import DrainCurrent
+from cosim.circuit.waveforms import LAST_CLOSE, Timing
+from cosim.design import compile_network, inference_bench
+from cosim.engines.ngspice.session import run_bench
 from cosim.study.settling import RESIDUE, gate_loads, slowest_line
-from cosim.study.waveforms import drain_current
 
 
 @pytest.fixture(scope="module")
@@ -53,8 +53,9 @@ def test_a_line_in_ngspice_settles_as_said(make_network, technology, calibration
     assert line.signal.startswith("in.")
     timing = Timing(t_step=line.t_step)
     stem = line.signal.replace(".", "_")
-    probe = drain_current(design, f"network.diode_{stem}.diode")
-    waves = run_deck(inference_deck(design, np.array([[1.0] * 3, [0.0] * 3]), timing, probes=(probe,)))
+    diode = f"network.diode_{stem}.diode"
+    bench = inference_bench(design, np.array([[1.0] * 3, [0.0] * 3]), timing, (DrainCurrent(diode),))
+    waves = run_bench(bench)
     at = timing.start + (1 + timing.edge / 2 + LAST_CLOSE) * timing.t_step
-    left = np.interp(at, waves["time"], np.abs(waves[probe])) / design.i_unit - 0.05
+    left = np.interp(at, waves.time, waves.drain(diode)) / design.i_unit - 0.05
     assert RESIDUE / 2 < left < 2 * RESIDUE

@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 
 from cosim.calibration import measure as calibrate
+from cosim.circuit.bench import Voltage
+from cosim.circuit.waveforms import Timing
 from cosim.design import compile_network, run_behavioral
-from cosim.engines.outcome import Failure, FailureKind
+from cosim.engines.engine import Failure, FailureKind, Waveforms
+from cosim.engines.ngspice.simulator import Ngspice
 from cosim.errors import SimulationError
-from cosim.simulation.testbench import Timing
-from cosim.study import waveforms
 from cosim.study.waveforms import record_waveforms
 
 
@@ -18,7 +19,7 @@ def design(make_network, technology, calibration):
 
 
 def test_failed_run_names_the_cell(design, monkeypatch):
-    monkeypatch.setattr(waveforms, "run_from_rest", lambda deck: Failure(FailureKind.CRASH, "exit code 9", deck))
+    monkeypatch.setattr(Ngspice, "run", lambda self, bench, timeout: Failure(FailureKind.CRASH, "exit code 9", ""))
     with pytest.raises(SimulationError, match=r"waveforms of layer0\.1: the simulator process died: exit code 9"):
         record_waveforms(design, np.zeros((2, 3)), "layer0.1")
 
@@ -46,6 +47,7 @@ def test_waveforms_are_those_of_the_cell(design):
 
 def test_clocked_cell_that_never_flips_says_so(technology, monkeypatch):
     time = np.linspace(0, 1, 50)
-    monkeypatch.setattr(calibrate, "run_deck", lambda deck: {"time": time, "xcell.latch": np.zeros(50)})
+    waves = Waveforms(time, {Voltage("xcell.latch"): np.zeros(50)})
+    monkeypatch.setattr(Ngspice, "run", lambda self, bench, timeout: waves)
     with pytest.raises(SimulationError, match=r"clocked 9T cell did not flip .* A beyond its threshold of 1e-09 A"):
         calibrate.measure_frame_shift(technology, 8, (1e-9, 5e-10, 1e-9), 1e-9, 5e-10, True)

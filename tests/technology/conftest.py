@@ -2,8 +2,9 @@
 
 import pytest
 
+from cosim.circuit.bench import PRECISE
+from cosim.circuit.dialects.ngspice import format_deck, format_options
 from cosim.circuit.elements import Circuit, Mos, Source
-from cosim.engines.ngspice.options import PRECISE_OPTIONS, format_deck
 
 TOML = """\
 name = "acme200"
@@ -135,6 +136,12 @@ def transfer_pair(technology, sizes, library, sweep):
     analysis = ".dc vx " + " ".join(f"{value:e}" for value in sweep)
     decks = []
     for devices, lines in ((transistors, gates), ([], [*gates, *instances, library])):
-        deck = format_deck(Circuit("transfer", (), (*sources, *devices)), technology, PRECISE_OPTIONS, analysis, saved)
+        deck = format_deck(
+            Circuit("transfer", (), (*sources, *devices)),
+            technology,
+            format_options(PRECISE, technology),
+            analysis,
+            saved,
+        )
         decks.append(deck.replace("\n.options", "\n" + "\n".join(lines) + "\n.options"))
     return decks

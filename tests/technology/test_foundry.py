@@ -7,8 +7,8 @@ from itertools import product
 import numpy as np
 import pytest
 
+from cosim.engines.engine import Failure
 from cosim.engines.ngspice.session import run_deck
-from cosim.engines.outcome import Failure
 from cosim.errors import InputError
 from cosim.technology.catalog import load_technology
 from cosim.technology.conditions import at

@@ -13,12 +13,13 @@ import pytest
 from cosim.calibration.find import shipped_path
 from cosim.calibration.measure import calibration_fingerprint, measure_schmitt
 from cosim.cells.transistor import transistor
+from cosim.circuit.bench import PRECISE
 from cosim.circuit.deck import device_sizes
+from cosim.circuit.dialects.ngspice import format_bench, format_deck, format_options
 from cosim.circuit.elements import Circuit, Source
-from cosim.design import compile_network, inference_deck
-from cosim.engines.ngspice.options import PRECISE_OPTIONS, format_deck
+from cosim.design import compile_network, inference_bench
+from cosim.engines.engine import Failure
 from cosim.engines.ngspice.session import run_deck
-from cosim.engines.outcome import Failure
 from cosim.errors import MissingToolError
 from cosim.technology.calibration import load_calibration
 from cosim.technology.catalog import load_technology
@@ -40,7 +41,7 @@ CURRENTS = (1e-13, 1e-11, 1e-9, 5e-9, 1e-6)
 RUN = """
 import sys
 import numpy as np
-from cosim.engines.outcome import Failure
+from cosim.engines.engine import Failure
 from cosim.engines.ngspice.session import run_deck
 waves = run_deck(open("library.sp").read())
 if isinstance(waves, Failure):
@@ -113,7 +114,7 @@ def test_corners_are_what_their_names_say(kit, transfer_decks):
 def test_a_deck_carries_its_devices_and_starts_without_the_kit(kit, calibration, make_network):
     """No foundry file is read by the simulator: one card for every size, numbers only, and no way to the kit."""
     design = compile_network(make_network(5, outputs=2), kit, calibration)
-    deck = inference_deck(design, np.array([[0.5, 0.25, 1.0]]))
+    deck = format_bench(inference_bench(design, np.array([[0.5, 0.25, 1.0]])))
     assert deck.count("\n.model ") == len(device_sizes(design.assembly.circuit)) >= 6
     for word in ("\n.lib", "\n.inc", "\n.param", "{", "agauss", str(kit.library.file.parent)):
         assert word not in deck.lower()
@@ -153,7 +154,9 @@ def test_signal_mirrors_hold_their_current(kit, polarity):
             *transistor("out", "d", "g", "0", "0", polarity, geometry),
         )
         analysis = f".dc vd {0.45 * sign:e} {0.9 * sign:e} {0.45 * sign:e}"
-        waves = run_deck(format_deck(Circuit("mirror", (), elements), kit, PRECISE_OPTIONS, analysis, "i(vd)"))
+        waves = run_deck(
+            format_deck(Circuit("mirror", (), elements), kit, format_options(PRECISE, kit), analysis, "i(vd)")
+        )
         assert not isinstance(waves, Failure), waves.detail
         return float(np.diff(np.log(np.abs(waves["vd#branch"])))[0] / 0.45)
 

@@ -8,13 +8,14 @@ import pytest
 
 from cosim.calibration.find import make_cached_path
 from cosim.calibration.measure import calibration_fingerprint, measure_schmitt
+from cosim.cells.mirror_bench import mirror_bench
 from cosim.circuit.deck import device_sizes
+from cosim.circuit.dialects.ngspice import format_bench
 from cosim.cli import main
-from cosim.design import compile_network, inference_deck
-from cosim.engines.ngspice.session import run_deck
-from cosim.engines.outcome import Failure
+from cosim.design import compile_network, inference_bench
+from cosim.engines.engine import Failure
+from cosim.engines.ngspice.session import run_bench
 from cosim.network.checkpoint import save_checkpoint
-from cosim.simulation.benches import mirror_bench
 from cosim.technology.calibration import write_calibration
 from cosim.technology.catalog import load_technology
 from cosim.technology.conditions import at
@@ -50,7 +51,7 @@ def test_a_corner_by_its_own_name(acme_technology):
 def test_a_card_for_every_size_and_its_name_on_every_transistor(acme_technology, calibration, make_network):
     """Compiled with the calibration of the same devices under other names; everything the deck needs stands in it."""
     design = compile_network(make_network(3, outputs=2), acme_technology, calibration)
-    deck = inference_deck(design, np.array([[0.5, 0.25, 1.0]]))
+    deck = format_bench(inference_bench(design, np.array([[0.5, 0.25, 1.0]])))
     sizes = device_sizes(design.assembly.circuit)
     assert len(sizes) > 4
     assert deck.count(".model ") == len(sizes)
@@ -66,13 +67,13 @@ def test_a_card_for_every_size_and_its_name_on_every_transistor(acme_technology,
 def test_mirror_and_9t_cell_are_those_of_generic180(acme_technology, technology, calibration):
     """The same numbers in every card, so the same arithmetic in the simulator; 1e-9 is for the order of sums."""
     waves = [
-        run_deck(mirror_bench(one, 8, calibration.mirror.trim, 1e-9, calibration.v_node))
+        run_bench(mirror_bench(one, 8, calibration.mirror.trim, 1e-9, calibration.v_node))
         for one in (acme_technology, technology)
     ]
     for one in waves:
         assert not isinstance(one, Failure), one.detail
-    for source in ("vn", "vp", "vpush"):
-        found, expected = (float(one[f"{source}#branch"][-1]) for one in waves)
+    for source in ("n", "p", "push"):
+        found, expected = (float(one.through(source)[-1]) for one in waves)
         assert found == pytest.approx(expected, rel=1e-9, abs=0)
         assert abs(found) == pytest.approx(1e-9, rel=0.05, abs=0)
     bias = (0.6e-9, 0.3e-9, 0.9e-9)

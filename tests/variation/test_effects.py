@@ -7,7 +7,7 @@ import pytest
 
 from cosim.circuit.deck import format_elements
 from cosim.circuit.elements import Mos
-from cosim.design import compile_network, inference_deck, read_plan, run_behavioral
+from cosim.design import compile_network, inference_bench, read_plan, run_behavioral
 from cosim.ir.nodes import PEDESTAL, UNIT_CURRENT
 from cosim.simulation.inference import Inference, run_inference
 from cosim.technology.conditions import at
@@ -248,7 +248,7 @@ def test_behavioral_and_transistors_see_the_same_chip(design, chip):
     (docs/results.md) and 5 % of what mismatch does (the slope factor is that of weak inversion), stays under a quarter.
     """
     inputs = np.random.default_rng(2).integers(0, 3, size=(1, 4, len(design.assembly.input_pins))) / 2
-    outcome = run_inference(inference_deck(transistor_chip(design, chip), inputs[0]), read_plan(design, 4))
+    outcome = run_inference(inference_bench(transistor_chip(design, chip), inputs[0]), read_plan(design, 4))
     assert isinstance(outcome, Inference)
     own = run_behavioral(behavioral_chip(design, effects_of(design), chip), inputs)
     nominal = run_behavioral(design, inputs)
@@ -262,7 +262,7 @@ def test_a_flat_circuit_computes_what_the_hierarchy_does(design):
     """The same transistors in another order: the solver's own differences, under 1e-3 of a unit (reltol 1e-4)."""
     inputs = np.random.default_rng(2).integers(0, 3, size=(3, len(design.assembly.input_pins))) / 2
     flat = replace(design, assembly=replace(design.assembly, circuit=design.assembly.circuit.flat()))
-    nested, other = (run_inference(inference_deck(one, inputs), read_plan(design, 3)) for one in (design, flat))
+    nested, other = (run_inference(inference_bench(one, inputs), read_plan(design, 3)) for one in (design, flat))
     assert isinstance(nested, Inference) and isinstance(other, Inference)
     np.testing.assert_array_equal(nested.states, other.states)
     np.testing.assert_allclose(nested.readout, other.readout, rtol=0, atol=1e-3 * design.i_unit)
@@ -279,7 +279,7 @@ def test_a_cell_that_nothing_resets_is_on_from_the_start(make_network, technolog
     chip = replace(chip, vt_shift=np.where(stuck, -0.08, chip.vt_shift))
     inputs = np.zeros((1, 2, len(design.assembly.input_pins)))
     trace = run_behavioral(behavioral_chip(design, effects_of(design), chip), inputs)
-    outcome = run_inference(inference_deck(transistor_chip(design, chip), inputs[0]), read_plan(design, 2))
+    outcome = run_inference(inference_bench(transistor_chip(design, chip), inputs[0]), read_plan(design, 2))
     assert isinstance(outcome, Inference)
     assert all((states == 1).all() for states in trace.states.values())
     np.testing.assert_array_equal(outcome.states, 1)

@@ -16,6 +16,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from cosim.circuit.bench import Bench, Dc, Op
+from cosim.circuit.dialects.ngspice import format_bench, vector
+from cosim.engines.engine import Failure, FailureKind, Vectors, Waveforms
 from cosim.engines.ngspice.library import (
     MINIMUM_NGSPICE,
     find_ngspice_library,
@@ -23,7 +26,6 @@ from cosim.engines.ngspice.library import (
     start_environment,
     start_folder,
 )
-from cosim.engines.outcome import Failure, FailureKind, Waveforms
 from cosim.errors import MissingToolError
 
 _FATAL = re.compile(
@@ -32,7 +34,23 @@ _FATAL = re.compile(
 _CONVERGENCE = re.compile(r"too small|no convergence|singular|aborted|gmin|iteration limit", re.IGNORECASE)
 
 
-def run_deck(deck: str) -> Waveforms | Failure:
+def run_bench(bench: Bench) -> Waveforms | Failure:
+    """Run a bench as it is written. Raises MissingToolError without libngspice."""
+    vectors = run_deck(format_bench(bench))
+    if isinstance(vectors, Failure):
+        return vectors
+    match bench.analysis:
+        case Op():
+            axis = np.empty(0)
+        case Dc(kind):
+            axis = vectors[f"{kind}-sweep"]
+        case _:
+            axis = vectors["time"]
+    nested = bool(bench.circuit.subcircuits)
+    return Waveforms(axis, {probe: vectors[vector(probe, nested=nested)] for probe in bench.probes})
+
+
+def run_deck(deck: str) -> Vectors | Failure:
     """Load a deck, run the analysis that it asks for, and return its saved vectors by lower-case name.
 
     The deck carries its own `.options`, `.save` and one analysis line. Raises MissingToolError without libngspice.

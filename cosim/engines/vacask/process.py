@@ -17,8 +17,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.engines.exercise import VACASK_RUN
-from cosim.engines.outcome import Failure, FailureKind, Waveforms
+from cosim.circuit.dialects.vacask import RUN
+from cosim.engines.engine import Failure, FailureKind, Vectors
 from cosim.engines.vacask.program import find_vacask
 
 _DECK, _SETTINGS = "deck.sim", "settings.toml"
@@ -27,8 +27,8 @@ _PARENT_DIED = 1  # PR_SET_PDEATHSIG of prctl(2)
 _PROCESS = ctypes.CDLL(None)
 
 
-def run_vacask(deck: str, timeout: float) -> Waveforms | Failure:
-    """Run a deck for at most `timeout` seconds and return its saved vectors under ngspice's names.
+def run_deck(deck: str, timeout: float) -> Vectors | Failure:
+    """Run a deck for at most `timeout` seconds and return its saved vectors by its own names.
 
     Raises MissingToolError without VACASK.
     """
@@ -46,26 +46,20 @@ def run_vacask(deck: str, timeout: float) -> Waveforms | Failure:
             )  # fmt: skip
         except subprocess.TimeoutExpired:
             return Failure(FailureKind.TIMEOUT, f"after {timeout:g} s", deck)
-        raw = folder / f"{VACASK_RUN}.raw"
+        raw = folder / f"{RUN}.raw"
         if done.returncode == 0 and "aborted" not in done.stdout and raw.is_file():
             return read_raw(raw.read_bytes())
     return Failure(_kind(done.returncode), _news(done.stdout) or f"exit status {done.returncode}", deck)
 
 
 def read_raw(content: bytes) -> dict[str, NDArray[np.float64]]:
-    """The vectors of a binary raw file of real numbers: `a:b` becomes a.b, and `v_x:flow(br)` vx#branch."""
+    """The vectors of a binary raw file of real numbers, by name."""
     head, _, body = content.partition(b"Binary:\n")
     lines = head.decode("ascii").splitlines()
     count = int(next(line for line in lines if line.startswith("No. Points:")).split(":")[1])
     names = [line.split()[1] for line in lines[lines.index("Variables:") + 1 :]]
     values = np.frombuffer(body, dtype="<f8", count=count * len(names)).reshape(count, len(names))
-    return {neutral_name(name): values[:, column].copy() for column, name in enumerate(names)}
-
-
-def neutral_name(name: str) -> str:
-    """ngspice's name of a vector of VACASK's."""
-    source = re.fullmatch(r"v_(\w+):flow\(br\)", name)
-    return f"v{source[1]}#branch" if source else name.replace(":", ".")
+    return {name: values[:, column].copy() for column, name in enumerate(names)}
 
 
 def _environment() -> dict[str, str]:

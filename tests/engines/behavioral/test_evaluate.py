@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from cosim.circuit.deck import format_number
-from cosim.design import compile_network, inference_deck, metered_deck, run_behavioral
+from cosim.circuit.dialects.ngspice import format_bench
+from cosim.design import compile_network, inference_bench, metered_bench, run_behavioral
 from cosim.engines.behavioral.evaluate import Deviations, evaluate
 from cosim.errors import InputError
 from cosim.ir.nodes import Schmitt
@@ -183,9 +184,9 @@ def test_raw_inputs_are_encoded_once_wherever_they_go_in(make_network, technolog
         evaluate(design.graph, calibration, x)
     with pytest.raises(InputError, match="x must be raw inputs, not encoded ones, which would be encoded twice"):
         run_behavioral(design, run_reference(network, x).inputs)
-    for format_deck in (inference_deck, metered_deck):
+    for bench_of in (inference_bench, metered_bench):
         first = format_number(I_UNIT * encoded.units[0, 1, 0] + design.graph.i_pedestal)
-        assert first in format_deck(design, x[0])
+        assert first in format_bench(bench_of(design, x[0]))
 
 
 @pytest.mark.parametrize(

@@ -5,13 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cosim.design import behavioral_power, compile_network, inference_decks, read_plan, run_behavioral
+from cosim.circuit.waveforms import Timing
+from cosim.design import behavioral_power, compile_network, inference_benches, read_plan, run_behavioral
 from cosim.ir.nodes import Ladder, Toggle
 from cosim.network.ranges import measure_state_ranges
 from cosim.network.reference import run_reference
 from cosim.network.types import SignedLayer, check_network
 from cosim.simulation.inference import Inference, run_inference
-from cosim.simulation.testbench import Timing
 from cosim.study.agreement import compare_engines, threshold_margins
 from cosim.tasks.testset import TestSet
 
@@ -61,8 +61,8 @@ def outcome(design, samples):
     timing = Timing()
     plan = read_plan(design, FRAMES)
     plan = replace(plan, window=(timing.start + timing.t_step, plan.window[1]))
-    (deck,) = inference_decks(design, samples[1])
-    found = run_inference(deck, plan)
+    (bench,) = inference_benches(design, samples[1])
+    found = run_inference(bench, plan)
     assert isinstance(found, Inference), found
     return found
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from cosim.cells.blocks import BLOCKS
+from cosim.circuit.waveforms import Timing
 from cosim.design import behavioral_power, compile_network, run_behavioral
 from cosim.ir.nodes import PEDESTAL, UNIT_CURRENT, Output
-from cosim.simulation.testbench import Timing
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from cosim.design import compile_network, inference_decks, read_plan
+from cosim.design import compile_network, inference_benches, read_plan
 from cosim.ir.nodes import PEDESTAL, Output
 from cosim.network.reference import run_reference
 from cosim.simulation.inference import Inference, run_inference
@@ -53,7 +53,7 @@ def design(network, technology, calibration):
 @pytest.fixture(scope="module")
 def comparison(design, samples):
     plans = [read_plan(design, int(length)) for length in samples.lengths]
-    outcomes = [run_inference(*pair) for pair in zip(inference_decks(design, samples), plans, strict=True)]
+    outcomes = [run_inference(*pair) for pair in zip(inference_benches(design, samples), plans, strict=True)]
     assert all(isinstance(outcome, Inference) for outcome in outcomes), outcomes
     found = compare_engines(design, samples, outcomes)
     assert found is not None

@@ -45,10 +45,6 @@ class Language:
         return [*(f"{line} \\" for line in lines[:-1]), lines[-1]]
 
 
-SPECTRE = Language(("simulator lang=spectre",), "m", "type=dc dc={}", "type=pwl wave=[{}]", " ", True, False)
-VACASK = Language((), "$mfactor", "dc={}", 'type="pwl" wave=[{}]', ", ", False, True)
-
-
 def bracket_circuit(circuit: Circuit, technology: Technology, language: Language) -> str:
     """The netlist of a circuit, as `format_circuit` writes it for SPICE."""
     lines = [f"// {circuit.title}", *language.opening]

@@ -1,0 +1,150 @@
+"""A bench: a circuit with everything that drives it, what is run, what is saved, and where it begins; data, no text.
+
+What another run of the same bench is, is `dataclasses.replace` of it: `held`, `resting`, `started`, `relaxed`.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from cosim.circuit.elements import Circuit, Element, Source
+from cosim.technology.types import Technology
+
+_AT_ONCE = 1e-5  # s; a transient of one step
+
+
+@dataclass(frozen=True)
+class Tolerances:
+    """How exactly is solved, by ngspice's names: siemens, ampere, volt, coulomb; reltol and trtol relative.
+
+    xmu: weight of the trapezoidal rule, 0.5 undamped; below that its ringing after a switch event dies out. ngspice's
+    own defaults are made for milliampere: gmin 1e-12 alone adds 2.5 pA of leakage that no device has.
+    """
+
+    gmin: float = 1e-16
+    abstol: float = 1e-15
+    vntol: float = 1e-6
+    chgtol: float = 1e-17
+    reltol: float = 1e-4
+    trtol: float = 20.0
+    xmu: float = 0.4
+
+
+PRECISE = Tolerances(abstol=1e-17, vntol=1e-8, chgtol=1e-19, reltol=1e-5, trtol=1.0, xmu=0.5)
+
+
+@dataclass(frozen=True)
+class Tran:
+    """A transient from 0 to `end` in steps of at most `step`, s."""
+
+    step: float
+    end: float
+
+
+@dataclass(frozen=True)
+class Op:
+    """The operating point."""
+
+
+@dataclass(frozen=True)
+class Dc:
+    """Operating points while the value of a source, such as the current source `pull`, goes from start to stop."""
+
+    kind: Literal["v", "i"]
+    source: str
+    start: float
+    stop: float
+    step: float
+
+
+Analysis = Tran | Op | Dc
+
+
+@dataclass(frozen=True)
+class Voltage:
+    """Of a net to ground, V; an inner net by its path, such as `xnetwork.xcell.v0`."""
+
+    net: str
+
+
+@dataclass(frozen=True)
+class Current:
+    """Through a voltage source of the top level, from its first net to its second, A."""
+
+    source: str
+
+
+@dataclass(frozen=True)
+class DrainCurrent:
+    """Of a transistor, by its path, such as `network.cell.4`; A, with the sign that the simulator gives it."""
+
+    device: str
+
+
+Probe = Voltage | Current | DrainCurrent
+
+
+@dataclass(frozen=True)
+class Bench:
+    """What is run.
+
+    technology: of its devices, with corner, temperature and supply. probes: what is saved; none: every net's voltage.
+    preset: nets that begin at the supply; start: (net, V) where the search of the operating point begins. skip_still:
+    devices whose terminals stand still are not evaluated, which is safe from a known point on. from_rest: other benches
+    are the same circuit at time 0, so a simulator may find that point once and begin there. notes: comments.
+    """
+
+    circuit: Circuit
+    technology: Technology
+    analysis: Analysis
+    probes: tuple[Probe, ...] = ()
+    tolerances: Tolerances = Tolerances()
+    preset: tuple[str, ...] = ()
+    start: tuple[tuple[str, float], ...] = ()
+    skip_still: bool = False
+    from_rest: bool = False
+    notes: tuple[str, ...] = ()
+
+    @property
+    def transient(self) -> Tran:
+        """Its analysis, which is a transient."""
+        assert isinstance(self.analysis, Tran), f"{self.circuit.title} asks for {self.analysis}, not for a transient"
+        return self.analysis
+
+
+def held(bench: Bench, seconds: float) -> Bench:
+    """The bench whose sources stay for so many second what they are at time 0."""
+    return replace(_still(bench), analysis=replace(bench.transient, end=seconds))
+
+
+def resting(bench: Bench) -> Bench:
+    """The bench that asks for all voltages at time 0: the same one for all samples of a network.
+
+    A transient, because `preset` holds nets in its operating point alone.
+    """
+    return replace(_still(bench), analysis=Tran(_AT_ONCE, _AT_ONCE), probes=(), from_rest=False)
+
+
+def started(bench: Bench, start: tuple[tuple[str, float], ...]) -> Bench:
+    """The bench that begins at these voltages, and evaluates no device that stands still."""
+    return replace(bench, start=start, skip_still=True, from_rest=False)
+
+
+def relaxed(bench: Bench) -> Bench:
+    """The bench with a charge tolerance ten times larger, for a run whose time step collapsed.
+
+    At a clock edge a node of a few femtofarad may otherwise ask for steps under 1 fs, the more so the smaller chgtol.
+    """
+    return replace(bench, tolerances=replace(bench.tolerances, chgtol=10 * bench.tolerances.chgtol))
+
+
+def _still(bench: Bench) -> Bench:
+    return replace(bench, circuit=replace(bench.circuit, elements=tuple(map(_frozen, bench.circuit.elements))))
+
+
+def _frozen(element: Element) -> Element:
+    """A source that stays what it is at time 0."""
+    match element:
+        case Source(value=tuple() as points):
+            return replace(element, value=points[0][1])
+        case _:
+            return element

@@ -1,0 +1,1 @@
+"""The languages of circuit simulators: one file each."""

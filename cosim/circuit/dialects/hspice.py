@@ -1,0 +1,33 @@
+"""HSPICE: SPICE, with option names as published decks use them."""
+
+from cosim.circuit.bench import Bench
+from cosim.circuit.deck import fold, format_circuit, format_elements, format_number
+from cosim.circuit.dialects.cards import SPICE_CARD, CardForm, two_numbers
+from cosim.circuit.dialects.dialect import Dialect, spice_probe, tolerance_texts
+
+
+def _testbench(bench: Bench) -> list[str]:
+    value, files, run = tolerance_texts(bench.tolerances), HSPICE.files, bench.transient
+    settings = (
+        f".option runlvl=0 gmin={value['gmin']} gmindc={value['gmin']} abstol={value['abstol']} "
+        f"absmos={value['abstol']} vntol={value['vntol']} chgtol={value['chgtol']} reltol={value['reltol']} "
+        f"reli={value['reltol']} relmos={value['reltol']} trtol={value['trtol']} method=trap mu={value['xmu']} "
+        f"bypass=0 delmax={format_number(run.step)}"
+    )
+    return [
+        f"* {bench.circuit.title}",
+        f".include '{files.netlist}'",
+        f".include '{files.devices}'",
+        *format_elements(bench.circuit.elements, bench.technology),
+        "* runlvl=0: at any other level HSPICE replaces most of these tolerances by its own",
+        *fold(settings),
+        ".option post probe",
+        f".temp {format_number(bench.technology.celsius)}",
+        *fold(f".probe tran {' '.join(map(spice_probe, bench.probes))}"),
+        f".tran {format_number(run.step)} {format_number(run.end)}",
+        ".end",
+    ]
+
+
+_CARDS = CardForm("*", SPICE_CARD, two_numbers, defaults=(("tnom", "27"),))  # HSPICE's own default is 25 C
+HSPICE = Dialect("hspice", format_circuit, _CARDS.format_devices, _testbench, spice_probe)

@@ -1,0 +1,90 @@
+"""ngspice: netlist, device models, options, what to save, one analysis; as one deck or as a testbench beside files."""
+
+from cosim.circuit.bench import Analysis, Bench, Dc, DrainCurrent, Op, Probe, Tolerances, Tran
+from cosim.circuit.deck import device_sizes, fold, format_circuit, format_elements, format_number
+from cosim.circuit.dialects.dialect import START_FILE, Dialect, spice_probe, tolerance_texts
+from cosim.circuit.elements import Circuit
+from cosim.technology.devices import device_cards
+from cosim.technology.types import Technology
+
+
+def format_bench(bench: Bench) -> str:
+    """One self-contained deck of a bench."""
+    nested = bool(bench.circuit.subcircuits)
+    saved = " ".join(_saved(probe, nested=nested) for probe in bench.probes) or "all"
+    lines: list[str] = []
+    if bench.preset:
+        supply = format_number(bench.technology.supply)
+        lines += fold(f".ic {' '.join(f'v({net})={supply}' for net in bench.preset)}")
+    if bench.start:
+        lines += format_point(bench.start)
+    analysis = "\n".join([*lines, _analysis(bench.analysis)])
+    options = format_options(bench.tolerances, bench.technology, skip_still=bench.skip_still)
+    return format_deck(bench.circuit, bench.technology, options, analysis, saved)
+
+
+def format_deck(circuit: Circuit, technology: Technology, options: str, analysis: str, saved: str) -> str:
+    """Netlist, device models, the lines of `format_options`, what to save, one analysis."""
+    netlist, devices = format_circuit(circuit, technology), device_cards(technology, device_sizes(circuit))
+    return f"{netlist}\n{devices}\n{options}.save {saved}\n{analysis}\n.end\n"
+
+
+def format_options(tolerances: Tolerances, technology: Technology, *, skip_still: bool = False) -> str:
+    """The `.options` and `.temp` lines."""
+    settings = " ".join(f"{name}={value}" for name, value in tolerance_texts(tolerances).items())
+    return f".options {settings} bypass={int(skip_still)}\n.temp {format_number(technology.celsius)}\n"
+
+
+def format_point(voltages: tuple[tuple[str, float], ...]) -> list[str]:
+    """The statement with which ngspice begins to look for an operating point at these (net, V), folded."""
+    return fold(f".nodeset {' '.join(f'v({net})={format_number(value)}' for net, value in voltages)}")
+
+
+def vector(probe: Probe, *, nested: bool) -> str:
+    """What ngspice calls a probe among its results. A circuit without subcircuits, not `nested`, has plain names."""
+    match probe:
+        case DrainCurrent(device):
+            return _drain(device) if nested else f"@m{device}[id]"
+        case _:
+            kind, name = spice_probe(probe)[0], spice_probe(probe)[2:-1]
+            return name if kind == "v" else f"{name}#branch"
+
+
+def _drain(device: str) -> str:
+    *path, name = device.split(".")
+    return f"@m.{''.join(f'x{instance}.' for instance in path)}m{name}[id]" if path else f"@m{name}[id]"
+
+
+def _saved(probe: Probe, *, nested: bool) -> str:
+    return vector(probe, nested=nested) if isinstance(probe, DrainCurrent) else spice_probe(probe)
+
+
+def _analysis(analysis: Analysis) -> str:
+    match analysis:
+        case Op():
+            return ".op"
+        case Dc(kind, source, start, stop, step):
+            return f".dc {kind}{source} {format_number(start)} {format_number(stop)} {format_number(step)}"
+        case Tran(step, end):
+            limit = f" 0e+00 {format_number(step)}" if step < end else ""
+            return f".tran {format_number(step)} {format_number(end)}{limit}"
+
+
+def _testbench(bench: Bench) -> list[str]:
+    files = NGSPICE.files
+    options = format_options(bench.tolerances, bench.technology, skip_still=bench.skip_still)
+    return [
+        f"* {bench.circuit.title}",
+        *(f"* {note}" for note in bench.notes),
+        f".include {files.netlist}",
+        f".include {files.devices}",
+        *([f".include {START_FILE}"] if bench.skip_still else []),
+        *format_elements(bench.circuit.elements, bench.technology),
+        *options.splitlines(),
+        *(f".save {spice_probe(probe)}" for probe in bench.probes),
+        _analysis(bench.analysis),
+        ".end",
+    ]
+
+
+NGSPICE = Dialect("ngspice", format_circuit, device_cards, _testbench, spice_probe)

@@ -1,0 +1,50 @@
+"""Spectre: nets in brackets."""
+
+from functools import partial
+
+from cosim.circuit.bench import Bench, Probe, Voltage
+from cosim.circuit.deck import fold, format_number
+from cosim.circuit.dialects.brackets import Language, bracket_circuit, bracket_elements
+from cosim.circuit.dialects.cards import CardForm, two_numbers
+from cosim.circuit.dialects.dialect import Dialect, Files, spice_probe, tolerance_texts
+
+_LANGUAGE = Language(("simulator lang=spectre",), "m", "type=dc dc={}", "type=pwl wave=[{}]", " ", True, False)
+
+
+def _testbench(bench: Bench) -> list[str]:
+    value, files, run = tolerance_texts(bench.tolerances), SPECTRE.files, bench.transient
+    settings = (
+        f"tolerances options reltol={value['reltol']} vabstol={value['vntol']} iabstol={value['abstol']} "
+        f"gmin={value['gmin']} temp={format_number(bench.technology.celsius)} save=selected"
+    )
+    analysis = (
+        f"run tran stop={format_number(run.end)} maxstep={format_number(run.step)} errpreset=moderate "
+        "relref=alllocal method=gear2only"
+    )
+    return [
+        f"// {bench.circuit.title}",
+        *_LANGUAGE.opening,
+        "global 0",
+        f'include "{files.netlist}"',
+        f'include "{files.devices}"',
+        *bracket_elements(bench.circuit.elements, bench.technology, _LANGUAGE),
+        *fold(settings),
+        *fold(analysis),
+        *fold(f"save {' '.join(map(_printed, bench.probes))}"),
+    ]
+
+
+def _printed(probe: Probe) -> str:
+    """A net, or a source's first terminal."""
+    name = spice_probe(probe)[2:-1]
+    return name if isinstance(probe, Voltage) else f"v_{name[1:]}:p"
+
+
+_CARDS = CardForm(
+    "//", "model {name} bsim4 type={kind} {fields}", two_numbers,
+    opening=_LANGUAGE.opening, include='include "FILE" section={}',
+)  # fmt: skip
+SPECTRE = Dialect(
+    "spectre", partial(bracket_circuit, language=_LANGUAGE), _CARDS.format_devices, _testbench, _printed,
+    Files("network.scs", "devices.scs", "testbench.scs"),  # it tells its language by the ending
+)  # fmt: skip

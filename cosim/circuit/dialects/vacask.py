@@ -1,0 +1,93 @@
+"""VACASK: nets in brackets, a control block, colons in hierarchical names."""
+
+import re
+from functools import partial
+
+from cosim.circuit.bench import Bench, Op, Probe, Tolerances, Voltage
+from cosim.circuit.deck import device_sizes, format_number
+from cosim.circuit.dialects.brackets import Language, bracket_circuit, bracket_elements
+from cosim.circuit.dialects.cards import CardForm
+from cosim.circuit.dialects.dialect import Dialect, Files, spice_probe, tolerance_texts
+from cosim.circuit.elements import Circuit
+from cosim.technology.types import Technology
+
+RUN = "run"  # the analysis; its results are in a raw file of this name
+_LANGUAGE = Language((), "$mfactor", "dc={}", 'type="pwl" wave=[{}]', ", ", False, True)
+
+
+def format_bench(bench: Bench) -> str:
+    """One self-contained deck: cards, the circuit's blocks, and the bench."""
+    circuit = bench.circuit
+    netlist = VACASK.network(Circuit(circuit.title, circuit.subcircuits), bench.technology)
+    cards = VACASK.devices(bench.technology, device_sizes(circuit))
+    return "\n".join([f"// {circuit.title}", cards, netlist, *_run(bench)]) + "\n"
+
+
+def option_texts(tolerances: Tolerances, technology: Technology) -> dict[str, str]:
+    """The options that a deck sets, by VACASK's names."""
+    renamed = {"trtol": "tran_lteratio", "xmu": "tran_xmu"}
+    settings = {renamed.get(name, name): value for name, value in tolerance_texts(tolerances).items()}
+    return {"temp": format_number(technology.celsius), **settings}
+
+
+def _testbench(bench: Bench) -> list[str]:
+    files = VACASK.files
+    includes = (f'include "{name}"' for name in (files.devices, files.netlist))
+    return [f"// {bench.circuit.title}", *includes, *_run(bench)]
+
+
+def _run(bench: Bench) -> list[str]:
+    """What follows netlist and cards: built-in devices, the top level, and how VACASK runs it."""
+    options = option_texts(bench.tolerances, bench.technology).items()
+    control = (
+        f"options {' '.join(f'{name}={value}' for name, value in options)}",
+        f"save {' '.join(map(_saved, bench.probes))}",
+        "elaborate circuit",
+        _analysis(bench),
+    )
+    return [
+        'load "capacitor.osdi"',
+        "model capacitor capacitor",
+        "model vsource vsource",
+        "model isource isource",
+        "ground 0",
+        *bracket_elements(bench.circuit.elements, bench.technology, _LANGUAGE),
+        "control",
+        *(f"  {line}" for statement in control for line in _LANGUAGE.fold(statement)),
+        "endc",
+    ]
+
+
+def _analysis(bench: Bench) -> str:
+    if isinstance(bench.analysis, Op):
+        return f"analysis {RUN} op"
+    step, supply = format_number(bench.transient.step), format_number(bench.technology.supply)
+    run = f"analysis {RUN} tran step={step} stop={format_number(bench.transient.end)} maxstep={step}"
+    starts = "; ".join(f'"{net.replace(".", ":")}"; {supply}' for net in bench.preset)
+    return f'{run} icmode="op" ic=[{starts}]' if starts else run
+
+
+def _saved(probe: Probe) -> str:
+    name = spice_probe(probe)[2:-1].replace(".", ":")
+    return f"v('{name}')" if isinstance(probe, Voltage) else f"i(v_{name[1:]})"
+
+
+def printed(probe: Probe) -> str:
+    """A net, or a source's branch, as the raw file names it."""
+    name = spice_probe(probe)[2:-1].replace(".", ":")
+    return name if isinstance(probe, Voltage) else f"v_{name[1:]}:flow(br)"
+
+
+def _nearest_version(version: str) -> str:
+    """sp_bsim4v8 knows 4.8 and what corrected it; an older card runs as 4.8.0."""
+    return version if re.fullmatch(r"4\.8(\.[0-3])?", version) else "4.8.0"
+
+
+_CARDS = CardForm(
+    "//", "model {name} sp_bsim4v8 (type={sign} {fields})", _nearest_version, 'version="{}"',
+    ('load "spice/bsim4v8.osdi"',), fold=_LANGUAGE.fold, include="",
+)  # fmt: skip
+VACASK = Dialect(
+    "vacask", partial(bracket_circuit, language=_LANGUAGE), _CARDS.format_devices, _testbench, printed,
+    Files("network.inc", "devices.inc", "testbench.sim"),
+)  # fmt: skip

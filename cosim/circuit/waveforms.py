@@ -1,0 +1,100 @@
+"""Frames: when a circuit's inputs move, its cells decide and its outputs are read, and the waveforms that make it so.
+
+One frame of t_step seconds, for a stage s of recurrent layers:
+
+    0       edge                         close[s]            close[s] + DECIDE          1
+    |-inputs-|                              |                       |                   |
+    |  move  |  track: the candidate settles|  decide: states change|  track again      |
+                                                   the last stage is read at SAMPLE_AT
+
+Stages decide one after the other: stage s + 1 settles on what stage s has decided. The reset in front of frame 0 takes
+half a frame: inputs at the pedestal, every candidate clamped to 0, so every cell starts in state 0.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosim.errors import InputError
+
+Waveform = tuple[tuple[float, float], ...] | float
+SAMPLE_AT = 0.95
+LAST_CLOSE = 0.7
+DECIDE = 0.27
+RESET_FRAMES = 0.5
+T_STEP_MIN, T_STEP_MAX = 1e-6, 1.0  # s; frames take milliseconds, and 10 is more likely 10m
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Frame timing. t_step in second; edge and clock_edge as fractions of it."""
+
+    t_step: float = 10e-3
+    edge: float = 0.01
+    clock_edge: float = 0.01
+    t_max_step: float = 0.02  # largest solver step over t_step
+
+    def __post_init__(self) -> None:
+        """Raises InputError for a frame that no circuit of nanoamperes could follow, or nobody would wait for."""
+        if not T_STEP_MIN <= self.t_step <= T_STEP_MAX:
+            raise InputError(
+                f"t_step must lie in {T_STEP_MIN:g} to {T_STEP_MAX:g} s, not {self.t_step:g} s; choose another with "
+                "--t-step"
+            )
+
+    def closes(self, stages: int) -> tuple[float, ...]:
+        """When each stage freezes its candidates and decides, as a fraction of the frame."""
+        return tuple(LAST_CLOSE * (stage + 1) / stages for stage in range(stages))
+
+    @property
+    def start(self) -> float:
+        """When frame 0 begins, in second."""
+        return RESET_FRAMES * self.t_step
+
+    @property
+    def reset_end(self) -> float:
+        """When the clocks first open, and a cell's state is what its reset has left, in second."""
+        return self.start - 2 * self.clock_edge * self.t_step
+
+    def moments(self, frames: int, *fractions: float) -> list[float]:
+        """Each of these fractions of each frame, in second."""
+        starts = (self.start + k * self.t_step for k in range(frames))
+        return [start + fraction * self.t_step for start in starts for fraction in fractions]
+
+    def sample_times(self, frames: int) -> NDArray[np.float64]:
+        """When states and outputs are read, in second."""
+        return np.asarray(self.start + (np.arange(frames) + SAMPLE_AT) * self.t_step, dtype=np.float64)
+
+
+def staircase(currents: NDArray[np.float64], pedestal: float, timing: Timing) -> Waveform:
+    """The pedestal during reset, then one level a frame, each reached after an edge; a number where it never moves."""
+    points, previous = [(0.0, pedestal)], pedestal
+    for k, level in enumerate(currents + pedestal):
+        if level != previous:
+            begin = timing.start + k * timing.t_step
+            points += [(begin, previous), (begin + timing.edge * timing.t_step, float(level))]
+            previous = float(level)
+    return tuple(points) if len(points) > 1 else pedestal
+
+
+def reset_waveform(supply: float, timing: Timing) -> Waveform:
+    """resetb: low, and high before the reset ends."""
+    begin = 0.7 * timing.start
+    return ((0.0, 0.0), (begin, 0.0), (begin + timing.clock_edge * timing.t_step, supply))
+
+
+def clock_waveforms(supply: float, close: float, frames: int, timing: Timing) -> tuple[Waveform, Waveform]:
+    """clk and clkb: low during reset, then high except for DECIDE of a frame from `close` on."""
+    return square(supply, 0.0, [timing.reset_end, *timing.moments(frames, close, close + DECIDE)], timing)
+
+
+def square(supply: float, value: float, moments: list[float], timing: Timing) -> tuple[Waveform, Waveform]:
+    """A logic signal and its complement: `value` until the first moment, then the other, and so on."""
+    edge, points = timing.clock_edge * timing.t_step, [(0.0, value)]
+    for moment in moments:
+        points += [(moment, value), (moment + edge, 1.0 - value)]
+        value = 1.0 - value
+    high = tuple((time, supply * level) for time, level in points)
+    low = tuple((time, supply * (1.0 - level)) for time, level in points)
+    return high, low
