@@ -13,12 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosim.calibration.find import find_calibration
-from cosim.cells.assemble import NETWORK, net
+from cosim.cells.builder import NETWORK, net
 from cosim.circuit.bench import DrainCurrent
 from cosim.circuit.waveforms import Timing
 from cosim.design import Design, compile_network, inference_bench, read_plan, run_behavioral
 from cosim.engines.behavioral.evaluate import evaluate_held
-from cosim.ir.nodes import Schmitt
 from cosim.network.checkpoint import load_network
 from cosim.resources import trained_network_path
 from cosim.simulation.inference import read_inference
@@ -26,6 +25,7 @@ from cosim.simulation.single import run_bench
 from cosim.tasks.testset import load_test_set
 from cosim.technology.catalog import DEFAULT_TECHNOLOGY, load_technology
 from cosim.technology.scale import units_for
+from cosim.units.schmitt.node import Schmitt
 
 SMALLEST = 0.3  # of the unit current
 

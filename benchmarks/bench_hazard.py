@@ -12,8 +12,8 @@ from cosim.cells.clocked import CLOCKED, LATCH_NODE
 from cosim.cells.schmitt import DECISION_NODE
 from cosim.circuit.elements import GROUND, Capacitor, Circuit, Mos
 from cosim.circuit.waveforms import Timing
+from cosim.compiler.size import PEDESTAL_UNITS
 from cosim.design import Design, compile_network, simulate_samples
-from cosim.ir.size import PEDESTAL_UNITS
 from cosim.network.checkpoint import load_network
 from cosim.resources import trained_network_path
 from cosim.study.agreement import compare_engines, summarize_comparison

@@ -10,7 +10,6 @@ import numpy as np
 from scipy import stats
 
 from cosim.cli.common import compile_loaded
-from cosim.ir.nodes import Schmitt
 from cosim.montecarlo.execute import map_chips
 from cosim.montecarlo.trial import Trial
 from cosim.montecarlo.trim import CellPoints, measure_behavioral, measure_cell
@@ -18,6 +17,7 @@ from cosim.network.checkpoint import load_network
 from cosim.resources import models_path
 from cosim.tasks.testset import load_test_set
 from cosim.technology.catalog import load_technology
+from cosim.units.schmitt.node import Schmitt
 from cosim.variation.draws import Plan
 
 CELL = "layer1.2"

@@ -9,22 +9,23 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.cells.assemble import PEDESTAL_STRENGTH, Assembly, assemble
+from cosim.cells.assembly import Assembly
 from cosim.cells.blocks import BLOCKS
+from cosim.cells.builder import PEDESTAL_STRENGTH
 from cosim.cells.schmitt import STATE_LEVEL
 from cosim.circuit.bench import Bench, Probe
 from cosim.circuit.waveforms import LAST_CLOSE, Timing
+from cosim.compiler.assemble import assemble
+from cosim.compiler.centre import centre
+from cosim.compiler.lower import HEADROOM, lower
+from cosim.compiler.mapping import MappingRow, map_parameters
+from cosim.compiler.scale import scale
+from cosim.compiler.size import PEDESTAL_UNITS, check_weights, size
 from cosim.engines.behavioral.evaluate import BehavioralTrace, Deviations, evaluate
-from cosim.engines.behavioral.supply import estimate_power
+from cosim.engines.behavioral.supply import Feed, estimate_power
 from cosim.errors import MappingError
-from cosim.ir.centre import centre
 from cosim.ir.graph import Lowered, Sized
-from cosim.ir.ladder import PULSE_END, check_ladder, ladder_currents, ladder_timing
-from cosim.ir.lower import HEADROOM, Cell, lower
-from cosim.ir.mapping import MappingRow, map_parameters
-from cosim.ir.nodes import PEDESTAL, Ladder, Toggle
-from cosim.ir.scale import scale
-from cosim.ir.size import PEDESTAL_UNITS, check_weights, size
+from cosim.ir.nodes import PEDESTAL
 from cosim.network.reference import encode_inputs
 from cosim.network.types import Network
 from cosim.simulation.inference import DEFAULT_TIMEOUT, Meter, Outcome, Progress, ReadPlan, run_inferences
@@ -34,6 +35,10 @@ from cosim.tasks.testset import TestSet
 from cosim.technology.calibration import Calibration
 from cosim.technology.scale import I_UNIT, check_units, units_for
 from cosim.technology.types import Technology
+from cosim.units.epsilon import Circuit
+from cosim.units.ladder.points import TAU_FRAMES
+from cosim.units.pulse import PULSE_END
+from cosim.units.table import UNITS, unit_of
 
 
 @dataclass(frozen=True)
@@ -77,7 +82,7 @@ def compile_network(
     saturate: bool = False,
     origin: str = "network",
     pedestal: float = PEDESTAL_UNITS,
-    cell: Cell = "auto",
+    cell: Circuit = "auto",
     headroom: int = HEADROOM,
     t_step: float = Timing().t_step,
     tau: float | None = None,
@@ -89,21 +94,21 @@ def compile_network(
     """
     check_units(network.weight_grid, calibration.units, origin)
     scaled = scale(centre(lower(network, origin, cell, headroom)), i_unit)
-    timing = ladder_timing(t_step, tau)
-    ladders = any(True for _ in scaled.of(Ladder))
-    if tau is not None and not ladders:
+    kinds = [unit for unit in UNITS if any(isinstance(node, unit.node) for node in scaled.memories)]
+    if tau is not None and not any(unit.slow for unit in kinds):
         raise MappingError(f"{origin}: tau is that of ladders, and no layer has epsilon 1; leave --tau out")
-    if ladders:
-        check_ladder(ladder_currents(i_unit), timing, origin, calibration.dpi.rise, calibration.dpi.fall)
-    _check_stages(scaled, origin)
+    tau = TAU_FRAMES * t_step if tau is None else tau
+    for unit in kinds:
+        unit.check(i_unit, t_step, tau, calibration, origin)
+    _check_stages(network, scaled, origin)
     sized = size(scaled, calibration, saturate=saturate, origin=origin, pedestal=pedestal)
-    return Design(network, technology, calibration, sized, assemble(sized, technology, calibration, timing.tau))
+    return Design(network, technology, calibration, sized, assemble(sized, technology, calibration, tau))
 
 
 def check_mapping(
     network: Network,
     origin: str = "network",
-    cell: Cell = "auto",
+    cell: Circuit = "auto",
     headroom: int = HEADROOM,
     units: int | None = None,
     saturate: bool = False,
@@ -116,19 +121,20 @@ def check_mapping(
     check_units(network.weight_grid, units, origin)
     graph = lower(network, origin, cell, headroom)
     check_weights(graph, units, origin, saturate=saturate)
-    _check_stages(graph, origin)
+    _check_stages(network, graph, origin)
 
 
-def _check_stages(graph: Lowered, origin: str) -> None:
-    """Refuse a ladder or toggle whose pulse is not over when the stage behind it decides."""
+def _check_stages(network: Network, graph: Lowered, origin: str) -> None:
+    """Refuse a unit whose pulse is not over when the stage behind it decides."""
     stages = 1 + max(node.stage for node in graph.memories)
-    early = next((node for node in graph.of(Ladder, Toggle) if node.stage < stages - 1), None)
+    early = next((node for node in graph.memories if unit_of(node).pulsed and node.stage < stages - 1), None)
     if early is not None and LAST_CLOSE / stages < PULSE_END:
+        epsilon = next(layer.epsilon for layer in network.recurrent_layers if layer.name == early.layer)
         raise MappingError(
-            f"{origin}: {early.layer} has epsilon {1 if isinstance(early, Ladder) else -1} and stands before the last "
-            f"of {stages} recurrent layers in a row: its pulse ends {PULSE_END:g} of a frame after its decision, but "
-            f"the next layer decides {LAST_CLOSE / stages:.2g} after it; use at most {int(LAST_CLOSE / PULSE_END)} "
-            "layers in a row, or such units in the last one only"
+            f"{origin}: {early.layer} has epsilon {epsilon:g} and stands before the last of {stages} recurrent layers "
+            f"in a row: its pulse ends {PULSE_END:g} of a frame after its decision, but the next layer decides "
+            f"{LAST_CLOSE / stages:.2g} after it; use at most {int(LAST_CLOSE / PULSE_END)} layers in a row, or such "
+            "units in the last one only"
         )
 
 
@@ -190,7 +196,7 @@ def run_behavioral(design: Design, x: NDArray[np.float64], ideal: bool = False) 
     """
     scale = 1.0 if ideal else design.input_scale / design.bias_scale
     inputs = encode_inputs(design.network.encoding, x).scaled(scale)
-    return evaluate(design.graph, design.calibration, inputs, design.deviations, ideal)
+    return evaluate(design.graph, design.calibration, inputs, design.deviations, ideal=ideal)
 
 
 def behavioral_power(
@@ -199,17 +205,9 @@ def behavioral_power(
     """Mean power per frame and block, watt, (n, time)."""
     assembly = design.assembly
     closes = timing.closes(len(assembly.clocks))
-    blocks = estimate_power(
-        design.graph,
-        design.calibration,
-        trace,
-        design.technology.supply,
-        sum(assembly.bias_pins.values()),
-        closes,
-        assembly.rails,
-        {PEDESTAL: PEDESTAL_STRENGTH},
-        design.deviations,
-    )
+    bias, strength = sum(assembly.bias_pins.values()), {PEDESTAL: PEDESTAL_STRENGTH}
+    feed = Feed(design.technology.supply, bias, closes, assembly.rails, strength)
+    blocks = estimate_power(design.graph, design.calibration, trace, feed, design.deviations)
     return {name: design.bias_scale * power for name, power in blocks.items()}
 
 

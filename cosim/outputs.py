@@ -19,13 +19,13 @@ from cosim.circuit.dialects.dialect import START_FILE, Dialect
 from cosim.circuit.dialects.ngspice import NGSPICE, format_point
 from cosim.circuit.elements import Capacitor, Circuit, Mos
 from cosim.circuit.waveforms import Timing
+from cosim.compiler.mapping import CUT, ZERO, MappingRow
 from cosim.design import Design, inference_bench, run_behavioral
 from cosim.engines.engine import Failure
 from cosim.engines.ngspice.rest import resting_point
 from cosim.errors import MissingToolError
 from cosim.files.seal import seal_json
 from cosim.files.write import make_folder, write_together
-from cosim.ir.mapping import CUT, ZERO, MappingRow
 from cosim.ir.states import OFF_LEVEL, software_states
 from cosim.network.checkpoint import network_to_arrays
 from cosim.network.reference import run_reference

@@ -1,7 +1,7 @@
 """Mutation testing: change one thing in a module, run the tests named for it, and see whether one fails.
 
-    python scripts/mutate.py list cosim/ir/size.py
-    python scripts/mutate.py run cosim/ir/size.py cosim/ir/centre.py --count 12 --seed 1
+    python scripts/mutate.py list cosim/compiler/size.py
+    python scripts/mutate.py run cosim/compiler/size.py cosim/compiler/centre.py --count 12 --seed 1
 
 Run it in the root of a checkout. A mutant is one change of the module's syntax tree (kinds: scripts/mutations.py);
 `run` draws `--count` of each module's by seed, or takes all, writes each into a temporary copy of the tree, never into
@@ -39,8 +39,8 @@ EQUIVALENT = Path("scripts/equivalent_mutants.toml")
 FURTHER_TESTS = {
     "cosim/study/agreement.py": ("tests/ir/test_native.py",),
     "cosim/engines/behavioral/evaluate.py": ("tests/engines/behavioral/test_equations.py", "tests/ir/test_lower.py"),
-    "cosim/ir/lower.py": ("tests/ir/test_native.py",),
-    "cosim/ir/size.py": ("tests/ir/test_native.py",),
+    "cosim/compiler/lower.py": ("tests/ir/test_native.py",),
+    "cosim/compiler/size.py": ("tests/ir/test_native.py",),
 }
 # Loaded once, before the process of each mutant is forked off: half of the time of a short run otherwise.
 PRELOAD = ("pytest", "numpy", "networkx", "scipy.optimize", "scipy.stats")
@@ -227,7 +227,7 @@ def main() -> None:
     verbs = parser.add_subparsers(required=True)
     for name, action in (("list", list_mutants), ("run", run)):
         verb = verbs.add_parser(name)
-        verb.add_argument("modules", nargs="+", help="such as cosim/ir/size.py")
+        verb.add_argument("modules", nargs="+", help="such as cosim/compiler/size.py")
         verb.set_defaults(action=action)
     verb.add_argument("--count", type=int, help="mutants of each module; default all")
     verb.add_argument("--seed", type=int, default=0, help="which mutants are drawn")

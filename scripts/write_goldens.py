@@ -26,13 +26,13 @@ from cosim.circuit.dialects.table import DIALECTS
 from cosim.circuit.elements import Circuit, Subcircuit
 from cosim.circuit.waveforms import Timing
 from cosim.design import compile_network
-from cosim.ir.ladder import ladder_currents, ladder_timing
 from cosim.network.types import FirstQuadrantLayer, InputEncoding, Network, Readout, ReluLayer, check_network
 from cosim.outputs import format_exercise, format_expected, format_mapping, format_netlist, made_up_stimulus
 from cosim.technology.calibration import load_calibration
 from cosim.technology.catalog import DEFAULT_TECHNOLOGY, load_technology
 from cosim.technology.devices import device_cards
 from cosim.technology.scale import I_UNIT
+from cosim.units.ladder.points import ladder_currents, ladder_timing
 
 FOLDER = Path(__file__).resolve().parent.parent / "netlists"
 UNITS = 8

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from cosim.cells.clocked import LATCH_NODE
-from cosim.cells.dpi import dpi_capacitance
+from cosim.cells.dpi import dpi_capacitance, dpi_fall_time, dpi_rise_time
 from cosim.cells.dpi_bench import DpiDrive, dpi_bench
 from cosim.cells.mirror_bench import mirror_bench
 from cosim.cells.quantiser_bench import comparator_bench
@@ -21,10 +21,10 @@ from cosim.circuit.elements import Circuit
 from cosim.circuit.waveforms import Timing
 from cosim.engines.engine import Waveforms
 from cosim.errors import InputError, SimulationError
-from cosim.ir.ladder import TAU_SHARE, dpi_fall_time, dpi_rise_time, ladder_currents
 from cosim.simulation.single import run_bench
 from cosim.technology.calibration import Calibration, ComparatorFit, DpiFit, MirrorFit, SchmittFit
 from cosim.technology.types import Technology
+from cosim.units.ladder.points import TAU_SHARE, ladder_currents
 
 MIRROR_CURRENTS = (2e-11, 5e-11, 1e-10, 2e-10, 5e-10, 1e-9, 2e-9, 4e-9, 8e-9, 16e-9)
 RANGE_CURRENTS = tuple(step * 10.0**decade for decade in range(-12, -6) for step in (1.0, 2.0, 5.0))  # 1 pA to 5 uA

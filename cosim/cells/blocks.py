@@ -32,7 +32,7 @@ _INSTANCES = {
     "thresh_row_": "cells",
     "width_row_": "cells",
     "bias_": "bias",
-}  # how the names of instances begin, see cosim.cells.assemble
+}  # how the names of instances begin, see cosim.cells.builder
 
 
 def device_block(name: str, outputs: Collection[str]) -> str:

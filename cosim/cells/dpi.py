@@ -16,6 +16,8 @@ gain at 0.5 nA is 0.78 instead of 0.96; what is left is the output conductance, 
 Source: C. Bartolozzi and G. Indiveri, Neural Computation 19 (2007) 2581; arXiv 2605.11855, Fig. 4 (current input).
 """
 
+import math
+
 from cosim.cells.transistor import transistor
 from cosim.circuit.elements import GROUND, Capacitor, Mos, Subcircuit
 from cosim.technology.types import Technology
@@ -46,3 +48,22 @@ def dpi(technology: Technology, units: int, outputs: int, capacitance: float) ->
 def dpi_capacitance(technology: Technology, tau: float, i_tau: float) -> float:
     """C in farad for the time constant `tau` in second: tau kappa I_tau / U_T. 10 ms costs 0.3 pF per pA of I_tau."""
     return tau * i_tau / (technology.nfet.slope_factor * technology.thermal_voltage)
+
+
+def dpi_rise_time(i_from: float, i_to: float, i_final: float, i_g: float) -> float:
+    """Time from I_out = i_from to i_to on the way up to i_final, over tau: the exact solution of the equation above.
+
+    t / tau = (1 + I_g / I_f) ln((I_f - I_a) / (I_f - I_b)) + (I_g / I_f) ln(I_b / I_a); infinite for i_to >= i_final.
+    """
+    if i_to >= i_final:
+        return math.inf
+    gap = math.log((i_final - i_from) / (i_final - i_to))
+    return gap + (i_g / i_final) * (gap + math.log(i_to / i_from))
+
+
+def dpi_fall_time(i_from: float, i_to: float) -> float:
+    """Time from I_out = i_from down to i_to with no input, over tau.
+
+    There the equation reads tau (1 + I_g / I) dI/dt = -(I + I_g), that is, dI/dt = -I / tau, at every I.
+    """
+    return math.log(i_from / i_to) if i_to > 0 else math.inf

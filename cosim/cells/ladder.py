@@ -11,13 +11,15 @@
 
 With I_in between lo and hi (retain) nothing moves. A set pulse sets rung k only where s_{k-1} = 1, a reset pulse resets
 rung k only where s_{k+1} = 0: always exactly one. The DPI is what keeps it one: the neighbour's window follows after
-the pulse, not within it (`cosim.ir.ladder.check_ladder`). The states are a thermometer code: level = number of ones.
+the pulse, not within it (`check_ladder` of the unit). The states are a thermometer code: level = number of ones.
 `resetb` low puts the ladder onto `start`: rungs 1 ... start on, the others off.
 
 The seed paper's chain runs forward only and shares one threshold; then a reset drops all rungs above at once. Not to be
 confused with an integrator: nothing here leaks, each level is a stable state.
 Source: arXiv 2605.11855, Appendix E.2 and Fig. 4 (block diagram); the wiring in both directions is of this project.
 """
+
+from dataclasses import dataclass
 
 from cosim.cells.dpi import DPI, dpi
 from cosim.cells.rectifier import CANDIDATE
@@ -29,6 +31,19 @@ from cosim.technology.types import Technology
 LADDER = "ladder"
 RUNG_OFF, RUNG_ON = "rung_off", "rung_on"
 PORTS = ("in", "thresh_1", "width_1", "thresh", "width", "gain", "vg", "tau", "out", "resetb", "vdd")
+
+
+@dataclass(frozen=True)
+class LadderBias:
+    """Pin currents in ampere: thresholds and widths of rung 1 and of the others, level, DPI, driver."""
+
+    i_thresh_1: float
+    i_width_1: float
+    i_thresh: float
+    i_width: float
+    i_gain: float
+    i_g: float
+    i_tau: float
 
 
 def ladder(technology: Technology, units: int, rungs: int, start: int) -> Subcircuit:

@@ -4,14 +4,13 @@ from dataclasses import dataclass, replace
 
 from cosim.cells.bias import BIAS_DIODE, STRENGTH, STRONG_DIODE, bias_diode, strong_diode
 from cosim.cells.dpi import DPI
-from cosim.cells.ladder import LADDER, RUNG_OFF, RUNG_ON, ladder, ladder_blocks
+from cosim.cells.ladder import LADDER, RUNG_OFF, RUNG_ON, LadderBias, ladder, ladder_blocks
 from cosim.cells.mirror import weight
 from cosim.cells.rectifier import CANDIDATE, candidate_diode
 from cosim.cells.schmitt import DECISION_NODE
 from cosim.circuit.bench import Bench, Current, Tran, Voltage
 from cosim.circuit.elements import GROUND, Circuit, Element, Instance, Mos, Source, Subcircuit
 from cosim.circuit.waveforms import Waveform
-from cosim.ir.ladder import LadderBias
 from cosim.technology.types import Technology
 
 LADDER_RAILS = {

@@ -160,12 +160,12 @@ def ladder(*, to: Destination, updates: Updates, where: Where) -> None:
 
     Finished runs are kept in the folder: the same command continues an interrupted one.
     """
-    from cosim.ir.ladder import ladder_currents, ladder_timing
     from cosim.report.characterize_figures import draw_staircase
     from cosim.report.figures import save_figure
     from cosim.study import ladder_study
     from cosim.study.characterize import format_rows
     from cosim.technology.conditions import format_conditions
+    from cosim.units.ladder.points import ladder_currents, ladder_timing
 
     currents, timing = ladder_currents(I_UNIT), ladder_timing(updates.t_step, updates.tau)
     rungs, jobs, timeout = updates.rungs, updates.jobs, updates.timeout

@@ -18,11 +18,11 @@ from cosim.technology.scale import I_UNIT, MAX_UNITS, units_for
 
 if TYPE_CHECKING:
     from cosim.design import Design
-    from cosim.ir.lower import Cell
     from cosim.network.types import Network
     from cosim.pipeline import Run
     from cosim.tasks.testset import TestSet
     from cosim.technology.types import Technology
+    from cosim.units.epsilon import Circuit as Cell
 
 Option = Callable[[Callable[..., Any]], Callable[..., Any]]
 T = TypeVar("T")

@@ -4,9 +4,7 @@ A node is one current, known by its `name`. An edge carries one weight. What eac
 """
 
 from dataclasses import dataclass
-from typing import Literal
-
-from cosim.ir.ladder import LadderBias
+from typing import ClassVar, Literal
 
 Role = Literal["drive", "beta"]
 UNIT_CURRENT = "one"
@@ -52,44 +50,43 @@ class Rectifier:
 
 @dataclass(frozen=True)
 class Memory:
-    """A recurrent unit: I = level s with the whole number s >= 0 as its state; h = zero + step s in the software.
+    """A recurrent unit: I = level s with its state s >= 0; h = zero + step s in the software.
 
-    u = max(sum of drive, 0). rise, fall, level, offset as currents in software units; zero, step in those of h.
-    `stage` counts the recurrent layers in front: cells of one stage are sampled together.
-    `offset` is the common-mode current that was added to u, rise and fall.
+    u = max(sum of drive, 0). level as a current in software units; zero, step in those of h. `stage` counts the
+    recurrent layers in front: cells of one stage are sampled together. The kinds of unit are in `cosim.units`.
     """
 
     name: str
     layer: str
     index: int
     stage: int
-    rise: float
-    fall: float
     level: float
     zero: float
     step: float
-    offset: float = 0.0
+
+    @property
+    def most(self) -> int:
+        """The highest state."""
+        return 1
+
+    @property
+    def start(self) -> int:
+        """The state onto which the reset puts it."""
+        return 0
 
 
 @dataclass(frozen=True)
-class Schmitt(Memory):
-    """epsilon = 0: s becomes 1 at u >= rise + beta, 0 at u <= fall - beta, else kept; s starts at 0.
+class Comparing(Memory):
+    """A recurrent unit with whole states that compares u with thresholds, currents in software units.
 
-    beta = sum of the beta edges (0 without them).
+    offset: the common-mode current that was added to u, rise and fall; two_sided: whether `fall` is used.
     """
 
+    two_sided: ClassVar[bool] = True
 
-@dataclass(frozen=True)
-class Ladder(Memory):
-    """epsilon = 1: s + 1 at u >= rise, s - 1 at u <= fall, else kept, within 0 ... rungs; s starts at `start`."""
-
-    rungs: int = 1
-    start: int = 0
-
-
-@dataclass(frozen=True)
-class Toggle(Memory):
-    """epsilon = -1: s becomes 1 - s at u >= rise, else kept; s starts at 0. `fall` is not used."""
+    rise: float
+    fall: float
+    offset: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -119,44 +116,6 @@ class MemoryCurrents:
     i_rise: float
     i_fall: float
     i_high: float
-
-
-@dataclass(frozen=True)
-class SchmittBias:
-    """Bias-pin currents in ampere that realise the thresholds and the level.
-
-    With an input-dependent threshold the pins carry the constant part, and the diodes of the two lines have their
-    width trimmed (`trim_thresh`, `trim_width`, over nominal) so that beta arrives with the right slope.
-    """
-
-    i_thresh: float
-    i_width: float
-    i_gain: float
-    trim_thresh: float = 1.0
-    trim_width: float = 1.0
-
-
-@dataclass(frozen=True)
-class LadderPins:
-    """Bias-pin currents in ampere of a ladder with its quantiser."""
-
-    i_upper: float
-    i_lower: float
-    i_base: float
-    i_delta: float
-    ladder: LadderBias
-
-
-@dataclass(frozen=True)
-class TogglePins:
-    """Bias-pin currents in ampere of a toggle."""
-
-    i_upper: float
-    i_base: float
-    i_delta: float
-    i_thresh: float
-    i_width: float
-    i_gain: float
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ from numpy.typing import NDArray
 from cosim.ir.graph import Lowered
 from cosim.network.reference import Trace
 
+States = NDArray[np.int16 | np.float64]  # whole, or analog
 OFF_LEVEL = -999
 
 

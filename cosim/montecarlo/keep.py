@@ -25,7 +25,6 @@ from cosim.errors import InputError
 from cosim.files.read import is_file
 from cosim.files.seal import checksum, seal_json
 from cosim.files.write import write_together
-from cosim.ir.lower import Cell
 from cosim.montecarlo.run import run_settings
 from cosim.montecarlo.store import find_difference, read_sealed, read_store
 from cosim.montecarlo.trial import Trial
@@ -39,6 +38,7 @@ from cosim.technology.calibration import format_calibration, load_calibration
 from cosim.technology.catalog import load_technology
 from cosim.technology.conditions import at
 from cosim.technology.types import Technology
+from cosim.units.epsilon import Circuit as Cell
 from cosim.variation.draws import Plan
 
 TRIAL_FILE, NETWORK_FILE, SAMPLES_FILE = "trial.json", "network.npz", "samples.npz"

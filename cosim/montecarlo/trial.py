@@ -19,13 +19,13 @@ from cosim.circuit.waveforms import Timing
 from cosim.design import Design, behavioral_power, inference_bench, read_plan, run_behavioral
 from cosim.engines.engine import Failure
 from cosim.engines.table import simulator_named
-from cosim.ir.nodes import Schmitt
-from cosim.ir.states import software_states
+from cosim.ir.states import States, software_states
 from cosim.montecarlo.record import pack_draws
 from cosim.network.reference import pool_readout, run_reference
 from cosim.simulation.inference import DEFAULT_TIMEOUT, Inference, deck_hash, run_inference
 from cosim.study.chips import ChipRecord, EngineName, Figures
 from cosim.tasks.testset import TestSet
+from cosim.units.table import unit_of
 from cosim.variation.chip import behavioral_chip, transistor_chip
 from cosim.variation.draws import Chip, Device, Plan, draw_chip, varying_devices
 from cosim.variation.effects import Effect, effects_of
@@ -135,7 +135,7 @@ def find_unreset(trial: Trial, design: Design) -> tuple[str, ...] | Failure:
     if isinstance(waves, Failure):
         return waves
     threshold = STATE_LEVEL * design.technology.supply
-    cells = (cell.name for cell in design.graph.of(Schmitt))
+    cells = (cell.name for cell in design.graph.memories if unit_of(cell).held)
     return tuple(cell for cell in cells if waves.voltage(design.assembly.decisions[cell][0])[-1] > threshold)
 
 
@@ -185,7 +185,7 @@ def trial_samples_hash(trial: Trial) -> str:
 
 
 def _figures(
-    trial: Trial, states: NDArray[np.int16], readout: NDArray[np.float64], power: float, unreset: tuple[str, ...]
+    trial: Trial, states: States, readout: NDArray[np.float64], power: float, unreset: tuple[str, ...]
 ) -> Figures:
     wanted_states, wanted = trial.software
     decisions = trial.decide(readout)

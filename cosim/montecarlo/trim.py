@@ -19,13 +19,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from cosim.calibration.measure import measure_schmitt
-from cosim.cells.assemble import NETWORK, net
+from cosim.cells.builder import NETWORK, net
 from cosim.circuit.elements import Circuit, Element, Mos
 from cosim.design import Design
-from cosim.engines.behavioral.evaluate import Array
+from cosim.engines.behavioral.evaluate import Array, Deviations
 from cosim.errors import InputError, SimulationError
-from cosim.ir.nodes import Schmitt, SchmittBias
 from cosim.montecarlo.trial import Trial
+from cosim.units.schmitt.node import Schmitt, SchmittBias, SchmittFactors
 from cosim.variation.chip import behavioral_chip
 from cosim.variation.draws import Chip
 from cosim.variation.effects import Key
@@ -61,15 +61,12 @@ def measure_behavioral(trial: Trial, chip: Chip) -> dict[str, CellPoints]:
     fit, deviations = design.calibration.schmitt, design.deviations
     points = {}
     for cell in design.graph.of(Schmitt):
-        bias = design.graph.bias(cell.name, SchmittBias)
-        i_thresh = np.float64(bias.i_thresh * deviations.thresh.get(cell.name, 1.0))
-        i_width = np.float64(bias.i_width * deviations.width.get(cell.name, 1.0))
-        compared = deviations.compared.get(cell.name, 1.0)
-        (level,) = deviations.levels.get(cell.name, (1.0,))
+        bias, factors = design.graph.bias(cell.name, SchmittBias), _factors(deviations, cell.name)
+        i_thresh, i_width = np.float64(bias.i_thresh * factors.thresh), np.float64(bias.i_width * factors.width)
         points[cell.name] = CellPoints(
-            float(fit.i_rise(i_thresh, i_width)) / compared,
-            float(fit.i_fall(i_thresh, i_width)) / compared,
-            float(fit.i_high(np.float64(bias.i_gain))) * level * deviations.lines_p.get(cell.name, 1.0),
+            float(fit.i_rise(i_thresh, i_width)) / factors.compared,
+            float(fit.i_fall(i_thresh, i_width)) / factors.compared,
+            float(fit.i_high(np.float64(bias.i_gain))) * factors.level * deviations.lines_p.get(cell.name, 1.0),
         )
     return points
 
@@ -132,7 +129,7 @@ def trim_ranges(trial: Trial) -> tuple[float, float, float]:
     cells = list(totals["thresh"])
     thresh, width, gain = (
         max(sum(totals[field][cell] for field in fields) for cell in cells)
-        for fields in (("thresh", "compared"), ("width", "compared"), ("levels", "lines_p"))
+        for fields in (("thresh", "compared"), ("width", "compared"), ("level", "lines_p"))
     )
     return SIGMAS * thresh**0.5, SIGMAS * width**0.5, SIGMAS * gain**0.5
 
@@ -170,17 +167,24 @@ def trim_design(design: Design, factors: Mapping[str, float]) -> Design:
     """A chip's design with these factors on its bias pins, for either engine."""
     assembly = design.assembly
     pins = {pin: factors.get(pin, 1.0) * current for pin, current in assembly.bias_pins.items()}
-    deviations = design.deviations
-    thresh, width, levels = dict(deviations.thresh), dict(deviations.width), dict(deviations.levels)
-    for cell, (thresh_pin, width_pin, gain_pin) in assembly.cell_bias.items():
-        thresh[cell] = thresh.get(cell, 1.0) * factors.get(thresh_pin, 1.0)
-        width[cell] = width.get(cell, 1.0) * factors.get(width_pin, 1.0)
-        levels[cell] = tuple(factors.get(gain_pin, 1.0) * level for level in levels.get(cell, (1.0,)))
+    cells = {
+        cell: replace(
+            (drawn := _factors(design.deviations, cell)),
+            thresh=drawn.thresh * factors.get(thresh_pin, 1.0),
+            width=drawn.width * factors.get(width_pin, 1.0),
+            level=factors.get(gain_pin, 1.0) * drawn.level,
+        )
+        for cell, (thresh_pin, width_pin, gain_pin) in assembly.cell_bias.items()
+    }
     return replace(
-        design,
-        assembly=replace(assembly, bias_pins=pins),
-        deviations=replace(deviations, thresh=thresh, width=width, levels=levels),
+        design, assembly=replace(assembly, bias_pins=pins), deviations=replace(design.deviations, cells=cells)
     )
+
+
+def _factors(deviations: Deviations, cell: str) -> SchmittFactors:
+    found = deviations.cells.get(cell, SchmittFactors())
+    assert isinstance(found, SchmittFactors)
+    return found
 
 
 def _cells_of(design: Design, place: int) -> dict[str, list[str]]:

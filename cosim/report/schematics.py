@@ -4,8 +4,11 @@ Names of transistors and nets are those of the netlist, as the docstrings of `co
 """
 
 from cosim.ir.graph import Lowered
-from cosim.ir.nodes import Ladder, Pedestal, Schmitt, Toggle
+from cosim.ir.nodes import Pedestal
 from cosim.report.schematic_sheet import HALF, HEIGHT, NET, Point, Sheet
+from cosim.units.ladder.node import Ladder
+from cosim.units.schmitt.node import Schmitt
+from cosim.units.toggle.node import Toggle
 
 
 def draw_mirror() -> bytes:

@@ -13,13 +13,13 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.cells.assemble import Assembly
+from cosim.cells.assembly import Assembly
 from cosim.cells.blocks import BLOCKS, device_block
 from cosim.circuit.bench import Bench, Current
 from cosim.circuit.elements import GROUND, Capacitor, Element, Mos, Source
 from cosim.circuit.waveforms import DECIDE, Timing
-from cosim.ir.ladder import PULSE_BEGIN, PULSE_END
 from cosim.simulation.inference import Meter
+from cosim.units.pulse import PULSE_BEGIN, PULSE_END
 
 SUPPLY = "vdd"
 SETTLED = 0.01  # of a frame: how long before an edge the circuit is taken to stand still

@@ -9,12 +9,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.cells.assemble import PEDESTAL_STRENGTH, Assembly
+from cosim.cells.assembly import Assembly
+from cosim.cells.builder import PEDESTAL_STRENGTH
 from cosim.circuit.bench import Bench, Current, Probe, Tran, Voltage
 from cosim.circuit.elements import GROUND, Element, Source
 from cosim.circuit.waveforms import Timing, Waveform, clock_waveforms, reset_waveform, square, staircase
-from cosim.ir.ladder import PULSE_BEGIN, PULSE_END
 from cosim.technology.types import Technology
+from cosim.units.pulse import PULSE_BEGIN, PULSE_END
 
 
 @dataclass(frozen=True)

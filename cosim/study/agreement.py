@@ -13,8 +13,7 @@ from cosim.circuit.waveforms import Timing
 from cosim.design import Design, behavioral_power, run_behavioral
 from cosim.engines.behavioral.evaluate import BehavioralTrace
 from cosim.engines.engine import Failure
-from cosim.ir.nodes import Ladder
-from cosim.ir.states import software_states
+from cosim.ir.states import States, software_states
 from cosim.network.reference import Trace, pool_readout, run_reference
 from cosim.network.scores import balanced_accuracy, is_unbalanced
 from cosim.network.types import FirstQuadrantLayer, Network
@@ -30,7 +29,7 @@ T = TypeVar("T", bound=np.generic)
 class Engine:
     """One engine on n samples: states (n, time, cells), whole; readout (n, time, outputs), units; decisions (n,)."""
 
-    states: NDArray[np.int16]
+    states: States
     readout: NDArray[np.float64]
     decisions: NDArray[np.int64]
 
@@ -172,7 +171,7 @@ def compare_engines(
     steps, cells = x.shape[1], tuple(design.assembly.decisions)
     valid = np.arange(steps)[None, :] < lengths[:, None]
 
-    def engine(states: NDArray[np.int16], readout: NDArray[np.float64]) -> Engine:
+    def engine(states: States, readout: NDArray[np.float64]) -> Engine:
         pooled = pool_readout(readout, lengths, design.network.readout.pooling)
         return Engine(states, readout, pooled.argmax(axis=1))
 
@@ -206,8 +205,8 @@ def compare_engines(
     )
 
 
-def _saturated(design: Design, states: NDArray[np.int16], valid: NDArray[np.bool_]) -> int:
-    tops = [node.rungs if isinstance(node, Ladder) else 1 for node in design.graph.memories]
+def _saturated(design: Design, states: States, valid: NDArray[np.bool_]) -> int:
+    tops = [node.most for node in design.graph.memories]
     return int((((states < 0) | (states > np.array(tops))) & valid[:, :, None]).sum())
 
 

@@ -13,23 +13,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosim.calibration.measure import measure_schmitt
-from cosim.cells.dpi import dpi_capacitance
+from cosim.cells.dpi import dpi_capacitance, dpi_fall_time, dpi_rise_time
 from cosim.cells.dpi_bench import DpiDrive, dpi_bench
 from cosim.cells.mirror_bench import mirror_bench
 from cosim.cells.rectifier_bench import rectifier_bench
 from cosim.cells.schmitt_bench import RAMP, Pins, schmitt_bench
 from cosim.circuit.bench import Bench
 from cosim.engines.engine import Waveforms
-from cosim.ir.ladder import (
-    TAU_SHARE,
-    dpi_fall_time,
-    dpi_rise_time,
-)
 from cosim.quantities import format_quantity
 from cosim.simulation.single import run_bench
 from cosim.technology.calibration import Calibration
 from cosim.technology.conditions import at, nominal
 from cosim.technology.types import Technology
+from cosim.units.ladder.points import TAU_SHARE
 
 Array = NDArray[np.float64]
 Kind = Literal["ideal", "measured", "calibrated"]

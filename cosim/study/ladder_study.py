@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosim.cells.dpi import dpi_capacitance
+from cosim.cells.ladder import LadderBias
 from cosim.cells.ladder_bench import LADDER_RAILS, LADDER_SOURCES, LadderDrive, ladder_bench, meter_ladder, rung_nets
 from cosim.cells.schmitt import STATE_LEVEL
 from cosim.circuit.bench import Bench
 from cosim.circuit.waveforms import Waveform
 from cosim.engines.engine import Failure
 from cosim.errors import SimulationError
-from cosim.ir.ladder import LadderBias, LadderCurrents, LadderTiming, check_ladder, solve_ladder
 from cosim.outputs import write_texts
 from cosim.quantities import format_quantity
 from cosim.simulation.inference import DEFAULT_TIMEOUT, Inference, Meter, Progress, ReadPlan, deck_hash, run_inferences
@@ -24,6 +24,7 @@ from cosim.study.characterize import DPI_SPREAD, Array, Row, row_json
 from cosim.technology.calibration import Calibration
 from cosim.technology.conditions import nominal
 from cosim.technology.types import Technology
+from cosim.units.ladder.points import LadderCurrents, LadderTiming, check_ladder, solve_ladder
 
 Levels = NDArray[np.int64]
 

@@ -19,11 +19,11 @@ import math
 from collections import defaultdict
 from dataclasses import dataclass
 
-from cosim.cells.assemble import NETWORK, net
+from cosim.cells.builder import NETWORK, net
 from cosim.circuit.elements import Mos
 from cosim.circuit.waveforms import LAST_CLOSE
 from cosim.design import Design
-from cosim.ir.nodes import InputCurrent, Ladder, Schmitt, Toggle
+from cosim.ir.nodes import InputCurrent, Memory
 from cosim.technology.devices import oxide_thickness
 from cosim.technology.types import POLARITIES
 
@@ -45,7 +45,7 @@ def slowest_line(design: Design) -> Settling:
     loads, features = gate_loads(design), design.network.encoding.features
     lines = {
         node.name: max(loads[f"{place}{net(node.name)}_{line}"] for place in ("", f"x{NETWORK}.") for line in "np")
-        for node in design.graph.of(InputCurrent, Schmitt, Ladder, Toggle)
+        for node in design.graph.of(InputCurrent, Memory)
         if not (isinstance(node, InputCurrent) and node.index >= features)
     }
     signal = max(lines, key=lambda name: lines[name])

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.cells.assemble import NETWORK, net
+from cosim.cells.builder import NETWORK, net
 from cosim.circuit.bench import DrainCurrent
 from cosim.circuit.waveforms import Timing
 from cosim.design import Design, encode_sample, inference_bench, read_plan
-from cosim.ir.nodes import Ladder, Schmitt, Toggle
 from cosim.simulation.inference import drawn_power
 from cosim.simulation.single import run_bench
+from cosim.units.table import unit_of
 
 
 @dataclass(frozen=True)
@@ -41,8 +41,7 @@ def record_waveforms(
     stem = net(cell)
     candidate = f"{NETWORK}.cand_{stem}.diode"
     node = next(node for node in design.graph.memories if node.name == cell)
-    device = {Schmitt: "4", Ladder: "diode", Toggle: "slave.4"}[type(node)]
-    state = f"{NETWORK}.cell_{stem}.{device}"
+    state = f"{NETWORK}.cell_{stem}.{unit_of(node).output}"
     bench = inference_bench(design, x, timing, (DrainCurrent(candidate), DrainCurrent(state)))
     waves = run_bench(bench, f"waveforms of {cell}")
     time = waves.time

@@ -2,12 +2,10 @@
 
 from dataclasses import replace
 
-from cosim.cells.assemble import NETWORK, net
-from cosim.cells.clocked import LATCH_NODE
-from cosim.cells.schmitt import DECISION_NODE
+from cosim.cells.builder import NETWORK, net
 from cosim.design import Design
-from cosim.ir.nodes import Schmitt
 from cosim.technology.conditions import at
+from cosim.units.table import unit_of
 from cosim.variation.draws import Chip
 from cosim.variation.effects import Effect, chip_deviations
 from cosim.variation.netlist import vary_circuit
@@ -27,9 +25,7 @@ def transistor_chip(design: Design, chip: Chip) -> Design:
     """
     technology = at(design.technology, celsius=chip.celsius, supply=chip.supply)
     preset = tuple(
-        f"x{NETWORK}.xcell_{net(cell.name)}.{node}"
-        for cell in design.graph.of(Schmitt)
-        for node in (LATCH_NODE, DECISION_NODE)
+        f"x{NETWORK}.xcell_{net(cell.name)}.{node}" for cell in design.graph.memories for node in unit_of(cell).held
     )
     assembly = replace(design.assembly, circuit=vary_circuit(design.assembly.circuit, chip), preset=preset)
     return replace(design, technology=technology, assembly=assembly)

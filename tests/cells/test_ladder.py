@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from cosim.cells.bias import STRENGTH, strong_diode
-from cosim.cells.dpi import dpi_capacitance
+from cosim.cells.dpi import dpi_capacitance, dpi_fall_time, dpi_rise_time
 from cosim.cells.ladder import LADDER, RUNG_OFF, RUNG_ON, ladder, ladder_blocks, rung
 from cosim.cells.ladder_bench import LadderDrive, ladder_bench, rung_nets
 from cosim.cells.rectifier import candidate_diode
@@ -14,14 +14,8 @@ from cosim.cells.schmitt import STATE_LEVEL
 from cosim.circuit.elements import Capacitor, Circuit, Instance, Mos, Source
 from cosim.engines.engine import Failure
 from cosim.engines.ngspice.session import run_bench as run_once
-from cosim.ir.ladder import (
-    PULSE_BEGIN,
-    dpi_fall_time,
-    dpi_rise_time,
-    ladder_currents,
-    ladder_timing,
-    solve_ladder,
-)
+from cosim.units.ladder.points import ladder_currents, ladder_timing, solve_ladder
+from cosim.units.pulse import PULSE_BEGIN
 
 UNITS = 8
 CURRENTS = ladder_currents(1e-9)

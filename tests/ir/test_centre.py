@@ -5,25 +5,19 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from cosim.compiler.centre import centre
+from cosim.compiler.lower import lower
+from cosim.compiler.scale import scale
+from cosim.compiler.size import size
 from cosim.engines.behavioral.evaluate import evaluate
-from cosim.ir.centre import centre
 from cosim.ir.graph import Wiring
-from cosim.ir.lower import lower
-from cosim.ir.nodes import (
-    UNIT_CURRENT,
-    InputCurrent,
-    Ladder,
-    Rectifier,
-    Schmitt,
-    Toggle,
-    UnitCurrent,
-    Weight,
-)
-from cosim.ir.scale import scale
-from cosim.ir.size import size
+from cosim.ir.nodes import UNIT_CURRENT, InputCurrent, Rectifier, UnitCurrent, Weight
 from cosim.ir.states import software_states
 from cosim.network.reference import run_reference
 from cosim.network.types import FirstQuadrantLayer
+from cosim.units.ladder.node import Ladder
+from cosim.units.schmitt.node import Schmitt
+from cosim.units.toggle.node import Toggle
 
 I_UNIT = 0.25e-9  # so that every threshold of a random network lies in the calibrated range
 
@@ -114,8 +108,8 @@ def test_a_hysteresis_within_one_gap_stays(make_network):
         ([(InputCurrent("in.0", 0, 1 / 4), -1.0), (InputCurrent("in.1", 1, 1 / 6), 5 / 7)], 1 / 84),
         ([(InputCurrent("in.0", 0, 1 / 4), 1 / 2), (UnitCurrent(), 3 / 16)], 1 / 16),
         ([(InputCurrent("in.0", 0, 1 / 4), 1 / 2), (UnitCurrent(), 0.0), (InputCurrent("in.1", 1), 0.0)], 1 / 8),
-        ([(Schmitt("layer9.0", "layer9", 0, 0, 0.5, 0.25, 1.5, 0.0, 1.5), 5 / 64)], 15 / 128),
-        ([(Ladder("layer9.0", "layer9", 0, 0, 0.5, 0.25, 0.5, 0.0, 1.0, rungs=4), 5 / 32)], 5 / 64),
+        ([(Schmitt("layer9.0", "layer9", 0, 0, 1.5, 0.0, 1.5, 0.5, 0.25), 5 / 64)], 15 / 128),
+        ([(Ladder("layer9.0", "layer9", 0, 0, 0.5, 0.0, 1.0, 0.5, 0.25, rungs=4), 5 / 32)], 5 / 64),
         ([(InputCurrent("in.0", 0, 1 / 128), 1 / 128)], 2**-14),
     ],
 )
@@ -174,7 +168,7 @@ def test_a_rectifier_passes_its_lattice_on():
     graph.add(InputCurrent("in.0", 0, 1 / 2))
     graph.add(UnitCurrent())
     graph.add(Rectifier("hidden.0", "hidden", 0))
-    graph.add(Schmitt("layer0.0", "layer0", 0, 0, 0.5, 0.25, 1.0, 0.0, 1.0))
+    graph.add(Schmitt("layer0.0", "layer0", 0, 0, 1.0, 0.0, 1.0, 0.5, 0.25))
     graph.connect("in.0", "hidden.0", Weight(3.0, ""))
     graph.connect(UNIT_CURRENT, "hidden.0", Weight(0.3, ""))
     graph.connect("hidden.0", "layer0.0", Weight(1 / 3, ""))

@@ -6,19 +6,20 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from cosim.cells.assemble import assemble
 from cosim.circuit.deck import format_circuit
+from cosim.compiler.assemble import assemble
+from cosim.compiler.lower import lower
+from cosim.compiler.scale import scale
+from cosim.compiler.size import size
 from cosim.design import compile_network
 from cosim.engines.behavioral.evaluate import evaluate
 from cosim.errors import MappingError
-from cosim.ir.lower import lower
-from cosim.ir.nodes import UNIT_CURRENT, InputCurrent, Output, Rectifier, Schmitt
-from cosim.ir.scale import scale
-from cosim.ir.size import size
+from cosim.ir.nodes import UNIT_CURRENT, InputCurrent, Output, Rectifier
 from cosim.ir.states import software_states
 from cosim.network.reference import encode_inputs, run_reference
 from cosim.network.types import InputEncoding, ReluLayer, check_network
 from cosim.study.agreement import threshold_margins
+from cosim.units.schmitt.node import Schmitt
 
 I_UNIT = 0.25e-9  # so that every threshold of a random network lies in the calibrated range
 

@@ -9,23 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.integrate import solve_ivp
 
+from cosim.cells.dpi import dpi_fall_time, dpi_rise_time
+from cosim.compiler.lower import lower
+from cosim.compiler.scale import scale
+from cosim.compiler.size import size
 from cosim.design import compile_network
 from cosim.engines.behavioral.evaluate import evaluate
 from cosim.errors import MappingError
-from cosim.ir.ladder import (
-    ALPHA,
-    LadderTiming,
-    check_ladder,
-    dpi_fall_time,
-    dpi_rise_time,
-    ladder_currents,
-    ladder_timing,
-    solve_ladder,
-)
-from cosim.ir.lower import MAX_RUNGS, lower
-from cosim.ir.nodes import UNIT_CURRENT, Ladder, Schmitt, Toggle
-from cosim.ir.scale import scale
-from cosim.ir.size import size
+from cosim.ir.nodes import UNIT_CURRENT
 from cosim.ir.states import software_states
 from cosim.network.ranges import measure_state_ranges
 from cosim.network.reference import run_reference
@@ -41,6 +32,18 @@ from cosim.network.types import (
 from cosim.simulation.inference import Inference
 from cosim.study.agreement import compare_engines
 from cosim.tasks.testset import TestSet
+from cosim.units.ladder.lower import MAX_RUNGS
+from cosim.units.ladder.node import Ladder
+from cosim.units.ladder.points import (
+    ALPHA,
+    LadderTiming,
+    check_ladder,
+    ladder_currents,
+    ladder_timing,
+    solve_ladder,
+)
+from cosim.units.schmitt.node import Schmitt
+from cosim.units.toggle.node import Toggle
 
 I_UNIT = 0.25e-9  # so that every threshold of a random network lies in the calibrated range
 SAMPLES, STEPS = 13, 6

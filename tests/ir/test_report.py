@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from cosim.compiler.fold import learned_values
+from cosim.compiler.mapping import CUT, EXACT, ROUNDED, ZERO
 from cosim.design import compile_network
-from cosim.ir.fold import learned_values
-from cosim.ir.mapping import CUT, EXACT, ROUNDED, ZERO
-from cosim.ir.nodes import Schmitt
 from cosim.network.types import FirstQuadrantLayer, ReluLayer, layer_arrays
+from cosim.units.schmitt.node import Schmitt
 
 I_UNIT = 0.5e-9
 

@@ -5,25 +5,27 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from cosim.compiler.lower import lower
+from cosim.compiler.scale import scale
+from cosim.compiler.size import PEDESTAL_UNITS, size
 from cosim.errors import MappingError
 from cosim.ir.graph import Wiring
-from cosim.ir.ladder import ladder_currents, solve_ladder
-from cosim.ir.lower import lower
 from cosim.ir.nodes import (
     PEDESTAL,
     UNIT_CURRENT,
     InputCurrent,
-    Ladder,
     MemoryCurrents,
     Output,
     Rectifier,
-    Schmitt,
-    Toggle,
     UnitCurrent,
     Weight,
 )
-from cosim.ir.scale import scale
-from cosim.ir.size import MAX_BIAS_COUNT, MAX_COUNT, MAX_RISE, MIN_FALL, MIN_WIDTH, PEDESTAL_UNITS, size
+from cosim.units.ladder.node import Ladder
+from cosim.units.ladder.points import ladder_currents, solve_ladder
+from cosim.units.schmitt.lower import MIN_WIDTH
+from cosim.units.schmitt.node import Schmitt
+from cosim.units.sizing import MAX_BIAS_COUNT, MAX_COUNT, MAX_RISE, MIN_FALL
+from cosim.units.toggle.node import Toggle
 
 
 def changed(network, **arrays):
@@ -215,8 +217,8 @@ def row(kind=Schmitt, terms=TERMS, beta=(), **fields):
     """A graph of two inputs, the unit current, two memories, and `layer0.0` of a kind that reads them."""
     graph = Wiring()
     nodes = [InputCurrent("in.0", 0), InputCurrent("in.1", 1), UnitCurrent(), Rectifier("hidden.0", "hidden", 0)]
-    nodes.append(Schmitt("layer8.0", "layer8", 0, 0, 0.5, 0.25, 1.5, 0.0, 1.5))
-    nodes.append(Ladder("layer9.0", "layer9", 0, 0, 0.5, 0.25, 0.5, 0.0, 1.0, rungs=4))
+    nodes.append(Schmitt("layer8.0", "layer8", 0, 0, 1.5, 0.0, 1.5, 0.5, 0.25))
+    nodes.append(Ladder("layer9.0", "layer9", 0, 0, 0.5, 0.0, 1.0, 0.5, 0.25, rungs=4))
     nodes.append(kind("layer0.0", 0) if kind is Output else kind("layer0.0", "layer0", 0, 1, **THRESHOLDS | fields))
     for node in nodes:
         graph.add(node)

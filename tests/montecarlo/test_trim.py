@@ -8,7 +8,6 @@ import pytest
 
 from cosim.design import compile_network
 from cosim.errors import InputError, SimulationError
-from cosim.ir.nodes import Schmitt
 from cosim.montecarlo import execute, trim_run
 from cosim.montecarlo.run import nominal_chip
 from cosim.montecarlo.spec import parse_spec
@@ -22,6 +21,7 @@ from cosim.montecarlo.trim import (
 )
 from cosim.montecarlo.trim_run import TrimRecord, summarize_trim, trim_chip
 from cosim.study.chips import Figures
+from cosim.units.schmitt.node import Schmitt
 from cosim.variation.chip import behavioral_chip
 
 
@@ -32,11 +32,9 @@ def remeasured(trial, chip, factors):
     points = {}
     for cell in trimmed.graph.of(Schmitt):
         bias, fit = trimmed.graph.biases[cell.name], trimmed.calibration.schmitt
-        pair = (
-            np.float64(bias.i_thresh * trimmed.deviations.thresh[cell.name]),
-            np.float64(bias.i_width * trimmed.deviations.width[cell.name]),
-        )
-        compared = nominal.deviations.compared[cell.name]
+        drawn = trimmed.deviations.cells[cell.name]
+        pair = np.float64(bias.i_thresh * drawn.thresh), np.float64(bias.i_width * drawn.width)
+        compared = nominal.deviations.cells[cell.name].compared
         points[cell.name] = float(fit.i_rise(*pair)) / compared, float(fit.i_fall(*pair)) / compared
     return points
 
@@ -74,12 +72,9 @@ def test_pins_of_the_circuit_and_of_the_model_move_together(trial):
         assert trimmed.assembly.bias_pins[pin] == pytest.approx(
             factor * design.assembly.bias_pins[pin], rel=1e-12, abs=0
         )
-    for field, factor in (("thresh", 1.1), ("width", 0.9)):
-        found, before = (getattr(one.deviations, field)[cell] for one in (trimmed, design))
+    for field, factor in (("thresh", 1.1), ("width", 0.9), ("level", 1.05)):
+        found, before = (getattr(one.deviations.cells[cell], field) for one in (trimmed, design))
         assert found == pytest.approx(factor * before, rel=1e-12, abs=0)
-    assert trimmed.deviations.levels[cell][0] == pytest.approx(
-        1.05 * design.deviations.levels[cell][0], rel=1e-12, abs=0
-    )
 
 
 def test_ranges_are_three_sigma_of_many_chips(trial):

@@ -8,9 +8,12 @@ import pytest
 from cosim.cells import clocked, dpi, ladder, quantiser, schmitt, toggle
 from cosim.circuit.elements import Mos
 from cosim.ir.graph import Wiring
-from cosim.ir.nodes import Ladder, Pedestal, Schmitt, Toggle
+from cosim.ir.nodes import Pedestal
 from cosim.report import schematics
 from cosim.report.schematics import schematics_of
+from cosim.units.ladder.node import Ladder
+from cosim.units.schmitt.node import Schmitt
+from cosim.units.toggle.node import Toggle
 
 FUNCTIONS = sorted(name for name in vars(schematics) if name.startswith("draw_"))
 SIZE = 13  # pt

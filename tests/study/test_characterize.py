@@ -10,7 +10,6 @@ from cosim.engines.engine import Failure, FailureKind
 from cosim.engines.ngspice.session import run_bench
 from cosim.engines.ngspice.simulator import Ngspice
 from cosim.errors import InputError, MappingError, SimulationError
-from cosim.ir.ladder import ladder_currents, ladder_timing, solve_ladder
 from cosim.study import characterize, ladder_study
 from cosim.study.characterize import (
     Row,
@@ -38,6 +37,7 @@ from cosim.study.ladder_study import (
     summarize_ladder,
     summarize_study,
 )
+from cosim.units.ladder.points import ladder_currents, ladder_timing, solve_ladder
 
 CURRENTS = ladder_currents(1e-9)
 STUDY = LadderStudy(3, 2, 12, 5, CURRENTS, ladder_timing(10e-3))
@@ -77,7 +77,7 @@ def test_conditions_that_no_device_is_made_for(technology, temperatures, supplie
     ],
 )
 def test_a_timing_that_would_skip_or_double(technology, calibration, tau, celsius, text):
-    """Arrival times are 0.86 to 1.91 tau, see cosim.ir.ladder; tau goes with U_T, which is 0.73 of nominal at -55 C."""
+    """Arrival times are 0.86 to 1.91 tau, see docs/ladder.md; tau goes with U_T, which is 0.73 of nominal at -55 C."""
     study = replace(STUDY, timing=ladder_timing(10e-3, tau))
     with pytest.raises(MappingError, match=text):
         check_study(study, at_conditions(technology, (), (celsius,), ()), calibration)

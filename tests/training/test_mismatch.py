@@ -10,9 +10,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from cosim.compiler.lower import lower  # noqa: E402
 from cosim.errors import InputError  # noqa: E402
-from cosim.ir.lower import lower  # noqa: E402
-from cosim.ir.nodes import Schmitt  # noqa: E402
 from cosim.network.checkpoint import load_network  # noqa: E402
 from cosim.network.offset import common_mode_offset  # noqa: E402
 from cosim.network.types import InputEncoding, Network, SignedLayer  # noqa: E402
@@ -26,6 +25,7 @@ from cosim.training.chips import Chips, Lines  # noqa: E402
 from cosim.training.config import Architecture, TrainingConfig, check_config, describe_config, state_path  # noqa: E402
 from cosim.training.mismatch import MismatchModel, derive_mismatch  # noqa: E402
 from cosim.training.trainer import train  # noqa: E402
+from cosim.units.schmitt.node import Schmitt  # noqa: E402
 
 GENERIC = load_technology("generic180")
 COUNT = 20011  # chips of a statistical test

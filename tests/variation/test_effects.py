@@ -62,13 +62,13 @@ BIASED = {  # field -> [(what makes it, the pin current asked of it)], by place
         "compared": [(f"+{CELL}.1 -cand_layer0_0.diode", "rise")],
         "thresh": [(f"+{CELL}.2 -bias_thresh_0.diode", "i_thresh")],
         "width": [(f"+{CELL}.8 -bias_width_0.diode +{CELL}.9 -{CELL}.7", "i_width")],
-        "levels": [(f"+{CELL}.5 -bias_gain_0.diode", "i_gain")],
+        "level": [(f"+{CELL}.5 -bias_gain_0.diode", "i_gain")],
     },
     "signed_input": {
         "compared": [(f"+{CELL}.1 -cand_layer0_0.diode", "rise")],
         "thresh": [(f"+{CELL}.2 -bias_thresh_layer0_0.diode", "i_thresh")],
         "width": [(f"+{CELL}.8 -bias_width_layer0_0.diode +{CELL}.9 -{CELL}.7", "i_width")],
-        "levels": [(f"+{CELL}.5 -bias_gain_0.diode", "i_gain")],
+        "level": [(f"+{CELL}.5 -bias_gain_0.diode", "i_gain")],
     },
     "ladder": {
         side: [(f"+{part}.2 -bias_thresh_{k}.diode -{part}.1 +cand_layer0_0.diode", f"i_{side}")]
@@ -78,7 +78,7 @@ BIASED = {  # field -> [(what makes it, the pin current asked of it)], by place
     | {"levels": [(f"+{CELL}.rung{k}.11 -bias_gain_0.diode", "rung") for k in range(1, 6)]},
     "toggle": {
         "upper": [(f"+{CELL}.master.2 -bias_thresh_0.diode -{CELL}.master.1 +cand_layer0_0.diode", "i_upper")],
-        "levels": [(f"+{CELL}.slave.5 -bias_gain_0.diode", "i_gain")],
+        "level": [(f"+{CELL}.slave.5 -bias_gain_0.diode", "i_gain")],
     },
 }
 DIODES = {"first": f"{CELL}.4", "signed_input": f"{CELL}.4", "ladder": f"{CELL}.diode", "toggle": f"{CELL}.slave.4"}
@@ -100,7 +100,7 @@ def test_what_makes_a_memorys_factors(unit):
     found = [
         effect for effect in effects_of(design) if effect.key == "layer0.0" and not effect.field.startswith("line")
     ]
-    assert {(effect.field, effect.place): (made_by(effect), effect.current) for effect in found} == expected
+    assert {(effect.field, effect.place or 0): (made_by(effect), effect.current) for effect in found} == expected
 
 
 def test_what_makes_a_line_and_a_weight(unit):
@@ -194,16 +194,15 @@ def test_a_chips_factors_are_products_over_its_transistors(unit):
                 design.technology.device(mos.polarity).response_at(per_square) * 1.380649e-23 * 333.15 / 1.602176634e-19
             )
             product *= (b * np.exp(-vt / swing)) ** sign
-        expected.setdefault((effect.field, effect.key), {})[effect.place] = product
-    count = 0
-    for field in fields(found):
-        for key, value in getattr(found, field.name).items():
-            places = expected[field.name, key]
-            values = [places[k] for k in range(len(places))]
-            assert np.atleast_1d(value) == pytest.approx(values, rel=1e-6)
-            assert isinstance(value, tuple) is (field.name in ("levels", "betas"))
-            count += 1
-    assert count == len(expected)
+        expected.setdefault((effect.field, effect.key), {})[effect.place or 0] = product
+    every = {(name.name, key): value for name in fields(found) for key, value in getattr(found, name.name).items()}
+    cells = {(field, name): value for name, cell in found.cells.items() for field, value in vars(cell).items()}
+    every = {where: value for where, value in every.items() if where[0] != "cells"} | cells
+    assert every.keys() == expected.keys()
+    for (field, key), value in every.items():
+        places = expected[field, key]
+        assert np.atleast_1d(value) == pytest.approx([places[k] for k in range(len(places))], rel=1e-6)
+        assert isinstance(value, tuple) is (field in ("levels", "betas"))
 
 
 def test_one_transistor_moves_what_hangs_on_it(design, chip):
@@ -220,7 +219,11 @@ def test_one_transistor_moves_what_hangs_on_it(design, chip):
     density = design.i_unit * mos.l / (8 * mos.w)  # of a unit device: a weight of 1 has 8 and carries i_unit
     swing = technology.device(mos.polarity).response_at(density) * technology.thermal_voltage
     assert found.weights[source, target] == pytest.approx(1.01 * np.exp(-2e-3 / swing), rel=1e-12)
-    values = [*found.lines_n.values(), *found.lines_p.values(), *found.thresh.values(), *found.width.values()]
+    values = [
+        *found.lines_n.values(),
+        *found.lines_p.values(),
+        *(f for c in found.cells.values() for f in vars(c).values()),
+    ]
     values += [value for key, value in found.weights.items() if key != (source, target)]
     assert set(values) == {1.0}
 

@@ -6,13 +6,7 @@
                                                                 as push)
     output                       the same, or what is pushed if that is more: the readout stage delivers what an output
                                  pulls, and sinks to ground what it pushes
-    9T cell, state s             min(g_push (u + I_w s), g_n I_thresh) + I_w s + I_high s     I_w = i_high(I_width)
-                                 (decision branch, feedback, output)
-    comparator                   min(g_push u, g_n I_thresh)
-    driver                       (1 + g_push) g_sink I_retain  (the tails, and their copy into line n)
-    rung, state s                u_k + min(g_push (u_k + I_w s), g_n I_thresh) + I_w s + 2 alpha s     (own state, DPI)
-                                 u_k = g_sink I_in + alpha (s_{k-1} + s_{k+1});  the output's alpha is in its signal
-    toggle, update z             its comparator, its drive g_sink (I_base + I_delta (1 + z)), 2 I_delta z s, its 9T cell
+    memory                       the equations of its kind, cosim.units
     bias pins                    each once
 
 g_push: a p copy into an nMOS diode; g_sink: an n copy onto a pMOS diode; g_n = g_sink + slope_n v_node: an n copy with
@@ -25,119 +19,119 @@ toggles in their pulse. In each span the circuit stands still, with the states a
 Static: the lag of currents behind their edges is left to ngspice (cosim.simulation.metering).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cosim.cells.blocks import BLOCKS
-from cosim.engines.behavioral.evaluate import Array, BehavioralTrace, Deviations, evaluate_held, first_state
+from cosim.engines.behavioral.evaluate import BehavioralTrace, Deviations, cell_of, evaluate_held
 from cosim.ir.graph import Sized
-from cosim.ir.ladder import PULSE_BEGIN
-from cosim.ir.nodes import (
-    InputCurrent,
-    Ladder,
-    LadderPins,
-    Memory,
-    Output,
-    Pedestal,
-    Rectifier,
-    Schmitt,
-    SchmittBias,
-    Toggle,
-    TogglePins,
-    UnitCurrent,
-)
+from cosim.ir.nodes import InputCurrent, Memory, Output, Pedestal, Rectifier, UnitCurrent
+from cosim.ir.states import States
 from cosim.technology.calibration import Calibration
+from cosim.units.kind import Array, Standing
+from cosim.units.pulse import PULSE_BEGIN
+from cosim.units.table import unit_of
+
+
+@dataclass(frozen=True)
+class Feed:
+    """How a circuit is supplied.
+
+    supply: V; bias_total: sum of the bias-pin currents, A; closes: when each stage decides, fraction of a frame;
+    rails: the signals that have a line n; strength: signal -> how much stronger its own diodes are built, if not 1.
+    """
+
+    supply: float
+    bias_total: float
+    closes: Sequence[float]
+    rails: frozenset[str]
+    strength: Mapping[str, float]
 
 
 def estimate_power(
     graph: Sized,
     calibration: Calibration,
     trace: BehavioralTrace,
-    supply: float,
-    bias_total: float,
-    closes: Sequence[float],
-    rails: frozenset[str],
-    strength: Mapping[str, float],
+    feed: Feed,
     deviations: Deviations = Deviations(),
 ) -> dict[str, Array]:
-    """Mean power per frame in watt, (n, time), for each of BLOCKS.
-
-    supply: V; bias_total: sum of the bias-pin currents, A; closes: when each stage decides, fraction of a frame;
-    rails: the signals that have a line n; strength: signal -> how much stronger its own diodes are built, if not 1;
-    deviations: those that the trace was evaluated with.
-    """
+    """Mean power per frame in watt, (n, time), for each of BLOCKS; deviations: those of the trace."""
     total = {block: np.zeros(trace.readout.shape[:2]) for block in BLOCKS}
-    total["bias"] += supply * bias_total
-    decides, changes = _moments(graph, closes)
+    total["bias"] += feed.supply * feed.bias_total
+    decides, changes = _moments(graph, feed.closes)
     begins = sorted({0.0, *decides.values(), *changes.values()})
     for begin, duration in zip(begins, np.diff([*begins, 1.0]), strict=True):
         standing = trace
         if begin < begins[-1]:
-            states = _standing(graph, trace.states, changes, begin)
+            states = {
+                node.name: _at(trace.states[node.name], node.start, arrived=changes[node.name] <= begin)
+                for node in graph.memories
+            }
             standing = evaluate_held(graph, calibration, trace, states, deviations)
-        updates = _standing(graph, _updates(graph, trace), decides, begin)
-        for block, current in _block_currents(graph, calibration, standing, updates, rails, strength).items():
-            total[block] = total[block] + supply * duration * current
+        decided = {name: moment <= begin for name, moment in decides.items()}
+        cells = [
+            _cell_current(graph, calibration, node, standing, partial(_update, trace, node, decided=decided[node.name]))
+            for node in graph.memories
+        ]
+        currents = _block_currents(graph, standing, calibration.mirror.push, feed)
+        currents["cells"] = sum(cells, np.zeros(trace.readout.shape[:2]))
+        for block, current in currents.items():
+            total[block] = total[block] + feed.supply * duration * current
     return total
 
 
-States = Mapping[str, NDArray[np.int16]]
+def _at(now: States, first: int, *, arrived: bool) -> States:
+    """Values (n, time) as they stand: this frame's where their moment has come, else those of the frame before."""
+    if arrived:
+        return now
+    before = np.empty_like(now)
+    before[:, 0], before[:, 1:] = first, now[:, :-1]
+    return before
+
+
+def _update(trace: BehavioralTrace, node: Memory, *, decided: bool) -> NDArray[np.int16]:
+    """Whether the last decision of a memory changed its state."""
+    now = trace.states[node.name]
+    changed = (now != _at(now, node.start, arrived=False)).astype(np.int16)
+    return changed if decided else np.concatenate([np.zeros_like(changed[:, :1]), changed[:, :-1]], axis=1)
 
 
 def _moments(graph: Sized, closes: Sequence[float]) -> tuple[dict[str, float], dict[str, float]]:
-    """When each memory decides and when its state changes, fraction of a frame: a ladder's or toggle's in its pulse."""
+    """When each memory decides and when its state changes, fraction of a frame: a pulsed one's in its pulse."""
     memories = list(graph.memories)
     decides = {node.name: closes[node.stage] for node in memories}
-    waits = {node.name: 0.0 if isinstance(node, Schmitt) else PULSE_BEGIN for node in memories}
+    waits = {node.name: PULSE_BEGIN if unit_of(node).pulsed else 0.0 for node in memories}
     return decides, {name: decides[name] + waits[name] for name in decides}
 
 
-def _standing(graph: Sized, values: States, moments: Mapping[str, float], begin: float) -> dict[str, NDArray[np.int16]]:
-    """Values of memories as they stand from `begin` on: this frame's where their moment has come, else the last one's.
-
-    values: (n, time), each from its moment on.
-    """
-    return {
-        node.name: values[node.name] if moments[node.name] <= begin else _previous(node, values[node.name])
-        for node in graph.memories
-        if node.name in values
-    }
-
-
-def _previous(node: Memory, now: NDArray[np.int16]) -> NDArray[np.int16]:
-    return np.concatenate([np.full_like(now[:, :1], first_state(node)), now[:, :-1]], axis=1)
-
-
-def _updates(graph: Sized, trace: BehavioralTrace) -> dict[str, NDArray[np.int16]]:
-    """z of each toggle: whether the frame's decision changed it."""
-    states = {node.name: (node, trace.states[node.name]) for node in graph.of(Toggle)}
-    return {name: (now != _previous(node, now)).astype(np.int16) for name, (node, now) in states.items()}
-
-
-def _block_currents(
+def _cell_current(
     graph: Sized,
     calibration: Calibration,
+    node: Memory,
     trace: BehavioralTrace,
-    updates: States,
-    rails: frozenset[str],
-    strength: Mapping[str, float],
-) -> dict[str, Array]:
-    """Supply current, (n, time) in ampere, of every block but bias."""
-    push, current = calibration.mirror.push, trace.currents
-    nothing = np.zeros(trace.readout.shape[:2])
+    updated: Callable[[], NDArray[np.int16]],
+) -> Array:
+    """Supply current of a memory's cell, (n, time) in ampere."""
+    name = node.name
+    beta = sum((trace.currents[source] for source, _ in graph.into(name, "beta")), np.float64(0.0))
+    standing = Standing(trace.candidates[name], trace.states[name], trace.currents[name], updated, beta)
+    return unit_of(node).supply(cell_of(graph, node, calibration), standing)
+
+
+def _block_currents(graph: Sized, trace: BehavioralTrace, push: float, feed: Feed) -> dict[str, Array]:
+    """Supply current, (n, time) in ampere, of every block but bias and cells."""
+    current, strength, nothing = trace.currents, feed.strength, np.zeros(trace.readout.shape[:2])
     sources = graph.of(InputCurrent, UnitCurrent, Pedestal)
-    cells = [_cell_current(graph, node, trace, calibration) for node in graph.of(Schmitt)]
-    cells += [_ladder_current(graph, node, trace, calibration) for node in graph.of(Ladder)]
-    cells += [_toggle_current(graph, node, trace, updates, calibration) for node in graph.of(Toggle)]
-    rows = [_pulled(graph, node.name, trace) for node in graph.of(Rectifier, Schmitt, Ladder, Toggle)]
+    rows = (_pulled(graph, node.name, trace) for node in graph.of(Rectifier, Memory))
     return {
         "inputs": sum((strength.get(node.name, 1) * current[node.name] for node in sources), nothing),
-        "rails": sum((strength.get(name, 1) * push * current[name] for name in sorted(rails)), nothing),
+        "rails": sum((strength.get(name, 1) * push * current[name] for name in sorted(feed.rails)), nothing),
         "rows": sum(rows, nothing),
         "readout": sum((_output_current(graph, node.name, trace) for node in graph.of(Output)), nothing),
-        "cells": sum(cells, nothing),
     }
 
 
@@ -154,67 +148,3 @@ def _pulled(graph: Sized, name: str, trace: BehavioralTrace) -> Array:
 def _output_current(graph: Sized, name: str, trace: BehavioralTrace) -> Array:
     """What an output pulls, or pushes if that is more, ampere, (n, time)."""
     return _pulled(graph, name, trace) + np.maximum(-trace.currents[name], 0.0)
-
-
-def _cell_current(graph: Sized, node: Schmitt, trace: BehavioralTrace, calibration: Calibration) -> Array:
-    """A clocked 9T cell with its output, its pedestal and the copies of beta into its lines, ampere, (n, time)."""
-    bias = graph.bias(node.name, SchmittBias)
-    mirror = calibration.mirror
-    beta = sum((trace.currents[source] for source, _ in graph.into(node.name, "beta")), np.float64(0.0))
-    i_thresh = (bias.i_thresh + mirror.push * beta) / bias.trim_thresh
-    i_width = (bias.i_width + 2 * mirror.push * beta) / bias.trim_width
-    lines = 3 * mirror.push * beta  # the copies of beta into the threshold (1) and width (2) lines
-    state, candidate = trace.states[node.name] > 0, trace.candidates[node.name]
-    return _memory_current(calibration, candidate, state, i_thresh, i_width) + trace.currents[node.name] + lines
-
-
-def _memory_current(
-    calibration: Calibration,
-    candidate: Array,
-    state: NDArray[np.bool_],
-    i_thresh: Array | float,
-    i_width: Array | float,
-) -> Array:
-    """Decision branch and feedback of a 9T cell, ampere, (n, time)."""
-    mirror = calibration.mirror
-    feedback = calibration.schmitt.i_high(i_width) * state
-    sunk = (mirror.sink + mirror.slope_n * calibration.v_node) * i_thresh
-    return np.minimum(mirror.push * (candidate + feedback), sunk) + feedback
-
-
-def _comparator_current(calibration: Calibration, candidate: Array, i_thresh: float) -> Array:
-    """A 9T cell's decision branch without its feedback."""
-    return _memory_current(calibration, candidate, np.zeros(candidate.shape, dtype=bool), i_thresh, 0.0)
-
-
-def _ladder_current(graph: Sized, node: Ladder, trace: BehavioralTrace, calibration: Calibration) -> Array:
-    """A quantiser and its ladder, with output and pedestal, ampere, (n, time)."""
-    pins = graph.bias(node.name, LadderPins)
-    mirror, bias = calibration.mirror, pins.ladder
-    candidate, state = trace.candidates[node.name], trace.states[node.name]
-    total = trace.currents[node.name] + sum(
-        _comparator_current(calibration, candidate, i_thresh) for i_thresh in (pins.i_upper, pins.i_lower)
-    )
-    tails = mirror.sink * (pins.i_base + pins.i_delta)
-    total = total + (1 + mirror.push) * tails
-    alpha = float(calibration.schmitt.i_high(np.float64(bias.i_gain)))
-    for k in range(1, node.rungs + 1):
-        below = alpha * (state >= k - 1) * (k > 1)
-        above = alpha * (state >= k + 1)
-        u = mirror.sink * mirror.push * tails + below + above
-        thresh, width = (bias.i_thresh_1, bias.i_width_1) if k == 1 else (bias.i_thresh, bias.i_width)
-        total = total + u + _memory_current(calibration, u, state >= k, thresh, width) + 2 * alpha * (state >= k)
-    return total
-
-
-def _toggle_current(
-    graph: Sized, node: Toggle, trace: BehavioralTrace, updates: States, calibration: Calibration
-) -> Array:
-    """A toggle with output and pedestal, ampere, (n, time)."""
-    pins = graph.bias(node.name, TogglePins)
-    update, state = updates[node.name], trace.states[node.name]
-    pulled = calibration.mirror.sink * (pins.i_base + pins.i_delta * (1 + update))
-    pushed = 2 * pins.i_delta * update * state
-    total = trace.currents[node.name] + _comparator_current(calibration, trace.candidates[node.name], pins.i_upper)
-    slave = _memory_current(calibration, np.maximum(pulled - pushed, 0.0), state > 0, pins.i_thresh, pins.i_width)
-    return total + pulled + pushed + slave

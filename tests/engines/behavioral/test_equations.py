@@ -9,24 +9,24 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from cosim.compiler.scale import scale
+from cosim.compiler.size import size
 from cosim.engines.behavioral.evaluate import Deviations, evaluate, evaluate_held
 from cosim.ir.graph import Wiring
 from cosim.ir.nodes import (
     PEDESTAL,
     UNIT_CURRENT,
     InputCurrent,
-    Ladder,
     MemoryCurrents,
     Output,
     Rectifier,
-    Schmitt,
-    Toggle,
     UnitCurrent,
     Weight,
 )
-from cosim.ir.scale import scale
-from cosim.ir.size import size
 from cosim.network.reference import EncodedInputs
+from cosim.units.ladder.node import Ladder, LadderFactors
+from cosim.units.schmitt.node import Schmitt, SchmittFactors
+from cosim.units.toggle.node import Toggle, ToggleFactors
 
 I_UNIT, I_PEDESTAL = 0.8e-9, 0.04e-9
 CELL = {"rise": 0.9, "fall": 0.5, "level": 1.1, "zero": 0.0, "step": 1.1}
@@ -89,7 +89,7 @@ def test_a_row_with_every_deviation(sized, steep, ideal):
     lines_n = {"in.0": 1.07, "in.1": 1.13, "in.2": 0.81, UNIT_CURRENT: 0.7, "hidden.0": 1.31, PEDESTAL: 0.91}
     lines_p = {"in.0": 0.83, "in.1": 0.89, "in.2": 1.23, UNIT_CURRENT: 1.37, "hidden.0": 0.77, PEDESTAL: 1.17}
     weights = dict(zip(graph.weights, 1 + 0.01 * np.array([2, 3, 5, 7, 11, 13, 17, -19, -23, -29]), strict=True))
-    trace = evaluate(graph, steep, inputs, Deviations(lines_p, lines_n, weights), ideal)
+    trace = evaluate(graph, steep, inputs, Deviations(lines_p, lines_n, weights), ideal=ideal)
     mirror, currents = steep.mirror, source_currents(inputs)
     counts[PEDESTAL] = -(3 - 5 + 1)
 
@@ -130,10 +130,7 @@ def test_equal_pull_and_push_leave_nothing(sized, steep):
 
 DEVIATIONS = Deviations(
     lines_p={FIRST: 0.89, SECOND: 1.12},
-    compared={"layer0.0": 1.11},
-    thresh={"layer0.0": 1.07},
-    width={"layer0.0": 0.93},
-    levels={"layer0.0": (1.3,)},
+    cells={"layer0.0": SchmittFactors(compared=1.11, thresh=1.07, width=0.93, level=1.3)},
     betas={(FIRST, "layer0.0"): (1.19, 0.83), (SECOND, "layer0.0"): (0.79, 1.23)},
     pedestals={"layer0.0": 1.7},
 )
@@ -152,9 +149,10 @@ def test_a_cell_with_every_deviation(sized, steep, ideal, deviations, dynamic):
     edges[UNIT_CURRENT, "layer0.0"] = -1 / 8
     graph, inputs = sized(nodes, edges | {("layer0.0", "readout.0"): 1.0}, betas), drawn()
     chip = deviations if dynamic else replace(deviations, betas={})
-    trace = evaluate(graph, steep, inputs, chip, ideal)
+    trace = evaluate(graph, steep, inputs, chip, ideal=ideal)
     bias, asked, fit = graph.biases["layer0.0"], graph.currents["layer0.0"], steep.schmitt
-    thresh, width = chip.thresh.get("layer0.0", 1.0), chip.width.get("layer0.0", 1.0)
+    drawn_cell = chip.cells.get("layer0.0", SchmittFactors())
+    thresh, width = drawn_cell.thresh, drawn_cell.width
     into_thresh = into_width = np.zeros(inputs.units.shape[:2])
     for part, _ in betas:
         beta = trace.currents[part] * chip.lines_p.get(part, 1.0)
@@ -171,12 +169,12 @@ def test_a_cell_with_every_deviation(sized, steep, ideal, deviations, dynamic):
         )
         rise, fall = fit.set_in_frame(fit.i_rise(*pair)), fit.reset_in_frame(fit.i_fall(*pair))
         high = float(fit.i_high(bias.i_gain))
-    candidate = trace.candidates["layer0.0"] * chip.compared.get("layer0.0", 1.0)
+    candidate = trace.candidates["layer0.0"] * drawn_cell.compared
     state = np.zeros(len(candidate), bool)
     for t in range(candidate.shape[1]):
         state = (candidate[:, t] >= rise[:, t]) | (state & (candidate[:, t] > fall[:, t]))
         np.testing.assert_array_equal(trace.states["layer0.0"][:, t], state)
-    level = chip.levels.get("layer0.0", (1.0,))[0] * high
+    level = drawn_cell.level * high
     expected = I_PEDESTAL * chip.pedestals.get("layer0.0", 1.0) + level * trace.states["layer0.0"]
     np.testing.assert_allclose(trace.currents["layer0.0"], expected, rtol=1e-12)
     assert candidate.min() == 0.0  # rectified
@@ -188,15 +186,15 @@ def test_a_cell_with_every_deviation(sized, steep, ideal, deviations, dynamic):
 @pytest.mark.parametrize("kind", [Ladder, Toggle])
 @pytest.mark.parametrize("chip", [False, True])
 def test_a_ladder_and_a_toggle_with_every_deviation(sized, steep, ideal, kind, chip):
-    fields = {"rungs": 4, "start": 3} if kind is Ladder else {}
+    fields = {"rungs": 4, "first": 3} if kind is Ladder else {}
     nodes = [kind("layer0.0", "layer0", 0, 0, **CELL, **fields), Output("readout.0", 0)]
     edges = {("in.0", "layer0.0"): 13 / 8, ("layer0.0", "readout.0"): 1.0}
     graph, inputs = sized(nodes, edges), drawn(60)
     factors = (1.1, 0.8, 1.3, 0.9)[: 4 if kind is Ladder else 1] if chip else (1.0,) * 4
     upper, lower, pedestal = (1.09, 0.93, 1.7) if chip else (1.0, 1.0, 1.0)
-    named = ("upper", upper), ("lower", lower), ("levels", factors), ("pedestals", pedestal)
-    deviations = Deviations(**{field: {"layer0.0": value} for field, value in named}) if chip else Deviations()
-    trace = evaluate(graph, steep, inputs, deviations, ideal)
+    cell = LadderFactors(upper, lower, factors) if kind is Ladder else ToggleFactors(upper, factors[0])
+    deviations = Deviations(cells={"layer0.0": cell}, pedestals={"layer0.0": pedestal}) if chip else Deviations()
+    trace = evaluate(graph, steep, inputs, deviations, ideal=ideal)
     bias, asked = graph.biases["layer0.0"], graph.currents["layer0.0"]
     gain = bias.ladder.i_gain if kind is Ladder else bias.i_gain
     decides = steep.comparator.decides_at
@@ -221,7 +219,7 @@ def test_a_ladder_and_a_toggle_with_every_deviation(sized, steep, ideal, kind, c
     ("kind", "fields", "expected"),
     [
         (Schmitt, {}, [0, 1, 1, 1, 0, 1, 0]),
-        (Ladder, {"rungs": 3, "start": 1}, [0, 1, 1, 2, 1, 2, 1]),
+        (Ladder, {"rungs": 3, "first": 1}, [0, 1, 1, 2, 1, 2, 1]),
         (Toggle, {}, [0, 1, 1, 0, 0, 1, 1]),
     ],
 )
@@ -251,7 +249,7 @@ def test_memories_held_on_states_deliver_those(sized, steep, ideal):
     """The same inputs and gains; held on its own states a trace is itself."""
     nodes = [Schmitt("layer0.0", "layer0", 0, 0, **CELL), Output("readout.0", 0)]
     graph = sized(nodes, {("in.0", "layer0.0"): 13 / 8, ("in.1", "readout.0"): 1.0, ("layer0.0", "readout.0"): 1.0})
-    trace = evaluate(graph, steep, drawn(), WITHOUT_BETAS, ideal)
+    trace = evaluate(graph, steep, drawn(), WITHOUT_BETAS, ideal=ideal)
     again = evaluate_held(graph, steep, trace, trace.states, WITHOUT_BETAS)
     np.testing.assert_array_equal(again.readout, trace.readout)
     assert again.ideal is ideal

@@ -11,9 +11,9 @@ from cosim.circuit.dialects.ngspice import format_bench
 from cosim.design import compile_network, inference_bench, metered_bench, run_behavioral
 from cosim.engines.behavioral.evaluate import Deviations, evaluate
 from cosim.errors import InputError
-from cosim.ir.nodes import Schmitt
 from cosim.network.reference import encode_inputs, run_reference
 from cosim.network.types import InputEncoding
+from cosim.units.schmitt.node import Schmitt, SchmittFactors
 
 I_UNIT = 0.5e-9
 
@@ -73,7 +73,10 @@ def test_samples_do_not_see_each_other(design, inputs):
 
 def test_no_deviations_is_nominal(design, inputs):
     deviations = Deviations(
-        {"in.2": 1.0}, {"in.2": 1.0}, {("in.0", "hidden.1"): 1.0}, {"layer0.1": 1.0}, levels={"layer1.0": (1.0,)}
+        {"in.2": 1.0},
+        {"in.2": 1.0},
+        {("in.0", "hidden.1"): 1.0},
+        {"layer0.1": SchmittFactors(), "layer1.0": SchmittFactors(level=1.0)},
     )
     np.testing.assert_array_equal(run(design, inputs, deviations).readout, run(design, inputs).readout)
 
@@ -121,14 +124,14 @@ def test_rail_deviates_for_positive_readers_only(design, inputs):
     assert found and len(found) < len(readers)
 
 
-@pytest.mark.parametrize(("field", "value"), [("thresh", 1.5), ("width", 0.5), ("compared", 0.7), ("levels", (1.5,))])
+@pytest.mark.parametrize(("field", "value"), [("thresh", 1.5), ("width", 0.5), ("compared", 0.7), ("level", 1.5)])
 def test_one_cell_deviates(design, inputs, field, value):
     states = run(design, inputs).states
     cell = next(name for name, bits in states.items() if 0.2 < bits.mean() < 0.8)
-    found = changed(design, inputs, Deviations(**{field: {cell: value}}))
+    found = changed(design, inputs, Deviations(cells={cell: SchmittFactors(**{field: value})}))
     assert found <= {cell, *nx.descendants(nx.DiGraph(list(design.graph.weights)), cell)}
-    if field == "levels":
-        nominal, other = run(design, inputs), run(design, inputs, Deviations(levels={cell: value}))
+    if field == "level":
+        nominal, other = run(design, inputs), run(design, inputs, Deviations(cells={cell: SchmittFactors(level=value)}))
         on = nominal.states[cell] == 1
         pedestal = design.graph.i_pedestal
         ratio = (other.currents[cell][on] - pedestal) / (nominal.currents[cell][on] - pedestal)
@@ -145,8 +148,8 @@ def test_a_pedestal_deviates_where_the_state_is_0(design, inputs):
 def test_a_stronger_copy_of_the_candidate_is_lower_thresholds(design, inputs):
     """u c >= rise says u >= rise / c, and the fits are linear to 1 %: thresh and width divided by c do the same."""
     for node in design.graph.of(Schmitt):
-        stronger = run(design, inputs, Deviations(compared={node.name: 1.25}))
-        lower = run(design, inputs, Deviations(thresh={node.name: 0.8}, width={node.name: 0.8}))
+        stronger = run(design, inputs, Deviations(cells={node.name: SchmittFactors(compared=1.25)}))
+        lower = run(design, inputs, Deviations(cells={node.name: SchmittFactors(thresh=0.8, width=0.8)}))
         far = np.abs(stronger.candidates[node.name] / I_UNIT - node.rise * 0.8) > 0.02
         far &= np.abs(stronger.candidates[node.name] / I_UNIT - node.fall * 0.8) > 0.02
         if far.all():
@@ -156,8 +159,8 @@ def test_a_stronger_copy_of_the_candidate_is_lower_thresholds(design, inputs):
 def test_higher_threshold_sets_later_and_wider_hysteresis_resets_later(design, inputs):
     nominal = run(design, inputs)
     for node in design.graph.of(Schmitt):
-        high = run(design, inputs, Deviations(thresh={node.name: 1.3}))
-        low = run(design, inputs, Deviations(width={node.name: 1.3}))
+        high = run(design, inputs, Deviations(cells={node.name: SchmittFactors(thresh=1.3)}))
+        low = run(design, inputs, Deviations(cells={node.name: SchmittFactors(width=1.3)}))
         assert (high.states[node.name] <= nominal.states[node.name]).all()
         assert (low.states[node.name] >= nominal.states[node.name]).all()
 
@@ -192,7 +195,7 @@ def test_raw_inputs_are_encoded_once_wherever_they_go_in(make_network, technolog
 @pytest.mark.parametrize(
     ("deviations", "text"),
     [
-        (Deviations(thresh={"layer9.0": 1.1}), r"deviations\.thresh: 'layer9\.0' is no node"),
+        (Deviations(cells={"layer9.0": SchmittFactors(thresh=1.1)}), r"deviations\.cells: 'layer9\.0' is no node"),
         (Deviations(weights={("in.0", "nowhere"): 1.1}), r"deviations\.weights: \('in\.0', 'nowhere'\) is no weight"),
     ],
 )

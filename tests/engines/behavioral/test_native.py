@@ -7,13 +7,14 @@ import pytest
 
 from cosim.circuit.waveforms import Timing
 from cosim.design import behavioral_power, compile_network, inference_benches, read_plan, run_behavioral
-from cosim.ir.nodes import Ladder, Toggle
 from cosim.network.ranges import measure_state_ranges
 from cosim.network.reference import run_reference
 from cosim.network.types import SignedLayer, check_network
 from cosim.simulation.inference import Inference, run_inference
 from cosim.study.agreement import compare_engines, threshold_margins
 from cosim.tasks.testset import TestSet
+from cosim.units.ladder.node import Ladder
+from cosim.units.toggle.node import Toggle
 
 FRAMES, MARGIN = 9, 0.06
 

@@ -5,18 +5,19 @@ reaches alpha - (i_set - i_rise), where the next rung would follow; by the next 
 reset the same holds for the fall to i_fall - i_reset. Derivation: docs/ladder.md.
 """
 
-import math
 from dataclasses import dataclass
 from itertools import pairwise
 
+from cosim.cells.dpi import dpi_fall_time, dpi_rise_time
+from cosim.cells.ladder import LadderBias
 from cosim.errors import MappingError
 from cosim.technology.calibration import Calibration
+from cosim.units.pulse import PULSE_BEGIN, PULSE_END
 
 # In units of i_unit. The windows are those of arXiv 2605.11855, Fig. 4, at 1 nA.
 RISE, FALL, RETAIN, ALPHA = 0.35, 0.15, 0.25, 0.5
 SWING = 0.2  # set = retain + SWING, reset = retain - SWING
 TAU_SHARE = 0.02  # I_tau over alpha: dead time and gain error of a DPI grow with it
-PULSE_BEGIN, PULSE_END = 0.08, 0.23  # of a frame, after the stage's decision starts
 TAU_FRAMES = 0.25  # tau over the frame
 _LEAST = 1e-6  # of alpha: what a DPI at rest still carries, the slowest case of its dead time
 
@@ -41,19 +42,6 @@ class LadderTiming:
     step: float
     pulse: float
     tau: float
-
-
-@dataclass(frozen=True)
-class LadderBias:
-    """Pin currents in ampere: thresholds and widths of rung 1 and of the others, level, DPI, driver."""
-
-    i_thresh_1: float
-    i_width_1: float
-    i_thresh: float
-    i_width: float
-    i_gain: float
-    i_g: float
-    i_tau: float
 
 
 def ladder_currents(i_unit: float) -> LadderCurrents:
@@ -123,22 +111,3 @@ def check_ladder(
                 f"{1e3 * available:.3g} ms, the {'rest of the step' if must_arrive else 'pulse'}; "
                 f"{'use a smaller' if must_arrive else 'use a larger'} tau"
             )
-
-
-def dpi_rise_time(i_from: float, i_to: float, i_final: float, i_g: float) -> float:
-    """Time from I_out = i_from to i_to on the way up to i_final, over tau: the exact solution of the equation above.
-
-    t / tau = (1 + I_g / I_f) ln((I_f - I_a) / (I_f - I_b)) + (I_g / I_f) ln(I_b / I_a); infinite for i_to >= i_final.
-    """
-    if i_to >= i_final:
-        return math.inf
-    gap = math.log((i_final - i_from) / (i_final - i_to))
-    return gap + (i_g / i_final) * (gap + math.log(i_to / i_from))
-
-
-def dpi_fall_time(i_from: float, i_to: float) -> float:
-    """Time from I_out = i_from down to i_to with no input, over tau.
-
-    There the equation reads tau (1 + I_g / I) dI/dt = -(I + I_g), that is, dI/dt = -I / tau, at every I.
-    """
-    return math.log(i_from / i_to) if i_to > 0 else math.inf

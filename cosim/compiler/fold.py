@@ -12,7 +12,7 @@ folded: their encoding is that of the converters in front of the circuit.
 import numpy as np
 
 from cosim.ir.graph import Lowered, Sized
-from cosim.ir.nodes import PEDESTAL, UNIT_CURRENT, Memory, Weight
+from cosim.ir.nodes import PEDESTAL, UNIT_CURRENT, Comparing, Weight
 from cosim.network.types import FirstQuadrantLayer, Network, RecurrentLayer, layer_arrays
 
 _SAME = 1e-9
@@ -39,7 +39,7 @@ def explain_weight(graph: Sized, source: str, target: str, learned: dict[str, fl
     parts = ["sign turned"] if sign < 0 else []
     if source == UNIT_CURRENT:
         node = graph.nodes[target]
-        offset = node.offset if isinstance(node, Memory) else 0.0
+        offset = node.offset if isinstance(node, Comparing) else 0.0
         zeros = weight.target - sign * value - offset
         parts += [f"common-mode offset {offset:+g}"] if offset else []
         parts += [f"{zeros:+g} for level 0 of the states it reads (W zero)"] if abs(zeros) > _SAME else []

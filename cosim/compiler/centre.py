@@ -11,14 +11,8 @@ from dataclasses import replace
 from fractions import Fraction
 
 from cosim.ir.graph import Lowered
-from cosim.ir.nodes import (
-    InputCurrent,
-    Memory,
-    Node,
-    Toggle,
-    UnitCurrent,
-    Weight,
-)
+from cosim.ir.nodes import Comparing, InputCurrent, Memory, Node, UnitCurrent, Weight
+from cosim.units.table import unit_of
 
 LARGEST_DENOMINATOR = 2**14  # a finer lattice leaves no room that a circuit could use
 _SAME = 1e-9  # relative; how exactly a float must be the fraction
@@ -34,12 +28,12 @@ def centre(graph: Lowered) -> Lowered:
     steps: dict[str, Fraction | None] = {}
     for name in graph.order:
         steps[name] = _output_step(graph, graph.nodes[name], steps)
-    for node in graph.memories:
+    for node in graph.of(Comparing):
         dynamic = graph.into(node.name, "beta")
         if (step := _common_step([*graph.into(node.name), *dynamic], steps)) is not None:
             rise = (math.ceil(_ratio(node.rise, step)) - 0.5) * float(step)
             fall = (math.floor(_ratio(node.fall, step)) + 0.5) * float(step)
-            if dynamic or fall < rise or isinstance(node, Toggle):
+            if dynamic or fall < rise or not node.two_sided:
                 centred[node.name] = replace(node, rise=rise, fall=fall)
     return replace(graph, nodes=centred)
 
@@ -52,7 +46,7 @@ def _output_step(graph: Lowered, node: Node, steps: dict[str, Fraction | None]) 
         case UnitCurrent():
             return Fraction(1)
         case Memory(level=level):
-            return _fraction(level)
+            return None if unit_of(node).tolerance else _fraction(level)
         case _:
             return _common_step(graph.into(node.name), steps)
 

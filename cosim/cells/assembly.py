@@ -1,0 +1,43 @@
+"""The circuit of a whole network, and what a testbench must drive and may watch."""
+
+from dataclasses import dataclass
+
+from cosim.circuit.elements import Circuit
+
+
+@dataclass(frozen=True)
+class Assembly:
+    """The circuit and what a testbench must drive and may watch.
+
+    bias_pins: pin -> current in ampere into it; input_pins: pins in order of the input index; unit_pin carries i_unit,
+    pedestal_pin (None without pedestal) i_pedestal, which rides on every input, too;
+    outputs: pins in order of the readout; clocks: (clk, clkb) pins per stage; pulses: stage -> (pulse, pulseb) pins,
+        for stages whose units change their states in a pulse
+    decisions: memory node -> nets of which as many are high as its state says
+    candidates: memory node -> net of its candidate
+    weights: (source, target) of an edge -> its transistor, absent for a weight of 0, `a and b` for a beta (two lines)
+    cell_bias: memory node -> its bias pins, in the order of its unit; rails: signals with a gate line n
+    preset: nets held at V_DD until time 0: memories that are on before the reset, where a chip's
+        cell may have two states even then
+    """
+
+    circuit: Circuit
+    ports: tuple[str, ...]
+    bias_pins: dict[str, float]
+    input_pins: tuple[str, ...]
+    unit_pin: str
+    pedestal_pin: str | None
+    outputs: tuple[str, ...]
+    clocks: tuple[tuple[str, str], ...]
+    pulses: dict[int, tuple[str, str]]
+    decisions: dict[str, tuple[str, ...]]
+    candidates: dict[str, str]
+    weights: dict[tuple[str, str], str]
+    cell_bias: dict[str, tuple[str, ...]]
+    rails: frozenset[str]
+    preset: tuple[str, ...] = ()
+
+    @property
+    def transistors(self) -> int:
+        """Transistors as drawn in the netlist; one of m units counts once."""
+        return sum(1 for _ in self.circuit.flatten())

@@ -1,0 +1,112 @@
+"""The network's subcircuit while it is built: blocks, instances, gate lines of signals and of bias currents."""
+
+from cosim.cells.bias import STRENGTH, bias_diode, pedestal_sink, strong_diode
+from cosim.cells.linear import Term, linear_row
+from cosim.cells.mirror import signal_rails
+from cosim.cells.rectifier import candidate_diode
+from cosim.circuit.elements import Element, Instance, Subcircuit
+from cosim.ir.graph import Sized
+from cosim.ir.nodes import Memory, Pedestal
+from cosim.technology.calibration import Calibration
+from cosim.technology.types import Technology
+
+NETWORK = "network"
+PEDESTAL_STRENGTH = 8  # its rail loads every row and carries little: built so much stronger, it settles in time
+_SAME_CURRENT = 1e-15  # A; bias pins closer than this are one pin
+
+
+def net(name: str) -> str:
+    """A node's name as a net stem: `layer0.3` -> `layer0_3`."""
+    return name.replace(".", "_")
+
+
+class Builder:
+    """Collects elements of the network's subcircuit; blocks are deduplicated by name. tau: of slow units, second."""
+
+    def __init__(self, graph: Sized, technology: Technology, calibration: Calibration, tau: float) -> None:
+        self.graph, self.technology, self.calibration, self.tau = graph, technology, calibration, tau
+        self.units = calibration.units
+        self.blocks: dict[str, Subcircuit] = {}
+        self.elements: list[Element] = []
+        self.bias_lines: dict[tuple[str, int], str] = {}
+        self.bias_pins: dict[str, float] = {}
+        self.weights: dict[tuple[str, str], str] = {}
+        self.cell_bias: dict[str, tuple[str, ...]] = {}
+        self.decisions: dict[str, tuple[str, ...]] = {}
+        self.rails: set[str] = set()
+
+    def define(self, *blocks: Subcircuit) -> None:
+        """Blocks that others instantiate."""
+        for block in blocks:
+            self.blocks.setdefault(block.name, block)
+
+    def add(self, block: Subcircuit, name: str, nets: tuple[str, ...], origin: str = "") -> None:
+        """An instance of a block."""
+        self.define(block)
+        self.elements.append(Instance(name, nets, block.name, origin))
+
+    def add_row(self, name: str, node_net: str) -> None:
+        """The weights that drive a node, as a linear row that loads `node_net`."""
+        terms, instance = [], f"row_{net(name)}"
+        for index, (source, weight) in enumerate(self.graph.into(name)):
+            mirror = self.graph.mirrors[source, name]
+            text = f"{weight.origin} target {weight.target:.6g} realised {mirror.realised:.6g}"
+            terms.append(Term(net(source), mirror.count, text))
+            if mirror.count:
+                self.weights[source, name] = f"x{NETWORK}.x{instance}.mw{index}"
+        row = linear_row(instance, terms, self.technology, f"linear row of {name}")
+        if row.elements:
+            self.add(row, instance, (node_net, "vdd", *row.ports[2:]))
+
+    def add_rails(self, name: str) -> None:
+        """Gate line n of a signal, if any positive weight reads it."""
+        graph = self.graph
+        if any(graph.mirrors[edge].count > 0 and graph.weights[edge].role == "drive" for edge in graph.out_of(name)):
+            stem = net(name)
+            self.rails.add(name)
+            block = signal_rails(self.technology, self.units_of(name), self.calibration.mirror.trim)
+            self.add(block, f"rails_{stem}", (f"{stem}_p", f"{stem}_n", "vdd"))
+
+    def units_of(self, name: str) -> int:
+        """Unit devices of a signal's diodes."""
+        return self.units * (PEDESTAL_STRENGTH if isinstance(self.graph.nodes[name], Pedestal) else 1)
+
+    def add_candidate(self, node: Memory) -> str:
+        """The row of a memory and its rectifier; returns the candidate's net."""
+        stem = net(node.name)
+        self.add_row(node.name, f"{stem}_cand")
+        self.add(candidate_diode(self.technology), f"cand_{stem}", (f"{stem}_cand", "vdd"))
+        return f"{stem}_cand"
+
+    def add_state_line(self, node: Memory) -> None:
+        """What a state's gate line p carries besides the state: its pedestal, and the line n that it drives."""
+        stem = net(node.name)
+        if i_pedestal := self.graph.i_pedestal:
+            line = self.bias_line("pedestal", i_pedestal / self.calibration.mirror.sink)
+            self.add(pedestal_sink(self.technology), f"pedestal_{stem}", (f"{stem}_p", line))
+        self.add_rails(node.name)
+
+    def bias_line(self, purpose: str, current: float) -> str:
+        """The shared gate line of a set-point: cells with the same current hang on one diode and one pin."""
+        return self._line(purpose, current, bias_diode(self.technology), 1)
+
+    def strong_line(self, purpose: str, current: float) -> str:
+        """The same with a strong diode: its pin carries STRENGTH times the current."""
+        return self._line(purpose, current, strong_diode(self.technology), STRENGTH)
+
+    def _line(self, purpose: str, current: float, diode: Subcircuit, strength: int) -> str:
+        key = (purpose, round(current / _SAME_CURRENT))
+        if key not in self.bias_lines:
+            pin = f"bias_{purpose}_{sum(kind == purpose for kind, _ in self.bias_lines)}"
+            self.bias_lines[key] = pin
+            self.bias_pins[pin] = strength * current
+            self.add(diode, pin, (pin,))
+        return self.bias_lines[key]
+
+    def own_line(self, name: str, purpose: str, current: float, trim: float) -> str:
+        """A gate line of one cell's own, because an input-dependent beta flows into it too."""
+        pin = f"bias_{purpose}_{net(name)}"
+        self.bias_pins[pin] = current
+        block = bias_diode(self.technology, trim, f"bias_diode_{purpose}_{net(name)}")
+        self.add(block, pin, (pin,))
+        return pin

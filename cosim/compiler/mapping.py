@@ -1,0 +1,94 @@
+"""Mapping report: every learned parameter, what it became, and what was lost on the way."""
+
+from dataclasses import dataclass
+
+from cosim.compiler.fold import explain_threshold, explain_weight, learned_thresholds, learned_values, row_sign
+from cosim.ir.graph import Sized
+from cosim.ir.nodes import PEDESTAL, Comparing, Memory, Mirror, Weight
+from cosim.network.types import FirstQuadrantLayer, Network, RecurrentLayer
+from cosim.units.report import Learned
+from cosim.units.table import unit_of
+
+ROUNDED, ZERO, CUT, EXACT = "rounded", "rounds to zero", "cut at the largest mirror", "exact"
+
+
+@dataclass(frozen=True)
+class MappingRow:
+    """One parameter and its circuit element.
+
+    target and realised in `unit`. A weight (unit 1): wanted and built. A threshold or level (unit A, status
+    calibrated): the current wanted at the cell, and the bias current on the pin that makes it. `status`: exact,
+    rounded, rounds to zero, cut at the largest mirror; `note`: what was folded in (cosim.compiler.fold).
+    """
+
+    parameter: str
+    element: str
+    target: float
+    realised: float
+    unit: str
+    status: str
+    note: str = ""
+
+
+def map_parameters(
+    network: Network,
+    graph: Sized,
+    weights: dict[tuple[str, str], str],
+    cell_bias: dict[str, tuple[str, ...]],
+) -> list[MappingRow]:
+    """Rows for all weights, biases, thresholds and levels, in graph order."""
+    learned = learned_values(network)
+    rows = [
+        _weight_row(
+            weight,
+            graph.mirrors[source, target],
+            weights.get((source, target), "none"),
+            explain_weight(graph, source, target, learned),
+        )
+        for (source, target), weight in graph.weights.items()
+        if source != PEDESTAL
+    ]
+    layers = {layer.name: layer for layer in network.recurrent_layers}
+    for node in graph.memories:
+        sign = row_sign(graph, node.name, learned)
+        about = _learned(node, layers[node.layer], sign, graph, cell_bias[node.name])
+        rows += [
+            MappingRow(pin.parameter, pin.pin, pin.target, pin.realised, "A", "calibrated", pin.note)
+            for pin in unit_of(node).report(node, graph.biases[node.name], about)
+        ]
+    return rows
+
+
+def _weight_row(weight: Weight, mirror: Mirror, element: str, note: str) -> MappingRow:
+    difference = abs(mirror.realised - weight.target)
+    if weight.target != 0 and mirror.count == 0:
+        status = ZERO
+    elif mirror.count and difference > 0.5001 * mirror.realised / mirror.count:  # more than half a unit device
+        status = CUT
+    else:
+        status = EXACT if difference < 1e-9 else ROUNDED
+    return MappingRow(weight.origin, element, weight.target, mirror.realised, "1", status, note)
+
+
+def _learned(node: Memory, layer: RecurrentLayer, sign: int, graph: Sized, pins: tuple[str, ...]) -> Learned:
+    """Names of a unit's learned parameters, and how its thresholds came from them."""
+    above = below = ""
+    if isinstance(node, Comparing):
+        upper, lower = learned_thresholds(layer, node.index, sign)
+        above = explain_threshold(node.rise, upper, node.offset)
+        below = explain_threshold(node.fall, lower, node.offset)
+    upper, lower = _names(layer)
+    where = f"[{node.index}]"
+    return Learned(
+        upper.format(where), lower.format(where), f"{layer.name}.alpha{where}", above, below,
+        graph.currents[node.name], pins,
+    )  # fmt: skip
+
+
+def _names(layer: RecurrentLayer) -> tuple[str, str]:
+    """What the upper and the lower threshold of a layer's units were learned as; `{}` for the unit."""
+    if isinstance(layer, FirstQuadrantLayer):
+        return f"{layer.name}.beta_hi{{}}", f"{layer.name}.beta_lo{{}}"
+    # where beta arrives by its own weights, the pins carry the offset alone
+    field = "bias_beta" if layer.weight_beta is None else "offset"
+    return f"{layer.name}.{field}{{}} (upper)", f"{layer.name}.{field}{{}} (lower)"

@@ -1,0 +1,96 @@
+"""What epsilon makes of the seed paper's unit and of its first-quadrant form (arXiv 2605.11855, eq. 7).
+
+0: the state is replaced, a Schmitt trigger. 1: S alpha is added, and the state stays on a lattice of step alpha: a
+ladder. -1: h_t = S alpha - h_{t-1}, which with S of one sign has two values: a toggle. The state s of the last two is a
+whole number and h = zero + step s; a reader sees the current level s, so its weight is W step / level, and W zero joins
+its bias. How many states they need is known from data alone.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from cosim.errors import MappingError
+from cosim.network.offset import OFFSET_MARGIN, common_mode_offset
+from cosim.network.types import LARGEST, FirstQuadrantLayer, RecurrentLayer, SignedLayer
+from cosim.units.placing import Placing
+
+Circuit = Literal["auto", "schmitt", "ladder"]
+
+
+def check_epsilon(layer: RecurrentLayer, origin: str, cell: Circuit) -> None:
+    """Raises MappingError for a layer that no circuit follows, or not the `cell` that was asked for."""
+    where, epsilon = f"{origin}: {layer.name}", layer.epsilon
+    if isinstance(layer, SignedLayer) and layer.weight_alpha is not None:
+        raise MappingError(
+            f"{where} is an alphaCMRU: its candidate and thresholds map, but the level that an update stores depends "
+            "on the input, and the cells here store whole steps of a constant level; train with --cell cmru or bmru"
+        )
+    if epsilon not in (-1, 0, 1):
+        raise MappingError(
+            f"{where}.epsilon must be 0 (Schmitt trigger), 1 (ladder) or -1 (toggle), not {epsilon:g}: between them an "
+            "update multiplies the stored state by epsilon, so it has no finite set of levels that a circuit could "
+            "hold; anneal it to 0 in training (cosim train --epsilon anneal), or train with --epsilon 1"
+        )
+    if cell == "schmitt" and epsilon != 0:
+        raise MappingError(
+            f"{where}.epsilon must be 0 for a Schmitt trigger, not {epsilon:g}; anneal it to 0 in training (cosim "
+            "train --epsilon anneal), or compile with --cell auto"
+        )
+    if cell == "ladder" and epsilon != 1:
+        raise MappingError(
+            f"{where}.epsilon must be 1 for a ladder, which adds to its state, not {epsilon:g}; train with --epsilon "
+            "1, or compile with --cell auto"
+        )
+    if isinstance(layer, SignedLayer) and layer.weight_beta is not None and epsilon != 0:
+        raise MappingError(
+            f"{where} has thresholds that depend on the input, which a quantiser's two fixed thresholds cannot follow; "
+            "train with --beta fixed, or anneal epsilon to 0"
+        )
+
+
+@dataclass(frozen=True)
+class Lattice:
+    """One unit whose state is a whole number of steps: its thresholds, the step of h, h at the start, and the lowest
+    and the highest state over the data, in steps from the start; where: for messages."""
+
+    name: str
+    index: int
+    rise: float
+    fall: float
+    step: float
+    first: float
+    low: int
+    high: int
+    where: str
+
+
+def lattices(layer: RecurrentLayer, placing: Placing) -> Iterator[Lattice]:
+    """The units of a layer with epsilon 1 or -1. Raises MappingError where their states are not known or not whole."""
+    if placing.ranges is None:
+        raise MappingError(
+            f"{placing.origin}: the range of the states of {layer.name} is not known, which decides how many rungs its "
+            "ladders need; train it with cosim train, or give samples with --ranges-from FILE.npz (x_test, y_test)"
+        )
+    for i in range(layer.width):
+        where = f"{placing.origin}: {layer.name}[{i}]"
+        if isinstance(layer, FirstQuadrantLayer):
+            rise, fall, step, first = float(layer.beta_hi[i]), float(layer.beta_lo[i]), float(layer.alpha[i]) / 2, 0.0
+        else:
+            rise = abs(float(layer.bias_beta[i]))
+            fall, step, first = -rise, float(layer.alpha[i]), -float(layer.alpha[i])
+        if isinstance(layer, FirstQuadrantLayer) and fall < 0:
+            raise MappingError(
+                f"{where}: beta_lo must not be negative, not {fall:g}: a rectified candidate never falls below it; "
+                "raise beta_lo in training"
+            )
+        if not step > 1 / LARGEST:
+            raise MappingError(f"{where}: alpha must be positive, not {step:g}; flip the sign of what reads it instead")
+        steps = [round((float(end) - first) / step) for end in placing.ranges[:, i]]
+        low, high = min(*steps, 0), max(*steps, 0)  # the state before the first step counts
+        yield Lattice(f"{layer.name}.{i}", i, rise, fall, step, first, low, high, where)
+
+
+def lifting_offset(least: float) -> float:
+    """The offset that lifts a threshold of -`least` clear of zero; 0 for a threshold that is."""
+    return 0.0 if -least >= OFFSET_MARGIN / 4 else float(common_mode_offset(least))

@@ -1,0 +1,113 @@
+"""What a kind of recurrent unit is: one record of functions. Stages own the loops over a network, units the equations.
+
+The stages ask in this order: whether a layer is of this kind (`takes`), what it becomes in the graph (`lower`), which
+bias currents make its set-points (`bias`), its circuit (`build`) and the rows of the mapping report (`report`); then,
+frame by frame, its states (`decide`) and what they deliver (`deliver`), what the cell draws (`supply`), and what the
+mismatch of its transistors does to it (`effects`).
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosim.cells.builder import Builder
+from cosim.ir.nodes import Memory
+from cosim.ir.states import States
+from cosim.network.types import RecurrentLayer
+from cosim.technology.calibration import Calibration
+from cosim.units.effect import Effect, Site
+from cosim.units.placing import Placing
+from cosim.units.report import Learned, PinRow
+from cosim.units.sizing import Sizing
+
+Array = NDArray[np.float64]
+
+N = TypeVar("N", bound=Memory)
+B = TypeVar("B")
+F = TypeVar("F")
+
+
+@dataclass(frozen=True)
+class Cell(Generic[N, B, F]):
+    """One memory as its equations see it.
+
+    asked: (rise, fall, high) that the compiler wanted, ampere; bias: its bias currents; factors: those of the chip;
+    ideal: gains of 1 and set-points as asked for; beta: what its beta edges add, ampere, (n, time) or 0: as it arrives
+    in the threshold line and, once, in the width line.
+    """
+
+    node: N
+    asked: tuple[float, float, float]
+    bias: B
+    factors: F
+    calibration: Calibration
+    ideal: bool
+    beta: tuple[Array, Array]
+
+
+@dataclass(frozen=True)
+class Standing:
+    """One memory between two decisions: u, (n, time) ampere; states; current: its output, ampere; updated: whether the
+    frame's decision changed its state; beta: the sum of its beta edges, ampere."""
+
+    candidate: Array
+    states: States
+    current: Array
+    updated: Callable[[], NDArray[np.int16]]
+    beta: Array | np.float64
+
+
+@dataclass(frozen=True)
+class Unit(Generic[N, B, F]):
+    """One kind of unit.
+
+    node, factors: types of its node and of a chip's factors on it, all 1 by default.
+    output: the diode of its output in its cell, which makes gate line p.
+    held: nets in its cell that are high in state 1, where a chip's cell may keep a state that the reset cannot end.
+    unreset: whether this cell stays on at a candidate of 0.
+    pulsed: whether its state changes in a pulse after the decision; slow: whether it has a time constant.
+    check: (i_unit, t_step, tau, calibration, origin): raises MappingError where the kind cannot work so.
+    tolerance: how far two states may differ and be the same, in steps; more than 0 for an analog state.
+    """
+
+    node: type[N]
+    factors: type[F]
+    takes: Callable[[RecurrentLayer], bool]
+    lower: Callable[[RecurrentLayer, Placing], None]
+    bias: Callable[[N, Sizing], B]
+    build: Callable[[Builder, N, B], None]
+    report: Callable[[N, B, Learned], list[PinRow]]
+    decide: Callable[[Cell[N, B, F], Array], States]
+    deliver: Callable[[Cell[N, B, F], States], Array]
+    supply: Callable[[Cell[N, B, F], Standing], Array]
+    effects: Callable[[N, B, Site], Iterator[Effect]]
+    output: str
+    held: tuple[str, ...] = ()
+    unreset: Callable[[Cell[N, B, F]], bool] = lambda cell: False
+    pulsed: bool = False
+    slow: bool = False
+    check: Callable[[float, float, float, Calibration, str], None] = lambda *settings: None
+    tolerance: float = 0.0
+
+
+AnyUnit = Unit[Any, Any, Any]
+
+
+def pick(levels: Array, states: States) -> Array:
+    """The level of every whole state."""
+    return levels[states.astype(np.intp)]
+
+
+def step_through(
+    candidate: Array, start: NDArray[np.int16], step: Callable[[NDArray[np.int16], int], NDArray[np.int16]]
+) -> NDArray[np.int16]:
+    """Whole states (n, time) from `start` (n,) on, by step(state, t)."""
+    states = np.empty(candidate.shape, dtype=np.int16)
+    state = start
+    for t in range(candidate.shape[1]):
+        state = step(state, t)
+        states[:, t] = state
+    return states

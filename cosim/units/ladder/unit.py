@@ -1,0 +1,25 @@
+"""The ladder as a kind of unit."""
+
+from cosim.units.kind import Unit
+from cosim.units.ladder.circuit import build_ladder, report_ladder
+from cosim.units.ladder.equations import decide_ladder, deliver_ladder, ladder_effects, supply_ladder
+from cosim.units.ladder.lower import check_frame, lower_ladder, solve_pins, takes
+from cosim.units.ladder.node import Ladder, LadderFactors, LadderPins
+
+LADDER = Unit[Ladder, LadderPins, LadderFactors](
+    node=Ladder,
+    factors=LadderFactors,
+    takes=takes,
+    lower=lower_ladder,
+    bias=solve_pins,
+    build=build_ladder,
+    report=report_ladder,
+    decide=decide_ladder,
+    deliver=deliver_ladder,
+    supply=supply_ladder,
+    effects=ladder_effects,
+    output="diode",
+    pulsed=True,
+    slow=True,
+    check=check_frame,
+)

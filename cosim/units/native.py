@@ -1,0 +1,57 @@
+"""What ladders and toggles share: comparators in front, set-points of the driver, limits of their currents."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosim.cells.builder import Builder
+from cosim.errors import MappingError
+from cosim.ir.nodes import Comparing, MemoryCurrents
+from cosim.technology.calibration import Calibration
+from cosim.units.sizing import MAX_RISE, MIN_FALL, Sizing
+
+Array = NDArray[np.float64]
+
+
+def check_currents(node: Comparing, lowest: float, currents: MemoryCurrents, origin: str) -> None:
+    """Raises MappingError where a threshold, of which `lowest` is the lowest, or the level cannot be built."""
+    if lowest < MIN_FALL or currents.i_rise > MAX_RISE or currents.i_high > MAX_RISE:
+        raise MappingError(
+            f"{origin}: {node.name}: thresholds and level must lie between {MIN_FALL * 1e12:g} pA and "
+            f"{MAX_RISE * 1e9:g} nA, not {lowest * 1e9:.3g} to {currents.i_rise * 1e9:.3g} nA and "
+            f"{currents.i_high * 1e9:.3g} nA; change --i-unit"
+        )
+
+
+def comparator_bias(sizing: Sizing, node: Comparing, threshold: float) -> float:
+    """The bias of a comparator for a threshold as it arrives, ampere."""
+    return sizing.calibration.comparator.solve(sizing.arriving(threshold, sizing.traffic(node.name)))
+
+
+def clock_pins(node: Comparing) -> tuple[str, str, str, str]:
+    """Clocks and pulses of its stage."""
+    clk, clkb, pulse, pulseb = (f"{name}{node.stage}" for name in ("clk", "clkb", "pulse", "pulseb"))
+    return clk, clkb, pulse, pulseb
+
+
+def memory_current(
+    calibration: Calibration,
+    candidate: Array,
+    state: NDArray[np.bool_],
+    i_thresh: Array | float,
+    i_width: Array | float,
+) -> Array:
+    """Decision branch and feedback of a 9T cell, ampere, (n, time)."""
+    mirror = calibration.mirror
+    feedback = calibration.schmitt.i_high(i_width) * state
+    sunk = (mirror.sink + mirror.slope_n * calibration.v_node) * i_thresh
+    return np.minimum(mirror.push * (candidate + feedback), sunk) + feedback
+
+
+def comparator_current(calibration: Calibration, candidate: Array, i_thresh: float) -> Array:
+    """A 9T cell's decision branch without its feedback."""
+    return memory_current(calibration, candidate, np.zeros(candidate.shape, dtype=bool), i_thresh, 0.0)
+
+
+def add_line_pair(builder: Builder, i_base: float, i_delta: float) -> tuple[str, str]:
+    """The driver's two lines."""
+    return builder.bias_line("base", i_base), builder.bias_line("delta", i_delta)

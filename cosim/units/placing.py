@@ -1,0 +1,94 @@
+"""Where a layer is put into the graph: what it reads, and how its rows are written."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from cosim.ir.graph import Wiring
+from cosim.ir.nodes import UNIT_CURRENT, Memory, Rectifier, Weight
+from cosim.network.types import Array
+
+
+@dataclass(frozen=True)
+class Sources:
+    """Signals that a layer reads; its value in the software is gain times its current plus zero, (sources,) each."""
+
+    names: tuple[str, ...]
+    gains: Array
+    zeros: Array
+
+    def folded(self, weight: Array, bias: Array) -> tuple[Array, Array]:
+        """Weight (rows, sources) and bias (rows,) on the currents instead of the values."""
+        return weight * self.gains, bias + weight @ self.zeros
+
+
+def read_sources(graph: Wiring, names: list[str]) -> Sources:
+    """The sources of these names, which are in the graph."""
+    gains, zeros = np.ones(len(names)), np.zeros(len(names))
+    for k, name in enumerate(names):
+        node = graph.nodes[name]
+        if isinstance(node, Memory):
+            gains[k] = 1.0 if node.step == node.level else node.step / node.level
+            zeros[k] = node.zero
+    return Sources(tuple(names), gains, zeros)
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A row of a learned matrix: `layer0.weight_beta[3,*]` for layer0, _beta, 3; part: of what it is a part."""
+
+    layer: str
+    row: int
+    suffix: str = ""
+    part: str = ""
+
+
+@dataclass(frozen=True)
+class Placing:
+    """A layer's place.
+
+    stage: recurrent layers in front; ranges: (2, width) smallest and largest h of each unit, None where not known;
+    headroom: states beyond these, either end; origin: file, for messages.
+    """
+
+    graph: Wiring
+    sources: Sources
+    stage: int
+    ranges: Array | None
+    headroom: int
+    origin: str
+
+    def add_row(self, name: str, weights: Array, bias: float, parameter: Parameter) -> None:
+        """The weights into a node that is there, the bias as one on the unit current."""
+        add_row(self.graph, name, self.sources, (weights, bias), parameter)
+
+    def largest_signals(self) -> Array:
+        """Upper bound of each source in units: 1 for an input, the top state's level, what can drive a rectifier."""
+        graph, found = self.graph.lowered(), {UNIT_CURRENT: 1.0}
+
+        def largest(name: str) -> float:
+            if name not in found:
+                match graph.nodes[name]:
+                    case Memory() as memory:
+                        found[name] = memory.level * memory.most
+                    case Rectifier():
+                        terms = ((source, weight.target) for source, weight in graph.into(name))
+                        drive = sum(
+                            target if source == UNIT_CURRENT else max(target, 0.0) * largest(source)
+                            for source, target in terms
+                        )
+                        found[name] = max(drive, 0.0)
+                    case _:
+                        found[name] = 1.0
+            return found[name]
+
+        return np.array([largest(source) for source in self.sources.names])
+
+
+def add_row(graph: Wiring, name: str, sources: Sources, drive: tuple[Array, float], parameter: Parameter) -> None:
+    """drive: weights (sources,) and bias of the node `name`."""
+    weights, bias = drive
+    layer, row, suffix, part = parameter.layer, parameter.row, parameter.suffix, parameter.part
+    for column, (source, value) in enumerate(zip(sources.names, weights, strict=True)):
+        graph.connect(source, name, Weight(float(value), f"{layer}.weight{suffix}[{row},{column}]{part}"))
+    graph.connect(UNIT_CURRENT, name, Weight(float(bias), f"{layer}.bias{suffix}[{row}]{part}"))

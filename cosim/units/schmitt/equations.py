@@ -1,0 +1,89 @@
+"""The clocked 9T cell frame by frame: s = 1 where u >= i_rise, 0 where u <= i_fall, else kept; I_out = s i_high.
+
+Its supply current: min(g_push (u + I_w s), g_n I_thresh) + I_w s + I_high s, with I_w = i_high(I_width): decision
+branch, feedback and output, see cosim.engines.behavioral.supply.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosim.ir.states import States
+from cosim.units.effect import Effect, Site, effect
+from cosim.units.kind import Array, Cell, Standing, pick, step_through
+from cosim.units.native import memory_current
+from cosim.units.schmitt.node import Schmitt, SchmittBias, SchmittFactors
+
+SchmittCell = Cell[Schmitt, SchmittBias, SchmittFactors]
+
+
+def decide_schmitt(cell: SchmittCell, candidate: Array) -> States:
+    """States (n, time), 0 or 1."""
+    rise, fall = _thresholds(cell)
+    compared = candidate * cell.factors.compared
+    sets, resets = compared >= rise, compared <= fall
+    start = np.full(len(candidate), int(stays_on(cell)), dtype=np.int16)
+
+    def step(state: NDArray[np.int16], t: int) -> NDArray[np.int16]:
+        return np.where(sets[:, t], 1, np.where(resets[:, t], 0, state))
+
+    return step_through(candidate, start, step)
+
+
+def stays_on(cell: SchmittCell) -> bool:
+    """Whether a candidate of 0, which is a reset, leaves the cell as it was: on."""
+    _, fall = _thresholds(cell)
+    return np.ndim(fall) == 0 and bool(fall < 0)
+
+
+def deliver_schmitt(cell: SchmittCell, states: States) -> Array:
+    """Output current (n, time), ampere."""
+    high = cell.asked[2] if cell.ideal else float(cell.calibration.schmitt.i_high(np.float64(cell.bias.i_gain)))
+    return pick(np.array([0.0, high * cell.factors.level]), states)
+
+
+def _thresholds(cell: SchmittCell) -> tuple[Array, Array]:
+    """Upper and lower threshold, (n, time) or scalar, ampere."""
+    thresh, width = cell.factors.thresh, cell.factors.width
+    into_thresh, into_width = cell.beta
+    if cell.ideal:
+        # Written so that without deviations both are exact: software decides ties as these numbers do.
+        i_rise, i_fall, _ = cell.asked
+        rise, fall = i_rise + into_thresh, i_fall - (2 * into_width - into_thresh)
+        moved = (thresh - 1) * rise - (width - 1) * (i_rise - i_fall + 2 * into_width)
+        return thresh * rise, fall + moved
+    fit = cell.calibration.schmitt
+    i_thresh, i_width = _line_currents(cell, cell.beta, (thresh, width))
+    return fit.set_in_frame(fit.i_rise(i_thresh, i_width)), fit.reset_in_frame(fit.i_fall(i_thresh, i_width))
+
+
+def _line_currents(
+    cell: SchmittCell, beta: tuple[Array | np.float64, Array | np.float64], factors: tuple[float, float]
+) -> tuple[Array, Array]:
+    """What the threshold and the width line give, with beta on them: factors times their currents, over their trims."""
+    bias, push, (thresh, width) = cell.bias, cell.calibration.mirror.push, factors
+    return (
+        np.asarray(thresh * (bias.i_thresh + push * beta[0]) / bias.trim_thresh),
+        np.asarray(width * (bias.i_width + 2 * push * beta[1]) / bias.trim_width),
+    )
+
+
+def supply_schmitt(cell: SchmittCell, standing: Standing) -> Array:
+    """The cell with its output, its pedestal and the copies of beta into its lines, ampere, (n, time)."""
+    i_thresh, i_width = _line_currents(cell, (standing.beta, standing.beta), (1.0, 1.0))
+    lines = 3 * cell.calibration.mirror.push * standing.beta  # beta into the threshold (1) and width (2) lines
+    state = standing.states > 0
+    return memory_current(cell.calibration, standing.candidate, state, i_thresh, i_width) + standing.current + lines
+
+
+def schmitt_effects(node: Schmitt, bias: SchmittBias, site: Site) -> Iterator[Effect]:
+    """compared: M1 - candidate diode; thresh: M2 - bias diode; width: M8 - bias diode + M9 - M7; level: M5 - bias
+    diode."""
+    thresh, width, gain = (f"{pin}.diode" for pin in site.pins)
+    cell, name = site.cell, node.name
+    yield effect("compared", name, site.asked.i_rise, (f"{cell}.1", 1), (site.candidate, -1))
+    yield effect("thresh", name, bias.i_thresh, (f"{cell}.2", 1), (thresh, -1))
+    loop = ((f"{cell}.8", 1), (width, -1), (f"{cell}.9", 1), (f"{cell}.7", -1))
+    yield effect("width", name, bias.i_width, *loop)
+    yield effect("level", name, bias.i_gain, (f"{cell}.5", 1), (gain, -1))

@@ -1,0 +1,149 @@
+"""From a layer to Schmitt triggers, and from their thresholds to bias currents.
+
+First-quadrant unit (arXiv 2605.15216): u = max(W x + b, 0), thresholds beta_hi and beta_lo, level alpha.
+
+Signed unit of the seed paper (arXiv 2605.11855, eq. 2-5) on one cell: add a common-mode offset c to the candidate and
+to both thresholds, rise = c + beta, fall = c - beta. With c above every beta at which the unit may reset, fall is
+positive there, and rectifying c + h_hat changes no decision: where it is negative, it is below fall.
+beta = |W_b x + b_b| = max(v, 0) + max(-v, 0): two rectifiers per unit.
+"""
+
+import numpy as np
+from scipy.optimize import linprog
+
+from cosim.errors import MappingError
+from cosim.ir.nodes import MemoryCurrents, Rectifier, Weight
+from cosim.network.offset import common_mode_offset
+from cosim.network.types import Array, FirstQuadrantLayer, RecurrentLayer, SignedLayer
+from cosim.units.placing import Parameter, Placing
+from cosim.units.schmitt.node import Schmitt, SchmittBias
+from cosim.units.sizing import MAX_RISE, MIN_FALL, Sizing
+
+MIN_WIDTH = 12e-12  # A; below about this the 9T cell shows no hysteresis (arXiv 2605.07936)
+_BETA_PROBE = 0.1  # of i_unit; step at which the thresholds are linearised, so that fall - beta stays above 0
+
+
+def lower_schmitt(layer: RecurrentLayer, placing: Placing) -> None:
+    """A cell for every unit of a layer with epsilon 0."""
+    if isinstance(layer, SignedLayer):
+        _lower_signed(layer, placing)
+        return
+    weight, bias = placing.sources.folded(layer.weight, layer.bias)
+    for i in range(layer.width):
+        name = f"{layer.name}.{i}"
+        rise, fall, level = float(layer.beta_hi[i]), float(layer.beta_lo[i]), float(layer.alpha[i])
+        placing.graph.add(Schmitt(name, layer.name, i, placing.stage, level, 0.0, level, rise, fall))
+        placing.add_row(name, weight[i], bias[i], Parameter(layer.name, i))
+
+
+def takes(layer: RecurrentLayer) -> bool:
+    """Whether a layer's state is replaced."""
+    return isinstance(layer, FirstQuadrantLayer | SignedLayer) and layer.epsilon == 0
+
+
+def _lower_signed(layer: SignedLayer, placing: Placing) -> None:
+    weight, bias = placing.sources.folded(layer.weight, layer.bias)
+    weight_beta, bias_beta = np.zeros_like(weight), layer.bias_beta
+    if layer.weight_beta is not None:
+        weight_beta, bias_beta = placing.sources.folded(layer.weight_beta, layer.bias_beta)
+    tops = placing.largest_signals()
+    for i in range(layer.width):
+        name = f"{layer.name}.{i}"
+        if layer.weight_beta is None:
+            beta = largest = abs(float(layer.bias_beta[i]))
+        else:
+            beta = 0.0
+            largest = _largest_beta_at_reset((weight[i], bias[i]), (weight_beta[i], bias_beta[i]), tops)
+        offset, alpha = float(common_mode_offset(largest)), float(layer.alpha[i])
+        node = Schmitt(
+            name, layer.name, i, placing.stage, 2 * alpha, -alpha, 2 * alpha, offset + beta, offset - beta, offset
+        )
+        placing.graph.add(node)
+        placing.add_row(name, weight[i], bias[i] + offset, Parameter(layer.name, i))
+        if layer.weight_beta is not None:
+            _add_beta(node, weight_beta[i], bias_beta[i], placing)
+
+
+def _add_beta(node: Schmitt, weight: Array, bias: float, placing: Placing) -> None:
+    """Both halves of an input-dependent beta, and their edges into the cell."""
+    for sign, label in ((1.0, "pos"), (-1.0, "neg")):
+        part = f"{node.name}.beta_{label}"
+        placing.graph.add(Rectifier(part, node.layer, node.index))
+        placing.add_row(part, sign * weight, sign * bias, Parameter(node.layer, node.index, "_beta", f" ({label})"))
+        placing.graph.connect(part, node.name, Weight(1.0, f"{node.layer}.beta[{node.index}] ({label})", "beta"))
+
+
+def _largest_beta_at_reset(candidate: tuple[Array, float], beta: tuple[Array, float], tops: Array) -> float:
+    """Largest beta at which h_hat <= -beta can happen, over signals in [0, top]: the offset must reach that far.
+
+    candidate, beta: weights and bias of h_hat and of v. beta = |v| with v = W_beta x + b_beta; for each sign of v:
+    maximise |v| subject to |v| + h_hat <= 0. Also beta at x = 0, where the reset in front of frame 0 holds the inputs.
+    """
+    (weight, bias), (weight_beta, bias_beta) = candidate, beta
+    largest = abs(bias_beta)
+    for sign in (1.0, -1.0):
+        v, v_0 = sign * weight_beta, sign * bias_beta
+        found = linprog(
+            -v,
+            A_ub=np.stack([v + weight, -v]),
+            b_ub=[-(v_0 + bias), v_0],
+            bounds=list(zip(np.zeros_like(tops), tops, strict=True)),
+        )
+        if found.status == 0:
+            largest = max(largest, float(v @ found.x + v_0))
+    return largest
+
+
+def solve_schmitt(node: Schmitt, sizing: Sizing) -> SchmittBias:
+    """Bias currents for thresholds that are what the candidate really is where the ideal one crosses them."""
+    asked, betas = sizing.asked(node), bool(sizing.graph.into(node.name, "beta"))
+    _check_currents(node, asked, sizing.origin, dynamic=betas)
+    calibration = sizing.calibration
+    fit = calibration.schmitt
+    i_gain = fit.solve_gain(asked.i_high)
+    traffic = sizing.traffic(node.name)
+    if not betas:
+        rise, fall = (sizing.arriving(current, traffic) for current in (asked.i_rise, asked.i_fall))
+        i_thresh, i_width = fit.solve_clocked(rise, fall)
+        return SchmittBias(i_thresh, i_width, i_gain)
+    probe = _BETA_PROBE * sizing.graph.i_unit
+    near, far = (
+        np.array(
+            fit.solve_clocked(
+                sizing.arriving(asked.i_rise + beta, traffic), sizing.arriving(asked.i_fall - beta, traffic)
+            )
+        )
+        for beta in (probe, 2 * probe)
+    )
+    (slope_thresh, slope_width) = (far - near) / probe
+    (start_thresh, start_width) = near - (far - near)
+    push = calibration.mirror.push
+    trim_thresh, trim_width = push / slope_thresh, 2 * push / slope_width
+    return SchmittBias(
+        start_thresh * trim_thresh, max(start_width * trim_width, 0.0), i_gain, float(trim_thresh), float(trim_width)
+    )
+
+
+def _check_currents(node: Schmitt, currents: MemoryCurrents, origin: str, *, dynamic: bool) -> None:
+    width = currents.i_rise - currents.i_fall
+    if not dynamic and width < MIN_WIDTH:
+        raise MappingError(
+            f"{origin}: {node.name}: hysteresis width must be at least {MIN_WIDTH * 1e12:g} pA, not {width * 1e12:.3g} "
+            "pA; raise the minimum width in training (--width-min) or --i-unit"
+        )
+    if currents.i_fall < MIN_FALL:
+        raise MappingError(
+            f"{origin}: {node.name}: lower threshold must be at least {MIN_FALL * 1e12:g} pA, not "
+            f"{currents.i_fall * 1e12:.3g} pA; raise beta_lo in training or --i-unit"
+        )
+    if currents.i_rise > MAX_RISE:
+        raise MappingError(
+            f"{origin}: {node.name}: upper threshold must be at most {MAX_RISE * 1e9:g} nA, not "
+            f"{currents.i_rise * 1e9:.3g} nA; use a smaller --i-unit or smaller thresholds"
+        )
+    if not 0 < currents.i_high <= MAX_RISE:
+        repair = "use a smaller --i-unit" if currents.i_high > 0 else "flip the sign of what reads it instead"
+        raise MappingError(
+            f"{origin}: {node.name}: state level must be positive and at most {MAX_RISE * 1e9:g} nA, not "
+            f"{currents.i_high * 1e9:.3g} nA; {repair}"
+        )

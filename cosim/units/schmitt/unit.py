@@ -1,0 +1,32 @@
+"""The Schmitt trigger as a kind of unit."""
+
+from cosim.cells.clocked import LATCH_NODE
+from cosim.cells.schmitt import DECISION_NODE
+from cosim.units.kind import Unit
+from cosim.units.schmitt.circuit import build_schmitt, report_schmitt
+from cosim.units.schmitt.equations import (
+    decide_schmitt,
+    deliver_schmitt,
+    schmitt_effects,
+    stays_on,
+    supply_schmitt,
+)
+from cosim.units.schmitt.lower import lower_schmitt, solve_schmitt, takes
+from cosim.units.schmitt.node import Schmitt, SchmittBias, SchmittFactors
+
+SCHMITT = Unit[Schmitt, SchmittBias, SchmittFactors](
+    node=Schmitt,
+    factors=SchmittFactors,
+    takes=takes,
+    lower=lower_schmitt,
+    bias=solve_schmitt,
+    build=build_schmitt,
+    report=report_schmitt,
+    decide=decide_schmitt,
+    deliver=deliver_schmitt,
+    supply=supply_schmitt,
+    effects=schmitt_effects,
+    output="4",
+    held=(LATCH_NODE, DECISION_NODE),
+    unreset=stays_on,
+)

@@ -1,0 +1,62 @@
+"""What a unit needs to find its bias currents: what arrives at a candidate, and the limits of what can be built."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from cosim.ir.graph import Scaled
+from cosim.ir.nodes import UNIT_CURRENT, Memory, MemoryCurrents, UnitCurrent
+from cosim.technology.calibration import Calibration
+
+MAX_COUNT = 64  # unit devices of one weight; more belongs into a larger i_unit
+MAX_BIAS_COUNT = 256  # of one bias, which may carry a common-mode offset and the offsets of the states it reads, too
+MIN_FALL = 10e-12  # A; a lower threshold must stand clear of leakage and of the rectifier's residue
+MAX_RISE = 8e-9  # A; end of the calibrated range
+TYPICAL_ACTIVITY = 0.4  # mean of inputs and states over their range, for second-order corrections only
+
+
+def largest_count(source: str) -> int:
+    """Unit devices that a weight on this source may have."""
+    return MAX_BIAS_COUNT if source == UNIT_CURRENT else MAX_COUNT
+
+
+@dataclass(frozen=True)
+class Sizing:
+    """A graph in ampere, the technology's calibration, and the origin for messages."""
+
+    graph: Scaled
+    calibration: Calibration
+    origin: str
+
+    def asked(self, node: Memory) -> MemoryCurrents:
+        """The set-points of a node."""
+        return self.graph.currents[node.name]
+
+    def arriving(self, current: float, traffic: float) -> float:
+        """What arrives at a candidate node when the ideal sum is `current`.
+
+        All weights share the gain of the path. Beyond that a node that carries more than 1 nA stands lower, so its
+        pulling weights give less and its pushing ones more, in proportion to all that flows through it, `traffic`.
+        """
+        mirror = self.calibration.mirror
+        slope = (mirror.slope_n + mirror.slope_p) / 2
+        drop = float(mirror.node_drop(np.float64(current)))
+        arriving = candidate_gain(self.calibration) * current - slope * traffic * drop
+        return max(arriving, current / 2)
+
+    def traffic(self, name: str) -> float:
+        """Sum of |weight|, as it can be built, times current into a node, signals at their typical level, ampere."""
+        total, units = 0.0, self.calibration.units
+        for source, weight in self.graph.into(name):
+            node = self.graph.nodes[source]
+            level = 1.0 if isinstance(node, UnitCurrent) else TYPICAL_ACTIVITY
+            if isinstance(node, Memory):
+                level *= node.level * node.most
+            total += min(abs(weight.target), largest_count(source) / units) * level
+        return total * self.graph.i_unit
+
+
+def candidate_gain(calibration: Calibration) -> float:
+    """Gain of a weighted current at a candidate node, common to both signs: that of line p at 1 nA."""
+    mirror = calibration.mirror
+    return float(mirror.interpolate(mirror.gain_p, np.float64(1e-9)))

@@ -1,0 +1,24 @@
+"""The kinds of unit that there are. One more is one folder and one entry here; see docs/add-a-unit.md."""
+
+from cosim.errors import MappingError
+from cosim.ir.nodes import Memory
+from cosim.network.types import RecurrentLayer
+from cosim.units.kind import AnyUnit
+from cosim.units.ladder.unit import LADDER
+from cosim.units.schmitt.unit import SCHMITT
+from cosim.units.toggle.unit import TOGGLE
+
+UNITS: tuple[AnyUnit, ...] = (SCHMITT, LADDER, TOGGLE)
+
+
+def unit_of(node: Memory) -> AnyUnit:
+    """The kind of a node."""
+    return next(unit for unit in UNITS if isinstance(node, unit.node))
+
+
+def unit_for(layer: RecurrentLayer, origin: str) -> AnyUnit:
+    """The kind that a layer becomes. Raises MappingError where there is none."""
+    found = next((unit for unit in UNITS if unit.takes(layer)), None)
+    if found is None:
+        raise MappingError(f"{origin}: {layer.name}: no unit of this cosim takes a {type(layer).__name__}")
+    return found

@@ -1,0 +1,23 @@
+"""The toggle as a kind of unit."""
+
+from cosim.units.kind import Unit
+from cosim.units.toggle.circuit import build_toggle, report_toggle
+from cosim.units.toggle.equations import decide_toggle, deliver_toggle, supply_toggle, toggle_effects
+from cosim.units.toggle.lower import lower_toggle, solve_toggle, takes
+from cosim.units.toggle.node import Toggle, ToggleFactors, TogglePins
+
+TOGGLE = Unit[Toggle, TogglePins, ToggleFactors](
+    node=Toggle,
+    factors=ToggleFactors,
+    takes=takes,
+    lower=lower_toggle,
+    bias=solve_toggle,
+    build=build_toggle,
+    report=report_toggle,
+    decide=decide_toggle,
+    deliver=deliver_toggle,
+    supply=supply_toggle,
+    effects=toggle_effects,
+    output="slave.4",
+    pulsed=True,
+)
