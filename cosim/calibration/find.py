@@ -3,7 +3,8 @@
 import os
 from pathlib import Path
 
-from cosim.calibration.measure import Progress, calibration_fingerprint, measure_calibration
+from cosim.calibration.fingerprint import calibration_fingerprint
+from cosim.calibration.measure import Progress, measure_calibration
 from cosim.engines.ngspice.library import find_ngspice_library, ngspice_version
 from cosim.errors import InputError, MissingToolError
 from cosim.resources import models_path

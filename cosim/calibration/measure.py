@@ -1,6 +1,5 @@
 """Calibration: measure the cells of a technology in ngspice once, and fit what the compiler inverts."""
 
-import hashlib
 import itertools
 import math
 from collections.abc import Callable
@@ -8,6 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from cosim.calibration.fingerprint import calibration_fingerprint
+from cosim.calibration.fit import find_crossings, fit_relative
+from cosim.calibration.points import POINTS
 from cosim.cells.clocked import LATCH_NODE
 from cosim.cells.dpi import dpi_capacitance, dpi_fall_time, dpi_rise_time
 from cosim.cells.dpi_bench import DpiDrive, dpi_bench
@@ -16,7 +18,6 @@ from cosim.cells.quantiser_bench import comparator_bench
 from cosim.cells.schmitt import DECISION_NODE, STATE_LEVEL
 from cosim.cells.schmitt_bench import RAMP, Pins, clocked_bench, schmitt_bench
 from cosim.circuit.bench import Bench
-from cosim.circuit.dialects.ngspice import format_bench
 from cosim.circuit.elements import Circuit
 from cosim.circuit.waveforms import Timing
 from cosim.engines.engine import Waveforms
@@ -26,25 +27,6 @@ from cosim.technology.calibration import Calibration, ComparatorFit, DpiFit, Mir
 from cosim.technology.types import Technology
 from cosim.units.ladder.points import TAU_SHARE, ladder_currents
 
-MIRROR_CURRENTS = (2e-11, 5e-11, 1e-10, 2e-10, 5e-10, 1e-9, 2e-9, 4e-9, 8e-9, 16e-9)
-RANGE_CURRENTS = tuple(step * 10.0**decade for decade in range(-12, -6) for step in (1.0, 2.0, 5.0))  # 1 pA to 5 uA
-RANGE_SPREAD = 0.02
-TRIM_CURRENTS = (2e-10, 5e-10, 1e-9, 2e-9)  # where signals live: the trim centres the gain here
-RISES = (0.08e-9, 0.2e-9, 0.5e-9, 1e-9, 2e-9, 4e-9, 8e-9)  # thresholds beyond 8 nA are refused by the compiler
-WIDTH_FRACTIONS = (0.12, 0.35, 0.6, 0.85)
-LEVELS = (0.08e-9, 0.2e-9, 0.5e-9, 1e-9, 2e-9, 4e-9, 8e-9, 16e-9)
-FRAME_THRESHOLDS = ((0.3e-9, 0.1e-9), (1e-9, 0.3e-9), (2e-9, 1e-9), (4e-9, 2.5e-9))
-SHIFT_RANGE = (8e-12, 0.015)  # A, and of the threshold: how far beyond it and before it is searched
-SHIFT_STEPS = 31  # from the threshold to the furthest
-COMPARATOR_STEPS = 32
-TRIM_START = 1e-3  # a smaller mismatch of gains needs no slope
-LARGEST_LN_TRIM = math.log(2)  # no mirror of one polarity needs twice the length
-SLOPE_STEP = 0.1  # V
-SWING_CURRENTS = (1e-10, 2e-9)
-COMPARATOR_CURRENTS = (0.1e-9, 0.25e-9, 0.5e-9, 1e-9, 2e-9, 4e-9, 8e-9)
-COMPARATOR_SPANS = (0.06, 0.2)  # of the threshold, either way; the next where one holds no decision
-DPI_ALPHAS = (0.1e-9, 0.25e-9, 0.5e-9, 1e-9, 2e-9)
-DPI_SECANTS = 3
 Progress = Callable[[str], None]
 
 
@@ -62,11 +44,11 @@ def measure_calibration(
     progress("mirror: trim")
     trim = _find_trim(technology, units, v_node)
     progress("mirror: gain over current")
-    gains = np.array([_gains(technology, units, trim, current, v_node) for current in MIRROR_CURRENTS])
+    gains = np.array([_gains(technology, units, trim, current, v_node) for current in POINTS.mirror_currents])
     slope_n, slope_p = _drain_slopes(technology, units, trim, v_node)
     swing = _node_swing(technology, units)
     gain_n, gain_p, gain_push = (tuple(map(float, column)) for column in gains.T)
-    mirror = MirrorFit(trim, MIRROR_CURRENTS, gain_n, gain_p, gain_push, slope_n, slope_p, swing)
+    mirror = MirrorFit(trim, POINTS.mirror_currents, gain_n, gain_p, gain_push, slope_n, slope_p, swing)
     progress("mirror: leakage and usable currents")
     leakage = max(_currents(technology, units, trim, 0.0, v_node)[:2])
     current_min, current_max = _usable_currents(technology, units, trim, v_node)
@@ -95,22 +77,25 @@ def measure_calibration(
 
 def _drain_slopes(technology: Technology, units: int, trim: float, v_node: float) -> tuple[float, float]:
     """d ln I / dV of a pulling and of a pushing weight at 1 nA, by a central difference around the node's voltage."""
-    near, far = (np.array(_gains(technology, units, trim, 1e-9, v_node + step)) for step in (-SLOPE_STEP, SLOPE_STEP))
-    pull, push, _ = np.log(far / near) / (2 * SLOPE_STEP)  # a node further below the supply: less for pulls
+    near, far = (
+        np.array(_gains(technology, units, trim, 1e-9, v_node + step))
+        for step in (-POINTS.slope_step, POINTS.slope_step)
+    )
+    pull, push, _ = np.log(far / near) / (2 * POINTS.slope_step)  # a node further below the supply: less for pulls
     return float(-pull), float(push)
 
 
 def _node_swing(technology: Technology, units: int) -> float:
-    """Volt per e-fold of a candidate diode, from its voltages at SWING_CURRENTS."""
+    """Volt per e-fold of a candidate diode, from its voltages at POINTS.swing_currents."""
     drops = [
         technology.supply - _run(mirror_bench(technology, units, 1.0, i, 0.5)).voltage("cand")[-1]
-        for i in SWING_CURRENTS
+        for i in POINTS.swing_currents
     ]
-    return float((drops[1] - drops[0]) / np.log(SWING_CURRENTS[1] / SWING_CURRENTS[0]))
+    return float((drops[1] - drops[0]) / np.log(POINTS.swing_currents[1] / POINTS.swing_currents[0]))
 
 
 def _find_trim(technology: Technology, units: int, v_node: float) -> float:
-    """The trim at which line n has the gain of line p, averaged over TRIM_CURRENTS, for a length on the grid.
+    """The trim at which line n has the gain of line p, averaged over POINTS.trim_currents, for a length on the grid.
 
     By a secant of ln gain over ln trim: where the threshold voltage depends on the length, gain is not 1 / trim.
     """
@@ -119,7 +104,7 @@ def _find_trim(technology: Technology, units: int, v_node: float) -> float:
 
     def excess(trim: float) -> float:
         try:
-            gains = np.array([_gains(technology, units, trim, current, v_node) for current in TRIM_CURRENTS])
+            gains = np.array([_gains(technology, units, trim, current, v_node) for current in POINTS.trim_currents])
         except InputError as error:  # a library without the trimmed length
             raise InputError(f"sizing.mirror_n.l = {length:g} m is trimmed to {length / trim:.4g} m: {error}") from None
         pull, push, *_ = gains.mean(axis=0)
@@ -128,9 +113,9 @@ def _find_trim(technology: Technology, units: int, v_node: float) -> float:
     start = excess(1.0)
     moved = technology.snap(length / math.exp(start))  # the length of the secant's other point
     slope = -1.0
-    if abs(start) > TRIM_START and not math.isclose(moved, length):
+    if abs(start) > POINTS.trim_start and not math.isclose(moved, length):
         slope = (excess(math.exp(start)) - start) / start
-    if not slope < 0 or abs(start / slope) > LARGEST_LN_TRIM:
+    if not slope < 0 or abs(start / slope) > POINTS.largest_ln_trim:
         raise SimulationError(
             f"calibration of {technology.name}: no length of line n gives it the gain of line p: at {length:g} m their "
             f"ratio is {math.exp(start):.3g}; check its devices, its sizing and its supply"
@@ -138,26 +123,6 @@ def _find_trim(technology: Technology, units: int, v_node: float) -> float:
     near = technology.snap(length * math.exp(start / slope))
     trims = [length / found for step in (-1, 0, 1) if (found := technology.snap(near + step * grid)) > grid / 2]
     return min(trims, key=lambda trim: abs(excess(trim)))
-
-
-def calibration_fingerprint(technology: Technology, units: int) -> str:
-    """Hash of the exact benches: device models, sizes, cells and simulator options are in their text; grid and slope.
-
-    Comments do not count.
-    """
-    timing = Timing()
-    benches = (
-        clocked_bench(technology, units, (1e-9, 5e-10, 1e-9), np.array([1e-9]), timing),
-        mirror_bench(technology, units, 1.0, 1e-9, 0.5),
-        schmitt_bench(technology, units, (1e-9, 5e-10, 1e-9), 1.5e-9, 0.5),
-        comparator_bench(technology, 1e-9, np.array([1e-9]), 1e-10, 1e-10),
-        dpi_bench(technology, units, DpiDrive(1e-9, 1e-11, 1e-11, 1e-12, 1e-2), 0.5),
-    )
-    text = "".join(map(format_bench, benches))
-    text += f"\ngrid {technology.grid:g}"  # the trim is a length on it
-    text += f"\nslope factor {technology.nfet.slope_factor:g}"  # the DPI's capacitor goes with it
-    text = "\n".join(line for line in text.splitlines() if not line.startswith("*"))
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def measure_schmitt(
@@ -177,7 +142,7 @@ def measure_schmitt(
     bench = schmitt_bench(technology, units, bias, i_peak, v_node)
     waves = _run(replace(bench, circuit=vary(bench.circuit)))
     time, v0 = waves.time, waves.voltage(f"xcell.{DECISION_NODE}")
-    crossings = _crossings(time, v0, STATE_LEVEL * technology.supply)
+    crossings = find_crossings(time, v0, STATE_LEVEL * technology.supply)
     if len(crossings) != 2:
         raise SimulationError(
             f"9T cell at I_thresh {bias[0]:.3g} A, I_width {bias[1]:.3g} A switched {len(crossings)} times on one ramp "
@@ -192,23 +157,23 @@ def measure_schmitt(
 def _measure_schmitt(
     technology: Technology, units: int, v_node: float, mirror: MirrorFit, progress: Progress
 ) -> SchmittFit:
-    grid = [(rise, rise * fraction) for rise, fraction in itertools.product(RISES, WIDTH_FRACTIONS)]
+    grid = [(rise, rise * fraction) for rise, fraction in itertools.product(POINTS.rises, POINTS.width_fractions)]
     measured = []
     for k, (rise, width) in enumerate(grid):
         progress(f"9T cell: thresholds {k + 1}/{len(grid)}")
         measured.append(measure_schmitt(technology, units, (rise, width, 1e-9), v_node)[:2])
     progress("9T cell: level")
-    levels = [measure_schmitt(technology, units, (0.5e-9, 0.2e-9, gain), v_node)[2] for gain in LEVELS]
+    levels = [measure_schmitt(technology, units, (0.5e-9, 0.2e-9, gain), v_node)[2] for gain in POINTS.levels]
 
     bias, found = np.array(grid) / 1e-9, np.array(measured) / 1e-9
     x, y = bias.T
     terms = np.stack([np.ones_like(x), x, y, x * x, x * y, y * y], axis=1)
-    rise_fit, rise_error = _fit_relative(terms, found[:, 0])
-    fall_fit, fall_error = _fit_relative(terms, found[:, 1])
+    rise_fit, rise_error = fit_relative(terms, found[:, 0])
+    fall_fit, fall_error = fit_relative(terms, found[:, 1])
     # Seen through a mirror of weight -1; the level is the current in the cell's own output diode.
     seen = np.array(levels)
-    z, level = np.array(LEVELS) / 1e-9, seen / mirror.interpolate(mirror.gain_p, seen) / 1e-9
-    level_fit, level_error = _fit_relative(np.stack([np.ones_like(z), z, z * z], axis=1), level)
+    z, level = np.array(POINTS.levels) / 1e-9, seen / mirror.interpolate(mirror.gain_p, seen) / 1e-9
+    level_fit, level_error = fit_relative(np.stack([np.ones_like(z), z, z * z], axis=1), level)
     static = SchmittFit(rise_fit, fall_fit, level_fit, max(rise_error, fall_error, level_error), (0.0, 0.0), (0.0, 0.0))
     progress("clocked 9T cell: thresholds in a frame")
     return replace(static, **_measure_shifts(technology, units, static))
@@ -216,8 +181,8 @@ def _measure_schmitt(
 
 def _measure_shifts(technology: Technology, units: int, static: SchmittFit) -> dict[str, tuple[float, ...]]:
     """Straight lines through what the clocked cell needs beyond its static thresholds, in nA."""
-    thresholds, shifts = np.array(FRAME_THRESHOLDS), []
-    for rise, fall in FRAME_THRESHOLDS:
+    thresholds, shifts = np.array(POINTS.frame_thresholds), []
+    for rise, fall in POINTS.frame_thresholds:
         bias = (*static.solve_thresholds(rise, fall), 1e-9)
         shifts.append([measure_frame_shift(technology, units, bias, rise, fall, sets) for sets in (True, False)])
     found = {}
@@ -233,7 +198,11 @@ def measure_frame_shift(technology: Technology, units: int, bias: Pins, rise: fl
     Every second frame puts the cell into the other state, the frames between try ever larger excesses.
     """
     threshold = rise if sets else fall
-    excess = (SHIFT_RANGE[0] + SHIFT_RANGE[1] * threshold) * np.arange(-SHIFT_STEPS, SHIFT_STEPS + 1) / SHIFT_STEPS
+    excess = (
+        (POINTS.shift_range[0] + POINTS.shift_range[1] * threshold)
+        * np.arange(-POINTS.shift_steps, POINTS.shift_steps + 1)
+        / POINTS.shift_steps
+    )
     tried = threshold + excess if sets else threshold - excess
     prepare = np.full(len(tried), 0.3 * fall if sets else 1.5 * rise)
     timing = Timing()
@@ -255,8 +224,8 @@ def measure_frame_shift(technology: Technology, units: int, bias: Pins, rise: fl
 
 
 def _measure_comparator(technology: Technology) -> ComparatorFit:
-    ratios = tuple(measure_comparator(technology, current) / current for current in COMPARATOR_CURRENTS)
-    return ComparatorFit(COMPARATOR_CURRENTS, ratios)
+    ratios = tuple(measure_comparator(technology, current) / current for current in POINTS.comparator_currents)
+    return ComparatorFit(POINTS.comparator_currents, ratios)
 
 
 def measure_comparator(technology: Technology, i_thresh: float) -> float:
@@ -272,23 +241,23 @@ def _decision(technology: Technology, i_thresh: float, prepare: float) -> float:
     """The candidate that changes a decision when every frame before it has the candidate `prepare`, ampere."""
     timing, currents = Timing(), ladder_currents(1e-9)
     base, delta = currents.i_reset, currents.i_retain - currents.i_reset
-    for span in COMPARATOR_SPANS:
-        tried = i_thresh * (1 + np.linspace(-span, span, COMPARATOR_STEPS))
-        candidates = np.stack([np.full(COMPARATOR_STEPS, prepare), tried], axis=1).ravel()
+    for span in POINTS.comparator_spans:
+        tried = i_thresh * (1 + np.linspace(-span, span, POINTS.comparator_steps))
+        candidates = np.stack([np.full(POINTS.comparator_steps, prepare), tried], axis=1).ravel()
         waves = _run(comparator_bench(technology, i_thresh, candidates, base, delta))
         above = waves.voltage("in") - waves.voltage("half")
-        excess = np.interp(timing.sample_times(2 * COMPARATOR_STEPS), waves.time, above)[1::2]
-        if crossings := _crossings(tried, excess, 0.0):
+        excess = np.interp(timing.sample_times(2 * POINTS.comparator_steps), waves.time, above)[1::2]
+        if crossings := find_crossings(tried, excess, 0.0):
             return crossings[0]
     raise SimulationError(
         f"comparator at I_thresh {i_thresh:.3g} A did not change its decision within "
-        f"{100 * COMPARATOR_SPANS[-1]:.0f} % of that"
+        f"{100 * POINTS.comparator_spans[-1]:.0f} % of that"
     )
 
 
 def _measure_dpi(technology: Technology, units: int, v_node: float) -> DpiFit:
-    ratios = tuple(_dpi_ratio(technology, units, alpha, v_node) for alpha in DPI_ALPHAS)
-    fit = DpiFit(TAU_SHARE, DPI_ALPHAS, ratios, 1.0, 1.0)
+    ratios = tuple(_dpi_ratio(technology, units, alpha, v_node) for alpha in POINTS.dpi_alphas)
+    fit = DpiFit(TAU_SHARE, POINTS.dpi_alphas, ratios, 1.0, 1.0)
     rise, fall = measure_dpi_times(technology, units, fit, 0.5e-9, 10e-3, v_node)
     return replace(fit, rise=rise, fall=fall)
 
@@ -298,7 +267,7 @@ def _dpi_ratio(technology: Technology, units: int, alpha: float, v_node: float) 
     i_tau = TAU_SHARE * alpha
     ratios = [1.0, 1.05]
     outputs = [measure_dpi_output(technology, units, alpha, i_tau, ratio * i_tau, v_node) for ratio in ratios]
-    for _ in range(DPI_SECANTS):
+    for _ in range(POINTS.dpi_secants):
         slope = (outputs[-1] - outputs[-2]) / (ratios[-1] - ratios[-2])
         ratios.append(ratios[-1] + (alpha - outputs[-1]) / slope)
         outputs.append(measure_dpi_output(technology, units, alpha, i_tau, ratios[-1] * i_tau, v_node))
@@ -327,7 +296,7 @@ def measure_dpi_times(
     time, out = waves.time, np.abs(waves.through("out"))
     first, top = float(np.interp(begin, time, out)), float(np.interp(back, time, out))
     share = 1 - math.exp(-1)
-    ups, downs = _crossings(time, out, share * top), _crossings(time, out, (1 - share) * top)
+    ups, downs = find_crossings(time, out, share * top), find_crossings(time, out, (1 - share) * top)
     if not ups or not downs:
         raise SimulationError(f"DPI of {technology.name} does not follow a step to {alpha:.3g} A, it ends at {top:.3g}")
     up, down = ups[0] - begin, downs[-1] - back
@@ -337,23 +306,16 @@ def measure_dpi_times(
     )
 
 
-def _fit_relative(terms: np.ndarray, values: np.ndarray) -> tuple[tuple[float, ...], float]:
-    """Least squares of the relative error: the cell must be right at 0.1 nA as much as at 4 nA."""
-    solution, *_ = np.linalg.lstsq(terms / values[:, None], np.ones_like(values), rcond=None)
-    error = float(np.max(np.abs(terms @ solution / values - 1)))
-    return tuple(map(float, solution)), error
-
-
 def _usable_currents(technology: Technology, units: int, trim: float, v_node: float) -> tuple[float, float]:
-    """The smallest and the largest of RANGE_CURRENTS around 1 nA with gains within RANGE_SPREAD of those at 1 nA."""
+    """The smallest and the largest of `range_currents` around 1 nA with gains within `range_spread` of those there."""
     wanted = np.array(_gains(technology, units, trim, 1e-9, v_node)[:2])
 
     def usable(current: float) -> bool:
         gains = np.array(_gains(technology, units, trim, current, v_node)[:2])
-        return bool((np.abs(gains / wanted - 1) < RANGE_SPREAD).all())
+        return bool((np.abs(gains / wanted - 1) < POINTS.range_spread).all())
 
-    below = itertools.takewhile(usable, (current for current in reversed(RANGE_CURRENTS) if current < 1e-9))
-    above = itertools.takewhile(usable, (current for current in RANGE_CURRENTS if current > 1e-9))
+    below = itertools.takewhile(usable, (current for current in reversed(POINTS.range_currents) if current < 1e-9))
+    above = itertools.takewhile(usable, (current for current in POINTS.range_currents if current > 1e-9))
     return min(below, default=1e-9), max(above, default=1e-9)
 
 
@@ -371,15 +333,6 @@ def _currents(technology: Technology, units: int, trim: float, current: float, v
     """Weight +1, weight -1 and line n of a signal, ampere."""
     waves = _run(mirror_bench(technology, units, trim, current, v_node))
     return tuple(abs(float(waves.through(source)[-1])) for source in ("n", "p", "push"))
-
-
-def _crossings(time: np.ndarray, values: np.ndarray, level: float) -> list[float]:
-    above = values > level
-    found = []
-    for i in np.flatnonzero(above[1:] != above[:-1]):
-        fraction = (level - values[i]) / (values[i + 1] - values[i])
-        found.append(float(time[i] + fraction * (time[i + 1] - time[i])))
-    return found
 
 
 def _run(bench: Bench) -> Waveforms:

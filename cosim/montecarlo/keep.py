@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from cosim import __version__
-from cosim.calibration.measure import calibration_fingerprint
+from cosim.calibration.fingerprint import calibration_fingerprint
 from cosim.circuit.waveforms import Timing
 from cosim.design import Design, compile_network
 from cosim.errors import InputError

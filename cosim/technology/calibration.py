@@ -187,7 +187,7 @@ class DpiFit:
 class Calibration:
     """Everything that was measured about a technology's cells.
 
-    fingerprint: hash of device models, sizing, cells and simulator options: it says whether the file still applies.
+    fingerprint: hash of devices, sizes, cells, tolerances and measuring points: it says whether the file still applies.
     v_node: voltage under the supply of a candidate node at 1 nA, where the readout's virtual ground belongs.
     leakage: what a weight of 1 carries at a signal of 0, ampere; current_min, current_max: between these both lines of
     a signal keep the gains that they have at 1 nA within 2 %, ampere.

@@ -1,13 +1,12 @@
 """The model cards that a deck needs: one per transistor type and size, from the technology's library and corner."""
 
-import re
 from collections.abc import Iterable
 from functools import cache
 
 from cosim.technology.foundry import Section, is_sized, model_card, read_section
 from cosim.technology.types import Polarity, Technology
 
-_TOXE, _DEFAULT_TOXE = re.compile(r"\btoxe\s*=\s*([-+.\de]+)", re.IGNORECASE), 3e-9  # m; the default is BSIM4's
+_DEFAULT_TOXE = 3e-9  # m; BSIM4's
 Size = tuple[Polarity, float, float]  # polarity, w and l in metre
 
 
@@ -36,11 +35,21 @@ def device_cards(technology: Technology, sizes: Iterable[Size]) -> str:
     return "\n".join([source, *(cards[name] for name in sorted(cards))]) + "\n"
 
 
+def card_numbers(technology: Technology, sizes: Iterable[Size]) -> dict[str, dict[str, float | str]]:
+    """Card -> what it holds, by parameter: numbers, but for its type and version."""
+    cards = device_cards(technology, sizes).split(".model ")[1:]
+    found: dict[str, dict[str, float | str]] = {}
+    for name, kind, *words in (card.replace("\n+", " ").split() for card in cards):
+        texts = dict(word.split("=", 1) for word in words)
+        found[name] = {"type": kind, **{key: text if key == "version" else float(text) for key, text in texts.items()}}
+    return found
+
+
 def oxide_thickness(technology: Technology, polarity: Polarity) -> float:
     """Electrical thickness of the gate oxide of the unit mirror's device, m: TOXE of its BSIM4 card."""
     drawn = {"n": technology.sizing.mirror_n, "p": technology.sizing.mirror_p}[polarity]
-    found = _TOXE.search(device_cards(technology, [(polarity, drawn.w, drawn.l)]))
-    return _DEFAULT_TOXE if found is None else float(found[1])
+    (card,) = card_numbers(technology, [(polarity, drawn.w, drawn.l)]).values()
+    return float(card.get("toxe", _DEFAULT_TOXE))
 
 
 def _section(technology: Technology) -> Section:

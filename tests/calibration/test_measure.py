@@ -7,16 +7,20 @@ import numpy as np
 import pytest
 
 from cosim.calibration import find as calibration_files
+from cosim.calibration import fingerprint
 from cosim.calibration import measure as calibrate
 from cosim.calibration.find import cached_path, find_calibration, make_cached_path, shipped_path
+from cosim.calibration.fingerprint import calibration_fingerprint
 from cosim.calibration.measure import (
-    calibration_fingerprint,
     measure_comparator,
     measure_dpi_output,
     measure_schmitt,
 )
+from cosim.calibration.points import POINTS
 from cosim.cells.mirror_bench import mirror_bench
-from cosim.circuit.bench import Current, Voltage
+from cosim.cells.schmitt_bench import schmitt_bench
+from cosim.circuit.bench import Current, Tolerances, Voltage
+from cosim.circuit.elements import Circuit
 from cosim.engines.engine import Failure, FailureKind, Waveforms
 from cosim.engines.ngspice.session import run_bench
 from cosim.engines.ngspice.simulator import Ngspice
@@ -46,7 +50,28 @@ def test_shipped_calibration_fits_todays_cells(technology, units):
     assert (shipped.dpi.rise, shipped.dpi.fall) == pytest.approx((1.0, 1.0), abs=0.1)
 
 
-def test_fingerprint_follows_sizing_units_supply_corner_and_devices(technology, tmp_path):
+def changed(value):
+    """Another measuring point: a number more, or one that is another."""
+    return value[1:] if isinstance(value, tuple) else value + 1
+
+
+def test_fingerprint_does_not_follow_comments(technology, monkeypatch):
+    first = calibration_fingerprint(technology, 8)
+
+    def told(*arguments):
+        bench = schmitt_bench(*arguments)
+        elements = tuple(replace(element, origin="what it is for") for element in bench.circuit.elements)
+        blocks = tuple(replace(block, summary="another") for block in bench.circuit.subcircuits)
+        return replace(bench, circuit=Circuit("another title", blocks, elements), notes=("a note",))
+
+    monkeypatch.setattr(fingerprint, "schmitt_bench", told)
+    assert calibration_fingerprint(technology, 8) == first
+    wider = Tolerances(reltol=1e-6)
+    monkeypatch.setattr(fingerprint, "schmitt_bench", lambda *a: replace(schmitt_bench(*a), tolerances=wider))
+    assert calibration_fingerprint(technology, 8) != first
+
+
+def test_fingerprint_follows_sizing_units_supply_corner_points_and_devices(technology, tmp_path):
     first = calibration_fingerprint(technology, 8)
     sizing = replace(technology.sizing, cell_n=replace(technology.sizing.cell_n, l=6e-6))
     card = technology.library.file.read_text()
@@ -64,9 +89,17 @@ def test_fingerprint_follows_sizing_units_supply_corner_and_devices(technology, 
         calibration_fingerprint(replace(technology, supply=1.7), 8),
         calibration_fingerprint(replace(technology, corner="ff"), 8),
         calibration_fingerprint(replace(technology, grid=1e-7), 8),
+        calibration_fingerprint(replace(technology, celsius=28.0), 8),
+        calibration_fingerprint(replace(technology, nfet=replace(technology.nfet, slope_factor=1.31)), 8),
+        *(
+            calibration_fingerprint(technology, 8, replace(POINTS, **{name: changed(value)}))
+            for name, value in vars(POINTS).items()
+        ),
         calibration_fingerprint(with_card("other", card.replace("0.60+dvth_n", "0.61+dvth_n")), 8),
     ]
-    assert len({first, *others}) == 7
+    assert len({first, *others}) == 9 + len(vars(POINTS))
+    same = card.replace("0.60+dvth_n", "6.0e-1 + dvth_n")
+    assert calibration_fingerprint(with_card("written otherwise", same), 8) == first
     assert calibration_fingerprint(with_card("comment", "* another comment\n" + card), 8) == first
 
 

@@ -5,7 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from cosim.calibration.measure import SHIFT_RANGE, SHIFT_STEPS
+from cosim.calibration.points import POINTS
 from cosim.cells.clocked import CLOCKED, LATCH_NODE, clocked_schmitt
 from cosim.cells.mirror import weight
 from cosim.cells.schmitt import STATE_LEVEL
@@ -113,7 +113,7 @@ def test_frame_thresholds_after_calibration_within_one_percent(technology, calib
     i_reset = i_set * rng.uniform(0.3, 0.8)
     bias = (*calibration.schmitt.solve_clocked(i_set, i_reset), 1e-9)
     # the bar of 1 % is joined by half a step of the search that calibration fits its shifts from
-    step = (SHIFT_RANGE[0] + SHIFT_RANGE[1] * i_set) / SHIFT_STEPS / 2
+    step = (POINTS.shift_range[0] + POINTS.shift_range[1] * i_set) / POINTS.shift_steps / 2
     high, low = 0.01 * i_set + step, 0.01 * i_reset + step
     tried = [i_set - high, i_set + high, i_reset + low, i_reset - low, i_set - high]
     timing = Timing()

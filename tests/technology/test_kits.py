@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from cosim.calibration.find import shipped_path
-from cosim.calibration.measure import calibration_fingerprint, measure_schmitt
+from cosim.calibration.fingerprint import calibration_fingerprint
+from cosim.calibration.measure import measure_schmitt
 from cosim.cells.transistor import transistor
 from cosim.circuit.bench import PRECISE
 from cosim.circuit.deck import device_sizes

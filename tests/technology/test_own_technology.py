@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from cosim.calibration.find import make_cached_path
-from cosim.calibration.measure import calibration_fingerprint, measure_schmitt
+from cosim.calibration.fingerprint import calibration_fingerprint
+from cosim.calibration.measure import measure_schmitt
 from cosim.cells.mirror_bench import mirror_bench
 from cosim.circuit.deck import device_sizes
 from cosim.circuit.dialects.ngspice import format_bench

@@ -1,0 +1,65 @@
+"""The fingerprint of a calibration: what its figures follow from, as data, so that no text and no comment is in it."""
+
+import hashlib
+import json
+from dataclasses import fields, is_dataclass
+
+import numpy as np
+
+from cosim.calibration.points import POINTS, Points
+from cosim.cells.dpi_bench import DpiDrive, dpi_bench
+from cosim.cells.mirror_bench import mirror_bench
+from cosim.cells.quantiser_bench import comparator_bench
+from cosim.cells.schmitt_bench import clocked_bench, schmitt_bench
+from cosim.circuit.bench import Bench
+from cosim.circuit.deck import device_sizes
+from cosim.circuit.waveforms import Timing
+from cosim.ir.ladder import TAU_SHARE, ladder_currents
+from cosim.technology.devices import card_numbers
+from cosim.technology.types import Technology
+
+_COMMENTS = {"title", "summary", "origin", "notes"}  # fields that say something to a reader alone
+
+
+def calibration_fingerprint(technology: Technology, units: int, points: Points = POINTS) -> str:
+    """Hash of circuits, sizes, device parameters, tolerances, conditions, layout grid and measuring points.
+
+    Raises InputError when the technology's library does not have a device or a size.
+    """
+    bias, candidate, timing = (1e-9, 5e-10, 1e-9), np.array([1e-9]), Timing()
+    benches = (
+        mirror_bench(technology, units, 1.0, 1e-9, 0.5),
+        schmitt_bench(technology, units, bias, 1.5e-9, 0.5),
+        clocked_bench(technology, units, bias, candidate, timing),
+        comparator_bench(technology, 1e-9, candidate, 1e-10, 1e-10),
+        dpi_bench(technology, units, DpiDrive(1e-9, 1e-11, 1e-11, 1e-12, 1e-2), 0.5),
+    )
+    sizes = set().union(*(device_sizes(bench.circuit) for bench in benches))
+    content = {
+        "benches": [_plain(bench) for bench in benches],
+        "devices": card_numbers(technology, sizes),
+        "diffusion": technology.library.diffusion,
+        "conditions": (technology.supply, technology.celsius),
+        "grid": technology.grid,  # the trim is a length on it
+        "slope factor": technology.nfet.slope_factor,  # the DPI's capacitor goes with it
+        "points": _plain(points),
+        "pulses": (TAU_SHARE, _plain(ladder_currents(1e-9))),
+    }
+    text = json.dumps(content, sort_keys=True, default=_plain)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _plain(value: object) -> object:
+    """Data without comments, ready for JSON; a dataclass under its name, numbers at 12 digits, no technology."""
+    if is_dataclass(value):
+        held = ((field.name, getattr(value, field.name)) for field in fields(value))
+        kept = {name: _plain(found) for name, found in held if name not in _COMMENTS | _known(value)}
+        return {type(value).__name__: kept}
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
+    return f"{value:.11e}" if isinstance(value, float) else value
+
+
+def _known(value: object) -> set[str]:
+    """Of a bench: its technology, of which only what it decides counts."""
+    return {"technology"} if isinstance(value, Bench) else set()
