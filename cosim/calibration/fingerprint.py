@@ -14,9 +14,9 @@ from cosim.cells.schmitt_bench import clocked_bench, schmitt_bench
 from cosim.circuit.bench import Bench
 from cosim.circuit.deck import device_sizes
 from cosim.circuit.waveforms import Timing
-from cosim.ir.ladder import TAU_SHARE, ladder_currents
 from cosim.technology.devices import card_numbers
 from cosim.technology.types import Technology
+from cosim.units.ladder.points import TAU_SHARE, ladder_currents
 
 _COMMENTS = {"title", "summary", "origin", "notes"}  # fields that say something to a reader alone
 
