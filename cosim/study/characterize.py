@@ -111,22 +111,17 @@ def characterize_schmitt(technology: Technology, calibration: Calibration) -> Ch
         for name, ideal, measured, calibrated in zip(names, (rise, fall, high), *found, strict=True):
             rows.append(Row(group, name, "A", ideal, measured, calibrated, ideal))
         kinds: tuple[tuple[Kind, Pins], ...] = (("measured", plain), ("calibrated", solved))
-        curves += [_hysteresis(technology, calibration, group, kind, bias, 1.3 * rise) for kind, bias in kinds]
+        for kind, bias in kinds:
+            curves.append(Curve(group, kind, *_hysteresis(technology, calibration, bias, 1.3 * rise)))
         x = np.array([0, rise, rise, 1.3 * rise, fall, fall, 0])
         curves.append(Curve(group, "ideal", x, high * np.array([0, 0, 1, 1, 1, 0, 0])))
     return Characterisation(technology, tuple(rows), tuple(curves))
 
 
-def _hysteresis(
-    technology: Technology,
-    calibration: Calibration,
-    group: str,
-    kind: Kind,
-    bias: Pins,
-    i_peak: float,
-) -> Curve:
+def _hysteresis(technology: Technology, calibration: Calibration, bias: Pins, i_peak: float) -> tuple[Array, Array]:
+    """(candidate, output) of a slow ramp up and down, ampere."""
     waves = _run(schmitt_bench(technology, calibration.units, bias, i_peak, calibration.v_node))
-    return Curve(group, kind, i_peak * (1 - np.abs(waves.time / RAMP - 1)), waves.through("out"))
+    return i_peak * (1 - np.abs(waves.time / RAMP - 1)), waves.through("out")
 
 
 # --- mirror and rectifier
