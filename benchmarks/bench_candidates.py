@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 
 from cosim.calibration.find import find_calibration
 from cosim.cells.builder import NETWORK, net
+from cosim.checkpoint.file import load_network
 from cosim.circuit.bench import DrainCurrent
 from cosim.circuit.waveforms import Timing
 from cosim.design import Design, compile_network, inference_bench, read_plan, run_behavioral
 from cosim.engines.behavioral.evaluate import evaluate_held
-from cosim.network.checkpoint import load_network
 from cosim.resources import trained_network_path
 from cosim.simulation.inference import read_inference
 from cosim.simulation.single import run_bench

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import numpy as np
 
+from cosim.checkpoint.file import load_network
 from cosim.cli.common import compile_loaded
 from cosim.montecarlo.execute import run_local
 from cosim.montecarlo.trial import Trial
-from cosim.network.checkpoint import load_network
 from cosim.resources import trained_network_path
 from cosim.tasks.testset import TestSet, load_test_set
 from cosim.technology.catalog import load_technology

@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosim.calibration.find import find_calibration
+from cosim.checkpoint.file import load_network
 from cosim.design import Design, compile_network, simulate_samples
 from cosim.montecarlo.trial import Trial, run_chips
-from cosim.network.checkpoint import load_network
 from cosim.resources import trained_network_path
 from cosim.study.agreement import compare_engines
 from cosim.study.pvt import pvt_grid

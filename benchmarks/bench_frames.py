@@ -10,9 +10,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from cosim.calibration.find import find_calibration
+from cosim.checkpoint.file import load_network
 from cosim.circuit.waveforms import Timing
 from cosim.design import compile_network, simulate_samples
-from cosim.network.checkpoint import load_network
 from cosim.resources import trained_network_path
 from cosim.study.agreement import compare_engines
 from cosim.tasks.testset import load_test_set

@@ -10,11 +10,11 @@ from dataclasses import replace
 from cosim.calibration.find import find_calibration
 from cosim.cells.clocked import CLOCKED, LATCH_NODE
 from cosim.cells.schmitt import DECISION_NODE
+from cosim.checkpoint.file import load_network
 from cosim.circuit.elements import GROUND, Capacitor, Circuit, Mos
 from cosim.circuit.waveforms import Timing
 from cosim.compiler.size import PEDESTAL_UNITS
 from cosim.design import Design, compile_network, simulate_samples
-from cosim.network.checkpoint import load_network
 from cosim.resources import trained_network_path
 from cosim.study.agreement import compare_engines, summarize_comparison
 from cosim.tasks.testset import load_test_set

@@ -5,10 +5,10 @@ import sys
 
 from cosim.calibration.find import find_calibration
 from cosim.cells.mirror_bench import mirror_bench
+from cosim.checkpoint.file import load_network
 from cosim.design import compile_network, inference_bench
 from cosim.engines.engine import Failure
 from cosim.engines.ngspice.session import run_bench
-from cosim.network.checkpoint import load_network
 from cosim.resources import trained_network_path
 from cosim.tasks.testset import load_test_set
 from cosim.technology.catalog import load_technology

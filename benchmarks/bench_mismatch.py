@@ -9,11 +9,11 @@ import time
 import numpy as np
 from scipy import stats
 
+from cosim.checkpoint.file import load_network
 from cosim.cli.common import compile_loaded
 from cosim.montecarlo.execute import map_chips
 from cosim.montecarlo.trial import Trial
 from cosim.montecarlo.trim import CellPoints, measure_behavioral, measure_cell
-from cosim.network.checkpoint import load_network
 from cosim.resources import models_path
 from cosim.tasks.testset import load_test_set
 from cosim.technology.catalog import load_technology

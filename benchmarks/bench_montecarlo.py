@@ -6,10 +6,10 @@ python benchmarks/bench_montecarlo.py [network] [chips]
 import sys
 import time
 
+from cosim.checkpoint.file import load_network
 from cosim.cli.common import compile_loaded
 from cosim.montecarlo.execute import run_local
 from cosim.montecarlo.trial import Trial, run_chips
-from cosim.network.checkpoint import load_network
 from cosim.resources import trained_network_path
 from cosim.tasks.testset import load_test_set
 from cosim.technology.catalog import load_technology

@@ -19,11 +19,12 @@ from scipy import stats
 
 from cosim.calibration.find import find_calibration
 from cosim.cells.blocks import BLOCKS
+from cosim.checkpoint.file import load_network
 from cosim.design import behavioral_power, compile_network, run_behavioral
 from cosim.ir.nodes import Memory
-from cosim.network.checkpoint import load_network
+from cosim.network.layers import FirstQuadrantLayer
 from cosim.network.reference import encode_inputs
-from cosim.network.types import FirstQuadrantLayer, InputEncoding, Network, Readout
+from cosim.network.types import InputEncoding, Network, Readout
 from cosim.report.figures import Figure, save_figure
 from cosim.report.power_figures import COLORS
 from cosim.resources import trained_network_path

@@ -9,10 +9,10 @@ import time
 import numpy as np
 
 from cosim.calibration.find import find_calibration
+from cosim.checkpoint.file import load_network
 from cosim.design import compile_network, inference_benches, read_plan
 from cosim.engines.engine import Failure
 from cosim.engines.table import SIMULATORS
-from cosim.network.checkpoint import load_network
 from cosim.resources import trained_network_path
 from cosim.simulation.inference import run_inference
 from cosim.tasks.testset import load_test_set

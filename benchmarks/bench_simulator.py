@@ -5,11 +5,11 @@ from dataclasses import replace
 import numpy as np
 
 from cosim.calibration.find import find_calibration
+from cosim.checkpoint.file import load_network
 from cosim.circuit.bench import PRECISE
 from cosim.design import compile_network, inference_bench, read_plan
 from cosim.engines.engine import Failure
 from cosim.engines.ngspice.session import run_bench
-from cosim.network.checkpoint import load_network
 from cosim.resources import trained_network_path
 from cosim.simulation.inference import Inference, read_inference, run_inference
 from cosim.tasks.testset import load_test_set

@@ -129,7 +129,7 @@ def _check_stages(network: Network, graph: Lowered, origin: str) -> None:
     stages = 1 + max(node.stage for node in graph.memories)
     early = next((node for node in graph.memories if unit_of(node).pulsed and node.stage < stages - 1), None)
     if early is not None and LAST_CLOSE / stages < PULSE_END:
-        epsilon = next(layer.epsilon for layer in network.recurrent_layers if layer.name == early.layer)
+        epsilon = next(getattr(layer, "epsilon", 0.0) for layer in network.layers if layer.name == early.layer)
         raise MappingError(
             f"{origin}: {early.layer} has epsilon {epsilon:g} and stands before the last of {stages} recurrent layers "
             f"in a row: its pulse ends {PULSE_END:g} of a frame after its decision, but the next layer decides "

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from cosim.cells.blocks import BLOCKS, device_block
 from cosim.cells.schmitt import STATE_LEVEL
+from cosim.checkpoint.file import network_to_arrays
 from cosim.circuit.bench import Current, Voltage
 from cosim.circuit.deck import device_sizes
 from cosim.circuit.dialects.dialect import START_FILE, Dialect
@@ -27,7 +28,6 @@ from cosim.errors import MissingToolError
 from cosim.files.seal import seal_json
 from cosim.files.write import make_folder, write_together
 from cosim.ir.states import OFF_LEVEL, software_states
-from cosim.network.checkpoint import network_to_arrays
 from cosim.network.reference import run_reference
 from cosim.network.types import InputEncoding
 from cosim.technology.types import Technology

@@ -26,7 +26,8 @@ from cosim.circuit.dialects.table import DIALECTS
 from cosim.circuit.elements import Circuit, Subcircuit
 from cosim.circuit.waveforms import Timing
 from cosim.design import compile_network
-from cosim.network.types import FirstQuadrantLayer, InputEncoding, Network, Readout, ReluLayer, check_network
+from cosim.network.layers import FirstQuadrantLayer, ReluLayer
+from cosim.network.types import InputEncoding, Network, Readout, check_network
 from cosim.outputs import format_exercise, format_expected, format_mapping, format_netlist, made_up_stimulus
 from cosim.technology.calibration import load_calibration
 from cosim.technology.catalog import DEFAULT_TECHNOLOGY, load_technology

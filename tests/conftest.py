@@ -21,7 +21,8 @@ from cosim.montecarlo.run import default_spec, run_montecarlo, run_settings
 from cosim.montecarlo.spec import parse_spec
 from cosim.montecarlo.store import open_store
 from cosim.montecarlo.trial import Trial, run_chips
-from cosim.network.types import FirstQuadrantLayer, InputEncoding, Layer, Network, Readout, ReluLayer, SignedLayer
+from cosim.network.layers import FirstQuadrantLayer, Layer, ReluLayer, SignedLayer
+from cosim.network.types import InputEncoding, Network, Readout
 from cosim.technology.calibration import Calibration, load_calibration
 from cosim.technology.catalog import load_technology
 from cosim.technology.conditions import at

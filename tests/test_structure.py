@@ -12,7 +12,7 @@ import cosim
 PACKAGE = Path(cosim.__file__).parent
 ORDER = (
     "errors", "quantities", "files", "reading", "resources", "technology", "network", "tasks", "ir", "circuit",
-    "cells", "units", "compiler", "training", "engines", "simulation", "design", "variation", "outputs", "calibration",
+    "cells", "units", "checkpoint", "compiler", "training", "engines", "simulation", "design", "variation", "outputs", "calibration",
     "study", "report", "pipeline", "montecarlo", "cli", "__main__",
 )  # fmt: skip
 STRANGERS = {("ir", "circuit"), ("circuit", "ir")}  # only `cells.assemble` sees both
@@ -21,7 +21,7 @@ MATPLOTLIB = {
     "report/figures.py", "report/comparison_page.py", "montecarlo/trim_figure.py", "training/curves.py",
 }  # fmt: skip
 PYSPICE = {"engines/ngspice/session.py"}
-TORCH_LAZY = {"network/checkpoint.py", "reading/tensors.py"}
+TORCH_LAZY = {"checkpoint/file.py", "reading/tensors.py"}
 TQDM = {"cli/common.py"}
 
 MODULES = sorted(path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.py") if path.name != "py.typed")

@@ -230,7 +230,7 @@ def destination_options(default: str) -> Option:
 
 def load_design(network_file: Path, compiling: Compiling) -> "Design":
     """Load, compile at the nominal point, calibrating first where no calibration applies, and put under conditions."""
-    from cosim.network.checkpoint import load_network
+    from cosim.checkpoint.file import load_network
     from cosim.technology.catalog import load_technology
     from cosim.technology.conditions import at
 

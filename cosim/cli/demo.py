@@ -63,7 +63,7 @@ def command(output: Path, samples: int, seed: int, jobs: int) -> None:
 
 
 def _train(path: Path, seed: int) -> "Network":
-    from cosim.network.checkpoint import load_network
+    from cosim.checkpoint.file import load_network
     from cosim.tasks.load import load_task
     from cosim.training.config import Architecture, TrainingConfig, state_path
     from cosim.training.trainer import train

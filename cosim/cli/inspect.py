@@ -7,8 +7,9 @@ from typing import Any
 import click
 import numpy as np
 
-from cosim.network.checkpoint import load_network
-from cosim.network.types import FirstQuadrantLayer, Layer, Network, Readout, ReluLayer, SignedLayer, layer_arrays
+from cosim.checkpoint.file import load_network
+from cosim.network.layers import EpsilonLayer, Layer, SignedLayer
+from cosim.network.types import Network, Readout
 from cosim.reading.text import shown_path
 
 
@@ -50,7 +51,7 @@ def summarise(network: Network) -> dict[str, Any]:
 
 
 def _summarise_layer(layer: Layer | Readout, name: str, grid: float | None) -> dict[str, Any]:
-    arrays = layer_arrays(layer)
+    arrays = layer.arrays()
     weights = np.concatenate([array.ravel() for key, array in arrays.items() if key.startswith("weight")])
     summary: dict[str, Any] = {
         "name": name,
@@ -65,9 +66,9 @@ def _summarise_layer(layer: Layer | Readout, name: str, grid: float | None) -> d
         on_grid = np.concatenate([weights, layer.bias])
         summary["off_grid"] = int(np.count_nonzero(np.abs(on_grid / grid - np.round(on_grid / grid)) > 1e-9))
         summary["unit_devices"] = round(float(np.abs(weights).sum() / grid))
-    if not isinstance(layer, Readout | ReluLayer):
+    if isinstance(layer, EpsilonLayer):
         summary["epsilon"] = layer.epsilon
-        summary["smallest_width"] = _smallest_width(layer)
+        summary["smallest_width"] = layer.smallest_width
     return summary
 
 
@@ -75,15 +76,7 @@ def _kind(layer: Layer | Readout) -> str:
     if isinstance(layer, SignedLayer):
         beta = ", beta by input" if layer.weight_beta is not None else ""
         return "signed" + beta + (", alpha by input" if layer.weight_alpha is not None else "")
-    kinds = {ReluLayer: "relu", FirstQuadrantLayer: "first-quadrant", Readout: "linear"}
-    return kinds[type(layer)]
-
-
-def _smallest_width(layer: FirstQuadrantLayer | SignedLayer) -> float | None:
-    """Smallest hysteresis width in units; None where it depends on the input."""
-    if isinstance(layer, FirstQuadrantLayer):
-        return float((layer.beta_hi - layer.beta_lo).min())
-    return None if layer.weight_beta is not None else float(2 * np.abs(layer.bias_beta).min())
+    return "linear" if isinstance(layer, Readout) else layer.kind
 
 
 def _span(array: np.ndarray) -> list[float]:

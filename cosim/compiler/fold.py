@@ -13,7 +13,7 @@ import numpy as np
 
 from cosim.ir.graph import Lowered, Sized
 from cosim.ir.nodes import PEDESTAL, UNIT_CURRENT, Comparing, Weight
-from cosim.network.types import FirstQuadrantLayer, Network, RecurrentLayer, layer_arrays
+from cosim.network.types import Network
 
 _SAME = 1e-9
 
@@ -24,7 +24,7 @@ def learned_values(network: Network) -> dict[str, float]:
     return {
         f"{name}.{field}[{','.join(map(str, place))}]": float(value)
         for name, layer in layers.items()
-        for field, array in layer_arrays(layer).items()
+        for field, array in layer.arrays().items()
         for place, value in np.ndenumerate(array)
     }
 
@@ -58,16 +58,6 @@ def explain_threshold(wanted: float, learned: float, offset: float) -> str:
     if abs(wanted - learned - offset) > _SAME:
         parts = [f"learned {learned:g}", *parts, f"{wanted - learned - offset:+.4g} to the middle between candidates"]
     return "; ".join(parts)
-
-
-def learned_thresholds(layer: RecurrentLayer, index: int, sign: int) -> tuple[float, float]:
-    """Upper and lower threshold of a unit, of an input-dependent one the constant part; of a toggle by its sign."""
-    if isinstance(layer, FirstQuadrantLayer):
-        upper, lower = float(layer.beta_hi[index]), float(layer.beta_lo[index])
-    else:
-        upper = 0.0 if layer.weight_beta is not None else abs(float(layer.bias_beta[index]))
-        lower = -upper
-    return (upper, lower) if sign > 0 else (-lower, -upper)
 
 
 def row_sign(graph: Lowered, target: str, learned: dict[str, float]) -> int:

@@ -2,7 +2,8 @@
 
 from cosim.ir.graph import Lowered, Wiring
 from cosim.ir.nodes import InputCurrent, Output, Rectifier, UnitCurrent
-from cosim.network.types import INPUT, Network, ReluLayer
+from cosim.network.layers import EpsilonLayer, Layer, RecurrentLayer
+from cosim.network.types import INPUT, Network
 from cosim.units.epsilon import Circuit, check_epsilon
 from cosim.units.placing import Parameter, Placing, add_row, read_sources
 from cosim.units.table import unit_for
@@ -18,7 +19,8 @@ def lower(network: Network, origin: str = "network", cell: Circuit = "auto", hea
     """
     graph = Wiring()
     for recurrent in network.recurrent_layers:
-        check_epsilon(recurrent, origin, cell)
+        if isinstance(recurrent, EpsilonLayer):
+            check_epsilon(recurrent, origin, cell)
     signals: dict[str, list[str]] = {INPUT: [f"in.{j}" for j in range(network.encoding.width)]}
     step = None if network.encoding.levels is None else 1.0 / network.encoding.levels
     graph.add(*(InputCurrent(name, j, step) for j, name in enumerate(signals[INPUT])), UnitCurrent())
@@ -29,18 +31,17 @@ def lower(network: Network, origin: str = "network", cell: Circuit = "auto", hea
         sources = read_sources(graph, [name for source in layer.sources for name in signals[source]])
         ranges = network.state_ranges.get(layer.name)
         placing = Placing(graph, sources, stage, ranges, headroom, origin)
-        if isinstance(layer, ReluLayer):
-            _lower_relu(layer, placing)
-            stages[layer.name] = stage
-        else:
+        if isinstance(layer, RecurrentLayer):
             unit_for(layer, origin).lower(layer, placing)
-            stages[layer.name] = stage + 1
+        else:
+            _lower_relu(layer, placing)
+        stages[layer.name] = stage + isinstance(layer, RecurrentLayer)
         signals[layer.name] = [f"{layer.name}.{i}" for i in range(layer.width)]
     _lower_readout(network, graph, signals)
     return graph.lowered()
 
 
-def _lower_relu(layer: ReluLayer, placing: Placing) -> None:
+def _lower_relu(layer: Layer, placing: Placing) -> None:
     weight, bias = placing.sources.folded(layer.weight, layer.bias)
     for i in range(layer.width):
         name = f"{layer.name}.{i}"

@@ -2,10 +2,11 @@
 
 from dataclasses import dataclass
 
-from cosim.compiler.fold import explain_threshold, explain_weight, learned_thresholds, learned_values, row_sign
+from cosim.compiler.fold import explain_threshold, explain_weight, learned_values, row_sign
 from cosim.ir.graph import Sized
 from cosim.ir.nodes import PEDESTAL, Comparing, Memory, Mirror, Weight
-from cosim.network.types import FirstQuadrantLayer, Network, RecurrentLayer
+from cosim.network.layers import RecurrentLayer
+from cosim.network.types import Network
 from cosim.units.report import Learned
 from cosim.units.table import unit_of
 
@@ -74,21 +75,13 @@ def _learned(node: Memory, layer: RecurrentLayer, sign: int, graph: Sized, pins:
     """Names of a unit's learned parameters, and how its thresholds came from them."""
     above = below = ""
     if isinstance(node, Comparing):
-        upper, lower = learned_thresholds(layer, node.index, sign)
+        upper, lower = layer.thresholds(node.index)
+        upper, lower = (upper, lower) if sign > 0 else (-lower, -upper)
         above = explain_threshold(node.rise, upper, node.offset)
         below = explain_threshold(node.fall, lower, node.offset)
-    upper, lower = _names(layer)
     where = f"[{node.index}]"
+    first, second = (f"{layer.name}.{name.format(where)}" for name in layer.threshold_names)
     return Learned(
-        upper.format(where), lower.format(where), f"{layer.name}.alpha{where}", above, below,
+        first, second, f"{layer.name}.alpha{where}", above, below,
         graph.currents[node.name], pins,
     )  # fmt: skip
-
-
-def _names(layer: RecurrentLayer) -> tuple[str, str]:
-    """What the upper and the lower threshold of a layer's units were learned as; `{}` for the unit."""
-    if isinstance(layer, FirstQuadrantLayer):
-        return f"{layer.name}.beta_hi{{}}", f"{layer.name}.beta_lo{{}}"
-    # where beta arrives by its own weights, the pins carry the offset alone
-    field = "bias_beta" if layer.weight_beta is None else "offset"
-    return f"{layer.name}.{field}{{}} (upper)", f"{layer.name}.{field}{{}} (lower)"

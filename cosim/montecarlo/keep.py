@@ -19,6 +19,7 @@ import numpy as np
 
 from cosim import __version__
 from cosim.calibration.fingerprint import calibration_fingerprint
+from cosim.checkpoint.file import checkpoint_bytes, load_network
 from cosim.circuit.waveforms import Timing
 from cosim.design import Design, compile_network
 from cosim.errors import InputError
@@ -28,7 +29,6 @@ from cosim.files.write import write_together
 from cosim.montecarlo.run import run_settings
 from cosim.montecarlo.store import find_difference, read_sealed, read_store
 from cosim.montecarlo.trial import Trial
-from cosim.network.checkpoint import checkpoint_bytes, load_network
 from cosim.network.types import Network
 from cosim.reading.arrays import read_arrays
 from cosim.reading.text import check_known, check_plain, open_file, typed

@@ -2,8 +2,9 @@
 
 import numpy as np
 
+from cosim.network.layers import Array, EpsilonLayer
 from cosim.network.reference import run_reference
-from cosim.network.types import Array, FirstQuadrantLayer, Network, RecurrentLayer
+from cosim.network.types import Network
 
 BATCH = 256  # samples in memory at once
 
@@ -16,7 +17,8 @@ def measure_state_ranges(
     Only these layers have more levels than two. The state before the first step counts, later steps than the last valid
     one do not. Raises InputError as `run_reference`.
     """
-    ranges = {layer.name: np.stack([_start(layer)] * 2) for layer in network.recurrent_layers if layer.epsilon != 0}
+    layers = [layer for layer in network.recurrent_layers if isinstance(layer, EpsilonLayer) and layer.epsilon != 0]
+    ranges = {layer.name: np.stack([layer.start] * 2) for layer in layers}
     for first in range(0, len(x) if ranges else 0, BATCH):
         part = slice(first, first + BATCH)
         trace = run_reference(network, x[part], lengths[part], origin)
@@ -25,7 +27,3 @@ def measure_state_ranges(
             states = trace.signals[name][valid]
             ranges[name] = np.stack([np.minimum(low, states.min(axis=0)), np.maximum(high, states.max(axis=0))])
     return ranges
-
-
-def _start(layer: RecurrentLayer) -> Array:
-    return np.zeros(layer.width) if isinstance(layer, FirstQuadrantLayer) else -layer.alpha

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from cosim.errors import InputError
-from cosim.network.types import INPUT, Array, FirstQuadrantLayer, InputEncoding, Layer, Network, ReluLayer, SignedLayer
+from cosim.network.layers import Array, LayerTrace, RecurrentLayer
+from cosim.network.types import INPUT, InputEncoding, Network
 
 
 @dataclass(frozen=True)
@@ -28,18 +29,21 @@ class Trace:
     """What a network did on a batch; samples first, then time.
 
     inputs: what the first layers read; signals: layer name -> (n, time, width) outputs
-    candidates: recurrent layer name -> (n, time, width) h_hat (rectified in the first-quadrant form)
-    betas: signed layer name -> (n, time, width) threshold
+    layers: recurrent layer name -> its candidates (rectified in the first-quadrant form) and thresholds
     readout: (n, time, outputs) per step; scores: (n, outputs) pooled; lengths: (n,) valid steps
     """
 
     inputs: EncodedInputs
     signals: dict[str, Array]
-    candidates: dict[str, Array]
-    betas: dict[str, Array]
+    layers: dict[str, LayerTrace]
     readout: Array
     scores: Array
     lengths: np.ndarray
+
+    @property
+    def candidates(self) -> dict[str, Array]:
+        """Recurrent layer name -> (n, time, width) h_hat."""
+        return {name: trace.candidate for name, trace in self.layers.items()}
 
     @property
     def decisions(self) -> np.ndarray:
@@ -83,15 +87,18 @@ def run_reference(network: Network, x: np.ndarray, lengths: np.ndarray | None = 
     """
     encoded = encode_inputs(network.encoding, x, origin)
     signals: dict[str, Array] = {}
-    candidates: dict[str, Array] = {}
-    betas: dict[str, Array] = {}
+    traces: dict[str, LayerTrace] = {}
     for layer in network.layers:
         inputs = read_sources(layer.sources, encoded, signals)
-        signals[layer.name] = _run_layer(layer, inputs, candidates, betas)
+        if isinstance(layer, RecurrentLayer):
+            traces[layer.name] = layer.run(inputs)
+            signals[layer.name] = traces[layer.name].h
+        else:
+            signals[layer.name] = np.maximum(layer.drive(inputs), 0.0)
     readout = read_sources(network.readout.sources, encoded, signals) @ network.readout.weight.T + network.readout.bias
     lengths = np.full(len(x), x.shape[1]) if lengths is None else np.asarray(lengths)
     scores = pool_readout(readout, lengths, network.readout.pooling)
-    return Trace(encoded, signals, candidates, betas, readout, scores, lengths)
+    return Trace(encoded, signals, traces, readout, scores, lengths)
 
 
 def read_sources(sources: tuple[str, ...], inputs: EncodedInputs, signals: dict[str, Array]) -> Array:
@@ -108,37 +115,3 @@ def pool_readout(readout: Array, lengths: np.ndarray, pooling: str) -> Array:
     if pooling == "vote":
         readout = np.eye(outputs)[readout.argmax(axis=2)]
     return (readout * valid[:, :, None]).sum(axis=1) / lengths[:, None]
-
-
-def _run_layer(layer: Layer, x: Array, candidates: dict[str, Array], betas: dict[str, Array]) -> Array:
-    drive = x @ layer.weight.T + layer.bias
-    if isinstance(layer, ReluLayer):
-        return np.maximum(drive, 0.0)
-    if isinstance(layer, FirstQuadrantLayer):
-        candidates[layer.name] = drive = np.maximum(drive, 0.0)
-        # Compared with the thresholds themselves, not with centre and half width: a candidate on the threshold must
-        # not be decided by how (hi + lo) / 2 was rounded.
-        sets, resets = drive >= layer.beta_hi, drive <= layer.beta_lo
-        q = _scan(sets | resets, np.where(sets, 1.0, -1.0), layer.epsilon, np.full(layer.width, -1.0))
-        return layer.alpha * (1.0 + q) / 2.0
-    return _run_signed(layer, x, drive, candidates, betas)
-
-
-def _run_signed(
-    layer: SignedLayer, x: Array, drive: Array, candidates: dict[str, Array], betas: dict[str, Array]
-) -> Array:
-    weight_beta = np.zeros_like(layer.weight) if layer.weight_beta is None else layer.weight_beta
-    beta = np.abs(x @ weight_beta.T + layer.bias_beta)
-    alpha = layer.alpha if layer.weight_alpha is None else x @ layer.weight_alpha.T + layer.alpha
-    candidates[layer.name], betas[layer.name] = drive, beta
-    return _scan(np.abs(drive) >= beta, np.where(drive >= 0, 1.0, -1.0) * alpha, layer.epsilon, -layer.alpha)
-
-
-def _scan(update: np.ndarray, target: Array, epsilon: float, start: Array) -> Array:
-    """h_t = target_t + epsilon h_{t-1} where update_t, else h_{t-1} (eq. 7), one step after the other."""
-    states = np.empty_like(target)
-    state = np.broadcast_to(start, target[:, 0].shape)
-    for t in range(target.shape[1]):
-        state = np.where(update[:, t], target[:, t] + epsilon * state, state)
-        states[:, t] = state
-    return states

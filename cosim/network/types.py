@@ -1,11 +1,8 @@
-"""A trained network as data: what each layer computes, in numpy, with no framework behind it.
+"""A trained network as data: encoding, layers (cosim.network.layers), readout, with no framework behind it.
 
-Every signal is a row of non-negative numbers per time step, because on the chip it is a row of currents. The layers are
-those that map one to one onto circuits; a layer names the signals that it reads (`sources`), so skip connections are
-data, not code. Columns of a weight matrix follow the order of `sources`.
-
-Equations: seed paper arXiv 2605.11855 eq. 2-5 (BMRU), 7 (CMRU), 10-11 (alphaCMRU); first-quadrant form
-arXiv 2605.15216.
+Every signal is a row of non-negative numbers per time step, because on the chip it is a row of currents. A layer names
+the signals that it reads (`sources`), so skip connections are data, not code. Columns of a weight matrix follow the
+order of `sources`.
 """
 
 import re
@@ -14,12 +11,11 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cosim.errors import NetworkError
+from cosim.network.layers import Array, Layer, RecurrentLayer
 from cosim.reading.text import shown
 
-Array = NDArray[np.float64]
 Pooling = Literal["last", "mean", "vote"]
 INPUT = "input"
 LAYER_NAME = re.compile(r"[a-z][a-z0-9_]*")
@@ -51,72 +47,6 @@ class InputEncoding:
 
 
 @dataclass(frozen=True)
-class ReluLayer:
-    """y_t = max(W x_t + b, 0); weight (width, inputs), bias (width,)."""
-
-    name: str
-    sources: tuple[str, ...]
-    weight: Array
-    bias: Array
-
-    @property
-    def width(self) -> int:
-        return len(self.bias)
-
-
-@dataclass(frozen=True)
-class FirstQuadrantLayer:
-    """Recurrent unit with fixed thresholds and non-negative signals (arXiv 2605.15216).
-
-    u_t = max(W x_t + b, 0); with centre c = (beta_hi + beta_lo) / 2 and half width w = (beta_hi - beta_lo) / 2,
-    z_t = H(|u_t - c| - w), q_t = z_t (S(u_t - c) + epsilon q_{t-1}) + (1 - z_t) q_{t-1}, q_{-1} = -1,
-    h_t = alpha (1 + q_t) / 2. At epsilon = 0: h is alpha from u >= beta_hi on, 0 from u <= beta_lo on, else kept.
-    """
-
-    name: str
-    sources: tuple[str, ...]
-    weight: Array
-    bias: Array
-    beta_lo: Array
-    beta_hi: Array
-    alpha: Array
-    epsilon: float = 0.0
-
-    @property
-    def width(self) -> int:
-        return len(self.bias)
-
-
-@dataclass(frozen=True)
-class SignedLayer:
-    """The seed paper's unit, eq. 2-5 and 7.
-
-    h_hat = W x + b, beta = |W_beta x + b_beta|, z = H(|h_hat| - beta),
-    h_t = z (S(h_hat) a + epsilon h_{t-1}) + (1 - z) h_{t-1}, h_{-1} = -alpha,
-    with a = alpha, or a = W_alpha x + alpha for the alphaCMRU (eq. 10-11; `weight_alpha` not None, alpha is b_alpha).
-    `weight_beta` None means a threshold constant in time, beta = |b_beta|.
-    """
-
-    name: str
-    sources: tuple[str, ...]
-    weight: Array
-    bias: Array
-    bias_beta: Array
-    alpha: Array
-    weight_beta: Array | None = None
-    weight_alpha: Array | None = None
-    epsilon: float = 0.0
-
-    @property
-    def width(self) -> int:
-        return len(self.bias)
-
-
-RecurrentLayer = FirstQuadrantLayer | SignedLayer
-Layer = ReluLayer | FirstQuadrantLayer | SignedLayer
-
-
-@dataclass(frozen=True)
 class Readout:
     """y_t = W [sources] + b, pooled over time; weight (outputs, inputs), bias (outputs,).
 
@@ -132,6 +62,10 @@ class Readout:
     @property
     def width(self) -> int:
         return len(self.bias)
+
+    def arrays(self) -> dict[str, Array]:
+        """The learned arrays by name."""
+        return {"weight": self.weight, "bias": self.bias}
 
 
 @dataclass(frozen=True)
@@ -150,14 +84,7 @@ class Network:
 
     @property
     def recurrent_layers(self) -> tuple[RecurrentLayer, ...]:
-        return tuple(layer for layer in self.layers if not isinstance(layer, ReluLayer))
-
-
-def layer_arrays(layer: Layer | Readout) -> dict[str, Array]:
-    """The learned arrays of a layer under their documented names; absent ones left out."""
-    names = ("weight", "bias", "beta_lo", "beta_hi", "weight_beta", "bias_beta", "weight_alpha", "alpha")
-    found = {name: getattr(layer, name, None) for name in names}
-    return {name: value for name, value in found.items() if value is not None}
+        return tuple(layer for layer in self.layers if isinstance(layer, RecurrentLayer))
 
 
 def check_network(network: Network, origin: str = "network") -> Network:
@@ -231,22 +158,14 @@ def _check_layer(origin: str, name: str, layer: Layer | Readout, widths: Mapping
     if layer.bias.ndim != 1 or not len(layer.bias):
         raise NetworkError(f"{origin}: {name}.bias must hold one number per unit, not shape {layer.bias.shape}")
     inputs = sum(widths[source] for source in layer.sources)
-    for field_name, array in layer_arrays(layer).items():
+    for field_name, array in layer.arrays().items():
         where = f"{name}.{field_name}"
         expected = (layer.width, inputs) if field_name.startswith("weight") else (layer.width,)
         if array.shape != expected:
             raise NetworkError(f"{origin}: {where} must have shape {expected}, not {array.shape}")
         _check_finite(origin, where, array)
-    if isinstance(layer, FirstQuadrantLayer):
-        width = layer.beta_hi - layer.beta_lo
-        if not (width > 0).all():
-            unit = int(np.argmin(width))
-            raise NetworkError(
-                f"{origin}: {name}.beta_hi[{unit}] - {name}.beta_lo[{unit}] is the hysteresis width and must be "
-                f"positive, not {width[unit]:g}; raise the minimum width in training"
-            )
-    if isinstance(layer, FirstQuadrantLayer | SignedLayer) and not -1 <= layer.epsilon <= 1:
-        raise NetworkError(f"{origin}: {name}.epsilon must lie in [-1, 1], not {layer.epsilon:g}")
+    if isinstance(layer, Layer):
+        layer.check(origin)
 
 
 def _check_ranges(origin: str, network: Network) -> None:

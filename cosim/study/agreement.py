@@ -16,7 +16,7 @@ from cosim.engines.engine import Failure
 from cosim.ir.states import States, software_states
 from cosim.network.reference import Trace, pool_readout, run_reference
 from cosim.network.scores import balanced_accuracy, is_unbalanced
-from cosim.network.types import FirstQuadrantLayer, Network
+from cosim.network.types import Network
 from cosim.simulation.inference import Inference, Outcome
 from cosim.study.intervals import Bounds, interval
 from cosim.tasks.testset import TestSet
@@ -212,15 +212,11 @@ def _saturated(design: Design, states: States, valid: NDArray[np.bool_]) -> int:
 
 def threshold_margins(network: Network, reference: Trace) -> NDArray[np.float64]:
     """Distance of each candidate to its nearer threshold in units, (n, time, cells)."""
-    margins = []
+    margins: list[NDArray[np.float64]] = []
     for layer in network.recurrent_layers:
-        candidate = reference.candidates[layer.name]
-        if isinstance(layer, FirstQuadrantLayer):
-            low, high = layer.beta_lo, layer.beta_hi
-        else:
-            high = reference.betas[layer.name]
-            low = -high
-        margins.append(np.minimum(np.abs(candidate - low), np.abs(candidate - high)))
+        trace = reference.layers[layer.name]
+        low, high = trace.window or (np.full(layer.width, -np.inf), np.full(layer.width, np.inf))
+        margins.append(np.minimum(np.abs(trace.candidate - low), np.abs(trace.candidate - high)))
     return np.concatenate(margins, axis=2)
 
 

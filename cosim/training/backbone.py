@@ -6,7 +6,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from cosim.network.types import INPUT, InputEncoding, Layer, Network, Pooling, Readout, ReluLayer, check_network
+from cosim.network.layers import Layer, ReluLayer
+from cosim.network.types import INPUT, InputEncoding, Network, Pooling, Readout, check_network
 from cosim.training.cells import FirstQuadrantCell, SignedCell
 from cosim.training.chips import Chips, Lines
 from cosim.training.config import Architecture

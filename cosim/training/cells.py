@@ -22,8 +22,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from cosim.network.layers import FirstQuadrantLayer, SignedLayer
 from cosim.network.offset import common_mode_offset
-from cosim.network.types import FirstQuadrantLayer, SignedLayer
 from cosim.training.chips import Lines
 from cosim.training.config import Architecture
 from cosim.training.hardware import GridLinear, perturb

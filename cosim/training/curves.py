@@ -4,9 +4,10 @@ from typing import Any
 
 import numpy as np
 
+from cosim.network.layers import EpsilonLayer, FirstQuadrantLayer, RecurrentLayer, SignedLayer
 from cosim.network.reference import Trace, read_sources, run_reference
 from cosim.network.scores import balanced_accuracy
-from cosim.network.types import FirstQuadrantLayer, Network, RecurrentLayer, SignedLayer, layer_arrays
+from cosim.network.types import Network
 from cosim.tasks.task import Task
 
 NEAR = (0.01, 0.02, 0.05)
@@ -24,7 +25,7 @@ def measure_figures(network: Network, task: Task) -> Figures:
         figures["test_mae"] = float(np.abs(trace.scores - task.y_test).mean())
     figures["near_threshold"] = _near(network, trace, deciding=False)
     figures["near_deciding_threshold"] = _near(network, trace, deciding=True)
-    arrays = [layer_arrays(layer) for layer in (*network.layers, network.readout)]
+    arrays = [layer.arrays() for layer in (*network.layers, network.readout)]
     weights = [
         array for found in arrays for name, array in found.items() if name.startswith("weight") or name == "bias"
     ]
@@ -59,27 +60,21 @@ def _distance(layer: RecurrentLayer, trace: Trace, *, deciding: bool) -> np.ndar
     """(n, time, width) of the candidate to the nearer threshold; or, `deciding`, to the nearest that decides.
 
     A threshold decides where crossing it changes the next state by more than half a step, see cosim.training.cells.
+    Infinite for a layer that compares nothing.
     """
-    candidate = trace.candidates[layer.name]
-    if isinstance(layer, FirstQuadrantLayer):
-        lo, hi, step = layer.beta_lo, layer.beta_hi, np.ones(layer.width)
-        states, start = 2 * trace.signals[layer.name] / layer.alpha - 1, -step
-    else:
-        hi = trace.betas[layer.name]
-        lo = -hi
-        states, step, start = trace.signals[layer.name], _step(layer, trace), -layer.alpha
-    to_lo, to_hi = np.abs(candidate - lo), np.abs(candidate - hi)
+    found = trace.layers[layer.name]
+    if found.window is None or not isinstance(layer, EpsilonLayer):
+        return np.full(found.candidate.shape, np.inf)
+    to_lo, to_hi = (np.abs(found.candidate - threshold) for threshold in found.window)
     if not deciding:
         return np.minimum(to_lo, to_hi)
+    states, start = found.h, layer.start
+    if isinstance(layer, FirstQuadrantLayer):  # its q, which moves by 1
+        states, step, start = 2 * states / layer.alpha - 1, np.ones(layer.width), -np.ones(layer.width)
+    else:
+        assert isinstance(layer, SignedLayer)
+        step = layer.step(read_sources(layer.sources, trace.inputs, trace.signals))
     before = np.concatenate([np.broadcast_to(start, states[:, :1].shape), states[:, :-1]], axis=1)
     kept, least = (1 - layer.epsilon) * before, np.abs(step) / 2
     decides_up, decides_down = np.abs(kept - step) > least, np.abs(kept + step) > least
     return np.minimum(np.where(decides_up, to_hi, np.inf), np.where(decides_down, to_lo, np.inf))
-
-
-def _step(layer: SignedLayer, trace: Trace) -> np.ndarray:
-    """alpha as an update adds it, broadcastable to (n, time, width)."""
-    if layer.weight_alpha is None:
-        return layer.alpha
-    inputs = read_sources(layer.sources, trace.inputs, trace.signals)
-    return inputs @ layer.weight_alpha.T + layer.alpha

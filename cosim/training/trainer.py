@@ -13,9 +13,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from cosim.checkpoint.file import save_checkpoint
 from cosim.errors import InputError, naming_memory
 from cosim.files.claim import own_file
-from cosim.network.checkpoint import save_checkpoint
 from cosim.network.ranges import measure_state_ranges
 from cosim.network.types import Network
 from cosim.reading.text import parsing

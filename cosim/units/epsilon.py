@@ -11,14 +11,17 @@ from dataclasses import dataclass
 from typing import Literal
 
 from cosim.errors import MappingError
+from cosim.network.layers import EpsilonLayer, FirstQuadrantLayer, SignedLayer
 from cosim.network.offset import OFFSET_MARGIN, common_mode_offset
-from cosim.network.types import LARGEST, FirstQuadrantLayer, RecurrentLayer, SignedLayer
+from cosim.network.types import LARGEST
 from cosim.units.placing import Placing
 
 Circuit = Literal["auto", "schmitt", "ladder"]
+EPSILON_LAYERS = (FirstQuadrantLayer, SignedLayer)
+EitherLayer = FirstQuadrantLayer | SignedLayer
 
 
-def check_epsilon(layer: RecurrentLayer, origin: str, cell: Circuit) -> None:
+def check_epsilon(layer: EpsilonLayer, origin: str, cell: Circuit) -> None:
     """Raises MappingError for a layer that no circuit follows, or not the `cell` that was asked for."""
     where, epsilon = f"{origin}: {layer.name}", layer.epsilon
     if isinstance(layer, SignedLayer) and layer.weight_alpha is not None:
@@ -65,7 +68,7 @@ class Lattice:
     where: str
 
 
-def lattices(layer: RecurrentLayer, placing: Placing) -> Iterator[Lattice]:
+def lattices(layer: EitherLayer, placing: Placing) -> Iterator[Lattice]:
     """The units of a layer with epsilon 1 or -1. Raises MappingError where their states are not known or not whole."""
     if placing.ranges is None:
         raise MappingError(

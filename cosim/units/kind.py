@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from cosim.cells.builder import Builder
 from cosim.ir.nodes import Memory
 from cosim.ir.states import States
-from cosim.network.types import RecurrentLayer
+from cosim.network.layers import RecurrentLayer
 from cosim.technology.calibration import Calibration
 from cosim.units.effect import Effect, Site
 from cosim.units.placing import Placing
@@ -64,7 +64,8 @@ class Standing:
 class Unit(Generic[N, B, F]):
     """One kind of unit.
 
-    node, factors: types of its node and of a chip's factors on it, all 1 by default.
+    node, factors: types of its node and of a chip's factors on it, all 1 by default; layers: kinds of layer that it
+    may take.
     output: the diode of its output in its cell, which makes gate line p.
     held: nets in its cell that are high in state 1, where a chip's cell may keep a state that the reset cannot end.
     unreset: whether this cell stays on at a candidate of 0.
@@ -75,8 +76,9 @@ class Unit(Generic[N, B, F]):
 
     node: type[N]
     factors: type[F]
+    layers: tuple[type[RecurrentLayer], ...]
     takes: Callable[[RecurrentLayer], bool]
-    lower: Callable[[RecurrentLayer, Placing], None]
+    lower: Callable[[Any, Placing], None]
     bias: Callable[[N, Sizing], B]
     build: Callable[[Builder, N, B], None]
     report: Callable[[N, B, Learned], list[PinRow]]

@@ -2,13 +2,18 @@
 
 from cosim.errors import MappingError
 from cosim.ir.nodes import Memory
-from cosim.network.types import RecurrentLayer
+from cosim.network.layers import RecurrentLayer
 from cosim.units.kind import AnyUnit
 from cosim.units.ladder.unit import LADDER
 from cosim.units.schmitt.unit import SCHMITT
 from cosim.units.toggle.unit import TOGGLE
 
 UNITS: tuple[AnyUnit, ...] = (SCHMITT, LADDER, TOGGLE)
+
+
+def recurrent_kinds() -> tuple[type[RecurrentLayer], ...]:
+    """The kinds of recurrent layer that some unit takes, each once."""
+    return tuple(dict.fromkeys(layer for unit in UNITS for layer in unit.layers))
 
 
 def unit_of(node: Memory) -> AnyUnit:

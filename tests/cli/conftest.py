@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 import cosim.cli
-from cosim.network.checkpoint import save_checkpoint
+from cosim.checkpoint.file import save_checkpoint
 
 
 @pytest.fixture(scope="module")

@@ -10,8 +10,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from cosim.checkpoint.file import load_network, network_to_arrays, save_checkpoint
 from cosim.files.claim import MARKER
-from cosim.network.checkpoint import load_network, network_to_arrays, save_checkpoint
 
 FILES = ["design.json", "devices.lib", "expected.csv", "mapping.csv", "mapping.json", "network.sp", "testbench.sp"]
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
+from cosim.checkpoint.file import load_network, save_checkpoint
 from cosim.cli import demo
-from cosim.network.checkpoint import load_network, save_checkpoint
 from cosim.resources import trained_network_path
 from cosim.training.config import Architecture, TrainingConfig, describe_config
 

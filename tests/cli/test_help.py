@@ -8,8 +8,8 @@ import sys
 import pytest
 
 import cosim
+from cosim.checkpoint.file import load_network, save_checkpoint
 from cosim.cli import VERBS
-from cosim.network.checkpoint import load_network, save_checkpoint
 from cosim.resources import trained_network_path
 
 HEAVY = {"torch", "matplotlib", "PySpice", "scipy", "numpy", "networkx", "sklearn", "msgspec"}

@@ -9,10 +9,10 @@ from importlib import metadata
 import numpy as np
 import pytest
 
+from cosim.checkpoint.file import load_network
 from cosim.circuit.bench import Tolerances
 from cosim.engines.vacask import program as programs
 from cosim.errors import SimulationError
-from cosim.network.checkpoint import load_network
 from cosim.tasks.testset import load_test_set
 
 ENGINES = {"software", "behavioral", "ngspice"}

@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from cosim.checkpoint.file import load_network, save_checkpoint
 from cosim.cli.common import take
 from cosim.cli.inspect import command as inspect_command
 from cosim.cli.stopping import StoppedError
 from cosim.cli.train import Devices, complete_config
 from cosim.cli.train import command as train_command
 from cosim.errors import InputError, MissingToolError, OutOfMemoryError
-from cosim.network.checkpoint import load_network, save_checkpoint
 from cosim.resources import trained_network_path
 from cosim.technology.catalog import load_technology
 from cosim.training.config import Architecture, TrainingConfig

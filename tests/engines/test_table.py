@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import cosim.cli.compare
+from cosim.checkpoint.file import save_checkpoint
 from cosim.circuit.bench import PRECISE, Bench, Current, DrainCurrent, Op, Voltage
 from cosim.circuit.elements import Circuit, Mos, Source
 from cosim.cli import main
@@ -15,7 +16,6 @@ from cosim.engines import table
 from cosim.engines.engine import Description, Failure, Waveforms
 from cosim.engines.ngspice.simulator import Ngspice
 from cosim.errors import InputError
-from cosim.network.checkpoint import save_checkpoint
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ import pytest
 from cosim.calibration.find import shipped_path
 from cosim.cells.schmitt import STATE_LEVEL
 from cosim.cells.schmitt_bench import schmitt_circuit
+from cosim.checkpoint.file import load_network
 from cosim.circuit.bench import PRECISE, Bench, Current, Tran, Voltage
 from cosim.circuit.dialects.vacask import RUN, VACASK, format_bench
 from cosim.circuit.elements import Mos
@@ -21,7 +22,6 @@ from cosim.engines.vacask import process as vacask
 from cosim.engines.vacask import program as programs
 from cosim.engines.vacask.simulator import Vacask
 from cosim.errors import MissingToolError
-from cosim.network.checkpoint import load_network
 from cosim.outputs import made_up_stimulus, write_design
 from cosim.resources import trained_network_path
 from cosim.simulation.inference import Inference, run_inference, run_inferences

@@ -16,6 +16,7 @@ import numpy as np
 import torch
 
 from cosim.calibration.find import shipped_path
+from cosim.checkpoint.file import load_network, network_to_arrays, save_checkpoint
 from cosim.cli.inspect import format_summary, summarise
 from cosim.design import compile_network
 from cosim.files.seal import seal_json, seal_line, seal_npz, seal_zip, unseal_json, unseal_line
@@ -25,8 +26,8 @@ from cosim.montecarlo.run import run_settings, summarize_run
 from cosim.montecarlo.spec import parse_spec
 from cosim.montecarlo.store import open_store, read_store, run_key
 from cosim.montecarlo.trial import Trial, run_chips
-from cosim.network.checkpoint import load_network, network_to_arrays, save_checkpoint
-from cosim.network.types import FirstQuadrantLayer, InputEncoding, Network, Readout, SignedLayer
+from cosim.network.layers import FirstQuadrantLayer, SignedLayer
+from cosim.network.types import InputEncoding, Network, Readout
 from cosim.resources import models_path, trained_network_path
 from cosim.simulation.keep import kept_result
 from cosim.tasks.audio import read_wav

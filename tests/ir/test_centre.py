@@ -13,8 +13,8 @@ from cosim.engines.behavioral.evaluate import evaluate
 from cosim.ir.graph import Wiring
 from cosim.ir.nodes import UNIT_CURRENT, InputCurrent, Rectifier, UnitCurrent, Weight
 from cosim.ir.states import software_states
+from cosim.network.layers import FirstQuadrantLayer
 from cosim.network.reference import run_reference
-from cosim.network.types import FirstQuadrantLayer
 from cosim.units.ladder.node import Ladder
 from cosim.units.schmitt.node import Schmitt
 from cosim.units.toggle.node import Toggle

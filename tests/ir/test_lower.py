@@ -16,8 +16,9 @@ from cosim.engines.behavioral.evaluate import evaluate
 from cosim.errors import MappingError
 from cosim.ir.nodes import UNIT_CURRENT, InputCurrent, Output, Rectifier
 from cosim.ir.states import software_states
+from cosim.network.layers import ReluLayer
 from cosim.network.reference import encode_inputs, run_reference
-from cosim.network.types import InputEncoding, ReluLayer, check_network
+from cosim.network.types import InputEncoding, check_network
 from cosim.study.agreement import threshold_margins
 from cosim.units.schmitt.node import Schmitt
 

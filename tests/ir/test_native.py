@@ -18,17 +18,10 @@ from cosim.engines.behavioral.evaluate import evaluate
 from cosim.errors import MappingError
 from cosim.ir.nodes import UNIT_CURRENT
 from cosim.ir.states import software_states
+from cosim.network.layers import FirstQuadrantLayer, ReluLayer, SignedLayer
 from cosim.network.ranges import measure_state_ranges
 from cosim.network.reference import run_reference
-from cosim.network.types import (
-    FirstQuadrantLayer,
-    InputEncoding,
-    Network,
-    Readout,
-    ReluLayer,
-    SignedLayer,
-    check_network,
-)
+from cosim.network.types import InputEncoding, Network, Readout, check_network
 from cosim.simulation.inference import Inference
 from cosim.study.agreement import compare_engines
 from cosim.tasks.testset import TestSet

@@ -10,7 +10,7 @@ import pytest
 from cosim.compiler.fold import learned_values
 from cosim.compiler.mapping import CUT, EXACT, ROUNDED, ZERO
 from cosim.design import compile_network
-from cosim.network.types import FirstQuadrantLayer, ReluLayer, layer_arrays
+from cosim.network.layers import FirstQuadrantLayer, ReluLayer
 from cosim.units.schmitt.node import Schmitt
 
 I_UNIT = 0.5e-9
@@ -20,7 +20,7 @@ def parameters(network):
     """Names of all learned numbers."""
     names = []
     for layer in (*network.layers, network.readout):
-        for field, array in layer_arrays(layer).items():
+        for field, array in layer.arrays().items():
             name = getattr(layer, "name", "readout")
             names += [f"{name}.{field}[{','.join(map(str, index))}]" for index in np.ndindex(*array.shape)]
     return names

@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 from cosim.calibration.find import shipped_path
+from cosim.checkpoint.file import load_network, save_checkpoint
 from cosim.cli.common import Compiling, load_design
 from cosim.errors import InputError
 from cosim.files.seal import checksum, seal_json
 from cosim.montecarlo.keep import Places, keep_trial, load_trial
 from cosim.montecarlo.run import run_settings
 from cosim.montecarlo.trial import Trial, run_chip, trial_samples_hash
-from cosim.network.checkpoint import load_network, save_checkpoint
 from cosim.resources import device_model_path
 from cosim.tasks.testset import TestSet
 from cosim.technology.calibration import load_calibration, write_calibration

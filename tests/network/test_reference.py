@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from cosim.errors import InputError
+from cosim.network.layers import FirstQuadrantLayer, ReluLayer, SignedLayer
 from cosim.network.reference import encode_inputs, pool_readout, run_reference
-from cosim.network.types import FirstQuadrantLayer, InputEncoding, Network, Readout, ReluLayer, SignedLayer
+from cosim.network.types import InputEncoding, Network, Readout
 
 ENCODING = InputEncoding(np.array([-2.0, 1.0]), np.array([4.0, 0.5]))
 
@@ -88,7 +89,8 @@ def test_threshold_and_level_by_input():
     assert states_of(layer, [0.625, 0.5, 0.25], [0.0, 0.5, 1.0]) == [-1.5, 1.625, -1.75]
     encoding = InputEncoding(np.zeros(2), np.ones(2))
     trace = run_reference(network_of(layer, encoding=encoding), np.array([[[0.625, 0.0], [0.5, 0.5], [0.25, 1.0]]]))
-    assert trace.betas["layer0"][0, :, 0].tolist() == [0.25, 0.0, 0.25]
+    window = trace.layers["layer0"].window
+    assert window is not None and window[1][0, :, 0].tolist() == [0.25, 0.0, 0.25]
     assert trace.candidates["layer0"][0, :, 0].tolist() == [0.125, 0.0, -0.25]
 
 

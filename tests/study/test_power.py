@@ -8,13 +8,13 @@ import pytest
 
 from cosim.calibration.find import shipped_path
 from cosim.cells.blocks import BLOCKS, device_block
+from cosim.checkpoint.file import load_network
 from cosim.circuit.bench import Tolerances
 from cosim.circuit.elements import Mos, Source
 from cosim.circuit.waveforms import DECIDE, Timing
 from cosim.design import compile_network, inference_bench, metered_bench, metered_plan, read_plan
 from cosim.engines.engine import Failure, FailureKind
 from cosim.files.json_form import json_object
-from cosim.network.checkpoint import load_network
 from cosim.outputs import block_areas, summarize
 from cosim.reading.text import typed
 from cosim.report.figures import save_figure

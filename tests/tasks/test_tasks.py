@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from cosim.checkpoint.file import load_network
 from cosim.errors import InputError, MissingToolError
-from cosim.network.checkpoint import load_network
 from cosim.network.reference import encode_inputs, run_reference
 from cosim.resources import trained_network_path
 from cosim.tasks.audio import list_folder, read_wav

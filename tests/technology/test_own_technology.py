@@ -10,13 +10,13 @@ from cosim.calibration.find import make_cached_path
 from cosim.calibration.fingerprint import calibration_fingerprint
 from cosim.calibration.measure import measure_schmitt
 from cosim.cells.mirror_bench import mirror_bench
+from cosim.checkpoint.file import save_checkpoint
 from cosim.circuit.deck import device_sizes
 from cosim.circuit.dialects.ngspice import format_bench
 from cosim.cli import main
 from cosim.design import compile_network, inference_bench
 from cosim.engines.engine import Failure
 from cosim.engines.ngspice.session import run_bench
-from cosim.network.checkpoint import save_checkpoint
 from cosim.technology.calibration import write_calibration
 from cosim.technology.catalog import load_technology
 from cosim.technology.conditions import at

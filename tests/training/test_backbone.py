@@ -7,8 +7,9 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from cosim.network.layers import FirstQuadrantLayer, ReluLayer, SignedLayer  # noqa: E402
 from cosim.network.reference import run_reference  # noqa: E402
-from cosim.network.types import FirstQuadrantLayer, InputEncoding, ReluLayer, SignedLayer  # noqa: E402
+from cosim.network.types import InputEncoding  # noqa: E402
 from cosim.training.backbone import Backbone  # noqa: E402
 from cosim.training.cells import BETA_MIN, FirstQuadrantCell, SignedCell  # noqa: E402
 from cosim.training.config import Architecture  # noqa: E402

@@ -10,11 +10,12 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from cosim.checkpoint.file import load_network  # noqa: E402
 from cosim.compiler.lower import lower  # noqa: E402
 from cosim.errors import InputError  # noqa: E402
-from cosim.network.checkpoint import load_network  # noqa: E402
+from cosim.network.layers import SignedLayer  # noqa: E402
 from cosim.network.offset import common_mode_offset  # noqa: E402
-from cosim.network.types import InputEncoding, Network, SignedLayer  # noqa: E402
+from cosim.network.types import InputEncoding, Network  # noqa: E402
 from cosim.tasks.task import Task, full_lengths  # noqa: E402
 from cosim.technology.catalog import load_technology  # noqa: E402
 from cosim.technology.scale import units_for  # noqa: E402

@@ -12,10 +12,10 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from cosim.checkpoint.file import load_network  # noqa: E402
 from cosim.errors import InputError, OutOfMemoryError  # noqa: E402
-from cosim.network.checkpoint import load_network  # noqa: E402
+from cosim.network.layers import SignedLayer  # noqa: E402
 from cosim.network.reference import run_reference  # noqa: E402
-from cosim.network.types import SignedLayer  # noqa: E402
 from cosim.tasks.copy_first import generate_copy_first_task  # noqa: E402
 from cosim.tasks.parity import generate_parity_task  # noqa: E402
 from cosim.tasks.task import Task, full_lengths  # noqa: E402

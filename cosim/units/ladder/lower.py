@@ -1,9 +1,9 @@
 """From a layer to ladders, and from their thresholds to bias currents."""
 
 from cosim.errors import MappingError
-from cosim.network.types import FirstQuadrantLayer, RecurrentLayer, SignedLayer
+from cosim.network.layers import EpsilonLayer, RecurrentLayer
 from cosim.technology.calibration import Calibration
-from cosim.units.epsilon import lattices, lifting_offset
+from cosim.units.epsilon import EitherLayer, lattices, lifting_offset
 from cosim.units.ladder.node import Ladder, LadderPins
 from cosim.units.ladder.points import ALPHA, check_ladder, ladder_currents, ladder_timing, solve_ladder
 from cosim.units.native import check_currents, comparator_bias
@@ -15,10 +15,10 @@ MAX_RUNGS = 32
 
 def takes(layer: RecurrentLayer) -> bool:
     """Whether a layer adds to its state."""
-    return isinstance(layer, FirstQuadrantLayer | SignedLayer) and layer.epsilon == 1
+    return isinstance(layer, EpsilonLayer) and layer.epsilon == 1
 
 
-def lower_ladder(layer: RecurrentLayer, placing: Placing) -> None:
+def lower_ladder(layer: EitherLayer, placing: Placing) -> None:
     """A ladder for every unit of a layer with epsilon 1, with rungs for its states over the data and headroom."""
     weight, bias = placing.sources.folded(layer.weight, layer.bias)
     for unit in lattices(layer, placing):

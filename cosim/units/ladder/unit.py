@@ -1,5 +1,6 @@
 """The ladder as a kind of unit."""
 
+from cosim.units.epsilon import EPSILON_LAYERS
 from cosim.units.kind import Unit
 from cosim.units.ladder.circuit import build_ladder, report_ladder
 from cosim.units.ladder.equations import decide_ladder, deliver_ladder, ladder_effects, supply_ladder
@@ -9,6 +10,7 @@ from cosim.units.ladder.node import Ladder, LadderFactors, LadderPins
 LADDER = Unit[Ladder, LadderPins, LadderFactors](
     node=Ladder,
     factors=LadderFactors,
+    layers=EPSILON_LAYERS,
     takes=takes,
     lower=lower_ladder,
     bias=solve_pins,

@@ -13,8 +13,10 @@ from scipy.optimize import linprog
 
 from cosim.errors import MappingError
 from cosim.ir.nodes import MemoryCurrents, Rectifier, Weight
+from cosim.network.layers import EpsilonLayer, RecurrentLayer, SignedLayer
 from cosim.network.offset import common_mode_offset
-from cosim.network.types import Array, FirstQuadrantLayer, RecurrentLayer, SignedLayer
+from cosim.network.types import Array
+from cosim.units.epsilon import EitherLayer
 from cosim.units.placing import Parameter, Placing
 from cosim.units.schmitt.node import Schmitt, SchmittBias
 from cosim.units.sizing import MAX_RISE, MIN_FALL, Sizing
@@ -23,7 +25,7 @@ MIN_WIDTH = 12e-12  # A; below about this the 9T cell shows no hysteresis (arXiv
 _BETA_PROBE = 0.1  # of i_unit; step at which the thresholds are linearised, so that fall - beta stays above 0
 
 
-def lower_schmitt(layer: RecurrentLayer, placing: Placing) -> None:
+def lower_schmitt(layer: EitherLayer, placing: Placing) -> None:
     """A cell for every unit of a layer with epsilon 0."""
     if isinstance(layer, SignedLayer):
         _lower_signed(layer, placing)
@@ -38,7 +40,7 @@ def lower_schmitt(layer: RecurrentLayer, placing: Placing) -> None:
 
 def takes(layer: RecurrentLayer) -> bool:
     """Whether a layer's state is replaced."""
-    return isinstance(layer, FirstQuadrantLayer | SignedLayer) and layer.epsilon == 0
+    return isinstance(layer, EpsilonLayer) and layer.epsilon == 0
 
 
 def _lower_signed(layer: SignedLayer, placing: Placing) -> None:

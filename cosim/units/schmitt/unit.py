@@ -2,6 +2,7 @@
 
 from cosim.cells.clocked import LATCH_NODE
 from cosim.cells.schmitt import DECISION_NODE
+from cosim.units.epsilon import EPSILON_LAYERS
 from cosim.units.kind import Unit
 from cosim.units.schmitt.circuit import build_schmitt, report_schmitt
 from cosim.units.schmitt.equations import (
@@ -17,6 +18,7 @@ from cosim.units.schmitt.node import Schmitt, SchmittBias, SchmittFactors
 SCHMITT = Unit[Schmitt, SchmittBias, SchmittFactors](
     node=Schmitt,
     factors=SchmittFactors,
+    layers=EPSILON_LAYERS,
     takes=takes,
     lower=lower_schmitt,
     bias=solve_schmitt,

@@ -1,8 +1,8 @@
 """From a layer to toggles, and from their threshold to bias currents."""
 
 from cosim.errors import MappingError
-from cosim.network.types import FirstQuadrantLayer, RecurrentLayer, SignedLayer
-from cosim.units.epsilon import lattices, lifting_offset
+from cosim.network.layers import EpsilonLayer, RecurrentLayer
+from cosim.units.epsilon import EitherLayer, lattices, lifting_offset
 from cosim.units.ladder.points import ladder_currents
 from cosim.units.native import check_currents, comparator_bias
 from cosim.units.placing import Parameter, Placing
@@ -12,10 +12,10 @@ from cosim.units.toggle.node import Toggle, TogglePins
 
 def takes(layer: RecurrentLayer) -> bool:
     """Whether a layer turns its state over."""
-    return isinstance(layer, FirstQuadrantLayer | SignedLayer) and layer.epsilon == -1
+    return isinstance(layer, EpsilonLayer) and layer.epsilon == -1
 
 
-def lower_toggle(layer: RecurrentLayer, placing: Placing) -> None:
+def lower_toggle(layer: EitherLayer, placing: Placing) -> None:
     """A toggle for every unit of a layer with epsilon -1; one whose updates are negative stands for the negative."""
     weight, bias = placing.sources.folded(layer.weight, layer.bias)
     for unit in lattices(layer, placing):

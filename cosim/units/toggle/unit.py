@@ -1,5 +1,6 @@
 """The toggle as a kind of unit."""
 
+from cosim.units.epsilon import EPSILON_LAYERS
 from cosim.units.kind import Unit
 from cosim.units.toggle.circuit import build_toggle, report_toggle
 from cosim.units.toggle.equations import decide_toggle, deliver_toggle, supply_toggle, toggle_effects
@@ -9,6 +10,7 @@ from cosim.units.toggle.node import Toggle, ToggleFactors, TogglePins
 TOGGLE = Unit[Toggle, TogglePins, ToggleFactors](
     node=Toggle,
     factors=ToggleFactors,
+    layers=EPSILON_LAYERS,
     takes=takes,
     lower=lower_toggle,
     bias=solve_toggle,

@@ -7,9 +7,10 @@ import pytest
 
 from cosim.circuit.waveforms import Timing
 from cosim.design import behavioral_power, compile_network, inference_benches, read_plan, run_behavioral
+from cosim.network.layers import SignedLayer
 from cosim.network.ranges import measure_state_ranges
 from cosim.network.reference import run_reference
-from cosim.network.types import SignedLayer, check_network
+from cosim.network.types import check_network
 from cosim.simulation.inference import Inference, run_inference
 from cosim.study.agreement import compare_engines, threshold_margins
 from cosim.tasks.testset import TestSet

@@ -5,11 +5,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from cosim.checkpoint.file import load_network
+from cosim.checkpoint.state_dict import network_from_state_dict
 from cosim.errors import NetworkError
-from cosim.network.checkpoint import load_network
+from cosim.network.layers import FirstQuadrantLayer, ReluLayer, SignedLayer
 from cosim.network.reference import run_reference
-from cosim.network.state_dict import network_from_state_dict
-from cosim.network.types import FirstQuadrantLayer, ReluLayer, SignedLayer
 
 INPUTS, HIDDEN, FIRST, SIGNED, OUTPUTS = 3, 5, 7, 11, 2
 

@@ -17,17 +17,8 @@ from typing import Any
 import numpy as np
 
 from cosim.errors import NetworkError
-from cosim.network.types import (
-    INPUT,
-    FirstQuadrantLayer,
-    InputEncoding,
-    Layer,
-    Network,
-    Readout,
-    ReluLayer,
-    SignedLayer,
-    check_network,
-)
+from cosim.network.layers import FirstQuadrantLayer, Layer, ReluLayer, SignedLayer
+from cosim.network.types import INPUT, InputEncoding, Network, Readout, check_network
 from cosim.reading.text import listed, shown
 
 _KEY = re.compile(

@@ -1,7 +1,7 @@
 """Trained networks on disk: model.pt (torch) and the same arrays as .npz (no torch needed).
 
 Both hold named arrays plus JSON `meta` with `format` "cosim-checkpoint" and `version` 1. A bare state dict (arrays
-without meta) loads as well, see cosim.network.state_dict. Nothing in a file is ever executed.
+without meta) loads as well, see cosim.checkpoint.state_dict. Nothing in a file is ever executed.
 """
 
 import io
@@ -9,35 +9,26 @@ import json
 import os
 import zipfile
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import MISSING, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from cosim.checkpoint.state_dict import check_is_network, network_from_state_dict
 from cosim.errors import InputError, NetworkError
 from cosim.files.read import is_file
 from cosim.files.write import write_atomically
-from cosim.network.state_dict import check_is_network, network_from_state_dict
-from cosim.network.types import (
-    FirstQuadrantLayer,
-    InputEncoding,
-    Layer,
-    Network,
-    Readout,
-    ReluLayer,
-    SignedLayer,
-    check_network,
-    layer_arrays,
-)
+from cosim.network.layers import EpsilonLayer, Layer, ReluLayer
+from cosim.network.types import InputEncoding, Network, Readout, check_network
 from cosim.reading.arrays import memory_limit, read_arrays
 from cosim.reading.tensors import read_torch, tensor_array
 from cosim.reading.text import check_plain, listed, parse_json, shown, shown_name, shown_path, typed
+from cosim.units.table import recurrent_kinds
 
 FORMAT = "cosim-checkpoint"
 VERSION = 1
 RANGES = "ranges."  # prefix of the arrays of Network.state_ranges, optional
-KINDS: dict[str, type[Layer]] = {"relu": ReluLayer, "first-quadrant": FirstQuadrantLayer, "signed": SignedLayer}
 ZIP_EPOCH = (1980, 1, 1, 0, 0, 0)  # a fixed time stamp, so that equal networks give equal bytes
 _REPAIR = "export the network again"
 _NOT_A_CHECKPOINT = "give a checkpoint, or a state dict saved with torch.save(network.state_dict(), path)"
@@ -117,11 +108,10 @@ def network_to_arrays(network: Network) -> tuple[dict[str, np.ndarray], dict[str
     arrays = {"input.offset": network.encoding.offset, "input.scale": network.encoding.scale}
     layers = []
     for i, layer in enumerate(network.layers):
-        arrays |= {f"layers.{i}.{name}": array for name, array in layer_arrays(layer).items()}
-        kind = next(kind for kind, cls in KINDS.items() if isinstance(layer, cls))
-        entry: dict[str, Any] = {"name": layer.name, "kind": kind, "sources": list(layer.sources)}
-        layers.append(entry if isinstance(layer, ReluLayer) else {**entry, "epsilon": layer.epsilon})
-    arrays |= {f"readout.{name}": array for name, array in layer_arrays(network.readout).items()}
+        arrays |= {f"layers.{i}.{name}": array for name, array in layer.arrays().items()}
+        entry: dict[str, Any] = {"name": layer.name, "kind": layer.kind, "sources": list(layer.sources)}
+        layers.append({**entry, "epsilon": layer.epsilon} if isinstance(layer, EpsilonLayer) else entry)
+    arrays |= {f"readout.{name}": array for name, array in network.readout.arrays().items()}
     arrays |= {f"{RANGES}{name}": array for name, array in network.state_ranges.items()}
     meta = {
         "format": FORMAT,
@@ -194,19 +184,20 @@ class _Arrays:
 
 
 def _layer(arrays: _Arrays, i: int, meta: _LayerMeta, where: str) -> Layer:
-    weight, bias = (arrays.need(f"layers.{i}.{name}") for name in ("weight", "bias"))
-    if meta.kind == "relu":
-        return ReluLayer(meta.name, meta.sources, weight, bias)
-    if meta.kind not in KINDS:
-        raise NetworkError(f"{where}.kind must be one of {', '.join(KINDS)}, not {shown(meta.kind)}")
-    if meta.epsilon is None:
-        raise NetworkError(f"{where} must have the field epsilon; {_REPAIR}")
-    if meta.kind == "first-quadrant":
-        lo, hi, alpha = (arrays.need(f"layers.{i}.{name}") for name in ("beta_lo", "beta_hi", "alpha"))
-        return FirstQuadrantLayer(meta.name, meta.sources, weight, bias, lo, hi, alpha, meta.epsilon)
-    beta, alpha = (arrays.need(f"layers.{i}.{name}") for name in ("bias_beta", "alpha"))
-    weight_beta, weight_alpha = (arrays.get(f"layers.{i}.{name}") for name in ("weight_beta", "weight_alpha"))
-    return SignedLayer(meta.name, meta.sources, weight, bias, beta, alpha, weight_beta, weight_alpha, meta.epsilon)
+    kinds: dict[str, type[Layer]] = {kind.kind: kind for kind in (ReluLayer, *recurrent_kinds())}
+    if meta.kind not in kinds:
+        raise NetworkError(f"{where}.kind must be one of {', '.join(kinds)}, not {shown(meta.kind)}")
+    kind = kinds[meta.kind]
+    needed = {field.name: field.default is MISSING for field in fields(kind)}
+    values: dict[str, Any] = {}
+    for name in sorted(kind.array_fields(), key=lambda name: not needed[name]):
+        key = f"layers.{i}.{name}"
+        values[name] = arrays.need(key) if needed[name] else arrays.get(key)
+    if issubclass(kind, EpsilonLayer):
+        if meta.epsilon is None:
+            raise NetworkError(f"{where} must have the field epsilon; {_REPAIR}")
+        values["epsilon"] = meta.epsilon
+    return kind(meta.name, meta.sources, **values)
 
 
 def _read(path: Path, origin: str) -> tuple[dict[str, np.ndarray], dict[str, Any] | None]:

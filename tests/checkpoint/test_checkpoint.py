@@ -13,18 +13,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from cosim.checkpoint.file import load_network, network_from_arrays, network_to_arrays, save_checkpoint
+from cosim.checkpoint.state_dict import network_from_state_dict
 from cosim.errors import InputError, MissingToolError, NetworkError
-from cosim.network.checkpoint import load_network, network_from_arrays, network_to_arrays, save_checkpoint
-from cosim.network.state_dict import network_from_state_dict
-from cosim.network.types import (
-    FirstQuadrantLayer,
-    InputEncoding,
-    Network,
-    Readout,
-    ReluLayer,
-    SignedLayer,
-    layer_arrays,
-)
+from cosim.network.layers import FirstQuadrantLayer, ReluLayer, SignedLayer
+from cosim.network.types import InputEncoding, Network, Readout
 
 torch = pytest.importorskip("torch")
 
@@ -76,7 +69,7 @@ def test_round_trip(tmp_path: Path, network: Network, suffix: str) -> None:
     back = load_network(path)
     assert_same(back, replace(network, history={**network.history, "note": "added"}))
     assert [type(layer) for layer in back.layers] == [type(layer) for layer in network.layers]
-    assert layer_arrays(back.layers[2]).keys() == layer_arrays(network.layers[2]).keys()
+    assert back.layers[2].arrays().keys() == network.layers[2].arrays().keys()
     np.testing.assert_array_equal(back.state_ranges["c"], network.state_ranges["c"])
     assert [path.name for path in tmp_path.iterdir()] == [f"model{suffix}"]  # no temporary file is left
 
@@ -99,7 +92,7 @@ def test_npz_needs_no_torch(tmp_path: Path, network: Network) -> None:
     save_checkpoint(tmp_path / "model.npz", network)
     code = (
         "import sys; sys.modules['torch'] = None\n"
-        "from cosim.network.checkpoint import load_network; print(len(load_network(sys.argv[1]).layers))"
+        "from cosim.checkpoint.file import load_network; print(len(load_network(sys.argv[1]).layers))"
     )
     done = subprocess.run([sys.executable, "-c", code, tmp_path / "model.npz"], capture_output=True, text=True)
     assert done.stdout.strip() == "4", done.stderr
@@ -112,7 +105,7 @@ def test_too_little_memory_for_torch_is_not_called_a_missing_torch(tmp_path: Pat
     code = (
         "import resource, sys\n"
         "from cosim.errors import CosimError\n"
-        "from cosim.network.checkpoint import load_network\n"
+        "from cosim.checkpoint.file import load_network\n"
         "size = int(open('/proc/self/statm').read().split()[0]) * resource.getpagesize() + 100_000_000\n"
         "resource.setrlimit(resource.RLIMIT_AS, (size, size))\n"
         "try: load_network(sys.argv[1])\n"

@@ -1,0 +1,222 @@
+"""The layers of a network, each with its equations in numpy: what it learned, and what it computes.
+
+A recurrent layer is a class of its own: its fields are its arrays, `run` is its equation. What it becomes on the chip,
+its unit says (cosim.units); what it is in torch, the class that `torch` names.
+
+Equations: seed paper arXiv 2605.11855 eq. 2-5 (BMRU), 7 (CMRU), 10-11 (alphaCMRU); first-quadrant form
+arXiv 2605.15216.
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, fields
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosim.errors import NetworkError
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class LayerTrace:
+    """What a recurrent layer did: h and candidate, (n, time, width); window: lower and upper threshold of the
+    candidate, broadcastable to that, None for a layer that compares nothing."""
+
+    h: Array
+    candidate: Array
+    window: tuple[Array, Array] | None = None
+
+
+@dataclass(frozen=True)
+class Layer(ABC):
+    """weight (width, inputs) over the sources in their order, bias (width,)."""
+
+    kind: ClassVar[str]  # its name in a checkpoint
+
+    name: str
+    sources: tuple[str, ...]
+    weight: Array
+    bias: Array
+
+    @property
+    def width(self) -> int:
+        return len(self.bias)
+
+    @classmethod
+    def array_fields(cls) -> tuple[str, ...]:
+        """Names of the learned arrays, in the order in which files have them."""
+        return tuple(field.name for field in fields(cls) if field.name not in ("name", "sources", "epsilon"))
+
+    def arrays(self) -> dict[str, Array]:
+        """The learned arrays by name; absent ones left out."""
+        found = {name: getattr(self, name) for name in self.array_fields()}
+        return {name: value for name, value in found.items() if value is not None}
+
+    def drive(self, x: Array) -> Array:
+        """W x + b for x (n, time, inputs)."""
+        return x @ self.weight.T + self.bias
+
+    def check(self, origin: str) -> None:  # noqa: B027 - most kinds allow all values
+        """Raises NetworkError for values that no unit of this kind can have."""
+
+
+@dataclass(frozen=True)
+class ReluLayer(Layer):
+    """y_t = max(W x_t + b, 0)."""
+
+    kind = "relu"
+
+
+class RecurrentLayer(Layer):
+    """A layer with a state. torch: module and class of the cell that trains it, `module:Class`."""
+
+    torch: ClassVar[str]
+
+    @property
+    @abstractmethod
+    def start(self) -> Array:
+        """h before the first step, (width,)."""
+
+    @abstractmethod
+    def run(self, x: Array) -> LayerTrace:
+        """All steps of x (n, time, inputs)."""
+
+    def thresholds(self, index: int) -> tuple[float, float]:
+        """Upper and lower threshold of a unit; of an input-dependent one the constant part."""
+        raise NotImplementedError(f"{type(self).__name__} {self.name} has no thresholds at unit {index}")
+
+    @property
+    def threshold_names(self) -> tuple[str, str]:
+        """What they were learned as, `{}` for the unit."""
+        return "", ""
+
+    @property
+    def smallest_width(self) -> float | None:
+        """Smallest hysteresis width in units; None where there is none or it depends on the input."""
+        return None
+
+
+class EpsilonLayer(RecurrentLayer):
+    """A unit with hysteresis: h_t = z_t (S_t alpha + epsilon h_{t-1}) + (1 - z_t) h_{t-1} (eq. 7)."""
+
+    epsilon: float
+
+    def check(self, origin: str) -> None:
+        if not -1 <= self.epsilon <= 1:
+            raise NetworkError(f"{origin}: {self.name}.epsilon must lie in [-1, 1], not {self.epsilon:g}")
+
+
+@dataclass(frozen=True)
+class FirstQuadrantLayer(EpsilonLayer):
+    """Recurrent unit with fixed thresholds and non-negative signals (arXiv 2605.15216).
+
+    u_t = max(W x_t + b, 0); with centre c = (beta_hi + beta_lo) / 2 and half width w = (beta_hi - beta_lo) / 2,
+    z_t = H(|u_t - c| - w), q_t = z_t (S(u_t - c) + epsilon q_{t-1}) + (1 - z_t) q_{t-1}, q_{-1} = -1,
+    h_t = alpha (1 + q_t) / 2. At epsilon = 0: h is alpha from u >= beta_hi on, 0 from u <= beta_lo on, else kept.
+    """
+
+    kind = "first-quadrant"
+    torch = "cosim.training.cells:FirstQuadrantCell"
+
+    beta_lo: Array
+    beta_hi: Array
+    alpha: Array
+    epsilon: float = 0.0
+
+    @property
+    def start(self) -> Array:
+        return np.zeros(self.width)
+
+    def run(self, x: Array) -> LayerTrace:
+        u = np.maximum(self.drive(x), 0.0)
+        # Compared with the thresholds themselves, not with centre and half width: a candidate on the threshold must
+        # not be decided by how (hi + lo) / 2 was rounded.
+        sets, resets = u >= self.beta_hi, u <= self.beta_lo
+        q = scan(sets | resets, np.where(sets, 1.0, -1.0), self.epsilon, np.full(self.width, -1.0))
+        return LayerTrace(self.alpha * (1.0 + q) / 2.0, u, (self.beta_lo, self.beta_hi))
+
+    def thresholds(self, index: int) -> tuple[float, float]:
+        return float(self.beta_hi[index]), float(self.beta_lo[index])
+
+    @property
+    def threshold_names(self) -> tuple[str, str]:
+        return "beta_hi{}", "beta_lo{}"
+
+    @property
+    def smallest_width(self) -> float | None:
+        return float((self.beta_hi - self.beta_lo).min())
+
+    def check(self, origin: str) -> None:
+        width = self.beta_hi - self.beta_lo
+        if not (width > 0).all():
+            unit = int(np.argmin(width))
+            raise NetworkError(
+                f"{origin}: {self.name}.beta_hi[{unit}] - {self.name}.beta_lo[{unit}] is the hysteresis width and must "
+                f"be positive, not {width[unit]:g}; raise the minimum width in training"
+            )
+        super().check(origin)
+
+
+@dataclass(frozen=True)
+class SignedLayer(EpsilonLayer):
+    """The seed paper's unit, eq. 2-5 and 7.
+
+    h_hat = W x + b, beta = |W_beta x + b_beta|, z = H(|h_hat| - beta),
+    h_t = z (S(h_hat) a + epsilon h_{t-1}) + (1 - z) h_{t-1}, h_{-1} = -alpha,
+    with a = alpha, or a = W_alpha x + alpha for the alphaCMRU (eq. 10-11; `weight_alpha` not None, alpha is b_alpha).
+    `weight_beta` None means a threshold constant in time, beta = |b_beta|.
+    """
+
+    kind = "signed"
+    torch = "cosim.training.cells:SignedCell"
+
+    bias_beta: Array
+    alpha: Array
+    weight_beta: Array | None = None
+    weight_alpha: Array | None = None
+    epsilon: float = 0.0
+
+    @classmethod
+    def array_fields(cls) -> tuple[str, ...]:
+        return "weight", "bias", "weight_beta", "bias_beta", "weight_alpha", "alpha"
+
+    @property
+    def start(self) -> Array:
+        return -self.alpha
+
+    def run(self, x: Array) -> LayerTrace:
+        candidate = self.drive(x)
+        weight_beta = np.zeros_like(self.weight) if self.weight_beta is None else self.weight_beta
+        beta = np.abs(x @ weight_beta.T + self.bias_beta)
+        target = np.where(candidate >= 0, 1.0, -1.0) * self.step(x)
+        return LayerTrace(scan(np.abs(candidate) >= beta, target, self.epsilon, self.start), candidate, (-beta, beta))
+
+    def step(self, x: Array) -> Array:
+        """alpha as an update adds it, broadcastable to (n, time, width)."""
+        return self.alpha if self.weight_alpha is None else x @ self.weight_alpha.T + self.alpha
+
+    def thresholds(self, index: int) -> tuple[float, float]:
+        upper = 0.0 if self.weight_beta is not None else abs(float(self.bias_beta[index]))
+        return upper, -upper
+
+    @property
+    def threshold_names(self) -> tuple[str, str]:
+        # where beta arrives by its own weights, the pins carry the offset alone
+        field = "bias_beta" if self.weight_beta is None else "offset"
+        return f"{field}{{}} (upper)", f"{field}{{}} (lower)"
+
+    @property
+    def smallest_width(self) -> float | None:
+        return None if self.weight_beta is not None else float(2 * np.abs(self.bias_beta).min())
+
+
+def scan(update: NDArray[np.bool_], target: Array, epsilon: float, start: Array) -> Array:
+    """h_t = target_t + epsilon h_{t-1} where update_t, else h_{t-1} (eq. 7), one step after the other."""
+    states = np.empty_like(target)
+    state = np.broadcast_to(start, target[:, 0].shape)
+    for t in range(target.shape[1]):
+        state = np.where(update[:, t], target[:, t] + epsilon * state, state)
+        states[:, t] = state
+    return states
