@@ -12,8 +12,8 @@ import cosim
 PACKAGE = Path(cosim.__file__).parent
 ORDER = (
     "errors", "quantities", "files", "reading", "resources", "technology", "network", "tasks", "ir", "circuit",
-    "cells", "units", "checkpoint", "compiler", "training", "engines", "simulation", "design", "variation", "outputs", "calibration",
-    "study", "report", "pipeline", "montecarlo", "cli", "__main__",
+    "cells", "units", "checkpoint", "compiler", "training", "engines", "simulation", "design", "variation", "outputs",
+    "calibration", "study", "report", "pipeline", "montecarlo", "cli", "__main__",
 )  # fmt: skip
 STRANGERS = {("ir", "circuit"), ("circuit", "ir")}  # only `cells.assemble` sees both
 # who may import what, anywhere in the module; everyone else may not

@@ -203,7 +203,7 @@ def test_features_that_never_change_are_named_before_the_work(tmp_path: Path) ->
 def test_a_stop_before_anything_is_saved_promises_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     trainer = pytest.importorskip("cosim.training.trainer")
 
-    def stop(*_: object) -> None:
+    def stop(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(trainer, "train", stop)
