@@ -4,17 +4,15 @@ from pathlib import Path
 
 import click
 
-from cosim.cli.common import pdk_root_option, say, technology_option
+from cosim.cli.common import FILE, pdk_root_option, say, technology_option
 from cosim.technology.scale import DEFAULT_UNITS, MAX_UNITS
 
 
 @click.command()
 @technology_option
 @pdk_root_option
-@click.option(
-    "--units", type=click.IntRange(1, MAX_UNITS), default=DEFAULT_UNITS, show_default=True, help="Unit devices per 1.0."
-)
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="File [default: the cache that compile reads].")
+@click.option("--units", type=click.IntRange(1, MAX_UNITS), default=DEFAULT_UNITS, help="Unit devices per 1.0.")
+@click.option("-o", "--output", type=FILE, help="File [default: the cache that compile reads].")
 def command(technology: str, pdk_root: Path | None, units: int, output: Path | None) -> None:
     """Measure mirrors and 9T cell in ngspice, fit their errors and write the calibration that the compiler inverts."""
     from cosim.calibration.find import calibrate, make_cached_path

@@ -143,10 +143,10 @@ for _cell in SWEPT:
 
 @command.command()
 @output_option("runs/characterize/ladder")
-@click.option("--rungs", type=click.IntRange(1, 32), default=5, show_default=True, help="Rungs of the ladder.")
-@click.option("--sequences", type=click.IntRange(1), default=4, show_default=True, help="Random sequences.")
-@click.option("--steps", type=click.IntRange(1), default=100, show_default=True, help="Updates in each.")
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of the sequences.")
+@click.option("--rungs", type=click.IntRange(1, 32), default=5, help="Rungs of the ladder.")
+@click.option("--sequences", type=click.IntRange(1), default=4, help="Random sequences.")
+@click.option("--steps", type=click.IntRange(1), default=100, help="Updates in each.")
+@click.option("--seed", type=click.IntRange(0), default=0, help="Seed of the sequences.")
 @t_step_option
 @tau_option
 @jobs_option

@@ -2,7 +2,7 @@
 
 import math
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import wraps
@@ -54,79 +54,60 @@ class Range(click.FloatRange):
         return number
 
 
-network_argument = click.argument("network_file", metavar="NETWORK", type=click.Path(path_type=Path))
+def one_of(name: str, words: Sequence[str], text: str, default: str | None = None) -> Option:
+    """An option that is one of some words, by default the first; `text` says what for."""
+    return click.option(name, type=click.Choice(words), default=default or words[0], help=text)
+
+
+FILE = click.Path(path_type=Path)
+network_argument = click.argument("network_file", metavar="NETWORK", type=FILE)
 technology_option = click.option(
-    "--technology", default="generic180", show_default=True, help="generic180, gf180mcu, sky130, or a .toml file."
+    "--technology", default="generic180", help="generic180, gf180mcu, sky130, or a .toml file."
 )
-pdk_root_option = click.option(
-    "--pdk-root", type=click.Path(path_type=Path), help="Folder of the foundry kits [default: $PDK_ROOT]."
-)
+pdk_root_option = click.option("--pdk-root", type=FILE, help="Folder of the foundry kits [default: $PDK_ROOT].")
 corner_option = click.option("--corner", help="Process corner: tt, ff, ss, fs, sf [default: tt].")
 celsius_option = click.option(
     "--temp", "celsius", type=float, help="Temperature in celsius [default: the technology's, 27]."
 )
 supply_option = click.option("--supply", type=Quantity("V"), help="Supply [default: the technology's].")
-i_unit_option = click.option(
-    "--i-unit", type=Quantity("A"), default="1n", show_default=True, help="Current that stands for software 1.0."
-)
+i_unit_option = click.option("--i-unit", type=Quantity("A"), default="1n", help="Current that stands for software 1.0.")
 grid_option = click.option(
     "--units",
     type=click.IntRange(1, MAX_UNITS),
     help="Unit devices per weight 1.0 [default: from the network's weight grid, else 8].",
 )
 saturate_option = click.option("--saturate", is_flag=True, help="Cut weights beyond the largest mirror, and list them.")
-t_step_option = click.option(
-    "--t-step", type=Quantity("s"), default="10m", show_default=True, help="Duration of one frame."
-)
-cell_option = click.option(
-    "--cell",
-    type=click.Choice(["auto", "schmitt", "ladder"]),
-    default="auto",
-    show_default=True,
-    help="Circuit of a recurrent unit; auto takes it from epsilon.",
+t_step_option = click.option("--t-step", type=Quantity("s"), default="10m", help="Duration of one frame.")
+cell_option = one_of(
+    "--cell", ("auto", "schmitt", "ladder"), "Circuit of a recurrent unit; auto takes it from epsilon."
 )
 headroom_option = click.option(
-    "--headroom", type=click.IntRange(0), default=1, show_default=True, help="Rungs beyond the states seen, either end."
+    "--headroom", type=click.IntRange(0), default=1, help="Rungs beyond the states seen, either end."
 )
 ranges_option = click.option(
-    "--ranges-from", type=click.Path(path_type=Path), help="Samples (.npz) that show which states a ladder must hold."
+    "--ranges-from", type=FILE, help="Samples (.npz) that show which states a ladder must hold."
 )
 tau_option = click.option("--tau", type=Quantity("s"), help="Time constant of the ladders [default: a quarter frame].")
-bias_option = click.option(
+bias_option = one_of(
     "--bias",
-    type=click.Choice(["constant", "reference", "tracking"]),
-    default="constant",
-    show_default=True,
-    help="Bias currents: ideal, as the reference cell gives them, or that with inputs that follow.",
+    ("constant", "reference", "tracking"),
+    "Bias currents: ideal, as the reference cell gives them, or that with inputs that follow.",
 )
-data_option = click.option(
-    "--data", type=click.Path(path_type=Path), help="Test data: an .npz (x_test, y_test) or the task's folder."
-)
+data_option = click.option("--data", type=FILE, help="Test data: an .npz (x_test, y_test) or the task's folder.")
 samples_option = click.option(
-    "--samples", type=click.IntRange(1), default=100, show_default=True, help="How many test samples, drawn by --seed."
+    "--samples", type=click.IntRange(1), default=100, help="How many test samples, drawn by --seed."
 )
-seed_option = click.option(
-    "--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of the sample draw."
-)
-jobs_option = click.option(
-    "--jobs", "-j", type=click.IntRange(1), default=2, show_default=True, help="Worker processes."
-)
+seed_option = click.option("--seed", type=click.IntRange(0), default=0, help="Seed of the sample draw.")
+jobs_option = click.option("--jobs", "-j", type=click.IntRange(1), default=2, help="Worker processes.")
 json_option = click.option(
-    "--json",
-    "json_file",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Write the figures to this file, too.",
+    "--json", "json_file", type=click.Path(dir_okay=False, path_type=Path), help="Write the figures to this file, too."
 )
-timeout_option = click.option(
-    "--timeout", type=Quantity("s"), default="600", show_default=True, help="Longest time of one simulation."
-)
+timeout_option = click.option("--timeout", type=Quantity("s"), default="600", help="Longest time of one simulation.")
 
 
 def output_option(default: str) -> Option:
     """The folder that a verb writes."""
-    return click.option(
-        "-o", "--output", type=click.Path(path_type=Path), default=Path(default), show_default=True, help="Folder."
-    )
+    return click.option("-o", "--output", type=FILE, default=Path(default), help="Folder.")
 
 
 def options(*decorators: Option) -> Option:
@@ -379,6 +360,13 @@ def take_folder(verb: str, folder: Path) -> None:
     count, damaged = damaged_results(folder / INFERENCES)
     if damaged:
         say(f"{len(damaged)} of {count} results in {folder / INFERENCES}, damaged or of an earlier cosim, run again")
+
+
+def say_failed(failed: int, folder: Path) -> None:
+    """End a verb with exit status 1 where runs have failed, saying where their decks are."""
+    if failed:
+        click.echo(f"{failed} runs failed; their decks are in {folder / 'failed'}", err=True)
+        raise SystemExit(1)
 
 
 def write_json(path: Path | None, content: object) -> None:

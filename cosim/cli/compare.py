@@ -17,9 +17,11 @@ from cosim.cli.common import (
     destination_options,
     load_run,
     network_argument,
+    one_of,
     progress_bar,
     run_options,
     say,
+    say_failed,
     take_folder,
     write_json,
 )
@@ -44,12 +46,11 @@ class Comparing:
 @destination_options("runs/compare")
 @click.option("--pvt", is_flag=True, help="Run every corner at 0, 27 and 60 C and at 95, 100 and 105 % supply.")
 @bias_option
-@click.option(
+@one_of(
     "--engine",
-    type=click.Choice([entry.name for entry in SIMULATORS]),
-    default="ngspice",
-    show_default=True,
-    help="Simulator of the transistors; vacask is a second one, of its own making.",
+    [entry.name for entry in SIMULATORS],
+    "Simulator of the transistors; vacask is a second one, of its own making.",
+    "ngspice",
 )
 @compile_options
 @run_options
@@ -84,6 +85,4 @@ def command(*, network_file: Path, to: Destination, how: Comparing, compiling: C
     click.echo("\n".join(lines))
     write_json(to.json_file, summary)
     click.echo(f"\nwritten: {output / 'pvt.json'}" if how.pvt else f"\nreport: {output / 'report.html'}")
-    if summary.failed:
-        click.echo(f"{summary.failed} runs failed; their decks are in {output / 'failed'}", err=True)
-        raise SystemExit(1)
+    say_failed(summary.failed, output)

@@ -16,6 +16,8 @@ from cosim.cli.common import (
     data_option,
     load_design,
     network_argument,
+    one_of,
+    output_option,
     say,
     take_folder,
 )
@@ -34,26 +36,11 @@ class Driving:
 
 @click.command()
 @network_argument
-@click.option(
-    "--to", type=click.Choice(["netlist"]), default="netlist", show_default=True, expose_value=False,
-    help="What to make.",
-)  # fmt: skip
-@click.option(
-    "-o", "--output", type=click.Path(path_type=Path), default=Path("netlist"), show_default=True, help="Folder."
-)
-@click.option(
-    "--dialect",
-    type=click.Choice([dialect.name for dialect in DIALECTS]),
-    default="ngspice",
-    show_default=True,
-    help="Simulator that the files are for.",
-)
-@click.option(
-    "--stimulus",
-    type=click.IntRange(0),
-    metavar="N",
-    help="Sample of the test set that drives the testbench [default: made up].",
-)
+@click.option("--to", type=click.Choice(["netlist"]), default="netlist", expose_value=False, help="What to make.")
+@output_option("netlist")
+@one_of("--dialect", [dialect.name for dialect in DIALECTS], "Simulator that the files are for.", "ngspice")
+@click.option("--stimulus", type=click.IntRange(0), metavar="N",
+              help="Sample of the test set that drives the testbench [default: made up].")  # fmt: skip
 @data_option
 @compile_options
 @collecting(driving=Driving)

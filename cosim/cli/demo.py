@@ -6,7 +6,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cosim.cli.common import check_outputs, compile_loaded, jobs_option, output_option, progress_bar, take_folder
+from cosim.cli.common import (
+    check_outputs,
+    compile_loaded,
+    jobs_option,
+    output_option,
+    progress_bar,
+    say_failed,
+    take_folder,
+)
 
 if TYPE_CHECKING:
     from cosim.network.types import Network
@@ -19,10 +27,8 @@ WEIGHT_COST = 2e-4  # a small circuit for a small price in accuracy
 
 @click.command()
 @output_option("runs/demo")
-@click.option("--samples", type=click.IntRange(1), default=SAMPLES, show_default=True, help="Test digits to simulate.")
-@click.option(
-    "--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of the training and of the sample draw."
-)
+@click.option("--samples", type=click.IntRange(1), default=SAMPLES, help="Test digits to simulate.")
+@click.option("--seed", type=click.IntRange(0), default=0, help="Seed of the training and of the sample draw.")
 @jobs_option
 def command(output: Path, samples: int, seed: int, jobs: int) -> None:
     """Train a small network on handwritten digits, compile it, simulate it in ngspice and compare.
@@ -57,9 +63,7 @@ def command(output: Path, samples: int, seed: int, jobs: int) -> None:
     click.echo(f"4  compare   {format_quantity(result.power_w['ngspice'] or 0.0, 'W')} mean supply power\n")
     click.echo("\n".join(format_comparison(result)))
     click.echo(f"\nreport: {output / 'report.html'}   picture: {output / 'waveforms.png'}")
-    if result.failed:
-        click.echo(f"{result.failed} runs failed; their decks are in {output / 'failed'}", err=True)
-        raise SystemExit(1)
+    say_failed(result.failed, output)
 
 
 def _train(path: Path, seed: int) -> "Network":

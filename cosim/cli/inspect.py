@@ -8,13 +8,14 @@ import click
 import numpy as np
 
 from cosim.checkpoint.file import load_network
+from cosim.cli.common import FILE
 from cosim.network.layers import EpsilonLayer, Layer, SignedLayer
 from cosim.network.types import Network, Readout
 from cosim.reading.text import shown_path
 
 
 @click.command(name="inspect")
-@click.argument("checkpoint", type=click.Path(path_type=Path))
+@click.argument("checkpoint", type=FILE)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
 def command(*, checkpoint: Path, as_json: bool) -> None:
     """Print task, encoding, layers, value ranges and training figures of a CHECKPOINT (.pt or .npz)."""

@@ -21,6 +21,7 @@ from cosim.cli.common import (
     load_design,
     load_samples,
     network_argument,
+    one_of,
     progress_bar,
     say,
     timeout_option,
@@ -65,12 +66,8 @@ class Counting:
     timeout: float
 
 
-engine_option = click.option(
-    "--engine",
-    type=click.Choice(["behavioral", "ngspice"]),
-    default="behavioral",
-    show_default=True,
-    help="ngspice runs transistors, and the behavioral model on the same chips.",
+engine_option = one_of(
+    "--engine", ("behavioral", "ngspice"), "ngspice runs transistors, and the behavioral model on the same chips."
 )
 spec_option = click.option(
     "--spec",
@@ -80,37 +77,28 @@ spec_option = click.option(
     "[default: accuracy 5 points below nominal].",
 )
 chip_seed_option = click.option(
-    "--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of the chips and of the sample draw."
+    "--seed", type=click.IntRange(0), default=0, help="Seed of the chips and of the sample draw."
 )
 
 area_option = click.option(
-    "--area", type=Range(0.01, 100), default=1.0, show_default=True, help="Device area over drawn, for mismatch alone."
+    "--area", type=Range(0.01, 100), default=1.0, help="Device area over drawn, for mismatch alone."
 )
 
 
 @click.command()
 @network_argument
-@click.option("--chips", type=click.IntRange(1), default=100, show_default=True, help="How many chips.")
-@click.option(
+@click.option("--chips", type=click.IntRange(1), default=100, help="How many chips.")
+@one_of(
     "--variation",
-    type=click.Choice(["none", "local", "global", "all"]),
-    default="local",
-    show_default=True,
-    help="Mismatch of each transistor; process, supply and temperature of each chip; both.",
+    ("none", "local", "global", "all"),
+    "Mismatch of each transistor; process, supply and temperature of each chip; both.",
+    "local",
 )
 @engine_option
 @spec_option
 @click.option("--samples", type=click.IntRange(1), help=f"Test samples [default: all; with ngspice {NGSPICE_SAMPLES}].")
-@click.option(
-    "--sampling",
-    type=click.Choice(["random", "lhs", "sobol"]),
-    default="random",
-    show_default=True,
-    help="How chips are drawn.",
-)
-@click.option(
-    "--replicates", type=click.IntRange(1), default=1, show_default=True, help="Independent sets of lhs or sobol chips."
-)
+@one_of("--sampling", ("random", "lhs", "sobol"), "How chips are drawn.")
+@click.option("--replicates", type=click.IntRange(1), default=1, help="Independent sets of lhs or sobol chips.")
 @area_option
 @click.option("--stop-width", type=Range(0, 1, min_open=True),
               help="Stop early where the yield's interval is no wider.")  # fmt: skip

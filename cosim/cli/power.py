@@ -15,6 +15,7 @@ from cosim.cli.common import (
     network_argument,
     progress_bar,
     run_options,
+    say_failed,
     take_folder,
     write_json,
 )
@@ -52,6 +53,4 @@ def command(*, network_file: Path, to: Destination, behavioral: bool, compiling:
     click.echo(f"\nwritten: {output / 'power.json'}, {output / 'power.png'}")
     if missing is not None:
         raise MissingToolError(f"behavioral side only: {missing}")
-    if summary.failed:
-        click.echo(f"{summary.failed} runs failed; their decks are in {output / 'failed'}", err=True)
-        raise SystemExit(1)
+    say_failed(summary.failed, output)

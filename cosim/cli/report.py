@@ -4,14 +4,14 @@ from pathlib import Path
 
 import click
 
-from cosim.cli.common import pdk_root_option, say
+from cosim.cli.common import FILE, pdk_root_option, say
 
 
 @click.command()
-@click.argument("run", metavar="RUN", type=click.Path(path_type=Path))
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="HTML file.  [default: RUN/report.html]")
+@click.argument("run", metavar="RUN", type=FILE)
+@click.option("-o", "--output", type=FILE, help="HTML file.  [default: RUN/report.html]")
 @pdk_root_option
-@click.option("--technology", type=click.Path(path_type=Path), help="Where the run's own .toml stands now.")
+@click.option("--technology", type=FILE, help="Where the run's own .toml stands now.")
 @click.option("--no-waveforms", is_flag=True, help="Leave the worst chip's waveforms out; nothing is simulated.")
 def command(
     *, run: Path, output: Path | None, pdk_root: Path | None, technology: Path | None, no_waveforms: bool

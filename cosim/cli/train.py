@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cosim.cli.common import collecting, pdk_root_option, progress_bar, technology_option
+from cosim.cli.common import FILE, collecting, one_of, pdk_root_option, progress_bar, technology_option
 from cosim.cli.stopping import StoppedError
 from cosim.errors import InputError, MappingError, importing
 from cosim.files.write import check_writable
@@ -60,70 +60,35 @@ def _none_for_zero(_context: click.Context, _option: click.Parameter, value: flo
 
 @click.command(name="train")
 @click.argument("task", metavar="TASK", required=False)
+@click.option("-o", "--output", type=FILE, default=Path("model.pt"), help="Checkpoint file, .pt or .npz.")
+@click.option("--data", type=FILE, help="Folder of the data set, or the file of the task npz.")
+@click.option("--cells", default=_A.cells, help="Units in each recurrent layer.")
+@click.option("--layers", default=_A.layers, help="Recurrent layers.")
+@click.option("--hidden", default=_A.hidden, help="ReLU units before them, 0 for none.")
+@one_of("--unit", ("first-quadrant", "signed"), "States 0 and alpha, or -alpha and alpha.", _A.unit)
+@one_of("--beta", ("fixed", "input"), "Thresholds.", _A.beta)
+@one_of("--cell", ("bmru", "cmru", "alphacmru"), "Recurrent unit; alphacmru does not compile.", _A.cell)
+@click.option("--epsilon", type=_Epsilon(), default="anneal", help="'anneal' (1 to 0) or a number in [-1, 1].")
+@click.option("--grid", default=_A.grid, callback=_none_for_zero, help="Step of the weights, 0 for continuous ones.")
 @click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path),
-    default=Path("model.pt"),
-    show_default=True,
-    help="Checkpoint file, .pt or .npz.",
+    "--input-levels", default=_A.input_levels, callback=_none_for_zero, help="Steps of an input, 0: continuous."
 )
-@click.option("--data", type=click.Path(path_type=Path), help="Folder of the data set, or the file of the task npz.")
-@click.option("--cells", default=_A.cells, show_default=True, help="Units in each recurrent layer.")
-@click.option("--layers", default=_A.layers, show_default=True, help="Recurrent layers.")
-@click.option("--hidden", default=_A.hidden, show_default=True, help="ReLU units before them, 0 for none.")
-@click.option(
-    "--unit",
-    type=click.Choice(["first-quadrant", "signed"]),
-    default=_A.unit,
-    show_default=True,
-    help="States 0 and alpha, or -alpha and alpha.",
-)
-@click.option("--beta", type=click.Choice(["fixed", "input"]), default=_A.beta, show_default=True, help="Thresholds.")
-@click.option(
-    "--cell",
-    type=click.Choice(["bmru", "cmru", "alphacmru"]),
-    default=_A.cell,
-    show_default=True,
-    help="Recurrent unit; alphacmru does not compile.",
-)
-@click.option(
-    "--epsilon", type=_Epsilon(), default="anneal", show_default=True, help="'anneal' (1 to 0) or a number in [-1, 1]."
-)
-@click.option("--grid", default=_A.grid, show_default=True, callback=_none_for_zero,
-              help="Step of the weights, 0 for continuous ones.")  # fmt: skip
-@click.option("--input-levels", default=_A.input_levels, show_default=True, callback=_none_for_zero,
-              help="Steps of an input, 0: continuous.")  # fmt: skip
-@click.option("--noise", default=_C.noise, show_default=True, help="Relative parameter noise while training.")
-@click.option(
-    "--variation",
-    type=click.Choice(["none", "local"]),
-    default="none",
-    show_default=True,
-    help="local: every sample on another chip, with the technology's mismatch.",
-)
+@click.option("--noise", default=_C.noise, help="Relative parameter noise while training.")
+@one_of("--variation", ("none", "local"), "local: every sample on another chip, with the technology's mismatch.")
 @technology_option
 @pdk_root_option
-@click.option("--area", default=1.0, show_default=True, help="Gate areas over drawn ones, for mismatch alone.")
-@click.option("--margin", default=_C.margin, show_default=True, help="Distance to keep from thresholds, in units.")
-@click.option("--weight-cost", default=_C.weight_cost, show_default=True, help="Loss per unit of summed |weight|.")
-@click.option("--range-max", default=_C.range_max, show_default=True, help="Largest range of a state, 0 for any.")
-@click.option("--width-min", default=_A.width_min, show_default=True, help="Smallest hysteresis width, in units.")
-@click.option(
-    "--pooling",
-    type=click.Choice(["last", "mean", "vote"]),
-    default=_A.pooling,
-    show_default=True,
-    help="How the readout is pooled over time.",
-)
-@click.option("--ramp/--no-ramp", default=_A.ramp, show_default=True, help="A time ramp as one more input.")
-@click.option("--skip/--no-skip", default=_A.skip, show_default=True, help="Skip connections.")
-@click.option("--iterations", default=_C.iterations, show_default=True, help="Gradient steps.")
-@click.option("--batch", default=_C.batch, show_default=True, help="Samples a step.")
-@click.option("--lr", "learning_rate", default=_C.learning_rate, show_default=True, help="Peak learning rate.")
-@click.option(
-    "--seed", type=click.IntRange(0), default=_C.seed, show_default=True, help="Seed of weights, batches and noise."
-)
+@click.option("--area", default=1.0, help="Gate areas over drawn ones, for mismatch alone.")
+@click.option("--margin", default=_C.margin, help="Distance to keep from thresholds, in units.")
+@click.option("--weight-cost", default=_C.weight_cost, help="Loss per unit of summed |weight|.")
+@click.option("--range-max", default=_C.range_max, help="Largest range of a state, 0 for any.")
+@click.option("--width-min", default=_A.width_min, help="Smallest hysteresis width, in units.")
+@one_of("--pooling", ("last", "mean", "vote"), "How the readout is pooled over time.", _A.pooling)
+@click.option("--ramp/--no-ramp", default=_A.ramp, help="A time ramp as one more input.")
+@click.option("--skip/--no-skip", default=_A.skip, help="Skip connections.")
+@click.option("--iterations", default=_C.iterations, help="Gradient steps.")
+@click.option("--batch", default=_C.batch, help="Samples a step.")
+@click.option("--lr", "learning_rate", default=_C.learning_rate, help="Peak learning rate.")
+@click.option("--seed", type=click.IntRange(0), default=_C.seed, help="Seed of weights, batches and noise.")
 @click.option("--resume", is_flag=True, help="Go on with an interrupted training of the same settings.")
 @collecting(files=Files, architecture=Architecture, config=TrainingConfig, devices=Devices)
 def command(*, task: str | None, files: Files, config: TrainingConfig, devices: Devices) -> None:

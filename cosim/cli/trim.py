@@ -44,8 +44,8 @@ class Trimming:
 
 @click.command()
 @network_argument
-@click.option("--bits", default="2-8", show_default=True, help="Bits of the converters: a number, 4,6 or 2-8.")
-@click.option("--chips", type=click.IntRange(1), default=100, show_default=True, help="How many chips.")
+@click.option("--bits", default="2-8", help="Bits of the converters: a number, 4,6 or 2-8.")
+@click.option("--chips", type=click.IntRange(1), default=100, help="How many chips.")
 @engine_option
 @spec_option
 @click.option("--samples", type=click.IntRange(1), help=f"Test samples [default: all; with ngspice {NGSPICE_SAMPLES}].")

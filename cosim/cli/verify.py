@@ -5,6 +5,7 @@ from pathlib import Path
 
 import click
 
+from cosim.cli.common import FILE
 from cosim.errors import InputError
 
 RESULTS = ("comparison.json", "pvt.json", "power.json", "trim.json", "design.json")
@@ -12,7 +13,7 @@ AGAIN, RESUME = "the same command writes it again", "--resume writes it again"
 
 
 @click.command()
-@click.argument("folder", metavar="FOLDER", type=click.Path(path_type=Path))
+@click.argument("folder", metavar="FOLDER", type=FILE)
 def command(folder: Path) -> None:
     """Check the files that a verb keeps in FOLDER against their checksums; nothing is changed or run.
 
