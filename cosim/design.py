@@ -166,7 +166,7 @@ def _readout_stage(design: Design) -> list[tuple[Meter, float]]:
 
 def metered_bench(design: Design, x: NDArray[np.float64], timing: Timing = Timing()) -> Bench:
     """The bench of one inference in which every block has its own supply, on a raw sample x (time, features)."""
-    return meter(inference_bench(design, x, timing), design.assembly)
+    return meter(inference_bench(design, x, timing))
 
 
 def encode_sample(design: Design, x: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -237,7 +237,7 @@ def meter_samples(
     progress: Progress = lambda done, total: None,
 ) -> list[Outcome]:
     """As `simulate_samples`, with a supply for each block; outcomes hold what `metered_plan` asks for."""
-    benches = [meter(bench, design.assembly) for bench in inference_benches(design, test_set, timing)]
+    benches = [meter(bench) for bench in inference_benches(design, test_set, timing)]
     plans = [metered_plan(design, int(length), timing) for length in test_set.lengths]
     return run_inferences(benches, plans, jobs, store, timeout, progress)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.cells.blocks import BLOCKS, device_block
+from cosim.cells.blocks import BLOCKS, block_of
 from cosim.cells.schmitt import STATE_LEVEL
 from cosim.checkpoint.file import network_to_arrays
 from cosim.circuit.bench import Current, Voltage
@@ -189,12 +189,11 @@ def block_areas(design: Design) -> dict[str, tuple[float, float]]:
     """Drawn gate area and capacitor area of each of BLOCKS, square metre. No wiring, no wells, no spacing."""
     gates, capacitors = dict.fromkeys(BLOCKS, 0.0), dict.fromkeys(BLOCKS, 0.0)
     for element in design.assembly.circuit.flat().elements:
-        block = device_block(element.name, design.assembly.outputs)
         match element:
             case Mos():
-                gates[block] += element.gate_area
+                gates[block_of(element.part)] += element.gate_area
             case Capacitor():
-                capacitors[block] += element.value / design.technology.capacitor_density
+                capacitors[block_of(element.part)] += element.value / design.technology.capacitor_density
     return {block: (gates[block], capacitors[block]) for block in BLOCKS}
 
 

@@ -18,7 +18,7 @@ from cosim.technology.devices import card_numbers
 from cosim.technology.types import Technology
 from cosim.units.ladder.points import TAU_SHARE, ladder_currents
 
-_COMMENTS = {"title", "summary", "origin", "notes"}  # fields that say something to a reader alone
+_COMMENTS = {"title", "summary", "origin", "notes", "role", "match", "part"}  # fields that change no current
 
 
 def calibration_fingerprint(technology: Technology, units: int, points: Points = POINTS) -> str:

@@ -13,31 +13,22 @@ So a block holds every device whose current its own supply net delivers, and row
 pull. Clocks, pulses and reset are not blocks: their drivers stand outside, and so does OUTSIDE.
 """
 
-from collections.abc import Collection
+from cosim.circuit.elements import Part
 
 BLOCKS: tuple[str, ...] = ("inputs", "rails", "rows", "readout", "cells", "bias")
 OUTSIDE = (
     "current reference and bias tree", "input converters", "clock generator and drivers", "readout stage's own bias",
     "pooling and decision", "wires", "pads",
 )  # fmt: skip
-_INSTANCES = {
-    "diode_": "inputs",
-    "rails_": "rails",
-    "row_": "rows",
-    "cand_": "rows",
-    "relu_": "rows",
-    "cell_": "cells",
-    "quantiser_": "cells",
-    "pedestal_": "cells",
-    "thresh_row_": "cells",
-    "width_row_": "cells",
-    "bias_": "bias",
-}  # how the names of instances begin, see cosim.cells.builder
+INPUT_DIODES, LINE_COPIES = Part("input diodes", "inputs"), Part("line copies", "rails")
+CANDIDATES, RECTIFIERS = Part("candidate diodes", "rows"), Part("rectifiers", "rows")
+CELLS, QUANTISERS, PEDESTALS, BETAS = (
+    Part(group, "cells") for group in ("cells", "quantisers", "pedestals", "threshold copies")
+)
+BIAS_DIODES = Part("bias diodes", "bias")
 
 
-def device_block(name: str, outputs: Collection[str]) -> str:
-    """The block of a device of the flat circuit, such as `network.cell_layer1_0.4`; outputs: the readout's pins."""
-    instance = name.split(".")[1]
-    if instance.removeprefix("row_") in outputs:
-        return "readout"
-    return next(block for prefix, block in _INSTANCES.items() if instance.startswith(prefix))
+def block_of(part: Part | None) -> str:
+    """The block of an element of the flat circuit. Every instance of a network has a part, which its builder gives."""
+    assert part is not None
+    return part.block

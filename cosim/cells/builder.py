@@ -1,12 +1,13 @@
 """The network's subcircuit while it is built: blocks, instances, gate lines of signals and of bias currents."""
 
 from cosim.cells.bias import STRENGTH, bias_diode, pedestal_sink, strong_diode
+from cosim.cells.blocks import BIAS_DIODES, CANDIDATES, LINE_COPIES, PEDESTALS
 from cosim.cells.linear import Term, linear_row
 from cosim.cells.mirror import signal_rails
 from cosim.cells.rectifier import candidate_diode
-from cosim.circuit.elements import Element, Instance, Subcircuit
+from cosim.circuit.elements import Element, Instance, Part, Subcircuit
 from cosim.ir.graph import Sized
-from cosim.ir.nodes import Memory, Pedestal
+from cosim.ir.nodes import Memory, Output, Pedestal
 from cosim.technology.calibration import Calibration
 from cosim.technology.types import Technology
 
@@ -18,6 +19,16 @@ _SAME_CURRENT = 1e-15  # A; bias pins closer than this are one pin
 def net(name: str) -> str:
     """A node's name as a net stem: `layer0.3` -> `layer0_3`."""
     return name.replace(".", "_")
+
+
+def instance(name: str) -> str:
+    """The path of an instance of the network, as names of transistors begin."""
+    return f"{NETWORK}.{name}"
+
+
+def weight_device(row: str, index: int) -> str:
+    """The transistor of a term of a row."""
+    return f"{instance(row)}.w{index}"
 
 
 class Builder:
@@ -40,23 +51,25 @@ class Builder:
         for block in blocks:
             self.blocks.setdefault(block.name, block)
 
-    def add(self, block: Subcircuit, name: str, nets: tuple[str, ...], origin: str = "") -> None:
+    def add(self, block: Subcircuit, name: str, nets: tuple[str, ...], part: Part, origin: str = "") -> None:
         """An instance of a block."""
         self.define(block)
-        self.elements.append(Instance(name, nets, block.name, origin))
+        self.elements.append(Instance(name, nets, block.name, origin, part))
 
     def add_row(self, name: str, node_net: str) -> None:
         """The weights that drive a node, as a linear row that loads `node_net`."""
-        terms, instance = [], f"row_{net(name)}"
+        terms, row_name = [], f"row_{net(name)}"
         for index, (source, weight) in enumerate(self.graph.into(name)):
             mirror = self.graph.mirrors[source, name]
             text = f"{weight.origin} target {weight.target:.6g} realised {mirror.realised:.6g}"
             terms.append(Term(net(source), mirror.count, text))
             if mirror.count:
-                self.weights[source, name] = f"x{NETWORK}.x{instance}.mw{index}"
-        row = linear_row(instance, terms, self.technology, f"linear row of {name}")
+                self.weights[source, name] = f"x{NETWORK}.x{row_name}.mw{index}"
+        row = linear_row(row_name, terms, self.technology, f"linear row of {name}")
         if row.elements:
-            self.add(row, instance, (node_net, "vdd", *row.ports[2:]))
+            power = "readout" if isinstance(self.graph.nodes[name], Output) else "rows"
+            part = Part(f"weights of {net(name.rpartition('.')[0])}", power)
+            self.add(row, row_name, (node_net, "vdd", *row.ports[2:]), part)
 
     def add_rails(self, name: str) -> None:
         """Gate line n of a signal, if any positive weight reads it."""
@@ -65,7 +78,7 @@ class Builder:
             stem = net(name)
             self.rails.add(name)
             block = signal_rails(self.technology, self.units_of(name), self.calibration.mirror.trim)
-            self.add(block, f"rails_{stem}", (f"{stem}_p", f"{stem}_n", "vdd"))
+            self.add(block, f"rails_{stem}", (f"{stem}_p", f"{stem}_n", "vdd"), LINE_COPIES)
 
     def units_of(self, name: str) -> int:
         """Unit devices of a signal's diodes."""
@@ -75,7 +88,7 @@ class Builder:
         """The row of a memory and its rectifier; returns the candidate's net."""
         stem = net(node.name)
         self.add_row(node.name, f"{stem}_cand")
-        self.add(candidate_diode(self.technology), f"cand_{stem}", (f"{stem}_cand", "vdd"))
+        self.add(candidate_diode(self.technology), f"cand_{stem}", (f"{stem}_cand", "vdd"), CANDIDATES)
         return f"{stem}_cand"
 
     def add_state_line(self, node: Memory) -> None:
@@ -83,7 +96,7 @@ class Builder:
         stem = net(node.name)
         if i_pedestal := self.graph.i_pedestal:
             line = self.bias_line("pedestal", i_pedestal / self.calibration.mirror.sink)
-            self.add(pedestal_sink(self.technology), f"pedestal_{stem}", (f"{stem}_p", line))
+            self.add(pedestal_sink(self.technology), f"pedestal_{stem}", (f"{stem}_p", line), PEDESTALS)
         self.add_rails(node.name)
 
     def bias_line(self, purpose: str, current: float) -> str:
@@ -100,7 +113,7 @@ class Builder:
             pin = f"bias_{purpose}_{sum(kind == purpose for kind, _ in self.bias_lines)}"
             self.bias_lines[key] = pin
             self.bias_pins[pin] = strength * current
-            self.add(diode, pin, (pin,))
+            self.add(diode, pin, (pin,), BIAS_DIODES)
         return self.bias_lines[key]
 
     def own_line(self, name: str, purpose: str, current: float, trim: float) -> str:
@@ -108,5 +121,5 @@ class Builder:
         pin = f"bias_{purpose}_{net(name)}"
         self.bias_pins[pin] = current
         block = bias_diode(self.technology, trim, f"bias_diode_{purpose}_{net(name)}")
-        self.add(block, pin, (pin,))
+        self.add(block, pin, (pin,), BIAS_DIODES)
         return pin

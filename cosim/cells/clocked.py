@@ -17,8 +17,9 @@ Not to be confused with the plain cell of `schmitt.py`, which is what the papers
 """
 
 from cosim.cells.schmitt import DECISION_NODE, schmitt_devices
-from cosim.circuit.elements import GROUND, Capacitor, Mos, Subcircuit
-from cosim.technology.types import Technology
+from cosim.cells.transistor import Device, transistor
+from cosim.circuit.elements import Capacitor, Subcircuit
+from cosim.technology.types import POLARITIES, Technology
 
 CLOCKED = "schmitt_clocked"
 PORTS = ("cand", "thresh", "width", "gain", "out", "clk", "clkb", "resetb", "vdd")
@@ -28,18 +29,18 @@ HOLD_CAPACITANCE = 0.4e-12  # F; keeps what the decision kicks back through M1 u
 
 def clocked_schmitt(technology: Technology, units: int, tap: bool = False) -> Subcircuit:
     """The clocked cell; its output diode has `units` unit devices. With `tap` the latch node is one more port."""
-    w, l = technology.sizing.sample_switch.w, technology.sizing.sample_switch.l  # noqa: E741
+    n, p = (Device("switch", polarity, technology.sizing.sample_switch) for polarity in POLARITIES)
     return Subcircuit(
         f"{CLOCKED}_{LATCH_NODE}" if tap else CLOCKED,
         (*PORTS, LATCH_NODE) if tap else PORTS,
         (
-            Mos("sn", "hold", "clk", "cand", GROUND, "n", w, l),
-            Mos("sp", "hold", "clkb", "cand", "vdd", "p", w, l),
-            Mos("reset", "hold", "resetb", "vdd", "vdd", "p", w, l),
+            *transistor("sn", n, "hold", "clk", "cand"),
+            *transistor("sp", p, "hold", "clkb", "cand"),
+            *transistor("reset", p, "hold", "resetb"),
             Capacitor("hold", "hold", "vdd", HOLD_CAPACITANCE),
             *schmitt_devices(technology, units, "hold", LATCH_NODE),
-            Mos("dn", LATCH_NODE, "clkb", DECISION_NODE, GROUND, "n", w, l),
-            Mos("dp", LATCH_NODE, "clk", DECISION_NODE, "vdd", "p", w, l),
+            *transistor("dn", n, LATCH_NODE, "clkb", DECISION_NODE),
+            *transistor("dp", p, LATCH_NODE, "clk", DECISION_NODE),
         ),
         "clocked 9T cell: track while clk is high, decide while clk is low",
     )

@@ -19,13 +19,13 @@ confused with an integrator: nothing here leaks, each level is a stable state.
 Source: arXiv 2605.11855, Appendix E.2 and Fig. 4 (block diagram); the wiring in both directions is of this project.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from cosim.cells.dpi import DPI, dpi
 from cosim.cells.rectifier import CANDIDATE
 from cosim.cells.schmitt import DECISION_NODE, schmitt_devices
-from cosim.cells.transistor import transistor
-from cosim.circuit.elements import GROUND, Element, Instance, Mos, Subcircuit
+from cosim.cells.transistor import Device, transistor
+from cosim.circuit.elements import Element, Instance, Mos, Role, Subcircuit
 from cosim.technology.types import Technology
 
 LADDER = "ladder"
@@ -58,7 +58,7 @@ def ladder(technology: Technology, units: int, rungs: int, start: int) -> Subcir
         if neighbours:
             nets = (f"s{k}", "vg", "tau", *(f"u{j}" for j in neighbours), "vdd")
             elements.append(Instance(f"{DPI}{k}", nets, f"{DPI}_{len(neighbours)}"))
-    elements += transistor("diode", "out", "out", "vdd", "vdd", "p", unit, units)
+    elements += transistor("diode", Device("output", "p", unit, units), "out", "out")
     return Subcircuit(
         f"{LADDER}_{rungs}_{start}", PORTS, tuple(elements), f"ladder of {rungs} rungs, starts on level {start}"
     )
@@ -84,20 +84,20 @@ def rung(technology: Technology, units: int, on: bool) -> Subcircuit:
         ("in", "u", "thresh", "width", "gain", "s", "out", "resetb", "vdd"),
         (
             Instance("cand", ("u", "vdd"), CANDIDATE),
-            *transistor("in", "u", "in", GROUND, GROUND, "n", n),
-            *(_renamed(mos) for mos in schmitt_devices(technology, units, "u", DECISION_NODE)),
-            Mos("10", "out", DECISION_NODE, "c", GROUND, "n", steer.w, steer.l),
-            *transistor("11", "c", "gain", GROUND, GROUND, "n", n),
-            Mos("reset", forced, "resetb", "vdd", "vdd", "p", switch.w, switch.l),
+            *transistor("in", Device("inner", "n", n), "u", "in"),
+            *(_renamed(mos) for mos in schmitt_devices(technology, units, "u", DECISION_NODE, "u")),
+            *transistor("10", Device("switch", "n", steer), "out", DECISION_NODE, "c"),
+            *transistor("11", Device("level", "n", n), "c", "gain"),
+            *transistor("reset", Device("switch", "p", switch), forced, "resetb"),
         ),
         f"rung of a ladder, reset to {'on' if on else 'off'}",
     )
 
 
 def _renamed(mos: Mos) -> Mos:
-    """A device of the 9T cell whose output line is the rung's own state s."""
-    swap = {"out": "s"}
-    return Mos(
-        mos.name, swap.get(mos.drain, mos.drain), swap.get(mos.gate, mos.gate), mos.source, mos.bulk,
-        mos.polarity, mos.w, mos.l, mos.m, mos.origin,
-    )  # fmt: skip
+    """A device of the 9T cell whose output line is the rung's own state s, which stays within the ladder."""
+    drain, gate, match = (
+        "s" + end[3:] if end.partition(".")[0] == "out" else end for end in (mos.drain, mos.gate, mos.match)
+    )
+    role: Role | None = "diode" if mos.role == "output" else "inner" if mos.role == "level" else mos.role
+    return replace(mos, drain=drain, gate=gate, match=match, role=role)

@@ -65,7 +65,7 @@ def ladder_bench(technology: Technology, units: int, drive: LadderDrive, v_node:
         *(Source(pin, "i", "vdd", pin, current) for pin, current in pins.items()),
         *(Instance(pin, (pin,), STRONG_DIODE if pin in ("vg", "tau") else BIAS_DIODE) for pin in pins),
         Instance("ladder", ("in", *pins, "out", "resetb", "vdd"), f"{LADDER}_{drive.rungs}_{drive.start}"),
-        *weight("neg", "out", "", "node", -units, technology, ""),
+        *weight("neg", "out", "node", -units, technology),
         Source("out", "v", "node", "vload", 0.0),
         Source("load", "v", "vdd", "vload", v_node),
     )
@@ -95,7 +95,7 @@ def meter_ladder(bench: Bench) -> Bench:
                 return replace(element, nets=(*element.nets[:-1], cand))
             case Instance(subcircuit=name) if name.startswith(LADDER):
                 return replace(element, nets=(*element.nets, cand, dpis, out))
-            case Mos(name="diode", gate="out"):
+            case Mos(role="output"):
                 return replace(element, source=out, bulk=out)
             case Source(kind="i", a="vdd"):
                 return replace(element, a=bias)

@@ -8,10 +8,10 @@ Kirchhoff's current law does the sum. What hangs on the node decides what the ro
 candidate) or the readout's virtual ground.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from cosim.cells.mirror import weight
-from cosim.circuit.elements import Subcircuit
+from cosim.circuit.elements import Mos, Subcircuit
 from cosim.technology.types import Technology
 
 
@@ -33,10 +33,9 @@ def linear_row(name: str, terms: list[Term], technology: Technology, summary: st
     """Ports: node vdd, then each gate line once in order of first use. Terms of count 0 are left out."""
     built = [term for term in terms if term.count]
     lines = tuple(dict.fromkeys(term.line for term in built))
-    devices = tuple(
-        device
-        for index, term in enumerate(terms)
-        if term.count
-        for device in weight(f"w{index}", term.line, term.line, "node", term.count, technology, term.origin)
-    )
-    return Subcircuit(name, ("node", "vdd", *lines), devices, summary)
+    devices: list[Mos] = []
+    for index, term in enumerate(terms):
+        if term.count:
+            first, *cascode = weight(f"w{index}", term.line, "node", term.count, technology)
+            devices += replace(first, origin=term.origin), *cascode
+    return Subcircuit(name, ("node", "vdd", *lines), tuple(devices), summary)

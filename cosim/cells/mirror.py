@@ -23,8 +23,8 @@ Not to be confused with width-scaled mirrors, whose ratio is not linear for narr
 Source: E. Vittoz and J. Fellrath, IEEE J. Solid-State Circuits 12 (1977) 224; linear layer of arXiv 2605.15216.
 """
 
-from cosim.cells.transistor import transistor
-from cosim.circuit.elements import GROUND, Mos, Subcircuit
+from cosim.cells.transistor import Device, transistor
+from cosim.circuit.elements import Mos, Subcircuit
 from cosim.technology.types import Technology
 
 INPUT_DIODE = "input_diode"
@@ -44,7 +44,7 @@ def input_diode(technology: Technology, units: int) -> Subcircuit:
 def p_diode(name: str, line: str, technology: Technology, units: int) -> tuple[Mos, ...]:
     """A diode-connected pMOS of N unit devices on a gate line."""
     unit = technology.sizing.mirror_p
-    return transistor(name, line, line, "vdd", "vdd", "p", unit, units)
+    return transistor(name, Device("diode", "p", unit, units), line, line)
 
 
 def signal_rails(technology: Technology, units: int, trim: float) -> Subcircuit:
@@ -54,19 +54,18 @@ def signal_rails(technology: Technology, units: int, trim: float) -> Subcircuit:
         f"{SIGNAL_RAILS}_{units}",
         ("p", "n", "vdd"),
         (
-            *transistor("copy", "n", "p", "vdd", "vdd", "p", p, units),
-            *transistor("diode", "n", "n", GROUND, GROUND, "n", n, units, l=technology.snap(n.l / trim)),
+            *transistor("copy", Device("copy", "p", p, units), "n", "p"),
+            *transistor("diode", Device("diode", "n", n, units, technology.snap(n.l / trim)), "n", "n"),
         ),
         f"current mirror: gate line p -> gate line n, {units} units, n diode shortened by {trim:.4f}",
     )
 
 
-def weight(
-    name: str, line_p: str, line_n: str, node: str, count: int, technology: Technology, origin: str
-) -> tuple[Mos, ...]:
-    """One weight of `count` units, signed and not 0: pulls from the node if positive, pushes into it if negative."""
-    if count > 0:
-        unit = technology.sizing.mirror_n
-        return transistor(name, node, line_n, GROUND, GROUND, "n", unit, count, origin)
-    unit = technology.sizing.mirror_p
-    return transistor(name, node, line_p, "vdd", "vdd", "p", unit, -count, origin)
+def weight(name: str, line: str, node: str, count: int, technology: Technology) -> tuple[Mos, ...]:
+    """One weight of `count` units, signed and not 0: pulls from the node if positive, pushes into it if negative.
+
+    line: the source's gate line n if positive, p if negative.
+    """
+    sizing = technology.sizing
+    polarity, unit = ("n", sizing.mirror_n) if count > 0 else ("p", sizing.mirror_p)
+    return transistor(name, Device("weight", polarity, unit, abs(count)), node, line)

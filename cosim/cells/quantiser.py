@@ -14,11 +14,12 @@ A candidate that is much too large gives the same pulse as one that is just larg
 
 from cosim.cells.clocked import HOLD_CAPACITANCE, LATCH_NODE
 from cosim.cells.schmitt import DECISION_NODE
-from cosim.cells.transistor import transistor
-from cosim.circuit.elements import GROUND, Capacitor, Instance, Mos, Subcircuit
-from cosim.technology.types import Technology
+from cosim.cells.transistor import Device, transistor
+from cosim.circuit.elements import Capacitor, Instance, Subcircuit
+from cosim.technology.types import POLARITIES, Technology
 
 QUANTISER, SAMPLER, COMPARATOR, DRIVER = "quantiser", "sampler", "comparator", "driver"
+HELD = (("hold", "cand"),)  # the comparators' M1 are matched with the candidate diode behind the sample gate
 PORTS = ("cand", "upper", "lower", "base", "delta", "in", "clk", "clkb", "pulse", "pulseb", "resetb", "vdd")
 
 
@@ -29,8 +30,8 @@ def quantiser() -> Subcircuit:
         PORTS,
         (
             Instance("sampler", ("cand", "hold", "clk", "clkb", "resetb", "vdd"), SAMPLER),
-            Instance("upper", ("hold", "upper", "up", "clk", "clkb", "vdd"), COMPARATOR),
-            Instance("lower", ("hold", "lower", "down", "clk", "clkb", "vdd"), COMPARATOR),
+            Instance("upper", ("hold", "upper", "up", "clk", "clkb", "vdd"), COMPARATOR, match=HELD),
+            Instance("lower", ("hold", "lower", "down", "clk", "clkb", "vdd"), COMPARATOR, match=HELD),
             Instance("driver", ("up", "down", "base", "delta", "in", "pulse", "pulseb", "vdd"), DRIVER),
         ),
         "three-level quantiser: set, retain or reset on gate line n `in`",
@@ -44,14 +45,14 @@ def quantiser_blocks(technology: Technology) -> tuple[Subcircuit, ...]:
 
 def sampler(technology: Technology) -> Subcircuit:
     """The sample gate and hold capacitor of the clocked cell. Ports cand hold clk clkb resetb vdd."""
-    gate = technology.sizing.sample_switch
+    n, p = (Device("switch", polarity, technology.sizing.sample_switch) for polarity in POLARITIES)
     return Subcircuit(
         SAMPLER,
         ("cand", "hold", "clk", "clkb", "resetb", "vdd"),
         (
-            Mos("sn", "hold", "clk", "cand", GROUND, "n", gate.w, gate.l),
-            Mos("sp", "hold", "clkb", "cand", "vdd", "p", gate.w, gate.l),
-            Mos("reset", "hold", "resetb", "vdd", "vdd", "p", gate.w, gate.l),
+            *transistor("sn", n, "hold", "clk", "cand"),
+            *transistor("sp", p, "hold", "clkb", "cand"),
+            *transistor("reset", p, "hold", "resetb"),
             Capacitor("hold", "hold", "vdd", HOLD_CAPACITANCE),
         ),
         "sample gate: hold follows cand while clk is high",
@@ -65,10 +66,10 @@ def comparator(technology: Technology) -> Subcircuit:
         COMPARATOR,
         ("hold", "thresh", LATCH_NODE, "clk", "clkb", "vdd"),
         (
-            *transistor("1", DECISION_NODE, "hold", "vdd", "vdd", "p", p),
-            *transistor("2", DECISION_NODE, "thresh", GROUND, GROUND, "n", n),
-            Mos("dn", LATCH_NODE, "clkb", DECISION_NODE, GROUND, "n", gate.w, gate.l),
-            Mos("dp", LATCH_NODE, "clk", DECISION_NODE, "vdd", "p", gate.w, gate.l),
+            *transistor("1", Device("compare", "p", p), DECISION_NODE, "hold"),
+            *transistor("2", Device("threshold", "n", n), DECISION_NODE, "thresh"),
+            *transistor("dn", Device("switch", "n", gate), LATCH_NODE, "clkb", DECISION_NODE),
+            *transistor("dp", Device("switch", "p", gate), LATCH_NODE, "clk", DECISION_NODE),
         ),
         "comparator: latch takes the decision while clk is low and keeps it while clk is high",
     )
@@ -76,21 +77,22 @@ def comparator(technology: Technology) -> Subcircuit:
 
 def driver(technology: Technology) -> Subcircuit:
     """The three currents as a gate line n. Ports up down base delta in pulse pulseb vdd."""
-    n, p, steer = technology.sizing.cell_n, technology.sizing.cell_p, technology.sizing.latch_switch
+    n, p = Device("inner", "n", technology.sizing.cell_n), Device("inner", "p", technology.sizing.cell_p)
+    steer = Device("switch", "n", technology.sizing.latch_switch)
     return Subcircuit(
         DRIVER,
         ("up", "down", "base", "delta", "in", "pulse", "pulseb", "vdd"),
         (
-            *transistor("base", "p", "base", GROUND, GROUND, "n", n),
-            Mos("down", "p", "down", "d", GROUND, "n", steer.w, steer.l),
-            Mos("rest", "p", "pulseb", "d", GROUND, "n", steer.w, steer.l),
-            *transistor("delta_d", "d", "delta", GROUND, GROUND, "n", n),
-            Mos("pulse", "p", "pulse", "m", GROUND, "n", steer.w, steer.l),
-            Mos("up", "m", "up", "u", GROUND, "n", steer.w, steer.l),
-            *transistor("delta_u", "u", "delta", GROUND, GROUND, "n", n),
-            *transistor("diode_p", "p", "p", "vdd", "vdd", "p", p),
-            *transistor("copy", "in", "p", "vdd", "vdd", "p", p),
-            *transistor("diode_n", "in", "in", GROUND, GROUND, "n", n),
+            *transistor("base", n, "p", "base"),
+            *transistor("down", steer, "p", "down", "d"),
+            *transistor("rest", steer, "p", "pulseb", "d"),
+            *transistor("delta_d", n, "d", "delta"),
+            *transistor("pulse", steer, "p", "pulse", "m"),
+            *transistor("up", steer, "m", "up", "u"),
+            *transistor("delta_u", n, "u", "delta"),
+            *transistor("diode_p", p, "p", "p"),
+            *transistor("copy", p, "in", "p"),
+            *transistor("diode_n", n, "in", "in"),
         ),
         "driver: reset, retain or set current while pulse is high, retain otherwise",
     )

@@ -21,8 +21,8 @@ def rectifier_bench(technology: Technology, units: int, trim: float, i_push: flo
         Instance("a_rails", ("a_p", "a_n", "vdd"), f"{SIGNAL_RAILS}_{units}"),
         Source("push", "i", "b_p", GROUND, i_push),
         Instance("b", ("b_p", "vdd"), f"{INPUT_DIODE}_{units}"),
-        *weight("pos", "a_p", "a_n", "cand", units, technology, ""),
-        *weight("neg", "b_p", "", "cand", -units, technology, ""),
+        *weight("pos", "a_n", "cand", units, technology),
+        *weight("neg", "b_p", "cand", -units, technology),
         Source("sense", "v", "vdd", "sensed", 0.0),
         Instance("cand", ("cand", "sensed"), CANDIDATE),
     )

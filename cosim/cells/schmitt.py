@@ -21,8 +21,8 @@ Not to be confused with a voltage Schmitt trigger: thresholds here are currents.
 Source: A. Fyon et al., arXiv 2605.07936 (topology); arXiv 2605.11855, Appendix E.
 """
 
-from cosim.cells.transistor import transistor
-from cosim.circuit.elements import GROUND, Mos, Subcircuit
+from cosim.cells.transistor import Device, transistor
+from cosim.circuit.elements import Mos, Subcircuit
 from cosim.technology.types import Technology
 
 SCHMITT = "schmitt_9t"
@@ -41,19 +41,24 @@ def schmitt(technology: Technology, units: int) -> Subcircuit:
     )
 
 
-def schmitt_devices(technology: Technology, units: int, candidate: str, steering: str) -> tuple[Mos, ...]:
-    """The nine transistors. `candidate`: gate of M1; `steering`: gate of M3 and M6, v0 itself in the plain cell."""
+def schmitt_devices(
+    technology: Technology, units: int, candidate: str, steering: str, match: str = "cand"
+) -> tuple[Mos, ...]:
+    """The nine transistors. `candidate`: gate of M1; `steering`: gate of M3 and M6, v0 itself in the plain cell.
+
+    match: the candidate's line, with whose diode M1 is matched also where a switch stands between.
+    """
     n, p = technology.sizing.cell_n, technology.sizing.cell_p
-    switch, unit = technology.sizing.latch_switch, technology.sizing.mirror_p
+    switch, unit = Device("switch", "n", technology.sizing.latch_switch), technology.sizing.mirror_p
     v0 = DECISION_NODE
     return (
-        *transistor("1", v0, candidate, "vdd", "vdd", "p", p),
-        *transistor("9", v0, "fb", "vdd", "vdd", "p", p),
-        *transistor("2", v0, "thresh", GROUND, GROUND, "n", n),
-        Mos("3", "out", steering, "a", GROUND, "n", switch.w, switch.l),
-        *transistor("5", "a", "gain", GROUND, GROUND, "n", n),
-        *transistor("4", "out", "out", "vdd", "vdd", "p", unit, units),
-        Mos("6", "fb", steering, "b", GROUND, "n", switch.w, switch.l),
-        *transistor("8", "b", "width", GROUND, GROUND, "n", n),
-        *transistor("7", "fb", "fb", "vdd", "vdd", "p", p),
+        *transistor("1", Device("compare", "p", p, match=match), v0, candidate),
+        *transistor("9", Device("loop out", "p", p), v0, "fb"),
+        *transistor("2", Device("threshold", "n", n), v0, "thresh"),
+        *transistor("3", switch, "out", steering, "a"),
+        *transistor("5", Device("level", "n", n), "a", "gain"),
+        *transistor("4", Device("output", "p", unit, units), "out", "out"),
+        *transistor("6", switch, "fb", steering, "b"),
+        *transistor("8", Device("width", "n", n), "b", "width"),
+        *transistor("7", Device("loop in", "p", p), "fb", "fb"),
     )

@@ -43,7 +43,7 @@ def schmitt_circuit(technology: Technology, units: int, bias: Pins, candidate: W
         *(Source(line, "i", "vdd", line, current) for line, current in zip(lines, bias, strict=True)),
         *(Instance(line, (line,), BIAS_DIODE) for line in lines),
         Instance("cell", ("cand", *lines, "out", "vdd"), SCHMITT),
-        *weight("neg", "out", "", "node", -units, technology, ""),
+        *weight("neg", "out", "node", -units, technology),
         Source("out", "v", "node", "vload", 0.0),
         Source("load", "v", "vdd", "vload", v_node),
     )

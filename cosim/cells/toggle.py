@@ -14,11 +14,13 @@ both signs h would grow without bound, and no two-level circuit can follow: the 
 Source: arXiv 2605.11855 eq. 7 at epsilon = -1; the circuit is of this project.
 """
 
+from dataclasses import replace
+
 from cosim.cells.clocked import CLOCKED, LATCH_NODE
-from cosim.cells.quantiser import COMPARATOR, SAMPLER
+from cosim.cells.quantiser import COMPARATOR, HELD, SAMPLER
 from cosim.cells.rectifier import CANDIDATE
-from cosim.cells.transistor import transistor
-from cosim.circuit.elements import GROUND, Instance, Mos, Subcircuit
+from cosim.cells.transistor import Device, transistor
+from cosim.circuit.elements import Instance, Subcircuit
 from cosim.technology.types import Technology
 
 TOGGLE = "toggle"
@@ -30,24 +32,25 @@ PORTS = (
 
 def toggle(technology: Technology) -> Subcircuit:
     """Comparator and clocked 9T cell with feedback; needs sampler, comparator, candidate diode and the clocked cell."""
-    n, p, steer = technology.sizing.cell_n, technology.sizing.cell_p, technology.sizing.latch_switch
+    n, p = Device("inner", "n", technology.sizing.cell_n), Device("inner", "p", technology.sizing.cell_p)
+    steer = Device("switch", "n", technology.sizing.latch_switch)
     slave = ("drive", "thresh", "width", "gain", "out", "pulseb", "pulse", "resetb", "vdd", "q")
     return Subcircuit(
         TOGGLE,
         PORTS,
         (
             Instance("sampler", ("cand", "hold", "clk", "clkb", "resetb", "vdd"), SAMPLER),
-            Instance("master", ("hold", "upper", "up", "clk", "clkb", "vdd"), COMPARATOR),
+            Instance("master", ("hold", "upper", "up", "clk", "clkb", "vdd"), COMPARATOR, match=HELD),
             Instance("drive", ("drive", "vdd"), CANDIDATE),
-            *transistor("base", "drive", "base", GROUND, GROUND, "n", n),
-            *transistor("delta", "drive", "delta", GROUND, GROUND, "n", n),
-            Mos("up", "drive", "up", "a", GROUND, "n", steer.w, steer.l),
-            *transistor("delta_up", "a", "delta", GROUND, GROUND, "n", n),
-            *transistor("diode", "zq", "zq", "vdd", "vdd", "p", p),
-            Mos("zq_up", "zq", "up", "b", GROUND, "n", steer.w, steer.l),
-            Mos("zq_q", "b", "q", "c", GROUND, "n", steer.w, steer.l),
-            *transistor("delta_zq", "c", "delta", GROUND, GROUND, "n", n, 2),
-            *transistor("push", "drive", "zq", "vdd", "vdd", "p", p),
+            *transistor("base", n, "drive", "base"),
+            *transistor("delta", n, "drive", "delta"),
+            *transistor("up", steer, "drive", "up", "a"),
+            *transistor("delta_up", n, "a", "delta"),
+            *transistor("diode", p, "zq", "zq"),
+            *transistor("zq_up", steer, "zq", "up", "b"),
+            *transistor("zq_q", steer, "b", "q", "c"),
+            *transistor("delta_zq", replace(n, m=2), "c", "delta"),
+            *transistor("push", p, "drive", "zq"),
             Instance("slave", slave, f"{CLOCKED}_{LATCH_NODE}"),
         ),
         "toggle: the state changes at every pulse at which the candidate was above its threshold",

@@ -10,28 +10,37 @@ sky130's n device changes its current by 13 %/V at any length; 1u/5u under 5u/1u
 Source: C. Galup-Montoro, M. C. Schneider and I. J. B. Loss, IEEE J. Solid-State Circuits 29 (1994) 1094.
 """
 
-from cosim.circuit.elements import Mos
+from dataclasses import dataclass, replace
+
+from cosim.circuit.elements import GROUND, Mos, Role
 from cosim.technology.types import Geometry, Polarity
 
+_RAIL: dict[Polarity, str] = {"n": GROUND, "p": "vdd"}
 
-def transistor(
-    name: str,
-    drain: str,
-    gate: str,
-    source: str,
-    bulk: str,
-    polarity: Polarity,
-    geometry: Geometry,
-    m: int = 1,
-    origin: str = "",
-    l: float | None = None,  # noqa: E741
-) -> tuple[Mos, ...]:
-    """`m` units of a geometry: one device, or two with the net `mid_<name>` between. `l` replaces the drawn length."""
-    length = geometry.l if l is None else l
+
+@dataclass(frozen=True)
+class Device:
+    """What a transistor is for and how it is drawn: `m` units of a geometry, `length` where it is not the geometry's.
+
+    match: its matched group, the gate line by itself; a switch is in none.
+    """
+
+    role: Role
+    polarity: Polarity
+    geometry: Geometry
+    m: int = 1
+    length: float | None = None
+    match: str = ""
+
+
+def transistor(name: str, device: Device, drain: str, gate: str, source: str = "") -> tuple[Mos, ...]:
+    """One device, or two with the net `mid_<name>` between; bulk, and source where none is named, on its rail."""
+    polarity, geometry, m, role = device.polarity, device.geometry, device.m, device.role
+    rail, length = _RAIL[polarity], geometry.l if device.length is None else device.length
+    source, match = source or rail, "" if role == "switch" else device.match or gate
+    lower = Mos(name, drain, gate, source, rail, polarity, geometry.w, length, m, role=role, match=match)
     if geometry.cascode is None:
-        return (Mos(name, drain, gate, source, bulk, polarity, geometry.w, length, m, origin),)
-    middle, (upper_w, upper_l) = f"mid_{name}", geometry.cascode
-    return (
-        Mos(name, middle, gate, source, bulk, polarity, geometry.w, length, m, origin),
-        Mos(f"{name}c", drain, gate, middle, bulk, polarity, upper_w, upper_l, m),
-    )
+        return (lower,)
+    middle, (w, l) = f"mid_{name}", geometry.cascode  # noqa: E741
+    upper = replace(lower, name=f"{name}c", source=middle, w=w, l=l, match=f"{match}.upper")
+    return replace(lower, drain=middle), upper

@@ -3,7 +3,7 @@
 Ground is the net `0`. Net and element names are lower case, because SPICE does not distinguish case.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -11,13 +11,42 @@ from cosim.technology.types import Polarity
 
 GROUND = "0"
 
+Role = Literal[
+    "diode",  # makes a gate line from the current of a signal
+    "copy",  # brings a signal from its line p onto its line n
+    "weight",  # a weight of a row, or a copy of beta
+    "output",  # the diode of a unit's state, which makes its gate line p
+    "candidate",  # rectifies a candidate and makes its gate line
+    "compare",  # M1: copies the candidate into the decision node
+    "threshold",  # M2: what the candidate is compared with
+    "loop in",  # M7: the diode of the feedback
+    "loop out",  # M9: copies the feedback into the decision node
+    "width",  # M8: the current of the feedback
+    "level",  # M5, M11: the current of a unit's state
+    "inner",  # makes or copies a current within a cell
+    "pair",  # one of a differential pair
+    "bias",  # the diode of a bias line
+    "sink",  # the pedestal of a state
+    "reference",  # part of the current reference
+    "switch",  # steers or holds, and makes no current: in no matched group
+]
+
+
+@dataclass(frozen=True)
+class Part:
+    """What an instance is in the network: a group in the study of its spread, a block of its power and its area."""
+
+    group: str
+    block: str
+
 
 @dataclass(frozen=True)
 class Mos:
-    """One transistor of `m` identical units in parallel, each w by l. `origin` says what it is for.
+    """One transistor of `m` identical units in parallel, each w by l. `origin` says where it comes from.
 
     vt_shift: by how much the magnitude of its threshold voltage deviates, V; beta_factor: its current factor over
-    nominal.
+    nominal; role: what it is for; match: the net whose devices a layout places together, mostly its gate line; part:
+    that of its instance, in a flat circuit.
     """
 
     name: str
@@ -32,6 +61,9 @@ class Mos:
     origin: str = ""
     vt_shift: float = 0.0
     beta_factor: float = 1.0
+    role: Role | None = None
+    match: str = ""
+    part: Part | None = None
 
     @property
     def gate_area(self) -> float:
@@ -41,12 +73,17 @@ class Mos:
 
 @dataclass(frozen=True)
 class Instance:
-    """A subcircuit call: nets in the order of the subcircuit's ports."""
+    """A subcircuit call: nets in the order of the subcircuit's ports.
+
+    match: (group inside, net outside) where they are one group although a switch stands between.
+    """
 
     name: str
     nets: tuple[str, ...]
     subcircuit: str
     origin: str = ""
+    part: Part | None = None
+    match: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -58,6 +95,7 @@ class Capacitor:
     b: str
     value: float
     origin: str = ""
+    part: Part | None = None
 
 
 @dataclass(frozen=True)
@@ -107,29 +145,58 @@ class Circuit:
         """Every transistor with its hierarchical name, in netlist order; nets as a simulator names them, see `flat`."""
         return (element for element in self.flat().elements if isinstance(element, Mos))
 
+    def roles(self) -> dict[tuple[str, Role], str]:
+        """(path of an instance, role) -> the first transistor of that role in it or below it, by its name."""
+        found: dict[tuple[str, Role], str] = {}
+        for mos in self.flatten():
+            path = mos.name
+            while mos.role and (path := path.rpartition(".")[0]):
+                found.setdefault((path, mos.role), mos.name)
+        return found
+
     def flat(self) -> "Circuit":
         """The same circuit without subcircuits: `m4` of `xcell` in `xnetwork` is the transistor `network.cell.4`.
 
         An inner net `latch` of it is `xnetwork.xcell.latch`, as simulators that flatten a hierarchy name it.
         """
         blocks = {block.name: block for block in self.subcircuits}
-        return Circuit(self.title, (), tuple(_flatten(self.elements, blocks, "", "", {})))
+        return Circuit(self.title, (), tuple(_flatten(self.elements, blocks, _Scope())))
 
 
-def _flatten(
-    elements: tuple[Element, ...], blocks: dict[str, Subcircuit], path: str, inside: str, ports: dict[str, str]
-) -> Iterator[Element]:
-    def net(name: str) -> str:
-        return name if name == GROUND else ports.get(name, inside + name)
+@dataclass(frozen=True)
+class _Scope:
+    """Where elements stand: path of names, prefix of inner nets, nets of the ports, groups by another name, part."""
 
+    path: str = ""
+    inside: str = ""
+    ports: Mapping[str, str] = field(default_factory=dict[str, str])
+    groups: Mapping[str, str] = field(default_factory=dict[str, str])
+    part: Part | None = None
+
+    def net(self, name: str) -> str:
+        return name if name == GROUND else self.ports.get(name, self.inside + name)
+
+    def group(self, match: str) -> str:
+        name, dot, rest = match.partition(".")
+        return self.groups.get(name, self.net(name)) + dot + rest if match else ""
+
+
+def _flatten(elements: tuple[Element, ...], blocks: dict[str, Subcircuit], scope: _Scope) -> Iterator[Element]:
+    net = scope.net
     for element in elements:
-        name = path + element.name
+        name = scope.path + element.name
         match element:
             case Mos(_, drain, gate, source, bulk):
-                yield replace(element, name=name, drain=net(drain), gate=net(gate), source=net(source), bulk=net(bulk))
+                ends = {"drain": net(drain), "gate": net(gate), "source": net(source), "bulk": net(bulk)}
+                part = element.part or scope.part
+                yield replace(element, name=name, **ends, match=scope.group(element.match), part=part)
             case Instance():
                 block = blocks[element.subcircuit]
-                inner = dict(zip(block.ports, map(net, element.nets), strict=True))
-                yield from _flatten(block.elements, blocks, f"{name}.", f"{inside}x{element.name}.", inner)
-            case Capacitor(_, a, b) | Source(_, _, a, b):
+                ports = dict(zip(block.ports, map(net, element.nets), strict=True))
+                groups = {inner: scope.group(outer) for inner, outer in element.match}
+                inside, part = f"{scope.inside}x{element.name}.", element.part or scope.part
+                yield from _flatten(block.elements, blocks, _Scope(f"{name}.", inside, ports, groups, part))
+            case Capacitor(_, a, b):
+                yield replace(element, name=name, a=net(a), b=net(b), part=element.part or scope.part)
+            case Source(_, _, a, b):
                 yield replace(element, name=name, a=net(a), b=net(b))

@@ -1,6 +1,7 @@
 """Assemble: a sized graph becomes one subcircuit `network`, deterministic in names and order."""
 
 from cosim.cells.assembly import Assembly
+from cosim.cells.blocks import INPUT_DIODES, RECTIFIERS
 from cosim.cells.builder import NETWORK, Builder, net
 from cosim.cells.mirror import input_diode
 from cosim.cells.rectifier import relu_diode
@@ -20,7 +21,9 @@ def assemble(graph: Sized, technology: Technology, calibration: Calibration, tau
         match node:
             case Rectifier(name):
                 builder.add_row(name, f"{net(name)}_p")
-                builder.add(relu_diode(technology, builder.units), f"relu_{net(name)}", (f"{net(name)}_p", "vdd"))
+                builder.add(
+                    relu_diode(technology, builder.units), f"relu_{net(name)}", (f"{net(name)}_p", "vdd"), RECTIFIERS
+                )
                 builder.add_rails(name)
             case Memory():
                 unit_of(node).build(builder, node, graph.biases[node.name])
@@ -34,7 +37,7 @@ def _add_sources(builder: Builder) -> None:
     for node in builder.graph.of(InputCurrent, UnitCurrent, Pedestal):
         stem = net(node.name)
         diode = input_diode(builder.technology, builder.units_of(node.name))
-        builder.add(diode, f"diode_{stem}", (f"{stem}_p", "vdd"))
+        builder.add(diode, f"diode_{stem}", (f"{stem}_p", "vdd"), INPUT_DIODES)
         builder.add_rails(node.name)
 
 

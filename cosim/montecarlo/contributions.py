@@ -11,13 +11,13 @@ Source: A. Saltelli et al., Comput. Phys. Commun. 181 (2010) 259, table 2 (b); i
 """
 
 import math
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cosim.circuit.elements import Role
 from cosim.montecarlo.trial import Trial, run_behavioral_chip
 from cosim.study.agreement import METRICS
 from cosim.study.chips import Division, Share
@@ -25,46 +25,25 @@ from cosim.variation.draws import Chip, Device
 
 Array = NDArray[np.float64]
 
-BLOCKS = {
-    "diode": "input diodes",
-    "relu": "rectifiers",
-    "cand": "candidate diodes",
-    "rails": "line copies",
-    "row": "weights of {}",
-    "thresh": "threshold copies",
-    "width": "threshold copies",
-    "cell": "cells",
-    "quantiser": "quantisers",
-    "bias": "bias diodes",
-    "pedestal": "pedestals",
-}
-SWITCHES = {
-    "sn", "sp", "reset", "dn", "dp", "3", "6", "10", "up", "down", "rest", "pulse", "zq_up", "zq_q",
-}  # fmt: skip
-_NAME = re.compile(r"network\.([a-z]+)_?(.*?)(?:_\d+)?\.")
+MIRRORS: set[Role | None] = {"diode", "copy", "weight", "output"}  # what carries signals
 _BOOTSTRAPS = 200
 WIDEST = 1.0
 
 
-def block_of(device: Device) -> str:
-    """The block that a transistor belongs to, by its name."""
-    found = _NAME.match(device.name)
-    assert found is not None, device.name
-    kind, owner = found.groups()
-    return BLOCKS[kind].format(owner)
+def group_of(device: Device) -> str:
+    """The group of its part of the network."""
+    assert device.part is not None
+    return device.part.group
 
 
 def kind_of(device: Device) -> str:
     """n or p, and whether it mirrors signals, makes a cell's currents, or only steers."""
-    block, name = _NAME.match(device.name), device.name.rpartition(".")[2]
-    assert block is not None, device.name
-    if name in SWITCHES:
+    if device.role == "switch":
         return "switches"
-    mirrors = block.group(1) in ("diode", "relu", "rails", "row", "thresh", "width") or name == "4"
-    return f"{device.polarity} {'mirrors' if mirrors else 'cells'}"
+    return f"{device.polarity} {'mirrors' if device.role in MIRRORS else 'cells'}"
 
 
-DIVISIONS: dict[str, Callable[[Device], str]] = {"block": block_of, "kind": kind_of}
+DIVISIONS: dict[str, Callable[[Device], str]] = {"block": group_of, "kind": kind_of}
 
 
 def mixed_chip(own: Chip, other: Chip, chosen: NDArray[np.bool_]) -> Chip:

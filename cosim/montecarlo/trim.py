@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from cosim.calibration.measure import measure_schmitt
-from cosim.cells.builder import NETWORK, net
+from cosim.cells.builder import instance, net
 from cosim.circuit.elements import Circuit, Element, Mos
 from cosim.design import Design
 from cosim.engines.behavioral.evaluate import Array, Deviations
@@ -83,22 +83,19 @@ def measure_transistors(trial: Trial, chip: Chip) -> dict[str, CellPoints]:
 def measure_cell(design: Design, chip: Chip, cell: Schmitt, i_peak: float) -> CellPoints:
     """One cell of a chip in ngspice, with the transistors that the chip drew for it; the ramp goes to `i_peak`."""
     bias = design.graph.bias(cell.name, SchmittBias)
-    stem = net(cell.name)
-    homes = {"cell": f"{NETWORK}.cell_{stem}", "cand": f"{NETWORK}.cand_{stem}"}
-    for line, pin in zip(("thresh", "width", "gain"), design.assembly.cell_bias[cell.name], strict=True):
-        homes[line] = f"{NETWORK}.{pin}"
     names = [device.name for device in chip.devices]
     drawn = dict(zip(names, zip(chip.vt_shift.tolist(), chip.beta_factor.tolist(), strict=True), strict=True))
-
-    def deviating(element: Element) -> Element:
-        block, _, name = element.name.partition(".")
-        if not isinstance(element, Mos) or block not in homes:
-            return element
-        vt_shift, beta_factor = drawn[f"{homes[block]}.{name}"]
-        return replace(element, vt_shift=vt_shift, beta_factor=beta_factor)
+    home = {place: name for name, place in _places(design.assembly.circuit, instance(f"cell_{net(cell.name)}")).items()}
 
     def vary(circuit: Circuit) -> Circuit:
-        flat = circuit.flat()
+        flat, places = circuit.flat(), _places(circuit, "cell")
+
+        def deviating(element: Element) -> Element:
+            if not isinstance(element, Mos) or element.name not in places:
+                return element
+            vt_shift, beta_factor = drawn[home[places[element.name]]]
+            return replace(element, vt_shift=vt_shift, beta_factor=beta_factor)
+
         return replace(flat, elements=tuple(map(deviating, flat.elements)))
 
     calibration = design.calibration
@@ -114,6 +111,15 @@ def measure_cell(design: Design, chip: Chip, cell: Schmitt, i_peak: float) -> Ce
     rise, fall, seen = found
     gain = float(calibration.mirror.interpolate(calibration.mirror.gain_p, np.float64(seen)))
     return CellPoints(rise, rise - (rise - fall) / share, seen / gain)
+
+
+def _places(circuit: Circuit, cell: str) -> dict[str, str]:
+    """The transistors of a cell, and the diodes of its candidate and of its bias lines, each with its place there."""
+    devices = list(circuit.flatten())
+    own = {mos.name: mos.name.removeprefix(f"{cell}.") for mos in devices if mos.name.startswith(f"{cell}.")}
+    lines = {mos.match: f"diode before {own[mos.name]}" for mos in devices if mos.name in own and mos.match}
+    diodes = (mos for mos in devices if mos.role in ("candidate", "bias") and mos.match in lines)
+    return own | {mos.name: lines[mos.match] for mos in diodes}
 
 
 def trim_ranges(trial: Trial) -> tuple[float, float, float]:

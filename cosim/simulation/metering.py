@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosim.cells.assembly import Assembly
-from cosim.cells.blocks import BLOCKS, device_block
+from cosim.cells.blocks import BLOCKS, block_of
 from cosim.circuit.bench import Bench, Current
-from cosim.circuit.elements import GROUND, Capacitor, Element, Mos, Source
+from cosim.circuit.elements import GROUND, Capacitor, Element, Instance, Mos, Source
 from cosim.circuit.waveforms import DECIDE, Timing
 from cosim.simulation.inference import Meter
 from cosim.units.pulse import PULSE_BEGIN, PULSE_END
@@ -36,7 +36,7 @@ def supply_source(block: str) -> str:
     return block_supply(block).removeprefix("v")
 
 
-def meter(bench: Bench, assembly: Assembly) -> Bench:
+def meter(bench: Bench) -> Bench:
     """A testbench without subcircuits, with one supply source for each of BLOCKS.
 
     It saves the currents of these and of the reset, too.
@@ -50,8 +50,10 @@ def meter(bench: Bench, assembly: Assembly) -> Bench:
                 return _moved(element, block_supply("readout"))
             case Source():
                 return _moved(element, block_supply("bias"))
-            case _:
-                return _moved(element, block_supply(device_block(element.name, assembly.outputs)))
+            case Mos() | Capacitor():
+                return _moved(element, block_supply(block_of(element.part)))
+            case Instance():
+                raise AssertionError("a flat circuit has no instances")
 
     flat, supply = bench.circuit.flat(), bench.technology.supply
     sources = tuple(Source(supply_source(block), "v", block_supply(block), GROUND, supply) for block in BLOCKS)
@@ -60,15 +62,9 @@ def meter(bench: Bench, assembly: Assembly) -> Bench:
     return replace(bench, circuit=circuit, probes=(*bench.probes, *metered))
 
 
-def _moved(element: Element, net: str) -> Element:
+def _moved(element: Mos | Capacitor | Source, net: str) -> Element:
     """The element with every terminal that was on the supply on `net`."""
-    match element:
-        case Mos():
-            ends = ("drain", "gate", "source", "bulk")
-        case Capacitor() | Source():
-            ends = ("a", "b")
-        case _:
-            raise AssertionError("a flat circuit has no instances")
+    ends = ("drain", "gate", "source", "bulk") if isinstance(element, Mos) else ("a", "b")
     return replace(element, **{end: net for end in ends if getattr(element, end) == SUPPLY})
 
 

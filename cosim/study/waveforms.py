@@ -5,13 +5,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.cells.builder import NETWORK, net
+from cosim.cells.builder import instance, net
 from cosim.circuit.bench import DrainCurrent
 from cosim.circuit.waveforms import Timing
 from cosim.design import Design, encode_sample, inference_bench, read_plan
 from cosim.simulation.inference import drawn_power
 from cosim.simulation.single import run_bench
-from cosim.units.table import unit_of
 
 
 @dataclass(frozen=True)
@@ -38,10 +37,9 @@ def record_waveforms(
     Raises SimulationError when the run fails.
     """
     inputs = encode_sample(design, x)
-    stem = net(cell)
-    candidate = f"{NETWORK}.cand_{stem}.diode"
-    node = next(node for node in design.graph.memories if node.name == cell)
-    state = f"{NETWORK}.cell_{stem}.{unit_of(node).output}"
+    roles = design.assembly.circuit.roles()
+    candidate = roles[instance(f"cand_{net(cell)}"), "candidate"]
+    state = roles[instance(f"cell_{net(cell)}"), "output"]
     bench = inference_bench(design, x, timing, (DrainCurrent(candidate), DrainCurrent(state)))
     waves = run_bench(bench, f"waveforms of {cell}")
     time = waves.time
@@ -50,7 +48,7 @@ def record_waveforms(
     outputs = {f"output.{k}": waves.through(pin) for k, pin in enumerate(design.assembly.outputs)}
     currents = design.graph.currents[cell]
     labels = WaveLabels(
-        unit=node.name,
+        unit=cell,
         i_rise=currents.i_rise,
         i_fall=currents.i_fall,
         outputs=list(design.network.labels) or [str(k) for k in range(len(design.assembly.outputs))],

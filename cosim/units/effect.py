@@ -1,8 +1,10 @@
 """Effects of mismatch: which transistors make which factor of a current, see cosim.variation.effects."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from cosim.cells.builder import NETWORK, net
+from cosim.cells.builder import instance, net
+from cosim.circuit.elements import Role
 from cosim.ir.nodes import MemoryCurrents
 
 Key = str | tuple[str, str]
@@ -26,29 +28,34 @@ class Effect:
 
 
 def effect(field: str, key: Key, current: float, *devices: tuple[str, int], place: int | None = None) -> Effect:
-    """An effect of transistors named within the network."""
-    return Effect(field, key, place, tuple((f"{NETWORK}.{name}", sign) for name, sign in devices), current)
+    """An effect of these transistors."""
+    return Effect(field, key, place, devices, current)
 
 
 @dataclass(frozen=True)
 class Site:
-    """A memory in its circuit: name, its bias pins, its set-points in ampere."""
+    """A memory in its circuit: name, its bias pins, its set-points in ampere; roles: `Circuit.roles` of the network."""
 
     name: str
     pins: tuple[str, ...]
     asked: MemoryCurrents
+    roles: Mapping[tuple[str, Role], str]
 
-    @property
-    def cell(self) -> str:
-        """The instance of its cell."""
-        return f"cell_{net(self.name)}"
+    def device(self, role: Role, block: str = "") -> str:
+        """The transistor of a role in its cell or a block of that."""
+        return self.roles[instance(f"cell_{net(self.name)}{block and '.'}{block}"), role]
+
+    def bias(self, pin: str) -> str:
+        """The diode of a bias pin."""
+        return self.roles[instance(pin), "bias"]
 
     @property
     def candidate(self) -> str:
         """Its candidate diode."""
-        return f"cand_{net(self.name)}.diode"
+        return self.roles[instance(f"cand_{net(self.name)}"), "candidate"]
 
     def comparator(self, side: str, current: float, comparator: str, pin: str) -> Effect:
         """Factor of a comparator's current: M2 against its bias diode, the candidate diode against M1."""
-        devices = (f"{comparator}.2", 1), (f"{pin}.diode", -1), (f"{comparator}.1", -1), (self.candidate, 1)
+        threshold, compare = self.roles[comparator, "threshold"], self.roles[comparator, "compare"]
+        devices = (threshold, 1), (self.bias(pin), -1), (compare, -1), (self.candidate, 1)
         return effect(side, self.name, current, *devices)

@@ -66,7 +66,6 @@ class Unit(Generic[N, B, F]):
 
     node, factors: types of its node and of a chip's factors on it, all 1 by default; layers: kinds of layer that it
     may take.
-    output: the diode of its output in its cell, which makes gate line p.
     held: nets in its cell that are high in state 1, where a chip's cell may keep a state that the reset cannot end.
     unreset: whether this cell stays on at a candidate of 0.
     pulsed: whether its state changes in a pulse after the decision; slow: whether it has a time constant.
@@ -86,7 +85,6 @@ class Unit(Generic[N, B, F]):
     deliver: Callable[[Cell[N, B, F], States], Array]
     supply: Callable[[Cell[N, B, F], Standing], Array]
     effects: Callable[[N, B, Site], Iterator[Effect]]
-    output: str
     held: tuple[str, ...] = ()
     unreset: Callable[[Cell[N, B, F]], bool] = lambda cell: False
     pulsed: bool = False

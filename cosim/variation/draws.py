@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from cosim.circuit.elements import Circuit
+from cosim.circuit.elements import Circuit, Part, Role
 from cosim.errors import InputError
 from cosim.technology.types import Polarity, Technology
 
@@ -39,12 +39,14 @@ _EDGE = (
 
 @dataclass(frozen=True)
 class Device:
-    """A transistor that varies: sigma_vt in V, sigma_beta relative."""
+    """A transistor that varies: sigma_vt in V, sigma_beta relative; role, part: see `Mos`."""
 
     name: str
     polarity: Polarity
     sigma_vt: float
     sigma_beta: float
+    role: Role | None = None
+    part: Part | None = None
 
 
 @dataclass(frozen=True)
@@ -96,7 +98,8 @@ def varying_devices(circuit: Circuit, technology: Technology, plan: Plan) -> tup
     devices = []
     for mos in circuit.flatten():
         model, side = technology.device(mos.polarity), (mos.gate_area * plan.area) ** 0.5
-        devices.append(Device(mos.name, mos.polarity, model.a_vt / side, model.a_beta / side))
+        sigmas = model.a_vt / side, model.a_beta / side
+        devices.append(Device(mos.name, mos.polarity, *sigmas, mos.role, mos.part))
     return tuple(sorted(devices, key=lambda device: device.name))
 
 

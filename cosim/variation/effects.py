@@ -21,14 +21,15 @@ Source: E. Vittoz and J. Fellrath, IEEE J. Solid-State Circuits 12 (1977) 224.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from math import exp
 from typing import Any
 
 import numpy as np
 
-from cosim.cells.builder import PEDESTAL_STRENGTH, net
+from cosim.cells.builder import PEDESTAL_STRENGTH, instance, net, weight_device
+from cosim.circuit.elements import Role
 from cosim.design import Design
 from cosim.engines.behavioral.evaluate import Deviations
 from cosim.ir.nodes import Memory, Node, Output, Pedestal, Rectifier
@@ -37,6 +38,7 @@ from cosim.units.effect import Effect, Key, Site, effect
 from cosim.units.table import unit_of
 from cosim.variation.draws import Chip
 
+Roles = Mapping[tuple[str, Role], str]
 Factor = float | tuple[float, ...]
 
 
@@ -49,27 +51,26 @@ def effects_of(design: Design) -> tuple[Effect, ...]:
         mos = found[device]
         return technology.device(mos.polarity).response_at(current * mos.l / (mos.m * mos.w))
 
-    return tuple(
-        replace(one, slopes=tuple(slope(device, one.current) for device, _ in one.devices)) for one in _effects(design)
-    )
+    effects = _effects(design, design.assembly.circuit.roles())
+    return tuple(replace(one, slopes=tuple(slope(device, one.current) for device, _ in one.devices)) for one in effects)
 
 
-def _effects(design: Design) -> Iterator[Effect]:
+def _effects(design: Design, roles: Roles) -> Iterator[Effect]:
     graph = design.graph
     for name, node in graph.nodes.items():
         if not isinstance(node, Output):
-            yield from _lines(node, design)
+            yield from _lines(node, design, roles)
         if isinstance(node, Memory):
-            site = Site(name, design.assembly.cell_bias[name], graph.currents[name])
+            site = Site(name, design.assembly.cell_bias[name], graph.currents[name], roles)
             unit = unit_of(node)
             yield from (replace(one, factors=unit.factors) for one in unit.effects(node, graph.biases[name], site))
-            yield from _pedestal(node, design)
+            yield from _pedestal(node, design, roles)
             yield from _betas(design, node)
         for index, (source, _) in enumerate(graph.into(name)):
             mirror = graph.mirrors[source, name]
             if mirror.count:
                 current = abs(mirror.realised) * _typical(graph.nodes[source], design)
-                yield effect("weights", (source, name), current, (f"row_{net(name)}.w{index}", 1))
+                yield effect("weights", (source, name), current, (weight_device(f"row_{net(name)}", index), 1))
 
 
 def _typical(node: Node, design: Design) -> float:
@@ -105,32 +106,32 @@ def _put(values: dict[Any, Factor], key: Key, place: int | None, factor: float) 
     values[key] = (*earlier, factor) if place is not None and isinstance(earlier, tuple) else factor
 
 
-def _lines(node: Node, design: Design) -> Iterator[Effect]:
+def _lines(node: Node, design: Design, roles: Roles) -> Iterator[Effect]:
     stem, current = net(node.name), _typical(node, design)
     if isinstance(node, Pedestal):
         current *= PEDESTAL_STRENGTH
     match node:
         case Rectifier():
-            diode = f"relu_{stem}.diode"
+            diode = roles[instance(f"relu_{stem}"), "diode"]
         case Memory():
-            diode = f"cell_{stem}.{unit_of(node).output}"
+            diode = roles[instance(f"cell_{stem}"), "output"]
         case _:
-            diode = f"diode_{stem}.diode"
+            diode = roles[instance(f"diode_{stem}"), "diode"]
     yield effect("lines_p", node.name, current, (diode, -1))
     if node.name in design.assembly.rails:
-        rails = f"rails_{stem}"
-        yield effect("lines_n", node.name, current, (diode, -1), (f"{rails}.copy", 1), (f"{rails}.diode", -1))
+        copy, second = (roles[instance(f"rails_{stem}"), role] for role in ("copy", "diode"))
+        yield effect("lines_n", node.name, current, (diode, -1), (copy, 1), (second, -1))
 
 
-def _pedestal(node: Memory, design: Design) -> Iterator[Effect]:
+def _pedestal(node: Memory, design: Design, roles: Roles) -> Iterator[Effect]:
     if design.assembly.pedestal_pin is not None:
-        sink = (f"pedestal_{net(node.name)}.sink", 1), ("bias_pedestal_0.diode", -1)
-        yield effect("pedestals", node.name, design.graph.i_pedestal, *sink)
+        sink, diode = roles[instance(f"pedestal_{net(node.name)}"), "sink"], roles[instance("bias_pedestal_0"), "bias"]
+        yield effect("pedestals", node.name, design.graph.i_pedestal, (sink, 1), (diode, -1))
 
 
 def _betas(design: Design, node: Memory) -> Iterator[Effect]:
     stem = net(node.name)
     for index, (source, _) in enumerate(design.graph.into(node.name, "beta")):
         for place, purpose in enumerate(("thresh", "width")):
-            device = (f"{purpose}_row_{stem}.w{index}", 1)
+            device = (weight_device(f"{purpose}_row_{stem}", index), 1)
             yield effect("betas", (source, node.name), design.i_unit, device, place=place)

@@ -60,7 +60,7 @@ def test_nothing_but_its_source_is_left_on_the_supply(trained):
     """And every terminal that has moved is on the net of its device's own block."""
     timing, inputs = Timing(), np.zeros((1, len(trained.assembly.input_pins)))
     bench = make_testbench(trained.assembly, trained.technology, trained.levels, inputs, timing)
-    plain, metered = bench.circuit.flat().elements, meter(bench, trained.assembly).circuit.elements
+    plain, metered = bench.circuit.flat().elements, meter(bench).circuit.elements
     assert len(metered) == len(plain) + len(BLOCKS)
     ends = ("drain", "gate", "source", "bulk", "a", "b")
     moved = 0

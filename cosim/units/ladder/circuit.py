@@ -1,5 +1,6 @@
 """Quantiser and ladder in a network: their instances, their lines, and their rows in the mapping report."""
 
+from cosim.cells.blocks import CELLS, QUANTISERS
 from cosim.cells.builder import NETWORK, Builder, net
 from cosim.cells.dpi import dpi_capacitance
 from cosim.cells.ladder import ladder, ladder_blocks
@@ -19,7 +20,7 @@ def build_ladder(builder: Builder, node: Ladder, pins: LadderPins) -> None:
     base, delta = add_line_pair(builder, pins.i_base, pins.i_delta)
     origin = f"{node.name}: rise {node.rise:.6g} fall {node.fall:.6g}"
     nets = (candidate, upper, lower, base, delta, f"{stem}_in", *clock_pins(node), "resetb", "vdd")
-    builder.add(quantiser(), f"{QUANTISER}_{stem}", nets, origin)
+    builder.add(quantiser(), f"{QUANTISER}_{stem}", nets, QUANTISERS, origin)
 
     bias = pins.ladder
     builder.define(*ladder_blocks(technology, units, dpi_capacitance(technology, builder.tau, bias.i_tau)))
@@ -32,7 +33,7 @@ def build_ladder(builder: Builder, node: Ladder, pins: LadderPins) -> None:
     builder.cell_bias[node.name] = (upper, lower, lines[4])
     origin = f"{node.name}: {node.rungs} rungs of {node.level:.6g}, starts on {node.start}"
     nets = (f"{stem}_in", *lines, f"{stem}_p", "resetb", "vdd")
-    builder.add(ladder(technology, units, node.rungs, node.start), f"cell_{stem}", nets, origin)
+    builder.add(ladder(technology, units, node.rungs, node.start), f"cell_{stem}", nets, CELLS, origin)
     builder.decisions[node.name] = tuple(
         f"x{NETWORK}.xcell_{stem}.xrung{k}.{DECISION_NODE}" for k in range(1, node.rungs + 1)
     )

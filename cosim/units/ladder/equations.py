@@ -10,7 +10,8 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.cells.builder import net
+from cosim.cells.builder import instance, net
+from cosim.cells.quantiser import QUANTISER
 from cosim.ir.states import States
 from cosim.units.effect import Effect, Site, effect
 from cosim.units.kind import Array, Cell, Standing, pick, step_through
@@ -66,7 +67,7 @@ def supply_ladder(cell: LadderCell, standing: Standing) -> Array:
 def ladder_effects(node: Ladder, pins: LadderPins, site: Site) -> Iterator[Effect]:
     """upper, lower: the comparators; levels: M11 of each rung - bias diode."""
     for side, pin, current in zip(("upper", "lower"), site.pins, (pins.i_upper, pins.i_lower), strict=False):
-        yield site.comparator(side, current, f"quantiser_{net(node.name)}.{side}", pin)
+        yield site.comparator(side, current, instance(f"{QUANTISER}_{net(node.name)}.{side}"), pin)
     for k in range(1, node.rungs + 1):
-        devices = (f"{site.cell}.rung{k}.11", 1), (f"{site.pins[-1]}.diode", -1)
+        devices = (site.device("level", f"rung{k}"), 1), (site.bias(site.pins[-1]), -1)
         yield effect("levels", node.name, pins.ladder.i_gain, *devices, place=k - 1)

@@ -20,7 +20,6 @@ LADDER = Unit[Ladder, LadderPins, LadderFactors](
     deliver=deliver_ladder,
     supply=supply_ladder,
     effects=ladder_effects,
-    output="diode",
     pulsed=True,
     slow=True,
     check=check_frame,

@@ -1,5 +1,6 @@
 """The clocked 9T cell in a network: its instance, its lines, and its rows in the mapping report."""
 
+from cosim.cells.blocks import BETAS, CELLS
 from cosim.cells.builder import NETWORK, Builder, net
 from cosim.cells.clocked import LATCH_NODE, clocked_schmitt
 from cosim.cells.linear import Term, linear_row
@@ -23,7 +24,7 @@ def build_schmitt(builder: Builder, node: Schmitt, bias: SchmittBias) -> None:
     origin = f"{node.name}: rise {node.rise:.6g} fall {node.fall:.6g} level {node.level:.6g}"
     clocks = (f"clk{node.stage}", f"clkb{node.stage}", "resetb")
     nets = (candidate, thresh, width, gain, f"{stem}_p", *clocks, "vdd")
-    builder.add(clocked_schmitt(builder.technology, builder.units), f"cell_{stem}", nets, origin)
+    builder.add(clocked_schmitt(builder.technology, builder.units), f"cell_{stem}", nets, CELLS, origin)
     builder.decisions[node.name] = (f"x{NETWORK}.xcell_{stem}.{LATCH_NODE}",)
     builder.add_state_line(node)
 
@@ -40,7 +41,7 @@ def _add_beta_lines(builder: Builder, node: Schmitt, bias: SchmittBias, betas: l
         terms = [Term(net(source), -copies * builder.units, origin) for source in betas]
         summary = f"beta into the {purpose} line of {node.name}"
         row = linear_row(f"{purpose}_row_{stem}", terms, builder.technology, summary)
-        builder.add(row, row.name, (line, "vdd", *row.ports[2:]))
+        builder.add(row, row.name, (line, "vdd", *row.ports[2:]), BETAS)
         for index, source in enumerate(betas):
             device = f"x{NETWORK}.x{row.name}.mw{index}"
             earlier = builder.weights.get((source, node.name))

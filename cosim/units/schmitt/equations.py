@@ -80,10 +80,10 @@ def supply_schmitt(cell: SchmittCell, standing: Standing) -> Array:
 def schmitt_effects(node: Schmitt, bias: SchmittBias, site: Site) -> Iterator[Effect]:
     """compared: M1 - candidate diode; thresh: M2 - bias diode; width: M8 - bias diode + M9 - M7; level: M5 - bias
     diode."""
-    thresh, width, gain = (f"{pin}.diode" for pin in site.pins)
-    cell, name = site.cell, node.name
-    yield effect("compared", name, site.asked.i_rise, (f"{cell}.1", 1), (site.candidate, -1))
-    yield effect("thresh", name, bias.i_thresh, (f"{cell}.2", 1), (thresh, -1))
-    loop = ((f"{cell}.8", 1), (width, -1), (f"{cell}.9", 1), (f"{cell}.7", -1))
+    thresh, width, gain = map(site.bias, site.pins)
+    device, name = site.device, node.name
+    yield effect("compared", name, site.asked.i_rise, (device("compare"), 1), (site.candidate, -1))
+    yield effect("thresh", name, bias.i_thresh, (device("threshold"), 1), (thresh, -1))
+    loop = (device("width"), 1), (width, -1), (device("loop out"), 1), (device("loop in"), -1)
     yield effect("width", name, bias.i_width, *loop)
-    yield effect("level", name, bias.i_gain, (f"{cell}.5", 1), (gain, -1))
+    yield effect("level", name, bias.i_gain, (device("level"), 1), (gain, -1))

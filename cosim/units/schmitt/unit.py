@@ -28,7 +28,6 @@ SCHMITT = Unit[Schmitt, SchmittBias, SchmittFactors](
     deliver=deliver_schmitt,
     supply=supply_schmitt,
     effects=schmitt_effects,
-    output="4",
     held=(LATCH_NODE, DECISION_NODE),
     unreset=stays_on,
 )

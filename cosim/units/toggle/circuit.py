@@ -1,5 +1,6 @@
 """The toggle in a network: its instance, its lines, and its rows in the mapping report."""
 
+from cosim.cells.blocks import CELLS
 from cosim.cells.builder import NETWORK, Builder, net
 from cosim.cells.clocked import clocked_schmitt
 from cosim.cells.quantiser import quantiser_blocks
@@ -22,7 +23,7 @@ def build_toggle(builder: Builder, node: Toggle, pins: TogglePins) -> None:
     builder.cell_bias[node.name] = (upper, lines[-1])
     origin = f"{node.name}: rise {node.rise:.6g} level {node.level:.6g}"
     nets = (candidate, *lines, f"{stem}_p", *clock_pins(node), "resetb", "vdd")
-    builder.add(toggle(technology), f"cell_{stem}", nets, origin)
+    builder.add(toggle(technology), f"cell_{stem}", nets, CELLS, origin)
     builder.decisions[node.name] = (f"x{NETWORK}.xcell_{stem}.q",)  # the slave's latch node, as the port that it is
     builder.add_state_line(node)
 

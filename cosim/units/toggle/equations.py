@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from cosim.cells.builder import instance, net
 from cosim.ir.states import States
 from cosim.units.effect import Effect, Site, effect
 from cosim.units.kind import Array, Cell, Standing, pick, step_through
@@ -50,5 +51,5 @@ def supply_toggle(cell: ToggleCell, standing: Standing) -> Array:
 def toggle_effects(node: Toggle, pins: TogglePins, site: Site) -> Iterator[Effect]:
     """upper: its comparator; level: M5 of its cell - bias diode."""
     upper, gain = site.pins
-    yield site.comparator("upper", pins.i_upper, f"{site.cell}.master", upper)
-    yield effect("level", node.name, pins.i_gain, (f"{site.cell}.slave.5", 1), (f"{gain}.diode", -1))
+    yield site.comparator("upper", pins.i_upper, instance(f"cell_{net(node.name)}.master"), upper)
+    yield effect("level", node.name, pins.i_gain, (site.device("level"), 1), (site.bias(gain), -1))

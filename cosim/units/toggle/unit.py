@@ -20,6 +20,5 @@ TOGGLE = Unit[Toggle, TogglePins, ToggleFactors](
     deliver=deliver_toggle,
     supply=supply_toggle,
     effects=toggle_effects,
-    output="slave.4",
     pulsed=True,
 )
