@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from cosim.cells.transistor import transistor
+from cosim.cells.transistor import Device, transistor
 from cosim.circuit.bench import PRECISE
 from cosim.circuit.dialects.ngspice import format_deck, format_options
 from cosim.circuit.elements import GROUND, Circuit, Source
@@ -27,13 +27,13 @@ def main() -> None:
     for polarity, unit in (("n", technology.sizing.cell_n), ("p", technology.sizing.cell_p)):
         rows = []
         for density in DENSITIES:
-            rail, pins = (GROUND, ("vdd", "g")) if polarity == "n" else ("vdd", ("g", GROUND))
-            first, *rest = transistor("shifted", "b", "g", rail, rail, polarity, unit)
+            pins, device = ("vdd", "g") if polarity == "n" else ("g", GROUND), Device("inner", polarity, unit)
+            first, *rest = transistor("shifted", device, "b", "g")
             elements = (
                 Source("dd", "v", "vdd", GROUND, technology.supply),
                 Source("in", "i", *pins, density * unit.w / unit.l),
-                *transistor("diode", "g", "g", rail, rail, polarity, unit),
-                *transistor("copy", "a", "g", rail, rail, polarity, unit),
+                *transistor("diode", device, "g", "g"),
+                *transistor("copy", device, "a", "g"),
                 replace(first, vt_shift=SHIFT),
                 *rest,
                 Source("a", "v", "a", GROUND, technology.supply / 2),

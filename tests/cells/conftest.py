@@ -45,7 +45,7 @@ def held(technology, calibration):
 
     def build(signal, count):
         return (
-            *weight("w", f"{signal}_p", f"{signal}_n", "node", count, technology, ""),
+            *weight("w", f"{signal}_{'n' if count > 0 else 'p'}", "node", count, technology),
             Source("hold", "v", "vdd", "node", calibration.v_node),
         )
 

@@ -45,7 +45,7 @@ def states(run_bench, supply, signal_blocks, technology, calibration, cell_bias)
             Source("resetb", "v", "resetb", "0", tuple((t, volts * level) for t, level in resetb)),
             *cell_bias(BIAS),
             Instance("cell", ("cand", "thresh", "width", "gain", "out", "clk", "clkb", "resetb", "vdd"), CLOCKED),
-            *weight("neg", "out", "", "node", -UNITS, technology, ""),
+            *weight("neg", "out", "node", -UNITS, technology),
             Source("load", "v", "vdd", "node", calibration.v_node),
         )
         step = end / 1000

@@ -23,8 +23,8 @@ def rectified(run_bench, supply, signal_blocks, signals, technology, push):
     elements = (
         supply,
         *signals(push=push, pull=0.0),
-        *weight("neg", "push_p", "push_n", "node", -8, technology, ""),
-        *weight("pos", "pull_p", "pull_n", "node", 8, technology, ""),
+        *weight("neg", "push_p", "node", -8, technology),
+        *weight("pos", "pull_n", "node", 8, technology),
         Instance("cand", ("node", "vdd"), CANDIDATE),
     )
     sweep = f".dc ipull 0 {2 * push:e} {0.1 * push:e}"

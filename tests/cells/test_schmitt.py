@@ -61,7 +61,7 @@ def cell_run(run_bench, supply, signal_blocks, technology, calibration, cell_bia
             Source("in", "i", "cand", "0", candidate),
             *cell_bias(BIAS),
             Instance("cell", ("cand", "thresh", "width", "gain", "out", "vdd"), SCHMITT),
-            *weight("neg", "out", "", "node", -UNITS, technology, ""),
+            *weight("neg", "out", "node", -UNITS, technology),
             Source("out", "v", "node", "load", 0.0),
             Source("load", "v", "vdd", "load", calibration.v_node),
         )

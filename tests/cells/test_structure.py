@@ -5,7 +5,7 @@ import pytest
 from cosim.cells.bias import bias_diode, pedestal_sink
 from cosim.cells.clocked import LATCH_NODE, clocked_schmitt
 from cosim.cells.linear import Term, linear_row
-from cosim.cells.mirror import input_diode, signal_rails, weight
+from cosim.cells.mirror import input_diode, signal_rails
 from cosim.cells.rectifier import candidate_diode, relu_diode
 from cosim.cells.schmitt import DECISION_NODE, schmitt
 from cosim.circuit.elements import Capacitor, Mos
@@ -56,7 +56,7 @@ def test_bulks_are_at_the_rails(technology):
 
 @pytest.mark.parametrize(("count", "polarity", "gate", "rail"), [(5, "n", "line_n", "0"), (-7, "p", "line_p", "vdd")])
 def test_weight_is_one_transistor_of_count_units(technology, count, polarity, gate, rail):
-    (mos,) = weight("w", "line_p", "line_n", "node", count, technology, "layer0.weight[1,2]")
+    (mos,) = linear_row("row", [Term("line", count, "layer0.weight[1,2]")], technology, "").elements
     assert (mos.polarity, mos.gate, mos.source, mos.drain, mos.m) == (polarity, gate, rail, "node", abs(count))
     assert mos.origin == "layer0.weight[1,2]"
 

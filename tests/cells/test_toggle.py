@@ -62,7 +62,7 @@ def run(run_bench, supply, signal_blocks, technology, calibration):
             *(Source(pin, "i", "vdd", pin, current) for pin, current in pins.items()),
             *(Instance(pin, (pin,), BIAS_DIODE) for pin in pins),
             Instance("toggle", PORTS, TOGGLE),
-            *weight("neg", "out", "", "node", -UNITS, technology, ""),
+            *weight("neg", "out", "node", -UNITS, technology),
             Source("out", "v", "node", "load", 0.0),
             Source("load", "v", "vdd", "load", calibration.v_node),
         )

@@ -9,7 +9,7 @@ from cosim.cells.bias import bias_diode
 from cosim.cells.linear import Term, linear_row
 from cosim.cells.mirror import signal_rails
 from cosim.cells.schmitt import schmitt
-from cosim.cells.transistor import transistor
+from cosim.cells.transistor import Device, transistor
 from cosim.circuit.elements import Circuit, Mos, Source
 from cosim.quantities import u_t
 from cosim.technology.types import Geometry
@@ -30,15 +30,18 @@ def cascoded(technology):
 
 
 def test_plain_is_one_device():
-    (mos,) = transistor("w", "d", "g", "s", "b", "p", PLAIN, 3, "layer0.weight[1,2]", l=4.8e-6)
-    assert mos == Mos("w", "d", "g", "s", "b", "p", 1e-6, 4.8e-6, 3, "layer0.weight[1,2]")
-    assert transistor("w", "d", "g", "s", "b", "n", PLAIN)[0].l == 5e-6
+    (mos,) = transistor("w", Device("weight", "p", PLAIN, 3, 4.8e-6), "d", "g", "s")
+    assert mos == Mos("w", "d", "g", "s", "vdd", "p", 1e-6, 4.8e-6, 3, role="weight", match="g")
+    (mos,) = transistor("w", Device("pair", "n", PLAIN, match="line"), "d", "g")
+    assert (mos.l, mos.source, mos.bulk, mos.match) == (5e-6, "0", "0", "line")
 
 
 def test_self_cascode_is_two_devices_in_series_on_one_gate():
-    lower, upper = transistor("w", "d", "g", "s", "b", "n", PAIR, 3, "layer0.weight[1,2]", l=4.8e-6)
-    assert lower == Mos("w", "mid_w", "g", "s", "b", "n", 1e-6, 4.8e-6, 3, "layer0.weight[1,2]")
-    assert upper == Mos("wc", "d", "g", "mid_w", "b", "n", 5e-6, 1e-6, 3)  # a trim shortens the lower one only
+    lower, upper = transistor("w", Device("weight", "n", PAIR, 3, 4.8e-6), "d", "g", "s")
+    assert lower == Mos("w", "mid_w", "g", "s", "0", "n", 1e-6, 4.8e-6, 3, role="weight", match="g")
+    assert upper == replace(
+        lower, name="wc", drain="d", source="mid_w", w=5e-6, l=1e-6, match="g.upper"
+    )  # a trim shortens the lower one only
 
 
 def test_cells_of_a_cascoded_technology(cascoded):
@@ -69,8 +72,9 @@ def sweep(run_bench):
         elements = (
             Source("i", "i", *(("0", "g") if polarity == "n" else ("g", "0")), current),
             Source("d", "v", "d", "0", 0.0),
-            *transistor("in", "g", "g", "0", "0", polarity, geometry),
-            *transistor("out", "d", "g", "0", "0", polarity, geometry),
+            Source("dd", "v", "vdd", "0", 0.0),
+            *transistor("in", Device("inner", polarity, geometry), "g", "g", "0"),
+            *transistor("out", Device("inner", polarity, geometry), "d", "g", "0"),
         )
         middle = " v(mid_out)" if geometry.cascode else ""
         analysis = f".dc vd {0.2 * sign:e} {1.8 * sign:e} {0.05 * sign:e}"

@@ -10,7 +10,7 @@ import pytest
 from cosim.engines.engine import FailureKind
 from cosim.errors import InputError
 from cosim.files.json_form import json_object
-from cosim.montecarlo.contributions import block_of, chip_figures, kind_of, share_variance
+from cosim.montecarlo.contributions import DIVISIONS, chip_figures, share_variance
 from cosim.montecarlo.execute import run_local, run_on
 from cosim.montecarlo.record import check_record, unpack_draws
 from cosim.montecarlo.run import (
@@ -251,14 +251,14 @@ def test_default_spec_is_near_nominal(trial):
 
 def test_contributions_divide_all_transistors(trial):
     figures = chip_figures(trial, 0)
-    groups = [len({division(device) for device in trial.devices}) for division in (block_of, kind_of)]
+    groups = [len({division(device) for device in trial.devices}) for division in DIVISIONS.values()]
     assert len(figures["accuracy"]) == 2 + sum(groups)
 
 
 def test_shares_of_a_sum_are_its_variances(trial):
     """Y = sum over groups of independent normals: each share is its variance, R2 is 1; 4 sigma of 3000 pairs."""
     rng = np.random.default_rng(0)
-    groups = [sorted({division(device) for device in trial.devices}) for division in (block_of, kind_of)]
+    groups = [sorted({division(device) for device in trial.devices}) for division in DIVISIONS.values()]
     sds = np.arange(1, len(groups[0]) + 1.0)
     own, other = (rng.normal(size=(3000, len(sds))) * sds for _ in range(2))
     columns = [own.sum(axis=1), other.sum(axis=1)]
@@ -279,7 +279,7 @@ def test_shares_of_a_sum_are_its_variances(trial):
 def test_chips_that_make_intervals_of_shares_say_something(trial):
     """An interval over all that a share may be tells nothing; it narrows as one over the square root of the chips."""
     rng = np.random.default_rng(1)
-    groups = [len({division(device) for device in trial.devices}) for division in (block_of, kind_of)]
+    groups = [len({division(device) for device in trial.devices}) for division in DIVISIONS.values()]
 
     def widest(pairs):
         own, other = rng.normal(size=(2, pairs, groups[0]))

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from cosim.calibration.find import shipped_path
-from cosim.cells.blocks import BLOCKS, device_block
+from cosim.cells.blocks import BLOCKS, block_of
 from cosim.checkpoint.file import load_network
 from cosim.circuit.bench import Tolerances
 from cosim.circuit.elements import Mos, Source
@@ -52,7 +52,7 @@ def trained(request, technology):
 
 
 def test_every_device_has_a_block(trained):
-    found = {device_block(device.name, trained.assembly.outputs) for device in trained.assembly.circuit.flatten()}
+    found = {block_of(device.part) for device in trained.assembly.circuit.flatten()}
     assert found == set(BLOCKS)
 
 
@@ -70,7 +70,7 @@ def test_nothing_but_its_source_is_left_on_the_supply(trained):
             if was != "vdd" or isinstance(before, Source):
                 assert was == now or (was == "vdd" and now in ("vdd_bias", "vdd_readout", "vdd")), before
                 continue
-            assert now == f"vdd_{device_block(before.name, trained.assembly.outputs)}"
+            assert now == f"vdd_{block_of(before.part)}"
             moved += 1
     assert moved > sum(isinstance(element, Mos) and element.polarity == "p" for element in plain)  # bulk and source
     on_supply = [element for element in metered if "vdd" in [getattr(element, end, None) for end in ends]]
