@@ -18,7 +18,7 @@ Not to be confused with the plain cell of `schmitt.py`, which is what the papers
 
 from cosim.cells.schmitt import DECISION_NODE, schmitt_devices
 from cosim.cells.transistor import Device, transistor
-from cosim.circuit.elements import Capacitor, Subcircuit
+from cosim.circuit.elements import Capacitor, Element, Mos, Subcircuit
 from cosim.technology.types import POLARITIES, Technology
 
 CLOCKED = "schmitt_clocked"
@@ -29,18 +29,33 @@ HOLD_CAPACITANCE = 0.4e-12  # F; keeps what the decision kicks back through M1 u
 
 def clocked_schmitt(technology: Technology, units: int, tap: bool = False) -> Subcircuit:
     """The clocked cell; its output diode has `units` unit devices. With `tap` the latch node is one more port."""
-    n, p = (Device("switch", polarity, technology.sizing.sample_switch) for polarity in POLARITIES)
     return Subcircuit(
         f"{CLOCKED}_{LATCH_NODE}" if tap else CLOCKED,
         (*PORTS, LATCH_NODE) if tap else PORTS,
         (
-            *transistor("sn", n, "hold", "clk", "cand"),
-            *transistor("sp", p, "hold", "clkb", "cand"),
-            *transistor("reset", p, "hold", "resetb"),
-            Capacitor("hold", "hold", "vdd", HOLD_CAPACITANCE),
+            *sample_gate(technology),
             *schmitt_devices(technology, units, "hold", LATCH_NODE),
-            *transistor("dn", n, LATCH_NODE, "clkb", DECISION_NODE),
-            *transistor("dp", p, LATCH_NODE, "clk", DECISION_NODE),
+            *decision_gate(technology),
         ),
         "clocked 9T cell: track while clk is high, decide while clk is low",
+    )
+
+
+def sample_gate(technology: Technology) -> tuple[Element, ...]:
+    """From cand to hold while clk is high, with the hold capacitor and its reset."""
+    n, p = (Device("switch", polarity, technology.sizing.sample_switch) for polarity in POLARITIES)
+    return (
+        *transistor("sn", n, "hold", "clk", "cand"),
+        *transistor("sp", p, "hold", "clkb", "cand"),
+        *transistor("reset", p, "hold", "resetb"),
+        Capacitor("hold", "hold", "vdd", HOLD_CAPACITANCE),
+    )
+
+
+def decision_gate(technology: Technology) -> tuple[Mos, ...]:
+    """From the decision node to latch while clk is low."""
+    n, p = (Device("switch", polarity, technology.sizing.sample_switch) for polarity in POLARITIES)
+    return (
+        *transistor("dn", n, LATCH_NODE, "clkb", DECISION_NODE),
+        *transistor("dp", p, LATCH_NODE, "clk", DECISION_NODE),
     )

@@ -12,11 +12,11 @@ Their decisions then stand still until the next one, and the pulse lies within.
 A candidate that is much too large gives the same pulse as one that is just large enough, so a ladder takes one step.
 """
 
-from cosim.cells.clocked import HOLD_CAPACITANCE, LATCH_NODE
+from cosim.cells.clocked import LATCH_NODE, decision_gate, sample_gate
 from cosim.cells.schmitt import DECISION_NODE
 from cosim.cells.transistor import Device, transistor
-from cosim.circuit.elements import Capacitor, Instance, Subcircuit
-from cosim.technology.types import POLARITIES, Technology
+from cosim.circuit.elements import Instance, Subcircuit
+from cosim.technology.types import Technology
 
 QUANTISER, SAMPLER, COMPARATOR, DRIVER = "quantiser", "sampler", "comparator", "driver"
 HELD = (("hold", "cand"),)  # the comparators' M1 are matched with the candidate diode behind the sample gate
@@ -45,31 +45,24 @@ def quantiser_blocks(technology: Technology) -> tuple[Subcircuit, ...]:
 
 def sampler(technology: Technology) -> Subcircuit:
     """The sample gate and hold capacitor of the clocked cell. Ports cand hold clk clkb resetb vdd."""
-    n, p = (Device("switch", polarity, technology.sizing.sample_switch) for polarity in POLARITIES)
     return Subcircuit(
         SAMPLER,
         ("cand", "hold", "clk", "clkb", "resetb", "vdd"),
-        (
-            *transistor("sn", n, "hold", "clk", "cand"),
-            *transistor("sp", p, "hold", "clkb", "cand"),
-            *transistor("reset", p, "hold", "resetb"),
-            Capacitor("hold", "hold", "vdd", HOLD_CAPACITANCE),
-        ),
+        sample_gate(technology),
         "sample gate: hold follows cand while clk is high",
     )
 
 
 def comparator(technology: Technology) -> Subcircuit:
     """M1 against M2 and a decision gate: latch is high where the held candidate exceeds the current of `thresh`."""
-    n, p, gate = technology.sizing.cell_n, technology.sizing.cell_p, technology.sizing.sample_switch
+    n, p = technology.sizing.cell_n, technology.sizing.cell_p
     return Subcircuit(
         COMPARATOR,
         ("hold", "thresh", LATCH_NODE, "clk", "clkb", "vdd"),
         (
             *transistor("1", Device("compare", "p", p), DECISION_NODE, "hold"),
             *transistor("2", Device("threshold", "n", n), DECISION_NODE, "thresh"),
-            *transistor("dn", Device("switch", "n", gate), LATCH_NODE, "clkb", DECISION_NODE),
-            *transistor("dp", Device("switch", "p", gate), LATCH_NODE, "clk", DECISION_NODE),
+            *decision_gate(technology),
         ),
         "comparator: latch takes the decision while clk is low and keeps it while clk is high",
     )

@@ -131,16 +131,6 @@ class Circuit:
     subcircuits: tuple[Subcircuit, ...] = ()
     elements: tuple[Element, ...] = field(default=())
 
-    def capacitance(self) -> float:
-        """Sum of all capacitors, farad."""
-        blocks = {block.name: block for block in self.subcircuits}
-
-        def total(elements: tuple[Element, ...]) -> float:
-            inner = (total(blocks[e.subcircuit].elements) for e in elements if isinstance(e, Instance))
-            return sum((e.value for e in elements if isinstance(e, Capacitor)), 0.0) + sum(inner, 0.0)
-
-        return total(self.elements)
-
     def flatten(self) -> Iterator[Mos]:
         """Every transistor with its hierarchical name, in netlist order; nets as a simulator names them, see `flat`."""
         return (element for element in self.flat().elements if isinstance(element, Mos))
