@@ -22,6 +22,7 @@ from cosim.cells.rectifier import candidate_diode, relu_diode
 from cosim.cells.schmitt import schmitt
 from cosim.cells.toggle import toggle
 from cosim.circuit.deck import device_sizes, format_circuit
+from cosim.circuit.dialects.ngspice import format_devices
 from cosim.circuit.dialects.table import DIALECTS
 from cosim.circuit.elements import Circuit, Subcircuit
 from cosim.circuit.waveforms import Timing
@@ -31,7 +32,6 @@ from cosim.network.types import InputEncoding, Network, Readout, check_network
 from cosim.outputs import format_exercise, format_expected, format_mapping, format_netlist, made_up_stimulus
 from cosim.technology.calibration import load_calibration
 from cosim.technology.catalog import DEFAULT_TECHNOLOGY, load_technology
-from cosim.technology.devices import device_cards
 from cosim.technology.scale import I_UNIT
 from cosim.units.ladder.points import ladder_currents, ladder_timing
 
@@ -85,7 +85,7 @@ def golden_texts() -> dict[str, str]:
     x = made_up_stimulus(design.network.encoding)
     texts[f"{TINY}/testbench.sp"] = format_exercise(design, x)
     texts[f"{TINY}/expected.csv"] = format_expected(design, x)
-    texts[f"{TINY}/devices.lib"] = device_cards(technology, device_sizes(design.assembly.circuit))
+    texts[f"{TINY}/devices.lib"] = format_devices(technology, device_sizes(design.assembly.circuit))
     texts[f"{TINY}/mapping.csv"] = format_mapping(design.mapping())
     for dialect in DIALECTS[1:]:
         folder, files = f"{TINY}/{dialect.name}", dialect.files

@@ -14,7 +14,8 @@ from cosim.cells.schmitt_bench import clocked_bench, schmitt_bench
 from cosim.circuit.bench import Bench
 from cosim.circuit.deck import device_sizes
 from cosim.circuit.waveforms import Timing
-from cosim.technology.devices import card_numbers
+from cosim.technology.devices import device_cards
+from cosim.technology.foundry import ModelCard
 from cosim.technology.types import Technology
 from cosim.units.ladder.points import TAU_SHARE, ladder_currents
 
@@ -37,7 +38,7 @@ def calibration_fingerprint(technology: Technology, units: int, points: Points =
     sizes = set().union(*(device_sizes(bench.circuit) for bench in benches))
     content = {
         "benches": [_plain(bench) for bench in benches],
-        "devices": card_numbers(technology, sizes),
+        "devices": {card.name: _numbers(card) for card in device_cards(technology, sizes).cards},
         "diffusion": technology.library.diffusion,
         "conditions": (technology.supply, technology.celsius),
         "grid": technology.grid,  # the trim is a length on it
@@ -47,6 +48,12 @@ def calibration_fingerprint(technology: Technology, units: int, points: Points =
     }
     text = json.dumps(content, sort_keys=True, default=_plain)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _numbers(card: ModelCard) -> dict[str, object]:
+    """What a card holds, by parameter."""
+    version = {"version": card.version} if card.version else {}
+    return {"type": f"{card.polarity}mos", **version, **card.parameters}
 
 
 def _plain(value: object) -> object:

@@ -1,12 +1,64 @@
-"""Deck text: deterministic, one element a line, numbers in exponent notation only (SPICE reads `1M` as one milli)."""
+"""Netlists: deterministic, one element a line, numbers in exponent notation only (SPICE reads `1M` as one milli)."""
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 from cosim.circuit.elements import Capacitor, Circuit, Element, Instance, Mos, Source, Subcircuit
 from cosim.technology.devices import Size, card_name
 from cosim.technology.types import Technology
 
 _FOLD_AT = 110
+
+
+@dataclass(frozen=True)
+class Language:
+    """How a netlist is written; the defaults are SPICE's.
+
+    opening: a netlist's first statements; nets: around those of an element; subckt, ends: `{}` the block's name;
+    multiplier: identical transistors in parallel; apart: between the letter and the name of a source; constant, points:
+    its value, `{kind}` v or i, with `comma` between numbers; reserved: what no transistor may be called;
+    escaped: a long line goes on behind a backslash at its end, not behind a + at the start of the next.
+    """
+
+    comment: str = "*"
+    opening: tuple[str, ...] = ()
+    nets: str = "{}"
+    subckt: str = ".subckt {}"
+    ends: str = ".ends {}"
+    multiplier: str = "m"
+    capacitor: str = "{}"
+    apart: str = ""
+    constant: str = "dc {value}"
+    points: str = "pwl({value})"
+    comma: str = " "
+    reserved: frozenset[str] = frozenset()
+    escaped: bool = False
+
+    def joined(self, *nets: str) -> str:
+        """The nets of an element or of a block."""
+        return self.nets.format(" ".join(nets))
+
+    def fold(self, line: str) -> list[str]:
+        """A statement on lines of bearable length."""
+        first, *more = fold(line)
+        if not self.escaped:
+            return [first, *more]
+        lines = [first, *(line.removeprefix("+ ") for line in more)]
+        return [*(f"{line} \\" for line in lines[:-1]), lines[-1]]
+
+
+SPICE = Language()
+# What Spectre and VACASK share, see cosim.circuit.dialects.table. They know nets and elements by one space of names: a
+# source's name gets an underscore, so that none is called like a net, and so does a transistor called like a function.
+BRACKETS = Language(
+    comment="//",
+    nets="({})",
+    subckt="subckt {}",
+    ends="ends {}",
+    capacitor="capacitor c={}",
+    apart="_",
+    reserved=frozenset({"max", "min"}),
+)
 
 
 def format_number(value: float) -> str:
@@ -16,13 +68,13 @@ def format_number(value: float) -> str:
     return f"{mantissa}e{int(exponent):+03d}"
 
 
-def format_circuit(circuit: Circuit, technology: Technology) -> str:
+def format_circuit(circuit: Circuit, technology: Technology, language: Language = SPICE) -> str:
     """The netlist of a circuit: title, subcircuits, top level. No device models, no analysis."""
-    lines = [f"* {circuit.title}"]
+    lines = [f"{language.comment} {circuit.title}", *language.opening]
     for block in circuit.subcircuits:
-        lines += ["", *_format_subcircuit(block, technology)]
+        lines += ["", *_format_subcircuit(block, technology, language)]
     if circuit.elements:
-        lines += ["", *format_elements(circuit.elements, technology)]
+        lines += ["", *format_elements(circuit.elements, technology, language)]
     return "\n".join(lines) + "\n"
 
 
@@ -36,48 +88,42 @@ def _transistors(circuit: Circuit) -> Iterator[Mos]:
         yield from (element for element in elements if isinstance(element, Mos))
 
 
-def format_elements(elements: Iterable[Element], technology: Technology) -> list[str]:
-    """One folded line per element, behind it its origin as a comment line where it has one."""
+def format_elements(elements: Iterable[Element], technology: Technology, language: Language = SPICE) -> list[str]:
+    """One folded line per element, behind its origin as a comment line where it has one."""
     lines: list[str] = []
     for element in elements:
         if element.origin:
-            lines.append(f"* {element.origin}")
-        lines += fold(_format_element(element, technology))
+            lines.append(f"{language.comment} {element.origin}")
+        lines += language.fold(_format_element(element, technology, language))
     return lines
 
 
-def _format_subcircuit(block: Subcircuit, technology: Technology) -> list[str]:
-    lines = [f"* {line}" for line in block.summary.splitlines()]
-    lines += fold(f".subckt {block.name} {' '.join(block.ports)}")
-    lines += format_elements(block.elements, technology)
-    return [*lines, f".ends {block.name}"]
+def _format_subcircuit(block: Subcircuit, technology: Technology, language: Language) -> list[str]:
+    lines = [f"{language.comment} {line}" for line in block.summary.splitlines()]
+    lines += language.fold(f"{language.subckt.format(block.name)} {language.joined(*block.ports)}")
+    lines += format_elements(block.elements, technology, language)
+    return [*lines, language.ends.format(block.name)]
 
 
-def _format_element(element: Element, technology: Technology) -> str:
+def _format_element(element: Element, technology: Technology, language: Language) -> str:
     match element:
-        case Mos():
-            return _format_mos(element, technology)
+        case Mos(name, drain, gate, source, bulk):
+            own = f"m{name}_" if f"m{name}" in language.reserved else f"m{name}"
+            nets = language.joined(drain, gate, source, bulk)
+            return f"{own} {nets} {_mos_fields(element, technology, language.multiplier)}"
         case Instance(name, nets, subcircuit):
-            return f"x{name} {' '.join(nets)} {subcircuit}"
+            return f"x{name} {language.joined(*nets)} {subcircuit}"
         case Capacitor(name, a, b, value):
-            return f"c{name} {a} {b} {format_number(value)}"
-        case Source(name, kind, a, b, tuple() as points):
-            corners = " ".join(f"{format_number(time)} {format_number(value)}" for time, value in points)
-            return f"{kind}{name} {a} {b} pwl({corners})"
+            return f"c{name} {language.joined(a, b)} {language.capacitor.format(format_number(value))}"
         case Source(name, kind, a, b, value):
-            assert not isinstance(value, tuple)
-            return f"{kind}{name} {a} {b} dc {format_number(value)}"
+            numbers = [number for point in value for number in point] if isinstance(value, tuple) else [value]
+            form = language.points if isinstance(value, tuple) else language.constant
+            text = form.format(kind=kind, value=language.comma.join(map(format_number, numbers)))
+            return f"{kind}{language.apart}{name} {language.joined(a, b)} {text}"
 
 
-def _format_mos(mos: Mos, technology: Technology) -> str:
-    return f"m{mos.name} {mos.drain} {mos.gate} {mos.source} {mos.bulk} {format_mos_fields(mos, technology)}"
-
-
-def format_mos_fields(mos: Mos, technology: Technology, multiplier: str = "m") -> str:
-    """What stands behind the nets of a transistor: its card, its size and, where it has one, its diffusion.
-
-    `multiplier`: what a simulator calls the number of identical transistors in parallel.
-    """
+def _mos_fields(mos: Mos, technology: Technology, multiplier: str) -> str:
+    """What stands behind the nets of a transistor: its card, its size and, where it has one, its diffusion."""
     card = card_name(technology, mos.polarity, mos.w, mos.l)
     size = f"w={format_number(mos.w)} l={format_number(mos.l)} {multiplier}={mos.m}{_format_deviation(mos)}"
     if not (diffusion := technology.library.diffusion):
@@ -93,11 +139,11 @@ def _format_deviation(mos: Mos) -> str:
     return delvto + (f" mulu0={format_number(mos.beta_factor)}" if mos.beta_factor != 1.0 else "")
 
 
-def fold(line: str) -> list[str]:
+def fold(line: str, width: int = _FOLD_AT) -> list[str]:
     """Continuation lines at word borders, so that no line exceeds what simulators and eyes take."""
     lines, current = [], ""
     for word in line.split(" "):
-        if current and len(current) + 1 + len(word) > _FOLD_AT:
+        if current and len(current) + 1 + len(word) > width:
             lines.append(current)
             current = "+"
         current = f"{current} {word}" if current else word

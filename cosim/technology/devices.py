@@ -1,9 +1,10 @@
 """The model cards that a deck needs: one per transistor type and size, from the technology's library and corner."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import cache
 
-from cosim.technology.foundry import Section, is_sized, model_card, read_section
+from cosim.technology.foundry import Drawn, ModelCard, Section, is_sized, model_card, read_section
 from cosim.technology.types import Polarity, Technology
 
 _DEFAULT_TOXE = 3e-9  # m; BSIM4's
@@ -19,37 +20,32 @@ def card_name(technology: Technology, polarity: Polarity, w: float, l: float) ->
     return f"{device}_{size}".replace(".", "p")
 
 
-def device_cards(technology: Technology, sizes: Iterable[Size]) -> str:
-    """The cards of these sizes, in order of name, under a comment that says where they come from.
+@dataclass(frozen=True)
+class DeviceCards:
+    """The cards that a circuit needs, in order of name; source: where they come from, for a comment."""
 
-    Raises InputError when the library does not have a device or a size.
-    """
+    source: str
+    cards: tuple[ModelCard, ...]
+
+
+def device_cards(technology: Technology, sizes: Iterable[Size]) -> DeviceCards:
+    """The cards of these sizes. Raises InputError when the library does not have a device or a size."""
     section, library = _section(technology), technology.library
     cards = {
-        (name := card_name(technology, polarity, w, length)): _card(
-            section, technology.device(polarity).name, polarity, w, length, library.length_unit, name
+        (name := card_name(technology, *size)): _card(
+            section, technology.device(size[0]).name, Drawn(*size, library.length_unit), name
         )
-        for polarity, w, length in sizes
+        for size in sizes
     }
-    source = f"* devices of {technology.name}, from {library.file.name}, section {section.name}; its licence applies"
-    return "\n".join([source, *(cards[name] for name in sorted(cards))]) + "\n"
-
-
-def card_numbers(technology: Technology, sizes: Iterable[Size]) -> dict[str, dict[str, float | str]]:
-    """Card -> what it holds, by parameter: numbers, but for its type and version."""
-    cards = device_cards(technology, sizes).split(".model ")[1:]
-    found: dict[str, dict[str, float | str]] = {}
-    for name, kind, *words in (card.replace("\n+", " ").split() for card in cards):
-        texts = dict(word.split("=", 1) for word in words)
-        found[name] = {"type": kind, **{key: text if key == "version" else float(text) for key, text in texts.items()}}
-    return found
+    source = f"devices of {technology.name}, from {library.file.name}, section {section.name}; its licence applies"
+    return DeviceCards(source, tuple(cards[name] for name in sorted(cards)))
 
 
 def oxide_thickness(technology: Technology, polarity: Polarity) -> float:
     """Electrical thickness of the gate oxide of the unit mirror's device, m: TOXE of its BSIM4 card."""
     drawn = {"n": technology.sizing.mirror_n, "p": technology.sizing.mirror_p}[polarity]
-    (card,) = card_numbers(technology, [(polarity, drawn.w, drawn.l)]).values()
-    return float(card.get("toxe", _DEFAULT_TOXE))
+    (card,) = device_cards(technology, [(polarity, drawn.w, drawn.l)]).cards
+    return card.parameters.get("toxe", _DEFAULT_TOXE)
 
 
 def _section(technology: Technology) -> Section:

@@ -13,6 +13,7 @@ Held against the foundry's own library in tests/technology/test_kits.py.
 
 import math
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -32,6 +33,29 @@ _SHIFTS = ("delvto", "delvt0")  # two names of one parameter
 _DRAWN = {"w", "l", "nf", "m", "ad", "as", "pd", "ps", "nrd", "nrs", "mulu0", *_SHIFTS}  # checked, or drawn by cosim
 _BSIM4 = (14, 54)  # ngspice's level, HSPICE's
 _TOLERANCE = 1e-9
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A transistor as it is drawn: w and l in metre, and how many metre the library's unit of both is."""
+
+    polarity: Polarity
+    w: float
+    l: float  # noqa: E741 - the field's own letter
+    unit: float
+
+
+@dataclass(frozen=True)
+class ModelCard:
+    """The BSIM4 card of one device: its numbers by parameter, `level` among them, at 12 digits in the library's order.
+
+    version: BSIM4's, such as 4.8.1; empty where the model has none.
+    """
+
+    name: str
+    polarity: Polarity
+    version: str
+    parameters: Mapping[str, float]
 
 
 @dataclass(frozen=True)
@@ -125,59 +149,57 @@ def read_section(path: Path, name: str, also: tuple[Path, ...] = ()) -> Section:
     return Section(path, name, Parameters(parameters), devices, models, tnom)
 
 
-def model_card(
-    section: Section,
-    device: str,
-    polarity: Polarity,
-    w: float,
-    l: float,  # noqa: E741
-    length_unit: float,
-    name: str,
-) -> str:
-    """The `.model` card called `name` of one `device` of this polarity that is drawn w by l metre.
+def model_card(section: Section, device: str, drawn: Drawn, name: str) -> ModelCard:
+    """The card called `name` of one `device` as it is drawn.
 
-    length_unit: metre per unit of the library's w and l. Raises InputError when the library does not have the device,
-    or not in this size, and when what it has is not one BSIM4 transistor of the drawn size.
+    Raises InputError when the library does not have the device, or not in this size, and when what it has is not one
+    BSIM4 transistor of the drawn size.
     """
     where = f"{section.path}: section {section.name}"
     wrapped, bins = _find(section, device)
-    drawn = {"w": repr(w / length_unit), "l": repr(l / length_unit), "m": "1", "mult": "1"}
-    values = Parameters({**wrapped.parameters, **drawn}, section.parameters)
     if not bins:
         known = sorted(name for name, found in section.devices.items() if found.model) or sorted(section.models)
         raise InputError(f"{where} must have the transistor {device!r}; it has {listed(known)}")
     _check_subcircuit(f"{where}: {device}", wrapped)
+    texts = {"w": repr(drawn.w / drawn.unit), "l": repr(drawn.l / drawn.unit), "m": "1", "mult": "1"}
+    values = Parameters({**wrapped.parameters, **texts}, section.parameters)
     outside = values if bins[0] in wrapped.models else section.parameters  # what a model's own expressions see
-    found = _bin(where, bins, outside, w, l)
+    found = _bin(where, bins, outside, drawn)
     if found is None:
         raise InputError(
-            f"{where}: {device} has no model of w {w * 1e6:g} um, l {l * 1e6:g} um; change this size in the technology"
+            f"{where}: {device} has no model of w {drawn.w * 1e6:g} um, l {drawn.l * 1e6:g} um; change this size in "
+            "the technology"
         )
-    if found.kind != f"{polarity}mos":
+    if found.kind != f"{drawn.polarity}mos":
         raise InputError(
-            f"{where}: model {found.name} of {device} must be of type {polarity}mos, not {found.kind!r}; name another "
-            f"device under [{polarity}fet] of the technology"
+            f"{where}: model {found.name} of {device} must be of type {drawn.polarity}mos, not {found.kind!r}; name "
+            f"another device under [{drawn.polarity}fet] of the technology"
         )
     try:
-        _check_instance(wrapped.instance, values, w, l, length_unit)
+        _check_instance(wrapped.instance, values, drawn)
         numbers = {key: outside.evaluate(text) for key, text in found.parameters.items() if key not in _NOT_NUMBERS}
         if section.tnom is not None:
             numbers.setdefault("tnom", section.parameters.evaluate(section.tnom))
         version = _version(found.parameters.get("version"), outside)
-        shift = sum(values.evaluate(wrapped.instance[key]) for key in _SHIFTS if key in wrapped.instance)
-        mobility = values.evaluate(wrapped.instance.get("mulu0", "1"))
-        for key, changed, word in (("vth0", shift != 0, "delvto"), ("u0", mobility != 1, "mulu0")):
-            if changed and key not in numbers:
-                raise InputError(f"{word} is given, but {key} is not")
+        _deviate(numbers, wrapped.instance, values)
         if numbers.get("level") not in _BSIM4:
             raise InputError(f"level must be 14 or 54, BSIM4, not {found.parameters.get('level', 'absent')}")
     except InputError as error:
         raise InputError(f"{where}, model {found.name}: {error}") from None
+    return ModelCard(name, drawn.polarity, version, {key: float(f"{value:.12g}") for key, value in numbers.items()})
+
+
+def _deviate(numbers: dict[str, float], instance: dict[str, str], values: Parameters) -> None:
+    """Add the subcircuit's threshold shift to a model's numbers, and multiply its mobility into them."""
+    shift = sum(values.evaluate(instance[key]) for key in _SHIFTS if key in instance)
+    mobility = values.evaluate(instance.get("mulu0", "1"))
+    for key, changed, word in (("vth0", shift != 0, "delvto"), ("u0", mobility != 1, "mulu0")):
+        if changed and key not in numbers:
+            raise InputError(f"{word} is given, but {key} is not")
     if shift != 0:
         numbers["vth0"] += shift
     if mobility != 1:
         numbers["u0"] *= mobility
-    return _format_card(name, found.kind, {**version, **{key: f"{value:.12g}" for key, value in numbers.items()}})
 
 
 def is_sized(section: Section, device: str) -> bool:
@@ -196,23 +218,12 @@ def _stem(name: str) -> str:
     return _BIN.sub("", name)
 
 
-def _version(text: str | None, values: Parameters) -> dict[str, str]:
-    """BSIM4's version as it stands, such as 4.8.1, or as an expression gives it; none where the model has none."""
+def _version(text: str | None, values: Parameters) -> str:
+    """BSIM4's version as it stands, such as 4.8.1, or as an expression gives it; empty where the model has none."""
     if text is None:
-        return {}
+        return ""
     plain = text.strip("'\"{}() ")
-    return {"version": plain if _VERSION.fullmatch(plain) else f"{values.evaluate(text):g}"}
-
-
-def _format_card(name: str, kind: str, parameters: dict[str, str]) -> str:
-    lines, current = [f".model {name} {kind}"], "+"
-    for key, value in parameters.items():
-        text = f"{key}={value}"
-        if len(current) + len(text) > 108:
-            lines.append(current)
-            current = "+"
-        current = f"{current} {text}"
-    return "\n".join([*lines, current])
+    return plain if _VERSION.fullmatch(plain) else f"{values.evaluate(text):g}"
 
 
 def _check_subcircuit(where: str, wrapped: _Device) -> None:
@@ -237,12 +248,13 @@ def _check_subcircuit(where: str, wrapped: _Device) -> None:
         )
 
 
-def _check_instance(instance: dict[str, str], values: Parameters, w: float, l: float, length_unit: float) -> None:  # noqa: E741
+def _check_instance(instance: dict[str, str], values: Parameters, drawn: Drawn) -> None:
     """A subcircuit may give its transistor the drawn size, in its own unit or in metre, a shift and a mobility."""
     for key, text in instance.items():
         if key not in _DRAWN and (other := values.evaluate(text)) != 0:
             raise InputError(f"the transistor's {key} must be 0, what it does is not read, not {text} = {other:g}")
-    for key, allowed in (("w", (w / length_unit, w)), ("l", (l / length_unit, l)), ("nf", (1.0,)), ("m", (1.0,))):
+    sizes = ("w", (drawn.w / drawn.unit, drawn.w)), ("l", (drawn.l / drawn.unit, drawn.l))
+    for key, allowed in (*sizes, ("nf", (1.0,)), ("m", (1.0,))):
         given = values.evaluate(instance[key]) if key in instance else allowed[0]
         if not any(math.isclose(given, value, rel_tol=_TOLERANCE) for value in allowed):
             raise InputError(
@@ -250,17 +262,17 @@ def _check_instance(instance: dict[str, str], values: Parameters, w: float, l: f
             )
 
 
-def _bin(where: str, bins: list[_Model], values: Parameters, w: float, l: float) -> _Model | None:  # noqa: E741
+def _bin(where: str, bins: list[_Model], values: Parameters, drawn: Drawn) -> _Model | None:
     """The bin of a size; where two meet the upper one, and at the end of the last one that."""
     for slack in (-_TOLERANCE, _TOLERANCE):
         for model in bins:
-            if _covers(f"{where}, model {model.name}", model, values, w, l, slack):
+            if _covers(f"{where}, model {model.name}", model, values, drawn, slack):
                 return model
     return None
 
 
-def _covers(where: str, model: _Model, values: Parameters, w: float, l: float, slack: float) -> bool:  # noqa: E741
-    for size, low, high in ((l, "lmin", "lmax"), (w, "wmin", "wmax")):
+def _covers(where: str, model: _Model, values: Parameters, drawn: Drawn, slack: float) -> bool:
+    for size, low, high in ((drawn.l, "lmin", "lmax"), (drawn.w, "wmin", "wmax")):
         if low in model.parameters and high in model.parameters:
             try:
                 start, end = values.evaluate(model.parameters[low]), values.evaluate(model.parameters[high])

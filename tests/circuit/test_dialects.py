@@ -13,7 +13,7 @@ import pytest
 from cosim.calibration.find import shipped_path
 from cosim.circuit.bench import PRECISE, Bench, Current, Tran, Voltage
 from cosim.circuit.deck import device_sizes, format_elements, format_number
-from cosim.circuit.dialects.ngspice import NGSPICE, format_options
+from cosim.circuit.dialects.ngspice import NGSPICE, format_devices, format_options
 from cosim.circuit.dialects.table import DIALECTS as RECORDS
 from cosim.circuit.dialects.table import dialect_named
 from cosim.circuit.elements import Capacitor, Circuit, Instance, Mos, Source, Subcircuit
@@ -27,7 +27,7 @@ from cosim.outputs import format_exercise, format_expected, made_up_stimulus
 from cosim.simulation.testbench import control_elements, input_elements, saved_probes
 from cosim.technology.calibration import load_calibration
 from cosim.technology.catalog import load_technology
-from cosim.technology.devices import card_name, device_cards
+from cosim.technology.devices import card_name
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 TINY = ROOT / "netlists" / "tiny_network"
@@ -371,7 +371,7 @@ SIZES = {("n", 2e-6, 3e-6), ("p", 7e-6, 11e-6)}
 @pytest.mark.parametrize("which", ["technology", "kit"])
 def test_cards_keep_every_number(dialect, which, request):
     technology = request.getfixturevalue(which)
-    plain = read_cards(device_cards(technology, SIZES), "ngspice")
+    plain = read_cards(format_devices(technology, SIZES), "ngspice")
     found = read_cards(dialect_named(dialect).devices(technology, SIZES), dialect)
     assert list(found) == list(plain) == [card_name(technology, *size) for size in sorted(SIZES)]
     versions = {
@@ -412,7 +412,7 @@ def test_a_card_without_tnom_says_it_where_the_default_is_another(dialect, techn
 
 
 def test_ngspice_cards_are_the_technology_s_own(kit):
-    assert dialect_named("ngspice").devices(kit, SIZES) == device_cards(kit, SIZES)
+    assert dialect_named("ngspice").devices(kit, SIZES) == format_devices(kit, SIZES)
 
 
 # Simulation -----------------------------------------------------------------------------------------------------------

@@ -39,7 +39,7 @@ from cosim.technology.calibration import load_calibration
 from cosim.technology.catalog import load_technology
 from cosim.technology.devices import device_cards
 from cosim.technology.expressions import Parameters
-from cosim.technology.foundry import model_card, read_section
+from cosim.technology.foundry import Drawn, model_card, read_section
 from cosim.technology.lines import read_file
 from cosim.training.config import Architecture, TrainingConfig
 from cosim.training.trainer import state_path, train
@@ -223,9 +223,8 @@ def _processes(folder: Path, network: Network) -> list[Target]:
         read_file.cache_clear()
         read_section.cache_clear()
         section = read_section(library, "tt")
-        return model_card(section, "p", "p", 1e-6, 1e-6, 1e-6, "p"), model_card(
-            section, "n", "n", 1e-6, 3e-6, 1e-6, "n"
-        )
+        sizes = Drawn("p", 1e-6, 1e-6, 1e-6), Drawn("n", 1e-6, 3e-6, 1e-6)
+        return [model_card(section, drawn.polarity, drawn, drawn.polarity) for drawn in sizes]
 
     return [
         Target("calibration", calibration, mutate.mutate_json,

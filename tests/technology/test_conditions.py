@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
+from cosim.circuit.dialects.ngspice import format_devices
 from cosim.errors import InputError
 from cosim.technology.conditions import at, format_conditions
-from cosim.technology.devices import device_cards
 
 SIZES = {"n": [("n", 1e-6, 1e-6)], "p": [("p", 1e-6, 1e-6)]}
 
@@ -62,7 +62,7 @@ def test_the_limits_themselves_are_inside(technology):
 
 def test_mixed_corners_mix_the_fast_and_the_slow_card(technology):
     def card(corner, polarity):
-        return device_cards(at(technology, corner), SIZES[polarity]).partition("\n")[2]
+        return format_devices(at(technology, corner), SIZES[polarity]).partition("\n")[2]
 
     assert card("fs", "n") == card("ff", "n") and card("fs", "p") == card("ss", "p")
     assert card("sf", "n") == card("ss", "n") and card("sf", "p") == card("ff", "p")

@@ -12,7 +12,7 @@ from cosim.calibration.measure import measure_schmitt
 from cosim.cells.mirror_bench import mirror_bench
 from cosim.checkpoint.file import save_checkpoint
 from cosim.circuit.deck import device_sizes
-from cosim.circuit.dialects.ngspice import format_bench
+from cosim.circuit.dialects.ngspice import format_bench, format_devices
 from cosim.cli import main
 from cosim.design import compile_network, inference_bench
 from cosim.engines.engine import Failure
@@ -20,7 +20,7 @@ from cosim.engines.ngspice.session import run_bench
 from cosim.technology.calibration import write_calibration
 from cosim.technology.catalog import load_technology
 from cosim.technology.conditions import at
-from cosim.technology.devices import card_name, device_cards
+from cosim.technology.devices import card_name
 
 
 @pytest.fixture
@@ -38,14 +38,14 @@ def numbers(card):
 @pytest.mark.parametrize("polarity", ["n", "p"])
 def test_the_disguise_comes_off(acme_technology, technology, polarity, size):
     """Parameter by parameter the card is that of generic180, at the 12 digits that are written."""
-    found, expected = (numbers(device_cards(one, [(polarity, *size)])) for one in (acme_technology, technology))
+    found, expected = (numbers(format_devices(one, [(polarity, *size)])) for one in (acme_technology, technology))
     assert found == expected
 
 
 def test_a_corner_by_its_own_name(acme_technology):
     fast = at(acme_technology, "QUICK")
     assert fast.corner == "ff"
-    cards = {polarity: numbers(device_cards(fast, [(polarity, 5e-6, 5e-6)])) for polarity in "np"}
+    cards = {polarity: numbers(format_devices(fast, [(polarity, 5e-6, 5e-6)])) for polarity in "np"}
     assert (cards["n"]["vth0"], cards["p"]["vth0"]) == ("0.57", "-0.59")  # 30 mV faster, both
 
 

@@ -1,13 +1,15 @@
 """The language of a simulator: netlist, device cards, a testbench beside them, and names of what it prints."""
 
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 
 from cosim.circuit.bench import Bench, DrainCurrent, Probe, Tolerances, Voltage
-from cosim.circuit.deck import format_number
+from cosim.circuit.deck import Language, format_circuit, format_number
 from cosim.circuit.elements import Circuit
 from cosim.errors import InputError
-from cosim.technology.devices import Size
+from cosim.technology.devices import Size, card_name, device_cards
+from cosim.technology.foundry import ModelCard
 from cosim.technology.types import Technology
 
 START_FILE = "start.sp"  # the operating point that a testbench with `skip_still` begins at
@@ -26,16 +28,20 @@ class Files:
 class Dialect:
     """How a simulator is written to.
 
-    network: the netlist of a circuit; devices: cards of these sizes, and how to use the foundry's own library;
+    language: of netlists; devices: cards of these sizes, and how to use the foundry's own library;
     testbench: the lines of an input file beside `files`; printed: what a probe is called where the simulator prints it.
     """
 
     name: str
-    network: Callable[[Circuit, Technology], str]
+    language: Language
     devices: Callable[[Technology, Iterable[Size]], str]
     testbench: Callable[[Bench], list[str]]
     printed: Callable[[Probe], str]
     files: Files = Files()
+
+    def network(self, circuit: Circuit, technology: Technology) -> str:
+        """The netlist of a circuit."""
+        return format_circuit(circuit, technology, self.language)
 
     def format_testbench(self, bench: Bench) -> str:
         """A complete input file of a transient beside netlist and cards."""
@@ -58,3 +64,79 @@ def spice_probe(probe: Probe) -> str:
             )
         case _:
             return f"i(v{probe.source})"
+
+
+SPICE_CARD = ".model {name} {kind}mos level=54 {fields}"
+
+# Of BSIM4 in ngspice, but not of Berkeley's: limits of the operating range that it warns about.
+_NGSPICE_ONLY = re.compile(r"v(gs|gd|gb|ds|bs|bd)r?_max")
+
+
+@dataclass(frozen=True)
+class CardForm:
+    """How a dialect writes a card: `{name}`, `{kind}` n or p, `{sign}` 1 or -1, `{fields}` the parameters.
+
+    opening: statements in front of the first; version: what it makes of BSIM4's, and how it writes that;
+    defaults: where a parameter that a card leaves out differs from ngspice's own;
+    include: a foundry's library, `{}` its section; empty where no kit has one for the simulator.
+    """
+
+    language: Language
+    card: str
+    version: Callable[[str], str]
+    written: str = "version={}"
+    opening: tuple[str, ...] = ()
+    defaults: tuple[tuple[str, float], ...] = ()
+    include: str = ".lib 'FILE' {}"
+
+    def format_devices(self, technology: Technology, sizes: Iterable[Size]) -> str:
+        """The cards of these sizes, and how to use the foundry's own library."""
+        sizes = set(sizes)
+        devices, comment = device_cards(technology, sizes), self.language.comment
+        lines = [f"{comment} {devices.source}", *self.opening]
+        lines += [f"{comment} {line}" for line in self._about_the_library(technology, sizes)]
+        for card in devices.cards:
+            lines += self._format_card(card)
+        return "\n".join(lines) + "\n"
+
+    def _format_card(self, card: ModelCard) -> list[str]:
+        """One card as lines, behind comments on what is not ngspice's."""
+        known = {key: value for key, value in card.parameters.items() if key != "level"}
+        unknown = [key for key in known if _NGSPICE_ONLY.fullmatch(key)]
+        numbers = {**known, **{key: value for key, value in self.defaults if key not in known}}
+        fields = [f"{key}={value:.12g}" for key, value in numbers.items() if key not in unknown]
+        lines: list[str] = []
+        if card.version:
+            taken = self.version(card.version)
+            fields.insert(0, self.written.format(taken))
+            lines += [f"BSIM4 {card.version}, here version={taken}"] if taken != card.version else []
+        if unknown:
+            lines.append(f"left out, because only ngspice knows them: {', '.join(unknown)}")
+        sign = 1 if card.polarity == "n" else -1
+        text = self.card.format(name=card.name, kind=card.polarity, sign=sign, fields=" ".join(fields))
+        return [*(f"{self.language.comment} {line}" for line in lines), *self.language.fold(text)]
+
+    def _about_the_library(self, technology: Technology, sizes: set[Size]) -> list[str]:
+        """How to take the foundry's library in place of the cards; empty where a card is the library's own."""
+        library, section = technology.library, technology.library.sections[technology.corner]
+        renamed = sorted(
+            (technology.device(polarity).name, card)
+            for polarity, *size in sizes
+            if (card := card_name(technology, polarity, *size)) != technology.device(polarity).name
+        )
+        if not renamed or not self.include:
+            return []
+        device, card = renamed[0]
+        return [
+            "Each card is one size of a device of that library, evaluated: this is what cosim has simulated.",
+            f"To use the foundry's library for this simulator in its place: {self.include.format(section)}",
+            "(the section may go by another name there). In the netlist its devices then replace the cards, such as",
+            f"{device} for {card}.",
+            "Where they are subcircuits, an instance in SPICE begins with x in place of m.",
+            f"Their w and l are in units of {library.length_unit:g} m in {library.file.name}.",
+        ]
+
+
+def two_numbers(version: str) -> str:
+    """4.8.1 -> 4.8: what both HSPICE and Spectre take; the third number only corrects errors."""
+    return ".".join(version.split(".")[:2])

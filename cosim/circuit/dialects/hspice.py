@@ -1,9 +1,8 @@
 """HSPICE: SPICE, with option names as published decks use them."""
 
 from cosim.circuit.bench import Bench
-from cosim.circuit.deck import fold, format_circuit, format_elements, format_number
-from cosim.circuit.dialects.cards import SPICE_CARD, CardForm, two_numbers
-from cosim.circuit.dialects.dialect import Dialect, spice_probe, tolerance_texts
+from cosim.circuit.deck import SPICE, fold, format_elements, format_number
+from cosim.circuit.dialects.dialect import SPICE_CARD, CardForm, Dialect, spice_probe, tolerance_texts, two_numbers
 
 
 def _testbench(bench: Bench) -> list[str]:
@@ -29,5 +28,5 @@ def _testbench(bench: Bench) -> list[str]:
     ]
 
 
-_CARDS = CardForm("*", SPICE_CARD, two_numbers, defaults=(("tnom", "27"),))  # HSPICE's own default is 25 C
-HSPICE = Dialect("hspice", format_circuit, _CARDS.format_devices, _testbench, spice_probe)
+_CARDS = CardForm(SPICE, SPICE_CARD, two_numbers, defaults=(("tnom", 27.0),))  # HSPICE's own default is 25 C
+HSPICE = Dialect("hspice", SPICE, _CARDS.format_devices, _testbench, spice_probe)

@@ -1,11 +1,15 @@
 """ngspice: netlist, device models, options, what to save, one analysis; as one deck or as a testbench beside files."""
 
+from collections.abc import Iterable
+
 from cosim.circuit.bench import Analysis, Bench, Dc, DrainCurrent, Op, Probe, Tolerances, Tran
-from cosim.circuit.deck import device_sizes, fold, format_circuit, format_elements, format_number
+from cosim.circuit.deck import SPICE, device_sizes, fold, format_circuit, format_elements, format_number
 from cosim.circuit.dialects.dialect import START_FILE, Dialect, spice_probe, tolerance_texts
 from cosim.circuit.elements import Circuit
-from cosim.technology.devices import device_cards
+from cosim.technology.devices import Size, device_cards
 from cosim.technology.types import Technology
+
+_CARD_WIDTH = 109
 
 
 def format_bench(bench: Bench) -> str:
@@ -25,8 +29,19 @@ def format_bench(bench: Bench) -> str:
 
 def format_deck(circuit: Circuit, technology: Technology, options: str, analysis: str, saved: str) -> str:
     """Netlist, device models, the lines of `format_options`, what to save, one analysis."""
-    netlist, devices = format_circuit(circuit, technology), device_cards(technology, device_sizes(circuit))
+    netlist, devices = format_circuit(circuit, technology), format_devices(technology, device_sizes(circuit))
     return f"{netlist}\n{devices}\n{options}.save {saved}\n{analysis}\n.end\n"
+
+
+def format_devices(technology: Technology, sizes: Iterable[Size]) -> str:
+    """The cards of these sizes. Raises InputError when the library does not have a device or a size."""
+    devices = device_cards(technology, sizes)
+    lines = [f"* {devices.source}"]
+    for card in devices.cards:
+        version = [f"version={card.version}"] if card.version else []
+        fields = (*version, *(f"{key}={value:.12g}" for key, value in card.parameters.items()))
+        lines += [f".model {card.name} {card.polarity}mos", *fold(f"+ {' '.join(fields)}", _CARD_WIDTH)]
+    return "\n".join(lines) + "\n"
 
 
 def format_options(tolerances: Tolerances, technology: Technology, *, skip_still: bool = False) -> str:
@@ -87,4 +102,4 @@ def _testbench(bench: Bench) -> list[str]:
     ]
 
 
-NGSPICE = Dialect("ngspice", format_circuit, device_cards, _testbench, spice_probe)
+NGSPICE = Dialect("ngspice", SPICE, format_devices, _testbench, spice_probe)

@@ -1,14 +1,17 @@
 """Spectre: nets in brackets."""
 
-from functools import partial
+from dataclasses import replace
 
 from cosim.circuit.bench import Bench, Probe, Voltage
-from cosim.circuit.deck import fold, format_number
-from cosim.circuit.dialects.brackets import Language, bracket_circuit, bracket_elements
-from cosim.circuit.dialects.cards import CardForm, two_numbers
-from cosim.circuit.dialects.dialect import Dialect, Files, spice_probe, tolerance_texts
+from cosim.circuit.deck import BRACKETS, fold, format_elements, format_number
+from cosim.circuit.dialects.dialect import CardForm, Dialect, Files, spice_probe, tolerance_texts, two_numbers
 
-_LANGUAGE = Language(("simulator lang=spectre",), "m", "type=dc dc={}", "type=pwl wave=[{}]", " ", True, False)
+_LANGUAGE = replace(
+    BRACKETS,
+    opening=("simulator lang=spectre",),
+    constant="{kind}source type=dc dc={value}",
+    points="{kind}source type=pwl wave=[{value}]",
+)
 
 
 def _testbench(bench: Bench) -> list[str]:
@@ -27,7 +30,7 @@ def _testbench(bench: Bench) -> list[str]:
         "global 0",
         f'include "{files.netlist}"',
         f'include "{files.devices}"',
-        *bracket_elements(bench.circuit.elements, bench.technology, _LANGUAGE),
+        *format_elements(bench.circuit.elements, bench.technology, _LANGUAGE),
         *fold(settings),
         *fold(analysis),
         *fold(f"save {' '.join(map(_printed, bench.probes))}"),
@@ -41,10 +44,10 @@ def _printed(probe: Probe) -> str:
 
 
 _CARDS = CardForm(
-    "//", "model {name} bsim4 type={kind} {fields}", two_numbers,
+    _LANGUAGE, "model {name} bsim4 type={kind} {fields}", two_numbers,
     opening=_LANGUAGE.opening, include='include "FILE" section={}',
 )  # fmt: skip
 SPECTRE = Dialect(
-    "spectre", partial(bracket_circuit, language=_LANGUAGE), _CARDS.format_devices, _testbench, _printed,
+    "spectre", _LANGUAGE, _CARDS.format_devices, _testbench, _printed,
     Files("network.scs", "devices.scs", "testbench.scs"),  # it tells its language by the ending
 )  # fmt: skip

@@ -4,6 +4,7 @@
     element    m1 d g s b n w= l= m=    m1 (d g s b) n w= l= m=            m1 (d g s b) n w= l= $mfactor=
     block      .subckt a p / .ends      subckt a (p) / ends a              subckt a (p) / ends
     sources    v1 a 0 pwl(..)           v_1 (a 0) vsource type=pwl ..      v_1 (a 0) vsource type="pwl" ..
+    long line  + at the next start      + at the next start                \\ at the end
     comment    *                        //                                 //
     case       no difference            differs; all names are lower case here
     hierarchy  x1.m1; xyce x1:m1        x1.m1                              x1:m1
@@ -23,8 +24,8 @@
     save       .save v(x.n) i(v)   .probe tran ..      .print tran V(X:N)  save x.n v:p      save v('x:n') i(v)
 
 Everywhere: ground is `0`; a source's current counts from its first node through it to its second. Numbers carry an
-exponent and no letter, since `m` and `M` mean the same in SPICE and not in Spectre. What is written in brackets is in
-cosim.circuit.dialects.brackets. A dialect more is a file and an entry here.
+exponent and no letter, since `m` and `M` mean the same in SPICE and not in Spectre. A dialect more is a
+file and an entry here.
 Sources: ngspice manual; Xyce Reference Guide, `.OPTIONS`, `.TRAN` and MOSFET, and its source of BSIM4; Spectre Circuit
 Simulator Reference (tran, options) and Components Reference (bsim4), 23.1; VACASK's examples, its lexer and what its
 `print device` lists. HSPICE: option names as published decks use them. What of it has been run: docs/dialects.md.

@@ -1,18 +1,24 @@
 """VACASK: nets in brackets, a control block, colons in hierarchical names."""
 
 import re
-from functools import partial
+from dataclasses import replace
 
 from cosim.circuit.bench import Bench, Op, Probe, Tolerances, Voltage
-from cosim.circuit.deck import device_sizes, format_number
-from cosim.circuit.dialects.brackets import Language, bracket_circuit, bracket_elements
-from cosim.circuit.dialects.cards import CardForm
-from cosim.circuit.dialects.dialect import Dialect, Files, spice_probe, tolerance_texts
+from cosim.circuit.deck import BRACKETS, device_sizes, format_elements, format_number
+from cosim.circuit.dialects.dialect import CardForm, Dialect, Files, spice_probe, tolerance_texts
 from cosim.circuit.elements import Circuit
 from cosim.technology.types import Technology
 
 RUN = "run"  # the analysis; its results are in a raw file of this name
-_LANGUAGE = Language((), "$mfactor", "dc={}", 'type="pwl" wave=[{}]', ", ", False, True)
+_LANGUAGE = replace(
+    BRACKETS,
+    ends="ends",
+    multiplier="$mfactor",
+    constant="{kind}source dc={value}",
+    points='{kind}source type="pwl" wave=[{value}]',
+    comma=", ",
+    escaped=True,
+)
 
 
 def format_bench(bench: Bench) -> str:
@@ -51,7 +57,7 @@ def _run(bench: Bench) -> list[str]:
         "model vsource vsource",
         "model isource isource",
         "ground 0",
-        *bracket_elements(bench.circuit.elements, bench.technology, _LANGUAGE),
+        *format_elements(bench.circuit.elements, bench.technology, _LANGUAGE),
         "control",
         *(f"  {line}" for statement in control for line in _LANGUAGE.fold(statement)),
         "endc",
@@ -84,10 +90,10 @@ def _nearest_version(version: str) -> str:
 
 
 _CARDS = CardForm(
-    "//", "model {name} sp_bsim4v8 (type={sign} {fields})", _nearest_version, 'version="{}"',
-    ('load "spice/bsim4v8.osdi"',), fold=_LANGUAGE.fold, include="",
+    _LANGUAGE, "model {name} sp_bsim4v8 (type={sign} {fields})", _nearest_version, 'version="{}"',
+    ('load "spice/bsim4v8.osdi"',), include="",
 )  # fmt: skip
 VACASK = Dialect(
-    "vacask", partial(bracket_circuit, language=_LANGUAGE), _CARDS.format_devices, _testbench, printed,
+    "vacask", _LANGUAGE, _CARDS.format_devices, _testbench, printed,
     Files("network.inc", "devices.inc", "testbench.sim"),
 )  # fmt: skip

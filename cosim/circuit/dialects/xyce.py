@@ -1,9 +1,8 @@
 """Xyce: SPICE, with a colon in hierarchical names, which it prints in capitals."""
 
 from cosim.circuit.bench import Bench, Probe
-from cosim.circuit.deck import fold, format_circuit, format_elements, format_number
-from cosim.circuit.dialects.cards import SPICE_CARD, CardForm
-from cosim.circuit.dialects.dialect import Dialect, spice_probe, tolerance_texts
+from cosim.circuit.deck import SPICE, fold, format_elements, format_number
+from cosim.circuit.dialects.dialect import SPICE_CARD, CardForm, Dialect, spice_probe, tolerance_texts
 
 _RESIDUAL_AMPERE = 1e-12  # 2-norm over all nodes; Xyce's 1e-6 (op) and 1e-2 (transient) exceed every current here
 
@@ -37,5 +36,5 @@ def _nearest_version(version: str) -> str:
     return "4.8.2" if minor >= 8 else "4.7.0" if minor == 7 else "4.6.1"
 
 
-_CARDS = CardForm("*", SPICE_CARD, _nearest_version)
-XYCE = Dialect("xyce", format_circuit, _CARDS.format_devices, _testbench, _printed)
+_CARDS = CardForm(SPICE, SPICE_CARD, _nearest_version)
+XYCE = Dialect("xyce", SPICE, _CARDS.format_devices, _testbench, _printed)
