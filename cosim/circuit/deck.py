@@ -141,7 +141,8 @@ def _format_deviation(mos: Mos) -> str:
 
 def fold(line: str, width: int = _FOLD_AT) -> list[str]:
     """Continuation lines at word borders, so that no line exceeds what simulators and eyes take."""
-    lines, current = [], ""
+    lines: list[str] = []
+    current = ""
     for word in line.split(" "):
         if current and len(current) + 1 + len(word) > width:
             lines.append(current)

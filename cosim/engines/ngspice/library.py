@@ -11,7 +11,7 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import lru_cache
 from pathlib import Path
@@ -54,7 +54,7 @@ print(json.dumps(lines))
 
 
 @contextmanager
-def start_folder() -> Iterator[Path]:
+def start_folder() -> Generator[Path, None, None]:
     """A folder in which ngspice may start, with start files of ours that say nothing; gone afterwards.
 
     At its start ngspice runs the commands in `spinit` and in the first `.spiceinit` that it finds: in the current

@@ -8,7 +8,7 @@ says that it aborted or when the analysis has no data, and every run removes its
 import logging
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from typing import Any, Literal
@@ -85,7 +85,7 @@ class _Session:
 
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # PySpice 1.5's own invalid escapes and deprecations
-            from PySpice.Spice.NgSpice.Shared import NgSpiceShared
+            from PySpice.Spice.NgSpice.Shared import NgSpiceShared  # pyright: ignore[reportMissingTypeStubs]
         logging.getLogger("PySpice").setLevel(logging.CRITICAL)
         logging.getLogger("PySpice.Spice.NgSpice.Shared").setLevel(logging.CRITICAL)
         self.output: list[str] = []
@@ -129,7 +129,7 @@ class _Session:
 
 
 @contextmanager
-def _apart() -> Iterator[None]:
+def _apart() -> Generator[None, None, None]:
     """Around the start of ngspice: this process stands where no start file of anyone's is read."""
     before = dict(os.environ)
     with start_folder() as folder:
