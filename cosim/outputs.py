@@ -11,10 +11,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from cosim.cells.assembly import Carried
 from cosim.cells.blocks import BLOCKS, block_of
 from cosim.cells.schmitt import STATE_LEVEL
 from cosim.checkpoint.file import network_to_arrays
-from cosim.circuit.bench import Current, Voltage
+from cosim.circuit.bench import Current
 from cosim.circuit.deck import device_sizes
 from cosim.circuit.dialects.dialect import START_FILE, Dialect
 from cosim.circuit.dialects.ngspice import NGSPICE, format_point
@@ -30,6 +31,7 @@ from cosim.files.write import make_folder, write_together
 from cosim.ir.states import OFF_LEVEL, software_states
 from cosim.network.reference import run_reference
 from cosim.network.types import InputEncoding
+from cosim.simulation.testbench import probes_of
 from cosim.technology.types import Technology
 
 EXERCISE_FRAMES = 8
@@ -137,8 +139,8 @@ def format_expected(
 ) -> str:
     """What the testbench of x should show, as CSV: every memory's state and every output's current in every frame.
 
-    At `time_s` a state, unit 1, is how many of its `vectors` stand above `threshold_v`; software's is empty where it
-    has none that a circuit could have (`software_states`).
+    At `time_s` a state, unit 1, is how many of its `vectors` stand above `threshold_v`; an analog one is the s in the
+    current that stands there. Software's is empty where it has none that a circuit could have (`software_states`).
     """
     reference = run_reference(design.network, x[None])
     trace = run_behavioral(design, x[None])
@@ -146,10 +148,11 @@ def format_expected(
     threshold = STATE_LEVEL * design.technology.supply
     rows: list[tuple[object, ...]] = []
     for frame, time in enumerate(timing.sample_times(len(x)).tolist()):
-        for column, (cell, nodes) in enumerate(assembly.decisions.items()):
-            vectors = " ".join(dialect.printed(Voltage(node)) for node in nodes)
-            wanted = "" if software[frame, column] == OFF_LEVEL else int(software[frame, column])
-            rows.append((frame, time, cell, vectors, threshold, wanted, int(trace.states[cell][0, frame]), "1"))
+        for column, (cell, shown) in enumerate(assembly.decisions.items()):
+            vectors = " ".join(dialect.printed(probe) for probe in probes_of(shown))
+            wanted, found = software[frame, column].item(), trace.states[cell][0, frame].item()
+            limit = f"{shown.rest:g} + {shown.step:g} s" if isinstance(shown, Carried) else threshold
+            rows.append((frame, time, cell, vectors, limit, "" if wanted == OFF_LEVEL else wanted, found, "1"))
         for column, pin in enumerate(assembly.outputs):
             wanted, behavioral = design.i_unit * reference.readout[0, frame, column], trace.readout[0, frame, column]
             rows.append((frame, time, pin, dialect.printed(Current(pin)), "", wanted, behavioral, "A"))

@@ -6,6 +6,18 @@ from cosim.circuit.elements import Circuit
 
 
 @dataclass(frozen=True)
+class Carried:
+    """An analog state: (I - rest) / step of the current I through a transistor of the flat circuit, ampere."""
+
+    device: str
+    rest: float
+    step: float
+
+
+Shown = tuple[str, ...] | Carried  # nets of which as many are high as a whole state says, or an analog state
+
+
+@dataclass(frozen=True)
 class Assembly:
     """The circuit and what a testbench must drive and may watch.
 
@@ -13,7 +25,7 @@ class Assembly:
     pedestal_pin (None without pedestal) i_pedestal, which rides on every input, too;
     outputs: pins in order of the readout; clocks: (clk, clkb) pins per stage; pulses: stage -> (pulse, pulseb) pins,
         for stages whose units change their states in a pulse
-    decisions: memory node -> nets of which as many are high as its state says
+    decisions: memory node -> what shows its state
     candidates: memory node -> net of its candidate
     weights: (source, target) of an edge -> its transistor, absent for a weight of 0, `a and b` for a beta (two lines)
     cell_bias: memory node -> its bias pins, in the order of its unit; rails: signals with a gate line n
@@ -30,7 +42,7 @@ class Assembly:
     outputs: tuple[str, ...]
     clocks: tuple[tuple[str, str], ...]
     pulses: dict[int, tuple[str, str]]
-    decisions: dict[str, tuple[str, ...]]
+    decisions: dict[str, Shown]
     candidates: dict[str, str]
     weights: dict[tuple[str, str], str]
     cell_bias: dict[str, tuple[str, ...]]

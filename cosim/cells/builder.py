@@ -1,5 +1,6 @@
 """The network's subcircuit while it is built: blocks, instances, gate lines of signals and of bias currents."""
 
+from cosim.cells.assembly import Shown
 from cosim.cells.bias import STRENGTH, bias_diode, pedestal_sink, strong_diode
 from cosim.cells.blocks import BIAS_DIODES, CANDIDATES, LINE_COPIES, PEDESTALS
 from cosim.cells.linear import Term, linear_row
@@ -43,7 +44,7 @@ class Builder:
         self.bias_pins: dict[str, float] = {}
         self.weights: dict[tuple[str, str], str] = {}
         self.cell_bias: dict[str, tuple[str, ...]] = {}
-        self.decisions: dict[str, tuple[str, ...]] = {}
+        self.decisions: dict[str, Shown] = {}
         self.rails: set[str] = set()
 
     def define(self, *blocks: Subcircuit) -> None:

@@ -12,7 +12,6 @@ from fractions import Fraction
 
 from cosim.ir.graph import Lowered
 from cosim.ir.nodes import Comparing, InputCurrent, Memory, Node, UnitCurrent, Weight
-from cosim.units.table import unit_of
 
 LARGEST_DENOMINATOR = 2**14  # a finer lattice leaves no room that a circuit could use
 _SAME = 1e-9  # relative; how exactly a float must be the fraction
@@ -46,7 +45,7 @@ def _output_step(graph: Lowered, node: Node, steps: dict[str, Fraction | None]) 
         case UnitCurrent():
             return Fraction(1)
         case Memory(level=level):
-            return None if unit_of(node).tolerance else _fraction(level)
+            return None if node.tolerance else _fraction(level)
         case _:
             return _common_step(graph.into(node.name), steps)
 

@@ -54,7 +54,10 @@ class Memory:
 
     u = max(sum of drive, 0). level as a current in software units; zero, step in those of h. `stage` counts the
     recurrent layers in front: cells of one stage are sampled together. The kinds of unit are in `cosim.units`.
+    tolerance: how far two states may differ and be the same, in steps: more than 0 for an analog state.
     """
+
+    tolerance: ClassVar[float] = 0.0
 
     name: str
     layer: str

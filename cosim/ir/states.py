@@ -1,4 +1,5 @@
-"""The states that the circuit's memories should have, from what the software network did."""
+"""States of a circuit's memories: those that they should have, from what the software network did, and whether two
+are the same."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,15 +11,26 @@ States = NDArray[np.int16 | np.float64]  # whole, or analog
 OFF_LEVEL = -999
 
 
-def software_states(graph: Lowered, reference: Trace) -> NDArray[np.int16]:
+def software_states(graph: Lowered, reference: Trace) -> States:
     """The state that each memory should have, (n, time, cells), s = (h - zero) / step; not limited to its rungs.
 
-    Where h is between the levels, as an update of the other sign leaves a toggle, it is OFF_LEVEL: no circuit has it.
+    Where h is between the levels of a whole state, as an update of the other sign leaves a toggle, it is OFF_LEVEL: no
+    circuit has it.
     """
-    columns = []
+    columns: list[States] = []
     for node in graph.memories:
-        h = reference.signals[node.layer][:, :, node.index]
-        state = (h - node.zero) / node.step
+        state = (reference.signals[node.layer][:, :, node.index] - node.zero) / node.step
         whole = np.rint(state)
-        columns.append(np.where(np.abs(state - whole) < 0.01, whole, OFF_LEVEL).astype(np.int16))
+        near = np.where(np.abs(state - whole) < 0.01, whole, OFF_LEVEL).astype(np.int16)
+        columns.append(state if node.tolerance else near)
     return np.stack(columns, axis=2)
+
+
+def tolerances(graph: Lowered) -> NDArray[np.float64]:
+    """How far two states of each memory may differ and be the same, (cells,), in steps."""
+    return np.array([node.tolerance for node in graph.memories])
+
+
+def differ(first: States, second: States, allowed: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Where states (..., cells) are not the same, by `tolerances`."""
+    return np.abs(first - second) > allowed if allowed.any() else first != second

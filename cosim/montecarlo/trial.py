@@ -13,13 +13,14 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from cosim.cells.builder import NETWORK, net
 from cosim.cells.schmitt import STATE_LEVEL
 from cosim.circuit.bench import held
 from cosim.circuit.waveforms import Timing
 from cosim.design import Design, behavioral_power, inference_bench, read_plan, run_behavioral
 from cosim.engines.engine import Failure
 from cosim.engines.table import simulator_named
-from cosim.ir.states import States, software_states
+from cosim.ir.states import States, differ, software_states, tolerances
 from cosim.montecarlo.record import pack_draws
 from cosim.network.reference import pool_readout, run_reference
 from cosim.simulation.inference import DEFAULT_TIMEOUT, Inference, deck_hash, run_inference
@@ -59,7 +60,7 @@ class Trial:
         return np.arange(self.test_set.x.shape[1])[None, :] < self.test_set.lengths[:, None]
 
     @cached_property
-    def software(self) -> tuple[NDArray[np.int16], NDArray[np.int64]]:
+    def software(self) -> tuple[States, NDArray[np.int64]]:
         """States (n, time, cells) and decisions (n,) of the trained network."""
         reference = run_reference(self.design.network, self.test_set.x, self.test_set.lengths)
         return software_states(self.design.graph, reference), self.decide(reference.readout)
@@ -135,8 +136,12 @@ def find_unreset(trial: Trial, design: Design) -> tuple[str, ...] | Failure:
     if isinstance(waves, Failure):
         return waves
     threshold = STATE_LEVEL * design.technology.supply
-    cells = (cell.name for cell in design.graph.memories if unit_of(cell).held)
-    return tuple(cell for cell in cells if waves.voltage(design.assembly.decisions[cell][0])[-1] > threshold)
+    held_at = {cell.name: unit_of(cell).held for cell in design.graph.memories}
+    return tuple(
+        cell
+        for cell, nets in held_at.items()
+        if nets and waves.voltage(f"x{NETWORK}.xcell_{net(cell)}.{nets[0]}")[-1] > threshold
+    )
 
 
 def drawn_record(chip: Chip) -> ChipRecord:
@@ -189,7 +194,7 @@ def _figures(
 ) -> Figures:
     wanted_states, wanted = trial.software
     decisions = trial.decide(readout)
-    wrong = ((states != wanted_states) & trial.valid[:, :, None]).sum()
+    wrong = (differ(states, wanted_states, tolerances(trial.design.graph)) & trial.valid[:, :, None]).sum()
     return Figures(
         accuracy=float((decisions == trial.test_set.y).mean()),
         task_agreement=float((decisions == wanted).mean()),

@@ -54,7 +54,8 @@ def write_simulation(
     """simulation.npz: samples shorter than the longest are padded, see `lengths`."""
     steps, cells, outputs = test_set.x.shape[1], len(design.assembly.decisions), len(design.assembly.outputs)
     status = ["ok" if isinstance(outcome, Inference) else outcome.kind.name.lower() for outcome in outcomes]
-    states = np.zeros((len(outcomes), steps, cells), dtype=np.int16)
+    kind = next((outcome.states.dtype for outcome in outcomes if isinstance(outcome, Inference)), np.int16)
+    states = np.zeros((len(outcomes), steps, cells), dtype=kind)
     readout = np.zeros((len(outcomes), steps, outputs))
     power = np.full(len(outcomes), np.nan)
     for k, outcome in enumerate(outcomes):

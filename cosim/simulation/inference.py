@@ -7,16 +7,19 @@ kept under the hash of its deck, so an interrupted run continues where it stoppe
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from math import inf
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cosim.cells.assembly import Carried, Shown
 from cosim.circuit.bench import Bench
 from cosim.engines.engine import Failure, FailureKind, Simulator, Waveforms
 from cosim.engines.table import simulator_named
 from cosim.files.write import make_folder
+from cosim.ir.states import States
 from cosim.simulation.keep import keep_result, kept_result
 from cosim.simulation.schedule import Lost, run_tasks
 from cosim.simulation.workers import WorkerPool
@@ -39,13 +42,13 @@ class Meter:
 class ReadPlan:
     """What to read from a run.
 
-    decisions: per memory its decision nodes, its state is how many stand above `threshold` volt; outputs: sources that
+    decisions: what shows each memory's state, a net is high above `threshold` volt; outputs: sources that
     the readout's currents flow through; supplies: every source that delivers power, with its volt; times: when to
     sample, s; window: (start, end) of the power mean, s.
     meters: sources whose current is read in each of `metered`, (windows, 2) begins and ends, s.
     """
 
-    decisions: tuple[tuple[str, ...], ...]
+    decisions: tuple[Shown, ...]
     outputs: tuple[str, ...]
     supplies: tuple[tuple[Meter, float], ...]
     threshold: float
@@ -57,14 +60,14 @@ class ReadPlan:
 
 @dataclass(frozen=True)
 class Inference:
-    """states (time, cells), whole; readout (time, outputs), ampere; power_w: mean over the frames, watt.
+    """states (time, cells); readout (time, outputs), ampere; power_w: mean over the frames, watt.
 
     power_w: what transistors, bias and input currents take from V_DD, and what a readout stage delivers to an output
     that pulls. What an output pushes is in it, too: the stage sinks that to ground, and no supply gets it back.
     delivered: mean current that each meter's source delivers in each window, (windows, meters), ampere.
     """
 
-    states: NDArray[np.int16]
+    states: States
     readout: NDArray[np.float64]
     power_w: float
     delivered: NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 0)))
@@ -99,7 +102,7 @@ def find_stop(waves: Waveforms, plan: ReadPlan) -> str:
 def read_inference(waves: Waveforms, plan: ReadPlan) -> Inference:
     """What the plan asks for, from a bench's waveforms."""
     time = waves.time
-    states = np.stack([_state(waves, nets, plan) for nets in plan.decisions], axis=1)
+    states = np.stack([_state(waves, shown, plan) for shown in plan.decisions], axis=1)
     readout = np.stack([np.interp(plan.times, time, waves.through(name)) for name in plan.outputs], axis=1)
     power = _mean(time, drawn_power(waves, plan.supplies), plan.window)
     delivered = [[_delivered(waves, meter, (begin, end)) for meter in plan.meters] for begin, end in plan.metered]
@@ -165,13 +168,14 @@ def _save(store: Path, name: str, inference: Inference) -> None:
 
 def _load(store: Path, name: str, plan: ReadPlan) -> Inference | None:
     """What is kept under a deck's hash, if it is what this plan reads."""
-    frames, rungs = len(plan.times), np.array([len(names) for names in plan.decisions], dtype=np.int16)
+    frames, most = len(plan.times), np.array([inf if isinstance(one, Carried) else len(one) for one in plan.decisions])
+    least, kind = np.where(np.isinf(most), -inf, 0.0), np.float64 if np.isinf(most).any() else np.int16
     blank = Inference(
-        np.zeros((frames, len(rungs)), np.int16), np.zeros((frames, len(plan.outputs))), 0.0,
+        np.zeros((frames, len(most)), kind), np.zeros((frames, len(plan.outputs))), 0.0,
         np.zeros((len(plan.metered), len(plan.meters))),
     )  # fmt: skip
     kept = kept_result(store, name, _arrays(blank))
-    if kept is None or (kept["states"] < 0).any() or (kept["states"] > rungs).any():
+    if kept is None or (kept["states"] < least).any() or (kept["states"] > most).any():
         return None
     return Inference(kept["states"], kept["readout"], float(kept["power_w"]), kept["delivered"])
 
@@ -185,8 +189,10 @@ def _arrays(inference: Inference) -> dict[str, NDArray[Any]]:
     }
 
 
-def _state(waves: Waveforms, nets: tuple[str, ...], plan: ReadPlan) -> NDArray[np.int16]:
-    levels = [np.interp(plan.times, waves.time, waves.voltage(net)) > plan.threshold for net in nets]
+def _state(waves: Waveforms, shown: Shown, plan: ReadPlan) -> States:
+    if isinstance(shown, Carried):
+        return (np.interp(plan.times, waves.time, waves.drain(shown.device)) - shown.rest) / shown.step
+    levels = [np.interp(plan.times, waves.time, waves.voltage(net)) > plan.threshold for net in shown]
     return np.asarray(np.sum(levels, axis=0), dtype=np.int16)
 
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.cells.assembly import Assembly
+from cosim.cells.assembly import Assembly, Carried, Shown
 from cosim.cells.builder import PEDESTAL_STRENGTH
-from cosim.circuit.bench import Bench, Current, Probe, Tran, Voltage
+from cosim.circuit.bench import Bench, Current, DrainCurrent, Probe, Tran, Voltage
 from cosim.circuit.elements import GROUND, Element, Source
 from cosim.circuit.waveforms import Timing, Waveform, clock_waveforms, reset_waveform, square, staircase
 from cosim.technology.types import Technology
@@ -93,8 +93,12 @@ def saved_probes(assembly: Assembly) -> tuple[Probe, ...]:
     """What every testbench saves."""
     pairs = (*assembly.clocks, *assembly.pulses.values())
     sources = (*assembly.outputs, "dd", "ground", *(pin for pair in pairs for pin in pair))
-    nets = (net for nets in assembly.decisions.values() for net in nets)
-    return (*map(Voltage, nets), *map(Current, sources))
+    return (*(probe for shown in assembly.decisions.values() for probe in probes_of(shown)), *map(Current, sources))
+
+
+def probes_of(shown: Shown) -> tuple[Probe, ...]:
+    """What must be saved to see a state."""
+    return (DrainCurrent(shown.device),) if isinstance(shown, Carried) else tuple(map(Voltage, shown))
 
 
 def pulse_waveforms(supply: float, close: float, frames: int, timing: Timing) -> tuple[Waveform, Waveform]:

@@ -1,7 +1,7 @@
 """Software against behavioral against a circuit simulator, on the same inputs."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TypeVar
 
@@ -13,7 +13,7 @@ from cosim.circuit.waveforms import Timing
 from cosim.design import Design, behavioral_power, run_behavioral
 from cosim.engines.behavioral.evaluate import BehavioralTrace
 from cosim.engines.engine import Failure
-from cosim.ir.states import States, software_states
+from cosim.ir.states import States, differ, software_states, tolerances
 from cosim.network.reference import Trace, pool_readout, run_reference
 from cosim.network.scores import balanced_accuracy, is_unbalanced
 from cosim.network.types import Network
@@ -43,7 +43,7 @@ class Comparison:
     valid: (n, time) frames that belong to a sample; y: (n,) classes; power_w: simulator and behavioral, (n,) watt;
     rounding: the ideal circuit, whose only error is rounding;
     margins: (n, time, cells) distance of the software candidate to its nearer threshold, units.
-    saturated: number of software states beyond the rungs of their ladder.
+    saturated: number of software states beyond the rungs of their ladder; tolerances: (cells,), as `differ` has them.
     """
 
     engines: dict[str, Engine]
@@ -58,14 +58,18 @@ class Comparison:
     transistors: int
     saturated: int = 0
     simulator: str = "ngspice"
+    tolerances: NDArray[np.float64] = field(default_factory=lambda: np.zeros(1))
 
     def state_agreement(self, first: str, second: str) -> float:
         """Fraction of equal states over all samples, valid frames and cells."""
         return 1.0 - self.state_errors(first, second) / (int(self.valid.sum()) * len(self.cells))
 
+    def _differ(self, first: Engine, second: Engine) -> NDArray[np.bool_]:
+        return differ(first.states, second.states, self.tolerances)
+
     def state_errors(self, first: str, second: str) -> int:
         """Number of states that differ."""
-        return int(((self.engines[first].states != self.engines[second].states) & self.valid[:, :, None]).sum())
+        return int((self._differ(self.engines[first], self.engines[second]) & self.valid[:, :, None]).sum())
 
     def task_agreement(self, first: str, second: str) -> float:
         """Fraction of samples with the same decision."""
@@ -89,12 +93,12 @@ class Comparison:
 
     def wrong(self) -> NDArray[np.bool_]:
         """Where a state of software and simulator differs, (n, time, cells)."""
-        return (self.engines["software"].states != self.engines[self.simulator].states) & self.valid[:, :, None]
+        return self._differ(self.engines["software"], self.engines[self.simulator]) & self.valid[:, :, None]
 
     def error_sources(self) -> dict[str, int]:
         """States that each step of realism changes: rounding, statics (calibration residue), dynamics."""
         return {
-            step: int(((a.states != b.states) & self.valid[:, :, None]).sum()) for step, (a, b) in self._steps().items()
+            step: int((self._differ(a, b) & self.valid[:, :, None]).sum()) for step, (a, b) in self._steps().items()
         }
 
     def decision_sources(self) -> dict[str, int]:
@@ -201,12 +205,13 @@ def compare_engines(
         failures=tuple(outcome for outcome in outcomes if isinstance(outcome, Failure)),
         transistors=design.assembly.transistors,
         saturated=_saturated(design, software.states, valid),
+        tolerances=tolerances(design.graph),
         simulator=simulator,
     )
 
 
 def _saturated(design: Design, states: States, valid: NDArray[np.bool_]) -> int:
-    tops = [node.most for node in design.graph.memories]
+    tops = [np.inf if node.tolerance else node.most for node in design.graph.memories]
     return int((((states < 0) | (states > np.array(tops))) & valid[:, :, None]).sum())
 
 

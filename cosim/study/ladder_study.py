@@ -16,6 +16,7 @@ from cosim.circuit.bench import Bench
 from cosim.circuit.waveforms import Waveform
 from cosim.engines.engine import Failure
 from cosim.errors import SimulationError
+from cosim.ir.states import States
 from cosim.outputs import write_texts
 from cosim.quantities import format_quantity
 from cosim.simulation.inference import DEFAULT_TIMEOUT, Inference, Meter, Progress, ReadPlan, deck_hash, run_inferences
@@ -73,7 +74,7 @@ class LadderTrace:
     """A run in ngspice, sampled SAMPLES_A_STEP times a step. states (samples, rungs); output in A; powers in W."""
 
     run: LadderRun
-    states: NDArray[np.int16]
+    states: States
     output: Array
     powers: dict[str, Array]
     power_w: float
@@ -89,7 +90,7 @@ class LadderTrace:
         return software_levels(self.run.start, self.run.updates, self.states.shape[1])
 
     @property
-    def sampled(self) -> NDArray[np.int16]:
+    def sampled(self) -> States:
         """States (steps, rungs) at the end of each step."""
         return self.states[SAMPLE::SAMPLES_A_STEP]
 

@@ -9,6 +9,7 @@ from cosim.cells.builder import instance, net
 from cosim.circuit.bench import DrainCurrent
 from cosim.circuit.waveforms import Timing
 from cosim.design import Design, encode_sample, inference_bench, read_plan
+from cosim.ir.states import States
 from cosim.simulation.inference import drawn_power
 from cosim.simulation.single import run_bench
 
@@ -64,7 +65,7 @@ def record_waveforms(
     }, labels
 
 
-def liveliest_cell(cells: tuple[str, ...], states: NDArray[np.int16]) -> str:
+def liveliest_cell(cells: tuple[str, ...], states: States) -> str:
     """The cell whose state (time, cells) changes most often; the first of equals."""
     changes = (states[1:] != states[:-1]).sum(axis=0)
     return cells[int(changes.argmax())]

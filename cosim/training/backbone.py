@@ -1,6 +1,7 @@
 """The hardware backbone: only what has a circuit. No normalisation, no learned positions, no activation but ReLU."""
 
 from dataclasses import dataclass
+from importlib import import_module
 
 import numpy as np
 import torch
@@ -8,10 +9,11 @@ from torch import Tensor, nn
 
 from cosim.network.layers import Layer, ReluLayer
 from cosim.network.types import INPUT, InputEncoding, Network, Pooling, Readout, check_network
-from cosim.training.cells import FirstQuadrantCell, SignedCell
+from cosim.training.cells import RecurrentCell
 from cosim.training.chips import Chips, Lines
 from cosim.training.config import Architecture
 from cosim.training.hardware import GridLinear
+from cosim.units.table import recurrent_kinds
 
 
 @dataclass(frozen=True)
@@ -58,9 +60,9 @@ class Backbone(nn.Module):
         self.readout = GridLinear(sum(widths[source] for source in self.sources["readout"]), outputs, architecture.grid)
 
     @property
-    def cells(self) -> dict[str, FirstQuadrantCell | SignedCell]:
+    def cells(self) -> dict[str, RecurrentCell]:
         """The recurrent layers by name."""
-        return {name: layer for name, layer in self.layers.items() if isinstance(layer, FirstQuadrantCell | SignedCell)}
+        return {name: layer for name, layer in self.layers.items() if isinstance(layer, RecurrentCell)}
 
     def set_epsilon(self, epsilon: float) -> None:
         """Use this epsilon in every recurrent layer from now on."""
@@ -104,7 +106,7 @@ class Backbone(nn.Module):
                 output = layer(inputs, noise, rng, mirrors)
                 signals[name], distances[name] = output.h, output.distance
             if chips is not None:
-                state = isinstance(layer, FirstQuadrantCell | SignedCell)
+                state = isinstance(layer, RecurrentCell)
                 width = signals[name].shape[2]
                 lines[name] = chips.draw_state_lines(layer.start) if state else chips.draw_lines(width)
         inputs, mirrors = read(self.sources["readout"])
@@ -131,7 +133,7 @@ class Backbone(nn.Module):
             if isinstance(layer, GridLinear):
                 weight, bias = _arrays(layer)
                 layers.append(ReluLayer(name, self.sources[name], weight, bias))
-            elif isinstance(layer, FirstQuadrantCell | SignedCell):
+            elif isinstance(layer, RecurrentCell):
                 layers.append(layer.to_layer(name, self.sources[name]))
         readout = Readout(self.sources["readout"], *_arrays(self.readout), self.architecture.pooling)
         grid = self.architecture.grid
@@ -148,8 +150,11 @@ def pool(readout: Tensor, lengths: Tensor, pooling: Pooling) -> Tensor:
     return (readout * valid[:, :, None]).sum(dim=1) / lengths[:, None]
 
 
-def _cell(architecture: Architecture, inputs: int) -> FirstQuadrantCell | SignedCell:
-    return (FirstQuadrantCell if architecture.unit == "first-quadrant" else SignedCell)(inputs, architecture)
+def _cell(architecture: Architecture, inputs: int) -> RecurrentCell:
+    """The cell that trains the architecture's kind of unit, from the module that its layer names."""
+    layer = next(kind for kind in recurrent_kinds() if kind.kind == architecture.unit)
+    module, _, name = layer.torch.partition(":")
+    return getattr(import_module(module), name)(inputs, architecture)
 
 
 def _arrays(linear: GridLinear) -> tuple[np.ndarray, np.ndarray]:

@@ -16,13 +16,14 @@ lower threshold by -alpha - (1 - epsilon) h'. A threshold decides where this is 
 """
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from cosim.network.layers import FirstQuadrantLayer, SignedLayer
+from cosim.network.layers import FirstQuadrantLayer, RecurrentLayer, SignedLayer
 from cosim.network.offset import common_mode_offset
 from cosim.training.chips import Lines
 from cosim.training.config import Architecture
@@ -42,7 +43,22 @@ class CellOutput:
     distance: Tensor
 
 
-class FirstQuadrantCell(nn.Module):
+class RecurrentCell(nn.Module, ABC):
+    """What trains a recurrent layer: built from (inputs, architecture), called with (x, noise, rng, lines)."""
+
+    epsilon: float = 0.0
+
+    @property
+    @abstractmethod
+    def start(self) -> Tensor:
+        """h before the first step, (width,)."""
+
+    @abstractmethod
+    def to_layer(self, name: str, sources: tuple[str, ...]) -> RecurrentLayer:
+        """The layer as numpy data, float64."""
+
+
+class FirstQuadrantCell(RecurrentCell):
     """u = W x + b; set at u >= beta_hi, reset at u <= beta_lo, else keep; h = (1 + q) / 2 with q_{-1} = -1.
 
     q_t = z (S(u - c) + epsilon q_{t-1}) + (1 - z) q_{t-1}, z = H(|u - c| - w) with centre c and half width w.
@@ -53,7 +69,6 @@ class FirstQuadrantCell(nn.Module):
     def __init__(self, inputs: int, architecture: Architecture) -> None:
         super().__init__()
         width = architecture.cells
-        self.epsilon = 0.0
         self.width_min = architecture.width_min
         self.linear = GridLinear(inputs, width, architecture.grid, gain=1.5, bias_range=(0.0, 0.5))
         self.lo_free = nn.Parameter(torch.empty(width).uniform_(0.0, 0.5))
@@ -91,7 +106,7 @@ class FirstQuadrantCell(nn.Module):
         return FirstQuadrantLayer(name, sources, weight, bias, lo, hi, np.ones(len(bias)), float(self.epsilon))
 
 
-class SignedCell(nn.Module):
+class SignedCell(RecurrentCell):
     """h_hat = W x + b, beta = |W_beta x + b_beta|, z = H(|h_hat| - beta), h = z (S(h_hat) a + epsilon h') + (1 - z) h'.
 
     x (n, time, inputs). By default beta is constant in time, a free bias current of at least width_min / 2 by
@@ -104,7 +119,6 @@ class SignedCell(nn.Module):
         super().__init__()
         width, grid = architecture.cells, architecture.grid
         driven, scaled = architecture.beta == "input", architecture.cell == "alphacmru"
-        self.epsilon = 0.0
         self.width_min = architecture.width_min
         self.linear = GridLinear(inputs, width, grid, gain=1.5, bias_range=(-0.5, 0.5))
         least = self.width_min / 2

@@ -8,7 +8,6 @@ from cosim.errors import InputError
 from cosim.network.types import Pooling
 from cosim.training.mismatch import MismatchModel
 
-Unit = Literal["first-quadrant", "signed"]
 Beta = Literal["fixed", "input"]
 CellKind = Literal["bmru", "cmru", "alphacmru"]
 
@@ -29,7 +28,7 @@ class Architecture:
     cells: int = 16
     layers: int = 2
     hidden: int = 0
-    unit: Unit = "first-quadrant"
+    unit: str = "first-quadrant"  # the kind of a recurrent layer, cosim.units.table.recurrent_kinds
     beta: Beta = "fixed"
     cell: CellKind = "cmru"
     pooling: Pooling = "mean"

@@ -70,7 +70,6 @@ class Unit(Generic[N, B, F]):
     unreset: whether this cell stays on at a candidate of 0.
     pulsed: whether its state changes in a pulse after the decision; slow: whether it has a time constant.
     check: (i_unit, t_step, tau, calibration, origin): raises MappingError where the kind cannot work so.
-    tolerance: how far two states may differ and be the same, in steps; more than 0 for an analog state.
     """
 
     node: type[N]
@@ -90,7 +89,6 @@ class Unit(Generic[N, B, F]):
     pulsed: bool = False
     slow: bool = False
     check: Callable[[float, float, float, Calibration, str], None] = lambda *settings: None
-    tolerance: float = 0.0
 
 
 AnyUnit = Unit[Any, Any, Any]

@@ -1,0 +1,146 @@
+"""A toy unit with an analog state: one transistor and a capacitor, from the outside of the package.
+
+      vdd --+-------+           A row draws u i_unit from the node, a sink the pedestal f i_unit. With the diode's
+            |       |           current I = I_0 exp(V / (n U_T)) on it and Q = C n U_T,
+          |diode   === C
+            |       |             Q dI/dt = I ((u + f) i_unit - I),       y = I / i_unit:
+    node o--+-------+             y_t = v / (1 + (v / y_{t-1} - 1) exp(-v T / q)),   v = u + f,   q = Q / i_unit
+
+and h = y - f, from h = 0 on: a leaky integrator, faster for larger signals. It holds for u >= 0.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from cosim.cells.assembly import Carried
+from cosim.cells.builder import NETWORK, Builder, net
+from cosim.cells.mirror import p_diode
+from cosim.circuit.elements import Capacitor, Subcircuit
+from cosim.compiler.size import PEDESTAL_UNITS
+from cosim.ir.nodes import Memory
+from cosim.ir.states import States
+from cosim.network.layers import Array, LayerTrace, RecurrentLayer
+from cosim.units.effect import Effect, Site
+from cosim.units.kind import Cell, Standing, Unit
+from cosim.units.ladder.points import TAU_FRAMES
+from cosim.units.placing import Parameter, Placing
+from cosim.units.report import Learned, PinRow
+from cosim.units.sizing import Sizing
+
+FLOOR = PEDESTAL_UNITS
+READ = 0.95  # of a frame, when states are read
+
+
+def flow(y: Array, v: Array, frames: Array | float) -> Array:
+    """y after some frames of a constant v; frames: over the time q."""
+    return v / (1.0 + (v / y - 1.0) * np.exp(-v * frames))
+
+
+@dataclass(frozen=True)
+class LeakyLayer(RecurrentLayer):
+    """h_t as above with u = max(W x + b, 0); rate (width,): a frame over q."""
+
+    kind = "leaky"
+    torch = "leaky_torch:LeakyCell"
+
+    rate: Array
+
+    @property
+    def start(self) -> Array:
+        return np.zeros(self.width)
+
+    def run(self, x: Array) -> LayerTrace:
+        u = np.maximum(self.drive(x), 0.0)
+        states, y = np.empty_like(u), np.full(u[:, 0].shape, FLOOR)
+        for t in range(u.shape[1]):
+            states[:, t] = y = flow(y, u[:, t] + FLOOR, self.rate)
+        return LayerTrace(states - FLOOR, u)
+
+
+@dataclass(frozen=True)
+class Leaky(Memory):
+    """The integrator in the graph; rate: a frame over q."""
+
+    tolerance: ClassVar[float] = 0.03
+
+    rate: float = 1.0
+
+
+@dataclass(frozen=True)
+class Nothing:
+    """It has no bias pins, and no factors of its own."""
+
+
+def lower(layer: LeakyLayer, placing: Placing) -> None:
+    weight, bias = placing.sources.folded(layer.weight, layer.bias)
+    for i in range(layer.width):
+        node = Leaky(f"{layer.name}.{i}", layer.name, i, placing.stage, 1.0, 0.0, 1.0, float(layer.rate[i]))
+        placing.graph.add(node)
+        placing.add_row(node.name, weight[i], bias[i], Parameter(layer.name, i))
+
+
+def bias(node: Leaky, sizing: Sizing) -> Nothing:
+    return Nothing()
+
+
+def build(builder: Builder, node: Leaky, pins: Nothing) -> None:
+    technology, stem, i_unit = builder.technology, net(node.name), builder.graph.i_unit
+    time = builder.tau / TAU_FRAMES / node.rate
+    capacitance = time * i_unit / (technology.pfet.slope_factor * technology.thermal_voltage)
+    devices = (*p_diode("diode", "node", technology, builder.units), Capacitor("c", "node", "vdd", capacitance))
+    builder.add_row(node.name, f"{stem}_p")
+    builder.add(Subcircuit(f"leaky_{stem}", ("node", "vdd"), devices), f"cell_{stem}", (f"{stem}_p", "vdd"))
+    builder.cell_bias[node.name] = ()
+    builder.decisions[node.name] = Carried(f"{NETWORK}.cell_{stem}.diode", builder.graph.i_pedestal, i_unit)
+    builder.add_state_line(node)
+
+
+def report(node: Leaky, pins: Nothing, learned: Learned) -> list[PinRow]:
+    return []
+
+
+LeakyCell = Cell[Leaky, Nothing, Nothing]
+
+
+def decide(cell: LeakyCell, candidate: Array) -> States:
+    """States (n, time) when they are read: the rest of a frame goes on at its input."""
+    v, rate = candidate / cell.asked[2] + FLOOR, cell.node.rate
+    states, y = np.empty_like(v), np.full(len(v), FLOOR)
+    for t in range(v.shape[1]):
+        states[:, t] = flow(y, v[:, t], READ * rate)
+        y = flow(states[:, t], v[:, t], (1 - READ) * rate)
+    return states - FLOOR
+
+
+def deliver(cell: LeakyCell, states: States) -> Array:
+    return cell.asked[2] * states
+
+
+def supply(cell: LeakyCell, standing: Standing) -> Array:
+    """The pedestal: what the row draws counts with the rows."""
+    return standing.current - deliver(cell, standing.states)
+
+
+def effects(node: Leaky, pins: Nothing, site: Site) -> Iterator[Effect]:
+    return iter(())
+
+
+LEAKY = Unit[Leaky, Nothing, Nothing](
+    node=Leaky,
+    factors=Nothing,
+    layers=(LeakyLayer,),
+    takes=lambda layer: isinstance(layer, LeakyLayer),
+    lower=lower,
+    bias=bias,
+    build=build,
+    report=report,
+    decide=decide,
+    deliver=deliver,
+    supply=supply,
+    effects=effects,
+    output="diode",
+    slow=True,
+)

@@ -1,0 +1,130 @@
+"""A unit from outside the package: one folder and one entry in `cosim.units.table.UNITS`, see docs/add-a-unit.md."""
+
+import importlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cosim.checkpoint.file import load_network, save_checkpoint
+from cosim.design import compile_network, inference_bench, read_plan, run_behavioral
+from cosim.engines.table import simulator_named
+from cosim.errors import NetworkError
+from cosim.montecarlo.trial import Trial, run_chip
+from cosim.network.reference import run_reference
+from cosim.network.types import InputEncoding, Network, Readout, check_network
+from cosim.simulation.inference import Inference, run_inference
+from cosim.study.agreement import compare_engines, summarize_comparison
+from cosim.tasks.testset import TestSet
+from cosim.units import table
+from cosim.variation.draws import Plan
+
+FRAMES = 8
+
+
+@pytest.fixture
+def leaky(monkeypatch):
+    """The toy's module, its unit in the table."""
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "toys"))
+    module = importlib.import_module("leaky")
+    monkeypatch.setattr(table, "UNITS", (*table.UNITS, module.LEAKY))
+    return module
+
+
+@pytest.fixture
+def network(leaky):
+    rng = np.random.default_rng(7)
+    layer = leaky.LeakyLayer(
+        "layer0", ("input",), rng.integers(1, 7, (3, 2)) / 8, np.zeros(3), np.array([2.0, 4.0, 7.0])
+    )
+    readout = Readout(("layer0",), rng.integers(-8, 9, (2, 3)) / 8, np.zeros(2))
+    encoding = InputEncoding(np.zeros(2), np.ones(2))
+    return check_network(Network(encoding, (layer,), readout, weight_grid=1 / 8))
+
+
+@pytest.fixture
+def samples(network):
+    x = np.random.default_rng(11).uniform(0, 1, (3, FRAMES, 2))
+    wanted = run_reference(network, x).decisions
+    return TestSet(x, wanted, np.full(3, FRAMES), np.arange(3))
+
+
+@pytest.fixture
+def design(network, technology, calibration):
+    return compile_network(network, technology, calibration)
+
+
+def test_its_states_are_between_the_levels(design, samples):
+    """Behavioral equations against software: 0.95 of the last frame has passed, and gains are within 2 % of 1.
+
+    A state of 1 that moves by 1 in a frame at rate 2 is 2 % behind after 0.95 of it, e^-1.9 against e^-2.
+    """
+    software = run_reference(design.network, samples.x).signals["layer0"]
+    trace = run_behavioral(design, samples.x)
+    states = np.stack([trace.states[f"layer0.{i}"] for i in range(3)], axis=2)
+    assert states.dtype == np.float64 and np.ptp(software) > 0.1 and len(np.unique(software)) > 20
+    np.testing.assert_allclose(states, software, atol=0.04)
+
+
+def test_a_checkpoint_keeps_it(network, tmp_path):
+    save_checkpoint(tmp_path / "net.npz", network)
+    (layer,) = load_network(tmp_path / "net.npz").layers
+    assert type(layer) is type(network.layers[0])
+    for name, array in network.layers[0].arrays().items():
+        np.testing.assert_array_equal(layer.arrays()[name], array)
+
+
+def test_without_its_entry_a_checkpoint_is_refused(network, tmp_path, monkeypatch):
+    save_checkpoint(tmp_path / "net.npz", network)
+    monkeypatch.setattr(table, "UNITS", table.UNITS[:-1])
+    with pytest.raises(NetworkError, match="kind must be one of relu, first-quadrant, signed, not 'leaky'"):
+        load_network(tmp_path / "net.npz")
+
+
+@pytest.mark.ngspice
+def test_ngspice_agrees_with_its_equation(design, samples):
+    """States on transistors within the toy's tolerance of 0.03 of a level, decisions the software's."""
+    benches = [inference_bench(design, x) for x in samples.x]
+    assert "cell_layer0_1" in simulator_named("ngspice").write(benches[0])
+    outcomes = [run_inference(bench, read_plan(design, FRAMES)) for bench in benches]
+    assert all(isinstance(outcome, Inference) for outcome in outcomes)
+    comparison = compare_engines(design, samples, outcomes)
+    assert comparison is not None
+    summary = summarize_comparison(comparison)
+    assert summary.state_agreement_behavioral == 1.0
+    assert summary.task_agreement == 1.0
+    found = comparison.engines["ngspice"].states
+    assert np.abs(found - comparison.engines["software"].states).max() < 0.06
+    powers = comparison.power_w
+    np.testing.assert_allclose(powers["behavioral"], powers["ngspice"], rtol=0.05)
+
+
+def test_its_chips_are_drawn(design, samples):
+    record = run_chip(Trial(design, samples, Plan("local", 3, 4)), 1)
+    assert record.status == "ok" and record.behavioral.state_agreement < 1.0  # mirrors deviate by more than 0.03
+
+
+def test_it_is_trained(leaky, tmp_path):
+    """The torch cell is the numpy layer to float32, and a training lowers its loss."""
+    torch = pytest.importorskip("torch")
+    from cosim.training.backbone import Backbone
+    from cosim.training.config import Architecture
+
+    torch.manual_seed(3)
+    backbone = Backbone(
+        Architecture(cells=4, layers=1, unit="leaky", ramp=False), InputEncoding(np.zeros(2), np.ones(2)), 2
+    )
+    x = torch.rand(32, 9, 2)
+    y = (x[:, :, 0].mean(dim=1) > 0.5).long()
+    optimiser = torch.optim.Adam(backbone.parameters(), lr=0.05)
+    losses = []
+    for _ in range(30):
+        loss = torch.nn.functional.cross_entropy(8 * backbone(x).scores, y)
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+        losses.append(loss.item())
+    assert losses[-1] < 0.8 * losses[0]
+    trained = backbone.to_network()
+    trace = run_reference(trained, x.numpy().astype(np.float64))
+    np.testing.assert_allclose(trace.readout, backbone(x).readout.detach().numpy(), atol=1e-5)
