@@ -16,8 +16,9 @@ from typing import ClassVar
 import numpy as np
 
 from cosim.cells.assembly import Carried
+from cosim.cells.blocks import CELLS
 from cosim.cells.builder import NETWORK, Builder, net
-from cosim.cells.mirror import p_diode
+from cosim.cells.transistor import Device, transistor
 from cosim.circuit.elements import Capacitor, Subcircuit
 from cosim.compiler.size import PEDESTAL_UNITS
 from cosim.ir.nodes import Memory
@@ -90,9 +91,10 @@ def build(builder: Builder, node: Leaky, pins: Nothing) -> None:
     technology, stem, i_unit = builder.technology, net(node.name), builder.graph.i_unit
     time = builder.tau / TAU_FRAMES / node.rate
     capacitance = time * i_unit / (technology.pfet.slope_factor * technology.thermal_voltage)
-    devices = (*p_diode("diode", "node", technology, builder.units), Capacitor("c", "node", "vdd", capacitance))
+    diode = Device("output", "p", technology.sizing.mirror_p, builder.units)
+    devices = (*transistor("diode", diode, "node", "node"), Capacitor("c", "node", "vdd", capacitance))
     builder.add_row(node.name, f"{stem}_p")
-    builder.add(Subcircuit(f"leaky_{stem}", ("node", "vdd"), devices), f"cell_{stem}", (f"{stem}_p", "vdd"))
+    builder.add(Subcircuit(f"leaky_{stem}", ("node", "vdd"), devices), f"cell_{stem}", (f"{stem}_p", "vdd"), CELLS)
     builder.cell_bias[node.name] = ()
     builder.decisions[node.name] = Carried(f"{NETWORK}.cell_{stem}.diode", builder.graph.i_pedestal, i_unit)
     builder.add_state_line(node)
@@ -141,6 +143,5 @@ LEAKY = Unit[Leaky, Nothing, Nothing](
     deliver=deliver,
     supply=supply,
     effects=effects,
-    output="diode",
     slow=True,
 )
