@@ -25,8 +25,7 @@ from cosim.ir.nodes import Memory
 from cosim.network.layers import FirstQuadrantLayer
 from cosim.network.reference import encode_inputs
 from cosim.network.types import InputEncoding, Network, Readout
-from cosim.report.figures import Figure, save_figure
-from cosim.report.power_figures import COLORS
+from cosim.report.figures import COLORS, Figure, save_figure
 from cosim.resources import trained_network_path
 from cosim.tasks.testset import load_test_set
 from cosim.technology.catalog import load_technology

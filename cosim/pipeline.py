@@ -10,9 +10,7 @@ from cosim.design import Design, meter_samples, simulate_samples
 from cosim.errors import SimulationError
 from cosim.outputs import summarize, write_results, write_texts
 from cosim.report.comparison_sheet import Reported, write_comparison
-from cosim.report.figures import save_figure
-from cosim.report.power_figures import draw_power
-from cosim.report.pvt_figures import draw_pvt
+from cosim.report.figures import draw_power, draw_pvt, save_figure
 from cosim.report.samples import check_any, clear_failures, write_failures, write_simulation
 from cosim.simulation.inference import DEFAULT_TIMEOUT, Outcome, Progress
 from cosim.simulation.keep import INFERENCES

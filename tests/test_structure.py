@@ -17,12 +17,10 @@ ORDER = (
 )  # fmt: skip
 STRANGERS = {("ir", "circuit"), ("circuit", "ir")}  # only `cells.assemble` sees both
 # who may import what, anywhere in the module; everyone else may not
-MATPLOTLIB = {
-    "report/figures.py", "report/comparison_page.py", "montecarlo/trim_figure.py", "training/curves.py",
-}  # fmt: skip
+MATPLOTLIB = {"report/figures.py", "training/curves.py"}
 PYSPICE = {"engines/ngspice/session.py"}
 TORCH_LAZY = {"checkpoint/file.py", "reading/tensors.py"}
-TQDM = {"cli/common.py"}
+TQDM = {"cli/progress.py"}
 
 MODULES = sorted(path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.py") if path.name != "py.typed")
 

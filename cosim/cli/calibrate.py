@@ -4,7 +4,8 @@ from pathlib import Path
 
 import click
 
-from cosim.cli.common import FILE, pdk_root_option, say, technology_option
+from cosim.cli.common import FILE, pdk_root_option, technology_option
+from cosim.cli.progress import say
 from cosim.technology.scale import DEFAULT_UNITS, MAX_UNITS
 
 

@@ -15,8 +15,6 @@ from cosim.cli.common import (
     options,
     output_option,
     pdk_root_option,
-    progress_bar,
-    say,
     t_step_option,
     take_folder,
     tau_option,
@@ -24,6 +22,7 @@ from cosim.cli.common import (
     timeout_option,
     write_json,
 )
+from cosim.cli.progress import progress_bar, say
 from cosim.quantities import parse_quantity
 from cosim.technology.scale import DEFAULT_UNITS
 

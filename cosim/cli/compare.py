@@ -18,13 +18,12 @@ from cosim.cli.common import (
     load_run,
     network_argument,
     one_of,
-    progress_bar,
     run_options,
-    say,
     say_failed,
     take_folder,
     write_json,
 )
+from cosim.cli.progress import progress_bar, say
 from cosim.engines.table import SIMULATORS, simulator_named
 from cosim.errors import InputError
 
@@ -62,8 +61,7 @@ def command(*, network_file: Path, to: Destination, how: Comparing, compiling: C
     same command continues an interrupted run. With --pvt it receives pvt.json and pvt.png.
     """
     from cosim.pipeline import run_comparison, run_pvt
-    from cosim.report.pvt_table import format_pvt
-    from cosim.report.tables import format_comparison
+    from cosim.report.tables import format_comparison, format_pvt
     from cosim.study.bias import biased
 
     if how.pvt and any(value is not None for value in (compiling.corner, compiling.celsius, compiling.supply)):

@@ -18,9 +18,9 @@ from cosim.cli.common import (
     network_argument,
     one_of,
     output_option,
-    say,
     take_folder,
 )
+from cosim.cli.progress import say
 from cosim.errors import InputError
 from cosim.quantities import format_quantity
 

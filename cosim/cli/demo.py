@@ -6,15 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cosim.cli.common import (
-    check_outputs,
-    compile_loaded,
-    jobs_option,
-    output_option,
-    progress_bar,
-    say_failed,
-    take_folder,
-)
+from cosim.cli.common import check_outputs, compile_loaded, jobs_option, output_option, say_failed, take_folder
+from cosim.cli.progress import progress_bar
 
 if TYPE_CHECKING:
     from cosim.network.types import Network

@@ -22,11 +22,10 @@ from cosim.cli.common import (
     load_samples,
     network_argument,
     one_of,
-    progress_bar,
-    say,
     timeout_option,
     write_json,
 )
+from cosim.cli.progress import progress_bar, say
 from cosim.errors import InputError
 
 if TYPE_CHECKING:
@@ -123,8 +122,8 @@ def command(*, network_file: Path, to: Destination, drawing: Drawing, counting: 
     from cosim.montecarlo.keep import keep_trial
     from cosim.montecarlo.spec import parse_spec
     from cosim.montecarlo.store import CHIPS_FILE, VERB, open_store
-    from cosim.montecarlo.tables import format_contributions, format_summary
     from cosim.outputs import write_results
+    from cosim.report.tables import format_contributions, format_summary
 
     output = to.output
     wanted = [parse_spec(text) for text in counting.specs]

@@ -13,12 +13,12 @@ from cosim.cli.common import (
     destination_options,
     load_run,
     network_argument,
-    progress_bar,
     run_options,
     say_failed,
     take_folder,
     write_json,
 )
+from cosim.cli.progress import progress_bar
 from cosim.errors import MissingToolError
 
 
@@ -36,7 +36,7 @@ def command(*, network_file: Path, to: Destination, behavioral: bool, compiling:
     samples are kept: the same command continues an interrupted run. Without ngspice the behavioral side is written.
     """
     from cosim.pipeline import run_power
-    from cosim.report.power_tables import format_power
+    from cosim.report.tables import format_power
 
     output = to.output
     check_outputs("power", output, to.json_file)

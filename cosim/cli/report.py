@@ -4,7 +4,8 @@ from pathlib import Path
 
 import click
 
-from cosim.cli.common import FILE, pdk_root_option, say
+from cosim.cli.common import FILE, pdk_root_option
+from cosim.cli.progress import say
 
 
 @click.command()

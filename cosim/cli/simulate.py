@@ -12,10 +12,10 @@ from cosim.cli.common import (
     load_run,
     network_argument,
     output_option,
-    progress_bar,
     run_options,
     take_folder,
 )
+from cosim.cli.progress import progress_bar
 
 
 @click.command()

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cosim.cli.common import FILE, collecting, one_of, pdk_root_option, progress_bar, technology_option
+from cosim.cli.common import FILE, collecting, one_of, pdk_root_option, technology_option
+from cosim.cli.progress import progress_bar
 from cosim.cli.stopping import StoppedError
 from cosim.errors import InputError, MappingError, importing
 from cosim.files.write import check_writable

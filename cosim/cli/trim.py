@@ -15,7 +15,6 @@ from cosim.cli.common import (
     destination_options,
     jobs_option,
     network_argument,
-    progress_bar,
     take_folder,
     write_json,
 )
@@ -28,6 +27,7 @@ from cosim.cli.montecarlo import (
     load_trial,
     spec_option,
 )
+from cosim.cli.progress import progress_bar
 from cosim.errors import InputError
 
 MAX_BITS = 12
@@ -67,12 +67,11 @@ def command(*, network_file: Path, to: Destination, drawing: Drawing, trimming: 
     from cosim.montecarlo.execute import map_chips
     from cosim.montecarlo.run import default_spec
     from cosim.montecarlo.spec import parse_spec
-    from cosim.montecarlo.tables import format_trim
     from cosim.montecarlo.trim import check_trimmable
-    from cosim.montecarlo.trim_figure import draw_trim
     from cosim.montecarlo.trim_run import summarize_trim, trim_chip
     from cosim.outputs import write_results
-    from cosim.report.figures import save_figure
+    from cosim.report.figures import draw_trim, save_figure
+    from cosim.report.tables import format_trim
 
     output = to.output
     wanted = [parse_spec(text) for text in trimming.specs]

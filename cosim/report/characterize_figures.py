@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.report.figures import BLUE, GREEN, GREY, Axes, Figure
+from cosim.report.figures import BLUE, GREEN, GREY, Axes, Figure, plain
 from cosim.study.characterize import DPI_DOWN, DPI_UP, Characterisation, Curve, Kind
 from cosim.study.ladder_study import LadderStudy, LadderTrace, pulse_train
 from cosim.technology.conditions import format_conditions
@@ -167,8 +167,7 @@ def _panels(items: Sequence[object], size: tuple[float, float], columns: int) ->
 
 
 def _clean(axis: Axes) -> None:
-    axis.spines[["top", "right"]].set_visible(False)
-    axis.tick_params(labelsize=7)
+    plain(axis, size=7)
     axis.xaxis.label.set_fontsize(8)
     axis.yaxis.label.set_fontsize(8)
 

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosim.circuit.waveforms import Timing
-from cosim.report.figures import BLUE, GREEN, GREY, RED, Axes, Figure
+from cosim.report.figures import BLUE, GREEN, GREY, RED, Axes, Figure, plain
 from cosim.study.chips import Division
 from cosim.study.waveforms import WaveLabels
 
@@ -123,7 +123,7 @@ def draw_shares(divisions: Mapping[str, Division]) -> Figure:
         axis.axvline(0, color="black", lw=0.7)
         axis.invert_yaxis()
         axis.set_title(f"by {name}, R2 = {100 * division.r2:.1f} %", fontsize=9, loc="left")
-        _plain(axis)
+        plain(axis)
     panels[-1].set_xlabel("share of the variance (%), 95 % interval", fontsize=9)
     return figure
 
@@ -169,7 +169,7 @@ def draw_failure(chip: Waves, nominal: Waves, labels: WaveLabels, timing: Timing
     for axis, text in zip(axes, texts, strict=True):
         axis.set_ylabel(text)
         axis.grid(axis="x", lw=0.3)
-        _plain(axis)
+        plain(axis)
     for axis, columns in ((axes[0], 3), (axes[2], 2)):
         axis.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), fontsize=8, frameon=False, ncols=columns)
     frames = round((axes[3].get_xlim()[1]) / (1e3 * timing.t_step))
@@ -195,13 +195,8 @@ def _edges(values: Array, quantum: float) -> list[float]:
 def _panel(size: tuple[float, float] = _SIZE) -> tuple[Figure, Axes]:
     figure = Figure(figsize=size, layout="constrained")
     axis = figure.subplots()
-    _plain(axis)
+    plain(axis)
     return figure, axis
-
-
-def _plain(axis: Axes) -> None:
-    axis.spines[["top", "right"]].set_visible(False)
-    axis.tick_params(labelsize=8)
 
 
 def _legend(figure: Figure) -> None:

@@ -3,20 +3,43 @@
 import re
 
 from cosim import __version__
+from cosim.cells.blocks import OUTSIDE
 from cosim.design import Design
 from cosim.quantities import format_quantity
-from cosim.report.chip_sections import (
-    format_blocks,
-    format_contributions,
-    format_failure,
-    format_pairs,
-    format_spreads,
-    format_yield_curve,
+from cosim.report.chip_figures import (
+    Spread,
+    draw_blocks,
+    draw_failure,
+    draw_pairs,
+    draw_shares,
+    draw_spread,
+    draw_yield_curve,
 )
-from cosim.report.chip_study import POWER, ChipStudy, format_name, format_spec, format_value
-from cosim.report.html import Picture, escape, flat_rows, format_cards, format_grid, format_page, format_table
+from cosim.report.chip_study import (
+    BEHAVIORAL,
+    POWER,
+    TRANSISTORS,
+    ChipStudy,
+    Failure,
+    figures_of,
+    format_spec,
+    scale_of,
+    watts_of,
+)
+from cosim.report.figures import Figure, figure_bytes
+from cosim.report.html import (
+    Picture,
+    escape,
+    flat_rows,
+    format_cards,
+    format_figure,
+    format_grid,
+    format_page,
+    format_table,
+)
 from cosim.report.schematics import schematics_of
-from cosim.report.tables import percent
+from cosim.report.tables import format_bias, format_correlation, format_name, format_value, percent, within
+from cosim.study.agreement import METRICS
 from cosim.study.chips import ChipSummary
 from cosim.technology.conditions import format_conditions
 
@@ -27,6 +50,12 @@ VARIATION = {
     "global": "with process, supply and temperature of their own",
     "all": "with mismatch of each transistor, and process, supply and temperature of their own",
 }
+MEANING = {
+    "accuracy": "samples that a chip decides right",
+    "task_agreement": "samples that a chip decides as the software does",
+    "state_agreement": "states that equal the software's",
+    POWER: "mean supply power",
+}
 _WIDTH = re.compile(rb'width="([\d.]+)')
 _READABLE = 0.72  # pixels that a point of a schematic needs
 
@@ -35,13 +64,13 @@ def format_chip_report(study: ChipStudy) -> str:
     """The page."""
     summary = study.summary
     sections = {
-        "The chips": format_spreads(study),
-        "Yield": format_yield_curve(study),
-        "Both engines, chip by chip": format_pairs(study),
-        "Where the spread comes from": format_contributions(study),
-        "The worst chip": format_failure(study),
+        "The chips": _spreads(study),
+        "Yield": _yield_curve(study),
+        "Both engines, chip by chip": _pairs(study),
+        "Where the spread comes from": _contributions(study),
+        "The worst chip": _failure(study),
         "Table of figures": _figures(summary),
-        "Power of the nominal circuit": format_blocks(study),
+        "Power of the nominal circuit": _blocks(study),
         "Every parameter and its transistor": _mapping(study.design),
         "Cells": _schematics(study.design),
         "Settings": _settings(study),
@@ -79,14 +108,15 @@ def _head(study: ChipStudy, title: str) -> str:
         f"Yield <b>{percent(found.value)}</b>, {percent(found.confidence, 0)} interval {percent(low)} to "
         f"{percent(high)}: {escape(_count(summary))} have {escape(format_spec(found.spec))}."
     )
-    cards = [(percent(found.value), f"yield [{percent(low)}, {percent(high)}]")]
+    cards = [(percent(found.value), f"yield {within(found.interval)}")]
     for metric, statistic in summary.figures.items():
         beside = f"nominal {format_value(metric, summary.nominal[metric])}"
         if metric == "accuracy":
             beside += f", software {percent(summary.software_accuracy)}"
         name = f"median {format_name(metric)}; {beside}"
         cards.append((format_value(metric, statistic.quantiles["50"]), name))
-    notes = f"{_unreset(summary)}{_failed(summary)}{_clipped(summary)}"
+    clipped = f"<p>{escape(summary.clipped)}.</p>" if summary.clipped else ""
+    notes = f"{_unreset(summary)}{_failed(summary)}{clipped}"
     shown = f'<p class="answer">{answer}</p>{notes}{format_cards(cards)}'
     return f'<h1>{escape(title)}</h1><p class="lead">{escape(lead)}</p>{shown.replace(" %", NO_BREAK + "%")}'
 
@@ -110,13 +140,8 @@ def _failed(summary: ChipSummary) -> str:
     reasons = ", ".join(f"{count}: {reason}" for reason, count in summary.reasons.items())
     text = f"{summary.failed} simulations failed ({reasons}); such a chip counts as one that does not work."
     if without := summary.yield_.without_failed:
-        low, high = without.interval
-        text += f" Without them the yield is {percent(without.value)} [{percent(low)}, {percent(high)}]."
+        text += f" Without them the yield is {percent(without.value)} {within(without.interval)}."
     return f"<p>{escape(text)}</p>"
-
-
-def _clipped(summary: ChipSummary) -> str:
-    return f"<p>{escape(summary.clipped)}.</p>" if summary.clipped else ""
 
 
 def _figures(summary: ChipSummary) -> str:
@@ -170,3 +195,152 @@ def _settings(study: ChipStudy) -> str:
 
 def _number(value: float, unit: str) -> str:
     return f"{value:.6g}" if unit == "1" else format_quantity(value, unit, 4)
+
+
+def _spreads(study: ChipStudy) -> str:
+    """Histograms over chips."""
+    pictures = [_spread(study, metric) for metric in study.summary.figures]
+    return format_grid(pictures) if pictures else ""
+
+
+def _spread(study: ChipStudy, metric: str) -> Picture:
+    summary, engine = study.summary, study.summary.engine
+    values, passes = figures_of(study, metric, engine)
+    factor, unit = scale_of(study, metric)
+    marks = {"nominal": factor * summary.nominal[metric]}
+    if metric != POWER:
+        marks["software"] = factor * (summary.software_accuracy if metric == "accuracy" else 1.0)
+    if metric in study.limits:
+        marks["spec"] = factor * study.limits[metric]
+    quantum = factor / summary.samples if metric in ("accuracy", "task_agreement") else 0.0
+    spread = Spread(
+        f"{format_name(metric)} ({unit})", factor * values[passes], factor * values[~passes], marks, quantum
+    )
+    found = summary.figures[metric]
+    low, high = (format_value(metric, found.quantiles[q]) for q in ("5", "95"))
+    caption = (
+        f"{format_name(metric).capitalize()}: {MEANING[metric]}. Mean {format_value(metric, found.mean)}, sd "
+        f"{format_value(metric, found.sd)}, 5 to 95 % of chips {low} to {high}."
+    )
+    return _svg(draw_spread(spread), f"Histogram of {format_name(metric)} over {len(values)} chips. {caption}", caption)
+
+
+def _yield_curve(study: ChipStudy) -> str:
+    """Yield against the accuracy limit."""
+    curve, found = study.curve, study.summary.yield_
+    others = [text for text in found.spec if not text.startswith("accuracy>=")]
+    also = f", together with {format_spec(others)}" if others else ""
+    caption = (
+        f"Yield against the least accuracy that a chip must have{also}; band: its 95 % interval at each limit by "
+        f"itself ({curve.method}). A chip whose simulation failed meets no limit."
+    )
+    alt = (
+        f"Yield falls from {percent(curve.values[0])} at an accuracy limit of {percent(curve.limits[0])} to "
+        f"{percent(curve.values[-1])} at {percent(curve.limits[-1])}; at the spec it is {percent(found.value)} "
+        f"{within(found.interval)}."
+    )
+    return format_figure(_svg(draw_yield_curve(curve), alt, caption))
+
+
+def _pairs(study: ChipStudy) -> str:
+    """Both engines on the same chips; empty for a run of one."""
+    paired = study.summary.paired
+    if not paired:
+        return ""
+    pictures, rows = [], []
+    for metric, pair in paired.items():
+        factor, unit = scale_of(study, metric)
+        behavioral, ngspice = (factor * figures_of(study, metric, engine)[0] for engine in ("behavioral", "ngspice"))
+        bias, correlation = format_bias(metric, pair), format_correlation(pair) or "none: one engine sees no spread"
+        caption = f"{format_name(metric).capitalize()}: correlation {correlation}, behavioral - ngspice {bias}."
+        figure = draw_pairs(f"{format_name(metric)} ({unit})", behavioral, ngspice)
+        pictures.append(_svg(figure, f"Behavioral against ngspice, {len(ngspice)} chips. {caption}", caption))
+        spread = format_value(metric, pair.difference_sd, 2)
+        rows.append((format_name(metric), pair.chips, correlation, bias, spread))
+    head = ("figure", "chips", "correlation [95 %]", "behavioral - ngspice [95 %]", "sd of it")
+    return format_grid(pictures) + format_table(head, rows, (1, 2, 3, 4))
+
+
+def _contributions(study: ChipStudy) -> str:
+    """Shares of the variance; empty where the store has none."""
+    if not study.contributions:
+        return ""
+    pictures, few = [], []
+    for metric, found in study.contributions.items():
+        if needed := max(division.chips_needed for division in found.divisions.values()):
+            few.append(f"{format_name(metric)} (about {needed})")
+            continue
+        texts = [
+            f"{name}: "
+            + ", ".join(f"{share.group} {percent(share.value)}" for share in division.shares)
+            + f"; R2 {percent(division.r2)}"
+            for name, division in found.divisions.items()
+        ]
+        caption = f"{format_name(metric).capitalize()}: share of each group, transistors in brackets."
+        pictures.append(
+            _svg(draw_shares(found.divisions), f"Shares of the variance by {'. By '.join(texts)}.", caption)
+        )
+    text = (
+        "Share of the variance that a group's deviations explain alone, local mismatch only, behavioral model. R2 is "
+        "the sum: what is left to 100 % is the interplay of groups, and the error of a small number of chips."
+    )
+    if few:
+        text += f" Too few chips, with intervals wider than 0 to 100 %, and so not shown: {', '.join(few)}."
+    return f"<p>{escape(text)}</p>{format_grid(pictures) if pictures else ''}"
+
+
+def _failure(study: ChipStudy) -> str:
+    """The worst chip on a sample that it decides wrong, or why that is not shown."""
+    failure = study.failure
+    if isinstance(failure, str):
+        return f"<p>{escape(failure)}</p>"
+    text, unit = _failure_text(failure), failure.labels.unit
+    chosen = [failure.wanted, failure.decided[TRANSISTORS]]
+    if chosen[0] == chosen[1]:
+        chosen[1] = failure.decided[BEHAVIORAL]
+    figure = draw_failure(failure.waves, failure.nominal, failure.labels, study.timing, list(dict.fromkeys(chosen)))
+    own = ", solid those of this chip by the behavioral model" if failure.labels.own else ""
+    caption = (
+        f"Both simulated by ngspice, the chip solid and the nominal circuit dashed: candidate of {unit}, the unit "
+        f"whose states differ most, dotted its thresholds as asked for{own}; its state; the readout of the right class "
+        "and of the one that the chip decides; the supply power."
+    )
+    png = Picture("png", figure_bytes(figure, "png"), f"Waveforms of chip {failure.chip}. {text}", caption, 520)
+    return f"<p>{escape(text)}</p>{format_figure(png)}"
+
+
+def _failure_text(failure: Failure) -> str:
+    labels = failure.labels
+    names = labels.outputs
+    decided = ", ".join(f"{whose} {names[k]}" for whose, k in failure.decided.items())
+    metrics = ", ".join(f"{format_name(metric)} {format_value(metric, failure.figures[metric])}" for metric in METRICS)
+    text = (
+        f"Chip {failure.chip} has the lowest accuracy: {metrics}. Test sample {failure.sample} is of class "
+        f"{names[failure.wanted]}; decided: {decided}."
+    )
+    if labels.own is None:
+        return text
+    asked, own = (
+        " and ".join(format_quantity(current, "A") for current in currents)
+        for currents in ((labels.i_rise, labels.i_fall), labels.own)
+    )
+    return f"{text} Thresholds of unit {labels.unit}: {asked} asked for, {own} on this chip."
+
+
+def _blocks(study: ChipStudy) -> str:
+    """Power of each block of the nominal circuit."""
+    total = sum(study.blocks.values())
+    factor, unit = watts_of(total)
+    rows = [
+        (name, format_quantity(power, "W"), percent(power / total if total else 0.0))
+        for name, power in (*study.blocks.items(), ("total", total))
+    ]
+    shares = ", ".join(f"{name} {value}" for name, value, _ in rows)
+    caption = "Mean supply power per block over all samples, behavioral equations, without deviations."
+    figure = _svg(draw_blocks(study.blocks, factor, unit), f"Power per block: {shares}.", caption)
+    outside = f"<p>Not in power, here and above: {escape(', '.join(OUTSIDE))}.</p>"
+    return format_figure(figure) + format_table(("block", "power", "share"), rows, (1, 2)) + outside
+
+
+def _svg(figure: Figure, alt: str, caption: str) -> Picture:
+    return Picture("svg+xml", figure_bytes(figure, "svg"), alt, caption)

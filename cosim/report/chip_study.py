@@ -8,9 +8,7 @@ from numpy.typing import NDArray
 
 from cosim.circuit.waveforms import Timing
 from cosim.design import Design
-from cosim.quantities import format_quantity
 from cosim.report.chip_figures import Waves, YieldCurve
-from cosim.report.tables import percent
 from cosim.study.chips import ChipRecord, ChipSummary, Contribution, Figures
 from cosim.study.waveforms import WaveLabels
 
@@ -76,18 +74,6 @@ def watts_of(power: float) -> tuple[float, str]:
         if factor * power < 1000:
             return factor, unit
     return 1e3, "mW"
-
-
-def format_value(metric: str, value: float, digits: int | None = None) -> str:
-    """A figure as text; a state agreement is often so near to 1 that one digit would hide what is missing."""
-    if metric == POWER:
-        return format_quantity(value, "W")
-    return percent(value, digits or (2 if metric == "state_agreement" else 1))
-
-
-def format_name(metric: str) -> str:
-    """A figure's name in words."""
-    return metric.replace("_", " ")
 
 
 def format_spec(texts: Sequence[str]) -> str:

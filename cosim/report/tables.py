@@ -1,10 +1,21 @@
-"""A comparison as text: what fits a terminal."""
+"""Summaries as text: what fits a terminal."""
 
+from collections.abc import Iterator, Mapping, Sequence
 from textwrap import wrap
 
 from cosim.cells.blocks import OUTSIDE
-from cosim.quantities import format_quantity
+from cosim.quantities import format_quantity, parse_quantity
 from cosim.study.agreement import ComparisonSummary
+from cosim.study.chips import ChipCount, ChipSummary, Contribution, Pair, SpecYield, TrimSummary
+from cosim.study.intervals import MOST, Interval, samples_to_sign, shows_sign
+from cosim.study.power import PowerRow, PowerSummary, RailRow
+from cosim.study.pvt import Condition, Sweep
+
+CONDITIONS, CELLS = 6, 4  # that are named, where there are more
+TOO_FEW = "too few"
+_WIDE, _NARROW = 21, 12  # columns with and without an interval
+SHOWN = ("5", "50", "95")
+FAITHFUL = 0.9  # of the decisions: below it the nominal circuit is not the trained network
 
 
 def format_comparison(summary: ComparisonSummary) -> list[str]:
@@ -19,7 +30,6 @@ def format_comparison(summary: ComparisonSummary) -> list[str]:
         first = "" if balanced is None else f"  {percent(balanced[engine]):>8}"
         right = f"{percent(accuracy[engine]):>8}  {percent(low):>7} {percent(high):>8}"
         lines.append(f"{engine:12}{first}  {right}  {watt:>10}")
-    low, high = summary.task_agreement_interval
     diverged = summary.first_divergence
     states, answers = (
         ", ".join(f"{step} {count}" for step, count in sources.items())
@@ -27,7 +37,7 @@ def format_comparison(summary: ComparisonSummary) -> list[str]:
     )
     counts = f"{summary.samples} simulated, {summary.failed} failed; {summary.transistors} transistors"
     equal = f"{percent(summary.state_agreement, 2)} of {summary.state_bits} states"
-    decisions = f"{percent(summary.task_agreement)} [{percent(low)}, {percent(high)}]"
+    decisions = f"{percent(summary.task_agreement)} {within(summary.task_agreement_interval)}"
     rmse = f"RMSE {summary.readout_rmse_units:.3f} units"
     correlation = summary.readout_correlation
     readout = rmse if correlation is None else f"correlation {correlation:.4f}, {rmse}"
@@ -56,6 +66,252 @@ def format_outside() -> list[str]:
     return wrap(f"{'not in power':18}{', '.join(OUTSIDE)}", 79, subsequent_indent=18 * " ")
 
 
+def format_value(metric: str, value: float, digits: int | None = None) -> str:
+    """A figure as text; a state agreement is often so near to 1 that one digit would hide what is missing."""
+    if metric == "power":
+        return format_quantity(value, "W")
+    return percent(value, digits or (2 if metric == "state_agreement" else 1))
+
+
+def format_name(metric: str) -> str:
+    """A figure's name in words."""
+    return metric.replace("_", " ")
+
+
 def percent(value: float, digits: int = 1) -> str:
     """0.9512 -> '95.1 %'."""
     return f"{100 * value:.{digits}f} %"
+
+
+def within(bounds: tuple[float, float]) -> str:
+    """The ends of a fraction's interval: '[93.0 %, 96.7 %]'."""
+    return f"[{percent(bounds[0])}, {percent(bounds[1])}]"
+
+
+def format_pvt(sweep: Sweep) -> list[str]:
+    """The terminal table of `summarize_pvt`, under 80 columns."""
+    lines = [f"{'corner':6} {'temp':>6} {'supply':>8}  {'states':>9} {'decisions':>10}  {'accuracy':>8} {'power':>9}"]
+    rows = sweep.conditions
+    lines += [_condition(row) for row in rows]
+    samples = rows[0].samples + rows[0].failed
+    lines += [
+        "",
+        f"samples         {samples} in each of {len(rows)} conditions, {sweep.failed} runs failed",
+        "agreement       states and decisions, software vs the simulator",
+        *_format_worst(sweep.worst, rows),
+        *format_outside(),
+    ]
+    return lines
+
+
+def _format_worst(worst: Sequence[Condition], rows: Sequence[Condition]) -> list[str]:
+    one = (worst or rows)[0]
+    decisions = f"{percent(one.task_agreement)} {within(one.task_agreement_interval or (0.0, 1.0))}"
+    figures = f"decisions {decisions}, states {percent(one.state_agreement, 2)}"
+    if not worst:
+        return [f"worst           none of {len(rows)}: all have equal", f"                {figures}"]
+    places = [f"{row.corner} {row.celsius:g} C {row.supply_v:g} V" for row in worst]
+    more = [f"and {len(places) - CONDITIONS} more"] if len(places) > CONDITIONS else []
+    named = ", ".join(places[:CONDITIONS] + more)
+    text = f"{'worst':16}{named if len(worst) == 1 else f'{len(worst)} alike: {named}'}"
+    return [*wrap(text, 79, subsequent_indent=16 * " "), f"                {figures}"]
+
+
+def _condition(row: Condition) -> str:
+    where = f"{row.corner:6} {row.celsius:>4g} C {row.supply_v:>6.4g} V"
+    if row.accuracy is None or row.power_w is None:
+        return f"{where}  every simulation failed"
+    states, decisions = percent(row.state_agreement, 2), percent(row.task_agreement)
+    return f"{where}  {states:>9} {decisions:>10}  {percent(row.accuracy):>8} {format_quantity(row.power_w, 'W'):>9}"
+
+
+def format_power(summary: PowerSummary) -> list[str]:
+    """The tables of `summarize_power`, under 100 columns: power and area, energies, rails.
+
+    A mean whose interval holds 0 is no figure; how many samples would make it one stands below.
+    """
+    rows, engines = summary.rows, summary.engines
+    simulated = "ngspice" in engines
+    counts = f"{summary.samples} samples of {summary.frames:g} frames of {format_quantity(summary.t_step_s, 's')}"
+    lines = [
+        f"{counts}, {summary.failed} failed; {summary.transistors} transistors; means with 95 % intervals",
+        "",
+        _columns("power", engines, (*(("differs",) if simulated else ()), "gates", "capacitors")),
+    ]
+    for name, row in rows.items():
+        powers = [_mean(row.power_w[engine], "W") for engine in engines]
+        differs = [f"{100 * row.difference.mean:+.2f} %"] if row.difference else []
+        areas = [f"{area:.0f} um2" for area in (row.gate_area_um2, row.capacitor_area_um2)]
+        lines.append(_columns(name, powers, [*differs, *areas]))
+    parts = ("static", "dynamic, a frame") if simulated else ()
+    lines += ["", _columns("energy", (*parts, "a frame", "an inference"))]
+    for name, row in rows.items():
+        parts = [_mean(row.static_w, "W"), _signed(row.dynamic_frame_j, "J")] if simulated else []
+        energies = [_mean(found[engines[0]], "J") for found in (row.energy_frame_j, row.energy_inference_j)]
+        lines.append(_columns(name, [*parts, *energies]))
+    if simulated:
+        lines += ["", _columns("rail", ("power", "a frame"))]
+        for rail, row in summary.rails.items():
+            lines.append(_columns(rail, (_mean(row.power_w, "W"), _mean(row.energy_frame_j, "J"))))
+    return [*lines, "", *_format_few(summary, lines), *format_outside()]
+
+
+def _format_few(summary: PowerSummary, lines: Sequence[str]) -> list[str]:
+    """What TOO_FEW in the lines means, and how many samples its figures need."""
+    if not any(TOO_FEW in line for line in lines):
+        return []
+    if summary.samples == 1:
+        return [f"{TOO_FEW:18}one sample has no interval, so an energy's sign is not known; give more --samples"]
+    rows = [*summary.rows.values(), *summary.rails.values()]
+    means = [mean for row in rows for mean in _means(row) if not shows_sign(mean)]
+    needed = [samples_to_sign(mean, summary.samples) for mean in means]
+    known = [count for count in needed if count is not None]
+    beyond = f", {len(needed) - len(known)} of {len(needed)} not even {MOST}" if len(known) < len(needed) else ""
+    most = f"; about --samples {max(known)} would show it{beyond}" if known else ""
+    return [f"{TOO_FEW:18}samples: the interval of the mean holds 0{most}"]
+
+
+def _means(row: PowerRow | RailRow) -> Iterator[Interval]:
+    """Every mean of a row that a table shows."""
+    if isinstance(row, RailRow):
+        yield from (row.power_w, row.energy_frame_j)
+        return
+    engines = (row.power_w, row.energy_frame_j, row.energy_inference_j)
+    found = (row.static_w, row.dynamic_frame_j, *(mean for means in engines for mean in means.values()))
+    yield from (mean for mean in found if mean is not None)
+
+
+def _columns(name: str, wide: Sequence[str], narrow: Sequence[str] = ()) -> str:
+    cells = [f"{cell:>{_WIDE}}" for cell in wide] + [f"{cell:>{_NARROW}}" for cell in narrow]
+    return f"{name:8}" + "".join(cells)
+
+
+def _signed(found: Interval | None, unit: str) -> str:
+    """A mean that may have either sign: without an interval it has none that is known."""
+    return _mean(found, unit) if found is not None and shows_sign(found) else TOO_FEW
+
+
+def _mean(found: Interval | None, unit: str) -> str:
+    """8.58 +- 0.21 nW; TOO_FEW where the interval holds 0."""
+    assert found is not None
+    mean, high = found.mean, found.high
+    if high is not None and not shows_sign(found):
+        return TOO_FEW
+    number, prefixed = format_quantity(mean, unit).split(" ")
+    if high is None:
+        return f"{number} {prefixed}"
+    half = (high - mean) / parse_quantity(f"1 {prefixed}", unit)
+    return f"{number} +- {half:.{0 if half >= 10 else 1 if half >= 1 else 2}f} {prefixed}"
+
+
+def format_summary(summary: ChipSummary) -> list[str]:
+    """The terminal table of a run's summary, under 80 columns."""
+    simulated = f"{summary.chips} chips, {summary.failed} failed; {summary.samples} samples each"
+    lines = [
+        f"{simulated}; engine {summary.engine}, variation {summary.variation.kind}",
+        "",
+        f"{'':15}  {'nominal':>9}  {'mean':>9}  {'sd':>7}  {'5 %':>9}  {'median':>9}  {'95 %':>9}",
+    ]
+    for metric, found in summary.figures.items():
+        values = [summary.nominal[metric], found.mean, found.sd, *(found.quantiles[q] for q in SHOWN)]
+        texts = [format_value(metric, value, 1) for value in values]
+        widths = (9, 9, 7, 9, 9, 9)
+        cells = "  ".join(f"{text:>{width}}" for text, width in zip(texts, widths, strict=True))
+        lines.append(f"{format_name(metric):15}  {cells}")
+    kept = summary.nominal.task_agreement
+    if kept < FAITHFUL:
+        lines += [
+            "",
+            f"nominal circuit   only {percent(kept)} of its decisions are the software's;",
+            f"                  software accuracy {percent(summary.software_accuracy)}; cosim compare says why",
+        ]
+    lines += ["", *format_yield(summary.yield_)]
+    lines += format_unreset(summary)
+    for reason, count in summary.reasons.items():
+        lines.append(f"failed            {count}: {reason}")
+    for metric, pair in (summary.paired or {}).items():
+        correlation = (
+            f"r {found}" if (found := format_correlation(pair)) else "no correlation: one engine sees no spread"
+        )
+        lines.append(
+            f"paired            {format_name(metric)}: {correlation}, behavioral - ngspice {format_bias(metric, pair)}"
+        )
+    return lines + format_outside()
+
+
+def format_yield(found: SpecYield) -> list[str]:
+    """The yield with its interval, and without failed simulations where there are any."""
+    lines = [
+        f"yield             {percent(found.value)} {within(found.interval)}, {found.passed} of "
+        f"{found.chips} chips with {' and '.join(found.spec)}",
+        f"                  {100 * found.confidence:.3g} % interval, {found.method}",
+    ]
+    without = found.without_failed
+    if without and without.chips != found.chips:
+        of = f"of the {without.chips} that were simulated"
+        lines.append(f"                  {percent(without.value)} {within(without.interval)} {of}")
+    return lines
+
+
+def format_unreset(summary: ChipCount) -> list[str]:
+    """Chips with a cell that does not reset, and which cells; nothing without such chips."""
+    found = summary.unreset
+    if not found.chips:
+        return []
+    cells = [f"{cell} ({count})" for cell, count in found.cells.items()]
+    more = f" and {len(cells) - CELLS} more" if len(cells) > CELLS else ""
+    return [
+        f"does not reset    {found.chips} chips, which do not count; {found.meet_spec} of them meet the spec",
+        f"                  {', '.join(cells[:CELLS])}{more}",
+    ]
+
+
+def format_contributions(contributions: Mapping[str, Contribution], metric: str = "accuracy") -> list[str]:
+    """Shares of the variance of one figure, by block and by kind of transistor."""
+    lines = []
+    for name, division in contributions[metric].divisions.items():
+        lines += ["", f"share of the variance of {format_name(metric)} by {name}:"]
+        if needed := division.chips_needed:
+            lines.append(f"  too few chips: intervals are wider than 0 to 100 %; about --chips {needed} narrow them")
+            continue
+        for share in division.shares:
+            bounds = within((share.low, share.high))
+            lines.append(f"  {share.group:24} {share.transistors:5} transistors  {percent(share.value):>7} {bounds}")
+        lines.append(f"  {'R2':24} {'':5}              {percent(division.r2):>7}")
+    return lines
+
+
+def format_trim(summary: TrimSummary) -> list[str]:
+    """Yield before and after trimming, by the number of bits."""
+    spans = ", ".join(f"{name} +-{percent(value)}" for name, value in summary.ranges.items())
+    lines = [
+        f"{summary.chips} chips, {summary.failed} failed; {summary.samples} samples each; engine "
+        f"{summary.engine}; converters: {spans}",
+        f"yield: chips with {' and '.join(summary.spec)}, 95 % interval; p: McNemar, exact",
+        "",
+        f"{'bits':>6}  {'yield':>7}  {'95 % interval':>17}  {'won':>4}  {'lost':>4}  {'p':>8}  {'accuracy':>8}  "
+        f"{'states':>8}",
+    ]
+    for row in summary.rows:
+        figures = "  ".join(
+            f"{percent(found.mean) if found else '-':>8}" for found in (row.accuracy, row.state_agreement)
+        )
+        bounds = within(row.yield_.interval)
+        lines.append(
+            f"{'none' if row.bits is None else row.bits:>6}  {percent(row.yield_.value):>7}  {bounds:>17}  "
+            f"{row.won:>4}  {row.lost:>4}  {row.p:>8.2g}  {figures}"
+        )
+    return lines
+
+
+def format_bias(metric: str, pair: Pair) -> str:
+    """Behavioral minus ngspice over chips, with its interval."""
+    mean, low, high = (format_value(metric, value, 2) for value in (pair.bias, *pair.bias_interval))
+    return f"{mean} [{low}, {high}]"
+
+
+def format_correlation(pair: Pair) -> str:
+    """Of both engines over chips, with its interval; empty where one engine sees no spread."""
+    if pair.correlation is None or (bounds := pair.correlation_interval) is None:
+        return ""
+    return f"{pair.correlation:.3f} [{bounds.low:.3f}, {bounds.high:.3f}]"

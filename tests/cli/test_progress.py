@@ -9,11 +9,11 @@ import termios
 
 import pytest
 
-from cosim.cli.common import progress_bar, say
+from cosim.cli.progress import progress_bar, say
 from cosim.errors import SimulationError
 
 RUN = """
-from cosim.cli.common import progress_bar, say
+from cosim.cli.progress import progress_bar, say
 with progress_bar("chips") as progress:
     for done in range(26):
         progress(done, 25)

@@ -24,8 +24,8 @@ from cosim.montecarlo.run import (
 from cosim.montecarlo.spec import parse_spec
 from cosim.montecarlo.statistics import describe
 from cosim.montecarlo.store import open_store, read_store
-from cosim.montecarlo.tables import format_contributions, format_summary
 from cosim.montecarlo.trial import behavioral_record, failed, run_chip, run_chips
+from cosim.report.tables import format_contributions, format_summary
 from cosim.simulation import schedule
 from cosim.study.chips import Contribution, Division, Share
 

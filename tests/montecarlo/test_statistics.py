@@ -17,7 +17,7 @@ from cosim.montecarlo.statistics import (
     stop_confidence,
     summarize_chips,
 )
-from cosim.montecarlo.tables import format_unreset
+from cosim.report.tables import format_unreset
 from cosim.study.chips import ChipRecord, Figures
 from cosim.variation.draws import Plan
 

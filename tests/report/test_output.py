@@ -9,7 +9,7 @@ import pytest
 
 from cosim.circuit.waveforms import Timing
 from cosim.errors import InputError
-from cosim.report.comparison_page import format_report
+from cosim.report.comparison_sheet import format_report
 from cosim.report.figures import Figure, draw_confusion, draw_waveforms, save_figure
 from cosim.report.tables import format_comparison, percent
 from cosim.study.agreement import Comparison, Engine, summarize_comparison

@@ -13,7 +13,7 @@ from cosim.engines.engine import Failure, FailureKind
 from cosim.files.json_form import json_object
 from cosim.ir.states import software_states
 from cosim.network.reference import run_reference
-from cosim.report.comparison_page import format_report
+from cosim.report.comparison_sheet import format_report
 from cosim.report.tables import format_comparison
 from cosim.simulation.inference import Inference
 from cosim.study.agreement import (

@@ -17,9 +17,8 @@ from cosim.engines.engine import Failure, FailureKind
 from cosim.files.json_form import json_object
 from cosim.outputs import block_areas, summarize
 from cosim.reading.text import typed
-from cosim.report.figures import save_figure
-from cosim.report.power_figures import draw_power
-from cosim.report.power_tables import format_power
+from cosim.report.figures import draw_power, save_figure
+from cosim.report.tables import format_power
 from cosim.resources import trained_network_path
 from cosim.simulation.inference import Inference, run_inference
 from cosim.simulation.metering import meter, meters_of, settled_windows

@@ -10,8 +10,8 @@ import cosim.pipeline
 from cosim.design import compile_network
 from cosim.errors import InputError, SimulationError
 from cosim.pipeline import Run, run_pvt
-from cosim.report.pvt_figures import draw_pvt
-from cosim.report.pvt_table import format_pvt
+from cosim.report.figures import draw_pvt
+from cosim.report.tables import format_pvt
 from cosim.study.agreement import ComparisonSummary
 from cosim.study.intervals import Bounds
 from cosim.study.pvt import CELSIUS, SUPPLIES, pvt_grid, summarize_pvt

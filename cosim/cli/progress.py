@@ -1,0 +1,56 @@
+"""How far a long run is: a bar on a terminal, elsewhere now and then a line."""
+
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Protocol
+
+
+def say(text: str) -> None:
+    """A line of progress on stderr, so that stdout stays for results; above a bar that is there."""
+    from tqdm import tqdm
+
+    tqdm.write(f"  {text}", file=sys.stderr)
+
+
+class Progress(Protocol):
+    """Hears how far a long run is; `values` are its figures at this point."""
+
+    def __call__(self, done: int, total: int, values: Mapping[str, float] = ..., /) -> None: ...
+
+
+@contextmanager
+def progress_bar(label: str) -> Iterator[Progress]:
+    """On stderr: on a terminal a bar, elsewhere a line at the first report, at every tenth and at the last."""
+    with _bar(label) if sys.stderr.isatty() else _lines(label) as progress:
+        yield progress
+
+
+@contextmanager
+def _bar(label: str) -> Iterator[Progress]:
+    from tqdm import tqdm
+
+    with tqdm(desc=label, unit="run", leave=False) as bar:
+
+        def progress(done: int, total: int, values: Mapping[str, float] = {}, /) -> None:
+            bar.total = total
+            bar.set_postfix(values, refresh=False)
+            bar.update(done - bar.n)
+
+        yield progress
+
+
+@contextmanager
+def _lines(label: str) -> Iterator[Progress]:
+    tenth, line, said = -1, "", ""
+
+    def progress(done: int, total: int, values: Mapping[str, float] = {}, /) -> None:
+        nonlocal tenth, line, said
+        line = ", ".join([f"{label}: {done} of {total}", *(f"{name} {value:.3g}" for name, value in values.items())])
+        if (reached := 10 * done // max(total, 1)) > tenth:
+            tenth, said = reached, line
+            say(line)
+
+    yield progress
+    if line != said:  # a run that stopped early
+        say(line)
