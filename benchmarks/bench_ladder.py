@@ -36,11 +36,11 @@ def main(jobs: int = 1, folder: Path = Path("runs/bench_ladder")) -> None:
             found = summarize_ladder(study, one, traces)
             name = f"ladder_{rungs}_{one.celsius:g}C_{one.supply:g}V.json"
             write_json(folder / name, summarize_study(study, technology.name, [found]))
-            split = ", ".join(f"{block} {1e9 * watt:.1f}" for block, watt in found["power_split_w"].items())
+            split = ", ".join(f"{block} {1e9 * watt:.1f}" for block, watt in found.power_split_w.items())
             print(
-                f"{rungs:5d}  {format_conditions(one):18}{found['steps_checked']:7d}{found['wrong_levels']:7d}"
-                f"{found['retention_steps']:6d}{found['retention_wrong']:7d}{1e3 * found['update_time_max_s']:11.2f}"
-                f"{100 * found['level_error_max']:11.2f} %  {1e9 * found['power_w']:.1f}: {split}",
+                f"{rungs:5d}  {format_conditions(one):18}{found.steps_checked:7d}{found.wrong_levels:7d}"
+                f"{found.retention_steps:6d}{found.retention_wrong:7d}{1e3 * found.update_time_max_s:11.2f}"
+                f"{100 * found.level_error_max:11.2f} %  {1e9 * found.power_w:.1f}: {split}",
                 flush=True,
             )
 

@@ -161,6 +161,7 @@ def ladder(*, to: Destination, updates: Updates, where: Where) -> None:
     """
     from cosim.report.characterize_figures import draw_staircase
     from cosim.report.figures import save_figure
+    from cosim.report.tables import format_ladder
     from cosim.study import ladder_study
     from cosim.study.characterize import format_rows
     from cosim.technology.conditions import format_conditions
@@ -182,7 +183,7 @@ def ladder(*, to: Destination, updates: Updates, where: Where) -> None:
         conditions.append(summary)
         title = f"ladder of {rungs} rungs, {technology.name}, {format_conditions(technology)}"
         click.echo(title)
-        click.echo("\n".join(ladder_study.format_ladder(summary)))
+        click.echo("\n".join(format_ladder(summary)))
         click.echo("\n".join(format_rows(ladder_study.level_rows(study, traces))))
         path = output / f"ladder_{_stem(technology)}.png"
         save_figure(draw_staircase(study, traces, title), path)

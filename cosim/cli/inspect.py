@@ -2,7 +2,6 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import click
 import numpy as np
@@ -19,22 +18,20 @@ from cosim.reading.text import shown_path
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
 def command(*, checkpoint: Path, as_json: bool) -> None:
     """Print task, encoding, layers, value ranges and training figures of a CHECKPOINT (.pt or .npz)."""
-    summary = summarise(load_network(checkpoint))
+    network = load_network(checkpoint)
     if as_json:
-        click.echo(json.dumps({"file": str(checkpoint), **summary}, indent=2, sort_keys=True))
-        return
-    click.echo(shown_path(checkpoint))
-    for line in format_summary(summary):
-        click.echo(line)
+        click.echo(json.dumps({"file": str(checkpoint), **describe_network(network)}, indent=2, sort_keys=True))
+    else:
+        click.echo("\n".join([shown_path(checkpoint), *format_network(network)]))
 
 
-def summarise(network: Network) -> dict[str, Any]:
-    """JSON-able description of a network."""
-    encoding = network.encoding
+def describe_network(network: Network) -> dict[str, object]:
+    """A network without its arrays, ready for JSON."""
+    encoding, grid = network.encoding, network.weight_grid
     return {
         "task": network.task,
         "labels": list(network.labels),
-        "weight_grid": network.weight_grid,
+        "weight_grid": grid,
         "encoding": {
             "features": encoding.features,
             "ramp_steps": encoding.ramp_steps,
@@ -42,35 +39,39 @@ def summarise(network: Network) -> dict[str, Any]:
             "offset": _span(encoding.offset),
             "scale": _span(encoding.scale),
         },
-        "layers": [_summarise_layer(layer, layer.name, network.weight_grid) for layer in network.layers],
-        "readout": {
-            **_summarise_layer(network.readout, "readout", network.weight_grid),
-            "pooling": network.readout.pooling,
-        },
+        "layers": [_describe_layer(layer, layer.name, grid) for layer in network.layers],
+        "readout": {**_describe_layer(network.readout, "readout", grid), "pooling": network.readout.pooling},
         "history": dict(network.history),
     }
 
 
-def _summarise_layer(layer: Layer | Readout, name: str, grid: float | None) -> dict[str, Any]:
-    arrays = layer.arrays()
-    weights = np.concatenate([array.ravel() for key, array in arrays.items() if key.startswith("weight")])
-    summary: dict[str, Any] = {
+def _describe_layer(layer: Layer | Readout, name: str, grid: float | None) -> dict[str, object]:
+    weights = _weights(layer)
+    found: dict[str, object] = {
         "name": name,
         "kind": _kind(layer),
         "shape": list(layer.weight.shape),
         "sources": list(layer.sources),
         "weights": weights.size,
         "nonzero_weights": int(np.count_nonzero(weights)),
-        "ranges": {key: _span(array) for key, array in arrays.items()},
+        "ranges": {key: _span(array) for key, array in layer.arrays().items()},
     }
     if grid is not None:
-        on_grid = np.concatenate([weights, layer.bias])
-        summary["off_grid"] = int(np.count_nonzero(np.abs(on_grid / grid - np.round(on_grid / grid)) > 1e-9))
-        summary["unit_devices"] = round(float(np.abs(weights).sum() / grid))
+        found["off_grid"] = _off_grid(layer, grid)
+        found["unit_devices"] = round(float(np.abs(weights).sum() / grid))
     if isinstance(layer, EpsilonLayer):
-        summary["epsilon"] = layer.epsilon
-        summary["smallest_width"] = layer.smallest_width
-    return summary
+        found |= {"epsilon": layer.epsilon, "smallest_width": layer.smallest_width}
+    return found
+
+
+def _weights(layer: Layer | Readout) -> np.ndarray:
+    return np.concatenate([array.ravel() for key, array in layer.arrays().items() if key.startswith("weight")])
+
+
+def _off_grid(layer: Layer | Readout, grid: float) -> int:
+    """Weights and biases that are no multiple of the grid."""
+    steps = np.concatenate([_weights(layer), layer.bias]) / grid
+    return int(np.count_nonzero(np.abs(steps - np.round(steps)) > 1e-9))
 
 
 def _kind(layer: Layer | Readout) -> str:
@@ -84,46 +85,43 @@ def _span(array: np.ndarray) -> list[float]:
     return [float(array.min()), float(array.max())]
 
 
-def format_summary(summary: dict[str, Any]) -> list[str]:
+def format_network(network: Network) -> list[str]:
     """The description as lines of text."""
-    encoding = summary["encoding"]
-    ramp = f", time ramp over {encoding['ramp_steps']} steps" if encoding["ramp_steps"] else ""
-    levels = f"in steps of 1/{encoding['levels']}" if encoding["levels"] else "continuous"
-    low, high = encoding["offset"]
-    scales = encoding["scale"]
+    encoding = network.encoding
+    ramp = f", time ramp over {encoding.ramp_steps} steps" if encoding.ramp_steps else ""
+    levels = f"in steps of 1/{encoding.levels}" if encoding.levels else "continuous"
+    offset, scale = (f"{low:.4g} to {high:.4g}" for low, high in map(_span, (encoding.offset, encoding.scale)))
     lines = [
-        f"task     {summary['task'] or 'not named'}",
-        f"labels   {', '.join(summary['labels']) or 'none'}",
-        f"input    {encoding['features']} features{ramp}, {levels}; offset {low:.4g} to {high:.4g}, "
-        f"scale {scales[0]:.4g} to {scales[1]:.4g}",
-        f"grid     {summary['weight_grid'] or 'continuous weights'}",
-        f"pooling  {summary['readout']['pooling']}",
+        f"task     {network.task or 'not named'}",
+        f"labels   {', '.join(network.labels) or 'none'}",
+        f"input    {encoding.features} features{ramp}, {levels}; offset {offset}, scale {scale}",
+        f"grid     {network.weight_grid or 'continuous weights'}",
+        f"pooling  {network.readout.pooling}",
         "",
+        *_table(network),
     ]
-    lines += _table(summary)
-    figures = summary["history"].get("figures", {})
-    if figures:
+    if figures := network.history.get("figures", {}):
         lines += ["", *(f"{name:26s}{_figure(value)}" for name, value in figures.items())]
     return [line if line.isprintable() else ascii(line)[1:-1] for line in lines]  # a history may hold any text
 
 
-def _table(summary: dict[str, Any]) -> list[str]:
+def _table(network: Network) -> list[str]:
     rows = [("layer", "kind", "shape", "reads", "epsilon", "weight", "bias", "nonzero", "off grid", "width >=")]
-    for layer in (*summary["layers"], summary["readout"]):
-        low, high = layer["ranges"]["weight"]
-        bias = layer["ranges"]["bias"]
-        width = layer.get("smallest_width")
+    grid = network.weight_grid
+    for layer in (*network.layers, network.readout):
+        held = layer if isinstance(layer, EpsilonLayer) else None
+        width, weights = held and held.smallest_width, _weights(layer)
         rows.append(
             (
-                layer["name"],
-                layer["kind"],
-                " x ".join(map(str, layer["shape"])),
-                " + ".join(layer["sources"]),
-                f"{layer['epsilon']:g}" if "epsilon" in layer else "",
-                f"{low:.3g} to {high:.3g}",
-                f"{bias[0]:.3g} to {bias[1]:.3g}",
-                f"{layer['nonzero_weights']} of {layer['weights']}",
-                str(layer.get("off_grid", "")),
+                "readout" if isinstance(layer, Readout) else layer.name,
+                _kind(layer),
+                " x ".join(map(str, layer.weight.shape)),
+                " + ".join(layer.sources),
+                f"{held.epsilon:g}" if held else "",
+                "{:.3g} to {:.3g}".format(*_span(layer.weight)),
+                "{:.3g} to {:.3g}".format(*_span(layer.bias)),
+                f"{np.count_nonzero(weights)} of {weights.size}",
+                "" if grid is None else str(_off_grid(layer, grid)),
                 "" if width is None else f"{width:.3g}",
             )
         )

@@ -7,7 +7,7 @@ voltage of the output's node. Only the devices change.
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from itertools import product
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -241,7 +241,7 @@ def _ideal_response(group: str, first: float, alpha: float, i_g: float, tau: flo
 # --- shared
 
 
-def summarize_cell(cell: str, name: str, found: Sequence[Characterisation]) -> dict[str, Any]:
+def summarize_cell(cell: str, name: str, found: Sequence[Characterisation]) -> dict[str, object]:
     """Rows of every condition, ready for JSON; currents in A, times in s."""
     conditions = [
         {
@@ -255,7 +255,8 @@ def summarize_cell(cell: str, name: str, found: Sequence[Characterisation]) -> d
     return {"cell": cell, "technology": name, "conditions": conditions}
 
 
-def row_json(row: Row) -> dict[str, Any]:
+def row_json(row: Row) -> dict[str, str | float | None]:
+    """A row with its errors, ready for JSON; what was not found is None."""
     measured, calibrated = row.errors
     values = {**asdict(row), "error_measured": measured, "error_calibrated": calibrated}
     del values["scale"]

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,6 @@ from cosim.engines.engine import Failure
 from cosim.errors import SimulationError
 from cosim.ir.states import States
 from cosim.outputs import write_texts
-from cosim.quantities import format_quantity
 from cosim.simulation.inference import DEFAULT_TIMEOUT, Inference, Meter, Progress, ReadPlan, deck_hash, run_inferences
 from cosim.simulation.keep import INFERENCES
 from cosim.study.characterize import DPI_SPREAD, Array, Row, row_json
@@ -221,37 +220,70 @@ def _trace(run: LadderRun, inference: Inference, technology: Technology) -> Ladd
     return LadderTrace(run, inference.states, np.abs(output), powers, inference.power_w)
 
 
-def summarize_ladder(study: LadderStudy, technology: Technology, traces: Sequence[LadderTrace]) -> dict[str, Any]:
-    """The figures of one condition, ready for JSON; `docs/characterize.md` says what each is."""
+@dataclass(frozen=True)
+class FirstWrong:
+    """The first step at whose end the level is not what software says."""
+
+    sequence: int
+    step: int
+    expected: int
+    found: int
+
+
+@dataclass(frozen=True)
+class LadderSummary:
+    """The figures of one condition; `docs/characterize.md` says what each is."""
+
+    corner: str
+    celsius: float
+    supply_v: float
+    steps_checked: int
+    wrong_levels: int
+    wrong_updates: int
+    first_wrong: FirstWrong | None
+    retention_steps: int
+    retention_wrong: int
+    staircase_wrong: int
+    staircase_wrong_uncalibrated: int
+    update_time_max_s: float
+    level_error_max: float
+    levels: tuple[dict[str, str | float | None], ...]
+    power_w: float
+    power_split_w: dict[str, float]
+    power_by_level_w: tuple[float, ...]
+
+
+def summarize_ladder(study: LadderStudy, technology: Technology, traces: Sequence[LadderTrace]) -> LadderSummary:
+    """The figures of all runs in one condition."""
     random = [trace for trace in traces if trace.run.kind == "random"]
     held = [trace for trace in traces if trace.run.kind == "retention"]
     stairs, plain = (next(t for t in traces if t.run.kind == kind) for kind in ("stairs", "plain"))
     calibrated = [trace for trace in traces if trace.run.kind != "plain"]
     power = np.array([trace.power_w for trace in random])
-    return {
-        "corner": technology.corner,
-        "celsius": technology.celsius,
-        "supply_v": technology.supply,
-        "steps_checked": sum(len(trace.wrong) for trace in random),
-        "wrong_levels": sum(int(trace.wrong.sum()) for trace in random),
-        "wrong_updates": sum(trace.wrong_updates for trace in random),
-        "first_wrong": _first_wrong(random),
-        "retention_steps": sum(len(trace.wrong) for trace in held),
-        "retention_wrong": sum(int(trace.wrong.sum()) for trace in held),
-        "staircase_wrong": int(stairs.wrong.sum()),
-        "staircase_wrong_uncalibrated": int(plain.wrong.sum()),
-        "update_time_max_s": max(_update_time(trace, study.timing.step) for trace in random),
-        "level_error_max": _largest_level_error(study.currents.alpha, calibrated),
-        "levels": [row_json(row) for row in level_rows(study, traces)],
-        "power_w": float(power.mean()),
-        "power_split_w": {
+    return LadderSummary(
+        corner=technology.corner,
+        celsius=technology.celsius,
+        supply_v=technology.supply,
+        steps_checked=sum(len(trace.wrong) for trace in random),
+        wrong_levels=sum(int(trace.wrong.sum()) for trace in random),
+        wrong_updates=sum(trace.wrong_updates for trace in random),
+        first_wrong=_first_wrong(random),
+        retention_steps=sum(len(trace.wrong) for trace in held),
+        retention_wrong=sum(int(trace.wrong.sum()) for trace in held),
+        staircase_wrong=int(stairs.wrong.sum()),
+        staircase_wrong_uncalibrated=int(plain.wrong.sum()),
+        update_time_max_s=max(_update_time(trace, study.timing.step) for trace in random),
+        level_error_max=_largest_level_error(study.currents.alpha, calibrated),
+        levels=tuple(row_json(row) for row in level_rows(study, traces)),
+        power_w=float(power.mean()),
+        power_split_w={
             block: float(np.mean([trace.powers[block].mean() for trace in random])) for block in LADDER_RAILS
         },
-        "power_by_level_w": _power_by_level(calibrated, study.rungs),
-    }
+        power_by_level_w=_power_by_level(calibrated, study.rungs),
+    )
 
 
-def summarize_study(study: LadderStudy, name: str, conditions: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def summarize_study(study: LadderStudy, name: str, conditions: Sequence[LadderSummary]) -> dict[str, object]:
     """All conditions together: sums of counts, largest error, mean power of the most hungry condition."""
     return {
         "cell": "ladder",
@@ -263,11 +295,11 @@ def summarize_study(study: LadderStudy, name: str, conditions: Sequence[dict[str
         "timing_s": asdict(study.timing),
         "currents_a": asdict(study.currents),
         **{
-            key: sum(condition[key] for condition in conditions)
+            key: sum(getattr(condition, key) for condition in conditions)
             for key in ("steps_checked", "wrong_levels", "wrong_updates", "retention_steps", "retention_wrong")
         },
-        "level_error_max": max(condition["level_error_max"] for condition in conditions),
-        "power_w": max(condition["power_w"] for condition in conditions),
+        "level_error_max": max(condition.level_error_max for condition in conditions),
+        "power_w": max(condition.power_w for condition in conditions),
         "conditions": list(conditions),
     }
 
@@ -297,36 +329,11 @@ def _largest_level_error(alpha: float, traces: Sequence[LadderTrace]) -> float:
     return float(max(error.max() for error in errors))
 
 
-def _power_by_level(traces: Sequence[LadderTrace], rungs: int) -> list[float]:
+def _power_by_level(traces: Sequence[LadderTrace], rungs: int) -> tuple[float, ...]:
     """Mean supply power at the end of a step on each level, watt."""
     levels = np.concatenate([trace.levels for trace in traces])
     power = np.concatenate([trace.power[SAMPLE::SAMPLES_A_STEP] for trace in traces])
-    return [float(power[levels == k].mean()) for k in range(rungs + 1)]
-
-
-def format_ladder(summary: dict[str, Any]) -> list[str]:
-    """The figures of `summarize_ladder` as lines under 80 columns."""
-    split = [f"{block} {format_quantity(watt, 'W')}" for block, watt in summary["power_split_w"].items()]
-    first = summary["first_wrong"]
-    lines = [
-        f"steps checked     {summary['steps_checked']}, of random sequences",
-        f"wrong levels      {summary['wrong_levels']}; updates that went wrong {summary['wrong_updates']}",
-        f"retention         {summary['retention_steps']} steps held, {summary['retention_wrong']} wrong",
-        f"staircase         wrong steps: {summary['staircase_wrong']}, "
-        f"as drawn {summary['staircase_wrong_uncalibrated']}",
-        f"update            done {format_quantity(summary['update_time_max_s'], 's')} after the pulse began, or sooner",
-        f"level error       at most {100 * summary['level_error_max']:.2f} % of alpha per rung",
-        f"power             {format_quantity(summary['power_w'], 'W')} on average",
-        f"                  {', '.join(split[:3])},",
-        f"                  {', '.join(split[3:])}",
-    ]
-    if first is not None:
-        lines.insert(
-            2,
-            f"                  first in sequence {first['sequence']}, step {first['step']}: level {first['found']}, "
-            f"not {first['expected']}",
-        )
-    return [f"  {line}" for line in lines]
+    return tuple(float(power[levels == k].mean()) for k in range(rungs + 1))
 
 
 def _update_time(trace: LadderTrace, step: float) -> float:
@@ -337,14 +344,8 @@ def _update_time(trace: LadderTrace, step: float) -> float:
     return float((last[-1] + 2) * step / SAMPLES_A_STEP) if len(last) else 0.0
 
 
-def _first_wrong(traces: Sequence[LadderTrace]) -> dict[str, int] | None:
-    """Sequence, step, expected and found level of the first wrong step."""
+def _first_wrong(traces: Sequence[LadderTrace]) -> FirstWrong | None:
     for k, trace in enumerate(traces):
         for step in np.flatnonzero(trace.wrong)[:1]:
-            return {
-                "sequence": k,
-                "step": int(step),
-                "expected": int(trace.expected[step]),
-                "found": int(trace.levels[step]),
-            }
+            return FirstWrong(k, int(step), int(trace.expected[step]), int(trace.levels[step]))
     return None

@@ -17,7 +17,7 @@ import torch
 
 from cosim.calibration.find import shipped_path
 from cosim.checkpoint.file import load_network, network_to_arrays, save_checkpoint
-from cosim.cli.inspect import format_summary, summarise
+from cosim.cli.inspect import describe_network, format_network
 from cosim.design import compile_network
 from cosim.files.seal import seal_json, seal_line, seal_npz, seal_zip, unseal_json, unseal_line
 from cosim.montecarlo.keep import keep_trial, load_trial
@@ -145,7 +145,11 @@ def _networks(folder: Path, network: Network) -> list[Target]:
 
 
 def _inspect(path: Path) -> Callable[[], object]:
-    return lambda: format_summary(json.loads(json.dumps(summarise(load_network(path)))))
+    def inspect() -> object:
+        network = load_network(path)
+        return json.dumps(describe_network(network)), format_network(network)
+
+    return inspect
 
 
 def _state(path: Path) -> Target:

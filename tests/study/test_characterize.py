@@ -10,6 +10,7 @@ from cosim.engines.engine import Failure, FailureKind
 from cosim.engines.ngspice.session import run_bench
 from cosim.engines.ngspice.simulator import Ngspice
 from cosim.errors import InputError, MappingError, SimulationError
+from cosim.report.tables import format_ladder
 from cosim.study import characterize, ladder_study
 from cosim.study.characterize import (
     Row,
@@ -27,7 +28,6 @@ from cosim.study.ladder_study import (
     LadderStudy,
     LadderTrace,
     check_study,
-    format_ladder,
     ladder_plan,
     ladder_runs,
     level_rows,
@@ -236,15 +236,15 @@ def traces(technology, calibration, ladder_folder):
 @pytest.mark.ngspice
 def test_three_rungs_count(technology, calibration, traces, ladder_folder):
     summary = summarize_ladder(STUDY, technology, traces)
-    assert (summary["steps_checked"], summary["wrong_levels"], summary["wrong_updates"]) == (24, 0, 0)
-    assert (summary["retention_steps"], summary["retention_wrong"]) == (400, 0)
-    assert (summary["staircase_wrong"], summary["first_wrong"]) == (0, None)
-    assert 0 < summary["update_time_max_s"] < STUDY.timing.pulse
+    assert (summary.steps_checked, summary.wrong_levels, summary.wrong_updates) == (24, 0, 0)
+    assert (summary.retention_steps, summary.retention_wrong) == (400, 0)
+    assert (summary.staircase_wrong, summary.first_wrong) == (0, None)
+    assert 0 < summary.update_time_max_s < STUDY.timing.pulse
     # level: of the cell's fit; seen through a weight of -1, whose gain_p is within 0.3 % of 1; reltol 1e-4
-    assert summary["level_error_max"] < calibration.schmitt.error + 3e-3 + 1e-4
+    assert summary.level_error_max < calibration.schmitt.error + 3e-3 + 1e-4
     whole = summarize_study(STUDY, technology.name, [summary, summary])
     assert (whole["steps_checked"], whole["wrong_levels"]) == (48, 0)
-    assert whole["power_w"] == summary["power_w"]
+    assert whole["power_w"] == summary.power_w
     lines = format_ladder(summary) + format_rows(level_rows(STUDY, traces))
     assert max(map(len, lines)) < 80
     assert len(list((ladder_folder / "inferences").iterdir())) == len(traces)
@@ -300,6 +300,6 @@ def test_eight_rungs_count_cold_and_hot(technology, calibration, tmp_path):
     conditions = at_conditions(technology, (), (-20.0, 85.0), ())
     for one, found in zip(conditions, run_ladder(study, conditions, calibration, tmp_path, 2), strict=True):
         summary = summarize_ladder(study, one, found)
-        assert summary["wrong_levels"] == summary["retention_wrong"] == 0
+        assert summary.wrong_levels == summary.retention_wrong == 0
         # beside the nominal error: v_node and the trims stay, the drain voltages move by up to 0.1 V at 3 %/V
-        assert summary["level_error_max"] < calibration.schmitt.error + 3e-3 + 1e-4 + 3e-3
+        assert summary.level_error_max < calibration.schmitt.error + 3e-3 + 1e-4 + 3e-3
