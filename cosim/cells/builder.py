@@ -59,7 +59,7 @@ class Builder:
 
     def add_row(self, name: str, node_net: str) -> None:
         """The weights that drive a node, as a linear row that loads `node_net`."""
-        terms, row_name = [], f"row_{net(name)}"
+        terms, row_name = list[Term](), f"row_{net(name)}"
         for index, (source, weight) in enumerate(self.graph.into(name)):
             mirror = self.graph.mirrors[source, name]
             text = f"{weight.origin} target {weight.target:.6g} realised {mirror.realised:.6g}"

@@ -99,7 +99,8 @@ def meter_ladder(bench: Bench) -> Bench:
                 return replace(element, source=out, bulk=out)
             case Source(kind="i", a="vdd"):
                 return replace(element, a=bias)
-        return element
+            case _:
+                return element
 
     def rewired(block: Subcircuit) -> Subcircuit:
         added = (cand,) if block.name in (RUNG_ON, RUNG_OFF) else (cand, dpis, out)

@@ -46,7 +46,7 @@ class Lowered:
     @cached_property
     def order(self) -> tuple[str, ...]:
         """All names, each behind those of its sources."""
-        graph = nx.DiGraph()
+        graph: nx.DiGraph[str] = nx.DiGraph()
         graph.add_nodes_from(self.nodes)
         graph.add_edges_from(self.weights)
         return tuple(nx.topological_sort(graph))

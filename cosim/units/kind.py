@@ -60,6 +60,10 @@ class Standing:
     beta: Array | np.float64
 
 
+def _allow(i_unit: float, t_step: float, tau: float, calibration: Calibration, origin: str) -> None:
+    """Any frame."""
+
+
 @dataclass(frozen=True)
 class Unit(Generic[N, B, F]):
     """One kind of unit.
@@ -88,7 +92,7 @@ class Unit(Generic[N, B, F]):
     unreset: Callable[[Cell[N, B, F]], bool] = lambda cell: False
     pulsed: bool = False
     slow: bool = False
-    check: Callable[[float, float, float, Calibration, str], None] = lambda *settings: None
+    check: Callable[[float, float, float, Calibration, str], None] = _allow
 
 
 AnyUnit = Unit[Any, Any, Any]

@@ -72,7 +72,7 @@ def evaluate(
 
     Raises InputError for inputs that are not encoded, and for a deviation of an element that the graph does not have.
     """
-    if not isinstance(inputs, EncodedInputs):
+    if not isinstance(inputs, EncodedInputs):  # pyright: ignore[reportUnnecessaryIsInstance] - raw ones look alike
         raise InputError(
             f"evaluate: inputs must be encoded, not {type(inputs).__name__}: a graph does not know the encoding of its "
             "network; give encode_inputs(network.encoding, x), or call run_behavioral(design, x)"

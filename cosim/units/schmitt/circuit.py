@@ -31,7 +31,7 @@ def build_schmitt(builder: Builder, node: Schmitt, bias: SchmittBias) -> None:
 
 def _add_beta_lines(builder: Builder, node: Schmitt, bias: SchmittBias, betas: list[str]) -> tuple[str, str]:
     """Threshold and width lines of an input-dependent unit: pin current plus beta. Both stand still in a decision."""
-    stem, lines = net(node.name), []
+    stem, lines = net(node.name), list[str]()
     for purpose, current, trim, copies in (
         ("thresh", bias.i_thresh, bias.trim_thresh, 1),
         ("width", bias.i_width, bias.trim_width, 2),

@@ -8,8 +8,10 @@ positive there, and rectifying c + h_hat changes no decision: where it is negati
 beta = |W_b x + b_b| = max(v, 0) + max(-v, 0): two rectifiers per unit.
 """
 
+from typing import Any
+
 import numpy as np
-from scipy.optimize import linprog
+from scipy.optimize import linprog  # pyright: ignore[reportUnknownVariableType, reportMissingTypeStubs]
 
 from cosim.errors import MappingError
 from cosim.ir.nodes import MemoryCurrents, Rectifier, Weight
@@ -85,7 +87,7 @@ def _largest_beta_at_reset(candidate: tuple[Array, float], beta: tuple[Array, fl
     largest = abs(bias_beta)
     for sign in (1.0, -1.0):
         v, v_0 = sign * weight_beta, sign * bias_beta
-        found = linprog(
+        found: Any = linprog(
             -v,
             A_ub=np.stack([v + weight, -v]),
             b_ub=[-(v_0 + bias), v_0],
