@@ -19,7 +19,7 @@ REPEATS = 7
 ONE = """
 from time import perf_counter
 begin = perf_counter()
-from cosim.cells.mirror_bench import mirror_bench
+from cosim.cells.benches import mirror_bench
 from cosim.engines.ngspice.session import run_bench
 from cosim.technology.catalog import load_technology
 technology = load_technology({name!r})

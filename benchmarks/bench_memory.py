@@ -4,7 +4,7 @@ import resource
 import sys
 
 from cosim.calibration.find import find_calibration
-from cosim.cells.mirror_bench import mirror_bench
+from cosim.cells.benches import mirror_bench
 from cosim.checkpoint.file import load_network
 from cosim.design import compile_network, inference_bench
 from cosim.engines.engine import Failure

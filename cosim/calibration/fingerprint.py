@@ -7,10 +7,7 @@ from dataclasses import fields, is_dataclass
 import numpy as np
 
 from cosim.calibration.points import POINTS, Points
-from cosim.cells.dpi_bench import DpiDrive, dpi_bench
-from cosim.cells.mirror_bench import mirror_bench
-from cosim.cells.quantiser_bench import comparator_bench
-from cosim.cells.schmitt_bench import clocked_bench, schmitt_bench
+from cosim.cells.benches import DpiDrive, clocked_bench, comparator_bench, dpi_bench, mirror_bench, schmitt_bench
 from cosim.circuit.bench import Bench
 from cosim.circuit.deck import device_sizes
 from cosim.circuit.waveforms import Timing

@@ -10,13 +10,19 @@ import numpy as np
 from cosim.calibration.fingerprint import calibration_fingerprint
 from cosim.calibration.fit import find_crossings, fit_relative
 from cosim.calibration.points import POINTS
+from cosim.cells.benches import (
+    RAMP,
+    DpiDrive,
+    Pins,
+    clocked_bench,
+    comparator_bench,
+    dpi_bench,
+    mirror_bench,
+    schmitt_bench,
+)
 from cosim.cells.clocked import LATCH_NODE
 from cosim.cells.dpi import dpi_capacitance, dpi_fall_time, dpi_rise_time
-from cosim.cells.dpi_bench import DpiDrive, dpi_bench
-from cosim.cells.mirror_bench import mirror_bench
-from cosim.cells.quantiser_bench import comparator_bench
 from cosim.cells.schmitt import DECISION_NODE, STATE_LEVEL
-from cosim.cells.schmitt_bench import RAMP, Pins, clocked_bench, schmitt_bench
 from cosim.circuit.bench import Bench
 from cosim.circuit.elements import Circuit
 from cosim.circuit.waveforms import Timing

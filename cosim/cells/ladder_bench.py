@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass, replace
 
-from cosim.cells.bias import BIAS_DIODE, STRENGTH, STRONG_DIODE, bias_diode, strong_diode
+from cosim.cells.benches import bias_lines, output_load, supply_of
+from cosim.cells.bias import STRENGTH, bias_diode, strong_diode
 from cosim.cells.dpi import DPI
 from cosim.cells.ladder import LADDER, RUNG_OFF, RUNG_ON, LadderBias, ladder, ladder_blocks
-from cosim.cells.mirror import weight
 from cosim.cells.rectifier import CANDIDATE, candidate_diode
 from cosim.cells.schmitt import DECISION_NODE
 from cosim.circuit.bench import Bench, Current, Tran, Voltage
@@ -58,16 +58,12 @@ def ladder_bench(technology: Technology, units: int, drive: LadderDrive, v_node:
     }
     reset = (0.0, 0.0), (0.9 * drive.release, 0.0), (drive.release, technology.supply)
     elements: tuple[Element, ...] = (
-        Source("dd", "v", "vdd", GROUND, technology.supply),
+        supply_of(technology),
         Source("resetb", "v", "resetb", GROUND, reset),
-        Source("in", "i", "vdd", "in", drive.i_in),
-        Instance("in", ("in",), BIAS_DIODE),
-        *(Source(pin, "i", "vdd", pin, current) for pin, current in pins.items()),
-        *(Instance(pin, (pin,), STRONG_DIODE if pin in ("vg", "tau") else BIAS_DIODE) for pin in pins),
+        *bias_lines({"in": drive.i_in}),
+        *bias_lines(pins, strong=("vg", "tau")),
         Instance("ladder", ("in", *pins, "out", "resetb", "vdd"), f"{LADDER}_{drive.rungs}_{drive.start}"),
-        *weight("neg", "out", "node", -units, technology),
-        Source("out", "v", "node", "vload", 0.0),
-        Source("load", "v", "vdd", "vload", v_node),
+        *output_load(technology, units, v_node),
     )
     blocks = (
         candidate_diode(technology),

@@ -13,11 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosim.calibration.measure import measure_schmitt
+from cosim.cells.benches import RAMP, DpiDrive, Pins, dpi_bench, mirror_bench, rectifier_bench, schmitt_bench
 from cosim.cells.dpi import dpi_capacitance, dpi_fall_time, dpi_rise_time
-from cosim.cells.dpi_bench import DpiDrive, dpi_bench
-from cosim.cells.mirror_bench import mirror_bench
-from cosim.cells.rectifier_bench import rectifier_bench
-from cosim.cells.schmitt_bench import RAMP, Pins, schmitt_bench
 from cosim.circuit.bench import Bench
 from cosim.engines.engine import Waveforms
 from cosim.quantities import format_quantity

@@ -17,8 +17,7 @@ from cosim.calibration.measure import (
     measure_schmitt,
 )
 from cosim.calibration.points import POINTS
-from cosim.cells.mirror_bench import mirror_bench
-from cosim.cells.schmitt_bench import schmitt_bench
+from cosim.cells.benches import mirror_bench, schmitt_bench
 from cosim.circuit.bench import Current, Tolerances, Voltage
 from cosim.circuit.elements import Circuit
 from cosim.engines.engine import Failure, FailureKind, Waveforms

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from cosim.calibration.points import POINTS
+from cosim.cells.benches import clocked_bench
 from cosim.cells.clocked import CLOCKED, LATCH_NODE, clocked_schmitt
 from cosim.cells.mirror import weight
 from cosim.cells.schmitt import STATE_LEVEL
-from cosim.cells.schmitt_bench import clocked_bench
 from cosim.circuit.elements import Circuit, Instance, Source
 from cosim.circuit.waveforms import Timing
 from cosim.engines.engine import Failure

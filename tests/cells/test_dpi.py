@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from cosim.calibration.measure import measure_dpi_output, measure_dpi_times
+from cosim.cells.benches import DpiDrive, dpi_bench
 from cosim.cells.dpi import DPI, INTEGRATION_NODE, dpi, dpi_capacitance, dpi_fall_time
-from cosim.cells.dpi_bench import DpiDrive, dpi_bench
 from cosim.circuit.elements import Capacitor, Mos
 from cosim.engines.engine import Failure
 from cosim.engines.ngspice.session import run_bench

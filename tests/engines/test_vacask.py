@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from cosim.calibration.find import shipped_path
+from cosim.cells.benches import schmitt_circuit
 from cosim.cells.schmitt import STATE_LEVEL
-from cosim.cells.schmitt_bench import schmitt_circuit
 from cosim.checkpoint.file import load_network
 from cosim.circuit.bench import PRECISE, Bench, Current, Tran, Voltage
 from cosim.circuit.dialects.vacask import RUN, VACASK, format_bench

@@ -9,7 +9,7 @@ import pytest
 from cosim.calibration.find import make_cached_path
 from cosim.calibration.fingerprint import calibration_fingerprint
 from cosim.calibration.measure import measure_schmitt
-from cosim.cells.mirror_bench import mirror_bench
+from cosim.cells.benches import mirror_bench
 from cosim.checkpoint.file import save_checkpoint
 from cosim.circuit.deck import device_sizes
 from cosim.circuit.dialects.ngspice import format_bench, format_devices

@@ -1,0 +1,211 @@
+"""Benches of the cells: what drives each, and what is saved of it.
+
+`units`: unit devices per 1.0; `v_node`: how far under the supply the node stands that a cell drives, where a candidate
+diode holds it, V.
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosim.cells.bias import BIAS_DIODE, STRONG_DIODE, bias_diode
+from cosim.cells.clocked import CLOCKED, LATCH_NODE, clocked_schmitt
+from cosim.cells.dpi import DPI, INTEGRATION_NODE, dpi
+from cosim.cells.mirror import INPUT_DIODE, SIGNAL_RAILS, input_diode, signal_rails, weight
+from cosim.cells.quantiser import COMPARATOR, DRIVER, SAMPLER, comparator, driver, sampler
+from cosim.cells.rectifier import CANDIDATE, candidate_diode
+from cosim.cells.schmitt import DECISION_NODE, SCHMITT, schmitt
+from cosim.circuit.bench import PRECISE, Bench, Current, Dc, Op, Tran, Voltage
+from cosim.circuit.elements import GROUND, Circuit, Element, Instance, Source, Subcircuit
+from cosim.circuit.waveforms import Timing, Waveform, clock_waveforms, reset_waveform, staircase
+from cosim.technology.types import Technology
+
+RAMP = 16.0  # s; so slow that a threshold is where the cell flips
+RAMP_POINTS, SWEEP_POINTS, STEPS_A_FRAME = 1500, 200, 100
+Pins = tuple[float, float, float]  # I_thresh, I_width, I_gain, A
+_PINS = ("thresh", "width", "gain")
+
+
+def mirror_bench(technology: Technology, units: int, trim: float, current: float, v_node: float) -> Bench:
+    """One signal of `current` into weight +1 (source n), weight -1 (p), line n (push) and a candidate diode (net cand).
+
+    The nodes that the weights load stand at `v_node` under the supply.
+    """
+    elements: tuple[Element, ...] = (
+        supply_of(technology),
+        Source("in", "i", "p", GROUND, current),
+        Instance("in", ("p", "vdd"), f"{INPUT_DIODE}_{units}"),
+        Instance("rails", ("p", "n", "vdd"), f"{SIGNAL_RAILS}_{units}"),
+        *weight("pos", "n", "npos", units, technology),
+        Source("n", "v", "vdd", "npos", v_node),
+        *weight("neg", "p", "nneg", -units, technology),
+        Source("p", "v", "nneg", "vpnode", 0.0),
+        Source("pnode", "v", "vdd", "vpnode", v_node),
+        *weight("push", "p", "npush", -units, technology),
+        Source("push", "v", "npush", "lpush", 0.0),
+        Instance("push", ("lpush",), BIAS_DIODE),
+        Source("c", "i", "cand", GROUND, current),
+        Instance("cand", ("cand", "vdd"), CANDIDATE),
+    )
+    circuit = Circuit("mirror bench", (*_signal(technology, units, trim), bias_diode(technology)), elements)
+    return Bench(circuit, technology, Op(), (*map(Current, ("n", "p", "push")), Voltage("cand")), PRECISE)
+
+
+def rectifier_bench(technology: Technology, units: int, trim: float, i_push: float, i_pull_max: float) -> Bench:
+    """A candidate diode between a weight of +1 that pulls and one of -1 that pushes with i_push.
+
+    The first pulls 0 ... i_pull_max ampere in SWEEP_POINTS steps. Saves the current through `sense`, what the diode
+    draws from the supply.
+    """
+    elements: tuple[Element, ...] = (
+        supply_of(technology),
+        Source("pull", "i", "a_p", GROUND, 0.0),
+        Instance("a", ("a_p", "vdd"), f"{INPUT_DIODE}_{units}"),
+        Instance("a_rails", ("a_p", "a_n", "vdd"), f"{SIGNAL_RAILS}_{units}"),
+        Source("push", "i", "b_p", GROUND, i_push),
+        Instance("b", ("b_p", "vdd"), f"{INPUT_DIODE}_{units}"),
+        *weight("pos", "a_n", "cand", units, technology),
+        *weight("neg", "b_p", "cand", -units, technology),
+        Source("sense", "v", "vdd", "sensed", 0.0),
+        Instance("cand", ("cand", "sensed"), CANDIDATE),
+    )
+    circuit = Circuit("rectifier bench", _signal(technology, units, trim), elements)
+    sweep = Dc("i", "pull", 0.0, i_pull_max, i_pull_max / SWEEP_POINTS)
+    return Bench(circuit, technology, sweep, (Current("sense"),), PRECISE)
+
+
+def schmitt_bench(technology: Technology, units: int, bias: Pins, i_peak: float, v_node: float) -> Bench:
+    """`schmitt_circuit` on a candidate ramp 0 -> i_peak -> 0 in 2 RAMP seconds.
+
+    Saves the decision node `xcell.v0` and the current through `out`.
+    """
+    candidate = (0.0, 0.0), (RAMP, i_peak), (2 * RAMP, 0.0)
+    circuit = schmitt_circuit(technology, units, bias, candidate, v_node)
+    probes = Voltage(f"xcell.{DECISION_NODE}"), Current("out")
+    return Bench(circuit, technology, Tran(RAMP / RAMP_POINTS, 2 * RAMP), probes, PRECISE)
+
+
+def schmitt_circuit(technology: Technology, units: int, bias: Pins, candidate: Waveform, v_node: float) -> Circuit:
+    """A candidate current into one 9T cell with bias (I_thresh, I_width, I_gain), its output through `output_load`."""
+    elements: tuple[Element, ...] = (
+        supply_of(technology),
+        Source("in", "i", "cand", GROUND, candidate),
+        Instance("cand", ("cand", "vdd"), CANDIDATE),
+        *bias_lines(dict(zip(_PINS, bias, strict=True))),
+        Instance("cell", ("cand", *_PINS, "out", "vdd"), SCHMITT),
+        *output_load(technology, units, v_node),
+    )
+    blocks = (candidate_diode(technology), bias_diode(technology), schmitt(technology, units))
+    return Circuit("9T cell bench", blocks, elements)
+
+
+def clocked_bench(
+    technology: Technology, units: int, bias: Pins, candidates: NDArray[np.float64], timing: Timing
+) -> Bench:
+    """One clocked 9T cell with bias (I_thresh, I_width, I_gain) and one candidate a frame. Saves its latch node."""
+    elements: tuple[Element, ...] = (
+        *_framed(technology, candidates, timing),
+        Instance("cand", ("cand", "vdd"), CANDIDATE),
+        *bias_lines(dict(zip(_PINS, bias, strict=True))),
+        Instance("cell", ("cand", *_PINS, "out", "clk", "clkb", "resetb", "vdd"), CLOCKED),
+    )
+    blocks = (candidate_diode(technology), bias_diode(technology), clocked_schmitt(technology, units))
+    circuit = Circuit("clocked 9T cell bench", blocks, elements)
+    return Bench(circuit, technology, _frames(candidates, timing), (Voltage(f"xcell.{LATCH_NODE}"),), PRECISE)
+
+
+def comparator_bench(
+    technology: Technology, i_thresh: float, candidates: NDArray[np.float64], base: float, delta: float
+) -> Bench:
+    """The upper comparator of a quantiser with its driver, always in a pulse, one candidate a frame.
+
+    Saves the voltages of `in`, the driver's gate line n, and `half`, which carries what is half way from retain to set.
+    """
+    elements: tuple[Element, ...] = (
+        *_framed(technology, candidates, Timing()),
+        *bias_lines({"thresh": i_thresh, "base": base, "delta": delta, "half": base + 1.5 * delta}),
+        Instance("cand", ("cand", "vdd"), CANDIDATE),
+        Instance("sampler", ("cand", "hold", "clk", "clkb", "resetb", "vdd"), SAMPLER),
+        Instance("upper", ("hold", "thresh", "up", "clk", "clkb", "vdd"), COMPARATOR),
+        Instance("lower", ("hold", "thresh", "down", "clk", "clkb", "vdd"), COMPARATOR),
+        Instance("driver", ("up", "vdd", "base", "delta", "in", "vdd", GROUND, "vdd"), DRIVER),
+    )
+    blocks = tuple(cell(technology) for cell in (candidate_diode, bias_diode, sampler, comparator, driver))
+    circuit = Circuit("comparator bench", blocks, elements)
+    return Bench(circuit, technology, _frames(candidates, Timing()), (Voltage("in"), Voltage("half")), PRECISE)
+
+
+@dataclass(frozen=True)
+class DpiDrive:
+    """What a DPI gets: currents in A, capacitance in F, for `end` seconds in so many points."""
+
+    i_in: Waveform
+    i_tau: float
+    i_g: float
+    capacitance: float
+    end: float
+    points: int = 2000
+
+
+def dpi_bench(technology: Technology, units: int, drive: DpiDrive, v_node: float) -> Bench:
+    """A DPI behind an input diode; its output is drawn from a node `v_node` under the supply.
+
+    Saves the currents through `out` and `dd`, and vc.
+    """
+    elements: tuple[Element, ...] = (
+        supply_of(technology),
+        Source("in", "i", "p", GROUND, drive.i_in),
+        Instance("in", ("p", "vdd"), f"{INPUT_DIODE}_{units}"),
+        *bias_lines({"tau": drive.i_tau}),
+        *bias_lines({"vg": drive.i_g}),
+        Instance("dpi", ("p", "vg", "tau", "node", "vdd"), f"{DPI}_1"),
+        Source("out", "v", "vload", "node", 0.0),
+        Source("load", "v", "vdd", "vload", v_node),
+    )
+    blocks = (input_diode(technology, units), bias_diode(technology), dpi(technology, units, 1, drive.capacitance))
+    probes = Current("out"), Current("dd"), Voltage(f"xdpi.{INTEGRATION_NODE}")
+    run = Tran(drive.end / drive.points, drive.end)
+    return Bench(Circuit("DPI bench", blocks, elements), technology, run, probes, PRECISE)
+
+
+def supply_of(technology: Technology) -> Source:
+    """`dd`, which feeds vdd."""
+    return Source("dd", "v", "vdd", GROUND, technology.supply)
+
+
+def bias_lines(currents: Mapping[str, Waveform], strong: Collection[str] = ()) -> tuple[Element, ...]:
+    """Gate lines by name, each a bias diode, or a strong one, that a source from vdd feeds with so many ampere."""
+    sources = (Source(pin, "i", "vdd", pin, current) for pin, current in currents.items())
+    return (*sources, *(Instance(pin, (pin,), STRONG_DIODE if pin in strong else BIAS_DIODE) for pin in currents))
+
+
+def output_load(technology: Technology, units: int, v_node: float) -> tuple[Element, ...]:
+    """The gate line p `out` through weight -1, and through the source `out`, into a candidate node's voltage."""
+    return (
+        *weight("neg", "out", "node", -units, technology),
+        Source("out", "v", "node", "vload", 0.0),
+        Source("load", "v", "vdd", "vload", v_node),
+    )
+
+
+def _signal(technology: Technology, units: int, trim: float) -> tuple[Subcircuit, ...]:
+    """The blocks of a signal that drives a candidate."""
+    return input_diode(technology, units), signal_rails(technology, units, trim), candidate_diode(technology)
+
+
+def _framed(technology: Technology, candidates: NDArray[np.float64], timing: Timing) -> tuple[Source, ...]:
+    """Supply, one candidate a frame, reset, and the clocks of the first of two stages: the shorter track phase."""
+    high, low = clock_waveforms(technology.supply, timing.closes(2)[0], len(candidates), timing)
+    return (
+        supply_of(technology),
+        Source("in", "i", "cand", GROUND, staircase(candidates, 0.0, timing)),
+        Source("clk", "v", "clk", GROUND, high),
+        Source("clkb", "v", "clkb", GROUND, low),
+        Source("resetb", "v", "resetb", GROUND, reset_waveform(technology.supply, timing)),
+    )
+
+
+def _frames(candidates: NDArray[np.float64], timing: Timing) -> Tran:
+    return Tran(timing.t_step / STEPS_A_FRAME, timing.start + len(candidates) * timing.t_step)
