@@ -24,7 +24,7 @@ from cosim.circuit.waveforms import Timing
 from cosim.compiler.mapping import CUT, ZERO, MappingRow
 from cosim.design import Design, inference_bench, run_behavioral
 from cosim.engines.engine import Failure
-from cosim.engines.ngspice.rest import resting_point
+from cosim.engines.ngspice.simulator import resting_point
 from cosim.errors import MissingToolError
 from cosim.files.seal import seal_json
 from cosim.files.write import make_folder, write_together

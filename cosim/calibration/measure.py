@@ -7,9 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from cosim.calibration.fingerprint import calibration_fingerprint
+from cosim.calibration.fingerprint import POINTS, calibration_fingerprint
 from cosim.calibration.fit import find_crossings, fit_relative
-from cosim.calibration.points import POINTS
 from cosim.cells.benches import (
     RAMP,
     DpiDrive,
@@ -190,7 +189,7 @@ def _measure_shifts(technology: Technology, units: int, static: SchmittFit) -> d
     thresholds, shifts = np.array(POINTS.frame_thresholds), []
     for rise, fall in POINTS.frame_thresholds:
         bias = (*static.solve_thresholds(rise, fall), 1e-9)
-        shifts.append([measure_frame_shift(technology, units, bias, rise, fall, sets) for sets in (True, False)])
+        shifts.append([measure_frame_shift(technology, units, bias, (rise, fall), sets) for sets in (True, False)])
     found = {}
     for name, asked, shift in zip(("set_shift", "reset_shift"), thresholds.T, np.array(shifts).T, strict=True):
         slope, constant = np.polyfit(asked / 1e-9, shift / 1e-9, 1)
@@ -198,17 +197,18 @@ def _measure_shifts(technology: Technology, units: int, static: SchmittFit) -> d
     return found
 
 
-def measure_frame_shift(technology: Technology, units: int, bias: Pins, rise: float, fall: float, sets: bool) -> float:
+def measure_frame_shift(
+    technology: Technology, units: int, bias: Pins, thresholds: tuple[float, float], sets: bool
+) -> float:
     """By how many ampere a candidate must pass a static threshold before the clocked cell flips within a frame.
 
-    Every second frame puts the cell into the other state, the frames between try ever larger excesses.
+    thresholds: upper and lower; `sets`: whether it is the upper one. Every second frame puts the cell into the other
+    state, the frames between try ever larger excesses.
     """
+    rise, fall = thresholds
     threshold = rise if sets else fall
-    excess = (
-        (POINTS.shift_range[0] + POINTS.shift_range[1] * threshold)
-        * np.arange(-POINTS.shift_steps, POINTS.shift_steps + 1)
-        / POINTS.shift_steps
-    )
+    furthest = POINTS.shift_range[0] + POINTS.shift_range[1] * threshold
+    excess = furthest * np.arange(-POINTS.shift_steps, POINTS.shift_steps + 1) / POINTS.shift_steps
     tried = threshold + excess if sets else threshold - excess
     prepare = np.full(len(tried), 0.3 * fall if sets else 1.5 * rise)
     timing = Timing()
@@ -264,7 +264,7 @@ def _decision(technology: Technology, i_thresh: float, prepare: float) -> float:
 def _measure_dpi(technology: Technology, units: int, v_node: float) -> DpiFit:
     ratios = tuple(_dpi_ratio(technology, units, alpha, v_node) for alpha in POINTS.dpi_alphas)
     fit = DpiFit(TAU_SHARE, POINTS.dpi_alphas, ratios, 1.0, 1.0)
-    rise, fall = measure_dpi_times(technology, units, fit, 0.5e-9, 10e-3, v_node)
+    rise, fall = measure_dpi_times(technology, units, fit, (0.5e-9, 10e-3), v_node)
     return replace(fit, rise=rise, fall=fall)
 
 
@@ -272,26 +272,30 @@ def _dpi_ratio(technology: Technology, units: int, alpha: float, v_node: float) 
     """I_g / I_tau at which the DPI's output is alpha for an input of alpha, by the secant method."""
     i_tau = TAU_SHARE * alpha
     ratios = [1.0, 1.05]
-    outputs = [measure_dpi_output(technology, units, alpha, i_tau, ratio * i_tau, v_node) for ratio in ratios]
+    outputs = [measure_dpi_output(technology, units, (alpha, i_tau, ratio * i_tau), v_node) for ratio in ratios]
     for _ in range(POINTS.dpi_secants):
         slope = (outputs[-1] - outputs[-2]) / (ratios[-1] - ratios[-2])
         ratios.append(ratios[-1] + (alpha - outputs[-1]) / slope)
-        outputs.append(measure_dpi_output(technology, units, alpha, i_tau, ratios[-1] * i_tau, v_node))
+        outputs.append(measure_dpi_output(technology, units, (alpha, i_tau, ratios[-1] * i_tau), v_node))
     return ratios[-1]
 
 
 def measure_dpi_output(
-    technology: Technology, units: int, i_in: float, i_tau: float, i_g: float, v_node: float
+    technology: Technology, units: int, currents: tuple[float, float, float], v_node: float
 ) -> float:
-    """Settled output of a DPI in ampere."""
-    waves = _run(dpi_bench(technology, units, DpiDrive(i_in, i_tau, i_g, 1e-15, 1e-4, 5), v_node))
+    """Settled output of a DPI in ampere, for currents (I_in, I_tau, I_g)."""
+    waves = _run(dpi_bench(technology, units, DpiDrive(*currents, 1e-15, 1e-4, 5), v_node))
     return abs(float(waves.through("out")[-1]))
 
 
 def measure_dpi_times(
-    technology: Technology, units: int, fit: DpiFit, alpha: float, tau: float, v_node: float
+    technology: Technology, units: int, fit: DpiFit, step: tuple[float, float], v_node: float
 ) -> tuple[float, float]:
-    """Times of a step from 1 pA to alpha (to 1 - 1/e) and back (to 1/e of it), over those of the ideal equation."""
+    """Times of a step from 1 pA to alpha (to 1 - 1/e) and back (to 1/e of it), over those of the ideal equation.
+
+    step: (alpha, tau), A and s.
+    """
+    alpha, tau = step
     i_tau, low = TAU_SHARE * alpha, 1e-12
     i_g = i_tau * fit.ratio(alpha)
     begin, back, end = tau, 12 * tau, 20 * tau
@@ -306,10 +310,8 @@ def measure_dpi_times(
     if not ups or not downs:
         raise SimulationError(f"DPI of {technology.name} does not follow a step to {alpha:.3g} A, it ends at {top:.3g}")
     up, down = ups[0] - begin, downs[-1] - back
-    return (
-        up / (tau * dpi_rise_time(first, share * top, top, i_g)),
-        down / (tau * dpi_fall_time(top, (1 - share) * top)),
-    )
+    up_ideal, down_ideal = dpi_rise_time(first, share * top, top, i_g), dpi_fall_time(top, (1 - share) * top)
+    return up / (tau * up_ideal), down / (tau * down_ideal)
 
 
 def _usable_currents(technology: Technology, units: int, trim: float, v_node: float) -> tuple[float, float]:

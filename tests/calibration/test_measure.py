@@ -10,13 +10,12 @@ from cosim.calibration import find as calibration_files
 from cosim.calibration import fingerprint
 from cosim.calibration import measure as calibrate
 from cosim.calibration.find import cached_path, find_calibration, make_cached_path, shipped_path
-from cosim.calibration.fingerprint import calibration_fingerprint
+from cosim.calibration.fingerprint import POINTS, calibration_fingerprint
 from cosim.calibration.measure import (
     measure_comparator,
     measure_dpi_output,
     measure_schmitt,
 )
-from cosim.calibration.points import POINTS
 from cosim.cells.benches import mirror_bench, schmitt_bench
 from cosim.circuit.bench import Current, Tolerances, Voltage
 from cosim.circuit.elements import Circuit
@@ -146,7 +145,7 @@ def test_dpi_has_a_gain_of_one_at_the_shipped_ratio(technology, calibration, alp
     """At the alphas that were measured: the secant method ends within 1e-6; 9 digits; another ngspice, 1e-5."""
     i_tau = calibration.dpi.share * alpha
     i_g = i_tau * calibration.dpi.ratio(alpha)
-    assert measure_dpi_output(technology, 8, alpha, i_tau, i_g, calibration.v_node) == pytest.approx(
+    assert measure_dpi_output(technology, 8, (alpha, i_tau, i_g), calibration.v_node) == pytest.approx(
         alpha, rel=2e-5, abs=0
     )
 
@@ -189,7 +188,7 @@ def test_a_cell_that_flips_at_every_candidate_or_at_none(technology, monkeypatch
     waves = Waveforms(np.array([0.0, 1e3]), {Voltage("xcell.latch"): np.array([latch, latch])})
     monkeypatch.setattr(Ngspice, "run", lambda self, bench, timeout: waves)
     with pytest.raises(SimulationError, match=text):
-        calibrate.measure_frame_shift(technology, 8, (1e-9, 0.5e-9, 1e-9), 1e-9, 0.5e-9, True)
+        calibrate.measure_frame_shift(technology, 8, (1e-9, 0.5e-9, 1e-9), (1e-9, 0.5e-9), True)
 
 
 @pytest.mark.parametrize("current", [0.0, np.nan])

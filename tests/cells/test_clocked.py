@@ -5,7 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from cosim.calibration.points import POINTS
+from cosim.calibration.fingerprint import POINTS
 from cosim.cells.benches import clocked_bench
 from cosim.cells.clocked import CLOCKED, LATCH_NODE, clocked_schmitt
 from cosim.cells.mirror import weight

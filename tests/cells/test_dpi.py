@@ -23,7 +23,7 @@ STRAY = 0.1e-12
 @pytest.fixture
 def output(technology, calibration):
     """(I_in, I_tau, I_g) -> settled output, ampere."""
-    return lambda *currents: measure_dpi_output(technology, UNITS, *currents, calibration.v_node)
+    return lambda *currents: measure_dpi_output(technology, UNITS, currents, calibration.v_node)
 
 
 @pytest.mark.parametrize("outputs", [1, 2])
@@ -93,7 +93,7 @@ def test_input_of_i_tau_leaves_no_output(output):
 @pytest.mark.ngspice
 def test_times_are_the_calibrated_ones(technology, calibration):
     """The bench that the factors come from: equal but for their 9 digits and another ngspice, 1e-3."""
-    rise, fall = measure_dpi_times(technology, UNITS, calibration.dpi, ALPHA, 10e-3, calibration.v_node)
+    rise, fall = measure_dpi_times(technology, UNITS, calibration.dpi, (ALPHA, 10e-3), calibration.v_node)
     assert rise == pytest.approx(calibration.dpi.rise, rel=1e-3)
     assert fall == pytest.approx(calibration.dpi.fall, rel=1e-3)
 
@@ -102,7 +102,7 @@ def test_times_are_the_calibrated_ones(technology, calibration):
 @pytest.mark.parametrize(("alpha", "tau"), [(0.5e-9, 2.5e-3), (0.5e-9, 30e-3), (1e-9, 5e-3)])
 def test_times_elsewhere_differ_by_stray_charge_alone(technology, calibration, alpha, tau):
     """The factors belong to 10 ms at 0.5 nA, C = 2.9 pF. Elsewhere STRAY is another part of C."""
-    measured = np.array(measure_dpi_times(technology, UNITS, calibration.dpi, alpha, tau, calibration.v_node))
+    measured = np.array(measure_dpi_times(technology, UNITS, calibration.dpi, (alpha, tau), calibration.v_node))
     there, here = (dpi_capacitance(technology, t, TAU_SHARE * a) for t, a in ((10e-3, 0.5e-9), (tau, alpha)))
     allowed = STRAY * max(1 / there, 1 / here)
     np.testing.assert_allclose(measured, [calibration.dpi.rise, calibration.dpi.fall], atol=allowed, rtol=0)

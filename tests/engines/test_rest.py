@@ -10,7 +10,7 @@ from cosim.circuit.dialects.ngspice import format_bench
 from cosim.circuit.elements import Circuit, Instance, Source
 from cosim.design import compile_network, inference_bench, read_plan
 from cosim.engines.engine import Failure, FailureKind
-from cosim.engines.ngspice import rest
+from cosim.engines.ngspice import simulator as rest
 from cosim.engines.ngspice.session import run_bench, run_deck
 from cosim.simulation.inference import read_inference, run_inference
 

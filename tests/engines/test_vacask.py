@@ -18,8 +18,8 @@ from cosim.circuit.elements import Mos
 from cosim.design import compile_network, inference_bench, inference_benches, read_plan
 from cosim.engines.engine import Failure, FailureKind
 from cosim.engines.table import SIMULATORS, simulator_named
-from cosim.engines.vacask import process as vacask
 from cosim.engines.vacask import program as programs
+from cosim.engines.vacask import simulator as vacask
 from cosim.engines.vacask.simulator import Vacask
 from cosim.errors import MissingToolError
 from cosim.outputs import made_up_stimulus, write_design

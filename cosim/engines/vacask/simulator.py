@@ -1,15 +1,33 @@
-"""VACASK as one of the simulators: a process for every bench."""
+"""VACASK as one of the simulators: a process of its own for every bench.
 
+Its BSIM4 is ngspice's, translated from C to Verilog-A and compiled (OSDI), so the device equations are shared; parser,
+Newton solver, operating point, integration and step control are not. A run sees nothing but its deck: it stands in a
+folder of its own, reads no settings of a user's and no variables that point to other models, and no shell is involved.
+Source: A. Buermen, VACASK, https://codeberg.org/arpadbuermen/VACASK; what was checked with it: docs/dialects.md.
+"""
+
+import ctypes
+import os
+import re
+import signal
+import subprocess
+import tempfile
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cosim.circuit.bench import Bench, Op, Tolerances
-from cosim.circuit.dialects.vacask import format_bench, option_texts, printed
-from cosim.engines.engine import Description, Failure, Waveforms
-from cosim.engines.vacask.process import run_deck
+from cosim.circuit.dialects.vacask import RUN, format_bench, option_texts, printed
+from cosim.engines.engine import Description, Failure, FailureKind, Vectors, Waveforms
 from cosim.engines.vacask.program import find_vacask, vacask_version
 from cosim.technology.types import Technology
+
+_DECK, _SETTINGS = "deck.sim", "settings.toml"
+_NEWS = re.compile(r"error|abort|fail|nan|not found|unexpected|unknown|many|few|singular|converge", re.IGNORECASE)
+_PARENT_DIED = 1  # PR_SET_PDEATHSIG of prctl(2)
+_PROCESS = ctypes.CDLL(None)
 
 
 @dataclass(frozen=True)
@@ -38,3 +56,61 @@ class Vacask:
     def describe(self, technology: Technology) -> Description:
         """Its version and the options that a deck sets."""
         return Description(vacask_version(), option_texts(Tolerances(), technology))
+
+
+def run_deck(deck: str, timeout: float) -> Vectors | Failure:
+    """Run a deck for at most `timeout` seconds and return its saved vectors by its own names.
+
+    Raises MissingToolError without VACASK.
+    """
+    program = str(find_vacask())
+    with tempfile.TemporaryDirectory(prefix="cosim-") as name:
+        folder = Path(name)
+        (folder / _DECK).write_text(deck, encoding="utf-8")
+        (folder / _SETTINGS).touch()
+        try:
+            done = subprocess.run(
+                [program, "--quiet-progress", "--skip-postprocess", "--tomlfile", _SETTINGS, "--ncpu", "1", _DECK],
+                cwd=folder, env=_environment(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT, text=True, errors="replace", timeout=timeout, check=False,
+                preexec_fn=_die_with_parent,
+            )  # fmt: skip
+        except subprocess.TimeoutExpired:
+            return Failure(FailureKind.TIMEOUT, f"after {timeout:g} s", deck)
+        raw = folder / f"{RUN}.raw"
+        if done.returncode == 0 and "aborted" not in done.stdout and raw.is_file():
+            return read_raw(raw.read_bytes())
+    return Failure(_kind(done.returncode), _news(done.stdout) or f"exit status {done.returncode}", deck)
+
+
+def read_raw(content: bytes) -> dict[str, NDArray[np.float64]]:
+    """The vectors of a binary raw file of real numbers, by name."""
+    head, _, body = content.partition(b"Binary:\n")
+    lines = head.decode("ascii").splitlines()
+    count = int(next(line for line in lines if line.startswith("No. Points:")).split(":")[1])
+    names = [line.split()[1] for line in lines[lines.index("Variables:") + 1 :]]
+    values = np.frombuffer(body, dtype="<f8", count=count * len(names)).reshape(count, len(names))
+    return {name: values[:, column].copy() for column, name in enumerate(names)}
+
+
+def _environment() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if not name.startswith("SIM_")}
+
+
+def _die_with_parent() -> None:
+    """In the child: a worker that is killed takes its simulator with it. Linux only, as the package is."""
+    if hasattr(_PROCESS, "prctl"):
+        _PROCESS.prctl(_PARENT_DIED, signal.SIGKILL)
+
+
+def _kind(status: int) -> FailureKind:
+    """It ends with 0 where an analysis fails, with 1 where it refuses the deck."""
+    if status < 0:
+        return FailureKind.CRASH
+    return FailureKind.DECK if status else FailureKind.CONVERGENCE
+
+
+def _news(output: str) -> str:
+    """What it says, without its greeting."""
+    lines = [line.strip() for line in output.splitlines() if _NEWS.search(line)]
+    return "; ".join(dict.fromkeys(lines[-5:]))
