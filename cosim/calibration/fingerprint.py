@@ -8,7 +8,6 @@ from dataclasses import dataclass, fields, is_dataclass
 import numpy as np
 
 from cosim.cells.benches import DpiDrive, clocked_bench, comparator_bench, dpi_bench, mirror_bench, schmitt_bench
-from cosim.circuit.bench import Bench
 from cosim.circuit.deck import device_sizes
 from cosim.circuit.waveforms import Timing
 from cosim.technology.devices import device_cards
@@ -16,7 +15,8 @@ from cosim.technology.foundry import ModelCard
 from cosim.technology.types import Technology
 from cosim.units.ladder.points import TAU_SHARE, ladder_currents
 
-_COMMENTS = {"title", "summary", "origin", "notes", "role", "match", "part"}  # fields that change no current
+# Fields that change no current, and a bench's technology, of which only what it decides counts.
+_LEFT_OUT = {"technology", "title", "summary", "origin", "notes", "role", "match", "part"}
 
 
 @dataclass(frozen=True)
@@ -96,13 +96,8 @@ def _plain(value: object) -> object:
     """Data without comments, ready for JSON; a dataclass under its name, numbers at 12 digits, no technology."""
     if is_dataclass(value):
         held = ((field.name, getattr(value, field.name)) for field in fields(value))
-        kept = {name: _plain(found) for name, found in held if name not in _COMMENTS | _known(value)}
+        kept = {name: _plain(found) for name, found in held if name not in _LEFT_OUT}
         return {type(value).__name__: kept}
     if isinstance(value, tuple):
         return [_plain(item) for item in value]
     return f"{value:.11e}" if isinstance(value, float) else value
-
-
-def _known(value: object) -> set[str]:
-    """Of a bench: its technology, of which only what it decides counts."""
-    return {"technology"} if isinstance(value, Bench) else set()

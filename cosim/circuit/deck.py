@@ -1,6 +1,6 @@
 """Netlists: deterministic, one element a line, numbers in exponent notation only (SPICE reads `1M` as one milli)."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from cosim.circuit.elements import Capacitor, Circuit, Element, Instance, Mos, Source, Subcircuit
@@ -80,12 +80,8 @@ def format_circuit(circuit: Circuit, technology: Technology, language: Language 
 
 def device_sizes(circuit: Circuit) -> set[Size]:
     """Polarity, width and length of every transistor in it."""
-    return {(mos.polarity, mos.w, mos.l) for mos in _transistors(circuit)}
-
-
-def _transistors(circuit: Circuit) -> Iterator[Mos]:
-    for elements in (circuit.elements, *(block.elements for block in circuit.subcircuits)):
-        yield from (element for element in elements if isinstance(element, Mos))
+    parts = (circuit.elements, *(block.elements for block in circuit.subcircuits))
+    return {(mos.polarity, mos.w, mos.l) for elements in parts for mos in elements if isinstance(mos, Mos)}
 
 
 def format_elements(elements: Iterable[Element], technology: Technology, language: Language = SPICE) -> list[str]:
