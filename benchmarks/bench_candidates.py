@@ -8,6 +8,7 @@ Both references hold the cells on the states that ngspice has, so that no wrong 
 
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,11 +18,15 @@ from cosim.cells.builder import NETWORK, net
 from cosim.checkpoint.file import load_network
 from cosim.circuit.bench import DrainCurrent
 from cosim.circuit.waveforms import Timing
-from cosim.design import Design, compile_network, inference_bench, read_plan, run_behavioral
+from cosim.compiler.passes import compile_network
+from cosim.design import Design
 from cosim.engines.behavioral.evaluate import evaluate_held
+from cosim.engines.behavioral.model import run_behavioral
 from cosim.resources import trained_network_path
 from cosim.simulation.inference import read_inference
+from cosim.simulation.plans import read_plan
 from cosim.simulation.single import run_bench
+from cosim.simulation.testbench import inference_bench
 from cosim.tasks.testset import load_test_set
 from cosim.technology.catalog import DEFAULT_TECHNOLOGY, load_technology
 from cosim.technology.scale import units_for
@@ -55,7 +60,9 @@ def candidates(design: Design, x: Array, timing: Timing) -> dict[str, Array]:
     """Candidate currents at their decisions, (cells, time), ampere; x: (time, features), raw."""
     cells = [node.name for node in design.graph.of(Schmitt)]
     probes = {cell: f"{NETWORK}.cand_{net(cell)}.diode" for cell in cells}
-    waves = run_bench(inference_bench(design, x, timing, tuple(map(DrainCurrent, probes.values()))), "candidates")
+    bench = inference_bench(design, x, timing)
+    bench = replace(bench, probes=(*bench.probes, *map(DrainCurrent, probes.values())))
+    waves = run_bench(bench, "candidates")
     inference = read_inference(waves, read_plan(design, len(x), timing))
     states = {cell: inference.states[None, :, k] for k, cell in enumerate(design.assembly.decisions)}
     stages = [layer.name for layer in design.network.recurrent_layers]
@@ -73,7 +80,7 @@ def candidates(design: Design, x: Array, timing: Timing) -> dict[str, Array]:
 def held_candidates(
     design: Design, x: Array, states: Mapping[str, NDArray[np.int16]], cells: list[str], ideal: bool
 ) -> Array:
-    trace = run_behavioral(design, x[None], ideal)
+    trace = run_behavioral(design, x[None], ideal=ideal)
     held = evaluate_held(design.graph, design.calibration, trace, states)
     return np.stack([held.candidates[cell][0] for cell in cells])
 

@@ -9,7 +9,6 @@ finished.
 """
 
 import sys
-from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -18,9 +17,12 @@ from numpy.typing import NDArray
 
 from cosim.calibration.find import find_calibration
 from cosim.checkpoint.file import load_network
-from cosim.design import Design, compile_network, simulate_samples
+from cosim.compiler.passes import compile_network
+from cosim.design import Condition, Design
+from cosim.engines.engine import Run
 from cosim.montecarlo.trial import Trial, run_chips
 from cosim.resources import trained_network_path
+from cosim.simulation.simulated import simulate_samples
 from cosim.study.agreement import compare_engines
 from cosim.study.pvt import pvt_grid
 from cosim.tasks.testset import TestSet, load_test_set
@@ -52,9 +54,8 @@ def main() -> None:
     fragile = drawn.select(chosen)
     with TemporaryDirectory() as folder:
         for condition in pvt_grid(technology):
-            there = replace(design, technology=condition)
-            outcomes = simulate_samples(there, fragile, jobs=2, store=Path(store[0] if store else folder))
-            comparison = compare_engines(there, fragile, outcomes)
+            run = Run(Path(store[0] if store else folder), 2, condition=Condition(condition))
+            comparison = compare_engines(design, fragile, simulate_samples(design, fragile, run), run)
             assert comparison is not None, "every simulation failed"
             engines = comparison.engines
             wrong = np.flatnonzero(engines["software"].decisions != engines["ngspice"].decisions)

@@ -12,8 +12,10 @@ from tempfile import TemporaryDirectory
 from cosim.calibration.find import find_calibration
 from cosim.checkpoint.file import load_network
 from cosim.circuit.waveforms import Timing
-from cosim.design import compile_network, simulate_samples
+from cosim.compiler.passes import compile_network
+from cosim.engines.engine import Run
 from cosim.resources import trained_network_path
+from cosim.simulation.simulated import simulate_samples
 from cosim.study.agreement import compare_engines
 from cosim.tasks.testset import load_test_set
 from cosim.technology.catalog import DEFAULT_TECHNOLOGY, load_technology
@@ -31,9 +33,9 @@ def main() -> None:
     shortest = None
     with TemporaryDirectory() as folder:
         for t_step in FRAMES:
-            timing = Timing(t_step=t_step)
-            outcomes = simulate_samples(design, test_set, timing, jobs=2, store=Path(folder))
-            comparison = compare_engines(design, test_set, outcomes, timing)
+            run = Run(Path(folder), 2, timing=Timing(t_step=t_step))
+            outcomes = simulate_samples(design, test_set, run)
+            comparison = compare_engines(design, test_set, outcomes, run)
             assert comparison is not None, "every simulation failed"
             agreement = comparison.state_agreement("software", "ngspice")
             power = comparison.power_w["ngspice"].mean()

@@ -13,9 +13,13 @@ from cosim.cells.schmitt import DECISION_NODE
 from cosim.checkpoint.file import load_network
 from cosim.circuit.elements import GROUND, Capacitor, Circuit, Mos
 from cosim.circuit.waveforms import Timing
+from cosim.compiler.passes import compile_network
+from cosim.compiler.settings import Settings
 from cosim.compiler.size import PEDESTAL_UNITS
-from cosim.design import Design, compile_network, simulate_samples
+from cosim.design import Design
+from cosim.engines.engine import Run
 from cosim.resources import trained_network_path
+from cosim.simulation.simulated import simulate_samples
 from cosim.study.agreement import compare_engines, summarize_comparison
 from cosim.tasks.testset import load_test_set
 from cosim.technology.catalog import load_technology
@@ -63,13 +67,13 @@ def main(name: str = "digits_d8", samples: int = 20) -> None:
         ("clocked, no pedestal", True, 0.0),
         ("clocked, pedestal (compiled)", True, PEDESTAL_UNITS),
     ):
-        design = compile_network(network, technology, calibration, pedestal=pedestal)
+        design = compile_network(network, technology, calibration, Settings(pedestal=pedestal))
         figures = []
         if not clocked:
             design = clockless(design)
         for variant in (design, skewed(design, SKEW)):
-            timing = Timing(edge=SHARP)
-            comparison = compare_engines(variant, test_set, simulate_samples(variant, test_set, timing, jobs=2), timing)
+            run = Run(jobs=2, timing=Timing(edge=SHARP))
+            comparison = compare_engines(variant, test_set, simulate_samples(variant, test_set, run), run)
             assert comparison is not None, "every simulation failed"
             figures.append(summarize_comparison(comparison).state_agreement)
         print(f"{label:28} {100 * figures[0]:11.2f} % {100 * figures[1]:12.2f} %", flush=True)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from cosim.calibration.find import find_calibration
 from cosim.cli.common import write_json
+from cosim.engines.engine import Run
 from cosim.study.characterize import at_conditions
 from cosim.study.ladder_study import LadderStudy, run_ladder, summarize_ladder, summarize_study
 from cosim.technology.catalog import load_technology
@@ -32,7 +33,7 @@ def main(jobs: int = 1, folder: Path = Path("runs/bench_ladder")) -> None:
     for rungs, temperatures, supplies in CONDITIONS:
         study = LadderStudy(rungs, SEQUENCES, STEPS, 0, ladder_currents(1e-9), ladder_timing(10e-3))
         for one in at_conditions(technology, (), temperatures, supplies):
-            traces = run_ladder(study, [one], calibration, folder, jobs, TIMEOUT)[0]
+            traces = run_ladder(study, [one], calibration, Run(folder, jobs, TIMEOUT))[0]
             found = summarize_ladder(study, one, traces)
             name = f"ladder_{rungs}_{one.celsius:g}C_{one.supply:g}V.json"
             write_json(folder / name, summarize_study(study, technology.name, [found]))

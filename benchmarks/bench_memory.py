@@ -6,10 +6,11 @@ import sys
 from cosim.calibration.find import find_calibration
 from cosim.cells.benches import mirror_bench
 from cosim.checkpoint.file import load_network
-from cosim.design import compile_network, inference_bench
+from cosim.compiler.passes import compile_network
 from cosim.engines.engine import Failure
 from cosim.engines.ngspice.session import run_bench
 from cosim.resources import trained_network_path
+from cosim.simulation.testbench import inference_bench
 from cosim.tasks.testset import load_test_set
 from cosim.technology.catalog import load_technology
 

@@ -20,7 +20,9 @@ from scipy import stats
 from cosim.calibration.find import find_calibration
 from cosim.cells.blocks import BLOCKS
 from cosim.checkpoint.file import load_network
-from cosim.design import behavioral_power, compile_network, run_behavioral
+from cosim.compiler.passes import compile_network
+from cosim.compiler.settings import Settings
+from cosim.engines.behavioral.model import behavioral_power, run_behavioral
 from cosim.ir.nodes import Memory
 from cosim.network.layers import FirstQuadrantLayer
 from cosim.network.reference import encode_inputs
@@ -111,7 +113,7 @@ def thinned(rng: np.random.Generator, weights: Array, shape: Shape) -> Array:
 def measure(network: Network, x: Array) -> dict[str, float]:
     """Mean power by block, and of FROM_STATES, watt."""
     technology = load_technology("generic180")
-    design = compile_network(network, technology, find_calibration(technology, UNITS), saturate=True)
+    design = compile_network(network, technology, find_calibration(technology, UNITS), Settings(saturate=True))
     trace, graph = run_behavioral(design, x), design.graph
     blocks = behavioral_power(design, trace)
     between = [

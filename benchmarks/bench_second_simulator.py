@@ -10,11 +10,13 @@ import numpy as np
 
 from cosim.calibration.find import find_calibration
 from cosim.checkpoint.file import load_network
-from cosim.design import compile_network, inference_benches, read_plan
-from cosim.engines.engine import Failure
-from cosim.engines.table import SIMULATORS
+from cosim.compiler.passes import compile_network
+from cosim.engines.engine import Failure, Run
+from cosim.engines.table import simulators
 from cosim.resources import trained_network_path
 from cosim.simulation.inference import run_inference
+from cosim.simulation.plans import read_plan
+from cosim.simulation.simulated import sample_benches
 from cosim.tasks.testset import load_test_set
 from cosim.technology.catalog import load_technology
 
@@ -24,9 +26,9 @@ def main(name: str = "digits_d4", technology: str = "generic180", samples: str =
     design = compile_network(network, process, find_calibration(process, units=8))
     test = load_test_set(network, None).take(int(samples), 0)
     found, seconds = {}, {}
-    for simulator in (entry.name for entry in SIMULATORS):
+    for simulator in (entry.name for entry in simulators()):
         begin = time.perf_counter()
-        benches = inference_benches(design, test)
+        benches = list(sample_benches(design, test, Run()))
         plans = [read_plan(design, int(length)) for length in test.lengths]
         found[simulator] = [run_inference(*pair, simulator) for pair in zip(benches, plans, strict=True)]
         seconds[simulator] = time.perf_counter() - begin

@@ -7,11 +7,13 @@ import numpy as np
 from cosim.calibration.find import find_calibration
 from cosim.checkpoint.file import load_network
 from cosim.circuit.bench import PRECISE
-from cosim.design import compile_network, inference_bench, read_plan
-from cosim.engines.engine import Failure
+from cosim.compiler.passes import compile_network
+from cosim.engines.engine import Failure, Inference
 from cosim.engines.ngspice.session import run_bench
 from cosim.resources import trained_network_path
-from cosim.simulation.inference import Inference, read_inference, run_inference
+from cosim.simulation.inference import read_inference, run_inference
+from cosim.simulation.plans import read_plan
+from cosim.simulation.testbench import inference_bench
 from cosim.tasks.testset import load_test_set
 from cosim.technology.catalog import load_technology
 

@@ -5,7 +5,7 @@ import hashlib
 import io
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -15,14 +15,15 @@ from cosim.cells.assembly import Carried
 from cosim.cells.blocks import BLOCKS, block_of
 from cosim.cells.schmitt import STATE_LEVEL
 from cosim.checkpoint.file import network_to_arrays
-from cosim.circuit.bench import Current
+from cosim.circuit.bench import Bench, Current
 from cosim.circuit.deck import device_sizes
 from cosim.circuit.dialects.dialect import START_FILE, Dialect
 from cosim.circuit.dialects.ngspice import NGSPICE, format_point
 from cosim.circuit.elements import Capacitor, Circuit, Mos
 from cosim.circuit.waveforms import Timing
-from cosim.compiler.mapping import CUT, ZERO, MappingRow
-from cosim.design import Design, inference_bench, run_behavioral
+from cosim.compiler.mapping import CUT, ZERO, MappingRow, map_parameters
+from cosim.design import Condition, Design
+from cosim.engines.behavioral.model import run_behavioral
 from cosim.engines.engine import Failure
 from cosim.engines.ngspice.simulator import resting_point
 from cosim.errors import MissingToolError
@@ -31,7 +32,7 @@ from cosim.files.write import make_folder, write_together
 from cosim.ir.states import OFF_LEVEL, software_states
 from cosim.network.reference import run_reference
 from cosim.network.types import InputEncoding
-from cosim.simulation.testbench import probes_of
+from cosim.simulation.testbench import inference_bench, probes_of
 from cosim.technology.types import Technology
 
 EXERCISE_FRAMES = 8
@@ -44,31 +45,51 @@ EXPECTED_FIELDS = ("frame", "time_s", "signal", "vectors", "threshold_v", "softw
 MAPPING_FIELDS = ("parameter", "element", "target", "realised", "unit", "status", "note")
 
 
+@dataclass(frozen=True)
+class Exercise:
+    """What a testbench is of: its frames, its condition (None: the nominal one), and raw inputs (time, features) in the
+    network's units, None for made-up ones that move every input."""
+
+    timing: Timing = Timing()
+    condition: Condition | None = None
+    stimulus: NDArray[np.float64] | None = None
+
+    def inputs(self, design: Design) -> NDArray[np.float64]:
+        """The stimulus, or one made up."""
+        return made_up_stimulus(design.network.encoding) if self.stimulus is None else self.stimulus
+
+    def technology(self, design: Design) -> Technology:
+        """In its condition."""
+        return (self.condition or design.nominal).technology
+
+    def bench(self, design: Design) -> Bench:
+        """The testbench with all that it stands beside."""
+        return inference_bench(design, self.inputs(design), self.timing, self.condition)
+
+
 def write_design(
     design: Design,
     folder: Path,
-    timing: Timing = Timing(),
+    exercise: Exercise = Exercise(),
     dialect: Dialect = NGSPICE,
-    stimulus: NDArray[np.float64] | None = None,
     say: Callable[[str], None] = lambda line: None,
 ) -> list[Path]:
     """Write all files of a design for a simulator, or none: they are complete before the first takes its name.
 
-    `stimulus`: raw inputs (time, features) of the testbench, in the network's units; None for made-up ones that move
-    every input. An ngspice testbench whose operating point is slow to find gets it as a file, where there is an ngspice
+    An ngspice testbench whose operating point is slow to find gets it as a file, where there is an ngspice
     to find it; `say` hears of that. Raises InputError when the folder cannot be written.
     """
-    x = made_up_stimulus(design.network.encoding) if stimulus is None else stimulus
-    rows, files = design.mapping(), dialect.files
-    start = find_start(design, x, timing, say) if dialect is NGSPICE and rests_slowly(design.technology) else None
+    rows, files, technology = map_parameters(design), dialect.files, exercise.technology(design)
+    summary = {**summarize(design, exercise.condition, rows), "dialect": dialect.name}
+    start = find_start(exercise.bench(design), say) if dialect is NGSPICE and rests_slowly(technology) else None
     texts = {
         files.netlist: format_netlist(design, dialect),
-        files.devices: dialect.devices(design.technology, device_sizes(design.assembly.circuit)),
-        files.testbench: format_exercise(design, x, timing, dialect, start is not None),
-        "expected.csv": format_expected(design, x, timing, dialect),
+        files.devices: dialect.devices(technology, device_sizes(design.assembly.circuit)),
+        files.testbench: format_exercise(design, exercise, dialect, started=start is not None),
+        "expected.csv": format_expected(design, exercise, dialect),
         "mapping.csv": format_mapping(rows),
         "mapping.json": json.dumps([asdict(row) for row in rows], indent=1) + "\n",
-        "design.json": json.dumps({**summarize(design, rows), "dialect": dialect.name}, indent=2) + "\n",
+        "design.json": json.dumps(summary, indent=2) + "\n",
     }
     return write_texts(folder, texts if start is None else {**texts, START_FILE: start})
 
@@ -78,11 +99,11 @@ def rests_slowly(technology: Technology) -> bool:
     return any(geometry.cascode for geometry in vars(technology.sizing).values())
 
 
-def find_start(design: Design, x: NDArray[np.float64], timing: Timing, say: Callable[[str], None]) -> str | None:
+def find_start(bench: Bench, say: Callable[[str], None]) -> str | None:
     """The operating point of a testbench at time 0 as ngspice text; None where no ngspice is there, or finds one."""
     say("finding the operating point that the testbench begins at")
     try:
-        found = resting_point(inference_bench(design, x, timing))
+        found = resting_point(bench)
     except MissingToolError as error:
         say(f"the testbench has to find its operating point by itself: {error}")
         return None
@@ -120,34 +141,29 @@ def made_up_stimulus(encoding: InputEncoding) -> NDArray[np.float64]:
 
 
 def format_exercise(
-    design: Design,
-    x: NDArray[np.float64],
-    timing: Timing = Timing(),
-    dialect: Dialect = NGSPICE,
-    started: bool = False,
+    design: Design, exercise: Exercise = Exercise(), dialect: Dialect = NGSPICE, *, started: bool = False
 ) -> str:
-    """A runnable testbench beside the netlist; x (time, features) raw. `started`: at what START_FILE holds."""
-    bench = inference_bench(design, x, timing)
+    """A runnable testbench beside the netlist. `started`: at what START_FILE holds."""
+    bench = exercise.bench(design)
     title = f"testbench of {dialect.files.netlist}; what it should show: expected.csv"
-    notes = (*(SLOW if rests_slowly(design.technology) else ()), *((STARTED,) if started else ()))
+    notes = (*(SLOW if rests_slowly(bench.technology) else ()), *((STARTED,) if started else ()))
     bench = replace(bench, circuit=replace(bench.circuit, title=title), preset=(), skip_still=started, notes=notes)
     return dialect.format_testbench(bench)
 
 
-def format_expected(
-    design: Design, x: NDArray[np.float64], timing: Timing = Timing(), dialect: Dialect = NGSPICE
-) -> str:
-    """What the testbench of x should show, as CSV: every memory's state and every output's current in every frame.
+def format_expected(design: Design, exercise: Exercise = Exercise(), dialect: Dialect = NGSPICE) -> str:
+    """What the testbench should show, as CSV: every memory's state and every output's current in every frame.
 
     At `time_s` a state, unit 1, is how many of its `vectors` stand above `threshold_v`; an analog one is the s in the
     current that stands there. Software's is empty where it has none that a circuit could have (`software_states`).
     """
+    x = exercise.inputs(design)
     reference = run_reference(design.network, x[None])
-    trace = run_behavioral(design, x[None])
+    trace = run_behavioral(design, x[None], exercise.condition)
     software, assembly = software_states(design.graph, reference)[0], design.assembly
-    threshold = STATE_LEVEL * design.technology.supply
+    threshold = STATE_LEVEL * exercise.technology(design).supply
     rows: list[tuple[object, ...]] = []
-    for frame, time in enumerate(timing.sample_times(len(x)).tolist()):
+    for frame, time in enumerate(exercise.timing.sample_times(len(x)).tolist()):
         for column, (cell, shown) in enumerate(assembly.decisions.items()):
             vectors = " ".join(dialect.printed(probe) for probe in probes_of(shown))
             wanted, found = software[frame, column].item(), trace.states[cell][0, frame].item()
@@ -159,11 +175,13 @@ def format_expected(
     return _format_csv(EXPECTED_FIELDS, rows)
 
 
-def summarize(design: Design, rows: list[MappingRow] | None = None) -> dict[str, object]:
+def summarize(
+    design: Design, condition: Condition | None = None, rows: list[MappingRow] | None = None
+) -> dict[str, object]:
     """The design in figures: what it was made from, how large it is, what was lost."""
-    rows = design.mapping() if rows is None else rows
-    devices = list(design.assembly.circuit.flatten())
-    calibration, technology = design.calibration, design.technology
+    rows = map_parameters(design) if rows is None else rows
+    devices = [element for element in design.flat.elements if isinstance(element, Mos)]
+    calibration, technology = design.calibration, (condition or design.nominal).technology
     gates, capacitors = (sum(areas) for areas in zip(*block_areas(design).values(), strict=True))
     return {
         "network": network_hash(design),
@@ -191,7 +209,7 @@ def summarize(design: Design, rows: list[MappingRow] | None = None) -> dict[str,
 def block_areas(design: Design) -> dict[str, tuple[float, float]]:
     """Drawn gate area and capacitor area of each of BLOCKS, square metre. No wiring, no wells, no spacing."""
     gates, capacitors = dict.fromkeys(BLOCKS, 0.0), dict.fromkeys(BLOCKS, 0.0)
-    for element in design.assembly.circuit.flat().elements:
+    for element in design.flat.elements:
         match element:
             case Mos():
                 gates[block_of(element.part)] += element.gate_area

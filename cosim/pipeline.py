@@ -1,19 +1,17 @@
 """The whole flow on one screen: simulate every sample, hold the engines against each other, write the report."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, replace
 
 from cosim.circuit.deck import device_sizes
-from cosim.circuit.waveforms import Timing
-from cosim.design import Design, meter_samples, simulate_samples
+from cosim.design import Design
+from cosim.engines.engine import Outcome, Progress, Run
 from cosim.errors import SimulationError
 from cosim.outputs import summarize, write_results, write_texts
 from cosim.report.comparison_sheet import Reported, write_comparison
 from cosim.report.figures import draw_power, draw_pvt, save_figure
 from cosim.report.samples import check_any, clear_failures, write_failures, write_simulation
-from cosim.simulation.inference import DEFAULT_TIMEOUT, Outcome, Progress
-from cosim.simulation.keep import INFERENCES
+from cosim.simulation.simulated import meter_samples, simulate_samples
 from cosim.study.agreement import ComparisonSummary, compare_engines, summarize_comparison
 from cosim.study.bias import Bias, biased
 from cosim.study.power import PowerSummary, study_power, summarize_power
@@ -24,22 +22,11 @@ from cosim.technology.conditions import format_conditions
 from cosim.technology.devices import device_cards
 
 
-@dataclass(frozen=True)
-class Run:
-    """Where and how samples are simulated: folder of results, worker processes, time-out in s, frames, simulator."""
-
-    folder: Path
-    jobs: int = 1
-    timeout: float = DEFAULT_TIMEOUT
-    timing: Timing = Timing()
-    simulator: str = "ngspice"
-
-
 def run_samples(design: Design, test_set: TestSet, run: Run, progress: Progress) -> list[Outcome]:
     """Simulate, keeping finished samples; write simulation.npz and the decks of failed runs."""
-    clear_failures(run.folder)
+    clear_failures(run.place)
     outcomes = _simulate(design, test_set, run, progress)
-    write_simulation(run.folder, design, test_set, outcomes, run.simulator)
+    write_simulation(run.place, design, test_set, outcomes, run)
     return outcomes
 
 
@@ -48,14 +35,14 @@ def run_comparison(design: Design, test_set: TestSet, run: Run, progress: Progre
 
     Raises SimulationError when every simulation failed; what an earlier run wrote then stays as it is.
     """
-    write_texts(run.folder, {})
-    clear_failures(run.folder)
+    write_texts(run.place, {})
+    clear_failures(run.place)
     outcomes = _simulate(design, test_set, run, progress)
-    check_any(outcomes, run.folder)
-    write_simulation(run.folder, design, test_set, outcomes, run.simulator)
-    comparison = compare_engines(design, test_set, outcomes, run.timing, run.simulator)
+    check_any(outcomes, run.place)
+    write_simulation(run.place, design, test_set, outcomes, run)
+    comparison = compare_engines(design, test_set, outcomes, run)
     assert comparison is not None
-    return write_comparison(run.folder, design, test_set, comparison, run.timing)
+    return write_comparison(run.place, design, test_set, comparison, run)
 
 
 def run_power(
@@ -65,69 +52,63 @@ def run_power(
 
     Without `simulate` the behavioral side alone. Raises SimulationError when every simulation failed.
     """
-    write_texts(run.folder, {})
+    write_texts(run.place, {})
     outcomes = None
     if simulate:
-        clear_failures(run.folder)
-        store = run.folder / INFERENCES
-        outcomes = meter_samples(design, test_set, run.timing, run.jobs, store, run.timeout, progress)
-        write_failures(run.folder, test_set, outcomes)
-        check_any(outcomes, run.folder)
-    summary = summarize_power(design, study_power(design, test_set, outcomes, run.timing), run.timing)
-    write_results(run.folder, {"power.json": summary})
-    save_figure(draw_power(summary), run.folder / "power.png")
+        clear_failures(run.place)
+        outcomes = meter_samples(design, test_set, run, progress)
+        write_failures(run.place, test_set, outcomes)
+        check_any(outcomes, run.place)
+    summary = summarize_power(design, study_power(design, test_set, outcomes, run), run)
+    write_results(run.place, {"power.json": summary})
+    save_figure(draw_power(summary), run.place / "power.png")
     return summary
 
 
-def run_pvt(
-    design: Design,
-    test_set: TestSet,
-    run: Run,
-    progress: Progress,
-    bias: Bias = "constant",
-    finished: Callable[[str], None] = lambda line: None,
-) -> Sweep:
+@dataclass(frozen=True)
+class Listener:
+    """Who hears how far a sweep is: of every run, and by a line after each condition."""
+
+    progress: Progress
+    finished: Callable[[str], None] = lambda line: None
+
+
+def run_pvt(design: Design, test_set: TestSet, run: Run, listener: Listener, bias: Bias = "constant") -> Sweep:
     """Simulate the samples in every condition of `pvt_grid`; write pvt.json, whose content it returns, and pvt.png.
 
-    The network is compiled once, at the nominal point; `bias` as in `biased`. `finished` gets a line after each
-    condition.
+    The network is compiled once, at the nominal point; `bias` as in `biased`.
     """
     conditions = pvt_grid(design.technology)
     sizes = device_sizes(design.assembly.circuit)
     for technology in conditions:
         device_cards(technology, sizes)  # what a library does not have is said before the first run
-    write_texts(run.folder, {})
-    clear_failures(run.folder)
+    write_texts(run.place, {})
+    clear_failures(run.place)
     summaries: list[ComparisonSummary | None] = []
     count = len(test_set.y)
     for k, technology in enumerate(conditions):
         where = f"{k + 1}/{len(conditions)} {format_conditions(technology)}"
         try:
-            there = biased(design, technology, bias)
+            there = replace(run, condition=biased(design, technology, bias))
         except SimulationError as error:
             summaries.append(None)
-            finished(f"{where}: {error}")
+            listener.finished(f"{where}: {error}")
             continue
 
         def overall(done: int, total: int, before: int = k * count) -> None:
-            progress(before + done, len(conditions) * count)
+            listener.progress(before + done, len(conditions) * count)
 
-        outcomes = _simulate(there, test_set, run, overall)
-        comparison = compare_engines(there, test_set, outcomes, run.timing, run.simulator)
+        comparison = compare_engines(design, test_set, _simulate(design, test_set, there, overall), there)
         summaries.append(None if comparison is None else summarize_comparison(comparison))
-        finished(where)
-    clipped = find_clipping(design.network.encoding, test_set)
-    sweep = summarize_pvt(conditions, summaries, count, bias, clipped)
-    write_results(run.folder, {"design.json": summarize(design), "pvt.json": sweep})
-    save_figure(draw_pvt(sweep), run.folder / "pvt.png")
+        listener.finished(where)
+    sweep = summarize_pvt(conditions, summaries, count, bias, find_clipping(design.network.encoding, test_set))
+    write_results(run.place, {"design.json": summarize(design), "pvt.json": sweep})
+    save_figure(draw_pvt(sweep), run.place / "pvt.png")
     return sweep
 
 
 def _simulate(design: Design, test_set: TestSet, run: Run, progress: Progress) -> list[Outcome]:
     """Simulate, keeping finished samples; write the decks of failed runs."""
-    outcomes = simulate_samples(
-        design, test_set, run.timing, run.jobs, run.folder / INFERENCES, run.timeout, progress,
-        run.simulator,
-    )  # fmt: skip
-    write_failures(run.folder, test_set, outcomes)
+    outcomes = simulate_samples(design, test_set, run, progress)
+    write_failures(run.place, test_set, outcomes)
     return outcomes

@@ -26,10 +26,11 @@ from cosim.circuit.dialects.ngspice import format_devices
 from cosim.circuit.dialects.table import DIALECTS
 from cosim.circuit.elements import Circuit, Subcircuit
 from cosim.circuit.waveforms import Timing
-from cosim.design import compile_network
+from cosim.compiler.mapping import map_parameters
+from cosim.compiler.passes import compile_network
 from cosim.network.layers import FirstQuadrantLayer, ReluLayer
 from cosim.network.types import InputEncoding, Network, Readout, check_network
-from cosim.outputs import format_exercise, format_expected, format_mapping, format_netlist, made_up_stimulus
+from cosim.outputs import format_exercise, format_expected, format_mapping, format_netlist
 from cosim.technology.calibration import load_calibration
 from cosim.technology.catalog import DEFAULT_TECHNOLOGY, load_technology
 from cosim.technology.scale import I_UNIT
@@ -82,16 +83,15 @@ def golden_texts() -> dict[str, str]:
     }
     design = compile_network(tiny_network(), technology, calibration)
     texts[f"{TINY}/network.sp"] = format_netlist(design)
-    x = made_up_stimulus(design.network.encoding)
-    texts[f"{TINY}/testbench.sp"] = format_exercise(design, x)
-    texts[f"{TINY}/expected.csv"] = format_expected(design, x)
+    texts[f"{TINY}/testbench.sp"] = format_exercise(design)
+    texts[f"{TINY}/expected.csv"] = format_expected(design)
     texts[f"{TINY}/devices.lib"] = format_devices(technology, device_sizes(design.assembly.circuit))
-    texts[f"{TINY}/mapping.csv"] = format_mapping(design.mapping())
+    texts[f"{TINY}/mapping.csv"] = format_mapping(map_parameters(design))
     for dialect in DIALECTS[1:]:
         folder, files = f"{TINY}/{dialect.name}", dialect.files
         texts[f"{folder}/{files.netlist}"] = format_netlist(design, dialect)
-        texts[f"{folder}/{files.testbench}"] = format_exercise(design, x, dialect=dialect)
-        texts[f"{folder}/expected.csv"] = format_expected(design, x, dialect=dialect)
+        texts[f"{folder}/{files.testbench}"] = format_exercise(design, dialect=dialect)
+        texts[f"{folder}/expected.csv"] = format_expected(design, dialect=dialect)
         sizes = device_sizes(design.assembly.circuit)
         texts[f"{folder}/{files.devices}"] = dialect.devices(technology, sizes)
     return texts

@@ -12,7 +12,7 @@ import cosim
 PACKAGE = Path(cosim.__file__).parent
 ORDER = (
     "errors", "quantities", "files", "reading", "resources", "technology", "network", "tasks", "ir", "circuit",
-    "cells", "units", "checkpoint", "compiler", "training", "engines", "simulation", "design", "variation", "outputs",
+    "cells", "units", "checkpoint", "design", "compiler", "variation", "training", "engines", "simulation", "outputs",
     "calibration", "study", "report", "pipeline", "montecarlo", "cli", "__main__",
 )  # fmt: skip
 STRANGERS = {("ir", "circuit"), ("circuit", "ir")}  # only `cells.assemble` sees both

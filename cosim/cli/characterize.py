@@ -159,6 +159,7 @@ def ladder(*, to: Destination, updates: Updates, where: Where) -> None:
 
     Finished runs are kept in the folder: the same command continues an interrupted one.
     """
+    from cosim.engines.engine import Run
     from cosim.report.characterize_figures import draw_staircase
     from cosim.report.figures import save_figure
     from cosim.report.tables import format_ladder
@@ -168,7 +169,7 @@ def ladder(*, to: Destination, updates: Updates, where: Where) -> None:
     from cosim.units.ladder.points import ladder_currents, ladder_timing
 
     currents, timing = ladder_currents(I_UNIT), ladder_timing(updates.t_step, updates.tau)
-    rungs, jobs, timeout = updates.rungs, updates.jobs, updates.timeout
+    rungs, run = updates.rungs, Run(to.output, updates.jobs, updates.timeout)
     study = ladder_study.LadderStudy(rungs, updates.sequences, updates.steps, updates.seed, currents, timing)
     output = to.output
     check_outputs("characterize", output, to.json_file)
@@ -176,7 +177,7 @@ def ladder(*, to: Destination, updates: Updates, where: Where) -> None:
     ladder_study.check_study(study, technologies, calibration)
     take_folder("characterize", output)
     with progress_bar("ngspice") as progress:
-        found = ladder_study.run_ladder(study, technologies, calibration, output, jobs, timeout, progress)
+        found = ladder_study.run_ladder(study, technologies, calibration, run, progress)
     conditions = []
     for technology, traces in zip(technologies, found, strict=True):
         summary = ladder_study.summarize_ladder(study, technology, traces)

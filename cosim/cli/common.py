@@ -16,9 +16,9 @@ from cosim.quantities import format_quantity, parse_quantity
 from cosim.technology.scale import I_UNIT, MAX_UNITS, units_for
 
 if TYPE_CHECKING:
-    from cosim.design import Design
+    from cosim.design import Condition, Design
+    from cosim.engines.engine import Run
     from cosim.network.types import Network
-    from cosim.pipeline import Run
     from cosim.tasks.testset import TestSet
     from cosim.technology.types import Technology
     from cosim.units.epsilon import Circuit as Cell
@@ -208,9 +208,10 @@ def destination_options(default: str) -> Option:
     return options(output_option(default), json_option, collecting(to=Destination))
 
 
-def load_design(network_file: Path, compiling: Compiling) -> "Design":
-    """Load, compile at the nominal point, calibrating first where no calibration applies, and put under conditions."""
+def load_design(network_file: Path, compiling: Compiling) -> "tuple[Design, Condition]":
+    """Load and compile at the nominal point, calibrating first where no calibration applies; and the condition."""
     from cosim.checkpoint.file import load_network
+    from cosim.design import Condition
     from cosim.technology.catalog import load_technology
     from cosim.technology.conditions import at
 
@@ -231,9 +232,9 @@ def load_design(network_file: Path, compiling: Compiling) -> "Design":
             f"supply must be above {design.calibration.v_node:.2g} V, by which the readout's ground stands under it, "
             f"not {conditions.supply:g} V; choose another with --supply"
         )
-    design = replace(design, technology=conditions)
-    _warn_of_short_frames(design, compiling.t_step)
-    return design
+    condition = Condition(conditions)
+    _warn_of_short_frames(design, condition, compiling.t_step)
+    return design, condition
 
 
 def load_run(
@@ -241,17 +242,21 @@ def load_run(
 ) -> "tuple[Design, TestSet, Run]":
     """A compiled network, the samples that it is tried on, and where and how they run."""
     from cosim.circuit.waveforms import Timing
-    from cosim.pipeline import Run
+    from cosim.engines.engine import Run
 
-    design = load_design(network_file, compiling)
+    design, condition = load_design(network_file, compiling)
     test_set = load_samples(design.network, running.data, running.samples, running.seed)
-    return design, test_set, Run(folder, running.jobs, running.timeout, Timing(t_step=compiling.t_step), engine)
+    return (
+        design,
+        test_set,
+        Run(folder, running.jobs, running.timeout, Timing(t_step=compiling.t_step), engine, condition),
+    )
 
 
-def _warn_of_short_frames(design: "Design", t_step: float) -> None:
+def _warn_of_short_frames(design: "Design", condition: "Condition", t_step: float) -> None:
     from cosim.study.settling import RESIDUE, slowest_line
 
-    if t_step < (line := slowest_line(design)).t_step:
+    if t_step < (line := slowest_line(design, condition)).t_step:
         say(
             f"warning: frames of {format_quantity(t_step, 's')} are too short: the gate line of {line.signal} has "
             f"{format_quantity(line.capacitance, 'F')} and falls from 1 to within {100 * RESIDUE:g} % of 0 in frames "
@@ -264,16 +269,15 @@ def compile_loaded(
 ) -> "Design":
     """Compile a loaded network for a technology, with the calibration that fits; `compiling` says how."""
     from cosim.calibration.find import find_calibration
-    from cosim.design import check_mapping, compile_network
+    from cosim.compiler.passes import check_mapping, compile_network
+    from cosim.compiler.settings import Settings
 
     how, units = compiling, compiling.units
+    settings = Settings(how.i_unit, how.saturate, cell=how.cell, headroom=how.headroom, t_step=how.t_step, tau=how.tau)
     # Before a calibration that may take half a minute.
-    check_mapping(network, origin, cell=how.cell, headroom=how.headroom, units=units, saturate=how.saturate)
+    check_mapping(network, settings, origin, units)
     calibration = find_calibration(process, units or units_for(network.weight_grid), say)
-    return compile_network(
-        network, process, calibration, origin=origin, i_unit=how.i_unit, saturate=how.saturate, cell=how.cell,
-        headroom=how.headroom, t_step=how.t_step, tau=how.tau,
-    )  # fmt: skip
+    return compile_network(network, process, calibration, settings, origin)
 
 
 def load_samples(network: "Network", data: Path | None, samples: int | None, seed: int) -> "TestSet":

@@ -1,6 +1,6 @@
 """cosim compare: software against behavioral against a circuit simulator."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,7 +24,7 @@ from cosim.cli.common import (
     write_json,
 )
 from cosim.cli.progress import progress_bar, say
-from cosim.engines.table import SIMULATORS, simulator_named
+from cosim.engines.table import BEHAVIORAL, ENGINES
 from cosim.errors import InputError
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class Comparing:
 @bias_option
 @one_of(
     "--engine",
-    [entry.name for entry in SIMULATORS],
+    [entry.name for entry in ENGINES if entry.name != BEHAVIORAL],
     "Simulator of the transistors; vacask is a second one, of its own making.",
     "ngspice",
 )
@@ -60,8 +60,9 @@ def command(*, network_file: Path, to: Destination, how: Comparing, compiling: C
     The folder receives comparison.json, waveforms.png, confusion.png and report.html. Finished samples are kept: the
     same command continues an interrupted run. With --pvt it receives pvt.json and pvt.png.
     """
-    from cosim.pipeline import run_comparison, run_pvt
+    from cosim.pipeline import Listener, run_comparison, run_pvt
     from cosim.report.tables import format_comparison, format_pvt
+    from cosim.simulation.simulated import engine_named
     from cosim.study.bias import biased
 
     if how.pvt and any(value is not None for value in (compiling.corner, compiling.celsius, compiling.supply)):
@@ -70,12 +71,12 @@ def command(*, network_file: Path, to: Destination, how: Comparing, compiling: C
     check_outputs("compare", output, to.json_file)
     design, test_set, run = load_run(network_file, output, compiling, running, how.engine)
     if not how.pvt:
-        design = biased(design, design.technology, how.bias)
-    simulator_named(how.engine).check()  # said before the work
+        run = replace(run, condition=biased(design, run.standing(design).technology, how.bias))
+    engine_named(how.engine).check()  # said before the work
     take_folder("compare", output)
     with progress_bar(how.engine) as progress:
         if how.pvt:
-            summary = run_pvt(design, test_set, run, progress, how.bias, say)
+            summary = run_pvt(design, test_set, run, Listener(progress, say), how.bias)
             lines = format_pvt(summary)
         else:
             summary = run_comparison(design, test_set, run, progress)

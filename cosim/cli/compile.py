@@ -54,18 +54,19 @@ def command(*, network_file: Path, output: Path, driving: Driving, compiling: Co
     self-cascodes start.sp holds the operating point that testbench.sp begins at, where ngspice is there to find it.
     """
     from cosim.circuit.waveforms import Timing
-    from cosim.outputs import summarize, write_design
+    from cosim.outputs import Exercise, summarize, write_design
     from cosim.tasks.testset import load_test_set
 
     data, stimulus = driving.data, driving.stimulus
     if data is not None and stimulus is None:
         raise InputError(f"--data {data}: test data are for a stimulus only; add --stimulus 0, or leave --data out")
     check_outputs("compile", output)
-    design = load_design(network_file, compiling)
+    design, condition = load_design(network_file, compiling)
     x = None if stimulus is None else load_test_set(design.network, data).inputs(stimulus)
     take_folder("compile", output)
-    paths = write_design(design, output, Timing(t_step=compiling.t_step), dialect_named(driving.dialect), x, say)
-    summary: dict[str, Any] = summarize(design)
+    exercise = Exercise(Timing(t_step=compiling.t_step), condition, x)
+    paths = write_design(design, output, exercise, dialect_named(driving.dialect), say)
+    summary: dict[str, Any] = summarize(design, condition)
     click.echo(f"{network_file}: {summary['task'] or 'network'} on {summary['technology']}")
     click.echo(f"  transistors       {summary['transistors']} ({summary['unit_devices']} unit devices)")
     gates, capacitors = summary["gate_area_um2"], summary["capacitor_area_um2"]

@@ -29,8 +29,9 @@ def command(output: Path, samples: int, seed: int, jobs: int) -> None:
     The folder receives the checkpoint, the netlist with its mapping report, the comparison and report.html. What an
     earlier, interrupted demo has finished is used again.
     """
+    from cosim.engines.engine import Run
     from cosim.outputs import summarize, write_design
-    from cosim.pipeline import Run, run_comparison
+    from cosim.pipeline import run_comparison
     from cosim.quantities import format_quantity
     from cosim.report.tables import format_comparison
     from cosim.tasks.testset import load_test_set

@@ -26,11 +26,12 @@ from cosim.cli.common import (
     write_json,
 )
 from cosim.cli.progress import progress_bar, say
+from cosim.engines.table import BEHAVIORAL, ENGINES
 from cosim.errors import InputError
 
 if TYPE_CHECKING:
     from cosim.montecarlo.run import Execute
-    from cosim.montecarlo.trial import EngineName, Trial
+    from cosim.montecarlo.trial import Trial
     from cosim.variation.draws import Kind, Sampling
 
 NGSPICE_SAMPLES = 30
@@ -41,7 +42,7 @@ class Drawing:
     """Which chips are drawn, and what they are tried with."""
 
     chips: int
-    engine: "EngineName"
+    engine: str
     samples: int | None
     area: float
     data: Path | None
@@ -66,7 +67,9 @@ class Counting:
 
 
 engine_option = one_of(
-    "--engine", ("behavioral", "ngspice"), "ngspice runs transistors, and the behavioral model on the same chips."
+    "--engine",
+    [entry.name for entry in ENGINES],
+    "A simulator runs transistors, and the behavioral model on the same chips.",
 )
 spec_option = click.option(
     "--spec",
@@ -166,12 +169,12 @@ def load_trial(network_file: Path, drawing: Drawing, compiling: Compiling) -> "T
     if chips % replicates:
         raise InputError(f"--chips must be a multiple of --replicates ({replicates}), not {chips}")
     plan = Plan(drawing.variation, drawing.seed, chips, sampling, replicates, drawing.area)
-    design = load_design(network_file, compiling)
-    check_coefficients(design.technology, plan)
-    check_supply(design.technology, plan)
-    samples = drawing.samples or (NGSPICE_SAMPLES if drawing.engine == "ngspice" else None)
+    design, condition = load_design(network_file, compiling)
+    check_coefficients(condition.technology, plan)
+    check_supply(condition.technology, plan)
+    samples = drawing.samples or (None if drawing.engine == BEHAVIORAL else NGSPICE_SAMPLES)
     test_set = load_samples(design.network, drawing.data, samples, drawing.seed)
-    return Trial(design, test_set, plan, drawing.engine, Timing(t_step=compiling.t_step))
+    return Trial(design, test_set, plan, drawing.engine, Timing(t_step=compiling.t_step), condition)
 
 
 @contextmanager
@@ -201,11 +204,12 @@ def _replay(trial: "Trial", number: int, store: Path) -> None:
     check_settings(store, known, run_settings(trial))
     folder = store / f"chip_{number}"
     record = replay_chip(trial, number, folder)
+    simulator = "ngspice" if trial.engine == BEHAVIORAL else trial.engine
     click.echo(f"chip {number}: {record.status}{f' {record.detail}' if record.status != 'ok' else ''}")
-    for engine, figures in (("behavioral", record.behavioral), ("ngspice", record.ngspice)):
+    for engine, figures in ((BEHAVIORAL, record.behavioral), (simulator, record.simulated)):
         if figures is not None:
             click.echo(f"{engine:12} accuracy {percent(figures.accuracy)}")
-    if number in records and records[number].ngspice is not None:
-        same = records[number].ngspice == record.ngspice
+    if number in records and records[number].simulated is not None:
+        same = records[number].simulated == record.simulated
         click.echo(f"the store says {'the same' if same else 'something else'} about its transistors")
     click.echo(f"decks: {folder}")

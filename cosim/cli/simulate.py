@@ -30,19 +30,17 @@ def command(*, network_file: Path, output: Path, keep_decks: bool, compiling: Co
     The folder receives simulation.npz (states, readout in A, power in W) and the decks of failed runs. Finished samples
     are kept: the same command continues an interrupted run.
     """
-    from cosim.circuit.dialects.ngspice import format_bench
-    from cosim.design import inference_benches
-    from cosim.engines.engine import Failure
+    from cosim.engines.engine import Failure, Inference
     from cosim.outputs import write_texts
     from cosim.pipeline import run_samples
-    from cosim.simulation.inference import Inference
+    from cosim.simulation.simulated import engine_named
 
     check_outputs("simulate", output)
     design, test_set, run = load_run(network_file, output, compiling, running)
     take_folder("simulate", output)
     if keep_decks:
-        benches = zip(test_set.indices, inference_benches(design, test_set, run.timing), strict=True)
-        write_texts(output / "decks", {f"sample_{index}.sp": format_bench(bench) for index, bench in benches})
+        decks = zip(test_set.indices, engine_named(run.engine).decks(design, test_set, run), strict=True)
+        write_texts(output / "decks", {f"sample_{index}.sp": deck for index, deck in decks})
     with progress_bar("ngspice") as progress:
         outcomes = run_samples(design, test_set, run, progress)
     good = sum(isinstance(outcome, Inference) for outcome in outcomes)

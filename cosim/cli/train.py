@@ -165,10 +165,10 @@ def describe_constants(task: "Task") -> list[str]:
 
 def describe_obstacle(network: "Network", path: Path) -> list[str]:
     """Why a network has no circuit, in the compiler's words; nothing where it has one as far as that is known here."""
-    from cosim.design import check_mapping
+    from cosim.compiler.passes import check_mapping
 
     try:
-        check_mapping(network, str(path))
+        check_mapping(network, origin=str(path))
     except MappingError as error:
         return [f"this network cannot be compiled, only trained and inspected: {error}"]
     return []

@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 
 from cosim.compiler.fold import explain_threshold, explain_weight, learned_values, row_sign
+from cosim.design import Design
 from cosim.ir.graph import Sized
 from cosim.ir.nodes import PEDESTAL, Comparing, Memory, Mirror, Weight
 from cosim.network.layers import RecurrentLayer
-from cosim.network.types import Network
 from cosim.units.report import Learned
 from cosim.units.table import unit_of
 
@@ -31,13 +31,9 @@ class MappingRow:
     note: str = ""
 
 
-def map_parameters(
-    network: Network,
-    graph: Sized,
-    weights: dict[tuple[str, str], str],
-    cell_bias: dict[str, tuple[str, ...]],
-) -> list[MappingRow]:
+def map_parameters(design: Design) -> list[MappingRow]:
     """Rows for all weights, biases, thresholds and levels, in graph order."""
+    network, graph, weights = design.network, design.graph, design.assembly.weights
     learned = learned_values(network)
     rows = [
         _weight_row(
@@ -52,7 +48,7 @@ def map_parameters(
     layers = {layer.name: layer for layer in network.recurrent_layers}
     for node in graph.memories:
         sign = row_sign(graph, node.name, learned)
-        about = _learned(node, layers[node.layer], sign, graph, cell_bias[node.name])
+        about = _learned(node, layers[node.layer], sign, graph, design.assembly.cell_bias[node.name])
         rows += [
             MappingRow(pin.parameter, pin.pin, pin.target, pin.realised, "A", "calibrated", pin.note)
             for pin in unit_of(node).report(node, graph.biases[node.name], about)

@@ -1,18 +1,30 @@
-"""What a circuit simulator is: a bench goes in, and out come waveforms, or a reason why there are none."""
+"""What runs a design, an engine; and what runs a circuit, a simulator: a bench goes in, and out come waveforms.
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+Either may have a reason why there is no result. cosim.simulation.simulated makes an engine of a simulator.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from enum import Enum
+from pathlib import Path
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cosim.circuit.bench import Bench, Current, DrainCurrent, Probe, Voltage
+from cosim.circuit.waveforms import Timing
+from cosim.design import Condition, Design
+from cosim.ir.states import States
+from cosim.tasks.testset import TestSet
 from cosim.technology.types import Technology
+from cosim.variation.chip import standing
+from cosim.variation.draws import Chip
 
 Array = NDArray[np.float64]
 Vectors = Mapping[str, Array]  # what a simulator prints, by its own names
+DEFAULT_TIMEOUT = 600.0  # s per inference
+Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
@@ -58,6 +70,49 @@ class Failure:
 
 
 @dataclass(frozen=True)
+class Inference:
+    """states (time, cells), whole; readout (time, outputs), ampere; power_w: mean over the frames, watt.
+
+    power_w: what transistors, bias and input currents take from V_DD, and what a readout stage delivers to an output
+    that pulls. What an output pushes is in it, too: the stage sinks that to ground, and no supply gets it back.
+    delivered: mean current that each meter's source delivers in each window, (windows, meters), ampere.
+    """
+
+    states: States
+    readout: NDArray[np.float64]
+    power_w: float
+    delivered: NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 0)))
+
+
+Outcome = Inference | Failure
+
+
+@dataclass(frozen=True)
+class Run:
+    """How samples are run: by which engine, in which condition (None: the nominal one), on which chip (None: one that
+    does not deviate), in what frames; by how many processes, for how many second each at most, and where finished ones
+    are kept. Without processes, jobs 0, they run one after the other as their outcomes are asked for."""
+
+    folder: Path | None = None
+    jobs: int = 1
+    timeout: float = DEFAULT_TIMEOUT
+    timing: Timing = Timing()
+    engine: str = "ngspice"
+    condition: Condition | None = None
+    chip: Chip | None = None
+
+    @property
+    def place(self) -> Path:
+        """The folder, where there must be one."""
+        assert self.folder is not None, "this needs a folder for its results"
+        return self.folder
+
+    def standing(self, design: Design) -> Condition:
+        """The condition of a design, and of the chip that is there."""
+        return standing(design, self.condition, self.chip)
+
+
+@dataclass(frozen=True)
 class Description:
     """What whoever reads results later wants to know: a simulator's version, and its options in effect."""
 
@@ -67,6 +122,35 @@ class Description:
     def as_json(self, simulator: str) -> dict[str, object]:
         """As results keep it: the version under the simulator's name."""
         return {simulator: self.version, "options": dict(self.options)}
+
+
+class Engine(Protocol):
+    """What infers with a design. It travels to worker processes, so it can be pickled."""
+
+    @property
+    def name(self) -> str:
+        """How the command line and results call it."""
+        ...
+
+    def infer(self, design: Design, test_set: TestSet, run: Run, progress: Progress) -> Iterator[Outcome]:
+        """Outcomes in the order of the samples, each as long as its valid steps."""
+        ...
+
+    def unreset(self, design: Design, test_set: TestSet, run: Run) -> tuple[str, ...] | Failure:
+        """The 9T cells that the reset does not turn off; `test_set` has a sample at least."""
+        ...
+
+    def decks(self, design: Design, test_set: TestSet, run: Run) -> Iterator[str]:
+        """What a simulator reads for each sample; nothing where there is no simulator."""
+        ...
+
+    def check(self) -> None:
+        """Raises MissingToolError where something that it needs is not installed."""
+        ...
+
+    def describe(self, technology: Technology) -> Description:
+        """What designs of this technology run in. Raises MissingToolError as `check`."""
+        ...
 
 
 class Simulator(Protocol):

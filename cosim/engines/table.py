@@ -1,38 +1,67 @@
-"""The circuit simulators: an entry each, loaded when it is asked for. One more is a folder and an entry here."""
+"""The engines: an entry each, loaded when it is asked for. One more is a folder and an entry here."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-from cosim.engines.engine import Simulator
 from cosim.errors import InputError
+
+if TYPE_CHECKING:
+    from cosim.engines.engine import Simulator
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A simulator by name; `load` imports it."""
+    """An engine by name; `load` imports it: an Engine, or with `simulator` no more than a Simulator."""
 
     name: str
-    load: Callable[[], Simulator]
+    load: Callable[[], Any]
+    simulator: bool = True
 
 
-def _ngspice() -> Simulator:
+def _behavioral() -> object:
+    from cosim.engines.behavioral.model import Behavioral
+
+    return Behavioral()
+
+
+def _ngspice() -> object:
     from cosim.engines.ngspice.simulator import Ngspice
 
     return Ngspice()
 
 
-def _vacask() -> Simulator:
+def _vacask() -> object:
     from cosim.engines.vacask.simulator import Vacask
 
     return Vacask()
 
 
-SIMULATORS: tuple[Entry, ...] = (Entry("ngspice", _ngspice), Entry("vacask", _vacask))
+BEHAVIORAL = "behavioral"
+ENGINES: tuple[Entry, ...] = (
+    Entry(BEHAVIORAL, _behavioral, simulator=False),
+    Entry("ngspice", _ngspice),
+    Entry("vacask", _vacask),
+)
 
 
-def simulator_named(name: str) -> Simulator:
-    """The simulator of this name. Raises InputError for one that is not of SIMULATORS."""
-    found = next((entry for entry in SIMULATORS if entry.name == name), None)
+def engine_entry(name: str) -> Entry:
+    """The engine of this name. Raises InputError for one that is not of ENGINES."""
+    return _named(name, "engine", ENGINES)
+
+
+def simulators() -> tuple[Entry, ...]:
+    """The engines that run a bench."""
+    return tuple(entry for entry in ENGINES if entry.simulator)
+
+
+def simulator_named(name: str) -> "Simulator":
+    """The simulator of this name. Raises InputError for one that is none of ENGINES."""
+    return _named(name, "simulator", simulators()).load()
+
+
+def _named(name: str, what: str, entries: tuple[Entry, ...]) -> Entry:
+    found = next((entry for entry in entries if entry.name == name), None)
     if found is None:
-        raise InputError(f"simulator must be one of {', '.join(e.name for e in SIMULATORS)}, not {name!r}; choose one")
-    return found.load()
+        raise InputError(f"{what} must be one of {', '.join(one.name for one in entries)}, not {name!r}; choose one")
+    return found

@@ -8,6 +8,7 @@ from concurrent.futures import Executor, Future
 from math import inf
 from typing import TypeVar
 
+from cosim.engines.table import BEHAVIORAL
 from cosim.errors import SimulationError
 from cosim.montecarlo.trial import Trial, behavioral_record, drawn_record, failed, run_chips
 from cosim.simulation.schedule import Lost, run_tasks
@@ -87,7 +88,7 @@ def _records(
 def _failed(trial: Trial, number: int, lost: Lost) -> ChipRecord:
     """Without the figures of the engine that failed: what killed a worker must not run here."""
     chip = trial.chip(number)
-    record = behavioral_record(trial, chip) if trial.engine == "ngspice" else drawn_record(chip)
+    record = behavioral_record(trial, chip) if trial.engine != BEHAVIORAL else drawn_record(chip)
     return failed(record, lost.kind.value, lost.detail)
 
 
@@ -107,5 +108,5 @@ def _work_here(work: Callable[[Trial, int], Result], numbers: Chunk) -> list[Res
 
 
 def _chunks(trial: Trial, numbers: Sequence[int]) -> list[Chunk]:
-    size = 1 if trial.engine == "ngspice" else BEHAVIORAL_CHUNK
+    size = BEHAVIORAL_CHUNK if trial.engine == BEHAVIORAL else 1
     return [tuple(numbers[k : k + size]) for k in range(0, len(numbers), size)]

@@ -21,7 +21,10 @@ from cosim import __version__
 from cosim.calibration.fingerprint import calibration_fingerprint
 from cosim.checkpoint.file import checkpoint_bytes, load_network
 from cosim.circuit.waveforms import Timing
-from cosim.design import Design, compile_network
+from cosim.compiler.passes import compile_network
+from cosim.compiler.settings import Settings
+from cosim.design import Condition, Design
+from cosim.engines.table import BEHAVIORAL, ENGINES
 from cosim.errors import InputError
 from cosim.files.read import is_file
 from cosim.files.seal import checksum, seal_json
@@ -32,7 +35,6 @@ from cosim.montecarlo.trial import Trial
 from cosim.network.types import Network
 from cosim.reading.arrays import read_arrays
 from cosim.reading.text import check_known, check_plain, open_file, typed
-from cosim.study.chips import EngineName
 from cosim.tasks.testset import TestSet, check_test_set
 from cosim.technology.calibration import format_calibration, load_calibration
 from cosim.technology.catalog import load_technology
@@ -78,7 +80,7 @@ class KeptTrial:
     conditions: _Conditions
     t_step_s: float
     compile: _Compile
-    engine: EngineName
+    engine: str
     plan: Plan
     sums: dict[str, str]
 
@@ -104,7 +106,7 @@ def keep_trial(folder: Path, trial: Trial, options: Mapping[str, Any]) -> None:
         format=FORMAT,
         technology=str(Path(name).resolve()) if name.endswith(".toml") else name,
         pdk_root=None if root is None else str(Path(root).resolve()),
-        conditions=_Conditions(design.technology.corner, design.technology.celsius, design.technology.supply),
+        conditions=_Conditions(trial.technology.corner, trial.technology.celsius, trial.technology.supply),
         t_step_s=trial.timing.t_step,
         compile=_Compile(design.i_unit, pedestal, **{key: options[key] for key in COMPILE_OPTIONS}),
         engine=trial.engine,
@@ -132,8 +134,10 @@ def load_trial(folder: Path, places: Places = Places()) -> Trial:
     kept = read_kept(folder)
     process = _technology(folder, kept, places)
     design = _design(folder, kept, process)
-    trial = Trial(design, _samples(folder, design.network), kept.plan, kept.engine, Timing(t_step=kept.t_step_s))
-    rebuilt = run_settings(replace(trial, engine="behavioral"))
+    condition = Condition(at(process, **vars(kept.conditions)))
+    samples, timing = _samples(folder, design.network), Timing(t_step=kept.t_step_s)
+    trial = Trial(design, samples, kept.plan, kept.engine, timing, condition)
+    rebuilt = run_settings(replace(trial, engine=BEHAVIORAL))
     known, again = ({key: value for key, value in one.items() if key not in _FREE} for one in (settings, rebuilt))
     if (found := find_difference(known, again)) is not None:
         where, wanted, got = found
@@ -175,6 +179,9 @@ def _check_values(kept: KeptTrial, where: str) -> None:
         "technology must be printable text": f"{kept.technology}{kept.pdk_root}".isprintable(),
         f"sums must name {NETWORK_FILE}, {SAMPLES_FILE} and {CALIBRATION_FILE}": set(kept.sums)
         == {NETWORK_FILE, SAMPLES_FILE, CALIBRATION_FILE},
+        f"engine must be one of {', '.join(entry.name for entry in ENGINES)}": any(
+            kept.engine == entry.name for entry in ENGINES
+        ),
         "plan must draw 1 chip or more, in at most as many replicates": 1 <= plan.replicates <= plan.chips,
         "plan.area must be positive": plan.area > 0,
         "compile must have a positive i_unit, below 1 mA, and no pedestal below 0": 0 < made.i_unit < 1e-3
@@ -217,8 +224,7 @@ def _design(folder: Path, kept: KeptTrial, process: Technology) -> Design:
             "the technology's files of that time, or run the chips again"
         )
     origin = str(folder / NETWORK_FILE)
-    design = compile_network(network, process, calibration, origin=origin, t_step=kept.t_step_s, **vars(kept.compile))
-    return replace(design, technology=at(process, **vars(kept.conditions)))
+    return compile_network(network, process, calibration, Settings(**vars(kept.compile), t_step=kept.t_step_s), origin)
 
 
 def _samples(folder: Path, network: Network) -> TestSet:

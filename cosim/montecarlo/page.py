@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.design import behavioral_power, run_behavioral
+from cosim.engines.behavioral.model import behavioral_power, run_behavioral
 from cosim.errors import InputError, MissingToolError, SimulationError
 from cosim.files.claim import owner_of
 from cosim.files.json_form import json_object
@@ -27,7 +27,6 @@ from cosim.report.chip_page import format_chip_report
 from cosim.report.chip_study import BEHAVIORAL, TRANSISTORS, ChipStudy, Failure
 from cosim.study.chips import ChipRecord, ChipSummary, Contribution
 from cosim.study.waveforms import liveliest_cell, record_waveforms
-from cosim.variation.chip import behavioral_chip, transistor_chip
 from cosim.variation.draws import Chip
 
 REPORT_FILE = "report.html"
@@ -78,6 +77,7 @@ def study_chips(
     kept = json_object(read_kept(folder))
     return ChipStudy(
         design=trial.design,
+        technology=trial.technology,
         timing=trial.timing,
         summary=summary,
         settings={
@@ -131,8 +131,8 @@ def yield_curve(trial: Trial, records: Sequence[ChipRecord], specs: Sequence[Spe
 
 def nominal_power(trial: Trial) -> dict[str, float]:
     """Mean power of every block of the circuit without deviations, W."""
-    trace = run_behavioral(trial.design, trial.test_set.x)
-    blocks = behavioral_power(trial.design, trace, trial.timing)
+    trace = run_behavioral(trial.design, trial.test_set.x, trial.condition)
+    blocks = behavioral_power(trial.design, trace, trial.timing, trial.condition)
     lengths = trial.test_set.lengths
     return {name: float(((power * trial.valid).sum(axis=1) / lengths).mean()) for name, power in blocks.items()}
 
@@ -169,15 +169,14 @@ def simulate_failure(trial: Trial, record: ChipRecord, sample: int) -> Failure:
     chip, test_set = stored_chip(trial, record), trial.test_set
     length = int(test_set.lengths[sample])
     x = test_set.x[sample, :length]
-    behavioral = behavioral_chip(trial.design, trial.effects, chip)
-    trace = run_behavioral(behavioral, x[None])
+    trace, run = run_behavioral(trial.design, x[None], trial.condition, chip), trial.run(chip)
     cells = tuple(trial.design.assembly.decisions)
     states = np.stack([trace.states[cell][0] for cell in cells], axis=1)
     wanted, software = trial.software
     differs = (states != wanted[sample, :length]).sum(axis=0)
     cell = cells[int(differs.argmax())] if differs.any() else liveliest_cell(cells, states)
-    waves, labels = record_waveforms(transistor_chip(trial.design, chip), x, cell, trial.timing)
-    nominal, _ = record_waveforms(trial.design, x, cell, trial.timing)
+    waves, labels = record_waveforms(trial.design, x, cell, run)
+    nominal, _ = record_waveforms(trial.design, x, cell, replace(run, chip=None))
     if not trial.design.graph.into(cell, "beta") and (points := measure_behavioral(trial, chip).get(cell)):
         labels = replace(labels, own=(points.rise, points.fall))
     decided = {

@@ -6,13 +6,16 @@ from base64 import b64decode, b64encode
 import numpy as np
 from numpy.typing import NDArray
 
+from cosim.engines.table import BEHAVIORAL
 from cosim.errors import InputError
+from cosim.files.json_form import json_object
 from cosim.reading.text import check_plain, typed
 from cosim.study.chips import ChipRecord, Figures
 from cosim.variation.draws import Chip
 
 _REPAIR = "choose another run"
 _MOST_POWER = 1.0  # W
+SIMULATED = "simulated"  # the field whose key is the name of the engine
 
 
 def check_record(content: object, engine: str, devices: int, where: str) -> ChipRecord:
@@ -20,23 +23,31 @@ def check_record(content: object, engine: str, devices: int, where: str) -> Chip
 
     Raises InputError with the field.
     """
-    record = typed(check_plain(content, where, _REPAIR), ChipRecord, where, _REPAIR)
+    plain = check_plain(content, where, _REPAIR)
+    if engine != BEHAVIORAL and isinstance(plain, dict) and SIMULATED not in plain:
+        plain = {SIMULATED if key == engine else key: value for key, value in plain.items()}
+    record = typed(plain, ChipRecord, where, _REPAIR)
     try:
         drawn = len(unpack_draws(record.draws)[0])
     except (binascii.Error, ValueError):
         drawn = -1
-    needed = engine if record.status == "ok" else "reason"
+    needed = "reason" if record.status != "ok" else engine if engine == BEHAVIORAL else SIMULATED
     faults = {
         "chip must be 0 or more": record.chip < 0,
         f"figures must be shares of 1, and power below {_MOST_POWER:g} W": not all(
-            _plausible(figures) for figures in (record.behavioral, record.ngspice) if figures is not None
+            _plausible(figures) for figures in (record.behavioral, record.simulated) if figures is not None
         ),
-        f"must have the field {needed}": getattr(record, needed, None) is None,
+        f"must have the field {engine if needed == SIMULATED else needed}": getattr(record, needed, None) is None,
         f"draws must be those of {devices} devices": drawn != devices,
     }
     if fault := next((text for text, found in faults.items() if found), None):
         raise InputError(f"{where}: {fault}; {_REPAIR}")
     return record
+
+
+def record_line(record: ChipRecord, engine: str) -> dict[str, object]:
+    """A record of a run by the engine as its line has it."""
+    return {engine if key == SIMULATED else key: value for key, value in json_object(record).items()}
 
 
 def _plausible(found: Figures) -> bool:

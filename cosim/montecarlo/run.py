@@ -13,8 +13,8 @@ import scipy
 from cosim import __version__
 from cosim.cells.blocks import OUTSIDE
 from cosim.circuit.bench import Tolerances
-from cosim.engines.engine import FailureKind
-from cosim.engines.table import simulator_named
+from cosim.engines.engine import FailureKind, Progress
+from cosim.engines.table import BEHAVIORAL
 from cosim.errors import InputError
 from cosim.montecarlo.contributions import chip_figures, share_variance
 from cosim.montecarlo.execute import map_chips
@@ -23,19 +23,17 @@ from cosim.montecarlo.statistics import checkpoints, describe, is_precise, stop_
 from cosim.montecarlo.store import MADE_WITH, Settings, Store
 from cosim.montecarlo.trial import (
     Trial,
+    add_simulation,
     behavioral_record,
     run_behavioral_chip,
-    simulate_design,
-    transistor_record,
     trial_samples_hash,
 )
 from cosim.outputs import summarize, write_results, write_texts
-from cosim.simulation.inference import Progress
+from cosim.simulation.simulated import engine_named
 from cosim.study.agreement import METRICS
 from cosim.study.chips import ChipRecord, ChipSummary, Contribution, Nominal
 from cosim.study.intervals import CONFIDENCE
 from cosim.tasks.clipping import find_clipping
-from cosim.variation.chip import transistor_chip
 from cosim.variation.draws import Chip, check_coefficients
 
 Execute = Callable[[Sequence[int]], Iterator[ChipRecord]]
@@ -62,19 +60,19 @@ def run_settings(trial: Trial) -> Settings:
         "cosim": __version__,
         "engine": trial.engine,
         "variation": plan,
-        "design": summarize(trial.design),
+        "design": summarize(trial.design, trial.condition),
         "calibration": _hash(asdict(trial.design.calibration)),
-        "coefficients": {name: asdict(getattr(trial.design.technology, name)) for name in ("nfet", "pfet")},
+        "coefficients": {name: asdict(getattr(trial.technology, name)) for name in ("nfet", "pfet")},
         "t_step_s": trial.timing.t_step,
         "samples": len(trial.test_set.y),
         "samples_hash": trial_samples_hash(trial),
         "devices": [device.name for device in trial.devices],
         MADE_WITH: {"python": platform.python_version(), "numpy": np.__version__, "scipy": scipy.__version__},
     }
-    if trial.engine == "ngspice":
-        simulator = simulator_named("ngspice").describe(trial.design.technology)
-        settings["simulator"] = {"ngspice": simulator.version, "options": asdict(Tolerances())}
-        settings[MADE_WITH]["ngspice_options"] = dict(simulator.options)
+    if trial.engine != BEHAVIORAL:
+        engine = engine_named(trial.engine).describe(trial.technology)
+        settings["simulator"] = {trial.engine: engine.version, "options": asdict(Tolerances())}
+        settings[MADE_WITH][f"{trial.engine}_options"] = dict(engine.options)
     return json.loads(json.dumps(settings))
 
 
@@ -130,7 +128,7 @@ def summarize_run(
         nominal=Nominal(**{metric: nominal[metric] for metric in METRICS}),
         power_outside=OUTSIDE,
         clipped=find_clipping(trial.design.network.encoding, trial.test_set),
-        technology=trial.design.technology.name,
+        technology=trial.technology.name,
         variation=trial.plan,
     )
 
@@ -153,8 +151,8 @@ def check_contributions(trial: Trial) -> Trial:
             f"--contributions needs at least {_LEAST_CHIPS} chips, not {trial.plan.chips}; give more --chips"
         )
     plan = replace(trial.plan, kind="local", sampling="random")
-    check_coefficients(trial.design.technology, plan)
-    return replace(trial, engine="behavioral", plan=plan)
+    check_coefficients(trial.technology, plan)
+    return replace(trial, engine=BEHAVIORAL, plan=plan)
 
 
 def run_contributions(trial: Trial, jobs: int, progress: Progress) -> dict[str, Contribution]:
@@ -174,12 +172,15 @@ def run_contributions(trial: Trial, jobs: int, progress: Progress) -> dict[str, 
 
 
 def replay_chip(trial: Trial, number: int, folder: Path) -> ChipRecord:
-    """Write the decks of one chip into `folder`, one a sample, and run them; returns the chip's record with ngspice."""
+    """Write the decks of one chip into `folder`, one a sample, and run them; returns the chip's record.
+
+    A trial of the behavioral model is replayed in ngspice.
+    """
     chip = trial.chip(number)
-    decks, outcomes = {}, []
-    design = transistor_chip(trial.design, chip)
-    for index, (deck, outcome) in zip(trial.test_set.indices.tolist(), simulate_design(trial, design), strict=True):
-        decks[f"sample_{index}.sp"] = deck
-        outcomes.append(outcome)
-    write_texts(folder, decks)
-    return transistor_record(trial, behavioral_record(trial, chip), design, list(decks.values()), outcomes)
+    run = trial.run(chip)
+    run = replace(run, engine="ngspice") if run.engine == BEHAVIORAL else run
+    decks = engine_named(run.engine).decks(trial.design, trial.test_set, run)
+    write_texts(
+        folder, {f"sample_{k}.sp": deck for k, deck in zip(trial.test_set.indices.tolist(), decks, strict=False)}
+    )
+    return add_simulation(trial, behavioral_record(trial, chip), run)

@@ -15,9 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
+from cosim.engines.table import BEHAVIORAL
 from cosim.montecarlo.spec import Spec, meets_specs, passes_specs
 from cosim.study.agreement import METRICS
-from cosim.study.chips import ChipCount, ChipRecord, EngineName, Figures, Pair, SpecYield, Statistic, Unreset, Yield
+from cosim.study.chips import ChipCount, ChipRecord, Figures, Pair, SpecYield, Statistic, Unreset, Yield
 from cosim.study.intervals import CONFIDENCE, Bounds, interval, quantile_t
 from cosim.variation.draws import Plan
 
@@ -44,7 +45,7 @@ def count_yield(passes: Sequence[bool], plan: Plan, confidence: float = CONFIDEN
 def summarize_chips(
     records: Sequence[ChipRecord],
     plan: Plan,
-    engine: EngineName,
+    engine: str,
     specs: Sequence[Spec],
     confidence: float = CONFIDENCE,
 ) -> ChipCount:
@@ -56,7 +57,7 @@ def summarize_chips(
         for chips in (outcomes, good)
     )
     assert counted is not None
-    pairs = [record for record in records if record.status == "ok"] if engine == "ngspice" and len(good) > 2 else []
+    pairs = [record for record in records if record.status == "ok"] if engine != BEHAVIORAL and len(good) > 2 else []
     return ChipCount(
         chips=len(records),
         failed=len(records) - len(good),
@@ -65,9 +66,7 @@ def summarize_chips(
         engine=engine,
         **describe_metrics(good),
         yield_=SpecYield(tuple(spec.text for spec in specs), **vars(counted), without_failed=without),
-        paired={
-            metric: pair(*(_column(pairs, name, metric) for name in ("behavioral", "ngspice"))) for metric in METRICS
-        }
+        paired={metric: pair(*(_column(pairs, name, metric) for name in (BEHAVIORAL, engine))) for metric in METRICS}
         if pairs
         else None,
     )

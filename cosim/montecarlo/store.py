@@ -18,7 +18,7 @@ from cosim.files.claim import own_folder
 from cosim.files.read import is_file
 from cosim.files.seal import checksum, seal_json, seal_line, unseal_json, unseal_line
 from cosim.files.write import sync_folder, write_atomically
-from cosim.montecarlo.record import check_record
+from cosim.montecarlo.record import check_record, record_line
 from cosim.reading.text import JSON_LIMIT, open_file, parse_json, read_bytes
 from cosim.study.chips import ChipRecord
 
@@ -54,7 +54,7 @@ class Store:
         """Put one chip's record on disk. Raises InputError when it cannot be written; what was there before stays."""
         path = self.folder / CHIPS_FILE
         try:
-            _append(path, seal_line(record, self._key))
+            _append(path, self._line(record))
         except OSError as error:
             raise InputError(
                 f"cannot write to {path}: {error.strerror}; {len(self.records)} chips are kept: make room, then go on "
@@ -64,11 +64,14 @@ class Store:
         self._last = record.chip
         self.records[record.chip] = record
 
+    def _line(self, record: ChipRecord) -> bytes:
+        return seal_line(record_line(record, self.settings.get("engine", "")), self._key)
+
     def tidy(self) -> None:
         """Put the lines in the order of the chips, and leave out those that are damaged or that another replaced."""
         if not self._tidy:
             self.records = dict(sorted(self.records.items()))
-            lines = b"".join(seal_line(record, self._key) for record in self.records.values())
+            lines = b"".join(map(self._line, self.records.values()))
             write_atomically(self.folder / CHIPS_FILE, lines)
             self._tidy = True
 

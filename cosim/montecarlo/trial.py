@@ -5,31 +5,28 @@ chip's transistors are simulated, too, on the same samples. A chip's outcome dep
 """
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import islice
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.cells.builder import NETWORK, net
-from cosim.cells.schmitt import STATE_LEVEL
-from cosim.circuit.bench import held
 from cosim.circuit.waveforms import Timing
-from cosim.design import Design, behavioral_power, inference_bench, read_plan, run_behavioral
-from cosim.engines.engine import Failure
-from cosim.engines.table import simulator_named
+from cosim.design import Condition, Design
+from cosim.engines.engine import Engine, Failure, Inference, Outcome, Run
+from cosim.engines.table import BEHAVIORAL
 from cosim.ir.states import States, differ, software_states, tolerances
 from cosim.montecarlo.record import pack_draws
 from cosim.network.reference import pool_readout, run_reference
-from cosim.simulation.inference import DEFAULT_TIMEOUT, Inference, deck_hash, run_inference
-from cosim.study.chips import ChipRecord, EngineName, Figures
+from cosim.simulation.inference import deck_hash
+from cosim.simulation.simulated import engine_named
+from cosim.study.chips import ChipRecord, Figures
 from cosim.tasks.testset import TestSet
-from cosim.units.table import unit_of
-from cosim.variation.chip import behavioral_chip, transistor_chip
+from cosim.technology.types import Technology
 from cosim.variation.draws import Chip, Device, Plan, draw_chip, varying_devices
-from cosim.variation.effects import Effect, effects_of
 
 T = TypeVar("T", bound=np.generic)
 
@@ -41,18 +38,19 @@ class Trial:
     design: Design
     test_set: TestSet
     plan: Plan
-    engine: EngineName = "behavioral"
+    engine: str = BEHAVIORAL
     timing: Timing = Timing()
+    condition: Condition | None = None
+
+    @property
+    def technology(self) -> Technology:
+        """In the condition that chips deviate from."""
+        return (self.condition or self.design.nominal).technology
 
     @cached_property
     def devices(self) -> tuple[Device, ...]:
         """The transistors that vary, in order of name."""
-        return varying_devices(self.design.assembly.circuit, self.design.technology, self.plan)
-
-    @cached_property
-    def effects(self) -> tuple[Effect, ...]:
-        """What they do to the behavioral model."""
-        return effects_of(self.design)
+        return varying_devices(self.design.flat, self.technology, self.plan)
 
     @cached_property
     def valid(self) -> NDArray[np.bool_]:
@@ -72,7 +70,11 @@ class Trial:
 
     def chip(self, number: int) -> Chip:
         """The draw of one chip."""
-        return draw_chip(self.devices, self.design.technology, self.plan, number)
+        return draw_chip(self.devices, self.technology, self.plan, number)
+
+    def run(self, chip: Chip) -> Run:
+        """How the samples are run on a chip: in this process."""
+        return Run(timing=self.timing, engine=self.engine, condition=self.condition, chip=chip)
 
 
 def run_chips(trial: Trial, numbers: tuple[int, ...]) -> list[ChipRecord]:
@@ -84,68 +86,63 @@ def run_chip(trial: Trial, number: int) -> ChipRecord:
     """One chip's record: its conditions and draws, its figures, its decisions; `failed` with the reason instead."""
     chip = trial.chip(number)
     record = behavioral_record(trial, chip)
-    if trial.engine == "behavioral":
-        return record
-    design = transistor_chip(trial.design, chip)
-    decks, outcomes = [], []
-    for deck, outcome in simulate_design(trial, design):
-        decks.append(deck)
+    return record if trial.engine == BEHAVIORAL else add_simulation(trial, record, trial.run(chip))
+
+
+def add_simulation(trial: Trial, record: ChipRecord, run: Run) -> ChipRecord:
+    """A chip's record with what the run's engine gives on all samples; failed when one of them failed."""
+    engine = engine_named(run.engine)
+    outcomes = infer_chip(engine, trial, run)
+    decks = islice(engine.decks(trial.design, trial.test_set, run), len(outcomes))
+    if text := "".join(decks):
+        record = replace(record, decks=deck_hash(text))
+    figures = figures_of(engine, trial, run, outcomes)
+    if isinstance(figures, Failure):
+        return failed(record, figures.kind.value, figures.detail)
+    return replace(record, simulated=figures)
+
+
+def run_figures(trial: Trial, run: Run) -> Figures | Failure:
+    """What the run's engine gives on all samples; the first failure where there is one."""
+    engine = engine_named(run.engine)
+    return figures_of(engine, trial, run, infer_chip(engine, trial, run))
+
+
+def infer_chip(engine: Engine, trial: Trial, run: Run) -> list[Outcome]:
+    """The outcome of every sample, up to the first that failed."""
+    outcomes: list[Outcome] = []
+    for outcome in engine.infer(trial.design, trial.test_set, run, lambda done, total: None):
         outcomes.append(outcome)
         if isinstance(outcome, Failure):
             break
-    return transistor_record(trial, record, design, decks, outcomes)
+    return outcomes
 
 
-def transistor_record(
-    trial: Trial, record: ChipRecord, design: Design, decks: Sequence[str], outcomes: Sequence[Inference | Failure]
-) -> ChipRecord:
-    """A chip's record with what its transistors, `design`, did on all samples; failed when one of them failed."""
-    record = replace(record, decks=deck_hash("".join(decks)))
-    figures = transistor_figures(trial, design, outcomes)
-    if isinstance(figures, Failure):
-        return failed(record, figures.kind.value, figures.detail)
-    return replace(record, ngspice=figures)
-
-
-def transistor_figures(trial: Trial, design: Design, outcomes: Sequence[Inference | Failure]) -> Figures | Failure:
-    """The figures of a chip's transistors from all its inferences; the first failure where there is one."""
-    inferences = []
-    for outcome in outcomes:
-        if isinstance(outcome, Failure):
-            return outcome
-        inferences.append(outcome)
-    unreset = find_unreset(trial, design)
+def figures_of(engine: Engine, trial: Trial, run: Run, outcomes: Sequence[Outcome]) -> Figures | Failure:
+    """A chip's figures from the outcomes of all samples; the first failure where there is one."""
+    if isinstance(outcomes[-1], Failure):
+        return outcomes[-1]
+    unreset = engine.unreset(trial.design, trial.test_set, run)
     if isinstance(unreset, Failure):
         return unreset
-    steps = trial.test_set.x.shape[1]
-    states = np.stack([_pad(inference.states, steps) for inference in inferences])
-    readout = np.stack([_pad(inference.readout, steps) for inference in inferences])
-    power = float(np.mean([inference.power_w for inference in inferences]))
-    return _figures(trial, states, readout, power, unreset)
-
-
-def find_unreset(trial: Trial, design: Design) -> tuple[str, ...] | Failure:
-    """The 9T cells of a chip's transistors that the reset does not turn off: on before it, they are on at its end.
-
-    A cell that resets has one state where its candidate is 0. One run of half a frame a chip, from the resting point
-    that its samples start from, in which `transistor_chip` sets every cell.
-    """
-    end = trial.timing.reset_end
-    bench = held(inference_bench(design, trial.test_set.x[0, :1], trial.timing), end)
-    waves = simulator_named("ngspice").run(bench, DEFAULT_TIMEOUT)
-    if isinstance(waves, Failure):
-        return waves
-    threshold = STATE_LEVEL * design.technology.supply
-    held_at = {cell.name: unit_of(cell).held for cell in design.graph.memories}
-    return tuple(
-        cell
-        for cell, nets in held_at.items()
-        if nets and waves.voltage(f"x{NETWORK}.xcell_{net(cell)}.{nets[0]}")[-1] > threshold
+    inferences, steps = [outcome for outcome in outcomes if isinstance(outcome, Inference)], trial.valid.shape[1]
+    states = _padded([inference.states for inference in inferences], steps)
+    readout = _padded([inference.readout for inference in inferences], steps)
+    wanted_states, wanted = trial.software
+    decisions = trial.decide(readout)
+    wrong = (differ(states, wanted_states, tolerances(trial.design.graph)) & trial.valid[:, :, None]).sum()
+    return Figures(
+        accuracy=float((decisions == trial.test_set.y).mean()),
+        task_agreement=float((decisions == wanted).mean()),
+        state_agreement=1.0 - int(wrong) / (int(trial.valid.sum()) * states.shape[2]),
+        power=float(np.mean([inference.power_w for inference in inferences])),
+        decisions=tuple(decisions.tolist()),
+        unreset=tuple(cell for cell in trial.design.assembly.decisions if cell in unreset),
     )
 
 
 def drawn_record(chip: Chip) -> ChipRecord:
-    """What a chip's record holds before either engine ran it."""
+    """What a chip's record holds before any engine ran it."""
     return ChipRecord(chip.number, "ok", chip.supply, chip.celsius, pack_draws(chip))
 
 
@@ -156,24 +153,9 @@ def behavioral_record(trial: Trial, chip: Chip) -> ChipRecord:
 
 def run_behavioral_chip(trial: Trial, chip: Chip) -> Figures:
     """The figures of a chip by the behavioral model."""
-    return behavioral_figures(trial, behavioral_chip(trial.design, trial.effects, chip))
-
-
-def behavioral_figures(trial: Trial, design: Design) -> Figures:
-    """The figures of a chip's design on the trial's samples, by the behavioral model."""
-    trace = run_behavioral(design, trial.test_set.x)
-    states = np.stack([trace.states[cell] for cell in design.assembly.decisions], axis=2)
-    total = sum(behavioral_power(design, trace, trial.timing).values(), np.zeros(trial.valid.shape))
-    power = float(((total * trial.valid).sum(axis=1) / trial.test_set.lengths).mean())
-    return _figures(trial, states, trace.readout, power, trace.unreset)
-
-
-def simulate_design(trial: Trial, design: Design) -> Iterator[tuple[str, Inference | Failure]]:
-    """Each of the trial's samples on a chip's design: its deck and its outcome."""
-    for x, length in zip(trial.test_set.x, trial.test_set.lengths, strict=True):
-        bench = inference_bench(design, x[:length], trial.timing)
-        outcome = run_inference(bench, read_plan(design, int(length), trial.timing))
-        yield simulator_named("ngspice").write(bench), outcome
+    found = run_figures(trial, replace(trial.run(chip), engine=BEHAVIORAL))
+    assert not isinstance(found, Failure)
+    return found
 
 
 def failed(record: ChipRecord, reason: str, detail: str) -> ChipRecord:
@@ -189,21 +171,9 @@ def trial_samples_hash(trial: Trial) -> str:
     return digest.hexdigest()[:16]
 
 
-def _figures(
-    trial: Trial, states: States, readout: NDArray[np.float64], power: float, unreset: tuple[str, ...]
-) -> Figures:
-    wanted_states, wanted = trial.software
-    decisions = trial.decide(readout)
-    wrong = (differ(states, wanted_states, tolerances(trial.design.graph)) & trial.valid[:, :, None]).sum()
-    return Figures(
-        accuracy=float((decisions == trial.test_set.y).mean()),
-        task_agreement=float((decisions == wanted).mean()),
-        state_agreement=1.0 - int(wrong) / (int(trial.valid.sum()) * states.shape[2]),
-        power=power,
-        decisions=tuple(decisions.tolist()),
-        unreset=tuple(cell for cell in trial.design.assembly.decisions if cell in unreset),
-    )
-
-
-def _pad(values: NDArray[T], steps: int) -> NDArray[T]:
-    return np.pad(values, ((0, steps - len(values)), (0, 0)))
+def _padded(samples: Sequence[NDArray[T]], steps: int) -> NDArray[T]:
+    """Samples (time, ...) as one array (n, steps, ...); zeros behind their ends."""
+    found = np.zeros((len(samples), steps, *samples[0].shape[1:]), dtype=samples[0].dtype)
+    for row, values in zip(found, samples, strict=True):
+        row[: len(values)] = values
+    return found

@@ -14,21 +14,21 @@ of squared relative errors over them.
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from cosim.calibration.measure import measure_schmitt
 from cosim.cells.builder import instance, net
-from cosim.circuit.elements import Circuit, Element, Mos
+from cosim.circuit.elements import Circuit
 from cosim.design import Design
-from cosim.engines.behavioral.evaluate import Array, Deviations
 from cosim.errors import InputError, SimulationError
 from cosim.montecarlo.trial import Trial
+from cosim.units.kind import Array
 from cosim.units.schmitt.node import Schmitt, SchmittBias, SchmittFactors
-from cosim.variation.chip import behavioral_chip
+from cosim.variation.chip import deviations_of, drawn_values, standing, vary
 from cosim.variation.draws import Chip
-from cosim.variation.effects import Key
+from cosim.variation.effects import Key, effects_of
 
 SIGMAS = 3.0
 
@@ -57,11 +57,12 @@ def check_trimmable(design: Design, origin: str) -> None:
 
 def measure_behavioral(trial: Trial, chip: Chip) -> dict[str, CellPoints]:
     """Every cell of a chip by the behavioral model."""
-    design = behavioral_chip(trial.design, trial.effects, chip)
-    fit, deviations = design.calibration.schmitt, design.deviations
+    design = trial.design
+    fit, deviations = design.calibration.schmitt, deviations_of(design, standing(design, trial.condition, chip), chip)
     points = {}
     for cell in design.graph.of(Schmitt):
-        bias, factors = design.graph.bias(cell.name, SchmittBias), _factors(deviations, cell.name)
+        bias, factors = design.graph.bias(cell.name, SchmittBias), deviations.cells.get(cell.name, SchmittFactors())
+        assert isinstance(factors, SchmittFactors)
         i_thresh, i_width = np.float64(bias.i_thresh * factors.thresh), np.float64(bias.i_width * factors.width)
         points[cell.name] = CellPoints(
             float(fit.i_rise(i_thresh, i_width)) / factors.compared,
@@ -75,38 +76,31 @@ def measure_transistors(trial: Trial, chip: Chip) -> dict[str, CellPoints]:
     """Every cell of a chip in ngspice: its transistors, candidate diode and bias diodes on a bench."""
     expected = measure_behavioral(trial, chip)
     return {
-        cell.name: measure_cell(trial.design, chip, cell, 1.3 * expected[cell.name].rise)
+        cell.name: measure_cell(trial, chip, cell, 1.3 * expected[cell.name].rise)
         for cell in trial.design.graph.of(Schmitt)
     }
 
 
-def measure_cell(design: Design, chip: Chip, cell: Schmitt, i_peak: float) -> CellPoints:
+def measure_cell(trial: Trial, chip: Chip, cell: Schmitt, i_peak: float) -> CellPoints:
     """One cell of a chip in ngspice, with the transistors that the chip drew for it; the ramp goes to `i_peak`."""
+    design, technology = trial.design, trial.technology
     bias = design.graph.bias(cell.name, SchmittBias)
-    names = [device.name for device in chip.devices]
-    drawn = dict(zip(names, zip(chip.vt_shift.tolist(), chip.beta_factor.tolist(), strict=True), strict=True))
-    home = {place: name for name, place in _places(design.assembly.circuit, instance(f"cell_{net(cell.name)}")).items()}
+    places = _places(design.assembly.circuit, instance(f"cell_{net(cell.name)}"))
+    drawn = {places[name]: pair for name, pair in drawn_values(chip).items() if name in places}
 
-    def vary(circuit: Circuit) -> Circuit:
-        flat, places = circuit.flat(), _places(circuit, "cell")
-
-        def deviating(element: Element) -> Element:
-            if not isinstance(element, Mos) or element.name not in places:
-                return element
-            vt_shift, beta_factor = drawn[home[places[element.name]]]
-            return replace(element, vt_shift=vt_shift, beta_factor=beta_factor)
-
-        return replace(flat, elements=tuple(map(deviating, flat.elements)))
+    def deviating(circuit: Circuit) -> Circuit:
+        here = _places(circuit, "cell")
+        return vary(circuit.flat(), {name: drawn[place] for name, place in here.items()})
 
     calibration = design.calibration
     i_thresh, i_width, i_gain, v_node = bias.i_thresh, bias.i_width, bias.i_gain, calibration.v_node
     share = 1.0
     try:
-        found = measure_schmitt(design.technology, calibration.units, (i_thresh, i_width, i_gain), v_node, i_peak, vary)
+        found = measure_schmitt(technology, calibration.units, (i_thresh, i_width, i_gain), v_node, i_peak, deviating)
     except SimulationError:  # its lower threshold is below 0, so it never resets: measured with half of its width
         share = 0.5
         found = measure_schmitt(
-            design.technology, calibration.units, (i_thresh, share * i_width, i_gain), v_node, i_peak, vary
+            technology, calibration.units, (i_thresh, share * i_width, i_gain), v_node, i_peak, deviating
         )
     rise, fall, seen = found
     gain = float(calibration.mirror.interpolate(calibration.mirror.gain_p, np.float64(seen)))
@@ -125,9 +119,9 @@ def _places(circuit: Circuit, cell: str) -> dict[str, str]:
 def trim_ranges(trial: Trial) -> tuple[float, float, float]:
     """R of threshold, width and gain pins: SIGMAS standard deviations of what is measured there, relative."""
     sigmas = {device.name: (device.sigma_vt, device.sigma_beta) for device in trial.devices}
-    thermal = trial.design.technology.thermal_voltage
+    thermal = trial.technology.thermal_voltage
     totals: dict[str, dict[Key, float]] = defaultdict(dict)
-    for effect in trial.effects:
+    for effect in effects_of(trial.design):
         totals[effect.field][effect.key] = sum(
             (sigmas[device][0] / (slope * thermal)) ** 2 + sigmas[device][1] ** 2
             for (device, _), slope in zip(effect.devices, effect.slopes, strict=True)
@@ -167,30 +161,6 @@ def trim_codes(
     for pin, cells in gain_pins.items():
         factors[pin] = _best(gain, [(measured[cell].level, wanted[cell].level) for cell in cells])
     return factors
-
-
-def trim_design(design: Design, factors: Mapping[str, float]) -> Design:
-    """A chip's design with these factors on its bias pins, for either engine."""
-    assembly = design.assembly
-    pins = {pin: factors.get(pin, 1.0) * current for pin, current in assembly.bias_pins.items()}
-    cells = {
-        cell: replace(
-            (drawn := _factors(design.deviations, cell)),
-            thresh=drawn.thresh * factors.get(thresh_pin, 1.0),
-            width=drawn.width * factors.get(width_pin, 1.0),
-            level=factors.get(gain_pin, 1.0) * drawn.level,
-        )
-        for cell, (thresh_pin, width_pin, gain_pin) in assembly.cell_bias.items()
-    }
-    return replace(
-        design, assembly=replace(assembly, bias_pins=pins), deviations=replace(design.deviations, cells=cells)
-    )
-
-
-def _factors(deviations: Deviations, cell: str) -> SchmittFactors:
-    found = deviations.cells.get(cell, SchmittFactors())
-    assert isinstance(found, SchmittFactors)
-    return found
 
 
 def _cells_of(design: Design, place: int) -> dict[str, list[str]]:

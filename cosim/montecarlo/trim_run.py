@@ -1,22 +1,21 @@
 """Chips before and after trimming, and what it did to the yield."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from scipy.stats import binomtest
 
 from cosim.cells.blocks import OUTSIDE
-from cosim.design import Design
 from cosim.engines.engine import Failure, FailureKind
+from cosim.engines.table import BEHAVIORAL
 from cosim.errors import SimulationError
 from cosim.montecarlo.run import nominal_chip
 from cosim.montecarlo.spec import Spec, passes_specs
 from cosim.montecarlo.statistics import count_yield, describe_metrics
-from cosim.montecarlo.trial import Trial, behavioral_figures, simulate_design, transistor_figures
-from cosim.montecarlo.trim import measure_behavioral, measure_transistors, trim_codes, trim_design, trim_ranges
+from cosim.montecarlo.trial import Trial, run_figures
+from cosim.montecarlo.trim import measure_behavioral, measure_transistors, trim_codes, trim_ranges
 from cosim.study.chips import Figures, TrimRow, TrimSummary
 from cosim.tasks.clipping import find_clipping
-from cosim.variation.chip import behavioral_chip, transistor_chip
 
 
 @dataclass(frozen=True)
@@ -30,32 +29,22 @@ class TrimRecord:
 
 def trim_chip(trial: Trial, number: int, bits: Sequence[int]) -> TrimRecord:
     """One chip without converters, and with those of each of `bits`. Measured and run by the trial's engine."""
-    chip, transistors = trial.chip(number), trial.engine == "ngspice"
+    chip = trial.chip(number)
     wanted = measure_behavioral(trial, nominal_chip(trial))
     try:
-        measured = (measure_transistors if transistors else measure_behavioral)(trial, chip)
+        measured = (measure_behavioral if trial.engine == BEHAVIORAL else measure_transistors)(trial, chip)
     except SimulationError as error:
         return TrimRecord(number, failure=f"{FailureKind.CONVERGENCE.value}: {error}")
-    design = transistor_chip(trial.design, chip) if transistors else behavioral_chip(trial.design, trial.effects, chip)
+    condition = trial.condition or trial.design.nominal
     ranges = trim_ranges(trial)
     figures: dict[int, Figures] = {}
     for count in (0, *bits):
         pins = trim_codes(trial.design, measured, wanted, count, ranges) if count else {}
-        one = trim_design(design, pins)
-        found = _simulate(trial, one) if transistors else behavioral_figures(trial, one)
+        found = run_figures(trial, replace(trial.run(chip), condition=replace(condition, pins=pins)))
         if isinstance(found, Failure):
             return TrimRecord(number, failure=f"{found.kind.value}: {found.detail}")
         figures[count] = found
     return TrimRecord(number, figures)
-
-
-def _simulate(trial: Trial, design: Design) -> Figures | Failure:
-    outcomes = []
-    for _, outcome in simulate_design(trial, design):
-        outcomes.append(outcome)
-        if isinstance(outcome, Failure):
-            break
-    return transistor_figures(trial, design, outcomes)
 
 
 def summarize_trim(

@@ -4,6 +4,7 @@ import re
 
 from cosim import __version__
 from cosim.cells.blocks import OUTSIDE
+from cosim.compiler.mapping import map_parameters
 from cosim.design import Design
 from cosim.quantities import format_quantity
 from cosim.report.chip_figures import (
@@ -99,7 +100,7 @@ def _head(study: ChipStudy, title: str) -> str:
     variation = VARIATION.get(summary.variation.kind, summary.variation.kind)
     lead = (
         f"d = {d} in {layers}, {design.assembly.transistors} transistors of {summary.technology} "
-        f"({format_conditions(design.technology)}). {summary.chips} chips {variation}, each on {summary.samples} "
+        f"({format_conditions(study.technology)}). {summary.chips} chips {variation}, each on {summary.samples} "
         f"test samples. Engine: {summary.engine}."
     )
     found = summary.yield_
@@ -164,7 +165,7 @@ def _figures(summary: ChipSummary) -> str:
 
 def _mapping(design: Design) -> str:
     rows = []
-    for row in design.mapping():
+    for row in map_parameters(design):
         numbers = (_number(value, row.unit) for value in (row.target, row.realised))
         rows.append((row.parameter, row.element, *numbers, row.status, row.note))
     head = ("parameter", "transistor or pin", "wanted", "built", "status", "note")

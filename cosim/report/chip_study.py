@@ -11,6 +11,7 @@ from cosim.design import Design
 from cosim.report.chip_figures import Waves, YieldCurve
 from cosim.study.chips import ChipRecord, ChipSummary, Contribution, Figures
 from cosim.study.waveforms import WaveLabels
+from cosim.technology.types import Technology
 
 POWER = "power"
 BEHAVIORAL, TRANSISTORS = "behavioral model", "chip on transistors"  # keys of Failure.decided
@@ -44,6 +45,7 @@ class ChipStudy:
     """
 
     design: Design
+    technology: Technology
     timing: Timing
     summary: ChipSummary
     settings: Mapping[str, object]

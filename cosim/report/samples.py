@@ -7,13 +7,13 @@ from pathlib import Path
 import numpy as np
 
 from cosim.design import Design
-from cosim.engines.engine import Failure
-from cosim.engines.table import simulator_named
+from cosim.engines.engine import Failure, Inference, Outcome, Run
 from cosim.errors import SimulationError
 from cosim.files.seal import seal_npz
 from cosim.files.write import write_atomically, writing_into
 from cosim.outputs import write_texts
-from cosim.simulation.inference import Inference, Outcome, deck_hash
+from cosim.simulation.inference import deck_hash
+from cosim.simulation.simulated import engine_named
 from cosim.tasks.testset import TestSet
 
 FAILED = "failed"  # folder
@@ -48,9 +48,7 @@ def check_any(outcomes: Sequence[Outcome], folder: Path) -> None:
     )
 
 
-def write_simulation(
-    folder: Path, design: Design, test_set: TestSet, outcomes: Sequence[Outcome], simulator: str
-) -> None:
+def write_simulation(folder: Path, design: Design, test_set: TestSet, outcomes: Sequence[Outcome], run: Run) -> None:
     """simulation.npz: samples shorter than the longest are padded, see `lengths`."""
     steps, cells, outputs = test_set.x.shape[1], len(design.assembly.decisions), len(design.assembly.outputs)
     status = ["ok" if isinstance(outcome, Inference) else outcome.kind.name.lower() for outcome in outcomes]
@@ -62,10 +60,10 @@ def write_simulation(
         if isinstance(outcome, Inference):
             frames = len(outcome.states)
             states[k, :frames], readout[k, :frames], power[k] = outcome.states, outcome.readout, outcome.power_w
-    made_with = simulator_named(simulator).describe(design.technology)
+    made_with = engine_named(run.engine).describe(run.standing(design).technology)
     arrays = {
         "states": states, "readout_a": readout, "power_w": power, "lengths": test_set.lengths, "y": test_set.y,
         "indices": test_set.indices, "cells": np.array(list(design.assembly.decisions)),
-        "status": np.array(status), "made_with": np.array(json.dumps(made_with.as_json(simulator))),
+        "status": np.array(status), "made_with": np.array(json.dumps(made_with.as_json(run.engine))),
     }  # fmt: skip
     write_atomically(folder / "simulation.npz", seal_npz(arrays))

@@ -5,7 +5,7 @@ kept under the hash of its deck, so an interrupted run continues where it stoppe
 """
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from math import inf
 from pathlib import Path
@@ -16,15 +16,23 @@ from numpy.typing import NDArray
 
 from cosim.cells.assembly import Carried, Shown
 from cosim.circuit.bench import Bench
-from cosim.engines.engine import Failure, FailureKind, Simulator, Waveforms
+from cosim.engines.engine import (
+    DEFAULT_TIMEOUT,
+    Failure,
+    FailureKind,
+    Inference,
+    Outcome,
+    Progress,
+    Run,
+    Simulator,
+    Waveforms,
+)
 from cosim.engines.table import simulator_named
 from cosim.files.write import make_folder
 from cosim.ir.states import States
-from cosim.simulation.keep import keep_result, kept_result
+from cosim.simulation.keep import INFERENCES, keep_result, kept_result
 from cosim.simulation.schedule import Lost, run_tasks
 from cosim.simulation.workers import WorkerPool
-
-DEFAULT_TIMEOUT = 600.0  # s per inference
 
 
 @dataclass(frozen=True)
@@ -56,25 +64,6 @@ class ReadPlan:
     window: tuple[float, float]
     meters: tuple[Meter, ...] = ()
     metered: NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 2)))
-
-
-@dataclass(frozen=True)
-class Inference:
-    """states (time, cells); readout (time, outputs), ampere; power_w: mean over the frames, watt.
-
-    power_w: what transistors, bias and input currents take from V_DD, and what a readout stage delivers to an output
-    that pulls. What an output pushes is in it, too: the stage sinks that to ground, and no supply gets it back.
-    delivered: mean current that each meter's source delivers in each window, (windows, meters), ampere.
-    """
-
-    states: States
-    readout: NDArray[np.float64]
-    power_w: float
-    delivered: NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 0)))
-
-
-Outcome = Inference | Failure
-Progress = Callable[[int, int], None]
 
 
 def run_inference(
@@ -111,31 +100,25 @@ def read_inference(waves: Waveforms, plan: ReadPlan) -> Inference:
 
 
 def run_inferences(
-    benches: Sequence[Bench],
-    plans: Sequence[ReadPlan],
-    jobs: int = 1,
-    store: Path | None = None,
-    timeout: float = DEFAULT_TIMEOUT,
-    progress: Progress = lambda done, total: None,
-    simulator: str = "ngspice",
+    benches: Sequence[Bench], plans: Sequence[ReadPlan], run: Run = Run(), progress: Progress = lambda done, total: None
 ) -> list[Outcome]:
-    """Outcomes in the order of the benches. With `store`, finished ones are read back instead of run again.
+    """Outcomes in the order of the benches. In a folder, finished ones are read back instead of run again.
 
-    A bench that fails, exceeds `timeout` seconds or loses its process twice is a Failure; the others go on. Raises
-    InputError when the store cannot be written.
+    A bench that fails, exceeds the time-out or loses its process twice is a Failure; the others go on. Raises
+    InputError when the folder cannot be written.
     """
-    engine = simulator_named(simulator)
+    simulator, store = simulator_named(run.engine), None if run.folder is None else run.folder / INFERENCES
     outcomes: dict[int, Outcome] = {}
     names: list[str] = []
     if store is not None:
         make_folder(store)
-        names = [deck_hash(engine.write(bench)) for bench in benches]
+        names = [deck_hash(simulator.write(bench)) for bench in benches]
         found = ((index, _load(store, name, plans[index])) for index, name in enumerate(names))
         outcomes = {index: outcome for index, outcome in found if outcome is not None}
     todo = [(index, benches[index], plans[index]) for index in range(len(benches)) if index not in outcomes]
     progress(len(outcomes), len(benches))
     if todo:
-        for index, outcome in _run_pool(todo, jobs, timeout, engine):
+        for index, outcome in _run_pool(todo, run, simulator):
             outcomes[index] = outcome
             if store is not None and isinstance(outcome, Inference):
                 _save(store, names[index], outcome)
@@ -144,13 +127,13 @@ def run_inferences(
 
 
 def _run_pool(
-    tasks: list[tuple[int, Bench, ReadPlan]], jobs: int, timeout: float, simulator: Simulator
+    tasks: list[tuple[int, Bench, ReadPlan]], run: Run, simulator: Simulator
 ) -> Iterator[tuple[int, Outcome]]:
     """Outcomes as they finish, so that a slow sample does not keep the others from the store."""
-    limit = timeout + simulator.grace
+    limit, jobs = run.timeout + simulator.grace, max(run.jobs, 1)
     with WorkerPool(min(jobs, len(tasks))) as pool:
         found = run_tasks(
-            lambda task: pool.submit(_run, simulator, *task[1:], timeout), tasks, jobs, lambda task: limit
+            lambda task: pool.submit(_run, simulator, *task[1:], run.timeout), tasks, jobs, lambda task: limit
         )
         for (index, bench, _), outcome in found:
             lost = isinstance(outcome, Lost)

@@ -1,10 +1,9 @@
 """One bench, from this process, for whoever cannot go on without its waveforms."""
 
 from cosim.circuit.bench import Bench
-from cosim.engines.engine import Failure, Waveforms
+from cosim.engines.engine import DEFAULT_TIMEOUT, Failure, Waveforms
 from cosim.engines.table import simulator_named
 from cosim.errors import SimulationError
-from cosim.simulation.inference import DEFAULT_TIMEOUT
 
 
 def run_bench(bench: Bench, what: str, simulator: str = "ngspice") -> Waveforms:

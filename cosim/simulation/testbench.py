@@ -4,7 +4,8 @@ Frames as in cosim.circuit.waveforms. Where a stage has ladders or toggles, its 
 PULSE_BEGIN to PULSE_END after the close.
 """
 
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,48 +15,36 @@ from cosim.cells.builder import PEDESTAL_STRENGTH
 from cosim.circuit.bench import Bench, Current, DrainCurrent, Probe, Tran, Voltage
 from cosim.circuit.elements import GROUND, Element, Source
 from cosim.circuit.waveforms import Timing, Waveform, clock_waveforms, reset_waveform, square, staircase
-from cosim.technology.types import Technology
+from cosim.design import Condition, Design
+from cosim.network.reference import encode_inputs
 from cosim.units.pulse import PULSE_BEGIN, PULSE_END
+from cosim.variation.chip import chip_circuit, preset_nets, standing
+from cosim.variation.draws import Chip
 
 
-@dataclass(frozen=True)
-class Levels:
-    """What a testbench supplies: i_unit and i_pedestal in A, v_node (readout ground under V_DD) in V.
-
-    bias_scale: factor of all currents that set the network up; input_scale: of the inputs and the pedestal that rides
-    on them.
-    The pedestal's own rail takes PEDESTAL_STRENGTH i_pedestal into as many times more unit devices.
-    """
-
-    i_unit: float
-    i_pedestal: float
-    v_node: float
-    bias_scale: float = 1.0
-    input_scale: float = 1.0
-
-
-def input_elements(assembly: Assembly, inputs: NDArray[np.float64], levels: Levels, timing: Timing) -> list[Element]:
+def input_elements(design: Design, condition: Condition, inputs: NDArray[np.float64], timing: Timing) -> list[Element]:
     """Current sources that draw inputs (time, width), in units, plus the pedestal from the input pins."""
-    unit, pedestal = levels.input_scale * levels.i_unit, levels.input_scale * levels.i_pedestal
+    unit, pedestal = condition.input_scale * design.i_unit, condition.input_scale * design.graph.i_pedestal
     return [
         Source(pin, "i", pin, GROUND, staircase(unit * inputs[:, j], pedestal, timing))
-        for j, pin in enumerate(assembly.input_pins)
+        for j, pin in enumerate(design.assembly.input_pins)
     ]
 
 
-def control_elements(
-    assembly: Assembly, technology: Technology, levels: Levels, frames: int, timing: Timing
-) -> list[Element]:
-    """Supply, reset, frame clocks, bias pins, unit current and the readout's virtual ground with one sense each."""
-    supply = technology.supply
+def control_elements(design: Design, condition: Condition, frames: int, timing: Timing) -> list[Element]:
+    """Supply, reset, frame clocks, bias pins, unit current and the readout's virtual ground with one sense each.
+
+    The pedestal's own rail takes PEDESTAL_STRENGTH i_pedestal into as many times more unit devices.
+    """
+    assembly, supply, bias = design.assembly, condition.technology.supply, condition.bias_scale
     elements: list[Element] = [
         Source("dd", "v", "vdd", GROUND, supply),
-        Source("ground", "v", "vdd", "vground", levels.v_node),
+        Source("ground", "v", "vdd", "vground", design.calibration.v_node),
         Source("resetb", "v", "resetb", GROUND, reset_waveform(supply, timing)),
-        Source("unit", "i", assembly.unit_pin, GROUND, levels.bias_scale * levels.i_unit),
+        Source("unit", "i", assembly.unit_pin, GROUND, bias * design.i_unit),
     ]
     if assembly.pedestal_pin is not None:
-        pedestal = levels.bias_scale * PEDESTAL_STRENGTH * levels.i_pedestal
+        pedestal = bias * PEDESTAL_STRENGTH * design.graph.i_pedestal
         elements.append(Source("pedestal", "i", assembly.pedestal_pin, GROUND, pedestal))
     closes = timing.closes(len(assembly.clocks))
     for (clk, clkb), close in zip(assembly.clocks, closes, strict=True):
@@ -64,29 +53,47 @@ def control_elements(
     for stage, (pulse, pulseb) in assembly.pulses.items():
         high, low = pulse_waveforms(supply, closes[stage], frames, timing)
         elements += [Source(pulse, "v", pulse, GROUND, high), Source(pulseb, "v", pulseb, GROUND, low)]
-    elements += [
-        Source(pin, "i", "vdd", pin, levels.bias_scale * current) for pin, current in assembly.bias_pins.items()
-    ]
+    elements += [Source(pin, "i", "vdd", pin, bias * amp) for pin, amp in design.bias_pins(condition).items()]
     elements += [Source(pin, "v", "vground", pin, 0.0) for pin in assembly.outputs]
     return elements
 
 
-def testbench(
-    assembly: Assembly,
-    technology: Technology,
-    levels: Levels,
-    inputs: NDArray[np.float64],
-    timing: Timing,
+def inference_bench(
+    design: Design,
+    x: NDArray[np.float64],
+    timing: Timing = Timing(),
+    condition: Condition | None = None,
+    chip: Chip | None = None,
 ) -> Bench:
-    """The bench of one inference; inputs (time, width) in units.
+    """The bench of one inference on a raw sample x (time, features)."""
+    return next(inference_benches(design, (x,), timing, condition, chip))
 
-    Saves the decision nodes, the readout currents and every supply's current.
+
+def inference_benches(
+    design: Design,
+    samples: Iterable[NDArray[np.float64]],
+    timing: Timing = Timing(),
+    condition: Condition | None = None,
+    chip: Chip | None = None,
+) -> Iterator[Bench]:
+    """The bench of every raw sample (time, features); a chip's circuit is made once for all of them.
+
+    They save the decision nodes, the readout currents and every supply's current.
     """
-    elements = control_elements(assembly, technology, levels, len(inputs), timing)
-    elements += input_elements(assembly, inputs, levels, timing)
-    circuit = replace(assembly.circuit, elements=(*assembly.circuit.elements, *elements))
-    run = Tran(timing.t_max_step * timing.t_step, timing.start + len(inputs) * timing.t_step)
-    return Bench(circuit, technology, run, saved_probes(assembly), preset=assembly.preset, from_rest=True)
+    there = standing(design, condition, chip)
+    circuit = design.assembly.circuit if chip is None else chip_circuit(design, chip)
+    preset = () if chip is None else preset_nets(design)
+    for x in samples:
+        inputs = encode_sample(design, x)
+        driven = control_elements(design, there, len(inputs), timing) + input_elements(design, there, inputs, timing)
+        whole = replace(circuit, elements=(*circuit.elements, *driven))
+        run = Tran(timing.t_max_step * timing.t_step, timing.start + len(inputs) * timing.t_step)
+        yield Bench(whole, there.technology, run, saved_probes(design.assembly), preset=preset, from_rest=True)
+
+
+def encode_sample(design: Design, x: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Input currents in units, (time, width), of a raw sample x (time, features)."""
+    return encode_inputs(design.network.encoding, x[None]).units[0]
 
 
 def saved_probes(assembly: Assembly) -> tuple[Probe, ...]:

@@ -9,15 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosim.cells.blocks import OUTSIDE
-from cosim.circuit.waveforms import Timing
-from cosim.design import Design, behavioral_power, run_behavioral
+from cosim.design import Design
 from cosim.engines.behavioral.evaluate import BehavioralTrace
-from cosim.engines.engine import Failure
+from cosim.engines.behavioral.model import behavioral_power, run_behavioral
+from cosim.engines.engine import Failure, Inference, Outcome, Run
 from cosim.ir.states import States, differ, software_states, tolerances
 from cosim.network.reference import Trace, pool_readout, run_reference
 from cosim.network.scores import balanced_accuracy, is_unbalanced
 from cosim.network.types import Network
-from cosim.simulation.inference import Inference, Outcome
 from cosim.study.intervals import Bounds, interval
 from cosim.tasks.testset import TestSet
 
@@ -159,13 +158,9 @@ class ComparisonSummary:
 
 
 def compare_engines(
-    design: Design,
-    test_set: TestSet,
-    outcomes: Sequence[Outcome],
-    timing: Timing = Timing(),
-    simulator: str = "ngspice",
+    design: Design, test_set: TestSet, outcomes: Sequence[Outcome], run: Run = Run()
 ) -> Comparison | None:
-    """Hold the outcomes of a simulator against both other engines; None when every simulation failed."""
+    """Hold the outcomes of a run's engine against both other engines; None when every simulation failed."""
     good = np.array([isinstance(outcome, Inference) for outcome in outcomes])
     if not good.any():
         return None
@@ -182,17 +177,18 @@ def compare_engines(
     def evaluated(trace: BehavioralTrace) -> Engine:
         return engine(np.stack([trace.states[cell] for cell in cells], axis=2), trace.readout / design.i_unit)
 
-    behavioral = run_behavioral(design, x)
-    power = sum(behavioral_power(design, behavioral, timing).values(), np.zeros(valid.shape))
+    there = run.condition, run.chip
+    behavioral = run_behavioral(design, x, *there)
+    power = sum(behavioral_power(design, behavioral, run.timing, *there).values(), np.zeros(valid.shape))
     software = engine(software_states(design.graph, reference), reference.readout)
     simulated = np.stack([_pad(inference.readout, steps) for inference in inferences])
     transistors = engine(
         np.stack([_pad(inference.states, steps) for inference in inferences]),
-        simulated / (design.bias_scale * design.i_unit),
+        simulated / (run.standing(design).bias_scale * design.i_unit),
     )
     return Comparison(
-        engines={"software": software, "behavioral": evaluated(behavioral), simulator: transistors},
-        rounding=evaluated(run_behavioral(design, x, ideal=True)),
+        engines={"software": software, "behavioral": evaluated(behavioral), run.engine: transistors},
+        rounding=evaluated(run_behavioral(design, x, *there, ideal=True)),
         margins=threshold_margins(design.network, reference),
         cells=cells,
         valid=valid,
@@ -200,13 +196,13 @@ def compare_engines(
         indices=test_set.indices[good],
         power_w={
             "behavioral": (power * valid).sum(axis=1) / lengths,
-            simulator: np.array([inference.power_w for inference in inferences]),
+            run.engine: np.array([inference.power_w for inference in inferences]),
         },
         failures=tuple(outcome for outcome in outcomes if isinstance(outcome, Failure)),
         transistors=design.assembly.transistors,
         saturated=_saturated(design, software.states, valid),
         tolerances=tolerances(design.graph),
-        simulator=simulator,
+        simulator=run.engine,
     )
 
 

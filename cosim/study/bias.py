@@ -1,10 +1,9 @@
 """Where the bias currents of a network come from, and what that makes of them in another condition."""
 
-from dataclasses import replace
 from typing import Literal
 
 from cosim.cells.reference import reference_bench
-from cosim.design import Design
+from cosim.design import Condition, Design
 from cosim.errors import InputError, SimulationError
 from cosim.simulation.single import run_bench
 from cosim.technology.conditions import format_conditions, nominal
@@ -33,8 +32,8 @@ def measure_reference(technology: Technology) -> tuple[float, float]:
     return current, float(waves.delivered("dd")[-1])
 
 
-def biased(design: Design, technology: Technology, bias: Bias) -> Design:
-    """The design in another condition, its bias currents from one of three sources.
+def biased(design: Design, technology: Technology, bias: Bias) -> Condition:
+    """The condition of a design with this technology, its bias currents from one of three sources.
 
     constant: as at the nominal point. reference: as the reference cell changes, inputs as at the nominal point;
     tracking: bias currents and inputs as the reference cell changes. Raises SimulationError as `measure_reference`.
@@ -43,4 +42,4 @@ def biased(design: Design, technology: Technology, bias: Bias) -> Design:
     if bias != "constant":
         compiled_for = nominal(technology, design.calibration)
         factor = measure_reference(technology)[0] / measure_reference(compiled_for)[0]
-    return replace(design, technology=technology, bias_scale=factor, input_scale=factor if bias == "tracking" else 1.0)
+    return Condition(technology, factor, factor if bias == "tracking" else 1.0)

@@ -8,12 +8,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from cosim.engines.table import BEHAVIORAL
 from cosim.study.agreement import METRICS
 from cosim.study.intervals import Bounds
 from cosim.tasks.clipping import Clipping
 from cosim.variation.draws import Plan
-
-EngineName = Literal["behavioral", "ngspice"]
 
 
 @dataclass(frozen=True)
@@ -41,6 +40,8 @@ class Figures(Nominal):
 class ChipRecord:
     """One chip: its conditions and draws (`pack_draws`), its figures by each engine that ran, a hash of its decks.
 
+    simulated: by the run's engine where that is not the behavioral model; a line has its name there.
+
     A failed one has the reason, with details, in place of the figures of the engine that failed.
     """
 
@@ -51,13 +52,13 @@ class ChipRecord:
     draws: str
     behavioral: Figures | None = None
     decks: str | None = None
-    ngspice: Figures | None = None
+    simulated: Figures | None = None
     reason: str | None = None
     detail: str | None = None
 
     def by(self, engine: str) -> Figures:
         """The figures by an engine that ran."""
-        found = self.ngspice if engine == "ngspice" else self.behavioral
+        found = self.behavioral if engine == BEHAVIORAL else self.simulated
         assert found is not None, f"chip {self.chip} was not run by {engine}"
         return found
 
@@ -134,7 +135,7 @@ class ChipCount:
     failed: int
     reasons: dict[str, int]
     unreset: Unreset
-    engine: EngineName
+    engine: str
     accuracy: Statistic | None = None
     task_agreement: Statistic | None = None
     state_agreement: Statistic | None = None
@@ -225,7 +226,7 @@ class TrimSummary:
     chips: int
     failed: int
     spec: tuple[str, ...]
-    engine: EngineName
+    engine: str
     samples: int
     power_outside: tuple[str, ...]
     clipped: Clipping | None

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
 from typing import Literal
 
 import numpy as np
@@ -14,12 +13,11 @@ from cosim.cells.ladder_bench import LADDER_RAILS, LADDER_SOURCES, LadderDrive, 
 from cosim.cells.schmitt import STATE_LEVEL
 from cosim.circuit.bench import Bench
 from cosim.circuit.waveforms import Waveform
-from cosim.engines.engine import Failure
+from cosim.engines.engine import Failure, Inference, Progress, Run
 from cosim.errors import SimulationError
 from cosim.ir.states import States
 from cosim.outputs import write_texts
-from cosim.simulation.inference import DEFAULT_TIMEOUT, Inference, Meter, Progress, ReadPlan, deck_hash, run_inferences
-from cosim.simulation.keep import INFERENCES
+from cosim.simulation.inference import Meter, ReadPlan, deck_hash, run_inferences
 from cosim.study.characterize import DPI_SPREAD, Array, Row, row_json
 from cosim.technology.calibration import Calibration
 from cosim.technology.conditions import nominal
@@ -184,20 +182,18 @@ def run_ladder(
     study: LadderStudy,
     technologies: Sequence[Technology],
     calibration: Calibration,
-    folder: Path,
-    jobs: int = 1,
-    timeout: float = DEFAULT_TIMEOUT,
+    run: Run,
     progress: Progress = lambda done, total: None,
 ) -> list[list[LadderTrace]]:
-    """All runs at every condition, in worker processes; finished ones are kept in `folder` and not run again.
+    """All runs at every condition, in worker processes; finished ones are kept in the folder and not run again.
 
-    Raises MappingError for a timing that cannot count, SimulationError for a failed run, whose deck stays in `folder`.
+    Raises MappingError for a timing that cannot count, SimulationError for a failed run, whose deck is kept.
     """
     check_study(study, technologies, calibration)
-    runs = ladder_runs(study, calibration)
-    asked = [ladder_plan(study, run, technology, calibration) for technology in technologies for run in runs]
+    runs, folder = ladder_runs(study, calibration), run.place
+    asked = [ladder_plan(study, one, technology, calibration) for technology in technologies for one in runs]
     benches, plans = zip(*asked, strict=True)
-    outcomes = run_inferences(benches, plans, jobs, folder / INFERENCES, timeout, progress)
+    outcomes = run_inferences(benches, plans, run, progress)
     found = []
     for outcome in outcomes:
         if isinstance(outcome, Failure):
@@ -217,7 +213,7 @@ def run_ladder(
 def _trace(run: LadderRun, inference: Inference, technology: Technology) -> LadderTrace:
     output, *currents = inference.readout.T
     powers = {block: -technology.supply * current for block, current in zip(LADDER_RAILS, currents, strict=True)}
-    return LadderTrace(run, inference.states, np.abs(output), powers, inference.power_w)
+    return LadderTrace(run, inference.states.astype(np.int16), np.abs(output), powers, inference.power_w)
 
 
 @dataclass(frozen=True)

@@ -17,10 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosim.cells.blocks import BLOCKS, OUTSIDE
-from cosim.circuit.waveforms import Timing
-from cosim.design import Design, behavioral_power, run_behavioral
+from cosim.design import Design
+from cosim.engines.behavioral.model import behavioral_power, run_behavioral
+from cosim.engines.engine import Inference, Outcome, Run
+from cosim.engines.table import BEHAVIORAL
 from cosim.outputs import block_areas
-from cosim.simulation.inference import Inference, Outcome
 from cosim.simulation.metering import meters_of, settled_windows
 from cosim.study.intervals import Interval, mean_interval
 from cosim.tasks.clipping import Clipping, find_clipping
@@ -107,9 +108,7 @@ class PowerSummary:
         return {**self.blocks, TOTAL: self.total}
 
 
-def study_power(
-    design: Design, test_set: TestSet, outcomes: Sequence[Outcome] | None, timing: Timing = Timing()
-) -> PowerStudy:
+def study_power(design: Design, test_set: TestSet, outcomes: Sequence[Outcome] | None, run: Run = Run()) -> PowerStudy:
     """Power of the samples from the outcomes of `meter_samples`; only those that succeeded count, on both sides.
 
     Without outcomes, or if all failed, the behavioral side alone.
@@ -118,16 +117,16 @@ def study_power(
     failed = len(outcomes or ()) - len(good)
     chosen = good or list(range(len(test_set.y)))
     lengths = test_set.lengths[chosen]
-    behavioral = _behavioral(design, test_set.x[chosen], lengths, timing)
+    behavioral = _behavioral(design, test_set.x[chosen], lengths, run)
     clipped = find_clipping(design.network.encoding, test_set)
     if not good:
         return PowerStudy(lengths, behavioral, failed=failed, clipped=clipped)
     inferences = [outcome for outcome in outcomes or () if isinstance(outcome, Inference)]
-    supply, names = design.technology.supply, tuple(meters_of(design.assembly))
+    supply, names = run.standing(design).technology.supply, tuple(meters_of(design.assembly))
     total, static = [], []
     for inference, frames in zip(inferences, lengths, strict=True):
         delivered = supply * inference.delivered
-        _, weights = settled_windows(timing, design.assembly, int(frames))
+        _, weights = settled_windows(run.timing, design.assembly, int(frames))
         total.append(delivered[:frames].mean(axis=0))
         static.append((weights @ delivered[frames:]).mean(axis=0))
     mean = dict(zip(names, np.array(total).T, strict=True))
@@ -147,9 +146,9 @@ def _pushed(design: Design, metered: dict[str, Array]) -> Array:
     return sum((metered[pin] for pin in design.assembly.outputs), np.zeros(len(metered["vground"])))
 
 
-def _behavioral(design: Design, x: Array, lengths: NDArray[np.int64], timing: Timing) -> dict[str, Array]:
-    valid = np.arange(x.shape[1])[None, :] < lengths[:, None]
-    blocks = behavioral_power(design, run_behavioral(design, x), timing)
+def _behavioral(design: Design, x: Array, lengths: NDArray[np.int64], run: Run) -> dict[str, Array]:
+    valid, there = np.arange(x.shape[1])[None, :] < lengths[:, None], (run.condition, run.chip)
+    blocks = behavioral_power(design, run_behavioral(design, x, *there), run.timing, *there)
     return {block: (power * valid).sum(axis=1) / lengths for block, power in blocks.items()}
 
 
@@ -165,10 +164,10 @@ def _rails(design: Design, mean: dict[str, Array]) -> dict[str, Array]:
     return rails | ({"pulses": sum((mean[pin] for pin in pulses), nothing)} if pulses else {})
 
 
-def summarize_power(design: Design, study: PowerStudy, timing: Timing = Timing()) -> PowerSummary:
-    """The study in figures, for frames of `timing`."""
-    technology, t_step = design.technology, timing.t_step
-    rows = _rows(design, study, t_step)
+def summarize_power(design: Design, study: PowerStudy, run: Run = Run()) -> PowerSummary:
+    """The study in figures."""
+    technology, t_step = run.standing(design).technology, run.timing.t_step
+    rows = _rows(design, study, run)
     return PowerSummary(
         task=design.network.task,
         technology=technology.name,
@@ -192,15 +191,16 @@ def summarize_power(design: Design, study: PowerStudy, timing: Timing = Timing()
     )
 
 
-def _rows(design: Design, study: PowerStudy, t_step: float) -> dict[str, PowerRow]:
+def _rows(design: Design, study: PowerStudy, run: Run) -> dict[str, PowerRow]:
     """Every block, and TOTAL."""
+    t_step = run.timing.t_step
     areas = {block: 1e12 * np.array(pair) for block, pair in block_areas(design).items()}
     areas[TOTAL] = np.sum(list(areas.values()), axis=0)
     behavioral, total, static = _with_total(study.behavioral), _with_total(study.total), _with_total(study.static)
     rows = {}
     for name in (*BLOCKS, TOTAL):
         measured, settled = total.get(name), static.get(name)
-        powers = {"ngspice": measured, "behavioral": behavioral[name]}
+        powers = {run.engine: measured, BEHAVIORAL: behavioral[name]}
         energies = {engine: None if power is None else t_step * power for engine, power in powers.items()}
         lag = None if measured is None or settled is None else t_step * _difference(measured, settled)
         rows[name] = PowerRow(

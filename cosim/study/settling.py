@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from cosim.cells.builder import NETWORK, net
 from cosim.circuit.elements import Mos
 from cosim.circuit.waveforms import LAST_CLOSE
-from cosim.design import Design
+from cosim.design import Condition, Design
 from cosim.ir.nodes import InputCurrent, Memory
 from cosim.technology.devices import oxide_thickness
 from cosim.technology.types import POLARITIES
@@ -40,9 +40,10 @@ class Settling:
     t_step: float
 
 
-def slowest_line(design: Design) -> Settling:
-    """The line of a feature or a unit that limits the frame, at the design's temperature; a time ramp never falls."""
-    loads, features = gate_loads(design), design.network.encoding.features
+def slowest_line(design: Design, condition: Condition | None = None) -> Settling:
+    """The line of a feature or a unit that limits the frame, at the temperature of the condition; a
+    time ramp never falls."""
+    loads, features = gate_loads(design, condition), design.network.encoding.features
     lines = {
         node.name: max(loads[f"{place}{net(node.name)}_{line}"] for place in ("", f"x{NETWORK}.") for line in "np")
         for node in design.graph.of(InputCurrent, Memory)
@@ -51,20 +52,20 @@ def slowest_line(design: Design) -> Settling:
     signal = max(lines, key=lambda name: lines[name])
     pedestal, residue = design.graph.i_pedestal, RESIDUE * design.i_unit
     left = 1 - pedestal / (design.i_unit + pedestal)
-    technology = design.technology
+    technology = (condition or design.nominal).technology
     swing = max(technology.nfet.slope_factor, technology.pfet.slope_factor) * technology.thermal_voltage
     seconds = lines[signal] * swing / pedestal * math.log(left * (pedestal + residue) / residue)
     return Settling(signal, lines[signal], seconds * len(design.assembly.clocks) / LAST_CLOSE)
 
 
-def gate_loads(design: Design) -> dict[str, float]:
+def gate_loads(design: Design, condition: Condition | None = None) -> dict[str, float]:
     """Net -> capacitance of the gates on it in weak inversion, F."""
-    technology, found = design.technology, defaultdict(float)
+    technology, found = (condition or design.nominal).technology, defaultdict(float)
     densities = {
         polarity: OXIDE / oxide_thickness(technology, polarity) * (1 - 1 / technology.device(polarity).slope_factor)
         for polarity in POLARITIES
     }
-    for device in design.assembly.circuit.flat().elements:
+    for device in design.flat.elements:
         if isinstance(device, Mos):
             found[device.gate] += densities[device.polarity] * device.gate_area
     return found

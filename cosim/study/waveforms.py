@@ -1,17 +1,19 @@
 """Whole waveforms of one sample, for the eye."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cosim.cells.builder import instance, net
 from cosim.circuit.bench import DrainCurrent
-from cosim.circuit.waveforms import Timing
-from cosim.design import Design, encode_sample, inference_bench, read_plan
+from cosim.design import Design
+from cosim.engines.engine import Run
 from cosim.ir.states import States
 from cosim.simulation.inference import drawn_power
+from cosim.simulation.plans import read_plan
 from cosim.simulation.single import run_bench
+from cosim.simulation.testbench import encode_sample, inference_bench
 
 
 @dataclass(frozen=True)
@@ -30,18 +32,19 @@ class WaveLabels:
 
 
 def record_waveforms(
-    design: Design, x: NDArray[np.float64], cell: str, timing: Timing = Timing()
+    design: Design, x: NDArray[np.float64], cell: str, run: Run = Run()
 ) -> tuple[dict[str, NDArray[np.float64]], WaveLabels]:
     """Simulate one raw sample (time, features) and return what `draw_waveforms` draws, with its labels.
 
     cell: the memory node to show. The candidate is probed at its diode: M1 leaves saturation once the cell is set.
     Raises SimulationError when the run fails.
     """
-    inputs = encode_sample(design, x)
+    inputs, timing = encode_sample(design, x), run.timing
     roles = design.assembly.circuit.roles()
     candidate = roles[instance(f"cand_{net(cell)}"), "candidate"]
     state = roles[instance(f"cell_{net(cell)}"), "output"]
-    bench = inference_bench(design, x, timing, (DrainCurrent(candidate), DrainCurrent(state)))
+    bench = inference_bench(design, x, timing, run.condition, run.chip)
+    bench = replace(bench, probes=(*bench.probes, DrainCurrent(candidate), DrainCurrent(state)))
     waves = run_bench(bench, f"waveforms of {cell}")
     time = waves.time
     frames = np.clip(((time - timing.start) / timing.t_step).astype(int), 0, len(inputs) - 1)
@@ -59,7 +62,7 @@ def record_waveforms(
         "time": time,
         "candidate": waves.drain(candidate),
         "state": waves.drain(state),
-        "power": drawn_power(waves, read_plan(design, len(x), timing).supplies),
+        "power": drawn_power(waves, read_plan(design, len(x), timing, run.standing(design)).supplies),
         **drawn,
         **outputs,
     }, labels

@@ -1,31 +1,80 @@
-"""A chip of a design: the same network, with one draw's transistors, in that draw's conditions."""
+"""A chip of a design, in its own conditions: factors of the behavioral model's currents, or its transistors."""
 
+from collections.abc import Mapping
 from dataclasses import replace
+from functools import lru_cache
 
 from cosim.cells.builder import NETWORK, net
-from cosim.design import Design
+from cosim.circuit.elements import Circuit, Mos
+from cosim.design import Condition, Design
 from cosim.technology.conditions import at
+from cosim.units.schmitt.node import SchmittFactors
 from cosim.units.table import unit_of
+from cosim.variation.deviations import Deviations
 from cosim.variation.draws import Chip
-from cosim.variation.effects import Effect, chip_deviations
-from cosim.variation.netlist import vary_circuit
+from cosim.variation.effects import chip_deviations, effects_of
+
+Drawn = Mapping[str, tuple[float, float]]  # transistor -> its threshold shift in V and its current factor
 
 
-def behavioral_chip(design: Design, effects: tuple[Effect, ...], chip: Chip) -> Design:
-    """The chip for `run_behavioral`; its circuit stays nominal. `effects` as `effects_of` gives them."""
-    technology = at(design.technology, celsius=chip.celsius, supply=chip.supply)
-    return replace(design, technology=technology, deviations=chip_deviations(effects, chip, technology))
+def standing(design: Design, condition: Condition | None, chip: Chip | None) -> Condition:
+    """The condition, by default the nominal one, with the supply and temperature of the chip that is there."""
+    condition = condition or design.nominal
+    if chip is None:
+        return condition
+    return replace(condition, technology=at(condition.technology, celsius=chip.celsius, supply=chip.supply))
 
 
-def transistor_chip(design: Design, chip: Chip) -> Design:
-    """The chip for `inference_bench`; its behavioral deviations stay nominal.
+def deviations_of(design: Design, condition: Condition, chip: Chip | None) -> Deviations:
+    """What a chip and its trimmed bias pins are to the behavioral model; `condition` as `standing` gives it."""
+    drawn = Deviations() if chip is None else _drawn(design, chip, condition.technology.celsius)
+    if not condition.pins:
+        return drawn
+    cells = {
+        cell: _trimmed(drawn.cells.get(cell, SchmittFactors()), [condition.pins.get(pin, 1.0) for pin in pins])
+        for cell, pins in design.assembly.cell_bias.items()
+    }
+    return replace(drawn, cells=cells)
+
+
+@lru_cache(maxsize=2)
+def _drawn(design: Design, chip: Chip, celsius: float) -> Deviations:
+    return chip_deviations(effects_of(design), chip, at(design.technology, celsius=celsius))
+
+
+def _trimmed(factors: object, pins: list[float]) -> SchmittFactors:
+    assert isinstance(factors, SchmittFactors), "trimming is for 9T cells"
+    thresh, width, gain = pins
+    return replace(factors, thresh=factors.thresh * thresh, width=factors.width * width, level=gain * factors.level)
+
+
+def drawn_values(chip: Chip) -> Drawn:
+    """What each transistor of a chip drew."""
+    pairs = zip(chip.vt_shift.tolist(), chip.beta_factor.tolist(), strict=True)
+    return dict(zip((device.name for device in chip.devices), pairs, strict=True))
+
+
+def chip_circuit(design: Design, chip: Chip) -> Circuit:
+    """A chip's circuit, without subcircuits, because two instances of a cell differ."""
+    return vary(design.flat, drawn_values(chip))
+
+
+def vary(flat: Circuit, drawn: Drawn) -> Circuit:
+    """A flat circuit whose transistors carry what is drawn for them."""
+    elements = []
+    for element in flat.elements:
+        if isinstance(element, Mos) and (pair := drawn.get(element.name)) is not None:
+            element = replace(element, vt_shift=pair[0], beta_factor=pair[1])
+        elements.append(element)
+    return replace(flat, elements=tuple(elements))
+
+
+def preset_nets(design: Design) -> tuple[str, ...]:
+    """Nets of a chip that are held at V_DD until time 0: memories that are on before the reset.
 
     A cell whose lower threshold has fallen below 0 has two states even while the reset holds its candidate at 0. Which
     one it takes is history: on a chip that has run before, the state that it could not leave. So it starts there.
     """
-    technology = at(design.technology, celsius=chip.celsius, supply=chip.supply)
-    preset = tuple(
+    return tuple(
         f"x{NETWORK}.xcell_{net(cell.name)}.{node}" for cell in design.graph.memories for node in unit_of(cell).held
     )
-    assembly = replace(design.assembly, circuit=vary_circuit(design.assembly.circuit, chip), preset=preset)
-    return replace(design, technology=technology, assembly=assembly)

@@ -49,9 +49,10 @@ class Device:
     part: Part | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Chip:
-    """One chip: the shift of each threshold's magnitude in V and the factor of each current, process included.
+    """One chip, draws alone: the shift of each threshold's magnitude in V and the factor of each current, process
+    included.
 
     vt_shift, beta_factor: (devices,), in the order of `devices`; supply: V; celsius: its temperature.
     """

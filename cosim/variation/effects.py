@@ -23,29 +23,31 @@ Source: E. Vittoz and J. Fellrath, IEEE J. Solid-State Circuits 12 (1977) 224.
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import lru_cache
 from math import exp
 from typing import Any
 
 import numpy as np
 
 from cosim.cells.builder import PEDESTAL_STRENGTH, instance, net, weight_device
-from cosim.circuit.elements import Role
+from cosim.circuit.elements import Mos, Role
 from cosim.design import Design
-from cosim.engines.behavioral.evaluate import Deviations
 from cosim.ir.nodes import Memory, Node, Output, Pedestal, Rectifier
 from cosim.technology.types import Technology
 from cosim.units.effect import Effect, Key, Site, effect
 from cosim.units.table import unit_of
+from cosim.variation.deviations import Deviations
 from cosim.variation.draws import Chip
 
 Roles = Mapping[tuple[str, Role], str]
 Factor = float | tuple[float, ...]
 
 
+@lru_cache(maxsize=2)
 def effects_of(design: Design) -> tuple[Effect, ...]:
     """Every factor of a compiled network, with the transistors that make it."""
     technology = design.technology
-    found = {mos.name: mos for mos in design.assembly.circuit.flatten()}
+    found = {element.name: element for element in design.flat.elements if isinstance(element, Mos)}
 
     def slope(device: str, current: float) -> float:
         mos = found[device]

@@ -18,12 +18,13 @@ from cosim.circuit.dialects.table import DIALECTS as RECORDS
 from cosim.circuit.dialects.table import dialect_named
 from cosim.circuit.elements import Capacitor, Circuit, Instance, Mos, Source, Subcircuit
 from cosim.circuit.waveforms import Timing
-from cosim.design import compile_network
+from cosim.compiler.passes import compile_network
+from cosim.compiler.settings import Settings
 from cosim.engines.engine import Failure
 from cosim.engines.ngspice import session as ngspice
 from cosim.errors import MissingToolError
 from cosim.network.ranges import measure_state_ranges
-from cosim.outputs import format_exercise, format_expected, made_up_stimulus
+from cosim.outputs import Exercise, format_exercise, format_expected, made_up_stimulus
 from cosim.simulation.testbench import control_elements, input_elements, saved_probes
 from cosim.technology.calibration import load_calibration
 from cosim.technology.catalog import load_technology
@@ -209,7 +210,7 @@ def design(request, technology, calibration, make_network):
         network = replace(network, layers=tuple(native(layer) for layer in network.layers))
         x = np.random.default_rng(103).uniform(0, 1, (13, 6, 3))
         network = replace(network, state_ranges=measure_state_ranges(network, x, np.full(13, 6)))
-        return compile_network(network, technology, calibration, 0.25e-9)
+        return compile_network(network, technology, calibration, Settings(0.25e-9))
     return compile_network(make_network(7, request.param, hidden=2), technology, calibration)
 
 
@@ -241,8 +242,8 @@ def test_round_trip(dialect, diffusion, design, technology):
 def test_sources_and_saves(dialect, design, technology):
     """Every point of every source, read back; and as many saved vectors as ngspice's testbench has."""
     assembly, timing = design.assembly, Timing()
-    elements = control_elements(assembly, technology, design.levels, 2, timing)
-    elements += input_elements(assembly, np.array([[0.0, 1.0, 0.5], [1.0, 0.25, 0.5]]), design.levels, timing)
+    elements = control_elements(design, design.nominal, 2, timing)
+    elements += input_elements(design, design.nominal, np.array([[0.0, 1.0, 0.5], [1.0, 0.25, 0.5]]), timing)
     if dialect == "ngspice":
         text = "\n".join(format_elements(elements, technology))
     else:
@@ -281,10 +282,10 @@ def process(request, technology, calibration):
 def test_no_name_is_reserved_or_begins_with_a_digit(dialect, design, process):
     """In Spectre, names of nets, elements, blocks and models share one space of words with the language."""
     technology, calibration = process
-    assembly = compile_network(design.network, technology, calibration, design.i_unit).assembly
+    assembly = compile_network(design.network, technology, calibration, Settings(design.i_unit)).assembly
     blocks = BLOCKS_OF[dialect](dialect_named(dialect).network(replace(assembly.circuit, elements=()), technology))
-    elements = control_elements(assembly, technology, design.levels, 2, Timing())
-    elements += input_elements(assembly, np.zeros((2, len(assembly.input_pins))), design.levels, Timing())
+    elements = control_elements(design, design.nominal, 2, Timing())
+    elements += input_elements(design, design.nominal, np.zeros((2, len(assembly.input_pins))), Timing())
     names = {*blocks, *(end for source in elements if isinstance(source, Source) for end in (source.a, source.b))}
     for ports, items in blocks.values():
         names.update(ports, *(ends for _, ends, _, _ in items), (item for item, _, _, _ in items))
@@ -298,7 +299,7 @@ def test_an_input_that_never_moves_is_a_dc_source(dialect, design):
     """The first input stays at 0, where the reset left it; the others move."""
     x = made_up_stimulus(design.network.encoding)
     x[:, 0] = design.network.encoding.offset[0]
-    text = format_exercise(design, x, dialect=dialect_named(dialect))
+    text = format_exercise(design, Exercise(stimulus=x), dialect=dialect_named(dialect))
     sources = [line for line in joined(text, "no comment") if re.match(r"[iv]_?(in_|clk|resetb|dd)", line)]
     waves = [line for line in sources if "pwl" in line]
     for line in waves:
@@ -306,7 +307,7 @@ def test_an_input_that_never_moves_is_a_dc_source(dialect, design):
         assert len(set(values)) > 1, line
     still = [line for line in sources if "pwl" not in line]
     assert {re.sub(r"[ (].*", "", line).replace("_", "") for line in still} == {"vdd", "iin0p"}
-    assert format_number(design.levels.i_pedestal) in still[1]
+    assert format_number(design.graph.i_pedestal) in still[1]
 
 
 def test_expected_names_what_each_simulator_prints(design):
@@ -324,7 +325,7 @@ def test_expected_names_what_each_simulator_prints(design):
         "vacask": (colons, f"v_{pin}:flow(br)"),
     }
     for dialect in DIALECTS:
-        text = format_expected(design, made_up_stimulus(design.network.encoding), dialect=dialect_named(dialect))
+        text = format_expected(design, dialect=dialect_named(dialect))
         vectors = {name for row in csv.DictReader(text.splitlines()) for name in row["vectors"].split()}
         assert vectors >= set(printed[dialect])
         assert len(vectors) == sum(map(len, design.assembly.decisions.values())) + len(design.assembly.outputs)
@@ -447,8 +448,8 @@ def mode():
 def test_operating_points_over_an_input(dialect, behaviour, mode, design, technology):
     """21 operating points, the clocks at their last value: the dialect's netlist and cards against ngspice's own."""
     assembly, timing = design.assembly, Timing()
-    elements = control_elements(assembly, technology, design.levels, 1, timing)
-    elements += input_elements(assembly, np.full((1, 3), 0.5), design.levels, timing)
+    elements = control_elements(design, design.nominal, 1, timing)
+    elements += input_elements(design, design.nominal, np.full((1, 3), 0.5), timing)
     still = [replace(e, value=e.value[-1][1]) if isinstance(e.value, tuple) else e for e in elements]
     probes = *saved_probes(assembly), *map(Voltage, assembly.candidates.values())
     tail = [

@@ -8,11 +8,13 @@ import pytest
 from cosim.circuit.bench import Bench, Tolerances, Tran, held, relaxed, resting, started
 from cosim.circuit.dialects.ngspice import format_bench
 from cosim.circuit.elements import Circuit, Instance, Source
-from cosim.design import compile_network, inference_bench, read_plan
+from cosim.compiler.passes import compile_network
 from cosim.engines.engine import Failure, FailureKind
 from cosim.engines.ngspice import simulator as rest
 from cosim.engines.ngspice.session import run_bench, run_deck
 from cosim.simulation.inference import read_inference, run_inference
+from cosim.simulation.plans import read_plan
+from cosim.simulation.testbench import inference_bench
 
 FRAMES = 3
 
@@ -36,8 +38,8 @@ def test_all_samples_rest_at_one_point(benches, design):
     dark = inference_bench(design, np.zeros((FRAMES, 3)))  # inputs that never move are dc sources from the start
     assert "iin_0_p in_0_p 0 dc " in format_bench(dark) and format_bench(resting(dark)) == still
     assert still.endswith(".save all\n.tran 1e-05 1e-05\n.end\n")
-    brighter = replace(design, assembly=replace(design.assembly, preset=("xnet.a",)))
-    assert format_bench(resting(inference_bench(brighter, np.zeros((FRAMES, 3))))) != still
+    brighter = replace(inference_bench(design, np.zeros((FRAMES, 3))), preset=("xnet.a",))
+    assert format_bench(resting(brighter)) != still
 
 
 @pytest.fixture

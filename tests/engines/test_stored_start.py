@@ -8,11 +8,11 @@ import pytest
 
 from cosim import outputs
 from cosim.circuit.dialects.table import dialect_named
-from cosim.design import compile_network
+from cosim.compiler.passes import compile_network
 from cosim.engines.engine import Failure, FailureKind
 from cosim.engines.ngspice.session import run_deck
 from cosim.errors import MissingToolError
-from cosim.outputs import made_up_stimulus, write_design
+from cosim.outputs import Exercise, made_up_stimulus, write_design
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +26,9 @@ def design(make_network, technology, calibration):
 @pytest.mark.ngspice
 def test_it_begins_there_and_shows_what_is_expected(design, tmp_path, monkeypatch):
     said = []
-    paths = write_design(design, tmp_path, stimulus=made_up_stimulus(design.network.encoding)[:3], say=said.append)
+    paths = write_design(
+        design, tmp_path, Exercise(stimulus=made_up_stimulus(design.network.encoding)[:3]), say=said.append
+    )
     assert tmp_path / "start.sp" in paths
     assert said == ["finding the operating point that the testbench begins at"]
     bench = (tmp_path / "testbench.sp").read_text()

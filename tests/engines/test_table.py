@@ -45,7 +45,7 @@ class Toy:
 @pytest.fixture
 def with_toy(monkeypatch):
     """In the table, and in the choices of the command line, which are read from it when a verb is imported."""
-    monkeypatch.setattr(table, "SIMULATORS", (*table.SIMULATORS, table.Entry("toy", Toy)))
+    monkeypatch.setattr(table, "ENGINES", (*table.ENGINES, table.Entry("toy", Toy)))
     monkeypatch.delitem(sys.modules, cosim.cli.compare.__name__)
 
 

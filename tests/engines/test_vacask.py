@@ -15,22 +15,25 @@ from cosim.checkpoint.file import load_network
 from cosim.circuit.bench import PRECISE, Bench, Current, Tran, Voltage
 from cosim.circuit.dialects.vacask import RUN, VACASK, format_bench
 from cosim.circuit.elements import Mos
-from cosim.design import compile_network, inference_bench, inference_benches, read_plan
-from cosim.engines.engine import Failure, FailureKind
-from cosim.engines.table import SIMULATORS, simulator_named
+from cosim.compiler.passes import compile_network
+from cosim.engines.engine import Failure, FailureKind, Inference, Run
+from cosim.engines.table import simulator_named, simulators
 from cosim.engines.vacask import program as programs
 from cosim.engines.vacask import simulator as vacask
 from cosim.engines.vacask.simulator import Vacask
 from cosim.errors import MissingToolError
-from cosim.outputs import made_up_stimulus, write_design
+from cosim.outputs import Exercise, made_up_stimulus, write_design
 from cosim.resources import trained_network_path
-from cosim.simulation.inference import Inference, run_inference, run_inferences
+from cosim.simulation.inference import run_inference, run_inferences
+from cosim.simulation.plans import read_plan
+from cosim.simulation.simulated import sample_benches
+from cosim.simulation.testbench import inference_bench
 from cosim.tasks.testset import load_test_set
 from cosim.technology.calibration import load_calibration
 from cosim.technology.catalog import load_technology
 
 FRAMES = 3
-NAMES = [entry.name for entry in SIMULATORS]
+NAMES = [entry.name for entry in simulators()]
 
 
 def why_not() -> str:
@@ -134,7 +137,7 @@ def test_a_varied_cell_is_another(technology):
 def test_the_compiled_testbench_shows_what_is_expected(design, tmp_path):
     """`expected.csv`: under its own names, in the raw file that the program itself writes."""
     x = made_up_stimulus(design.network.encoding)
-    write_design(design, tmp_path, dialect=VACASK, stimulus=x)
+    write_design(design, tmp_path, Exercise(stimulus=x), VACASK)
     deck = "\n".join(
         (tmp_path / line.split('"')[1]).read_text() if line.startswith("include") else line
         for line in (tmp_path / "testbench.sim").read_text().splitlines()
@@ -166,7 +169,8 @@ def test_digits(name, samples):
     design = compile_network(network, process, load_calibration(shipped_path(name, 8)))
     test = load_test_set(network, None).take(samples, 0)
     plans = [read_plan(design, int(length)) for length in test.lengths]
-    both = [run_inferences(inference_benches(design, test), plans, jobs=2, simulator=simulator) for simulator in NAMES]
+    benches = list(sample_benches(design, test, Run()))
+    both = [run_inferences(benches, plans, Run(jobs=2, engine=simulator)) for simulator in NAMES]
     for ours, theirs in zip(*both, strict=True):
         assert_equal(ours, theirs, design.i_unit)
 
@@ -192,7 +196,7 @@ def test_an_analysis_that_stops(design, samples):
 @needs_vacask
 def test_a_run_that_takes_too_long(design, samples):
     bench = inference_bench(design, samples[0])
-    (failure,) = run_inferences([bench], [read_plan(design, FRAMES)], timeout=0.05, simulator="vacask")
+    (failure,) = run_inferences([bench], [read_plan(design, FRAMES)], Run(timeout=0.05, engine="vacask"))
     assert isinstance(failure, Failure) and failure.kind is FailureKind.TIMEOUT
     assert failure.detail == "after 0.05 s"
 

@@ -18,7 +18,7 @@ import torch
 from cosim.calibration.find import shipped_path
 from cosim.checkpoint.file import load_network, network_to_arrays, save_checkpoint
 from cosim.cli.inspect import describe_network, format_network
-from cosim.design import compile_network
+from cosim.compiler.passes import compile_network
 from cosim.files.seal import seal_json, seal_line, seal_npz, seal_zip, unseal_json, unseal_line
 from cosim.montecarlo.keep import keep_trial, load_trial
 from cosim.montecarlo.record import unpack_draws

@@ -9,9 +9,10 @@ import pytest
 from cosim.circuit.deck import format_circuit
 from cosim.compiler.assemble import assemble
 from cosim.compiler.lower import lower
+from cosim.compiler.passes import compile_network
 from cosim.compiler.scale import scale
+from cosim.compiler.settings import Settings
 from cosim.compiler.size import size
-from cosim.design import compile_network
 from cosim.engines.behavioral.evaluate import evaluate
 from cosim.errors import MappingError
 from cosim.ir.nodes import UNIT_CURRENT, InputCurrent, Output, Rectifier
@@ -172,7 +173,7 @@ def test_permuting_units_permutes_the_deck(permuted, technology, calibration):
     """Same devices, other names: the multiset of (polarity, size, units) is the same, the text is not."""
     decks, devices = [], []
     for candidate in permuted[:2]:
-        assembly = compile_network(candidate, technology, calibration, I_UNIT).assembly
+        assembly = compile_network(candidate, technology, calibration, Settings(I_UNIT)).assembly
         decks.append(format_circuit(assembly.circuit, technology))
         devices.append(sorted((m.polarity, m.w, m.l, m.m) for m in assembly.circuit.flatten()))
     assert devices[0] == devices[1]

@@ -11,10 +11,12 @@ from scipy.integrate import solve_ivp
 
 from cosim.cells.dpi import dpi_fall_time, dpi_rise_time
 from cosim.compiler.lower import lower
+from cosim.compiler.passes import compile_network
 from cosim.compiler.scale import scale
+from cosim.compiler.settings import Settings
 from cosim.compiler.size import size
-from cosim.design import compile_network
 from cosim.engines.behavioral.evaluate import evaluate
+from cosim.engines.engine import Inference
 from cosim.errors import MappingError
 from cosim.ir.nodes import UNIT_CURRENT
 from cosim.ir.states import software_states
@@ -22,7 +24,6 @@ from cosim.network.layers import FirstQuadrantLayer, ReluLayer, SignedLayer
 from cosim.network.ranges import measure_state_ranges
 from cosim.network.reference import run_reference
 from cosim.network.types import InputEncoding, Network, Readout, check_network
-from cosim.simulation.inference import Inference
 from cosim.study.agreement import compare_engines
 from cosim.tasks.testset import TestSet
 from cosim.units.ladder.lower import MAX_RUNGS
@@ -299,7 +300,7 @@ def test_saturation_is_counted(ladders, technology, calibration, kind):
     rng = np.random.default_rng(8)
     tame, wild = 0.25 * rng.uniform(size=(7, 4, 3)), rng.uniform(size=(7, 11, 3))
     network = measured(network, tame)
-    design = compile_network(network, technology, calibration, I_UNIT, headroom=0)
+    design = compile_network(network, technology, calibration, Settings(I_UNIT, headroom=0))
     tops = {node.name: node.rungs for node in design.graph.of(Ladder)}
     for x in (tame, wild):
         labels, lengths = np.zeros(7, dtype=np.int64), np.full(7, x.shape[1])
@@ -469,13 +470,13 @@ def chain(layers, epsilon):
 
 def test_a_ladder_too_far_in_front_is_refused(technology, calibration):
     """At 4 stages the next one decides 0.7 / 4 = 0.175 of a frame after the ladder, whose pulse ends after 0.23."""
-    compile_network(chain(3, 1.0), technology, calibration, I_UNIT)
-    compile_network(chain(6, 0.0), technology, calibration, I_UNIT)
+    compile_network(chain(3, 1.0), technology, calibration, Settings(I_UNIT))
+    compile_network(chain(6, 0.0), technology, calibration, Settings(I_UNIT))
     text = (
         r"model\.pt: l0 has epsilon 1 and stands before the last of 4 recurrent layers .* use at most 3 layers in a row"
     )
     with pytest.raises(MappingError, match=text):
-        compile_network(chain(4, 1.0), technology, calibration, I_UNIT, origin="model.pt")
+        compile_network(chain(4, 1.0), technology, calibration, Settings(I_UNIT), "model.pt")
 
 
 def test_ranges_that_leave_the_start_out():
@@ -496,6 +497,6 @@ def test_tau_of_a_compiled_network_is_checked(ladders, technology, calibration):
     network, _ = ladders(3, "first", widths=(1,))
     for tau, text in ((0.5e-3, "would double a"), (8e-3, "would skip a")):
         with pytest.raises(MappingError, match=rf"model\.pt: the ladder {text}"):
-            compile_network(network, technology, calibration, I_UNIT, origin="model.pt", tau=tau)
+            compile_network(network, technology, calibration, Settings(I_UNIT, tau=tau), "model.pt")
     assert ladder_timing(20e-3) == LadderTiming(20e-3, pytest.approx(3e-3), pytest.approx(5e-3))
     assert ladder_timing(20e-3, 4e-3).tau == 4e-3

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from cosim.compiler.fold import learned_values
-from cosim.compiler.mapping import CUT, EXACT, ROUNDED, ZERO
-from cosim.design import compile_network
+from cosim.compiler.mapping import CUT, EXACT, ROUNDED, ZERO, map_parameters
+from cosim.compiler.passes import compile_network
+from cosim.compiler.settings import Settings
 from cosim.network.layers import FirstQuadrantLayer, ReluLayer
 from cosim.units.schmitt.node import Schmitt
 
@@ -39,12 +40,12 @@ def elements(design):
     params=[{"kind": "first", "hidden": 5}, {"kind": "signed"}, {"kind": "signed_input", "hidden": 5}], ids=str
 )
 def design(request, make_network, technology, calibration):
-    return compile_network(make_network(11, **request.param), technology, calibration, I_UNIT)
+    return compile_network(make_network(11, **request.param), technology, calibration, Settings(I_UNIT))
 
 
 def test_every_parameter_once(design):
     """One row a number; what becomes two circuits or two pins says which in brackets, and no pair comes twice."""
-    rows = [row.parameter for row in design.mapping()]
+    rows = [row.parameter for row in map_parameters(design)]
     assert max(Counter(rows).values()) == 1
     stems = Counter(re.sub(r" \(.*\)$", "", name) for name in rows)
     learned = parameters(design.network)
@@ -60,7 +61,7 @@ def test_every_parameter_once(design):
 
 def test_elements_are_in_the_netlist(design):
     known = elements(design)
-    rows = design.mapping()
+    rows = map_parameters(design)
     for row in rows:
         if row.unit == "1" and row.realised == 0:
             assert row.element == "none"
@@ -72,7 +73,7 @@ def test_elements_are_in_the_netlist(design):
 
 
 def test_no_weight_transistor_is_unaccounted_for(design):
-    listed = {element for row in design.mapping() for element in row.element.split(" and ")}
+    listed = {element for row in map_parameters(design) for element in row.element.split(" and ")}
     rows = {name for name in elements(design) if re.search(r"row_\w+\.mw\d+$", name)}
     assert {name for name in rows - listed if name not in pedestal_elements(design)} == set()
 
@@ -86,7 +87,7 @@ def test_transistor_has_the_units_of_its_row(design):
     for mos in design.assembly.circuit.flatten():
         *path, name = mos.name.split(".")
         units[".".join([*(f"x{part}" for part in path), f"m{name}"])] = mos.m if mos.polarity == "n" else -mos.m
-    for row in design.mapping():
+    for row in map_parameters(design):
         if row.unit == "1" and row.element != "none" and ".beta[" not in row.parameter:
             assert units[row.element] / design.calibration.units == pytest.approx(row.realised, rel=1e-12)
 
@@ -98,7 +99,8 @@ def test_statuses(make_network, technology, calibration):
     weight[0, 0], weight[1, 2], weight[2, 1], weight[3, 0] = 0.51, 0.05, 9.0, -9.0
     hidden = ReluLayer("hidden", hidden.sources, weight, hidden.bias)
     network = replace(network, layers=(hidden, *network.layers[1:]))
-    rows = {row.parameter: row for row in compile_network(network, technology, calibration, I_UNIT, True).mapping()}
+    design = compile_network(network, technology, calibration, Settings(I_UNIT, saturate=True))
+    rows = {row.parameter: row for row in map_parameters(design)}
     assert rows["hidden.weight[0,1]"].status == EXACT
     assert rows["hidden.weight[0,0]"].status == ROUNDED
     assert rows["hidden.weight[0,0]"].realised == 0.5
@@ -110,7 +112,7 @@ def test_statuses(make_network, technology, calibration):
 
 
 def test_cell_rows_are_currents(design):
-    for row in design.mapping():
+    for row in map_parameters(design):
         if row.unit == "A":
             assert row.status == "calibrated"
             pin = row.element
@@ -120,7 +122,7 @@ def test_cell_rows_are_currents(design):
 def test_notes_say_how_a_bias_and_a_weight_came_from_what_was_learned(design):
     """The terms of a note add up to its target, and where a row has none, the target is what was learned."""
     learned, explained = learned_values(design.network), 0
-    for row in design.mapping():
+    for row in map_parameters(design):
         name = row.parameter.partition(" ")[0]
         if row.unit != "1" or name not in learned:
             continue
@@ -140,8 +142,8 @@ def test_notes_say_how_a_bias_and_a_weight_came_from_what_was_learned(design):
 def test_the_zero_level_of_signed_states_is_in_their_readers_biases(make_network, technology, calibration):
     """W h = W (2 alpha s) - W alpha (arXiv 2605.11855 on one cell)."""
     network = make_network(11, "signed")
-    design = compile_network(network, technology, calibration, I_UNIT)
-    rows = {row.parameter: row for row in design.mapping()}
+    design = compile_network(network, technology, calibration, Settings(I_UNIT))
+    rows = {row.parameter: row for row in map_parameters(design)}
     alpha = np.concatenate([layer.alpha for layer in network.recurrent_layers])
     for k, zeros in enumerate(-network.readout.weight @ alpha):
         note = rows[f"readout.bias[{k}]"].note
@@ -157,8 +159,8 @@ def test_a_threshold_that_was_centred_says_from_where(make_network, technology, 
     network = make_network(11)
     network = replace(network, encoding=replace(network.encoding, levels=16))
     learned = network.recurrent_layers[0].beta_hi[0]
-    design = compile_network(network, technology, calibration, I_UNIT)
-    row = next(row for row in design.mapping() if row.parameter == "layer0.beta_hi[0]")
+    design = compile_network(network, technology, calibration, Settings(I_UNIT))
+    row = next(row for row in map_parameters(design) if row.parameter == "layer0.beta_hi[0]")
     found = re.fullmatch(r"learned (\S+); ([+-]\S+) to the middle between candidates", row.note)
     assert found is not None, row
     assert float(found[1]) == pytest.approx(learned, rel=1e-5)

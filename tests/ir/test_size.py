@@ -5,9 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from cosim.compiler.checks import check_signals, check_weights
 from cosim.compiler.lower import lower
 from cosim.compiler.scale import scale
-from cosim.compiler.size import PEDESTAL_UNITS, size
+from cosim.compiler.settings import Settings, Target
+from cosim.compiler.size import PEDESTAL_UNITS
+from cosim.compiler.size import size as size_alone
 from cosim.errors import MappingError
 from cosim.ir.graph import Wiring
 from cosim.ir.nodes import (
@@ -26,6 +29,15 @@ from cosim.units.schmitt.lower import MIN_WIDTH
 from cosim.units.schmitt.node import Schmitt
 from cosim.units.sizing import MAX_BIAS_COUNT, MAX_COUNT, MAX_RISE, MIN_FALL
 from cosim.units.toggle.node import Toggle
+
+
+def size(graph, calibration, *, origin="network", saturate=False, pedestal=PEDESTAL_UNITS):
+    """The pass behind what is checked before it."""
+    settings = Settings(saturate=saturate, pedestal=pedestal)
+    target = Target(None, origin, settings, calibration.units, None, calibration)
+    check_signals(graph, target)
+    check_weights(graph, target)
+    return size_alone(graph, calibration, origin=origin, pedestal=pedestal)
 
 
 def changed(network, **arrays):

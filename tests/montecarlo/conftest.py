@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from cosim.design import compile_network
+from cosim.compiler.passes import compile_network
 from cosim.montecarlo.trial import Trial
 from cosim.tasks.testset import TestSet
 from cosim.variation.draws import Plan

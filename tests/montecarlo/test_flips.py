@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from cosim.cli.verify import check_kept
+from cosim.engines.engine import Inference
 from cosim.errors import InputError
 from cosim.files.claim import own_folder
 from cosim.montecarlo.keep import load_trial, read_kept
@@ -13,7 +14,7 @@ from cosim.montecarlo.run import CONTRIBUTIONS_FILE, SUMMARY_FILE, run_settings
 from cosim.montecarlo.store import open_store, read_sealed, read_store
 from cosim.outputs import write_results
 from cosim.simulation import inference
-from cosim.simulation.inference import Inference, ReadPlan, deck_hash
+from cosim.simulation.inference import ReadPlan, deck_hash
 
 PLAN = ReadPlan((("a",), ("b",)), ("o0", "o1"), (), 0.5, np.arange(5.0), (0.0, 5.0))
 

@@ -75,15 +75,15 @@ def test_conditions_and_compile_options(make_network, make_store, tmp_path, kind
         "ranges_from": None, "i_unit": 1e-9, "saturate": True, "cell": "auto", "headroom": 1, "t_step": 10e-3,
         "tau": None,
     } | settings  # fmt: skip
-    design = load_design(tmp_path / "net.npz", Compiling(**options))
+    design, condition = load_design(tmp_path / "net.npz", Compiling(**options))
     x = np.random.default_rng(1).uniform(size=(4, 3, 3))
     test_set = TestSet(x, np.zeros(4, dtype=np.int64), np.array([3, 1, 2, 3]), np.arange(4))
     timing = replace(Trial(design, test_set, Plan("all", 1, 2)).timing, t_step=options["t_step"])
-    trial = Trial(design, test_set, Plan("all", 1, 2, "lhs"), timing=timing)
+    trial = Trial(design, test_set, Plan("all", 1, 2, "lhs"), timing=timing, condition=condition)
     make_store(tmp_path / "run", trial)
     keep_trial(tmp_path / "run", trial, options)
     again = load_trial(tmp_path / "run")
-    assert again.design.technology == design.technology
+    assert again.technology == condition.technology
     assert again.timing == timing
     assert run_chip(again, 1) == run_chip(trial, 1)
 

@@ -318,8 +318,8 @@ def test_both_engines_on_the_same_chips(trial):
     found = by_chip(run_local(few, range(2), 2, 120.0))
     assert [record.status for record in found] == ["ok", "ok"]
     for record in found:
-        assert record.ngspice.state_agreement == pytest.approx(record.behavioral.state_agreement, abs=0.1)
-        assert record.ngspice.power == pytest.approx(record.behavioral.power, rel=0.05, abs=0)
+        assert record.simulated.state_agreement == pytest.approx(record.behavioral.state_agreement, abs=0.1)
+        assert record.simulated.power == pytest.approx(record.behavioral.power, rel=0.05, abs=0)
     assert found[0] == run_chip(few, 0)
 
 

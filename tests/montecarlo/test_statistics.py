@@ -85,7 +85,7 @@ def test_a_chip_whose_cell_does_not_reset_does_not_count():
     records = [chip(k, accuracy) for k, accuracy in enumerate((1.0, 1.0, 0.5, 1.0))]
     records[1] = stuck(records[1], "behavioral", "layer0.2")
     records[2] = stuck(records[2], "behavioral", "layer0.1", "layer0.2")
-    records[3] = stuck(records[3], "ngspice", "layer0.0")
+    records[3] = stuck(records[3], "simulated", "layer0.0")
     summary = summarize_chips(records, PLAN, "behavioral", [parse_spec("accuracy>=0.9")])
     assert (summary.yield_.passed, summary.failed) == (2, 0)
     assert json_object(summary.unreset) == {"chips": 2, "meet_spec": 1, "cells": {"layer0.2": 2, "layer0.1": 1}}

@@ -6,7 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cosim.design import compile_network
+from cosim.compiler.passes import compile_network
+from cosim.design import Condition
 from cosim.errors import InputError, SimulationError
 from cosim.montecarlo import execute, trim_run
 from cosim.montecarlo.run import nominal_chip
@@ -16,25 +17,31 @@ from cosim.montecarlo.trim import (
     measure_behavioral,
     measure_cell,
     trim_codes,
-    trim_design,
     trim_ranges,
 )
 from cosim.montecarlo.trim_run import TrimRecord, summarize_trim, trim_chip
+from cosim.simulation.testbench import control_elements
 from cosim.study.chips import Figures
 from cosim.units.schmitt.node import Schmitt
-from cosim.variation.chip import behavioral_chip
+from cosim.variation.chip import deviations_of, standing
+
+
+def trimmed_chip(trial, chip, factors):
+    """A chip's factors with these at its pins, by the model."""
+    condition = replace(standing(trial.design, trial.condition, chip), pins=factors)
+    return deviations_of(trial.design, condition, chip)
 
 
 def remeasured(trial, chip, factors):
     """A chip's points with these factors at its pins, by the model."""
-    trimmed = trim_design(behavioral_chip(trial.design, trial.effects, chip), factors)
-    nominal = behavioral_chip(trial.design, trial.effects, chip)
+    design = trial.design
+    trimmed, nominal = trimmed_chip(trial, chip, factors), trimmed_chip(trial, chip, {})
     points = {}
-    for cell in trimmed.graph.of(Schmitt):
-        bias, fit = trimmed.graph.biases[cell.name], trimmed.calibration.schmitt
-        drawn = trimmed.deviations.cells[cell.name]
+    for cell in design.graph.of(Schmitt):
+        bias, fit = design.graph.biases[cell.name], design.calibration.schmitt
+        drawn = trimmed.cells[cell.name]
         pair = np.float64(bias.i_thresh * drawn.thresh), np.float64(bias.i_width * drawn.width)
-        compared = nominal.deviations.cells[cell.name].compared
+        compared = nominal.cells[cell.name].compared
         points[cell.name] = float(fit.i_rise(*pair)) / compared, float(fit.i_fall(*pair)) / compared
     return points
 
@@ -65,15 +72,17 @@ def test_a_chip_that_does_not_deviate_gets_code_0(trial):
 
 
 def test_pins_of_the_circuit_and_of_the_model_move_together(trial):
-    design = behavioral_chip(trial.design, trial.effects, trial.chip(0))
+    design, chip = trial.design, trial.chip(0)
     cell, (thresh, width, gain) = next(iter(design.assembly.cell_bias.items()))
-    trimmed = trim_design(design, {thresh: 1.1, width: 0.9, gain: 1.05})
+    pins = {thresh: 1.1, width: 0.9, gain: 1.05}
+    trimmed, drawn = trimmed_chip(trial, chip, pins), trimmed_chip(trial, chip, {})
+    sources = {
+        one.name: one.value for one in control_elements(design, Condition(trial.technology, pins=pins), 1, trial.timing)
+    }
     for pin, factor in ((thresh, 1.1), (width, 0.9), (gain, 1.05)):
-        assert trimmed.assembly.bias_pins[pin] == pytest.approx(
-            factor * design.assembly.bias_pins[pin], rel=1e-12, abs=0
-        )
+        assert sources[pin] == pytest.approx(factor * design.assembly.bias_pins[pin], rel=1e-12, abs=0)
     for field, factor in (("thresh", 1.1), ("width", 0.9), ("level", 1.05)):
-        found, before = (getattr(one.deviations.cells[cell], field) for one in (trimmed, design))
+        found, before = (getattr(one.cells[cell], field) for one in (trimmed, drawn))
         assert found == pytest.approx(factor * before, rel=1e-12, abs=0)
 
 
@@ -96,7 +105,7 @@ def test_a_cell_on_the_bench_is_the_cell_of_the_model(trial):
     chip = trial.chip(1)
     expected, nominal = measure_behavioral(trial, chip), measure_behavioral(trial, nominal_chip(trial))
     cell = next(trial.design.graph.of(Schmitt))
-    found = measure_cell(trial.design, chip, cell, 1.3 * expected[cell.name].rise)
+    found = measure_cell(trial, chip, cell, 1.3 * expected[cell.name].rise)
     for field in ("rise", "fall", "level"):
         value, wanted, start = (getattr(point, field) for point in (found, expected[cell.name], nominal[cell.name]))
         assert abs(value - wanted) <= 0.1 * abs(wanted - start) + 0.01 * start

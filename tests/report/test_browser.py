@@ -7,10 +7,11 @@ from html import escape
 import numpy as np
 import pytest
 
-from cosim.design import compile_network
+from cosim.compiler.passes import compile_network
+from cosim.engines.engine import Run
 from cosim.montecarlo.page import study_chips
 from cosim.montecarlo.trial import Trial
-from cosim.pipeline import Run, run_comparison
+from cosim.pipeline import run_comparison
 from cosim.report.chip_page import format_chip_report
 from cosim.tasks.testset import TestSet
 from cosim.variation.draws import Plan

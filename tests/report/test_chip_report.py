@@ -10,7 +10,8 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
-from cosim.design import compile_network
+from cosim.compiler.mapping import map_parameters
+from cosim.compiler.passes import compile_network
 from cosim.errors import InputError, MissingToolError, SimulationError
 from cosim.files.seal import seal_json
 from cosim.montecarlo import page as report
@@ -151,7 +152,7 @@ def test_table_is_that_of_the_summary(store, page):
 
 def test_every_parameter_has_its_row(trial, page):
     rows = {row[0]: row for row in page.rows if len(row) == 6}
-    mapping = trial.design.mapping()
+    mapping = map_parameters(trial.design)
     assert {row.parameter for row in mapping} == set(rows) - {"parameter"}
     for row in mapping:
         assert rows[row.parameter][1] == row.element and rows[row.parameter][4:] == [row.status, row.note]
@@ -327,8 +328,8 @@ def test_both_engines_and_the_worst_chip(simulated, tmp_path):
         assert f"[{low}, {high}]" in page.text
     _, records = read_store(simulated)
     (found,) = re.findall(r"Chip (\d) has the lowest accuracy: accuracy ([\d.]+ %)", page.text)
-    assert int(found[0]) == min(records, key=lambda k: records[k].ngspice.accuracy)
-    assert found[1] == percent(records[int(found[0])].ngspice.accuracy)
+    assert int(found[0]) == min(records, key=lambda k: records[k].simulated.accuracy)
+    assert found[1] == percent(records[int(found[0])].simulated.accuracy)
     (decided,) = re.findall(r"Test sample (17|4) is of class class (\d); decided: software class (\d)", page.text)
     assert decided[1] != decided[2]
     (picture,) = (image for image in page.images if image["src"].startswith("data:image/png"))
@@ -345,7 +346,7 @@ def test_waveforms_are_those_of_the_recorded_chip(simulated, tmp_path):
     assert not isinstance(failure, str)
     _, records = read_store(simulated)
     place = [17, 4].index(failure.sample)
-    assert failure.decided["chip on transistors"] == records[failure.chip].ngspice.decisions[place]
+    assert failure.decided["chip on transistors"] == records[failure.chip].simulated.decisions[place]
     assert failure.waves["candidate"].max() != failure.nominal["candidate"].max()
     assert failure.labels.own is not None and len(failure.labels.own) == 2
 
@@ -361,5 +362,5 @@ def test_paper_shows_all_of_the_table(browse, study, text, tmp_path):
         target = tmp_path / f"{name}.pdf"
         browse("--no-pdf-header-footer", f"--print-to-pdf={target}", (tmp_path / f"{name}.html").as_uri())
         pages[name] = len(re.findall(rb"/Type\s*/Page\b", target.read_bytes()))
-    rows = len(study.design.mapping())
+    rows = len(map_parameters(study.design))
     assert pages["whole"] >= pages["short"] + rows // 80

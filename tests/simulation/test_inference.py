@@ -12,10 +12,12 @@ import pytest
 from cosim.circuit.bench import Bench, Current, Tran, Voltage
 from cosim.circuit.dialects.ngspice import format_bench
 from cosim.circuit.elements import Capacitor, Circuit, Instance, Source
-from cosim.design import compile_network, inference_bench, read_plan
-from cosim.engines.engine import Failure, FailureKind
+from cosim.compiler.passes import compile_network
+from cosim.engines.engine import Failure, FailureKind, Inference, Run
 from cosim.errors import InputError
-from cosim.simulation.inference import Inference, Meter, ReadPlan, deck_hash, run_inference, run_inferences
+from cosim.simulation.inference import Meter, ReadPlan, deck_hash, run_inference, run_inferences
+from cosim.simulation.plans import read_plan
+from cosim.simulation.testbench import inference_bench
 
 pytestmark = pytest.mark.ngspice
 
@@ -82,12 +84,12 @@ def test_meters(technology):
 
 
 def test_stored_result_of_another_plan_is_run_again(benches, plan, tmp_path):
-    (first,) = run_inferences(benches[:1], [plan], 1, tmp_path)
+    (first,) = run_inferences(benches[:1], [plan], Run(tmp_path))
     metered = replace(plan, meters=(Meter("dd"),), metered=np.array([plan.window]))
-    (again,) = run_inferences(benches[:1], [metered], 1, tmp_path)
+    (again,) = run_inferences(benches[:1], [metered], Run(tmp_path))
     assert first.delivered.shape == (0, 0)
     assert 1.8 * again.delivered[0, 0] == pytest.approx(first.power_w, rel=1e-9, abs=0)
-    (known,) = run_inferences(benches[:1], [metered], 1, tmp_path)
+    (known,) = run_inferences(benches[:1], [metered], Run(tmp_path))
     np.testing.assert_array_equal(known.delivered, again.delivered)
 
 
@@ -106,12 +108,12 @@ def test_shapes_and_signs(outcomes):
 
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_workers_do_not_change_a_bit(benches, plan, outcomes, jobs):
-    assert content(run_inferences(benches, [plan] * 3, jobs)) == content(outcomes)
+    assert content(run_inferences(benches, [plan] * 3, Run(jobs=jobs))) == content(outcomes)
 
 
 def test_stored_results_are_read_back(benches, plan, outcomes, tmp_path, monkeypatch):
     counts = []
-    found = run_inferences(benches, [plan] * 3, 2, tmp_path, progress=lambda done, total: counts.append((done, total)))
+    found = run_inferences(benches, [plan] * 3, Run(tmp_path, 2), lambda done, total: counts.append((done, total)))
     assert content(found) == content(outcomes)
     assert counts == [(0, 3), (1, 3), (2, 3), (3, 3)]
     files = sorted(path.name for path in tmp_path.iterdir())
@@ -121,7 +123,7 @@ def test_stored_results_are_read_back(benches, plan, outcomes, tmp_path, monkeyp
         raise AssertionError("nothing was left to run")
 
     monkeypatch.setattr("cosim.simulation.inference._run_pool", no_pool)
-    assert content(run_inferences(benches, [plan] * 3, 2, tmp_path)) == content(outcomes)
+    assert content(run_inferences(benches, [plan] * 3, Run(tmp_path, 2))) == content(outcomes)
 
 
 @pytest.mark.parametrize("damage", ["cut", "empty", "other keys"])
@@ -132,7 +134,7 @@ def test_damaged_and_missing_results_are_run_again(benches, plan, outcomes, tmp_
 
     ran: list[int] = []
     monkeypatch.setattr("cosim.simulation.inference._run_pool", here)
-    run_inferences(benches, [plan] * 3, 1, tmp_path)
+    run_inferences(benches, [plan] * 3, Run(tmp_path))
     assert ran == [0, 1, 2]
     victim = tmp_path / f"{deck_hash(format_bench(benches[1]))}.npz"
     if damage == "other keys":
@@ -141,16 +143,16 @@ def test_damaged_and_missing_results_are_run_again(benches, plan, outcomes, tmp_
         victim.write_bytes(victim.read_bytes()[:-40] if damage == "cut" else b"")
     (tmp_path / f"{deck_hash(format_bench(benches[2]))}.npz").unlink()
     ran.clear()
-    assert content(run_inferences(benches, [plan] * 3, 1, tmp_path)) == content(outcomes)
+    assert content(run_inferences(benches, [plan] * 3, Run(tmp_path))) == content(outcomes)
     assert ran == [1, 2]
-    assert content(run_inferences(benches, [plan] * 3, 1, tmp_path)) == content(outcomes)
+    assert content(run_inferences(benches, [plan] * 3, Run(tmp_path))) == content(outcomes)
     assert ran == [1, 2]
 
 
 def test_dead_worker_is_a_failure_and_the_others_go_on(benches, plan, outcomes, tmp_path):
     # The run ends, its end is compared with window[1], and looking that up ends the process: an abort in mid-task.
     deadly = replace(plan, window=defaultdict(partial(os._exit, 9)))
-    found = run_inferences(benches, [plan, deadly, plan], 1, tmp_path)
+    found = run_inferences(benches, [plan, deadly, plan], Run(tmp_path))
     assert content([found[0], found[2]]) == content([outcomes[0], outcomes[2]])
     failure = found[1]  # died in both tries
     assert isinstance(failure, Failure)
@@ -174,7 +176,7 @@ class DiesOnce(tuple):
 def test_a_sample_whose_worker_died_runs_once_more(benches, plan, outcomes, tmp_path):
     window = DiesOnce(plan.window)
     window.flag = tmp_path / "died"
-    found = run_inferences(benches, [plan, replace(plan, window=window), plan], 2)
+    found = run_inferences(benches, [plan, replace(plan, window=window), plan], Run(jobs=2))
     assert window.flag.exists()
     assert content(found) == content(outcomes)
 
@@ -193,12 +195,12 @@ def test_a_wall_clock_that_jumps_by_an_hour_loses_nothing(benches, plan, outcome
     monkeypatch.setattr("time.time", time.time)  # to be put back
     exec(JUMPING, {})
     assert abs(time.time() - time.time()) > 3000
-    assert content(run_inferences(benches, [plan] * 3, 2, timeout=60.0)) == content(outcomes)
+    assert content(run_inferences(benches, [plan] * 3, Run(jobs=2, timeout=60.0))) == content(outcomes)
 
 
 def test_time_out(plan, endless):
     """The run would take hours; whatever the machine does, it cannot be over in a second."""
-    (failure,) = run_inferences([endless], [plan], 1, timeout=1.0)
+    (failure,) = run_inferences([endless], [plan], Run(timeout=1.0))
     assert isinstance(failure, Failure)
     assert (failure.kind, failure.detail, failure.deck) == (FailureKind.TIMEOUT, "after 1 s", format_bench(endless))
 
@@ -217,13 +219,13 @@ def test_a_slow_sample_keeps_no_other_from_the_store(benches, endless, plan, tmp
 def test_a_store_that_cannot_be_written(benches, plan, tmp_path):
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(InputError, match="cannot write into .*/file: File exists; choose another folder with -o"):
-        run_inferences(benches, [plan] * 3, 1, tmp_path / "file")
+        run_inferences(benches, [plan] * 3, Run(tmp_path / "file"))
 
 
 def test_rejected_deck_is_not_stored(benches, plan, tmp_path):
     elements = (*benches[0].circuit.elements, Instance("broken", ("vdd",), "no_such_block"))
     broken = replace(benches[0], circuit=replace(benches[0].circuit, elements=elements))
-    (failure,) = run_inferences([broken], [plan], 1, tmp_path)
+    (failure,) = run_inferences([broken], [plan], Run(tmp_path))
     assert isinstance(failure, Failure)
     assert failure.kind is FailureKind.DECK
     assert list(tmp_path.iterdir()) == []

@@ -5,8 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from cosim.engines.engine import Inference
 from cosim.simulation import inference
-from cosim.simulation.inference import Inference, Meter, ReadPlan, deck_hash
+from cosim.simulation.inference import Meter, ReadPlan, deck_hash
 from cosim.simulation.keep import damaged_results
 
 DECK = "* a deck\n"

@@ -11,14 +11,24 @@ from cosim.circuit.deck import device_sizes
 from cosim.circuit.dialects.ngspice import NGSPICE, format_bench, format_devices, format_options
 from cosim.circuit.elements import GROUND, Source
 from cosim.circuit.waveforms import DECIDE, SAMPLE_AT, Timing
-from cosim.design import compile_network, inference_bench, read_plan
+from cosim.compiler.passes import compile_network
+from cosim.design import Condition
 from cosim.errors import InputError
-from cosim.simulation.testbench import control_elements, input_elements, saved_probes
+from cosim.simulation.plans import read_plan
+from cosim.simulation.testbench import control_elements, inference_bench, input_elements, saved_probes
+from cosim.variation.chip import preset_nets
+from cosim.variation.draws import Plan, draw_chip, varying_devices
 
 
 @pytest.fixture(scope="module")
 def design(make_network, technology, calibration):
     return compile_network(make_network(11, outputs=2), technology, calibration)
+
+
+def nominal_chip(design):
+    """A chip that does not deviate."""
+    plan = Plan("none", 0, 1)
+    return draw_chip(varying_devices(design.flat, design.technology, plan), design.technology, plan, 0)
 
 
 def value_at(source, time):
@@ -31,24 +41,24 @@ def value_at(source, time):
 def test_inputs_are_staircases_on_the_pedestal(design):
     timing = Timing()
     inputs = np.random.default_rng(0).uniform(size=(5, 3))
-    sources = input_elements(design.assembly, inputs, design.levels, timing)
+    sources = input_elements(design, design.nominal, inputs, timing)
     assert [source.a for source in sources] == ["in_0_p", "in_1_p", "in_2_p"]
     for j, source in enumerate(sources):
-        assert value_at(source, 0.9 * timing.start) == pytest.approx(design.levels.i_pedestal, rel=1e-12, abs=0)
+        assert value_at(source, 0.9 * timing.start) == pytest.approx(design.graph.i_pedestal, rel=1e-12, abs=0)
         for k in range(5):
             for fraction in (timing.edge, 0.5, 1.0):
                 current = value_at(source, timing.start + (k + fraction) * timing.t_step)
-                assert current == pytest.approx(1e-9 * inputs[k, j] + design.levels.i_pedestal, rel=1e-9, abs=0)
+                assert current == pytest.approx(1e-9 * inputs[k, j] + design.graph.i_pedestal, rel=1e-9, abs=0)
 
 
 def test_equal_frames_need_no_corner(design):
-    (source, *_) = input_elements(design.assembly, np.full((9, 3), 0.25), design.levels, Timing())
+    (source, *_) = input_elements(design, design.nominal, np.full((9, 3), 0.25), Timing())
     assert len(source.value) == 3
 
 
 def test_clocks_decide_one_stage_after_the_other(design, technology):
     timing = Timing()
-    elements = control_elements(design.assembly, technology, design.levels, 3, timing)
+    elements = control_elements(design, design.nominal, 3, timing)
     sources = {element.name: element for element in elements if isinstance(element, Source)}
     closes = timing.closes(2)
     assert closes == pytest.approx((0.35, 0.7))
@@ -67,7 +77,7 @@ def test_clocks_decide_one_stage_after_the_other(design, technology):
 
 def test_reset_ends_before_the_first_frame(design, technology):
     timing = Timing()
-    elements = control_elements(design.assembly, technology, design.levels, 3, timing)
+    elements = control_elements(design, design.nominal, 3, timing)
     sources = {element.name: element for element in elements if isinstance(element, Source)}
     assert value_at(sources["resetb"], 0.5 * timing.start) == 0.0
     assert value_at(sources["resetb"], 0.9 * timing.start) == 1.8
@@ -90,8 +100,8 @@ def test_frames_last_a_microsecond_to_a_second(t_step, accepted):
 def test_a_pulse_lies_within_its_decision(design, technology):
     """Of stage 1, which decides from 0.7 of a frame on: 0.08 to 0.23 later; and at the beginning of the reset."""
     timing = Timing(t_step=2e-3)
-    assembly = replace(design.assembly, pulses={1: ("pulse1", "pulseb1")})
-    elements = control_elements(assembly, technology, design.levels, 3, timing)
+    pulsed = replace(design, assembly=replace(design.assembly, pulses={1: ("pulse1", "pulseb1")}))
+    elements = control_elements(pulsed, design.nominal, 3, timing)
     sources = {element.name: element for element in elements if isinstance(element, Source)}
     assert all(
         (sources[pin].kind, sources[pin].a, sources[pin].b) == ("v", pin, GROUND) for pin in ("pulse1", "pulseb1")
@@ -107,13 +117,13 @@ def test_a_pulse_lies_within_its_decision(design, technology):
 
 def test_supplies_biases_and_senses(design, technology):
     """Away from the nominal point all biases are scaled together, inputs and their pedestal by their own factor."""
-    levels = replace(design.levels, bias_scale=1.1, input_scale=1.3)
-    assembly, pedestal = design.assembly, design.levels.i_pedestal
-    elements = control_elements(assembly, technology, levels, 3, Timing())
+    condition = Condition(technology, 1.1, 1.3)
+    assembly, pedestal = design.assembly, design.graph.i_pedestal
+    elements = control_elements(design, condition, 3, Timing())
     fixed = {(one.name, one.kind, one.a, one.b): one.value for one in elements if isinstance(one.value, float)}
     expected = {
         ("dd", "v", "vdd", GROUND): 1.8,
-        ("ground", "v", "vdd", "vground"): design.levels.v_node,
+        ("ground", "v", "vdd", "vground"): design.calibration.v_node,
         ("unit", "i", assembly.unit_pin, GROUND): 1.1e-9,
         ("pedestal", "i", assembly.pedestal_pin, GROUND): 1.1 * 8 * pedestal,
         **{(pin, "i", "vdd", pin): 1.1 * current for pin, current in assembly.bias_pins.items()},
@@ -124,12 +134,12 @@ def test_supplies_biases_and_senses(design, technology):
     assert {(one.a, one.b) for one in elements if not isinstance(one.value, float)} == {
         (pin, GROUND) for pin in ("resetb", *(pin for pair in assembly.clocks for pin in pair))
     }
-    (first, *_) = input_elements(assembly, np.array([[0.25, 0, 0], [0.5, 0, 0]]), levels, Timing())
+    (first, *_) = input_elements(design, condition, np.array([[0.25, 0, 0], [0.5, 0, 0]]), Timing())
     assert (first.kind, first.a, first.b) == ("i", "in_0_p", GROUND)
     frames = [value_at(first, time) for time in (4e-3, 14e-3, 24e-3)]
     assert frames == pytest.approx([1.3 * (x * 1e-9 + pedestal) for x in (0, 0.25, 0.5)], rel=1e-12)
     assert not any(one.name == "pedestal" for one in control_elements(
-        replace(assembly, pedestal_pin=None), technology, levels, 3, Timing()
+        replace(design, assembly=replace(assembly, pedestal_pin=None)), condition, 3, Timing()
     ))  # fmt: skip
 
 
@@ -154,17 +164,17 @@ def test_deck_is_complete_and_deterministic(design, technology):
 
 def test_a_run_lasts_its_frames_at_a_fiftieth_of_one(design, technology):
     """Half a frame of reset and two frames; nets that are preset begin at the supply."""
-    started = replace(design, assembly=replace(design.assembly, preset=("xnet.a", "xnet.b")))
-    deck = format_bench(inference_bench(started, np.full((2, 3), 0.5)))
+    chip = nominal_chip(design)
+    deck = format_bench(inference_bench(design, np.full((2, 3), 0.5), chip=chip))
     (tran,) = re.findall(r"^\.tran (.*)$", deck, re.MULTILINE)
     assert [float(word) for word in tran.split()] == pytest.approx([0.2e-3, 25e-3, 0.0, 0.2e-3])
-    assert re.search(r"^\.ic v\(xnet\.a\)=1\.8\S* v\(xnet\.b\)=1\.8\S*$", deck, re.MULTILINE)
+    assert re.search(r"^\.ic v\(xnetwork\.xcell_layer0_0\.\w+\)=1\.8\S* v\(xnetwork\.", deck, re.MULTILINE)
     assert ".ic" not in format_bench(inference_bench(design, np.full((2, 3), 0.5)))
-    bench = inference_bench(started, np.full((3, 3), 0.5), Timing(t_step=2e-3))
+    bench = inference_bench(design, np.full((3, 3), 0.5), Timing(t_step=2e-3), chip=chip)
     assert bench.circuit.title == design.assembly.circuit.title
     assert isinstance(bench.analysis, Tran)
     assert (bench.analysis.step, bench.analysis.end) == (pytest.approx(0.04e-3), pytest.approx(7e-3))
-    assert (bench.preset, bench.from_rest) == (("xnet.a", "xnet.b"), True)
+    assert (bench.preset, bench.from_rest) == (preset_nets(design), True)
 
 
 def test_numbers_in_a_deck_have_no_suffix(design, technology):

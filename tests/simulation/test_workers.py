@@ -12,8 +12,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cosim.design import compile_network, simulate_samples
+from cosim.compiler.passes import compile_network
+from cosim.engines.engine import Run
 from cosim.montecarlo.trial import Trial, run_chips
+from cosim.simulation.simulated import simulate_samples
 from cosim.simulation.workers import WorkerDied, WorkerPool
 from cosim.tasks.testset import TestSet
 from cosim.variation.draws import Plan
@@ -119,10 +121,10 @@ def run_script(folder, arguments, text, content):
 
 SIMULATE = """
 import pickle
-from cosim.design import simulate_samples
+from cosim.simulation.simulated import simulate_samples
 with open("given.pickle", "rb") as file:
     design, test_set = pickle.load(file)
-for outcome in simulate_samples(design, test_set, jobs=2):
+for outcome in simulate_samples(design, test_set, Run(jobs=2)):
     print(outcome.power_w.hex())
 """
 CHIPS = """
@@ -138,7 +140,7 @@ for record in run_local(trial, range(16), 2, 60.0):
 @pytest.mark.ngspice
 def test_samples_from_a_script_without_a_guard(samples, tmp_path):
     found = run_script(tmp_path, ["script.py"], SIMULATE, samples)
-    assert found == [outcome.power_w.hex() for outcome in simulate_samples(*samples)]
+    assert found == [outcome.power_w.hex() for outcome in simulate_samples(*samples, Run(jobs=1))]
 
 
 def test_chips_from_standard_input(samples, tmp_path):

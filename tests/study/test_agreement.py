@@ -8,14 +8,15 @@ import numpy as np
 import pytest
 from scipy.stats import beta
 
-from cosim.design import behavioral_power, compile_network, run_behavioral
-from cosim.engines.engine import Failure, FailureKind
+from cosim.compiler.passes import compile_network
+from cosim.design import Condition
+from cosim.engines.behavioral.model import behavioral_power, run_behavioral
+from cosim.engines.engine import Failure, FailureKind, Inference, Run
 from cosim.files.json_form import json_object
 from cosim.ir.states import software_states
 from cosim.network.reference import run_reference
 from cosim.report.comparison_sheet import format_report
 from cosim.report.tables import format_comparison
-from cosim.simulation.inference import Inference
 from cosim.study.agreement import (
     Comparison,
     Divergence,
@@ -209,7 +210,7 @@ def test_margins_are_distances_to_the_nearer_threshold(make_network):
 
 def test_a_comparison_keeps_the_samples_whose_simulation_succeeded(make_network, technology, calibration):
     """Three of four samples, of 5, 4 and 3 frames. What the simulator gave, 10 % too large, is padded to 5."""
-    design = replace(compile_network(make_network(11), technology, calibration), bias_scale=1.1)
+    design, run = compile_network(make_network(11), technology, calibration), Run(condition=Condition(technology, 1.1))
     rng, lengths = np.random.default_rng(3), np.array([5, 2, 4, 3])
     test_set = TestSet(rng.uniform(size=(4, 5, 3)), np.array([2, 3, 5, 6]), lengths, np.array([7, 11, 13, 17]))
     units = [rng.normal(size=(length, 7)) for length in lengths]
@@ -217,7 +218,7 @@ def test_a_comparison_keeps_the_samples_whose_simulation_succeeded(make_network,
     failure = Failure(FailureKind.CRASH, "exit code 9", "deck")
     outcomes = [Inference(states[k], 1.1 * design.i_unit * units[k], (k + 1) * 1e-9) for k in range(4)]
     outcomes[1] = failure
-    found = compare_engines(design, test_set, outcomes)
+    found = compare_engines(design, test_set, outcomes, run)
     assert found is not None
     good = [0, 2, 3]
     assert found.y.tolist() == [2, 5, 6] and found.indices.tolist() == [7, 13, 17]
@@ -232,13 +233,13 @@ def test_a_comparison_keeps_the_samples_whose_simulation_succeeded(make_network,
     np.testing.assert_array_equal(software.decisions, reference.decisions)
     np.testing.assert_array_equal(software.states, software_states(design.graph, reference))
     np.testing.assert_array_equal(found.margins, threshold_margins(design.network, reference))
-    trace, ideal = (run_behavioral(design, test_set.x[good], ideal=ideal) for ideal in (False, True))
+    trace, ideal = (run_behavioral(design, test_set.x[good], run.condition, ideal=ideal) for ideal in (False, True))
     np.testing.assert_allclose(behavioral.readout, trace.readout / design.i_unit, rtol=1e-12)
     np.testing.assert_allclose(found.rounding.readout, ideal.readout / design.i_unit, rtol=1e-12)
     for k, cell in enumerate(found.cells):
         np.testing.assert_array_equal(behavioral.states[:, :, k], trace.states[cell])
         np.testing.assert_array_equal(found.rounding.states[:, :, k], ideal.states[cell])
-    watts = sum(behavioral_power(design, trace).values())
+    watts = sum(behavioral_power(design, trace, condition=run.condition).values())
     for row, (k, length) in enumerate(zip(good, (5, 4, 3), strict=True)):
         np.testing.assert_array_equal(ngspice.states[row, :length], states[k])
         np.testing.assert_allclose(ngspice.readout[row, :length], units[k], rtol=1e-12)

@@ -6,7 +6,8 @@ import pytest
 import cosim.study.bias
 from cosim.circuit.bench import Current
 from cosim.circuit.waveforms import Timing
-from cosim.design import behavioral_power, compile_network, run_behavioral
+from cosim.compiler.passes import compile_network
+from cosim.engines.behavioral.model import behavioral_power, run_behavioral
 from cosim.engines.engine import Waveforms
 from cosim.engines.ngspice.simulator import Ngspice
 from cosim.errors import InputError, SimulationError
@@ -41,10 +42,10 @@ def ten_percent_hot(monkeypatch):
     monkeypatch.setattr(cosim.study.bias, "measure_reference", lambda technology: found[technology.celsius])
 
 
-def currents(design):
+def currents(design, condition):
     inputs = np.full((2, 3), 0.5)
-    elements = control_elements(design.assembly, design.technology, design.levels, 2, Timing())
-    elements += input_elements(design.assembly, inputs, design.levels, Timing())
+    elements = control_elements(design, condition, 2, Timing())
+    elements += input_elements(design, condition, inputs, Timing())
     return {element.name: element.value for element in elements if element.kind == "i"}
 
 
@@ -52,10 +53,10 @@ def currents(design):
     ("bias", "pins", "inputs"), [("constant", 1, 1), ("reference", 1.1, 1), ("tracking", 1.1, 1.1)]
 )
 def test_what_scales(design, technology, ten_percent_hot, bias, pins, inputs):
-    before = currents(design)
+    before = currents(design, design.nominal)
     there = biased(design, at(technology, "ss", 60.0), bias)
     assert there.technology.corner == "ss"
-    after = currents(there)
+    after = currents(design, there)
     for name, value in before.items():
         if isinstance(value, tuple):
             points = [level for _, level in value]
@@ -68,7 +69,7 @@ def test_what_scales(design, technology, ten_percent_hot, bias, pins, inputs):
 
 
 def test_nothing_changes_at_the_nominal_point(design, technology, ten_percent_hot):
-    assert biased(design, technology, "tracking") == design
+    assert biased(design, technology, "tracking") == design.nominal
 
 
 def test_behavioral_states_follow_the_ratio_of_inputs_and_pins(design, technology, ten_percent_hot):
@@ -77,14 +78,14 @@ def test_behavioral_states_follow_the_ratio_of_inputs_and_pins(design, technolog
     nominal = run_behavioral(design, inputs)
     hot = at(technology, celsius=60.0)
     tracking, fixed = (biased(design, hot, bias) for bias in ("tracking", "reference"))
-    np.testing.assert_array_equal(run_behavioral(tracking, inputs).readout, nominal.readout)
+    np.testing.assert_array_equal(run_behavioral(design, inputs, tracking).readout, nominal.readout)
     np.testing.assert_array_equal(
-        run_behavioral(fixed, inputs).readout, run_behavioral(design, inputs / 1.1).readout
+        run_behavioral(design, inputs, fixed).readout, run_behavioral(design, inputs / 1.1).readout
     )  # smaller against its thresholds
     np.testing.assert_array_equal(
-        run_behavioral(fixed, inputs, ideal=True).readout, run_behavioral(design, inputs, ideal=True).readout
+        run_behavioral(design, inputs, fixed, ideal=True).readout, run_behavioral(design, inputs, ideal=True).readout
     )  # a bias that changes is no rounding
-    power, more = (sum(behavioral_power(one, nominal).values()) for one in (design, tracking))
+    power, more = (sum(behavioral_power(design, nominal, condition=one).values()) for one in (None, tracking))
     np.testing.assert_allclose(more, 1.1 * power, rtol=1e-12)
 
 

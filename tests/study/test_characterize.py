@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from cosim.cells.bias import STRENGTH
-from cosim.engines.engine import Failure, FailureKind
+from cosim.engines.engine import Failure, FailureKind, Run
 from cosim.engines.ngspice.session import run_bench
 from cosim.engines.ngspice.simulator import Ngspice
 from cosim.errors import InputError, MappingError, SimulationError
@@ -230,7 +230,7 @@ def ladder_folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def traces(technology, calibration, ladder_folder):
-    return run_ladder(STUDY, [technology], calibration, ladder_folder, jobs=2)[0]
+    return run_ladder(STUDY, [technology], calibration, Run(ladder_folder, 2))[0]
 
 
 @pytest.mark.ngspice
@@ -284,11 +284,11 @@ def test_one_supply_for_each_block_draws_what_one_for_all_does(technology, calib
 
 @pytest.mark.ngspice
 def test_finished_runs_are_kept_and_a_failed_one_leaves_its_deck(technology, calibration, traces, ladder_folder):
-    again = run_ladder(STUDY, [technology], calibration, ladder_folder, timeout=1e-3)[0]  # nothing left to run
+    again = run_ladder(STUDY, [technology], calibration, Run(ladder_folder, timeout=1e-3))[0]  # nothing left to run
     assert [trace.power_w for trace in again] == [trace.power_w for trace in traces]
     text = "ladder of 3 rungs: the run exceeded its time-out: after 0.001 s; its deck is .*failed.*sp"
     with pytest.raises(SimulationError, match=text):
-        run_ladder(replace(STUDY, seed=7), [technology], calibration, ladder_folder, timeout=1e-3)
+        run_ladder(replace(STUDY, seed=7), [technology], calibration, Run(ladder_folder, timeout=1e-3))
     (deck,) = (ladder_folder / "failed").iterdir()
     assert deck.read_text().startswith("* ladder bench")
 
@@ -298,7 +298,7 @@ def test_finished_runs_are_kept_and_a_failed_one_leaves_its_deck(technology, cal
 def test_eight_rungs_count_cold_and_hot(technology, calibration, tmp_path):
     study = LadderStudy(8, 2, 60, 1, CURRENTS, ladder_timing(10e-3))
     conditions = at_conditions(technology, (), (-20.0, 85.0), ())
-    for one, found in zip(conditions, run_ladder(study, conditions, calibration, tmp_path, 2), strict=True):
+    for one, found in zip(conditions, run_ladder(study, conditions, calibration, Run(tmp_path, 2)), strict=True):
         summary = summarize_ladder(study, one, found)
         assert summary.wrong_levels == summary.retention_wrong == 0
         # beside the nominal error: v_node and the trims stay, the drain voltages move by up to 0.1 V at 3 %/V

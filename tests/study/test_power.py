@@ -12,17 +12,18 @@ from cosim.checkpoint.file import load_network
 from cosim.circuit.bench import Tolerances
 from cosim.circuit.elements import Mos, Source
 from cosim.circuit.waveforms import DECIDE, Timing
-from cosim.design import compile_network, inference_bench, metered_bench, metered_plan, read_plan
-from cosim.engines.engine import Failure, FailureKind
+from cosim.compiler.passes import compile_network
+from cosim.engines.engine import Failure, FailureKind, Inference, Run
 from cosim.files.json_form import json_object
 from cosim.outputs import block_areas, summarize
 from cosim.reading.text import typed
 from cosim.report.figures import draw_power, save_figure
 from cosim.report.tables import format_power
 from cosim.resources import trained_network_path
-from cosim.simulation.inference import Inference, run_inference
+from cosim.simulation.inference import run_inference
 from cosim.simulation.metering import meter, meters_of, settled_windows
-from cosim.simulation.testbench import testbench as make_testbench
+from cosim.simulation.plans import metered_plan, read_plan
+from cosim.simulation.testbench import inference_bench
 from cosim.study.intervals import Interval, mean_interval, samples_to_sign, shows_sign
 from cosim.study.power import PowerSummary, study_power, summarize_power
 from cosim.tasks.testset import TestSet, load_test_set
@@ -57,8 +58,7 @@ def test_every_device_has_a_block(trained):
 
 def test_nothing_but_its_source_is_left_on_the_supply(trained):
     """And every terminal that has moved is on the net of its device's own block."""
-    timing, inputs = Timing(), np.zeros((1, len(trained.assembly.input_pins)))
-    bench = make_testbench(trained.assembly, trained.technology, trained.levels, inputs, timing)
+    bench = inference_bench(trained, np.zeros((1, trained.network.encoding.features)))
     plain, metered = bench.circuit.flat().elements, meter(bench).circuit.elements
     assert len(metered) == len(plain) + len(BLOCKS)
     ends = ("drain", "gate", "source", "bulk", "a", "b")
@@ -127,7 +127,7 @@ def tiny(make_network, technology, calibration):
 
 
 def run_metered(design, inputs, timing=Timing()):
-    outcome = run_inference(metered_bench(design, inputs, timing), metered_plan(design, len(inputs), timing))
+    outcome = run_inference(meter(inference_bench(design, inputs, timing)), metered_plan(design, len(inputs), timing))
     assert isinstance(outcome, Inference), outcome
     return outcome
 
@@ -140,7 +140,7 @@ def metered(tiny):
 def study_of(design, x, outcome, timing=Timing()):
     """One raw sample (time, features)."""
     test_set = TestSet(x[None], np.zeros(1, dtype=int), np.array([len(x)]), np.zeros(1, dtype=int))
-    return study_power(design, test_set, [outcome], timing)
+    return study_power(design, test_set, [outcome], Run(timing=timing))
 
 
 @pytest.mark.ngspice
@@ -293,8 +293,8 @@ def test_failed_samples_count_on_neither_side(tiny, test_set):
 def test_energies_follow_from_the_power(tiny, test_set):
     design, _ = tiny
     timing = Timing(t_step=0.03)
-    study = study_power(design, test_set, made_up(design, 4), timing)
-    summary = summarize_power(design, study, timing)
+    study = study_power(design, test_set, made_up(design, 4), Run(timing=timing))
+    summary = summarize_power(design, study, Run(timing=timing))
     row = summary.blocks["rows"]
     assert row.energy_frame_j["ngspice"].mean == pytest.approx(0.03 * study.total["rows"].mean(), rel=1e-9, abs=0)
     assert row.energy_inference_j["ngspice"].mean == pytest.approx(

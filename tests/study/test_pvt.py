@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 import cosim.pipeline
-from cosim.design import compile_network
+from cosim.compiler.passes import compile_network
+from cosim.engines.engine import Run
 from cosim.errors import InputError, SimulationError
-from cosim.pipeline import Run, run_pvt
+from cosim.pipeline import Listener, run_pvt
 from cosim.report.figures import draw_pvt
 from cosim.report.tables import format_pvt
 from cosim.study.agreement import ComparisonSummary
@@ -111,7 +112,7 @@ def test_run_pvt_simulates_each_condition_and_resumes(technology, calibration, m
     seen, lines = [], []
     test_set = TestSet(x, np.array([0]), np.array([2]), np.array([0]))
     run = Run(tmp_path)
-    sweep = run_pvt(design, test_set, run, lambda done, total: seen.append((done, total)), finished=lines.append)
+    sweep = run_pvt(design, test_set, run, Listener(lambda done, total: seen.append((done, total)), lines.append))
     assert lines == ["1/2 ss, 0 C, 1.71 V", "2/2 ff, 60 C, 1.89 V"]
     assert seen[-1] == (2, 2)
     powers = [row.power_w for row in sweep.conditions]
@@ -121,7 +122,7 @@ def test_run_pvt_simulates_each_condition_and_resumes(technology, calibration, m
     assert all(row.state_agreement == 1.0 for row in sweep.conditions)
     first, picture = (tmp_path / "pvt.json").read_bytes(), (tmp_path / "pvt.png").read_bytes()
     assert len(list((tmp_path / "inferences").iterdir())) == 2
-    assert run_pvt(design, test_set, run, lambda done, total: None) == sweep
+    assert run_pvt(design, test_set, run, Listener(lambda done, total: None)) == sweep
     assert (tmp_path / "pvt.json").read_bytes() == first
     assert (tmp_path / "pvt.png").read_bytes() == picture
 
@@ -140,7 +141,7 @@ def test_a_corner_without_models_is_said_before_the_first_run(
     monkeypatch.setattr(cosim.pipeline, "simulate_samples", lambda *a: pytest.fail("a simulation began"))
     test_set = TestSet(np.array([[[0.1, 0.9, 0.4]]]), np.array([0]), np.array([1]), np.array([0]))
     with pytest.raises(InputError, match="section ss.*mu_p"):
-        run_pvt(design, test_set, Run(tmp_path / "out"), lambda done, total: None)
+        run_pvt(design, test_set, Run(tmp_path / "out"), Listener(lambda done, total: None))
     assert not (tmp_path / "out").exists()
 
 
@@ -156,6 +157,6 @@ def test_a_condition_whose_reference_does_not_start_is_a_row(
     monkeypatch.setattr(cosim.study.bias, "measure_reference", refuse)
     lines = []
     test_set = TestSet(np.array([[[0.1, 0.9, 0.4]]]), np.array([0]), np.array([1]), np.array([0]))
-    sweep = run_pvt(design, test_set, Run(tmp_path), lambda done, total: None, "tracking", lines.append)
+    sweep = run_pvt(design, test_set, Run(tmp_path), Listener(lambda done, total: None, lines.append), "tracking")
     assert lines == ["1/1 ss, 27 C, 1.8 V: current reference: it does not start"]
     assert (sweep.failed, sweep.worst, sweep.conditions[0].accuracy) == (1, (), None)

@@ -1,12 +1,16 @@
 """The shortest frame: the equation of a gate line, how it scales, and a line in ngspice."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from cosim.circuit.bench import DrainCurrent
 from cosim.circuit.waveforms import LAST_CLOSE, Timing
-from cosim.design import compile_network, inference_bench
+from cosim.compiler.passes import compile_network
+from cosim.compiler.settings import Settings
 from cosim.engines.ngspice.session import run_bench
+from cosim.simulation.testbench import inference_bench
 from cosim.study.settling import RESIDUE, gate_loads, slowest_line
 
 
@@ -36,7 +40,9 @@ def test_the_line_is_the_one_with_the_largest_gates(design):
 
 def test_frames_scale_with_the_current(make_network, technology, calibration):
     network = make_network(26, widths=(3,), outputs=2, alphas=(1.0,))
-    one, half = (slowest_line(compile_network(network, technology, calibration, unit)) for unit in (1e-9, 0.5e-9))
+    one, half = (
+        slowest_line(compile_network(network, technology, calibration, Settings(unit))) for unit in (1e-9, 0.5e-9)
+    )
     assert half.t_step == pytest.approx(2 * one.t_step, rel=1e-9)
     assert half.capacitance == pytest.approx(one.capacitance, rel=1e-9)
 
@@ -54,7 +60,8 @@ def test_a_line_in_ngspice_settles_as_said(make_network, technology, calibration
     timing = Timing(t_step=line.t_step)
     stem = line.signal.replace(".", "_")
     diode = f"network.diode_{stem}.diode"
-    bench = inference_bench(design, np.array([[1.0] * 3, [0.0] * 3]), timing, (DrainCurrent(diode),))
+    bench = inference_bench(design, np.array([[1.0] * 3, [0.0] * 3]), timing)
+    bench = replace(bench, probes=(*bench.probes, DrainCurrent(diode)))
     waves = run_bench(bench)
     at = timing.start + (1 + timing.edge / 2 + LAST_CLOSE) * timing.t_step
     left = np.interp(at, waves.time, waves.drain(diode)) / design.i_unit - 0.05

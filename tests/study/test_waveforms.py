@@ -6,8 +6,9 @@ import pytest
 from cosim.calibration import measure as calibrate
 from cosim.circuit.bench import Voltage
 from cosim.circuit.waveforms import Timing
-from cosim.design import compile_network, run_behavioral
-from cosim.engines.engine import Failure, FailureKind, Waveforms
+from cosim.compiler.passes import compile_network
+from cosim.engines.behavioral.model import run_behavioral
+from cosim.engines.engine import Failure, FailureKind, Run, Waveforms
 from cosim.engines.ngspice.simulator import Ngspice
 from cosim.errors import SimulationError
 from cosim.study.waveforms import record_waveforms
@@ -28,7 +29,7 @@ def test_failed_run_names_the_cell(design, monkeypatch):
 def test_waveforms_are_those_of_the_cell(design):
     x = np.random.default_rng(0).uniform(size=(3, 3))
     timing = Timing()
-    waves, labels = record_waveforms(design, x, "layer0.1", timing)
+    waves, labels = record_waveforms(design, x, "layer0.1", Run(timing=timing))
     trace = run_behavioral(design, x[None])
     settled = timing.start + (np.arange(3) + 0.6) * timing.t_step  # before the only stage decides, at 0.7
     candidate = np.interp(settled, waves["time"], waves["candidate"])

@@ -18,10 +18,11 @@ from cosim.circuit.bench import PRECISE
 from cosim.circuit.deck import device_sizes
 from cosim.circuit.dialects.ngspice import format_bench, format_deck, format_options
 from cosim.circuit.elements import Circuit, Source
-from cosim.design import compile_network, inference_bench
+from cosim.compiler.passes import compile_network
 from cosim.engines.engine import Failure
 from cosim.engines.ngspice.session import run_deck
 from cosim.errors import MissingToolError
+from cosim.simulation.testbench import inference_bench
 from cosim.technology.calibration import load_calibration
 from cosim.technology.catalog import load_technology
 from cosim.technology.conditions import at

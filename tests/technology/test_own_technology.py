@@ -14,9 +14,10 @@ from cosim.checkpoint.file import save_checkpoint
 from cosim.circuit.deck import device_sizes
 from cosim.circuit.dialects.ngspice import format_bench, format_devices
 from cosim.cli import main
-from cosim.design import compile_network, inference_bench
+from cosim.compiler.passes import compile_network
 from cosim.engines.engine import Failure
 from cosim.engines.ngspice.session import run_bench
+from cosim.simulation.testbench import inference_bench
 from cosim.technology.calibration import write_calibration
 from cosim.technology.catalog import load_technology
 from cosim.technology.conditions import at

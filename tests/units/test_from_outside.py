@@ -7,13 +7,17 @@ import numpy as np
 import pytest
 
 from cosim.checkpoint.file import load_network, save_checkpoint
-from cosim.design import compile_network, inference_bench, read_plan, run_behavioral
+from cosim.compiler.passes import compile_network
+from cosim.engines.behavioral.model import run_behavioral
+from cosim.engines.engine import Inference
 from cosim.engines.table import simulator_named
 from cosim.errors import NetworkError
 from cosim.montecarlo.trial import Trial, run_chip
 from cosim.network.reference import run_reference
 from cosim.network.types import InputEncoding, Network, Readout, check_network
-from cosim.simulation.inference import Inference, run_inference
+from cosim.simulation.inference import run_inference
+from cosim.simulation.plans import read_plan
+from cosim.simulation.testbench import inference_bench
 from cosim.study.agreement import compare_engines, summarize_comparison
 from cosim.tasks.testset import TestSet
 from cosim.units import table

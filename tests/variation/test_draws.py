@@ -7,7 +7,7 @@ import pytest
 from scipy.special import ndtri
 from scipy.stats import qmc
 
-from cosim.design import compile_network
+from cosim.compiler.passes import compile_network
 from cosim.errors import InputError
 from cosim.variation.draws import (
     CELSIUS_RANGE,

@@ -7,11 +7,16 @@ import pytest
 
 from cosim.circuit.deck import format_elements
 from cosim.circuit.elements import Mos
-from cosim.design import compile_network, inference_bench, read_plan, run_behavioral
+from cosim.compiler.passes import compile_network
+from cosim.compiler.settings import Settings
+from cosim.engines.behavioral.model import run_behavioral
+from cosim.engines.engine import Inference
 from cosim.ir.nodes import PEDESTAL, UNIT_CURRENT
-from cosim.simulation.inference import Inference, run_inference
+from cosim.simulation.inference import run_inference
+from cosim.simulation.plans import read_plan
+from cosim.simulation.testbench import inference_bench
 from cosim.technology.conditions import at
-from cosim.variation.chip import behavioral_chip, transistor_chip
+from cosim.variation.chip import chip_circuit
 from cosim.variation.draws import Plan, draw_chip, varying_devices
 from cosim.variation.effects import chip_deviations, effects_of
 
@@ -44,7 +49,7 @@ def unit(request, make_network, technology, calibration):
         (layer,) = network.layers
         layer = replace(layer, weight=np.abs(layer.weight) + 0.25, bias=np.abs(layer.bias) + 0.125, epsilon=epsilon)
         network = replace(network, layers=(layer,), state_ranges={"layer0": np.array([[-1.0], [top]])})
-    return request.param, compile_network(network, technology, calibration, 0.7e-9)
+    return request.param, compile_network(network, technology, calibration, Settings(0.7e-9))
 
 
 def made_by(effect):
@@ -226,7 +231,7 @@ def test_one_transistor_moves_what_hangs_on_it(design, chip):
 
 
 def test_a_chips_netlist_carries_its_draws(design, chip):
-    varied = transistor_chip(design, chip).assembly.circuit
+    varied = chip_circuit(design, chip)
     shifts = dict(zip((one.name for one in chip.devices), chip.vt_shift, strict=True))
     transistors = [element for element in varied.elements if isinstance(element, Mos)]
     assert not varied.subcircuits and len(transistors) == len(shifts)
@@ -248,9 +253,9 @@ def test_behavioral_and_transistors_see_the_same_chip(design, chip):
     (docs/results.md) and 5 % of what mismatch does (the slope factor is that of weak inversion), stays under a quarter.
     """
     inputs = np.random.default_rng(2).integers(0, 3, size=(1, 4, len(design.assembly.input_pins))) / 2
-    outcome = run_inference(inference_bench(transistor_chip(design, chip), inputs[0]), read_plan(design, 4))
+    outcome = run_inference(inference_bench(design, inputs[0], chip=chip), read_plan(design, 4))
     assert isinstance(outcome, Inference)
-    own = run_behavioral(behavioral_chip(design, effects_of(design), chip), inputs)
+    own = run_behavioral(design, inputs, chip=chip)
     nominal = run_behavioral(design, inputs)
     error, effect = (np.abs(outcome.readout - trace.readout[0]).max() / design.i_unit for trace in (own, nominal))
     assert effect > 0.05
@@ -278,8 +283,8 @@ def test_a_cell_that_nothing_resets_is_on_from_the_start(make_network, technolog
     # 80 mV make it exp(80 mV / (1.32 U_T)) = 10 times larger; lower thresholds are above a tenth of the upper ones
     chip = replace(chip, vt_shift=np.where(stuck, -0.08, chip.vt_shift))
     inputs = np.zeros((1, 2, len(design.assembly.input_pins)))
-    trace = run_behavioral(behavioral_chip(design, effects_of(design), chip), inputs)
-    outcome = run_inference(inference_bench(transistor_chip(design, chip), inputs[0]), read_plan(design, 2))
+    trace = run_behavioral(design, inputs, chip=chip)
+    outcome = run_inference(inference_bench(design, inputs[0], chip=chip), read_plan(design, 2))
     assert isinstance(outcome, Inference)
     assert all((states == 1).all() for states in trace.states.values())
     np.testing.assert_array_equal(outcome.states, 1)

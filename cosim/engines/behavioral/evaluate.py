@@ -12,52 +12,32 @@ as asked for: what is then left against the software is rounding alone.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 
 from cosim.errors import InputError
-from cosim.ir.graph import Edge, Sized
+from cosim.ir.graph import Sized
 from cosim.ir.nodes import InputCurrent, Memory, Output, Pedestal, Rectifier, UnitCurrent
 from cosim.ir.states import States
 from cosim.network.reference import EncodedInputs
 from cosim.technology.calibration import Calibration
 from cosim.units.kind import Array, Cell
 from cosim.units.table import unit_of
-
-
-@dataclass(frozen=True)
-class Deviations:
-    """One chip's factors of currents; what is absent is 1, that is, nominal.
-
-    lines_p, lines_n: signal -> what its gate line p or n delivers
-    weights: (source, target) -> that weight
-    cells: memory -> the factors of its kind of unit
-    betas: (source, memory) -> (into the threshold line, into the width line)
-    pedestals: memory -> what its state of 0 carries
-    """
-
-    lines_p: Mapping[str, float] = field(default_factory=dict[str, float])
-    lines_n: Mapping[str, float] = field(default_factory=dict[str, float])
-    weights: Mapping[Edge, float] = field(default_factory=dict[Edge, float])
-    cells: Mapping[str, object] = field(default_factory=dict[str, object])
-    betas: Mapping[Edge, tuple[float, float]] = field(default_factory=dict[Edge, tuple[float, float]])
-    pedestals: Mapping[str, float] = field(default_factory=dict[str, float])
+from cosim.variation.deviations import Deviations
 
 
 @dataclass(frozen=True)
 class BehavioralTrace:
     """currents: node -> (n, time) output, ampere; candidates: memory node -> (n, time) rectified drive, ampere;
-    states: memory node -> (n, time); readout: (n, time, outputs) ampere; ideal: as in `evaluate`;
-    unreset: the 9T cells that the reset does not turn off."""
+    states: memory node -> (n, time); readout: (n, time, outputs) ampere; ideal: as in `evaluate`."""
 
     currents: dict[str, Array]
     candidates: dict[str, Array]
     states: dict[str, States]
     readout: Array
     ideal: bool
-    unreset: tuple[str, ...] = ()
 
 
 def evaluate(
@@ -133,6 +113,13 @@ def cell_of(
     return Cell(node, currents, graph.biases[node.name], factors, calibration, ideal, beta)
 
 
+def unreset_cells(graph: Sized, calibration: Calibration, deviations: Deviations) -> tuple[str, ...]:
+    """The 9T cells that stay on at a candidate of 0; not those whose thresholds depend on the input."""
+    fixed = (node for node in graph.memories if not graph.into(node.name, "beta"))
+    cells = ((node, cell_of(graph, node, calibration, deviations.cells.get(node.name))) for node in fixed)
+    return tuple(node.name for node, cell in cells if unit_of(node).unreset(cell))
+
+
 class _Engine:
     def __init__(
         self,
@@ -149,7 +136,6 @@ class _Engine:
         self.lines: dict[str, tuple[Array, Array]] = {}  # signal -> what lines n and p deliver per unit weight
         self.candidates: dict[str, Array] = {}
         self.states: dict[str, States] = {}
-        self.unreset: list[str] = []
 
     def run(self, sources: Mapping[str, Array]) -> BehavioralTrace:
         shape = next(iter(sources.values())).shape
@@ -169,7 +155,7 @@ class _Engine:
             self.currents[name] = current
             self.lines[name] = self.deliver(name, current)
         readout = np.stack([current for _, current in sorted(outputs, key=lambda item: item[0])], axis=2)
-        return BehavioralTrace(self.currents, self.candidates, self.states, readout, self.ideal, tuple(self.unreset))
+        return BehavioralTrace(self.currents, self.candidates, self.states, readout, self.ideal)
 
     def deliver(self, name: str, current: Array) -> tuple[Array, Array]:
         mirror, deviations = self.calibration.mirror, self.deviations
@@ -203,8 +189,6 @@ class _Engine:
         cell = cell_of(self.graph, node, self.calibration, factors, ideal=self.ideal, beta=self.betas(node))
         if self.held is None:
             states = unit.decide(cell, candidate)
-            if unit.unreset(cell):
-                self.unreset.append(name)
         else:
             states = self.held[name]
         self.states[name], self.candidates[name] = states, candidate

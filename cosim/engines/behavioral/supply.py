@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosim.cells.blocks import BLOCKS
-from cosim.engines.behavioral.evaluate import BehavioralTrace, Deviations, cell_of, evaluate_held
+from cosim.engines.behavioral.evaluate import BehavioralTrace, cell_of, evaluate_held
 from cosim.ir.graph import Sized
 from cosim.ir.nodes import InputCurrent, Memory, Output, Pedestal, Rectifier, UnitCurrent
 from cosim.ir.states import States
@@ -35,6 +35,7 @@ from cosim.technology.calibration import Calibration
 from cosim.units.kind import Array, Standing
 from cosim.units.pulse import PULSE_BEGIN
 from cosim.units.table import unit_of
+from cosim.variation.deviations import Deviations
 
 
 @dataclass(frozen=True)

@@ -8,19 +8,24 @@ import pytest
 
 from cosim.circuit.deck import format_number
 from cosim.circuit.dialects.ngspice import format_bench
-from cosim.design import compile_network, inference_bench, metered_bench, run_behavioral
-from cosim.engines.behavioral.evaluate import Deviations, evaluate
+from cosim.compiler.passes import compile_network
+from cosim.compiler.settings import Settings
+from cosim.engines.behavioral.evaluate import evaluate
+from cosim.engines.behavioral.model import run_behavioral
 from cosim.errors import InputError
 from cosim.network.reference import encode_inputs, run_reference
 from cosim.network.types import InputEncoding
+from cosim.simulation.metering import meter
+from cosim.simulation.testbench import inference_bench
 from cosim.units.schmitt.node import Schmitt, SchmittFactors
+from cosim.variation.deviations import Deviations
 
 I_UNIT = 0.5e-9
 
 
 @pytest.fixture(scope="module")
 def design(make_network, technology, calibration):
-    return compile_network(make_network(26, hidden=5), technology, calibration, I_UNIT)
+    return compile_network(make_network(26, hidden=5), technology, calibration, Settings(I_UNIT))
 
 
 @pytest.fixture(scope="module")
@@ -177,7 +182,7 @@ def test_raw_inputs_are_encoded_once_wherever_they_go_in(make_network, technolog
     """Raw values and currents have the same shape: each function takes one of them and refuses or encodes the other."""
     network = make_network(26, hidden=5)
     network = replace(network, encoding=InputEncoding(np.array([-3.0, 0.0, 5.0]), np.array([10.0, 16.0, 0.5])))
-    design = compile_network(network, technology, calibration, I_UNIT)
+    design = compile_network(network, technology, calibration, Settings(I_UNIT))
     x = np.random.default_rng(9).uniform([-3, 0, 5], [7, 16, 5.5], size=(2, 4, 3))
     encoded = encode_inputs(network.encoding, x)
     expected = evaluate(design.graph, calibration, encoded).readout
@@ -187,7 +192,7 @@ def test_raw_inputs_are_encoded_once_wherever_they_go_in(make_network, technolog
         evaluate(design.graph, calibration, x)
     with pytest.raises(InputError, match="x must be raw inputs, not encoded ones, which would be encoded twice"):
         run_behavioral(design, run_reference(network, x).inputs)
-    for bench_of in (inference_bench, metered_bench):
+    for bench_of in (inference_bench, lambda *given: meter(inference_bench(*given))):
         first = format_number(I_UNIT * encoded.units[0, 1, 0] + design.graph.i_pedestal)
         assert first in format_bench(bench_of(design, x[0]))
 

@@ -6,12 +6,16 @@ import numpy as np
 import pytest
 
 from cosim.circuit.waveforms import Timing
-from cosim.design import behavioral_power, compile_network, inference_benches, read_plan, run_behavioral
+from cosim.compiler.passes import compile_network
+from cosim.engines.behavioral.model import behavioral_power, run_behavioral
+from cosim.engines.engine import Inference, Run
 from cosim.network.layers import SignedLayer
 from cosim.network.ranges import measure_state_ranges
 from cosim.network.reference import run_reference
 from cosim.network.types import check_network
-from cosim.simulation.inference import Inference, run_inference
+from cosim.simulation.inference import run_inference
+from cosim.simulation.plans import read_plan
+from cosim.simulation.simulated import sample_benches
 from cosim.study.agreement import compare_engines, threshold_margins
 from cosim.tasks.testset import TestSet
 from cosim.units.ladder.node import Ladder
@@ -63,7 +67,7 @@ def outcome(design, samples):
     timing = Timing()
     plan = read_plan(design, FRAMES)
     plan = replace(plan, window=(timing.start + timing.t_step, plan.window[1]))
-    (bench,) = inference_benches(design, samples[1])
+    (bench,) = sample_benches(design, samples[1], Run())
     found = run_inference(bench, plan)
     assert isinstance(found, Inference), found
     return found

@@ -3,10 +3,13 @@
 import numpy as np
 import pytest
 
-from cosim.design import compile_network, inference_benches, read_plan
+from cosim.compiler.passes import compile_network
+from cosim.engines.engine import Inference, Run
 from cosim.ir.nodes import PEDESTAL, Output
 from cosim.network.reference import run_reference
-from cosim.simulation.inference import Inference, run_inference
+from cosim.simulation.inference import run_inference
+from cosim.simulation.plans import read_plan
+from cosim.simulation.simulated import sample_benches
 from cosim.study.agreement import compare_engines, threshold_margins
 from cosim.tasks.testset import TestSet
 
@@ -53,7 +56,7 @@ def design(network, technology, calibration):
 @pytest.fixture(scope="module")
 def comparison(design, samples):
     plans = [read_plan(design, int(length)) for length in samples.lengths]
-    outcomes = [run_inference(*pair) for pair in zip(inference_benches(design, samples), plans, strict=True)]
+    outcomes = [run_inference(*pair) for pair in zip(sample_benches(design, samples, Run()), plans, strict=True)]
     assert all(isinstance(outcome, Inference) for outcome in outcomes), outcomes
     found = compare_engines(design, samples, outcomes)
     assert found is not None

@@ -1,0 +1,63 @@
+"""What must hold of a graph behind a pass. Each raises MappingError with the parameter, its value, limit and repair."""
+
+from cosim.circuit.waveforms import LAST_CLOSE
+from cosim.compiler.settings import Job, Target
+from cosim.errors import MappingError
+from cosim.ir.graph import Lowered, Scaled
+from cosim.ir.nodes import PEDESTAL
+from cosim.units.pulse import PULSE_END
+from cosim.units.sizing import largest_count
+from cosim.units.table import UNITS, unit_of
+
+
+def check_weights(graph: Lowered, job: Job) -> None:
+    """No weight is beyond the largest mirror, unless it may saturate."""
+    units = job.units
+    for (source, _), weight in graph.weights.items():
+        largest = largest_count(source)
+        if abs(weight.target) * units > largest and source != PEDESTAL and not job.settings.saturate:
+            limit = f"+-{largest / units:g} ({largest} unit devices at 1/{units})"
+            raise MappingError(
+                f"{job.origin}: {weight.origin} must lie within {limit}, not {weight.target:g}; clip it in training, "
+                "or compile with --saturate to cut it and have it listed"
+            )
+
+
+def check_stages(graph: Lowered, job: Job) -> None:
+    """The pulse of every unit is over when the stage behind it decides."""
+    stages = 1 + max(node.stage for node in graph.memories)
+    early = next((node for node in graph.memories if unit_of(node).pulsed and node.stage < stages - 1), None)
+    if early is not None and LAST_CLOSE / stages < PULSE_END:
+        epsilon = next(getattr(layer, "epsilon", 0.0) for layer in job.network.layers if layer.name == early.layer)
+        raise MappingError(
+            f"{job.origin}: {early.layer} has epsilon {epsilon:g} and stands before the last of {stages} recurrent "
+            f"layers in a row: its pulse ends {PULSE_END:g} of a frame after its decision, but the next layer decides "
+            f"{LAST_CLOSE / stages:.2g} after it; use at most {int(LAST_CLOSE / PULSE_END)} layers in a row, or such "
+            "units in the last one only"
+        )
+
+
+def check_units_work(graph: Scaled, target: Target) -> None:
+    """Each kind of unit works with this unit current, frame and time constant."""
+    how, origin = target.settings, target.origin
+    kinds = [unit for unit in UNITS if any(isinstance(node, unit.node) for node in graph.memories)]
+    if how.tau is not None and not any(unit.slow for unit in kinds):
+        raise MappingError(f"{origin}: tau is that of ladders, and no layer has epsilon 1; leave --tau out")
+    for unit in kinds:
+        unit.check(graph.i_unit, how.t_step, how.slow, target.calibration, origin)
+
+
+def check_signals(graph: Scaled, target: Target) -> None:
+    """Signals stay within the currents for which the mirrors were found usable."""
+    origin, calibration, i_unit, pedestal = target.origin, target.calibration, graph.i_unit, target.settings.pedestal
+    low, high = calibration.current_min, calibration.current_max
+    if pedestal and pedestal * i_unit < low:
+        raise MappingError(
+            f"{origin}: --i-unit must be at least {low / pedestal:.3g} A on {calibration.technology}, not "
+            f"{i_unit:.3g} A: a signal of 0 carries {pedestal:g} of it, and mirrors need {low * 1e12:g} pA"
+        )
+    if (1 + pedestal) * i_unit > high:
+        raise MappingError(
+            f"{origin}: --i-unit must be at most {high / (1 + pedestal):.3g} A on {calibration.technology}, not "
+            f"{i_unit:.3g} A: mirrors keep their gain up to {high * 1e9:g} nA"
+        )

@@ -1,0 +1,51 @@
+"""How a network is compiled, and what a pass knows beside the graph."""
+
+from dataclasses import dataclass
+
+from cosim.circuit.waveforms import Timing
+from cosim.compiler.lower import HEADROOM
+from cosim.compiler.size import PEDESTAL_UNITS
+from cosim.network.types import Network
+from cosim.technology.calibration import Calibration
+from cosim.technology.scale import I_UNIT
+from cosim.technology.types import Technology
+from cosim.units.epsilon import Circuit
+from cosim.units.ladder.points import TAU_FRAMES
+
+
+@dataclass(frozen=True)
+class Settings:
+    """i_unit: ampere per software 1.0; saturate: weights beyond the largest mirror are cut, not refused; pedestal: what
+    a signal of 0 carries, in units; cell, headroom: as in `lower`; t_step: of a frame, s; tau: of the ladders' DPIs, s,
+    None for TAU_FRAMES of a frame."""
+
+    i_unit: float = I_UNIT
+    saturate: bool = False
+    pedestal: float = PEDESTAL_UNITS
+    cell: Circuit = "auto"
+    headroom: int = HEADROOM
+    t_step: float = Timing().t_step
+    tau: float | None = None
+
+    @property
+    def slow(self) -> float:
+        """Time constant of slow units, s."""
+        return TAU_FRAMES * self.t_step if self.tau is None else self.tau
+
+
+@dataclass(frozen=True)
+class Job:
+    """What is compiled, for messages from where, and how. units: unit devices per weight 1.0."""
+
+    network: Network
+    origin: str
+    settings: Settings
+    units: int
+
+
+@dataclass(frozen=True)
+class Target(Job):
+    """With what it is compiled for."""
+
+    technology: Technology
+    calibration: Calibration

@@ -1,0 +1,85 @@
+"""A design's equations as an engine: every sample at once, and power from its currents."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosim import __version__
+from cosim.cells.builder import PEDESTAL_STRENGTH
+from cosim.circuit.waveforms import Timing
+from cosim.design import Condition, Design
+from cosim.engines.behavioral.evaluate import BehavioralTrace, evaluate, unreset_cells
+from cosim.engines.behavioral.supply import Feed, estimate_power
+from cosim.engines.engine import Description, Inference, Progress, Run
+from cosim.ir.nodes import PEDESTAL
+from cosim.network.reference import encode_inputs
+from cosim.tasks.testset import TestSet
+from cosim.technology.types import Technology
+from cosim.variation.chip import deviations_of, standing
+from cosim.variation.draws import Chip
+
+Array = NDArray[np.float64]
+
+
+def run_behavioral(
+    design: Design, x: Array, condition: Condition | None = None, chip: Chip | None = None, *, ideal: bool = False
+) -> BehavioralTrace:
+    """The design's equations on raw inputs x (n, time, features); `ideal` leaves rounding as the only error.
+
+    All currents of the trace are over the condition's `bias_scale`.
+    """
+    there = standing(design, condition, chip)
+    inputs = encode_inputs(design.network.encoding, x).scaled(1.0 if ideal else there.input_scale / there.bias_scale)
+    return evaluate(design.graph, design.calibration, inputs, deviations_of(design, there, chip), ideal=ideal)
+
+
+def behavioral_power(
+    design: Design,
+    trace: BehavioralTrace,
+    timing: Timing = Timing(),
+    condition: Condition | None = None,
+    chip: Chip | None = None,
+) -> dict[str, Array]:
+    """Mean power per frame and block, watt, (n, time)."""
+    there, assembly = standing(design, condition, chip), design.assembly
+    bias, strength = sum(design.bias_pins(there).values()), {PEDESTAL: PEDESTAL_STRENGTH}
+    feed = Feed(there.technology.supply, bias, timing.closes(len(assembly.clocks)), assembly.rails, strength)
+    blocks = estimate_power(design.graph, design.calibration, trace, feed, deviations_of(design, there, chip))
+    return {name: there.bias_scale * power for name, power in blocks.items()}
+
+
+@dataclass(frozen=True)
+class Behavioral:
+    """The equations, for all samples at once in this process."""
+
+    name: str = "behavioral"
+
+    def infer(self, design: Design, test_set: TestSet, run: Run, progress: Progress) -> Iterator[Inference]:
+        """Outcomes in the order of the samples; none fails."""
+        trace = run_behavioral(design, test_set.x, run.condition, run.chip)
+        states = np.stack([trace.states[cell] for cell in design.assembly.decisions], axis=2)
+        readout = run.standing(design).bias_scale * trace.readout
+        valid = np.arange(states.shape[1])[None, :] < test_set.lengths[:, None]
+        blocks = behavioral_power(design, trace, run.timing, run.condition, run.chip)
+        power = (sum(blocks.values(), np.zeros(valid.shape)) * valid).sum(axis=1) / test_set.lengths
+        progress(len(power), len(power))
+        for k, length in enumerate(test_set.lengths):
+            yield Inference(states[k, :length], readout[k, :length], float(power[k]))
+
+    def unreset(self, design: Design, test_set: TestSet, run: Run) -> tuple[str, ...]:
+        """The 9T cells that stay on at a candidate of 0."""
+        deviations = deviations_of(design, run.standing(design), run.chip)
+        return unreset_cells(design.graph, design.calibration, deviations)
+
+    def decks(self, design: Design, test_set: TestSet, run: Run) -> Iterator[str]:
+        """None: no simulator reads anything."""
+        yield from ()
+
+    def check(self) -> None:
+        """It needs nothing."""
+
+    def describe(self, technology: Technology) -> Description:
+        """The version of cosim."""
+        return Description(__version__, {})

@@ -1,0 +1,44 @@
+"""What an inference of a design is read for, plainly or with a supply for every block."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from cosim.cells.blocks import BLOCKS
+from cosim.cells.schmitt import STATE_LEVEL
+from cosim.circuit.waveforms import Timing
+from cosim.design import Condition, Design
+from cosim.simulation.inference import Meter, ReadPlan
+from cosim.simulation.metering import frame_windows, meters_of, pushed_by, settled_windows, supply_source
+
+
+def read_plan(design: Design, frames: int, timing: Timing = Timing(), condition: Condition | None = None) -> ReadPlan:
+    """What an inference of so many frames is sampled for; the condition is that of its bench, a chip's supply in it."""
+    assembly, supply = design.assembly, (condition or design.nominal).technology.supply
+    return ReadPlan(
+        decisions=tuple(assembly.decisions.values()),
+        outputs=assembly.outputs,
+        supplies=((Meter("dd"), supply), *_readout_stage(design, supply)),
+        threshold=STATE_LEVEL * supply,
+        times=timing.sample_times(frames),
+        window=(timing.start, timing.start + frames * timing.t_step),
+    )
+
+
+def _readout_stage(design: Design, supply: float) -> list[tuple[Meter, float]]:
+    """What outputs push: the testbench's virtual ground hands it back to V_DD, a real stage sinks it to ground."""
+    return [(meter, supply) for meter in pushed_by(design.assembly).values()]
+
+
+def metered_plan(
+    design: Design, frames: int, timing: Timing = Timing(), condition: Condition | None = None
+) -> ReadPlan:
+    """What a metered inference is read for: `meters_of` in every frame, then in every settled window."""
+    supply = (condition or design.nominal).technology.supply
+    settled, _ = settled_windows(timing, design.assembly, frames)
+    return replace(
+        read_plan(design, frames, timing, condition),
+        supplies=(*((Meter(supply_source(block)), supply) for block in BLOCKS), *_readout_stage(design, supply)),
+        meters=tuple(meters_of(design.assembly).values()),
+        metered=np.concatenate([frame_windows(timing, frames), settled]),
+    )

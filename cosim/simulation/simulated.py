@@ -1,0 +1,100 @@
+"""An engine by its name; one that is a simulator alone infers so: the bench of every sample, run, and read."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from cosim.cells.builder import NETWORK, net
+from cosim.cells.schmitt import STATE_LEVEL
+from cosim.circuit.bench import Bench, held
+from cosim.design import Design
+from cosim.engines.engine import DEFAULT_TIMEOUT, Description, Engine, Failure, Outcome, Progress, Run, Simulator
+from cosim.engines.table import engine_entry
+from cosim.simulation.inference import run_inference, run_inferences
+from cosim.simulation.metering import meter
+from cosim.simulation.plans import metered_plan, read_plan
+from cosim.simulation.testbench import inference_bench, inference_benches
+from cosim.tasks.testset import TestSet
+from cosim.technology.types import Technology
+from cosim.units.table import unit_of
+
+
+@dataclass(frozen=True)
+class Simulated:
+    """A simulator as an engine."""
+
+    simulator: Simulator
+
+    @property
+    def name(self) -> str:
+        """The simulator's."""
+        return self.simulator.name
+
+    def infer(self, design: Design, test_set: TestSet, run: Run, progress: Progress) -> Iterator[Outcome]:
+        """Outcomes in the order of the samples, of processes or, without any, as they are asked for."""
+        benches, there = sample_benches(design, test_set, run), run.standing(design)
+        plans = (read_plan(design, int(length), run.timing, there) for length in test_set.lengths)
+        if run.jobs:
+            yield from run_inferences(list(benches), list(plans), run, progress)
+            return
+        for bench, plan in zip(benches, plans, strict=True):
+            yield run_inference(bench, plan, run.engine, run.timeout)
+
+    def unreset(self, design: Design, test_set: TestSet, run: Run) -> tuple[str, ...] | Failure:
+        """The 9T cells that are on at the end of the reset, having been on before it.
+
+        A cell that resets has one state where its candidate is 0. One run of half a frame, from the resting point that
+        samples start from, in which a chip's bench sets every cell.
+        """
+        bench = inference_bench(design, test_set.x[0, :1], run.timing, run.condition, run.chip)
+        waves = self.simulator.run(held(bench, run.timing.reset_end), DEFAULT_TIMEOUT)
+        if isinstance(waves, Failure):
+            return waves
+        threshold = STATE_LEVEL * run.standing(design).technology.supply
+        held_at = {cell.name: unit_of(cell).held for cell in design.graph.memories}
+        return tuple(
+            cell
+            for cell, nets in held_at.items()
+            if nets and waves.voltage(f"x{NETWORK}.xcell_{net(cell)}.{nets[0]}")[-1] > threshold
+        )
+
+    def decks(self, design: Design, test_set: TestSet, run: Run) -> Iterator[str]:
+        """What the simulator reads for each sample."""
+        yield from map(self.simulator.write, sample_benches(design, test_set, run))
+
+    def check(self) -> None:
+        """Raises MissingToolError where the simulator is not installed."""
+        self.simulator.check()
+
+    def describe(self, technology: Technology) -> Description:
+        """The simulator's version and options."""
+        return self.simulator.describe(technology)
+
+
+def engine_named(name: str) -> Engine:
+    """The engine of this name. Raises InputError for one that is not of ENGINES."""
+    entry = engine_entry(name)
+    found = entry.load()
+    return Simulated(found) if entry.simulator else found
+
+
+def sample_benches(design: Design, test_set: TestSet, run: Run) -> Iterator[Bench]:
+    """The bench of every sample, each as long as its valid steps."""
+    samples = (x[:length] for x, length in zip(test_set.x, test_set.lengths, strict=True))
+    return inference_benches(design, samples, run.timing, run.condition, run.chip)
+
+
+def simulate_samples(
+    design: Design, test_set: TestSet, run: Run = Run(), progress: Progress = lambda done, total: None
+) -> list[Outcome]:
+    """Every sample through the run's engine, in the order of the test set."""
+    return list(engine_named(run.engine).infer(design, test_set, run, progress))
+
+
+def meter_samples(
+    design: Design, test_set: TestSet, run: Run = Run(), progress: Progress = lambda done, total: None
+) -> list[Outcome]:
+    """The same through a simulator, with a supply for each block; outcomes hold what `metered_plan` asks for."""
+    benches = [meter(bench) for bench in sample_benches(design, test_set, run)]
+    there = run.standing(design)
+    plans = [metered_plan(design, int(length), run.timing, there) for length in test_set.lengths]
+    return run_inferences(benches, plans, run, progress)

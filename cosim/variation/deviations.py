@@ -1,0 +1,25 @@
+"""What a chip is to the behavioral model: factors of currents."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from cosim.ir.graph import Edge
+
+
+@dataclass(frozen=True)
+class Deviations:
+    """One chip's factors of currents; what is absent is 1, that is, nominal.
+
+    lines_p, lines_n: signal -> what its gate line p or n delivers
+    weights: (source, target) -> that weight
+    cells: memory -> the factors of its kind of unit
+    betas: (source, memory) -> (into the threshold line, into the width line)
+    pedestals: memory -> what its state of 0 carries
+    """
+
+    lines_p: Mapping[str, float] = field(default_factory=dict[str, float])
+    lines_n: Mapping[str, float] = field(default_factory=dict[str, float])
+    weights: Mapping[Edge, float] = field(default_factory=dict[Edge, float])
+    cells: Mapping[str, object] = field(default_factory=dict[str, object])
+    betas: Mapping[Edge, tuple[float, float]] = field(default_factory=dict[Edge, tuple[float, float]])
+    pedestals: Mapping[str, float] = field(default_factory=dict[str, float])
