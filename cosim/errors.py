@@ -4,7 +4,7 @@ Each message says what must hold, what was found, where, and how to repair it. T
 without a traceback and exits with the class's `exit_code`: 2 for usage and input, 1 for a run that failed.
 """
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 
 
@@ -45,7 +45,7 @@ class OutOfMemoryError(CosimError):
 
 
 @contextmanager
-def naming_memory(work: str, repair: str) -> Iterator[None]:
+def naming_memory(work: str, repair: str) -> Generator[None, None, None]:
     """Around work that may ask for too much memory: OutOfMemoryError then, whatever a library raises for it."""
     try:
         yield
@@ -57,7 +57,7 @@ def naming_memory(work: str, repair: str) -> Iterator[None]:
 
 
 @contextmanager
-def importing(work: str, repair: str) -> Iterator[None]:
+def importing(work: str, repair: str) -> Generator[None, None, None]:
     """Around imports of packages that need not be there: MissingToolError names an absent one and how to install it.
 
     One that is there and does not load is no absent one: OutOfMemoryError or MissingToolError with the reason.

@@ -1,6 +1,6 @@
 """cosim montecarlo: how many chips of a hundred work."""
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -178,7 +178,7 @@ def load_trial(network_file: Path, drawing: Drawing, compiling: Compiling) -> "T
 
 
 @contextmanager
-def _executing(trial: "Trial", counting: Counting) -> "Iterator[Execute]":
+def _executing(trial: "Trial", counting: Counting) -> "Generator[Execute, None, None]":
     """Where the chips run: here, or on a dask cluster."""
     from cosim.montecarlo.execute import run_local, run_on
 

@@ -1,7 +1,7 @@
 """How far a long run is: a bar on a terminal, elsewhere now and then a line."""
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from typing import Protocol
 
@@ -20,14 +20,14 @@ class Progress(Protocol):
 
 
 @contextmanager
-def progress_bar(label: str) -> Iterator[Progress]:
+def progress_bar(label: str) -> Generator[Progress, None, None]:
     """On stderr: on a terminal a bar, elsewhere a line at the first report, at every tenth and at the last."""
     with _bar(label) if sys.stderr.isatty() else _lines(label) as progress:
         yield progress
 
 
 @contextmanager
-def _bar(label: str) -> Iterator[Progress]:
+def _bar(label: str) -> Generator[Progress, None, None]:
     from tqdm import tqdm
 
     with tqdm(desc=label, unit="run", leave=False) as bar:
@@ -41,7 +41,7 @@ def _bar(label: str) -> Iterator[Progress]:
 
 
 @contextmanager
-def _lines(label: str) -> Iterator[Progress]:
+def _lines(label: str) -> Generator[Progress, None, None]:
     tenth, line, said = -1, "", ""
 
     def progress(done: int, total: int, values: Mapping[str, float] = {}, /) -> None:

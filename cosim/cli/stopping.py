@@ -1,7 +1,7 @@
 """Ctrl-C and SIGTERM: a verb ends with one line that says how to go on."""
 
 import signal
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from types import FrameType
 
@@ -41,7 +41,7 @@ class StoppedError(CosimError):
 
 
 @contextmanager
-def stopping_on_signals() -> Iterator[None]:
+def stopping_on_signals() -> Generator[None, None, None]:
     """SIGINT and SIGTERM raise Stop; a second one ends the process at once. What is ignored, as by nohup, stays so."""
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     heard = [number for number, handler in before.items() if handler is not signal.SIG_IGN]

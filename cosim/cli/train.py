@@ -1,6 +1,6 @@
 """`cosim train`: from a task to a checkpoint that a circuit can be compiled from."""
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -125,7 +125,7 @@ def command(*, task: str | None, files: Files, config: TrainingConfig, devices: 
 
 
 @contextmanager
-def _stopping_truthfully(state: Path) -> Iterator[None]:
+def _stopping_truthfully(state: Path) -> Generator[None, None, None]:
     """A stop before the first iteration saves nothing, so the line must not promise that --resume continues."""
     try:
         yield

@@ -2,7 +2,7 @@
 
 import fcntl
 import os
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -22,7 +22,7 @@ _KNOWN_BY = {  # without a marker, as older versions left it: a folder that hold
 
 
 @contextmanager
-def own_folder(folder: Path, verb: str) -> Iterator[None]:
+def own_folder(folder: Path, verb: str) -> Generator[None, None, None]:
     """Make the folder of a verb, or take one that is its own or nobody's, and keep other processes out.
 
     Raises InputError when it cannot be written, when another verb made it, or when a process writes there.
@@ -44,7 +44,7 @@ def own_folder(folder: Path, verb: str) -> Iterator[None]:
 
 
 @contextmanager
-def own_file(path: Path) -> Iterator[None]:
+def own_file(path: Path) -> Generator[None, None, None]:
     """Keep other processes that ask in the same way from writing a file, or one of its name with another suffix.
 
     Raises InputError when it cannot be written, or when another process has asked before and still runs.

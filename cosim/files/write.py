@@ -9,7 +9,7 @@ import os
 import secrets
 import stat
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -105,7 +105,7 @@ def sync_folder(folder: Path) -> None:
 
 
 @contextmanager
-def writing_into(folder: Path) -> Iterator[None]:
+def writing_into(folder: Path) -> Generator[None, None, None]:
     """Around what writes into the folder of a run: raises InputError with the system's reason when it fails."""
     try:
         yield
@@ -116,7 +116,7 @@ def writing_into(folder: Path) -> Iterator[None]:
 
 
 @contextmanager
-def _naming(path: Path) -> Iterator[None]:
+def _naming(path: Path) -> Generator[None, None, None]:
     try:
         yield
     except OSError as error:

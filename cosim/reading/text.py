@@ -9,7 +9,7 @@ import re
 import reprlib
 import tomllib
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
 from pathlib import Path
@@ -157,7 +157,7 @@ def _in_our_words(fault: str) -> str:
 
 
 @contextmanager
-def parsing(where: str, wanted: str, repair: str) -> Iterator[None]:
+def parsing(where: str, wanted: str, repair: str) -> Generator[None, None, None]:
     """Around a parser of foreign bytes: whatever it raises becomes an InputError, and what it warns of is not shown.
 
     Parsers raise more kinds than they document: struct.error, RecursionError, NotImplementedError, TokenError.

@@ -126,7 +126,7 @@ def ladder_runs(study: LadderStudy, calibration: Calibration) -> tuple[LadderRun
     plain = LadderBias(rise, width, rise + c.alpha, width, c.alpha, c.i_tau, c.i_tau)
     generator, k = np.random.default_rng(study.seed), study.rungs
     stairs = np.array([0, *[1] * (k + 1), 0, *[-1] * (k + 1), 0])  # one beyond either end
-    runs = []
+    runs: list[LadderRun] = []
     for _ in range(study.sequences):
         start = int(generator.integers(0, k + 1))
         runs.append(LadderRun("random", solved, start, generator.integers(-1, 2, study.steps)))
