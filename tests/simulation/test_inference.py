@@ -16,6 +16,7 @@ from cosim.compiler.passes import compile_network
 from cosim.engines.engine import Failure, FailureKind, Inference, Run
 from cosim.errors import InputError
 from cosim.simulation.inference import Meter, ReadPlan, deck_hash, run_inference, run_inferences
+from cosim.simulation.keep import INFERENCES
 from cosim.simulation.plans import read_plan
 from cosim.simulation.testbench import inference_bench
 
@@ -116,7 +117,7 @@ def test_stored_results_are_read_back(benches, plan, outcomes, tmp_path, monkeyp
     found = run_inferences(benches, [plan] * 3, Run(tmp_path, 2), lambda done, total: counts.append((done, total)))
     assert content(found) == content(outcomes)
     assert counts == [(0, 3), (1, 3), (2, 3), (3, 3)]
-    files = sorted(path.name for path in tmp_path.iterdir())
+    files = sorted(path.name for path in (tmp_path / INFERENCES).iterdir())
     assert files == sorted(f"{deck_hash(format_bench(bench))}.npz" for bench in benches)  # no temporary file is left
 
     def no_pool(*arguments):
@@ -128,7 +129,7 @@ def test_stored_results_are_read_back(benches, plan, outcomes, tmp_path, monkeyp
 
 @pytest.mark.parametrize("damage", ["cut", "empty", "other keys"])
 def test_damaged_and_missing_results_are_run_again(benches, plan, outcomes, tmp_path, damage, monkeypatch):
-    def here(tasks, jobs, timeout, simulator):
+    def here(tasks, run, simulator):
         ran.extend(index for index, _, _ in tasks)
         return ((index, run_inference(bench, plan)) for index, bench, plan in tasks)
 
@@ -136,12 +137,12 @@ def test_damaged_and_missing_results_are_run_again(benches, plan, outcomes, tmp_
     monkeypatch.setattr("cosim.simulation.inference._run_pool", here)
     run_inferences(benches, [plan] * 3, Run(tmp_path))
     assert ran == [0, 1, 2]
-    victim = tmp_path / f"{deck_hash(format_bench(benches[1]))}.npz"
+    victim = tmp_path / INFERENCES / f"{deck_hash(format_bench(benches[1]))}.npz"
     if damage == "other keys":
         np.savez(victim, states=np.ones(2))
     else:
         victim.write_bytes(victim.read_bytes()[:-40] if damage == "cut" else b"")
-    (tmp_path / f"{deck_hash(format_bench(benches[2]))}.npz").unlink()
+    (tmp_path / INFERENCES / f"{deck_hash(format_bench(benches[2]))}.npz").unlink()
     ran.clear()
     assert content(run_inferences(benches, [plan] * 3, Run(tmp_path))) == content(outcomes)
     assert ran == [1, 2]
@@ -160,7 +161,7 @@ def test_dead_worker_is_a_failure_and_the_others_go_on(benches, plan, outcomes, 
     assert failure.kind.value == "the simulator process died"
     assert failure.detail == "exit code 9"
     assert failure.deck == format_bench(benches[1])
-    assert not (tmp_path / f"{deck_hash(format_bench(benches[1]))}.npz").exists()
+    assert not (tmp_path / INFERENCES / f"{deck_hash(format_bench(benches[1]))}.npz").exists()
 
 
 class DiesOnce(tuple):
@@ -209,17 +210,17 @@ def test_a_slow_sample_keeps_no_other_from_the_store(benches, endless, plan, tmp
     """The first takes for ever; when the first result is reported it is another's, and it is kept already."""
     kept = []
     found = run_inferences(
-        [endless, *benches[:2]], [plan] * 3, 2, tmp_path, timeout=10.0,
-        progress=lambda done, total: kept.append(sorted(path.name for path in tmp_path.glob("*.npz"))),
+        [endless, *benches[:2]], [plan] * 3, Run(tmp_path, 2, timeout=10.0),
+        lambda done, total: kept.append(sorted(path.name for path in tmp_path.glob("*/*.npz"))),
     )  # fmt: skip
     assert [len(files) for files in kept] == [0, 1, 2, 2]
     assert isinstance(found[0], Failure) and isinstance(found[1], Inference) and isinstance(found[2], Inference)
 
 
 def test_a_store_that_cannot_be_written(benches, plan, tmp_path):
-    (tmp_path / "file").write_text("in the way")
-    with pytest.raises(InputError, match="cannot write into .*/file: File exists; choose another folder with -o"):
-        run_inferences(benches, [plan] * 3, Run(tmp_path / "file"))
+    (tmp_path / INFERENCES).write_text("in the way")
+    with pytest.raises(InputError, match="cannot write into .*/inferences: File exists; choose another folder with -o"):
+        run_inferences(benches, [plan] * 3, Run(tmp_path))
 
 
 def test_rejected_deck_is_not_stored(benches, plan, tmp_path):
@@ -228,7 +229,7 @@ def test_rejected_deck_is_not_stored(benches, plan, tmp_path):
     (failure,) = run_inferences([broken], [plan], Run(tmp_path))
     assert isinstance(failure, Failure)
     assert failure.kind is FailureKind.DECK
-    assert list(tmp_path.iterdir()) == []
+    assert list((tmp_path / INFERENCES).iterdir()) == []
 
 
 def test_run_that_stops_early_is_no_result(benches, plan):

@@ -14,6 +14,7 @@ from cosim.engines.behavioral.evaluate import BehavioralTrace, evaluate, unreset
 from cosim.engines.behavioral.supply import Feed, estimate_power
 from cosim.engines.engine import Description, Inference, Progress, Run
 from cosim.ir.nodes import PEDESTAL
+from cosim.ir.states import States
 from cosim.network.reference import encode_inputs
 from cosim.tasks.testset import TestSet
 from cosim.technology.types import Technology
@@ -59,13 +60,15 @@ class Behavioral:
     def infer(self, design: Design, test_set: TestSet, run: Run, progress: Progress) -> Iterator[Inference]:
         """Outcomes in the order of the samples; none fails."""
         trace = run_behavioral(design, test_set.x, run.condition, run.chip)
-        states = np.stack([trace.states[cell] for cell in design.assembly.decisions], axis=2)
+        states: States = np.stack([trace.states[cell] for cell in design.assembly.decisions], axis=2)
         readout = run.standing(design).bias_scale * trace.readout
-        valid = np.arange(states.shape[1])[None, :] < test_set.lengths[:, None]
+        lengths: NDArray[np.int64] = test_set.lengths
+        valid: NDArray[np.bool_] = np.arange(len(test_set.x[0]))[None, :] < lengths[:, None]
         blocks = behavioral_power(design, trace, run.timing, run.condition, run.chip)
-        power = (sum(blocks.values(), np.zeros(valid.shape)) * valid).sum(axis=1) / test_set.lengths
+        total: Array = sum(blocks.values(), np.zeros(valid.shape))
+        power: Array = (total * valid).sum(axis=1) / lengths
         progress(len(power), len(power))
-        for k, length in enumerate(test_set.lengths):
+        for k, length in enumerate(lengths.tolist()):
             yield Inference(states[k, :length], readout[k, :length], float(power[k]))
 
     def unreset(self, design: Design, test_set: TestSet, run: Run) -> tuple[str, ...]:
