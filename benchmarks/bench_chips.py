@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from cosim.checkpoint.file import load_network
-from cosim.cli.common import compile_loaded
+from cosim.loading import compile_for
 from cosim.montecarlo.execute import run_local
 from cosim.montecarlo.trial import Trial
 from cosim.resources import trained_network_path
@@ -34,7 +34,7 @@ def workers() -> dict[int, float]:
 def main() -> None:
     chips = int(sys.argv[1]) if len(sys.argv) > 1 else 2000
     network = load_network(trained_network_path("digits_d4"))
-    design = compile_loaded(network, "digits_d4", load_technology("generic180"))
+    design = compile_for(network, "digits_d4", load_technology("generic180"))
     whole = load_test_set(network, None).take(1, 0)
     frame = TestSet(whole.x[:, :1], whole.y, np.ones(1, dtype=np.int64), whole.indices)
     trial = Trial(design, frame, Plan("local", 0, chips), "ngspice")

@@ -10,7 +10,7 @@ import numpy as np
 from scipy import stats
 
 from cosim.checkpoint.file import load_network
-from cosim.cli.common import compile_loaded
+from cosim.loading import compile_for
 from cosim.montecarlo.execute import map_chips
 from cosim.montecarlo.trial import Trial
 from cosim.montecarlo.trim import CellPoints, measure_behavioral, measure_cell
@@ -34,7 +34,7 @@ def both(trial: Trial, number: int) -> tuple[CellPoints, CellPoints]:
 def main() -> None:
     name, technology, chips = [*sys.argv[1:], *("digits_d8", "generic180", "200")[len(sys.argv) - 1 :]][:3]
     network = load_network(models_path() / "trained" / f"{name}.pt")
-    design = compile_loaded(network, name, load_technology(technology))
+    design = compile_for(network, name, load_technology(technology))
     trial = Trial(design, load_test_set(network, None).take(1, 0), Plan("local", 0, int(chips)))
     begin = time.perf_counter()
     pairs = list(map_chips(both, trial, range(int(chips)), 2))

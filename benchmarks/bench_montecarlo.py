@@ -7,7 +7,7 @@ import sys
 import time
 
 from cosim.checkpoint.file import load_network
-from cosim.cli.common import compile_loaded
+from cosim.loading import compile_for
 from cosim.montecarlo.execute import run_local
 from cosim.montecarlo.trial import Trial, run_chips
 from cosim.resources import trained_network_path
@@ -19,7 +19,7 @@ from cosim.variation.draws import Plan
 def main() -> None:
     name, chips = [*sys.argv[1:], *("digits_d8", "1000")[len(sys.argv) - 1 :]][:2]
     network = load_network(trained_network_path(name))
-    design = compile_loaded(network, name, load_technology("generic180"))
+    design = compile_for(network, name, load_technology("generic180"))
     trial = Trial(design, load_test_set(network, None), Plan("local", 0, int(chips)))
     run_chips(trial, (0,))
     begin = time.process_time()

@@ -1,3 +1,34 @@
-"""cosim: from a trained recurrent network with hysteresis to transistors, and back to its accuracy."""
+"""From a trained recurrent network to transistors, and back to its accuracy: `cosim.load(path)` is the way in."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from cosim.api import Compared as Compared
+    from cosim.api import Compiled as Compiled
+    from cosim.api import Drawn as Drawn
+    from cosim.api import Trained as Trained
+    from cosim.api import load as load
+    from cosim.compiler.settings import Settings as Settings
+    from cosim.errors import CosimError as CosimError
+    from cosim.loading import Place as Place
 
 __version__ = "0.1.0"
+__all__ = ["Compared", "Compiled", "CosimError", "Drawn", "Place", "Settings", "Trained", "load"]
+
+_HOMES = {
+    "Place": "cosim.loading",
+    "Settings": "cosim.compiler.settings",
+    "CosimError": "cosim.errors",
+}
+
+
+def __getattr__(name: str) -> object:
+    """The public names, each imported when it is first asked for."""
+    if name not in __all__:
+        raise AttributeError(f"module 'cosim' has no attribute {name!r}; it has {', '.join(__all__)}")
+    return getattr(import_module(_HOMES.get(name, "cosim.api")), name)
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

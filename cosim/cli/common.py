@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import wraps
 from inspect import signature
 from pathlib import Path
@@ -11,16 +11,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from cosim.cli.progress import say
-from cosim.errors import InputError
-from cosim.quantities import format_quantity, parse_quantity
-from cosim.technology.scale import I_UNIT, MAX_UNITS, units_for
+from cosim.quantities import parse_quantity
+from cosim.technology.scale import I_UNIT, MAX_UNITS
 
 if TYPE_CHECKING:
+    from cosim.compiler.settings import Settings
     from cosim.design import Condition, Design
     from cosim.engines.engine import Run
-    from cosim.network.types import Network
+    from cosim.loading import Place
     from cosim.tasks.testset import TestSet
-    from cosim.technology.types import Technology
     from cosim.units.epsilon import Circuit as Cell
 
 Option = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -162,6 +161,22 @@ class Compiling:
     t_step: float = 10e-3
     tau: float | None = None
 
+    @property
+    def place(self) -> "Place":
+        """What the network is put on."""
+        from cosim.loading import Place
+
+        return Place(self.technology, self.pdk_root, self.corner, self.celsius, self.supply, self.units)
+
+    @property
+    def settings(self) -> "Settings":
+        """How it is compiled."""
+        from cosim.compiler.settings import Settings
+
+        return Settings(
+            self.i_unit, self.saturate, cell=self.cell, headroom=self.headroom, t_step=self.t_step, tau=self.tau
+        )
+
 
 @dataclass(frozen=True)
 class Running:
@@ -209,32 +224,11 @@ def destination_options(default: str) -> Option:
 
 
 def load_design(network_file: Path, compiling: Compiling) -> "tuple[Design, Condition]":
-    """Load and compile at the nominal point, calibrating first where no calibration applies; and the condition."""
-    from cosim.checkpoint.file import load_network
-    from cosim.design import Condition
-    from cosim.technology.catalog import load_technology
-    from cosim.technology.conditions import at
+    """Load and compile, calibrating first where no calibration applies; and the condition that was asked for."""
+    from cosim.loading import compile_at, load_ranged
 
-    network = load_network(network_file)
-    if (ranges_from := compiling.ranges_from) is not None:
-        from cosim.network.ranges import measure_state_ranges
-        from cosim.tasks.testset import load_test_set
-
-        samples = load_test_set(network, ranges_from)
-        ranges = measure_state_ranges(network, samples.x, samples.lengths, str(ranges_from))
-        network = replace(network, state_ranges=ranges)
-    process = load_technology(compiling.technology, compiling.pdk_root)
-    # Refused before a calibration that may take a minute.
-    conditions = at(process, compiling.corner, compiling.celsius, compiling.supply)
-    design = compile_loaded(network, str(network_file), process, compiling)
-    if conditions.supply <= design.calibration.v_node:
-        raise InputError(
-            f"supply must be above {design.calibration.v_node:.2g} V, by which the readout's ground stands under it, "
-            f"not {conditions.supply:g} V; choose another with --supply"
-        )
-    condition = Condition(conditions)
-    _warn_of_short_frames(design, condition, compiling.t_step)
-    return design, condition
+    network = load_ranged(network_file, compiling.ranges_from)
+    return compile_at(network, str(network_file), compiling.place, compiling.settings, say)
 
 
 def load_run(
@@ -243,55 +237,15 @@ def load_run(
     """A compiled network, the samples that it is tried on, and where and how they run."""
     from cosim.circuit.waveforms import Timing
     from cosim.engines.engine import Run
+    from cosim.loading import draw_samples
 
     design, condition = load_design(network_file, compiling)
-    test_set = load_samples(design.network, running.data, running.samples, running.seed)
+    test_set = draw_samples(design.network, running.data, running.samples, running.seed, say)
     return (
         design,
         test_set,
         Run(folder, running.jobs, running.timeout, Timing(t_step=compiling.t_step), engine, condition),
     )
-
-
-def _warn_of_short_frames(design: "Design", condition: "Condition", t_step: float) -> None:
-    from cosim.study.settling import RESIDUE, slowest_line
-
-    if t_step < (line := slowest_line(design, condition)).t_step:
-        say(
-            f"warning: frames of {format_quantity(t_step, 's')} are too short: the gate line of {line.signal} has "
-            f"{format_quantity(line.capacitance, 'F')} and falls from 1 to within {100 * RESIDUE:g} % of 0 in frames "
-            f"of {format_quantity(line.t_step, 's')}; give a longer --t-step, or a larger --i-unit"
-        )
-
-
-def compile_loaded(
-    network: "Network", origin: str, process: "Technology", compiling: Compiling = Compiling()
-) -> "Design":
-    """Compile a loaded network for a technology, with the calibration that fits; `compiling` says how."""
-    from cosim.calibration.find import find_calibration
-    from cosim.compiler.passes import check_mapping, compile_network
-    from cosim.compiler.settings import Settings
-
-    how, units = compiling, compiling.units
-    settings = Settings(how.i_unit, how.saturate, cell=how.cell, headroom=how.headroom, t_step=how.t_step, tau=how.tau)
-    # Before a calibration that may take half a minute.
-    check_mapping(network, settings, origin, units)
-    calibration = find_calibration(process, units or units_for(network.weight_grid), say)
-    return compile_network(network, process, calibration, settings, origin)
-
-
-def load_samples(network: "Network", data: Path | None, samples: int | None, seed: int) -> "TestSet":
-    """The test samples of a run; says so where there are fewer than asked for, or where inputs are clipped."""
-    from cosim.tasks.clipping import find_clipping
-    from cosim.tasks.testset import load_test_set
-
-    test_set = load_test_set(network, data)
-    if samples is not None and samples > (count := len(test_set.y)):
-        say(f"--samples {samples}: the test set has {count} sample{'s' if count > 1 else ''}; all are used")
-    test_set = test_set.take(samples, seed)
-    if (clipping := find_clipping(network.encoding, test_set)) is not None:
-        say(f"warning: {clipping}")
-    return test_set
 
 
 def check_outputs(verb: str, folder: Path, json_file: Path | None = None) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cosim.cli.common import check_outputs, compile_loaded, jobs_option, output_option, say_failed, take_folder
+from cosim.cli.common import check_outputs, jobs_option, output_option, say_failed, take_folder
 from cosim.cli.progress import progress_bar
 
 if TYPE_CHECKING:
@@ -29,7 +29,9 @@ def command(output: Path, samples: int, seed: int, jobs: int) -> None:
     The folder receives the checkpoint, the netlist with its mapping report, the comparison and report.html. What an
     earlier, interrupted demo has finished is used again.
     """
+    from cosim.cli.progress import say
     from cosim.engines.engine import Run
+    from cosim.loading import compile_for
     from cosim.outputs import summarize, write_design
     from cosim.pipeline import run_comparison
     from cosim.quantities import format_quantity
@@ -45,7 +47,7 @@ def command(output: Path, samples: int, seed: int, jobs: int) -> None:
     click.echo(
         f"             test accuracy in software {network.history['figures']['test_accuracy']:.1%} -> {network_file}"
     )
-    design = compile_loaded(network, str(network_file), load_technology(DEFAULT_TECHNOLOGY))
+    design = compile_for(network, str(network_file), load_technology(DEFAULT_TECHNOLOGY), say=say)
     write_design(design, output / "netlist")
     summary = summarize(design)
     area = f"{summary['gate_area_um2']:.0f} um2 of gates"

@@ -19,7 +19,6 @@ from cosim.cli.common import (
     destination_options,
     jobs_option,
     load_design,
-    load_samples,
     network_argument,
     one_of,
     timeout_option,
@@ -158,6 +157,7 @@ def command(*, network_file: Path, to: Destination, drawing: Drawing, counting: 
 def load_trial(network_file: Path, drawing: Drawing, compiling: Compiling) -> "Trial":
     """The trial behind the command line's values."""
     from cosim.circuit.waveforms import Timing
+    from cosim.loading import draw_samples
     from cosim.montecarlo.trial import Trial
     from cosim.variation.draws import Plan, check_coefficients, check_supply
 
@@ -173,7 +173,7 @@ def load_trial(network_file: Path, drawing: Drawing, compiling: Compiling) -> "T
     check_coefficients(condition.technology, plan)
     check_supply(condition.technology, plan)
     samples = drawing.samples or (None if drawing.engine == BEHAVIORAL else NGSPICE_SAMPLES)
-    test_set = load_samples(design.network, drawing.data, samples, drawing.seed)
+    test_set = draw_samples(design.network, drawing.data, samples, drawing.seed, say)
     return Trial(design, test_set, plan, drawing.engine, Timing(t_step=compiling.t_step), condition)
 
 

@@ -17,7 +17,6 @@ import torch
 
 from cosim.calibration.find import shipped_path
 from cosim.checkpoint.file import load_network, network_to_arrays, save_checkpoint
-from cosim.cli.inspect import describe_network, format_network
 from cosim.compiler.passes import compile_network
 from cosim.files.seal import seal_json, seal_line, seal_npz, seal_zip, unseal_json, unseal_line
 from cosim.montecarlo.keep import keep_trial, load_trial
@@ -28,6 +27,7 @@ from cosim.montecarlo.store import open_store, read_store, run_key
 from cosim.montecarlo.trial import Trial, run_chips
 from cosim.network.layers import FirstQuadrantLayer, SignedLayer
 from cosim.network.types import InputEncoding, Network, Readout
+from cosim.report.network_table import describe_network, format_network
 from cosim.resources import models_path, trained_network_path
 from cosim.simulation.keep import kept_result
 from cosim.tasks.audio import read_wav

@@ -1,0 +1,177 @@
+"""The way in from Python: a trained network, what it becomes, and what it does as transistors. `import cosim` has it.
+
+    net = cosim.load("model.pt")            # Trained
+    chip = net.compile("generic180")        # Compiled: a design in a condition
+    chip.compare(samples=20)                # Compared: software, behavioral, simulator
+    chip.montecarlo(chips=50)               # Drawn: chips that vary, and how many work
+
+Each shows itself in a notebook and prints itself as the command line does, which stands on the same functions. What
+takes long says so on stderr. Whoever needs more has `.network`, `.design`, `.comparison` and `.records`.
+"""
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from os import PathLike
+from pathlib import Path
+
+from cosim.circuit.waveforms import Timing
+from cosim.compiler.settings import Settings
+from cosim.design import Condition, Design
+from cosim.engines.engine import DEFAULT_TIMEOUT, Run
+from cosim.errors import SimulationError
+from cosim.loading import Place, compile_at, draw_samples, load_ranged
+from cosim.montecarlo.execute import run_local
+from cosim.montecarlo.run import default_spec, summarize_run
+from cosim.montecarlo.spec import parse_spec
+from cosim.montecarlo.trial import BEHAVIORAL, Trial
+from cosim.network.types import Network
+from cosim.outputs import summarize
+from cosim.report.html import escape
+from cosim.report.network_table import format_network
+from cosim.report.tables import format_comparison, format_summary
+from cosim.simulation.simulated import simulate_samples
+from cosim.study.agreement import Comparison, ComparisonSummary, compare_engines, summarize_comparison
+from cosim.study.chips import ChipRecord, ChipSummary
+from cosim.tasks.testset import TestSet
+from cosim.technology.conditions import at
+from cosim.variation.draws import Kind, Plan, check_coefficients, check_supply
+
+Data = str | PathLike[str] | None  # .npz with x_test and y_test, a task's folder, None for a task that brings its own
+
+
+class _Shown:
+    """Something that prints as lines."""
+
+    def lines(self) -> Sequence[str]:
+        """What it shows."""
+        raise NotImplementedError
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines())
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(self)}</pre>"
+
+
+@dataclass(frozen=True, repr=False)
+class Trained(_Shown):
+    """A trained network and the file that it came from."""
+
+    network: Network
+    origin: str
+
+    def lines(self) -> Sequence[str]:
+        return [self.origin, *format_network(self.network)]
+
+    def compile(
+        self, technology: str = "generic180", place: Place = Place(), settings: Settings = Settings()
+    ) -> "Compiled":
+        """On a technology, by name or .toml file; `place`: its kit, condition and unit devices, `settings`: how.
+
+        Raises InputError for a technology or condition that is not there, MappingError where the network cannot be
+        built, MissingToolError where a calibration must be measured and ngspice is missing.
+        """
+        place = replace(place, technology=technology)
+        return Compiled(*compile_at(self.network, self.origin, place, settings, _say), Timing(t_step=settings.t_step))
+
+
+@dataclass(frozen=True, repr=False)
+class Compiled(_Shown):
+    """A compiled network in a condition, run in frames of `timing`."""
+
+    design: Design
+    condition: Condition
+    timing: Timing = Timing()
+
+    def lines(self) -> Sequence[str]:
+        return [f"{name:26}{value}" for name, value in summarize(self.design, self.condition).items()]
+
+    def at(self, corner: str | None = None, celsius: float | None = None, supply: float | None = None) -> "Compiled":
+        """The same circuit elsewhere; None leaves what the technology has."""
+        technology = at(self.design.technology, corner, celsius, supply)
+        return replace(self, condition=replace(self.condition, technology=technology))
+
+    def compare(
+        self, data: Data = None, samples: int | None = 20, *, engine: str = "ngspice", seed: int = 0, jobs: int = 2
+    ) -> "Compared":
+        """Run `samples` test samples (None: all), drawn by `seed`, and hold them against software and behavioral model.
+
+        Raises SimulationError when every simulation failed, MissingToolError without the simulator.
+        """
+        test_set = self._samples(data, samples, seed)
+        run = Run(jobs=jobs, timing=self.timing, engine=engine, condition=self.condition)
+        outcomes = simulate_samples(self.design, test_set, run)
+        comparison = compare_engines(self.design, test_set, outcomes, run)
+        if comparison is None:
+            raise SimulationError(f"all {len(outcomes)} simulations failed; the first: {outcomes[0]}")
+        return Compared(comparison)
+
+    def montecarlo(
+        self,
+        data: Data = None,
+        chips: int = 100,
+        *,
+        variation: Kind = "local",
+        samples: int | None = None,
+        specs: Sequence[str] = (),
+        engine: str = BEHAVIORAL,
+        seed: int = 0,
+        jobs: int = 2,
+    ) -> "Drawn":
+        """Draw chips that vary (local, global, all) and count how many meet the specs, such as accuracy>=0.9.
+
+        By default accuracy may fall 5 points below that of the nominal circuit; the chips are those of `cosim
+        montecarlo` with the same seed. Raises InputError where the technology has no numbers for the variation.
+        """
+        plan, technology = Plan(variation, seed, chips), self.condition.technology
+        check_coefficients(technology, plan)
+        check_supply(technology, plan)
+        test_set = self._samples(data, samples, seed)
+        trial = Trial(self.design, test_set, plan, engine, self.timing, self.condition)
+        wanted = [parse_spec(text) for text in specs] or [default_spec(trial)]
+        limit = DEFAULT_TIMEOUT * len(test_set.y)
+        records = sorted(run_local(trial, range(chips), jobs, limit), key=lambda record: record.chip)
+        return Drawn(tuple(records), summarize_run(trial, records, wanted))
+
+    def _samples(self, data: Data, count: int | None, seed: int) -> TestSet:
+        return draw_samples(self.design.network, None if data is None else Path(data), count, seed, _say)
+
+
+@dataclass(frozen=True, repr=False)
+class Compared(_Shown):
+    """Software, behavioral model and simulator on the same samples."""
+
+    comparison: Comparison
+
+    @property
+    def summary(self) -> ComparisonSummary:
+        """The figures."""
+        return summarize_comparison(self.comparison)
+
+    def lines(self) -> Sequence[str]:
+        return format_comparison(self.summary)
+
+
+@dataclass(frozen=True, repr=False)
+class Drawn(_Shown):
+    """Chips and what they did."""
+
+    records: tuple[ChipRecord, ...]
+    summary: ChipSummary
+
+    def lines(self) -> Sequence[str]:
+        return format_summary(self.summary)
+
+
+def load(path: str | PathLike[str], ranges_from: Data = None) -> Trained:
+    """The trained network in a .pt or .npz file; `ranges_from`: samples that show which states its ladders must hold.
+
+    Raises InputError when it cannot be read, NetworkError when it is no sound network.
+    """
+    network = load_ranged(Path(path), None if ranges_from is None else Path(ranges_from))
+    return Trained(network, str(path))
+
+
+def _say(line: str) -> None:
+    print(f"  {line}", file=sys.stderr)

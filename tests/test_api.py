@@ -1,0 +1,70 @@
+"""`import cosim` is one way in: lazy, and the same path as the command line."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import cosim
+from cosim.checkpoint.file import save_checkpoint
+from cosim.montecarlo.trial import Trial, run_chip
+from cosim.tasks.testset import load_test_set
+from cosim.variation.draws import Plan
+
+
+@pytest.fixture
+def files(make_network, tmp_path):
+    """A small network and samples for it."""
+    network = make_network(3, widths=(3,), outputs=2)
+    save_checkpoint(tmp_path / "net.npz", network)
+    x = np.random.default_rng(5).uniform(0, 1, (9, 6, network.encoding.features))
+    np.savez(tmp_path / "data.npz", x_test=x, y_test=np.arange(9) % 2)
+    return tmp_path / "net.npz", tmp_path / "data.npz"
+
+
+def test_the_import_brings_nothing_else():
+    code = (
+        "import sys, cosim; dir(cosim); "
+        "assert not {'numpy', 'torch', 'scipy', 'matplotlib', 'click'} & sys.modules.keys(), sorted(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_every_public_name_is_there():
+    for name in cosim.__all__:
+        assert getattr(cosim, name) is not None
+    with pytest.raises(AttributeError, match="module 'cosim' has no attribute 'lode'; it has .*load"):
+        cosim.lode  # noqa: B018
+
+
+def test_load_compile_montecarlo(files):
+    """One expression; its records are those of the run that the command line makes."""
+    net, data = files
+    drawn = cosim.load(net).compile("generic180").montecarlo(data, chips=5, jobs=1)
+    circuit = cosim.load(net).compile()
+    test_set = load_test_set(circuit.design.network, data)
+    trial = Trial(circuit.design, test_set, Plan("local", 0, 5))
+    assert drawn.records == tuple(run_chip(trial, number) for number in range(5))
+    assert "5 chips, 0 failed; 9 samples each" in str(drawn)
+
+
+def test_a_condition_is_another_object(files):
+    circuit = cosim.load(files[0]).compile()
+    hot = circuit.at("ss", 60.0)
+    assert (hot.condition.technology.corner, hot.condition.technology.celsius) == ("ss", 60.0)
+    assert circuit.condition.technology.corner == "tt" and hot.design is circuit.design
+
+
+@pytest.mark.ngspice
+def test_compare(files):
+    compared = cosim.load(files[0]).compile().compare(files[1], samples=2, jobs=1)
+    assert compared.summary.samples == 2 and compared.summary.state_agreement > 0.9
+    assert "state agreement" in str(compared)
+
+
+def test_all_show_themselves_in_a_notebook(files):
+    trained = cosim.load(files[0])
+    for shown, word in ((trained, "layer0"), (trained.compile(), "transistors")):
+        page = shown._repr_html_()
+        assert page.startswith("<pre>") and word in page and str(shown).splitlines()[0] in page
