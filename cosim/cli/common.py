@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from cosim.cli.progress import say
+from cosim.engines.table import NGSPICE, simulators
 from cosim.quantities import parse_quantity
 from cosim.technology.scale import I_UNIT, MAX_UNITS
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from cosim.compiler.settings import Settings
     from cosim.design import Condition, Design
     from cosim.engines.engine import Run
+    from cosim.engines.table import Entry
     from cosim.loading import Place
     from cosim.tasks.testset import TestSet
     from cosim.units.epsilon import Circuit as Cell
@@ -55,6 +57,30 @@ class Range(click.FloatRange):
 def one_of(name: str, words: Sequence[str], text: str, default: str | None = None) -> Option:
     """An option that is one of some words, by default the first; `text` says what for."""
     return click.option(name, type=click.Choice(words), default=default or words[0], help=text)
+
+
+class EngineName(click.ParamType):
+    """The name of one of `entries`, which are read from the table of engines whenever they are asked for."""
+
+    name = "engine"
+
+    def __init__(self, entries: "Callable[[], tuple[Entry, ...]]") -> None:
+        self._entries = entries
+
+    @property
+    def _choice(self) -> "click.Choice[str]":
+        return click.Choice([entry.name for entry in self._entries()])
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        return self._choice.convert(str(value), param, ctx)
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str | None:
+        return self._choice.get_metavar(param, ctx)
+
+
+def engine_option(text: str, entries: "Callable[[], tuple[Entry, ...]]" = simulators, default: str = NGSPICE) -> Option:
+    """--engine: one of `entries`; `text` says what for."""
+    return click.option("--engine", type=EngineName(entries), default=default, help=text)
 
 
 FILE = click.Path(path_type=Path)
@@ -232,7 +258,7 @@ def load_design(network_file: Path, compiling: Compiling) -> "tuple[Design, Cond
 
 
 def load_run(
-    network_file: Path, folder: Path, compiling: Compiling, running: Running, engine: str = "ngspice"
+    network_file: Path, folder: Path, compiling: Compiling, running: Running, engine: str = NGSPICE
 ) -> "tuple[Design, TestSet, Run]":
     """A compiled network, the samples that it is tried on, and where and how they run."""
     from cosim.circuit.waveforms import Timing

@@ -15,16 +15,16 @@ from cosim.cli.common import (
     collecting,
     compile_options,
     destination_options,
+    engine_option,
     load_run,
     network_argument,
-    one_of,
     run_options,
     say_failed,
     take_folder,
     write_json,
 )
 from cosim.cli.progress import progress_bar, say
-from cosim.engines.table import BEHAVIORAL, ENGINES
+from cosim.engines.table import BEHAVIORAL, Entry, engines
 from cosim.errors import InputError
 
 if TYPE_CHECKING:
@@ -40,17 +40,17 @@ class Comparing:
     engine: str
 
 
+def _compared() -> tuple[Entry, ...]:
+    """All but the one that the others are held against."""
+    return tuple(entry for entry in engines() if entry.name != BEHAVIORAL)
+
+
 @click.command()
 @network_argument
 @destination_options("runs/compare")
 @click.option("--pvt", is_flag=True, help="Run every corner at 0, 27 and 60 C and at 95, 100 and 105 % supply.")
 @bias_option
-@one_of(
-    "--engine",
-    [entry.name for entry in ENGINES if entry.name != BEHAVIORAL],
-    "Simulator of the transistors; vacask is a second one, of its own making.",
-    "ngspice",
-)
+@engine_option("What stands for the transistors.", _compared)
 @compile_options
 @run_options
 @collecting(how=Comparing)

@@ -17,6 +17,7 @@ from cosim.cli.common import (
     compile_options,
     data_option,
     destination_options,
+    engine_option,
     jobs_option,
     load_design,
     network_argument,
@@ -25,7 +26,7 @@ from cosim.cli.common import (
     write_json,
 )
 from cosim.cli.progress import progress_bar, say
-from cosim.engines.table import BEHAVIORAL, ENGINES
+from cosim.engines.table import BEHAVIORAL, NGSPICE, engine_entry, engines
 from cosim.errors import InputError
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from cosim.montecarlo.trial import Trial
     from cosim.variation.draws import Kind, Sampling
 
-NGSPICE_SAMPLES = 30
+SIMULATED_SAMPLES = 30
 
 
 @dataclass(frozen=True)
@@ -65,10 +66,8 @@ class Counting:
     timeout: float
 
 
-engine_option = one_of(
-    "--engine",
-    [entry.name for entry in ENGINES],
-    "A simulator runs transistors, and the behavioral model on the same chips.",
+chip_engine_option = engine_option(
+    "Any but the behavioral model runs beside it, on the same chips.", engines, BEHAVIORAL
 )
 spec_option = click.option(
     "--spec",
@@ -95,9 +94,11 @@ area_option = click.option(
     "Mismatch of each transistor; process, supply and temperature of each chip; both.",
     "local",
 )
-@engine_option
+@chip_engine_option
 @spec_option
-@click.option("--samples", type=click.IntRange(1), help=f"Test samples [default: all; with ngspice {NGSPICE_SAMPLES}].")
+@click.option(
+    "--samples", type=click.IntRange(1), help=f"Test samples [default: all; in a simulator {SIMULATED_SAMPLES}]."
+)
 @one_of("--sampling", ("random", "lhs", "sobol"), "How chips are drawn.")
 @click.option("--replicates", type=click.IntRange(1), default=1, help="Independent sets of lhs or sobol chips.")
 @area_option
@@ -172,7 +173,7 @@ def load_trial(network_file: Path, drawing: Drawing, compiling: Compiling) -> "T
     design, condition = load_design(network_file, compiling)
     check_coefficients(condition.technology, plan)
     check_supply(condition.technology, plan)
-    samples = drawing.samples or (None if drawing.engine == BEHAVIORAL else NGSPICE_SAMPLES)
+    samples = drawing.samples or (SIMULATED_SAMPLES if engine_entry(drawing.engine).simulator else None)
     test_set = draw_samples(design.network, drawing.data, samples, drawing.seed, say)
     return Trial(design, test_set, plan, drawing.engine, Timing(t_step=compiling.t_step), condition)
 
@@ -204,7 +205,7 @@ def _replay(trial: "Trial", number: int, store: Path) -> None:
     check_settings(store, known, run_settings(trial))
     folder = store / f"chip_{number}"
     record = replay_chip(trial, number, folder)
-    simulator = "ngspice" if trial.engine == BEHAVIORAL else trial.engine
+    simulator = NGSPICE if trial.engine == BEHAVIORAL else trial.engine
     click.echo(f"chip {number}: {record.status}{f' {record.detail}' if record.status != 'ok' else ''}")
     for engine, figures in ((BEHAVIORAL, record.behavioral), (simulator, record.simulated)):
         if figures is not None:

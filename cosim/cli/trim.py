@@ -19,11 +19,11 @@ from cosim.cli.common import (
     write_json,
 )
 from cosim.cli.montecarlo import (
-    NGSPICE_SAMPLES,
+    SIMULATED_SAMPLES,
     Drawing,
     area_option,
+    chip_engine_option,
     chip_seed_option,
-    engine_option,
     load_trial,
     spec_option,
 )
@@ -46,9 +46,11 @@ class Trimming:
 @network_argument
 @click.option("--bits", default="2-8", help="Bits of the converters: a number, 4,6 or 2-8.")
 @click.option("--chips", type=click.IntRange(1), default=100, help="How many chips.")
-@engine_option
+@chip_engine_option
 @spec_option
-@click.option("--samples", type=click.IntRange(1), help=f"Test samples [default: all; with ngspice {NGSPICE_SAMPLES}].")
+@click.option(
+    "--samples", type=click.IntRange(1), help=f"Test samples [default: all; in a simulator {SIMULATED_SAMPLES}]."
+)
 @area_option
 @destination_options("runs/trim")
 @data_option
@@ -72,6 +74,7 @@ def command(*, network_file: Path, to: Destination, drawing: Drawing, trimming: 
     from cosim.outputs import write_results
     from cosim.report.figures import draw_trim, save_figure
     from cosim.report.tables import format_trim
+    from cosim.simulation.simulated import engine_named
 
     output = to.output
     wanted = [parse_spec(text) for text in trimming.specs]
@@ -81,9 +84,9 @@ def command(*, network_file: Path, to: Destination, drawing: Drawing, trimming: 
     check_trimmable(trial.design, str(network_file))
     wanted = wanted or [default_spec(trial)]
     take_folder("trim", output)
-    records = []
+    records, trimmed = [], partial(trim_chip, bits=counts, engine=engine_named(trial.engine))
     with progress_bar("chips") as progress:
-        for record in map_chips(partial(trim_chip, bits=counts), trial, range(trial.plan.chips), trimming.jobs):
+        for record in map_chips(trimmed, trial, range(trial.plan.chips), trimming.jobs):
             records.append(record)
             progress(len(records), trial.plan.chips)
     summary = summarize_trim(trial, counts, records, wanted)

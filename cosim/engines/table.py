@@ -37,10 +37,10 @@ def _vacask() -> object:
     return Vacask()
 
 
-BEHAVIORAL = "behavioral"
+BEHAVIORAL, NGSPICE = "behavioral", "ngspice"
 ENGINES: tuple[Entry, ...] = (
     Entry(BEHAVIORAL, _behavioral, simulator=False),
-    Entry("ngspice", _ngspice),
+    Entry(NGSPICE, _ngspice),
     Entry("vacask", _vacask),
 )
 
@@ -48,6 +48,11 @@ ENGINES: tuple[Entry, ...] = (
 def engine_entry(name: str) -> Entry:
     """The engine of this name. Raises InputError for one that is not of ENGINES."""
     return _named(name, "engine", ENGINES)
+
+
+def engines() -> tuple[Entry, ...]:
+    """All of them, as the table is now."""
+    return ENGINES
 
 
 def simulators() -> tuple[Entry, ...]:

@@ -1,6 +1,7 @@
 """Where chips run: local worker processes, or any executor such as that of a dask cluster. Records come as they finish.
 
-Nothing depends on where or in which order: a record is a function of trial and chip.
+Nothing depends on where or in which order: a record is a function of trial and chip. The trial's engine is looked up
+here, and travels.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -8,10 +9,12 @@ from concurrent.futures import Executor, Future
 from math import inf
 from typing import TypeVar
 
+from cosim.engines.engine import Engine
 from cosim.engines.table import BEHAVIORAL
 from cosim.errors import SimulationError
 from cosim.montecarlo.trial import Trial, behavioral_record, drawn_record, failed, run_chips
 from cosim.simulation.schedule import Lost, run_tasks
+from cosim.simulation.simulated import engine_named
 from cosim.simulation.workers import WorkerPool
 from cosim.study.chips import ChipRecord
 
@@ -26,8 +29,8 @@ _trial: Trial | None = None  # of a local worker process; its first call sets it
 def run_local(trial: Trial, numbers: Sequence[int], jobs: int, timeout: float) -> Iterator[ChipRecord]:
     """Run chips in `jobs` processes; a chip that takes longer than `timeout` second is killed."""
     with WorkerPool(jobs, _set_trial, trial) as pool:
-        chunks = _chunks(trial, numbers)
-        yield from _records(lambda chunk: pool.submit(_run_here, chunk), trial, chunks, 2 * jobs, timeout)
+        chunks, engine = _chunks(trial, numbers), engine_named(trial.engine)
+        yield from _records(lambda chunk: pool.submit(_run_here, engine, chunk), trial, chunks, 2 * jobs, timeout)
 
 
 def run_on(
@@ -37,10 +40,12 @@ def run_on(
 
     A task that takes longer is given up; it may go on where it is, but its record says that it failed.
     """
-    chunks = _chunks(trial, numbers)
-    yield from _records(
-        lambda chunk: executor.submit(run_chips, trial, chunk), trial, chunks, slots, timeout, lambda future: True
-    )
+    chunks, engine = _chunks(trial, numbers), engine_named(trial.engine)
+
+    def submit(chunk: Chunk) -> Future[list[ChipRecord]]:
+        return executor.submit(run_chips, trial, chunk, engine)
+
+    yield from _records(submit, trial, chunks, slots, timeout, lambda future: True)
 
 
 def map_chips(
@@ -97,9 +102,9 @@ def _set_trial(trial: Trial) -> None:
     _trial = trial
 
 
-def _run_here(numbers: Chunk) -> list[ChipRecord]:
+def _run_here(engine: Engine, numbers: Chunk) -> list[ChipRecord]:
     assert _trial is not None
-    return run_chips(_trial, numbers)
+    return run_chips(_trial, numbers, engine)
 
 
 def _work_here(work: Callable[[Trial, int], Result], numbers: Chunk) -> list[Result]:

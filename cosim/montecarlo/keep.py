@@ -24,7 +24,7 @@ from cosim.circuit.waveforms import Timing
 from cosim.compiler.passes import compile_network
 from cosim.compiler.settings import Settings
 from cosim.design import Condition, Design
-from cosim.engines.table import BEHAVIORAL, ENGINES
+from cosim.engines.table import BEHAVIORAL, engines
 from cosim.errors import InputError
 from cosim.files.read import is_file
 from cosim.files.seal import checksum, seal_json
@@ -179,8 +179,8 @@ def _check_values(kept: KeptTrial, where: str) -> None:
         "technology must be printable text": f"{kept.technology}{kept.pdk_root}".isprintable(),
         f"sums must name {NETWORK_FILE}, {SAMPLES_FILE} and {CALIBRATION_FILE}": set(kept.sums)
         == {NETWORK_FILE, SAMPLES_FILE, CALIBRATION_FILE},
-        f"engine must be one of {', '.join(entry.name for entry in ENGINES)}": any(
-            kept.engine == entry.name for entry in ENGINES
+        f"engine must be one of {', '.join(entry.name for entry in engines())}": any(
+            kept.engine == entry.name for entry in engines()
         ),
         "plan must draw 1 chip or more, in at most as many replicates": 1 <= plan.replicates <= plan.chips,
         "plan.area must be positive": plan.area > 0,

@@ -14,7 +14,7 @@ from cosim import __version__
 from cosim.cells.blocks import OUTSIDE
 from cosim.circuit.bench import Tolerances
 from cosim.engines.engine import FailureKind, Progress
-from cosim.engines.table import BEHAVIORAL
+from cosim.engines.table import BEHAVIORAL, NGSPICE
 from cosim.errors import InputError
 from cosim.montecarlo.contributions import chip_figures, share_variance
 from cosim.montecarlo.execute import map_chips
@@ -178,7 +178,7 @@ def replay_chip(trial: Trial, number: int, folder: Path) -> ChipRecord:
     """
     chip = trial.chip(number)
     run = trial.run(chip)
-    run = replace(run, engine="ngspice") if run.engine == BEHAVIORAL else run
+    run = replace(run, engine=NGSPICE) if run.engine == BEHAVIORAL else run
     decks = engine_named(run.engine).decks(trial.design, trial.test_set, run)
     write_texts(
         folder, {f"sample_{k}.sp": deck for k, deck in zip(trial.test_set.indices.tolist(), decks, strict=False)}

@@ -77,21 +77,21 @@ class Trial:
         return Run(timing=self.timing, engine=self.engine, condition=self.condition, chip=chip)
 
 
-def run_chips(trial: Trial, numbers: tuple[int, ...]) -> list[ChipRecord]:
-    """The records of some chips, in this process."""
-    return [run_chip(trial, number) for number in numbers]
+def run_chips(trial: Trial, numbers: tuple[int, ...], engine: Engine | None = None) -> list[ChipRecord]:
+    """The records of some chips, in this process; `engine` is the trial's, where the caller has it at hand."""
+    return [run_chip(trial, number, engine) for number in numbers]
 
 
-def run_chip(trial: Trial, number: int) -> ChipRecord:
+def run_chip(trial: Trial, number: int, engine: Engine | None = None) -> ChipRecord:
     """One chip's record: its conditions and draws, its figures, its decisions; `failed` with the reason instead."""
     chip = trial.chip(number)
     record = behavioral_record(trial, chip)
-    return record if trial.engine == BEHAVIORAL else add_simulation(trial, record, trial.run(chip))
+    return record if trial.engine == BEHAVIORAL else add_simulation(trial, record, trial.run(chip), engine)
 
 
-def add_simulation(trial: Trial, record: ChipRecord, run: Run) -> ChipRecord:
+def add_simulation(trial: Trial, record: ChipRecord, run: Run, engine: Engine | None = None) -> ChipRecord:
     """A chip's record with what the run's engine gives on all samples; failed when one of them failed."""
-    engine = engine_named(run.engine)
+    engine = engine or engine_named(run.engine)
     outcomes = infer_chip(engine, trial, run)
     decks = islice(engine.decks(trial.design, trial.test_set, run), len(outcomes))
     if text := "".join(decks):
@@ -102,9 +102,9 @@ def add_simulation(trial: Trial, record: ChipRecord, run: Run) -> ChipRecord:
     return replace(record, simulated=figures)
 
 
-def run_figures(trial: Trial, run: Run) -> Figures | Failure:
+def run_figures(trial: Trial, run: Run, engine: Engine | None = None) -> Figures | Failure:
     """What the run's engine gives on all samples; the first failure where there is one."""
-    engine = engine_named(run.engine)
+    engine = engine or engine_named(run.engine)
     return figures_of(engine, trial, run, infer_chip(engine, trial, run))
 
 

@@ -6,14 +6,14 @@ from dataclasses import dataclass, field, replace
 from scipy.stats import binomtest
 
 from cosim.cells.blocks import OUTSIDE
-from cosim.engines.engine import Failure, FailureKind
-from cosim.engines.table import BEHAVIORAL
+from cosim.engines.engine import Engine, Failure, FailureKind
 from cosim.errors import SimulationError
 from cosim.montecarlo.run import nominal_chip
 from cosim.montecarlo.spec import Spec, passes_specs
 from cosim.montecarlo.statistics import count_yield, describe_metrics
 from cosim.montecarlo.trial import Trial, run_figures
 from cosim.montecarlo.trim import measure_behavioral, measure_transistors, trim_codes, trim_ranges
+from cosim.simulation.simulated import Simulated, engine_named
 from cosim.study.chips import Figures, TrimRow, TrimSummary
 from cosim.tasks.clipping import find_clipping
 
@@ -27,12 +27,14 @@ class TrimRecord:
     failure: str = ""
 
 
-def trim_chip(trial: Trial, number: int, bits: Sequence[int]) -> TrimRecord:
-    """One chip without converters, and with those of each of `bits`. Measured and run by the trial's engine."""
+def trim_chip(trial: Trial, number: int, bits: Sequence[int], engine: Engine | None = None) -> TrimRecord:
+    """One chip without converters, and with those of each of `bits`. Run by the trial's engine, `engine` where the
+    caller has it at hand; measured in it where it is a simulator, else by the equations."""
+    engine = engine or engine_named(trial.engine)
     chip = trial.chip(number)
     wanted = measure_behavioral(trial, nominal_chip(trial))
     try:
-        measured = (measure_behavioral if trial.engine == BEHAVIORAL else measure_transistors)(trial, chip)
+        measured = (measure_transistors if isinstance(engine, Simulated) else measure_behavioral)(trial, chip)
     except SimulationError as error:
         return TrimRecord(number, failure=f"{FailureKind.CONVERGENCE.value}: {error}")
     condition = trial.condition or trial.design.nominal
@@ -40,7 +42,7 @@ def trim_chip(trial: Trial, number: int, bits: Sequence[int]) -> TrimRecord:
     figures: dict[int, Figures] = {}
     for count in (0, *bits):
         pins = trim_codes(trial.design, measured, wanted, count, ranges) if count else {}
-        found = run_figures(trial, replace(trial.run(chip), condition=replace(condition, pins=pins)))
+        found = run_figures(trial, replace(trial.run(chip), condition=replace(condition, pins=pins)), engine)
         if isinstance(found, Failure):
             return TrimRecord(number, failure=f"{found.kind.value}: {found.detail}")
         figures[count] = found

@@ -90,17 +90,17 @@ def draw_yield_curve(curve: YieldCurve) -> Figure:
     return figure
 
 
-def draw_pairs(name: str, behavioral: Array, ngspice: Array) -> Figure:
+def draw_pairs(name: str, behavioral: Array, other: Array, engine: str) -> Figure:
     """One figure of each chip by both engines, in what `name` says; the area of a point is its number of chips."""
     figure, axis = _panel((4.0, 3.6))
-    points, counts = np.unique(np.stack([behavioral, ngspice], axis=1), axis=0, return_counts=True)
+    points, counts = np.unique(np.stack([behavioral, other], axis=1), axis=0, return_counts=True)
     low, high = float(points.min()), float(points.max())
     margin = 0.06 * (high - low) or 0.02 * abs(high) or 1.0
     ends = low - margin, high + margin
     axis.plot(ends, ends, color=GREY, lw=1, ls="--", label="equal")
     axis.scatter(*points.T, s=24 * counts, color=BLUE, alpha=0.7, lw=0, label="chips")
     axis.set_xlabel(f"behavioral, {name}")
-    axis.set_ylabel(f"ngspice, {name}")
+    axis.set_ylabel(f"{engine}, {name}")
     axis.set_xlim(*ends)
     axis.set_ylim(*ends)
     axis.set_aspect("equal")

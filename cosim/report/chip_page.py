@@ -245,20 +245,20 @@ def _yield_curve(study: ChipStudy) -> str:
 
 def _pairs(study: ChipStudy) -> str:
     """Both engines on the same chips; empty for a run of one."""
-    paired = study.summary.paired
+    paired, engine = study.summary.paired, study.summary.engine
     if not paired:
         return ""
     pictures, rows = [], []
     for metric, pair in paired.items():
         factor, unit = scale_of(study, metric)
-        behavioral, ngspice = (factor * figures_of(study, metric, engine)[0] for engine in ("behavioral", "ngspice"))
+        behavioral, other = (factor * figures_of(study, metric, one)[0] for one in ("behavioral", engine))
         bias, correlation = format_bias(metric, pair), format_correlation(pair) or "none: one engine sees no spread"
-        caption = f"{format_name(metric).capitalize()}: correlation {correlation}, behavioral - ngspice {bias}."
-        figure = draw_pairs(f"{format_name(metric)} ({unit})", behavioral, ngspice)
-        pictures.append(_svg(figure, f"Behavioral against ngspice, {len(ngspice)} chips. {caption}", caption))
+        caption = f"{format_name(metric).capitalize()}: correlation {correlation}, behavioral - {engine} {bias}."
+        figure = draw_pairs(f"{format_name(metric)} ({unit})", behavioral, other, engine)
+        pictures.append(_svg(figure, f"Behavioral against {engine}, {len(other)} chips. {caption}", caption))
         spread = format_value(metric, pair.difference_sd, 2)
         rows.append((format_name(metric), pair.chips, correlation, bias, spread))
-    head = ("figure", "chips", "correlation [95 %]", "behavioral - ngspice [95 %]", "sd of it")
+    head = ("figure", "chips", "correlation [95 %]", f"behavioral - {engine} [95 %]", "sd of it")
     return format_grid(pictures) + format_table(head, rows, (1, 2, 3, 4))
 
 

@@ -139,7 +139,7 @@ def _shade(k: int, count: int) -> tuple[float, float, float, float]:
 
 def draw_power(summary: PowerSummary) -> Figure:
     """The figure of `summarize_power`; without a simulator it has no panel of dynamic energy."""
-    simulated = "ngspice" in summary.engines
+    simulated = len(summary.engines) > 1
     figure = Figure(figsize=(7.4 if simulated else 5.0, 3.1), layout="constrained")
     panels = figure.subplots(1, 3 if simulated else 2, width_ratios=(1.3, 1, 1) if simulated else (1.3, 1))
     _draw_stacks(panels[0], summary)

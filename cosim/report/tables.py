@@ -156,7 +156,7 @@ def format_power(summary: PowerSummary) -> list[str]:
     A mean whose interval holds 0 is no figure; how many samples would make it one stands below.
     """
     rows, engines = summary.rows, summary.engines
-    simulated = "ngspice" in engines
+    simulated = len(engines) > 1
     counts = f"{summary.samples} samples of {summary.frames:g} frames of {format_quantity(summary.t_step_s, 's')}"
     lines = [
         f"{counts}, {summary.failed} failed; {summary.transistors} transistors; means with 95 % intervals",
@@ -258,9 +258,8 @@ def format_summary(summary: ChipSummary) -> list[str]:
         correlation = (
             f"r {found}" if (found := format_correlation(pair)) else "no correlation: one engine sees no spread"
         )
-        lines.append(
-            f"paired            {format_name(metric)}: {correlation}, behavioral - ngspice {format_bias(metric, pair)}"
-        )
+        bias = f"behavioral - {summary.engine} {format_bias(metric, pair)}"
+        lines.append(f"paired            {format_name(metric)}: {correlation}, {bias}")
     return lines + format_outside()
 
 
@@ -330,7 +329,7 @@ def format_trim(summary: TrimSummary) -> list[str]:
 
 
 def format_bias(metric: str, pair: Pair) -> str:
-    """Behavioral minus ngspice over chips, with its interval."""
+    """Behavioral minus the other engine over chips, with its interval."""
     mean, low, high = (format_value(metric, value, 2) for value in (pair.bias, *pair.bias_interval))
     return f"{mean} [{low}, {high}]"
 

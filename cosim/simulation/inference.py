@@ -70,10 +70,11 @@ def run_inference(
     bench: Bench, plan: ReadPlan, simulator: str = "ngspice", timeout: float = DEFAULT_TIMEOUT
 ) -> Outcome:
     """Run one bench from this process and read what the plan asks for."""
-    return _run(simulator_named(simulator), bench, plan, timeout)
+    return infer_once(simulator_named(simulator), bench, plan, timeout)
 
 
-def _run(simulator: Simulator, bench: Bench, plan: ReadPlan, timeout: float) -> Outcome:
+def infer_once(simulator: Simulator, bench: Bench, plan: ReadPlan, timeout: float) -> Outcome:
+    """The same, in a simulator that is at hand."""
     waves = simulator.run(bench, timeout)
     if isinstance(waves, Failure):
         return waves
@@ -133,7 +134,7 @@ def _run_pool(
     limit, jobs = run.timeout + simulator.grace, max(run.jobs, 1)
     with WorkerPool(min(jobs, len(tasks))) as pool:
         found = run_tasks(
-            lambda task: pool.submit(_run, simulator, *task[1:], run.timeout), tasks, jobs, lambda task: limit
+            lambda task: pool.submit(infer_once, simulator, *task[1:], run.timeout), tasks, jobs, lambda task: limit
         )
         for (index, bench, _), outcome in found:
             lost = isinstance(outcome, Lost)

@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-import cosim.cli.compare
 from cosim.checkpoint.file import save_checkpoint
 from cosim.circuit.bench import PRECISE, Bench, Current, DrainCurrent, Op, Voltage
 from cosim.circuit.elements import Circuit, Mos, Source
 from cosim.cli import main
 from cosim.engines import table
+from cosim.engines.behavioral.model import Behavioral
 from cosim.engines.engine import Description, Failure, Waveforms
 from cosim.engines.ngspice.simulator import Ngspice
 from cosim.errors import InputError
@@ -42,11 +42,42 @@ class Toy:
         return Description("1.0", {"steps": "every second"})
 
 
+@dataclass(frozen=True)
+class Halved:
+    """An engine of its own: the equations, and half of what the outputs should be."""
+
+    name: str = "halved"
+
+    def infer(self, design, test_set, run, progress):
+        for found in Behavioral().infer(design, test_set, run, progress):
+            yield replace(found, readout=0.5 * found.readout, power_w=2 * found.power_w)
+
+    def unreset(self, design, test_set, run):
+        return Behavioral().unreset(design, test_set, run)
+
+    def decks(self, design, test_set, run):
+        yield from ()
+
+    def check(self):
+        pass
+
+    def describe(self, technology):
+        return Description("2.0", {})
+
+
 @pytest.fixture
 def with_toy(monkeypatch):
-    """In the table, and in the choices of the command line, which are read from it when a verb is imported."""
-    monkeypatch.setattr(table, "ENGINES", (*table.ENGINES, table.Entry("toy", Toy)))
-    monkeypatch.delitem(sys.modules, cosim.cli.compare.__name__)
+    """In the table, which is all that there is to do."""
+    added = table.Entry("toy", Toy), table.Entry("halved", Halved, simulator=False)
+    monkeypatch.setattr(table, "ENGINES", (*table.ENGINES, *added))
+
+
+def run_verb(monkeypatch, *words):
+    """A verb of the command line that ends well."""
+    monkeypatch.setattr(sys, "argv", ["cosim", *map(str, words)])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code in (0, None)
 
 
 def test_an_unknown_name_is_refused_with_those_that_there_are(with_toy):
@@ -55,20 +86,63 @@ def test_an_unknown_name_is_refused_with_those_that_there_are(with_toy):
         table.simulator_named("spectre")
 
 
+def write_inputs(make_network, folder):
+    """A network, and two samples."""
+    save_checkpoint(folder / "net.npz", make_network(3, widths=(3,), outputs=2))
+    rng = np.random.default_rng(3)
+    np.savez(folder / "data.npz", x_test=rng.uniform(size=(2, 3, 3)), y_test=np.array([0, 1]))
+
+
+def test_montecarlo_runs_an_engine_of_designs(with_toy, make_network, tmp_path, monkeypatch, capsys):
+    """In worker processes that never saw the table that it stands in; beside the behavioral model, on the same chips.
+
+    Half of every output decides the same.
+    """
+    write_inputs(make_network, tmp_path)
+    out, data = tmp_path / "out", ("--data", tmp_path / "data.npz")
+    run_verb(
+        monkeypatch, "montecarlo", tmp_path / "net.npz", *data, "--chips", 4, "--engine", "halved", "-j", 2, "-o", out
+    )
+    said = capsys.readouterr().out
+    assert "engine halved" in said and "behavioral - halved" in said and "ngspice" not in said
+    records = [json.loads(line) for line in (out / "chips.jsonl").read_text().splitlines()]
+    assert sorted(record["chip"] for record in records) == [0, 1, 2, 3]
+    for record in records:
+        assert record["status"] == "ok" and "simulated" not in record and record.get("decks") is None
+        equations, toy = record["behavioral"], record["halved"]
+        assert toy["power"] == 2 * equations["power"]
+        assert {**toy, "power": 0} == {**equations, "power": 0}
+    summary = json.loads((out / "summary.json").read_text())
+    assert (summary["engine"], summary["chips"], summary["failed"], summary["samples"]) == ("halved", 4, 0, 2)
+    assert summary["paired"]["accuracy"]["bias"] == 0 and summary["paired"]["power"]["bias"] < 0
+    settings = json.loads((out / "run.json").read_text())
+    assert settings["engine"] == "halved" and settings["simulator"]["halved"] == "2.0"
+    run_verb(monkeypatch, "report", out, "--no-waveforms")
+    page = (out / "report.html").read_text()
+    assert "Engine: halved" in page and "behavioral - halved" in page
+
+
+def test_trim_runs_an_engine_of_designs(with_toy, make_network, tmp_path, monkeypatch):
+    """Chips are measured by the equations, because no simulator is there."""
+    write_inputs(make_network, tmp_path)
+    found = {}
+    for engine in ("behavioral", "halved"):
+        rest = "--chips", 2, "--bits", 4, "--engine", engine, "-j", 1, "-o", tmp_path / engine
+        run_verb(monkeypatch, "trim", tmp_path / "net.npz", "--data", tmp_path / "data.npz", *rest)
+        found[engine] = json.loads((tmp_path / engine / "trim.json").read_text())
+    assert found["halved"]["engine"] == "halved"
+    ours, theirs = ([row["accuracy"] for row in found[engine]["rows"]] for engine in found)
+    assert ours == theirs
+
+
 @pytest.mark.ngspice
 def test_compare_runs_it(with_toy, make_network, tmp_path, monkeypatch):
-    save_checkpoint(tmp_path / "net.npz", make_network(3, widths=(3,), outputs=2))
-    rng = np.random.default_rng(3)
-    np.savez(tmp_path / "data.npz", x_test=rng.uniform(size=(2, 3, 3)), y_test=np.array([0, 1]))
+    write_inputs(make_network, tmp_path)
     found = {}
     for engine in ("ngspice", "toy"):
         out = tmp_path / engine
         samples = ["--data", tmp_path / "data.npz", "--samples", 2]
-        words = ["cosim", "compare", tmp_path / "net.npz", *samples, "--engine", engine, "-j", 1, "-o", out]
-        monkeypatch.setattr(sys, "argv", list(map(str, words)))
-        with pytest.raises(SystemExit) as ended:
-            main()
-        assert ended.value.code in (0, None)
+        run_verb(monkeypatch, "compare", tmp_path / "net.npz", *samples, "--engine", engine, "-j", 1, "-o", out)
         found[engine] = json.loads((out / "comparison.json").read_text())
     ours, theirs = found["ngspice"], found["toy"]
     assert theirs["simulator"] == "toy"
