@@ -45,8 +45,9 @@ def test_notebook_runs(path, tmp_path):
     _load_runner().run_notebook(path, executed)
     cells = [cell for cell in nbformat.read(executed, as_version=4).cells if cell.cell_type == "code"]
     assert all(cell.execution_count for cell in cells)
-    pictures = [output for cell in cells for output in cell.outputs if "image/png" in output.get("data", {})]
+    shown = [output for cell in cells for output in cell.outputs]
+    pictures = [output for output in shown if "image/png" in output.get("data", {})]
     count, words = EXPECTED[path.stem]
     assert len(pictures) == count
-    text = "".join(output.get("text", "") for cell in cells for output in cell.outputs)
+    text = "".join(output.get("text", "") + output.get("data", {}).get("text/html", "") for output in shown)
     assert all(word in text for word in words)
