@@ -8,10 +8,11 @@ Kirchhoff's current law does the sum. What hangs on the node decides what the ro
 candidate) or the readout's virtual ground.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from cosim.cells.mirror import weight
-from cosim.circuit.elements import Mos, Subcircuit
+from cosim.cells.mirror import weight_of
+from cosim.cells.transistor import transistor
+from cosim.circuit.elements import Subcircuit
 from cosim.technology.types import Technology
 
 
@@ -33,9 +34,10 @@ def linear_row(name: str, terms: list[Term], technology: Technology, summary: st
     """Ports: node vdd, then each gate line once in order of first use. Terms of count 0 are left out."""
     built = [term for term in terms if term.count]
     lines = tuple(dict.fromkeys(term.line for term in built))
-    devices: list[Mos] = []
-    for index, term in enumerate(terms):
-        if term.count:
-            first, *cascode = weight(f"w{index}", term.line, "node", term.count, technology)
-            devices += replace(first, origin=term.origin), *cascode
-    return Subcircuit(name, ("node", "vdd", *lines), tuple(devices), summary)
+    devices = tuple(
+        mos
+        for index, term in enumerate(terms)
+        if term.count
+        for mos in transistor(f"w{index}", weight_of(term.count, technology, term.origin), "node", term.line)
+    )
+    return Subcircuit(name, ("node", "vdd", *lines), devices, summary)

@@ -66,6 +66,11 @@ def weight(name: str, line: str, node: str, count: int, technology: Technology) 
 
     line: the source's gate line n if positive, p if negative.
     """
-    sizing = technology.sizing
-    polarity, unit = ("n", sizing.mirror_n) if count > 0 else ("p", sizing.mirror_p)
-    return transistor(name, Device("weight", polarity, unit, abs(count)), node, line)
+    return transistor(name, weight_of(count, technology), node, line)
+
+
+def weight_of(count: int, technology: Technology, origin: str = "") -> Device:
+    """The transistor of a weight."""
+    if count > 0:
+        return Device("weight", "n", technology.sizing.mirror_n, count, origin=origin)
+    return Device("weight", "p", technology.sizing.mirror_p, -count, origin=origin)

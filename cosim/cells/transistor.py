@@ -22,7 +22,7 @@ _RAIL: dict[Polarity, str] = {"n": GROUND, "p": "vdd"}
 class Device:
     """What a transistor is for and how it is drawn: `m` units of a geometry, `length` where it is not the geometry's.
 
-    match: its matched group, the gate line by itself; a switch is in none.
+    match: its matched group, the gate line by itself; a switch is in none. origin: where it comes from.
     """
 
     role: Role
@@ -31,6 +31,7 @@ class Device:
     m: int = 1
     length: float | None = None
     match: str = ""
+    origin: str = ""
 
 
 def transistor(name: str, device: Device, drain: str, gate: str, source: str = "") -> tuple[Mos, ...]:
@@ -38,9 +39,9 @@ def transistor(name: str, device: Device, drain: str, gate: str, source: str = "
     polarity, geometry, m, role = device.polarity, device.geometry, device.m, device.role
     rail, length = _RAIL[polarity], geometry.l if device.length is None else device.length
     source, match = source or rail, "" if role == "switch" else device.match or gate
-    lower = Mos(name, drain, gate, source, rail, polarity, geometry.w, length, m, role=role, match=match)
+    lower = Mos(name, drain, gate, source, rail, polarity, geometry.w, length, m, device.origin, role=role, match=match)
     if geometry.cascode is None:
         return (lower,)
     middle, (w, l) = f"mid_{name}", geometry.cascode  # noqa: E741
-    upper = replace(lower, name=f"{name}c", source=middle, w=w, l=l, match=f"{match}.upper")
+    upper = replace(lower, name=f"{name}c", source=middle, w=w, l=l, origin="", match=f"{match}.upper")
     return replace(lower, drain=middle), upper

@@ -2,8 +2,6 @@
 
 from dataclasses import replace
 
-import numpy as np
-
 from cosim.ir.graph import Scaled, Sized
 from cosim.ir.nodes import PEDESTAL, InputCurrent, Memory, Mirror, Output, Pedestal, Rectifier, Weight
 from cosim.technology.calibration import Calibration
@@ -33,7 +31,7 @@ def size(
 
 def _mirror(source: str, weight: Weight, units: int) -> Mirror:
     largest = largest_count(source)
-    count = int(np.clip(round(weight.target * units), -largest, largest))
+    count = max(-largest, min(round(weight.target * units), largest))
     return Mirror(count, count / units)
 
 
