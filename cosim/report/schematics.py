@@ -3,12 +3,12 @@
 Names of transistors and nets are those of the netlist, as the docstrings of `cosim.cells` give them.
 """
 
+from collections.abc import Callable
+
 from cosim.ir.graph import Lowered
 from cosim.ir.nodes import Pedestal
 from cosim.report.schematic_sheet import HALF, HEIGHT, NET, Point, Sheet
-from cosim.units.ladder.node import Ladder
-from cosim.units.schmitt.node import Schmitt
-from cosim.units.toggle.node import Toggle
+from cosim.units.table import unit_of
 
 
 def draw_mirror() -> bytes:
@@ -254,18 +254,23 @@ def draw_toggle() -> bytes:
     return sheet.svg()
 
 
+CELLS: dict[str, tuple[str, Callable[[], bytes]]] = {
+    "9T cell": ("Memory: nine-transistor Schmitt trigger", draw_schmitt),
+    "clocked": ("Clocked cell: M1 sees hold, M3 and M6 see latch", draw_clocked),
+    "quantiser": ("Three-level quantiser in front of a ladder", draw_quantiser),
+    "ladder": ("Ladder: rungs that open each other's windows", draw_ladder),
+    "DPI": ("Low pass between rungs: differential pair integrator", draw_dpi),
+    "toggle": ("Toggle: master and slave", draw_toggle),
+}  # as `Unit.drawings` names them
+
+
 def schematics_of(graph: Lowered) -> dict[str, bytes]:
     """The cells of a network: what each is -> its drawing as SVG."""
-    has = {kind: any(True for _ in graph.of(kind)) for kind in (Schmitt, Ladder, Toggle, Pedestal)}
-    drawings: dict[str, bytes | None] = {
+    drawn = {name for node in graph.memories for name in unit_of(node).drawings}
+    pedestal = any(True for _ in graph.of(Pedestal))
+    return {
         "Signal and weights: a current mirror of N unit devices, one transistor a weight": draw_mirror(),
         "Summing node: a row of weights with its rectifier": draw_rectifier(),
-        "Memory: nine-transistor Schmitt trigger": draw_schmitt(),
-        "Clocked cell: M1 sees hold, M3 and M6 see latch": draw_clocked() if has[Schmitt] or has[Toggle] else None,
-        "Three-level quantiser in front of a ladder": draw_quantiser() if has[Ladder] else None,
-        "Ladder: rungs that open each other's windows": draw_ladder() if has[Ladder] else None,
-        "Low pass between rungs: differential pair integrator": draw_dpi() if has[Ladder] else None,
-        "Toggle: master and slave": draw_toggle() if has[Toggle] else None,
-        "Bias: a pin, its diode and what it leads": draw_bias(pedestal=has[Pedestal]),
+        **{words: draw() for name, (words, draw) in CELLS.items() if name in drawn},
+        "Bias: a pin, its diode and what it leads": draw_bias(pedestal=pedestal),
     }
-    return {name: drawing for name, drawing in drawings.items() if drawing is not None}

@@ -72,6 +72,7 @@ class Unit(Generic[N, B, F]):
     may take.
     held: nets in its cell that are high in state 1, where a chip's cell may keep a state that the reset cannot end.
     unreset: whether this cell stays on at a candidate of 0.
+    drawings: schematics that show it, cosim.report.schematics.CELLS.
     pulsed: whether its state changes in a pulse after the decision; slow: whether it has a time constant.
     check: (i_unit, t_step, tau, calibration, origin): raises MappingError where the kind cannot work so.
     """
@@ -90,6 +91,7 @@ class Unit(Generic[N, B, F]):
     effects: Callable[[N, B, Site], Iterator[Effect]]
     held: tuple[str, ...] = ()
     unreset: Callable[[Cell[N, B, F]], bool] = lambda cell: False
+    drawings: tuple[str, ...] = ()
     pulsed: bool = False
     slow: bool = False
     check: Callable[[float, float, float, Calibration, str], None] = _allow

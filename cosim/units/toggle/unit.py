@@ -20,5 +20,6 @@ TOGGLE = Unit[Toggle, TogglePins, ToggleFactors](
     deliver=deliver_toggle,
     supply=supply_toggle,
     effects=toggle_effects,
+    drawings=("9T cell", "clocked", "toggle"),
     pulsed=True,
 )
