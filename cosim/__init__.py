@@ -3,6 +3,8 @@
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from cosim.version import __version__ as __version__
+
 if TYPE_CHECKING:
     from cosim.api import Compared as Compared
     from cosim.api import Compiled as Compiled
@@ -13,7 +15,6 @@ if TYPE_CHECKING:
     from cosim.errors import CosimError as CosimError
     from cosim.loading import Place as Place
 
-__version__ = "0.1.0"
 __all__ = ["Compared", "Compiled", "CosimError", "Drawn", "Place", "Settings", "Trained", "load"]
 
 _HOMES = {

@@ -11,9 +11,9 @@ import cosim
 
 PACKAGE = Path(cosim.__file__).parent
 ORDER = (
-    "errors", "quantities", "files", "reading", "resources", "technology", "network", "tasks", "ir", "circuit",
-    "cells", "units", "checkpoint", "design", "compiler", "variation", "training", "engines", "simulation", "outputs",
-    "calibration", "study", "loading", "report", "pipeline", "montecarlo", "api", "cli", "__main__",
+    "version", "errors", "quantities", "files", "reading", "resources", "technology", "network", "tasks", "ir",
+    "circuit", "cells", "units", "checkpoint", "design", "compiler", "variation", "training", "engines", "simulation",
+    "outputs", "calibration", "study", "loading", "report", "pipeline", "montecarlo", "api", "cli", "__main__",
 )  # fmt: skip
 STRANGERS = {("ir", "circuit"), ("circuit", "ir")}  # only `cells.assemble` sees both
 # who may import what, anywhere in the module; everyone else may not

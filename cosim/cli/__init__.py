@@ -7,9 +7,9 @@ from io import TextIOWrapper
 
 import click
 
-from cosim import __version__
 from cosim.cli.stopping import StoppedError, stopping_on_signals
 from cosim.errors import CosimError
+from cosim.version import __version__
 
 VERBS = {
     "demo": "Train, compile, simulate and compare a small network on real data.",

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import click
 
-import cosim
 from cosim.engines.ngspice.library import MINIMUM_NGSPICE, find_ngspice_library, is_new_enough, ngspice_version
 from cosim.engines.vacask.program import vacask_version
 from cosim.errors import MissingToolError
+from cosim.version import __version__
 
 DISTRIBUTION = "cosim-analog"
 CORE = "core"
@@ -84,7 +84,7 @@ def diagnose() -> Diagnosis:
     pdk_root = os.environ.get("PDK_ROOT") or None
     core_complete = all(item.version for item in dependencies if item.group == CORE)
     return Diagnosis(
-        cosim=cosim.__version__,
+        cosim=__version__,
         python=platform.python_version(),
         dependencies=dependencies,
         ngspice=ngspice,

@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 
-from cosim import __version__
 from cosim.calibration.fingerprint import calibration_fingerprint
 from cosim.checkpoint.file import checkpoint_bytes, load_network
 from cosim.circuit.waveforms import Timing
@@ -42,6 +41,7 @@ from cosim.technology.conditions import at
 from cosim.technology.types import Technology
 from cosim.units.epsilon import Circuit as Cell
 from cosim.variation.draws import Plan
+from cosim.version import __version__
 
 TRIAL_FILE, NETWORK_FILE, SAMPLES_FILE = "trial.json", "network.npz", "samples.npz"
 CALIBRATION_FILE = "calibration.json"

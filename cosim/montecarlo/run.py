@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 import scipy
 
-from cosim import __version__
 from cosim.cells.blocks import OUTSIDE
 from cosim.circuit.bench import Tolerances
 from cosim.engines.engine import FailureKind, Progress
@@ -35,6 +34,7 @@ from cosim.study.chips import ChipRecord, ChipSummary, Contribution, Nominal
 from cosim.study.intervals import CONFIDENCE
 from cosim.tasks.clipping import find_clipping
 from cosim.variation.draws import Chip, check_coefficients
+from cosim.version import __version__
 
 Execute = Callable[[Sequence[int]], Iterator[ChipRecord]]
 SUMMARY_FILE, CONTRIBUTIONS_FILE = "summary.json", "contributions.json"

@@ -2,7 +2,6 @@
 
 import re
 
-from cosim import __version__
 from cosim.cells.blocks import OUTSIDE
 from cosim.compiler.mapping import map_parameters
 from cosim.design import Design
@@ -43,6 +42,7 @@ from cosim.report.tables import format_bias, format_correlation, format_name, fo
 from cosim.study.agreement import METRICS
 from cosim.study.chips import ChipSummary
 from cosim.technology.conditions import format_conditions
+from cosim.version import __version__
 
 NO_BREAK = "\N{NO-BREAK SPACE}"
 VARIATION = {

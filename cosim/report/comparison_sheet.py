@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 
-from cosim import __version__
 from cosim.cells.blocks import OUTSIDE
 from cosim.design import Design
 from cosim.engines.engine import Description, Run
@@ -22,6 +21,7 @@ from cosim.study.waveforms import liveliest_cell, record_waveforms
 from cosim.tasks.clipping import Clipping, find_clipping
 from cosim.tasks.testset import TestSet
 from cosim.technology.conditions import format_conditions
+from cosim.version import __version__
 
 CAPTIONS = {
     "waveforms": "One inference on transistors: inputs, one unit's candidate and state, readout, supply power.",

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim import __version__
 from cosim.cells.builder import PEDESTAL_STRENGTH
 from cosim.circuit.waveforms import Timing
 from cosim.design import Condition, Design
@@ -20,6 +19,7 @@ from cosim.tasks.testset import TestSet
 from cosim.technology.types import Technology
 from cosim.variation.chip import deviations_of, standing
 from cosim.variation.draws import Chip
+from cosim.version import __version__
 
 Array = NDArray[np.float64]
 
