@@ -15,7 +15,7 @@ from cosim.variation.draws import Plan
 @pytest.fixture
 def store(tiny, make_store, tmp_path):
     """A run of 8 small chips of the tiny network, behavioral."""
-    design = load_design(tiny / "net.npz", Compiling())
+    design, _ = load_design(tiny / "net.npz", Compiling())
     with np.load(tiny / "data.npz") as arrays:
         x, y = arrays["x_test"], arrays["y_test"]
     test_set = TestSet(x, y, np.full(5, 3), np.arange(5))

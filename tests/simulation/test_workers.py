@@ -121,6 +121,7 @@ def run_script(folder, arguments, text, content):
 
 SIMULATE = """
 import pickle
+from cosim.engines.engine import Run
 from cosim.simulation.simulated import simulate_samples
 with open("given.pickle", "rb") as file:
     design, test_set = pickle.load(file)
