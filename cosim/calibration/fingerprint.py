@@ -14,6 +14,7 @@ from cosim.technology.devices import device_cards
 from cosim.technology.foundry import ModelCard
 from cosim.technology.types import Technology
 from cosim.units.ladder.points import TAU_SHARE, ladder_currents
+from cosim.units.table import measuring
 
 # Fields that change no current, and a bench's technology, of which only what it decides counts.
 _LEFT_OUT = {"technology", "title", "summary", "origin", "notes", "role", "match", "part"}
@@ -82,6 +83,8 @@ def calibration_fingerprint(technology: Technology, units: int, points: Points =
         "points": _plain(points),
         "pulses": (TAU_SHARE, _plain(ladder_currents(1e-9))),
     }
+    if own := measuring():
+        content["own"] = sorted(own)
     text = json.dumps(content, sort_keys=True, default=_plain)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 

@@ -31,6 +31,7 @@ from cosim.simulation.single import run_bench
 from cosim.technology.calibration import Calibration, ComparatorFit, DpiFit, MirrorFit, SchmittFit
 from cosim.technology.types import Technology
 from cosim.units.ladder.points import TAU_SHARE, ladder_currents
+from cosim.units.table import measuring
 
 Progress = Callable[[str], None]
 
@@ -62,7 +63,7 @@ def measure_calibration(
     comparator = _measure_comparator(technology)
     progress("DPI: gain and time constant")
     dpi = _measure_dpi(technology, units, v_node)
-    return Calibration(
+    found = Calibration(
         technology.name,
         calibration_fingerprint(technology, units),
         simulator,
@@ -78,6 +79,7 @@ def measure_calibration(
         comparator,
         dpi,
     )
+    return replace(found, own={name: measure(technology, found, simulator) for name, measure in measuring().items()})
 
 
 def _drain_slopes(technology: Technology, units: int, trim: float, v_node: float) -> tuple[float, float]:

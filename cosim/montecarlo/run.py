@@ -61,7 +61,7 @@ def run_settings(trial: Trial) -> Settings:
         "engine": trial.engine,
         "variation": plan,
         "design": summarize(trial.design, trial.condition),
-        "calibration": _hash(asdict(trial.design.calibration)),
+        "calibration": _hash(trial.design.calibration.content()),
         "coefficients": {name: asdict(getattr(trial.technology, name)) for name in ("nfet", "pfet")},
         "t_step_s": trial.timing.t_step,
         "samples": len(trial.test_set.y),

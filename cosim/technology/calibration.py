@@ -7,7 +7,8 @@ provenance, and inverted here. Currents in ampere; the fits work in nanoampere s
 
 import itertools
 import json
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +21,7 @@ from cosim.reading.text import check_known, read_json, typed
 from cosim.technology.scale import MAX_UNITS
 
 Array = NDArray[np.float64]
+Own = Mapping[str, tuple[float, ...]]
 FORMAT = 6
 _NANO = 1e-9
 _SOLVER_STEPS = 60
@@ -190,7 +192,7 @@ class Calibration:
     fingerprint: hash of devices, sizes, cells, tolerances and measuring points: it says whether the file still applies.
     v_node: voltage under the supply of a candidate node at 1 nA, where the readout's virtual ground belongs.
     leakage: what a weight of 1 carries at a signal of 0, ampere; current_min, current_max: between these both lines of
-    a signal keep the gains that they have at 1 nA within 2 %, ampere.
+    a signal keep the gains that they have at 1 nA within 2 %, ampere. own: unit -> what it has measured for itself.
     """
 
     technology: str
@@ -207,6 +209,12 @@ class Calibration:
     schmitt: SchmittFit
     comparator: ComparatorFit
     dpi: DpiFit
+    own: Mapping[str, Own] = field(default_factory=dict[str, Own])
+
+    def content(self) -> dict[str, object]:
+        """Its fields, as a file has them: `own` where there is any."""
+        found = asdict(self)
+        return found if self.own else {name: value for name, value in found.items() if name != "own"}
 
 
 def write_calibration(path: Path, calibration: Calibration) -> None:
@@ -216,7 +224,7 @@ def write_calibration(path: Path, calibration: Calibration) -> None:
 
 def format_calibration(calibration: Calibration) -> str:
     """The calibration as JSON, numbers at 9 digits."""
-    return json.dumps(_rounded({"format": FORMAT, **asdict(calibration)}), indent=2) + "\n"
+    return json.dumps(_rounded({"format": FORMAT, **calibration.content()}), indent=2) + "\n"
 
 
 def load_calibration(path: Path) -> Calibration:
@@ -228,9 +236,9 @@ def load_calibration(path: Path) -> Calibration:
         raise InputError(f"{path}: not a calibration of format {FORMAT}; {_REPAIR}")
     check_known(content, Calibration, str(path), _REPAIR)
     calibration = typed(content, Calibration, str(path), _REPAIR)
-    for field, (holds, wanted) in _rules(calibration).items():
+    for name, (holds, wanted) in _rules(calibration).items():
         if not holds:
-            raise InputError(f"{path}: {field} must be {wanted}; {_REPAIR}")
+            raise InputError(f"{path}: {name} must be {wanted}; {_REPAIR}")
     return calibration
 
 

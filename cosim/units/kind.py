@@ -17,7 +17,8 @@ from cosim.cells.builder import Builder
 from cosim.ir.nodes import Memory
 from cosim.ir.states import States
 from cosim.network.layers import RecurrentLayer
-from cosim.technology.calibration import Calibration
+from cosim.technology.calibration import Calibration, Own
+from cosim.technology.types import Technology
 from cosim.units.effect import Effect, Site
 from cosim.units.placing import Placing
 from cosim.units.report import Learned, PinRow
@@ -73,6 +74,7 @@ class Unit(Generic[N, B, F]):
     held: nets in its cell that are high in state 1, where a chip's cell may keep a state that the reset cannot end.
     unreset: whether this cell stays on at a candidate of 0.
     drawings: schematics that show it, cosim.report.schematics.CELLS.
+    measure: (technology, calibration of the cells, simulator) -> what it needs beyond that, `Calibration.own`.
     pulsed: whether its state changes in a pulse after the decision; slow: whether it has a time constant.
     check: (i_unit, t_step, tau, calibration, origin): raises MappingError where the kind cannot work so.
     """
@@ -92,6 +94,7 @@ class Unit(Generic[N, B, F]):
     held: tuple[str, ...] = ()
     unreset: Callable[[Cell[N, B, F]], bool] = lambda cell: False
     drawings: tuple[str, ...] = ()
+    measure: Callable[[Technology, Calibration, str], Own] | None = None
     pulsed: bool = False
     slow: bool = False
     check: Callable[[float, float, float, Calibration, str], None] = _allow

@@ -1,8 +1,12 @@
 """The kinds of unit that there are. One more is one folder and one entry here; see docs/add-a-unit.md."""
 
+from collections.abc import Callable
+
 from cosim.errors import MappingError
 from cosim.ir.nodes import Memory
 from cosim.network.layers import RecurrentLayer
+from cosim.technology.calibration import Calibration, Own
+from cosim.technology.types import Technology
 from cosim.units.kind import AnyUnit
 from cosim.units.ladder.unit import LADDER
 from cosim.units.schmitt.unit import SCHMITT
@@ -14,6 +18,11 @@ UNITS: tuple[AnyUnit, ...] = (SCHMITT, LADDER, TOGGLE)
 def recurrent_kinds() -> tuple[type[RecurrentLayer], ...]:
     """The kinds of recurrent layer that some unit takes, each once."""
     return tuple(dict.fromkeys(layer for unit in UNITS for layer in unit.layers))
+
+
+def measuring() -> dict[str, Callable[[Technology, Calibration, str], Own]]:
+    """What units measure of their own, by the name of their node."""
+    return {unit.node.__name__: unit.measure for unit in UNITS if unit.measure is not None}
 
 
 def unit_of(node: Memory) -> AnyUnit:

@@ -19,11 +19,15 @@ from cosim.cells.assembly import Carried
 from cosim.cells.blocks import CELLS
 from cosim.cells.builder import NETWORK, Builder, net
 from cosim.cells.transistor import Device, transistor
-from cosim.circuit.elements import Capacitor, Subcircuit
+from cosim.circuit.bench import PRECISE, Bench, Op, Voltage
+from cosim.circuit.elements import GROUND, Capacitor, Circuit, Mos, Source, Subcircuit
 from cosim.compiler.size import PEDESTAL_UNITS
 from cosim.ir.nodes import Memory
 from cosim.ir.states import States
 from cosim.network.layers import Array, LayerTrace, RecurrentLayer
+from cosim.simulation.single import run_bench
+from cosim.technology.calibration import Calibration, Own
+from cosim.technology.types import Technology
 from cosim.units.effect import Effect, Site
 from cosim.units.kind import Cell, Standing, Unit
 from cosim.units.ladder.points import TAU_FRAMES
@@ -33,6 +37,7 @@ from cosim.units.sizing import Sizing
 
 FLOOR = PEDESTAL_UNITS
 READ = 0.95  # of a frame, when states are read
+CURRENTS = (0.4e-9, 0.6e-9)
 
 
 def flow(y: Array, v: Array, frames: Array | float) -> Array:
@@ -89,15 +94,30 @@ def bias(node: Leaky, sizing: Sizing) -> Nothing:
 
 def build(builder: Builder, node: Leaky, pins: Nothing) -> None:
     technology, stem, i_unit = builder.technology, net(node.name), builder.graph.i_unit
-    time = builder.tau / TAU_FRAMES / node.rate
-    capacitance = time * i_unit / (technology.pfet.slope_factor * technology.thermal_voltage)
-    diode = Device("output", "p", technology.sizing.mirror_p, builder.units)
-    devices = (*transistor("diode", diode, "node", "node"), Capacitor("c", "node", "vdd", capacitance))
+    nominal = {"swing": (technology.pfet.slope_factor * technology.thermal_voltage,)}
+    (swing,) = builder.calibration.own.get("Leaky", nominal)["swing"]
+    capacitance = builder.tau / TAU_FRAMES / node.rate * i_unit / swing
+    devices = (*diode(technology, builder.units), Capacitor("c", "node", "vdd", capacitance))
     builder.add_row(node.name, f"{stem}_p")
     builder.add(Subcircuit(f"leaky_{stem}", ("node", "vdd"), devices), f"cell_{stem}", (f"{stem}_p", "vdd"), CELLS)
     builder.cell_bias[node.name] = ()
     builder.decisions[node.name] = Carried(f"{NETWORK}.cell_{stem}.diode", builder.graph.i_pedestal, i_unit)
     builder.add_state_line(node)
+
+
+def diode(technology: Technology, units: int) -> tuple[Mos, ...]:
+    return transistor("diode", Device("output", "p", technology.sizing.mirror_p, units), "node", "node")
+
+
+def measure(technology: Technology, calibration: Calibration, simulator: str) -> Own:
+    """swing: n U_T of the diode around 0.5 nA in volt, by two operating points."""
+    voltages = []
+    for current in CURRENTS:
+        sources = Source("dd", "v", "vdd", GROUND, technology.supply), Source("in", "i", "node", GROUND, current)
+        circuit = Circuit("leaky bench", (), (*diode(technology, calibration.units), *sources))
+        bench = Bench(circuit, technology, Op(), (Voltage("node"),), tolerances=PRECISE)
+        voltages.append(float(run_bench(bench, "leaky", simulator).voltage("node")[-1]))
+    return {"swing": (float((voltages[0] - voltages[1]) / np.log(CURRENTS[1] / CURRENTS[0])),)}
 
 
 def report(node: Leaky, pins: Nothing, learned: Learned) -> list[PinRow]:
@@ -143,5 +163,6 @@ LEAKY = Unit[Leaky, Nothing, Nothing](
     deliver=deliver,
     supply=supply,
     effects=effects,
+    measure=measure,
     slow=True,
 )

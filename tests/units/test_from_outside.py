@@ -1,12 +1,14 @@
 """A unit from outside the package: one folder and one entry in `cosim.units.table.UNITS`, see docs/add-a-unit.md."""
 
 import importlib
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from cosim.checkpoint.file import load_network, save_checkpoint
+from cosim.circuit.elements import Capacitor
 from cosim.compiler.passes import compile_network
 from cosim.engines.behavioral.model import run_behavioral
 from cosim.engines.engine import Inference
@@ -20,6 +22,7 @@ from cosim.simulation.plans import read_plan
 from cosim.simulation.testbench import inference_bench
 from cosim.study.agreement import compare_engines, summarize_comparison
 from cosim.tasks.testset import TestSet
+from cosim.technology.calibration import load_calibration, write_calibration
 from cosim.units import table
 from cosim.variation.draws import Plan
 
@@ -101,6 +104,22 @@ def test_ngspice_agrees_with_its_equation(design, samples):
     assert np.abs(found - comparison.engines["software"].states).max() < 0.06
     powers = comparison.power_w
     np.testing.assert_allclose(powers["behavioral"], powers["ngspice"], rtol=0.05)
+
+
+@pytest.mark.ngspice
+def test_it_measures_what_it_needs(leaky, network, technology, calibration, tmp_path):
+    """n U_T of the diode: within 5 % of the technology's slope factor; kept in a calibration's file, and built from."""
+    own = {"Leaky": leaky.LEAKY.measure(technology, calibration, "ngspice")}
+    (swing,) = own["Leaky"]["swing"]
+    assert swing == pytest.approx(technology.pfet.slope_factor * technology.thermal_voltage, rel=0.05)
+    write_calibration(tmp_path / "own.json", replace(calibration, own=own))
+    kept = load_calibration(tmp_path / "own.json")
+    assert kept.own["Leaky"]["swing"] == pytest.approx((swing,), rel=1e-8)
+    sizes = [
+        next(one for one in design.flat.elements if isinstance(one, Capacitor)).value
+        for design in (compile_network(network, technology, calibration), compile_network(network, technology, kept))
+    ]
+    assert sizes[1] / sizes[0] == pytest.approx(technology.pfet.slope_factor * technology.thermal_voltage / swing)
 
 
 def test_its_chips_are_drawn(design, samples):
