@@ -15,7 +15,7 @@ ORDER = (
     "circuit", "cells", "units", "checkpoint", "design", "compiler", "variation", "training", "engines", "simulation",
     "outputs", "calibration", "study", "loading", "report", "pipeline", "montecarlo", "api", "cli", "__main__",
 )  # fmt: skip
-STRANGERS = {("ir", "circuit"), ("circuit", "ir")}  # only `cells.assemble` sees both
+STRANGERS = {("ir", "circuit"), ("circuit", "ir")}  # neither knows the other; cells and what follows see both
 # who may import what, anywhere in the module; everyone else may not
 MATPLOTLIB = {"report/figures.py", "training/curves.py"}
 PYSPICE = {"engines/ngspice/session.py"}
