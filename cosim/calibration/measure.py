@@ -191,7 +191,7 @@ def _measure_shifts(technology: Technology, units: int, static: SchmittFit) -> d
     thresholds, shifts = np.array(POINTS.frame_thresholds), []
     for rise, fall in POINTS.frame_thresholds:
         bias = (*static.solve_thresholds(rise, fall), 1e-9)
-        shifts.append([measure_frame_shift(technology, units, bias, (rise, fall), sets) for sets in (True, False)])
+        shifts.append([measure_frame_shift(technology, units, bias, (rise, fall), sets=sets) for sets in (True, False)])
     found = {}
     for name, asked, shift in zip(("set_shift", "reset_shift"), thresholds.T, np.array(shifts).T, strict=True):
         slope, constant = np.polyfit(asked / 1e-9, shift / 1e-9, 1)
@@ -200,7 +200,7 @@ def _measure_shifts(technology: Technology, units: int, static: SchmittFit) -> d
 
 
 def measure_frame_shift(
-    technology: Technology, units: int, bias: Pins, thresholds: tuple[float, float], sets: bool
+    technology: Technology, units: int, bias: Pins, thresholds: tuple[float, float], *, sets: bool
 ) -> float:
     """By how many ampere a candidate must pass a static threshold before the clocked cell flips within a frame.
 

@@ -27,7 +27,7 @@ LATCH_NODE = "latch"
 HOLD_CAPACITANCE = 0.4e-12  # F; keeps what the decision kicks back through M1 under 1 % of the candidate
 
 
-def clocked_schmitt(technology: Technology, units: int, tap: bool = False) -> Subcircuit:
+def clocked_schmitt(technology: Technology, units: int, *, tap: bool = False) -> Subcircuit:
     """The clocked cell; its output diode has `units` unit devices. With `tap` the latch node is one more port."""
     return Subcircuit(
         f"{CLOCKED}_{LATCH_NODE}" if tap else CLOCKED,

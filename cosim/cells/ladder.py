@@ -74,7 +74,7 @@ def ladder_blocks(technology: Technology, units: int, capacitance: float) -> tup
     )
 
 
-def rung(technology: Technology, units: int, on: bool) -> Subcircuit:
+def rung(technology: Technology, units: int, *, on: bool) -> Subcircuit:
     """One rung: candidate diode, copy of I_in, 9T cell, a second output into the sum, and its reset to `on` or off."""
     n = technology.sizing.cell_n
     steer, switch = technology.sizing.latch_switch, technology.sizing.sample_switch

@@ -42,11 +42,11 @@ class WorkerPool:
     What is submitted, and what comes back, is pickled. A process is started when there is a call for it.
     """
 
-    def __init__(self, jobs: int, prepare: Callable[..., None] | None = None, *arguments: Any) -> None:
+    def __init__(self, jobs: int, prepare: Callable[..., None] | None = None, *arguments: object) -> None:
         self._calls: SimpleQueue[_Pending | None] = SimpleQueue()
         self._workers = [_Worker(self._calls, (prepare or _nothing, arguments)) for _ in range(jobs)]
 
-    def submit(self, function: Callable[..., Any], /, *arguments: Any) -> Future[Any]:
+    def submit(self, function: Callable[..., Any], /, *arguments: object) -> Future[Any]:
         """The future of a call: it is running once its worker is ready, and `cancel` ends it even then.
 
         Its exception is WorkerDied where the worker ended, or what the function raised.
@@ -161,7 +161,7 @@ class _Process:
         self.alive = True
         self._send([os.path.abspath(path) for path in sys.path])
 
-    def call(self, call: Call) -> Any:
+    def call(self, call: Call) -> object:
         """What a function returns there. Raises what it raised, and WorkerDied where the process ended."""
         self._send(call)
         try:
@@ -176,7 +176,7 @@ class _Process:
         """End it at once; whoever waits for a call's result learns it."""
         self._process.kill()
 
-    def _send(self, content: Any) -> None:
+    def _send(self, content: object) -> None:
         try:
             self._connection.send(content)
         except OSError:

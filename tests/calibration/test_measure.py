@@ -188,7 +188,7 @@ def test_a_cell_that_flips_at_every_candidate_or_at_none(technology, monkeypatch
     waves = Waveforms(np.array([0.0, 1e3]), {Voltage("xcell.latch"): np.array([latch, latch])})
     monkeypatch.setattr(Ngspice, "run", lambda self, bench, timeout: waves)
     with pytest.raises(SimulationError, match=text):
-        calibrate.measure_frame_shift(technology, 8, (1e-9, 0.5e-9, 1e-9), (1e-9, 0.5e-9), True)
+        calibrate.measure_frame_shift(technology, 8, (1e-9, 0.5e-9, 1e-9), (1e-9, 0.5e-9), sets=True)
 
 
 @pytest.mark.parametrize("current", [0.0, np.nan])

@@ -51,4 +51,4 @@ def test_clocked_cell_that_never_flips_says_so(technology, monkeypatch):
     waves = Waveforms(time, {Voltage("xcell.latch"): np.zeros(50)})
     monkeypatch.setattr(Ngspice, "run", lambda self, bench, timeout: waves)
     with pytest.raises(SimulationError, match=r"clocked 9T cell did not flip .* A beyond its threshold of 1e-09 A"):
-        calibrate.measure_frame_shift(technology, 8, (1e-9, 5e-10, 1e-9), (1e-9, 5e-10), True)
+        calibrate.measure_frame_shift(technology, 8, (1e-9, 5e-10, 1e-9), (1e-9, 5e-10), sets=True)
