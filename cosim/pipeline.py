@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from cosim.circuit.deck import device_sizes
 from cosim.design import Design
 from cosim.engines.engine import Outcome, Progress, Run
+from cosim.engines.table import simulator_beside
 from cosim.errors import SimulationError
 from cosim.outputs import summarize, write_results, write_texts
 from cosim.report.comparison_sheet import Reported, write_comparison
@@ -89,7 +90,7 @@ def run_pvt(design: Design, test_set: TestSet, run: Run, listener: Listener, bia
     for k, technology in enumerate(conditions):
         where = f"{k + 1}/{len(conditions)} {format_conditions(technology)}"
         try:
-            there = replace(run, condition=biased(design, technology, bias))
+            there = replace(run, condition=biased(design, technology, bias, simulator_beside(run.engine)))
         except SimulationError as error:
             summaries.append(None)
             listener.finished(f"{where}: {error}")

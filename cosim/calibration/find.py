@@ -5,7 +5,7 @@ from pathlib import Path
 
 from cosim.calibration.fingerprint import calibration_fingerprint
 from cosim.calibration.measure import Progress, measure_calibration
-from cosim.engines.ngspice.library import find_ngspice_library, ngspice_version
+from cosim.engines.table import NGSPICE, simulator_named
 from cosim.errors import InputError, MissingToolError
 from cosim.resources import models_path
 from cosim.technology.calibration import Calibration, load_calibration, write_calibration
@@ -61,7 +61,9 @@ def make_cached_path(technology: str, units: int) -> Path:
     return path
 
 
-def calibrate(technology: Technology, units: int, progress: Progress = lambda text: None) -> Calibration:
-    """Measure anew with the ngspice of this machine."""
-    simulator = f"ngspice-{ngspice_version(find_ngspice_library())}"
-    return measure_calibration(technology, units, simulator, progress)
+def calibrate(
+    technology: Technology, units: int, progress: Progress = lambda text: None, simulator: str = NGSPICE
+) -> Calibration:
+    """Measure anew with a simulator of this machine. Raises MissingToolError without it."""
+    version = f"{simulator}-{simulator_named(simulator).describe(technology).version}"
+    return measure_calibration(technology, units, version, progress, simulator)

@@ -1,4 +1,4 @@
-"""Calibration: measure the cells of a technology in ngspice once, and fit what the compiler inverts."""
+"""Calibration: measure the cells of a technology in a simulator once, and fit what the compiler inverts."""
 
 import itertools
 import math
@@ -26,6 +26,7 @@ from cosim.circuit.bench import Bench
 from cosim.circuit.elements import Circuit
 from cosim.circuit.waveforms import Timing
 from cosim.engines.engine import Waveforms
+from cosim.engines.table import NGSPICE
 from cosim.errors import InputError, SimulationError
 from cosim.simulation.single import run_bench
 from cosim.technology.calibration import Calibration, ComparatorFit, DpiFit, MirrorFit, SchmittFit
@@ -37,36 +38,42 @@ Progress = Callable[[str], None]
 
 
 def measure_calibration(
-    technology: Technology, units: int, simulator: str, progress: Progress = lambda text: None
+    technology: Technology,
+    units: int,
+    version: str,
+    progress: Progress = lambda text: None,
+    simulator: str = NGSPICE,
 ) -> Calibration:
-    """Measure mirrors and the 9T cell of a technology with `units` unit devices per 1.0.
+    """Measure mirrors and the 9T cell of a technology with `units` unit devices per 1.0; `version` is kept.
 
-    Raises SimulationError when ngspice fails on a bench, MissingToolError without ngspice.
+    Raises SimulationError when the simulator fails on a bench, MissingToolError without it.
     """
     v_node = 0.5
     for _ in range(2):  # the node voltage of a candidate diode at 1 nA, then the gains there
-        waves = _run(mirror_bench(technology, units, 1.0, 1e-9, v_node))
+        waves = _run(mirror_bench(technology, units, 1.0, 1e-9, v_node), simulator)
         v_node = technology.supply - float(waves.voltage("cand")[-1])
     progress("mirror: trim")
-    trim = _find_trim(technology, units, v_node)
+    trim = _find_trim(technology, units, v_node, simulator)
     progress("mirror: gain over current")
-    gains = np.array([_gains(technology, units, trim, current, v_node) for current in POINTS.mirror_currents])
-    slope_n, slope_p = _drain_slopes(technology, units, trim, v_node)
-    swing = _node_swing(technology, units)
+    gains = np.array(
+        [_gains(technology, units, trim, current, v_node, simulator) for current in POINTS.mirror_currents]
+    )
+    slope_n, slope_p = _drain_slopes(technology, units, trim, v_node, simulator)
+    swing = _node_swing(technology, units, simulator)
     gain_n, gain_p, gain_push = (tuple(map(float, column)) for column in gains.T)
     mirror = MirrorFit(trim, POINTS.mirror_currents, gain_n, gain_p, gain_push, slope_n, slope_p, swing)
     progress("mirror: leakage and usable currents")
-    leakage = max(_currents(technology, units, trim, 0.0, v_node)[:2])
-    current_min, current_max = _usable_currents(technology, units, trim, v_node)
-    schmitt = _measure_schmitt(technology, units, v_node, mirror, progress)
+    leakage = max(_currents(technology, units, trim, 0.0, v_node, simulator)[:2])
+    current_min, current_max = _usable_currents(technology, units, trim, v_node, simulator)
+    schmitt = _measure_schmitt(technology, units, v_node, mirror, simulator, progress)
     progress("comparator: threshold in a frame")
-    comparator = _measure_comparator(technology)
+    comparator = _measure_comparator(technology, simulator)
     progress("DPI: gain and time constant")
-    dpi = _measure_dpi(technology, units, v_node)
+    dpi = _measure_dpi(technology, units, v_node, simulator)
     found = Calibration(
         technology.name,
         calibration_fingerprint(technology, units),
-        simulator,
+        version,
         units,
         technology.supply,
         technology.celsius,
@@ -82,26 +89,28 @@ def measure_calibration(
     return replace(found, own={name: measure(technology, found, simulator) for name, measure in measuring().items()})
 
 
-def _drain_slopes(technology: Technology, units: int, trim: float, v_node: float) -> tuple[float, float]:
+def _drain_slopes(
+    technology: Technology, units: int, trim: float, v_node: float, simulator: str
+) -> tuple[float, float]:
     """d ln I / dV of a pulling and of a pushing weight at 1 nA, by a central difference around the node's voltage."""
     near, far = (
-        np.array(_gains(technology, units, trim, 1e-9, v_node + step))
+        np.array(_gains(technology, units, trim, 1e-9, v_node + step, simulator))
         for step in (-POINTS.slope_step, POINTS.slope_step)
     )
     pull, push, _ = np.log(far / near) / (2 * POINTS.slope_step)  # a node further below the supply: less for pulls
     return float(-pull), float(push)
 
 
-def _node_swing(technology: Technology, units: int) -> float:
+def _node_swing(technology: Technology, units: int, simulator: str) -> float:
     """Volt per e-fold of a candidate diode, from its voltages at POINTS.swing_currents."""
     drops = [
-        technology.supply - _run(mirror_bench(technology, units, 1.0, i, 0.5)).voltage("cand")[-1]
+        technology.supply - _run(mirror_bench(technology, units, 1.0, i, 0.5), simulator).voltage("cand")[-1]
         for i in POINTS.swing_currents
     ]
     return float((drops[1] - drops[0]) / np.log(POINTS.swing_currents[1] / POINTS.swing_currents[0]))
 
 
-def _find_trim(technology: Technology, units: int, v_node: float) -> float:
+def _find_trim(technology: Technology, units: int, v_node: float, simulator: str) -> float:
     """The trim at which line n has the gain of line p, averaged over POINTS.trim_currents, for a length on the grid.
 
     By a secant of ln gain over ln trim: where the threshold voltage depends on the length, gain is not 1 / trim.
@@ -111,10 +120,10 @@ def _find_trim(technology: Technology, units: int, v_node: float) -> float:
 
     def excess(trim: float) -> float:
         try:
-            gains = np.array([_gains(technology, units, trim, current, v_node) for current in POINTS.trim_currents])
+            found = [_gains(technology, units, trim, current, v_node, simulator) for current in POINTS.trim_currents]
         except InputError as error:  # a library without the trimmed length
             raise InputError(f"sizing.mirror_n.l = {length:g} m is trimmed to {length / trim:.4g} m: {error}") from None
-        pull, push, *_ = gains.mean(axis=0)
+        pull, push, *_ = np.array(found).mean(axis=0)
         return math.log(pull / push)
 
     start = excess(1.0)
@@ -139,6 +148,7 @@ def measure_schmitt(
     v_node: float,
     i_peak: float | None = None,
     vary: Callable[[Circuit], Circuit] = lambda circuit: circuit,
+    simulator: str = NGSPICE,
 ) -> tuple[float, float, float]:
     """(upper threshold, lower threshold, level) of one 9T cell in ampere, from one slow ramp up and down.
 
@@ -147,7 +157,7 @@ def measure_schmitt(
     """
     i_peak = 1.3 * bias[0] if i_peak is None else i_peak
     bench = schmitt_bench(technology, units, bias, i_peak, v_node)
-    waves = _run(replace(bench, circuit=vary(bench.circuit)))
+    waves = _run(replace(bench, circuit=vary(bench.circuit)), simulator)
     time, v0 = waves.time, waves.voltage(f"xcell.{DECISION_NODE}")
     crossings = find_crossings(time, v0, STATE_LEVEL * technology.supply)
     if len(crossings) != 2:
@@ -162,15 +172,18 @@ def measure_schmitt(
 
 
 def _measure_schmitt(
-    technology: Technology, units: int, v_node: float, mirror: MirrorFit, progress: Progress
+    technology: Technology, units: int, v_node: float, mirror: MirrorFit, simulator: str, progress: Progress
 ) -> SchmittFit:
     grid = [(rise, rise * fraction) for rise, fraction in itertools.product(POINTS.rises, POINTS.width_fractions)]
     measured = []
     for k, (rise, width) in enumerate(grid):
         progress(f"9T cell: thresholds {k + 1}/{len(grid)}")
-        measured.append(measure_schmitt(technology, units, (rise, width, 1e-9), v_node)[:2])
+        measured.append(measure_schmitt(technology, units, (rise, width, 1e-9), v_node, simulator=simulator)[:2])
     progress("9T cell: level")
-    levels = [measure_schmitt(technology, units, (0.5e-9, 0.2e-9, gain), v_node)[2] for gain in POINTS.levels]
+    levels = [
+        measure_schmitt(technology, units, (0.5e-9, 0.2e-9, gain), v_node, simulator=simulator)[2]
+        for gain in POINTS.levels
+    ]
 
     bias, found = np.array(grid) / 1e-9, np.array(measured) / 1e-9
     x, y = bias.T
@@ -183,15 +196,18 @@ def _measure_schmitt(
     level_fit, level_error = fit_relative(np.stack([np.ones_like(z), z, z * z], axis=1), level)
     static = SchmittFit(rise_fit, fall_fit, level_fit, max(rise_error, fall_error, level_error), (0.0, 0.0), (0.0, 0.0))
     progress("clocked 9T cell: thresholds in a frame")
-    return replace(static, **_measure_shifts(technology, units, static))
+    return replace(static, **_measure_shifts(technology, units, static, simulator))
 
 
-def _measure_shifts(technology: Technology, units: int, static: SchmittFit) -> dict[str, tuple[float, ...]]:
+def _measure_shifts(
+    technology: Technology, units: int, static: SchmittFit, simulator: str
+) -> dict[str, tuple[float, ...]]:
     """Straight lines through what the clocked cell needs beyond its static thresholds, in nA."""
     thresholds, shifts = np.array(POINTS.frame_thresholds), []
     for rise, fall in POINTS.frame_thresholds:
         bias = (*static.solve_thresholds(rise, fall), 1e-9)
-        shifts.append([measure_frame_shift(technology, units, bias, (rise, fall), sets=sets) for sets in (True, False)])
+        cell = technology, units, bias, (rise, fall), simulator
+        shifts.append([measure_frame_shift(*cell, sets=sets) for sets in (True, False)])
     found = {}
     for name, asked, shift in zip(("set_shift", "reset_shift"), thresholds.T, np.array(shifts).T, strict=True):
         slope, constant = np.polyfit(asked / 1e-9, shift / 1e-9, 1)
@@ -200,7 +216,13 @@ def _measure_shifts(technology: Technology, units: int, static: SchmittFit) -> d
 
 
 def measure_frame_shift(
-    technology: Technology, units: int, bias: Pins, thresholds: tuple[float, float], *, sets: bool
+    technology: Technology,
+    units: int,
+    bias: Pins,
+    thresholds: tuple[float, float],
+    simulator: str = NGSPICE,
+    *,
+    sets: bool,
 ) -> float:
     """By how many ampere a candidate must pass a static threshold before the clocked cell flips within a frame.
 
@@ -215,7 +237,7 @@ def measure_frame_shift(
     prepare = np.full(len(tried), 0.3 * fall if sets else 1.5 * rise)
     timing = Timing()
     candidates = np.stack([prepare, tried], axis=1).ravel()
-    waves = _run(clocked_bench(technology, units, bias, candidates, timing))
+    waves = _run(clocked_bench(technology, units, bias, candidates, timing), simulator)
     latch = np.interp(timing.sample_times(len(candidates)), waves.time, waves.voltage(f"xcell.{LATCH_NODE}"))
     flipped = (latch[1::2] > STATE_LEVEL * technology.supply) == sets
     if not flipped.any():
@@ -231,28 +253,29 @@ def measure_frame_shift(
     return float(excess[first] + excess[first - 1]) / 2
 
 
-def _measure_comparator(technology: Technology) -> ComparatorFit:
-    ratios = tuple(measure_comparator(technology, current) / current for current in POINTS.comparator_currents)
-    return ComparatorFit(POINTS.comparator_currents, ratios)
+def _measure_comparator(technology: Technology, simulator: str) -> ComparatorFit:
+    currents = POINTS.comparator_currents
+    ratios = tuple(measure_comparator(technology, current, simulator) / current for current in currents)
+    return ComparatorFit(currents, ratios)
 
 
-def measure_comparator(technology: Technology, i_thresh: float) -> float:
+def measure_comparator(technology: Technology, i_thresh: float, simulator: str = NGSPICE) -> float:
     """Candidate in ampere at which the quantiser's driver stands half way from retain to set, within a frame.
 
     The mean of coming from below and from above: every second frame puts the comparator onto the other side, the
     frames between try a row of candidates. Raises SimulationError where no candidate changes the decision.
     """
-    return float(np.mean([_decision(technology, i_thresh, side * i_thresh) for side in (0.5, 1.5)]))
+    return float(np.mean([_decision(technology, i_thresh, side * i_thresh, simulator) for side in (0.5, 1.5)]))
 
 
-def _decision(technology: Technology, i_thresh: float, prepare: float) -> float:
+def _decision(technology: Technology, i_thresh: float, prepare: float, simulator: str) -> float:
     """The candidate that changes a decision when every frame before it has the candidate `prepare`, ampere."""
     timing, currents = Timing(), ladder_currents(1e-9)
     base, delta = currents.i_reset, currents.i_retain - currents.i_reset
     for span in POINTS.comparator_spans:
         tried = i_thresh * (1 + np.linspace(-span, span, POINTS.comparator_steps))
         candidates = np.stack([np.full(POINTS.comparator_steps, prepare), tried], axis=1).ravel()
-        waves = _run(comparator_bench(technology, i_thresh, candidates, base, delta))
+        waves = _run(comparator_bench(technology, i_thresh, candidates, base, delta), simulator)
         above = waves.voltage("in") - waves.voltage("half")
         excess = np.interp(timing.sample_times(2 * POINTS.comparator_steps), waves.time, above)[1::2]
         if crossings := find_crossings(tried, excess, 0.0):
@@ -263,35 +286,48 @@ def _decision(technology: Technology, i_thresh: float, prepare: float) -> float:
     )
 
 
-def _measure_dpi(technology: Technology, units: int, v_node: float) -> DpiFit:
-    ratios = tuple(_dpi_ratio(technology, units, alpha, v_node) for alpha in POINTS.dpi_alphas)
+def _measure_dpi(technology: Technology, units: int, v_node: float, simulator: str) -> DpiFit:
+    ratios = tuple(_dpi_ratio(technology, units, alpha, v_node, simulator) for alpha in POINTS.dpi_alphas)
     fit = DpiFit(TAU_SHARE, POINTS.dpi_alphas, ratios, 1.0, 1.0)
-    rise, fall = measure_dpi_times(technology, units, fit, (0.5e-9, 10e-3), v_node)
+    rise, fall = measure_dpi_times(technology, units, fit, (0.5e-9, 10e-3), v_node, simulator)
     return replace(fit, rise=rise, fall=fall)
 
 
-def _dpi_ratio(technology: Technology, units: int, alpha: float, v_node: float) -> float:
+def _dpi_ratio(technology: Technology, units: int, alpha: float, v_node: float, simulator: str) -> float:
     """I_g / I_tau at which the DPI's output is alpha for an input of alpha, by the secant method."""
     i_tau = TAU_SHARE * alpha
+
+    def output(ratio: float) -> float:
+        return measure_dpi_output(technology, units, (alpha, i_tau, ratio * i_tau), v_node, simulator)
+
     ratios = [1.0, 1.05]
-    outputs = [measure_dpi_output(technology, units, (alpha, i_tau, ratio * i_tau), v_node) for ratio in ratios]
+    outputs = [output(ratio) for ratio in ratios]
     for _ in range(POINTS.dpi_secants):
         slope = (outputs[-1] - outputs[-2]) / (ratios[-1] - ratios[-2])
         ratios.append(ratios[-1] + (alpha - outputs[-1]) / slope)
-        outputs.append(measure_dpi_output(technology, units, (alpha, i_tau, ratios[-1] * i_tau), v_node))
+        outputs.append(output(ratios[-1]))
     return ratios[-1]
 
 
 def measure_dpi_output(
-    technology: Technology, units: int, currents: tuple[float, float, float], v_node: float
+    technology: Technology,
+    units: int,
+    currents: tuple[float, float, float],
+    v_node: float,
+    simulator: str = NGSPICE,
 ) -> float:
     """Settled output of a DPI in ampere, for currents (I_in, I_tau, I_g)."""
-    waves = _run(dpi_bench(technology, units, DpiDrive(*currents, 1e-15, 1e-4, 5), v_node))
+    waves = _run(dpi_bench(technology, units, DpiDrive(*currents, 1e-15, 1e-4, 5), v_node), simulator)
     return abs(float(waves.through("out")[-1]))
 
 
 def measure_dpi_times(
-    technology: Technology, units: int, fit: DpiFit, step: tuple[float, float], v_node: float
+    technology: Technology,
+    units: int,
+    fit: DpiFit,
+    step: tuple[float, float],
+    v_node: float,
+    simulator: str = NGSPICE,
 ) -> tuple[float, float]:
     """Times of a step from 1 pA to alpha (to 1 - 1/e) and back (to 1/e of it), over those of the ideal equation.
 
@@ -304,7 +340,7 @@ def measure_dpi_times(
     edge = 1e-3 * tau
     steps = ((0.0, low), (begin, low), (begin + edge, alpha), (back, alpha), (back + edge, low))
     capacitance = dpi_capacitance(technology, tau, i_tau)
-    waves = _run(dpi_bench(technology, units, DpiDrive(steps, i_tau, i_g, capacitance, end), v_node))
+    waves = _run(dpi_bench(technology, units, DpiDrive(steps, i_tau, i_g, capacitance, end), v_node), simulator)
     time, out = waves.time, np.abs(waves.through("out"))
     first, top = float(np.interp(begin, time, out)), float(np.interp(back, time, out))
     share = 1 - math.exp(-1)
@@ -316,12 +352,14 @@ def measure_dpi_times(
     return up / (tau * up_ideal), down / (tau * down_ideal)
 
 
-def _usable_currents(technology: Technology, units: int, trim: float, v_node: float) -> tuple[float, float]:
+def _usable_currents(
+    technology: Technology, units: int, trim: float, v_node: float, simulator: str
+) -> tuple[float, float]:
     """The smallest and the largest of `range_currents` around 1 nA with gains within `range_spread` of those there."""
-    wanted = np.array(_gains(technology, units, trim, 1e-9, v_node)[:2])
+    wanted = np.array(_gains(technology, units, trim, 1e-9, v_node, simulator)[:2])
 
     def usable(current: float) -> bool:
-        gains = np.array(_gains(technology, units, trim, current, v_node)[:2])
+        gains = np.array(_gains(technology, units, trim, current, v_node, simulator)[:2])
         return bool((np.abs(gains / wanted - 1) < POINTS.range_spread).all())
 
     below = itertools.takewhile(usable, (current for current in reversed(POINTS.range_currents) if current < 1e-9))
@@ -329,8 +367,10 @@ def _usable_currents(technology: Technology, units: int, trim: float, v_node: fl
     return min(below, default=1e-9), max(above, default=1e-9)
 
 
-def _gains(technology: Technology, units: int, trim: float, current: float, v_node: float) -> tuple[float, ...]:
-    gains = tuple(value / current for value in _currents(technology, units, trim, current, v_node))
+def _gains(
+    technology: Technology, units: int, trim: float, current: float, v_node: float, simulator: str
+) -> tuple[float, ...]:
+    gains = tuple(value / current for value in _currents(technology, units, trim, current, v_node, simulator))
     if not all(math.isfinite(gain) and gain > 0 for gain in gains):
         raise SimulationError(
             f"mirrors of {technology.name} deliver {', '.join(f'{gain:.3g}' for gain in gains)} times {current:.3g} A; "
@@ -339,11 +379,13 @@ def _gains(technology: Technology, units: int, trim: float, current: float, v_no
     return gains
 
 
-def _currents(technology: Technology, units: int, trim: float, current: float, v_node: float) -> tuple[float, ...]:
+def _currents(
+    technology: Technology, units: int, trim: float, current: float, v_node: float, simulator: str
+) -> tuple[float, ...]:
     """Weight +1, weight -1 and line n of a signal, ampere."""
-    waves = _run(mirror_bench(technology, units, trim, current, v_node))
+    waves = _run(mirror_bench(technology, units, trim, current, v_node), simulator)
     return tuple(abs(float(waves.through(source)[-1])) for source in ("n", "p", "push"))
 
 
-def _run(bench: Bench) -> Waveforms:
-    return run_bench(bench, "calibration bench")
+def _run(bench: Bench, simulator: str) -> Waveforms:
+    return run_bench(bench, "calibration bench", simulator)

@@ -17,7 +17,8 @@ class Language:
     opening: a netlist's first statements; nets: around those of an element; subckt, ends: `{}` the block's name;
     multiplier: identical transistors in parallel; apart: between the letter and the name of a source; constant, points:
     its value, `{kind}` v or i, with `comma` between numbers; reserved: what no transistor may be called;
-    escaped: a long line goes on behind a backslash at its end, not behind a + at the start of the next.
+    escaped: a long line goes on behind a backslash at its end, not behind a + at the start of the next; quoted: a name
+    of a flat circuit, which is a path, stands in quotes, with colons for points.
     """
 
     comment: str = "*"
@@ -33,10 +34,15 @@ class Language:
     comma: str = " "
     reserved: frozenset[str] = frozenset()
     escaped: bool = False
+    quoted: bool = False
+
+    def named(self, name: str) -> str:
+        """A net, or an element with its letter."""
+        return f"'{name.replace('.', ':')}'" if self.quoted and "." in name else name
 
     def joined(self, *nets: str) -> str:
         """The nets of an element or of a block."""
-        return self.nets.format(" ".join(nets))
+        return self.nets.format(" ".join(map(self.named, nets)))
 
     def fold(self, line: str) -> list[str]:
         """A statement on lines of bearable length."""
@@ -106,11 +112,12 @@ def _format_element(element: Element, technology: Technology, language: Language
         case Mos(name, drain, gate, source, bulk):
             own = f"m{name}_" if f"m{name}" in language.reserved else f"m{name}"
             nets = language.joined(drain, gate, source, bulk)
-            return f"{own} {nets} {_mos_fields(element, technology, language.multiplier)}"
+            return f"{language.named(own)} {nets} {_mos_fields(element, technology, language.multiplier)}"
         case Instance(name, nets, subcircuit):
             return f"x{name} {language.joined(*nets)} {subcircuit}"
         case Capacitor(name, a, b, value):
-            return f"c{name} {language.joined(a, b)} {language.capacitor.format(format_number(value))}"
+            farad = language.capacitor.format(format_number(value))
+            return f"{language.named(f'c{name}')} {language.joined(a, b)} {farad}"
         case Source(name, kind, a, b, value):
             numbers = [number for point in value for number in point] if isinstance(value, tuple) else [value]
             form = language.points if isinstance(value, tuple) else language.constant

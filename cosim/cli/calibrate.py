@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from cosim.cli.common import FILE, pdk_root_option, technology_option
+from cosim.cli.common import FILE, engine_option, pdk_root_option, technology_option
 from cosim.cli.progress import say
 from cosim.technology.scale import DEFAULT_UNITS, MAX_UNITS
 
@@ -13,9 +13,10 @@ from cosim.technology.scale import DEFAULT_UNITS, MAX_UNITS
 @technology_option
 @pdk_root_option
 @click.option("--units", type=click.IntRange(1, MAX_UNITS), default=DEFAULT_UNITS, help="Unit devices per 1.0.")
+@engine_option("Simulator of the transistors.")
 @click.option("-o", "--output", type=FILE, help="File [default: the cache that compile reads].")
-def command(technology: str, pdk_root: Path | None, units: int, output: Path | None) -> None:
-    """Measure mirrors and 9T cell in ngspice, fit their errors and write the calibration that the compiler inverts."""
+def command(technology: str, pdk_root: Path | None, units: int, engine: str, output: Path | None) -> None:
+    """Measure mirrors and 9T cell, fit their errors and write the calibration that the compiler inverts."""
     from cosim.calibration.find import calibrate, make_cached_path
     from cosim.files.write import check_writable
     from cosim.technology.calibration import write_calibration
@@ -24,7 +25,7 @@ def command(technology: str, pdk_root: Path | None, units: int, output: Path | N
     process = load_technology(technology, pdk_root)
     path = output or make_cached_path(process.name, units)
     check_writable(path)
-    calibration = calibrate(process, units, say)
+    calibration = calibrate(process, units, say, engine)
     write_calibration(path, calibration)
     fit, mirror = calibration.schmitt, calibration.mirror
     click.echo(f"{process.name}, {units} units, {calibration.simulator}")

@@ -10,6 +10,7 @@ from cosim.cli.common import (
     Destination,
     check_outputs,
     collecting,
+    engine_option,
     jobs_option,
     json_option,
     options,
@@ -58,13 +59,14 @@ class QuantityList(click.ParamType):
 
 @dataclass(frozen=True)
 class Where:
-    """A technology, and the conditions of which every combination is run."""
+    """A technology, the conditions of which every combination is run, and the simulator that runs them."""
 
     technology: str
     pdk_root: Path | None
     corners: tuple[str, ...]
     temperatures: tuple[Values, ...]
     supplies: tuple[Values, ...]
+    engine: str
 
 
 @dataclass(frozen=True)
@@ -95,6 +97,7 @@ condition_options = options(
         multiple=True,
         help="Supplies in volt; every combination is run.",
     ),
+    engine_option("Simulator of the transistors."),
     json_option,
     collecting(where=Where, to=Destination),
 )
@@ -102,7 +105,7 @@ condition_options = options(
 
 @click.group(name="characterize", subcommand_metavar="CELL [OPTIONS]")
 def command() -> None:
-    """Sweep the biases of CELL in ngspice: ideal, as drawn, and calibrated.
+    """Sweep the biases of CELL in a simulator: ideal, as drawn, and calibrated.
 
     Bias currents and capacitances stay those of the nominal point when corner, temperature and supply are swept.
     """
@@ -124,7 +127,7 @@ def _swept(cell: str) -> click.Command:
         take_folder("characterize", to.output)
         found = []
         for technology in technologies:
-            one = measure(technology, calibration)
+            one = measure(technology, calibration, where.engine)
             found.append(one)
             click.echo(f"{cell}, {technology.name}, {format_conditions(technology)}")
             click.echo("\n".join(characterize.format_rows(one.rows)))
@@ -155,7 +158,7 @@ for _cell in SWEPT:
 def ladder(*, to: Destination, updates: Updates, where: Where) -> None:
     """Ladder: random updates, levels, retention, power.
 
-    ngspice is held against software: sequences of set, retain and reset pulses, one a frame.
+    A simulator is held against software: sequences of set, retain and reset pulses, one a frame.
 
     Finished runs are kept in the folder: the same command continues an interrupted one.
     """
@@ -169,14 +172,14 @@ def ladder(*, to: Destination, updates: Updates, where: Where) -> None:
     from cosim.units.ladder.points import ladder_currents, ladder_timing
 
     currents, timing = ladder_currents(I_UNIT), ladder_timing(updates.t_step, updates.tau)
-    rungs, run = updates.rungs, Run(to.output, updates.jobs, updates.timeout)
+    rungs, run = updates.rungs, Run(to.output, updates.jobs, updates.timeout, engine=where.engine)
     study = ladder_study.LadderStudy(rungs, updates.sequences, updates.steps, updates.seed, currents, timing)
     output = to.output
     check_outputs("characterize", output, to.json_file)
     technologies, calibration = _conditions(where)
     ladder_study.check_study(study, technologies, calibration)
     take_folder("characterize", output)
-    with progress_bar("ngspice") as progress:
+    with progress_bar(where.engine) as progress:
         found = ladder_study.run_ladder(study, technologies, calibration, run, progress)
     conditions = []
     for technology, traces in zip(technologies, found, strict=True):

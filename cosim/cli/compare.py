@@ -24,7 +24,7 @@ from cosim.cli.common import (
     write_json,
 )
 from cosim.cli.progress import progress_bar, say
-from cosim.engines.table import BEHAVIORAL, Entry, engines
+from cosim.engines.table import BEHAVIORAL, Entry, engines, simulator_beside
 from cosim.errors import InputError
 
 if TYPE_CHECKING:
@@ -71,7 +71,8 @@ def command(*, network_file: Path, to: Destination, how: Comparing, compiling: C
     check_outputs("compare", output, to.json_file)
     design, test_set, run = load_run(network_file, output, compiling, running, how.engine)
     if not how.pvt:
-        run = replace(run, condition=biased(design, run.standing(design).technology, how.bias))
+        there = run.standing(design).technology
+        run = replace(run, condition=biased(design, there, how.bias, simulator_beside(how.engine)))
     engine_named(how.engine).check()  # said before the work
     take_folder("compare", output)
     with progress_bar(how.engine) as progress:

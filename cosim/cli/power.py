@@ -1,5 +1,6 @@
-"""cosim power: supply power by block and by rail, ngspice beside the behavioral equations."""
+"""cosim power: supply power by block and by rail, a simulator beside the behavioral equations."""
 
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -9,8 +10,10 @@ from cosim.cli.common import (
     Destination,
     Running,
     check_outputs,
+    collecting,
     compile_options,
     destination_options,
+    engine_option,
     load_run,
     network_argument,
     run_options,
@@ -22,30 +25,40 @@ from cosim.cli.progress import progress_bar
 from cosim.errors import MissingToolError
 
 
+@dataclass(frozen=True)
+class Metering:
+    """Whether a simulator runs at all, and which."""
+
+    behavioral: bool
+    engine: str
+
+
 @click.command()
 @network_argument
 @destination_options("runs/power")
 @click.option("--behavioral", is_flag=True, help="Equations alone; needs no simulator.")
+@engine_option("Simulator of the transistors.")
 @compile_options
 @run_options
-def command(*, network_file: Path, to: Destination, behavioral: bool, compiling: Compiling, running: Running) -> None:
+@collecting(how=Metering)
+def command(*, network_file: Path, to: Destination, how: Metering, compiling: Compiling, running: Running) -> None:
     """Measure NETWORK's supply power on test samples, block by block and rail by rail.
 
-    ngspice measures the current of every block's own supply; the behavioral equations stand beside it. Static and
+    The simulator measures the current of every block's own supply; the behavioral equations stand beside it. Static and
     dynamic power, energies per frame and per inference, areas. The folder receives power.json and power.png. Finished
-    samples are kept: the same command continues an interrupted run. Without ngspice the behavioral side is written.
+    samples are kept: the same command continues an interrupted run. Without it the behavioral side is written.
     """
     from cosim.pipeline import run_power
     from cosim.report.tables import format_power
 
     output = to.output
     check_outputs("power", output, to.json_file)
-    design, test_set, run = load_run(network_file, output, compiling, running)
+    design, test_set, run = load_run(network_file, output, compiling, running, how.engine)
     missing: MissingToolError | None = None
     take_folder("power", output)
-    with progress_bar("ngspice") as progress:
+    with progress_bar(how.engine) as progress:
         try:
-            summary = run_power(design, test_set, run, progress, simulate=not behavioral)
+            summary = run_power(design, test_set, run, progress, simulate=not how.behavioral)
         except MissingToolError as error:
             missing, summary = error, run_power(design, test_set, run, progress, simulate=False)
     click.echo("\n".join(format_power(summary)))

@@ -60,6 +60,11 @@ def simulators() -> tuple[Entry, ...]:
     return tuple(entry for entry in ENGINES if entry.simulator)
 
 
+def simulator_beside(name: str) -> str:
+    """What runs a cell for the engine of this name: itself where it is a simulator."""
+    return name if engine_entry(name).simulator else NGSPICE
+
+
 def simulator_named(name: str) -> "Simulator":
     """The simulator of this name. Raises InputError for one that is none of ENGINES."""
     return _named(name, "simulator", simulators()).load()

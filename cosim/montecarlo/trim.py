@@ -73,7 +73,7 @@ def measure_behavioral(trial: Trial, chip: Chip) -> dict[str, CellPoints]:
 
 
 def measure_transistors(trial: Trial, chip: Chip) -> dict[str, CellPoints]:
-    """Every cell of a chip in ngspice: its transistors, candidate diode and bias diodes on a bench."""
+    """Every cell of a chip in the trial's simulator: its transistors, candidate diode and bias diodes on a bench."""
     expected = measure_behavioral(trial, chip)
     return {
         cell.name: measure_cell(trial, chip, cell, 1.3 * expected[cell.name].rise)
@@ -82,7 +82,7 @@ def measure_transistors(trial: Trial, chip: Chip) -> dict[str, CellPoints]:
 
 
 def measure_cell(trial: Trial, chip: Chip, cell: Schmitt, i_peak: float) -> CellPoints:
-    """One cell of a chip in ngspice, with the transistors that the chip drew for it; the ramp goes to `i_peak`."""
+    """The same of one cell, with the transistors that the chip drew for it; the ramp goes to `i_peak`."""
     design, technology = trial.design, trial.technology
     bias = design.graph.bias(cell.name, SchmittBias)
     places = _places(design.assembly.circuit, instance(f"cell_{net(cell.name)}"))
@@ -95,13 +95,16 @@ def measure_cell(trial: Trial, chip: Chip, cell: Schmitt, i_peak: float) -> Cell
     calibration = design.calibration
     i_thresh, i_width, i_gain, v_node = bias.i_thresh, bias.i_width, bias.i_gain, calibration.v_node
     share = 1.0
+
+    def measure(i_width: float) -> tuple[float, float, float]:
+        pins = i_thresh, i_width, i_gain
+        return measure_schmitt(technology, calibration.units, pins, v_node, i_peak, deviating, trial.engine)
+
     try:
-        found = measure_schmitt(technology, calibration.units, (i_thresh, i_width, i_gain), v_node, i_peak, deviating)
+        found = measure(i_width)
     except SimulationError:  # its lower threshold is below 0, so it never resets: measured with half of its width
         share = 0.5
-        found = measure_schmitt(
-            technology, calibration.units, (i_thresh, share * i_width, i_gain), v_node, i_peak, deviating
-        )
+        found = measure(share * i_width)
     rise, fall, seen = found
     gain = float(calibration.mirror.interpolate(calibration.mirror.gain_p, np.float64(seen)))
     return CellPoints(rise, rise - (rise - fall) / share, seen / gain)

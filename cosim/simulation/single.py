@@ -2,11 +2,11 @@
 
 from cosim.circuit.bench import Bench
 from cosim.engines.engine import DEFAULT_TIMEOUT, Failure, Waveforms
-from cosim.engines.table import simulator_named
+from cosim.engines.table import NGSPICE, simulator_named
 from cosim.errors import SimulationError
 
 
-def run_bench(bench: Bench, what: str, simulator: str = "ngspice") -> Waveforms:
+def run_bench(bench: Bench, what: str, simulator: str = NGSPICE) -> Waveforms:
     """Its waveforms. Raises SimulationError that begins with `what`, MissingToolError without the simulator."""
     found = simulator_named(simulator).run(bench, DEFAULT_TIMEOUT)
     if isinstance(found, Failure):

@@ -17,6 +17,7 @@ from cosim.cells.benches import RAMP, DpiDrive, Pins, dpi_bench, mirror_bench, r
 from cosim.cells.dpi import dpi_capacitance, dpi_fall_time, dpi_rise_time
 from cosim.circuit.bench import Bench
 from cosim.engines.engine import Waveforms
+from cosim.engines.table import NGSPICE
 from cosim.quantities import format_quantity
 from cosim.simulation.single import run_bench
 from cosim.technology.calibration import Calibration
@@ -43,7 +44,7 @@ DPI_UP, DPI_DOWN, DPI_END = 1 * DPI_TAU, 12 * DPI_TAU, 20 * DPI_TAU  # when its 
 class Row:
     """One figure of a cell at one set-point.
 
-    ideal: the cell's equation. measured: ngspice, with the bias currents of that equation. calibrated: ngspice, with
+    ideal: the cell's equation. measured: a simulator, with the bias currents of that equation. calibrated: with
     those of the calibration's inverse. All in `unit`; errors are relative to `scale`, in the same unit. NaN: not found.
     """
 
@@ -96,42 +97,47 @@ def at_conditions(
 # --- 9T cell
 
 
-def characterize_schmitt(technology: Technology, calibration: Calibration) -> Characterisation:
+def characterize_schmitt(
+    technology: Technology, calibration: Calibration, simulator: str = NGSPICE
+) -> Characterisation:
     """Thresholds and level at SCHMITT_POINTS, from slow ramps; curves: output over candidate."""
-    fit, rows, curves = calibration.schmitt, [], []
+    fit, units, v_node, rows, curves = calibration.schmitt, calibration.units, calibration.v_node, [], []
     for rise, fall, high in SCHMITT_POINTS:
         group = f"{1e9 * rise:g}/{1e9 * fall:g} nA"
         plain = (rise, rise - fall, high)
         solved = (*fit.solve_thresholds(rise, fall), fit.solve_gain(high))
-        found = [measure_schmitt(technology, calibration.units, bias, calibration.v_node) for bias in (plain, solved)]
+        found = [measure_schmitt(technology, units, bias, v_node, simulator=simulator) for bias in (plain, solved)]
         names = ("upper threshold", "lower threshold", "level")
         for name, ideal, measured, calibrated in zip(names, (rise, fall, high), *found, strict=True):
             rows.append(Row(group, name, "A", ideal, measured, calibrated, ideal))
         kinds: tuple[tuple[Kind, Pins], ...] = (("measured", plain), ("calibrated", solved))
         for kind, bias in kinds:
-            curves.append(Curve(group, kind, *_hysteresis(technology, calibration, bias, 1.3 * rise)))
+            curves.append(Curve(group, kind, *_hysteresis(technology, calibration, bias, 1.3 * rise, simulator)))
         x = np.array([0, rise, rise, 1.3 * rise, fall, fall, 0])
         curves.append(Curve(group, "ideal", x, high * np.array([0, 0, 1, 1, 1, 0, 0])))
     return Characterisation(technology, tuple(rows), tuple(curves))
 
 
-def _hysteresis(technology: Technology, calibration: Calibration, bias: Pins, i_peak: float) -> tuple[Array, Array]:
+def _hysteresis(
+    technology: Technology, calibration: Calibration, bias: Pins, i_peak: float, simulator: str
+) -> tuple[Array, Array]:
     """(candidate, output) of a slow ramp up and down, ampere."""
-    waves = _run(schmitt_bench(technology, calibration.units, bias, i_peak, calibration.v_node))
+    waves = _run(schmitt_bench(technology, calibration.units, bias, i_peak, calibration.v_node), simulator)
     return i_peak * (1 - np.abs(waves.time / RAMP - 1)), waves.through("out")
 
 
 # --- mirror and rectifier
 
 
-def characterize_mirror(technology: Technology, calibration: Calibration) -> Characterisation:
+def characterize_mirror(technology: Technology, calibration: Calibration, simulator: str = NGSPICE) -> Characterisation:
     """Currents through both gate lines at MIRROR_POINTS; curves: gain over current. Calibrated means trimmed."""
     rows, curves = [], []
     kinds: tuple[tuple[Kind, float], ...] = (("measured", 1.0), ("calibrated", calibration.mirror.trim))
     currents = np.geomspace(MIRROR_POINTS[0], MIRROR_POINTS[-1], 21)
 
     def paths(trim: float, current: float) -> tuple[float, ...]:
-        waves = _run(mirror_bench(technology, calibration.units, trim, float(current), calibration.v_node))
+        bench = mirror_bench(technology, calibration.units, trim, float(current), calibration.v_node)
+        waves = _run(bench, simulator)
         return tuple(abs(float(waves.through(source)[-1])) for source in ("n", "p"))
 
     for current in MIRROR_POINTS:
@@ -144,7 +150,9 @@ def characterize_mirror(technology: Technology, calibration: Calibration) -> Cha
     return Characterisation(technology, tuple(rows), tuple(curves))
 
 
-def characterize_rectifier(technology: Technology, calibration: Calibration) -> Characterisation:
+def characterize_rectifier(
+    technology: Technology, calibration: Calibration, simulator: str = NGSPICE
+) -> Characterisation:
     """A candidate diode between a pull of 0 to 2 pushes and each of RECTIFIER_PUSHES; calibrated means trimmed.
 
     Rows: the residue where pull equals push, and the output where pull is twice the push.
@@ -154,7 +162,7 @@ def characterize_rectifier(technology: Technology, calibration: Calibration) -> 
     for push in RECTIFIER_PUSHES:
         group, outputs = format_quantity(push, "A"), []
         for kind, trim in kinds:
-            waves = _run(rectifier_bench(technology, calibration.units, trim, push, 2 * push))
+            waves = _run(rectifier_bench(technology, calibration.units, trim, push, 2 * push), simulator)
             output = np.abs(waves.through("sense"))
             pull = np.linspace(0.0, 2 * push, len(output))
             outputs.append(output)
@@ -170,7 +178,7 @@ def characterize_rectifier(technology: Technology, calibration: Calibration) -> 
 # --- DPI
 
 
-def characterize_dpi(technology: Technology, calibration: Calibration) -> Characterisation:
+def characterize_dpi(technology: Technology, calibration: Calibration, simulator: str = NGSPICE) -> Characterisation:
     """Steps 0 -> alpha -> 0 at DPI_POINTS with tau DPI_TAU: level, time to 1 - 1/e of it, time to 1/e of it.
 
     ideal: the equation of `cosim.cells.dpi` at this temperature, from the current that the calibrated DPI starts at.
@@ -184,7 +192,7 @@ def characterize_dpi(technology: Technology, calibration: Calibration) -> Charac
         )
         found, first = [], 0.0
         for kind, i_g in biases:
-            time, output = _step_response(technology, calibration, alpha, i_g)
+            time, output = _step_response(technology, calibration, alpha, i_g, simulator)
             curves.append(Curve(group, kind, time, output))
             first, *figures = _step_figures(time, output)
             found.append(figures)
@@ -204,13 +212,15 @@ def characterize_dpi(technology: Technology, calibration: Calibration) -> Charac
     return Characterisation(technology, tuple(rows), tuple(curves))
 
 
-def _step_response(technology: Technology, calibration: Calibration, alpha: float, i_g: float) -> tuple[Array, Array]:
+def _step_response(
+    technology: Technology, calibration: Calibration, alpha: float, i_g: float, simulator: str
+) -> tuple[Array, Array]:
     """(time, output) of a DPI whose capacitor gives DPI_TAU at the nominal temperature."""
     edge, i_tau = 1e-3 * DPI_TAU, TAU_SHARE * alpha
     steps = ((0.0, 0.0), (DPI_UP, 0.0), (DPI_UP + edge, alpha), (DPI_DOWN, alpha), (DPI_DOWN + edge, 0.0))
     capacitance = dpi_capacitance(nominal(technology, calibration), DPI_TAU, i_tau)
     drive = DpiDrive(steps, i_tau, i_g, capacitance, DPI_END)
-    waves = _run(dpi_bench(technology, calibration.units, drive, calibration.v_node))
+    waves = _run(dpi_bench(technology, calibration.units, drive, calibration.v_node), simulator)
     return waves.time, np.abs(waves.through("out"))
 
 
@@ -284,5 +294,5 @@ def _percent(error: float) -> str:
     return "-" if np.isnan(error) else f"{100 * error:+.2f}%"
 
 
-def _run(bench: Bench) -> Waveforms:
-    return run_bench(bench, "characterisation bench")
+def _run(bench: Bench, simulator: str) -> Waveforms:
+    return run_bench(bench, "characterisation bench", simulator)

@@ -68,7 +68,7 @@ class LadderRun:
 
 @dataclass(frozen=True)
 class LadderTrace:
-    """A run in ngspice, sampled SAMPLES_A_STEP times a step. states (samples, rungs); output in A; powers in W."""
+    """A run in a simulator, sampled SAMPLES_A_STEP times a step. states (samples, rungs); output in A; powers in W."""
 
     run: LadderRun
     states: States

@@ -1,4 +1,4 @@
-"""Supply power by block and by rail: what ngspice measures beside what the behavioral equations say.
+"""Supply power by block and by rail: what a simulator measures beside what the behavioral equations say.
 
     P          mean over the frames of V_DD times what a block draws from its own supply
     static     P where the circuit stands still, held over the span between two edges (`settled_windows`)
@@ -36,7 +36,7 @@ Array = NDArray[np.float64]
 class PowerStudy:
     """Mean power of n samples in watt, (n,) by block or by rail; frames (n,) of each sample.
 
-    total, static and rails come from ngspice; without a simulator they are None.
+    total, static and rails come from the simulator; without one they are None.
     vdd: what transistors, capacitors and bias currents take from V_DD; vground: what outputs that pull take from it
     through the readout's virtual ground, which sinks to ground what others push. clocks, reset, pulses (of ladders and
     toggles): their drivers.
@@ -55,7 +55,7 @@ class PowerStudy:
 class PowerRow:
     """One block, or all: power and energies by engine, None for what did not run, and drawn areas, um2.
 
-    difference: (behavioral - ngspice) / mean of ngspice; static_w and dynamic_frame_j come from ngspice.
+    difference: (behavioral - simulator) / mean of the simulator; static_w and dynamic_frame_j come from the simulator.
     """
 
     power_w: dict[str, Interval | None]
@@ -70,7 +70,7 @@ class PowerRow:
 
 @dataclass(frozen=True)
 class RailRow:
-    """One rail, by ngspice."""
+    """One rail, by the simulator."""
 
     power_w: Interval
     energy_frame_j: Interval

@@ -72,6 +72,13 @@ def with_toy(monkeypatch):
     monkeypatch.setattr(table, "ENGINES", (*table.ENGINES, *added))
 
 
+@pytest.fixture
+def only_other(monkeypatch):
+    """ngspice by another name, and no simulator called ngspice: who asks for that one is refused."""
+    only = table.ENGINES[0], table.Entry("other", lambda: Ngspice("other"))
+    monkeypatch.setattr(table, "ENGINES", only)
+
+
 def run_verb(monkeypatch, *words):
     """A verb of the command line that ends well."""
     monkeypatch.setattr(sys, "argv", ["cosim", *map(str, words)])
@@ -133,6 +140,33 @@ def test_trim_runs_an_engine_of_designs(with_toy, make_network, tmp_path, monkey
     assert found["halved"]["engine"] == "halved"
     ours, theirs = ([row["accuracy"] for row in found[engine]["rows"]] for engine in found)
     assert ours == theirs
+
+
+@pytest.mark.parametrize("verb", ["power", "characterize mirror", "characterize ladder", "calibrate"])
+def test_verbs_of_transistors_offer_the_simulators(with_toy, monkeypatch, capsys, verb):
+    run_verb(monkeypatch, *verb.split(), "--help")
+    assert "--engine [ngspice|vacask|toy]" in capsys.readouterr().out
+
+
+@pytest.mark.ngspice
+@pytest.mark.parametrize("cell", ["schmitt", "mirror", "rectifier", "dpi"])
+def test_a_cell_is_swept_in_the_simulator_that_was_asked_for(only_other, monkeypatch, tmp_path, cell):
+    monkeypatch.setattr("cosim.study.characterize.SCHMITT_POINTS", ((0.35e-9, 0.15e-9, 0.5e-9),))
+    monkeypatch.setattr("cosim.study.characterize.DPI_POINTS", (0.5e-9,))
+    path = tmp_path / "x.json"
+    run_verb(monkeypatch, "characterize", cell, "--engine", "other", "-o", tmp_path / "out", "--json", path)
+    assert json.loads(path.read_text())["cell"] == cell
+
+
+@pytest.mark.ngspice
+def test_power_is_metered_in_the_simulator_that_was_asked_for(only_other, make_network, monkeypatch, tmp_path, capsys):
+    write_inputs(make_network, tmp_path)
+    out, data = tmp_path / "out", ("--data", tmp_path / "data.npz", "--samples", 1)
+    run_verb(monkeypatch, "power", tmp_path / "net.npz", *data, "--engine", "other", "-j", 1, "-o", out)
+    said = capsys.readouterr().out
+    assert "other" in said and "differs" in said and "ngspice" not in said
+    total = json.loads((out / "power.json").read_text())["total"]
+    assert sorted(total["power_w"]) == ["behavioral", "other"] and abs(total["difference"]["mean"]) < 0.05
 
 
 @pytest.mark.ngspice

@@ -9,28 +9,35 @@ import numpy as np
 import pytest
 
 from cosim.calibration.find import shipped_path
-from cosim.cells.benches import schmitt_circuit
+from cosim.calibration.measure import measure_schmitt
+from cosim.cells.benches import mirror_bench, rectifier_bench, schmitt_circuit
+from cosim.cells.blocks import BLOCKS
 from cosim.cells.schmitt import STATE_LEVEL
 from cosim.checkpoint.file import load_network
 from cosim.circuit.bench import PRECISE, Bench, Current, Tran, Voltage
 from cosim.circuit.dialects.vacask import RUN, VACASK, format_bench
 from cosim.circuit.elements import Mos
+from cosim.circuit.waveforms import Timing
 from cosim.compiler.passes import compile_network
-from cosim.engines.engine import Failure, FailureKind, Inference, Run
+from cosim.engines.engine import Failure, FailureKind, Inference, Run, Waveforms
 from cosim.engines.table import simulator_named, simulators
 from cosim.engines.vacask import program as programs
 from cosim.engines.vacask import simulator as vacask
 from cosim.engines.vacask.simulator import Vacask
 from cosim.errors import MissingToolError
+from cosim.montecarlo.trial import Trial, run_chip
 from cosim.outputs import Exercise, made_up_stimulus, write_design
 from cosim.resources import trained_network_path
 from cosim.simulation.inference import run_inference, run_inferences
-from cosim.simulation.plans import read_plan
+from cosim.simulation.metering import meter
+from cosim.simulation.plans import metered_plan, read_plan
 from cosim.simulation.simulated import sample_benches
 from cosim.simulation.testbench import inference_bench
-from cosim.tasks.testset import load_test_set
+from cosim.study.bias import measure_reference
+from cosim.tasks.testset import TestSet, load_test_set
 from cosim.technology.calibration import load_calibration
 from cosim.technology.catalog import load_technology
+from cosim.variation.draws import Plan
 
 FRAMES = 3
 NAMES = [entry.name for entry in simulators()]
@@ -61,6 +68,59 @@ def assert_equal(ours: Inference, theirs: Inference, i_unit: float) -> None:
     np.testing.assert_array_equal(theirs.states, ours.states)
     np.testing.assert_allclose(theirs.readout, ours.readout, rtol=0, atol=0.01 * i_unit)
     assert theirs.power_w == pytest.approx(ours.power_w, rel=1e-3, abs=0)
+
+
+# The same cells, and power --------------------------------------------------------------------------------------------
+
+
+@needs_vacask
+@pytest.mark.ngspice
+def test_cells_at_their_operating_points(technology, calibration):
+    """`Op` and `Dc`; the diode's current goes from leakage to 1 nA, so its tolerance is of that."""
+    mirror = mirror_bench(technology, 8, calibration.mirror.trim, 1e-9, calibration.v_node)
+    for bench in (mirror, rectifier_bench(technology, 8, calibration.mirror.trim, 1e-9, 2e-9)):
+        ours, theirs = (simulator_named(name).run(bench, 60.0) for name in NAMES)
+        assert isinstance(ours, Waveforms) and isinstance(theirs, Waveforms)
+        np.testing.assert_allclose(theirs.time, ours.time, rtol=1e-9, atol=1e-21)
+        for probe, values in ours.probes.items():
+            np.testing.assert_allclose(theirs.probes[probe], values, rtol=1e-6, atol=1e-14)
+
+
+@needs_vacask
+@pytest.mark.ngspice
+def test_what_a_calibration_measures(technology, calibration):
+    pins, v_node = (1e-9, 5e-10, 1e-9), calibration.v_node
+    ours, theirs = (np.array(measure_schmitt(technology, 8, pins, v_node, simulator=name)) for name in NAMES)
+    np.testing.assert_allclose(theirs, ours, rtol=1e-4)
+    assert (theirs != ours).any()  # it was another simulator
+    ours, theirs = (np.array(measure_reference(technology, name)) for name in NAMES)
+    np.testing.assert_allclose(theirs, ours, rtol=1e-4)
+
+
+@needs_vacask
+@pytest.mark.ngspice
+def test_power_by_block(design, samples):
+    """A flat circuit, whose names are paths."""
+    bench = meter(inference_bench(design, samples[0]))
+    plan = metered_plan(design, FRAMES, Timing(), design.nominal)
+    ours, theirs = (run_inference(bench, plan, name) for name in NAMES)
+    assert isinstance(ours, Inference) and isinstance(theirs, Inference)
+    assert_equal(ours, theirs, design.i_unit)
+    blocks = range(len(BLOCKS))
+    np.testing.assert_allclose(theirs.delivered[:, blocks], ours.delivered[:, blocks], rtol=1e-3)
+
+
+@needs_vacask
+@pytest.mark.ngspice
+def test_a_chip(design, samples):
+    """Its bench is flat and sets every cell before the reset."""
+    samples_of = TestSet(samples, np.zeros(2, int), np.full(2, FRAMES), np.arange(2))
+    trial = Trial(design, samples_of, Plan("local", 5, 1))
+    found = [run_chip(replace(trial, engine=name), 0) for name in NAMES]
+    assert [record.status for record in found] == ["ok", "ok"], [record.detail for record in found]
+    ours, theirs = (record.by(record_engine) for record, record_engine in zip(found, NAMES, strict=True))
+    assert replace(theirs, power=0.0) == replace(ours, power=0.0)
+    assert theirs.power == pytest.approx(ours.power, rel=1e-3, abs=0)
 
 
 # The same circuits ----------------------------------------------------------------------------------------------------

@@ -39,7 +39,7 @@ def test_reference_starts_and_follows_the_temperature(technology):
 def ten_percent_hot(monkeypatch):
     """A reference that gives 10 % more where it is hot."""
     found = {27.0: (4e-9, 16e-9), 60.0: (4.4e-9, 17.6e-9)}
-    monkeypatch.setattr(cosim.study.bias, "measure_reference", lambda technology: found[technology.celsius])
+    monkeypatch.setattr(cosim.study.bias, "measure_reference", lambda technology, _: found[technology.celsius])
 
 
 def currents(design, condition):

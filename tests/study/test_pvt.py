@@ -150,7 +150,7 @@ def test_a_condition_whose_reference_does_not_start_is_a_row(
 ):
     design = compile_network(make_network(26, widths=(3,), outputs=2, alphas=(1.0,)), technology, calibration)
 
-    def refuse(technology):
+    def refuse(technology, simulator):
         raise SimulationError("current reference: it does not start")
 
     monkeypatch.setattr(cosim.pipeline, "pvt_grid", lambda nominal: (at(technology, "ss"),))

@@ -3,13 +3,14 @@
 import re
 from dataclasses import replace
 
-from cosim.circuit.bench import Bench, Op, Probe, Tolerances, Voltage
+from cosim.circuit.bench import Bench, Dc, Op, Probe, Tolerances, Tran, Voltage
 from cosim.circuit.deck import BRACKETS, device_sizes, format_elements, format_number
 from cosim.circuit.dialects.dialect import CardForm, Dialect, Files, spice_probe, tolerance_texts
 from cosim.circuit.elements import Circuit
 from cosim.technology.types import Technology
 
 RUN = "run"  # the analysis; its results are in a raw file of this name
+SWEPT = "swept"  # the value that a sweep sets, in that file
 _LANGUAGE = replace(
     BRACKETS,
     ends="ends",
@@ -18,6 +19,7 @@ _LANGUAGE = replace(
     points='{kind}source type="pwl" wave=[{value}]',
     comma=", ",
     escaped=True,
+    quoted=True,
 )
 
 
@@ -49,7 +51,7 @@ def _run(bench: Bench) -> list[str]:
         f"options {' '.join(f'{name}={value}' for name, value in options)}",
         f"save {' '.join(map(_saved, bench.probes))}",
         "elaborate circuit",
-        _analysis(bench),
+        *_analysis(bench),
     )
     return [
         'load "capacitor.osdi"',
@@ -64,13 +66,22 @@ def _run(bench: Bench) -> list[str]:
     ]
 
 
-def _analysis(bench: Bench) -> str:
-    if isinstance(bench.analysis, Op):
-        return f"analysis {RUN} op"
+def _analysis(bench: Bench) -> list[str]:
+    match bench.analysis:
+        case Op():
+            return [f"analysis {RUN} op"]
+        case Dc(kind, source, start, stop, step):
+            values = f"from={format_number(start)} to={format_number(stop)} step={format_number(step)}"
+            return [f'sweep {SWEPT} instance="{kind}_{source}" parameter="dc" {values}', f"analysis {RUN} op"]
+        case Tran():
+            return [_transient(bench)]
+
+
+def _transient(bench: Bench) -> str:
     step, supply = format_number(bench.transient.step), format_number(bench.technology.supply)
     run = f"analysis {RUN} tran step={step} stop={format_number(bench.transient.end)} maxstep={step}"
-    starts = "; ".join(f'"{net.replace(".", ":")}"; {supply}' for net in bench.preset)
-    return f'{run} icmode="op" ic=[{starts}]' if starts else run
+    starts = ", ".join(f'"{net.replace(".", ":")}", {supply}' for net in bench.preset)
+    return f'{run} icmode="op" ic={{{starts}}}' if starts else run
 
 
 def _saved(probe: Probe) -> str:

@@ -18,8 +18,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.circuit.bench import Bench, Op, Tolerances
-from cosim.circuit.dialects.vacask import RUN, format_bench, option_texts, printed
+from cosim.circuit.bench import Bench, Dc, Op, Tolerances
+from cosim.circuit.dialects.vacask import RUN, SWEPT, format_bench, option_texts, printed
 from cosim.engines.engine import Description, Failure, FailureKind, Vectors, Waveforms
 from cosim.engines.vacask.program import find_vacask, vacask_version
 from cosim.technology.types import Technology
@@ -46,8 +46,14 @@ class Vacask:
         vectors = run_deck(format_bench(bench), timeout)
         if isinstance(vectors, Failure):
             return vectors
-        time = np.empty(0) if isinstance(bench.analysis, Op) else vectors["time"]
-        return Waveforms(time, {probe: vectors[printed(probe)] for probe in bench.probes})
+        match bench.analysis:
+            case Op():
+                axis = np.empty(0)
+            case Dc():
+                axis = vectors[SWEPT]
+            case _:
+                axis = vectors["time"]
+        return Waveforms(axis, {probe: vectors[printed(probe)] for probe in bench.probes})
 
     def check(self) -> None:
         """Raises MissingToolError without VACASK."""
