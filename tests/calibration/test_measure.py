@@ -202,7 +202,7 @@ def test_mirrors_without_current(technology, monkeypatch, current):
 
 def gains_of(excess):
     """What `_gains` finds where ln(gain of n / gain of p) is a function of ln(drawn length / nominal length)."""
-    return lambda technology, units, trim, current, v_node: (math.exp(excess(-math.log(trim))), 1.0, 1.0)
+    return lambda technology, units, trim, current, v_node, simulator: (math.exp(excess(-math.log(trim))), 1.0, 1.0)
 
 
 @pytest.mark.parametrize("grid", [5e-9, 5e-8])
@@ -212,7 +212,7 @@ def test_the_trim_is_the_length_on_the_grid_that_fits_best(technology, monkeypat
     coarse = replace(technology, grid=grid)
     monkeypatch.setattr(calibrate, "_gains", gains_of(lambda x: offset + 0.8 * x))
     length = coarse.sizing.mirror_n.l
-    found = length / calibrate._find_trim(coarse, 8, 0.5)
+    found = length / calibrate._find_trim(coarse, 8, 0.5, "ngspice")
     assert found == pytest.approx(coarse.snap(found), rel=1e-12, abs=0)
     # the best of all lengths on the grid is not further than half a step from the exact one
     assert abs(found - length * math.exp(-offset / 0.8)) <= 0.51 * grid
@@ -223,18 +223,18 @@ def test_no_length_gives_both_lines_the_same_gain(technology, monkeypatch, exces
     monkeypatch.setattr(calibrate, "_gains", gains_of(excess))
     text = r"calibration of generic180: no length of line n gives it the gain of line p: at 5e-06 m their ratio is"
     with pytest.raises(SimulationError, match=text):
-        calibrate._find_trim(technology, 8, 0.5)
+        calibrate._find_trim(technology, 8, 0.5, "ngspice")
 
 
 def test_a_library_without_the_trimmed_length(technology, monkeypatch):
-    def gains(technology, units, trim, current, v_node):
+    def gains(technology, units, trim, current, v_node, simulator):
         if trim != 1:
             raise InputError("n has no model of w 1 um, l 4.9 um")
         return 1.02, 1.0, 1.0
 
     monkeypatch.setattr(calibrate, "_gains", gains)
     with pytest.raises(InputError, match=r"sizing\.mirror_n\.l = 5e-06 m is trimmed to 4\.\d+e-06 m: n has no model"):
-        calibrate._find_trim(technology, 8, 0.5)
+        calibrate._find_trim(technology, 8, 0.5, "ngspice")
 
 
 def test_no_calibration_and_no_ngspice(files, technology):
