@@ -11,11 +11,8 @@ from cosim.calibration import fingerprint
 from cosim.calibration import measure as calibrate
 from cosim.calibration.find import cached_path, find_calibration, make_cached_path, shipped_path
 from cosim.calibration.fingerprint import POINTS, calibration_fingerprint
-from cosim.calibration.measure import (
-    measure_comparator,
-    measure_dpi_output,
-    measure_schmitt,
-)
+from cosim.calibration.measure import measure_schmitt
+from cosim.calibration.native import measure_comparator, measure_dpi_output
 from cosim.cells.benches import mirror_bench, schmitt_bench
 from cosim.circuit.bench import Current, Tolerances, Voltage
 from cosim.circuit.elements import Circuit

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from cosim.calibration.measure import measure_dpi_output, measure_dpi_times
+from cosim.calibration.native import measure_dpi_output, measure_dpi_times
 from cosim.cells.benches import DpiDrive, dpi_bench
 from cosim.cells.dpi import DPI, INTEGRATION_NODE, dpi, dpi_capacitance, dpi_fall_time
 from cosim.circuit.elements import Capacitor, Mos
