@@ -164,7 +164,7 @@ def test_each_dpi_shifts_both_neighbours_and_none_itself(technology):
 @pytest.mark.parametrize("on", [False, True])
 def test_every_net_of_a_rung_is_used_twice_or_is_a_port(technology, on):
     """A net with one terminal is a typing error: nothing drives it or nothing reads it."""
-    cell, terminals = rung(technology, UNITS, on), []
+    cell, terminals = rung(technology, UNITS, on=on), []
     for element in cell.elements:
         match element:
             case Mos():
