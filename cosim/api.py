@@ -10,16 +10,18 @@ takes long says so on stderr. Whoever needs more has `.network`, `.design`, `.co
 """
 
 import sys
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
+from typing import get_args
 
 from cosim.circuit.waveforms import Timing
 from cosim.compiler.settings import Settings
 from cosim.design import Condition, Design
 from cosim.engines.engine import DEFAULT_TIMEOUT, Run
-from cosim.errors import SimulationError
+from cosim.errors import InputError, SimulationError
 from cosim.loading import Place, compile_at, draw_samples, load_ranged
 from cosim.montecarlo.execute import run_local
 from cosim.montecarlo.run import default_spec, summarize_run
@@ -40,14 +42,14 @@ from cosim.variation.draws import Kind, Plan, check_coefficients, check_supply
 Data = str | PathLike[str] | None  # .npz with x_test and y_test, a task's folder, None for a task that brings its own
 
 
-class _Shown:
+class _Shown(ABC):
     """Something that prints as lines."""
 
+    @abstractmethod
     def lines(self) -> Sequence[str]:
         """What it shows."""
-        raise NotImplementedError
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         return "\n".join(self.lines())
 
     def _repr_html_(self) -> str:
@@ -99,6 +101,7 @@ class Compiled(_Shown):
 
         Raises SimulationError when every simulation failed, MissingToolError without the simulator.
         """
+        _check_count("jobs", jobs)
         test_set = self._samples(data, samples, seed)
         run = Run(jobs=jobs, timing=self.timing, engine=engine, condition=self.condition)
         outcomes = simulate_samples(self.design, test_set, run)
@@ -124,6 +127,10 @@ class Compiled(_Shown):
         By default accuracy may fall 5 points below that of the nominal circuit; the chips are those of `cosim
         montecarlo` with the same seed. Raises InputError where the technology has no numbers for the variation.
         """
+        _check_count("chips", chips)
+        _check_count("jobs", jobs)
+        if variation not in get_args(Kind):
+            raise InputError(f"variation must be one of {', '.join(get_args(Kind))}, not {variation!r}; choose one")
         plan, technology = Plan(variation, seed, chips), self.condition.technology
         check_coefficients(technology, plan)
         check_supply(technology, plan)
@@ -135,6 +142,8 @@ class Compiled(_Shown):
         return Drawn(tuple(records), summarize_run(trial, records, wanted))
 
     def _samples(self, data: Data, count: int | None, seed: int) -> TestSet:
+        if count is not None:
+            _check_count("samples", count)
         return draw_samples(self.design.network, None if data is None else Path(data), count, seed, _say)
 
 
@@ -171,6 +180,11 @@ def load(path: str | PathLike[str], ranges_from: Data = None) -> Trained:
     """
     network = load_ranged(Path(path), None if ranges_from is None else Path(ranges_from))
     return Trained(network, str(path))
+
+
+def _check_count(name: str, count: int) -> None:
+    if count < 1:
+        raise InputError(f"{name} must be at least 1, not {count}; give another number")
 
 
 def _say(line: str) -> None:

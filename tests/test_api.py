@@ -8,6 +8,7 @@ import pytest
 
 import cosim
 from cosim.checkpoint.file import save_checkpoint
+from cosim.errors import InputError
 from cosim.montecarlo.trial import Trial, run_chip
 from cosim.tasks.testset import load_test_set
 from cosim.variation.draws import Plan
@@ -68,3 +69,24 @@ def test_all_show_themselves_in_a_notebook(files):
     for shown, word in ((trained, "layer0"), (trained.compile(), "transistors")):
         page = shown._repr_html_()
         assert page.startswith("<pre>") and word in page and str(shown).splitlines()[0] in page
+        assert repr(shown) == str(shown)
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (lambda circuit, data: circuit.montecarlo(chips=0), "chips must be at least 1, not 0"),
+        (lambda circuit, data: circuit.montecarlo(jobs=0), "jobs must be at least 1, not 0"),
+        (lambda circuit, data: circuit.montecarlo(samples=-1), "samples must be at least 1, not -1"),
+        (
+            lambda circuit, data: circuit.montecarlo(variation="some"),
+            "variation must be one of none, local, global, all, not 'some'",
+        ),
+        (lambda circuit, data: circuit.montecarlo(data, engine="spice"), "engine must be one of .* not 'spice'"),
+        (lambda circuit, data: circuit.compare(samples=0), "samples must be at least 1, not 0"),
+        (lambda circuit, data: circuit.compare(jobs=0), "jobs must be at least 1, not 0"),
+    ],
+)
+def test_a_wrong_argument_is_refused(files, call, text):
+    with pytest.raises(InputError, match=text):
+        call(cosim.load(files[0]).compile(), files[1])

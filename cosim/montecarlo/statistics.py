@@ -97,14 +97,14 @@ def describe(values: Sequence[float]) -> Statistic:
     return Statistic(mean, None if half is None else Bounds(mean - half, mean + half), sd, quantiles)
 
 
-def pair(behavioral: NDArray[np.float64], ngspice: NDArray[np.float64]) -> Pair:
+def pair(behavioral: NDArray[np.float64], simulated: NDArray[np.float64]) -> Pair:
     """One figure of the same chips by both engines."""
-    difference = behavioral - ngspice
+    difference = behavioral - simulated
     half = quantile_t(difference) * difference.std(ddof=1) / len(difference) ** 0.5
     bias, correlation, bounds = difference.mean(), None, None
-    if np.ptp(behavioral) > 0 and np.ptp(ngspice) > 0 and len(difference) > 3:
-        found = stats.pearsonr(behavioral, ngspice).confidence_interval(CONFIDENCE)
-        correlation = float(np.corrcoef(behavioral, ngspice)[0, 1])
+    if np.ptp(behavioral) > 0 and np.ptp(simulated) > 0 and len(difference) > 3:
+        found = stats.pearsonr(behavioral, simulated).confidence_interval(CONFIDENCE)
+        correlation = float(np.corrcoef(behavioral, simulated)[0, 1])
         bounds = Bounds(float(found.low), float(found.high))
     return Pair(
         chips=len(difference),

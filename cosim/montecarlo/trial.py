@@ -1,6 +1,6 @@
 """A trial: one design and its samples, for any number of chips; and what one chip shows in it.
 
-The behavioral model is evaluated for every chip, because it costs milliseconds; with the engine `ngspice` the same
+The behavioral model is evaluated for every chip, because it costs milliseconds; with a simulator the same
 chip's transistors are simulated, too, on the same samples. A chip's outcome depends on the trial and its number alone.
 """
 

@@ -114,7 +114,7 @@ class SpecYield:
 
 @dataclass(frozen=True)
 class Pair:
-    """One figure of the same chips by both engines: bias = behavioral - ngspice (t), correlation (Fisher's z).
+    """One figure of the same chips by both engines: bias = behavioral - simulated (t), correlation (Fisher's z).
 
     Without spread in one engine there is no correlation.
     """
