@@ -97,7 +97,7 @@ def table_bytes(table: Table, provenance: str) -> bytes:
 def load_table(path: Path, provenance: str) -> Table | None:
     """The table in a file, or None where there is none that is whole and of this provenance."""
     try:
-        with np.load(path, allow_pickle=False) as file:
+        with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as file:
             stored = {name: file[name] for name in file.files}
         if str(stored["provenance"]) != provenance:
             return None

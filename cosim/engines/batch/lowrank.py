@@ -10,7 +10,7 @@ from cosim.engines.batch.tables import RANK, Array
 _EXACT = 1e-3  # relative, at a high V_DS
 _ONSET = 5e-3  # of the saturated current, at V_DS of 0 to 0.1 V
 _REVERSED = 2e-2  # relative, beyond _ONSET
-_LEAKING, _WORKING, _FROZEN = 1e-13, 2e-8, 2.5e-7  # A: less exact below, and above; the shape stays above
+_LEAKING, _WORKING, _FROZEN = 5e-13, 2e-8, 2.5e-7  # A: less exact below, and above; the shape stays above
 _FREEZE_WIDTH = 2.0  # rows
 _ROUNDS, _STEPS = 25, 2
 _RIDGE = 1e-14
