@@ -11,6 +11,7 @@ _EXACT = 1e-3  # relative, at a high V_DS
 _ONSET = 5e-3  # of the saturated current, at V_DS of 0 to 0.1 V
 _REVERSED = 2e-2  # relative, beyond _ONSET
 _LEAKING, _WORKING, _FROZEN = 2e-13, 2e-8, 2.5e-7  # A: less exact below, and above; the shape stays above
+_LOOSEST = 30.0  # times less exact
 _FREEZE_WIDTH = 2.0  # rows
 _ROUNDS, _STEPS = 12, 4
 _NORM = 8  # of the error: near the largest
@@ -38,7 +39,7 @@ def separate(current: Array, y: Array, high: int) -> Separated:
     shape = _freeze(current / reference[:, None], reference)
     tolerance = np.where(y > 0.1, _EXACT * np.abs(shape), np.where(y >= 0, _ONSET, _REVERSED * np.abs(shape) + _ONSET))
     looser = np.where(reference < _LEAKING, _LEAKING / reference, np.maximum(1.0, reference / _WORKING))
-    first = 1 / (tolerance * np.minimum(looser, 100.0)[:, None])
+    first = 1 / (tolerance * np.minimum(looser, _LOOSEST)[:, None])
     weights, drain = first, _initial(shape, first)
     gate, best, least = _rows(shape, weights, drain), drain, np.inf
     for _ in range(_ROUNDS):
