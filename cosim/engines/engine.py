@@ -3,11 +3,11 @@
 Either may have a reason why there is no result. cosim.simulation.simulated makes an engine of a simulator.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -166,6 +166,11 @@ class Simulator(Protocol):
         """Seconds beyond a time-out in which it stops by itself; whoever called it waits so long."""
         ...
 
+    @property
+    def lanes(self) -> int:
+        """How many benches of one circuit it runs at once; one with more than 1 is a `Batched`."""
+        ...
+
     def write(self, bench: Bench) -> str:
         """The deck of a bench, which needs nothing else; results are kept under its hash."""
         ...
@@ -183,4 +188,20 @@ class Simulator(Protocol):
 
     def describe(self, technology: Technology) -> Description:
         """What benches of this technology run in. Raises MissingToolError where the simulator is not installed."""
+        ...
+
+
+@runtime_checkable
+class Batched(Simulator, Protocol):
+    """A simulator that runs benches side by side: one circuit, in which values of sources and deviations differ.
+
+    What it gives for a bench may depend on those beside it, within its tolerances, and on nothing else.
+    """
+
+    def run_all(self, benches: Sequence[Bench], timeout: float) -> list[Waveforms | Failure]:
+        """Run at most `lanes` benches, which may end at different times, for at most `timeout` seconds in all.
+
+        Returns as many, in their order. Those that share one `time` array are read together, which is faster, most of
+        all where the values of a probe are rows of one array.
+        """
         ...

@@ -9,7 +9,7 @@ from cosim.circuit.bench import Bench, held
 from cosim.design import Design
 from cosim.engines.engine import DEFAULT_TIMEOUT, Description, Engine, Failure, Outcome, Progress, Run, Simulator
 from cosim.engines.table import engine_entry
-from cosim.simulation.inference import infer_once, run_inferences
+from cosim.simulation.inference import infer_tile, run_inferences, split_tiles
 from cosim.simulation.metering import meter
 from cosim.simulation.plans import metered_plan, read_plan
 from cosim.simulation.testbench import inference_bench, inference_benches
@@ -36,8 +36,8 @@ class Simulated:
         if run.jobs:
             yield from run_inferences(list(benches), list(plans), run, progress)
             return
-        for bench, plan in zip(benches, plans, strict=True):
-            yield infer_once(self.simulator, bench, plan, run.timeout)
+        for tile in split_tiles(benches, plans, self.simulator.lanes):
+            yield from infer_tile(self.simulator, tile, run.timeout)
 
     def unreset(self, design: Design, test_set: TestSet, run: Run) -> tuple[str, ...] | Failure:
         """The 9T cells that are on at the end of the reset, having been on before it.

@@ -24,6 +24,7 @@ class Toy:
 
     name: str = "toy"
     grace: float = 1.0
+    lanes: int = 1
 
     def write(self, bench):
         return f"* toy\n{Ngspice().write(bench)}"
