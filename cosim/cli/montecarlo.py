@@ -79,7 +79,11 @@ spec_option = click.option(
 chip_seed_option = click.option(
     "--seed", type=click.IntRange(0), default=0, help="Seed of the chips and of the sample draw."
 )
-
+chip_samples_option = click.option(
+    "--samples",
+    type=click.IntRange(1),
+    help=f"Test samples [default: all; in a simulator other than batch {SIMULATED_SAMPLES}].",
+)
 area_option = click.option(
     "--area", type=Range(0.01, 100), default=1.0, help="Device area over drawn, for mismatch alone."
 )
@@ -96,9 +100,7 @@ area_option = click.option(
 )
 @chip_engine_option
 @spec_option
-@click.option(
-    "--samples", type=click.IntRange(1), help=f"Test samples [default: all; in a simulator {SIMULATED_SAMPLES}]."
-)
+@chip_samples_option
 @one_of("--sampling", ("random", "lhs", "sobol"), "How chips are drawn.")
 @click.option("--replicates", type=click.IntRange(1), default=1, help="Independent sets of lhs or sobol chips.")
 @area_option
@@ -173,7 +175,8 @@ def load_trial(network_file: Path, drawing: Drawing, compiling: Compiling) -> "T
     design, condition = load_design(network_file, compiling)
     check_coefficients(condition.technology, plan)
     check_supply(condition.technology, plan)
-    samples = drawing.samples or (SIMULATED_SAMPLES if engine_entry(drawing.engine).simulator else None)
+    entry = engine_entry(drawing.engine)
+    samples = drawing.samples or (SIMULATED_SAMPLES if entry.simulator and not entry.exhaustive else None)
     test_set = draw_samples(design.network, drawing.data, samples, drawing.seed, say)
     return Trial(design, test_set, plan, drawing.engine, Timing(t_step=compiling.t_step), condition)
 

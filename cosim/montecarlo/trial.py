@@ -22,7 +22,8 @@ from cosim.ir.states import States, differ, software_states, tolerances
 from cosim.montecarlo.record import pack_draws
 from cosim.network.reference import pool_readout, run_reference
 from cosim.simulation.inference import deck_hash
-from cosim.simulation.simulated import engine_named
+from cosim.simulation.simulated import Simulated, engine_named
+from cosim.study.agreement import count_elsewhere
 from cosim.study.chips import ChipRecord, Figures
 from cosim.tasks.testset import TestSet
 from cosim.technology.types import Technology
@@ -93,9 +94,12 @@ def add_simulation(trial: Trial, record: ChipRecord, run: Run, engine: Engine | 
     """A chip's record with what the run's engine gives on all samples; failed when one of them failed."""
     engine = engine or engine_named(run.engine)
     outcomes = infer_chip(engine, trial, run)
-    decks = islice(engine.decks(trial.design, trial.test_set, run), len(outcomes))
+    # of many samples side by side one deck stands for all: the run's settings have a hash of the samples
+    alike = isinstance(engine, Simulated) and engine.simulator.lanes > 1
+    decks = islice(engine.decks(trial.design, trial.test_set, run), 1 if alike else len(outcomes))
     if text := "".join(decks):
         record = replace(record, decks=deck_hash(text))
+    record = replace(record, elsewhere=count_elsewhere(outcomes) or None)
     figures = figures_of(engine, trial, run, outcomes)
     if isinstance(figures, Failure):
         return failed(record, figures.kind.value, figures.detail)

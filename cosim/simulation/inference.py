@@ -9,7 +9,7 @@ of a tile has no result yet, all of it runs again, and results are kept under th
 
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from math import inf
 from pathlib import Path
@@ -22,7 +22,6 @@ from cosim.cells.assembly import Carried, Shown
 from cosim.circuit.bench import Bench
 from cosim.engines.engine import (
     DEFAULT_TIMEOUT,
-    Batched,
     Failure,
     FailureKind,
     Inference,
@@ -37,9 +36,11 @@ from cosim.files.write import make_folder
 from cosim.ir.states import States
 from cosim.simulation.keep import INFERENCES, keep_result, kept_result
 from cosim.simulation.schedule import Lost, run_tasks
+from cosim.simulation.single import run_benches
 from cosim.simulation.workers import WorkerPool
 
 Array = NDArray[np.float64]
+_WORDS = 200  # bytes kept of what ran elsewhere, and why
 
 
 @dataclass(frozen=True)
@@ -109,23 +110,20 @@ def split_tiles(benches: Iterable[Bench], plans: Iterable[ReadPlan], lanes: int)
 
 def infer_tile(simulator: Simulator, tile: Tile, timeout: float) -> list[Outcome]:
     """Run the benches of a tile from this process and read what their plans ask for; `timeout` second for each."""
-    found: list[Waveforms | Failure]
-    if isinstance(simulator, Batched):
-        found = simulator.run_all(tile.benches, timeout * len(tile.benches))
-    else:
-        found = [simulator.run(bench, timeout) for bench in tile.benches]
+    ran = run_benches(simulator, tile.benches, timeout)
     outcomes: dict[int, Outcome] = {}
     whole: dict[int, Waveforms] = {}
-    for k, (waves, bench, plan) in enumerate(zip(found, tile.benches, tile.plans, strict=True)):
-        if isinstance(waves, Failure):
-            outcomes[k] = waves
-        elif short := find_stop(waves, plan):
+    for k, (one, bench, plan) in enumerate(zip(ran, tile.benches, tile.plans, strict=True)):
+        if isinstance(one.found, Failure):
+            outcomes[k] = one.found
+        elif short := find_stop(one.found, plan):
             outcomes[k] = Failure(FailureKind.CONVERGENCE, short, simulator.write(bench))
         else:
-            whole[k] = waves
+            whole[k] = one.found
     read = read_inferences(list(whole.values()), [tile.plans[k] for k in whole])
-    outcomes.update(zip(whole, read, strict=True))
-    return [outcomes[k] for k in range(len(found))]
+    for k, inference in zip(whole, read, strict=True):
+        outcomes[k] = replace(inference, elsewhere=ran[k].elsewhere)
+    return [outcomes[k] for k in range(len(ran))]
 
 
 def find_stop(waves: Waveforms, plan: ReadPlan) -> str:
@@ -244,19 +242,27 @@ def _load(store: Path, name: str, plan: ReadPlan) -> Inference | None:
         np.zeros((frames, len(most)), kind), np.zeros((frames, len(plan.outputs))), 0.0,
         np.zeros((len(plan.metered), len(plan.meters))),
     )  # fmt: skip
-    kept = kept_result(store, name, _arrays(blank))
+    beside = {"margins": np.zeros((frames, len(most))), "elsewhere": np.zeros(_WORDS, np.uint8)}
+    kept = kept_result(store, name, _arrays(blank), beside)
     if kept is None or (kept["states"] < least).any() or (kept["states"] > most).any():
         return None
-    return Inference(kept["states"], kept["readout"], float(kept["power_w"]), kept["delivered"])
+    margins, words = kept.get("margins", blank.margins), kept.get("elsewhere", np.zeros(0, np.uint8)).tobytes()
+    elsewhere = words.rstrip(b"\0").decode(errors="ignore")
+    return Inference(kept["states"], kept["readout"], float(kept["power_w"]), kept["delivered"], margins, elsewhere)
 
 
 def _arrays(inference: Inference) -> dict[str, NDArray[Any]]:
-    return {
+    arrays = {
         "states": inference.states,
         "readout": inference.readout,
         "power_w": np.array(inference.power_w),
         "delivered": inference.delivered,
     }
+    if inference.margins.size:
+        arrays["margins"] = inference.margins
+    if words := inference.elsewhere.encode()[:_WORDS]:
+        arrays["elsewhere"] = np.frombuffer(words.ljust(_WORDS, b"\0"), np.uint8)
+    return arrays
 
 
 class _At:

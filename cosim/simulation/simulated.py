@@ -12,6 +12,7 @@ from cosim.engines.table import engine_entry
 from cosim.simulation.inference import infer_tile, run_inferences, split_tiles
 from cosim.simulation.metering import meter
 from cosim.simulation.plans import metered_plan, read_plan
+from cosim.simulation.single import run_benches
 from cosim.simulation.testbench import inference_bench, inference_benches
 from cosim.tasks.testset import TestSet
 from cosim.technology.types import Technology
@@ -46,7 +47,8 @@ class Simulated:
         samples start from, in which a chip's bench sets every cell.
         """
         bench = inference_bench(design, test_set.x[0, :1], run.timing, run.condition, run.chip)
-        waves = self.simulator.run(held(bench, run.timing.reset_end), DEFAULT_TIMEOUT)
+        (ran,) = run_benches(self.simulator, [held(bench, run.timing.reset_end)], DEFAULT_TIMEOUT)
+        waves = ran.found
         if isinstance(waves, Failure):
             return waves
         threshold = STATE_LEVEL * run.standing(design).technology.supply

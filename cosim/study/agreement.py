@@ -1,5 +1,6 @@
 """Software against behavioral against a circuit simulator, on the same inputs."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -43,6 +44,7 @@ class Comparison:
     rounding: the ideal circuit, whose only error is rounding;
     margins: (n, time, cells) distance of the software candidate to its nearer threshold, units.
     saturated: number of software states beyond the rungs of their ladder; tolerances: (cells,), as `differ` has them.
+    elsewhere: how many samples something else ran in the simulator's place, by what and why.
     """
 
     engines: dict[str, Engine]
@@ -58,6 +60,7 @@ class Comparison:
     saturated: int = 0
     simulator: str = "ngspice"
     tolerances: NDArray[np.float64] = field(default_factory=lambda: np.zeros(1))
+    elsewhere: dict[str, int] = field(default_factory=dict[str, int])
 
     def state_agreement(self, first: str, second: str) -> float:
         """Fraction of equal states over all samples, valid frames and cells."""
@@ -155,6 +158,7 @@ class ComparisonSummary:
     largest_margin_of_a_wrong_bit: float | None
     saturated_states: int
     transistors: int
+    elsewhere: dict[str, int]
 
 
 def compare_engines(
@@ -203,6 +207,7 @@ def compare_engines(
         saturated=_saturated(design, software.states, valid),
         tolerances=tolerances(design.graph),
         simulator=run.engine,
+        elsewhere=count_elsewhere(outcomes),
     )
 
 
@@ -256,7 +261,13 @@ def summarize_comparison(comparison: Comparison) -> ComparisonSummary:
         largest_margin_of_a_wrong_bit=float(comparison.margins[wrong].max()) if wrong.any() else None,
         saturated_states=comparison.saturated,
         transistors=comparison.transistors,
+        elsewhere=comparison.elsewhere,
     )
+
+
+def count_elsewhere(outcomes: Sequence[Outcome]) -> dict[str, int]:
+    """How many of a run's samples something else ran in its simulator's place, by what and why."""
+    return dict(Counter(found.elsewhere for found in outcomes if isinstance(found, Inference) and found.elsewhere))
 
 
 def _pad(values: NDArray[T], steps: int) -> NDArray[T]:

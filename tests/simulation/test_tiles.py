@@ -11,12 +11,24 @@ from cosim.circuit.bench import Bench, Current, Tran, Voltage
 from cosim.circuit.elements import Circuit, Source
 from cosim.engines import table
 from cosim.engines.engine import Description, Failure, FailureKind, Inference, Run, Waveforms
-from cosim.simulation.inference import Meter, ReadPlan, read_inference, read_inferences, run_inferences, split_tiles
+from cosim.errors import MissingToolError, SimulationError
+from cosim.simulation import inference
+from cosim.simulation.inference import (
+    Meter,
+    ReadPlan,
+    Tile,
+    infer_tile,
+    read_inference,
+    read_inferences,
+    run_inferences,
+    split_tiles,
+)
 from cosim.simulation.keep import INFERENCES
+from cosim.simulation.single import run_bench
 
 LANES, COUNT = 4, 10
 PROBES = Voltage("a"), Current("o"), Current("dd")
-AWKWARD = 5  # volt of the bench that cannot be run
+AWKWARD, STRANGE = 5, 7  # volt of benches that cannot be run
 
 
 @dataclass(frozen=True)
@@ -27,6 +39,7 @@ class Fourfold:
     name: str = "fourfold"
     grace: float = 0.0
     lanes: int = LANES
+    fallback: str = "standin"
 
     def write(self, bench):
         return f"* {volts(bench)}"
@@ -44,6 +57,8 @@ class Fourfold:
     def _waves(self, bench, time, beside):
         if volts(bench) == AWKWARD:
             return Failure(FailureKind.CONVERGENCE, "awkward", self.write(bench))
+        if volts(bench) == STRANGE:
+            return Failure(FailureKind.UNSUPPORTED, "a strange voltage", self.write(bench))
         if volts(bench) > 100:
             os._exit(9)
         own = time if bench.transient.end == time[-1] else time[time <= bench.transient.end]
@@ -71,6 +86,24 @@ def planned(end=4.0):
     metered = np.array([[0.55, 1.5], [1.0, end]])
     times = np.arange(0.25, end)
     return ReadPlan((("a",),), ("o",), supplies, -0.5, times, (0.5, end), meters, metered)
+
+
+@dataclass(frozen=True)
+class Standin:
+    """It runs one bench after the other, where it is installed."""
+
+    there: bool
+    name: str = "standin"
+    grace: float = 0.0
+    lanes: int = 1
+
+    def run(self, bench, timeout):
+        time = np.linspace(0.0, bench.transient.end, 11)
+        return Waveforms(time, {probe: 0.5 * np.cos(time) for probe in PROBES})
+
+    def check(self):
+        if not self.there:
+            raise MissingToolError("no stand-in")
 
 
 @pytest.fixture
@@ -153,6 +186,34 @@ def test_a_failure_is_one_bench_and_a_lost_process_a_tile(log, technology):
     kinds = [outcome.kind if isinstance(outcome, Failure) else None for outcome in found]
     assert kinds == [None, FailureKind.CONVERGENCE, None, None, *[FailureKind.CRASH] * 4, None]
     assert found[5].deck == "* 101.0" and found[6].deck == "* 16.0"
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_what_it_has_no_model_for_runs_elsewhere(log, technology, monkeypatch, tmp_path, there):
+    monkeypatch.setattr(table, "ENGINES", (*table.ENGINES, table.Entry("standin", lambda: Standin(there))))
+    tile = Tile(0, tuple(make(technology, volt) for volt in (10.0, STRANGE, 12.0)), (planned(),) * 3)
+    first, strange, last = infer_tile(Fourfold(log), tile, 3.0)
+    assert isinstance(first, Inference) and first.elsewhere == ""
+    assert isinstance(last, Inference) and last.elsewhere == ""
+    if not there:
+        assert isinstance(strange, Failure) and strange.kind is FailureKind.UNSUPPORTED
+        with pytest.raises(SimulationError, match="it: the engine has no model for this: a strange voltage"):
+            run_bench(tile.benches[1], "it", "fourfold")
+        return
+    assert isinstance(strange, Inference) and strange.elsewhere == "standin: a strange voltage"
+    np.testing.assert_allclose(strange.readout[:, 0], 0.5 * np.cos(planned().times), atol=0.01)
+    assert len(run_bench(tile.benches[1], "it", "fourfold").time) == 11
+    inference._save(tmp_path, "name", strange)
+    assert content([inference._load(tmp_path, "name", planned())]) == content([strange])
+
+
+def test_margins_are_kept(log, technology, tmp_path):
+    (found,) = infer_tile(Fourfold(log), Tile(0, (make(technology, 10.0),), (planned(),)), 3.0)
+    found = replace(found, margins=np.array([[1e-12], [2e-12], [np.inf], [0.0]]))
+    inference._save(tmp_path, "name", found)
+    assert content([inference._load(tmp_path, "name", planned())]) == content([found])
+    inference._save(tmp_path, "name", replace(found, margins=np.full((4, 1), np.nan)))
+    assert inference._load(tmp_path, "name", planned()) is None
 
 
 def test_waveforms_of_one_time_are_read_together_to_the_same_bits():
