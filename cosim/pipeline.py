@@ -12,6 +12,7 @@ from cosim.outputs import summarize, write_results, write_texts
 from cosim.report.comparison_sheet import Reported, write_comparison
 from cosim.report.figures import draw_power, draw_pvt, save_figure
 from cosim.report.samples import check_any, clear_failures, draw_sample, write_failures, write_simulation
+from cosim.simulation.audit import audit_samples
 from cosim.simulation.simulated import meter_samples, simulate_samples
 from cosim.study.agreement import ComparisonSummary, compare_engines, summarize_comparison
 from cosim.study.bias import Bias, biased
@@ -38,9 +39,10 @@ def run_samples(
     return outcomes
 
 
-def run_comparison(design: Design, test_set: TestSet, run: Run, progress: Progress) -> Reported:
+def run_comparison(design: Design, test_set: TestSet, run: Run, progress: Progress, audit: int = 0) -> Reported:
     """Simulate, compare and write comparison.json, the figures and report.html; returns the content of the first.
 
+    audit: how many samples go through ngspice, too.
     Raises SimulationError when every simulation failed; what an earlier run wrote then stays as it is.
     """
     write_texts(run.place, {})
@@ -50,6 +52,9 @@ def run_comparison(design: Design, test_set: TestSet, run: Run, progress: Progre
     write_simulation(run.place, design, test_set, outcomes, run)
     comparison = compare_engines(design, test_set, outcomes, run)
     assert comparison is not None
+    if audit:
+        found = audit_samples(design, test_set, outcomes, run, audit, lambda done, total: None)
+        comparison = replace(comparison, audit=found)
     return write_comparison(run.place, design, test_set, comparison, run)
 
 

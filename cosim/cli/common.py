@@ -269,7 +269,7 @@ def load_run(
     from cosim.loading import draw_samples
 
     design, condition = load_design(network_file, compiling)
-    samples = running.samples or (None if engine_entry(engine).exhaustive else SAMPLES)
+    samples = running.samples or (None if engine_entry(engine).quick else SAMPLES)
     test_set = draw_samples(design.network, running.data, samples, running.seed, say)
     return (
         design,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from cosim.cli.audit import audit_count, audit_option, check_audit
 from cosim.cli.common import (
     Compiling,
     Destination,
@@ -31,7 +32,9 @@ from cosim.errors import InputError
 
 if TYPE_CHECKING:
     from cosim.montecarlo.run import Execute
+    from cosim.montecarlo.store import Store
     from cosim.montecarlo.trial import Trial
+    from cosim.simulation.audit import Audit
     from cosim.variation.draws import Kind, Sampling
 
 SIMULATED_SAMPLES = 30
@@ -62,6 +65,7 @@ class Counting:
     resume: bool
     stop_width: float | None
     dask: str | None
+    audit: int | None
     jobs: int
     timeout: float
 
@@ -110,6 +114,7 @@ area_option = click.option(
 @click.option("--replay", type=click.IntRange(0), metavar="CHIP", help="Write and run the decks of one chip, only.")
 @click.option("--resume", is_flag=True, help="Go on with the chips that the store holds.")
 @click.option("--dask", metavar="ADDRESS", help="Run on this dask scheduler, such as tcp://host:8786.")
+@audit_option
 @destination_options("runs/montecarlo")
 @data_option
 @chip_seed_option
@@ -132,6 +137,7 @@ def command(*, network_file: Path, to: Destination, drawing: Drawing, counting: 
 
     output = to.output
     wanted = [parse_spec(text) for text in counting.specs]
+    audit = audit_count(counting.audit, drawing.engine)
     check_outputs(VERB, output, to.json_file)
     trial = load_trial(network_file, drawing, compiling)
     if counting.contributions:
@@ -146,6 +152,9 @@ def command(*, network_file: Path, to: Destination, drawing: Drawing, counting: 
         keep_trial(output, trial, asdict(compiling))
         with progress_bar("chips") as progress, _executing(trial, counting) as execute:
             summary = run.run_montecarlo(trial, store, execute, wanted, counting.stop_width, progress)
+        if audit:
+            summary = replace(summary, audit=_audit(trial, store, audit, counting))
+            write_results(output, {run.SUMMARY_FILE: summary})
         click.echo("\n".join(format_summary(summary)))
         if counting.contributions:
             with progress_bar("contributions") as progress:
@@ -155,6 +164,17 @@ def command(*, network_file: Path, to: Destination, drawing: Drawing, counting: 
             click.echo("\n".join(format_contributions(found)))
     write_json(to.json_file, summary)
     click.echo(f"\nstore: {output}\npage:  cosim report {output}")
+    check_audit(summary.audit, output)
+
+
+def _audit(trial: "Trial", store: "Store", count: int, counting: Counting) -> "Audit":
+    """Some of a store's chips in ngspice, too."""
+    from cosim.engines.engine import Run
+    from cosim.montecarlo.audit import audit_chips
+
+    where = Run(store.folder, counting.jobs, counting.timeout)
+    with progress_bar("audit") as progress:
+        return audit_chips(trial, store.records, count, where, progress)
 
 
 def load_trial(network_file: Path, drawing: Drawing, compiling: Compiling) -> "Trial":
@@ -176,7 +196,7 @@ def load_trial(network_file: Path, drawing: Drawing, compiling: Compiling) -> "T
     check_coefficients(condition.technology, plan)
     check_supply(condition.technology, plan)
     entry = engine_entry(drawing.engine)
-    samples = drawing.samples or (SIMULATED_SAMPLES if entry.simulator and not entry.exhaustive else None)
+    samples = drawing.samples or (SIMULATED_SAMPLES if entry.simulator and not entry.quick else None)
     test_set = draw_samples(design.network, drawing.data, samples, drawing.seed, say)
     return Trial(design, test_set, plan, drawing.engine, Timing(t_step=compiling.t_step), condition)
 

@@ -18,6 +18,7 @@ from cosim.ir.states import States, differ, software_states, tolerances
 from cosim.network.reference import Trace, pool_readout, run_reference
 from cosim.network.scores import balanced_accuracy, is_unbalanced
 from cosim.network.types import Network
+from cosim.simulation.audit import Audit
 from cosim.study.intervals import Bounds, interval
 from cosim.tasks.testset import TestSet
 
@@ -44,7 +45,7 @@ class Comparison:
     rounding: the ideal circuit, whose only error is rounding;
     margins: (n, time, cells) distance of the software candidate to its nearer threshold, units.
     saturated: number of software states beyond the rungs of their ladder; tolerances: (cells,), as `differ` has them.
-    elsewhere: how many samples something else ran in the simulator's place, by what and why.
+    elsewhere: how many samples something else ran in the simulator's place, by what and why; audit: of some of them.
     """
 
     engines: dict[str, Engine]
@@ -61,6 +62,7 @@ class Comparison:
     simulator: str = "ngspice"
     tolerances: NDArray[np.float64] = field(default_factory=lambda: np.zeros(1))
     elsewhere: dict[str, int] = field(default_factory=dict[str, int])
+    audit: Audit | None = None
 
     def state_agreement(self, first: str, second: str) -> float:
         """Fraction of equal states over all samples, valid frames and cells."""
@@ -159,6 +161,7 @@ class ComparisonSummary:
     saturated_states: int
     transistors: int
     elsewhere: dict[str, int]
+    audit: Audit | None
 
 
 def compare_engines(
@@ -262,6 +265,7 @@ def summarize_comparison(comparison: Comparison) -> ComparisonSummary:
         saturated_states=comparison.saturated,
         transistors=comparison.transistors,
         elsewhere=comparison.elsewhere,
+        audit=comparison.audit,
     )
 
 

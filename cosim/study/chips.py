@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from cosim.engines.table import BEHAVIORAL
+from cosim.simulation.audit import Audit
 from cosim.study.agreement import METRICS
 from cosim.study.intervals import Bounds
 from cosim.tasks.clipping import Clipping
@@ -42,6 +43,7 @@ class ChipRecord:
 
     simulated: by the run's engine where that is not the behavioral model; a line has its name there.
     elsewhere: how many samples another simulator ran in its place, by which and why.
+    certainty: the least margin of each sample (`pack_certainty`), where margins were measured.
 
     A failed one has the reason, with details, in place of the figures of the engine that failed.
     """
@@ -57,6 +59,7 @@ class ChipRecord:
     reason: str | None = None
     detail: str | None = None
     elsewhere: dict[str, int] | None = None
+    certainty: str | None = None
 
     def by(self, engine: str) -> Figures:
         """The figures by an engine that ran."""
@@ -194,7 +197,7 @@ class Contribution:
 
 @dataclass(frozen=True, kw_only=True)
 class ChipSummary(ChipCount):
-    """The chips beside the trained network and the nominal circuit on the same samples."""
+    """The chips beside the trained network and the nominal circuit on the same samples; audit: of some of them."""
 
     samples: int
     software_accuracy: float
@@ -204,6 +207,7 @@ class ChipSummary(ChipCount):
     technology: str
     variation: Plan
     contributions: Mapping[str, Contribution] | None = None
+    audit: Audit | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
