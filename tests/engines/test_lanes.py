@@ -14,9 +14,11 @@ from cosim.compiler.passes import compile_network
 from cosim.engines import table
 from cosim.engines.engine import Description, Failure, FailureKind, Waveforms
 from cosim.engines.ngspice.simulator import Ngspice
+from cosim.montecarlo.page import read_summary
 from cosim.montecarlo.record import pack_certainty, unpack_certainty
 from cosim.montecarlo.trial import Trial
 from cosim.montecarlo.trim_run import trim_chip
+from cosim.simulation.audit import Audit
 from cosim.study.chips import ChipRecord
 from cosim.tasks.testset import TestSet
 from cosim.variation.draws import Plan
@@ -140,6 +142,7 @@ def test_montecarlo_audits_chips(offer, verb, tmp_path, false):
     )
     assert len({record["decks"] for record in records}) == 2
     assert summary["audit"]["passed"] == (not false)
+    assert read_summary(tmp_path / "out").audit == Audit(**summary["audit"])
     assert (code, "refused by its audit" in err) == ((1, True) if false else (0, False))
     assert ("REFUSED" if false else "passed") in out
 
