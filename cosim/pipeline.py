@@ -5,13 +5,14 @@ from dataclasses import dataclass, replace
 
 from cosim.circuit.deck import device_sizes
 from cosim.design import Design
-from cosim.engines.engine import Outcome, Progress, Run
+from cosim.engines.engine import Inference, Outcome, Progress, Run
 from cosim.engines.table import simulator_beside
 from cosim.errors import SimulationError
 from cosim.outputs import summarize, write_results, write_texts
 from cosim.report.comparison_sheet import Reported, write_comparison
 from cosim.report.figures import draw_power, draw_pvt, save_figure
-from cosim.report.samples import check_any, clear_failures, write_failures, write_simulation
+from cosim.report.samples import check_any, clear_failures, draw_sample, write_failures, write_simulation
+from cosim.simulation.audit import audit_samples
 from cosim.simulation.simulated import meter_samples, simulate_samples
 from cosim.study.agreement import ComparisonSummary, compare_engines, summarize_comparison
 from cosim.study.bias import Bias, biased
@@ -23,17 +24,25 @@ from cosim.technology.conditions import format_conditions
 from cosim.technology.devices import device_cards
 
 
-def run_samples(design: Design, test_set: TestSet, run: Run, progress: Progress) -> list[Outcome]:
-    """Simulate, keeping finished samples; write simulation.npz and the decks of failed runs."""
+def run_samples(
+    design: Design, test_set: TestSet, run: Run, progress: Progress, *, waveforms: bool = False
+) -> list[Outcome]:
+    """Simulate, keeping finished samples; write simulation.npz, the decks of failed runs and with `waveforms` the
+    figure of the first sample that did not fail. Raises SimulationError where that cannot be had."""
     clear_failures(run.place)
     outcomes = _simulate(design, test_set, run, progress)
     write_simulation(run.place, design, test_set, outcomes, run)
+    first = next(((k, found) for k, found in enumerate(outcomes) if isinstance(found, Inference)), None)
+    if waveforms and first is not None:
+        figure = draw_sample(design, test_set, first[0], first[1].states, run)
+        save_figure(figure, run.place / "waveforms.png")
     return outcomes
 
 
-def run_comparison(design: Design, test_set: TestSet, run: Run, progress: Progress) -> Reported:
+def run_comparison(design: Design, test_set: TestSet, run: Run, progress: Progress, audit: int = 0) -> Reported:
     """Simulate, compare and write comparison.json, the figures and report.html; returns the content of the first.
 
+    audit: how many samples go through ngspice, too.
     Raises SimulationError when every simulation failed; what an earlier run wrote then stays as it is.
     """
     write_texts(run.place, {})
@@ -43,6 +52,9 @@ def run_comparison(design: Design, test_set: TestSet, run: Run, progress: Progre
     write_simulation(run.place, design, test_set, outcomes, run)
     comparison = compare_engines(design, test_set, outcomes, run)
     assert comparison is not None
+    if audit:
+        found = audit_samples(design, test_set, outcomes, run, audit, lambda done, total: None)
+        comparison = replace(comparison, audit=found)
     return write_comparison(run.place, design, test_set, comparison, run)
 
 

@@ -6,6 +6,7 @@ import click
 
 from cosim.cli.common import FILE, engine_option, pdk_root_option, technology_option
 from cosim.cli.progress import say
+from cosim.engines.table import cell_simulators
 from cosim.technology.scale import DEFAULT_UNITS, MAX_UNITS
 
 
@@ -13,7 +14,7 @@ from cosim.technology.scale import DEFAULT_UNITS, MAX_UNITS
 @technology_option
 @pdk_root_option
 @click.option("--units", type=click.IntRange(1, MAX_UNITS), default=DEFAULT_UNITS, help="Unit devices per 1.0.")
-@engine_option("Simulator of the transistors.")
+@engine_option("Simulator of the transistors.", cell_simulators)
 @click.option("-o", "--output", type=FILE, help="File [default: the cache that compile reads].")
 def command(technology: str, pdk_root: Path | None, units: int, engine: str, output: Path | None) -> None:
     """Measure mirrors and 9T cell, fit their errors and write the calibration that the compiler inverts."""

@@ -24,6 +24,7 @@ from cosim.cli.common import (
     write_json,
 )
 from cosim.cli.progress import progress_bar, say
+from cosim.engines.table import cell_simulators
 from cosim.quantities import parse_quantity
 from cosim.technology.scale import DEFAULT_UNITS
 
@@ -97,7 +98,7 @@ condition_options = options(
         multiple=True,
         help="Supplies in volt; every combination is run.",
     ),
-    engine_option("Simulator of the transistors."),
+    engine_option("Simulator of the transistors.", cell_simulators),
     json_option,
     collecting(where=Where, to=Destination),
 )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from cosim.cli.progress import say
-from cosim.engines.table import NGSPICE, simulators
+from cosim.engines.table import NGSPICE, engine_entry, simulators
 from cosim.quantities import parse_quantity
 from cosim.technology.scale import I_UNIT, MAX_UNITS
 
@@ -118,8 +118,11 @@ bias_option = one_of(
     "Bias currents: ideal, as the reference cell gives them, or that with inputs that follow.",
 )
 data_option = click.option("--data", type=FILE, help="Test data: an .npz (x_test, y_test) or the task's folder.")
+SAMPLES = 100  # where a simulator takes seconds for each
 samples_option = click.option(
-    "--samples", type=click.IntRange(1), default=100, help="How many test samples, drawn by --seed."
+    "--samples",
+    type=click.IntRange(1),
+    help=f"How many test samples, drawn by --seed [default: {SAMPLES}; with --engine batch all].",
 )
 seed_option = click.option("--seed", type=click.IntRange(0), default=0, help="Seed of the sample draw.")
 jobs_option = click.option("--jobs", "-j", type=click.IntRange(1), default=2, help="Worker processes.")
@@ -209,7 +212,7 @@ class Running:
     """What `run_options` ask for: the samples, and where they run."""
 
     data: Path | None
-    samples: int
+    samples: int | None
     seed: int
     jobs: int
     timeout: float
@@ -266,7 +269,8 @@ def load_run(
     from cosim.loading import draw_samples
 
     design, condition = load_design(network_file, compiling)
-    test_set = draw_samples(design.network, running.data, running.samples, running.seed, say)
+    samples = running.samples or (None if engine_entry(engine).quick else SAMPLES)
+    test_set = draw_samples(design.network, running.data, samples, running.seed, say)
     return (
         design,
         test_set,

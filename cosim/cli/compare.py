@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from cosim.cli.audit import audit_count, audit_option, check_audit
 from cosim.cli.common import (
     Compiling,
     Destination,
@@ -33,11 +34,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Comparing:
-    """Under which conditions, with which bias currents, and the simulator of the transistors."""
+    """Under which conditions, with which bias currents, the simulator of the transistors, and how many it audits."""
 
     pvt: bool
     bias: "Bias"
     engine: str
+    audit: int | None
 
 
 def _compared() -> tuple[Entry, ...]:
@@ -51,6 +53,7 @@ def _compared() -> tuple[Entry, ...]:
 @click.option("--pvt", is_flag=True, help="Run every corner at 0, 27 and 60 C and at 95, 100 and 105 % supply.")
 @bias_option
 @engine_option("What stands for the transistors.", _compared)
+@audit_option
 @compile_options
 @run_options
 @collecting(how=Comparing)
@@ -67,7 +70,9 @@ def command(*, network_file: Path, to: Destination, how: Comparing, compiling: C
 
     if how.pvt and any(value is not None for value in (compiling.corner, compiling.celsius, compiling.supply)):
         raise InputError("--pvt runs all conditions; leave --corner, --temp and --supply out")
-    output = to.output
+    if how.pvt and how.audit:
+        raise InputError("--audit is for one condition; leave out --pvt or --audit")
+    output, audit = to.output, 0 if how.pvt else audit_count(how.audit, how.engine)
     check_outputs("compare", output, to.json_file)
     design, test_set, run = load_run(network_file, output, compiling, running, how.engine)
     if not how.pvt:
@@ -80,9 +85,10 @@ def command(*, network_file: Path, to: Destination, how: Comparing, compiling: C
             summary = run_pvt(design, test_set, run, Listener(progress, say), how.bias)
             lines = format_pvt(summary)
         else:
-            summary = run_comparison(design, test_set, run, progress)
+            summary = run_comparison(design, test_set, run, progress, audit)
             lines = format_comparison(summary)
     click.echo("\n".join(lines))
     write_json(to.json_file, summary)
     click.echo(f"\nwritten: {output / 'pvt.json'}" if how.pvt else f"\nreport: {output / 'report.html'}")
+    check_audit(getattr(summary, "audit", None), output)
     say_failed(summary.failed, output)

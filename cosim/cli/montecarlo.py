@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from cosim.cli.audit import audit_count, audit_option, check_audit
 from cosim.cli.common import (
     Compiling,
     Destination,
@@ -31,7 +32,9 @@ from cosim.errors import InputError
 
 if TYPE_CHECKING:
     from cosim.montecarlo.run import Execute
+    from cosim.montecarlo.store import Store
     from cosim.montecarlo.trial import Trial
+    from cosim.simulation.audit import Audit
     from cosim.variation.draws import Kind, Sampling
 
 SIMULATED_SAMPLES = 30
@@ -62,6 +65,7 @@ class Counting:
     resume: bool
     stop_width: float | None
     dask: str | None
+    audit: int | None
     jobs: int
     timeout: float
 
@@ -79,7 +83,11 @@ spec_option = click.option(
 chip_seed_option = click.option(
     "--seed", type=click.IntRange(0), default=0, help="Seed of the chips and of the sample draw."
 )
-
+chip_samples_option = click.option(
+    "--samples",
+    type=click.IntRange(1),
+    help=f"Test samples [default: all; in a simulator other than batch {SIMULATED_SAMPLES}].",
+)
 area_option = click.option(
     "--area", type=Range(0.01, 100), default=1.0, help="Device area over drawn, for mismatch alone."
 )
@@ -96,9 +104,7 @@ area_option = click.option(
 )
 @chip_engine_option
 @spec_option
-@click.option(
-    "--samples", type=click.IntRange(1), help=f"Test samples [default: all; in a simulator {SIMULATED_SAMPLES}]."
-)
+@chip_samples_option
 @one_of("--sampling", ("random", "lhs", "sobol"), "How chips are drawn.")
 @click.option("--replicates", type=click.IntRange(1), default=1, help="Independent sets of lhs or sobol chips.")
 @area_option
@@ -108,6 +114,7 @@ area_option = click.option(
 @click.option("--replay", type=click.IntRange(0), metavar="CHIP", help="Write and run the decks of one chip, only.")
 @click.option("--resume", is_flag=True, help="Go on with the chips that the store holds.")
 @click.option("--dask", metavar="ADDRESS", help="Run on this dask scheduler, such as tcp://host:8786.")
+@audit_option
 @destination_options("runs/montecarlo")
 @data_option
 @chip_seed_option
@@ -130,6 +137,7 @@ def command(*, network_file: Path, to: Destination, drawing: Drawing, counting: 
 
     output = to.output
     wanted = [parse_spec(text) for text in counting.specs]
+    audit = audit_count(counting.audit, drawing.engine)
     check_outputs(VERB, output, to.json_file)
     trial = load_trial(network_file, drawing, compiling)
     if counting.contributions:
@@ -144,6 +152,9 @@ def command(*, network_file: Path, to: Destination, drawing: Drawing, counting: 
         keep_trial(output, trial, asdict(compiling))
         with progress_bar("chips") as progress, _executing(trial, counting) as execute:
             summary = run.run_montecarlo(trial, store, execute, wanted, counting.stop_width, progress)
+        if audit:
+            summary = replace(summary, audit=_audit(trial, store, audit, counting))
+            write_results(output, {run.SUMMARY_FILE: summary})
         click.echo("\n".join(format_summary(summary)))
         if counting.contributions:
             with progress_bar("contributions") as progress:
@@ -153,6 +164,17 @@ def command(*, network_file: Path, to: Destination, drawing: Drawing, counting: 
             click.echo("\n".join(format_contributions(found)))
     write_json(to.json_file, summary)
     click.echo(f"\nstore: {output}\npage:  cosim report {output}")
+    check_audit(summary.audit, output)
+
+
+def _audit(trial: "Trial", store: "Store", count: int, counting: Counting) -> "Audit":
+    """Some of a store's chips in ngspice, too."""
+    from cosim.engines.engine import Run
+    from cosim.montecarlo.audit import audit_chips
+
+    where = Run(store.folder, counting.jobs, counting.timeout)
+    with progress_bar("audit") as progress:
+        return audit_chips(trial, store.records, count, where, progress)
 
 
 def load_trial(network_file: Path, drawing: Drawing, compiling: Compiling) -> "Trial":
@@ -173,7 +195,8 @@ def load_trial(network_file: Path, drawing: Drawing, compiling: Compiling) -> "T
     design, condition = load_design(network_file, compiling)
     check_coefficients(condition.technology, plan)
     check_supply(condition.technology, plan)
-    samples = drawing.samples or (SIMULATED_SAMPLES if engine_entry(drawing.engine).simulator else None)
+    entry = engine_entry(drawing.engine)
+    samples = drawing.samples or (SIMULATED_SAMPLES if entry.simulator and not entry.quick else None)
     test_set = draw_samples(design.network, drawing.data, samples, drawing.seed, say)
     return Trial(design, test_set, plan, drawing.engine, Timing(t_step=compiling.t_step), condition)
 

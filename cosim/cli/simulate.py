@@ -1,5 +1,6 @@
-"""cosim simulate: test samples through ngspice."""
+"""cosim simulate: test samples through a simulator."""
 
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -8,7 +9,9 @@ from cosim.cli.common import (
     Compiling,
     Running,
     check_outputs,
+    collecting,
     compile_options,
+    engine_option,
     load_run,
     network_argument,
     output_option,
@@ -18,14 +21,26 @@ from cosim.cli.common import (
 from cosim.cli.progress import progress_bar
 
 
+@dataclass(frozen=True)
+class Simulating:
+    """The simulator, and what it leaves beside the results."""
+
+    engine: str
+    keep_decks: bool
+    waveforms: bool
+
+
 @click.command()
 @network_argument
 @output_option("runs/simulate")
+@engine_option("Simulator of the transistors.")
 @click.option("--keep-decks", is_flag=True, help="Write the deck of every sample, too.")
+@click.option("--waveforms", is_flag=True, help="Draw the first sample, too: waveforms.png. Not with vacask.")
 @compile_options
 @run_options
-def command(*, network_file: Path, output: Path, keep_decks: bool, compiling: Compiling, running: Running) -> None:
-    """Run test samples of NETWORK through ngspice at transistor level.
+@collecting(how=Simulating)
+def command(*, network_file: Path, output: Path, how: Simulating, compiling: Compiling, running: Running) -> None:
+    """Run test samples of NETWORK through a simulator at transistor level.
 
     The folder receives simulation.npz (states, readout in A, power in W) and the decks of failed runs. Finished samples
     are kept: the same command continues an interrupted run.
@@ -36,13 +51,13 @@ def command(*, network_file: Path, output: Path, keep_decks: bool, compiling: Co
     from cosim.simulation.simulated import engine_named
 
     check_outputs("simulate", output)
-    design, test_set, run = load_run(network_file, output, compiling, running)
+    design, test_set, run = load_run(network_file, output, compiling, running, how.engine)
     take_folder("simulate", output)
-    if keep_decks:
+    if how.keep_decks:
         decks = zip(test_set.indices, engine_named(run.engine).decks(design, test_set, run), strict=True)
         write_texts(output / "decks", {f"sample_{index}.sp": deck for index, deck in decks})
-    with progress_bar("ngspice") as progress:
-        outcomes = run_samples(design, test_set, run, progress)
+    with progress_bar(how.engine) as progress:
+        outcomes = run_samples(design, test_set, run, progress, waveforms=how.waveforms)
     good = sum(isinstance(outcome, Inference) for outcome in outcomes)
     click.echo(f"{good} of {len(outcomes)} samples simulated, {design.assembly.transistors} transistors each")
     click.echo(f"written: {output / 'simulation.npz'}")

@@ -19,10 +19,10 @@ from cosim.cli.common import (
     write_json,
 )
 from cosim.cli.montecarlo import (
-    SIMULATED_SAMPLES,
     Drawing,
     area_option,
     chip_engine_option,
+    chip_samples_option,
     chip_seed_option,
     load_trial,
     spec_option,
@@ -48,9 +48,7 @@ class Trimming:
 @click.option("--chips", type=click.IntRange(1), default=100, help="How many chips.")
 @chip_engine_option
 @spec_option
-@click.option(
-    "--samples", type=click.IntRange(1), help=f"Test samples [default: all; in a simulator {SIMULATED_SAMPLES}]."
-)
+@chip_samples_option
 @area_option
 @destination_options("runs/trim")
 @data_option

@@ -3,11 +3,11 @@
 Either may have a reason why there is no result. cosim.simulation.simulated makes an engine of a simulator.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,6 +58,7 @@ class FailureKind(Enum):
     CONVERGENCE = "the simulator found no convergence"
     TIMEOUT = "the run exceeded its time-out"
     CRASH = "the simulator process died"
+    UNSUPPORTED = "the engine has no model for this"
 
 
 @dataclass(frozen=True)
@@ -76,12 +77,16 @@ class Inference:
     power_w: what transistors, bias and input currents take from V_DD, and what a readout stage delivers to an output
     that pulls. What an output pushes is in it, too: the stage sinks that to ground, and no supply gets it back.
     delivered: mean current that each meter's source delivers in each window, (windows, meters), ampere.
+    margins: how far each decision was from its threshold, (frames, cells), ampere, inf where it has none; empty where
+    nothing measured them. elsewhere: what ran it in place of the run's simulator, and why; empty where nothing did.
     """
 
     states: States
     readout: NDArray[np.float64]
     power_w: float
     delivered: NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 0)))
+    margins: NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 0)))
+    elsewhere: str = ""
 
 
 Outcome = Inference | Failure
@@ -166,6 +171,11 @@ class Simulator(Protocol):
         """Seconds beyond a time-out in which it stops by itself; whoever called it waits so long."""
         ...
 
+    @property
+    def lanes(self) -> int:
+        """How many benches of one circuit it runs at once; one with more than 1 is a `Batched`."""
+        ...
+
     def write(self, bench: Bench) -> str:
         """The deck of a bench, which needs nothing else; results are kept under its hash."""
         ...
@@ -183,4 +193,26 @@ class Simulator(Protocol):
 
     def describe(self, technology: Technology) -> Description:
         """What benches of this technology run in. Raises MissingToolError where the simulator is not installed."""
+        ...
+
+
+@runtime_checkable
+class Batched(Simulator, Protocol):
+    """A simulator that runs benches side by side: one circuit, in which values of sources and deviations differ.
+
+    What it gives for a bench may depend on those beside it, within its tolerances, and on nothing else. A bench that it
+    has no model for is a Failure of kind UNSUPPORTED, whose detail says what for; `fallback` runs that one instead.
+    """
+
+    @property
+    def fallback(self) -> str:
+        """The name of the simulator for what it cannot run."""
+        ...
+
+    def run_all(self, benches: Sequence[Bench], timeout: float) -> list[Waveforms | Failure]:
+        """Run at most `lanes` benches, which may end at different times, for at most `timeout` seconds in all.
+
+        Returns as many, in their order. Those that share one `time` array are read together, which is faster, most of
+        all where the values of a probe are rows of one array.
+        """
         ...

@@ -12,11 +12,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Entry:
-    """An engine by name; `load` imports it: an Engine, or with `simulator` no more than a Simulator."""
+    """An engine by name; `load` imports it: an Engine, or with `simulator` no more than a Simulator.
+
+    cells: it runs any bench, of a single cell and swept, too; inside: it saves a transistor's current; quick: it has
+    models of its own and is so fast that a verb runs all samples where no number is given, and audits some in ngspice.
+    """
 
     name: str
     load: Callable[[], Any]
     simulator: bool = True
+    cells: bool = True
+    inside: bool = False
+    quick: bool = False
 
 
 def _behavioral() -> object:
@@ -37,11 +44,21 @@ def _vacask() -> object:
     return Vacask()
 
 
-BEHAVIORAL, NGSPICE = "behavioral", "ngspice"
+def _batch() -> object:
+    from cosim.engines.batch.installed import check_numba
+
+    check_numba()  # before its modules, which are compiled with it
+    from cosim.engines.batch.simulator import Batch
+
+    return Batch()
+
+
+BEHAVIORAL, NGSPICE, BATCH = "behavioral", "ngspice", "batch"
 ENGINES: tuple[Entry, ...] = (
     Entry(BEHAVIORAL, _behavioral, simulator=False),
-    Entry(NGSPICE, _ngspice),
+    Entry(NGSPICE, _ngspice, inside=True),
     Entry("vacask", _vacask),
+    Entry(BATCH, _batch, cells=False, inside=True, quick=True),
 )
 
 
@@ -56,13 +73,19 @@ def engines() -> tuple[Entry, ...]:
 
 
 def simulators() -> tuple[Entry, ...]:
-    """The engines that run a bench."""
+    """The engines that run the bench of a network."""
     return tuple(entry for entry in ENGINES if entry.simulator)
 
 
+def cell_simulators() -> tuple[Entry, ...]:
+    """Those that run any bench."""
+    return tuple(entry for entry in simulators() if entry.cells)
+
+
 def simulator_beside(name: str) -> str:
-    """What runs a cell for the engine of this name: itself where it is a simulator."""
-    return name if engine_entry(name).simulator else NGSPICE
+    """What runs a cell for the engine of this name: itself where it is a simulator of cells."""
+    entry = engine_entry(name)
+    return name if entry.simulator and entry.cells else NGSPICE
 
 
 def simulator_named(name: str) -> "Simulator":

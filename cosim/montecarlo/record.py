@@ -13,6 +13,7 @@ from cosim.reading.text import check_plain, typed
 from cosim.study.chips import ChipRecord, Figures
 from cosim.variation.draws import Chip
 
+Array = NDArray[np.float64]
 _REPAIR = "choose another run"
 _MOST_POWER = 1.0  # W
 SIMULATED = "simulated"  # the field whose key is the name of the engine
@@ -59,6 +60,22 @@ def _plausible(found: Figures) -> bool:
 def pack_draws(chip: Chip) -> str:
     """All threshold shifts, then all current factors, in the order of devices, as single precision in base 64."""
     return b64encode(np.concatenate([chip.vt_shift, chip.beta_factor]).astype("<f4").tobytes()).decode("ascii")
+
+
+def pack_certainty(margins: Array) -> str | None:
+    """The least margin of each sample, (n,) ampere, as single precision in base 64; None where none was measured."""
+    if not np.isfinite(margins).any():
+        return None
+    return b64encode(margins.astype("<f4").tobytes()).decode("ascii")
+
+
+def unpack_certainty(record: ChipRecord, samples: int) -> Array:
+    """(samples,) ampere, as `pack_certainty` wrote them: inf where none was measured, nan for a chip that failed."""
+    if record.status != "ok":
+        return np.full(samples, np.nan)
+    if record.certainty is None:
+        return np.full(samples, np.inf)
+    return np.frombuffer(b64decode(record.certainty), dtype="<f4").astype(np.float64)
 
 
 def unpack_draws(text: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

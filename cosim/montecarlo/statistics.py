@@ -69,6 +69,7 @@ def summarize_chips(
         paired={metric: pair(*(_column(pairs, name, metric) for name in (BEHAVIORAL, engine))) for metric in METRICS}
         if pairs
         else None,
+        elsewhere=dict(sum((Counter(record.elsewhere) for record in records), Counter[str]())),
     )
 
 

@@ -19,10 +19,12 @@ from cosim.design import Condition, Design
 from cosim.engines.engine import Engine, Failure, Inference, Outcome, Run
 from cosim.engines.table import BEHAVIORAL
 from cosim.ir.states import States, differ, software_states, tolerances
-from cosim.montecarlo.record import pack_draws
+from cosim.montecarlo.record import pack_certainty, pack_draws
 from cosim.network.reference import pool_readout, run_reference
+from cosim.simulation.audit import least_margin
 from cosim.simulation.inference import deck_hash
-from cosim.simulation.simulated import engine_named
+from cosim.simulation.simulated import Simulated, engine_named
+from cosim.study.agreement import count_elsewhere
 from cosim.study.chips import ChipRecord, Figures
 from cosim.tasks.testset import TestSet
 from cosim.technology.types import Technology
@@ -74,7 +76,7 @@ class Trial:
 
     def run(self, chip: Chip) -> Run:
         """How the samples are run on a chip: in this process."""
-        return Run(timing=self.timing, engine=self.engine, condition=self.condition, chip=chip)
+        return Run(jobs=0, timing=self.timing, engine=self.engine, condition=self.condition, chip=chip)
 
 
 def run_chips(trial: Trial, numbers: tuple[int, ...], engine: Engine | None = None) -> list[ChipRecord]:
@@ -93,9 +95,13 @@ def add_simulation(trial: Trial, record: ChipRecord, run: Run, engine: Engine | 
     """A chip's record with what the run's engine gives on all samples; failed when one of them failed."""
     engine = engine or engine_named(run.engine)
     outcomes = infer_chip(engine, trial, run)
-    decks = islice(engine.decks(trial.design, trial.test_set, run), len(outcomes))
+    # of many samples side by side one deck stands for all: the run's settings have a hash of the samples
+    alike = isinstance(engine, Simulated) and engine.simulator.lanes > 1
+    decks = islice(engine.decks(trial.design, trial.test_set, run), 1 if alike else len(outcomes))
     if text := "".join(decks):
         record = replace(record, decks=deck_hash(text))
+    certainty = pack_certainty(np.array([least_margin(outcome) for outcome in outcomes]))
+    record = replace(record, elsewhere=count_elsewhere(outcomes) or None, certainty=certainty)
     figures = figures_of(engine, trial, run, outcomes)
     if isinstance(figures, Failure):
         return failed(record, figures.kind.value, figures.detail)

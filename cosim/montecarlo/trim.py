@@ -22,6 +22,7 @@ from cosim.calibration.measure import measure_schmitt
 from cosim.cells.builder import instance, net
 from cosim.circuit.elements import Circuit
 from cosim.design import Design
+from cosim.engines.table import simulator_beside
 from cosim.errors import InputError, SimulationError
 from cosim.montecarlo.trial import Trial
 from cosim.units.kind import Array
@@ -73,7 +74,7 @@ def measure_behavioral(trial: Trial, chip: Chip) -> dict[str, CellPoints]:
 
 
 def measure_transistors(trial: Trial, chip: Chip) -> dict[str, CellPoints]:
-    """Every cell of a chip in the trial's simulator: its transistors, candidate diode and bias diodes on a bench."""
+    """Every cell of a chip in the trial's simulator or that beside it: its transistors and the diodes before them."""
     expected = measure_behavioral(trial, chip)
     return {
         cell.name: measure_cell(trial, chip, cell, 1.3 * expected[cell.name].rise)
@@ -94,11 +95,11 @@ def measure_cell(trial: Trial, chip: Chip, cell: Schmitt, i_peak: float) -> Cell
 
     calibration = design.calibration
     i_thresh, i_width, i_gain, v_node = bias.i_thresh, bias.i_width, bias.i_gain, calibration.v_node
-    share = 1.0
+    share, simulator = 1.0, simulator_beside(trial.engine)
 
     def measure(i_width: float) -> tuple[float, float, float]:
         pins = i_thresh, i_width, i_gain
-        return measure_schmitt(technology, calibration.units, pins, v_node, i_peak, deviating, trial.engine)
+        return measure_schmitt(technology, calibration.units, pins, v_node, i_peak, deviating, simulator)
 
     try:
         found = measure(i_width)

@@ -12,12 +12,13 @@ from cosim.engines.engine import Description, Run
 from cosim.errors import SimulationError
 from cosim.outputs import summarize, write_results, write_texts
 from cosim.quantities import format_quantity
-from cosim.report.figures import Figure, draw_confusion, draw_waveforms, figure_bytes, save_figure
+from cosim.report.figures import Figure, draw_confusion, figure_bytes, save_figure
 from cosim.report.html import Picture, escape, flat_rows, format_cards, format_figure, format_page, format_table
+from cosim.report.samples import draw_sample
 from cosim.report.tables import percent, within
+from cosim.report.trust import format_audit, format_elsewhere
 from cosim.simulation.simulated import engine_named
 from cosim.study.agreement import Comparison, ComparisonSummary, summarize_comparison
-from cosim.study.waveforms import liveliest_cell, record_waveforms
 from cosim.tasks.clipping import Clipping, find_clipping
 from cosim.tasks.testset import TestSet
 from cosim.technology.conditions import format_conditions
@@ -87,17 +88,15 @@ def _settings(
         "conditions": format_conditions(run.standing(design).technology),
         "bias currents and inputs": f"{found.bias_scale:.4g} and {found.input_scale:.4g} of the nominal ones",
         "simulator": f"{found.simulator} {made_with.version}, {in_effect}",
+        **({"simulated elsewhere": "; ".join(elsewhere)} if (elsewhere := format_elsewhere(found.elsewhere)) else {}),
+        **({"audit": "; ".join(line.strip() for line in audit)} if (audit := format_audit(found.audit)) else {}),
     }
 
 
 def _draw_first(design: Design, test_set: TestSet, comparison: Comparison, run: Run) -> Figure:
     """Waveforms of the first compared sample; raises SimulationError when it fails with more probes, or has none."""
-    if comparison.simulator != "ngspice":
-        raise SimulationError("only ngspice is asked for currents inside a transistor")
-    cell = liveliest_cell(comparison.cells, comparison.engines[comparison.simulator].states[0])
     position = int(np.flatnonzero(test_set.indices == comparison.indices[0])[0])
-    sample = test_set.x[position, : test_set.lengths[position]]
-    return draw_waveforms(*record_waveforms(design, sample, cell, run), run.timing)
+    return draw_sample(design, test_set, position, comparison.engines[comparison.simulator].states[0], run)
 
 
 def format_report(

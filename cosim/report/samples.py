@@ -8,12 +8,16 @@ import numpy as np
 
 from cosim.design import Design
 from cosim.engines.engine import Failure, Inference, Outcome, Run
+from cosim.engines.table import engine_entry
 from cosim.errors import SimulationError
 from cosim.files.seal import seal_npz
 from cosim.files.write import write_atomically, writing_into
+from cosim.ir.states import States
 from cosim.outputs import write_texts
+from cosim.report.figures import Figure, draw_waveforms
 from cosim.simulation.inference import deck_hash
 from cosim.simulation.simulated import engine_named
+from cosim.study.waveforms import liveliest_cell, record_waveforms
 from cosim.tasks.testset import TestSet
 
 FAILED = "failed"  # folder
@@ -67,3 +71,15 @@ def write_simulation(folder: Path, design: Design, test_set: TestSet, outcomes: 
         "status": np.array(status), "made_with": np.array(json.dumps(made_with.as_json(run.engine))),
     }  # fmt: skip
     write_atomically(folder / "simulation.npz", seal_npz(arrays))
+
+
+def draw_sample(design: Design, test_set: TestSet, position: int, states: States, run: Run) -> Figure:
+    """Waveforms of the sample at a position of the test set, at the cell whose states (time, cells) change most often.
+
+    Raises SimulationError when its run fails, or its engine saves no current inside a transistor.
+    """
+    if not engine_entry(run.engine).inside:
+        raise SimulationError(f"{run.engine} is not asked for currents inside a transistor")
+    cell = liveliest_cell(tuple(design.assembly.decisions), states)
+    sample = test_set.x[position, : test_set.lengths[position]]
+    return draw_waveforms(*record_waveforms(design, sample, cell, run), run.timing)

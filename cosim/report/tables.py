@@ -5,6 +5,7 @@ from textwrap import wrap
 
 from cosim.cells.blocks import OUTSIDE
 from cosim.quantities import format_quantity, parse_quantity
+from cosim.report.trust import format_audit, format_elsewhere
 from cosim.study.agreement import ComparisonSummary
 from cosim.study.chips import ChipCount, ChipSummary, Contribution, Pair, SpecYield, TrimSummary
 from cosim.study.intervals import MOST, Interval, samples_to_sign, shows_sign
@@ -59,7 +60,7 @@ def format_comparison(summary: ComparisonSummary) -> list[str]:
         lines.append(f"wrong states      up to {summary.largest_margin_of_a_wrong_bit:.3f} units from a threshold")
     if summary.saturated_states:
         lines.append(f"saturated         {summary.saturated_states} states beyond their ladder; use more --headroom")
-    return lines + format_outside()
+    return lines + format_elsewhere(summary.elsewhere) + format_audit(summary.audit) + format_outside()
 
 
 def format_ladder(summary: LadderSummary) -> list[str]:
@@ -124,6 +125,7 @@ def format_pvt(sweep: Sweep) -> list[str]:
         f"samples         {samples} in each of {len(rows)} conditions, {sweep.failed} runs failed",
         "agreement       states and decisions, software vs the simulator",
         *_format_worst(sweep.worst, rows),
+        *format_elsewhere({"another": sum(row.elsewhere for row in rows)}),
         *format_outside(),
     ]
     return lines
@@ -178,7 +180,7 @@ def format_power(summary: PowerSummary) -> list[str]:
         lines += ["", _columns("rail", ("power", "a frame"))]
         for rail, row in summary.rails.items():
             lines.append(_columns(rail, (_mean(row.power_w, "W"), _mean(row.energy_frame_j, "J"))))
-    return [*lines, "", *_format_few(summary, lines), *format_outside()]
+    return [*lines, "", *_format_few(summary, lines), *format_elsewhere(summary.elsewhere), *format_outside()]
 
 
 def _format_few(summary: PowerSummary, lines: Sequence[str]) -> list[str]:
@@ -260,7 +262,7 @@ def format_summary(summary: ChipSummary) -> list[str]:
         )
         bias = f"behavioral - {summary.engine} {format_bias(metric, pair)}"
         lines.append(f"paired            {format_name(metric)}: {correlation}, {bias}")
-    return lines + format_outside()
+    return lines + format_elsewhere(summary.elsewhere) + format_audit(summary.audit) + format_outside()
 
 
 def format_yield(found: SpecYield) -> list[str]:

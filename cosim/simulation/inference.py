@@ -2,11 +2,15 @@
 
 Results depend on the benches alone: not on the number of workers, not on the order in which they finish. Each result is
 kept under the hash of its deck, so an interrupted run continues where it stopped.
+
+A simulator with several lanes runs a tile of so many consecutive benches at once, counted from the first one: where one
+of a tile has no result yet, all of it runs again, and results are kept under the hash of all its decks.
 """
 
 import hashlib
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -32,7 +36,11 @@ from cosim.files.write import make_folder
 from cosim.ir.states import States
 from cosim.simulation.keep import INFERENCES, keep_result, kept_result
 from cosim.simulation.schedule import Lost, run_tasks
+from cosim.simulation.single import run_benches
 from cosim.simulation.workers import WorkerPool
+
+Array = NDArray[np.float64]
+_WORDS = 200  # bytes kept of what ran elsewhere, and why
 
 
 @dataclass(frozen=True)
@@ -60,27 +68,62 @@ class ReadPlan:
     outputs: tuple[str, ...]
     supplies: tuple[tuple[Meter, float], ...]
     threshold: float
-    times: NDArray[np.float64]
+    times: Array
     window: tuple[float, float]
     meters: tuple[Meter, ...] = ()
-    metered: NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 2)))
+    metered: Array = field(default_factory=lambda: np.empty((0, 2)))
+
+    @property
+    def content(self) -> tuple[object, ...]:
+        """Equal for plans that read the same."""
+        return tuple(value.tobytes() if isinstance(value, np.ndarray) else value for value in vars(self).values())
 
 
 def run_inference(
     bench: Bench, plan: ReadPlan, simulator: str = "ngspice", timeout: float = DEFAULT_TIMEOUT
 ) -> Outcome:
     """Run one bench from this process and read what the plan asks for."""
-    return infer_once(simulator_named(simulator), bench, plan, timeout)
+    return infer_tile(simulator_named(simulator), Tile(0, (bench,), (plan,)), timeout)[0]
 
 
-def infer_once(simulator: Simulator, bench: Bench, plan: ReadPlan, timeout: float) -> Outcome:
-    """The same, in a simulator that is at hand."""
-    waves = simulator.run(bench, timeout)
-    if isinstance(waves, Failure):
-        return waves
-    if short := find_stop(waves, plan):
-        return Failure(FailureKind.CONVERGENCE, short, simulator.write(bench))
-    return read_inference(waves, plan)
+@dataclass(frozen=True)
+class Tile:
+    """Consecutive benches that a simulator runs at once, what to read from each, and the number of the first."""
+
+    first: int
+    benches: tuple[Bench, ...]
+    plans: tuple[ReadPlan, ...]
+
+    @property
+    def numbers(self) -> range:
+        """Of its benches."""
+        return range(self.first, self.first + len(self.benches))
+
+
+def split_tiles(benches: Iterable[Bench], plans: Iterable[ReadPlan], lanes: int) -> Iterator[Tile]:
+    """All benches, `lanes` in a tile, the rest in the last one."""
+    pairs, first = zip(benches, plans, strict=True), 0
+    while tile := list(islice(pairs, lanes)):
+        yield Tile(first, tuple(bench for bench, _ in tile), tuple(plan for _, plan in tile))
+        first += lanes
+
+
+def infer_tile(simulator: Simulator, tile: Tile, timeout: float) -> list[Outcome]:
+    """Run the benches of a tile from this process and read what their plans ask for; `timeout` second for each."""
+    ran = run_benches(simulator, tile.benches, timeout)
+    outcomes: dict[int, Outcome] = {}
+    whole: dict[int, Waveforms] = {}
+    for k, (one, bench, plan) in enumerate(zip(ran, tile.benches, tile.plans, strict=True)):
+        if isinstance(one.found, Failure):
+            outcomes[k] = one.found
+        elif short := find_stop(one.found, plan):
+            outcomes[k] = Failure(FailureKind.CONVERGENCE, short, simulator.write(bench))
+        else:
+            whole[k] = one.found
+    read = read_inferences(list(whole.values()), [tile.plans[k] for k in whole])
+    for k, inference in zip(whole, read, strict=True):
+        outcomes[k] = replace(inference, elsewhere=ran[k].elsewhere)
+    return [outcomes[k] for k in range(len(ran))]
 
 
 def find_stop(waves: Waveforms, plan: ReadPlan) -> str:
@@ -91,13 +134,34 @@ def find_stop(waves: Waveforms, plan: ReadPlan) -> str:
 
 def read_inference(waves: Waveforms, plan: ReadPlan) -> Inference:
     """What the plan asks for, from a bench's waveforms."""
-    time = waves.time
-    states = np.stack([_state(waves, shown, plan) for shown in plan.decisions], axis=1)
-    readout = np.stack([np.interp(plan.times, time, waves.through(name)) for name in plan.outputs], axis=1)
+    return read_inferences([waves], [plan])[0]
+
+
+def read_inferences(waves: Sequence[Waveforms], plans: Sequence[ReadPlan]) -> list[Inference]:
+    """The same of many; those of one `time` array and of equal plans are read together, to the same bits."""
+    groups: dict[object, list[int]] = {}
+    for k, (one, plan) in enumerate(zip(waves, plans, strict=True)):
+        groups.setdefault((id(one.time), plan.content), []).append(k)
+    found: dict[int, Inference] = {}
+    for group in groups.values():
+        first = waves[group[0]]
+        stacked = {probe: np.stack([waves[k].probes[probe] for k in group]) for probe in first.probes}
+        found.update(zip(group, _read_stacked(Waveforms(first.time, stacked), plans[group[0]]), strict=True))
+    return [found[k] for k in range(len(waves))]
+
+
+def _read_stacked(waves: Waveforms, plan: ReadPlan) -> list[Inference]:
+    """One each from waveforms (n, time)."""
+    time, at = waves.time, _At(plan.times, waves.time)
+    states = np.stack([_state(waves, shown, at, plan.threshold) for shown in plan.decisions], axis=2)
+    readout = np.stack([at.read(waves.through(name)) for name in plan.outputs], axis=2)
     power = _mean(time, drawn_power(waves, plan.supplies), plan.window)
-    delivered = [[_delivered(waves, meter, (begin, end)) for meter in plan.meters] for begin, end in plan.metered]
-    shape = len(plan.metered), len(plan.meters)
-    return Inference(states, readout, power, np.array(delivered, dtype=np.float64).reshape(shape))
+    delivered = np.empty((len(states), len(plan.metered), len(plan.meters)))
+    for j, meter in enumerate(plan.meters):
+        current = _current(waves, meter)
+        for i, (begin, end) in enumerate(plan.metered):
+            delivered[:, i, j] = _mean(time, current, (begin, end))
+    return [Inference(*found) for found in zip(states, readout, power.tolist(), delivered, strict=True)]
 
 
 def run_inferences(
@@ -110,35 +174,55 @@ def run_inferences(
     """
     simulator, store = simulator_named(run.engine), None if run.folder is None else run.folder / INFERENCES
     outcomes: dict[int, Outcome] = {}
-    names: list[str] = []
+    names: dict[int, str] = {}
+    todo: list[Tile] = []
     if store is not None:
         make_folder(store)
-        names = [deck_hash(simulator.write(bench)) for bench in benches]
-        found = ((index, _load(store, name, plans[index])) for index, name in enumerate(names))
-        outcomes = {index: outcome for index, outcome in found if outcome is not None}
-    todo = [(index, benches[index], plans[index]) for index in range(len(benches)) if index not in outcomes]
+    for tile in split_tiles(benches, plans, simulator.lanes):
+        kept: dict[int, Inference] = {}
+        if store is not None:
+            here = dict(zip(tile.numbers, _names(simulator, tile), strict=True))
+            found = ((index, _load(store, name, plans[index])) for index, name in here.items())
+            kept = {index: outcome for index, outcome in found if outcome is not None}
+            names |= here
+        if len(kept) == len(tile.numbers):
+            outcomes |= kept
+        else:
+            todo.append(tile)
     progress(len(outcomes), len(benches))
     if todo:
-        for index, outcome in _run_pool(todo, run, simulator):
-            outcomes[index] = outcome
-            if store is not None and isinstance(outcome, Inference):
-                _save(store, names[index], outcome)
+        for tile, results in _run_pool(todo, run, simulator):
+            for index, outcome in zip(tile.numbers, results, strict=True):
+                outcomes[index] = outcome
+                if store is not None and isinstance(outcome, Inference):
+                    _save(store, names[index], outcome)
             progress(len(outcomes), len(benches))
     return [outcomes[index] for index in range(len(benches))]
 
 
-def _run_pool(
-    tasks: list[tuple[int, Bench, ReadPlan]], run: Run, simulator: Simulator
-) -> Iterator[tuple[int, Outcome]]:
-    """Outcomes as they finish, so that a slow sample does not keep the others from the store."""
-    limit, jobs = run.timeout + simulator.grace, max(run.jobs, 1)
-    with WorkerPool(min(jobs, len(tasks))) as pool:
+def _run_pool(tiles: list[Tile], run: Run, simulator: Simulator) -> Iterator[tuple[Tile, list[Outcome]]]:
+    """Outcomes as they finish, so that a slow tile does not keep the others from the store."""
+    jobs = max(run.jobs, 1)
+    with WorkerPool(min(jobs, len(tiles))) as pool:
         found = run_tasks(
-            lambda task: pool.submit(infer_once, simulator, *task[1:], run.timeout), tasks, jobs, lambda task: limit
-        )
-        for (index, bench, _), outcome in found:
-            lost = isinstance(outcome, Lost)
-            yield index, Failure(outcome.kind, outcome.detail, simulator.write(bench)) if lost else outcome
+            lambda tile: pool.submit(infer_tile, simulator, tile, run.timeout), tiles, jobs,
+            lambda tile: run.timeout * len(tile.benches) + simulator.grace,
+        )  # fmt: skip
+        for tile, outcomes in found:
+            if isinstance(outcomes, Lost):
+                lost = outcomes
+                yield tile, [Failure(lost.kind, lost.detail, simulator.write(bench)) for bench in tile.benches]
+            else:
+                yield tile, outcomes
+
+
+def _names(simulator: Simulator, tile: Tile) -> list[str]:
+    """What results are kept under: the hash of a deck; of several lanes, of all decks in the tile, and the place."""
+    decks = [simulator.write(bench) for bench in tile.benches]
+    if simulator.lanes == 1:
+        return [deck_hash(deck) for deck in decks]
+    beside = "".join(map(deck_hash, decks))
+    return [deck_hash(f"{k} of {beside}") for k in range(len(decks))]
 
 
 def deck_hash(deck: str) -> str:
@@ -158,45 +242,66 @@ def _load(store: Path, name: str, plan: ReadPlan) -> Inference | None:
         np.zeros((frames, len(most)), kind), np.zeros((frames, len(plan.outputs))), 0.0,
         np.zeros((len(plan.metered), len(plan.meters))),
     )  # fmt: skip
-    kept = kept_result(store, name, _arrays(blank))
+    beside = {"margins": np.zeros((frames, len(most))), "elsewhere": np.zeros(_WORDS, np.uint8)}
+    kept = kept_result(store, name, _arrays(blank), beside)
     if kept is None or (kept["states"] < least).any() or (kept["states"] > most).any():
         return None
-    return Inference(kept["states"], kept["readout"], float(kept["power_w"]), kept["delivered"])
+    margins, words = kept.get("margins", blank.margins), kept.get("elsewhere", np.zeros(0, np.uint8)).tobytes()
+    elsewhere = words.rstrip(b"\0").decode(errors="ignore")
+    return Inference(kept["states"], kept["readout"], float(kept["power_w"]), kept["delivered"], margins, elsewhere)
 
 
 def _arrays(inference: Inference) -> dict[str, NDArray[Any]]:
-    return {
+    arrays = {
         "states": inference.states,
         "readout": inference.readout,
         "power_w": np.array(inference.power_w),
         "delivered": inference.delivered,
     }
+    if inference.margins.size:
+        arrays["margins"] = inference.margins
+    if words := inference.elsewhere.encode()[:_WORDS]:
+        arrays["elsewhere"] = np.frombuffer(words.ljust(_WORDS, b"\0"), np.uint8)
+    return arrays
 
 
-def _state(waves: Waveforms, shown: Shown, plan: ReadPlan) -> States:
+class _At:
+    """Some `times` among the solver's steps, s."""
+
+    def __init__(self, times: Array, time: Array) -> None:
+        self._times = np.maximum(times, time[0])
+        self._left = np.clip(np.searchsorted(time, self._times, side="right") - 1, 0, len(time) - 2)
+        self._from, self._step = self._times - time[self._left], time[self._left + 1] - time[self._left]
+        self._within = self._times < time[-1]
+
+    def read(self, values: Array) -> Array:
+        """np.interp of values (..., time): (..., times); beyond an end the value there."""
+        here, then = values[..., self._left], values[..., self._left + 1]
+        return np.where(self._within, (then - here) / self._step * self._from + here, values[..., -1:])
+
+
+def _state(waves: Waveforms, shown: Shown, at: _At, threshold: float) -> States:
     if isinstance(shown, Carried):
-        return (np.interp(plan.times, waves.time, waves.drain(shown.device)) - shown.rest) / shown.step
-    levels = [np.interp(plan.times, waves.time, waves.voltage(net)) > plan.threshold for net in shown]
+        return (at.read(waves.drain(shown.device)) - shown.rest) / shown.step
+    levels = [at.read(waves.voltage(net)) > threshold for net in shown]
     return np.asarray(np.sum(levels, axis=0), dtype=np.int16)
 
 
-def drawn_power(waves: Waveforms, supplies: Sequence[tuple[Meter, float]]) -> NDArray[np.float64]:
+def drawn_power(waves: Waveforms, supplies: Sequence[tuple[Meter, float]]) -> Array:
     """Power that these sources deliver at each of the solver's steps, watt."""
-    return sum((volt * _current(waves, meter) for meter, volt in supplies), np.zeros(len(waves.time)))
+    shape = next(iter(waves.probes.values())).shape
+    return sum((volt * _current(waves, meter) for meter, volt in supplies), np.zeros(shape))
 
 
-def _delivered(waves: Waveforms, meter: Meter, window: tuple[float, float]) -> float:
-    return _mean(waves.time, _current(waves, meter), window)
-
-
-def _current(waves: Waveforms, meter: Meter) -> NDArray[np.float64]:
+def _current(waves: Waveforms, meter: Meter) -> Array:
     current = waves.delivered(meter.source)
     return np.maximum(current, 0.0) if meter.one_way else current
 
 
-def _mean(time: NDArray[np.float64], values: NDArray[np.float64], window: tuple[float, float]) -> float:
-    """Time mean over a window, by the trapezoidal rule on the solver's own steps."""
-    start, end = window
-    inside = (time > start) & (time < end)
-    at = np.concatenate([[start], time[inside], [end]])
-    return float(np.trapezoid(np.interp(at, time, values), at) / (end - start))
+def _mean(time: Array, values: Array, window: tuple[float, float]) -> Array:
+    """Time mean (...) of values (..., time) over a window, by the trapezoidal rule on the solver's own steps."""
+    first, end = np.searchsorted(time, window[0], side="right"), np.searchsorted(time, window[1])
+    at = np.concatenate([window[:1], time[first:end], window[1:]])
+    ends = _At(np.array(window), time).read(values)
+    whole = np.concatenate([ends[..., :1], values[..., first:end], ends[..., 1:]], axis=-1)
+    return np.asarray(np.trapezoid(whole, at, axis=-1) / (window[1] - window[0]))

@@ -27,14 +27,22 @@ def keep_result(folder: Path, name: str, arrays: Mapping[str, NDArray[Any]]) -> 
     write_atomically(folder / f"{name}.npz", seal_npz(arrays, name))
 
 
-def kept_result(folder: Path, name: str, like: Mapping[str, NDArray[Any]]) -> Arrays | None:
-    """The arrays of one result if they have names, types and shapes of those in `like`, and only finite numbers."""
-    found = _read(folder / f"{name}.npz")
-    if found is None or found.keys() != like.keys():
+def kept_result(
+    folder: Path, name: str, like: Mapping[str, NDArray[Any]], beside: Mapping[str, NDArray[Any]] | None = None
+) -> Arrays | None:
+    """The arrays of one result if they have names, types and shapes of those in `like`, and only finite numbers.
+
+    Those in `beside` may be missing, and may be infinite.
+    """
+    found, beside = _read(folder / f"{name}.npz"), beside or {}
+    if found is None or not like.keys() <= found.keys() <= like.keys() | beside.keys():
         return None
-    if any(found[key].dtype != wanted.dtype or found[key].shape != wanted.shape for key, wanted in like.items()):
+    wanted = {**beside, **like}
+    if any(array.dtype != wanted[key].dtype or array.shape != wanted[key].shape for key, array in found.items()):
         return None
-    return found if all(np.isfinite(array).all() for array in found.values()) else None
+    if not all(np.isfinite(found[key]).all() for key in like) or any(np.isnan(array).any() for array in found.values()):
+        return None
+    return found
 
 
 def damaged_results(folder: Path) -> tuple[int, list[str]]:

@@ -9,9 +9,10 @@ from cosim.circuit.bench import Bench, held
 from cosim.design import Design
 from cosim.engines.engine import DEFAULT_TIMEOUT, Description, Engine, Failure, Outcome, Progress, Run, Simulator
 from cosim.engines.table import engine_entry
-from cosim.simulation.inference import infer_once, run_inferences
+from cosim.simulation.inference import infer_tile, run_inferences, split_tiles
 from cosim.simulation.metering import meter
 from cosim.simulation.plans import metered_plan, read_plan
+from cosim.simulation.single import run_benches
 from cosim.simulation.testbench import inference_bench, inference_benches
 from cosim.tasks.testset import TestSet
 from cosim.technology.types import Technology
@@ -36,8 +37,8 @@ class Simulated:
         if run.jobs:
             yield from run_inferences(list(benches), list(plans), run, progress)
             return
-        for bench, plan in zip(benches, plans, strict=True):
-            yield infer_once(self.simulator, bench, plan, run.timeout)
+        for tile in split_tiles(benches, plans, self.simulator.lanes):
+            yield from infer_tile(self.simulator, tile, run.timeout)
 
     def unreset(self, design: Design, test_set: TestSet, run: Run) -> tuple[str, ...] | Failure:
         """The 9T cells that are on at the end of the reset, having been on before it.
@@ -46,7 +47,8 @@ class Simulated:
         samples start from, in which a chip's bench sets every cell.
         """
         bench = inference_bench(design, test_set.x[0, :1], run.timing, run.condition, run.chip)
-        waves = self.simulator.run(held(bench, run.timing.reset_end), DEFAULT_TIMEOUT)
+        (ran,) = run_benches(self.simulator, [held(bench, run.timing.reset_end)], DEFAULT_TIMEOUT)
+        waves = ran.found
         if isinstance(waves, Failure):
             return waves
         threshold = STATE_LEVEL * run.standing(design).technology.supply

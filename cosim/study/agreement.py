@@ -1,5 +1,6 @@
 """Software against behavioral against a circuit simulator, on the same inputs."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -17,6 +18,7 @@ from cosim.ir.states import States, differ, software_states, tolerances
 from cosim.network.reference import Trace, pool_readout, run_reference
 from cosim.network.scores import balanced_accuracy, is_unbalanced
 from cosim.network.types import Network
+from cosim.simulation.audit import Audit
 from cosim.study.intervals import Bounds, interval
 from cosim.tasks.testset import TestSet
 
@@ -43,6 +45,7 @@ class Comparison:
     rounding: the ideal circuit, whose only error is rounding;
     margins: (n, time, cells) distance of the software candidate to its nearer threshold, units.
     saturated: number of software states beyond the rungs of their ladder; tolerances: (cells,), as `differ` has them.
+    elsewhere: how many samples something else ran in the simulator's place, by what and why; audit: of some of them.
     """
 
     engines: dict[str, Engine]
@@ -58,6 +61,8 @@ class Comparison:
     saturated: int = 0
     simulator: str = "ngspice"
     tolerances: NDArray[np.float64] = field(default_factory=lambda: np.zeros(1))
+    elsewhere: dict[str, int] = field(default_factory=dict[str, int])
+    audit: Audit | None = None
 
     def state_agreement(self, first: str, second: str) -> float:
         """Fraction of equal states over all samples, valid frames and cells."""
@@ -155,6 +160,8 @@ class ComparisonSummary:
     largest_margin_of_a_wrong_bit: float | None
     saturated_states: int
     transistors: int
+    elsewhere: dict[str, int]
+    audit: Audit | None
 
 
 def compare_engines(
@@ -203,6 +210,7 @@ def compare_engines(
         saturated=_saturated(design, software.states, valid),
         tolerances=tolerances(design.graph),
         simulator=run.engine,
+        elsewhere=count_elsewhere(outcomes),
     )
 
 
@@ -256,7 +264,14 @@ def summarize_comparison(comparison: Comparison) -> ComparisonSummary:
         largest_margin_of_a_wrong_bit=float(comparison.margins[wrong].max()) if wrong.any() else None,
         saturated_states=comparison.saturated,
         transistors=comparison.transistors,
+        elsewhere=comparison.elsewhere,
+        audit=comparison.audit,
     )
+
+
+def count_elsewhere(outcomes: Sequence[Outcome]) -> dict[str, int]:
+    """How many of a run's samples something else ran in its simulator's place, by what and why."""
+    return dict(Counter(found.elsewhere for found in outcomes if isinstance(found, Inference) and found.elsewhere))
 
 
 def _pad(values: NDArray[T], steps: int) -> NDArray[T]:

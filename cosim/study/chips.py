@@ -5,10 +5,11 @@ powers in W.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from cosim.engines.table import BEHAVIORAL
+from cosim.simulation.audit import Audit
 from cosim.study.agreement import METRICS
 from cosim.study.intervals import Bounds
 from cosim.tasks.clipping import Clipping
@@ -41,6 +42,8 @@ class ChipRecord:
     """One chip: its conditions and draws (`pack_draws`), its figures by each engine that ran, a hash of its decks.
 
     simulated: by the run's engine where that is not the behavioral model; a line has its name there.
+    elsewhere: how many samples another simulator ran in its place, by which and why.
+    certainty: the least margin of each sample (`pack_certainty`), where margins were measured.
 
     A failed one has the reason, with details, in place of the figures of the engine that failed.
     """
@@ -55,6 +58,8 @@ class ChipRecord:
     simulated: Figures | None = None
     reason: str | None = None
     detail: str | None = None
+    elsewhere: dict[str, int] | None = None
+    certainty: str | None = None
 
     def by(self, engine: str) -> Figures:
         """The figures by an engine that ran."""
@@ -129,7 +134,10 @@ class Pair:
 
 @dataclass(frozen=True, kw_only=True)
 class ChipCount:
-    """The chips of a run by one engine. METRICS are None where every simulation failed, pairs without a simulator."""
+    """The chips of a run by one engine. METRICS are None where every simulation failed, pairs without a simulator.
+
+    elsewhere: how many samples of all chips another simulator ran in its place, by which and why.
+    """
 
     chips: int
     failed: int
@@ -142,6 +150,7 @@ class ChipCount:
     power: Statistic | None = None
     yield_: SpecYield
     paired: dict[str, Pair] | None = None
+    elsewhere: dict[str, int] = field(default_factory=dict[str, int])
 
     @property
     def figures(self) -> dict[str, Statistic]:
@@ -188,7 +197,7 @@ class Contribution:
 
 @dataclass(frozen=True, kw_only=True)
 class ChipSummary(ChipCount):
-    """The chips beside the trained network and the nominal circuit on the same samples."""
+    """The chips beside the trained network and the nominal circuit on the same samples; audit: of some of them."""
 
     samples: int
     software_accuracy: float
@@ -198,6 +207,7 @@ class ChipSummary(ChipCount):
     technology: str
     variation: Plan
     contributions: Mapping[str, Contribution] | None = None
+    audit: Audit | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,7 +11,7 @@ Drivers of clocks, pulses and reset deliver from V_DD and take back to ground: V
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,7 @@ from cosim.engines.engine import Inference, Outcome, Run
 from cosim.engines.table import BEHAVIORAL
 from cosim.outputs import block_areas
 from cosim.simulation.metering import meters_of, settled_windows
+from cosim.study.agreement import count_elsewhere
 from cosim.study.intervals import Interval, mean_interval
 from cosim.tasks.clipping import Clipping, find_clipping
 from cosim.tasks.testset import TestSet
@@ -49,6 +50,7 @@ class PowerStudy:
     rails: dict[str, Array] | None = None
     failed: int = 0
     clipped: Clipping | None = None
+    elsewhere: dict[str, int] = field(default_factory=dict[str, int])
 
 
 @dataclass(frozen=True)
@@ -96,6 +98,7 @@ class PowerSummary:
     total: PowerRow
     rails: dict[str, RailRow]
     clipped: Clipping | None
+    elsewhere: dict[str, int]
 
     @property
     def engines(self) -> tuple[str, ...]:
@@ -131,9 +134,8 @@ def study_power(design: Design, test_set: TestSet, outcomes: Sequence[Outcome] |
         static.append((weights @ delivered[frames:]).mean(axis=0))
     mean = dict(zip(names, np.array(total).T, strict=True))
     settled = dict(zip(names, np.array(static).T, strict=True))
-    return PowerStudy(
-        lengths, behavioral, _blocks(design, mean), _blocks(design, settled), _rails(design, mean), failed, clipped
-    )
+    simulated = _blocks(design, mean), _blocks(design, settled), _rails(design, mean)
+    return PowerStudy(lengths, behavioral, *simulated, failed, clipped, count_elsewhere(inferences))
 
 
 def _blocks(design: Design, metered: dict[str, Array]) -> dict[str, Array]:
@@ -188,6 +190,7 @@ def summarize_power(design: Design, study: PowerStudy, run: Run = Run()) -> Powe
             for rail, power in (study.rails or {}).items()
         },
         clipped=study.clipped,
+        elsewhere=study.elsewhere,
     )
 
 

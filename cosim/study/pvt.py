@@ -20,7 +20,10 @@ SUPPLIES = (0.95, 1.0, 1.05)  # of the nominal one
 
 @dataclass(frozen=True)
 class Condition:
-    """One condition: celsius in degree, supply in V, power in W; None for what nothing is known of, as all failed."""
+    """One condition: celsius in degree, supply in V, power in W; None for what nothing is known of, as all failed.
+
+    elsewhere: samples that something else ran in the simulator's place.
+    """
 
     corner: str
     celsius: float
@@ -32,6 +35,7 @@ class Condition:
     task_agreement_interval: Bounds | None
     accuracy: float | None
     power_w: float | None
+    elsewhere: int = 0
 
 
 @dataclass(frozen=True)
@@ -92,4 +96,4 @@ def _row(there: Technology, found: ComparisonSummary | None, samples: int) -> Co
         return Condition(*where, 0, samples, 0.0, 0.0, None, None, None)
     same = found.state_agreement, found.task_agreement, found.task_agreement_interval
     right, power = found.accuracy[found.simulator], found.power_w[found.simulator]
-    return Condition(*where, found.samples, found.failed, *same, right, power)
+    return Condition(*where, found.samples, found.failed, *same, right, power, sum(found.elsewhere.values()))

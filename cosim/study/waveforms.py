@@ -9,6 +9,7 @@ from cosim.cells.builder import instance, net
 from cosim.circuit.bench import DrainCurrent
 from cosim.design import Design
 from cosim.engines.engine import Run
+from cosim.engines.table import NGSPICE, engine_entry
 from cosim.ir.states import States
 from cosim.simulation.inference import drawn_power
 from cosim.simulation.plans import read_plan
@@ -45,7 +46,7 @@ def record_waveforms(
     state = roles[instance(f"cell_{net(cell)}"), "output"]
     bench = inference_bench(design, x, timing, run.condition, run.chip)
     bench = replace(bench, probes=(*bench.probes, DrainCurrent(candidate), DrainCurrent(state)))
-    waves = run_bench(bench, f"waveforms of {cell}")
+    waves = run_bench(bench, f"waveforms of {cell}", run.engine if engine_entry(run.engine).inside else NGSPICE)
     time = waves.time
     frames = np.clip(((time - timing.start) / timing.t_step).astype(int), 0, len(inputs) - 1)
     drawn = {f"input.{j}": design.i_unit * inputs[frames, j] * (time >= timing.start) for j in range(inputs.shape[1])}

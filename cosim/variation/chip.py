@@ -54,6 +54,7 @@ def drawn_values(chip: Chip) -> Drawn:
     return dict(zip((device.name for device in chip.devices), pairs, strict=True))
 
 
+@lru_cache(maxsize=1)
 def chip_circuit(design: Design, chip: Chip) -> Circuit:
     """A chip's circuit, without subcircuits, because two instances of a cell differ."""
     return vary(design.flat, drawn_values(chip))

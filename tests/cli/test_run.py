@@ -102,7 +102,7 @@ def test_compare_with_the_second_simulator(cosim_main, options, tmp_path):
     assert float(found["made_with"]["options"]["gmin"]) == Tolerances().gmin
     page = (tmp_path / "report.html").read_text()
     assert "each simulated by vacask on" in page and f"vacask {found['made_with']['vacask']}, temp " in page
-    assert "left out: only ngspice is asked for currents inside a transistor" in page
+    assert "left out: vacask is not asked for currents inside a transistor" in page
     assert not (tmp_path / "waveforms.png").exists()
 
 

@@ -1,6 +1,8 @@
 """A simulator from outside: an entry in the table is all that `cosim compare` needs of it."""
 
 import json
+import re
+import subprocess
 import sys
 from dataclasses import dataclass, replace
 
@@ -15,7 +17,7 @@ from cosim.engines import table
 from cosim.engines.behavioral.model import Behavioral
 from cosim.engines.engine import Description, Failure, Waveforms
 from cosim.engines.ngspice.simulator import Ngspice
-from cosim.errors import InputError
+from cosim.errors import InputError, MissingToolError
 
 
 @dataclass(frozen=True)
@@ -24,6 +26,7 @@ class Toy:
 
     name: str = "toy"
     grace: float = 1.0
+    lanes: int = 1
 
     def write(self, bench):
         return f"* toy\n{Ngspice().write(bench)}"
@@ -89,7 +92,7 @@ def run_verb(monkeypatch, *words):
 
 def test_an_unknown_name_is_refused_with_those_that_there_are(with_toy):
     assert table.simulator_named("toy") == Toy()
-    with pytest.raises(InputError, match="simulator must be one of ngspice, vacask, toy, not 'spectre'"):
+    with pytest.raises(InputError, match="simulator must be one of ngspice, vacask, batch, toy, not 'spectre'"):
         table.simulator_named("spectre")
 
 
@@ -142,10 +145,31 @@ def test_trim_runs_an_engine_of_designs(with_toy, make_network, tmp_path, monkey
     assert ours == theirs
 
 
-@pytest.mark.parametrize("verb", ["power", "characterize mirror", "characterize ladder", "calibrate"])
-def test_verbs_of_transistors_offer_the_simulators(with_toy, monkeypatch, capsys, verb):
+@pytest.mark.parametrize("verb", ["simulate", "compare", "power", "montecarlo", "trim"])
+def test_verbs_of_networks_offer_the_simulators(with_toy, monkeypatch, capsys, verb):
+    run_verb(monkeypatch, verb, "--help")
+    assert re.search(r"--engine\s+\[(behavioral\|)?ngspice\|vacask\|batch\|toy", capsys.readouterr().out)
+
+
+@pytest.mark.parametrize("verb", ["characterize mirror", "characterize ladder", "calibrate"])
+def test_verbs_of_cells_offer_the_simulators_of_cells(with_toy, monkeypatch, capsys, verb):
     run_verb(monkeypatch, *verb.split(), "--help")
     assert "--engine [ngspice|vacask|toy]" in capsys.readouterr().out
+    assert table.simulator_beside("toy") == "toy"
+    assert table.simulator_beside("batch") == table.simulator_beside("halved") == "ngspice"
+
+
+def test_without_numba_the_engine_says_what_to_install(monkeypatch, capsys):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(MissingToolError, match=r"numba is missing: .* pip install 'cosim-analog\[batch\]'"):
+        table.simulator_named("batch")
+
+
+def test_no_verb_loads_numba_for_its_help():
+    code = "import sys; from cosim.cli import main; sys.argv = ['cosim', 'compare', '--help']\ntry:\n main()\n"
+    code += "except SystemExit:\n print('numba' in sys.modules, 'llvmlite' in sys.modules)"
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert said.splitlines()[-1] == "False False"
 
 
 @pytest.mark.ngspice

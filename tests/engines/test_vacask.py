@@ -20,7 +20,7 @@ from cosim.circuit.elements import Mos
 from cosim.circuit.waveforms import Timing
 from cosim.compiler.passes import compile_network
 from cosim.engines.engine import Failure, FailureKind, Inference, Run, Waveforms
-from cosim.engines.table import simulator_named, simulators
+from cosim.engines.table import cell_simulators, simulator_named
 from cosim.engines.vacask import program as programs
 from cosim.engines.vacask import simulator as vacask
 from cosim.engines.vacask.simulator import Vacask
@@ -40,7 +40,7 @@ from cosim.technology.catalog import load_technology
 from cosim.variation.draws import Plan
 
 FRAMES = 3
-NAMES = [entry.name for entry in simulators()]
+NAMES = [entry.name for entry in cell_simulators()]
 
 
 def why_not() -> str:

@@ -27,6 +27,7 @@ class Ngspice:
 
     name: str = "ngspice"
     grace: float = 0.0
+    lanes: int = 1
 
     def write(self, bench: Bench) -> str:
         """The deck of a bench."""

@@ -36,6 +36,7 @@ class Vacask:
 
     name: str = "vacask"
     grace: float = 10.0
+    lanes: int = 1
 
     def write(self, bench: Bench) -> str:
         """The deck of a bench."""

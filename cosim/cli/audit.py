@@ -1,0 +1,51 @@
+"""--audit: some samples of an engine with models of its own go through ngspice, too."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from cosim.cli.progress import say
+from cosim.engines.table import NGSPICE, engine_entry
+from cosim.errors import InputError, MissingToolError
+
+if TYPE_CHECKING:
+    from cosim.simulation.audit import Audit
+
+AUDITED = 20  # instances, where the engine has models of its own
+audit_option = click.option(
+    "--audit",
+    type=click.IntRange(0),
+    help="How many samples of --engine batch run in ngspice, too, half of them the least certain; 0 for none "
+    f"[default: {AUDITED}].",
+)
+
+
+def audit_count(audit: int | None, engine: str) -> int:
+    """How many are to be audited, before anything runs. Raises InputError for an engine that is not, MissingToolError
+    where ngspice is missing and the audit was asked for; by itself it is left out there, and that is said."""
+    from cosim.engines.table import simulator_named
+
+    if not engine_entry(engine).quick:
+        if audit:
+            raise InputError(f"--audit is for --engine batch, not for {engine}; leave it out")
+        return 0
+    count = AUDITED if audit is None else audit
+    try:
+        if count:
+            simulator_named(NGSPICE).check()
+    except MissingToolError as error:
+        if audit is not None:
+            raise
+        say(f"no audit: {error}")
+        return 0
+    return count
+
+
+def check_audit(audit: "Audit | None", place: Path) -> None:
+    """End a verb with exit status 1 where its audit refuses the run."""
+    from cosim.report.trust import format_refusal
+
+    if audit is not None and not audit.passed:
+        click.echo(f"cosim: {format_refusal(audit, str(place))}", err=True)
+        raise SystemExit(1)

@@ -1,0 +1,123 @@
+"""An audit: some samples of a run go through ngspice, too, and states that differ are counted.
+
+Half of them are random, the others those with the least certain decisions. A decision whose margin is under a limit is
+a tie: either state is right. Where a tie turned out otherwise, what follows in its sample, from that frame on, is its
+consequence and is not compared, because states feed back. Of all other states nearly all must be equal.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosim.design import Design
+from cosim.engines.engine import Failure, Inference, Outcome, Progress, Run
+from cosim.engines.table import NGSPICE
+from cosim.ir.states import differ, tolerances
+from cosim.simulation.inference import run_inferences
+from cosim.simulation.plans import read_plan
+from cosim.simulation.simulated import sample_benches
+from cosim.tasks.testset import TestSet
+
+TIE = 2e-3  # of the unit current: 0.1 mV at a gate changes a subthreshold current by so much
+LEAST = 0.999  # of the states outside ties that must be equal
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Audit:
+    """What an audit found. instances: samples, each on its chip; failed: those that the simulator could not run.
+
+    bits: states of the others. ties: those whose margin is under `limit`, ampere; turned: ties that differ; behind:
+    states from the frame of a turned tie on, without ties; wrong: states that differ, without ties and what is behind
+    them; agreement: the share of those that do not; worst: the largest margin of a wrong one, ampere, None where none
+    is known. passed: agreement is at least LEAST, and something was compared.
+    """
+
+    simulator: str
+    instances: int
+    failed: int
+    bits: int
+    ties: int
+    turned: int
+    behind: int
+    wrong: int
+    limit: float
+    agreement: float
+    worst: float | None
+    passed: bool
+
+
+def least_margin(found: Outcome) -> float:
+    """How certain the least certain decision of a sample is, ampere; inf where nothing measured it."""
+    return float(found.margins.min()) if isinstance(found, Inference) and found.margins.size else np.inf
+
+
+def choose(certainty: Array, count: int, seed: int) -> NDArray[np.int64]:
+    """Places of `count` instances, or all that there are: the least certain ones, then as many at random.
+
+    certainty: (n,), ampere, by `least_margin`; nan for what cannot be audited.
+    """
+    there = np.flatnonzero(~np.isnan(certainty))
+    ranked = there[np.argsort(certainty[there], kind="stable")]
+    doubtful = ranked[np.isfinite(certainty[ranked])][: count // 2]
+    others = np.setdiff1d(there, doubtful)
+    return np.concatenate([doubtful, np.random.default_rng(seed).permutation(others)[: count - len(doubtful)]])
+
+
+def audit_samples(
+    design: Design, test_set: TestSet, outcomes: Sequence[Outcome], run: Run, count: int, progress: Progress
+) -> Audit:
+    """Audit `count` samples of a run, whose outcomes these are; what ngspice gives is kept in the run's folder."""
+    ours = [isinstance(found, Inference) and not found.elsewhere for found in outcomes]
+    certainty = [least_margin(found) if own else np.nan for found, own in zip(outcomes, ours, strict=True)]
+    places = choose(np.array(certainty), count, seed=0)
+    chosen, there = test_set.select(places), run.standing(design)
+    benches = list(sample_benches(design, chosen, run))
+    plans = [read_plan(design, int(length), run.timing, there) for length in chosen.lengths]
+    others = run_inferences(benches, plans, reference_run(run), progress)
+    return judge(design, [outcomes[place] for place in places], others, run.standing(design).bias_scale)
+
+
+def reference_run(run: Run) -> Run:
+    """How the same benches are run for an audit."""
+    return Run(run.folder, max(run.jobs, 1), run.timeout, engine=NGSPICE)
+
+
+def judge(design: Design, found: Sequence[Outcome], others: Sequence[Outcome], bias_scale: float = 1.0) -> Audit:
+    """Hold outcomes against those of ngspice for the same benches."""
+    limit, allowed = TIE * bias_scale * design.i_unit, tolerances(design.graph)
+    pairs = [
+        (one, other)
+        for one, other in zip(found, others, strict=True)
+        if isinstance(one, Inference) and isinstance(other, Inference)
+    ]
+    bits, ties, turned, behind, wrong = 0, 0, 0, 0, 0
+    margins: list[Array] = []
+    for one, other in pairs:
+        margin = one.margins if one.margins.size else np.full(one.states.shape, np.inf)
+        differs, tie = differ(one.states, other.states, allowed), margin < limit
+        follows = (np.cumsum((differs & tie).any(axis=1)) > 0)[:, None] & ~tie
+        errors = differs & ~tie & ~follows
+        margins.append(margin[errors])
+        bits, ties, turned = bits + tie.size, ties + int(tie.sum()), turned + int((differs & tie).sum())
+        behind, wrong = behind + int(follows.sum()), wrong + int(errors.sum())
+    known = np.concatenate([*margins, np.empty(0)])
+    known = known[np.isfinite(known)]
+    compared = bits - ties - behind
+    agreement = 1.0 - wrong / compared if compared else 0.0
+    return Audit(
+        simulator=NGSPICE,
+        instances=len(found),
+        failed=sum(isinstance(other, Failure) for other in others),
+        bits=bits,
+        ties=ties,
+        turned=turned,
+        behind=behind,
+        wrong=wrong,
+        limit=limit,
+        agreement=agreement,
+        worst=float(known.max()) if known.size else None,
+        passed=agreement >= LEAST,
+    )

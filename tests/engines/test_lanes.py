@@ -1,0 +1,186 @@
+"""Simulators with lanes, through the command line: tiles, what runs elsewhere, audits; chips as well as samples."""
+
+import json
+import sys
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import pytest
+
+from cosim.checkpoint.file import save_checkpoint
+from cosim.circuit.bench import Voltage
+from cosim.cli import main
+from cosim.compiler.passes import compile_network
+from cosim.engines import table
+from cosim.engines.engine import Description, Failure, FailureKind, Waveforms
+from cosim.engines.ngspice.simulator import Ngspice
+from cosim.montecarlo.page import read_summary
+from cosim.montecarlo.record import pack_certainty, unpack_certainty
+from cosim.montecarlo.trial import Trial
+from cosim.montecarlo.trim_run import trim_chip
+from cosim.simulation.audit import Audit
+from cosim.study.chips import ChipRecord
+from cosim.tasks.testset import TestSet
+from cosim.variation.draws import Plan
+
+SAMPLES = 6
+
+
+@dataclass(frozen=True)
+class Fourway:
+    """ngspice on four benches. strange: places in a tile that it has no model for; false: whose states are inverted."""
+
+    name: str = "fourway"
+    grace: float = 1.0
+    lanes: int = 4
+    fallback: str = "ngspice"
+    strange: tuple[int, ...] = ()
+    false: tuple[int, ...] = ()
+    ngspice: Ngspice = field(default_factory=Ngspice)
+
+    def write(self, bench):
+        return f"* four at once\n{self.ngspice.write(bench)}"
+
+    def run(self, bench, timeout):
+        return self.run_all([bench], timeout)[0]
+
+    def run_all(self, benches, timeout):
+        assert 1 <= len(benches) <= self.lanes
+        return [self._run(k, bench) for k, bench in enumerate(benches)]
+
+    def _run(self, k, bench):
+        if k in self.strange:
+            return Failure(FailureKind.UNSUPPORTED, "a floating thing", self.write(bench))
+        waves = self.ngspice.run(bench, 60.0)
+        if k not in self.false or isinstance(waves, Failure):
+            return waves
+        inverted = {probe: 1.8 - wave if isinstance(probe, Voltage) else wave for probe, wave in waves.probes.items()}
+        return Waveforms(waves.time, inverted)
+
+    def check(self):
+        self.ngspice.check()
+
+    def describe(self, technology):
+        return Description("4.0", {})
+
+
+@pytest.fixture
+def offer(monkeypatch):
+    """An entry in the table, like that of the batch engine."""
+
+    def add(simulator):
+        entry = table.Entry("fourway", lambda: simulator, cells=False, inside=True, quick=True)
+        monkeypatch.setattr(table, "ENGINES", (*(one for one in table.ENGINES if one.name != "fourway"), entry))
+
+    return add
+
+
+@pytest.fixture
+def network(make_network, tmp_path):
+    save_checkpoint(tmp_path / "net.npz", make_network(3, widths=(3,), outputs=2))
+    rng = np.random.default_rng(3)
+    np.savez(tmp_path / "data.npz", x_test=rng.uniform(size=(SAMPLES, 2, 3)), y_test=np.arange(SAMPLES) % 2)
+    return tmp_path / "net.npz"
+
+
+@pytest.fixture
+def verb(monkeypatch, network, capsys):
+    """(verb, words) -> exit status, what it said, what it complained of."""
+
+    def run(name, *words):
+        rest = [name, network, "--data", network.parent / "data.npz", "--engine", "fourway", *words]
+        monkeypatch.setattr(sys, "argv", ["cosim", *map(str, rest)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        return ended.value.code or 0, *capsys.readouterr()
+
+    return run
+
+
+@pytest.mark.ngspice
+def test_compare_runs_all_samples_in_tiles_and_audits_them(offer, verb, tmp_path):
+    """Lane 1 runs elsewhere in both tiles; the other four samples are all that an audit can have."""
+    offer(Fourway(strange=(1,)))
+    code, out, _ = verb("compare", "-j", 1, "-o", tmp_path / "out")
+    assert code == 0
+    assert "6 simulated, 0 failed" in out and "by ngspice        2 samples (a floating thing)" in out
+    assert "passed: 4 in ngspice" in out
+    found = json.loads((tmp_path / "out" / "comparison.json").read_text())
+    assert found["elsewhere"] == {"ngspice: a floating thing": 2} and found["samples"] == SAMPLES
+    assert found["audit"]["passed"] and found["audit"]["bits"] == 4 * 2 * 3
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert "a floating thing" in page and "passed: 4 in ngspice" in page
+    assert (tmp_path / "out" / "waveforms.png").exists()
+    again, same, _ = verb("compare", "-j", 2, "-o", tmp_path / "out", "--audit", 2)
+    assert again == 0 and "passed: 2 in ngspice" in same and "by ngspice        2 samples" in same
+
+
+@pytest.mark.ngspice
+def test_an_audit_that_fails_refuses_the_run_and_keeps_it(offer, verb, tmp_path):
+    offer(Fourway(false=(0, 1)))
+    code, out, err = verb("compare", "-j", 1, "-o", tmp_path / "out")
+    assert code == 1 and "REFUSED: 6 in ngspice" in out
+    assert "refused by its audit" in err and "99.9 % must be" in err
+    found = json.loads((tmp_path / "out" / "comparison.json").read_text())
+    assert not found["audit"]["passed"] and found["audit"]["wrong"] > 0
+    code, out, _ = verb("compare", "-j", 1, "-o", tmp_path / "out", "--audit", 0)
+    assert code == 0 and "\naudit " not in out
+    assert json.loads((tmp_path / "out" / "comparison.json").read_text())["audit"] is None
+
+
+@pytest.mark.ngspice
+@pytest.mark.parametrize("false", [(), (0, 1, 2, 3)])
+def test_montecarlo_audits_chips(offer, verb, tmp_path, false):
+    offer(Fourway(strange=(3,), false=false))
+    words = "--chips", 2, "-j", 2, "-o", tmp_path / "out", "--audit", 4, "--spec", "accuracy>=0"
+    code, out, err = verb("montecarlo", *words)
+    summary = json.loads((tmp_path / "out" / "summary.json").read_text())
+    assert summary["samples"] == SAMPLES and summary["elsewhere"] == {"ngspice: a floating thing": 2}
+    records = [json.loads(line) for line in (tmp_path / "out" / "chips.jsonl").read_text().splitlines()]
+    assert all(
+        record["elsewhere"] == {"ngspice: a floating thing": 1} and len(record["decks"]) == 24 for record in records
+    )
+    assert len({record["decks"] for record in records}) == 2
+    assert summary["audit"]["passed"] == (not false)
+    assert read_summary(tmp_path / "out").audit == Audit(**summary["audit"])
+    assert (code, "refused by its audit" in err) == ((1, True) if false else (0, False))
+    assert ("REFUSED" if false else "passed") in out
+
+
+@pytest.mark.ngspice
+def test_simulate_draws_waveforms_and_power_counts_what_ran_elsewhere(offer, verb, tmp_path):
+    offer(Fourway(strange=(1,)))
+    code, out, _ = verb("simulate", "--waveforms", "--samples", 5, "-j", 2, "-o", tmp_path / "one")
+    assert code == 0 and "5 of 5 samples" in out and (tmp_path / "one" / "waveforms.png").exists()
+    code, out, _ = verb("power", "-j", 1, "-o", tmp_path / "two")
+    assert code == 0 and "by ngspice        2 samples (a floating thing)" in out
+    assert json.loads((tmp_path / "two" / "power.json").read_text())["elsewhere"] == {"ngspice: a floating thing": 2}
+
+
+@pytest.mark.ngspice
+def test_a_chip_is_trimmed_with_cells_measured_in_ngspice(offer, make_network, technology, calibration):
+    offer(Fourway())
+    design = compile_network(make_network(3, widths=(1,), outputs=2), technology, calibration)
+    rng = np.random.default_rng(3)
+    test_set = TestSet(rng.uniform(size=(2, 2, 3)), np.array([0, 1]), np.array([2, 2]), np.arange(2))
+    trial = Trial(design, test_set, Plan("local", 0, 1), "fourway")
+    found = trim_chip(trial, 0, (4,))
+    assert not found.failure and set(found.figures) == {0, 4}
+
+
+def test_an_audit_is_of_engines_with_models_of_their_own(offer, verb, tmp_path):
+    offer(Fourway())
+    for name in ("compare", "montecarlo"):
+        code, _, err = verb(name, "--engine", "ngspice", "--audit", 3, "-o", tmp_path / "out")
+        assert code != 0 and "--audit is for --engine batch, not for ngspice; leave it out" in err
+    code, _, err = verb("compare", "--pvt", "--audit", 3, "-o", tmp_path / "out")
+    assert code != 0 and "--audit is for one condition" in err
+
+
+def test_certainty_of_a_chip_in_a_record():
+    margins = np.array([1e-12, np.inf, 3e-11])
+    record = ChipRecord(3, "ok", 1.8, 27.0, "", certainty=pack_certainty(margins))
+    np.testing.assert_allclose(unpack_certainty(record, 3), margins, rtol=1e-6)
+    assert pack_certainty(np.full(3, np.inf)) is None
+    assert np.isinf(unpack_certainty(replace(record, certainty=None), 3)).all()
+    assert np.isnan(unpack_certainty(replace(record, status="failed"), 3)).all()

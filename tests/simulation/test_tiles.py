@@ -1,0 +1,243 @@
+"""Several benches at once: always the same ones beside each other, so that nothing else changes a result."""
+
+import os
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cosim.circuit.bench import Bench, Current, Tran, Voltage
+from cosim.circuit.elements import Circuit, Source
+from cosim.engines import table
+from cosim.engines.engine import Description, Failure, FailureKind, Inference, Run, Waveforms
+from cosim.errors import MissingToolError, SimulationError
+from cosim.simulation import inference
+from cosim.simulation.inference import (
+    Meter,
+    ReadPlan,
+    Tile,
+    infer_tile,
+    read_inference,
+    read_inferences,
+    run_inferences,
+    split_tiles,
+)
+from cosim.simulation.keep import INFERENCES
+from cosim.simulation.single import run_bench
+
+LANES, COUNT = 4, 10
+PROBES = Voltage("a"), Current("o"), Current("dd")
+AWKWARD, STRANGE = 5, 7  # volt of benches that cannot be run
+
+
+@dataclass(frozen=True)
+class Fourfold:
+    """What it gives for a bench has a trace of those that run beside it; every tile adds a line to `log`."""
+
+    log: Path
+    name: str = "fourfold"
+    grace: float = 0.0
+    lanes: int = LANES
+    fallback: str = "standin"
+
+    def write(self, bench):
+        return f"* {volts(bench)}"
+
+    def run(self, bench, timeout):
+        raise AssertionError("it has run_all")
+
+    def run_all(self, benches, timeout):
+        with self.log.open("a") as file:
+            file.write(f"{[volts(bench) for bench in benches]} {timeout:g}\n")
+        beside = 1e-6 * sum(map(volts, benches))
+        time = np.linspace(0.0, max(bench.transient.end for bench in benches), 41)
+        return [self._waves(bench, time, beside) for bench in benches]
+
+    def _waves(self, bench, time, beside):
+        if volts(bench) == AWKWARD:
+            return Failure(FailureKind.CONVERGENCE, "awkward", self.write(bench))
+        if volts(bench) == STRANGE:
+            return Failure(FailureKind.UNSUPPORTED, "a strange voltage", self.write(bench))
+        if volts(bench) > 100:
+            os._exit(9)
+        own = time if bench.transient.end == time[-1] else time[time <= bench.transient.end]
+        wave = volts(bench) + beside + np.sin(own)
+        return Waveforms(own, {probe: (k - 1.5) * wave for k, probe in enumerate(PROBES)})
+
+    def check(self):
+        pass
+
+    def describe(self, technology):
+        return Description("1.0", {})
+
+
+def volts(bench):
+    return bench.circuit.elements[0].value
+
+
+def make(technology, volt, end=4.0):
+    circuit = Circuit("a supply", (), (Source("dd", "v", "up", "0", volt),))
+    return Bench(circuit, technology, Tran(0.1, end), PROBES)
+
+
+def planned(end=4.0):
+    supplies, meters = ((Meter("dd"), 1.8), (Meter("o", one_way=True), 1.8)), (Meter("dd"), Meter("o", one_way=True))
+    metered = np.array([[0.55, 1.5], [1.0, end]])
+    times = np.arange(0.25, end)
+    return ReadPlan((("a",),), ("o",), supplies, -0.5, times, (0.5, end), meters, metered)
+
+
+@dataclass(frozen=True)
+class Standin:
+    """It runs one bench after the other, where it is installed."""
+
+    there: bool
+    name: str = "standin"
+    grace: float = 0.0
+    lanes: int = 1
+
+    def run(self, bench, timeout):
+        time = np.linspace(0.0, bench.transient.end, 11)
+        return Waveforms(time, {probe: 0.5 * np.cos(time) for probe in PROBES})
+
+    def check(self):
+        if not self.there:
+            raise MissingToolError("no stand-in")
+
+
+@pytest.fixture
+def log(tmp_path, monkeypatch):
+    path = tmp_path / "log"
+    simulator = Fourfold(path)
+    monkeypatch.setattr(table, "ENGINES", (*table.ENGINES, table.Entry("fourfold", lambda: simulator)))
+    return path
+
+
+@pytest.fixture
+def benches(technology):
+    """The last but one is shorter."""
+    return [make(technology, float(k) + 10, 2.0 if k == COUNT - 2 else 4.0) for k in range(COUNT)]
+
+
+@pytest.fixture
+def plans(benches):
+    return [planned(bench.transient.end) for bench in benches]
+
+
+def content(outcomes):
+    return [tuple(np.asarray(value).tobytes() for value in vars(outcome).values()) for outcome in outcomes]
+
+
+def tiles_of(log):
+    return sorted(eval(line.rpartition(" ")[0])[0] - 10 for line in log.read_text().splitlines())
+
+
+def test_a_tile_has_its_number_and_the_last_one_is_shorter(benches, plans):
+    tiles = list(split_tiles(benches, plans, LANES))
+    assert [list(tile.numbers) for tile in tiles] == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]]
+    assert [bench for tile in tiles for bench in tile.benches] == benches
+    assert list(split_tiles([], [], LANES)) == []
+
+
+def test_workers_and_what_was_kept_change_no_bit(log, benches, plans, tmp_path):
+    counts = []
+    alone = run_inferences(benches, plans, Run(engine="fourfold", timeout=3.0))
+    assert all(isinstance(outcome, Inference) for outcome in alone)
+    assert [len(outcome.states) for outcome in alone] == [4] * 8 + [2, 4]
+    seconds = sorted(float(line.split()[-1]) for line in log.read_text().splitlines())
+    assert seconds == [6.0, 12.0, 12.0]  # of the tile
+    run = Run(tmp_path / "kept", 2, engine="fourfold")
+    kept = run_inferences(benches, plans, run, lambda done, total: counts.append((done, total)))
+    assert content(kept) == content(alone)
+    assert sorted(counts) == counts and counts[0] == (0, COUNT) and counts[-1] == (COUNT, COUNT) and len(counts) == 4
+    assert len(list((tmp_path / "kept" / INFERENCES).iterdir())) == COUNT
+    log.unlink()
+    assert content(run_inferences(benches, plans, run)) == content(alone)
+    assert not log.exists()
+
+
+def test_one_that_is_missing_runs_with_its_tile(log, benches, plans, tmp_path):
+    run = Run(tmp_path / "kept", engine="fourfold")
+    found = run_inferences(benches[:6], plans[:6], run)
+    files = sorted((tmp_path / "kept" / INFERENCES).iterdir(), key=lambda path: path.stat().st_mtime_ns)
+    content_of = {path.name: path.read_bytes() for path in files}
+    files[1].unlink()  # of the first tile
+    log.unlink()
+    assert content(run_inferences(benches[:6], plans[:6], run)) == content(found)
+    assert tiles_of(log) == [0]
+    assert {path.name: path.read_bytes() for path in (tmp_path / "kept" / INFERENCES).iterdir()} == content_of
+
+
+def test_a_result_beside_others_is_another_result(log, benches, plans, tmp_path):
+    """What is kept of six benches has the trace of two in the second tile, which four have now."""
+    run = Run(tmp_path / "kept", engine="fourfold")
+    run_inferences(benches[:6], plans[:6], run)
+    log.unlink()
+    assert content(run_inferences(benches, plans, run)) == content(
+        run_inferences(benches, plans, replace(run, folder=None))
+    )
+    assert tiles_of(log)[:3] == [0, 4, 4]  # not the first tile, in the folder
+
+
+def test_a_failure_is_one_bench_and_a_lost_process_a_tile(log, technology):
+    benches = [make(technology, volt) for volt in (10.0, AWKWARD, 12.0, 13.0, 14.0, 101.0, 16.0, 17.0, 18.0)]
+    found = run_inferences(benches, [planned()] * len(benches), Run(engine="fourfold", jobs=2))
+    kinds = [outcome.kind if isinstance(outcome, Failure) else None for outcome in found]
+    assert kinds == [None, FailureKind.CONVERGENCE, None, None, *[FailureKind.CRASH] * 4, None]
+    assert found[5].deck == "* 101.0" and found[6].deck == "* 16.0"
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_what_it_has_no_model_for_runs_elsewhere(log, technology, monkeypatch, tmp_path, there):
+    monkeypatch.setattr(table, "ENGINES", (*table.ENGINES, table.Entry("standin", lambda: Standin(there))))
+    tile = Tile(0, tuple(make(technology, volt) for volt in (10.0, STRANGE, 12.0)), (planned(),) * 3)
+    first, strange, last = infer_tile(Fourfold(log), tile, 3.0)
+    assert isinstance(first, Inference) and first.elsewhere == ""
+    assert isinstance(last, Inference) and last.elsewhere == ""
+    if not there:
+        assert isinstance(strange, Failure) and strange.kind is FailureKind.UNSUPPORTED
+        with pytest.raises(SimulationError, match="it: the engine has no model for this: a strange voltage"):
+            run_bench(tile.benches[1], "it", "fourfold")
+        return
+    assert isinstance(strange, Inference) and strange.elsewhere == "standin: a strange voltage"
+    np.testing.assert_allclose(strange.readout[:, 0], 0.5 * np.cos(planned().times), atol=0.01)
+    assert len(run_bench(tile.benches[1], "it", "fourfold").time) == 11
+    inference._save(tmp_path, "name", strange)
+    assert content([inference._load(tmp_path, "name", planned())]) == content([strange])
+
+
+def test_margins_are_kept(log, technology, tmp_path):
+    (found,) = infer_tile(Fourfold(log), Tile(0, (make(technology, 10.0),), (planned(),)), 3.0)
+    found = replace(found, margins=np.array([[1e-12], [2e-12], [np.inf], [0.0]]))
+    inference._save(tmp_path, "name", found)
+    assert content([inference._load(tmp_path, "name", planned())]) == content([found])
+    inference._save(tmp_path, "name", replace(found, margins=np.full((4, 1), np.nan)))
+    assert inference._load(tmp_path, "name", planned()) is None
+
+
+def test_waveforms_of_one_time_are_read_together_to_the_same_bits():
+    rng = np.random.default_rng(2)
+    time = np.sort(np.concatenate([[0.0, 4.0], rng.uniform(0.0, 4.0, 90)]))
+    waves = [Waveforms(time, {probe: rng.normal(size=len(time)) for probe in PROBES}) for _ in range(5)]
+    waves.append(Waveforms(time.copy(), waves[0].probes))
+    plans = [planned(), planned(), planned(2.0), planned(), planned(2.0), planned()]
+    found = read_inferences(waves, plans)
+    assert content(found) == content(map(read_inference, waves, plans))
+    assert content(found[:1]) == content(found[5:])
+
+
+def test_what_is_read_is_interpolated_and_integrated():
+    """Against numpy, beyond the end of the run included."""
+    rng = np.random.default_rng(3)
+    time = np.sort(np.concatenate([[0.0, 4.0], rng.uniform(0.0, 4.0, 90)]))
+    waves = Waveforms(time, {probe: rng.normal(size=len(time)) for probe in PROBES})
+    plan = planned(4.0 * (1 + 1e-9))
+    plan = replace(plan, times=np.array([0.0, time[7], 1.2345, 4.0, 4.0 + 1e-9]))
+    found = read_inference(waves, plan)
+    np.testing.assert_array_equal(found.readout[:, 0], np.interp(plan.times, time, waves.through("o")))
+    np.testing.assert_array_equal(found.states[:, 0], np.interp(plan.times, time, waves.voltage("a")) > -0.5)
+    begin, end = plan.metered[0]
+    at = np.concatenate([[begin], time[(time > begin) & (time < end)], [end]])
+    for j, wave in enumerate((waves.delivered("dd"), np.maximum(waves.delivered("o"), 0.0))):
+        assert found.delivered[0, j] == np.trapezoid(np.interp(at, time, wave), at) / (end - begin)
