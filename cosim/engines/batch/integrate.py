@@ -60,7 +60,7 @@ class Saved(NamedTuple):
 class March(NamedTuple):
     """Where a tile stands. clock: see CLOCK; corner (n,) s; sources (n, sources, LANES): values at the corners;
 
-    x0, x1, x2: solutions now and before; q0, q1: charges; history, residual: rows of work; hold: V, siemens by row;
+    x0, x1, x2: solutions now and before; q0, q1: charges; history, residual: rows of work; low, high: V by net; hold: V, siemens by row;
     limits: Newton's V, error of a step V, largest step s, first step s, error of a step over the step's change.
     """
 
@@ -72,8 +72,9 @@ class March(NamedTuple):
     x2: Array
     q0: Array
     q1: Array
-    q_now: Array
     history: Array
+    low: Array
+    high: Array
     residual: Array
     held: Array
     hold: Array
@@ -320,6 +321,7 @@ def advance(s: Any, p: Any, v: Any, m: Any, saved: Any, varied: bool) -> int:
         evaluate(s, v, slope, varied, True)
         clock[NOW] = m.corner[int(clock[AHEAD])] if at_corner else clock[NOW] + h
         _save(s, v, m, saved, slope)
+        _widen(m.low, m.high, v.volt)
         _accept_charges(m, v)
         _copy(m.x2, m.x1)
         _copy(m.x1, m.x0)
@@ -334,6 +336,13 @@ def advance(s: Any, p: Any, v: Any, m: Any, saved: Any, varied: bool) -> int:
             clock[SINCE] = 0
             clock[NEXT] = m.limits[3]
     return DONE
+
+
+@jit
+def _widen(low: Any, high: Any, volt: Any) -> None:
+    for net in range(volt.shape[0]):
+        store(low, net, least(load(low, net), load(volt, net)))
+        store(high, net, most(load(high, net), load(volt, net)))
 
 
 @jit

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from time import monotonic
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,10 +11,9 @@ from cosim.circuit.bench import Bench, Current, DrainCurrent, Probe, Voltage
 from cosim.circuit.elements import Element, Mos, Source
 from cosim.engines.batch import integrate
 from cosim.engines.batch.assemble import Assembled
-from cosim.engines.batch.evaluate import FLOAT_KEPT, Values
+from cosim.engines.batch.evaluate import FLOAT_KEPT, NEAR, Values
 from cosim.engines.batch.integrate import DONE, NEXT, STEPS, STUCK, March, Saved, advance, settle
 from cosim.engines.batch.lanes import LANES, blank
-from cosim.engines.batch.structure import Device
 from cosim.engines.batch.tables import RANK, RESPONSES
 from cosim.engines.batch.unsupported import Unsupported
 from cosim.engines.engine import Waveforms
@@ -21,24 +21,34 @@ from cosim.engines.engine import Waveforms
 Array = NDArray[np.float64]
 _ROWS = 2048  # of what is saved, between two looks at the clock
 _NEWTON = 5e-4  # V; what a step of Newton's leaves behind is its square over 2 n U_T, 1e-6 V
-_ERROR = 1.0  # V of a step's error per reltol
-_SHARE = 0.02  # of a step's change, which its error may be besides
+_ERROR = 10.0  # V of a step's error per reltol
+_SHARE = 0.1  # of a step's change, which its error may be besides
 _FIRST = 0.01  # of the largest step: the step behind a corner
 _HOLD = 1e-3  # S
+_BEYOND = 0.15  # V beyond the rails: as far as a device is known, or is its table's tangent
+ACCURACY = {"newton_V": _NEWTON, "step_error_V_per_reltol": _ERROR, "step_error_share": _SHARE, "tangent_V": NEAR}
 
 
-@dataclass(frozen=True)
 class Stuck(Exception):
     """No step converged at this time, s."""
 
-    time: float
+    def __init__(self, time: float) -> None:
+        super().__init__(time)
+        self.time = time
 
 
-def solve_tile(circuit: Assembled, benches: Sequence[Bench], elements: Sequence[Sequence[Element]]) -> list[Waveforms]:
+class Late(Exception):
+    """It takes longer than it may."""
+
+
+def solve_tile(
+    circuit: Assembled, benches: Sequence[Bench], elements: Sequence[Sequence[Element]], timeout: float
+) -> list[Waveforms]:
     """Waveforms of at most LANES benches that stand in one technology; elements: those of their flat circuits.
 
-    Raises Stuck, and Unsupported for a probe that there is none of.
+    Raises Stuck; Late after `timeout` second; Unsupported for a probe that there is none of, or a voltage beyond tables.
     """
+    deadline = monotonic() + timeout
     bench, lanes = benches[0], [min(k, len(benches) - 1) for k in range(LANES)]
     values, varied = _values(circuit), _draw(circuit, [elements[k] for k in lanes])
     march = _march(circuit, values, [benches[k] for k in lanes], [elements[k] for k in lanes])
@@ -58,20 +68,33 @@ def solve_tile(circuit: Assembled, benches: Sequence[Bench], elements: Sequence[
         count = int(march.clock[integrate.ROWS])
         times.append(saved.time[:count].copy())
         rows.append(saved.values[:count].copy())
+        if monotonic() > deadline:
+            raise Late
     if ended == STUCK:
         raise Stuck(float(march.clock[integrate.NOW]))
-    global LASTCLOCK; LASTCLOCK = march.clock.copy()
     assert ended == DONE and march.clock[STEPS]
+    _check_range(circuit, march, bench)
     return _waveforms(np.concatenate(times), np.concatenate(rows), probes, benches)
+
+
+def _check_range(circuit: Assembled, march: March, bench: Bench) -> None:
+    """Raises Unsupported where a net went beyond what the tables hold."""
+    least, most = -_BEYOND, bench.technology.supply + _BEYOND
+    for name, index in circuit.net.items():
+        low, high = float(march.low[index].min()), float(march.high[index].max())
+        if low < least or high > most:
+            beyond = low if low < least else high
+            raise Unsupported(f"net {name} at {beyond:.3f} V, outside {least:.2f} to {most:.2f} V")
 
 
 def _waveforms(time: Array, rows: Array, probes: tuple[Probe, ...], benches: Sequence[Bench]) -> list[Waveforms]:
     found: list[Waveforms] = []
-    by_probe = np.ascontiguousarray(rows.transpose(2, 1, 0))
+    by_probe = np.ascontiguousarray(rows.transpose(1, 2, 0))
+    shared: dict[int, Array] = {}
     for lane, bench in enumerate(benches):
         count = int(np.searchsorted(time, bench.transient.end * (1 + 1e-12), side="right"))
-        traces = {probe: by_probe[lane, k, :count] for k, probe in enumerate(probes)}
-        found.append(Waveforms(time[:count], traces))
+        traces = {probe: by_probe[k, lane, :count] for k, probe in enumerate(probes)}
+        found.append(Waveforms(shared.setdefault(count, time[:count]), traces))
     return found
 
 
@@ -174,8 +197,9 @@ def _march(
         x2=blank(rows + 1),
         q0=blank(nets),
         q1=blank(nets),
-        q_now=blank(0),
         history=blank(nets),
+        low=blank(nets) + np.inf,
+        high=blank(nets) - np.inf,
         residual=blank(rows + 1),
         held=np.array(held, dtype=np.float64).reshape(-1, 2),
         hold=np.full((len(held), LANES), bench.technology.supply),
@@ -213,7 +237,3 @@ def _saved(circuit: Assembled, probes: tuple[Probe, ...]) -> Saved:
         values=blank(_ROWS * len(probes)).reshape(_ROWS, len(probes), LANES),
     )
 
-
-def device_named(circuit: Assembled, name: str) -> Device | None:
-    """The device that a transistor is, or is a part of."""
-    return next((one for one in (*circuit.tied, *circuit.floating) if name in one.parts), None)

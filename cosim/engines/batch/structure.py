@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.circuit.elements import GROUND, Capacitor, Circuit, Element, Mos, Source
+from cosim.circuit.elements import GROUND, Capacitor, Element, Mos, Source
 from cosim.engines.batch.tables import Kind
 from cosim.engines.batch.unsupported import Unsupported
-from cosim.technology.types import Polarity
 
 Whole = NDArray[np.int64]
+Shape = tuple[tuple[str | float, ...], ...]
 
 
 @dataclass(frozen=True)
@@ -251,13 +251,8 @@ def _starts(lists: Sequence[Sequence[int]]) -> Whole:
     return np.concatenate([[0], np.cumsum([len(one) for one in lists], dtype=np.int64)]).astype(np.int64)
 
 
-def is_same(first: Circuit, second: Circuit) -> bool:
-    """Whether two flat circuits differ in nothing but values of sources and what their transistors drew."""
-    return shape_of(first.elements) == shape_of(second.elements)
-
-
-def shape_of(elements: Iterable[Element]) -> tuple[tuple[str | float | Polarity, ...], ...]:
-    """What the solver's structure depends on."""
+def shape_of(elements: Iterable[Element]) -> Shape:
+    """What the solver's structure depends on: all but values of sources and what transistors drew."""
     return tuple(
         (one.name, one.drain, one.gate, one.source, one.bulk, one.polarity, one.w, one.l, one.m)
         if isinstance(one, Mos)
