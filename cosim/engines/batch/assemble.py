@@ -10,7 +10,7 @@ from cosim.circuit.elements import Capacitor, Element, Source
 from cosim.engines.batch.evaluate import Structure
 from cosim.engines.batch.integrate import Solver
 from cosim.engines.batch.lanes import blank
-from cosim.engines.batch.structure import Device, Nets, Pattern, Program, devices_of, factor, nets_of
+from cosim.engines.batch.structure import SPARE, Device, Nets, Pattern, Program, devices_of, factor, nets_of
 from cosim.engines.batch.tables import FLOAT_COLUMNS, Axis, Float, Kind, Table, Tied
 from cosim.engines.batch.unsupported import Unsupported
 
@@ -80,13 +80,13 @@ def _placed(program: Program, name: str, values: Array) -> Array:
     if columns is None:
         return values
     found = values.copy()
-    found[:, columns] = program.places[found[:, columns]]
+    found[:, columns] = program.placed(found[:, columns])
     return found
 
 
 def _constant(program: Program, capacitors: Array, farad: Array) -> Array:
     """What the capacitors are in the matrix, F."""
-    found = np.zeros(program.size + 1)
+    found = np.zeros(program.size + SPARE)
     for column, sign in zip(range(2, 6), (1.0, -1.0, -1.0, 1.0), strict=True):
         np.add.at(found, capacitors[:, column], sign * farad)
     return found
@@ -155,6 +155,7 @@ class _Maker:
             of[device] = places[0], places[1]
         arrays: dict[str, Array] = {}
         for name, lines in zip(("gate", "drain"), found, strict=True):
+            arrays[f"{name}_alone"] = np.array([self.fixed(source) for _, source, _ in lines], dtype=np.bool_)
             rows = [
                 (self.net[end], self.net[source], table, *self._pair(end, source)) for end, source, table in lines
             ]

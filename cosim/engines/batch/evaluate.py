@@ -30,6 +30,7 @@ from cosim.engines.batch.tables import DRAIN_COLUMNS, GATE_COLUMNS, RANK, RESPON
 Array = NDArray[np.float64]
 Whole = NDArray[np.int64]
 FLOAT_KEPT = 19  # V_G, V_S, V_D where a floating device was evaluated; I, Q_G, Q_S, Q_D, each with three derivatives
+MATRIX, CURRENTS, WHOLE = 0, 1, 2  # what an evaluation is asked for
 NEAR = 2e-4  # V: so near to where it was evaluated, a device is its tangent; (NEAR / U_T)^2 / 2 = 3e-5 of its current
 
 
@@ -38,7 +39,7 @@ class Structure(NamedTuple):
 
     row (nets,); offsets (n, 2) net and source, offset_sign; currents (n, 3) two nets and a source;
     capacitors (n, 2) two nets, farad; constant (entries,): farad in the matrix;
-    gates, drains (n, 7): net, source net, table, four places; gate_sign, gate_size: n or p, and total multiplicity;
+    gates, drains (n, 7): net, source net, table, four places; gate_sign, gate_size: n or p, and total multiplicity; gate_alone: its source's voltage is known;
     tied (n, 10): gate line, drain line, drain net, source net, six places; tied_sign, tied_size; in three groups that end
     at `groups`: only the drain is unknown; the source is unknown; neither is. floating (n, 14): nets of gate, drain,
     source and bulk, table, nine places;
@@ -55,9 +56,11 @@ class Structure(NamedTuple):
     gates: Whole
     gate_sign: Array
     gate_size: Array
+    gate_alone: NDArray[np.bool_]
     drains: Whole
     drain_sign: Array
     drain_size: Array
+    drain_alone: NDArray[np.bool_]
     tied: Whole
     tied_sign: Array
     tied_size: Array
@@ -81,7 +84,7 @@ class Structure(NamedTuple):
 class Values(NamedTuple):
     """Of a tile, each (rows, LANES): unknowns, net voltages, currents out of nets and charges on them, matrix.
 
-    x has a row of zeros behind the unknowns; matrix has one behind its entries, where places that there are not fall.
+    x has a row of zeros behind the unknowns; matrix has SPARE behind its entries, where those of ground fall.
     gate: RANK values and RANK derivatives a line; response: RESPONSES values and derivatives; drain as gate;
     *_kept: at which voltage a line was evaluated, *_apart: how far it is from there, *_charge: value and derivative;
     *_version: how often a line was evaluated, and at which of its two lines a device was;
@@ -127,24 +130,24 @@ def _add(rows: Any, row: Any, value: Any) -> None:
 
 
 @jit
-def evaluate(s: Any, v: Any, slope: float, varied: bool, whole: bool) -> None:
-    """Fill current, charge and matrix from x, offset and source. slope: d(dQ/dt)/dQ, 1/s. varied: chips deviate.
+def evaluate(s: Any, v: Any, slope: float, varied: bool, asked: int) -> None:
+    """Fill current and charge, and where it is asked the matrix, from x, offset and source.
 
-    whole: all nets, and no matrix; otherwise currents and charges of rows that are unknown, and the matrix.
+    slope: d(dQ/dt)/dQ, 1/s; varied: chips deviate; asked: MATRIX, CURRENTS of rows that are unknown, or WHOLE.
     """
     _begin(s.row, v.x, v.offset, v.volt)
     _zero(v.current)
     _zero(v.charge)
-    if not whole:
-        _scaled(v.matrix, s.constant, slope)
-    _gate_lines(s, v, slope, varied)
-    _drain_lines(s, v, slope)
-    if whole:
-        _whole_currents(s, v, varied)
-    else:
-        _tied(s, v, varied)
-    _floating(s, v, slope)
+    _gate_lines(s, v, varied, asked)
+    _drain_lines(s, v, asked)
+    _refresh_all(s, v, s.groups[2] if asked == WHOLE else s.groups[1], varied)
+    _tied(s, v, asked)
+    _floating(s, v)
     _linear(s, v)
+    if asked == MATRIX:
+        _scaled(v.matrix, s.constant, slope)
+        _conductances(s, v)
+        _capacitances(s, v, slope)
 
 
 @jit
@@ -176,12 +179,13 @@ def _linear(s: Any, v: Any) -> None:
 
 
 @inner
-def _pair(matrix: Any, places: Any, k: int, first: int, stamp: Any) -> None:
-    """A conductance between two nets, at its four places."""
-    _add(matrix, places[k, first], stamp)
-    _add(matrix, places[k, first + 1], splat(0.0) - stamp)
-    _add(matrix, places[k, first + 2], splat(0.0) - stamp)
-    _add(matrix, places[k, first + 3], stamp)
+def _line(matrix: Any, lines: Any, k: int, stamp: Any, alone: bool) -> None:
+    """A conductance between a line's net and its source, at its four places; at the first where the source is known."""
+    _add(matrix, lines[k, 3], stamp)
+    if not alone:
+        _add(matrix, lines[k, 4], splat(0.0) - stamp)
+        _add(matrix, lines[k, 5], splat(0.0) - stamp)
+        _add(matrix, lines[k, 6], stamp)
 
 
 @inner
@@ -213,9 +217,10 @@ def _moved(volt: Any, net: int, source: int, sign: float, kept: Any, line: int, 
 
 
 @jit
-def _gate_lines(s: Any, v: Any, slope: float, varied: bool) -> None:
-    volt, charge, matrix, kept, apart, fixed = v.volt, v.charge, v.matrix, v.gate_kept, v.gate_apart, v.gate_charge
+def _gate_lines(s: Any, v: Any, varied: bool, asked: int) -> None:
+    volt, charge, kept, apart, fixed = v.volt, v.charge, v.gate_kept, v.gate_apart, v.gate_charge
     gates, sign, size, axis, version = s.gates, s.gate_sign, s.gate_size, s.gate_axis, v.gate_version
+    alone = s.gate_alone
     for line in range(gates.shape[0]):
         net, source = gates[line, 0], gates[line, 1]
         x, far, is_far = _moved(volt, net, source, sign[line], kept, line, version[line] == 0)
@@ -228,11 +233,10 @@ def _gate_lines(s: Any, v: Any, slope: float, varied: bool) -> None:
             if varied:
                 _respond(s, v.response, line, cell, u)
         store(apart, line, far)
-        dq = load(fixed, 2 * line + 1)
-        coulomb = (load(fixed, 2 * line) + dq * far) * (sign[line] * size[line])
+        coulomb = (load(fixed, 2 * line) + load(fixed, 2 * line + 1) * far) * (sign[line] * size[line])
         _add(charge, net, coulomb)
-        _add(charge, source, splat(0.0) - coulomb)
-        _pair(matrix, gates, line, 3, dq * (slope * size[line]))
+        if asked == WHOLE or not alone[line]:
+            _add(charge, source, splat(0.0) - coulomb)
 
 
 @inner
@@ -261,9 +265,10 @@ def _respond(s: Any, response: Any, line: int, cell: Any, u: Any) -> None:
 
 
 @jit
-def _drain_lines(s: Any, v: Any, slope: float) -> None:
-    volt, charge, matrix, kept, apart, fixed = v.volt, v.charge, v.matrix, v.drain_kept, v.drain_apart, v.drain_charge
+def _drain_lines(s: Any, v: Any, asked: int) -> None:
+    volt, charge, kept, apart, fixed = v.volt, v.charge, v.drain_kept, v.drain_apart, v.drain_charge
     drains, sign, size, axis, version = s.drains, s.drain_sign, s.drain_size, s.drain_axis, v.drain_version
+    alone = s.drain_alone
     for line in range(drains.shape[0]):
         net, source = drains[line, 0], drains[line, 1]
         y, far, is_far = _moved(volt, net, source, sign[line], kept, line, version[line] == 0)
@@ -274,11 +279,10 @@ def _drain_lines(s: Any, v: Any, slope: float) -> None:
             place = _cell(y, axis, drains[line, 2])
             _refresh_drain(s.drain_table, s.drain_at[drains[line, 2]], place, v.drain, fixed, line)
         store(apart, line, far)
-        dj = load(fixed, 2 * line + 1)
-        coulomb = (load(fixed, 2 * line) + dj * far) * (sign[line] * size[line])
+        coulomb = (load(fixed, 2 * line) + load(fixed, 2 * line + 1) * far) * (sign[line] * size[line])
         _add(charge, net, coulomb)
-        _add(charge, source, splat(0.0) - coulomb)
-        _pair(matrix, drains, line, 3, dj * (slope * size[line]))
+        if asked == WHOLE or not alone[line]:
+            _add(charge, source, splat(0.0) - coulomb)
 
 
 @inner
@@ -348,31 +352,38 @@ def _refresh_all(s: Any, v: Any, last: int, varied: bool) -> None:
 
 @inner
 def _tangent(kept: Any, device: int, gate_apart: Any, line: int, drain_apart: Any, by: int) -> Any:
-    """Current, and its derivatives by V_GS and V_DS."""
-    gm, gd = load(kept, 3 * device + 1), load(kept, 3 * device + 2)
-    return load(kept, 3 * device) + gm * load(gate_apart, line) + gd * load(drain_apart, by), gm, gd
+    """A device's current so near to where it was evaluated."""
+    near = load(kept, 3 * device) + load(kept, 3 * device + 1) * load(gate_apart, line)
+    return near + load(kept, 3 * device + 2) * load(drain_apart, by)
 
 
 @jit
 def tied_current(s: Any, v: Any, device: int) -> Any:
     """Current from drain to source of an n device, A, of all that are parallel, after a whole evaluation."""
-    return _tangent(v.tied_kept, device, v.gate_apart, s.tied[device, 0], v.drain_apart, s.tied[device, 1])[0]
+    return _tangent(v.tied_kept, device, v.gate_apart, s.tied[device, 0], v.drain_apart, s.tied[device, 1])
 
 
 @jit
-def _tied(s: Any, v: Any, varied: bool) -> None:
-    """Currents and conductances of devices that an unknown reaches."""
-    tied, sign, alone, last = s.tied, s.tied_sign, s.groups[0], s.groups[1]
-    out, matrix, kept, gate, drain = v.current, v.matrix, v.tied_kept, v.gate_apart, v.drain_apart
-    _refresh_all(s, v, last, varied)
+def _tied(s: Any, v: Any, asked: int) -> None:
+    """Currents of tied devices: out of drains that are unknown, and of sources where they are, or of all."""
+    tied, sign, out, kept, gate, drain = s.tied, s.tied_sign, v.current, v.tied_kept, v.gate_apart, v.drain_apart
+    last, both = (s.groups[2], 0) if asked == WHOLE else (s.groups[1], s.groups[0])
     for device in range(last):
-        current, gm, gd = _tangent(kept, device, gate, tied[device, 0], drain, tied[device, 1])
-        current = current * sign[device]
+        current = _tangent(kept, device, gate, tied[device, 0], drain, tied[device, 1]) * sign[device]
         _add(out, tied[device, 2], current)
+        if device >= both:
+            _add(out, tied[device, 3], splat(0.0) - current)
+
+
+@jit
+def _conductances(s: Any, v: Any) -> None:
+    """Tied devices in the matrix."""
+    tied, alone, last, matrix, kept = s.tied, s.groups[0], s.groups[1], v.matrix, v.tied_kept
+    for device in range(last):
+        gm, gd = load(kept, 3 * device + 1), load(kept, 3 * device + 2)
         _add(matrix, tied[device, 4], gm)
         _add(matrix, tied[device, 5], gd)
         if device >= alone:
-            _add(out, tied[device, 3], splat(0.0) - current)
             _add(matrix, tied[device, 6], splat(0.0) - gm - gd)
             _add(matrix, tied[device, 7], splat(0.0) - gm)
             _add(matrix, tied[device, 8], splat(0.0) - gd)
@@ -380,19 +391,27 @@ def _tied(s: Any, v: Any, varied: bool) -> None:
 
 
 @jit
-def _whole_currents(s: Any, v: Any, varied: bool) -> None:
-    """Currents of all devices, at both ends."""
-    tied, sign, out, kept, gate, drain = s.tied, s.tied_sign, v.current, v.tied_kept, v.gate_apart, v.drain_apart
-    _refresh_all(s, v, tied.shape[0], varied)
-    for device in range(tied.shape[0]):
-        current, _, _ = _tangent(kept, device, gate, tied[device, 0], drain, tied[device, 1])
-        current = current * sign[device]
-        _add(out, tied[device, 2], current)
-        _add(out, tied[device, 3], splat(0.0) - current)
+def _capacitances(s: Any, v: Any, slope: float) -> None:
+    """Charges of lines and floating devices in the matrix, and what those conduct."""
+    matrix, gate, drain = v.matrix, v.gate_charge, v.drain_charge
+    gates, drains, gate_size, drain_size = s.gates, s.drains, s.gate_size, s.drain_size
+    gate_alone, drain_alone = s.gate_alone, s.drain_alone
+    for line in range(gates.shape[0]):
+        _line(matrix, gates, line, load(gate, 2 * line + 1) * (slope * gate_size[line]), gate_alone[line])
+    for line in range(drains.shape[0]):
+        _line(matrix, drains, line, load(drain, 2 * line + 1) * (slope * drain_size[line]), drain_alone[line])
+    devices, kept, sizes = s.floating, v.kept, s.float_size
+    for device in range(devices.shape[0]):
+        at, size = device * FLOAT_KEPT, sizes[device]
+        for k in range(3):
+            flows = 0.0 if k == 0 else (-size if k == 1 else size)
+            for column in range(3):
+                stamp = load(kept, at + 4 + column) * flows + load(kept, at + 8 + 4 * k + column) * (slope * size)
+                _add(matrix, devices[device, 5 + 3 * k + column], stamp)
 
 
 @jit
-def _floating(s: Any, v: Any, slope: float) -> None:
+def _floating(s: Any, v: Any) -> None:
     devices, kept, volt, drawn = s.floating, v.kept, v.volt, v.float_drawn
     for device in range(devices.shape[0]):
         sign, at = s.float_sign[device], device * FLOAT_KEPT
@@ -409,7 +428,7 @@ def _floating(s: Any, v: Any, slope: float) -> None:
                 shift, factor = drawn[2 * device, lane], drawn[2 * device + 1, lane]
                 float_device(s.float_table, s.float_at, s.float_axis, devices[device, 4], shift, factor, kept, at, lane)
         apart = vg - load(kept, at), vs - load(kept, at + 1), vd - load(kept, at + 2)
-        _stamp(s, v, device, apart, slope)
+        _float_near(s, v, device, apart)
 
 
 @jit
@@ -419,26 +438,21 @@ def float_current(s: Any, v: Any, device: int) -> Any:
 
 
 @inner
-def _stamp(s: Any, v: Any, device: int, apart: Any, slope: float) -> None:
-    """A floating device as its tangent."""
-    devices, kept, charge, matrix = s.floating, v.kept, v.charge, v.matrix
-    size, at = s.float_size[device], device * FLOAT_KEPT
-    signed = s.float_sign[device] * size
+def _float_near(s: Any, v: Any, device: int, apart: Any) -> None:
+    """Current and charges of a floating device so near to where it was evaluated."""
+    devices, kept, charge = s.floating, v.kept, v.charge
+    signed, at = s.float_sign[device] * s.float_size[device], device * FLOAT_KEPT
     flow = load(kept, at + 3) + load(kept, at + 4) * apart[0]
     flow = (flow + load(kept, at + 5) * apart[1] + load(kept, at + 6) * apart[2]) * signed
     _add(v.current, devices[device, 1], flow)
     _add(v.current, devices[device, 2], splat(0.0) - flow)
     total = splat(0.0)
     for k in range(3):
-        by, place = at + 7 + 4 * k, 5 + 3 * k
+        by = at + 7 + 4 * k
         own = load(kept, by) + load(kept, by + 1) * apart[0] + load(kept, by + 2) * apart[1]
         own = (own + load(kept, by + 3) * apart[2]) * signed
         _add(charge, devices[device, 0] if k == 0 else devices[device, 3 - k], own)
         total = total + own
-        flows = 0.0 if k == 0 else (-size if k == 1 else size)
-        for column in range(3):
-            stamp = load(kept, at + 4 + column) * flows + load(kept, by + 1 + column) * (slope * size)
-            _add(matrix, devices[device, place + column], stamp)
     _add(charge, devices[device, 3], splat(0.0) - total)
 
 

@@ -11,16 +11,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.engines.batch.evaluate import evaluate, float_current, tied_current
-from cosim.engines.batch.lanes import LANES, absolute, jit, largest, least, load, most, splat, store
+from cosim.engines.batch.evaluate import CURRENTS, MATRIX, WHOLE, evaluate, float_current, tied_current
+from cosim.engines.batch.lanes import LANES, absolute, inner, jit, largest, least, load, most, splat, store
 
 Array = NDArray[np.float64]
 Whole = NDArray[np.int64]
 DONE, FULL, STUCK = 0, 1, 2  # how `advance` ends: at the end, with no row left to save into, or no step converged
 NEWTON_LIMIT = 10
-_HOPELESS = 2.0
+_HOPELESS = 1.2  # error at which no further move is made
 _LARGEST_MOVE = 0.2  # V in one Newton step
 _SMALLEST_STEP = 1e-14  # s
+_SAFETY = 0.75  # of the step that an error would allow
 _GROWTH = 2.0  # of a step at most; BDF2 is stable up to 2.41
 
 
@@ -61,7 +62,8 @@ class March(NamedTuple):
     """Where a tile stands. clock: see CLOCK; corner (n,) s; sources (n, sources, LANES): values at the corners;
 
     x0, x1, x2: solutions now and before; q0, q1: charges; history, residual: rows of work; low, high: V by net; hold: V, siemens by row;
-    limits: Newton's V, error of a step V, largest step s, first step s, error of a step over the step's change.
+    limits: Newton's V, error of a step V, largest step s, first step s, error of a step over the step's change, and Newton's V
+    under which the matrix is not made again.
     """
 
     clock: Array
@@ -140,6 +142,18 @@ def offsets(s: Any, v: Any) -> None:
         store(v.offset, net, load(v.offset, net) + load(v.source, s.offsets[k, 1]) * s.offset_sign[k])
 
 
+@inner
+def _extrapolation(m: Any, h: float) -> Any:
+    """Factors of the last three solutions in the polynomial through those behind the corner, a step of h, s, on."""
+    since, h1, h2 = m.clock[SINCE], m.clock[LAST], m.clock[BEFORE]
+    if since < 1:
+        return 1.0, 0.0, 0.0
+    if since < 2:
+        return 1.0 + h / h1, -h / h1, 0.0
+    a1, a2 = -h * (h + h1 + h2) / (h1 * h2), h * (h + h1) / (h2 * (h1 + h2))
+    return 1.0 - a1 - a2, a1, a2
+
+
 @jit
 def _error(v: Any, m: Any, h: float, n: int) -> float:
     """The step's error over what it may be, from the distance to the prediction; 0 behind a corner."""
@@ -151,13 +165,10 @@ def _error(v: Any, m: Any, h: float, n: int) -> float:
     else:
         own, other = h * h * (h + h1) ** 2 / (6.0 * (2.0 * h + h1)), h * (h + h1) * (h + h1 + h2) / 6.0
     worst, share = splat(0.0), own / (own + other)
+    a0, a1, a2 = _extrapolation(m, h)
     for k in range(n):
         x0, x = load(m.x0, k), load(v.x, k)
-        rate = (x0 - load(m.x1, k)) / h1
-        guess = x0 + rate * h
-        if since >= 2:
-            bend = (rate - (load(m.x1, k) - load(m.x2, k)) / h2) / (h1 + h2)
-            guess = x0 + (rate + bend * (h + h1)) * h
+        guess = x0 * a0 + load(m.x1, k) * a1 + load(m.x2, k) * a2
         allowed = absolute(x - x0) * m.limits[4] + m.limits[1]
         worst = most(worst, absolute(x - guess) * share / allowed)
     return largest(worst)
@@ -167,22 +178,26 @@ def _error(v: Any, m: Any, h: float, n: int) -> float:
 def newton(s: Any, p: Any, v: Any, m: Any, slope: float, varied: bool, h: float) -> int:
     """Solve for x; `history` is added to the currents. How often it solved; -NEWTON_LIMIT where it gave up.
 
-    -1 where the first move already says that a step of h, s, errs too much; not looked at where h is 0.
+    Negative, too, where a move already says that a step of h, s, errs too much; not looked at where h is 0.
     """
-    n = p.pivot.size
+    n, size = p.pivot.size, np.inf
     for turn in range(1, NEWTON_LIMIT + 1):
-        evaluate(s, v, slope, varied, False)
+        again = size < m.limits[5]
+        evaluate(s, v, slope, varied, CURRENTS if again else MATRIX)
         _residual(s.row, (v.current, v.charge, m.history), slope, m.residual)
-        _hold(p, v, m)
-        decompose(p, v.matrix)
+        _hold(p, v, m, again)
+        if not again:
+            decompose(p, v.matrix)
         substitute(p, v.matrix, m.residual)
-        size = _move(v.x, m.residual, n)
+        before, size = size, _move(v.x, m.residual, n)
         if size < m.limits[0]:
             return turn
         if not size < 1e6:
             break
-        if turn == 1 and h > 0.0 and _error(v, m, h, n) > _HOPELESS:
-            return -1
+        if again and size > 0.5 * before:
+            size = np.inf  # the old matrix will not do
+        if h > 0.0 and turn < NEWTON_LIMIT and _error(v, m, h, n) > _HOPELESS:
+            return -turn
     return -NEWTON_LIMIT
 
 
@@ -198,12 +213,13 @@ def _residual(row: Any, parts: Any, slope: float, residual: Any) -> None:
 
 
 @jit
-def _hold(p: Any, v: Any, m: Any) -> None:
-    """Pull what is held to where it is held."""
+def _hold(p: Any, v: Any, m: Any, again: bool) -> None:
+    """Pull what is held to where it is held; again: the matrix is decomposed and knows."""
     for k in range(m.hold.shape[0]):
         row, pull = int(m.held[k, 0]), m.held[k, 1]
         store(m.residual, row, load(m.residual, row) + (load(v.x, row) - load(m.hold, k)) * pull)
-        store(v.matrix, p.pivot[row], load(v.matrix, p.pivot[row]) + pull)
+        if not again:
+            store(v.matrix, p.pivot[row], load(v.matrix, p.pivot[row]) + pull)
 
 
 @jit
@@ -238,7 +254,7 @@ def settle(s: Any, p: Any, v: Any, m: Any, varied: bool) -> int:
     h, steps = 1e-10, 0
     m.clock[AHEAD] = 1
     _sources(s, v, m, m.corner[0])
-    evaluate(s, v, 0.0, varied, True)
+    evaluate(s, v, 0.0, varied, WHOLE)
     _accept_charges(m, v)
     _copy(m.x0, v.x)
     while h < 1e6:
@@ -251,7 +267,7 @@ def settle(s: Any, p: Any, v: Any, m: Any, varied: bool) -> int:
             if h < 1e-18:
                 return 0
             continue
-        evaluate(s, v, 0.0, varied, True)
+        evaluate(s, v, 0.0, varied, WHOLE)
         _accept_charges(m, v)
         _copy(m.x0, v.x)
         steps += 1
@@ -265,18 +281,10 @@ def settle(s: Any, p: Any, v: Any, m: Any, varied: bool) -> int:
 @jit
 def _predict(v: Any, m: Any, h: float, n: int) -> None:
     """x by the polynomial through the last solutions since the corner."""
-    since, h1, h2 = m.clock[SINCE], m.clock[LAST], m.clock[BEFORE]
+    x, x0, x1, x2 = v.x, m.x0, m.x1, m.x2
+    a0, a1, a2 = _extrapolation(m, h)
     for k in range(n):
-        x0 = load(m.x0, k)
-        if since < 1:
-            store(v.x, k, x0)
-            continue
-        rate = (x0 - load(m.x1, k)) / h1
-        if since < 2:
-            store(v.x, k, x0 + rate * h)
-            continue
-        bend = (rate - (load(m.x1, k) - load(m.x2, k)) / h2) / (h1 + h2)
-        store(v.x, k, x0 + (rate + bend * (h + h1)) * h)
+        store(x, k, load(x0, k) * a0 + load(x1, k) * a1 + load(x2, k) * a2)
 
 
 @jit
@@ -314,11 +322,11 @@ def advance(s: Any, p: Any, v: Any, m: Any, saved: Any, varied: bool) -> int:
         error = np.inf if turns == -NEWTON_LIMIT else _error(v, m, h, n)
         if error > 1.0:
             clock[REFUSED] += 1
-            clock[NEXT] = h * (0.125 if error == np.inf else max(0.2, 0.8 / error ** (1.0 / (min(clock[SINCE], 2.0) + 1.0))))
+            clock[NEXT] = h * (0.125 if error == np.inf else max(0.2, _SAFETY / error ** (1.0 / (min(clock[SINCE], 2.0) + 1.0))))
             if clock[NEXT] < _SMALLEST_STEP:
                 return STUCK
             continue
-        evaluate(s, v, slope, varied, True)
+        evaluate(s, v, slope, varied, WHOLE)
         clock[NOW] = m.corner[int(clock[AHEAD])] if at_corner else clock[NOW] + h
         _save(s, v, m, saved, slope)
         _widen(m.low, m.high, v.volt)
@@ -328,7 +336,7 @@ def advance(s: Any, p: Any, v: Any, m: Any, saved: Any, varied: bool) -> int:
         _copy(m.x0, v.x)
         clock[STEPS] += 1
         clock[BEFORE], clock[LAST] = clock[LAST], h
-        growth = _GROWTH if error < 1e-3 else min(_GROWTH, 0.9 / error ** (1.0 / (min(clock[SINCE], 2.0) + 1.0)))
+        growth = _GROWTH if error < 1e-3 else min(_GROWTH, _SAFETY / error ** (1.0 / (min(clock[SINCE], 2.0) + 1.0)))
         clock[SINCE] += 1
         clock[NEXT] = h * max(growth, 0.3)
         if at_corner:

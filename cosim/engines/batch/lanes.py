@@ -38,7 +38,7 @@ def _kept() -> str:
     return str(root / "cosim" / "kernels" / digest.hexdigest()[:16])
 
 
-_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": {"contract", "nsz"}}
+_OPTIONS: dict[str, Any] = {"_nrt": False, "nogil": True, "error_model": "numpy", "fastmath": {"contract", "nsz"}}
 inner = numba.njit(inline="always", **_OPTIONS)  # for what a loop calls: passing arrays costs more than most of it
 
 

@@ -14,15 +14,17 @@ from cosim.engines.batch.assemble import Assembled
 from cosim.engines.batch.evaluate import FLOAT_KEPT, NEAR, Values
 from cosim.engines.batch.integrate import DONE, NEXT, STEPS, STUCK, March, Saved, advance, settle
 from cosim.engines.batch.lanes import LANES, blank
+from cosim.engines.batch.structure import SPARE
 from cosim.engines.batch.tables import RANK, RESPONSES
 from cosim.engines.batch.unsupported import Unsupported
 from cosim.engines.engine import Waveforms
 
 Array = NDArray[np.float64]
 _ROWS = 2048  # of what is saved, between two looks at the clock
-_NEWTON = 5e-4  # V; what a step of Newton's leaves behind is its square over 2 n U_T, 1e-6 V
+_NEWTON = 1e-3  # V
+_CHORD = 5e-3  # V; a move so small changes conductances by a fifth at most, so the next one needs no new matrix
 _ERROR = 10.0  # V of a step's error per reltol
-_SHARE = 0.1  # of a step's change, which its error may be besides
+_SHARE = 0.3  # of a step's change, which its error may be besides
 _FIRST = 0.01  # of the largest step: the step behind a corner
 _HOLD = 1e-3  # S
 _BEYOND = 0.15  # V beyond the rails: as far as a device is known, or is its table's tangent
@@ -109,7 +111,7 @@ def _values(circuit: Assembled) -> Values:
         volt=blank(nets),
         current=blank(nets),
         charge=blank(nets),
-        matrix=blank(circuit.program.size + 1),
+        matrix=blank(circuit.program.size + SPARE),
         source=blank(len(circuit.source)),
         gate=blank(len(s.gates) * 2 * RANK),
         response=blank(len(s.gates) * 2 * RESPONSES),
@@ -203,7 +205,7 @@ def _march(
         residual=blank(rows + 1),
         held=np.array(held, dtype=np.float64).reshape(-1, 2),
         hold=np.full((len(held), LANES), bench.technology.supply),
-        limits=np.array([_NEWTON, _ERROR * bench.tolerances.reltol, step, _FIRST * step, _SHARE]),
+        limits=np.array([_NEWTON, _ERROR * bench.tolerances.reltol, step, _FIRST * step, _SHARE, _CHORD]),
     )
 
 

@@ -17,6 +17,7 @@ from cosim.engines.batch.tables import Kind
 from cosim.engines.batch.unsupported import Unsupported
 
 Whole = NDArray[np.int64]
+SPARE = 16
 Shape = tuple[tuple[str | float, ...], ...]
 
 
@@ -165,7 +166,8 @@ class Pattern:
 class Program:
     """The LU of a pattern. order: row -> place among the pivots; places: entry number -> row of the matrix;
 
-    size: entries with fill. The other fields are those of `integrate.Solver`.
+    size: entries with fill; SPARE rows follow, for what is written to entries of ground: one after the other, because a
+    sum into one row waits for the sum before it. The other fields are those of `integrate.Solver`.
     """
 
     order: Whole
@@ -180,6 +182,11 @@ class Program:
     right_row: Whole
     target: Whole
     target_at: Whole
+
+    def placed(self, entries: Whole) -> Whole:
+        """Entry numbers of the pattern, -1 for those of ground, as rows of the matrix."""
+        spare = self.size + np.arange(entries.size).reshape(entries.shape) % SPARE
+        return np.where(entries < 0, spare, self.places[entries])
 
 
 def factor(pattern: Pattern) -> Program:
@@ -205,9 +212,7 @@ def factor(pattern: Pattern) -> Program:
     below = [[i for i in sorted(columns[k]) if i > k] for k in range(n)]
     right = [[j for j in sorted(rows[k]) if j > k] for k in range(n)]
     targets = [[place[i, j] for j in right[k]] for k in range(n) for i in below[k]]
-    places = np.full(len(pattern.entries) + 1, len(place), dtype=np.int64)  # the last: of what is not there, -1
-    for (i, j), number in pattern.entries.items():
-        places[number] = place[int(rank[i]), int(rank[j])]
+    places = _whole(place[int(rank[i]), int(rank[j])] for i, j in pattern.entries)
     return Program(
         rank,
         places,
