@@ -1,12 +1,12 @@
 """Which calibration file applies: the shipped one, a cached one, or one measured now."""
 
-import os
 from pathlib import Path
 
 from cosim.calibration.fingerprint import calibration_fingerprint
 from cosim.calibration.measure import Progress, measure_calibration
 from cosim.engines.table import NGSPICE, simulator_named
 from cosim.errors import InputError, MissingToolError
+from cosim.files.cache import cache_folder
 from cosim.resources import models_path
 from cosim.technology.calibration import Calibration, load_calibration, write_calibration
 from cosim.technology.types import Technology
@@ -19,8 +19,7 @@ def shipped_path(technology: str, units: int) -> Path:
 
 def cached_path(technology: str, units: int) -> Path:
     """Where a calibration that was measured on this machine is kept."""
-    root = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return root / "cosim" / f"{technology}.u{units}.calibration.json"
+    return cache_folder() / f"{technology}.u{units}.calibration.json"
 
 
 def find_calibration(technology: Technology, units: int, progress: Progress = lambda text: None) -> Calibration:

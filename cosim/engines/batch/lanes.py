@@ -1,0 +1,246 @@
+"""LANES instances side by side: a vector of the processor as a type of numba, so that kernels read as scalar code.
+
+`load`, `store` and `add_to` take a row of an array (rows, LANES); `+ - * /` and the functions below work on all lanes
+at once. A loop over lanes would say the same, but the compiler must then prove that no two rows overlap, and gives up:
+it is half as fast. No sum is reordered, so a lane's bits do not depend on what stands in the others.
+"""
+
+import operator
+import os
+from collections.abc import Callable
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numba
+import numpy as np
+from llvmlite import ir
+from numba.core import cgutils, types
+from numba.extending import intrinsic, models, overload, register_model
+from numpy.typing import NDArray
+
+T = TypeVar("T")
+LANES = 8
+_DOUBLE, _INT = ir.DoubleType(), ir.IntType(64)
+_VECTOR, _INTS = ir.VectorType(_DOUBLE, LANES), ir.VectorType(_INT, LANES)
+_CONTRACT = ("contract", "nsz")
+
+
+
+@cache
+def _kept() -> str:
+    """The folder of what is compiled: numba looks at the file of a function, not at those that it calls or reads."""
+    digest = sha256(numba.__version__.encode())
+    for name in ("tables", "lanes", "evaluate", "integrate"):
+        digest.update(Path(__file__).with_name(f"{name}.py").read_bytes())
+    root = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return str(root / "cosim" / "kernels" / digest.hexdigest()[:16])
+
+
+_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": {"contract", "nsz"}}
+inner = numba.njit(inline="always", **_OPTIONS)  # for what a loop calls: passing arrays costs more than most of it
+
+
+def jit(function: Callable[..., T]) -> Callable[..., T]:
+    """A function compiled, once for all processes and runs where the user's cache folder can be written."""
+    before, numba.config.CACHE_DIR = numba.config.CACHE_DIR, _kept()
+    try:
+        return numba.njit(cache=True, **_OPTIONS)(function)
+    except RuntimeError:  # no place for it
+        return numba.njit(**_OPTIONS)(function)
+    finally:
+        numba.config.CACHE_DIR = before
+
+
+def blank(rows: int) -> NDArray[np.float64]:
+    """Zeros (rows, LANES) that begin where a line of the cache does, so that no row lies in two."""
+    whole = np.zeros((rows + 1) * LANES)
+    skip = -whole.ctypes.data % (8 * LANES) // 8
+    return whole[skip : skip + rows * LANES].reshape(rows, LANES)
+
+
+class Lanes(types.Type):
+    """LANES numbers."""
+
+    def __init__(self) -> None:
+        super().__init__(name="Lanes")
+
+
+_LANES = Lanes()
+
+
+@register_model(Lanes)
+class _Model(models.PrimitiveModel):
+    def __init__(self, manager: Any, kind: Any) -> None:
+        super().__init__(manager, kind, _VECTOR)
+
+
+def _row(context: Any, builder: Any, array_type: Any, array: Any, row: Any) -> Any:
+    data = context.make_array(array_type)(context, builder, array).data
+    first = builder.gep(data, [builder.mul(row, ir.Constant(_INT, LANES))])
+    return builder.bitcast(first, _VECTOR.as_pointer())
+
+
+@intrinsic
+def load(typing: Any, array: Any, row: Any) -> Any:
+    """A row of an array."""
+
+    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.load(_row(context, builder, signature.args[0], *args), align=8)
+
+    return _LANES(array, types.intp), build
+
+
+@intrinsic
+def store(typing: Any, array: Any, row: Any, value: Any) -> Any:
+    """Make it the row of an array."""
+
+    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        builder.store(args[2], _row(context, builder, signature.args[0], *args[:2]), align=8)
+        return context.get_dummy_value()
+
+    return types.void(array, types.intp, _LANES), build
+
+
+@intrinsic
+def splat(typing: Any, number: Any) -> Any:
+    """The same number in every lane."""
+
+    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return _splat(builder, args[0])
+
+    return _LANES(types.float64), build
+
+
+def _splat(builder: Any, number: Any) -> Any:
+    one = builder.insert_element(ir.Constant(_VECTOR, ir.Undefined), number, ir.Constant(ir.IntType(32), 0))
+    mask = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
+    return builder.shuffle_vector(one, ir.Constant(_VECTOR, ir.Undefined), mask)
+
+
+def _binary(name: str) -> Any:
+    @intrinsic
+    def calculate(typing: Any, a: Any, b: Any) -> Any:
+        def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            return getattr(builder, name)(*args, flags=_CONTRACT)
+
+        return _LANES(_LANES, _LANES), build
+
+    return calculate
+
+
+_OPERATIONS = {
+    operator.add: _binary("fadd"),
+    operator.sub: _binary("fsub"),
+    operator.mul: _binary("fmul"),
+    operator.truediv: _binary("fdiv"),
+}
+
+
+def _overload(symbol: Any, calculate: Any) -> None:
+    @overload(symbol)
+    def operate(a, b):  # numba compares its arguments with those of what it returns, annotations included
+        if isinstance(a, Lanes) and isinstance(b, Lanes):
+            return lambda a, b: calculate(a, b)
+        if isinstance(a, Lanes) and isinstance(b, types.Number):
+            return lambda a, b: calculate(a, splat(b))
+        if isinstance(a, types.Number) and isinstance(b, Lanes):
+            return lambda a, b: calculate(splat(a), b)
+        return None
+
+
+for _symbol, _calculate in _OPERATIONS.items():
+    _overload(_symbol, _calculate)
+
+
+def _function(name: str, arguments: int) -> Any:
+    """A function of LLVM's, lane by lane."""
+
+    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        kind = ir.FunctionType(_VECTOR, [_VECTOR] * arguments)
+        full = f"llvm.{name}.v{LANES}f64"
+        return builder.call(cgutils.get_or_insert_function(builder.module, kind, full), args)
+
+    if arguments == 1:
+        return intrinsic(lambda typing, a: (_LANES(_LANES), build))
+    return intrinsic(lambda typing, a, b: (_LANES(_LANES, _LANES), build))
+
+
+floor, rounded, absolute = _function("floor", 1), _function("rint", 1), _function("fabs", 1)
+least, most = _function("minnum", 2), _function("maxnum", 2)
+
+
+@intrinsic
+def two_to(typing: Any, whole: Any) -> Any:
+    """2 to the power of whole numbers between -1022 and 1023."""
+
+    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        bits = builder.fptosi(args[0], _INTS)
+        shifted = builder.shl(
+            builder.add(bits, ir.Constant(_INTS, [1023] * LANES)), ir.Constant(_INTS, [52] * LANES)
+        )
+        return builder.bitcast(shifted, _VECTOR)
+
+    return _LANES(_LANES), build
+
+
+@intrinsic
+def gather(typing: Any, table: Any, whole: Any, stride: Any, offset: Any) -> Any:
+    """table[stride whole + offset] of a flat array, for each lane's whole number."""
+
+    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        data = context.make_array(signature.args[0])(context, builder, args[0]).data
+        places = builder.fptosi(args[1], _INTS)
+        found = ir.Constant(_VECTOR, ir.Undefined)
+        for lane in range(LANES):
+            at = ir.Constant(ir.IntType(32), lane)
+            place = builder.add(builder.mul(builder.extract_element(places, at), args[2]), args[3])
+            found = builder.insert_element(found, builder.load(builder.gep(data, [place]), align=8), at)
+        return found
+
+    return _LANES(table, _LANES, types.intp, types.intp), build
+
+
+@intrinsic
+def largest(typing: Any, value: Any) -> Any:
+    """The largest of the lanes; nan where one is."""
+
+    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        found = builder.extract_element(args[0], ir.Constant(ir.IntType(32), 0))
+        for lane in range(1, LANES):
+            other = builder.extract_element(args[0], ir.Constant(ir.IntType(32), lane))
+            found = builder.select(builder.fcmp_unordered(">", found, other), found, other)
+        return found
+
+    return types.float64(_LANES), build
+
+
+@jit
+def exp(x: Any) -> Any:
+    """e to the power of x between -600 and 600: 2^k times a polynomial of degree 11, to 1e-14."""
+    x = most(least(x, splat(600.0)), splat(-600.0))
+    k = rounded(x * 1.4426950408889634)
+    r = x - k * 0.6931471805599453
+    p = r * (1.0 / 39916800.0) + 1.0 / 3628800.0
+    p = p * r + 1.0 / 362880.0
+    p = p * r + 1.0 / 40320.0
+    p = p * r + 1.0 / 5040.0
+    p = p * r + 1.0 / 720.0
+    p = p * r + 1.0 / 120.0
+    p = p * r + 1.0 / 24.0
+    p = p * r + 1.0 / 6.0
+    p = p * r + 0.5
+    p = p * r + 1.0
+    p = p * r + 1.0
+    return p * two_to(k)
+
+
+@intrinsic
+def pick(typing: Any, value: Any, lane: Any) -> Any:
+    """The number in one lane."""
+
+    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.extract_element(args[0], args[1])
+
+    return types.float64(_LANES, types.intp), build

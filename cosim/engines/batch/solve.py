@@ -1,0 +1,239 @@
+"""Benches of one circuit, a tile at a time: from elements to waveforms."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from time import monotonic
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosim.circuit.bench import Bench, Current, DrainCurrent, Probe, Voltage
+from cosim.circuit.elements import Element, Mos, Source
+from cosim.engines.batch import integrate
+from cosim.engines.batch.assemble import Assembled
+from cosim.engines.batch.evaluate import FLOAT_KEPT, NEAR, Values
+from cosim.engines.batch.integrate import DONE, NEXT, STEPS, STUCK, March, Saved, advance, settle
+from cosim.engines.batch.lanes import LANES, blank
+from cosim.engines.batch.tables import RANK, RESPONSES
+from cosim.engines.batch.unsupported import Unsupported
+from cosim.engines.engine import Waveforms
+
+Array = NDArray[np.float64]
+_ROWS = 2048  # of what is saved, between two looks at the clock
+_NEWTON = 5e-4  # V; what a step of Newton's leaves behind is its square over 2 n U_T, 1e-6 V
+_ERROR = 10.0  # V of a step's error per reltol
+_SHARE = 0.1  # of a step's change, which its error may be besides
+_FIRST = 0.01  # of the largest step: the step behind a corner
+_HOLD = 1e-3  # S
+_BEYOND = 0.15  # V beyond the rails: as far as a device is known, or is its table's tangent
+ACCURACY = {"newton_V": _NEWTON, "step_error_V_per_reltol": _ERROR, "step_error_share": _SHARE, "tangent_V": NEAR}
+
+
+class Stuck(Exception):
+    """No step converged at this time, s."""
+
+    def __init__(self, time: float) -> None:
+        super().__init__(time)
+        self.time = time
+
+
+class Late(Exception):
+    """It takes longer than it may."""
+
+
+def solve_tile(
+    circuit: Assembled, benches: Sequence[Bench], elements: Sequence[Sequence[Element]], timeout: float
+) -> list[Waveforms]:
+    """Waveforms of at most LANES benches that stand in one technology; elements: those of their flat circuits.
+
+    Raises Stuck; Late after `timeout` second; Unsupported for a probe that there is none of, or a voltage beyond tables.
+    """
+    deadline = monotonic() + timeout
+    bench, lanes = benches[0], [min(k, len(benches) - 1) for k in range(LANES)]
+    values, varied = _values(circuit), _draw(circuit, [elements[k] for k in lanes])
+    march = _march(circuit, values, [benches[k] for k in lanes], [elements[k] for k in lanes])
+    probes = bench.probes or tuple(Voltage(net) for net in circuit.nets.names)
+    saved = _saved(circuit, probes)
+    values = values._replace(tied_drawn=varied.tied, float_drawn=varied.floating)
+    if not settle(circuit.structure, circuit.solver, values, march, varied.any):
+        raise Stuck(0.0)
+    march = march._replace(held=np.zeros((0, 2)), hold=np.zeros((0, LANES)))
+    march.clock[:] = 0.0
+    march.clock[[integrate.END, integrate.AHEAD, NEXT]] = march.corner[-1], 1, march.limits[3]
+    times, rows = [np.zeros(0)], [np.zeros((0, len(probes), LANES))]
+    ended = integrate.FULL
+    while ended == integrate.FULL:
+        march.clock[integrate.ROWS] = 0
+        ended = advance(circuit.structure, circuit.solver, values, march, saved, varied.any)
+        count = int(march.clock[integrate.ROWS])
+        times.append(saved.time[:count].copy())
+        rows.append(saved.values[:count].copy())
+        if monotonic() > deadline:
+            raise Late
+    if ended == STUCK:
+        raise Stuck(float(march.clock[integrate.NOW]))
+    assert ended == DONE and march.clock[STEPS]
+    _check_range(circuit, march, bench)
+    return _waveforms(np.concatenate(times), np.concatenate(rows), probes, benches)
+
+
+def _check_range(circuit: Assembled, march: March, bench: Bench) -> None:
+    """Raises Unsupported where a net went beyond what the tables hold."""
+    least, most = -_BEYOND, bench.technology.supply + _BEYOND
+    for name, index in circuit.net.items():
+        low, high = float(march.low[index].min()), float(march.high[index].max())
+        if low < least or high > most:
+            beyond = low if low < least else high
+            raise Unsupported(f"net {name} at {beyond:.3f} V, outside {least:.2f} to {most:.2f} V")
+
+
+def _waveforms(time: Array, rows: Array, probes: tuple[Probe, ...], benches: Sequence[Bench]) -> list[Waveforms]:
+    found: list[Waveforms] = []
+    by_probe = np.ascontiguousarray(rows.transpose(1, 2, 0))
+    shared: dict[int, Array] = {}
+    for lane, bench in enumerate(benches):
+        count = int(np.searchsorted(time, bench.transient.end * (1 + 1e-12), side="right"))
+        traces = {probe: by_probe[k, lane, :count] for k, probe in enumerate(probes)}
+        found.append(Waveforms(shared.setdefault(count, time[:count]), traces))
+    return found
+
+
+def _values(circuit: Assembled) -> Values:
+    s, nets, rows = circuit.structure, len(circuit.nets.names), circuit.nets.unknowns + 1
+
+    kept = blank(len(circuit.floating) * FLOAT_KEPT)
+    kept[::FLOAT_KEPT] = 1e9  # evaluated nowhere yet
+    return Values(
+        x=blank(rows),
+        offset=blank(nets),
+        volt=blank(nets),
+        current=blank(nets),
+        charge=blank(nets),
+        matrix=blank(circuit.program.size + 1),
+        source=blank(len(circuit.source)),
+        gate=blank(len(s.gates) * 2 * RANK),
+        response=blank(len(s.gates) * 2 * RESPONSES),
+        drain=blank(len(s.drains) * 2 * RANK),
+        gate_kept=blank(len(s.gates)),
+        gate_apart=blank(len(s.gates)),
+        gate_charge=blank(2 * len(s.gates)),
+        gate_version=np.zeros(len(s.gates), dtype=np.int64),
+        drain_kept=blank(len(s.drains)),
+        drain_apart=blank(len(s.drains)),
+        drain_charge=blank(2 * len(s.drains)),
+        drain_version=np.zeros(len(s.drains), dtype=np.int64),
+        tied_kept=blank(3 * len(s.tied)),
+        tied_version=np.zeros(len(s.tied), dtype=np.int64),
+        tied_drawn=blank(0),
+        float_drawn=blank(0),
+        kept=kept,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Drawn:
+    tied: Array
+    floating: Array
+    any: bool
+
+
+def _draw(circuit: Assembled, elements: Sequence[Sequence[Element]]) -> _Drawn:
+    """What the transistors of each lane drew: V and ln of the factor, of a floating one the factor itself."""
+    tied, floating = np.zeros((len(circuit.tied), 4, LANES)), np.zeros((len(circuit.floating), 2, LANES))
+    floating[:, 1] = 1.0
+    drawn: dict[int, dict[str, tuple[float, float]]] = {}
+    for lane, one in enumerate(elements):
+        found = drawn.get(id(one))
+        if found is None:
+            found = drawn[id(one)] = {
+                mos.name: (mos.vt_shift, mos.beta_factor)
+                for mos in one
+                if isinstance(mos, Mos) and (mos.vt_shift or mos.beta_factor != 1.0)
+            }
+        if not found:
+            continue
+        for k, device in enumerate(circuit.tied):
+            both = [found.get(name, (0.0, 1.0)) for name in device.parts]
+            tied[k, :2, lane] = both[0][0], np.log(both[0][1])
+            if len(both) > 1:
+                tied[k, 2:, lane] = both[1][0] - both[0][0], np.log(both[1][1] / both[0][1])
+        for k, device in enumerate(circuit.floating):
+            floating[k, :, lane] = found.get(device.parts[0], (0.0, 1.0))
+    return _Drawn(tied.reshape(-1, LANES), floating.reshape(-1, LANES), any(map(bool, drawn.values())))
+
+
+def _march(
+    circuit: Assembled, values: Values, benches: Sequence[Bench], elements: Sequence[Sequence[Element]]
+) -> March:
+    """Sources on the corners of all lanes, and nets that are held or begin somewhere."""
+    bench, end = benches[0], max(one.transient.end for one in benches)
+    driven = [{one.name: one.value for one in lane if isinstance(one, Source)} for lane in elements]
+    times = {0.0, end, *(one.transient.end for one in benches)}
+    for lane in driven:
+        for value in lane.values():
+            if isinstance(value, tuple):
+                times.update(time for time, _ in value if 0.0 < time < end)
+    corner = np.array(sorted(times))
+    corner = corner[np.concatenate([[True], np.diff(corner) > 1e-12 * end])]
+    sources = blank(len(corner) * len(circuit.source)).reshape(len(corner), len(circuit.source), LANES)
+    for lane, found in enumerate(driven):
+        for name, index in circuit.source.items():
+            value = found[name]
+            sources[:, index, lane] = np.interp(corner, *zip(*value, strict=True)) if isinstance(value, tuple) else value
+    s, rows, nets = circuit.structure, circuit.nets.unknowns, len(circuit.nets.names)
+    held = [(s.row[circuit.net[net]], _HOLD) for net in bench.preset if net in circuit.net]
+    for net, volt in bench.start:
+        if net in circuit.net:
+            values.x[s.row[circuit.net[net]]] = volt
+    values.x[rows] = 0.0
+
+    step = bench.transient.step
+    return March(
+        clock=np.zeros(11),
+        corner=corner,
+        sources=sources,
+        x0=blank(rows + 1),
+        x1=blank(rows + 1),
+        x2=blank(rows + 1),
+        q0=blank(nets),
+        q1=blank(nets),
+        history=blank(nets),
+        low=blank(nets) + np.inf,
+        high=blank(nets) - np.inf,
+        residual=blank(rows + 1),
+        held=np.array(held, dtype=np.float64).reshape(-1, 2),
+        hold=np.full((len(held), LANES), bench.technology.supply),
+        limits=np.array([_NEWTON, _ERROR * bench.tolerances.reltol, step, _FIRST * step, _SHARE]),
+    )
+
+
+def _saved(circuit: Assembled, probes: tuple[Probe, ...]) -> Saved:
+    kind, index, sign, lists = [], [], [], []
+    place = {name: (k, 1.0) for k, device in enumerate(circuit.tied) for name in device.parts}
+    for k, device in enumerate(circuit.floating):
+        place[device.parts[0]] = len(circuit.tied) + k, 1.0
+    for probe in probes:
+        nets: tuple[str, ...] = ()
+        match probe:
+            case Voltage(net) if net in circuit.net:
+                found = 0, circuit.net[net], 1.0
+            case Current(source) if source in circuit.source:
+                nets, direction = circuit.nets.behind(source)
+                found = 1, 0, direction
+            case DrainCurrent(device) if device in place:
+                found = 2, *place[device]
+            case _:
+                raise Unsupported(f"nothing to save {probe} of")
+        for values, value in zip((kind, index, sign), found, strict=True):
+            values.append(value)
+        lists.append([circuit.net[net] for net in nets])
+    return Saved(
+        kind=np.array(kind, dtype=np.int64),
+        index=np.array(index, dtype=np.int64),
+        sign=np.array(sign, dtype=np.float64),
+        nets_at=np.cumsum([0, *map(len, lists)], dtype=np.int64),
+        nets=np.array([net for one in lists for net in one], dtype=np.int64),
+        time=np.zeros(_ROWS),
+        values=blank(_ROWS * len(probes)).reshape(_ROWS, len(probes), LANES),
+    )
+
