@@ -55,6 +55,17 @@ class Meter:
 
 
 @dataclass(frozen=True)
+class Margin:
+    """How far a decision is from its threshold: the current of `device`, when the share `close` of the frame is over,
+    against `rise`, or `fall` while the state is not 0; ampere."""
+
+    device: str
+    rise: float
+    fall: float
+    close: float
+
+
+@dataclass(frozen=True)
 class ReadPlan:
     """What to read from a run.
 
@@ -62,6 +73,7 @@ class ReadPlan:
     the readout's currents flow through; supplies: every source that delivers power, with its volt; times: when to
     sample, s; window: (start, end) of the power mean, s.
     meters: sources whose current is read in each of `metered`, (windows, 2) begins and ends, s.
+    margins: of each decision, None where there is none to read; closes: when they are read, (decisions, frames) s.
     """
 
     decisions: tuple[Shown, ...]
@@ -72,6 +84,8 @@ class ReadPlan:
     window: tuple[float, float]
     meters: tuple[Meter, ...] = ()
     metered: Array = field(default_factory=lambda: np.empty((0, 2)))
+    margins: tuple[Margin | None, ...] = ()
+    closes: Array = field(default_factory=lambda: np.empty((0, 0)))
 
     @property
     def content(self) -> tuple[object, ...]:
@@ -161,7 +175,19 @@ def _read_stacked(waves: Waveforms, plan: ReadPlan) -> list[Inference]:
         current = _current(waves, meter)
         for i, (begin, end) in enumerate(plan.metered):
             delivered[:, i, j] = _mean(time, current, (begin, end))
-    return [Inference(*found) for found in zip(states, readout, power.tolist(), delivered, strict=True)]
+    margins = _margins(waves, plan, states) if plan.margins else np.empty((len(states), 0, 0))
+    return [Inference(*found) for found in zip(states, readout, power.tolist(), delivered, margins, strict=True)]
+
+
+def _margins(waves: Waveforms, plan: ReadPlan, states: States) -> Array:
+    """(n, frames, cells)."""
+    before = np.concatenate([np.zeros_like(states[:, :1]), states[:, :-1]], axis=1)
+    found = np.full(states.shape, np.inf)
+    for k, margin in enumerate(plan.margins):
+        if margin is not None:
+            current = _At(plan.closes[k], waves.time).read(waves.drain(margin.device))
+            found[:, :, k] = np.abs(current - np.where(before[:, :, k] > 0, margin.fall, margin.rise))
+    return found
 
 
 def run_inferences(

@@ -7,8 +7,19 @@ from cosim.cells.builder import NETWORK, net
 from cosim.cells.schmitt import STATE_LEVEL
 from cosim.circuit.bench import Bench, held
 from cosim.design import Design
-from cosim.engines.engine import DEFAULT_TIMEOUT, Description, Engine, Failure, Outcome, Progress, Run, Simulator
+from cosim.engines.engine import (
+    DEFAULT_TIMEOUT,
+    Batched,
+    Description,
+    Engine,
+    Failure,
+    Outcome,
+    Progress,
+    Run,
+    Simulator,
+)
 from cosim.engines.table import engine_entry
+from cosim.simulation.certainty import decision_margins, with_candidates, with_margins
 from cosim.simulation.inference import infer_tile, run_inferences, split_tiles
 from cosim.simulation.metering import meter
 from cosim.simulation.plans import metered_plan, read_plan
@@ -34,6 +45,10 @@ class Simulated:
         """Outcomes in the order of the samples, of processes or, without any, as they are asked for."""
         benches, there = sample_benches(design, test_set, run), run.standing(design)
         plans = (read_plan(design, int(length), run.timing, there) for length in test_set.lengths)
+        if isinstance(self.simulator, Batched):
+            margins = decision_margins(design, run)
+            benches = (with_candidates(bench, margins) for bench in benches)
+            plans = (with_margins(plan, margins, run) for plan in plans)
         if run.jobs:
             yield from run_inferences(list(benches), list(plans), run, progress)
             return

@@ -76,19 +76,23 @@ def inference_benches(
     condition: Condition | None = None,
     chip: Chip | None = None,
 ) -> Iterator[Bench]:
-    """The bench of every raw sample (time, features); a chip's circuit is made once for all of them.
+    """The bench of every raw sample (time, features); what they have in common is made once for all of them.
 
     They save the decision nodes, the readout currents and every supply's current.
     """
     there = standing(design, condition, chip)
     circuit = design.assembly.circuit if chip is None else chip_circuit(design, chip)
-    preset = () if chip is None else preset_nets(design)
+    preset, probes = () if chip is None else preset_nets(design), saved_probes(design.assembly)
+    controls: dict[int, list[Element]] = {}  # by the number of frames
     for x in samples:
         inputs = encode_sample(design, x)
-        driven = control_elements(design, there, len(inputs), timing) + input_elements(design, there, inputs, timing)
-        whole = replace(circuit, elements=(*circuit.elements, *driven))
-        run = Tran(timing.t_max_step * timing.t_step, timing.start + len(inputs) * timing.t_step)
-        yield Bench(whole, there.technology, run, saved_probes(design.assembly), preset=preset, from_rest=True)
+        frames = len(inputs)
+        if frames not in controls:
+            controls[frames] = control_elements(design, there, frames, timing)
+        driven = input_elements(design, there, inputs, timing)
+        whole = replace(circuit, elements=(*circuit.elements, *controls[frames], *driven))
+        run = Tran(timing.t_max_step * timing.t_step, timing.start + frames * timing.t_step)
+        yield Bench(whole, there.technology, run, probes, preset=preset, from_rest=True)
 
 
 def encode_sample(design: Design, x: NDArray[np.float64]) -> NDArray[np.float64]:

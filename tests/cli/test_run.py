@@ -151,7 +151,7 @@ def test_figures_that_fail_cost_no_numbers(cosim_main, options, tmp_path, monkey
     def fail(*arguments):
         raise SimulationError("waveforms of layer0.0: no convergence")
 
-    monkeypatch.setattr("cosim.report.comparison_sheet.record_waveforms", fail)
+    monkeypatch.setattr("cosim.report.samples.record_waveforms", fail)
     code, out, _ = cosim_main("compare", *options, "-o", tmp_path)
     assert code == 0 and "state agreement" in out
     assert json.loads((tmp_path / "comparison.json").read_text())["samples"] == 2

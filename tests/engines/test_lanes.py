@@ -16,9 +16,10 @@ from cosim.engines.engine import Description, Failure, FailureKind, Waveforms
 from cosim.engines.ngspice.simulator import Ngspice
 from cosim.montecarlo.page import read_summary
 from cosim.montecarlo.record import pack_certainty, unpack_certainty
-from cosim.montecarlo.trial import Trial
+from cosim.montecarlo.trial import Trial, run_chip
 from cosim.montecarlo.trim_run import trim_chip
-from cosim.simulation.audit import Audit
+from cosim.simulation.audit import Audit, least_margin
+from cosim.simulation.simulated import Simulated
 from cosim.study.chips import ChipRecord
 from cosim.tasks.testset import TestSet
 from cosim.variation.draws import Plan
@@ -166,6 +167,25 @@ def test_a_chip_is_trimmed_with_cells_measured_in_ngspice(offer, make_network, t
     trial = Trial(design, test_set, Plan("local", 0, 1), "fourway")
     found = trim_chip(trial, 0, (4,))
     assert not found.failure and set(found.figures) == {0, 4}
+
+
+@pytest.mark.ngspice
+def test_margins_of_samples_and_of_chips(make_network, technology, calibration, monkeypatch):
+    """Every decision has one; those of a chip are others, and its record keeps the least of each sample."""
+    design = compile_network(make_network(3, widths=(3,), outputs=2), technology, calibration)
+    rng = np.random.default_rng(3)
+    test_set = TestSet(rng.uniform(size=(3, 4, 3)), np.array([0, 1, 0]), np.array([4, 3, 4]), np.arange(3))
+    trial = Trial(design, test_set, Plan("local", 0, 1), "fourway")
+    engine, found = Simulated(Fourway()), {}
+    for name, chip in (("nominal", None), ("chip", trial.chip(0))):
+        run = replace(trial.run(trial.chip(0)), chip=chip)
+        found[name] = list(engine.infer(design, test_set, run, lambda *_: None))
+        assert [one.margins.shape for one in found[name]] == [(4, 3), (3, 3), (4, 3)]
+        assert all(0 < least_margin(one) < 1e-8 for one in found[name])
+    assert least_margin(found["nominal"][0]) != least_margin(found["chip"][0])
+    record = run_chip(trial, 0, engine)
+    margins = unpack_certainty(record, 3)
+    np.testing.assert_allclose(margins, [least_margin(one) for one in found["chip"]], rtol=1e-6)
 
 
 def test_an_audit_is_of_engines_with_models_of_their_own(offer, verb, tmp_path):

@@ -7,13 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cosim.circuit.bench import Bench, Current, Tran, Voltage
+from cosim.circuit.bench import Bench, Current, DrainCurrent, Tran, Voltage
 from cosim.circuit.elements import Circuit, Source
 from cosim.engines import table
 from cosim.engines.engine import Description, Failure, FailureKind, Inference, Run, Waveforms
 from cosim.errors import MissingToolError, SimulationError
 from cosim.simulation import inference
 from cosim.simulation.inference import (
+    Margin,
     Meter,
     ReadPlan,
     Tile,
@@ -205,6 +206,18 @@ def test_what_it_has_no_model_for_runs_elsewhere(log, technology, monkeypatch, t
     assert len(run_bench(tile.benches[1], "it", "fourfold").time) == 11
     inference._save(tmp_path, "name", strange)
     assert content([inference._load(tmp_path, "name", planned())]) == content([strange])
+
+
+def test_margins_are_distances_of_a_current_from_the_threshold_that_counts():
+    """The state of frame 0 is 0, as before it; after frame 1 it is 1, so the lower threshold counts in frame 2."""
+    time = np.linspace(0.0, 4.0, 401)
+    states = np.where(time < 1.0, 0.0, 1.8)
+    waves = Waveforms(time, {Voltage("a"): states, Current("o"): time, Current("dd"): time, DrainCurrent("m"): -time})
+    plan = replace(planned(), decisions=(("a",), ("a",)), threshold=0.5, margins=(None, Margin("m", 2.0, 0.5, 0.1)))
+    plan = replace(plan, closes=np.array([np.arange(4.0), np.arange(4.0) + 0.1]))
+    (found,) = read_inferences([waves], [plan])
+    assert np.isinf(found.margins[:, 0]).all() and found.states[:, 1].tolist() == [0, 1, 1, 1]
+    np.testing.assert_allclose(found.margins[:, 1], [1.9, 0.9, 1.6, 2.6])
 
 
 def test_margins_are_kept(log, technology, tmp_path):
