@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from cosim.circuit.elements import Capacitor, Element, Source
 from cosim.engines.batch.evaluate import Structure
 from cosim.engines.batch.integrate import Solver
-from cosim.engines.batch.lanes import blank
+from cosim.engines.batch.lanes import LANES
 from cosim.engines.batch.structure import SPARE, Device, Nets, Pattern, Program, devices_of, factor, nets_of
 from cosim.engines.batch.tables import FLOAT_COLUMNS, Axis, Float, Kind, Table, Tied
 from cosim.engines.batch.unsupported import Unsupported
@@ -218,13 +218,12 @@ def float_tables(tables: Sequence[Table]) -> dict[str, Array]:
     """The same for floating devices; an axis has its three, U_T and the gate's shift behind them."""
     floats = [table for table in tables if isinstance(table, Float)]
     parts = [one.values.reshape(-1, FLOAT_COLUMNS) for one in floats]
-    table = blank(sum(map(len, parts)))
-    table[:, :FLOAT_COLUMNS] = np.concatenate([np.zeros((0, FLOAT_COLUMNS)), *parts])
+    beyond = np.zeros((LANES, FLOAT_COLUMNS))  # two points are read at a time
     axes = [
         (*_axis(one.gate), *_axis(one.source), *_axis(one.drain), one.thermal, one.shift) for one in floats
     ]
     return {
-        "float_table": table,
+        "float_table": np.concatenate([*parts, beyond]).ravel(),
         "float_at": np.cumsum([0, *map(len, parts)], dtype=np.int64),
         "float_axis": np.array(axes, dtype=np.float64).reshape(-1, 11),
     }

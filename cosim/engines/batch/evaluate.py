@@ -15,21 +15,24 @@ from cosim.engines.batch.lanes import (
     exp,
     floor,
     gather,
+    halves,
     inner,
     jit,
     largest,
     least,
     load,
+    load_at,
     most,
     pick,
     splat,
     store,
 )
-from cosim.engines.batch.tables import DRAIN_COLUMNS, GATE_COLUMNS, RANK, RESPONSES
+from cosim.engines.batch.tables import DRAIN_COLUMNS, FLOAT_COLUMNS, GATE_COLUMNS, RANK, RESPONSES
 
 Array = NDArray[np.float64]
 Whole = NDArray[np.int64]
 FLOAT_KEPT = 19  # V_G, V_S, V_D where a floating device was evaluated; I, Q_G, Q_S, Q_D, each with three derivatives
+NEAR_FLOAT = 1e-3  # V: the same for a floating device, a switch mostly; 7e-4
 MATRIX, CURRENTS, WHOLE = 0, 1, 2  # what an evaluation is asked for
 NEAR = 2e-4  # V: so near to where it was evaluated, a device is its tangent; (NEAR / U_T)^2 / 2 = 3e-5 of its current
 
@@ -43,7 +46,7 @@ class Structure(NamedTuple):
     tied (n, 10): gate line, drain line, drain net, source net, six places; tied_sign, tied_size; in three groups that end
     at `groups`: only the drain is unknown; the source is unknown; neither is. floating (n, 14): nets of gate, drain,
     source and bulk, table, nine places;
-    gate_table, drain_table, response_table, float_table: all tables in one, the rows of the last filled up to LANES; *_at: (tables, ...) where they begin.
+    gate_table, drain_table, response_table, float_table: all tables in one; *_at: (tables, ...) where they begin.
     """
 
     row: Whole
@@ -420,9 +423,9 @@ def _floating(s: Any, v: Any) -> None:
         vg, vd, vs = (load(volt, gate) - base) * sign, (load(volt, drain) - base) * sign, (load(volt, source) - base) * sign
         far = most(absolute(vg - load(kept, at)), absolute(vs - load(kept, at + 1)))
         far = most(far, absolute(vd - load(kept, at + 2)))
-        if not largest(far) < NEAR:
+        if not largest(far) < NEAR_FLOAT:
             for lane in range(LANES):
-                if pick(far, lane) < NEAR:
+                if pick(far, lane) < NEAR_FLOAT:
                     continue
                 kept[at, lane], kept[at + 1, lane], kept[at + 2, lane] = pick(vg, lane), pick(vs, lane), pick(vd, lane)
                 shift, factor = drawn[2 * device, lane], drawn[2 * device + 1, lane]
@@ -486,27 +489,37 @@ def float_device(
     (wi, di), (wj, dj), (wk, dk) = _weights(ti), _weights(tj), _weights(tk)
     rows_j, rows_k = int(axis[table, 5]) + 2, int(axis[table, 8]) + 2
     f = fi = fj = fk = splat(0.0)
+    first, rest = halves(wk[0], wk[1]), halves(wk[2], 0.0)  # LANES numbers are the columns of two points
+    d_first, d_rest = halves(dk[0], dk[1]), halves(dk[2], 0.0)
     for a in range(3):
         g = gj = gk = splat(0.0)
         for b in range(3):
-            row = begin[table] + ((i + a) * rows_j + j + b) * rows_k + k
-            p, q, r = load(values, row), load(values, row + 1), load(values, row + 2)
-            value = p * wk[0] + q * wk[1] + r * wk[2]
+            row = FLOAT_COLUMNS * (begin[table] + ((i + a) * rows_j + j + b) * rows_k + k)
+            p, q = load_at(values, row), load_at(values, row + LANES)
+            value = p * first + q * rest
             g, gj = g + value * wj[b], gj + value * dj[b]
-            gk = gk + (p * dk[0] + q * dk[1] + r * dk[2]) * wj[b]
+            gk = gk + (p * d_first + q * d_rest) * wj[b]
         f, fi, fj, fk = f + g * wi[a], fi + g * di[a], fj + gj * wi[a], fk + gk * wi[a]
     fi, fj, fk = fi * ri, fj * rj, fk * rk
-    level, rest = factor * np.exp(pick(f, 0)), np.exp(-gap / thermal)
-    current = level * (1.0 - rest)
-    by_gap = current * pick(fk, 0) + level * rest / thermal
-    _keep(kept, at + 3, lane, (current, current * pick(fi, 0), current * pick(fj, 0), by_gap), forward)
+    flow, charge = _column(f, fi, fj, fk, 0), _column(f, fi, fj, fk, 1)
+    level, remains = factor * np.exp(flow[0]), np.exp(-gap / thermal)
+    current = level * (1.0 - remains)
+    by_gap = current * flow[3] + level * remains / thermal
+    _keep(kept, at + 3, lane, (current, current * flow[1], current * flow[2], by_gap), forward)
     if not forward:
         for row in range(at + 3, at + 7):
             kept[row, lane] = -kept[row, lane]
     lower, upper = (11, 15) if forward else (15, 11)
-    _keep(kept, at + 7, lane, (pick(f, 1), pick(fi, 1), pick(fj, 1), pick(fk, 1)), forward)
-    _keep(kept, at + lower, lane, (pick(f, 2), pick(fi, 2), pick(fj, 2), pick(fk, 2)), forward)
-    _keep(kept, at + upper, lane, (pick(f, 3), pick(fi, 3), pick(fj, 3), pick(fk, 3)), forward)
+    _keep(kept, at + 7, lane, charge, forward)
+    _keep(kept, at + lower, lane, _column(f, fi, fj, fk, 2), forward)
+    _keep(kept, at + upper, lane, _column(f, fi, fj, fk, 3), forward)
+
+
+@inner
+def _column(f: Any, fi: Any, fj: Any, fk: Any, k: int) -> Any:
+    """A column of the table with its three derivatives, from the sums over both points."""
+    by = k + FLOAT_COLUMNS
+    return pick(f, k) + pick(f, by), pick(fi, k) + pick(fi, by), pick(fj, k) + pick(fj, by), pick(fk, k) + pick(fk, by)
 
 
 @inner

@@ -19,9 +19,10 @@ Whole = NDArray[np.int64]
 DONE, FULL, STUCK = 0, 1, 2  # how `advance` ends: at the end, with no row left to save into, or no step converged
 NEWTON_LIMIT = 10
 _HOPELESS = 1.2  # error at which no further move is made
-_LARGEST_MOVE = 0.2  # V in one Newton step
+_LARGEST_MOVE = 0.6  # V in one Newton step
 _SMALLEST_STEP = 1e-14  # s
 _SAFETY = 0.75  # of the step that an error would allow
+_LEAST_WEIGHT = 0.02
 _GROWTH = 2.0  # of a step at most; BDF2 is stable up to 2.41
 
 
@@ -61,7 +62,7 @@ class Saved(NamedTuple):
 class March(NamedTuple):
     """Where a tile stands. clock: see CLOCK; corner (n,) s; sources (n, sources, LANES): values at the corners;
 
-    x0, x1, x2: solutions now and before; q0, q1: charges; history, residual: rows of work; low, high: V by net; hold: V, siemens by row;
+    x0, x1, x2: solutions now and before; q0, q1: charges; history, residual: rows of work; low, high: V by net; weight: see `_weigh`; hold: V, siemens by row;
     limits: Newton's V, error of a step V, largest step s, first step s, error of a step over the step's change, and Newton's V
     under which the matrix is not made again.
     """
@@ -77,6 +78,8 @@ class March(NamedTuple):
     history: Array
     low: Array
     high: Array
+    weight: Array
+    inverse: Array
     residual: Array
     held: Array
     hold: Array
@@ -170,7 +173,7 @@ def _error(v: Any, m: Any, h: float, n: int) -> float:
         x0, x = load(m.x0, k), load(v.x, k)
         guess = x0 * a0 + load(m.x1, k) * a1 + load(m.x2, k) * a2
         allowed = absolute(x - x0) * m.limits[4] + m.limits[1]
-        worst = most(worst, absolute(x - guess) * share / allowed)
+        worst = most(worst, absolute(x - guess) * load(m.weight, k) * share / allowed)
     return largest(worst)
 
 
@@ -186,6 +189,8 @@ def newton(s: Any, p: Any, v: Any, m: Any, slope: float, varied: bool, h: float)
         evaluate(s, v, slope, varied, CURRENTS if again else MATRIX)
         _residual(s.row, (v.current, v.charge, m.history), slope, m.residual)
         _hold(p, v, m, again)
+        if turn == 1 and h > 0.0:
+            _weigh(p, v.matrix, m.weight, m.inverse)
         if not again:
             decompose(p, v.matrix)
         substitute(p, v.matrix, m.residual)
@@ -199,6 +204,28 @@ def newton(s: Any, p: Any, v: Any, m: Any, slope: float, varied: bool, h: float)
         if h > 0.0 and turn < NEWTON_LIMIT and _error(v, m, h, n) > _HOPELESS:
             return -turn
     return -NEWTON_LIMIT
+
+
+@jit
+def _weigh(p: Any, matrix: Any, weight: Any, inverse: Any) -> None:
+    """How much of an error at an unknown its neighbours see, between _LEAST_WEIGHT and 1, from the matrix itself.
+
+    An unknown i follows j by A_ij / A_ii. What nobody follows, such as a comparator's output behind an open switch, may
+    err: it is at the rail again before anybody looks.
+    """
+    for k in range(p.pivot.size):
+        store(inverse, k, absolute(splat(1.0) / load(matrix, p.pivot[k])))
+        store(weight, k, splat(_LEAST_WEIGHT))
+    for k in range(p.pivot.size):
+        own, worst = load(inverse, k), load(weight, k)
+        for e in range(p.right_at[k], p.right_at[k + 1]):
+            j = p.right_row[e]
+            store(weight, j, most(load(weight, j), absolute(load(matrix, p.right[e])) * own))
+        for e in range(p.below_at[k], p.below_at[k + 1]):
+            worst = most(worst, absolute(load(matrix, p.below[e])) * load(inverse, p.below_row[e]))
+        store(weight, k, most(worst, load(weight, k)))
+    for k in range(p.pivot.size):
+        store(weight, k, least(load(weight, k), splat(1.0)))
 
 
 @jit

@@ -93,6 +93,29 @@ def load(typing: Any, array: Any, row: Any) -> Any:
 
 
 @intrinsic
+def load_at(typing: Any, numbers: Any, first: Any) -> Any:
+    """LANES consecutive numbers of a flat array."""
+
+    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        data = context.make_array(signature.args[0])(context, builder, args[0]).data
+        return builder.load(builder.bitcast(builder.gep(data, [args[1]]), _VECTOR.as_pointer()), align=8)
+
+    return _LANES(numbers, types.intp), build
+
+
+@intrinsic
+def halves(typing: Any, low: Any, high: Any) -> Any:
+    """One number in the lower half of the lanes, another in the higher."""
+
+    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        mask = [0] * (LANES // 2) + [LANES] * (LANES // 2)
+        kind = ir.Constant(ir.VectorType(ir.IntType(32), LANES), mask)
+        return builder.shuffle_vector(_splat(builder, args[0]), _splat(builder, args[1]), kind)
+
+    return _LANES(types.float64, types.float64), build
+
+
+@intrinsic
 def store(typing: Any, array: Any, row: Any, value: Any) -> Any:
     """Make it the row of an array."""
 

@@ -22,9 +22,9 @@ from cosim.engines.engine import Waveforms
 Array = NDArray[np.float64]
 _ROWS = 2048  # of what is saved, between two looks at the clock
 _NEWTON = 1e-3  # V
-_CHORD = 5e-3  # V; a move so small changes conductances by a fifth at most, so the next one needs no new matrix
-_ERROR = 10.0  # V of a step's error per reltol
-_SHARE = 0.3  # of a step's change, which its error may be besides
+_CHORD = 1e-2  # V; a move so small changes conductances by a fifth at most, so the next one needs no new matrix
+_ERROR = 30.0  # V of a step's error per reltol
+_SHARE = 0.5  # of a step's change, which its error may be besides
 _FIRST = 0.01  # of the largest step: the step behind a corner
 _HOLD = 1e-3  # S
 _BEYOND = 0.15  # V beyond the rails: as far as a device is known, or is its table's tangent
@@ -202,6 +202,8 @@ def _march(
         history=blank(nets),
         low=blank(nets) + np.inf,
         high=blank(nets) - np.inf,
+        weight=blank(rows + 1),
+        inverse=blank(rows + 1),
         residual=blank(rows + 1),
         held=np.array(held, dtype=np.float64).reshape(-1, 2),
         hold=np.full((len(held), LANES), bench.technology.supply),
