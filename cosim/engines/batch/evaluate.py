@@ -468,11 +468,12 @@ def _weights(place: float) -> Any:
 
 @inner
 def _place(x: float, axis: Any, table: int, which: int) -> Any:
-    """Cell, place in it between 0 and 1, and 1 / step."""
+    """Cell, place in it between 0 and 1, 1 / step, and how far outside the axis x is."""
     rate, cells = axis[table, 3 * which + 1], axis[table, 3 * which + 2]
-    place = min(max((x - axis[table, 3 * which]) * rate, 0.0), cells)
+    at = (x - axis[table, 3 * which]) * rate
+    place = min(max(at, 0.0), cells)
     cell = min(int(place), int(cells) - 1)
-    return cell, place - cell, rate
+    return cell, place - cell, rate, (at - place) / rate
 
 
 @jit
@@ -483,9 +484,9 @@ def float_device(
     vg, vs, vd, thermal = kept[at, lane], kept[at + 1, lane], kept[at + 2, lane], axis[table, 9]
     forward = vd >= vs
     low, gap = min(vs, vd), abs(vd - vs)
-    i, ti, ri = _place(vg - axis[table, 10] * shift, axis, table, 0)
-    j, tj, rj = _place(low, axis, table, 1)
-    k, tk, rk = _place(gap, axis, table, 2)
+    i, ti, ri, oi = _place(vg - axis[table, 10] * shift, axis, table, 0)
+    j, tj, rj, oj = _place(low, axis, table, 1)
+    k, tk, rk, ok = _place(gap, axis, table, 2)
     (wi, di), (wj, dj), (wk, dk) = _weights(ti), _weights(tj), _weights(tk)
     rows_j, rows_k = int(axis[table, 5]) + 2, int(axis[table, 8]) + 2
     f = fi = fj = fk = splat(0.0)
@@ -501,6 +502,7 @@ def float_device(
             gk = gk + (p * d_first + q * d_rest) * wj[b]
         f, fi, fj, fk = f + g * wi[a], fi + g * di[a], fj + gj * wi[a], fk + gk * wi[a]
     fi, fj, fk = fi * ri, fj * rj, fk * rk
+    f = f + fi * oi + fj * oj + fk * ok
     flow, charge = _column(f, fi, fj, fk, 0), _column(f, fi, fj, fk, 1)
     level, remains = factor * np.exp(flow[0]), np.exp(-gap / thermal)
     current = level * (1.0 - remains)

@@ -149,8 +149,18 @@ def fit_float(laboratory: Laboratory, kind: Kind) -> Float:
     for dimension, axis in enumerate(axes):
         values = np.moveaxis(quadratics(axis, np.moveaxis(values, dimension, 0)), 0, dimension)
     thermal, shift = laboratory.technology.thermal_voltage, _gate_shift(laboratory, kind)
-    found = Float(gate, source, drain, _rounded(values), thermal, shift, 0.0)
+    found = Float(gate, source, drain, _rounded(_joined(values)), thermal, shift, 0.0)
     return replace(found, error=_float_error(laboratory, kind, found))
+
+
+def _joined(values: Array) -> Array:
+    """Values whose charges of both ends are exactly one where V_DS is 0, so that none jumps where the ends change roles.
+
+    A spline is (first + second coefficient) / 2 at the axis' beginning, and the charges' difference is to be 0 there.
+    """
+    mean, half = (values[..., 3] + values[..., 2]) / 2, (values[..., 3] - values[..., 2]) / 2
+    half[:, :, 0] = -half[:, :, 1]
+    return np.stack([values[..., 0], values[..., 1], mean - half, mean + half], axis=-1)
 
 
 def _channel_currents(laboratory: Laboratory, kind: Kind, gate: Axis, biases: Sequence[Bias]) -> Array:

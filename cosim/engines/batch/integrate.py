@@ -20,9 +20,10 @@ DONE, FULL, STUCK = 0, 1, 2  # how `advance` ends: at the end, with no row left 
 NEWTON_LIMIT = 10
 _HOPELESS = 1.2  # error at which no further move is made
 _LARGEST_MOVE = 0.6  # V in one Newton step
+_FURTHEST = 0.2  # V that a prediction may be from the last solution
 _SMALLEST_STEP = 1e-14  # s
 _SAFETY = 0.75  # of the step that an error would allow
-_LEAST_WEIGHT = 0.02
+_LEAST_WEIGHT = 0.05
 _GROWTH = 2.0  # of a step at most; BDF2 is stable up to 2.41
 
 
@@ -157,6 +158,13 @@ def _extrapolation(m: Any, h: float) -> Any:
     return 1.0 - a1 - a2, a1, a2
 
 
+@inner
+def _guess(x0: Any, x1: Any, x2: Any, factors: Any) -> Any:
+    """The extrapolation, not further than _FURTHEST from the last solution: an edge that is over does not go on."""
+    change = x0 * (factors[0] - 1.0) + x1 * factors[1] + x2 * factors[2]
+    return x0 + most(least(change, splat(_FURTHEST)), splat(-_FURTHEST))
+
+
 @jit
 def _error(v: Any, m: Any, h: float, n: int) -> float:
     """The step's error over what it may be, from the distance to the prediction; 0 behind a corner."""
@@ -171,7 +179,7 @@ def _error(v: Any, m: Any, h: float, n: int) -> float:
     a0, a1, a2 = _extrapolation(m, h)
     for k in range(n):
         x0, x = load(m.x0, k), load(v.x, k)
-        guess = x0 * a0 + load(m.x1, k) * a1 + load(m.x2, k) * a2
+        guess = _guess(x0, load(m.x1, k), load(m.x2, k), (a0, a1, a2))
         allowed = absolute(x - x0) * m.limits[4] + m.limits[1]
         worst = most(worst, absolute(x - guess) * load(m.weight, k) * share / allowed)
     return largest(worst)
@@ -311,7 +319,7 @@ def _predict(v: Any, m: Any, h: float, n: int) -> None:
     x, x0, x1, x2 = v.x, m.x0, m.x1, m.x2
     a0, a1, a2 = _extrapolation(m, h)
     for k in range(n):
-        store(x, k, load(x0, k) * a0 + load(x1, k) * a1 + load(x2, k) * a2)
+        store(x, k, _guess(load(x0, k), load(x1, k), load(x2, k), (a0, a1, a2)))
 
 
 @jit

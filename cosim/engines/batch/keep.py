@@ -35,7 +35,7 @@ from cosim.files.write import make_folder, write_atomically
 from cosim.technology.devices import Size, device_cards
 from cosim.technology.types import Technology
 
-FORMAT = 1  # raised whenever a table of the same device comes out differently
+FORMAT = 2  # raised whenever a table of the same device comes out differently
 Progress = Callable[[str], None]
 _Stored = Mapping[str, NDArray[np.generic]]
 _UNREADABLE = (OSError, EOFError, KeyError, ValueError, TypeError, zipfile.BadZipFile, ZlibError, NotImplementedError)

@@ -27,7 +27,7 @@ _ERROR = 30.0  # V of a step's error per reltol
 _SHARE = 0.5  # of a step's change, which its error may be besides
 _FIRST = 0.01  # of the largest step: the step behind a corner
 _HOLD = 1e-3  # S
-_BEYOND = 0.15  # V beyond the rails: as far as a device is known, or is its table's tangent
+_BEYOND = 0.6  # V beyond the rails: a latch that floats is lifted so far; from 0.1 V on a device is its table's tangent
 ACCURACY = {"newton_V": _NEWTON, "step_error_V_per_reltol": _ERROR, "step_error_share": _SHARE, "tangent_V": NEAR}
 
 
