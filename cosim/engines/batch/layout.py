@@ -131,13 +131,16 @@ class Saved(NamedTuple):
     values: Array
 
 
+BEYOND = 0.6  # V beyond the rails: a latch that floats is lifted so far; from 0.1 V on a device is its table's tangent
+
+
 class March(NamedTuple):
     """Where a tile stands. clock: NOW and those after it; corner (n,) s; sources (n, sources, LANES): at the corners;
 
     x0, x1, x2: solutions now and before; q0, q1: charges; history, residual, inverse: rows of work; low, high: V by
     net; weight: see `newton._weigh`; held (n, 2): row and siemens that pull it to hold (n, LANES), V;
     limits: Newton's V, error of a step V, largest step s, first step s, error of a step over the step's change, and
-    Newton's V under which the matrix is not made again.
+    Newton's V under which the matrix is not made again; highest voltage, V.
     """
 
     clock: Array

@@ -8,7 +8,7 @@ import numpy as np
 
 from cosim.engines.batch.evaluate import evaluate
 from cosim.engines.batch.lanes import absolute, inner, jit, largest, least, load, most, splat, store
-from cosim.engines.batch.layout import BEFORE, CURRENTS, LAST, MATRIX, SINCE
+from cosim.engines.batch.layout import BEFORE, BEYOND, CURRENTS, LAST, MATRIX, SINCE
 from cosim.engines.batch.lu import decompose, substitute
 
 NEWTON_LIMIT = 10
@@ -35,7 +35,7 @@ def newton(s: Any, p: Any, v: Any, m: Any, slope: float, varied: bool, h: float)
         if not again:
             decompose(p, v.matrix)
         substitute(p, v.matrix, m.residual)
-        before, size = size, _move(v.x, m.residual, n)
+        before, size = size, _move(v.x, m.residual, n, m.limits[6])
         if size < m.limits[0]:
             return turn
         if not size < 1e6:
@@ -91,13 +91,14 @@ def _weigh(p: Any, matrix: Any, weight: Any, inverse: Any) -> None:
 
 
 @jit
-def _move(x: Any, step: Any, n: int) -> float:
-    """Take Newton's step, within bounds; its largest part, V."""
+def _move(x: Any, step: Any, n: int, highest: float) -> float:
+    """Take Newton's step, within bounds, between -BEYOND and `highest`, V; its largest part, V."""
     far = splat(0.0)
     for k in range(n):
         one = load(step, k)
         far = most(far, absolute(one))
-        store(x, k, load(x, k) - most(least(one, splat(_LARGEST_MOVE)), splat(-_LARGEST_MOVE)))
+        to = load(x, k) - most(least(one, splat(_LARGEST_MOVE)), splat(-_LARGEST_MOVE))
+        store(x, k, most(least(to, splat(highest)), splat(-BEYOND)))
     return largest(far)
 
 

@@ -12,7 +12,7 @@ from cosim.circuit.elements import Element, Mos, Source
 from cosim.engines.batch.assemble import Assembled
 from cosim.engines.batch.floating import FLOAT_KEPT
 from cosim.engines.batch.lanes import LANES, blank
-from cosim.engines.batch.layout import AHEAD, END, NEXT, NOW, ROWS, March, Saved, Values
+from cosim.engines.batch.layout import AHEAD, BEYOND, END, NEXT, NOW, ROWS, March, Saved, Values
 from cosim.engines.batch.lines import NEAR
 from cosim.engines.batch.march import DONE, FULL, STUCK, advance, settle
 from cosim.engines.batch.structure import SPARE
@@ -28,7 +28,6 @@ _ERROR = 30.0  # V of a step's error per reltol
 _SHARE = 0.5  # of a step's change, which its error may be besides
 _FIRST = 0.01  # of the largest step: the step behind a corner
 _HOLD = 1e-3  # S
-_BEYOND = 0.6  # V beyond the rails: a latch that floats is lifted so far; from 0.1 V on a device is its table's tangent
 ACCURACY = {"newton_V": _NEWTON, "step_error_V_per_reltol": _ERROR, "step_error_share": _SHARE, "tangent_V": NEAR}
 
 
@@ -82,7 +81,7 @@ def solve_tile(
 
 def _check_range(circuit: Assembled, march: March, bench: Bench) -> None:
     """Raises Unsupported where a net went beyond what the tables hold."""
-    least, most = -_BEYOND, bench.technology.supply + _BEYOND
+    least, most = -0.99 * BEYOND, bench.technology.supply + 0.99 * BEYOND
     for name, index in circuit.net.items():
         low, high = float(march.low[index].min()), float(march.high[index].max())
         if low < least or high > most:
@@ -207,7 +206,17 @@ def _march(
         residual=blank(rows + 1),
         held=np.array(held, dtype=np.float64).reshape(-1, 2),
         hold=np.full((len(held), LANES), bench.technology.supply),
-        limits=np.array([_NEWTON, _ERROR * bench.tolerances.reltol, step, _FIRST * step, _SHARE, _CHORD]),
+        limits=np.array(
+            [
+                _NEWTON,
+                _ERROR * bench.tolerances.reltol,
+                step,
+                _FIRST * step,
+                _SHARE,
+                _CHORD,
+                bench.technology.supply + BEYOND,
+            ]
+        ),
     )
 
 
