@@ -110,7 +110,9 @@ def _tile(design: Design, samples: Sequence[Array], run: Run, asked: Asked) -> l
     try:
         recorded = record(benches, pins, run.timeout * len(benches))
     except (Stuck, Unsupported, Late) as reason:
-        raise SimulationError(f"the batch engine cannot run this sample: {type(reason).__name__.lower()} {reason}") from None
+        raise SimulationError(
+            f"the batch engine cannot run this sample: {type(reason).__name__.lower()} {reason}"
+        ) from None
     signs, values, objective = [], [], []
     for lane, x in enumerate(samples):
         times, waves = run.timing.sample_times(len(x)), recorded.waveforms(lane)
@@ -129,7 +131,9 @@ def _tile(design: Design, samples: Sequence[Array], run: Run, asked: Asked) -> l
         devices = _ranked([(spreads[name], *pair) for name, *pair in pairs])
         pins = zip(found.sources, found.current[0, k].tolist(), bias, strict=True)
         sigma = float(np.sqrt(sum(one.sigma_a**2 for one in devices)))
-        results.append(Sensitivities(tuple(sign), value, sigma, devices, {pin: a for pin, a, is_bias in pins if is_bias}))
+        results.append(
+            Sensitivities(tuple(sign), value, sigma, devices, {pin: a for pin, a, is_bias in pins if is_bias})
+        )
     return results
 
 

@@ -156,5 +156,3 @@ def _between(time: Array, times: Array, weights: Array) -> list[tuple[int, float
     share = np.clip((times - time[left]) / (time[left + 1] - time[left]), 0.0, 1.0)
     pairs = [*zip(left + 1, (1 - share) * weights, strict=True), *zip(left + 2, share * weights, strict=True)]
     return [(int(step), float(weight)) for step, weight in pairs]
-
-

@@ -211,7 +211,9 @@ def _march(
     for lane, found in enumerate(driven):
         for name, index in circuit.source.items():
             value = found[name]
-            sources[:, index, lane] = np.interp(corner, *zip(*value, strict=True)) if isinstance(value, tuple) else value
+            sources[:, index, lane] = (
+                np.interp(corner, *zip(*value, strict=True)) if isinstance(value, tuple) else value
+            )
     s, rows, nets = circuit.structure, circuit.nets.unknowns, len(circuit.nets.names)
     held = [(s.row[circuit.net[net]], _HOLD) for net in bench.preset if net in circuit.net]
     for net, volt in bench.start:
@@ -270,4 +272,3 @@ def _saved(circuit: Assembled, probes: tuple[Probe, ...]) -> Saved:
         time=np.zeros(_ROWS),
         values=blank(_ROWS * len(probes)).reshape(_ROWS, len(probes), LANES),
     )
-
