@@ -43,8 +43,8 @@ class Asked:
 
 @dataclass(frozen=True)
 class Sensitivity:
-    """One transistor: vt_shift in A/V, by the magnitude of its threshold; ln_beta in A, which is that by ln of its width
-    at a fixed length, as far as the width multiplies its current; sigma_a of what is asked for, A; share of variance."""
+    """One transistor. vt_shift: by the magnitude of its threshold, A/V; ln_beta: by ln of its current factor, A, and so by
+    ln of its width, as far as that multiplies the current; sigma_a: what its mismatch alone does, A; share: of variance."""
 
     device: str
     block: str
@@ -70,8 +70,8 @@ class Sensitivities:
 def sensitivities(design: Design, x: Array, run: Run = Run(), asked: Asked = Asked()) -> Sensitivities:
     """Of a raw sample x (time, features) in the batch engine, in the run's condition and on its chip.
 
-    Raises InputError for a frame or an output that there is none of, for a pooling that has no derivative, and where the
-    technology lacks a mismatch coefficient; SimulationError where the engine cannot run it; MissingToolError without it.
+    Raises InputError for a frame or an output that is not there, a pooling that has no derivative, and a technology
+    without mismatch coefficients; SimulationError where the engine cannot run it; MissingToolError without numba.
     """
     return all_sensitivities(design, [x], run, asked)[0]
 
@@ -166,4 +166,4 @@ def _signs(pooled: Array, asked: Asked) -> dict[int, float]:
     if asked.output is not None:
         return {asked.output: 1.0}
     order = np.argsort(-pooled, kind="stable").tolist()
-    return {order[0]: 1.0} | {k: -1.0 for k in order[1:2]}
+    return {order[0]: 1.0} | dict.fromkeys(order[1:2], -1.0)

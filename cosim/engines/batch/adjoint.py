@@ -1,3 +1,5 @@
+# pyright: basic
+# numba compiles these functions: what it hands them has no type that pyright knows.
 """Backwards through a march: how a sum of currents at some steps answers to every device, from one solve a step.
 
 Step n of the march has solved, for the currents out of every net and the charges on them,
@@ -21,9 +23,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.engines.batch.evaluate import FLOAT_KEPT, MATRIX, WHOLE, evaluate
-from cosim.engines.batch.integrate import decompose
-from cosim.engines.batch.lanes import inner, jit, load, splat, store
+from cosim.engines.batch.evaluate import evaluate
+from cosim.engines.batch.floating import FLOAT_KEPT
+from cosim.engines.batch.lanes import inner, jit, kept_jit, load, splat, store
+from cosim.engines.batch.layout import MATRIX, WHOLE
+from cosim.engines.batch.lu import decompose, substitute_transposed
 from cosim.engines.batch.tables import RESPONSES
 
 Array = NDArray[np.float64]
@@ -66,24 +70,7 @@ class Found(NamedTuple):
     source: Array
 
 
-@jit
-def substitute_transposed(p: Any, a: Any, b: Any) -> None:
-    """Solve with the transpose of what `decompose` has left, in place."""
-    n = p.pivot.size
-    for k in range(n):
-        value = load(b, k) * load(a, p.pivot[k])
-        store(b, k, value)
-        for e in range(p.right_at[k], p.right_at[k + 1]):
-            row = p.right_row[e]
-            store(b, row, load(b, row) - load(a, p.right[e]) * value)
-    for k in range(n - 1, -1, -1):
-        value = load(b, k)
-        for e in range(p.below_at[k], p.below_at[k + 1]):
-            value = value - load(a, p.below[e]) * load(b, p.below_row[e])
-        store(b, k, value)
-
-
-@jit
+@kept_jit
 def go_back(s: Any, p: Any, v: Any, d: Any, w: Any, found: Any) -> None:
     """From the last step to the rest; adds to what is found, which begins at 0 as `next` and `after` do."""
     for step in range(d.seed_at.size - 1, -1, -1):

@@ -1,20 +1,22 @@
-"""The arrays of a circuit: what `evaluate.Structure` and `integrate.Solver` hold, from its devices and their tables."""
+"""The arrays of a circuit: what `layout.Structure` and `layout.Solver` hold, from its devices and their tables."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cosim.circuit.elements import Capacitor, Element, Source
-from cosim.engines.batch.evaluate import Structure
-from cosim.engines.batch.integrate import Solver
 from cosim.engines.batch.lanes import LANES
+from cosim.engines.batch.layout import Solver, Structure
 from cosim.engines.batch.structure import SPARE, Device, Nets, Pattern, Program, devices_of, factor, nets_of
 from cosim.engines.batch.tables import FLOAT_COLUMNS, Axis, Float, Kind, Table, Tied
 from cosim.engines.batch.unsupported import Unsupported
 
 Array = NDArray[np.float64]
+Whole = NDArray[np.int64]
+Columns = dict[str, NDArray[Any]]  # fields of Structure
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +76,7 @@ def assemble(elements: Sequence[Element], tables: Mapping[Kind, Table]) -> Assem
 _PLACES = {"capacitors": slice(2, 6), "gates": slice(3, 7), "drains": slice(3, 7), "tied": slice(4, 10)}
 
 
-def _placed(program: Program, name: str, values: Array) -> Array:
+def _placed(program: Program, name: str, values: NDArray[Any]) -> NDArray[Any]:
     """Entry numbers of the pattern as rows of the matrix."""
     columns = slice(5, 14) if name == "floating" else _PLACES.get(name)
     if columns is None:
@@ -84,7 +86,7 @@ def _placed(program: Program, name: str, values: Array) -> Array:
     return found
 
 
-def _constant(program: Program, capacitors: Array, farad: Array) -> Array:
+def _constant(program: Program, capacitors: Whole, farad: Array) -> Array:
     """What the capacitors are in the matrix, F."""
     found = np.zeros(program.size + SPARE)
     for column, sign in zip(range(2, 6), (1.0, -1.0, -1.0, 1.0), strict=True):
@@ -96,7 +98,7 @@ def _constant(program: Program, capacitors: Array, farad: Array) -> Array:
 class _Lines:
     """Gate and drain lines as arrays; of: device -> its gate line and drain line."""
 
-    arrays: dict[str, Array]
+    arrays: Columns
     of: Mapping[Device, tuple[int, int]]
 
 
@@ -110,20 +112,18 @@ class _Maker:
         """Whether sources alone say what the net's voltage is."""
         return self.nets.row[net] < 0
 
-    def ordered(self, devices: "Sequence[Device] | object") -> tuple[Device, ...]:
+    def ordered(self, devices: Iterable[Device]) -> tuple[Device, ...]:
         """Tied devices: whose drain alone is unknown, whose source is unknown, whose neither is."""
 
         def group(device: Device) -> int:
             return 1 if not self.fixed(device.source) else 2 if self.fixed(device.drain) else 0
 
-        return tuple(sorted(devices, key=group))  # pyright: ignore[reportArgumentType]
+        return tuple(sorted(devices, key=group))
 
     def _pair(self, a: str, b: str) -> tuple[int, int, int, int]:
         return self.pattern.pair(self.nets.row[a], self.nets.row[b])
 
-    def linear(
-        self, elements: Sequence[Element], tied: Sequence[Device], tables: Mapping[Kind, Table]
-    ) -> dict[str, Array]:
+    def linear(self, elements: Sequence[Element], tied: Sequence[Device], tables: Mapping[Kind, Table]) -> Columns:
         """Capacitors, and what the gates of tied devices share with their drains."""
         farad: dict[tuple[str, str], float] = {}
         for element in elements:
@@ -153,20 +153,19 @@ class _Maker:
                 line[2] += device.size
                 places.append(int(line[0]))
             of[device] = places[0], places[1]
-        arrays: dict[str, Array] = {}
+        arrays: Columns = {}
         for name, lines in zip(("gate", "drain"), found, strict=True):
             arrays[f"{name}_alone"] = np.array([self.fixed(source) for _, source, _ in lines], dtype=np.bool_)
-            rows = [
-                (self.net[end], self.net[source], table, *self._pair(end, source)) for end, source, table in lines
-            ]
+            rows = [(self.net[end], self.net[source], table, *self._pair(end, source)) for end, source, table in lines]
             arrays[f"{name}s"] = np.array(rows, dtype=np.int64).reshape(-1, 7)
             arrays[f"{name}_sign"] = np.array([line[1] for line in lines.values()], dtype=np.float64)
             arrays[f"{name}_size"] = np.array([line[2] for line in lines.values()], dtype=np.float64)
         return _Lines(arrays, of)
 
-    def tied(self, devices: Sequence[Device], lines: Mapping[Device, tuple[int, int]]) -> dict[str, Array]:
+    def tied(self, devices: Sequence[Device], lines: Mapping[Device, tuple[int, int]]) -> Columns:
         """Devices on their lines."""
-        row, at, rows = self.nets.row, self.pattern.at, []
+        row, at = self.nets.row, self.pattern.at
+        rows: list[tuple[int, ...]] = []
         for device in devices:
             d, g, s = row[device.drain], row[device.gate], row[device.source]
             places = at(d, g), at(d, d), at(d, s), at(s, g), at(s, d), at(s, s)
@@ -180,10 +179,11 @@ class _Maker:
             "groups": np.array([alone, alone + inner, len(devices)], dtype=np.int64),
         }
 
-    def floating(self, devices: Sequence[Device]) -> dict[str, Array]:
+    def floating(self, devices: Sequence[Device]) -> Columns:
         """Devices whose source is not on their bulk. Raises Unsupported where the bulk floats, too."""
         kinds = list(dict.fromkeys(device.kind for device in devices))
-        row, at, rows = self.nets.row, self.pattern.at, []
+        row, at = self.nets.row, self.pattern.at
+        rows: list[tuple[int, ...]] = []
         for device in devices:
             if not self.fixed(device.bulk):
                 raise Unsupported(f"transistor {device.parts[0]} has a bulk that floats, {device.bulk}")
@@ -197,10 +197,10 @@ class _Maker:
         }
 
 
-def tied_tables(tables: Sequence[Table]) -> dict[str, Array]:
+def tied_tables(tables: Sequence[Table]) -> Columns:
     """All of them in one array each, with where each begins."""
     tied = [table for table in tables if isinstance(table, Tied)]
-    found: dict[str, Array] = {
+    found: Columns = {
         "gate_axis": np.array([_axis(table.x) for table in tied]).reshape(-1, 3),
         "drain_axis": np.array([_axis(table.y) for table in tied]).reshape(-1, 3),
     }
@@ -214,14 +214,12 @@ def tied_tables(tables: Sequence[Table]) -> dict[str, Array]:
     return found
 
 
-def float_tables(tables: Sequence[Table]) -> dict[str, Array]:
+def float_tables(tables: Sequence[Table]) -> Columns:
     """The same for floating devices; an axis has its three, U_T and the gate's shift behind them."""
     floats = [table for table in tables if isinstance(table, Float)]
     parts = [one.values.reshape(-1, FLOAT_COLUMNS) for one in floats]
     beyond = np.zeros((LANES, FLOAT_COLUMNS))  # two points are read at a time
-    axes = [
-        (*_axis(one.gate), *_axis(one.source), *_axis(one.drain), one.thermal, one.shift) for one in floats
-    ]
+    axes = [(*_axis(one.gate), *_axis(one.source), *_axis(one.drain), one.thermal, one.shift) for one in floats]
     return {
         "float_table": np.concatenate([*parts, beyond]).ravel(),
         "float_at": np.cumsum([0, *map(len, parts)], dtype=np.int64),

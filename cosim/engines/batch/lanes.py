@@ -1,3 +1,5 @@
+# pyright: basic
+# numba compiles or calls these functions: what it hands them has no type that pyright knows.
 """LANES instances side by side: a vector of the processor as a type of numba, so that kernels read as scalar code.
 
 `load`, `store` and `add_to` take a row of an array (rows, LANES); `+ - * /` and the functions below work on all lanes
@@ -11,46 +13,51 @@ from collections.abc import Callable
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numba
 import numpy as np
 from llvmlite import ir
-from numba.core import cgutils, types
-from numba.extending import intrinsic, models, overload, register_model
+from numba.core import cgutils, config, types
+from numba.extending import intrinsic as _intrinsic
+from numba.extending import models, overload, register_model
 from numpy.typing import NDArray
 
 T = TypeVar("T")
+intrinsic = cast("Callable[[Callable[..., Any]], Any]", _intrinsic)  # its arguments are not those of a call
+_CONFIG = cast(Any, config)
 LANES = 8
 _DOUBLE, _INT = ir.DoubleType(), ir.IntType(64)
 _VECTOR, _INTS = ir.VectorType(_DOUBLE, LANES), ir.VectorType(_INT, LANES)
 _CONTRACT = ("contract", "nsz")
 
 
-
 @cache
 def _kept() -> str:
     """The folder of what is compiled: numba looks at the file of a function, not at those that it calls or reads."""
     digest = sha256(numba.__version__.encode())
-    for name in ("tables", "lanes", "evaluate", "integrate"):
-        digest.update(Path(__file__).with_name(f"{name}.py").read_bytes())
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(path.read_bytes())
     root = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     return str(root / "cosim" / "kernels" / digest.hexdigest()[:16])
 
 
 _OPTIONS: dict[str, Any] = {"_nrt": False, "nogil": True, "error_model": "numpy", "fastmath": {"contract", "nsz"}}
-inner = numba.njit(inline="always", **_OPTIONS)  # for what a loop calls: passing arrays costs more than most of it
+inner: Any = numba.njit(inline="always", **_OPTIONS)  # for what a loop calls: passing arrays costs more than most of it
 
 
-def jit(function: Callable[..., T]) -> Callable[..., T]:
-    """A function compiled, once for all processes and runs where the user's cache folder can be written."""
-    before, numba.config.CACHE_DIR = numba.config.CACHE_DIR, _kept()
+jit: Any = numba.njit(**_OPTIONS)
+
+
+def kept_jit(function: Callable[..., T]) -> Callable[..., T]:
+    """A function that Python calls, with all that it calls: compiled once where the user's cache can be written."""
+    before, _CONFIG.CACHE_DIR = _CONFIG.CACHE_DIR, _kept()
     try:
         return numba.njit(cache=True, **_OPTIONS)(function)
     except RuntimeError:  # no place for it
         return numba.njit(**_OPTIONS)(function)
     finally:
-        numba.config.CACHE_DIR = before
+        _CONFIG.CACHE_DIR = before
 
 
 def blank(rows: int) -> NDArray[np.float64]:
@@ -124,6 +131,12 @@ def store(typing: Any, array: Any, row: Any, value: Any) -> Any:
         return context.get_dummy_value()
 
     return types.void(array, types.intp, _LANES), build
+
+
+@inner
+def add_to(rows: Any, row: Any, value: Any) -> None:
+    """Add to the row of an array."""
+    store(rows, row, load(rows, row) + value)
 
 
 @intrinsic
@@ -200,9 +213,7 @@ def two_to(typing: Any, whole: Any) -> Any:
 
     def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         bits = builder.fptosi(args[0], _INTS)
-        shifted = builder.shl(
-            builder.add(bits, ir.Constant(_INTS, [1023] * LANES)), ir.Constant(_INTS, [52] * LANES)
-        )
+        shifted = builder.shl(builder.add(bits, ir.Constant(_INTS, [1023] * LANES)), ir.Constant(_INTS, [52] * LANES))
         return builder.bitcast(shifted, _VECTOR)
 
     return _LANES(_LANES), build

@@ -1,6 +1,6 @@
-"""Derivatives of what flows through sources, by what every transistor drew and by every current source; see `adjoint`."""
+"""Derivatives of what flows through sources, by what transistors drew and by current sources; see `adjoint`."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from time import monotonic
 from typing import NamedTuple
@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from cosim.circuit.bench import Bench, Current
 from cosim.engines.batch.adjoint import Found, Steps, Work, go_back
 from cosim.engines.batch.assemble import Assembled
-from cosim.engines.batch.evaluate import WHOLE, evaluate
 from cosim.engines.batch.lanes import LANES, blank
 from cosim.engines.batch.simulator import assemble_benches
 from cosim.engines.batch.solve import Tile, march_tile, net_probes, rest_tile
@@ -36,7 +35,7 @@ Objective = Sequence[Sequence[Reading]]  # of each bench
 
 @dataclass(frozen=True, eq=False)
 class Recorded:
-    """A tile with every step that it took. time (steps,), s; rows (steps + 1, nets and sources, LANES): the rest first."""
+    """A tile and its steps. time (steps,), s; rows (steps + 1, nets and sources, LANES), the rest at time 0 first."""
 
     circuit: Assembled
     tile: Tile
@@ -73,7 +72,6 @@ def record(benches: Sequence[Bench], sources: tuple[str, ...], timeout: float) -
     circuit, elements = assemble_benches(benches)
     probes = (*net_probes(circuit), *map(Current, sources))
     tile = rest_tile(circuit, benches, elements)
-    evaluate(circuit.structure, tile.values, 0.0, tile.varied, WHOLE)
     first = np.zeros((1, len(probes), LANES))
     first[0, : len(circuit.net)] = tile.values.volt
     time, rows = march_tile(circuit, tile, probes, deadline)

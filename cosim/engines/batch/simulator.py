@@ -49,7 +49,10 @@ class Batch:
         return self.run_all([bench], timeout)[0]
 
     def run_all(self, benches: Sequence[Bench], timeout: float) -> list[Waveforms | Failure]:
-        """Run benches of one circuit side by side. Raises MissingToolError where tables must be measured without ngspice."""
+        """Run benches of one circuit side by side.
+
+        Raises MissingToolError where tables must be measured and ngspice is missing.
+        """
         try:
             circuit, elements = assemble_benches(benches)
             return list(solve_tile(circuit, benches, elements, timeout))

@@ -9,11 +9,12 @@ from numpy.typing import NDArray
 
 from cosim.circuit.bench import Bench, Current, DrainCurrent, Probe, Voltage
 from cosim.circuit.elements import Element, Mos, Source
-from cosim.engines.batch import integrate
 from cosim.engines.batch.assemble import Assembled
-from cosim.engines.batch.evaluate import FLOAT_KEPT, NEAR, Values
-from cosim.engines.batch.integrate import DONE, NEXT, STEPS, STUCK, March, Saved, advance, settle
+from cosim.engines.batch.floating import FLOAT_KEPT
 from cosim.engines.batch.lanes import LANES, blank
+from cosim.engines.batch.layout import AHEAD, END, NEXT, NOW, ROWS, March, Saved, Values
+from cosim.engines.batch.lines import NEAR
+from cosim.engines.batch.march import DONE, FULL, STUCK, advance, settle
 from cosim.engines.batch.structure import SPARE
 from cosim.engines.batch.tables import RANK, RESPONSES
 from cosim.engines.batch.unsupported import Unsupported
@@ -48,7 +49,7 @@ def solve_tile(
 ) -> list[Waveforms]:
     """Waveforms of at most LANES benches that stand in one technology; elements: those of their flat circuits.
 
-    Raises Stuck; Late after `timeout` second; Unsupported for a probe that there is none of, or a voltage beyond tables.
+    Raises Stuck; Late after `timeout` seconds; Unsupported for what cannot be probed, or a voltage beyond the tables.
     """
     deadline, probes = monotonic() + timeout, benches[0].probes or net_probes(circuit)
     tile = rest_tile(circuit, benches, elements)
@@ -83,7 +84,7 @@ def rest_tile(circuit: Assembled, benches: Sequence[Bench], elements: Sequence[S
     held = march.held
     march = march._replace(held=np.zeros((0, 2)), hold=np.zeros((0, LANES)))
     march.clock[:] = 0.0
-    march.clock[[integrate.END, integrate.AHEAD, NEXT]] = march.corner[-1], 1, march.limits[3]
+    march.clock[[END, AHEAD, NEXT]] = march.corner[-1], 1, march.limits[3]
     return Tile(values, march, varied.any, held)
 
 
@@ -94,18 +95,18 @@ def march_tile(circuit: Assembled, tile: Tile, probes: tuple[Probe, ...], deadli
     """
     march, saved = tile.march, _saved(circuit, probes)
     times, rows = [np.zeros(0)], [np.zeros((0, len(probes), LANES))]
-    ended = integrate.FULL
-    while ended == integrate.FULL:
-        march.clock[integrate.ROWS] = 0
+    ended = FULL
+    while ended == FULL:
+        march.clock[ROWS] = 0
         ended = advance(circuit.structure, circuit.solver, tile.values, march, saved, tile.varied)
-        count = int(march.clock[integrate.ROWS])
+        count = int(march.clock[ROWS])
         times.append(saved.time[:count].copy())
         rows.append(saved.values[:count].copy())
         if monotonic() > deadline:
             raise Late
     if ended == STUCK:
-        raise Stuck(float(march.clock[integrate.NOW]))
-    assert ended == DONE and march.clock[STEPS]
+        raise Stuck(float(march.clock[NOW]))
+    assert ended == DONE
     return np.concatenate(times), np.concatenate(rows)
 
 
@@ -132,7 +133,6 @@ def _waveforms(time: Array, rows: Array, probes: tuple[Probe, ...], benches: Seq
 
 def _values(circuit: Assembled) -> Values:
     s, nets, rows = circuit.structure, len(circuit.nets.names), circuit.nets.unknowns + 1
-
     kept = blank(len(circuit.floating) * FLOAT_KEPT)
     kept[::FLOAT_KEPT] = 1e9  # evaluated nowhere yet
     return Values(
@@ -211,16 +211,14 @@ def _march(
     for lane, found in enumerate(driven):
         for name, index in circuit.source.items():
             value = found[name]
-            sources[:, index, lane] = (
-                np.interp(corner, *zip(*value, strict=True)) if isinstance(value, tuple) else value
-            )
+            ramp = np.array(value if isinstance(value, tuple) else ((0.0, value),), dtype=np.float64)
+            sources[:, index, lane] = np.interp(corner, ramp[:, 0], ramp[:, 1])
     s, rows, nets = circuit.structure, circuit.nets.unknowns, len(circuit.nets.names)
     held = [(s.row[circuit.net[net]], _HOLD) for net in bench.preset if net in circuit.net]
     for net, volt in bench.start:
         if net in circuit.net:
             values.x[s.row[circuit.net[net]]] = volt
     values.x[rows] = 0.0
-
     step = bench.transient.step
     return March(
         clock=np.zeros(11),
@@ -244,29 +242,27 @@ def _march(
 
 
 def _saved(circuit: Assembled, probes: tuple[Probe, ...]) -> Saved:
-    kind, index, sign, lists = [], [], [], []
-    place = {name: (k, 1.0) for k, device in enumerate(circuit.tied) for name in device.parts}
-    for k, device in enumerate(circuit.floating):
-        place[device.parts[0]] = len(circuit.tied) + k, 1.0
+    """Where to find the probes. Raises Unsupported for one that there is nothing of."""
+    saved: list[tuple[int, int, float]] = []  # kind, which, sign
+    lists: list[list[int]] = []
+    place = {name: k for k, device in enumerate((*circuit.tied, *circuit.floating)) for name in device.parts}
     for probe in probes:
         nets: tuple[str, ...] = ()
         match probe:
             case Voltage(net) if net in circuit.net:
-                found = 0, circuit.net[net], 1.0
+                saved.append((0, circuit.net[net], 1.0))
             case Current(source) if source in circuit.source:
                 nets, direction = circuit.nets.behind(source)
-                found = 1, 0, direction
+                saved.append((1, 0, direction))
             case DrainCurrent(device) if device in place:
-                found = 2, *place[device]
+                saved.append((2, place[device], 1.0))
             case _:
                 raise Unsupported(f"nothing to save {probe} of")
-        for values, value in zip((kind, index, sign), found, strict=True):
-            values.append(value)
         lists.append([circuit.net[net] for net in nets])
     return Saved(
-        kind=np.array(kind, dtype=np.int64),
-        index=np.array(index, dtype=np.int64),
-        sign=np.array(sign, dtype=np.float64),
+        kind=np.array([one[0] for one in saved], dtype=np.int64),
+        which=np.array([one[1] for one in saved], dtype=np.int64),
+        sign=np.array([one[2] for one in saved], dtype=np.float64),
         nets_at=np.cumsum([0, *map(len, lists)], dtype=np.int64),
         nets=np.array([net for one in lists for net in one], dtype=np.int64),
         time=np.zeros(_ROWS),

@@ -23,7 +23,7 @@ Shape = tuple[tuple[str | float, ...], ...]
 
 @dataclass(frozen=True)
 class Device:
-    """A transistor, or two in series with one gate. parts: their names, the lower first; flipped: drain and source are."""
+    """A transistor, or two in series with one gate. parts: names, the lower first; flipped: drain and source are."""
 
     kind: Kind
     drain: str
@@ -82,9 +82,7 @@ def _device(mos: Mos, upper: Mos | None) -> Device:
         kind = Kind(mos.polarity, mos.w, mos.l, cascode=(upper.w, upper.l))
         return Device(kind, upper.drain, mos.gate, mos.source, mos.bulk, mos.m, (mos.name, upper.name))
     if mos.source == mos.bulk:
-        return Device(
-            Kind(mos.polarity, mos.w, mos.l), mos.drain, mos.gate, mos.source, mos.bulk, mos.m, (mos.name,)
-        )
+        return Device(Kind(mos.polarity, mos.w, mos.l), mos.drain, mos.gate, mos.source, mos.bulk, mos.m, (mos.name,))
     if mos.drain == mos.bulk:
         kind = Kind(mos.polarity, mos.w, mos.l)
         return Device(kind, mos.source, mos.gate, mos.drain, mos.bulk, mos.m, (mos.name,), flipped=True)
@@ -94,7 +92,7 @@ def _device(mos: Mos, upper: Mos | None) -> Device:
 
 @dataclass(frozen=True)
 class Nets:
-    """row: net -> its unknown, -1 for ground; paths: net -> (source, sign) whose values it stands above that unknown."""
+    """row: net -> its unknown, -1 for ground; paths: net -> (source, sign) that it stands above that unknown."""
 
     names: tuple[str, ...]
     row: Mapping[str, int]
@@ -106,7 +104,7 @@ class Nets:
         return 1 + max(self.row.values())
 
     def behind(self, source: str) -> tuple[tuple[str, ...], float]:
-        """The nets that a source connects to the rest, and 1 where their current flows through it from its first net."""
+        """Nets that a source connects to the rest, and 1 where their current flows through it from its first net."""
         found = [(net, sign) for net, path in self.paths.items() for name, sign in path if name == source]
         return tuple(net for net, _ in found), -found[0][1] if found else 1.0
 
@@ -167,7 +165,7 @@ class Program:
     """The LU of a pattern. order: row -> place among the pivots; places: entry number -> row of the matrix;
 
     size: entries with fill; SPARE rows follow, for what is written to entries of ground: one after the other, because a
-    sum into one row waits for the sum before it. The other fields are those of `integrate.Solver`.
+    sum into one row waits for the sum before it. The other fields are those of `layout.Solver`.
     """
 
     order: Whole
@@ -196,9 +194,9 @@ def factor(pattern: Pattern) -> Program:
     rank = np.empty(n, dtype=np.int64)
     rank[order] = np.arange(n)
     rows: list[set[int]] = [{k} for k in range(n)]  # columns of each row, in the new order
-    columns: list[set[int]] = [set() for _ in range(n)]
+    columns = [set[int]() for _ in range(n)]
     for i, j in pattern.entries:
-        rows[rank[i]].add(int(rank[j]))
+        rows[int(rank[i])].add(int(rank[j]))
     for i, found in enumerate(rows):
         for j in found:
             columns[j].add(i)

@@ -1,0 +1,148 @@
+# pyright: basic
+# numba compiles these functions: what it hands them has no type that pyright knows.
+"""Devices whose source is not their bulk: a table of three voltages, evaluated for each lane on its own."""
+
+from typing import Any
+
+import numpy as np
+
+from cosim.engines.batch.lanes import (
+    LANES,
+    absolute,
+    add_to,
+    halves,
+    inner,
+    jit,
+    largest,
+    load,
+    load_at,
+    most,
+    pick,
+    splat,
+)
+from cosim.engines.batch.tables import FLOAT_COLUMNS
+
+FLOAT_KEPT = 19  # V_G, V_S, V_D where a floating device was evaluated; I, Q_G, Q_S, Q_D, each with three derivatives
+NEAR_FLOAT = 1e-3  # V: the same for a floating device, a switch mostly; 7e-4
+
+
+@jit
+def add_floating(s: Any, v: Any) -> None:
+    devices, kept, volt, drawn = s.floating, v.kept, v.volt, v.float_drawn
+    for device in range(devices.shape[0]):
+        sign, at = s.float_sign[device], device * FLOAT_KEPT
+        gate, drain, source, bulk = devices[device, 0], devices[device, 1], devices[device, 2], devices[device, 3]
+        base = load(volt, bulk)
+        vg, vd, vs = (
+            (load(volt, gate) - base) * sign,
+            (load(volt, drain) - base) * sign,
+            (load(volt, source) - base) * sign,
+        )
+        far = most(absolute(vg - load(kept, at)), absolute(vs - load(kept, at + 1)))
+        far = most(far, absolute(vd - load(kept, at + 2)))
+        if not largest(far) < NEAR_FLOAT:
+            for lane in range(LANES):
+                if pick(far, lane) < NEAR_FLOAT:
+                    continue
+                kept[at, lane], kept[at + 1, lane], kept[at + 2, lane] = pick(vg, lane), pick(vs, lane), pick(vd, lane)
+                shift, factor = drawn[2 * device, lane], drawn[2 * device + 1, lane]
+                float_device(s.float_table, s.float_at, s.float_axis, devices[device, 4], shift, factor, kept, at, lane)
+        apart = vg - load(kept, at), vs - load(kept, at + 1), vd - load(kept, at + 2)
+        _float_near(s, v, device, apart)
+
+
+@inner
+def _float_near(s: Any, v: Any, device: int, apart: Any) -> None:
+    """Current and charges of a floating device so near to where it was evaluated."""
+    devices, kept, charge = s.floating, v.kept, v.charge
+    signed, at = s.float_sign[device] * s.float_size[device], device * FLOAT_KEPT
+    flow = load(kept, at + 3) + load(kept, at + 4) * apart[0]
+    flow = (flow + load(kept, at + 5) * apart[1] + load(kept, at + 6) * apart[2]) * signed
+    add_to(v.current, devices[device, 1], flow)
+    add_to(v.current, devices[device, 2], splat(0.0) - flow)
+    total = splat(0.0)
+    for k in range(3):
+        by = at + 7 + 4 * k
+        own = load(kept, by) + load(kept, by + 1) * apart[0] + load(kept, by + 2) * apart[1]
+        own = (own + load(kept, by + 3) * apart[2]) * signed
+        add_to(charge, devices[device, 0] if k == 0 else devices[device, 3 - k], own)
+        total = total + own
+    add_to(charge, devices[device, 3], splat(0.0) - total)
+
+
+@jit
+def float_current(s: Any, v: Any, device: int) -> Any:
+    """Current from drain to source of a floating n device where it was evaluated, A, of all that are parallel."""
+    return load(v.kept, device * FLOAT_KEPT + 3) * s.float_size[device]
+
+
+@jit
+def float_device(
+    values: Any, begin: Any, axis: Any, table: int, shift: float, factor: float, kept: Any, at: int, lane: int
+) -> None:
+    """Evaluate a floating device at the voltages in `kept`: I from drain to source; charges of gate, source, drain."""
+    vg, vs, vd, thermal = kept[at, lane], kept[at + 1, lane], kept[at + 2, lane], axis[table, 9]
+    forward = vd >= vs
+    low, gap = min(vs, vd), abs(vd - vs)
+    i, ti, ri = _place(vg - axis[table, 10] * shift, axis, table, 0)
+    j, tj, rj = _place(low, axis, table, 1)
+    k, tk, rk = _place(gap, axis, table, 2)
+    (wi, di), (wj, dj), (wk, dk) = _weights(ti), _weights(tj), _weights(tk)
+    rows_j, rows_k = int(axis[table, 5]) + 2, int(axis[table, 8]) + 2
+    f = fi = fj = fk = splat(0.0)
+    first, rest = halves(wk[0], wk[1]), halves(wk[2], 0.0)  # LANES numbers are the columns of two points
+    d_first, d_rest = halves(dk[0], dk[1]), halves(dk[2], 0.0)
+    for a in range(3):
+        g = gj = gk = splat(0.0)
+        for b in range(3):
+            row = FLOAT_COLUMNS * (begin[table] + ((i + a) * rows_j + j + b) * rows_k + k)
+            p, q = load_at(values, row), load_at(values, row + LANES)
+            value = p * first + q * rest
+            g, gj = g + value * wj[b], gj + value * dj[b]
+            gk = gk + (p * d_first + q * d_rest) * wj[b]
+        f, fi, fj, fk = f + g * wi[a], fi + g * di[a], fj + gj * wi[a], fk + gk * wi[a]
+    fi, fj, fk = fi * ri, fj * rj, fk * rk
+    flow, charge = _column(f, fi, fj, fk, 0), _column(f, fi, fj, fk, 1)
+    level, remains = factor * np.exp(flow[0]), np.exp(-gap / thermal)
+    current = level * (1.0 - remains)
+    by_gap = current * flow[3] + level * remains / thermal
+    _keep(kept, at + 3, lane, (current, current * flow[1], current * flow[2], by_gap), forward)
+    if not forward:
+        for row in range(at + 3, at + 7):
+            kept[row, lane] = -kept[row, lane]
+    lower, upper = (11, 15) if forward else (15, 11)
+    _keep(kept, at + 7, lane, charge, forward)
+    _keep(kept, at + lower, lane, _column(f, fi, fj, fk, 2), forward)
+    _keep(kept, at + upper, lane, _column(f, fi, fj, fk, 3), forward)
+
+
+@inner
+def _weights(place: float) -> Any:
+    """Quadratic B-splines and their derivatives at a place in a cell."""
+    r = 1.0 - place
+    return (0.5 * r * r, 0.5 + place * r, 0.5 * place * place), (-r, 1.0 - 2.0 * place, place)
+
+
+@inner
+def _place(x: float, axis: Any, table: int, which: int) -> Any:
+    """Cell, place in it between 0 and 1, and 1 / step."""
+    rate, cells = axis[table, 3 * which + 1], axis[table, 3 * which + 2]
+    place = min(max((x - axis[table, 3 * which]) * rate, 0.0), cells)
+    cell = min(int(place), int(cells) - 1)
+    return cell, place - cell, rate
+
+
+@inner
+def _column(f: Any, fi: Any, fj: Any, fk: Any, k: int) -> Any:
+    """A column of the table with its three derivatives, from the sums over both points."""
+    by = k + FLOAT_COLUMNS
+    return pick(f, k) + pick(f, by), pick(fi, k) + pick(fi, by), pick(fj, k) + pick(fj, by), pick(fk, k) + pick(fk, by)
+
+
+@inner
+def _keep(kept: Any, row: int, lane: int, found: Any, forward: bool) -> None:
+    """A value, its derivatives by V_G, V_S and V_D; `found` has those by V_G, the lower end, and the higher's more."""
+    kept[row, lane], kept[row + 1, lane] = found[0], found[1]
+    low, high = found[2] - found[3], found[3]
+    kept[row + 2, lane] = low if forward else high
+    kept[row + 3, lane] = high if forward else low

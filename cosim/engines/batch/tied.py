@@ -1,0 +1,101 @@
+# pyright: basic
+# numba compiles these functions: what it hands them has no type that pyright knows.
+"""Devices whose source and bulk are one net: sums of RANK products of their two lines' functions."""
+
+from typing import Any
+
+from cosim.engines.batch.lanes import add_to, exp, inner, jit, load, splat, store
+from cosim.engines.batch.layout import WHOLE
+from cosim.engines.batch.tables import RANK, RESPONSES
+
+
+@jit
+def refresh_tied(s: Any, v: Any, last: int, varied: bool) -> None:
+    """The devices of which a line was evaluated since they were."""
+    gate_version, drain_version, version, tied = v.gate_version, v.drain_version, v.tied_version, s.tied
+    for device in range(last):
+        now = gate_version[tied[device, 0]] + drain_version[tied[device, 1]]
+        if now != version[device]:
+            version[device] = now
+            _refresh(s, v, device, varied)
+
+
+@jit
+def _refresh(s: Any, v: Any, device: int, varied: bool) -> None:
+    """Current and conductances of a device where its lines were evaluated, of all that are parallel."""
+    line, at = s.tied[device, 0], 3 * device
+    current, gm, gd = _products(v.gate, line * 2 * RANK, v.drain, s.tied[device, 1] * 2 * RANK)
+    size = splat(s.tied_size[device])
+    if varied:
+        power, bend = _answer(v.response, line * 2 * RESPONSES, v.tied_drawn, device)
+        size = exp(power) * size
+        gm = gm + current * bend
+    store(v.tied_kept, at, current * size)
+    store(v.tied_kept, at + 1, gm * size)
+    store(v.tied_kept, at + 2, gd * size)
+
+
+@inner
+def _products(gate: Any, at: int, drain: Any, by: int) -> Any:
+    """Current, and its derivatives by V_GS and V_DS, of a device of size 1 as drawn."""
+    f, b = load(gate, at), load(drain, by)
+    current, gm, gd = f * b, load(gate, at + RANK) * b, f * load(drain, by + RANK)
+    for k in range(1, RANK):
+        f, b = load(gate, at + k), load(drain, by + k)
+        current = current + f * b
+        gm = gm + load(gate, at + RANK + k) * b
+        gd = gd + f * load(drain, by + RANK + k)
+    return current, gm, gd
+
+
+@inner
+def _answer(response: Any, at: int, drawn: Any, device: int) -> Any:
+    """ln of how much more a deviating device carries, and its derivative by V_GS."""
+    power = bend = splat(0.0)
+    for part in range(2):
+        volt, factor = load(drawn, 4 * device + 2 * part), load(drawn, 4 * device + 2 * part + 1)
+        half, by = volt * volt * 0.5, at + 3 * part
+        power = power + load(response, by) * volt + load(response, by + 1) * half + load(response, by + 2) * factor
+        by += RESPONSES
+        bend = bend + load(response, by) * volt + load(response, by + 1) * half + load(response, by + 2) * factor
+    return power, bend
+
+
+@inner
+def _tangent(kept: Any, device: int, gate_apart: Any, line: int, drain_apart: Any, by: int) -> Any:
+    """A device's current so near to where it was evaluated."""
+    near = load(kept, 3 * device) + load(kept, 3 * device + 1) * load(gate_apart, line)
+    return near + load(kept, 3 * device + 2) * load(drain_apart, by)
+
+
+@jit
+def tied_current(s: Any, v: Any, device: int) -> Any:
+    """Current from drain to source of an n device, A, of all that are parallel, after a whole evaluation."""
+    return _tangent(v.tied_kept, device, v.gate_apart, s.tied[device, 0], v.drain_apart, s.tied[device, 1])
+
+
+@jit
+def add_tied(s: Any, v: Any, asked: int) -> None:
+    """Currents of tied devices: out of drains that are unknown, and of sources where they are, or of all."""
+    tied, sign, out, kept, gate, drain = s.tied, s.tied_sign, v.current, v.tied_kept, v.gate_apart, v.drain_apart
+    last, both = (s.groups[2], 0) if asked == WHOLE else (s.groups[1], s.groups[0])
+    for device in range(last):
+        current = _tangent(kept, device, gate, tied[device, 0], drain, tied[device, 1]) * sign[device]
+        add_to(out, tied[device, 2], current)
+        if device >= both:
+            add_to(out, tied[device, 3], splat(0.0) - current)
+
+
+@jit
+def conductances(s: Any, v: Any) -> None:
+    """Tied devices in the matrix."""
+    tied, alone, last, matrix, kept = s.tied, s.groups[0], s.groups[1], v.matrix, v.tied_kept
+    for device in range(last):
+        gm, gd = load(kept, 3 * device + 1), load(kept, 3 * device + 2)
+        add_to(matrix, tied[device, 4], gm)
+        add_to(matrix, tied[device, 5], gd)
+        if device >= alone:
+            add_to(matrix, tied[device, 6], splat(0.0) - gm - gd)
+            add_to(matrix, tied[device, 7], splat(0.0) - gm)
+            add_to(matrix, tied[device, 8], splat(0.0) - gd)
+            add_to(matrix, tied[device, 9], gm + gd)
