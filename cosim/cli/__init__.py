@@ -19,6 +19,7 @@ VERBS = {
     "simulate": "Run test samples through ngspice at transistor level.",
     "compare": "Hold software, behavioral and ngspice against each other.",
     "power": "Supply power per block: static, dynamic, energy; ngspice and behavioral.",
+    "sensitivity": "Name the transistors that decide a sample, by adjoint.",
     "montecarlo": "Draw chips that vary and count how many work.",
     "trim": "Set converters at the bias pins of drawn chips, and count again.",
     "report": "Write a Monte Carlo run's page.",

@@ -38,3 +38,20 @@ def substitute(p: Solver, a: Any, b: Any) -> None:
         for e in range(p.right_at[k], p.right_at[k + 1]):
             value = value - load(a, p.right[e]) * load(b, p.right_row[e])
         store(b, k, value * load(a, p.pivot[k]))
+
+
+@jit
+def substitute_transposed(p: Solver, a: Any, b: Any) -> None:
+    """Solve with the transpose of what `decompose` has left, in place."""
+    n = p.pivot.size
+    for k in range(n):
+        value = load(b, k) * load(a, p.pivot[k])
+        store(b, k, value)
+        for e in range(p.right_at[k], p.right_at[k + 1]):
+            row = p.right_row[e]
+            store(b, row, load(b, row) - load(a, p.right[e]) * value)
+    for k in range(n - 1, -1, -1):
+        value = load(b, k)
+        for e in range(p.below_at[k], p.below_at[k + 1]):
+            value = value - load(a, p.below[e]) * load(b, p.below_row[e])
+        store(b, k, value)

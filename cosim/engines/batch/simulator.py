@@ -54,8 +54,7 @@ class Batch:
         Raises MissingToolError where tables must be measured and ngspice is missing.
         """
         try:
-            elements = [_flat(bench.circuit) for bench in benches]
-            circuit = _assembled(benches[0], elements)
+            circuit, elements = assemble_benches(benches)
             return list(solve_tile(circuit, benches, elements, timeout))
         except Unsupported as reason:
             kind, detail = FailureKind.UNSUPPORTED, str(reason)
@@ -75,6 +74,15 @@ class Batch:
         reference = simulator_named(self.fallback).describe(technology)
         options = {name: f"{value:g}" for name, value in ACCURACY.items()}
         return Description(f"{REVISION}, tables {FORMAT} of {self.fallback} {reference.version}", options)
+
+
+def assemble_benches(benches: Sequence[Bench]) -> tuple[Assembled, list[tuple[Element, ...]]]:
+    """The circuit that they share, and the flat elements of each.
+
+    Raises Unsupported for what there is no model of; MissingToolError where tables must be measured without ngspice.
+    """
+    elements = [_flat(bench.circuit) for bench in benches]
+    return _assembled(benches[0], elements), elements
 
 
 class _Last(Generic[Key, Value]):

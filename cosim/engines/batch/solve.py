@@ -50,23 +50,54 @@ def solve_tile(
 
     Raises Stuck; Late after `timeout` seconds; Unsupported for what cannot be probed, or a voltage beyond the tables.
     """
-    deadline = monotonic() + timeout
-    bench, lanes = benches[0], [min(k, len(benches) - 1) for k in range(LANES)]
+    deadline, probes = monotonic() + timeout, benches[0].probes or net_probes(circuit)
+    tile = rest_tile(circuit, benches, elements)
+    time, rows = march_tile(circuit, tile, probes, deadline)
+    _check_range(circuit, tile.march, benches[0])
+    return _waveforms(time, rows, probes, benches)
+
+
+@dataclass(frozen=True, eq=False)
+class Tile:
+    """LANES instances at rest at time 0. varied: whether chips deviate; held (n, 2): rows and siemens that pulled there."""
+
+    values: Values
+    march: March
+    varied: bool
+    held: Array
+
+
+def net_probes(circuit: Assembled) -> tuple[Probe, ...]:
+    """The voltage of every net."""
+    return tuple(Voltage(net) for net in circuit.nets.names)
+
+
+def rest_tile(circuit: Assembled, benches: Sequence[Bench], elements: Sequence[Sequence[Element]]) -> Tile:
+    """Bring at most LANES benches to rest; the last one fills the lanes left. Raises Stuck."""
+    lanes = [min(k, len(benches) - 1) for k in range(LANES)]
     values, varied = _values(circuit), _draw(circuit, [elements[k] for k in lanes])
     march = _march(circuit, values, [benches[k] for k in lanes], [elements[k] for k in lanes])
-    probes = bench.probes or tuple(Voltage(net) for net in circuit.nets.names)
-    saved = _saved(circuit, probes)
     values = values._replace(tied_drawn=varied.tied, float_drawn=varied.floating)
     if not settle(circuit.structure, circuit.solver, values, march, varied.any):
         raise Stuck(0.0)
+    held = march.held
     march = march._replace(held=np.zeros((0, 2)), hold=np.zeros((0, LANES)))
     march.clock[:] = 0.0
     march.clock[[END, AHEAD, NEXT]] = march.corner[-1], 1, march.limits[3]
+    return Tile(values, march, varied.any, held)
+
+
+def march_tile(circuit: Assembled, tile: Tile, probes: tuple[Probe, ...], deadline: float) -> tuple[Array, Array]:
+    """Time (steps,), s, and probes (steps, probes, LANES) of a tile up to its end.
+
+    deadline: by `time.monotonic`. Raises Stuck, Late, and Unsupported for a probe that there is none of.
+    """
+    march, saved = tile.march, _saved(circuit, probes)
     times, rows = [np.zeros(0)], [np.zeros((0, len(probes), LANES))]
     ended = FULL
     while ended == FULL:
         march.clock[ROWS] = 0
-        ended = advance(circuit.structure, circuit.solver, values, march, saved, varied.any)
+        ended = advance(circuit.structure, circuit.solver, tile.values, march, saved, tile.varied)
         count = int(march.clock[ROWS])
         times.append(saved.time[:count].copy())
         rows.append(saved.values[:count].copy())
@@ -75,8 +106,7 @@ def solve_tile(
     if ended == STUCK:
         raise Stuck(float(march.clock[NOW]))
     assert ended == DONE
-    _check_range(circuit, march, bench)
-    return _waveforms(np.concatenate(times), np.concatenate(rows), probes, benches)
+    return np.concatenate(times), np.concatenate(rows)
 
 
 def _check_range(circuit: Assembled, march: March, bench: Bench) -> None:

@@ -1,0 +1,83 @@
+"""cosim sensitivity: which transistors decide a sample."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from cosim.cli.common import (
+    Compiling,
+    Range,
+    collecting,
+    compile_options,
+    data_option,
+    json_option,
+    load_design,
+    network_argument,
+    timeout_option,
+    write_json,
+)
+
+
+@dataclass(frozen=True)
+class Asking:
+    """The sample, what is asked of it, and on which chip."""
+
+    sample: int
+    frame: int | None
+    readout: int | None
+    chip: int | None
+    seed: int
+    area: float
+
+
+@click.command()
+@network_argument
+@data_option
+@click.option("--sample", type=click.IntRange(0), default=0, help="Its number in the test set.")
+@click.option("--frame", type=click.IntRange(0), help="Read this frame alone [default: as the network pools].")
+@click.option("--readout", type=click.IntRange(0), help="This output's current [default: margin of the decision].")
+@click.option("--chip", type=click.IntRange(0), help="On this chip, drawn by --seed [default: one without mismatch].")
+@click.option("--seed", type=click.IntRange(0), default=0, help="Seed of the chip.")
+@click.option("--area", type=Range(0.01, 100), default=1.0, help="Device area over drawn, for mismatch alone.")
+@click.option("--top", type=click.IntRange(1), default=10, help="How many transistors are shown.")
+@json_option
+@timeout_option
+@compile_options
+@collecting(asking=Asking)
+def command(
+    *,
+    network_file: Path,
+    data: Path | None,
+    asking: Asking,
+    top: int,
+    json_file: Path | None,
+    timeout: float,
+    compiling: Compiling,
+) -> None:
+    """Say which transistors of NETWORK decide a test sample.
+
+    The decision margin, read out of the decided class over the runner-up, is differentiated by the threshold voltage
+    and the width of every transistor and by every bias current: one run of the batch engine, and one back. With the
+    technology's mismatch these are shares of the margin's variance. States that flip are not in it.
+    """
+    from cosim.circuit.waveforms import Timing
+    from cosim.engines.engine import Run
+    from cosim.engines.table import BATCH, engine_entry
+    from cosim.report.sensitivity_table import format_sensitivities
+    from cosim.study.sensitivity import Asked, sensitivities
+    from cosim.tasks.testset import load_test_set
+    from cosim.variation.draws import Plan, draw_chip, varying_devices
+
+    engine_entry(BATCH).load()
+    design, condition = load_design(network_file, compiling)
+    x = load_test_set(design.network, data).inputs(asking.sample)
+    chip = None
+    if asking.chip is not None:
+        plan = Plan("local", asking.seed, asking.chip + 1, area=asking.area)
+        devices = varying_devices(design.assembly.circuit, condition.technology, plan)
+        chip = draw_chip(devices, condition.technology, plan, asking.chip)
+    run = Run(None, 0, timeout, Timing(t_step=compiling.t_step), BATCH, condition, chip)
+    found = sensitivities(design, x, run, Asked(asking.frame, asking.readout, asking.area))
+    click.echo("\n".join(format_sensitivities(found, top)))
+    write_json(json_file, found)

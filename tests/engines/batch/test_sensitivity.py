@@ -1,0 +1,161 @@
+"""Derivatives by the adjoint march against finite differences: of the engine itself, and of ngspice."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from cosim.circuit.elements import Mos, Source
+from cosim.compiler.settings import Settings
+from cosim.engines.batch.lanes import LANES, blank
+from cosim.engines.batch.layout import Solver
+from cosim.engines.batch.lu import decompose, substitute_transposed
+from cosim.engines.batch.sensitivity import record
+from cosim.engines.batch.structure import SPARE, Pattern, factor
+from cosim.engines.engine import Run
+from cosim.errors import InputError
+from cosim.loading import Place, compile_at, load_ranged
+from cosim.resources import trained_network_path
+from cosim.simulation.inference import run_inference
+from cosim.simulation.plans import read_plan
+from cosim.simulation.testbench import inference_bench
+from cosim.study.sensitivity import Asked, all_sensitivities, sensitivities
+from cosim.tasks.testset import load_test_set
+from cosim.variation.draws import Plan, draw_chip, varying_devices
+
+pytestmark = pytest.mark.ngspice  # device tables are measured in it
+
+
+@pytest.fixture(scope="module")
+def design():
+    network = load_ranged(trained_network_path("digits_d4"), None)
+    return compile_at(network, "digits_d4", Place(), Settings(), lambda line: None)[0]
+
+
+@pytest.fixture(scope="module")
+def x(design):
+    """A test sample all of whose decisions are 140 pA or more from their thresholds: no state flips here."""
+    return load_test_set(design.network, None).inputs(51)
+
+
+def moved(bench, name, volt=0.0, factor=1.0):
+    """The bench with one transistor that deviates more, or one source that gives `factor` as much."""
+
+    def change(element):
+        if element.name != name:
+            return element
+        if isinstance(element, Mos):
+            return replace(element, vt_shift=element.vt_shift + volt, beta_factor=element.beta_factor * factor)
+        assert isinstance(element, Source)
+        return replace(element, value=element.value * factor)
+
+    flat = bench.circuit.flat()
+    return replace(bench, circuit=replace(flat, elements=tuple(map(change, flat.elements))))
+
+
+def margins(design, benches, outputs):
+    """Of benches side by side, which take the same steps, so differences hold no error of the steps."""
+    pins, found = [design.assembly.outputs[k] for k in outputs], []
+    recorded = record(benches, tuple(pins), 600.0)
+    times = Run().timing.sample_times(8)
+    for lane in range(len(benches)):
+        waves = recorded.waveforms(lane)
+        first, second = (np.interp(times, waves.time, waves.through(pin)).mean() for pin in pins)
+        found.append(float(first - second))
+    return found
+
+
+def check(design, bench, found, device, exact=0.01):
+    """Central differences of 1 mV and 1 %."""
+    four = [moved(bench, device.device, volt) for volt in (1e-3, -1e-3)]
+    four += [moved(bench, device.device, factor=factor) for factor in (1.01, 1 / 1.01)]
+    up, down, more, less = margins(design, four, found.outputs)
+    assert device.vt_shift == pytest.approx((up - down) / 2e-3, rel=exact)
+    assert device.ln_beta == pytest.approx((more - less) / (2 * np.log(1.01)), rel=exact)
+
+
+def test_ten_most_decisive_transistors(design, x):
+    bench, found = inference_bench(design, x), sensitivities(design, x)
+    assert found.value_a == pytest.approx(margins(design, [bench], found.outputs)[0], rel=1e-9)
+    for device in found.devices[:10]:
+        check(design, bench, found, device)
+    assert sum(device.share for device in found.devices) == pytest.approx(1.0)
+    assert found.sigma_a == pytest.approx(np.sqrt(sum(device.sigma_a**2 for device in found.devices)))
+
+
+def test_a_chip_whose_memories_were_held_at_rest(design, x):
+    plan = Plan("local", seed=0, chips=1)
+    devices = varying_devices(design.assembly.circuit, design.technology, plan)
+    chip = draw_chip(devices, design.technology, plan, 0)
+    bench, found = inference_bench(design, x, chip=chip), sensitivities(design, x, Run(chip=chip))
+    assert bench.preset
+    for device in found.devices[:3]:
+        check(design, bench, found, device)
+
+
+def test_a_device_whose_source_floats(design, x):
+    bench, found = inference_bench(design, x), sensitivities(design, x)
+    (device, *_) = (one for one in found.devices if one.role == "switch")
+    check(design, bench, found, device)
+
+
+def test_bias_pins(design, x):
+    bench, found = inference_bench(design, x), sensitivities(design, x)
+    values = {one.name: one.value for one in bench.circuit.elements if isinstance(one, Source)}
+    for pin in ("bias_gain_0", "bias_pedestal_0", "unit", "pedestal"):
+        more, less = margins(design, [moved(bench, pin, factor=factor) for factor in (1.01, 0.99)], found.outputs)
+        assert found.pins[pin] == pytest.approx((more - less) / (0.02 * values[pin]), rel=0.01), pin
+
+
+def test_against_ngspice(design, x):
+    """1 mV is 3 % of a current, which ngspice knows to its reltol of 1e-4, and tables to 1 %: 2 % together."""
+    bench, found, plan = inference_bench(design, x), sensitivities(design, x), read_plan(design, len(x))
+    first, second = found.outputs
+    for device in found.devices[:2]:
+        up, down = (run_inference(moved(bench, device.device, volt), plan) for volt in (1e-3, -1e-3))
+        assert np.array_equal(up.states, down.states)
+        difference = (up.readout - down.readout).mean(axis=0)
+        assert device.vt_shift == pytest.approx((difference[first] - difference[second]) / 2e-3, rel=0.02)
+
+
+def test_samples_side_by_side_are_those_alone(design, x):
+    other = load_test_set(design.network, None).inputs(5)
+    both, alone = all_sensitivities(design, [x, other]), sensitivities(design, other)
+    assert both[1].outputs == alone.outputs
+    ours = {device.device: device.vt_shift for device in both[1].devices}
+    for device in alone.devices[:10]:
+        assert ours[device.device] == pytest.approx(device.vt_shift, rel=0.01)  # other steps, the same circuit
+
+
+def test_one_output_in_one_frame(design, x):
+    found = sensitivities(design, x, asked=Asked(frame=7, output=2))
+    bench = inference_bench(design, x)
+    recorded = record([bench], design.assembly.outputs, 600.0)
+    waves, time = recorded.waveforms(0), Run().timing.sample_times(8)[7]
+    assert found.outputs == (2,)
+    assert found.value_a == pytest.approx(np.interp(time, waves.time, waves.through(design.assembly.outputs[2])))
+
+
+@pytest.mark.parametrize(
+    ("asked", "text"), [(Asked(frame=8), "no frame 8: .* 0 to 7"), (Asked(output=10), "no output 10: .* 0 to 9")]
+)
+def test_what_there_is_not(design, x, asked, text):
+    with pytest.raises(InputError, match=text):
+        sensitivities(design, x, asked=asked)
+
+
+def test_transposed_solve():
+    rng, n = np.random.default_rng(0), 7
+    full = np.where(rng.uniform(size=(n, n)) < 0.3, rng.normal(size=(n, n)), 0.0) + 5 * np.eye(n)
+    pattern = Pattern(n)
+    places = {(i, j): pattern.at(i, j) for i, j in zip(*np.nonzero(full), strict=True)}
+    program = factor(pattern)
+    matrix, side = blank(program.size + SPARE), blank(n)
+    for (i, j), entry in places.items():
+        matrix[program.places[entry]] = full[i, j]
+    right = rng.normal(size=(n, LANES))
+    side[program.order] = right
+    solver = Solver(*(getattr(program, name) for name in Solver._fields))
+    decompose(solver, matrix)
+    substitute_transposed(solver, matrix, side)
+    assert np.allclose(side[program.order], np.linalg.solve(full.T, right), rtol=1e-12)
