@@ -43,8 +43,9 @@ class Asked:
 
 @dataclass(frozen=True)
 class Sensitivity:
-    """One transistor. vt_shift: by the magnitude of its threshold, A/V; ln_beta: by ln of its current factor, A, and so by
-    ln of its width, as far as that multiplies the current; sigma_a: what its mismatch alone does, A; share: of variance."""
+    """One transistor. vt_shift: by the magnitude of its threshold, A/V; ln_beta: by ln of its current factor, A, and so
+    by ln of its width, as far as that multiplies the current; sigma_a: what its mismatch alone does, A; share: of the
+    variance."""
 
     device: str
     block: str

@@ -154,7 +154,7 @@ def fit_float(laboratory: Laboratory, kind: Kind) -> Float:
 
 
 def _joined(values: Array) -> Array:
-    """Values whose charges of both ends are exactly one where V_DS is 0, so that none jumps where the ends change roles.
+    """Values whose charges of both ends are one where V_DS is 0, so that none jumps where the ends change roles.
 
     A spline is (first + second coefficient) / 2 at the axis' beginning, and the charges' difference is to be 0 there.
     """

@@ -59,7 +59,7 @@ def solve_tile(
 
 @dataclass(frozen=True, eq=False)
 class Tile:
-    """LANES instances at rest at time 0. varied: whether chips deviate; held (n, 2): rows and siemens that pulled there."""
+    """LANES instances at rest at time 0. varied: whether chips deviate; held (n, 2): rows and siemens that pulled."""
 
     values: Values
     march: March
@@ -197,28 +197,16 @@ def _march(
     circuit: Assembled, values: Values, benches: Sequence[Bench], elements: Sequence[Sequence[Element]]
 ) -> March:
     """Sources on the corners of all lanes, and nets that are held or begin somewhere."""
-    bench, end = benches[0], max(one.transient.end for one in benches)
-    driven = [{one.name: one.value for one in lane if isinstance(one, Source)} for lane in elements]
-    times = {0.0, end, *(one.transient.end for one in benches)}
-    for lane in driven:
-        for value in lane.values():
-            if isinstance(value, tuple):
-                times.update(time for time, _ in value if 0.0 < time < end)
-    corner = np.array(sorted(times))
-    corner = corner[np.concatenate([[True], np.diff(corner) > 1e-12 * end])]
-    sources = blank(len(corner) * len(circuit.source)).reshape(len(corner), len(circuit.source), LANES)
-    for lane, found in enumerate(driven):
-        for name, index in circuit.source.items():
-            value = found[name]
-            ramp = np.array(value if isinstance(value, tuple) else ((0.0, value),), dtype=np.float64)
-            sources[:, index, lane] = np.interp(corner, ramp[:, 0], ramp[:, 1])
+    bench = benches[0]
+    corner, sources = _sources(circuit, benches, elements)
     s, rows, nets = circuit.structure, circuit.nets.unknowns, len(circuit.nets.names)
     held = [(s.row[circuit.net[net]], _HOLD) for net in bench.preset if net in circuit.net]
     for net, volt in bench.start:
         if net in circuit.net:
             values.x[s.row[circuit.net[net]]] = volt
     values.x[rows] = 0.0
-    step = bench.transient.step
+    step, supply = bench.transient.step, bench.technology.supply
+    error = _ERROR * bench.tolerances.reltol
     return March(
         clock=np.zeros(11),
         corner=corner,
@@ -235,19 +223,31 @@ def _march(
         inverse=blank(rows + 1),
         residual=blank(rows + 1),
         held=np.array(held, dtype=np.float64).reshape(-1, 2),
-        hold=np.full((len(held), LANES), bench.technology.supply),
-        limits=np.array(
-            [
-                _NEWTON,
-                _ERROR * bench.tolerances.reltol,
-                step,
-                _FIRST * step,
-                _SHARE,
-                _CHORD,
-                bench.technology.supply + BEYOND,
-            ]
-        ),
+        hold=np.full((len(held), LANES), supply),
+        limits=np.array([_NEWTON, error, step, _FIRST * step, _SHARE, _CHORD, supply + BEYOND]),
     )
+
+
+def _sources(
+    circuit: Assembled, benches: Sequence[Bench], elements: Sequence[Sequence[Element]]
+) -> tuple[Array, Array]:
+    """The corners of all lanes' sources, s, and what each source is there (corners, sources, LANES)."""
+    end = max(one.transient.end for one in benches)
+    driven = [{one.name: one.value for one in lane if isinstance(one, Source)} for lane in elements]
+    times = {0.0, end, *(one.transient.end for one in benches)}
+    for lane in driven:
+        for value in lane.values():
+            if isinstance(value, tuple):
+                times.update(time for time, _ in value if 0.0 < time < end)
+    corner = np.array(sorted(times))
+    corner = corner[np.concatenate([[True], np.diff(corner) > 1e-12 * end])]
+    sources = blank(len(corner) * len(circuit.source)).reshape(len(corner), len(circuit.source), LANES)
+    for lane, found in enumerate(driven):
+        for name, index in circuit.source.items():
+            value = found[name]
+            ramp = np.array(value if isinstance(value, tuple) else ((0.0, value),), dtype=np.float64)
+            sources[:, index, lane] = np.interp(corner, ramp[:, 0], ramp[:, 1])
+    return corner, sources
 
 
 def _saved(circuit: Assembled, probes: tuple[Probe, ...]) -> Saved:
