@@ -5,13 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cosim.calibration.find import shipped_path
 from cosim.cells.benches import DpiDrive, dpi_bench, schmitt_circuit, supply_of
-from cosim.circuit.bench import Bench, Current, DrainCurrent, Dc, Tran, Voltage
+from cosim.circuit.bench import Bench, Current, Dc, DrainCurrent, Tran, Voltage
 from cosim.circuit.elements import Capacitor, Circuit, Mos, Source
-from cosim.engines.engine import Failure, FailureKind, Run
+from cosim.engines.engine import Failure, FailureKind
 from cosim.engines.ngspice.simulator import Ngspice
-from cosim.simulation.simulated import engine_named
 
 pytestmark = pytest.mark.ngspice
 
@@ -59,7 +57,7 @@ def test_a_capacitor_integrates_a_current(batch, technology):
 
 
 def test_a_mirror_copies_and_is_a_chip_of_its_own(both, technology):
-    """Diode-connected transistor and its copy, n and p, as currents step; vt_shift 10 mV on a copy in the same circuit."""
+    """Diode-connected transistor and its copy, n and p, as currents step; another copy deviates."""
     steps = ((0.0, 1e-10), (0.1, 1e-10), (0.11, 1e-9), (0.3, 1e-9))
     elements = (
         supply_of(technology),
