@@ -57,7 +57,7 @@ def test_a_capacitor_integrates_a_current(batch, technology):
 
 
 def test_a_mirror_copies_and_is_a_chip_of_its_own(both, technology):
-    """Diode-connected transistor and its copy, n and p, as currents step; vt_shift 10 mV on one copy."""
+    """Diode-connected transistor and its copy, n and p, as currents step; another copy deviates."""
     steps = ((0.0, 1e-10), (0.1, 1e-10), (0.11, 1e-9), (0.3, 1e-9))
     elements = (
         supply_of(technology),
