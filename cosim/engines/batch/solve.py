@@ -54,13 +54,13 @@ def solve_tile(
     deadline, probes = monotonic() + timeout, benches[0].probes or net_probes(circuit)
     tile = rest_tile(circuit, benches, elements)
     time, rows = march_tile(circuit, tile, probes, deadline)
-    _check_range(circuit, tile.march, benches[0])
+    check_range(circuit, tile.march, benches[0])
     return _waveforms(time, rows, probes, benches)
 
 
 @dataclass(frozen=True, eq=False)
 class Tile:
-    """LANES instances at rest at time 0. varied: whether chips deviate; held (n, 2): rows and siemens that pulled there."""
+    """LANES instances at rest at time 0. varied: whether chips deviate; held (n, 2): rows and siemens that pulled."""
 
     values: Values
     march: March
@@ -110,7 +110,7 @@ def march_tile(circuit: Assembled, tile: Tile, probes: tuple[Probe, ...], deadli
     return np.concatenate(times), np.concatenate(rows)
 
 
-def _check_range(circuit: Assembled, march: March, bench: Bench) -> None:
+def check_range(circuit: Assembled, march: March, bench: Bench) -> None:
     """Raises Unsupported where a net went beyond what the tables hold."""
     least, most = -_BEYOND, bench.technology.supply + _BEYOND
     for name, index in circuit.net.items():
