@@ -21,6 +21,7 @@ MATPLOTLIB = {"report/figures.py", "training/curves.py"}
 PYSPICE = {"engines/ngspice/session.py"}
 TORCH_LAZY = {"checkpoint/file.py", "reading/tensors.py"}
 TQDM = {"cli/progress.py"}
+NUMBA = {"engines/batch/lanes.py"}  # kernels take it from there
 
 MODULES = sorted(path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.py") if path.name != "py.typed")
 
@@ -68,7 +69,15 @@ def test_imports_point_upwards(module):
 
 
 @pytest.mark.parametrize(
-    ("library", "allowed"), [("PySpice", PYSPICE), ("matplotlib", MATPLOTLIB), ("torch", TORCH_LAZY), ("tqdm", TQDM)]
+    ("library", "allowed"),
+    [
+        ("PySpice", PYSPICE),
+        ("matplotlib", MATPLOTLIB),
+        ("torch", TORCH_LAZY),
+        ("tqdm", TQDM),
+        ("numba", NUMBA),
+        ("llvmlite", NUMBA),
+    ],
 )
 def test_who_may_import_what(library, allowed):
     found = {module for module in MODULES if any(name.split(".")[0] == library for name in imports(module))}
@@ -103,6 +112,41 @@ class Absent:
 sys.meta_path.insert(0, Absent())
 for name in {wanted!r}:
     importlib.import_module(name)
+"""
+    done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def compiled():
+    """Modules that import numba, or one that does, at once."""
+    of = {module: set(imports(module, top_level=True)) for module in MODULES}
+    found, before = set(NUMBA), set()
+    while found != before:
+        before = set(found)
+        names = {f"cosim.{module.removesuffix('.py').replace('/', '.')}" for module in found}
+        found |= {module for module, imported in of.items() if names & imported}
+    return found
+
+
+def test_only_the_batch_engine_needs_numba():
+    """Without it every other module and engine can be loaded; --engine batch says what is missing."""
+    need = compiled()
+    assert all(module.startswith("engines/batch/") for module in need)
+    wanted = [module for module in MODULES if module not in need and "training" not in module]
+    names = [f"cosim.{module.removesuffix('.py').removesuffix('/__init__').replace('/', '.')}" for module in wanted]
+    code = f"""
+import importlib, sys
+sys.modules["numba"] = sys.modules["llvmlite"] = None
+for name in {[name for name in names if name != "cosim.__init__"]!r}:
+    importlib.import_module(name)
+from cosim.engines.table import engines
+from cosim.errors import MissingToolError
+for entry in engines():
+    try:
+        entry.load()
+        assert entry.name != "batch"
+    except MissingToolError as error:
+        assert entry.name == "batch" and "numba is missing" in str(error)
 """
     done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

@@ -1,0 +1,50 @@
+"""A network whole, in the batch engine and in ngspice; and the same bytes however it is run."""
+
+import numpy as np
+import pytest
+
+import cosim
+from cosim.engines.engine import Run
+from cosim.loading import draw_samples
+from cosim.resources import trained_network_path
+from cosim.simulation.simulated import engine_named
+
+pytestmark = pytest.mark.ngspice
+
+SAMPLES = 10  # a tile of eight, and one of two
+
+
+@pytest.fixture(scope="module")
+def digits(batch):
+    """The design of digits_d4 and some of its test samples."""
+    design = cosim.load(str(trained_network_path("digits_d4.pt"))).compile("generic180").design
+    return design, draw_samples(design.network, None, SAMPLES, 0, lambda _: None)
+
+
+def infer(name, digits, run):
+    return list(engine_named(name).infer(*digits, run, lambda *_: None))
+
+
+def test_states_readout_and_power_are_those_of_ngspice(digits):
+    design, test_set = digits
+    few = test_set.select(np.arange(4))
+    mine, theirs = (infer(name, (design, few), Run(engine=name, jobs=0)) for name in ("batch", "ngspice"))
+    scale = max(float(np.abs(one.readout).max()) for one in theirs)
+    for a, b in zip(mine, theirs, strict=True):
+        assert not a.elsewhere
+        np.testing.assert_array_equal(a.states, b.states)
+        # weights in a row of two tables, 0.1 % each, and what a step may err: the bar of acceptance
+        np.testing.assert_allclose(a.readout, b.readout, atol=5e-3 * scale)
+        assert a.power_w == pytest.approx(b.power_w, rel=0.01, abs=0)
+
+
+def test_the_same_bytes_for_any_number_of_processes_and_after_an_interruption(digits, tmp_path):
+    def run(folder, jobs):
+        found = infer("batch", digits, Run(folder=tmp_path / folder, engine="batch", jobs=jobs))
+        return [(np.asarray(one.states).tobytes(), one.readout.tobytes(), one.power_w) for one in found]
+
+    first = run("one", 1)
+    assert run("two", 2) == first
+    for kept in sorted((tmp_path / "two").rglob("*.npz"))[::3]:
+        kept.unlink()  # as if it had been stopped before these
+    assert run("two", 2) == first

@@ -1,0 +1,152 @@
+"""Circuits in the batch engine and in ngspice: what is small by hand, cells, and a network whole."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from cosim.cells.benches import DpiDrive, dpi_bench, schmitt_circuit, supply_of
+from cosim.circuit.bench import Bench, Current, Dc, DrainCurrent, Tran, Voltage
+from cosim.circuit.elements import Capacitor, Circuit, Mos, Source
+from cosim.engines.engine import Failure, FailureKind
+from cosim.engines.ngspice.simulator import Ngspice
+
+pytestmark = pytest.mark.ngspice
+
+UNITS = 8
+SUPPLY = 1.8
+W, L = 1e-6, 5e-6
+
+
+@pytest.fixture
+def both(batch):
+    """(bench) -> waveforms of the batch engine and of ngspice."""
+
+    def run(bench):
+        found = batch.run(bench, 60.0), Ngspice().run(bench, 60.0)
+        for one in found:
+            assert not isinstance(one, Failure), one.detail
+        return found
+
+    return run
+
+
+def sampled(waves, trace, times):
+    return np.interp(times, waves.time, trace)
+
+
+def circuit(title, *elements):
+    return Circuit(title, (), elements)
+
+
+def test_a_capacitor_integrates_a_current(batch, technology):
+    """1 pA into 1 pF: 1 V/s, exact in BDF, and gmin is not there to leak; a ramp of the current makes a parabola."""
+    ramp = ((0.0, 0.0), (0.5, 1e-12), (1.0, 1e-12))
+    elements = (
+        Source("i", "i", "0", "a", ramp),
+        Capacitor("c", "a", "0", 1e-12),
+        Source("v", "v", "b", "0", 1.0),
+    )
+    bench = Bench(circuit("integrator", *elements), technology, Tran(2e-3, 1.0), (Voltage("a"), Voltage("b")))
+    waves = batch.run(bench, 60.0)
+    assert not isinstance(waves, Failure), waves.detail
+    assert waves.voltage("b") == pytest.approx(1.0, abs=0)
+    gained = sampled(waves, waves.voltage("a"), [0.5, 1.0]) - waves.voltage("a")[0]
+    # the ramp's first step is implicit Euler's, which errs by half of a step's change; 0.25 V and 0.75 V by hand
+    np.testing.assert_allclose(gained, [0.25, 0.75], atol=1e-3)
+
+
+def test_a_mirror_copies_and_is_a_chip_of_its_own(both, technology):
+    """Diode-connected transistor and its copy, n and p, as currents step; another copy deviates."""
+    steps = ((0.0, 1e-10), (0.1, 1e-10), (0.11, 1e-9), (0.3, 1e-9))
+    elements = (
+        supply_of(technology),
+        Source("in", "i", "vdd", "g", steps),
+        Mos("diode", "g", "g", "0", "0", "n", W, L, 8),
+        Mos("copy", "d", "g", "0", "0", "n", W, L, 8),
+        Mos("other", "e", "g", "0", "0", "n", W, L, 8, vt_shift=0.01, beta_factor=1.02),
+        Mos("pdiode", "d", "d", "vdd", "vdd", "p", W, L, 8),
+        Mos("pcopy", "f", "d", "vdd", "vdd", "p", W, L, 4),
+        Source("e", "v", "e", "0", 1.0),
+        Source("f", "v", "f", "0", 1.0),
+    )
+    probes = Voltage("g"), Voltage("d"), Current("e"), Current("f"), Current("dd"), DrainCurrent("copy")
+    mine, theirs = both(Bench(circuit("mirror", *elements), technology, Tran(1e-3, 0.3), probes))
+    times = np.array([0.05, 0.25])
+    for probe in probes[:2]:
+        # 0.1 % of a current, see test_tables, is 0.001 n U_T = 0.04 mV at a gate
+        a, b = (sampled(one, one.probes[probe], times) for one in (mine, theirs))
+        np.testing.assert_allclose(a, b, atol=1e-4)
+    for name in ("e", "f", "dd"):
+        # each current is that of two or three tables in a row, 0.1 % each; the deviation's series leaves 0.2 %
+        a, b = (sampled(one, one.through(name), times) for one in (mine, theirs))
+        np.testing.assert_allclose(a, b, rtol=4e-3)
+    a, b = (sampled(one, one.drain("copy"), times) for one in (mine, theirs))
+    np.testing.assert_allclose(a, b, rtol=2e-3)
+
+
+def test_a_cell_sets_holds_and_resets(both, technology, calibration):
+    """A candidate above the upper threshold, in the band, below the lower one, in the band: the state, level, power."""
+    band, above, below = 0.45e-9, 0.8e-9, 0.2e-9
+    corners = ((0, 0), (1, band), (2, band), (3, above), (4, band), (6, band), (7, below), (8, band), (10, band))
+    candidate = tuple((float(time), current) for time, current in corners)
+    cell = schmitt_circuit(technology, UNITS, (0.6e-9, 0.3e-9, 0.9e-9), candidate, calibration.v_node)
+    probes = Voltage("xcell.v0"), Current("out"), Current("dd")
+    mine, theirs = both(Bench(cell, technology, Tran(0.02, 10.0), probes))
+    times = np.array([1.9, 3.0, 4.1, 5.9, 7.0, 8.1, 9.9])
+    high = [one.voltage("xcell.v0")[np.searchsorted(one.time, times)] > SUPPLY / 2 for one in (mine, theirs)]
+    np.testing.assert_array_equal(*high)
+    assert len(set(high[0])) == 2
+    a, b = (sampled(one, one.through("out"), times) for one in (mine, theirs))
+    np.testing.assert_allclose(a, b, rtol=5e-3, atol=1e-12)  # four tables, 0.1 % each, between the gain's pin and here
+    a, b = (sampled(one, one.delivered("dd"), times) for one in (mine, theirs))
+    np.testing.assert_allclose(a, b, rtol=5e-3)
+
+
+def test_a_differential_pair_integrator(both, technology, calibration):
+    """A step of its input: where it starts, how fast it falls, where it settles; its pair is in a well of its own."""
+    step = ((0.0, 1e-9), (0.02, 1e-9), (0.0201, 0.2e-9), (0.2, 0.2e-9))
+    drive = DpiDrive(step, 10e-12, 10e-12, 1e-12, 0.2, 400)
+    mine, theirs = both(dpi_bench(technology, UNITS, drive, calibration.v_node))
+    times = np.array([0.015, 0.03, 0.05, 0.19])
+    a, b = (sampled(one, one.delivered("out"), times) for one in (mine, theirs))
+    # five tables in a row at 0.1 to 0.5 %, and the step control's share of the fall
+    np.testing.assert_allclose(a, b, rtol=1e-2)
+
+
+def test_what_there_is_no_model_for_is_said(batch, technology):
+    """A bulk that nothing holds, an analysis that is no transient, a probe of nothing, circuits that differ."""
+    supply, load = supply_of(technology), Source("i", "i", "vdd", "b", 1e-9)
+    floating = Mos("m", "vdd", "vdd", "a", "b", "n", 1e-6, 1e-6)
+    tran = Tran(1e-3, 1e-2)
+    bulk = Bench(circuit("bulk", supply, load, floating, Capacitor("c", "a", "b", 1e-12)), technology, tran)
+    wrong = {
+        "transistor m has a bulk that floats, b": bulk,
+        "an analysis Dc": replace(bulk, analysis=Dc("v", "dd", 0.0, 1.8, 0.1)),
+        "nothing to save": Bench(circuit("probe", supply, load), technology, tran, (Voltage("nowhere"),)),
+    }
+    for said, bench in wrong.items():
+        (found,) = batch.run_all([bench], 60.0)
+        assert isinstance(found, Failure) and found.kind is FailureKind.UNSUPPORTED
+        assert said in found.detail and found.deck
+    small, large = (
+        Bench(circuit("c", supply, load, Capacitor("c", "b", "0", farad)), technology, tran) for farad in (1e-12, 2e-12)
+    )
+    found = batch.run_all([small, large], 60.0)
+    assert all("differ in more than sources" in one.detail for one in found)
+
+
+def test_a_lane_is_its_own(batch, technology):
+    """Benches whose sources differ, side by side, are what each is alone, within the shared steps' tolerance."""
+    benches = []
+    for current in (1e-12, 2e-12, 5e-12):
+        elements = Source("i", "i", "0", "a", current), Capacitor("c", "a", "0", 1e-11), supply_of(technology)
+        diode = Mos("m", "a", "a", "0", "0", "n", W, L)
+        benches.append(Bench(circuit("lane", *elements, diode), technology, Tran(1e-2, 1.0), (Voltage("a"),)))
+    together = batch.run_all(benches, 60.0)
+    times = np.linspace(0.1, 0.9, 5)
+    for bench, one in zip(benches, together, strict=True):
+        alone = batch.run(bench, 60.0)
+        a, b = (sampled(waves, waves.voltage("a"), times) for waves in (one, alone))
+        np.testing.assert_allclose(a, b, atol=1e-4)
+    assert together[0].time is together[2].time

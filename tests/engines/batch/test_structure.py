@@ -1,0 +1,113 @@
+"""A circuit as the solver takes it, by hand; and its LU against numpy."""
+
+import numpy as np
+import pytest
+
+from cosim.circuit.elements import Capacitor, Mos, Source
+from cosim.engines.batch.structure import Pattern, devices_of, factor, minimum_degree, nets_of, shape_of
+from cosim.engines.batch.unsupported import Unsupported
+
+
+def nmos(name, drain, gate, source, bulk="0", **sizes):
+    return Mos(name, drain, gate, source, bulk, "n", sizes.get("w", 1e-6), sizes.get("l", 1e-6), sizes.get("m", 1))
+
+
+def test_a_star_is_eliminated_from_its_ends():
+    """The middle of a star has every end as a neighbour: first, it would fill the matrix; last, nothing is filled."""
+    star = [(0, k) for k in range(5)] + [(k, 0) for k in range(5)] + [(k, k) for k in range(5)]
+    order = minimum_degree(5, star)
+    assert order[:3] == [1, 2, 3] and set(order[3:]) == {0, 4}
+    pattern = Pattern(5)
+    for i, j in star:
+        pattern.at(i, j)
+    assert factor(pattern).size == len(set(star))
+
+
+def test_a_program_is_the_lu_of_its_pattern():
+    """Executed here entry by entry, its steps solve a random matrix of that pattern as numpy does."""
+    rng, n = np.random.default_rng(1), 12
+    pattern, dense = Pattern(n), np.zeros((n, n))
+    places = [(int(i), int(j)) for i, j in rng.integers(0, n, (30, 2))] + [(k, k) for k in range(n)]
+    numbers = np.array([pattern.at(i, j) for i, j in places])
+    program = factor(pattern)
+    a = np.zeros(program.size + 16)
+    for (i, j), at in zip(places, program.placed(numbers), strict=True):
+        value = rng.uniform(0.5, 1.0) + 10.0 * (i == j)
+        dense[i, j] += value
+        a[at] += value
+    right = rng.uniform(-1, 1, n)
+    b = np.zeros(n)
+    b[program.order] = right
+    for k in range(n):
+        a[program.pivot[k]] = 1 / a[program.pivot[k]]
+        entries = program.right[program.right_at[k] : program.right_at[k + 1]]
+        for e in range(program.below_at[k], program.below_at[k + 1]):
+            a[program.below[e]] *= a[program.pivot[k]]
+            first = program.target_at[e]
+            a[program.target[first : first + len(entries)]] -= a[program.below[e]] * a[entries]
+            b[program.below_row[e]] -= a[program.below[e]] * b[k]
+    for k in reversed(range(n)):
+        own = slice(program.right_at[k], program.right_at[k + 1])
+        b[k] = (b[k] - a[program.right[own]] @ b[program.right_row[own]]) * a[program.pivot[k]]
+    # a matrix whose diagonal dominates: a few roundings, each 1e-16
+    np.testing.assert_allclose(b[program.order], np.linalg.solve(dense, right), rtol=1e-12)
+
+
+def test_ground_has_no_entries():
+    pattern = Pattern(2)
+    assert pattern.pair(0, -1) == (0, -1, -1, -1)
+    program = factor(Pattern(1, {(0, 0): 0}))
+    assert (program.placed(np.array([-1, -1])) >= program.size).all()
+
+
+def test_nets_behind_sources_are_no_unknowns():
+    elements = (
+        Source("dd", "v", "vdd", "0", 1.8),
+        Source("up", "v", "top", "vdd", 0.1),
+        Source("hold", "v", "a", "b", 0.2),
+        Capacitor("c", "a", "out", 1e-12),
+    )
+    nets = nets_of(elements, ())
+    assert nets.row["vdd"] == nets.row["top"] == nets.row["0"] == -1
+    assert nets.row["a"] == nets.row["b"] >= 0 and nets.row["out"] >= 0
+    assert nets.unknowns == 2
+    assert nets.paths["top"] == (("dd", 1.0), ("up", 1.0))
+    assert nets.behind("dd") == (("vdd", "top"), -1.0)
+
+
+def test_a_loop_of_voltage_sources_is_refused():
+    elements = (
+        Source("x", "v", "a", "0", 1.0),
+        Source("y", "v", "b", "a", 1.0),
+        Source("z", "v", "b", "0", 2.0),
+    )
+    with pytest.raises(Unsupported, match="closes a loop of voltage sources"):
+        nets_of(elements, ())
+
+
+def test_a_self_cascode_is_one_device():
+    """One on the other with one gate, and nothing else on the net between them."""
+    lower, upper = nmos("l", "mid", "g", "0"), nmos("u", "out", "g", "mid", w=4e-6, l=0.4e-6)
+    (found,) = devices_of((lower, upper))
+    assert found.parts == ("l", "u") and found.kind.cascode == (4e-6, 0.4e-6)
+    assert (found.drain, found.gate, found.source) == ("out", "g", "0")
+    tapped = devices_of((lower, upper, Capacitor("c", "mid", "0", 1e-15)))
+    assert [device.kind.floating for device in tapped] == [False, True]
+    unequal = devices_of((lower, nmos("u", "out", "other", "mid")))
+    assert len(unequal) == 2
+    twice = devices_of((nmos("l", "mid", "g", "0", m=2), upper))
+    assert len(twice) == 2
+
+
+def test_a_drain_on_the_bulk_is_a_source():
+    (found,) = devices_of((nmos("x", "0", "g", "a"),))
+    assert found.flipped and not found.kind.floating and (found.drain, found.source) == ("a", "0")
+
+
+def test_a_shape_does_not_depend_on_what_is_driven_or_drawn():
+    def shape(volt, shift, farad=1e-12):
+        mos = Mos("m", "d", "d", "0", "0", "n", 1e-6, 1e-6, vt_shift=shift)
+        return shape_of((mos, Source("s", "v", "d", "0", volt), Capacitor("c", "d", "0", farad)))
+
+    assert shape(1.0, 0.0) == shape(0.5, 0.01)
+    assert shape(1.0, 0.0) != shape(1.0, 0.0, 2e-12)
