@@ -21,14 +21,30 @@ from cosim.cli.common import (
 
 @dataclass(frozen=True)
 class Asking:
-    """The sample, what is asked of it, and on which chip."""
+    """The sample, and what is asked of it."""
 
+    data: Path | None
     sample: int
     frame: int | None
     readout: int | None
+    timeout: float
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """The chip, and how large its devices are over drawn."""
+
     chip: int | None
     seed: int
     area: float
+
+
+@dataclass(frozen=True)
+class Showing:
+    """How much is shown, and the file that has all of it."""
+
+    top: int
+    json_file: Path | None
 
 
 @click.command()
@@ -44,22 +60,13 @@ class Asking:
 @json_option
 @timeout_option
 @compile_options
-@collecting(asking=Asking)
-def command(
-    *,
-    network_file: Path,
-    data: Path | None,
-    asking: Asking,
-    top: int,
-    json_file: Path | None,
-    timeout: float,
-    compiling: Compiling,
-) -> None:
+@collecting(asking=Asking, drawing=Drawing, showing=Showing)
+def command(*, network_file: Path, asking: Asking, drawing: Drawing, showing: Showing, compiling: Compiling) -> None:
     """Say which transistors of NETWORK decide a test sample.
 
     The decision margin, read out of the decided class over the runner-up, is differentiated by the threshold voltage
     and the width of every transistor and by every bias current: one run of the batch engine, and one back. With the
-    technology's mismatch these are shares of the margin's variance. States that flip are not in it.
+    technology's mismatch these are shares of the margin's variance. The states that are likeliest to flip stand below.
     """
     from cosim.circuit.waveforms import Timing
     from cosim.engines.engine import Run
@@ -71,13 +78,13 @@ def command(
 
     engine_entry(BATCH).load()
     design, condition = load_design(network_file, compiling)
-    x = load_test_set(design.network, data).inputs(asking.sample)
+    x = load_test_set(design.network, asking.data).inputs(asking.sample)
     chip = None
-    if asking.chip is not None:
-        plan = Plan("local", asking.seed, asking.chip + 1, area=asking.area)
+    if drawing.chip is not None:
+        plan = Plan("local", drawing.seed, drawing.chip + 1, area=drawing.area)
         devices = varying_devices(design.assembly.circuit, condition.technology, plan)
-        chip = draw_chip(devices, condition.technology, plan, asking.chip)
-    run = Run(None, 0, timeout, Timing(t_step=compiling.t_step), BATCH, condition, chip)
-    found = sensitivities(design, x, run, Asked(asking.frame, asking.readout, asking.area))
-    click.echo("\n".join(format_sensitivities(found, top)))
-    write_json(json_file, found)
+        chip = draw_chip(devices, condition.technology, plan, drawing.chip)
+    run = Run(None, 0, asking.timeout, Timing(t_step=compiling.t_step), BATCH, condition, chip)
+    found = sensitivities(design, x, run, Asked(asking.frame, asking.readout, drawing.area))
+    click.echo("\n".join(format_sensitivities(found, showing.top)))
+    write_json(showing.json_file, found)

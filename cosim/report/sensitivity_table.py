@@ -1,9 +1,12 @@
 """Which transistors decide a sample, as text: what fits a terminal."""
 
+from collections.abc import Sequence
+
 from cosim.quantities import format_quantity
-from cosim.study.sensitivity import Sensitivities
+from cosim.study.sensitivity import Decision, Sensitivities
 
 _NAME = 24  # columns
+_PINS = 5  # that are shown
 
 
 def format_sensitivities(found: Sensitivities, top: int) -> list[str]:
@@ -19,16 +22,27 @@ def format_sensitivities(found: Sensitivities, top: int) -> list[str]:
     ]
     total = 0.0
     for one in found.devices[:top]:
-        steps = (format_quantity(amp, "A") for amp in (1e-3 * one.vt_shift, 1e-2 * one.ln_beta))
-        by_volt, by_width = steps
+        by_volt, by_width = (format_quantity(amp, "A") for amp in (1e-3 * one.vt_shift, 1e-2 * one.ln_beta))
         total += one.share
         lines.append(
             f"{_short(one.device):{_NAME}} {one.block:7} {one.role or '':9} {by_volt:>9} {by_width:>9} "
             f"{format_quantity(one.sigma_a, 'A'):>8} {100 * one.share:>4.1f} %"
         )
-    lines += [f"{'together':{_NAME}} {'':47} {100 * total:>4.1f} %", "", "bias pins, A per A:"]
+    lines += [f"{'together':{_NAME}} {'':47} {100 * total:>4.1f} %", *_format_decisions(found.decisions)]
     pins = sorted(found.pins.items(), key=lambda pin: -abs(pin[1]))
-    return [*lines, *(f"{pin:{_NAME}} {slope:+.4g}" for pin, slope in pins[:top])]
+    return [*lines, "", "bias pins, A per A:", *(f"{pin:{_NAME}} {slope:+.4g}" for pin, slope in pins[:_PINS])]
+
+
+def _format_decisions(decisions: Sequence[Decision]) -> list[str]:
+    """The least certain decisions, each with its most decisive transistors; nothing where there are none."""
+    if not decisions:
+        return []
+    lines = ["", f"{'decision':14} {'frame':>5} {'margin':>9} {'sigma':>8} {'flips':>7}  most by"]
+    for one in decisions:
+        margin, sigma = format_quantity(one.margin_a, "A"), format_quantity(one.sigma_a, "A")
+        by = f"{_short(one.devices[0].device)} {100 * one.devices[0].share:.0f} %"
+        lines.append(f"{one.cell:14} {one.frame:>5} {margin:>9} {sigma:>8} {100 * one.flips:>5.1f} %  {by}")
+    return lines
 
 
 def _short(name: str) -> str:

@@ -1,30 +1,42 @@
-"""Which devices decide a sample: how a readout answers to every transistor and bias current, from one run each way.
+"""Which devices decide a sample: how it answers to every transistor and bias current, from one run each way.
 
     margin    what is read out of the decided class over that of the runner-up, pooled over the frames as the network
               does; or the current of one output, or of one frame
+    decision  of a memory in a frame: its candidate's current over its threshold, see `flips`
     sigma     sqrt((d/dV_T sigma_vt)^2 + (d/dln beta sigma_beta)^2) of each transistor, with the technology's mismatch
-    share     of the variance of the margin, the sum of the squares of all sigmas
+    share     of the variance, the sum of the squares of all sigmas
 
 The derivatives are those of the batch engine's own steps (`engines.batch.adjoint`), to first order. States are whole
-numbers: where a deviation turns one, the margin jumps, and no derivative says so. Between two such jumps it is smooth.
-The decision margins of an audit say how far each state is from that.
+numbers: where a deviation turns one, the margin jumps, and its derivatives do not say so. Between two such jumps it is
+smooth. How near a jump is, and which transistors bring it, is what the decisions say, each as if all states before it
+were what they are.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtr
 
 from cosim.cells.blocks import block_of
+from cosim.circuit.bench import Current, DrainCurrent
 from cosim.circuit.elements import Role
 from cosim.design import Design
-from cosim.engines.engine import Run
+from cosim.engines.engine import Run, Waveforms
 from cosim.engines.table import BATCH, simulator_named
 from cosim.errors import InputError, SimulationError
 from cosim.network.reference import pool_readout
+from cosim.simulation.certainty import decision_margins, with_candidates, with_margins
+from cosim.simulation.inference import read_inference
+from cosim.simulation.plans import read_plan
 from cosim.simulation.testbench import inference_benches
+from cosim.study.flips import Closing, least_certain, threshold_slopes
 from cosim.variation.draws import Device, Plan, varying_devices
+
+if TYPE_CHECKING:
+    from cosim.engines.batch.sensitivity import Gradients, Reading
 
 Array = NDArray[np.float64]
 
@@ -33,18 +45,19 @@ Array = NDArray[np.float64]
 class Asked:
     """frame: that is read, None for the network's own pooling; output: whose current is asked for, None for the margin.
 
-    area: of the devices over drawn, for their mismatch.
+    area: of the devices over drawn, for their mismatch; decisions: how many of the least certain are looked at.
     """
 
     frame: int | None = None
     output: int | None = None
     area: float = 1.0
+    decisions: int = 8
 
 
 @dataclass(frozen=True)
 class Sensitivity:
     """One transistor. vt_shift: by the magnitude of its threshold, A/V; ln_beta: by ln of its current factor, A, and so
-    by ln of its width, as far as that multiplies the current; sigma_a: what its mismatch alone does, A; share: of the
+    by ln of its width, as far as that multiplies its current; sigma_a: what its mismatch alone does, A; share: of the
     variance."""
 
     device: str
@@ -57,15 +70,30 @@ class Sensitivity:
 
 
 @dataclass(frozen=True)
+class Decision:
+    """Of a memory in a frame. margin_a: its candidate's current over its threshold, A; sigma_a: its spread by mismatch;
+    flips: share of chips in which it comes out the other way, to first order; devices: the most decisive first."""
+
+    cell: str
+    frame: int
+    margin_a: float
+    sigma_a: float
+    flips: float
+    devices: tuple[Sensitivity, ...]
+
+
+@dataclass(frozen=True)
 class Sensitivities:
     """Of one sample. value_a: the margin, or the current that is asked for, A; outputs: of the two classes whose
-    difference it is, or one; sigma_a: its spread by mismatch, A; devices: the most decisive first; pins: A/A."""
+    difference it is, or one; sigma_a: its spread by mismatch while no state flips, A; devices: the most decisive first;
+    pins: A/A; decisions: the likeliest to flip first."""
 
     outputs: tuple[int, ...]
     value_a: float
     sigma_a: float
     devices: tuple[Sensitivity, ...]
     pins: dict[str, float]
+    decisions: tuple[Decision, ...]
 
 
 def sensitivities(design: Design, x: Array, run: Run = Run(), asked: Asked = Asked()) -> Sensitivities:
@@ -100,42 +128,112 @@ def _check_asked(design: Design, frames: int, asked: Asked) -> None:
         raise InputError("readout.pooling is vote: votes are counted, and a count has no derivative; choose a frame")
 
 
+@dataclass(frozen=True)
+class _Sample:
+    """What is differentiated: output -> its sign, the value of their sum in A, the frames' weights, and decisions."""
+
+    signs: dict[int, float]
+    value: float
+    times: Array
+    weights: Array
+    closings: list[Closing]
+
+
 def _tile(design: Design, samples: Sequence[Array], run: Run, asked: Asked) -> list[Sensitivities]:
     """Of at most as many samples as there are lanes."""
-    from cosim.engines.batch.sensitivity import Reading, gradients, record  # numba, which need not be there
+    from cosim.engines.batch.sensitivity import gradients, record  # numba, which need not be there
     from cosim.engines.batch.solve import Late, Stuck
     from cosim.engines.batch.unsupported import Unsupported
 
-    benches = list(inference_benches(design, samples, run.timing, run.condition, run.chip))
-    pins = design.assembly.outputs
+    margins = decision_margins(design, run)
+    benches = inference_benches(design, samples, run.timing, run.condition, run.chip)
+    driven = [with_candidates(bench, margins) for bench in benches]
     try:
-        recorded = record(benches, pins, run.timeout * len(benches))
-    except (Stuck, Unsupported, Late) as reason:
-        raise SimulationError(
-            f"the batch engine cannot run this sample: {type(reason).__name__.lower()} {reason}"
-        ) from None
-    signs, values, objective = [], [], []
-    for lane, x in enumerate(samples):
-        times, waves = run.timing.sample_times(len(x)), recorded.waveforms(lane)
-        readout = np.stack([np.interp(times, waves.time, waves.through(pin)) for pin in pins], axis=1)
-        weights = _frame_weights(design, len(x), asked)
-        pooled = weights @ readout
-        sign = _signs(pooled, asked)
-        objective.append([Reading(pins[k], times, one * weights) for k, one in sign.items()])
-        signs.append(sign)
-        values.append(sum(one * float(pooled[k]) for k, one in sign.items()))
-    found, spreads = gradients(recorded, [objective]), _spreads(design, asked.area)
-    bias = [name in {*design.bias_pins(run.standing(design)), "unit", "pedestal"} for name in found.sources]
-    results: list[Sensitivities] = []
-    for k, (sign, value) in enumerate(zip(signs, values, strict=True)):
-        pairs = zip(found.transistors, found.vt_shift[0, k].tolist(), found.ln_beta[0, k].tolist(), strict=True)
-        devices = _ranked([(spreads[name], *pair) for name, *pair in pairs])
-        pins = zip(found.sources, found.current[0, k].tolist(), bias, strict=True)
-        sigma = float(np.sqrt(sum(one.sigma_a**2 for one in devices)))
-        results.append(
-            Sensitivities(tuple(sign), value, sigma, devices, {pin: a for pin, a, is_bias in pins if is_bias})
+        recorded = record(driven, run.timeout * len(driven))
+    except Unsupported as reason:
+        raise SimulationError(f"the batch engine has no model for this sample: {reason}") from None
+    except Stuck as reason:
+        raise SimulationError(f"in the batch engine no step converged at {reason.time:.6g} s of this sample") from None
+    except Late:
+        raise SimulationError(f"this sample takes longer than {run.timeout:g} s; give more --timeout") from None
+    read = [_read(design, recorded.waveforms(lane), len(x), run, asked) for lane, x in enumerate(samples)]
+    found = gradients(recorded, _objectives(design, read))
+    spreads = _spreads(design, asked.area)
+    return [_result(design, run, sample, _Slopes(found, lane, spreads)) for lane, sample in enumerate(read)]
+
+
+def _read(design: Design, waves: Waveforms, frames: int, run: Run, asked: Asked) -> _Sample:
+    plan = read_plan(design, frames, run.timing, run.standing(design))
+    plan = with_margins(plan, decision_margins(design, run), run)
+    inference, weights = read_inference(waves, plan), _frame_weights(design, frames, asked)
+    pooled = weights @ inference.readout
+    signs = _signs(pooled, asked)
+    value = sum(one * float(pooled[k]) for k, one in signs.items())
+    closings = least_certain(design, plan, inference, waves, asked.decisions)
+    return _Sample(signs, value, plan.times, weights, closings)
+
+
+def _objectives(design: Design, read: Sequence[_Sample]) -> "list[list[list[Reading]]]":
+    """The readout, then each decision, of every sample."""
+    from cosim.engines.batch.sensitivity import Reading
+
+    pins = design.assembly.outputs
+    objectives = [
+        [[Reading(Current(pins[k]), one.times, sign * one.weights) for k, sign in one.signs.items()] for one in read]
+    ]
+    for k in range(max(len(one.closings) for one in read)):
+        at = [one.closings[k : k + 1] for one in read]
+        objectives.append(
+            [[Reading(DrainCurrent(one.candidate), np.array([one.time]), np.ones(1)) for one in few] for few in at]
         )
-    return results
+    return objectives
+
+
+@dataclass(frozen=True)
+class _Slopes:
+    """Of one sample in a tile."""
+
+    found: "Gradients"
+    lane: int
+    spreads: dict[str, Device]
+
+    def ranked(self, objective: int, less: Mapping[str, tuple[float, float]]) -> tuple[Sensitivity, ...]:
+        """Transistors by what they bring, the most decisive first; less: transistor -> A/V and A to subtract."""
+        found = self.found
+        volts, betas = (slopes[objective, self.lane].tolist() for slopes in (found.vt_shift, found.ln_beta))
+        pairs: list[tuple[Device, float, float]] = []
+        for name, volt, beta in zip(found.transistors, volts, betas, strict=True):
+            by_volt, by_beta = less.get(name, (0.0, 0.0))
+            pairs.append((self.spreads[name], volt - by_volt, beta - by_beta))
+        return _ranked(pairs)
+
+
+def _result(design: Design, run: Run, sample: _Sample, slopes: _Slopes) -> Sensitivities:
+    devices = slopes.ranked(0, {})
+    driven = {*design.bias_pins(run.standing(design)), "unit", "pedestal"}
+    pins = zip(slopes.found.sources, slopes.found.current[0, slopes.lane].tolist(), strict=True)
+    decisions = [
+        _decision(one, slopes.ranked(1 + k, threshold_slopes(design, run, one)))
+        for k, one in enumerate(sample.closings)
+    ]
+    return Sensitivities(
+        outputs=tuple(sample.signs),
+        value_a=sample.value,
+        sigma_a=_total(devices),
+        devices=devices,
+        pins={pin: slope for pin, slope in pins if pin in driven},
+        decisions=tuple(sorted(decisions, key=lambda one: -one.flips)),
+    )
+
+
+def _decision(closing: Closing, devices: tuple[Sensitivity, ...]) -> Decision:
+    sigma = _total(devices)
+    flips = float(ndtr(-abs(closing.margin) / sigma)) if sigma else 0.0
+    return Decision(closing.cell, closing.frame, closing.margin, sigma, flips, devices)
+
+
+def _total(devices: Sequence[Sensitivity]) -> float:
+    return float(np.sqrt(sum(one.sigma_a**2 for one in devices)))
 
 
 def _spreads(design: Design, area: float) -> dict[str, Device]:

@@ -6,8 +6,9 @@ Step n of the march has solved, for the currents out of every net and the charge
 
     F_n = I(x_n) + a0_n Q(x_n) + a1_n Q(x_n-1) + a2_n Q(x_n-2) = 0        summed over the nets of each unknown,
 
-and an objective is J = sum_n c_n . F_n over nets whose voltage a source fixes: what flows through that source. With
-m_n = c_n + l_n, where the l_n are those that make m . F stationary in every x,
+and an objective is J = sum_n c_n . F_n over nets whose voltage a source fixes: what flows through that source; or, with
+weights on devices in place of nets, the current of a device. With m_n = c_n + l_n, where the l_n are those that make
+m . F stationary in every x,
 
     (I' + a0_n Q')^T l_n = -(I' + a0_n Q')^T c_n - Q'^T (a1_n+1 m_n+1 + a2_n+2 m_n+2)        all of it at x_n,
     dJ/dp = sum_n m_n . dI/dp + (a0_n m_n + a1_n+1 m_n+1 + a2_n+2 m_n+2) . dQ/dp.
@@ -40,25 +41,19 @@ class Steps(NamedTuple):
 
     volt (steps + 1, nets or more, LANES); factor (steps + 3, 3): a0, a1, a2 in 1/s, 0 at rest and behind the end;
     seed_at (steps + 1,): where in `seeds` a step's c is, -1 where it is 0; seeds (n, objectives, nets, LANES);
-    held (n, 2): rows and siemens that pulled at rest.
+    own_at (steps + 2,) into own (n, 2), objective and tied device, and own_weight (n, LANES) of its current;
+    held (n, 2): rows and siemens that pulled at rest; last: the step to begin at, behind which all weights are 0.
     """
 
     volt: Array
     factor: Array
     seed_at: Whole
     seeds: Array
+    own_at: Whole
+    own: Whole
+    own_weight: Array
     held: Array
-
-
-class Work(NamedTuple):
-    """m of a step and of the two after it, each (objectives, nets, LANES); weights of charges (nets, LANES); right-hand
-    side (rows + 1, LANES), whose last row is ground's."""
-
-    now: Array
-    next: Array
-    after: Array
-    charge: Array
-    side: Array
+    last: int
 
 
 class Found(NamedTuple):
@@ -70,10 +65,23 @@ class Found(NamedTuple):
     source: Array
 
 
+class Work(NamedTuple):
+    """m of a step and of the two after it, each (objectives, nets, LANES); weights of charges (nets, LANES), and of
+    tied devices (devices, LANES); right-hand side (rows + 1, LANES), whose last row is ground's; and what is found."""
+
+    now: Array
+    next: Array
+    after: Array
+    charge: Array
+    own: Array
+    side: Array
+    found: Found
+
+
 @kept_jit
-def go_back(s: Any, p: Any, v: Any, d: Any, w: Any, found: Any) -> None:
+def go_back(s: Any, p: Any, v: Any, d: Any, w: Any) -> None:
     """From the last step to the rest; adds to what is found, which begins at 0 as `next` and `after` do."""
-    for step in range(d.seed_at.size - 1, -1, -1):
+    for step in range(d.last, -1, -1):
         slope = d.factor[step, 0]
         _linearize(s, v, d.volt[step], slope if step else _REST)
         for k in range(d.held.shape[0] if step == 0 else 0):
@@ -84,12 +92,13 @@ def go_back(s: Any, p: Any, v: Any, d: Any, w: Any, found: Any) -> None:
             now = w.now[k]
             _seed(d, step, k, now)
             _charges(d, step, (now, w.next[k], w.after[k]), w.charge)
-            _pull(s, v, now, w.charge, w.side)
+            _own(d, step, k, w.own)
+            _pull(s, v, (now, w.charge, w.own), w.side)
             substitute_transposed(p, v.matrix, w.side)
             _add_solution(s.row, w.side, slope, now, w.charge)
-            _tied(s, v, now, found.tied[k])
-            _floating(s, v, (now, w.charge), found.floating[k])
-            _driven(s, now, found.source[k])
+            _tied(s, v, (now, w.own), w.found.tied[k])
+            _floating(s, v, (now, w.charge), w.found.floating[k])
+            _driven(s, now, w.found.source[k])
             for net in range(now.shape[0]):
                 store(w.after[k], net, load(w.next[k], net))
                 store(w.next[k], net, load(now, net))
@@ -120,6 +129,17 @@ def _seed(d: Any, step: int, objective: int, now: Any) -> None:
 
 
 @jit
+def _own(d: Any, step: int, objective: int, own: Any) -> None:
+    """Weights of the devices' own currents at a step."""
+    for k in range(own.shape[0]):
+        store(own, k, splat(0.0))
+    for at in range(d.own_at[step], d.own_at[step + 1]):
+        if d.own[at, 0] == objective:
+            k = d.own[at, 1]
+            store(own, k, load(own, k) + load(d.own_weight, at))
+
+
+@jit
 def _charges(d: Any, step: int, weights: Any, charge: Any) -> None:
     """Weights of the charges at a step, in this one and in the two after it."""
     now, following, after = weights
@@ -139,9 +159,10 @@ def _subtract(rows: Any, row: int, value: Any) -> None:
 
 
 @jit
-def _pull(s: Any, v: Any, current: Any, charge: Any, side: Any) -> None:
+def _pull(s: Any, v: Any, weights: Any, side: Any) -> None:
     """Minus the derivative, by every unknown, of currents and charges so weighted."""
     row = s.row
+    current, charge, own = weights
     for k in range(side.shape[0]):
         store(side, k, splat(0.0))
     for k in range(s.farad.size):
@@ -155,7 +176,7 @@ def _pull(s: Any, v: Any, current: Any, charge: Any, side: Any) -> None:
         _pair(side, row[a], row[b], _between(charge, a, b) * (load(v.drain_charge, 2 * k + 1) * s.drain_size[k]))
     for k in range(s.tied.shape[0]):
         gate, drain, source = s.gates[s.tied[k, 0], 0], s.tied[k, 2], s.tied[k, 3]
-        weight = _between(current, drain, source)
+        weight = _between(current, drain, source) + load(own, k) * s.tied_sign[k]
         _pair(side, row[gate], row[source], weight * load(v.tied_kept, 3 * k + 1))
         _pair(side, row[drain], row[source], weight * load(v.tied_kept, 3 * k + 2))
     _pull_floating(s, v, current, charge, side)
@@ -196,10 +217,12 @@ def _add_solution(row: Any, side: Any, slope: float, now: Any, charge: Any) -> N
 
 
 @jit
-def _tied(s: Any, v: Any, now: Any, found: Any) -> None:
+def _tied(s: Any, v: Any, weights: Any, found: Any) -> None:
     """What tied devices carry, by r + s dV and e."""
+    now, own = weights
     for k in range(s.tied.shape[0]):
-        flow = _between(now, s.tied[k, 2], s.tied[k, 3]) * (load(v.tied_kept, 3 * k) * s.tied_sign[k])
+        weight = _between(now, s.tied[k, 2], s.tied[k, 3]) * s.tied_sign[k] + load(own, k)
+        flow = weight * load(v.tied_kept, 3 * k)
         for part in range(2):
             at, by = s.tied[k, 0] * 2 * RESPONSES + 3 * part, 4 * k + 2 * part
             answer = load(v.response, at) + load(v.response, at + 1) * load(v.tied_drawn, by)

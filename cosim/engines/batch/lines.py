@@ -42,7 +42,7 @@ def gate_lines(s: Any, v: Any, varied: bool, asked: int) -> None:
             far = splat(0.0)
             store(kept, line, x)
             cell, u, out = _cell(x, axis, gates[line, 2])
-            _refresh_gate(s.gate_table, s.gate_at[gates[line, 2]], (cell, u, out), v.gate, fixed, line)
+            _refresh_gate(s.gate_table, s.gate_at[gates[line, 2]], (cell, u, out), (v.gate, fixed), line)
             if varied:
                 _respond(s, v.response, line, cell, u)
         store(apart, line, far)
@@ -65,7 +65,7 @@ def drain_lines(s: Any, v: Any, asked: int) -> None:
             far = splat(0.0)
             store(kept, line, y)
             place = _cell(y, axis, drains[line, 2])
-            _refresh_drain(s.drain_table, s.drain_at[drains[line, 2]], place, v.drain, fixed, line)
+            _refresh_drain(s.drain_table, s.drain_at[drains[line, 2]], place, (v.drain, fixed), line)
         store(apart, line, far)
         coulomb = (load(fixed, 2 * line) + load(fixed, 2 * line + 1) * far) * (sign[line] * size[line])
         add_to(charge, net, coulomb)
@@ -102,9 +102,9 @@ def _cubic(table: Any, cell: Any, stride: int, offset: int, u: Any) -> Any:
 
 
 @inner
-def _refresh_gate(table: Any, at: int, place: Any, gate: Any, fixed: Any, line: int) -> None:
+def _refresh_gate(table: Any, at: int, place: Any, rows: Any, line: int) -> None:
     """The functions of a gate line: RANK currents with their derivatives, and the charge with its own."""
-    cell, u, out = place
+    (cell, u, out), (gate, fixed) = place, rows
     a, da = _cubic(table, cell, GATE_COLUMNS * 4, at, u)
     level = exp(a + da * out)
     for k in range(RANK):
@@ -127,9 +127,9 @@ def _respond(s: Any, response: Any, line: int, cell: Any, u: Any) -> None:
 
 
 @inner
-def _refresh_drain(table: Any, at: int, place: Any, drain: Any, fixed: Any, line: int) -> None:
+def _refresh_drain(table: Any, at: int, place: Any, rows: Any, line: int) -> None:
     """The functions of a drain line."""
-    cell, u, out = place
+    (cell, u, out), (drain, fixed) = place, rows
     for k in range(RANK):
         b, db = _cubic(table, cell, DRAIN_COLUMNS * 4, at + 4 * k, u)
         store(drain, line * 2 * RANK + k, b + db * out)

@@ -8,24 +8,23 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.circuit.bench import Bench, Current
+from cosim.circuit.bench import Bench, Current, DrainCurrent, Probe
 from cosim.engines.batch.adjoint import Found, Steps, Work, go_back
 from cosim.engines.batch.assemble import Assembled
 from cosim.engines.batch.lanes import LANES, blank
 from cosim.engines.batch.simulator import assemble_benches
-from cosim.engines.batch.solve import Tile, march_tile, net_probes, rest_tile
+from cosim.engines.batch.solve import Tile, check_range, march_tile, net_probes, rest_tile
 from cosim.engines.engine import Waveforms
 
 Array = NDArray[np.float64]
 
 
 class Reading(NamedTuple):
-    """What an objective adds: the current through a source, from its first net to its second, at some times, weighed.
-
-    times, weights: (n,), s and 1; between two steps a straight line is read, as a readout is.
+    """What an objective adds: at some times the current through a source, or the size of the current of a transistor
+    whose source is on its bulk. times, weights: (n,), s and 1; between two steps a straight line is read.
     """
 
-    source: str
+    probe: Current | DrainCurrent
     times: Array
     weights: Array
 
@@ -35,21 +34,19 @@ Objective = Sequence[Sequence[Reading]]  # of each bench
 
 @dataclass(frozen=True, eq=False)
 class Recorded:
-    """A tile and its steps. time (steps,), s; rows (steps + 1, nets and sources, LANES), the rest at time 0 first."""
+    """A tile and its steps. time (steps,), s; rows (steps + 1, nets and probes, LANES), the rest at time 0 first."""
 
     circuit: Assembled
     tile: Tile
-    sources: tuple[str, ...]
+    probes: tuple[Probe, ...]
     benches: int
     time: Array
     rows: Array
 
     def waveforms(self, lane: int) -> Waveforms:
-        """The currents through the sources of a bench."""
+        """The probes of a bench."""
         first = len(self.circuit.net)
-        return Waveforms(
-            self.time, {Current(name): self.rows[1:, first + k, lane] for k, name in enumerate(self.sources)}
-        )
+        return Waveforms(self.time, {probe: self.rows[1:, first + k, lane] for k, probe in enumerate(self.probes)})
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,19 +60,20 @@ class Gradients:
     current: Array
 
 
-def record(benches: Sequence[Bench], sources: tuple[str, ...], timeout: float) -> Recorded:
+def record(benches: Sequence[Bench], timeout: float) -> Recorded:
     """March at most LANES benches of one circuit and keep all steps: 64 B for each of them and each net.
 
     Raises Stuck, Late and Unsupported, see `solve_tile`.
     """
     deadline = monotonic() + timeout
     circuit, elements = assemble_benches(benches)
-    probes = (*net_probes(circuit), *map(Current, sources))
+    probes = (*net_probes(circuit), *benches[0].probes)
     tile = rest_tile(circuit, benches, elements)
     first = np.zeros((1, len(probes), LANES))
     first[0, : len(circuit.net)] = tile.values.volt
     time, rows = march_tile(circuit, tile, probes, deadline)
-    return Recorded(circuit, tile, sources, len(benches), time, np.concatenate([first, rows]))
+    check_range(circuit, tile.march, benches[0])
+    return Recorded(circuit, tile, benches[0].probes, len(benches), time, np.concatenate([first, rows]))
 
 
 def gradients(recorded: Recorded, objectives: Sequence[Objective]) -> Gradients:
@@ -86,11 +84,10 @@ def gradients(recorded: Recorded, objectives: Sequence[Objective]) -> Gradients:
     def rows(n: int) -> Array:
         return blank(count * n).reshape(count, n, LANES)
 
-    seed_at, seeds = _seeds(recorded, objectives)
-    steps = Steps(recorded.rows, _factors(recorded), seed_at, seeds, tile.held)
-    work = Work(rows(nets), rows(nets), rows(nets), blank(nets), blank(circuit.nets.unknowns + 1))
     found = Found(rows(4 * len(s.tied)), rows(2 * len(s.floating)), rows(len(s.currents)))
-    go_back(s, circuit.solver, tile.values, steps, work, found)
+    side = blank(circuit.nets.unknowns + 1)
+    work = Work(rows(nets), rows(nets), rows(nets), blank(nets), blank(len(s.tied)), side, found)
+    go_back(s, circuit.solver, tile.values, _steps(recorded, objectives), work)
     return _gathered(recorded, found)
 
 
@@ -127,25 +124,60 @@ def _factors(recorded: Recorded) -> Array:
     return found
 
 
-def _seeds(recorded: Recorded, objectives: Sequence[Objective]) -> tuple[NDArray[np.int64], Array]:
-    """`Steps.seed_at` and `Steps.seeds`."""
-    circuit, time = recorded.circuit, recorded.time
-    at: dict[int, int] = {}
-    places: list[tuple[int, int, int, int, float]] = []
+class _Weight(NamedTuple):
+    """Of a net, or of a tied device, in an objective of a lane at a step."""
+
+    step: int
+    objective: int
+    place: int
+    lane: int
+    weight: float
+
+
+def _steps(recorded: Recorded, objectives: Sequence[Objective]) -> Steps:
+    """Everything on the way back that the march has given, and the weights of the objectives."""
+    nets, own = _weights(recorded, objectives)
+    seeded = {step: k for k, step in enumerate(sorted({one.step for one in nets}))}
+    count = len(recorded.rows)
+    seed_at = np.full(count, -1, dtype=np.int64)
+    seeds = np.zeros((len(seeded), len(objectives), len(recorded.circuit.net), LANES))
+    for one in nets:
+        seed_at[one.step] = seeded[one.step]
+        seeds[seeded[one.step], one.objective, one.place, one.lane] += one.weight
+    own.sort()
+    weights = np.zeros((len(own), LANES))
+    for k, one in enumerate(own):
+        weights[k, one.lane] = one.weight
+    return Steps(
+        volt=recorded.rows,
+        factor=_factors(recorded),
+        seed_at=seed_at,
+        seeds=seeds,
+        own_at=np.searchsorted([one.step for one in own], np.arange(count + 1)).astype(np.int64),
+        own=np.array([(one.objective, one.place) for one in own], dtype=np.int64).reshape(-1, 2),
+        own_weight=weights,
+        held=recorded.tile.held,
+        last=max((one.step for one in (*nets, *own)), default=0),
+    )
+
+
+def _weights(recorded: Recorded, objectives: Sequence[Objective]) -> tuple[list[_Weight], list[_Weight]]:
+    """Of nets and of devices."""
+    circuit = recorded.circuit
+    place = {name: k for k, device in enumerate(circuit.tied) for name in device.parts}
+    nets: list[_Weight] = []
+    own: list[_Weight] = []
     for k, objective in enumerate(objectives):
         for lane, readings in enumerate(objective):
-            for source, times, weights in readings:
-                nets, direction = circuit.nets.behind(source)
-                for step, weight in _between(time, times, direction * weights):
-                    slot = at.setdefault(step, len(at))
-                    places += [(slot, k, circuit.net[net], lane, weight) for net in nets]
-    seeds = np.zeros((len(at), len(objectives), len(circuit.net), LANES))
-    for slot, k, net, lane, weight in places:
-        seeds[slot, k, net, lane] += weight
-    seed_at = np.full(len(time) + 1, -1, dtype=np.int64)
-    for step, slot in at.items():
-        seed_at[step] = slot
-    return seed_at, seeds
+            for probe, times, weights in readings:
+                if isinstance(probe, DrainCurrent):
+                    at = place[probe.device]
+                    own += [_Weight(step, k, at, lane, part) for step, part in _between(recorded.time, times, weights)]
+                    continue
+                behind, direction = circuit.nets.behind(probe.source)
+                for step, part in _between(recorded.time, times, direction * weights):
+                    nets += [_Weight(step, k, circuit.net[net], lane, part) for net in behind]
+    return nets, own
 
 
 def _between(time: Array, times: Array, weights: Array) -> list[tuple[int, float]]:

@@ -53,7 +53,7 @@ def solve_tile(
     deadline, probes = monotonic() + timeout, benches[0].probes or net_probes(circuit)
     tile = rest_tile(circuit, benches, elements)
     time, rows = march_tile(circuit, tile, probes, deadline)
-    _check_range(circuit, tile.march, benches[0])
+    check_range(circuit, tile.march, benches[0])
     return _waveforms(time, rows, probes, benches)
 
 
@@ -109,7 +109,7 @@ def march_tile(circuit: Assembled, tile: Tile, probes: tuple[Probe, ...], deadli
     return np.concatenate(times), np.concatenate(rows)
 
 
-def _check_range(circuit: Assembled, march: March, bench: Bench) -> None:
+def check_range(circuit: Assembled, march: March, bench: Bench) -> None:
     """Raises Unsupported where a net went beyond what the tables hold."""
     least, most = -0.99 * BEYOND, bench.technology.supply + 0.99 * BEYOND
     for name, index in circuit.net.items():

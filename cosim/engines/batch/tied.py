@@ -62,16 +62,16 @@ def _answer(response: Any, at: int, drawn: Any, device: int) -> Any:
 
 
 @inner
-def _tangent(kept: Any, device: int, gate_apart: Any, line: int, drain_apart: Any, by: int) -> Any:
+def _tangent(kept: Any, device: int, x_apart: Any, y_apart: Any) -> Any:
     """A device's current so near to where it was evaluated."""
-    near = load(kept, 3 * device) + load(kept, 3 * device + 1) * load(gate_apart, line)
-    return near + load(kept, 3 * device + 2) * load(drain_apart, by)
+    return load(kept, 3 * device) + load(kept, 3 * device + 1) * x_apart + load(kept, 3 * device + 2) * y_apart
 
 
 @jit
 def tied_current(s: Any, v: Any, device: int) -> Any:
     """Current from drain to source of an n device, A, of all that are parallel, after a whole evaluation."""
-    return _tangent(v.tied_kept, device, v.gate_apart, s.tied[device, 0], v.drain_apart, s.tied[device, 1])
+    x_apart, y_apart = load(v.gate_apart, s.tied[device, 0]), load(v.drain_apart, s.tied[device, 1])
+    return _tangent(v.tied_kept, device, x_apart, y_apart)
 
 
 @jit
@@ -80,7 +80,8 @@ def add_tied(s: Any, v: Any, asked: int) -> None:
     tied, sign, out, kept, gate, drain = s.tied, s.tied_sign, v.current, v.tied_kept, v.gate_apart, v.drain_apart
     last, both = (s.groups[2], 0) if asked == WHOLE else (s.groups[1], s.groups[0])
     for device in range(last):
-        current = _tangent(kept, device, gate, tied[device, 0], drain, tied[device, 1]) * sign[device]
+        x_apart, y_apart = load(gate, tied[device, 0]), load(drain, tied[device, 1])
+        current = _tangent(kept, device, x_apart, y_apart) * sign[device]
         add_to(out, tied[device, 2], current)
         if device >= both:
             add_to(out, tied[device, 3], splat(0.0) - current)

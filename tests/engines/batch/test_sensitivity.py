@@ -16,6 +16,7 @@ from cosim.engines.engine import Run
 from cosim.errors import InputError
 from cosim.loading import Place, compile_at, load_ranged
 from cosim.resources import trained_network_path
+from cosim.simulation.certainty import decision_margins, with_candidates
 from cosim.simulation.inference import run_inference
 from cosim.simulation.plans import read_plan
 from cosim.simulation.testbench import inference_bench
@@ -56,7 +57,7 @@ def moved(bench, name, volt=0.0, factor=1.0):
 def margins(design, benches, outputs):
     """Of benches side by side, which take the same steps, so differences hold no error of the steps."""
     pins, found = [design.assembly.outputs[k] for k in outputs], []
-    recorded = record(benches, tuple(pins), 600.0)
+    recorded = record(benches, 600.0)
     times = Run().timing.sample_times(8)
     for lane in range(len(benches)):
         waves = recorded.waveforms(lane)
@@ -130,7 +131,7 @@ def test_samples_side_by_side_are_those_alone(design, x):
 def test_one_output_in_one_frame(design, x):
     found = sensitivities(design, x, asked=Asked(frame=7, output=2))
     bench = inference_bench(design, x)
-    recorded = record([bench], design.assembly.outputs, 600.0)
+    recorded = record([bench], 600.0)
     waves, time = recorded.waveforms(0), Run().timing.sample_times(8)[7]
     assert found.outputs == (2,)
     assert found.value_a == pytest.approx(np.interp(time, waves.time, waves.through(design.assembly.outputs[2])))
@@ -159,3 +160,20 @@ def test_transposed_solve():
     decompose(solver, matrix)
     substitute_transposed(solver, matrix, side)
     assert np.allclose(side[program.order], np.linalg.solve(full.T, right), rtol=1e-12)
+
+
+def test_a_decision(design, x):
+    """The candidate's current at the close, with a threshold that only the cell's own transistors and bias move."""
+    found = sensitivities(design, x, asked=Asked(decisions=3))
+    assert [one.flips for one in found.decisions] == sorted((one.flips for one in found.decisions), reverse=True)
+    decision = found.decisions[0]
+    others = [one for one in decision.devices if one.role in ("weight", "diode")][:3]
+    margin = decision_margins(design, Run())[list(design.assembly.decisions).index(decision.cell)]
+    time = Run().timing.moments(8, margin.close)[decision.frame]
+    bench = with_candidates(inference_bench(design, x), decision_margins(design, Run()))
+    for one in others:
+        recorded = record([moved(bench, one.device, volt) for volt in (1e-3, -1e-3)], 600.0)
+        up, down = (
+            np.interp(time, waves.time, waves.drain(margin.device)) for waves in map(recorded.waveforms, (0, 1))
+        )
+        assert one.vt_shift == pytest.approx((up - down) / 2e-3, rel=0.01)
