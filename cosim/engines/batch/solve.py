@@ -242,7 +242,6 @@ def _march(
 
 
 def room_for(circuit: Assembled, probes: tuple[Probe, ...]) -> Saved:
-    """Where probes are saved. Raises Unsupported for one that there is none of."""
     """Where to find the probes. Raises Unsupported for one that there is nothing of."""
     saved: list[tuple[int, int, float]] = []  # kind, which, sign
     lists: list[list[int]] = []
