@@ -13,7 +13,7 @@ from cosim.engines.batch.adjoint import Found, Steps, Work, go_back
 from cosim.engines.batch.assemble import Assembled
 from cosim.engines.batch.lanes import LANES, blank
 from cosim.engines.batch.simulator import assemble_benches
-from cosim.engines.batch.solve import Tile, check_range, march_tile, net_probes, rest_tile
+from cosim.engines.batch.solve import Tile, check_range, march_tile, net_probes, rest_tile, room_for
 from cosim.engines.engine import Waveforms
 
 Array = NDArray[np.float64]
@@ -68,10 +68,10 @@ def record(benches: Sequence[Bench], timeout: float) -> Recorded:
     deadline = monotonic() + timeout
     circuit, elements = assemble_benches(benches)
     probes = (*net_probes(circuit), *benches[0].probes)
-    tile = rest_tile(circuit, benches, elements)
+    saved, tile = room_for(circuit, probes), rest_tile(circuit, benches, elements)
     first = np.zeros((1, len(probes), LANES))
     first[0, : len(circuit.net)] = tile.values.volt
-    time, rows = march_tile(circuit, tile, probes, deadline)
+    time, rows = march_tile(circuit, tile, saved, deadline)
     check_range(circuit, tile.march, benches[0])
     return Recorded(circuit, tile, benches[0].probes, len(benches), time, np.concatenate([first, rows]))
 

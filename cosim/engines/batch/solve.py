@@ -51,8 +51,8 @@ def solve_tile(
     Raises Stuck; Late after `timeout` seconds; Unsupported for what cannot be probed, or a voltage beyond the tables.
     """
     deadline, probes = monotonic() + timeout, benches[0].probes or net_probes(circuit)
-    tile = rest_tile(circuit, benches, elements)
-    time, rows = march_tile(circuit, tile, probes, deadline)
+    saved, tile = room_for(circuit, probes), rest_tile(circuit, benches, elements)
+    time, rows = march_tile(circuit, tile, saved, deadline)
     check_range(circuit, tile.march, benches[0])
     return _waveforms(time, rows, probes, benches)
 
@@ -87,13 +87,13 @@ def rest_tile(circuit: Assembled, benches: Sequence[Bench], elements: Sequence[S
     return Tile(values, march, varied.any, held)
 
 
-def march_tile(circuit: Assembled, tile: Tile, probes: tuple[Probe, ...], deadline: float) -> tuple[Array, Array]:
+def march_tile(circuit: Assembled, tile: Tile, saved: Saved, deadline: float) -> tuple[Array, Array]:
     """Time (steps,), s, and probes (steps, probes, LANES) of a tile up to its end.
 
-    deadline: by `time.monotonic`. Raises Stuck, Late, and Unsupported for a probe that there is none of.
+    deadline: by `time.monotonic`. Raises Stuck and Late.
     """
-    march, saved = tile.march, _saved(circuit, probes)
-    times, rows = [np.zeros(0)], [np.zeros((0, len(probes), LANES))]
+    march = tile.march
+    times, rows = [np.zeros(0)], [np.zeros((0, len(saved.kind), LANES))]
     ended = FULL
     while ended == FULL:
         march.clock[ROWS] = 0
@@ -250,7 +250,7 @@ def _sources(
     return corner, sources
 
 
-def _saved(circuit: Assembled, probes: tuple[Probe, ...]) -> Saved:
+def room_for(circuit: Assembled, probes: tuple[Probe, ...]) -> Saved:
     """Where to find the probes. Raises Unsupported for one that there is nothing of."""
     saved: list[tuple[int, int, float]] = []  # kind, which, sign
     lists: list[list[int]] = []
