@@ -48,7 +48,9 @@ def command(*, network_file: Path, output: Path, how: Simulating, compiling: Com
     from cosim.engines.engine import Failure, Inference
     from cosim.outputs import write_texts
     from cosim.pipeline import run_samples
+    from cosim.report.trust import format_elsewhere
     from cosim.simulation.simulated import engine_named
+    from cosim.study.agreement import count_elsewhere
 
     check_outputs("simulate", output)
     design, test_set, run = load_run(network_file, output, compiling, running, how.engine)
@@ -60,6 +62,8 @@ def command(*, network_file: Path, output: Path, how: Simulating, compiling: Com
         outcomes = run_samples(design, test_set, run, progress, waveforms=how.waveforms)
     good = sum(isinstance(outcome, Inference) for outcome in outcomes)
     click.echo(f"{good} of {len(outcomes)} samples simulated, {design.assembly.transistors} transistors each")
+    for line in format_elsewhere(count_elsewhere(outcomes)):
+        click.echo(line)
     click.echo(f"written: {output / 'simulation.npz'}")
     if good < len(outcomes):
         first = next(outcome for outcome in outcomes if isinstance(outcome, Failure))
