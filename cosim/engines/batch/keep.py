@@ -1,6 +1,7 @@
 """Tables of devices that are measured once: a file for each kind, condition, card and version, in the cache's folder.
 
-What is absent, damaged or of another content is measured anew; where it cannot be written, a table serves once.
+What is absent, damaged or of another content is measured anew; where it cannot be written, or at a temperature that is
+no whole degree, as one chip's own is, a table serves once.
 """
 
 import hashlib
@@ -62,7 +63,9 @@ def device_tables(
         table = load_table(path, provenance)
         if table is None:
             progress(f"device table: {technology.name}, {_format_kind(kind)}")
-            table = fit_table(laboratory, kind)
+            table = found[kind] = fit_table(laboratory, kind)
+            if not float(technology.celsius).is_integer():
+                continue  # a chip's own temperature, which no other chip has
             try:
                 make_folder(path.parent)
                 write_atomically(path, table_bytes(table, provenance))

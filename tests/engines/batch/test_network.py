@@ -21,6 +21,14 @@ def digits(batch):
     return design, draw_samples(design.network, None, SAMPLES, 0, lambda _: None)
 
 
+@pytest.fixture(scope="module")
+def bits(batch):
+    """The design of parity_d2, two toggles, and sequences of 200 bits."""
+    design = cosim.load(str(trained_network_path("parity_d2.pt"))).compile("generic180").design
+    data = trained_network_path("parity_200.npz")
+    return design, draw_samples(design.network, data, 8, 0, lambda _: None)
+
+
 def infer(name, digits, run):
     return list(engine_named(name).infer(*digits, run, lambda *_: None))
 
@@ -36,6 +44,18 @@ def test_states_readout_and_power_are_those_of_ngspice(digits):
         # weights in a row of two tables, 0.1 % each, and what a step may err: the bar of acceptance
         np.testing.assert_allclose(a.readout, b.readout, atol=5e-3 * scale)
         assert a.power_w == pytest.approx(b.power_w, rel=0.01, abs=0)
+
+
+def test_toggles_count_as_in_ngspice(bits):
+    """Their latches float, are lifted above the supply, and hang on switches whose ends change roles."""
+    design, test_set = bits
+    (theirs,) = infer("ngspice", (design, test_set.select(np.arange(1))), Run(jobs=0))
+    mine = infer("batch", bits, Run(engine="batch", jobs=0))
+    assert [one.elsewhere for one in mine] == [""] * len(mine)
+    np.testing.assert_array_equal(mine[0].states, theirs.states)
+    # the bars of acceptance, as above
+    np.testing.assert_allclose(mine[0].readout, theirs.readout, atol=5e-3 * float(np.abs(theirs.readout).max()))
+    assert mine[0].power_w == pytest.approx(theirs.power_w, rel=0.01, abs=0)
 
 
 def test_the_same_bytes_for_any_number_of_processes_and_after_an_interruption(digits, tmp_path):
