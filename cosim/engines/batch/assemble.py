@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from cosim.circuit.elements import Capacitor, Element, Source
 from cosim.engines.batch.lanes import LANES
-from cosim.engines.batch.layout import Solver, Structure
+from cosim.engines.batch.layout import Structure
 from cosim.engines.batch.structure import SPARE, Device, Nets, Pattern, Program, devices_of, factor, nets_of
 from cosim.engines.batch.tables import FLOAT_COLUMNS, Axis, Float, Kind, Table, Tied
 from cosim.engines.batch.unsupported import Unsupported
@@ -30,7 +30,6 @@ class Assembled:
     floating: tuple[Device, ...]
     program: Program
     structure: Structure
-    solver: Solver
 
 
 def assemble(elements: Sequence[Element], tables: Mapping[Kind, Table]) -> Assembled:
@@ -69,8 +68,7 @@ def assemble(elements: Sequence[Element], tables: Mapping[Kind, Table]) -> Assem
         ).reshape(-1, 3),
         **placed,
     )
-    solver = Solver(*(getattr(program, name) for name in Solver._fields))
-    return Assembled(nets, net, source, tied, floating, program, structure, solver)
+    return Assembled(nets, net, source, tied, floating, program, structure)
 
 
 _PLACES = {"capacitors": slice(2, 6), "gates": slice(3, 7), "drains": slice(3, 7), "tied": slice(4, 10)}

@@ -87,7 +87,7 @@ def gradients(recorded: Recorded, objectives: Sequence[Objective]) -> Gradients:
     found = Found(rows(4 * len(s.tied)), rows(2 * len(s.floating)), rows(len(s.currents)))
     side = blank(circuit.nets.unknowns + 1)
     work = Work(rows(nets), rows(nets), rows(nets), blank(nets), blank(len(s.tied)), side, found)
-    go_back(s, circuit.solver, tile.values, _steps(recorded, objectives), work)
+    go_back(s, circuit.program.solver, tile.values, _steps(recorded, objectives), work)
     return _gathered(recorded, found)
 
 

@@ -78,7 +78,7 @@ def rest_tile(circuit: Assembled, benches: Sequence[Bench], elements: Sequence[S
     values, varied = _values(circuit), _draw(circuit, [elements[k] for k in lanes])
     march = _march(circuit, values, [benches[k] for k in lanes], [elements[k] for k in lanes])
     values = values._replace(tied_drawn=varied.tied, float_drawn=varied.floating)
-    if not settle(circuit.structure, circuit.solver, values, march, varied.any):
+    if not settle(circuit.structure, circuit.program.solver, values, march, varied.any):
         raise Stuck(0.0)
     held = march.held
     march = march._replace(held=np.zeros((0, 2)), hold=np.zeros((0, LANES)))
@@ -97,7 +97,7 @@ def march_tile(circuit: Assembled, tile: Tile, saved: Saved, deadline: float) ->
     ended = FULL
     while ended == FULL:
         march.clock[ROWS] = 0
-        ended = advance(circuit.structure, circuit.solver, tile.values, march, saved, tile.varied)
+        ended = advance(circuit.structure, circuit.program.solver, tile.values, march, saved, tile.varied)
         count = int(march.clock[ROWS])
         times.append(saved.time[:count].copy())
         rows.append(saved.values[:count].copy())

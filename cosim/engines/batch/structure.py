@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosim.circuit.elements import GROUND, Capacitor, Element, Mos, Source
+from cosim.engines.batch.layout import Solver
 from cosim.engines.batch.tables import Kind
 from cosim.engines.batch.unsupported import Unsupported
 
@@ -165,21 +166,13 @@ class Program:
     """The LU of a pattern. order: row -> place among the pivots; places: entry number -> row of the matrix;
 
     size: entries with fill; SPARE rows follow, for what is written to entries of ground: one after the other, because a
-    sum into one row waits for the sum before it. The other fields are those of `layout.Solver`.
+    sum into one row waits for the sum before it. solver: the eliminations, by places in the matrix.
     """
 
     order: Whole
     places: Whole
     size: int
-    pivot: Whole
-    below_at: Whole
-    below: Whole
-    below_row: Whole
-    right_at: Whole
-    right: Whole
-    right_row: Whole
-    target: Whole
-    target_at: Whole
+    solver: Solver
 
     def placed(self, entries: Whole) -> Whole:
         """Entry numbers of the pattern, -1 for those of ground, as rows of the matrix."""
@@ -211,10 +204,7 @@ def factor(pattern: Pattern) -> Program:
     right = [[j for j in sorted(rows[k]) if j > k] for k in range(n)]
     targets = [[place[i, j] for j in right[k]] for k in range(n) for i in below[k]]
     places = _whole(place[int(rank[i]), int(rank[j])] for i, j in pattern.entries)
-    return Program(
-        rank,
-        places,
-        len(place),
+    solver = Solver(
         pivot=_whole(place[k, k] for k in range(n)),
         below_at=_starts(below),
         below=_whole(place[i, k] for k in range(n) for i in below[k]),
@@ -225,6 +215,7 @@ def factor(pattern: Pattern) -> Program:
         target=_whole(t for found in targets for t in found),
         target_at=_starts(targets),
     )
+    return Program(rank, places, len(place), solver)
 
 
 def minimum_degree(n: int, entries: Iterable[tuple[int, int]]) -> list[int]:

@@ -8,7 +8,6 @@ import pytest
 from cosim.circuit.elements import Mos, Source
 from cosim.compiler.settings import Settings
 from cosim.engines.batch.lanes import LANES, blank
-from cosim.engines.batch.layout import Solver
 from cosim.engines.batch.lu import decompose, substitute_transposed
 from cosim.engines.batch.sensitivity import record
 from cosim.engines.batch.structure import SPARE, Pattern, factor
@@ -156,7 +155,7 @@ def test_transposed_solve():
         matrix[program.places[entry]] = full[i, j]
     right = rng.normal(size=(n, LANES))
     side[program.order] = right
-    solver = Solver(*(getattr(program, name) for name in Solver._fields))
+    solver = program.solver
     decompose(solver, matrix)
     substitute_transposed(solver, matrix, side)
     assert np.allclose(side[program.order], np.linalg.solve(full.T, right), rtol=1e-12)

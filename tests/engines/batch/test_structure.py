@@ -38,17 +38,18 @@ def test_a_program_is_the_lu_of_its_pattern():
     right = rng.uniform(-1, 1, n)
     b = np.zeros(n)
     b[program.order] = right
+    solver = program.solver
     for k in range(n):
-        a[program.pivot[k]] = 1 / a[program.pivot[k]]
-        entries = program.right[program.right_at[k] : program.right_at[k + 1]]
-        for e in range(program.below_at[k], program.below_at[k + 1]):
-            a[program.below[e]] *= a[program.pivot[k]]
-            first = program.target_at[e]
-            a[program.target[first : first + len(entries)]] -= a[program.below[e]] * a[entries]
-            b[program.below_row[e]] -= a[program.below[e]] * b[k]
+        a[solver.pivot[k]] = 1 / a[solver.pivot[k]]
+        entries = solver.right[solver.right_at[k] : solver.right_at[k + 1]]
+        for e in range(solver.below_at[k], solver.below_at[k + 1]):
+            a[solver.below[e]] *= a[solver.pivot[k]]
+            first = solver.target_at[e]
+            a[solver.target[first : first + len(entries)]] -= a[solver.below[e]] * a[entries]
+            b[solver.below_row[e]] -= a[solver.below[e]] * b[k]
     for k in reversed(range(n)):
-        own = slice(program.right_at[k], program.right_at[k + 1])
-        b[k] = (b[k] - a[program.right[own]] @ b[program.right_row[own]]) * a[program.pivot[k]]
+        own = slice(solver.right_at[k], solver.right_at[k + 1])
+        b[k] = (b[k] - a[solver.right[own]] @ b[solver.right_row[own]]) * a[solver.pivot[k]]
     # a matrix whose diagonal dominates: a few roundings, each 1e-16
     np.testing.assert_allclose(b[program.order], np.linalg.solve(dense, right), rtol=1e-12)
 
