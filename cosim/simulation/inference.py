@@ -3,8 +3,8 @@
 Results depend on the benches alone: not on the number of workers, not on the order in which they finish. Each result is
 kept under the hash of its deck, so an interrupted run continues where it stopped.
 
-A simulator with several lanes runs a tile of so many consecutive benches at once, counted from the first one: where one
-of a tile has no result yet, all of it runs again, and results are kept under the hash of all its decks.
+A simulator with several lanes runs a tile of so many benches at once. What it gives for one depends on that bench
+alone, so tiles are made of whatever has no result yet.
 """
 
 import hashlib
@@ -87,57 +87,41 @@ class ReadPlan:
     margins: tuple[Margin | None, ...] = ()
     closes: Array = field(default_factory=lambda: np.empty((0, 0)))
 
-    @property
-    def content(self) -> tuple[object, ...]:
-        """Equal for plans that read the same."""
-        return tuple(value.tobytes() if isinstance(value, np.ndarray) else value for value in vars(self).values())
-
 
 def run_inference(
     bench: Bench, plan: ReadPlan, simulator: str = "ngspice", timeout: float = DEFAULT_TIMEOUT
 ) -> Outcome:
     """Run one bench from this process and read what the plan asks for."""
-    return infer_tile(simulator_named(simulator), Tile(0, (bench,), (plan,)), timeout)[0]
+    return infer_tile(simulator_named(simulator), Tile((0,), (bench,), (plan,)), timeout)[0]
 
 
 @dataclass(frozen=True)
 class Tile:
-    """Consecutive benches that a simulator runs at once, what to read from each, and the number of the first."""
+    """Benches that a simulator runs at once, with their numbers, and what to read from each."""
 
-    first: int
+    numbers: tuple[int, ...]
     benches: tuple[Bench, ...]
     plans: tuple[ReadPlan, ...]
 
-    @property
-    def numbers(self) -> range:
-        """Of its benches."""
-        return range(self.first, self.first + len(self.benches))
-
 
 def split_tiles(benches: Iterable[Bench], plans: Iterable[ReadPlan], lanes: int) -> Iterator[Tile]:
-    """All benches, `lanes` in a tile, the rest in the last one."""
-    pairs, first = zip(benches, plans, strict=True), 0
-    while tile := list(islice(pairs, lanes)):
-        yield Tile(first, tuple(bench for bench, _ in tile), tuple(plan for _, plan in tile))
-        first += lanes
+    """All benches in their order, `lanes` in a tile, the rest in the last one."""
+    numbered = enumerate(zip(benches, plans, strict=True))
+    while tile := list(islice(numbered, lanes)):
+        yield Tile(tuple(k for k, _ in tile), tuple(one for _, (one, _) in tile), tuple(one for _, (_, one) in tile))
 
 
 def infer_tile(simulator: Simulator, tile: Tile, timeout: float) -> list[Outcome]:
     """Run the benches of a tile from this process and read what their plans ask for; `timeout` second for each."""
-    ran = run_benches(simulator, tile.benches, timeout)
-    outcomes: dict[int, Outcome] = {}
-    whole: dict[int, Waveforms] = {}
-    for k, (one, bench, plan) in enumerate(zip(ran, tile.benches, tile.plans, strict=True)):
+    found: list[Outcome] = []
+    for one, bench, plan in zip(run_benches(simulator, tile.benches, timeout), tile.benches, tile.plans, strict=True):
         if isinstance(one.found, Failure):
-            outcomes[k] = one.found
+            found.append(one.found)
         elif short := find_stop(one.found, plan):
-            outcomes[k] = Failure(FailureKind.CONVERGENCE, short, simulator.write(bench))
+            found.append(Failure(FailureKind.CONVERGENCE, short, simulator.write(bench)))
         else:
-            whole[k] = one.found
-    read = read_inferences(list(whole.values()), [tile.plans[k] for k in whole])
-    for k, inference in zip(whole, read, strict=True):
-        outcomes[k] = replace(inference, elsewhere=ran[k].elsewhere)
-    return [outcomes[k] for k in range(len(ran))]
+            found.append(replace(read_inference(one.found, plan), elsewhere=one.elsewhere))
+    return found
 
 
 def find_stop(waves: Waveforms, plan: ReadPlan) -> str:
@@ -148,45 +132,27 @@ def find_stop(waves: Waveforms, plan: ReadPlan) -> str:
 
 def read_inference(waves: Waveforms, plan: ReadPlan) -> Inference:
     """What the plan asks for, from a bench's waveforms."""
-    return read_inferences([waves], [plan])[0]
-
-
-def read_inferences(waves: Sequence[Waveforms], plans: Sequence[ReadPlan]) -> list[Inference]:
-    """The same of many; those of one `time` array and of equal plans are read together, to the same bits."""
-    groups: dict[object, list[int]] = {}
-    for k, (one, plan) in enumerate(zip(waves, plans, strict=True)):
-        groups.setdefault((id(one.time), plan.content), []).append(k)
-    found: dict[int, Inference] = {}
-    for group in groups.values():
-        first = waves[group[0]]
-        stacked = {probe: np.stack([waves[k].probes[probe] for k in group]) for probe in first.probes}
-        found.update(zip(group, _read_stacked(Waveforms(first.time, stacked), plans[group[0]]), strict=True))
-    return [found[k] for k in range(len(waves))]
-
-
-def _read_stacked(waves: Waveforms, plan: ReadPlan) -> list[Inference]:
-    """One each from waveforms (n, time)."""
     time, at = waves.time, _At(plan.times, waves.time)
-    states = np.stack([_state(waves, shown, at, plan.threshold) for shown in plan.decisions], axis=2)
-    readout = np.stack([at.read(waves.through(name)) for name in plan.outputs], axis=2)
-    power = _mean(time, drawn_power(waves, plan.supplies), plan.window)
-    delivered = np.empty((len(states), len(plan.metered), len(plan.meters)))
+    states = np.stack([_state(waves, shown, at, plan.threshold) for shown in plan.decisions], axis=1)
+    readout = np.stack([at.read(waves.through(name)) for name in plan.outputs], axis=1)
+    power = float(_mean(time, drawn_power(waves, plan.supplies), plan.window))
+    delivered = np.empty((len(plan.metered), len(plan.meters)))
     for j, meter in enumerate(plan.meters):
         current = _current(waves, meter)
         for i, (begin, end) in enumerate(plan.metered):
-            delivered[:, i, j] = _mean(time, current, (begin, end))
-    margins = _margins(waves, plan, states) if plan.margins else np.empty((len(states), 0, 0))
-    return [Inference(*found) for found in zip(states, readout, power.tolist(), delivered, margins, strict=True)]
+            delivered[i, j] = _mean(time, current, (begin, end))
+    margins = _margins(waves, plan, states) if plan.margins else np.empty((0, 0))
+    return Inference(states, readout, power, delivered, margins)
 
 
 def _margins(waves: Waveforms, plan: ReadPlan, states: States) -> Array:
-    """(n, frames, cells)."""
-    before = np.concatenate([np.zeros_like(states[:, :1]), states[:, :-1]], axis=1)
+    """(frames, cells)."""
+    before = np.concatenate([np.zeros_like(states[:1]), states[:-1]])
     found = np.full(states.shape, np.inf)
     for k, margin in enumerate(plan.margins):
         if margin is not None:
             current = _At(plan.closes[k], waves.time).read(waves.drain(margin.device))
-            found[:, :, k] = np.abs(current - np.where(before[:, :, k] > 0, margin.fall, margin.rise))
+            found[:, k] = np.abs(current - np.where(before[:, k] > 0, margin.fall, margin.rise))
     return found
 
 
@@ -201,29 +167,29 @@ def run_inferences(
     simulator, store = simulator_named(run.engine), None if run.folder is None else run.folder / INFERENCES
     outcomes: dict[int, Outcome] = {}
     names: dict[int, str] = {}
-    todo: list[Tile] = []
     if store is not None:
         make_folder(store)
-    for tile in split_tiles(benches, plans, simulator.lanes):
-        kept: dict[int, Inference] = {}
-        if store is not None:
-            here = dict(zip(tile.numbers, _names(simulator, tile), strict=True))
-            found = ((index, _load(store, name, plans[index])) for index, name in here.items())
-            kept = {index: outcome for index, outcome in found if outcome is not None}
-            names |= here
-        if len(kept) == len(tile.numbers):
-            outcomes |= kept
-        else:
-            todo.append(tile)
+        names = {index: deck_hash(simulator.write(bench)) for index, bench in enumerate(benches)}
+        found = ((index, _load(store, name, plans[index])) for index, name in names.items())
+        outcomes |= {index: outcome for index, outcome in found if outcome is not None}
     progress(len(outcomes), len(benches))
-    if todo:
-        for tile, results in _run_pool(todo, run, simulator):
-            for index, outcome in zip(tile.numbers, results, strict=True):
-                outcomes[index] = outcome
-                if store is not None and isinstance(outcome, Inference):
-                    _save(store, names[index], outcome)
-            progress(len(outcomes), len(benches))
+    todo = [index for index in range(len(benches)) if index not in outcomes]
+    for tile, results in _run_pool(_tiles(todo, benches, plans, run, simulator), run, simulator) if todo else ():
+        for index, outcome in zip(tile.numbers, results, strict=True):
+            outcomes[index] = outcome
+            if store is not None and isinstance(outcome, Inference):
+                _save(store, names[index], outcome)
+        progress(len(outcomes), len(benches))
     return [outcomes[index] for index in range(len(benches))]
+
+
+def _tiles(
+    todo: Sequence[int], benches: Sequence[Bench], plans: Sequence[ReadPlan], run: Run, simulator: Simulator
+) -> list[Tile]:
+    """Full ones, unless that leaves a process without."""
+    size = min(simulator.lanes, -(-len(todo) // max(run.jobs, 1)))
+    few = (todo[at : at + size] for at in range(0, len(todo), size))
+    return [Tile(tuple(one), tuple(benches[k] for k in one), tuple(plans[k] for k in one)) for one in few]
 
 
 def _run_pool(tiles: list[Tile], run: Run, simulator: Simulator) -> Iterator[tuple[Tile, list[Outcome]]]:
@@ -240,15 +206,6 @@ def _run_pool(tiles: list[Tile], run: Run, simulator: Simulator) -> Iterator[tup
                 yield tile, [Failure(lost.kind, lost.detail, simulator.write(bench)) for bench in tile.benches]
             else:
                 yield tile, outcomes
-
-
-def _names(simulator: Simulator, tile: Tile) -> list[str]:
-    """What results are kept under: the hash of a deck; of several lanes, of all decks in the tile, and the place."""
-    decks = [simulator.write(bench) for bench in tile.benches]
-    if simulator.lanes == 1:
-        return [deck_hash(deck) for deck in decks]
-    beside = "".join(map(deck_hash, decks))
-    return [deck_hash(f"{k} of {beside}") for k in range(len(decks))]
 
 
 def deck_hash(deck: str) -> str:

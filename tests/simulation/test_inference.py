@@ -130,7 +130,7 @@ def test_stored_results_are_read_back(benches, plan, outcomes, tmp_path, monkeyp
 @pytest.mark.parametrize("damage", ["cut", "empty", "other keys"])
 def test_damaged_and_missing_results_are_run_again(benches, plan, outcomes, tmp_path, damage, monkeypatch):
     def here(tiles, run, simulator):
-        ran.extend(tile.first for tile in tiles)
+        ran.extend(tile.numbers[0] for tile in tiles)
         return ((tile, [run_inference(tile.benches[0], plan)]) for tile in tiles)
 
     ran: list[int] = []

@@ -1,4 +1,4 @@
-"""Several benches at once: always the same ones beside each other, so that nothing else changes a result."""
+"""Several benches at once: what is beside a bench, workers and interruptions change no bit of its result."""
 
 import os
 from dataclasses import dataclass, replace
@@ -20,7 +20,6 @@ from cosim.simulation.inference import (
     Tile,
     infer_tile,
     read_inference,
-    read_inferences,
     run_inferences,
     split_tiles,
 )
@@ -34,7 +33,7 @@ AWKWARD, STRANGE = 5, 7  # volt of benches that cannot be run
 
 @dataclass(frozen=True)
 class Fourfold:
-    """What it gives for a bench has a trace of those that run beside it; every tile adds a line to `log`."""
+    """A simulator with lanes; every tile adds a line to `log`."""
 
     log: Path
     name: str = "fourfold"
@@ -51,20 +50,18 @@ class Fourfold:
     def run_all(self, benches, timeout):
         with self.log.open("a") as file:
             file.write(f"{[volts(bench) for bench in benches]} {timeout:g}\n")
-        beside = 1e-6 * sum(map(volts, benches))
-        time = np.linspace(0.0, max(bench.transient.end for bench in benches), 41)
-        return [self._waves(bench, time, beside) for bench in benches]
+        return [self._waves(bench) for bench in benches]
 
-    def _waves(self, bench, time, beside):
+    def _waves(self, bench):
         if volts(bench) == AWKWARD:
             return Failure(FailureKind.CONVERGENCE, "awkward", self.write(bench))
         if volts(bench) == STRANGE:
             return Failure(FailureKind.UNSUPPORTED, "a strange voltage", self.write(bench))
         if volts(bench) > 100:
             os._exit(9)
-        own = time if bench.transient.end == time[-1] else time[time <= bench.transient.end]
-        wave = volts(bench) + beside + np.sin(own)
-        return Waveforms(own, {probe: (k - 1.5) * wave for k, probe in enumerate(PROBES)})
+        time = np.linspace(0.0, bench.transient.end, 41)
+        wave = volts(bench) + np.sin(time)
+        return Waveforms(time, {probe: (k - 1.5) * wave for k, probe in enumerate(PROBES)})
 
     def check(self):
         pass
@@ -131,12 +128,12 @@ def content(outcomes):
 
 
 def tiles_of(log):
-    return sorted(eval(line.rpartition(" ")[0])[0] - 10 for line in log.read_text().splitlines())
+    return sorted([int(volt) - 10 for volt in eval(line.rpartition(" ")[0])] for line in log.read_text().splitlines())
 
 
-def test_a_tile_has_its_number_and_the_last_one_is_shorter(benches, plans):
+def test_a_tile_has_numbers_and_the_last_one_is_shorter(benches, plans):
     tiles = list(split_tiles(benches, plans, LANES))
-    assert [list(tile.numbers) for tile in tiles] == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]]
+    assert [tile.numbers for tile in tiles] == [(0, 1, 2, 3), (4, 5, 6, 7), (8, 9)]
     assert [bench for tile in tiles for bench in tile.benches] == benches
     assert list(split_tiles([], [], LANES)) == []
 
@@ -158,27 +155,26 @@ def test_workers_and_what_was_kept_change_no_bit(log, benches, plans, tmp_path):
     assert not log.exists()
 
 
-def test_one_that_is_missing_runs_with_its_tile(log, benches, plans, tmp_path):
+def test_what_is_missing_runs_and_nothing_else(log, benches, plans, tmp_path):
     run = Run(tmp_path / "kept", engine="fourfold")
     found = run_inferences(benches[:6], plans[:6], run)
     files = sorted((tmp_path / "kept" / INFERENCES).iterdir(), key=lambda path: path.stat().st_mtime_ns)
     content_of = {path.name: path.read_bytes() for path in files}
-    files[1].unlink()  # of the first tile
+    files[1].unlink()
+    files[4].unlink()
     log.unlink()
     assert content(run_inferences(benches[:6], plans[:6], run)) == content(found)
-    assert tiles_of(log) == [0]
+    assert tiles_of(log) == [[1, 4]]
     assert {path.name: path.read_bytes() for path in (tmp_path / "kept" / INFERENCES).iterdir()} == content_of
-
-
-def test_a_result_beside_others_is_another_result(log, benches, plans, tmp_path):
-    """What is kept of six benches has the trace of two in the second tile, which four have now."""
-    run = Run(tmp_path / "kept", engine="fourfold")
-    run_inferences(benches[:6], plans[:6], run)
     log.unlink()
-    assert content(run_inferences(benches, plans, run)) == content(
-        run_inferences(benches, plans, replace(run, folder=None))
-    )
-    assert tiles_of(log)[:3] == [0, 4, 4]  # not the first tile, in the folder
+    more = run_inferences(benches, plans, run)
+    assert tiles_of(log) == [[6, 7, 8, 9]]
+    assert content(more) == content(run_inferences(benches, plans, replace(run, folder=None)))
+
+
+def test_no_process_is_left_without(log, benches, plans):
+    run_inferences(benches[:6], plans[:6], Run(engine="fourfold", jobs=2))
+    assert tiles_of(log) == [[0, 1, 2], [3, 4, 5]]
 
 
 def test_a_failure_is_one_bench_and_a_lost_process_a_tile(log, technology):
@@ -192,7 +188,7 @@ def test_a_failure_is_one_bench_and_a_lost_process_a_tile(log, technology):
 @pytest.mark.parametrize("there", [True, False])
 def test_what_it_has_no_model_for_runs_elsewhere(log, technology, monkeypatch, tmp_path, there):
     monkeypatch.setattr(table, "ENGINES", (*table.ENGINES, table.Entry("standin", lambda: Standin(there))))
-    tile = Tile(0, tuple(make(technology, volt) for volt in (10.0, STRANGE, 12.0)), (planned(),) * 3)
+    tile = Tile((0, 1, 2), tuple(make(technology, volt) for volt in (10.0, STRANGE, 12.0)), (planned(),) * 3)
     first, strange, last = infer_tile(Fourfold(log), tile, 3.0)
     assert isinstance(first, Inference) and first.elsewhere == ""
     assert isinstance(last, Inference) and last.elsewhere == ""
@@ -215,29 +211,18 @@ def test_margins_are_distances_of_a_current_from_the_threshold_that_counts():
     waves = Waveforms(time, {Voltage("a"): states, Current("o"): time, Current("dd"): time, DrainCurrent("m"): -time})
     plan = replace(planned(), decisions=(("a",), ("a",)), threshold=0.5, margins=(None, Margin("m", 2.0, 0.5, 0.1)))
     plan = replace(plan, closes=np.array([np.arange(4.0), np.arange(4.0) + 0.1]))
-    (found,) = read_inferences([waves], [plan])
+    found = read_inference(waves, plan)
     assert np.isinf(found.margins[:, 0]).all() and found.states[:, 1].tolist() == [0, 1, 1, 1]
     np.testing.assert_allclose(found.margins[:, 1], [1.9, 0.9, 1.6, 2.6])
 
 
 def test_margins_are_kept(log, technology, tmp_path):
-    (found,) = infer_tile(Fourfold(log), Tile(0, (make(technology, 10.0),), (planned(),)), 3.0)
+    (found,) = infer_tile(Fourfold(log), Tile((0,), (make(technology, 10.0),), (planned(),)), 3.0)
     found = replace(found, margins=np.array([[1e-12], [2e-12], [np.inf], [0.0]]))
     inference._save(tmp_path, "name", found)
     assert content([inference._load(tmp_path, "name", planned())]) == content([found])
     inference._save(tmp_path, "name", replace(found, margins=np.full((4, 1), np.nan)))
     assert inference._load(tmp_path, "name", planned()) is None
-
-
-def test_waveforms_of_one_time_are_read_together_to_the_same_bits():
-    rng = np.random.default_rng(2)
-    time = np.sort(np.concatenate([[0.0, 4.0], rng.uniform(0.0, 4.0, 90)]))
-    waves = [Waveforms(time, {probe: rng.normal(size=len(time)) for probe in PROBES}) for _ in range(5)]
-    waves.append(Waveforms(time.copy(), waves[0].probes))
-    plans = [planned(), planned(), planned(2.0), planned(), planned(2.0), planned()]
-    found = read_inferences(waves, plans)
-    assert content(found) == content(map(read_inference, waves, plans))
-    assert content(found[:1]) == content(found[5:])
 
 
 def test_what_is_read_is_interpolated_and_integrated():
