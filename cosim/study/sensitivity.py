@@ -142,7 +142,7 @@ class _Sample:
 def _tile(design: Design, samples: Sequence[Array], run: Run, asked: Asked) -> list[Sensitivities]:
     """Of at most as many samples as there are lanes."""
     from cosim.engines.batch.sensitivity import gradients, record  # numba, which need not be there
-    from cosim.engines.batch.solve import Late, Stuck
+    from cosim.engines.batch.solve import Late
     from cosim.engines.batch.unsupported import Unsupported
 
     margins = decision_margins(design, run)
@@ -151,9 +151,7 @@ def _tile(design: Design, samples: Sequence[Array], run: Run, asked: Asked) -> l
     try:
         recorded = record(driven, run.timeout * len(driven))
     except Unsupported as reason:
-        raise SimulationError(f"the batch engine has no model for this sample: {reason}") from None
-    except Stuck as reason:
-        raise SimulationError(f"in the batch engine no step converged at {reason.time:.6g} s of this sample") from None
+        raise SimulationError(f"the batch engine cannot run this sample: {reason}") from None
     except Late:
         raise SimulationError(f"this sample takes longer than {run.timeout:g} s; give more --timeout") from None
     read = [_read(design, recorded.waveforms(lane), len(x), run, asked) for lane, x in enumerate(samples)]

@@ -28,6 +28,7 @@ from cosim.engines.batch.evaluate import evaluate
 from cosim.engines.batch.floating import FLOAT_KEPT
 from cosim.engines.batch.lanes import inner, jit, kept_jit, load, splat, store
 from cosim.engines.batch.layout import MATRIX, WHOLE
+from cosim.engines.batch.lines import NOWHERE
 from cosim.engines.batch.lu import decompose, substitute_transposed
 from cosim.engines.batch.tables import RESPONSES
 
@@ -39,7 +40,8 @@ _REST = 1e-6  # 1/s: slope of the last steps to rest
 class Steps(NamedTuple):
     """What was marched: the rest at time 0, then every accepted step.
 
-    volt (steps + 1, nets or more, LANES); factor (steps + 3, 3): a0, a1, a2 in 1/s, 0 at rest and behind the end;
+    volt (steps + 1, nets or more, LANES); factor (steps + 3, 3, LANES): a0, a1, a2 in 1/s, 0 at rest; a lane that has
+    fewer steps than another stands still behind its end, where all weights are 0.
     seed_at (steps + 1,): where in `seeds` a step's c is, -1 where it is 0; seeds (n, objectives, nets, LANES);
     own_at (steps + 2,) into own (n, 2), objective and tied device, and own_weight (n, LANES) of its current;
     held (n, 2): rows and siemens that pulled at rest; last: the step to begin at, behind which all weights are 0.
@@ -82,8 +84,8 @@ class Work(NamedTuple):
 def go_back(s: Any, p: Any, v: Any, d: Any, w: Any) -> None:
     """From the last step to the rest; adds to what is found, which begins at 0 as `next` and `after` do."""
     for step in range(d.last, -1, -1):
-        slope = d.factor[step, 0]
-        _linearize(s, v, d.volt[step], slope if step else _REST)
+        slope = load(d.factor[step], 0)
+        _linearize(s, v, d.volt[step], slope if step else splat(_REST))
         for k in range(d.held.shape[0] if step == 0 else 0):
             at = p.pivot[int(d.held[k, 0])]
             store(v.matrix, at, load(v.matrix, at) + d.held[k, 1])
@@ -105,17 +107,18 @@ def go_back(s: Any, p: Any, v: Any, d: Any, w: Any) -> None:
 
 
 @jit
-def _linearize(s: Any, v: Any, volt: Any, slope: float) -> None:
+def _linearize(s: Any, v: Any, volt: Any, slope: Any) -> None:
     """Evaluate all devices where they stood, not near it, with the matrix and the answers to deviations."""
     for row in range(v.x.shape[0]):
         store(v.x, row, splat(0.0))
     for net in range(v.offset.shape[0]):
         store(v.offset, net, load(volt, net))
-    v.gate_version[:] = 0
-    v.drain_version[:] = 0
-    v.tied_version[:] = -1
+    for line in range(v.gate_kept.shape[0]):
+        store(v.gate_kept, line, splat(NOWHERE))
+    for line in range(v.drain_kept.shape[0]):
+        store(v.drain_kept, line, splat(NOWHERE))
     for device in range(s.floating.shape[0]):
-        store(v.kept, device * FLOAT_KEPT, splat(1e9))
+        store(v.kept, device * FLOAT_KEPT, splat(NOWHERE))
     evaluate(s, v, slope, True, WHOLE)
     evaluate(s, v, slope, True, MATRIX)
 
@@ -143,7 +146,7 @@ def _own(d: Any, step: int, objective: int, own: Any) -> None:
 def _charges(d: Any, step: int, weights: Any, charge: Any) -> None:
     """Weights of the charges at a step, in this one and in the two after it."""
     now, following, after = weights
-    a0, a1, a2 = d.factor[step, 0], d.factor[step + 1, 1], d.factor[step + 2, 2]
+    a0, a1, a2 = load(d.factor[step], 0), load(d.factor[step + 1], 1), load(d.factor[step + 2], 2)
     for net in range(charge.shape[0]):
         store(charge, net, load(now, net) * a0 + load(following, net) * a1 + load(after, net) * a2)
 
@@ -165,9 +168,9 @@ def _pull(s: Any, v: Any, weights: Any, side: Any) -> None:
     current, charge, own = weights
     for k in range(side.shape[0]):
         store(side, k, splat(0.0))
-    for k in range(s.farad.size):
-        a, b = s.capacitors[k, 0], s.capacitors[k, 1]
-        _pair(side, row[a], row[b], _between(charge, a, b) * s.farad[k])
+    for net in range(row.size):
+        for k in range(s.capacitor_at[net], s.capacitor_at[net + 1]):
+            _subtract(side, row[net], load(charge, s.capacitor_net[k]) * s.farad[k])
     for k in range(s.gates.shape[0]):
         a, b = s.gates[k, 0], s.gates[k, 1]
         _pair(side, row[a], row[b], _between(charge, a, b) * (load(v.gate_charge, 2 * k + 1) * s.gate_size[k]))
@@ -209,7 +212,7 @@ def _pull_floating(s: Any, v: Any, current: Any, charge: Any, side: Any) -> None
 
 
 @jit
-def _add_solution(row: Any, side: Any, slope: float, now: Any, charge: Any) -> None:
+def _add_solution(row: Any, side: Any, slope: Any, now: Any, charge: Any) -> None:
     for net in range(row.size):
         own = load(side, row[net])
         store(now, net, load(now, net) + own)

@@ -57,8 +57,8 @@ def assemble(elements: Sequence[Element], tables: Mapping[Kind, Table]) -> Assem
     row = np.where(rows < 0, nets.unknowns, program.order[rows])
     offsets = [(net[name], source[through], sign) for name, path in nets.paths.items() for through, sign in path]
     placed = {key: _placed(program, key, values) for key, values in fields.items()}
-    placed["constant"] = _constant(program, placed["capacitors"], placed["farad"])
-    placed["capacitors"] = np.ascontiguousarray(placed["capacitors"][:, :2])
+    capacitors, farad = placed.pop("capacitors"), placed.pop("farad")
+    placed["constant"] = _constant(program, capacitors, farad)
     structure = Structure(
         row=row.astype(np.int64),
         offsets=np.array([pair[:2] for pair in offsets], dtype=np.int64).reshape(-1, 2),
@@ -66,6 +66,7 @@ def assemble(elements: Sequence[Element], tables: Mapping[Kind, Table]) -> Assem
         currents=np.array(
             [(net[one.a], net[one.b], source[one.name]) for one in sources if one.kind == "i"], dtype=np.int64
         ).reshape(-1, 3),
+        **_by_net(capacitors, farad, len(net)),
         **placed,
     )
     return Assembled(nets, net, source, tied, floating, program, structure)
@@ -90,6 +91,20 @@ def _constant(program: Program, capacitors: Whole, farad: Array) -> Array:
     for column, sign in zip(range(2, 6), (1.0, -1.0, -1.0, 1.0), strict=True):
         np.add.at(found, capacitors[:, column], sign * farad)
     return found
+
+
+def _by_net(capacitors: Whole, farad: Array, nets: int) -> Columns:
+    """Capacitors as the rows of a matrix from voltages to charges."""
+    found: dict[tuple[int, int], float] = {}
+    for (a, b), one in zip(capacitors[:, :2].tolist(), farad.tolist(), strict=True):
+        for pair, value in (((a, a), one), ((a, b), -one), ((b, a), -one), ((b, b), one)):
+            found[pair] = found.get(pair, 0.0) + value
+    pairs = np.array(sorted(found), dtype=np.int64).reshape(-1, 2)
+    return {
+        "capacitor_at": np.searchsorted(pairs[:, 0], np.arange(nets + 1)).astype(np.int64),
+        "capacitor_net": np.ascontiguousarray(pairs[:, 1]),
+        "farad": np.array([found[a, b] for a, b in pairs.tolist()], dtype=np.float64),
+    }
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,8 +222,18 @@ def tied_tables(tables: Sequence[Table]) -> Columns:
         ("drain", [table.drain for table in tied]),
         ("response", [table.responses for table in tied]),
     ):
-        found[f"{name}_table"] = np.concatenate([part.ravel() for part in parts]) if parts else np.zeros(0)
-        found[f"{name}_at"] = np.cumsum([0, *(part.size for part in parts)], dtype=np.int64)
+        rows = [_by_power(part) for part in parts]
+        found[f"{name}_table"] = (
+            np.concatenate([one.ravel() for one in rows]) if rows else np.zeros(0, dtype=np.float32)
+        )
+        found[f"{name}_at"] = np.cumsum([0, *(one.size for one in rows)], dtype=np.int64)
+    return found
+
+
+def _by_power(cubics: Array) -> NDArray[np.float32]:
+    """(cells, columns, 4) as (cells, 4, LANES): all functions' coefficients of a power side by side."""
+    found = np.zeros((len(cubics), 4, LANES), dtype=np.float32)
+    found[:, :, : cubics.shape[1]] = cubics.transpose(0, 2, 1)
     return found
 
 
@@ -219,7 +244,7 @@ def float_tables(tables: Sequence[Table]) -> Columns:
     beyond = np.zeros((LANES, FLOAT_COLUMNS))  # two points are read at a time
     axes = [(*_axis(one.gate), *_axis(one.source), *_axis(one.drain), one.thermal, one.shift) for one in floats]
     return {
-        "float_table": np.concatenate([*parts, beyond]).ravel(),
+        "float_table": np.concatenate([*parts, beyond]).ravel().astype(np.float32),
         "float_at": np.cumsum([0, *map(len, parts)], dtype=np.int64),
         "float_axis": np.array(axes, dtype=np.float64).reshape(-1, 11),
     }

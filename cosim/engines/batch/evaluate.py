@@ -6,25 +6,26 @@ from typing import Any
 
 from cosim.engines.batch.floating import FLOAT_KEPT, add_floating
 from cosim.engines.batch.lanes import add_to, inner, jit, load, splat, store
-from cosim.engines.batch.layout import MATRIX, WHOLE
+from cosim.engines.batch.layout import MATRIX
 from cosim.engines.batch.lines import drain_lines, gate_lines
 from cosim.engines.batch.tied import add_tied, conductances, refresh_tied
 
 
 @jit
-def evaluate(s: Any, v: Any, slope: float, varied: bool, asked: int) -> None:
+def evaluate(s: Any, v: Any, slope: Any, varied: bool, asked: int) -> None:
     """Fill current and charge, and where it is asked the matrix, from x, offset and source.
 
-    slope: d(dQ/dt)/dQ, 1/s; varied: chips deviate; asked: MATRIX, CURRENTS of rows that are unknown, or WHOLE.
+    slope: d(dQ/dt)/dQ of each lane, 1/s; varied: chips deviate; asked: MATRIX, which leaves out currents and charges
+    of nets that are known, WHOLE, or NEARBY.
     """
     _begin(s.row, v.x, v.offset, v.volt)
     _zero(v.current)
     _zero(v.charge)
     gate_lines(s, v, varied, asked)
     drain_lines(s, v, asked)
-    refresh_tied(s, v, s.groups[2] if asked == WHOLE else s.groups[1], varied)
+    refresh_tied(s, v, asked, varied)
     add_tied(s, v, asked)
-    add_floating(s, v)
+    add_floating(s, v, asked)
     _linear(s, v)
     if asked == MATRIX:
         _scaled(v.matrix, s.constant, slope)
@@ -47,13 +48,13 @@ def _zero(rows: Any) -> None:
 @jit
 def _linear(s: Any, v: Any) -> None:
     """Capacitors and current sources."""
-    volt, current, charge, source = v.volt, v.current, v.charge, v.source
-    capacitors, farad, currents = s.capacitors, s.farad, s.currents
-    for k in range(farad.size):
-        a, b = capacitors[k, 0], capacitors[k, 1]
-        coulomb = (load(volt, a) - load(volt, b)) * farad[k]
-        add_to(charge, a, coulomb)
-        add_to(charge, b, splat(0.0) - coulomb)
+    volt, current, charge, source, currents = v.volt, v.current, v.charge, v.source, s.currents
+    begin, others, farad = s.capacitor_at, s.capacitor_net, s.farad
+    for net in range(volt.shape[0]):
+        coulomb = load(charge, net)
+        for k in range(begin[net], begin[net + 1]):
+            coulomb = coulomb + load(volt, others[k]) * farad[k]
+        store(charge, net, coulomb)
     for k in range(currents.shape[0]):
         ampere = load(source, currents[k, 2])
         add_to(current, currents[k, 0], ampere)
@@ -61,13 +62,13 @@ def _linear(s: Any, v: Any) -> None:
 
 
 @jit
-def _scaled(matrix: Any, constant: Any, slope: float) -> None:
+def _scaled(matrix: Any, constant: Any, slope: Any) -> None:
     for row in range(constant.size):
-        store(matrix, row, splat(constant[row] * slope))
+        store(matrix, row, slope * constant[row])
 
 
 @jit
-def _capacitances(s: Any, v: Any, slope: float) -> None:
+def _capacitances(s: Any, v: Any, slope: Any) -> None:
     """Charges of lines and floating devices in the matrix, and what those conduct."""
     matrix, gate, drain = v.matrix, v.gate_charge, v.drain_charge
     gates, drains, gate_size, drain_size = s.gates, s.drains, s.gate_size, s.drain_size

@@ -17,17 +17,22 @@ from cosim.engines.batch.lanes import (
     load,
     load_at,
     most,
+    not_below,
     pick,
     splat,
+    where,
 )
+from cosim.engines.batch.layout import NEARBY
 from cosim.engines.batch.tables import FLOAT_COLUMNS
 
 FLOAT_KEPT = 19  # V_G, V_S, V_D where a floating device was evaluated; I, Q_G, Q_S, Q_D, each with three derivatives
-NEAR_FLOAT = 1e-3  # V: the same for a floating device, a switch mostly; 7e-4
+NEAR_FLOAT = 1e-3  # V: the same as `lines.NEAR` for a floating device, a switch mostly; 7e-4
+_OFF, _OFF_PART = 1e-13, 0.2  # A, under which a device is off, and only its charges bend
+_LEVEL, _COMMON_PART = 5e-3, 0.3  # V, under which its ends are at one voltage: no current to speak of, that could bend
 
 
 @jit
-def add_floating(s: Any, v: Any) -> None:
+def add_floating(s: Any, v: Any, asked: int) -> None:
     devices, kept, volt, drawn = s.floating, v.kept, v.volt, v.float_drawn
     for device in range(devices.shape[0]):
         sign, at = s.float_sign[device], device * FLOAT_KEPT
@@ -38,17 +43,29 @@ def add_floating(s: Any, v: Any) -> None:
             (load(volt, drain) - base) * sign,
             (load(volt, source) - base) * sign,
         )
-        far = most(absolute(vg - load(kept, at)), absolute(vs - load(kept, at + 1)))
-        far = most(far, absolute(vd - load(kept, at + 2)))
-        if not largest(far) < NEAR_FLOAT:
+        apart = vg - load(kept, at), vs - load(kept, at + 1), vd - load(kept, at + 2)
+        moved = not_below(_bent(kept, at, apart), splat(NEAR_FLOAT))
+        if asked != NEARBY and largest(moved) > 0.0:
             for lane in range(LANES):
-                if pick(far, lane) < NEAR_FLOAT:
+                if not pick(moved, lane) > 0.0:
                     continue
                 kept[at, lane], kept[at + 1, lane], kept[at + 2, lane] = pick(vg, lane), pick(vs, lane), pick(vd, lane)
                 shift, factor = drawn[2 * device, lane], drawn[2 * device + 1, lane]
                 float_device(s.float_table, s.float_at, s.float_axis, devices[device, 4], shift, factor, kept, at, lane)
-        apart = vg - load(kept, at), vs - load(kept, at + 1), vd - load(kept, at + 2)
+            apart = vg - load(kept, at), vs - load(kept, at + 1), vd - load(kept, at + 2)
         _float_near(s, v, device, apart)
+
+
+@inner
+def _bent(kept: Any, at: int, apart: Any) -> Any:
+    """How far a device is from where it was evaluated, V: what bends its current counts whole, the rest a part.
+
+    Off, all counts _OFF_PART; between ends at one voltage, what moves both of them counts _COMMON_PART.
+    """
+    far = most(absolute(apart[0]), most(absolute(apart[1]), absolute(apart[2])))
+    between = most(absolute(apart[2] - apart[1]), far * _COMMON_PART)
+    far = where(not_below(absolute(load(kept, at + 2) - load(kept, at + 1)), splat(_LEVEL)), far, between)
+    return where(not_below(absolute(load(kept, at + 3)), splat(_OFF)), far, far * _OFF_PART)
 
 
 @inner
@@ -76,7 +93,7 @@ def float_current(s: Any, v: Any, device: int) -> Any:
     return load(v.kept, device * FLOAT_KEPT + 3) * s.float_size[device]
 
 
-@jit
+@inner
 def float_device(
     values: Any, begin: Any, axis: Any, table: int, shift: float, factor: float, kept: Any, at: int, lane: int
 ) -> None:

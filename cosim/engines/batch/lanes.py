@@ -101,11 +101,12 @@ def load(typing: Any, array: Any, row: Any) -> Any:
 
 @intrinsic
 def load_at(typing: Any, numbers: Any, first: Any) -> Any:
-    """LANES consecutive numbers of a flat array."""
+    """LANES consecutive numbers of a flat array in single precision."""
 
     def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         data = context.make_array(signature.args[0])(context, builder, args[0]).data
-        return builder.load(builder.bitcast(builder.gep(data, [args[1]]), _VECTOR.as_pointer()), align=8)
+        kind = ir.VectorType(ir.FloatType(), LANES).as_pointer()
+        return builder.fpext(builder.load(builder.bitcast(builder.gep(data, [args[1]]), kind), align=4), _VECTOR)
 
     return _LANES(numbers, types.intp), build
 
@@ -234,6 +235,33 @@ def gather(typing: Any, table: Any, whole: Any, stride: Any, offset: Any) -> Any
         return found
 
     return _LANES(table, _LANES, types.intp, types.intp), build
+
+
+@intrinsic
+def where(typing: Any, mask: Any, yes: Any, no: Any) -> Any:
+    """One of two by lane: the first where the mask is not 0."""
+
+    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        chosen = builder.fcmp_unordered("!=", args[0], ir.Constant(_VECTOR, [0.0] * LANES))
+        return builder.select(chosen, args[1], args[2])
+
+    return _LANES(_LANES, _LANES, _LANES), build
+
+
+@intrinsic
+def not_below(typing: Any, a: Any, b: Any) -> Any:
+    """1 where a < b does not hold, as of nan, else 0."""
+
+    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.uitofp(builder.fcmp_unordered(">=", *args), _VECTOR)
+
+    return _LANES(_LANES, _LANES), build
+
+
+@inner
+def store_where(array: Any, row: Any, mask: Any, value: Any) -> None:
+    """Make it the row of an array in those lanes where the mask is not 0."""
+    store(array, row, where(mask, value, load(array, row)))
 
 
 @intrinsic

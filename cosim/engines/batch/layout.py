@@ -6,18 +6,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
+Single = NDArray[np.float32]
 Whole = NDArray[np.int64]
-# what an evaluation is asked for; of a plain int numba would compile each kernel again for its value
-MATRIX, CURRENTS, WHOLE = np.int64(0), np.int64(1), np.int64(2)
-# March.clock: now, end, the last two steps, the next, steps since a corner, the corner ahead, rows saved, counts
-NOW, END, LAST, BEFORE, NEXT, SINCE, AHEAD, ROWS, STEPS, REFUSED, SOLVED = range(11)
+# what an evaluation is asked for; of a plain int numba would compile each kernel again for its value. MATRIX: the
+# matrix, and what unknowns need; WHOLE: all currents and charges; NEARBY: the same, as tangents: no device moved far
+MATRIX, WHOLE, NEARBY = np.int64(0), np.int64(1), np.int64(2)
+# March.clock, of each lane: now, end, the last two steps, the one to try next, the one in course, steps since a corner,
+# the corner ahead, Newton's turns, whether the step ends at the corner, rows saved, how it stands, and counts
+NOW, END, LAST, BEFORE, NEXT, STEP, SINCE, AHEAD, TURN, CORNERED, ROWS, STANDS, STEPS, REFUSED, SOLVED = range(15)
+CLOCKS = 15
+RUNNING, DONE, STUCK = 0.0, 1.0, 2.0  # how a lane stands: on its way, at the end, or no step converged
+# March.pace, of each lane's step in course: factors of the charges now and before, 1/s; of the last three solutions in
+# the prediction; the share of the distance to it that is error; Newton's last move, V; error over what it may be;
+# whether the lane accepts its step, and whether it begins one
+SLOPE, FIRST, SECOND, GUESS, SHARE, FAR, ERROR, ACCEPTED, BEGINS = 0, 1, 2, 3, 6, 7, 8, 9, 10
+PACES = 11
 
 
 class Structure(NamedTuple):
     """What all instances share. Nets are indices, rows of unknowns too; the last row stands for ground.
 
     row (nets,); offsets (n, 2) net and source, offset_sign; currents (n, 3) two nets and a source;
-    capacitors (n, 2) two nets, farad; constant (entries,): farad in the matrix;
+    capacitor_at (nets + 1,) into capacitor_net and farad: the charge of each net is the sum of farad times the voltages
+    of these; constant (entries,): farad in the matrix;
     gates, drains (n, 7): net, source net, table, four places; gate_sign, gate_size: n or p, and total multiplicity;
     gate_alone: its source's voltage is known;
     tied (n, 10): gate line, drain line, drain net, source net, six places; tied_sign, tied_size; in three groups that
@@ -30,7 +41,8 @@ class Structure(NamedTuple):
     offsets: Whole
     offset_sign: Array
     currents: Whole
-    capacitors: Whole
+    capacitor_at: Whole
+    capacitor_net: Whole
     farad: Array
     constant: Array
     gates: Whole
@@ -48,15 +60,15 @@ class Structure(NamedTuple):
     floating: Whole
     float_sign: Array
     float_size: Array
-    gate_table: Array
-    drain_table: Array
-    response_table: Array
+    gate_table: Single
+    drain_table: Single
+    response_table: Single
     gate_at: Whole
     gate_axis: Array
     drain_at: Whole
     drain_axis: Array
     response_at: Whole
-    float_table: Array
+    float_table: Single
     float_at: Whole
     float_axis: Array
 
@@ -103,6 +115,7 @@ class Solver(NamedTuple):
 
     pivot (n,); below_at (n + 1,) into below; right_at (n + 1,) into right, the row of pivot k; target_at (below + 1,)
     into target: where each product lands. below_row, right_row: rows of the unknowns that these entries belong to.
+    seen_at (n + 1,) into seen and seen_row: for unknown k the entries of others' rows, before any fill.
     """
 
     pivot: Whole
@@ -114,12 +127,15 @@ class Solver(NamedTuple):
     right_row: Whole
     target: Whole
     target_at: Whole
+    seen_at: Whole
+    seen: Whole
+    seen_row: Whole
 
 
 class Saved(NamedTuple):
     """What is saved at each step: kind (n,) 0 a voltage, 1 a source, 2 a transistor; which (n,) net, or device;
 
-    nets_at (n + 1,) into nets: those behind a source. time (rows,); values (rows, n, LANES).
+    nets_at (n + 1,) into nets: those behind a source. time (LANES, rows); values (LANES, rows, n); found (n, LANES).
     """
 
     kind: Whole
@@ -129,29 +145,32 @@ class Saved(NamedTuple):
     nets: Whole
     time: Array
     values: Array
+    found: Array
 
 
 BEYOND = 0.6  # V beyond the rails: a latch that floats is lifted so far; from 0.1 V on a device is its table's tangent
 
 
 class March(NamedTuple):
-    """Where a tile stands. clock: NOW and those after it; corner (n,) s; sources (n, sources, LANES): at the corners;
+    """Where the lanes of a tile stand, each at its own time. clock (CLOCKS, LANES), pace (PACES, LANES): see above;
 
-    x0, x1, x2: solutions now and before; q0, q1: charges; history, residual, inverse: rows of work; low, high: V by
-    net; weight: see `newton._weigh`; held (n, 2): row and siemens that pull it to hold (n, LANES), V;
+    corner (n, LANES) s; sources (n, sources, LANES): at the corners; x0, x1, x2: solutions now and before; guess: the
+    predicted one; q0, q1: charges; residual, inverse: rows of work; low, high: V by net; weight: see `newton._weigh`;
+    held (n, 2): row and siemens that pull it to hold (n, LANES), V;
     limits: Newton's V, error of a step V, largest step s, first step s, error of a step over the step's change, and
-    Newton's V under which the matrix is not made again; highest voltage, V.
+    highest voltage, V.
     """
 
     clock: Array
+    pace: Array
     corner: Array
     sources: Array
     x0: Array
     x1: Array
     x2: Array
+    guess: Array
     q0: Array
     q1: Array
-    history: Array
     low: Array
     high: Array
     weight: Array

@@ -3,137 +3,136 @@
 """Gate lines and drain lines: the functions that tied devices share, at the voltages where they are needed.
 
 A gate line is a gate net with its source net and table: weights of one signal share it, so its functions are evaluated
-once. A drain line is the same for drains. Near to where it was evaluated, a line is its tangent.
+once. A drain line is the same for drains. Near to where it was evaluated, a line is its tangent. A lane that moved is
+evaluated alone: the vector then holds the functions, a row of LANES in the table for each power of the cubics.
 """
 
 from typing import Any
 
+import numpy as np
+
 from cosim.engines.batch.lanes import (
+    LANES,
     absolute,
     add_to,
-    exp,
-    floor,
-    gather,
     inner,
     jit,
     largest,
-    least,
     load,
-    most,
+    load_at,
+    not_below,
+    pick,
     splat,
     store,
+    where,
 )
-from cosim.engines.batch.layout import WHOLE
-from cosim.engines.batch.tables import DRAIN_COLUMNS, GATE_COLUMNS, RANK, RESPONSES
+from cosim.engines.batch.layout import MATRIX, NEARBY
+from cosim.engines.batch.tables import RANK, RESPONSES
 
-NEAR = 2e-4  # V: so near to where it was evaluated, a device is its tangent; (NEAR / U_T)^2 / 2 = 3e-5 of its current
+NEAR = 5e-4  # V: so near to where it was evaluated, a device is its tangent; (NEAR / U_T)^2 / 2 = 2e-4 of its current
+SATURATED = 0.2  # V of V_DS, beyond which currents bend e^-8 times as much
+NEAR_SATURATED = 4e-3  # V: the same there
+NOWHERE = 1e9  # V: where a line stands that was never evaluated
 
 
 @jit
 def gate_lines(s: Any, v: Any, varied: bool, asked: int) -> None:
     volt, charge, kept, apart, fixed = v.volt, v.charge, v.gate_kept, v.gate_apart, v.gate_charge
-    gates, sign, size, axis, version = s.gates, s.gate_sign, s.gate_size, s.gate_axis, v.gate_version
-    alone = s.gate_alone
+    gates, sign, size, alone = s.gates, s.gate_sign, s.gate_size, s.gate_alone
     for line in range(gates.shape[0]):
         net, source = gates[line, 0], gates[line, 1]
-        x, far, is_far = _moved(volt, net, source, sign[line], kept, line, version[line] == 0)
-        if is_far:
-            version[line] += 1
-            far = splat(0.0)
-            store(kept, line, x)
-            cell, u, out = _cell(x, axis, gates[line, 2])
-            _refresh_gate(s.gate_table, s.gate_at[gates[line, 2]], (cell, u, out), (v.gate, fixed), line)
-            if varied:
-                _respond(s, v.response, line, cell, u)
+        x = (load(volt, net) - load(volt, source)) * sign[line]
+        far = x - load(kept, line)
+        if asked != NEARBY:
+            moved = not_below(absolute(far), splat(NEAR))
+            if largest(moved) > 0.0:
+                v.gate_version[line] += 1
+                far = where(moved, splat(0.0), far)
+                for lane in range(LANES):
+                    if pick(moved, lane) > 0.0:
+                        _gate(s, v, line, lane, pick(x, lane), varied)
         store(apart, line, far)
         coulomb = (load(fixed, 2 * line) + load(fixed, 2 * line + 1) * far) * (sign[line] * size[line])
         add_to(charge, net, coulomb)
-        if asked == WHOLE or not alone[line]:
+        if asked != MATRIX or not alone[line]:
             add_to(charge, source, splat(0.0) - coulomb)
 
 
 @jit
 def drain_lines(s: Any, v: Any, asked: int) -> None:
     volt, charge, kept, apart, fixed = v.volt, v.charge, v.drain_kept, v.drain_apart, v.drain_charge
-    drains, sign, size, axis, version = s.drains, s.drain_sign, s.drain_size, s.drain_axis, v.drain_version
-    alone = s.drain_alone
+    drains, sign, size, alone = s.drains, s.drain_sign, s.drain_size, s.drain_alone
     for line in range(drains.shape[0]):
         net, source = drains[line, 0], drains[line, 1]
-        y, far, is_far = _moved(volt, net, source, sign[line], kept, line, version[line] == 0)
-        if is_far:
-            version[line] += 1
-            far = splat(0.0)
-            store(kept, line, y)
-            place = _cell(y, axis, drains[line, 2])
-            _refresh_drain(s.drain_table, s.drain_at[drains[line, 2]], place, (v.drain, fixed), line)
+        y, stood = (load(volt, net) - load(volt, source)) * sign[line], load(kept, line)
+        far = y - stood
+        if asked != NEARBY:
+            near = where(not_below(stood, splat(SATURATED)), splat(NEAR_SATURATED), splat(NEAR))
+            moved = not_below(absolute(far), near)
+            if largest(moved) > 0.0:
+                v.drain_version[line] += 1
+                far = where(moved, splat(0.0), far)
+                for lane in range(LANES):
+                    if pick(moved, lane) > 0.0:
+                        _drain(s, v, line, lane, pick(y, lane))
         store(apart, line, far)
         coulomb = (load(fixed, 2 * line) + load(fixed, 2 * line + 1) * far) * (sign[line] * size[line])
         add_to(charge, net, coulomb)
-        if asked == WHOLE or not alone[line]:
+        if asked != MATRIX or not alone[line]:
             add_to(charge, source, splat(0.0) - coulomb)
 
 
 @inner
-def _moved(volt: Any, net: int, source: int, sign: float, kept: Any, line: int, fresh: bool) -> Any:
-    """Voltage of a line, how far it is from where the line was evaluated, and whether that is too far."""
-    x = (load(volt, net) - load(volt, source)) * sign
-    apart = x - load(kept, line)
-    return x, apart, fresh or not largest(absolute(apart)) < NEAR
-
-
-@inner
-def _cell(x: Any, axis: Any, table: int) -> Any:
+def _place(x: float, axis: Any, table: int) -> Any:
     """Cell of x on the axis (start, 1 / step, cells) of a table, the place in it, and how far outside the axis x is."""
     start, rate, cells = axis[table, 0], axis[table, 1], axis[table, 2]
-    inside = most(least(x, splat(start + cells / rate)), splat(start))
+    inside = max(min(x, start + cells / rate), start)
     place = (inside - start) * rate
-    cell = least(floor(place), splat(cells - 1.0))
-    return cell, (place - cell) * (1.0 / rate), x - inside
+    cell = min(int(place), int(cells) - 1)
+    return cell, (place - cell) / rate, x - inside
 
 
 @inner
-def _cubic(table: Any, cell: Any, stride: int, offset: int, u: Any) -> Any:
-    """Value and derivative of a cubic at u from its cell's beginning."""
-    p1 = gather(table, cell, stride, offset + 1)
-    p2 = gather(table, cell, stride, offset + 2)
-    p3 = gather(table, cell, stride, offset + 3)
-    value = ((p3 * u + p2) * u + p1) * u + gather(table, cell, stride, offset)
+def _cubics(table: Any, begin: int, cell: int, u: float) -> Any:
+    """Values and derivatives of all functions at u from their cell's beginning."""
+    at = begin + 4 * LANES * cell
+    p1, p2, p3 = load_at(table, at + LANES), load_at(table, at + 2 * LANES), load_at(table, at + 3 * LANES)
+    value = ((p3 * u + p2) * u + p1) * u + load_at(table, at)
     return value, (p3 * (u * 3.0) + p2 * 2.0) * u + p1
 
 
 @inner
-def _refresh_gate(table: Any, at: int, place: Any, rows: Any, line: int) -> None:
-    """The functions of a gate line: RANK currents with their derivatives, and the charge with its own."""
-    (cell, u, out), (gate, fixed) = place, rows
-    a, da = _cubic(table, cell, GATE_COLUMNS * 4, at, u)
-    level = exp(a + da * out)
+def _gate(s: Any, v: Any, line: int, lane: int, x: float, varied: bool) -> None:
+    """A lane's gate line: RANK currents with their derivatives, the charge with its own, and answers to deviations."""
+    table, at = s.gates[line, 2], line * 2 * RANK
+    cell, u, out = _place(x, s.gate_axis, table)
+    value, slope = _cubics(s.gate_table, s.gate_at[table], cell, u)
+    bend = pick(slope, 0)
+    level = np.exp(pick(value, 0) + bend * out)
+    current, by_gate = value * level, (value * bend + slope) * level
     for k in range(RANK):
-        c, dc = _cubic(table, cell, GATE_COLUMNS * 4, at + 4 * (k + 1), u)
-        store(gate, line * 2 * RANK + k, level * c)
-        store(gate, line * 2 * RANK + RANK + k, level * (da * c + dc))
-    q, dq = _cubic(table, cell, GATE_COLUMNS * 4, at + 4 * (RANK + 1), u)
-    store(fixed, 2 * line, q + dq * out)
-    store(fixed, 2 * line + 1, dq)
+        v.gate[at + k, lane], v.gate[at + RANK + k, lane] = pick(current, k + 1), pick(by_gate, k + 1)
+    by_charge = pick(slope, RANK + 1)
+    v.gate_charge[2 * line, lane], v.gate_charge[2 * line + 1, lane] = (
+        pick(value, RANK + 1) + by_charge * out,
+        by_charge,
+    )
+    v.gate_kept[line, lane] = x
+    if varied:
+        value, slope = _cubics(s.response_table, s.response_at[table], cell, u)
+        at = line * 2 * RESPONSES
+        for k in range(RESPONSES):
+            v.response[at + k, lane], v.response[at + RESPONSES + k, lane] = pick(value, k), pick(slope, k)
 
 
 @inner
-def _respond(s: Any, response: Any, line: int, cell: Any, u: Any) -> None:
-    """How the currents of a gate line answer to what its devices drew."""
-    table, at = s.response_table, s.response_at[s.gates[line, 2]]
-    for k in range(RESPONSES):
-        r, dr = _cubic(table, cell, RESPONSES * 4, at + 4 * k, u)
-        store(response, line * 2 * RESPONSES + k, r)
-        store(response, line * 2 * RESPONSES + RESPONSES + k, dr)
-
-
-@inner
-def _refresh_drain(table: Any, at: int, place: Any, rows: Any, line: int) -> None:
-    """The functions of a drain line."""
-    (cell, u, out), (drain, fixed) = place, rows
+def _drain(s: Any, v: Any, line: int, lane: int, y: float) -> None:
+    """A lane's drain line: RANK factors and the charge, with their derivatives."""
+    table, at = s.drains[line, 2], line * 2 * RANK
+    cell, u, out = _place(y, s.drain_axis, table)
+    value, slope = _cubics(s.drain_table, s.drain_at[table], cell, u)
+    value = value + slope * out
     for k in range(RANK):
-        b, db = _cubic(table, cell, DRAIN_COLUMNS * 4, at + 4 * k, u)
-        store(drain, line * 2 * RANK + k, b + db * out)
-        store(drain, line * 2 * RANK + RANK + k, db)
-    j, dj = _cubic(table, cell, DRAIN_COLUMNS * 4, at + 4 * RANK, u)
-    store(fixed, 2 * line, j + dj * out)
-    store(fixed, 2 * line + 1, dj)
+        v.drain[at + k, lane], v.drain[at + RANK + k, lane] = pick(value, k), pick(slope, k)
+    v.drain_charge[2 * line, lane], v.drain_charge[2 * line + 1, lane] = pick(value, RANK), pick(slope, RANK)
+    v.drain_kept[line, lane] = y

@@ -1,140 +1,124 @@
 # pyright: basic
 # numba compiles these functions: what it hands them has no type that pyright knows.
-"""From one moment to the next, for all instances of a tile: BDF of order 1 and 2.
+"""From one moment to the next: every lane of a tile at its own pace, by BDF of order 1 and 2.
 
-All lanes of a tile share the time steps, so the instance that moves fastest sets them. A step ends at every corner of a
-source at the latest, and the first one behind a corner is implicit Euler's.
-Source: K. E. Brenan, S. L. Campbell and L. R. Petzold, Numerical Solution of Initial-Value Problems in
-Differential-Algebraic Equations (SIAM, 1996), chapter 5: variable-coefficient BDF and its error from the predictor.
+A beat is one solve of Newton's method in all lanes. A lane whose step has converged accepts or refuses it and begins
+the next one in the same beat, whatever the others do: cells flip at different moments in different lanes, and steps
+that all shared would follow whichever flips. Nothing of a lane depends on the others.
 """
 
 from typing import Any
 
-import numpy as np
-
 from cosim.engines.batch.evaluate import evaluate
 from cosim.engines.batch.floating import float_current
-from cosim.engines.batch.lanes import jit, kept_jit, least, load, most, splat, store
+from cosim.engines.batch.lanes import (
+    LANES,
+    jit,
+    kept_jit,
+    least,
+    load,
+    most,
+    splat,
+    store,
+    store_where,
+)
 from cosim.engines.batch.layout import (
+    ACCEPTED,
     AHEAD,
-    BEFORE,
-    END,
-    LAST,
-    NEXT,
+    BEGINS,
+    FIRST,
+    GUESS,
+    NEARBY,
     NOW,
-    REFUSED,
     ROWS,
-    SINCE,
-    SOLVED,
-    STEPS,
+    RUNNING,
+    SECOND,
+    SLOPE,
+    STANDS,
+    STEP,
     WHOLE,
 )
-from cosim.engines.batch.newton import NEWTON_LIMIT, extrapolated, extrapolation, newton, step_error
+from cosim.engines.batch.newton import solve
+from cosim.engines.batch.pace import begin_rest, begin_step, judge, judge_rest
 from cosim.engines.batch.tied import tied_current
 
-DONE, FULL, STUCK = 0, 1, 2  # how `advance` ends: at the end, with no row left to save into, or no step converged
-_SMALLEST_STEP = 1e-14  # s
-_SAFETY = 0.75  # of the step that an error would allow
-_GROWTH = 2.0  # of a step at most; BDF2 is stable up to 2.41
+_FURTHEST = 0.2  # V that a prediction may be from the last solution
 
 
 @kept_jit
-def settle(s: Any, p: Any, v: Any, m: Any, varied: bool) -> int:
-    """From x to where it rests with the sources of time 0: implicit Euler in ever longer steps.
-
-    Steps taken; 0 where none converged any more.
-    """
-    h, steps = 1e-10, 0
-    m.clock[AHEAD] = 1
-    _sources(s, v, m, m.corner[0])
-    evaluate(s, v, 0.0, varied, WHOLE)
-    _accept_charges(m, v)
+def settle(s: Any, p: Any, v: Any, m: Any, varied: bool) -> None:
+    """From x to where every lane rests with the sources of time 0, or is STUCK: implicit Euler in ever longer steps."""
+    offsets(s, v)
+    evaluate(s, v, splat(0.0), varied, WHOLE)
+    _copy(m.q0, v.charge)
     _copy(m.x0, v.x)
-    while h < 1e6:
-        for net in range(s.row.size):
-            store(m.history, net, load(m.q0, net) * (-1.0 / h))
-        turns = newton(s, p, v, m, 1.0 / h, varied, 0.0)
-        if turns < 0:
-            _copy(v.x, m.x0)
-            h *= 0.1
-            if h < 1e-18:
-                return 0
-            continue
-        evaluate(s, v, 0.0, varied, WHOLE)
-        _accept_charges(m, v)
-        _copy(m.x0, v.x)
-        steps += 1
-        if turns < 7:
-            h *= 4.0 if turns < 4 else 2.0
-        if steps > 3000:
-            return 0
-    return steps
+    while _running(m) > 0:
+        for lane in range(LANES):
+            if m.pace[BEGINS, lane] > 0.0:
+                begin_rest(m, lane)
+        _begin(v, m, p.pivot.size)
+        solve(s, p, v, m, varied)
+        for lane in range(LANES):
+            judge_rest(m, lane)
+        evaluate(s, v, splat(0.0), varied, NEARBY)
+        _accept(v, m)
+    _copy(v.x, m.x0)
 
 
 @kept_jit
-def advance(s: Any, p: Any, v: Any, m: Any, saved: Any, varied: bool) -> int:
-    """March to the end, to the last row of `saved`, or to where no step converges; see DONE, FULL and STUCK."""
-    n, clock = p.pivot.size, m.clock
-    while clock[NOW] < clock[END]:
-        if clock[ROWS] >= saved.time.size:
-            return FULL
-        left = m.corner[int(clock[AHEAD])] - clock[NOW]
-        h = min(clock[NEXT], m.limits[2])
-        at_corner = h >= left * (1 - 1e-9)
-        if at_corner:
-            h = left
-        elif h > 0.5 * left:
-            h = 0.5 * left
-        _sources(s, v, m, clock[NOW] + h)
-        _predict(v, m, h, n)
-        slope = _history(s, m, h)
-        turns = newton(s, p, v, m, slope, varied, h)
-        clock[SOLVED] += abs(turns)
-        error = np.inf if turns == -NEWTON_LIMIT else step_error(v, m, h, n)
-        if error > 1.0:
-            clock[REFUSED] += 1
-            clock[NEXT] = h * (
-                0.125 if error == np.inf else max(0.2, _SAFETY / error ** (1.0 / (min(clock[SINCE], 2.0) + 1.0)))
-            )
-            if clock[NEXT] < _SMALLEST_STEP:
-                return STUCK
-            continue
-        evaluate(s, v, slope, varied, WHOLE)
-        clock[NOW] = m.corner[int(clock[AHEAD])] if at_corner else clock[NOW] + h
-        _save(s, v, m, saved, slope)
-        _widen(m.low, m.high, v.volt)
-        _accept_charges(m, v)
-        _copy(m.x2, m.x1)
-        _copy(m.x1, m.x0)
-        _copy(m.x0, v.x)
-        clock[STEPS] += 1
-        clock[BEFORE], clock[LAST] = clock[LAST], h
-        growth = _GROWTH if error < 1e-3 else min(_GROWTH, _SAFETY / error ** (1.0 / (min(clock[SINCE], 2.0) + 1.0)))
-        clock[SINCE] += 1
-        clock[NEXT] = h * max(growth, 0.3)
-        if at_corner:
-            clock[AHEAD] += 1
-            clock[SINCE] = 0
-            clock[NEXT] = m.limits[3]
-    return DONE
+def advance(s: Any, p: Any, v: Any, m: Any, saved: Any, varied: bool, waiting: bool) -> None:
+    """March all lanes to their ends, or to where no step converges.
+
+    Earlier where one has no row left to save into, or where another bench waits for a lane.
+    """
+    while _running(m) > (LANES - 1 if waiting else 0):
+        for lane in range(LANES):
+            if m.clock[STANDS, lane] == RUNNING and m.clock[ROWS, lane] >= saved.time.shape[1]:
+                return
+        for lane in range(LANES):
+            if m.pace[BEGINS, lane] > 0.0:
+                begin_step(m, lane)
+                _drive(s, v, m, lane)
+        _begin(v, m, p.pivot.size)
+        solve(s, p, v, m, varied)
+        accepted = 0
+        for lane in range(LANES):
+            accepted += judge(m, lane)
+        if accepted > 0:
+            evaluate(s, v, load(m.pace, SLOPE), varied, NEARBY)
+            _save(s, v, m, saved)
+            _widen(m.low, m.high, v.volt, load(m.pace, ACCEPTED))
+            _accept(v, m)
 
 
 @jit
-def _sources(s: Any, v: Any, m: Any, time: float) -> None:
-    """Sources and the nets' offsets at a time up to the corner ahead."""
-    ahead = int(m.clock[AHEAD])
-    begin, end = m.corner[ahead - 1], m.corner[ahead]
-    part = min((time - begin) / (end - begin), 1.0)
-    before, after, source = m.sources[ahead - 1], m.sources[ahead], v.source
-    for k in range(source.shape[0]):
-        first = load(before, k)
-        store(source, k, first + (load(after, k) - first) * part)
-    offsets(s, v)
+def _running(m: Any) -> int:
+    count = 0
+    for lane in range(LANES):
+        if m.clock[STANDS, lane] == RUNNING:
+            count += 1
+    return count
+
+
+@jit
+def _drive(s: Any, v: Any, m: Any, lane: int) -> None:
+    """Sources of a lane, and its nets' offsets, at the end of the step that it begins."""
+    clock = m.clock
+    ahead = int(clock[AHEAD, lane])
+    begin, end = m.corner[ahead - 1, lane], m.corner[ahead, lane]
+    part = min((clock[NOW, lane] + clock[STEP, lane] - begin) / (end - begin), 1.0)
+    for k in range(v.source.shape[0]):
+        before = m.sources[ahead - 1, k, lane]
+        v.source[k, lane] = before + (m.sources[ahead, k, lane] - before) * part
+    for k in range(s.offsets.shape[0]):
+        v.offset[s.offsets[k, 0], lane] = 0.0
+    for k in range(s.offsets.shape[0]):
+        v.offset[s.offsets[k, 0], lane] += v.source[s.offsets[k, 1], lane] * s.offset_sign[k]
 
 
 @jit
 def offsets(s: Any, v: Any) -> None:
-    """What sources add_to to each net."""
+    """What sources add to each net."""
     for k in range(s.offsets.shape[0]):
         store(v.offset, s.offsets[k, 0], splat(0.0))
     for k in range(s.offsets.shape[0]):
@@ -143,31 +127,29 @@ def offsets(s: Any, v: Any) -> None:
 
 
 @jit
-def _predict(v: Any, m: Any, h: float, n: int) -> None:
-    """x by the polynomial through the last solutions since the corner."""
-    x, x0, x1, x2 = v.x, m.x0, m.x1, m.x2
-    a0, a1, a2 = extrapolation(m, h)
+def _begin(v: Any, m: Any, n: int) -> None:
+    """Where steps begin, x by the polynomial through the last solutions: not far from the last, an edge may be over."""
+    x, x0, x1, x2, guess, begins = v.x, m.x0, m.x1, m.x2, m.guess, load(m.pace, BEGINS)
+    a0, a1, a2 = load(m.pace, GUESS), load(m.pace, GUESS + 1), load(m.pace, GUESS + 2)
     for k in range(n):
-        store(x, k, extrapolated(load(x0, k), load(x1, k), load(x2, k), (a0, a1, a2)))
+        last = load(x0, k)
+        change = last * (a0 - 1.0) + load(x1, k) * a1 + load(x2, k) * a2
+        found = last + most(least(change, splat(_FURTHEST)), splat(-_FURTHEST))
+        store_where(guess, k, begins, found)
+        store_where(x, k, begins, found)
 
 
 @jit
-def _history(s: Any, m: Any, h: float) -> float:
-    """What earlier charges add_to to the currents, and the factor of the charges, 1/s."""
-    second = m.clock[SINCE] >= 1
-    ratio = h / m.clock[LAST] if second else 0.0
-    a0 = (1.0 + 2.0 * ratio) / (1.0 + ratio) / h if second else 1.0 / h
-    a1 = -(1.0 + ratio) / h if second else -1.0 / h
-    a2 = ratio * ratio / (1.0 + ratio) / h if second else 0.0
-    for net in range(s.row.size):
-        store(m.history, net, load(m.q0, net) * a1 + load(m.q1, net) * a2)
-    return a0
-
-
-@jit
-def _accept_charges(m: Any, v: Any) -> None:
-    _copy(m.q1, m.q0)
-    _copy(m.q0, v.charge)
+def _accept(v: Any, m: Any) -> None:
+    """The lanes that accept their step: what was now is before."""
+    accepted = load(m.pace, ACCEPTED)
+    for k in range(m.q0.shape[0]):
+        store_where(m.q1, k, accepted, load(m.q0, k))
+        store_where(m.q0, k, accepted, load(v.charge, k))
+    for k in range(v.x.shape[0]):
+        store_where(m.x2, k, accepted, load(m.x1, k))
+        store_where(m.x1, k, accepted, load(m.x0, k))
+        store_where(m.x0, k, accepted, load(v.x, k))
 
 
 @jit
@@ -177,30 +159,40 @@ def _copy(target: Any, source: Any) -> None:
 
 
 @jit
-def _widen(low: Any, high: Any, volt: Any) -> None:
+def _widen(low: Any, high: Any, volt: Any, accepted: Any) -> None:
     for net in range(volt.shape[0]):
-        store(low, net, least(load(low, net), load(volt, net)))
-        store(high, net, most(load(high, net), load(volt, net)))
+        one = load(volt, net)
+        store_where(low, net, accepted, least(load(low, net), one))
+        store_where(high, net, accepted, most(load(high, net), one))
 
 
 @jit
-def _save(s: Any, v: Any, m: Any, saved: Any, slope: float) -> None:
-    """A row of what is saved, from a whole evaluation."""
-    row = int(m.clock[ROWS])
-    saved.time[row] = m.clock[NOW]
-    out = saved.values[row]
+def _save(s: Any, v: Any, m: Any, saved: Any) -> None:
+    """A row of what is saved for each lane that accepts its step."""
     for k in range(saved.kind.size):
-        if saved.kind[k] == 0:
-            store(out, k, load(v.volt, saved.which[k]))
-        elif saved.kind[k] == 1:
-            total = splat(0.0)
-            for at in range(saved.nets_at[k], saved.nets_at[k + 1]):
-                net = saved.nets[at]
-                total = total + load(v.current, net) + load(v.charge, net) * slope + load(m.history, net)
-            store(out, k, total * saved.sign[k])
-        elif saved.which[k] < s.tied_size.size:
-            store(out, k, tied_current(s, v, saved.which[k]) * saved.sign[k])
-        else:
-            device = saved.which[k] - s.tied_size.size
-            store(out, k, float_current(s, v, device) * saved.sign[k])
-    m.clock[ROWS] += 1
+        store(saved.found, k, _probe(s, v, m, saved, k))
+    for lane in range(LANES):
+        if m.pace[ACCEPTED, lane] > 0.0:
+            row = int(m.clock[ROWS, lane])
+            m.clock[ROWS, lane] += 1
+            saved.time[lane, row] = m.clock[NOW, lane]
+            for k in range(saved.kind.size):
+                saved.values[lane, row, k] = saved.found[k, lane]
+
+
+@jit
+def _probe(s: Any, v: Any, m: Any, saved: Any, k: int) -> Any:
+    """One of what is saved, of all lanes."""
+    which, sign = saved.which[k], saved.sign[k]
+    if saved.kind[k] == 0:
+        return load(v.volt, which)
+    if saved.kind[k] == 2:
+        tied = s.tied_size.size
+        return (tied_current(s, v, which) if which < tied else float_current(s, v, which - tied)) * sign
+    slope, first, second = load(m.pace, SLOPE), load(m.pace, FIRST), load(m.pace, SECOND)
+    total = splat(0.0)
+    for at in range(saved.nets_at[k], saved.nets_at[k + 1]):
+        net = saved.nets[at]
+        total = total + load(v.current, net) + load(v.charge, net) * slope
+        total = total + load(m.q0, net) * first + load(m.q1, net) * second
+    return total * sign

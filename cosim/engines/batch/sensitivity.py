@@ -12,8 +12,10 @@ from cosim.circuit.bench import Bench, Current, DrainCurrent, Probe
 from cosim.engines.batch.adjoint import Found, Steps, Work, go_back
 from cosim.engines.batch.assemble import Assembled
 from cosim.engines.batch.lanes import LANES, blank
+from cosim.engines.batch.rest import held_rows, net_voltages, rest_benches
 from cosim.engines.batch.simulator import assemble_benches
-from cosim.engines.batch.solve import Tile, check_range, march_tile, net_probes, rest_tile, room_for
+from cosim.engines.batch.solve import march_all, net_probes, room_for, why_not
+from cosim.engines.batch.tile import Tile, tile_for
 from cosim.engines.engine import Waveforms
 
 Array = NDArray[np.float64]
@@ -34,19 +36,24 @@ Objective = Sequence[Sequence[Reading]]  # of each bench
 
 @dataclass(frozen=True, eq=False)
 class Recorded:
-    """A tile and its steps. time (steps,), s; rows (steps + 1, nets and probes, LANES), the rest at time 0 first."""
+    """A tile and its steps. times, corners: of each bench, s; rows (steps + 1, nets and probes, LANES), the rest at
+    time 0 first; where a bench has fewer steps than another, its last row stays. held (n, 2): rows and siemens that
+    pulled at rest."""
 
     circuit: Assembled
     tile: Tile
     probes: tuple[Probe, ...]
-    benches: int
-    time: Array
+    times: tuple[Array, ...]
+    corners: tuple[Array, ...]
     rows: Array
+    held: Array
 
     def waveforms(self, lane: int) -> Waveforms:
         """The probes of a bench."""
         first = len(self.circuit.net)
-        return Waveforms(self.time, {probe: self.rows[1:, first + k, lane] for k, probe in enumerate(self.probes)})
+        time = self.times[lane]
+        rows = self.rows[1 : len(time) + 1, first:, lane]
+        return Waveforms(time, {probe: rows[:, k] for k, probe in enumerate(self.probes)})
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,17 +70,25 @@ class Gradients:
 def record(benches: Sequence[Bench], timeout: float) -> Recorded:
     """March at most LANES benches of one circuit and keep all steps: 64 B for each of them and each net.
 
-    Raises Stuck, Late and Unsupported, see `solve_tile`.
+    Raises Late and Unsupported, see `solve_tile`.
     """
     deadline = monotonic() + timeout
     circuit, elements = assemble_benches(benches)
     probes = (*net_probes(circuit), *benches[0].probes)
-    saved, tile = room_for(circuit, probes), rest_tile(circuit, benches, elements)
-    first = np.zeros((1, len(probes), LANES))
-    first[0, : len(circuit.net)] = tile.values.volt
-    time, rows = march_tile(circuit, tile, saved, deadline)
-    check_range(circuit, tile.march, benches[0])
-    return Recorded(circuit, tile, benches[0].probes, len(benches), time, np.concatenate([first, rows]))
+    saved, rests = room_for(circuit, probes), rest_benches(circuit, benches, elements)
+    tile = tile_for(circuit, benches[0], rests)
+    marched = march_all(tile, rests, saved, deadline)
+    for one, bench in zip(marched, benches, strict=True):
+        if reason := why_not(circuit, one, bench):
+            raise reason
+    rows = np.zeros((1 + max(len(one.time) for one in marched), len(probes), LANES))
+    for lane, (one, rest) in enumerate(zip(marched, rests, strict=True)):
+        rows[0, : len(circuit.net), lane] = net_voltages(circuit, rest)
+        rows[1 : len(one.time) + 1, :, lane] = one.rows
+        rows[len(one.time) + 1 :, :, lane] = one.rows[-1]
+    held = held_rows(circuit, benches[0])
+    corners = tuple(one.ramps.corner for one in rests)
+    return Recorded(circuit, tile, benches[0].probes, tuple(one.time for one in marched), corners, rows, held)
 
 
 def gradients(recorded: Recorded, objectives: Sequence[Objective]) -> Gradients:
@@ -93,7 +108,7 @@ def gradients(recorded: Recorded, objectives: Sequence[Objective]) -> Gradients:
 
 def _gathered(recorded: Recorded, found: Found) -> Gradients:
     """By transistor: of a cascode the lower one moves the difference the other way."""
-    circuit, count = recorded.circuit, recorded.benches
+    circuit, count = recorded.circuit, len(recorded.times)
     names: list[str] = []
     parts: list[tuple[Array, Array]] = []
     for k, device in enumerate(circuit.tied):
@@ -113,14 +128,19 @@ def _gathered(recorded: Recorded, found: Found) -> Gradients:
 
 def _factors(recorded: Recorded) -> Array:
     """a0, a1 and a2 of every step, as the march had them."""
-    time = np.concatenate([[0.0], recorded.time])
-    h = np.diff(time)
-    after_corner = np.isin(time[:-1], recorded.tile.march.corner)
-    found = np.zeros((len(time) + 2, 3))
-    ratio = np.where(after_corner, 0.0, h / np.concatenate([[1.0], h[:-1]]))
-    found[1:-2, 0] = (1.0 + 2.0 * ratio) / (1.0 + ratio) / h
-    found[1:-2, 1] = -(1.0 + ratio) / h
-    found[1:-2, 2] = ratio * ratio / (1.0 + ratio) / h
+    found = np.zeros((len(recorded.rows) + 2, 3, LANES))
+    found[:, 0] = 1.0  # where lanes without a bench stand
+    for lane, (own, corner) in enumerate(zip(recorded.times, recorded.corners, strict=True)):
+        time = np.concatenate([[0.0], own])
+        h = np.diff(time)
+        after_corner = np.isin(time[:-1], corner)
+        ratio = np.where(after_corner, 0.0, h / np.concatenate([[1.0], h[:-1]]))
+        found[:, 0, lane] = 1.0 / h[-1]
+        found[0, 0, lane] = 0.0
+        last = len(time)
+        found[1:last, 0, lane] = (1.0 + 2.0 * ratio) / (1.0 + ratio) / h
+        found[1:last, 1, lane] = -(1.0 + ratio) / h
+        found[1:last, 2, lane] = ratio * ratio / (1.0 + ratio) / h
     return found
 
 
@@ -156,7 +176,7 @@ def _steps(recorded: Recorded, objectives: Sequence[Objective]) -> Steps:
         own_at=np.searchsorted([one.step for one in own], np.arange(count + 1)).astype(np.int64),
         own=np.array([(one.objective, one.place) for one in own], dtype=np.int64).reshape(-1, 2),
         own_weight=weights,
-        held=recorded.tile.held,
+        held=recorded.held,
         last=max((one.step for one in (*nets, *own)), default=0),
     )
 
@@ -172,10 +192,13 @@ def _weights(recorded: Recorded, objectives: Sequence[Objective]) -> tuple[list[
             for probe, times, weights in readings:
                 if isinstance(probe, DrainCurrent):
                     at = place[probe.device]
-                    own += [_Weight(step, k, at, lane, part) for step, part in _between(recorded.time, times, weights)]
+                    own += [
+                        _Weight(step, k, at, lane, part)
+                        for step, part in _between(recorded.times[lane], times, weights)
+                    ]
                     continue
                 behind, direction = circuit.nets.behind(probe.source)
-                for step, part in _between(recorded.time, times, direction * weights):
+                for step, part in _between(recorded.times[lane], times, direction * weights):
                     nets += [_Weight(step, k, circuit.net[net], lane, part) for net in behind]
     return nets, own
 

@@ -12,8 +12,9 @@ from cosim.engines.batch.assemble import Assembled, assemble
 from cosim.engines.batch.installed import check_numba
 from cosim.engines.batch.keep import FORMAT, device_tables
 from cosim.engines.batch.lanes import LANES
-from cosim.engines.batch.solve import ACCURACY, Late, Stuck, solve_tile
+from cosim.engines.batch.solve import Late, solve_benches
 from cosim.engines.batch.structure import Shape, devices_of, shape_of
+from cosim.engines.batch.tile import ACCURACY
 from cosim.engines.batch.unsupported import Unsupported
 from cosim.engines.engine import Description, Failure, FailureKind, Waveforms
 from cosim.engines.table import NGSPICE, simulator_named
@@ -21,7 +22,7 @@ from cosim.technology.types import Technology
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
-REVISION = 1  # raised whenever the same bench comes out differently
+REVISION = 2  # raised whenever the same bench comes out differently
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,7 @@ class Batch:
 
     name: str = "batch"
     grace: float = 0.0
-    lanes: int = LANES
+    lanes: int = 4 * LANES
     fallback: str = NGSPICE
 
     def write(self, bench: Bench) -> str:
@@ -55,14 +56,16 @@ class Batch:
         """
         try:
             circuit, elements = assemble_benches(benches)
-            return list(solve_tile(circuit, benches, elements, timeout))
+            found = solve_benches(circuit, benches, elements, timeout)
         except Unsupported as reason:
-            kind, detail = FailureKind.UNSUPPORTED, str(reason)
-        except Stuck as reason:
-            kind, detail = FailureKind.UNSUPPORTED, f"no step converged at {reason.time:.6g} s"
+            found = [reason for _ in benches]
         except Late:
-            kind, detail = FailureKind.TIMEOUT, f"after {timeout:g} s"
-        return [Failure(kind, detail, format_bench(bench)) for bench in benches]
+            late = f"after {timeout:g} s"
+            return [Failure(FailureKind.TIMEOUT, late, format_bench(bench)) for bench in benches]
+        return [
+            Failure(FailureKind.UNSUPPORTED, str(one), format_bench(bench)) if isinstance(one, Unsupported) else one
+            for one, bench in zip(found, benches, strict=True)
+        ]
 
     def check(self) -> None:
         """Raises MissingToolError without numba. Tables are measured in ngspice, which says so where it is missing."""

@@ -204,6 +204,10 @@ def factor(pattern: Pattern) -> Program:
     right = [[j for j in sorted(rows[k]) if j > k] for k in range(n)]
     targets = [[place[i, j] for j in right[k]] for k in range(n) for i in below[k]]
     places = _whole(place[int(rank[i]), int(rank[j])] for i, j in pattern.entries)
+    seen: list[list[int]] = [[] for _ in range(n)]
+    for i, j in pattern.entries:
+        if i != j:
+            seen[int(rank[j])].append(int(rank[i]))
     solver = Solver(
         pivot=_whole(place[k, k] for k in range(n)),
         below_at=_starts(below),
@@ -214,6 +218,9 @@ def factor(pattern: Pattern) -> Program:
         right_row=_whole(j for found in right for j in found),
         target=_whole(t for found in targets for t in found),
         target_at=_starts(targets),
+        seen_at=_starts(seen),
+        seen=_whole(place[i, k] for k in range(n) for i in seen[k]),
+        seen_row=_whole(i for found in seen for i in found),
     )
     return Program(rank, places, len(place), solver)
 

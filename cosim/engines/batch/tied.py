@@ -5,15 +5,16 @@
 from typing import Any
 
 from cosim.engines.batch.lanes import add_to, exp, inner, jit, load, splat, store
-from cosim.engines.batch.layout import WHOLE
+from cosim.engines.batch.layout import MATRIX, NEARBY
 from cosim.engines.batch.tables import RANK, RESPONSES
 
 
 @jit
-def refresh_tied(s: Any, v: Any, last: int, varied: bool) -> None:
-    """The devices of which a line was evaluated since they were."""
+def refresh_tied(s: Any, v: Any, asked: int, varied: bool) -> None:
+    """The devices of which a line was evaluated since they were; those between known nets where currents are asked."""
     gate_version, drain_version, version, tied = v.gate_version, v.drain_version, v.tied_version, s.tied
-    for device in range(last):
+    first, last = s.groups[1] if asked == NEARBY else 0, s.groups[1] if asked == MATRIX else s.groups[2]
+    for device in range(first, last):
         now = gate_version[tied[device, 0]] + drain_version[tied[device, 1]]
         if now != version[device]:
             version[device] = now
@@ -78,7 +79,7 @@ def tied_current(s: Any, v: Any, device: int) -> Any:
 def add_tied(s: Any, v: Any, asked: int) -> None:
     """Currents of tied devices: out of drains that are unknown, and of sources where they are, or of all."""
     tied, sign, out, kept, gate, drain = s.tied, s.tied_sign, v.current, v.tied_kept, v.gate_apart, v.drain_apart
-    last, both = (s.groups[2], 0) if asked == WHOLE else (s.groups[1], s.groups[0])
+    last, both = (s.groups[1], s.groups[0]) if asked == MATRIX else (s.groups[2], 0)
     for device in range(last):
         x_apart, y_apart = load(gate, tied[device, 0]), load(drain, tied[device, 1])
         current = _tangent(kept, device, x_apart, y_apart) * sign[device]

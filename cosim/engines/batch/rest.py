@@ -1,0 +1,118 @@
+"""Where benches begin: what their sources do, what their transistors drew, and the point where each rests at time 0."""
+
+from collections.abc import Iterable, Sequence
+from operator import is_
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosim.circuit.bench import Bench
+from cosim.circuit.elements import Element, Mos, Source
+from cosim.engines.batch.assemble import Assembled
+from cosim.engines.batch.lanes import LANES
+from cosim.engines.batch.layout import BEGINS, NEXT, STANDS, STUCK
+from cosim.engines.batch.march import settle
+from cosim.engines.batch.tile import Drawn, Ramps, Rest, empty_tile
+
+Array = NDArray[np.float64]
+_HOLD = 1e-3  # S
+_FIRST_REST = 1e-10  # s: the first step on the way to rest
+
+
+def rest_benches(circuit: Assembled, benches: Sequence[Bench], elements: Sequence[Sequence[Element]]) -> list[Rest]:
+    """Bring benches to rest, if they come to one; those of one chip that begin alike do so once."""
+    ramps = [_ramps(circuit, bench, own) for bench, own in zip(benches, elements, strict=True)]
+    drawn = _draws(circuit, elements)
+    keys = [
+        (one.tied.tobytes(), one.floating.tobytes(), own.values[0].tobytes())
+        for one, own in zip(drawn, ramps, strict=True)
+    ]
+    first = {key: k for k, key in reversed(list(enumerate(keys)))}
+    found: dict[int, tuple[Array, Array, bool]] = {}
+    unlike = sorted(first.values())
+    for few in (unlike[at : at + LANES] for at in range(0, len(unlike), LANES)):
+        found.update(zip(few, _settled(circuit, benches[0], [(ramps[k], drawn[k]) for k in few]), strict=True))
+    return [Rest(own, one, *found[first[key]]) for own, one, key in zip(ramps, drawn, keys, strict=True)]
+
+
+def _settled(circuit: Assembled, bench: Bench, few: Sequence[tuple[Ramps, Drawn]]) -> list[tuple[Array, Array, bool]]:
+    """x, charges, and whether it rests, of at most LANES."""
+    tile = empty_tile(circuit, bench, 1, [one for _, one in few])
+    s, values, march = circuit.structure, tile.values, tile.march
+    held = held_rows(circuit, bench)
+    march = march._replace(held=held, hold=np.full((len(held), LANES), bench.technology.supply))
+    for net, volt in bench.start:
+        if net in circuit.net:
+            values.x[s.row[circuit.net[net]]] = volt
+    values.x[circuit.nets.unknowns] = 0.0
+    for lane in range(LANES):
+        ramps, drawn = few[min(lane, len(few) - 1)]
+        values.source[:, lane] = ramps.values[0]
+        values.tied_drawn[:, lane], values.float_drawn[:, lane] = drawn
+    march.clock[NEXT], march.pace[BEGINS] = _FIRST_REST, 1.0
+    settle(s, circuit.program.solver, values, march, tile.varied)
+    stuck = march.clock[STANDS] == STUCK
+    return [(values.x[:, k].copy(), march.q0[:, k].copy(), not stuck[k]) for k in range(len(few))]
+
+
+def net_voltages(circuit: Assembled, rest: Rest) -> Array:
+    """Of all nets at rest."""
+    s = circuit.structure
+    found = rest.x[s.row]
+    np.add.at(found, s.offsets[:, 0], rest.ramps.values[0][s.offsets[:, 1]] * s.offset_sign)
+    return found
+
+
+def held_rows(circuit: Assembled, bench: Bench) -> Array:
+    """Rows that are pulled on the way to rest, and by how much, S."""
+    rows = [(circuit.structure.row[circuit.net[net]], _HOLD) for net in bench.preset if net in circuit.net]
+    return np.array(rows, dtype=np.float64).reshape(-1, 2)
+
+
+def _draws(circuit: Assembled, elements: Sequence[Sequence[Element]]) -> list[Drawn]:
+    """V and ln of the factor, of a floating one the factor itself."""
+    found: list[Drawn] = []
+    last: Sequence[Mos] = ()
+    for one in elements:
+        transistors = [mos for mos in one if isinstance(mos, Mos)]
+        if not found or len(last) != len(transistors) or not all(map(is_, transistors, last)):
+            found.append(_drawn(circuit, transistors))
+            last = transistors
+        else:
+            found.append(found[-1])
+    return found
+
+
+def _drawn(circuit: Assembled, transistors: Iterable[Mos]) -> Drawn:
+    tied, floating = np.zeros((len(circuit.tied), 4)), np.zeros((len(circuit.floating), 2))
+    floating[:, 1] = 1.0
+    drew = {mos.name: (mos.vt_shift, mos.beta_factor) for mos in transistors if mos.vt_shift or mos.beta_factor != 1.0}
+    for k, device in enumerate(circuit.tied if drew else ()):
+        both = [drew.get(name, (0.0, 1.0)) for name in device.parts]
+        tied[k, :2] = both[0][0], np.log(both[0][1])
+        if len(both) > 1:
+            tied[k, 2:] = both[1][0] - both[0][0], np.log(both[1][1] / both[0][1])
+    for k, device in enumerate(circuit.floating if drew else ()):
+        floating[k] = drew.get(device.parts[0], (0.0, 1.0))
+    return Drawn(tied.ravel(), floating.ravel())
+
+
+def _ramps(circuit: Assembled, bench: Bench, elements: Sequence[Element]) -> Ramps:
+    driven = {one.name: one.value for one in elements if isinstance(one, Source)}
+    corner = _corners(driven.values(), bench.transient.end)
+    values = np.empty((len(corner), len(circuit.source)))
+    for name, index in circuit.source.items():
+        value = driven[name]
+        ramp = np.array(value if isinstance(value, tuple) else ((0.0, value),), dtype=np.float64)
+        values[:, index] = np.interp(corner, ramp[:, 0], ramp[:, 1])
+    return Ramps(corner, values)
+
+
+def _corners(values: Iterable[float | Sequence[tuple[float, float]]], end: float) -> Array:
+    """Where sources begin, turn and end."""
+    times = {0.0, end}
+    for value in values:
+        if not isinstance(value, float | int):
+            times.update(time for time, _ in value if 0.0 < time < end)
+    found = np.array(sorted(times))
+    return found[np.concatenate([[True], np.diff(found) > 1e-12 * end])]
