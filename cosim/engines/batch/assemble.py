@@ -126,12 +126,13 @@ class _Maker:
         return self.nets.row[net] < 0
 
     def ordered(self, devices: Iterable[Device]) -> tuple[Device, ...]:
-        """Tied devices: whose drain alone is unknown, whose source is unknown, whose neither is."""
+        """Tied devices: whose drain alone is unknown, whose source is unknown, whose neither is; by net in each."""
 
-        def group(device: Device) -> int:
-            return 1 if not self.fixed(device.source) else 2 if self.fixed(device.drain) else 0
+        def place(device: Device) -> tuple[int, int, int]:
+            group = 1 if not self.fixed(device.source) else 2 if self.fixed(device.drain) else 0
+            return group, self.net[device.source], self.net[device.drain]
 
-        return tuple(sorted(devices, key=group))
+        return tuple(sorted(devices, key=place))
 
     def _pair(self, a: str, b: str) -> tuple[int, int, int, int]:
         return self.pattern.pair(self.nets.row[a], self.nets.row[b])
@@ -189,6 +190,7 @@ class _Maker:
             "tied": np.array(rows, dtype=np.int64).reshape(-1, 10),
             "tied_sign": np.array([device.sign for device in devices], dtype=np.float64),
             "tied_size": np.array([device.size for device in devices], dtype=np.float64),
+            "cascode": np.array([len(device.parts) > 1 for device in devices], dtype=np.bool_),
             "groups": np.array([alone, alone + inner, len(devices)], dtype=np.int64),
         }
 

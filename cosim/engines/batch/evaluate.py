@@ -6,7 +6,7 @@ from typing import Any
 
 from cosim.engines.batch.floating import FLOAT_KEPT, add_floating
 from cosim.engines.batch.lanes import add_to, inner, jit, load, splat, store
-from cosim.engines.batch.layout import MATRIX
+from cosim.engines.batch.layout import GROUND, MATRIX
 from cosim.engines.batch.lines import drain_lines, gate_lines
 from cosim.engines.batch.tied import add_tied, conductances, refresh_tied
 
@@ -50,7 +50,7 @@ def _linear(s: Any, v: Any) -> None:
     """Capacitors and current sources."""
     volt, current, charge, source, currents = v.volt, v.current, v.charge, v.source, s.currents
     begin, others, farad = s.capacitor_at, s.capacitor_net, s.farad
-    for net in range(volt.shape[0]):
+    for net in range(GROUND + 1, volt.shape[0]):  # a sum of all nets, which nobody asks for
         coulomb = load(charge, net)
         for k in range(begin[net], begin[net + 1]):
             coulomb = coulomb + load(volt, others[k]) * farad[k]

@@ -11,6 +11,7 @@ Whole = NDArray[np.int64]
 # what an evaluation is asked for; of a plain int numba would compile each kernel again for its value. MATRIX: the
 # matrix, and what unknowns need; WHOLE: all currents and charges; NEARBY: the same, as tangents: no device moved far
 MATRIX, WHOLE, NEARBY = np.int64(0), np.int64(1), np.int64(2)
+GROUND = 0  # its net
 # March.clock, of each lane: now, end, the last two steps, the one to try next, the one in course, steps since a corner,
 # the corner ahead, Newton's turns, whether the step ends at the corner, rows saved, how it stands, and counts
 NOW, END, LAST, BEFORE, NEXT, STEP, SINCE, AHEAD, TURN, CORNERED, ROWS, STANDS, STEPS, REFUSED, SOLVED = range(15)
@@ -32,7 +33,7 @@ class Structure(NamedTuple):
     gates, drains (n, 7): net, source net, table, four places; gate_sign, gate_size: n or p, and total multiplicity;
     gate_alone: its source's voltage is known;
     tied (n, 10): gate line, drain line, drain net, source net, six places; tied_sign, tied_size; in three groups that
-    end at `groups`: only the drain is unknown; the source is unknown; neither is.
+    end at `groups`: only the drain is unknown; the source is unknown; neither is. cascode: whether it is two in series.
     floating (n, 14): nets of gate, drain, source and bulk, table, nine places;
     gate_table, drain_table, response_table, float_table: all tables in one; *_at: (tables, ...) where they begin.
     """
@@ -56,6 +57,7 @@ class Structure(NamedTuple):
     tied: Whole
     tied_sign: Array
     tied_size: Array
+    cascode: NDArray[np.bool_]
     groups: Whole
     floating: Whole
     float_sign: Array

@@ -26,7 +26,7 @@ from cosim.engines.batch.lanes import (
     store,
     where,
 )
-from cosim.engines.batch.layout import MATRIX, NEARBY
+from cosim.engines.batch.layout import GROUND, MATRIX, NEARBY
 from cosim.engines.batch.tables import RANK, RESPONSES
 
 NEAR = 5e-4  # V: so near to where it was evaluated, a device is its tangent; (NEAR / U_T)^2 / 2 = 2e-4 of its current
@@ -39,6 +39,10 @@ NOWHERE = 1e9  # V: where a line stands that was never evaluated
 def gate_lines(s: Any, v: Any, varied: bool, asked: int) -> None:
     volt, charge, kept, apart, fixed = v.volt, v.charge, v.gate_kept, v.gate_apart, v.gate_charge
     gates, sign, size, alone = s.gates, s.gate_sign, s.gate_size, s.gate_alone
+    there, at_source = (
+        GROUND,
+        splat(0.0),
+    )  # lines of one source follow each other: a sum in memory would wait for the last
     for line in range(gates.shape[0]):
         net, source = gates[line, 0], gates[line, 1]
         x = (load(volt, net) - load(volt, source)) * sign[line]
@@ -55,13 +59,18 @@ def gate_lines(s: Any, v: Any, varied: bool, asked: int) -> None:
         coulomb = (load(fixed, 2 * line) + load(fixed, 2 * line + 1) * far) * (sign[line] * size[line])
         add_to(charge, net, coulomb)
         if asked != MATRIX or not alone[line]:
-            add_to(charge, source, splat(0.0) - coulomb)
+            if source != there:
+                add_to(charge, there, at_source)
+                there, at_source = source, splat(0.0)
+            at_source = at_source - coulomb
+    add_to(charge, there, at_source)
 
 
 @jit
 def drain_lines(s: Any, v: Any, asked: int) -> None:
     volt, charge, kept, apart, fixed = v.volt, v.charge, v.drain_kept, v.drain_apart, v.drain_charge
     drains, sign, size, alone = s.drains, s.drain_sign, s.drain_size, s.drain_alone
+    there, at_source = GROUND, splat(0.0)
     for line in range(drains.shape[0]):
         net, source = drains[line, 0], drains[line, 1]
         y, stood = (load(volt, net) - load(volt, source)) * sign[line], load(kept, line)
@@ -79,7 +88,11 @@ def drain_lines(s: Any, v: Any, asked: int) -> None:
         coulomb = (load(fixed, 2 * line) + load(fixed, 2 * line + 1) * far) * (sign[line] * size[line])
         add_to(charge, net, coulomb)
         if asked != MATRIX or not alone[line]:
-            add_to(charge, source, splat(0.0) - coulomb)
+            if source != there:
+                add_to(charge, there, at_source)
+                there, at_source = source, splat(0.0)
+            at_source = at_source - coulomb
+    add_to(charge, there, at_source)
 
 
 @inner

@@ -42,8 +42,8 @@ from cosim.engines.batch.layout import (
 _NEWTON_LIMIT = 10
 _HOPELESS = 1.2  # error of a step at which it is refused before it has converged
 _SMALLEST_STEP = 1e-14  # s
-_SAFETY = 0.75  # of the step that an error would allow
-_GROWTH = 2.0  # of a step at most; BDF2 is stable up to 2.41
+_SAFETY = 0.6  # of the step that an error would allow
+_GROWTH = 1.7  # of a step at most; BDF2 is stable up to 2.41
 _RESTED = 1e6  # s: a step so long has come to rest
 _SHORTEST_REST, _MOST_RESTS = 1e-18, 3000  # s, and steps on the way to rest
 

@@ -31,7 +31,7 @@ class Batch:
 
     name: str = "batch"
     grace: float = 0.0
-    lanes: int = 4 * LANES
+    lanes: int = 8 * LANES
     fallback: str = NGSPICE
 
     def write(self, bench: Bench) -> str:

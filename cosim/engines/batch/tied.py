@@ -5,7 +5,7 @@
 from typing import Any
 
 from cosim.engines.batch.lanes import add_to, exp, inner, jit, load, splat, store
-from cosim.engines.batch.layout import MATRIX, NEARBY
+from cosim.engines.batch.layout import GROUND, MATRIX, NEARBY
 from cosim.engines.batch.tables import RANK, RESPONSES
 
 
@@ -28,7 +28,10 @@ def _refresh(s: Any, v: Any, device: int, varied: bool) -> None:
     current, gm, gd = _products(v.gate, line * 2 * RANK, v.drain, s.tied[device, 1] * 2 * RANK)
     size = splat(s.tied_size[device])
     if varied:
-        power, bend = _answer(v.response, line * 2 * RESPONSES, v.tied_drawn, device)
+        power, bend = _answer(v.response, line * 2 * RESPONSES, v.tied_drawn, 4 * device)
+        if s.cascode[device]:
+            more, bends = _answer(v.response, line * 2 * RESPONSES + 3, v.tied_drawn, 4 * device + 2)
+            power, bend = power + more, bend + bends
         size = exp(power) * size
         gm = gm + current * bend
     store(v.tied_kept, at, current * size)
@@ -50,15 +53,12 @@ def _products(gate: Any, at: int, drain: Any, by: int) -> Any:
 
 
 @inner
-def _answer(response: Any, at: int, drawn: Any, device: int) -> Any:
-    """ln of how much more a deviating device carries, and its derivative by V_GS."""
-    power = bend = splat(0.0)
-    for part in range(2):
-        volt, factor = load(drawn, 4 * device + 2 * part), load(drawn, 4 * device + 2 * part + 1)
-        half, by = volt * volt * 0.5, at + 3 * part
-        power = power + load(response, by) * volt + load(response, by + 1) * half + load(response, by + 2) * factor
-        by += RESPONSES
-        bend = bend + load(response, by) * volt + load(response, by + 1) * half + load(response, by + 2) * factor
+def _answer(response: Any, by: int, drawn: Any, at: int) -> Any:
+    """ln of how much more a deviating device carries, and its derivative by V_GS; or one of the two of a cascode."""
+    volt, factor = load(drawn, at), load(drawn, at + 1)
+    half, bends = volt * volt * 0.5, by + RESPONSES
+    power = load(response, by) * volt + load(response, by + 1) * half + load(response, by + 2) * factor
+    bend = load(response, bends) * volt + load(response, bends + 1) * half + load(response, bends + 2) * factor
     return power, bend
 
 
@@ -80,12 +80,22 @@ def add_tied(s: Any, v: Any, asked: int) -> None:
     """Currents of tied devices: out of drains that are unknown, and of sources where they are, or of all."""
     tied, sign, out, kept, gate, drain = s.tied, s.tied_sign, v.current, v.tied_kept, v.gate_apart, v.drain_apart
     last, both = (s.groups[1], s.groups[0]) if asked == MATRIX else (s.groups[2], 0)
+    at_drain = at_source = splat(0.0)  # devices of one net follow each other: a sum in memory would wait for the last
+    here, there = GROUND, GROUND
     for device in range(last):
         x_apart, y_apart = load(gate, tied[device, 0]), load(drain, tied[device, 1])
         current = _tangent(kept, device, x_apart, y_apart) * sign[device]
-        add_to(out, tied[device, 2], current)
+        if tied[device, 2] != here:
+            add_to(out, here, at_drain)
+            here, at_drain = tied[device, 2], splat(0.0)
+        at_drain = at_drain + current
         if device >= both:
-            add_to(out, tied[device, 3], splat(0.0) - current)
+            if tied[device, 3] != there:
+                add_to(out, there, at_source)
+                there, at_source = tied[device, 3], splat(0.0)
+            at_source = at_source - current
+    add_to(out, here, at_drain)
+    add_to(out, there, at_source)
 
 
 @jit

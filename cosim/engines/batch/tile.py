@@ -31,10 +31,10 @@ from cosim.engines.batch.structure import SPARE
 from cosim.engines.batch.tables import RANK, RESPONSES
 
 Array = NDArray[np.float64]
-_NEWTON = 5e-3  # V: what is left behind a move d is d^2 / (2 n U_T), 0.35 mV
-_ERROR = 30.0  # V of a step's error per reltol
-_SHARE = 0.5  # of a step's change, which its error may be besides
-_LONGEST, _FIRST = 4.0, 0.02  # of the step that is asked for: the longest one, and that behind a corner
+_NEWTON = 1e-2  # V: what is left behind a move d is d^2 / (2 n U_T), 1.4 mV, and the next steps take it up
+_ERROR = 10.0  # V of a step's error per reltol
+_SHARE = 0.05  # of a step's change, which its error may be besides
+_LONGEST, _FIRST = 4.0, 0.04  # of the step that is asked for: the longest one, and that behind a corner
 ACCURACY = {"newton_V": _NEWTON, "step_error_V_per_reltol": _ERROR, "step_error_share": _SHARE, "tangent_V": NEAR}
 
 
