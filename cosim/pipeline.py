@@ -6,14 +6,15 @@ from dataclasses import dataclass, replace
 from cosim.circuit.deck import device_sizes
 from cosim.design import Design
 from cosim.engines.engine import Inference, Outcome, Progress, Run
-from cosim.engines.table import simulator_beside
+from cosim.engines.table import engine_entry, simulator_beside
 from cosim.errors import SimulationError
 from cosim.outputs import summarize, write_results, write_texts
 from cosim.report.comparison_sheet import Reported, write_comparison
 from cosim.report.figures import draw_power, draw_pvt, save_figure
 from cosim.report.samples import check_any, clear_failures, draw_sample, write_failures, write_simulation
-from cosim.simulation.audit import audit_samples
+from cosim.simulation.audit import Ran, audit_conditions, audit_samples
 from cosim.simulation.simulated import meter_samples, simulate_samples
+from cosim.simulation.undecided import find_undecided
 from cosim.study.agreement import ComparisonSummary, compare_engines, summarize_comparison
 from cosim.study.bias import Bias, biased
 from cosim.study.power import PowerSummary, study_power, summarize_power
@@ -52,8 +53,11 @@ def run_comparison(design: Design, test_set: TestSet, run: Run, progress: Progre
     write_simulation(run.place, design, test_set, outcomes, run)
     comparison = compare_engines(design, test_set, outcomes, run)
     assert comparison is not None
+    if engine_entry(run.engine).quick:
+        undecided = find_undecided(design, test_set, outcomes, run, lambda done, total: None)
+        comparison = replace(comparison, undecided=undecided)
     if audit:
-        found = audit_samples(design, test_set, outcomes, run, audit, lambda done, total: None)
+        found = audit_samples(Ran(design, test_set, outcomes, run), audit, lambda done, total: None)
         comparison = replace(comparison, audit=found)
     return write_comparison(run.place, design, test_set, comparison, run)
 
@@ -80,16 +84,19 @@ def run_power(
 
 @dataclass(frozen=True)
 class Listener:
-    """Who hears how far a sweep is: of every run, and by a line after each condition."""
+    """Who hears how far a sweep is: of every run, and by a line after each condition and an audit."""
 
     progress: Progress
     finished: Callable[[str], None] = lambda line: None
 
 
-def run_pvt(design: Design, test_set: TestSet, run: Run, listener: Listener, bias: Bias = "constant") -> Sweep:
+def run_pvt(
+    design: Design, test_set: TestSet, run: Run, listener: Listener, bias: Bias = "constant", audit: int = 0
+) -> Sweep:
     """Simulate the samples in every condition of `pvt_grid`; write pvt.json, whose content it returns, and pvt.png.
 
-    The network is compiled once, at the nominal point; `bias` as in `biased`.
+    The network is compiled once, at the nominal point; `bias` as in `biased`. audit: how many samples of all conditions
+    together go through ngspice, too.
     """
     conditions = pvt_grid(design.technology)
     sizes = device_sizes(design.assembly.circuit)
@@ -98,6 +105,7 @@ def run_pvt(design: Design, test_set: TestSet, run: Run, listener: Listener, bia
     write_texts(run.place, {})
     clear_failures(run.place)
     summaries: list[ComparisonSummary | None] = []
+    runs: list[Ran] = []
     count = len(test_set.y)
     for k, technology in enumerate(conditions):
         where = f"{k + 1}/{len(conditions)} {format_conditions(technology)}"
@@ -111,10 +119,15 @@ def run_pvt(design: Design, test_set: TestSet, run: Run, listener: Listener, bia
         def overall(done: int, total: int, before: int = k * count) -> None:
             listener.progress(before + done, len(conditions) * count)
 
-        comparison = compare_engines(design, test_set, _simulate(design, test_set, there, overall), there)
+        outcomes = _simulate(design, test_set, there, overall)
+        runs.append(Ran(design, test_set, outcomes, there))
+        comparison = compare_engines(design, test_set, outcomes, there)
         summaries.append(None if comparison is None else summarize_comparison(comparison))
         listener.finished(where)
     sweep = summarize_pvt(conditions, summaries, count, bias, find_clipping(design.network.encoding, test_set))
+    if audit:
+        sweep = replace(sweep, audit=audit_conditions(runs, audit, lambda done, total: None))
+        listener.finished(f"audit of {audit}")
     write_results(run.place, {"design.json": summarize(design), "pvt.json": sweep})
     save_figure(draw_pvt(sweep), run.place / "pvt.png")
     return sweep

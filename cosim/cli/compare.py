@@ -70,9 +70,7 @@ def command(*, network_file: Path, to: Destination, how: Comparing, compiling: C
 
     if how.pvt and any(value is not None for value in (compiling.corner, compiling.celsius, compiling.supply)):
         raise InputError("--pvt runs all conditions; leave --corner, --temp and --supply out")
-    if how.pvt and how.audit:
-        raise InputError("--audit is for one condition; leave out --pvt or --audit")
-    output, audit = to.output, 0 if how.pvt else audit_count(how.audit, how.engine)
+    output, audit = to.output, audit_count(how.audit, how.engine)
     check_outputs("compare", output, to.json_file)
     design, test_set, run = load_run(network_file, output, compiling, running, how.engine)
     if not how.pvt:
@@ -82,7 +80,7 @@ def command(*, network_file: Path, to: Destination, how: Comparing, compiling: C
     take_folder("compare", output)
     with progress_bar(how.engine) as progress:
         if how.pvt:
-            summary = run_pvt(design, test_set, run, Listener(progress, say), how.bias)
+            summary = run_pvt(design, test_set, run, Listener(progress, say), how.bias, audit)
             lines = format_pvt(summary)
         else:
             summary = run_comparison(design, test_set, run, progress, audit)
@@ -90,5 +88,5 @@ def command(*, network_file: Path, to: Destination, how: Comparing, compiling: C
     click.echo("\n".join(lines))
     write_json(to.json_file, summary)
     click.echo(f"\nwritten: {output / 'pvt.json'}" if how.pvt else f"\nreport: {output / 'report.html'}")
-    check_audit(getattr(summary, "audit", None), output)
+    check_audit(summary.audit, output)
     say_failed(summary.failed, output)

@@ -27,8 +27,8 @@ from cosim.cli.common import (
     write_json,
 )
 from cosim.cli.progress import progress_bar, say
-from cosim.engines.table import BEHAVIORAL, NGSPICE, engine_entry, engines
-from cosim.errors import InputError
+from cosim.engines.table import BATCH, BEHAVIORAL, NGSPICE, engine_entry, engines, simulator_named
+from cosim.errors import InputError, MissingToolError
 
 if TYPE_CHECKING:
     from cosim.montecarlo.run import Execute
@@ -66,6 +66,7 @@ class Counting:
     stop_width: float | None
     dask: str | None
     audit: int | None
+    transistors: bool
     jobs: int
     timeout: float
 
@@ -103,6 +104,8 @@ area_option = click.option(
     "local",
 )
 @chip_engine_option
+@click.option("--transistors", is_flag=True,
+              help="Choose the engine: batch, audited, where its extra is installed, otherwise ngspice.")  # fmt: skip
 @spec_option
 @chip_samples_option
 @one_of("--sampling", ("random", "lhs", "sobol"), "How chips are drawn.")
@@ -136,6 +139,8 @@ def command(*, network_file: Path, to: Destination, drawing: Drawing, counting: 
     from cosim.report.tables import format_contributions, format_summary
 
     output = to.output
+    if counting.transistors:
+        drawing = replace(drawing, engine=_transistor_engine(drawing.engine))
     wanted = [parse_spec(text) for text in counting.specs]
     audit = audit_count(counting.audit, drawing.engine)
     check_outputs(VERB, output, to.json_file)
@@ -165,6 +170,18 @@ def command(*, network_file: Path, to: Destination, drawing: Drawing, counting: 
     write_json(to.json_file, summary)
     click.echo(f"\nstore: {output}\npage:  cosim report {output}")
     check_audit(summary.audit, output)
+
+
+def _transistor_engine(asked: str) -> str:
+    """The engine for chips at transistor level. Raises InputError where another one is asked for, too."""
+    if asked != BEHAVIORAL:
+        raise InputError(f"--transistors chooses the engine; leave out --engine {asked} or --transistors")
+    try:
+        simulator_named(BATCH).check()
+    except MissingToolError as error:
+        say(f"in ngspice: {error}")
+        return NGSPICE
+    return BATCH
 
 
 def _audit(trial: "Trial", store: "Store", count: int, counting: Counting) -> "Audit":

@@ -78,7 +78,8 @@ class Inference:
     that pulls. What an output pushes is in it, too: the stage sinks that to ground, and no supply gets it back.
     delivered: mean current that each meter's source delivers in each window, (windows, meters), ampere.
     margins: how far each decision was from its threshold, (frames, cells), ampere, inf where it has none; empty where
-    nothing measured them. elsewhere: what ran it in place of the run's simulator, and why; empty where nothing did.
+    nothing measured them; latches: likewise how far the nearest net that shows it was from its threshold, volt.
+    elsewhere: what ran it in place of the run's simulator, and why; empty where nothing did.
     """
 
     states: States
@@ -86,6 +87,7 @@ class Inference:
     power_w: float
     delivered: NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 0)))
     margins: NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 0)))
+    latches: NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 0)))
     elsewhere: str = ""
 
 

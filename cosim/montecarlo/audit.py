@@ -18,7 +18,7 @@ from cosim.study.chips import ChipRecord
 def audit_chips(trial: Trial, records: Mapping[int, ChipRecord], count: int, where: Run, progress: Progress) -> Audit:
     """Audit `count` samples, each on one of the chips of these records; `where`: folder, processes and time-out.
 
-    The trial's engine runs their tiles once more, which gives what the records are made of.
+    The trial's engine runs them once more, which gives what the records are made of.
     """
     numbers, samples = sorted(records), len(trial.test_set.y)
     certainty = np.concatenate([unpack_certainty(records[number], samples) for number in numbers])
@@ -36,13 +36,10 @@ def audit_chips(trial: Trial, records: Mapping[int, ChipRecord], count: int, whe
 
 
 def _run_again(trial: Trial, number: int, sample: int) -> tuple[Outcome, Bench, ReadPlan]:
-    """The outcome of a sample on a chip, beside the samples of its tile; its bench, and what is read."""
+    """The outcome of a sample on a chip; its bench, and what is read."""
     engine, run = engine_named(trial.engine), trial.run(trial.chip(number))
     assert isinstance(engine, Simulated), f"{trial.engine} runs no benches, so there is nothing to audit"
-    lanes, count = engine.simulator.lanes, len(trial.test_set.y)
-    first = sample - sample % lanes
-    tile = trial.test_set.select(np.arange(first, min(first + lanes, count)))
-    outcomes = list(engine.infer(trial.design, tile, run, lambda done, total: None))
     alone = trial.test_set.select(np.array([sample]))
+    (outcome,) = engine.infer(trial.design, alone, run, lambda done, total: None)
     plan = read_plan(trial.design, int(alone.lengths[0]), run.timing, run.standing(trial.design))
-    return outcomes[sample - first], next(sample_benches(trial.design, alone, run)), plan
+    return outcome, next(sample_benches(trial.design, alone, run)), plan

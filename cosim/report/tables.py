@@ -5,7 +5,7 @@ from textwrap import wrap
 
 from cosim.cells.blocks import OUTSIDE
 from cosim.quantities import format_quantity, parse_quantity
-from cosim.report.trust import format_audit, format_elsewhere
+from cosim.report.trust import format_audit, format_elsewhere, format_undecided
 from cosim.study.agreement import ComparisonSummary
 from cosim.study.chips import ChipCount, ChipSummary, Contribution, Pair, SpecYield, TrimSummary
 from cosim.study.intervals import MOST, Interval, samples_to_sign, shows_sign
@@ -60,7 +60,8 @@ def format_comparison(summary: ComparisonSummary) -> list[str]:
         lines.append(f"wrong states      up to {summary.largest_margin_of_a_wrong_bit:.3f} units from a threshold")
     if summary.saturated_states:
         lines.append(f"saturated         {summary.saturated_states} states beyond their ladder; use more --headroom")
-    return lines + format_elsewhere(summary.elsewhere) + format_audit(summary.audit) + format_outside()
+    lines += format_elsewhere(summary.elsewhere) + format_undecided(summary.undecided) + format_audit(summary.audit)
+    return lines + format_outside()
 
 
 def format_ladder(summary: LadderSummary) -> list[str]:
@@ -128,7 +129,7 @@ def format_pvt(sweep: Sweep) -> list[str]:
         *format_elsewhere({"another": sum(row.elsewhere for row in rows)}),
         *format_outside(),
     ]
-    return lines
+    return lines + format_audit(sweep.audit)
 
 
 def _format_worst(worst: Sequence[Condition], rows: Sequence[Condition]) -> list[str]:

@@ -5,6 +5,7 @@ from textwrap import wrap
 
 from cosim.quantities import format_quantity
 from cosim.simulation.audit import LEAST, Audit
+from cosim.simulation.undecided import Undecided
 
 _NAME, _WIDTH = 18, 79  # columns
 
@@ -17,6 +18,24 @@ def format_elsewhere(elsewhere: Mapping[str, int], what: str = "samples") -> lis
         if count:
             lines += _lines(f"by {other}", f"{count} {what}{f' ({reason})' if reason else ''}")
     return lines
+
+
+def format_undecided(found: Undecided | None) -> list[str]:
+    """How many decisions an error of the engine could turn; nothing where it does not say."""
+    if found is None:
+        return []
+    lines: list[str] = []
+    if found.decisions:
+        share, limit = 100 * found.near / found.decisions, format_quantity(found.limit, "A")
+        error = format_quantity(found.error, "A")
+        lines.append(
+            f"{found.near} of {found.decisions} decisions ({share:.2f} %) under {limit}, {error} of it by steps"
+        )
+    if found.latches:
+        share, volt = 100 * found.floating / found.latches, format_quantity(found.volt, "V")
+        lines.append(f"{found.floating} of {found.latches} latches ({share:.2f} %) within {volt} when read")
+    lines = [text for line in lines for text in _lines("", line)]
+    return [f"{'undecided':{_NAME}}{lines[0].strip()}", *lines[1:]] if lines else []
 
 
 def format_audit(audit: Audit | None) -> list[str]:

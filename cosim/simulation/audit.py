@@ -66,18 +66,64 @@ def choose(certainty: Array, count: int, seed: int) -> NDArray[np.int64]:
     return np.concatenate([doubtful, np.random.default_rng(seed).permutation(others)[: count - len(doubtful)]])
 
 
-def audit_samples(
-    design: Design, test_set: TestSet, outcomes: Sequence[Outcome], run: Run, count: int, progress: Progress
-) -> Audit:
-    """Audit `count` samples of a run, whose outcomes these are; what ngspice gives is kept in the run's folder."""
-    ours = [isinstance(found, Inference) and not found.elsewhere for found in outcomes]
-    certainty = [least_margin(found) if own else np.nan for found, own in zip(outcomes, ours, strict=True)]
-    places = choose(np.array(certainty), count, seed=0)
-    chosen, there = test_set.select(places), run.standing(design)
+@dataclass(frozen=True)
+class Ran:
+    """A run whose samples may be audited: its design, the samples, what came out, and how they were run."""
+
+    design: Design
+    test_set: TestSet
+    outcomes: Sequence[Outcome]
+    run: Run
+
+    @property
+    def certainty(self) -> Array:
+        """Of each sample, see `choose`."""
+        found = (one if isinstance(one, Inference) and not one.elsewhere else None for one in self.outcomes)
+        return np.array([np.nan if one is None else least_margin(one) for one in found])
+
+
+def audit_samples(ran: Ran, count: int, progress: Progress) -> Audit:
+    """Audit `count` samples of a run; what ngspice gives is kept in the run's folder."""
+    return audit_places(ran, choose(ran.certainty, count, seed=0), progress)
+
+
+def audit_places(ran: Ran, places: NDArray[np.int64], progress: Progress) -> Audit:
+    """Audit the samples at these places."""
+    design, run, chosen = ran.design, ran.run, ran.test_set.select(places)
+    there = run.standing(design)
     benches = list(sample_benches(design, chosen, run))
     plans = [read_plan(design, int(length), run.timing, there) for length in chosen.lengths]
     others = run_inferences(benches, plans, reference_run(run), progress)
-    return judge(design, [outcomes[place] for place in places], others, run.standing(design).bias_scale)
+    return judge(design, [ran.outcomes[place] for place in places], others, there.bias_scale)
+
+
+def audit_conditions(runs: Sequence[Ran], count: int, progress: Progress) -> Audit:
+    """Audit `count` samples among those of several runs, each in its own condition."""
+    first = np.cumsum([0, *(len(ran.outcomes) for ran in runs)])
+    places = choose(np.concatenate([ran.certainty for ran in runs]), count, seed=0)
+    found: list[Audit] = []
+    for k, ran in enumerate(runs):
+        own = places[(places >= first[k]) & (places < first[k + 1])] - first[k]
+        if own.size:
+            found.append(audit_places(ran, own, lambda done, total: None))
+            progress(sum(one.instances for one in found), len(places))
+    return merge(found)
+
+
+def merge(audits: Sequence[Audit]) -> Audit:
+    """Several audits as one; its limit is the largest of theirs."""
+    names = ("instances", "failed", "bits", "ties", "turned", "behind", "wrong")
+    counts = {name: sum(getattr(one, name) for one in audits) for name in names}
+    compared = counts["bits"] - counts["ties"] - counts["behind"]
+    agreement = 1.0 - counts["wrong"] / compared if compared else 0.0
+    return Audit(
+        simulator=NGSPICE,
+        **counts,
+        limit=max((one.limit for one in audits), default=0.0),
+        agreement=agreement,
+        worst=max((one.worst for one in audits if one.worst is not None), default=None),
+        passed=agreement >= LEAST,
+    )
 
 
 def reference_run(run: Run) -> Run:

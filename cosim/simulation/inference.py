@@ -141,8 +141,10 @@ def read_inference(waves: Waveforms, plan: ReadPlan) -> Inference:
         current = _current(waves, meter)
         for i, (begin, end) in enumerate(plan.metered):
             delivered[i, j] = _mean(time, current, (begin, end))
-    margins = _margins(waves, plan, states) if plan.margins else np.empty((0, 0))
-    return Inference(states, readout, power, delivered, margins)
+    if not plan.margins:
+        return Inference(states, readout, power, delivered)
+    latches = np.stack([_latch(waves, shown, at, plan.threshold) for shown in plan.decisions], axis=1)
+    return Inference(states, readout, power, delivered, _margins(waves, plan, states), latches)
 
 
 def _margins(waves: Waveforms, plan: ReadPlan, states: States) -> Array:
@@ -225,13 +227,15 @@ def _load(store: Path, name: str, plan: ReadPlan) -> Inference | None:
         np.zeros((frames, len(most)), kind), np.zeros((frames, len(plan.outputs))), 0.0,
         np.zeros((len(plan.metered), len(plan.meters))),
     )  # fmt: skip
-    beside = {"margins": np.zeros((frames, len(most))), "elsewhere": np.zeros(_WORDS, np.uint8)}
+    margin = np.zeros((frames, len(most)))
+    beside = {"margins": margin, "latches": margin, "elsewhere": np.zeros(_WORDS, np.uint8)}
     kept = kept_result(store, name, _arrays(blank), beside)
     if kept is None or (kept["states"] < least).any() or (kept["states"] > most).any():
         return None
-    margins, words = kept.get("margins", blank.margins), kept.get("elsewhere", np.zeros(0, np.uint8)).tobytes()
-    elsewhere = words.rstrip(b"\0").decode(errors="ignore")
-    return Inference(kept["states"], kept["readout"], float(kept["power_w"]), kept["delivered"], margins, elsewhere)
+    margins, latches = kept.get("margins", blank.margins), kept.get("latches", blank.latches)
+    words = kept.get("elsewhere", np.zeros(0, np.uint8)).tobytes()
+    elsewhere, power = words.rstrip(b"\0").decode(errors="ignore"), float(kept["power_w"])
+    return Inference(kept["states"], kept["readout"], power, kept["delivered"], margins, latches, elsewhere)
 
 
 def _arrays(inference: Inference) -> dict[str, NDArray[Any]]:
@@ -242,7 +246,7 @@ def _arrays(inference: Inference) -> dict[str, NDArray[Any]]:
         "delivered": inference.delivered,
     }
     if inference.margins.size:
-        arrays["margins"] = inference.margins
+        arrays |= {"margins": inference.margins, "latches": inference.latches}
     if words := inference.elsewhere.encode()[:_WORDS]:
         arrays["elsewhere"] = np.frombuffer(words.ljust(_WORDS, b"\0"), np.uint8)
     return arrays
@@ -268,6 +272,13 @@ def _state(waves: Waveforms, shown: Shown, at: _At, threshold: float) -> States:
         return (at.read(waves.drain(shown.device)) - shown.rest) / shown.step
     levels = [at.read(waves.voltage(net)) > threshold for net in shown]
     return np.asarray(np.sum(levels, axis=0), dtype=np.int16)
+
+
+def _latch(waves: Waveforms, shown: Shown, at: _At, threshold: float) -> Array:
+    """How far the nearest of a memory's nets is from the threshold."""
+    if isinstance(shown, Carried):
+        return np.full(len(at.read(waves.time)), np.inf)
+    return np.min([np.abs(at.read(waves.voltage(net)) - threshold) for net in shown], axis=0)
 
 
 def drawn_power(waves: Waveforms, supplies: Sequence[tuple[Meter, float]]) -> Array:

@@ -19,6 +19,7 @@ from cosim.network.reference import Trace, pool_readout, run_reference
 from cosim.network.scores import balanced_accuracy, is_unbalanced
 from cosim.network.types import Network
 from cosim.simulation.audit import Audit
+from cosim.simulation.undecided import Undecided
 from cosim.study.intervals import Bounds, interval
 from cosim.tasks.testset import TestSet
 
@@ -45,7 +46,8 @@ class Comparison:
     rounding: the ideal circuit, whose only error is rounding;
     margins: (n, time, cells) distance of the software candidate to its nearer threshold, units.
     saturated: number of software states beyond the rungs of their ladder; tolerances: (cells,), as `differ` has them.
-    elsewhere: how many samples something else ran in the simulator's place, by what and why; audit: of some of them.
+    elsewhere: how many samples something else ran in the simulator's place, by what and why; audit: of some of them;
+    undecided: states that an error of the simulator could turn, where it says.
     """
 
     engines: dict[str, Engine]
@@ -63,6 +65,7 @@ class Comparison:
     tolerances: NDArray[np.float64] = field(default_factory=lambda: np.zeros(1))
     elsewhere: dict[str, int] = field(default_factory=dict[str, int])
     audit: Audit | None = None
+    undecided: Undecided | None = None
 
     def state_agreement(self, first: str, second: str) -> float:
         """Fraction of equal states over all samples, valid frames and cells."""
@@ -162,6 +165,7 @@ class ComparisonSummary:
     transistors: int
     elsewhere: dict[str, int]
     audit: Audit | None
+    undecided: Undecided | None
 
 
 def compare_engines(
@@ -266,6 +270,7 @@ def summarize_comparison(comparison: Comparison) -> ComparisonSummary:
         transistors=comparison.transistors,
         elsewhere=comparison.elsewhere,
         audit=comparison.audit,
+        undecided=comparison.undecided,
     )
 
 

@@ -6,6 +6,7 @@ from itertools import product
 
 from cosim.cells.blocks import OUTSIDE
 from cosim.errors import InputError
+from cosim.simulation.audit import Audit
 from cosim.study.agreement import ComparisonSummary
 from cosim.study.bias import Bias
 from cosim.study.intervals import Bounds
@@ -48,6 +49,7 @@ class Sweep:
     worst: tuple[Condition, ...]
     failed: int
     power_outside: tuple[str, ...]
+    audit: Audit | None = None
 
 
 def pvt_grid(technology: Technology) -> tuple[Technology, ...]:

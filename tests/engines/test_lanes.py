@@ -10,21 +10,28 @@ import pytest
 from cosim.checkpoint.file import save_checkpoint
 from cosim.circuit.bench import Voltage
 from cosim.cli import main
+from cosim.cli.montecarlo import _transistor_engine
 from cosim.compiler.passes import compile_network
+from cosim.design import Condition
 from cosim.engines import table
-from cosim.engines.engine import Description, Failure, FailureKind, Waveforms
+from cosim.engines.engine import Description, Failure, FailureKind, Run, Waveforms
 from cosim.engines.ngspice.simulator import Ngspice
 from cosim.montecarlo.page import read_summary
 from cosim.montecarlo.record import pack_certainty, unpack_certainty
 from cosim.montecarlo.trial import Trial, run_chip
 from cosim.montecarlo.trim_run import trim_chip
-from cosim.simulation.audit import Audit, least_margin
-from cosim.simulation.simulated import Simulated
+from cosim.simulation.audit import Audit, Ran, audit_conditions, audit_samples, least_margin, merge
+from cosim.simulation.simulated import Simulated, engine_named
 from cosim.study.chips import ChipRecord
 from cosim.tasks.testset import TestSet
+from cosim.technology.conditions import at
 from cosim.variation.draws import Plan
 
 SAMPLES = 6
+
+
+def say_nothing(done, total):
+    pass
 
 
 @dataclass(frozen=True)
@@ -193,8 +200,38 @@ def test_an_audit_is_of_engines_with_models_of_their_own(offer, verb, tmp_path):
     for name in ("compare", "montecarlo"):
         code, _, err = verb(name, "--engine", "ngspice", "--audit", 3, "-o", tmp_path / "out")
         assert code != 0 and "--audit is for --engine batch, not for ngspice; leave it out" in err
-    code, _, err = verb("compare", "--pvt", "--audit", 3, "-o", tmp_path / "out")
-    assert code != 0 and "--audit is for one condition" in err
+    code, _, err = verb("montecarlo", "--transistors", "-o", tmp_path / "out")
+    assert code != 0 and "--transistors chooses the engine; leave out --engine fourway or --transistors" in err
+
+
+def test_the_engine_for_transistors(monkeypatch, capsys):
+    """Batch where it is installed; otherwise ngspice, and why."""
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: object())
+    assert _transistor_engine("behavioral") == "batch"
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    assert _transistor_engine("behavioral") == "ngspice"
+    assert "in ngspice: numba is missing" in capsys.readouterr().err
+
+
+@pytest.mark.ngspice
+def test_an_audit_of_all_conditions(make_network, technology, calibration, tmp_path):
+    """Samples of two conditions, one of which differs: what each audit finds adds up, each by its own limit."""
+    design = compile_network(make_network(3, widths=(3,), outputs=2), technology, calibration)
+    rng = np.random.default_rng(3)
+    test_set = TestSet(rng.uniform(size=(3, 4, 3)), np.array([0, 1, 0]), np.array([4, 3, 4]), np.arange(3))
+    hot = Condition(at(technology, "tt", 60.0, 1.8), 0.5)
+    runs = []
+    for k, condition in enumerate((None, hot)):
+        run = Run(tmp_path / str(k), condition=condition)
+        outcomes = list(engine_named("ngspice").infer(design, test_set, run, say_nothing))
+        if k:
+            outcomes = [replace(one, states=1 - one.states) for one in outcomes]
+        runs.append(Ran(design, test_set, outcomes, run))
+    found, seen = audit_conditions(runs, 6, say_nothing), [audit_samples(ran, 3, say_nothing) for ran in runs]
+    assert merge(seen) == found and [one.passed for one in seen] == [True, False]
+    assert not found.passed and found.instances == 6 and found.wrong == seen[1].bits == 11 * 3
+    assert [one.limit for one in seen] == pytest.approx([2e-3 * design.i_unit, 1e-3 * design.i_unit])
+    assert found.agreement == pytest.approx(0.5)
 
 
 def test_certainty_of_a_chip_in_a_record():

@@ -214,11 +214,14 @@ def test_margins_are_distances_of_a_current_from_the_threshold_that_counts():
     found = read_inference(waves, plan)
     assert np.isinf(found.margins[:, 0]).all() and found.states[:, 1].tolist() == [0, 1, 1, 1]
     np.testing.assert_allclose(found.margins[:, 1], [1.9, 0.9, 1.6, 2.6])
+    height = np.interp(plan.times, time, states)
+    np.testing.assert_allclose(found.latches, np.abs(height - 0.5)[:, None].repeat(2, axis=1))
 
 
 def test_margins_are_kept(log, technology, tmp_path):
     (found,) = infer_tile(Fourfold(log), Tile((0,), (make(technology, 10.0),), (planned(),)), 3.0)
-    found = replace(found, margins=np.array([[1e-12], [2e-12], [np.inf], [0.0]]))
+    latches = np.array([[0.9], [0.01], [np.inf], [0.5]])
+    found = replace(found, margins=np.array([[1e-12], [2e-12], [np.inf], [0.0]]), latches=latches)
     inference._save(tmp_path, "name", found)
     assert content([inference._load(tmp_path, "name", planned())]) == content([found])
     inference._save(tmp_path, "name", replace(found, margins=np.full((4, 1), np.nan)))

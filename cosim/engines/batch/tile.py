@@ -31,11 +31,16 @@ from cosim.engines.batch.structure import SPARE
 from cosim.engines.batch.tables import RANK, RESPONSES
 
 Array = NDArray[np.float64]
-_NEWTON = 1e-2  # V: what is left behind a move d is d^2 / (2 n U_T), 1.4 mV, and the next steps take it up
+_NEWTON = 100.0  # V per reltol: what is left behind a move d, 10 mV, is d^2 / (2 n U_T), and the next steps take it up
 _ERROR = 10.0  # V of a step's error per reltol
 _SHARE = 0.05  # of a step's change, which its error may be besides
 _LONGEST, _FIRST = 4.0, 0.04  # of the step that is asked for: the longest one, and that behind a corner
-ACCURACY = {"newton_V": _NEWTON, "step_error_V_per_reltol": _ERROR, "step_error_share": _SHARE, "tangent_V": NEAR}
+ACCURACY = {
+    "newton_V_per_reltol": _NEWTON,
+    "step_error_V_per_reltol": _ERROR,
+    "step_error_share": _SHARE,
+    "tangent_V": NEAR,
+}
 
 
 class Ramps(NamedTuple):
@@ -120,7 +125,7 @@ def empty_tile(circuit: Assembled, bench: Bench, corners: int, drawn: Iterable[D
         residual=blank(rows + 1),
         held=np.zeros((0, 2)),
         hold=np.zeros((0, LANES)),
-        limits=np.array([_NEWTON, error, _LONGEST * step, _FIRST * step, _SHARE, highest]),
+        limits=np.array([_NEWTON * bench.tolerances.reltol, error, _LONGEST * step, _FIRST * step, _SHARE, highest]),
     )
     return Tile(circuit, _values(circuit), march, any(one.tied.any() for one in drawn))
 

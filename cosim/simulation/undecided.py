@@ -1,0 +1,99 @@
+"""Decisions that an error of the engine could turn: how near they were, against what two tolerances differ by.
+
+An ampere at the threshold: a few samples run again with steps that may err a tenth as much. What the margins change by,
+in 99 of 100 decisions at most, is the steps' error; what the tables may err, `audit.TIE` of the unit current, comes on
+top. A volt at the latch: a net that is still so near to the threshold when it is read has not latched.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosim.circuit.bench import Bench
+from cosim.design import Design
+from cosim.engines.engine import Inference, Outcome, Progress, Run
+from cosim.simulation.audit import TIE, choose, least_margin
+from cosim.simulation.certainty import decision_margins, with_candidates, with_margins
+from cosim.simulation.inference import run_inferences
+from cosim.simulation.plans import read_plan
+from cosim.simulation.simulated import sample_benches
+from cosim.tasks.testset import TestSet
+
+REPEATED = 8  # samples
+TIGHTER = 0.1  # of the tolerance
+SHARE = 0.99  # of the decisions, whose margins change by less
+LATCHED = 0.05  # of V_DD
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Undecided:
+    """repeated: samples that ran with tighter steps, too; error: what that changed SHARE of the margins by, ampere.
+
+    limit: error and what the tables may err, ampere. decisions: those with a margin; near: of them under the limit.
+    latches: decisions whose nets were read; floating: of them within `volt` of the threshold. samples: with either.
+    """
+
+    repeated: int
+    error: float
+    limit: float
+    decisions: int
+    near: int
+    latches: int
+    floating: int
+    volt: float
+    samples: int
+
+
+def find_undecided(
+    design: Design, test_set: TestSet, outcomes: Sequence[Outcome], run: Run, progress: Progress
+) -> Undecided:
+    """Of a run whose outcomes these are, by an engine that measures margins; half of what it repeats is uncertain."""
+    ours = [isinstance(found, Inference) and not found.elsewhere for found in outcomes]
+    certainty = [least_margin(found) if own else np.nan for found, own in zip(outcomes, ours, strict=True)]
+    places = choose(np.array(certainty), REPEATED, seed=1)
+    again = _run_tighter(design, test_set.select(places), run, progress)
+    pairs = zip((outcomes[place] for place in places), again, strict=True)
+    changes = np.concatenate([np.empty(0), *(_apart(one, other) for one, other in pairs)])
+    error = float(np.quantile(changes, SHARE)) if changes.size else 0.0
+    there = run.standing(design)
+    limit, volt = TIE * there.bias_scale * design.i_unit + error, LATCHED * there.technology.supply
+    own = [found for found, mine in zip(outcomes, ours, strict=True) if mine and isinstance(found, Inference)]
+    near = [found.margins < limit for found in own]
+    floating = [found.latches < volt for found in own]
+    return Undecided(
+        repeated=len(places),
+        error=error,
+        limit=limit,
+        decisions=sum(int(np.isfinite(found.margins).sum()) for found in own),
+        near=sum(int(one.sum()) for one in near),
+        latches=sum(int(np.isfinite(found.latches).sum()) for found in own),
+        floating=sum(int(one.sum()) for one in floating),
+        volt=volt,
+        samples=sum(bool(one.any() or other.any()) for one, other in zip(near, floating, strict=True)),
+    )
+
+
+def _run_tighter(design: Design, few: TestSet, run: Run, progress: Progress) -> list[Outcome]:
+    margins, there = decision_margins(design, run), run.standing(design)
+    benches = [with_candidates(_tighter(bench), margins) for bench in sample_benches(design, few, run)]
+    plans = [with_margins(read_plan(design, int(n), run.timing, there), margins, run) for n in few.lengths]
+    return run_inferences(benches, plans, replace(run, jobs=max(run.jobs, 1)), progress)
+
+
+def _tighter(bench: Bench) -> Bench:
+    tolerances = bench.tolerances
+    return replace(bench, tolerances=replace(tolerances, reltol=TIGHTER * tolerances.reltol))
+
+
+def _apart(one: Outcome, other: Outcome) -> Array:
+    """By how much margins differ, ampere, in frames before which all states are equal."""
+    if not (isinstance(one, Inference) and isinstance(other, Inference)):
+        return np.empty(0)
+    differs = (one.states != other.states).any(axis=1)
+    frames = int(np.argmax(differs)) + 1 if differs.any() else len(differs)
+    mine, theirs = one.margins[:frames], other.margins[:frames]
+    both = np.isfinite(mine) & np.isfinite(theirs)
+    return np.abs(mine[both] - theirs[both])
