@@ -202,8 +202,8 @@ class Simulator(Protocol):
 class Batched(Simulator, Protocol):
     """A simulator that runs benches side by side: one circuit, in which values of sources and deviations differ.
 
-    What it gives for a bench may depend on those beside it, within its tolerances, and on nothing else. A bench that it
-    has no model for is a Failure of kind UNSUPPORTED, whose detail says what for; `fallback` runs that one instead.
+    What it gives for a bench does not depend on those beside it. A bench that it has no model for is a Failure of kind
+    UNSUPPORTED, whose detail says what for; `fallback` runs that one instead.
     """
 
     @property
