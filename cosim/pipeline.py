@@ -53,11 +53,11 @@ def run_comparison(design: Design, test_set: TestSet, run: Run, progress: Progre
     write_simulation(run.place, design, test_set, outcomes, run)
     comparison = compare_engines(design, test_set, outcomes, run)
     assert comparison is not None
+    ran = Ran(design, test_set, outcomes, run)
     if engine_entry(run.engine).quick:
-        undecided = find_undecided(design, test_set, outcomes, run, lambda done, total: None)
-        comparison = replace(comparison, undecided=undecided)
+        comparison = replace(comparison, undecided=find_undecided(ran, lambda done, total: None))
     if audit:
-        found = audit_samples(Ran(design, test_set, outcomes, run), audit, lambda done, total: None)
+        found = audit_samples(ran, audit, lambda done, total: None)
         comparison = replace(comparison, audit=found)
     return write_comparison(run.place, design, test_set, comparison, run)
 

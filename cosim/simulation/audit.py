@@ -5,7 +5,8 @@ a tie: either state is right. Where a tie turned out otherwise, what follows in 
 consequence and is not compared, because states feed back. Of all other states nearly all must be equal.
 """
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,6 +24,7 @@ from cosim.tasks.testset import TestSet
 TIE = 2e-3  # of the unit current: 0.1 mV at a gate changes a subthreshold current by so much
 LEAST = 0.999  # of the states outside ties that must be equal
 Array = NDArray[np.float64]
+_COUNTS = ("instances", "failed", "bits", "ties", "turned", "behind", "wrong")
 
 
 @dataclass(frozen=True)
@@ -112,18 +114,18 @@ def audit_conditions(runs: Sequence[Ran], count: int, progress: Progress) -> Aud
 
 def merge(audits: Sequence[Audit]) -> Audit:
     """Several audits as one; its limit is the largest of theirs."""
-    names = ("instances", "failed", "bits", "ties", "turned", "behind", "wrong")
-    counts = {name: sum(getattr(one, name) for one in audits) for name in names}
+    counts = Counter[str]()
+    for one in audits:
+        counts.update({name: getattr(one, name) for name in _COUNTS})
+    worst = max((one.worst for one in audits if one.worst is not None), default=None)
+    return _concluded(counts, max((one.limit for one in audits), default=0.0), worst)
+
+
+def _concluded(counts: Mapping[str, int], limit: float, worst: float | None) -> Audit:
     compared = counts["bits"] - counts["ties"] - counts["behind"]
     agreement = 1.0 - counts["wrong"] / compared if compared else 0.0
-    return Audit(
-        simulator=NGSPICE,
-        **counts,
-        limit=max((one.limit for one in audits), default=0.0),
-        agreement=agreement,
-        worst=max((one.worst for one in audits if one.worst is not None), default=None),
-        passed=agreement >= LEAST,
-    )
+    numbers = {name: counts[name] for name in _COUNTS}
+    return Audit(NGSPICE, **numbers, limit=limit, agreement=agreement, worst=worst, passed=agreement >= LEAST)
 
 
 def reference_run(run: Run) -> Run:
@@ -139,7 +141,7 @@ def judge(design: Design, found: Sequence[Outcome], others: Sequence[Outcome], b
         for one, other in zip(found, others, strict=True)
         if isinstance(one, Inference) and isinstance(other, Inference)
     ]
-    bits, ties, turned, behind, wrong = 0, 0, 0, 0, 0
+    counts = Counter(instances=len(found), failed=sum(isinstance(other, Failure) for other in others))
     margins: list[Array] = []
     for one, other in pairs:
         margin = one.margins if one.margins.size else np.full(one.states.shape, np.inf)
@@ -147,23 +149,8 @@ def judge(design: Design, found: Sequence[Outcome], others: Sequence[Outcome], b
         follows = (np.cumsum((differs & tie).any(axis=1)) > 0)[:, None] & ~tie
         errors = differs & ~tie & ~follows
         margins.append(margin[errors])
-        bits, ties, turned = bits + tie.size, ties + int(tie.sum()), turned + int((differs & tie).sum())
-        behind, wrong = behind + int(follows.sum()), wrong + int(errors.sum())
+        counted = {"ties": tie, "turned": differs & tie, "behind": follows, "wrong": errors}
+        counts.update(bits=tie.size, **{name: int(states.sum()) for name, states in counted.items()})
     known = np.concatenate([*margins, np.empty(0)])
     known = known[np.isfinite(known)]
-    compared = bits - ties - behind
-    agreement = 1.0 - wrong / compared if compared else 0.0
-    return Audit(
-        simulator=NGSPICE,
-        instances=len(found),
-        failed=sum(isinstance(other, Failure) for other in others),
-        bits=bits,
-        ties=ties,
-        turned=turned,
-        behind=behind,
-        wrong=wrong,
-        limit=limit,
-        agreement=agreement,
-        worst=float(known.max()) if known.size else None,
-        passed=agreement >= LEAST,
-    )
+    return _concluded(counts, limit, float(known.max()) if known.size else None)

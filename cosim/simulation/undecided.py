@@ -5,7 +5,6 @@ in 99 of 100 decisions at most, is the steps' error; what the tables may err, `a
 top. A volt at the latch: a net that is still so near to the threshold when it is read has not latched.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -14,7 +13,7 @@ from numpy.typing import NDArray
 from cosim.circuit.bench import Bench
 from cosim.design import Design
 from cosim.engines.engine import Inference, Outcome, Progress, Run
-from cosim.simulation.audit import TIE, choose, least_margin
+from cosim.simulation.audit import TIE, Ran, choose
 from cosim.simulation.certainty import decision_margins, with_candidates, with_margins
 from cosim.simulation.inference import run_inferences
 from cosim.simulation.plans import read_plan
@@ -47,20 +46,17 @@ class Undecided:
     samples: int
 
 
-def find_undecided(
-    design: Design, test_set: TestSet, outcomes: Sequence[Outcome], run: Run, progress: Progress
-) -> Undecided:
-    """Of a run whose outcomes these are, by an engine that measures margins; half of what it repeats is uncertain."""
-    ours = [isinstance(found, Inference) and not found.elsewhere for found in outcomes]
-    certainty = [least_margin(found) if own else np.nan for found, own in zip(outcomes, ours, strict=True)]
-    places = choose(np.array(certainty), REPEATED, seed=1)
-    again = _run_tighter(design, test_set.select(places), run, progress)
+def find_undecided(ran: Ran, progress: Progress) -> Undecided:
+    """Of a run by an engine that measures margins; half of what it repeats is least certain."""
+    design, run, outcomes, certainty = ran.design, ran.run, ran.outcomes, ran.certainty
+    places = choose(certainty, REPEATED, seed=1)
+    again = _run_tighter(design, ran.test_set.select(places), run, progress)
     pairs = zip((outcomes[place] for place in places), again, strict=True)
     changes = np.concatenate([np.empty(0), *(_apart(one, other) for one, other in pairs)])
     error = float(np.quantile(changes, SHARE)) if changes.size else 0.0
     there = run.standing(design)
     limit, volt = TIE * there.bias_scale * design.i_unit + error, LATCHED * there.technology.supply
-    own = [found for found, mine in zip(outcomes, ours, strict=True) if mine and isinstance(found, Inference)]
+    own = [found for found in outcomes if isinstance(found, Inference) and not found.elsewhere]
     near = [found.margins < limit for found in own]
     floating = [found.latches < volt for found in own]
     return Undecided(

@@ -204,7 +204,7 @@ def _function(name: str, arguments: int) -> Any:
     return intrinsic(lambda typing, a, b: (_LANES(_LANES, _LANES), build))
 
 
-floor, rounded, absolute = _function("floor", 1), _function("rint", 1), _function("fabs", 1)
+rounded, absolute = _function("rint", 1), _function("fabs", 1)
 least, most = _function("minnum", 2), _function("maxnum", 2)
 
 
@@ -218,23 +218,6 @@ def two_to(typing: Any, whole: Any) -> Any:
         return builder.bitcast(shifted, _VECTOR)
 
     return _LANES(_LANES), build
-
-
-@intrinsic
-def gather(typing: Any, table: Any, whole: Any, stride: Any, offset: Any) -> Any:
-    """table[stride whole + offset] of a flat array, for each lane's whole number."""
-
-    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        data = context.make_array(signature.args[0])(context, builder, args[0]).data
-        places = builder.fptosi(args[1], _INTS)
-        found = ir.Constant(_VECTOR, ir.Undefined)
-        for lane in range(LANES):
-            at = ir.Constant(ir.IntType(32), lane)
-            place = builder.add(builder.mul(builder.extract_element(places, at), args[2]), args[3])
-            found = builder.insert_element(found, builder.load(builder.gep(data, [place]), align=8), at)
-        return found
-
-    return _LANES(table, _LANES, types.intp, types.intp), build
 
 
 @intrinsic

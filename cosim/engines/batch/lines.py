@@ -37,15 +37,9 @@ NOWHERE = 1e9  # V: where a line stands that was never evaluated
 
 @jit
 def gate_lines(s: Any, v: Any, varied: bool, asked: int) -> None:
-    volt, charge, kept, apart, fixed = v.volt, v.charge, v.gate_kept, v.gate_apart, v.gate_charge
-    gates, sign, size, alone = s.gates, s.gate_sign, s.gate_size, s.gate_alone
-    there, at_source = (
-        GROUND,
-        splat(0.0),
-    )  # lines of one source follow each other: a sum in memory would wait for the last
+    volt, gates, sign, kept, apart = v.volt, s.gates, s.gate_sign, v.gate_kept, v.gate_apart
     for line in range(gates.shape[0]):
-        net, source = gates[line, 0], gates[line, 1]
-        x = (load(volt, net) - load(volt, source)) * sign[line]
+        x = (load(volt, gates[line, 0]) - load(volt, gates[line, 1])) * sign[line]
         far = x - load(kept, line)
         if asked != NEARBY:
             moved = not_below(absolute(far), splat(NEAR))
@@ -56,24 +50,14 @@ def gate_lines(s: Any, v: Any, varied: bool, asked: int) -> None:
                     if pick(moved, lane) > 0.0:
                         _gate(s, v, line, lane, pick(x, lane), varied)
         store(apart, line, far)
-        coulomb = (load(fixed, 2 * line) + load(fixed, 2 * line + 1) * far) * (sign[line] * size[line])
-        add_to(charge, net, coulomb)
-        if asked != MATRIX or not alone[line]:
-            if source != there:
-                add_to(charge, there, at_source)
-                there, at_source = source, splat(0.0)
-            at_source = at_source - coulomb
-    add_to(charge, there, at_source)
+    _add_charges(v.charge, gates, (sign, s.gate_size, s.gate_alone), (apart, v.gate_charge), asked)
 
 
 @jit
 def drain_lines(s: Any, v: Any, asked: int) -> None:
-    volt, charge, kept, apart, fixed = v.volt, v.charge, v.drain_kept, v.drain_apart, v.drain_charge
-    drains, sign, size, alone = s.drains, s.drain_sign, s.drain_size, s.drain_alone
-    there, at_source = GROUND, splat(0.0)
+    volt, drains, sign, kept, apart = v.volt, s.drains, s.drain_sign, v.drain_kept, v.drain_apart
     for line in range(drains.shape[0]):
-        net, source = drains[line, 0], drains[line, 1]
-        y, stood = (load(volt, net) - load(volt, source)) * sign[line], load(kept, line)
+        y, stood = (load(volt, drains[line, 0]) - load(volt, drains[line, 1])) * sign[line], load(kept, line)
         far = y - stood
         if asked != NEARBY:
             near = where(not_below(stood, splat(SATURATED)), splat(NEAR_SATURATED), splat(NEAR))
@@ -85,12 +69,25 @@ def drain_lines(s: Any, v: Any, asked: int) -> None:
                     if pick(moved, lane) > 0.0:
                         _drain(s, v, line, lane, pick(y, lane))
         store(apart, line, far)
-        coulomb = (load(fixed, 2 * line) + load(fixed, 2 * line + 1) * far) * (sign[line] * size[line])
-        add_to(charge, net, coulomb)
+    _add_charges(v.charge, drains, (sign, s.drain_size, s.drain_alone), (apart, v.drain_charge), asked)
+
+
+@inner
+def _add_charges(charge: Any, lines: Any, of_lines: Any, near: Any, asked: int) -> None:
+    """Charges of lines on their nets, and where it is asked on their sources.
+
+    Lines of one source follow each other: a sum in memory would wait for the last one.
+    """
+    (sign, size, alone), (apart, fixed) = of_lines, near
+    there, at_source = GROUND, splat(0.0)
+    for line in range(lines.shape[0]):
+        tangent = load(fixed, 2 * line) + load(fixed, 2 * line + 1) * load(apart, line)
+        coulomb = tangent * (sign[line] * size[line])
+        add_to(charge, lines[line, 0], coulomb)
         if asked != MATRIX or not alone[line]:
-            if source != there:
+            if lines[line, 1] != there:
                 add_to(charge, there, at_source)
-                there, at_source = source, splat(0.0)
+                there, at_source = lines[line, 1], splat(0.0)
             at_source = at_source - coulomb
     add_to(charge, there, at_source)
 

@@ -48,7 +48,8 @@ _FURTHEST = 0.2  # V that a prediction may be from the last solution
 @kept_jit
 def settle(s: Any, p: Any, v: Any, m: Any, varied: bool) -> None:
     """From x to where every lane rests with the sources of time 0, or is STUCK: implicit Euler in ever longer steps."""
-    offsets(s, v)
+    for lane in range(LANES):
+        _offset(s, v, lane)
     evaluate(s, v, splat(0.0), varied, WHOLE)
     _copy(m.q0, v.charge)
     _copy(m.x0, v.x)
@@ -110,20 +111,16 @@ def _drive(s: Any, v: Any, m: Any, lane: int) -> None:
     for k in range(v.source.shape[0]):
         before = m.sources[ahead - 1, k, lane]
         v.source[k, lane] = before + (m.sources[ahead, k, lane] - before) * part
+    _offset(s, v, lane)
+
+
+@jit
+def _offset(s: Any, v: Any, lane: int) -> None:
+    """What sources add to each net."""
     for k in range(s.offsets.shape[0]):
         v.offset[s.offsets[k, 0], lane] = 0.0
     for k in range(s.offsets.shape[0]):
         v.offset[s.offsets[k, 0], lane] += v.source[s.offsets[k, 1], lane] * s.offset_sign[k]
-
-
-@jit
-def offsets(s: Any, v: Any) -> None:
-    """What sources add to each net."""
-    for k in range(s.offsets.shape[0]):
-        store(v.offset, s.offsets[k, 0], splat(0.0))
-    for k in range(s.offsets.shape[0]):
-        net = s.offsets[k, 0]
-        store(v.offset, net, load(v.offset, net) + load(v.source, s.offsets[k, 1]) * s.offset_sign[k])
 
 
 @jit

@@ -54,7 +54,7 @@ def moved(bench, name, volt=0.0, factor=1.0):
 
 
 def margins(design, benches, outputs):
-    """Of benches side by side, which take the same steps, so differences hold no error of the steps."""
+    """Of benches that differ by so little that they take nearly the same steps."""
     pins, found = [design.assembly.outputs[k] for k in outputs], []
     recorded = record(benches, 600.0)
     times = Run().timing.sample_times(8)
