@@ -70,11 +70,11 @@ class Timing:
 def staircase(currents: NDArray[np.float64], pedestal: float, timing: Timing) -> Waveform:
     """The pedestal during reset, then one level a frame, each reached after an edge; a number where it never moves."""
     points, previous = [(0.0, pedestal)], pedestal
-    for k, level in enumerate(currents + pedestal):
+    for k, level in enumerate((currents + pedestal).tolist()):
         if level != previous:
             begin = timing.start + k * timing.t_step
-            points += [(begin, previous), (begin + timing.edge * timing.t_step, float(level))]
-            previous = float(level)
+            points += [(begin, previous), (begin + timing.edge * timing.t_step, level)]
+            previous = level
     return tuple(points) if len(points) > 1 else pedestal
 
 

@@ -150,10 +150,12 @@ def read_inference(waves: Waveforms, plan: ReadPlan) -> Inference:
 def _margins(waves: Waveforms, plan: ReadPlan, states: States) -> Array:
     """(frames, cells)."""
     before = np.concatenate([np.zeros_like(states[:1]), states[:-1]])
-    found = np.full(states.shape, np.inf)
+    found, at = np.full(states.shape, np.inf), dict[bytes, _At]()  # the cells of a stage close at once
     for k, margin in enumerate(plan.margins):
         if margin is not None:
-            current = _At(plan.closes[k], waves.time).read(waves.drain(margin.device))
+            closes = plan.closes[k].tobytes()
+            at[closes] = at.get(closes) or _At(plan.closes[k], waves.time)
+            current = at[closes].read(waves.drain(margin.device))
             found[:, k] = np.abs(current - np.where(before[:, k] > 0, margin.fall, margin.rise))
     return found
 

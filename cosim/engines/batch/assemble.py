@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from cosim.circuit.elements import Capacitor, Element, Source
 from cosim.engines.batch.lanes import LANES
-from cosim.engines.batch.layout import Structure
+from cosim.engines.batch.layout import GROUND, Structure
 from cosim.engines.batch.structure import SPARE, Device, Nets, Pattern, Program, devices_of, factor, nets_of
 from cosim.engines.batch.tables import FLOAT_COLUMNS, Axis, Float, Kind, Table, Tied
 from cosim.engines.batch.unsupported import Unsupported
@@ -186,12 +186,13 @@ class _Maker:
             rows.append((*lines[device], self.net[device.drain], self.net[device.source], *places))
         alone = sum(not self.fixed(one.drain) and self.fixed(one.source) for one in devices)
         inner = sum(not self.fixed(one.source) for one in devices)
+        grounded = sum(not self.fixed(one.drain) and self.net[one.source] == GROUND for one in devices)
         return {
             "tied": np.array(rows, dtype=np.int64).reshape(-1, 10),
             "tied_sign": np.array([device.sign for device in devices], dtype=np.float64),
             "tied_size": np.array([device.size for device in devices], dtype=np.float64),
             "cascode": np.array([len(device.parts) > 1 for device in devices], dtype=np.bool_),
-            "groups": np.array([alone, alone + inner, len(devices)], dtype=np.int64),
+            "groups": np.array([alone, alone + inner, len(devices), grounded], dtype=np.int64),
         }
 
     def floating(self, devices: Sequence[Device]) -> Columns:

@@ -27,8 +27,8 @@ from cosim.engines.batch.tables import FLOAT_COLUMNS
 
 FLOAT_KEPT = 19  # V_G, V_S, V_D where a floating device was evaluated; I, Q_G, Q_S, Q_D, each with three derivatives
 NEAR_FLOAT = 1e-3  # V: the same as `lines.NEAR` for a floating device, a switch mostly; 7e-4
-_OFF, _OFF_PART = 1e-13, 0.2  # A, under which a device is off, and only its charges bend
-_LEVEL, _COMMON_PART = 5e-3, 0.3  # V, under which its ends are at one voltage: no current to speak of, that could bend
+_OFF, _OFF_PART = 1e-13, 0.1  # A, under which a device is off, and only its charges bend
+_LEVEL, _COMMON_PART = 5e-3, 0.15  # V, under which its ends are at one voltage: no current to speak of, that could bend
 
 
 @jit

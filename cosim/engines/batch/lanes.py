@@ -2,9 +2,10 @@
 # numba compiles or calls these functions: what it hands them has no type that pyright knows.
 """LANES instances side by side: a vector of the processor as a type of numba, so that kernels read as scalar code.
 
-`load`, `store` and `add_to` take a row of an array (rows, LANES); `+ - * /` and the functions below work on all lanes
-at once. A loop over lanes would say the same, but the compiler must then prove that no two rows overlap, and gives up:
-it is half as fast. No sum is reordered, so a lane's bits do not depend on what stands in the others.
+`load`, `store` and `add_to` take a row of an array (rows, LANES) in double or single precision; `+ - * /` and the
+functions below work on all lanes at once, in double precision unless both are single. A loop over lanes would say the
+same, but the compiler must then prove that no two rows overlap, and gives up: it is half as fast. No sum is reordered,
+so a lane's bits do not depend on what stands in the others.
 """
 
 import operator
@@ -24,6 +25,7 @@ from numba.extending import models, overload, register_model
 from numpy.typing import NDArray
 
 T = TypeVar("T")
+Number = TypeVar("Number", np.float64, np.float32)
 intrinsic = cast("Callable[[Callable[..., Any]], Any]", _intrinsic)  # its arguments are not those of a call
 _CONFIG = cast(Any, config)
 LANES = 8
@@ -62,31 +64,54 @@ def kept_jit(function: Callable[..., T]) -> Callable[..., T]:
 
 def blank(rows: int) -> NDArray[np.float64]:
     """Zeros (rows, LANES) that begin where a line of the cache does, so that no row lies in two."""
-    whole = np.zeros((rows + 1) * LANES)
-    skip = -whole.ctypes.data % (8 * LANES) // 8
+    return _aligned(rows, np.float64)
+
+
+def blank_single(rows: int) -> NDArray[np.float32]:
+    """The same in single precision."""
+    return _aligned(rows, np.float32)
+
+
+def _aligned(rows: int, kind: type[Number]) -> NDArray[Number]:
+    line, size = 64, np.dtype(kind).itemsize
+    whole = np.zeros(rows * LANES + line // size, dtype=kind)
+    skip = -whole.ctypes.data % line // size
     return whole[skip : skip + rows * LANES].reshape(rows, LANES)
 
 
 class Lanes(types.Type):
-    """LANES numbers."""
+    """LANES numbers in double precision, or in single."""
 
-    def __init__(self) -> None:
-        super().__init__(name="Lanes")
+    def __init__(self, single: bool) -> None:
+        self.kind = ir.VectorType(ir.FloatType() if single else _DOUBLE, LANES)
+        super().__init__(name="SingleLanes" if single else "Lanes")
 
 
-_LANES = Lanes()
+_LANES, _SINGLES = Lanes(False), Lanes(True)
 
 
 @register_model(Lanes)
 class _Model(models.PrimitiveModel):
     def __init__(self, manager: Any, kind: Any) -> None:
-        super().__init__(manager, kind, _VECTOR)
+        super().__init__(manager, kind, kind.kind)
+
+
+def _lanes_of(array: Any) -> Any:
+    """What a row of an array is."""
+    return _SINGLES if array.dtype == types.float32 else _LANES
+
+
+def _as(builder: Any, value: Any, given: Any, wanted: Any) -> Any:
+    """In the precision that is wanted."""
+    if given is wanted:
+        return value
+    return builder.fptrunc(value, wanted.kind) if wanted is _SINGLES else builder.fpext(value, wanted.kind)
 
 
 def _row(context: Any, builder: Any, array_type: Any, array: Any, row: Any) -> Any:
     data = context.make_array(array_type)(context, builder, array).data
     first = builder.gep(data, [builder.mul(row, ir.Constant(_INT, LANES))])
-    return builder.bitcast(first, _VECTOR.as_pointer())
+    return builder.bitcast(first, _lanes_of(array_type).kind.as_pointer())
 
 
 @intrinsic
@@ -94,19 +119,19 @@ def load(typing: Any, array: Any, row: Any) -> Any:
     """A row of an array."""
 
     def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.load(_row(context, builder, signature.args[0], *args), align=8)
+        return builder.load(_row(context, builder, signature.args[0], *args), align=4)
 
-    return _LANES(array, types.intp), build
+    return _lanes_of(array)(array, types.intp), build
 
 
 @intrinsic
 def load_at(typing: Any, numbers: Any, first: Any) -> Any:
-    """LANES consecutive numbers of a flat array in single precision."""
+    """LANES consecutive numbers of a flat array in single precision, in double."""
 
     def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         data = context.make_array(signature.args[0])(context, builder, args[0]).data
-        kind = ir.VectorType(ir.FloatType(), LANES).as_pointer()
-        return builder.fpext(builder.load(builder.bitcast(builder.gep(data, [args[1]]), kind), align=4), _VECTOR)
+        there = builder.bitcast(builder.gep(data, [args[1]]), _SINGLES.kind.as_pointer())
+        return builder.fpext(builder.load(there, align=4), _VECTOR)
 
     return _LANES(numbers, types.intp), build
 
@@ -125,19 +150,31 @@ def halves(typing: Any, low: Any, high: Any) -> Any:
 
 @intrinsic
 def store(typing: Any, array: Any, row: Any, value: Any) -> Any:
-    """Make it the row of an array."""
+    """Make it the row of an array, in that one's precision."""
 
     def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        builder.store(args[2], _row(context, builder, signature.args[0], *args[:2]), align=8)
+        kind = _lanes_of(signature.args[0])
+        value = _as(builder, args[2], signature.args[2], kind)
+        builder.store(value, _row(context, builder, signature.args[0], *args[:2]), align=4)
         return context.get_dummy_value()
 
-    return types.void(array, types.intp, _LANES), build
+    return types.void(array, types.intp, value), build
+
+
+@intrinsic
+def as_in(typing: Any, array: Any, value: Any) -> Any:
+    """The same in an array's precision."""
+
+    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return _as(builder, args[1], signature.args[1], signature.return_type)
+
+    return _lanes_of(array)(array, value), build
 
 
 @inner
 def add_to(rows: Any, row: Any, value: Any) -> None:
-    """Add to the row of an array."""
-    store(rows, row, load(rows, row) + value)
+    """Add to the row of an array, in its precision."""
+    store(rows, row, load(rows, row) + as_in(rows, value))
 
 
 @intrinsic
@@ -159,10 +196,13 @@ def _splat(builder: Any, number: Any) -> Any:
 def _binary(name: str) -> Any:
     @intrinsic
     def calculate(typing: Any, a: Any, b: Any) -> Any:
-        def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            return getattr(builder, name)(*args, flags=_CONTRACT)
+        found = _SINGLES if a is _SINGLES and b is _SINGLES else _LANES
 
-        return _LANES(_LANES, _LANES), build
+        def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            both = [_as(builder, *one, found) for one in zip(args, signature.args, strict=True)]
+            return getattr(builder, name)(*both, flags=_CONTRACT)
+
+        return found(a, b), build
 
     return calculate
 
@@ -197,11 +237,12 @@ def _function(name: str, arguments: int) -> Any:
     def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         kind = ir.FunctionType(_VECTOR, [_VECTOR] * arguments)
         full = f"llvm.{name}.v{LANES}f64"
-        return builder.call(cgutils.get_or_insert_function(builder.module, kind, full), args)
+        doubles = [_as(builder, *one, _LANES) for one in zip(args, signature.args, strict=True)]
+        return builder.call(cgutils.get_or_insert_function(builder.module, kind, full), doubles)
 
     if arguments == 1:
-        return intrinsic(lambda typing, a: (_LANES(_LANES), build))
-    return intrinsic(lambda typing, a, b: (_LANES(_LANES, _LANES), build))
+        return intrinsic(lambda typing, a: (_LANES(a), build))
+    return intrinsic(lambda typing, a, b: (_LANES(a, b), build))
 
 
 rounded, absolute = _function("rint", 1), _function("fabs", 1)

@@ -33,7 +33,8 @@ class Structure(NamedTuple):
     gates, drains (n, 7): net, source net, table, four places; gate_sign, gate_size: n or p, and total multiplicity;
     gate_alone: its source's voltage is known;
     tied (n, 10): gate line, drain line, drain net, source net, six places; tied_sign, tied_size; in three groups that
-    end at `groups`: only the drain is unknown; the source is unknown; neither is. cascode: whether it is two in series.
+    end at `groups`: only the drain is unknown; the source is unknown; neither is. Its last number: how many of the
+    first have their source on ground; they come first. cascode: whether it is two in series.
     floating (n, 14): nets of gate, drain, source and bulk, table, nine places;
     gate_table, drain_table, response_table, float_table: all tables in one; *_at: (tables, ...) where they begin.
     """
@@ -92,11 +93,11 @@ class Values(NamedTuple):
     volt: Array
     current: Array
     charge: Array
-    matrix: Array
+    matrix: Single
     source: Array
-    gate: Array
-    response: Array
-    drain: Array
+    gate: Single
+    response: Single
+    drain: Single
     gate_kept: Array
     gate_apart: Array
     gate_charge: Array
@@ -105,9 +106,9 @@ class Values(NamedTuple):
     drain_apart: Array
     drain_charge: Array
     drain_version: Whole
-    tied_kept: Array
+    tied_kept: Single
     tied_version: Whole
-    tied_drawn: Array
+    tied_drawn: Single
     float_drawn: Array
     kept: Array
 

@@ -31,7 +31,7 @@ from cosim.engines.batch.tables import RANK, RESPONSES
 
 NEAR = 5e-4  # V: so near to where it was evaluated, a device is its tangent; (NEAR / U_T)^2 / 2 = 2e-4 of its current
 SATURATED = 0.2  # V of V_DS, beyond which currents bend e^-8 times as much
-NEAR_SATURATED = 4e-3  # V: the same there
+NEAR_SATURATED = 1e-2  # V: the same there, 3e-5 of its current
 NOWHERE = 1e9  # V: where a line stands that was never evaluated
 
 

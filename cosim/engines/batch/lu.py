@@ -4,7 +4,7 @@
 
 from typing import Any
 
-from cosim.engines.batch.lanes import jit, load, splat, store
+from cosim.engines.batch.lanes import as_in, jit, load, splat, store
 from cosim.engines.batch.layout import Solver
 
 
@@ -16,7 +16,7 @@ def decompose(p: Solver, a: Any) -> None:
         store(a, p.pivot[k], inverse)
         first, width = p.right_at[k], p.right_at[k + 1] - p.right_at[k]
         for e in range(p.below_at[k], p.below_at[k + 1]):
-            factor = load(a, p.below[e]) * inverse
+            factor = as_in(a, load(a, p.below[e]) * inverse)
             store(a, p.below[e], factor)
             at = p.target_at[e]
             for m in range(width):

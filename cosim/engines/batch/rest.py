@@ -1,14 +1,14 @@
 """Where benches begin: what their sources do, what their transistors drew, and the point where each rests at time 0."""
 
 from collections.abc import Iterable, Sequence
-from operator import is_
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cosim.circuit.bench import Bench
-from cosim.circuit.elements import Element, Mos, Source
+from cosim.circuit.elements import Mos, Source
 from cosim.engines.batch.assemble import Assembled
+from cosim.engines.batch.flat import Flat
 from cosim.engines.batch.lanes import LANES
 from cosim.engines.batch.layout import BEGINS, NEXT, STANDS, STUCK
 from cosim.engines.batch.march import settle
@@ -19,10 +19,10 @@ _HOLD = 1e-3  # S
 _FIRST_REST = 1e-10  # s: the first step on the way to rest
 
 
-def rest_benches(circuit: Assembled, benches: Sequence[Bench], elements: Sequence[Sequence[Element]]) -> list[Rest]:
+def rest_benches(circuit: Assembled, benches: Sequence[Bench], flat: Sequence[Flat]) -> list[Rest]:
     """Bring benches to rest, if they come to one; those of one chip that begin alike do so once."""
-    ramps = [_ramps(circuit, bench, own) for bench, own in zip(benches, elements, strict=True)]
-    drawn = _draws(circuit, elements)
+    ramps = [_ramps(circuit, bench, own) for bench, own in zip(benches, flat, strict=True)]
+    drawn = _draws(circuit, flat)
     keys = [
         (one.tied.tobytes(), one.floating.tobytes(), own.values[0].tobytes())
         for one, own in zip(drawn, ramps, strict=True)
@@ -69,17 +69,14 @@ def held_rows(circuit: Assembled, bench: Bench) -> Array:
     return np.array(rows, dtype=np.float64).reshape(-1, 2)
 
 
-def _draws(circuit: Assembled, elements: Sequence[Sequence[Element]]) -> list[Drawn]:
+def _draws(circuit: Assembled, flat: Sequence[Flat]) -> list[Drawn]:
     """V and ln of the factor, of a floating one the factor itself."""
     found: list[Drawn] = []
-    last: Sequence[Mos] = ()
-    for one in elements:
-        transistors = [mos for mos in one if isinstance(mos, Mos)]
-        if not found or len(last) != len(transistors) or not all(map(is_, transistors, last)):
-            found.append(_drawn(circuit, transistors))
-            last = transistors
-        else:
+    for k, one in enumerate(flat):
+        if k and one.shared is flat[k - 1].shared:
             found.append(found[-1])
+        else:
+            found.append(_drawn(circuit, [mos for mos in one.shared if isinstance(mos, Mos)]))
     return found
 
 
@@ -97,8 +94,8 @@ def _drawn(circuit: Assembled, transistors: Iterable[Mos]) -> Drawn:
     return Drawn(tied.ravel(), floating.ravel())
 
 
-def _ramps(circuit: Assembled, bench: Bench, elements: Sequence[Element]) -> Ramps:
-    driven = {one.name: one.value for one in elements if isinstance(one, Source)}
+def _ramps(circuit: Assembled, bench: Bench, flat: Flat) -> Ramps:
+    driven = {one.name: one.value for one in (*flat.shared, *flat.sources) if isinstance(one, Source)}
     corner = _corners(driven.values(), bench.transient.end)
     values = np.empty((len(corner), len(circuit.source)))
     for name, index in circuit.source.items():

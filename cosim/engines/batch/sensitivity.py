@@ -73,9 +73,9 @@ def record(benches: Sequence[Bench], timeout: float) -> Recorded:
     Raises Late and Unsupported, see `solve_tile`.
     """
     deadline = monotonic() + timeout
-    circuit, elements = assemble_benches(benches)
+    circuit, flat = assemble_benches(benches)
     probes = (*net_probes(circuit), *benches[0].probes)
-    saved, rests = room_for(circuit, probes), rest_benches(circuit, benches, elements)
+    saved, rests = room_for(circuit, probes), rest_benches(circuit, benches, flat)
     tile = tile_for(circuit, benches[0], rests)
     marched = march_all(tile, rests, saved, deadline)
     for one, bench in zip(marched, benches, strict=True):

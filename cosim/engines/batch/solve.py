@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosim.circuit.bench import Bench, Current, DrainCurrent, Probe, Voltage
-from cosim.circuit.elements import Element
 from cosim.engines.batch.assemble import Assembled
+from cosim.engines.batch.flat import Flat
 from cosim.engines.batch.lanes import LANES, blank
 from cosim.engines.batch.layout import BEYOND, ROWS, RUNNING, STANDS, STUCK, Saved
 from cosim.engines.batch.march import advance
@@ -28,15 +28,15 @@ class Late(Exception):
 
 
 def solve_benches(
-    circuit: Assembled, benches: Sequence[Bench], elements: Sequence[Sequence[Element]], timeout: float
+    circuit: Assembled, benches: Sequence[Bench], flat: Sequence[Flat], timeout: float
 ) -> list[Waveforms | Unsupported]:
-    """Waveforms of benches that stand in one technology; elements: those of their flat circuits.
+    """Waveforms of benches that stand in one technology; flat: their circuits.
 
     Of a bench no step of which converged, or that left the tables, the reason. Raises Late after `timeout` seconds;
     Unsupported for what cannot be probed.
     """
     deadline, probes = monotonic() + timeout, benches[0].probes or net_probes(circuit)
-    saved, rests = room_for(circuit, probes), rest_benches(circuit, benches, elements)
+    saved, rests = room_for(circuit, probes), rest_benches(circuit, benches, flat)
     found: list[Waveforms | Unsupported] = []
     for marched, bench in zip(
         march_all(tile_for(circuit, benches[0], rests), rests, saved, deadline), benches, strict=True

@@ -27,16 +27,21 @@ def _refresh(s: Any, v: Any, device: int, varied: bool) -> None:
     line, at = s.tied[device, 0], 3 * device
     current, gm, gd = _products(v.gate, line * 2 * RANK, v.drain, s.tied[device, 1] * 2 * RANK)
     size = splat(s.tied_size[device])
-    if varied:
-        power, bend = _answer(v.response, line * 2 * RESPONSES, v.tied_drawn, 4 * device)
-        if s.cascode[device]:
-            more, bends = _answer(v.response, line * 2 * RESPONSES + 3, v.tied_drawn, 4 * device + 2)
-            power, bend = power + more, bend + bends
-        size = exp(power) * size
-        gm = gm + current * bend
-    store(v.tied_kept, at, current * size)
-    store(v.tied_kept, at + 1, gm * size)
-    store(v.tied_kept, at + 2, gd * size)
+    if not varied:
+        _keep(v.tied_kept, at, (current, gm, gd), size)
+        return
+    power, bend = _answer(v.response, line * 2 * RESPONSES, v.tied_drawn, 4 * device)
+    if s.cascode[device]:
+        more, bends = _answer(v.response, line * 2 * RESPONSES + 3, v.tied_drawn, 4 * device + 2)
+        power, bend = power + more, bend + bends
+    _keep(v.tied_kept, at, (current, gm + current * bend, gd), exp(power) * size)
+
+
+@inner
+def _keep(kept: Any, at: int, found: Any, size: Any) -> None:
+    store(kept, at, found[0] * size)
+    store(kept, at + 1, found[1] * size)
+    store(kept, at + 2, found[2] * size)
 
 
 @inner
@@ -77,12 +82,16 @@ def tied_current(s: Any, v: Any, device: int) -> Any:
 
 @jit
 def add_tied(s: Any, v: Any, asked: int) -> None:
-    """Currents of tied devices: out of drains that are unknown, and of sources where they are, or of all."""
+    """Currents of tied devices: for MATRIX out of nets that are unknown; or of all.
+
+    For NEARBY those that sources fix are whole, but for ground, which nobody asks for.
+    """
     tied, sign, out, kept, gate, drain = s.tied, s.tied_sign, v.current, v.tied_kept, v.gate_apart, v.drain_apart
+    first = s.groups[3] if asked == NEARBY else 0
     last, both = (s.groups[1], s.groups[0]) if asked == MATRIX else (s.groups[2], 0)
     at_drain = at_source = splat(0.0)  # devices of one net follow each other: a sum in memory would wait for the last
     here, there = GROUND, GROUND
-    for device in range(last):
+    for device in range(first, last):
         x_apart, y_apart = load(gate, tied[device, 0]), load(drain, tied[device, 1])
         current = _tangent(kept, device, x_apart, y_apart) * sign[device]
         if tied[device, 2] != here:

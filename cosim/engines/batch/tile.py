@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from cosim.circuit.bench import Bench
 from cosim.engines.batch.assemble import Assembled
 from cosim.engines.batch.floating import FLOAT_KEPT
-from cosim.engines.batch.lanes import LANES, blank
+from cosim.engines.batch.lanes import LANES, blank, blank_single
 from cosim.engines.batch.layout import (
     AHEAD,
     BEGINS,
@@ -31,7 +31,7 @@ from cosim.engines.batch.structure import SPARE
 from cosim.engines.batch.tables import RANK, RESPONSES
 
 Array = NDArray[np.float64]
-_NEWTON = 100.0  # V per reltol: what is left behind a move d, 10 mV, is d^2 / (2 n U_T), and the next steps take it up
+_NEWTON = 150.0  # V per reltol: what is left behind a move d, 15 mV, is d^2 / (2 n U_T), and the next steps take it up
 _ERROR = 10.0  # V of a step's error per reltol
 _SHARE = 0.05  # of a step's change, which its error may be besides
 _LONGEST, _FIRST = 4.0, 0.04  # of the step that is asked for: the longest one, and that behind a corner
@@ -138,11 +138,11 @@ def _values(circuit: Assembled) -> Values:
         volt=blank(nets),
         current=blank(nets),
         charge=blank(nets),
-        matrix=blank(circuit.program.size + SPARE),
+        matrix=blank_single(circuit.program.size + SPARE),
         source=blank(len(circuit.source)),
-        gate=blank(len(s.gates) * 2 * RANK),
-        response=blank(len(s.gates) * 2 * RESPONSES),
-        drain=blank(len(s.drains) * 2 * RANK),
+        gate=blank_single(len(s.gates) * 2 * RANK),
+        response=blank_single(len(s.gates) * 2 * RESPONSES),
+        drain=blank_single(len(s.drains) * 2 * RANK),
         gate_kept=blank(len(s.gates)),
         gate_apart=blank(len(s.gates)),
         gate_charge=blank(2 * len(s.gates)),
@@ -151,9 +151,9 @@ def _values(circuit: Assembled) -> Values:
         drain_apart=blank(len(s.drains)),
         drain_charge=blank(2 * len(s.drains)),
         drain_version=np.zeros(len(s.drains), dtype=np.int64),
-        tied_kept=blank(3 * len(s.tied)),
+        tied_kept=blank_single(3 * len(s.tied)),
         tied_version=np.zeros(len(s.tied), dtype=np.int64),
-        tied_drawn=blank(4 * len(s.tied)),
+        tied_drawn=blank_single(4 * len(s.tied)),
         float_drawn=blank(2 * len(s.floating)),
         kept=blank(len(circuit.floating) * FLOAT_KEPT),
     )
