@@ -53,12 +53,23 @@ def _batch() -> object:
     return Batch()
 
 
-BEHAVIORAL, NGSPICE, BATCH = "behavioral", "ngspice", "batch"
+def _cuda() -> object:
+    from cosim.engines.batch.installed import check_cuda
+
+    check_cuda()
+    from cosim.engines.batch.device.march import march_on_device
+    from cosim.engines.batch.simulator import Batch
+
+    return Batch("cuda", lanes=1024, march=march_on_device, installed=check_cuda)
+
+
+BEHAVIORAL, NGSPICE, BATCH, CUDA = "behavioral", "ngspice", "batch", "cuda"
 ENGINES: tuple[Entry, ...] = (
     Entry(BEHAVIORAL, _behavioral, simulator=False),
     Entry(NGSPICE, _ngspice, inside=True),
     Entry("vacask", _vacask),
     Entry(BATCH, _batch, cells=False, inside=True, quick=True),
+    Entry(CUDA, _cuda, cells=False, inside=True, quick=True),
 )
 
 

@@ -92,7 +92,7 @@ def run_verb(monkeypatch, *words):
 
 def test_an_unknown_name_is_refused_with_those_that_there_are(with_toy):
     assert table.simulator_named("toy") == Toy()
-    with pytest.raises(InputError, match="simulator must be one of ngspice, vacask, batch, toy, not 'spectre'"):
+    with pytest.raises(InputError, match="simulator must be one of ngspice, vacask, batch, cuda, toy, not 'spectre'"):
         table.simulator_named("spectre")
 
 
@@ -148,7 +148,7 @@ def test_trim_runs_an_engine_of_designs(with_toy, make_network, tmp_path, monkey
 @pytest.mark.parametrize("verb", ["simulate", "compare", "power", "montecarlo", "trim"])
 def test_verbs_of_networks_offer_the_simulators(with_toy, monkeypatch, capsys, verb):
     run_verb(monkeypatch, verb, "--help")
-    assert re.search(r"--engine\s+\[(behavioral\|)?ngspice\|vacask\|batch\|toy", capsys.readouterr().out)
+    assert re.search(r"--engine\s+\[(behavioral\|)?ngspice\|vacask\|batch\|cuda\|toy", capsys.readouterr().out)
 
 
 @pytest.mark.parametrize("verb", ["characterize mirror", "characterize ladder", "calibrate"])
@@ -163,6 +163,13 @@ def test_without_numba_the_engine_says_what_to_install(monkeypatch, capsys):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(MissingToolError, match=r"numba is missing: .* pip install 'cosim-analog\[batch\]'"):
         table.simulator_named("batch")
+
+
+def test_without_a_device_the_engine_says_what_it_needs():
+    with pytest.raises(
+        MissingToolError, match=r"no CUDA device was found: .* pip install 'cosim-analog\[cuda\]'.*batch"
+    ):
+        table.simulator_named("cuda")
 
 
 def test_no_verb_loads_numba_for_its_help():

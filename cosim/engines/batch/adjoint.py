@@ -24,9 +24,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from cosim.engines.batch.compiled import inner, jit, kept_jit
 from cosim.engines.batch.evaluate import evaluate
 from cosim.engines.batch.floating import FLOAT_KEPT
-from cosim.engines.batch.lanes import inner, jit, kept_jit, load, splat, store
+from cosim.engines.batch.lanes import load, splat, store
 from cosim.engines.batch.layout import MATRIX, WHOLE
 from cosim.engines.batch.lines import NOWHERE
 from cosim.engines.batch.lu import decompose, substitute_transposed

@@ -4,8 +4,9 @@
 
 from typing import Any
 
+from cosim.engines.batch.compiled import inner, jit
 from cosim.engines.batch.floating import FLOAT_KEPT, add_floating
-from cosim.engines.batch.lanes import add_to, inner, jit, load, splat, store
+from cosim.engines.batch.lanes import add_to, load, splat, store
 from cosim.engines.batch.layout import GROUND, MATRIX
 from cosim.engines.batch.lines import drain_lines, gate_lines
 from cosim.engines.batch.tied import add_tied, conductances, refresh_tied

@@ -2,17 +2,16 @@
 # numba compiles these functions: what it hands them has no type that pyright knows.
 """Devices whose source is not their bulk: a table of three voltages, evaluated for each lane on its own."""
 
+from math import exp
 from typing import Any
 
-import numpy as np
-
+from cosim.engines.batch.compiled import inner, jit
 from cosim.engines.batch.lanes import (
     LANES,
     absolute,
     add_to,
     halves,
-    inner,
-    jit,
+    lanes,
     largest,
     load,
     load_at,
@@ -46,7 +45,7 @@ def add_floating(s: Any, v: Any, asked: int) -> None:
         apart = vg - load(kept, at), vs - load(kept, at + 1), vd - load(kept, at + 2)
         moved = not_below(_bent(kept, at, apart), splat(NEAR_FLOAT))
         if asked != NEARBY and largest(moved) > 0.0:
-            for lane in range(LANES):
+            for lane in lanes():
                 if not pick(moved, lane) > 0.0:
                     continue
                 kept[at, lane], kept[at + 1, lane], kept[at + 2, lane] = pick(vg, lane), pick(vs, lane), pick(vd, lane)
@@ -104,24 +103,12 @@ def float_device(
     i, ti, ri, oi = _place(vg - axis[table, 10] * shift, axis, table, 0)
     j, tj, rj, oj = _place(low, axis, table, 1)
     k, tk, rk, ok = _place(gap, axis, table, 2)
-    (wi, di), (wj, dj), (wk, dk) = _weights(ti), _weights(tj), _weights(tk)
-    rows_j, rows_k = int(axis[table, 5]) + 2, int(axis[table, 8]) + 2
-    f = fi = fj = fk = splat(0.0)
-    first, rest = halves(wk[0], wk[1]), halves(wk[2], 0.0)  # LANES numbers are the columns of two points
-    d_first, d_rest = halves(dk[0], dk[1]), halves(dk[2], 0.0)
-    for a in range(3):
-        g = gj = gk = splat(0.0)
-        for b in range(3):
-            row = FLOAT_COLUMNS * (begin[table] + ((i + a) * rows_j + j + b) * rows_k + k)
-            p, q = load_at(values, row), load_at(values, row + LANES)
-            value = p * first + q * rest
-            g, gj = g + value * wj[b], gj + value * dj[b]
-            gk = gk + (p * d_first + q * d_rest) * wj[b]
-        f, fi, fj, fk = f + g * wi[a], fi + g * di[a], fj + gj * wi[a], fk + gk * wi[a]
-    fi, fj, fk = fi * ri, fj * rj, fk * rk
-    f = f + fi * oi + fj * oj + fk * ok
-    flow, charge = _column(f, fi, fj, fk, 0), _column(f, fi, fj, fk, 1)
-    level, remains = factor * np.exp(flow[0]), np.exp(-gap / thermal)
+    rows = int(axis[table, 5]) + 2, int(axis[table, 8]) + 2
+    first = begin[table] + (i * rows[0] + j) * rows[1] + k
+    of_current, of_gate, of_lower, of_upper = columns(values, first, rows, (ti, tj, tk))
+    rates, out = (ri, rj, rk), (oi, oj, ok)
+    flow = _by_volt(of_current, rates, out)
+    level, remains = factor * exp(flow[0]), exp(-gap / thermal)
     current = level * (1.0 - remains)
     by_gap = current * flow[3] + level * remains / thermal
     _keep(kept, at + 3, lane, (current, current * flow[1], current * flow[2], by_gap), forward)
@@ -129,9 +116,9 @@ def float_device(
         for row in range(at + 3, at + 7):
             kept[row, lane] = -kept[row, lane]
     lower, upper = (11, 15) if forward else (15, 11)
-    _keep(kept, at + 7, lane, charge, forward)
-    _keep(kept, at + lower, lane, _column(f, fi, fj, fk, 2), forward)
-    _keep(kept, at + upper, lane, _column(f, fi, fj, fk, 3), forward)
+    _keep(kept, at + 7, lane, _by_volt(of_gate, rates, out), forward)
+    _keep(kept, at + lower, lane, _by_volt(of_lower, rates, out), forward)
+    _keep(kept, at + upper, lane, _by_volt(of_upper, rates, out), forward)
 
 
 @inner
@@ -152,10 +139,36 @@ def _place(x: float, axis: Any, table: int, which: int) -> Any:
 
 
 @inner
+def columns(values: Any, first: int, rows: Any, places: Any) -> Any:
+    """The four columns of a table at a place, each with its three derivatives by place. rows: of the inner axes."""
+    (wi, di), (wj, dj), (wk, dk) = _weights(places[0]), _weights(places[1]), _weights(places[2])
+    f = fi = fj = fk = splat(0.0)
+    low, high = halves(wk[0], wk[1]), halves(wk[2], 0.0)  # LANES numbers are the columns of two points
+    d_low, d_high = halves(dk[0], dk[1]), halves(dk[2], 0.0)
+    for a in range(3):
+        g = gj = gk = splat(0.0)
+        for b in range(3):
+            row = FLOAT_COLUMNS * (first + (a * rows[0] + b) * rows[1])
+            p, q = load_at(values, row), load_at(values, row + LANES)
+            value = p * low + q * high
+            g, gj = g + value * wj[b], gj + value * dj[b]
+            gk = gk + (p * d_low + q * d_high) * wj[b]
+        f, fi, fj, fk = f + g * wi[a], fi + g * di[a], fj + gj * wi[a], fk + gk * wi[a]
+    return _column(f, fi, fj, fk, 0), _column(f, fi, fj, fk, 1), _column(f, fi, fj, fk, 2), _column(f, fi, fj, fk, 3)
+
+
+@inner
 def _column(f: Any, fi: Any, fj: Any, fk: Any, k: int) -> Any:
-    """A column of the table with its three derivatives, from the sums over both points."""
+    """One of them, from the sums over both points."""
     by = k + FLOAT_COLUMNS
     return pick(f, k) + pick(f, by), pick(fi, k) + pick(fi, by), pick(fj, k) + pick(fj, by), pick(fk, k) + pick(fk, by)
+
+
+@inner
+def _by_volt(found: Any, rates: Any, out: Any) -> Any:
+    """A column with its derivatives by volt, `out` V beyond the table's axes."""
+    by_gate, by_low, by_gap = found[1] * rates[0], found[2] * rates[1], found[3] * rates[2]
+    return found[0] + by_gate * out[0] + by_low * out[1] + by_gap * out[2], by_gate, by_low, by_gap
 
 
 @inner

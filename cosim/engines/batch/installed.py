@@ -1,10 +1,11 @@
-"""Whether what the batch engine is compiled with is installed, found out without loading it."""
+"""Whether what the batch engine is compiled with is installed, and for `cuda` a device."""
 
 import importlib.util
 
 from cosim.errors import MissingToolError
 
 INSTALL_NUMBA = "python -m pip install 'cosim-analog[batch]'"
+INSTALL_CUDA = "python -m pip install 'cosim-analog[cuda]'"
 
 
 def check_numba() -> None:
@@ -13,4 +14,16 @@ def check_numba() -> None:
         raise MissingToolError(
             f"numba is missing: --engine batch needs it, nothing else does. Install it ({INSTALL_NUMBA}), or choose "
             "--engine ngspice"
+        )
+
+
+def check_cuda() -> None:
+    """Raises MissingToolError without numba, or without a device that it can compile for."""
+    check_numba()
+    from numba import cuda
+
+    if not cuda.is_available():
+        raise MissingToolError(
+            "no CUDA device was found: --engine cuda needs one, its driver (530 or newer), and numba's compiler for it "
+            f"({INSTALL_CUDA}); choose --engine batch, which runs the same on the processor"
         )

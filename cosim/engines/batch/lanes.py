@@ -9,74 +9,41 @@ so a lane's bits do not depend on what stands in the others.
 """
 
 import operator
-import os
 from collections.abc import Callable
-from functools import cache
-from hashlib import sha256
-from pathlib import Path
 from typing import Any, TypeVar, cast
 
-import numba
 import numpy as np
 from llvmlite import ir
-from numba.core import cgutils, config, types
+from numba.core import cgutils, types
 from numba.extending import intrinsic as _intrinsic
 from numba.extending import models, overload, register_model
 from numpy.typing import NDArray
 
-T = TypeVar("T")
+from cosim.engines.batch.compiled import inner, jit
+
 Number = TypeVar("Number", np.float64, np.float32)
 intrinsic = cast("Callable[[Callable[..., Any]], Any]", _intrinsic)  # its arguments are not those of a call
-_CONFIG = cast(Any, config)
 LANES = 8
 _DOUBLE, _INT = ir.DoubleType(), ir.IntType(64)
 _VECTOR, _INTS = ir.VectorType(_DOUBLE, LANES), ir.VectorType(_INT, LANES)
 _CONTRACT = ("contract", "nsz")
 
 
-@cache
-def _kept() -> str:
-    """The folder of what is compiled: numba looks at the file of a function, not at those that it calls or reads."""
-    digest = sha256(numba.__version__.encode())
-    for path in sorted(Path(__file__).parent.glob("*.py")):
-        digest.update(path.read_bytes())
-    root = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return str(root / "cosim" / "kernels" / digest.hexdigest()[:16])
+def blank(rows: int, lanes: int = LANES) -> NDArray[np.float64]:
+    """Zeros (rows, lanes) that begin where a line of the cache does, so that no row of LANES lies in two."""
+    return _aligned(rows, lanes, np.float64)
 
 
-_OPTIONS: dict[str, Any] = {"_nrt": False, "nogil": True, "error_model": "numpy", "fastmath": {"contract", "nsz"}}
-inner: Any = numba.njit(inline="always", **_OPTIONS)  # for what a loop calls: passing arrays costs more than most of it
-
-
-jit: Any = numba.njit(**_OPTIONS)
-
-
-def kept_jit(function: Callable[..., T]) -> Callable[..., T]:
-    """A function that Python calls, with all that it calls: compiled once where the user's cache can be written."""
-    before, _CONFIG.CACHE_DIR = _CONFIG.CACHE_DIR, _kept()
-    try:
-        return numba.njit(cache=True, **_OPTIONS)(function)
-    except RuntimeError:  # no place for it
-        return numba.njit(**_OPTIONS)(function)
-    finally:
-        _CONFIG.CACHE_DIR = before
-
-
-def blank(rows: int) -> NDArray[np.float64]:
-    """Zeros (rows, LANES) that begin where a line of the cache does, so that no row lies in two."""
-    return _aligned(rows, np.float64)
-
-
-def blank_single(rows: int) -> NDArray[np.float32]:
+def blank_single(rows: int, lanes: int = LANES) -> NDArray[np.float32]:
     """The same in single precision."""
-    return _aligned(rows, np.float32)
+    return _aligned(rows, lanes, np.float32)
 
 
-def _aligned(rows: int, kind: type[Number]) -> NDArray[Number]:
+def _aligned(rows: int, lanes: int, kind: type[Number]) -> NDArray[Number]:
     line, size = 64, np.dtype(kind).itemsize
-    whole = np.zeros(rows * LANES + line // size, dtype=kind)
+    whole = np.zeros(rows * lanes + line // size, dtype=kind)
     skip = -whole.ctypes.data % line // size
-    return whole[skip : skip + rows * LANES].reshape(rows, LANES)
+    return whole[skip : skip + rows * lanes].reshape(rows, lanes)
 
 
 class Lanes(types.Type):
@@ -169,6 +136,30 @@ def as_in(typing: Any, array: Any, value: Any) -> Any:
         return _as(builder, args[1], signature.args[1], signature.return_type)
 
     return _lanes_of(array)(array, value), build
+
+
+@inner
+def lanes() -> Any:
+    """The numbers of the lanes."""
+    return range(LANES)
+
+
+@inner
+def count_up(version: Any, line: int) -> None:
+    """A line was evaluated in one lane or more."""
+    version[line] += 1
+
+
+@inner
+def counted(version: Any, line: int) -> Any:
+    """How often it was."""
+    return version[line]
+
+
+@inner
+def count_as(version: Any, line: int, count: Any) -> None:
+    """Remember how often it was."""
+    version[line] = count
 
 
 @inner

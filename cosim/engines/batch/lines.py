@@ -7,16 +7,16 @@ once. A drain line is the same for drains. Near to where it was evaluated, a lin
 evaluated alone: the vector then holds the functions, a row of LANES in the table for each power of the cubics.
 """
 
+from math import exp
 from typing import Any
 
-import numpy as np
-
+from cosim.engines.batch.compiled import inner, jit
 from cosim.engines.batch.lanes import (
     LANES,
     absolute,
     add_to,
-    inner,
-    jit,
+    count_up,
+    lanes,
     largest,
     load,
     load_at,
@@ -44,9 +44,9 @@ def gate_lines(s: Any, v: Any, varied: bool, asked: int) -> None:
         if asked != NEARBY:
             moved = not_below(absolute(far), splat(NEAR))
             if largest(moved) > 0.0:
-                v.gate_version[line] += 1
+                count_up(v.gate_version, line)
                 far = where(moved, splat(0.0), far)
-                for lane in range(LANES):
+                for lane in lanes():
                     if pick(moved, lane) > 0.0:
                         _gate(s, v, line, lane, pick(x, lane), varied)
         store(apart, line, far)
@@ -63,9 +63,9 @@ def drain_lines(s: Any, v: Any, asked: int) -> None:
             near = where(not_below(stood, splat(SATURATED)), splat(NEAR_SATURATED), splat(NEAR))
             moved = not_below(absolute(far), near)
             if largest(moved) > 0.0:
-                v.drain_version[line] += 1
+                count_up(v.drain_version, line)
                 far = where(moved, splat(0.0), far)
-                for lane in range(LANES):
+                for lane in lanes():
                     if pick(moved, lane) > 0.0:
                         _drain(s, v, line, lane, pick(y, lane))
         store(apart, line, far)
@@ -118,7 +118,7 @@ def _gate(s: Any, v: Any, line: int, lane: int, x: float, varied: bool) -> None:
     cell, u, out = _place(x, s.gate_axis, table)
     value, slope = _cubics(s.gate_table, s.gate_at[table], cell, u)
     bend = pick(slope, 0)
-    level = np.exp(pick(value, 0) + bend * out)
+    level = exp(pick(value, 0) + bend * out)
     current, by_gate = value * level, (value * bend + slope) * level
     for k in range(RANK):
         v.gate[at + k, lane], v.gate[at + RANK + k, lane] = pick(current, k + 1), pick(by_gate, k + 1)

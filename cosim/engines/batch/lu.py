@@ -4,7 +4,8 @@
 
 from typing import Any
 
-from cosim.engines.batch.lanes import as_in, jit, load, splat, store
+from cosim.engines.batch.compiled import jit
+from cosim.engines.batch.lanes import as_in, load, splat, store
 from cosim.engines.batch.layout import Solver
 
 

@@ -9,19 +9,10 @@ that all shared would follow whichever flips. Nothing of a lane depends on the o
 
 from typing import Any
 
+from cosim.engines.batch.compiled import jit, kept_jit
 from cosim.engines.batch.evaluate import evaluate
 from cosim.engines.batch.floating import float_current
-from cosim.engines.batch.lanes import (
-    LANES,
-    jit,
-    kept_jit,
-    least,
-    load,
-    most,
-    splat,
-    store,
-    store_where,
-)
+from cosim.engines.batch.lanes import LANES, lanes, least, load, most, splat, store, store_where
 from cosim.engines.batch.layout import (
     ACCEPTED,
     AHEAD,
@@ -48,18 +39,18 @@ _FURTHEST = 0.2  # V that a prediction may be from the last solution
 @kept_jit
 def settle(s: Any, p: Any, v: Any, m: Any, varied: bool) -> None:
     """From x to where every lane rests with the sources of time 0, or is STUCK: implicit Euler in ever longer steps."""
-    for lane in range(LANES):
+    for lane in lanes():
         _offset(s, v, lane)
     evaluate(s, v, splat(0.0), varied, WHOLE)
     _copy(m.q0, v.charge)
     _copy(m.x0, v.x)
     while _running(m) > 0:
-        for lane in range(LANES):
+        for lane in lanes():
             if m.pace[BEGINS, lane] > 0.0:
                 begin_rest(m, lane)
         _begin(v, m, p.pivot.size)
         solve(s, p, v, m, varied)
-        for lane in range(LANES):
+        for lane in lanes():
             judge_rest(m, lane)
         evaluate(s, v, splat(0.0), varied, NEARBY)
         _accept(v, m)
@@ -73,17 +64,17 @@ def advance(s: Any, p: Any, v: Any, m: Any, saved: Any, varied: bool, waiting: b
     Earlier where one has no row left to save into, or where another bench waits for a lane.
     """
     while _running(m) > (LANES - 1 if waiting else 0):
-        for lane in range(LANES):
+        for lane in lanes():
             if m.clock[STANDS, lane] == RUNNING and m.clock[ROWS, lane] >= saved.time.shape[1]:
                 return
-        for lane in range(LANES):
+        for lane in lanes():
             if m.pace[BEGINS, lane] > 0.0:
                 begin_step(m, lane)
                 _drive(s, v, m, lane)
         _begin(v, m, p.pivot.size)
         solve(s, p, v, m, varied)
         accepted = 0
-        for lane in range(LANES):
+        for lane in lanes():
             accepted += judge(m, lane)
         if accepted > 0:
             evaluate(s, v, load(m.pace, SLOPE), varied, NEARBY)
@@ -95,7 +86,7 @@ def advance(s: Any, p: Any, v: Any, m: Any, saved: Any, varied: bool, waiting: b
 @jit
 def _running(m: Any) -> int:
     count = 0
-    for lane in range(LANES):
+    for lane in lanes():
         if m.clock[STANDS, lane] == RUNNING:
             count += 1
     return count
@@ -168,7 +159,7 @@ def _save(s: Any, v: Any, m: Any, saved: Any) -> None:
     """A row of what is saved for each lane that accepts its step."""
     for k in range(saved.kind.size):
         store(saved.found, k, _probe(s, v, m, saved, k))
-    for lane in range(LANES):
+    for lane in lanes():
         if m.pace[ACCEPTED, lane] > 0.0:
             row = int(m.clock[ROWS, lane])
             m.clock[ROWS, lane] += 1

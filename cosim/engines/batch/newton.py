@@ -4,8 +4,9 @@
 
 from typing import Any
 
+from cosim.engines.batch.compiled import jit
 from cosim.engines.batch.evaluate import evaluate
-from cosim.engines.batch.lanes import absolute, jit, least, load, most, splat, store
+from cosim.engines.batch.lanes import absolute, least, load, most, splat, store
 from cosim.engines.batch.layout import BEYOND, ERROR, FAR, FIRST, MATRIX, SECOND, SHARE, SLOPE
 from cosim.engines.batch.lu import decompose, substitute
 

@@ -9,7 +9,7 @@ Differential-Algebraic Equations (SIAM, 1996), chapter 5: variable-coefficient B
 
 from typing import Any
 
-from cosim.engines.batch.lanes import jit
+from cosim.engines.batch.compiled import jit
 from cosim.engines.batch.layout import (
     ACCEPTED,
     AHEAD,

@@ -1,6 +1,6 @@
 """The batch engine as one of the simulators: benches of one circuit side by side, on tables of their technology."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from cosim.circuit.bench import Bench, Tran
@@ -11,7 +11,7 @@ from cosim.engines.batch.flat import Flat, Last, Undriven, flatten, part
 from cosim.engines.batch.installed import check_numba
 from cosim.engines.batch.keep import FORMAT, device_tables
 from cosim.engines.batch.lanes import LANES
-from cosim.engines.batch.solve import Late, solve_benches
+from cosim.engines.batch.solve import Late, Marcher, march_here, solve_benches
 from cosim.engines.batch.structure import Shape, devices_of, shape_of
 from cosim.engines.batch.tile import ACCURACY
 from cosim.engines.batch.unsupported import Unsupported
@@ -24,12 +24,17 @@ REVISION = 3  # raised whenever the same bench comes out differently
 
 @dataclass(frozen=True)
 class Batch:
-    """Coupled nodal analysis on device tables; what it has no model for is a Failure of kind UNSUPPORTED."""
+    """Coupled nodal analysis on device tables; what it has no model for is a Failure of kind UNSUPPORTED.
+
+    march: where benches march, on this core or on a device; installed: raises MissingToolError where that cannot be.
+    """
 
     name: str = "batch"
     grace: float = 0.0
     lanes: int = 8 * LANES
     fallback: str = NGSPICE
+    march: Marcher = march_here
+    installed: Callable[[], None] = check_numba
 
     def write(self, bench: Bench) -> str:
         """What the result depends on: circuit, sources, condition and accuracy."""
@@ -37,7 +42,7 @@ class Batch:
         there = bench.technology
         driven = "\n".join(format_elements(sources, there))
         return (
-            f"* batch revision {REVISION}, tables {FORMAT}\n{_texts.of((rest, there), _format_rest)}{driven}\n"
+            f"* {self.name} revision {REVISION}, tables {FORMAT}\n{_texts.of((rest, there), _format_rest)}{driven}\n"
             f"* {there.name} {there.corner} {there.celsius!r} C {there.supply!r} V\n"
             f"* {bench.analysis} {bench.tolerances} {bench.preset} {bench.start} {bench.probes}\n"
         )
@@ -53,7 +58,7 @@ class Batch:
         """
         try:
             circuit, flat = assemble_benches(benches)
-            found = solve_benches(circuit, benches, flat, timeout)
+            found = solve_benches(circuit, benches, flat, timeout, self.march)
         except Unsupported as reason:
             found = [reason for _ in benches]
         except Late:
@@ -65,11 +70,11 @@ class Batch:
         ]
 
     def check(self) -> None:
-        """Raises MissingToolError without numba. Tables are measured in ngspice, which says so where it is missing."""
-        check_numba()
+        """Raises MissingToolError. Tables are measured in ngspice, which says so where it is missing."""
+        self.installed()
 
     def describe(self, technology: Technology) -> Description:
-        """Its revision, and what it is exact to. Raises MissingToolError without numba."""
+        """Its revision, and what it is exact to. Raises MissingToolError as `check` does."""
         self.check()
         reference = simulator_named(self.fallback).describe(technology)
         options = {name: f"{value:g}" for name, value in ACCURACY.items()}

@@ -1,7 +1,7 @@
 """Benches of one circuit: from elements to waveforms."""
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from time import monotonic
 
@@ -27,25 +27,6 @@ class Late(Exception):
     """It takes longer than it may."""
 
 
-def solve_benches(
-    circuit: Assembled, benches: Sequence[Bench], flat: Sequence[Flat], timeout: float
-) -> list[Waveforms | Unsupported]:
-    """Waveforms of benches that stand in one technology; flat: their circuits.
-
-    Of a bench no step of which converged, or that left the tables, the reason. Raises Late after `timeout` seconds;
-    Unsupported for what cannot be probed.
-    """
-    deadline, probes = monotonic() + timeout, benches[0].probes or net_probes(circuit)
-    saved, rests = room_for(circuit, probes), rest_benches(circuit, benches, flat)
-    found: list[Waveforms | Unsupported] = []
-    for marched, bench in zip(
-        march_all(tile_for(circuit, benches[0], rests), rests, saved, deadline), benches, strict=True
-    ):
-        traces = {probe: np.ascontiguousarray(marched.rows[:, k]) for k, probe in enumerate(probes)}
-        found.append(why_not(circuit, marched, bench) or Waveforms(marched.time, traces))
-    return found
-
-
 @dataclass(frozen=True, eq=False)
 class Marched:
     """What became of a bench. time (steps,), s; rows (steps, probes); low, high (nets,): V; stuck: no step worked."""
@@ -55,6 +36,34 @@ class Marched:
     low: Array
     high: Array
     stuck: bool
+
+
+Marcher = Callable[[Assembled, Bench, tuple[Probe, ...], Sequence[Rest], float], list[Marched]]
+
+
+def march_here(
+    circuit: Assembled, bench: Bench, probes: tuple[Probe, ...], rests: Sequence[Rest], deadline: float
+) -> list[Marched]:
+    """March benches like `bench` to their ends on this core. deadline: by `monotonic`. Raises Late, Unsupported."""
+    return march_all(tile_for(circuit, bench, rests), rests, room_for(circuit, probes), deadline)
+
+
+def solve_benches(
+    circuit: Assembled, benches: Sequence[Bench], flat: Sequence[Flat], timeout: float, march: Marcher
+) -> list[Waveforms | Unsupported]:
+    """Waveforms of benches that stand in one technology; flat: their circuits.
+
+    Of a bench no step of which converged, or that left the tables, the reason. Raises Late after `timeout` seconds;
+    Unsupported for what cannot be probed.
+    """
+    deadline, probes = monotonic() + timeout, benches[0].probes or net_probes(circuit)
+    rests = rest_benches(circuit, benches, flat)
+    found: list[Waveforms | Unsupported] = []
+    marched = march(circuit, benches[0], probes, rests, deadline)
+    for one, bench in zip(marched, benches, strict=True):
+        traces = {probe: np.ascontiguousarray(one.rows[:, k]) for k, probe in enumerate(probes)}
+        found.append(why_not(circuit, one, bench) or Waveforms(one.time, traces))
+    return found
 
 
 def march_all(tile: Tile, rests: Sequence[Rest], saved: Saved, deadline: float) -> list[Marched]:
@@ -108,7 +117,7 @@ def net_probes(circuit: Assembled) -> tuple[Probe, ...]:
     return tuple(Voltage(net) for net in circuit.nets.names)
 
 
-def room_for(circuit: Assembled, probes: tuple[Probe, ...]) -> Saved:
+def room_for(circuit: Assembled, probes: tuple[Probe, ...], lanes: int = LANES, rows: int = _ROWS) -> Saved:
     """Where to find the probes. Raises Unsupported for one that there is nothing of."""
     saved: list[tuple[int, int, float]] = []  # kind, which, sign
     lists: list[list[int]] = []
@@ -132,7 +141,7 @@ def room_for(circuit: Assembled, probes: tuple[Probe, ...]) -> Saved:
         sign=np.array([one[2] for one in saved], dtype=np.float64),
         nets_at=np.cumsum([0, *map(len, lists)], dtype=np.int64),
         nets=np.array([net for one in lists for net in one], dtype=np.int64),
-        time=np.zeros((LANES, _ROWS)),
-        values=np.zeros((LANES, _ROWS, len(probes))),
-        found=blank(len(probes)),
+        time=np.zeros((lanes, rows)),
+        values=np.zeros((lanes, rows, len(probes))),
+        found=blank(len(probes), lanes),
     )

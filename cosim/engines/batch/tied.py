@@ -4,7 +4,8 @@
 
 from typing import Any
 
-from cosim.engines.batch.lanes import add_to, exp, inner, jit, load, splat, store
+from cosim.engines.batch.compiled import inner, jit
+from cosim.engines.batch.lanes import add_to, count_as, counted, exp, load, splat, store
 from cosim.engines.batch.layout import GROUND, MATRIX, NEARBY
 from cosim.engines.batch.tables import RANK, RESPONSES
 
@@ -15,9 +16,9 @@ def refresh_tied(s: Any, v: Any, asked: int, varied: bool) -> None:
     gate_version, drain_version, version, tied = v.gate_version, v.drain_version, v.tied_version, s.tied
     first, last = s.groups[1] if asked == NEARBY else 0, s.groups[1] if asked == MATRIX else s.groups[2]
     for device in range(first, last):
-        now = gate_version[tied[device, 0]] + drain_version[tied[device, 1]]
-        if now != version[device]:
-            version[device] = now
+        now = counted(gate_version, tied[device, 0]) + counted(drain_version, tied[device, 1])
+        if now != counted(version, device):
+            count_as(version, device, now)
             _refresh(s, v, device, varied)
 
 

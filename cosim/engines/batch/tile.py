@@ -93,71 +93,72 @@ class Tile:
         march.pace[BEGINS, lane] = 1.0
 
 
-def tile_for(circuit: Assembled, bench: Bench, rests: Sequence[Rest]) -> Tile:
+def tile_for(circuit: Assembled, bench: Bench, rests: Sequence[Rest], lanes: int = LANES) -> Tile:
     """Room for these benches; each lane holds one, running or not."""
-    tile = empty_tile(circuit, bench, max(len(one.ramps.corner) for one in rests), [one.drawn for one in rests])
-    for lane in range(LANES):
+    corners = max(len(one.ramps.corner) for one in rests)
+    tile = empty_tile(circuit, bench, corners, [one.drawn for one in rests], lanes)
+    for lane in range(lanes):
         tile.load(lane, rests[0])
         tile.march.clock[STANDS, lane] = DONE  # it stands there because a lane must hold something
     return tile
 
 
-def empty_tile(circuit: Assembled, bench: Bench, corners: int, drawn: Iterable[Drawn]) -> Tile:
+def empty_tile(circuit: Assembled, bench: Bench, corners: int, drawn: Iterable[Drawn], lanes: int = LANES) -> Tile:
     """Room, with nothing in it."""
     rows, nets, sources = circuit.nets.unknowns, len(circuit.nets.names), len(circuit.source)
     step, highest = bench.transient.step, bench.technology.supply + BEYOND
     error = _ERROR * bench.tolerances.reltol
     march = March(
-        clock=blank(CLOCKS),
-        pace=blank(PACES),
-        corner=blank(corners),
-        sources=blank(corners * sources).reshape(corners, sources, LANES),
-        x0=blank(rows + 1),
-        x1=blank(rows + 1),
-        x2=blank(rows + 1),
-        guess=blank(rows + 1),
-        q0=blank(nets),
-        q1=blank(nets),
-        low=blank(nets),
-        high=blank(nets),
-        weight=blank(rows + 1),
-        inverse=blank(rows + 1),
-        residual=blank(rows + 1),
+        clock=blank(CLOCKS, lanes),
+        pace=blank(PACES, lanes),
+        corner=blank(corners, lanes),
+        sources=blank(corners * sources, lanes).reshape(corners, sources, lanes),
+        x0=blank(rows + 1, lanes),
+        x1=blank(rows + 1, lanes),
+        x2=blank(rows + 1, lanes),
+        guess=blank(rows + 1, lanes),
+        q0=blank(nets, lanes),
+        q1=blank(nets, lanes),
+        low=blank(nets, lanes),
+        high=blank(nets, lanes),
+        weight=blank(rows + 1, lanes),
+        inverse=blank(rows + 1, lanes),
+        residual=blank(rows + 1, lanes),
         held=np.zeros((0, 2)),
-        hold=np.zeros((0, LANES)),
+        hold=np.zeros((0, lanes)),
         limits=np.array([_NEWTON * bench.tolerances.reltol, error, _LONGEST * step, _FIRST * step, _SHARE, highest]),
     )
-    return Tile(circuit, _values(circuit), march, any(one.tied.any() for one in drawn))
+    return Tile(circuit, _values(circuit, lanes), march, any(one.tied.any() for one in drawn))
 
 
-def _values(circuit: Assembled) -> Values:
+def _values(circuit: Assembled, lanes: int) -> Values:
     s, nets, rows = circuit.structure, len(circuit.nets.names), circuit.nets.unknowns + 1
     found = Values(
-        x=blank(rows),
-        offset=blank(nets),
-        volt=blank(nets),
-        current=blank(nets),
-        charge=blank(nets),
-        matrix=blank_single(circuit.program.size + SPARE),
-        source=blank(len(circuit.source)),
-        gate=blank_single(len(s.gates) * 2 * RANK),
-        response=blank_single(len(s.gates) * 2 * RESPONSES),
-        drain=blank_single(len(s.drains) * 2 * RANK),
-        gate_kept=blank(len(s.gates)),
-        gate_apart=blank(len(s.gates)),
-        gate_charge=blank(2 * len(s.gates)),
+        x=blank(rows, lanes),
+        offset=blank(nets, lanes),
+        volt=blank(nets, lanes),
+        current=blank(nets, lanes),
+        charge=blank(nets, lanes),
+        matrix=blank_single(circuit.program.size + SPARE, lanes),
+        source=blank(len(circuit.source), lanes),
+        gate=blank_single(len(s.gates) * 2 * RANK, lanes),
+        response=blank_single(len(s.gates) * 2 * RESPONSES, lanes),
+        drain=blank_single(len(s.drains) * 2 * RANK, lanes),
+        gate_kept=blank(len(s.gates), lanes),
+        gate_apart=blank(len(s.gates), lanes),
+        gate_charge=blank(2 * len(s.gates), lanes),
         gate_version=np.zeros(len(s.gates), dtype=np.int64),
-        drain_kept=blank(len(s.drains)),
-        drain_apart=blank(len(s.drains)),
-        drain_charge=blank(2 * len(s.drains)),
+        drain_kept=blank(len(s.drains), lanes),
+        drain_apart=blank(len(s.drains), lanes),
+        drain_charge=blank(2 * len(s.drains), lanes),
         drain_version=np.zeros(len(s.drains), dtype=np.int64),
-        tied_kept=blank_single(3 * len(s.tied)),
+        tied_kept=blank_single(3 * len(s.tied), lanes),
         tied_version=np.zeros(len(s.tied), dtype=np.int64),
-        tied_drawn=blank_single(4 * len(s.tied)),
-        float_drawn=blank(2 * len(s.floating)),
-        kept=blank(len(circuit.floating) * FLOAT_KEPT),
+        tied_drawn=blank_single(4 * len(s.tied), lanes),
+        float_drawn=blank(2 * len(s.floating), lanes),
+        kept=blank(len(circuit.floating) * FLOAT_KEPT, lanes),
     )
-    for lane in range(LANES):
+    for lane in range(lanes):
         forget(found, lane)
     return found
 

@@ -1,0 +1,1 @@
+"""The batch engine on a CUDA device: the same kernels, one bench a thread."""

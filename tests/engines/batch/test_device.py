@@ -1,0 +1,87 @@
+"""The kernels on a CUDA device, as numba's simulator of one runs them: the same steps, the same waveforms as here.
+
+Run as a script it is that simulator, which a process chooses before it imports numba.
+"""
+
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from cosim.circuit.bench import Bench, Current, DrainCurrent, Tran, Voltage
+from cosim.circuit.elements import Capacitor, Circuit, Mos, Source
+
+pytestmark = pytest.mark.ngspice
+
+W, L = 1e-6, 5e-6
+
+
+def mirror(technology, k):
+    """Tied devices of both kinds, one that deviates, a switch that floats; each bench has currents and an end."""
+    from cosim.cells.benches import supply_of
+
+    end = 0.13 + 0.02 * k
+    steps = ((0.0, 1e-10), (0.1, 1e-10), (0.11, (1 + k) * 1e-9), (end, (1 + k) * 1e-9))
+    elements = (
+        supply_of(technology),
+        Source("in", "i", "vdd", "g", steps),
+        Mos("diode", "g", "g", "0", "0", "n", W, L, 8),
+        Mos("copy", "d", "g", "0", "0", "n", W, L, 8),
+        Mos("other", "e", "g", "0", "0", "n", W, L, 8, vt_shift=0.01 * k, beta_factor=1.02),
+        Mos("pdiode", "d", "d", "vdd", "vdd", "p", W, L, 8),
+        Mos("switch", "h", "g", "d", "0", "n", 4e-7, 4e-7, 1),
+        Capacitor("h", "h", "0", 1e-14),
+        Source("e", "v", "e", "0", 1.0),
+    )
+    probes = Voltage("g"), Voltage("d"), Voltage("h"), Current("e"), Current("dd"), DrainCurrent("copy")
+    return Bench(Circuit("mirror", (), elements), technology, Tran(2e-2, end), probes)
+
+
+def cell(technology):
+    """A 9T cell that is set, and holds."""
+    from cosim.calibration.find import shipped_path
+    from cosim.cells.benches import schmitt_circuit
+    from cosim.technology.calibration import load_calibration
+
+    candidate = ((0.0, 0.0), (0.5, 0.45e-9), (1.0, 0.8e-9), (1.5, 0.45e-9), (2.0, 0.45e-9))
+    v_node = load_calibration(shipped_path(technology.name, 8)).v_node
+    circuit = schmitt_circuit(technology, 8, (0.6e-9, 0.3e-9, 0.9e-9), candidate, v_node)
+    return Bench(circuit, technology, Tran(0.05, 2.0), (Voltage("xcell.v0"), Current("out"), Current("dd")))
+
+
+def compare():
+    """(steps here, steps there, largest difference over the largest value) of every bench and probe.
+
+    At steps of the mirror; of the cell while it rests: on its way it is where its step says.
+    """
+    from cosim.engines.table import simulator_named
+    from cosim.technology.catalog import load_technology
+
+    technology, found = load_technology("generic180"), []
+    for benches, times in ([mirror(technology, k) for k in range(3)], None), ([cell(technology)], [0.4, 1.4, 2.0]):
+        here, there = (simulator_named(name).run_all(benches, 600.0) for name in ("batch", "cuda"))
+        for bench, a, b in zip(benches, here, there, strict=True):
+            for probe in bench.probes:
+                mine, theirs = (np.interp(times or a.time, one.time, one.probes[probe]) for one in (a, b))
+                found.append((len(a.time), len(b.time), np.abs(mine - theirs).max() / np.abs(mine).max()))
+    return found
+
+
+def test_a_device_finds_what_the_processor_finds():
+    """Its sums and exponentials round otherwise: 1e-7 of a device's current, kept in single precision, times a gain."""
+    ran = subprocess.run(
+        [sys.executable, __file__], env=os.environ | {"NUMBA_ENABLE_CUDASIM": "1"}, capture_output=True, text=True
+    )
+    assert ran.returncode == 0, ran.stderr
+    found = json.loads(ran.stdout)
+    assert len(found) == 3 * 6 + 3
+    for here, there, apart in found:
+        assert here == there > 20
+        assert apart < 1e-5
+
+
+if __name__ == "__main__":
+    print(json.dumps(compare()))
