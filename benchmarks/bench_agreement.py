@@ -4,7 +4,8 @@
 
 NETWORK: one that the package carries. A row for each: ties, states that differ outside them and behind turned ones are
 counted as an audit counts them; apart: samples with a state that differs; readout: rms difference over the largest
-current of an output, and without frames in which a state differs or has not latched; power: difference of the mean. Finished samples are kept in FOLDER: the same command continues. The foundry kits: PDK_ROOT.
+current of an output, of all frames, and of those in which no state differs and all have latched; power: difference of
+the mean. Finished samples are kept in FOLDER: the same command continues. The foundry kits: PDK_ROOT.
 """
 
 import sys
