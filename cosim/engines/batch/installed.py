@@ -12,8 +12,8 @@ def check_numba() -> None:
     """Raises MissingToolError without numba."""
     if importlib.util.find_spec("numba") is None:
         raise MissingToolError(
-            f"numba is missing: --engine batch needs it, nothing else does. Install it ({INSTALL_NUMBA}), or choose "
-            "--engine ngspice"
+            "numba is missing: the engines batch and cuda need it, nothing else does. Install it "
+            f"({INSTALL_NUMBA}), or choose --engine ngspice"
         )
 
 
