@@ -61,7 +61,7 @@ def draw_waveforms(waves: dict[str, NDArray[np.float64]], labels: WaveLabels, ti
     axes[1].axhline(_NANO * labels.i_rise, color=RED, lw=0.9, ls="--", label="upper threshold")
     axes[1].axhline(_NANO * labels.i_fall, color=GREEN, lw=0.9, ls="--", label="lower threshold")
     axes[1].set_ylabel(f"candidate of\n{labels.unit} (nA)")
-    axes[1].legend(loc="upper right", fontsize=7, frameon=False, ncols=2)
+    _legend_above(axes[1])
     axes[2].plot(time, _NANO * waves["state"], color=BLUE, lw=1.2)
     axes[2].set_ylabel(f"state of\n{labels.unit} (nA)")
     _draw_outputs(axes[3], time, waves, labels.outputs)
@@ -91,7 +91,13 @@ def _draw_outputs(
         color, width = (_shade(rank, 4), 1.2) if rank < 4 else ("#cccccc", 0.6)
         axis.plot(time, _NANO * waves[outputs[k]], color=color, lw=width, label=names[k] if rank < 4 else None)
     axis.set_ylabel("readout (nA)")
-    axis.legend(loc="upper right", fontsize=7, frameon=False, ncols=4)
+    _legend_above(axis)
+
+
+def _legend_above(axis: Axes) -> None:
+    """Where no trace can be under it."""
+    place = {"loc": "lower right", "bbox_to_anchor": (1.0, 1.0), "borderaxespad": 0.0}
+    axis.legend(**place, fontsize=7, frameon=False, ncols=len(axis.get_legend_handles_labels()[1]))
 
 
 def draw_confusion(comparison: Comparison, labels: list[str]) -> Figure:
