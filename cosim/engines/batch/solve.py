@@ -12,7 +12,7 @@ from cosim.circuit.bench import Bench, Current, DrainCurrent, Probe, Voltage
 from cosim.engines.batch.assemble import Assembled
 from cosim.engines.batch.flat import Flat
 from cosim.engines.batch.lanes import LANES, blank
-from cosim.engines.batch.layout import BEYOND, ROWS, RUNNING, STANDS, STUCK, Saved
+from cosim.engines.batch.layout import BEYOND, ROWS, RUNNING, STANDS, STUCK, March, Saved
 from cosim.engines.batch.march import advance
 from cosim.engines.batch.rest import rest_benches
 from cosim.engines.batch.tile import Rest, Tile, tile_for
@@ -36,6 +36,13 @@ class Marched:
     low: Array
     high: Array
     stuck: bool
+
+
+def conclude(march: March, lane: int, parts: Sequence[tuple[Array, Array]]) -> Marched:
+    """What became of the bench in a lane that is at its end; parts: its times and rows, as they were saved."""
+    time, rows = (np.concatenate(some) for some in zip(*parts, strict=True))
+    stuck = bool(march.clock[STANDS, lane] == STUCK)
+    return Marched(time, rows, march.low[:, lane].copy(), march.high[:, lane].copy(), stuck)
 
 
 Marcher = Callable[[Assembled, Bench, tuple[Probe, ...], Sequence[Rest], float], list[Marched]]
@@ -86,13 +93,7 @@ def march_all(tile: Tile, rests: Sequence[Rest], saved: Saved, deadline: float) 
             count = int(march.clock[ROWS, lane])
             parts[k].append((saved.time[lane, :count].copy(), saved.values[lane, :count].copy()))
             if march.clock[STANDS, lane] != RUNNING:
-                times, rows = (np.concatenate(some) for some in zip(*parts[k], strict=True))
-                low, high, stuck = (
-                    march.low[:, lane].copy(),
-                    march.high[:, lane].copy(),
-                    march.clock[STANDS, lane] == STUCK,
-                )
-                found[k] = Marched(times, rows, low, high, bool(stuck))
+                found[k] = conclude(march, lane, parts[k])
                 del at[lane]
         if monotonic() > deadline:
             raise Late

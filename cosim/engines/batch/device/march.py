@@ -16,16 +16,15 @@ from cosim.circuit.bench import Bench, Probe
 from cosim.engines.batch.assemble import Assembled
 from cosim.engines.batch.device.port import Port
 from cosim.engines.batch.device.scalar import STANDS_FOR
-from cosim.engines.batch.layout import ROWS, RUNNING, STANDS, STUCK, Values
+from cosim.engines.batch.layout import ROWS, RUNNING, STANDS, Values
 from cosim.engines.batch.march import advance
-from cosim.engines.batch.solve import Late, Marched, room_for
+from cosim.engines.batch.solve import Late, Marched, conclude, room_for
 from cosim.engines.batch.tile import Rest, tile_for
 
 Array = NDArray[np.float64]
 cuda: Any = numba.cuda
-_THREADS = (
-    1 if getattr(config, "ENABLE_CUDASIM", 0) else 64
-)  # of a block; numba's simulator of a device runs those of one at the same time
+_SIMULATED = bool(getattr(config, "ENABLE_CUDASIM", 0))
+_THREADS = 1 if _SIMULATED else 64  # of a block; numba's simulator of a device runs those of one at the same time
 _ROWS = 256  # of what is saved, between two looks at the clock
 
 
@@ -53,14 +52,9 @@ def march_on_device(
         running = bool((clock[STANDS] == RUNNING).any())
         if monotonic() > deadline:
             raise Late
-    low, high = m.low.copy_to_host(), m.high.copy_to_host()
-    found: list[Marched] = []
-    for lane, some in enumerate(parts):
-        times, rows = (np.concatenate(one) for one in zip(*some, strict=True))
-        found.append(
-            Marched(times, rows, low[:, lane].copy(), high[:, lane].copy(), bool(clock[STANDS, lane] == STUCK))
-        )
-    return found
+    m.low.copy_to_host(tile.march.low)
+    m.high.copy_to_host(tile.march.high)
+    return [conclude(tile.march, lane, some) for lane, some in enumerate(parts)]
 
 
 def _counters(values: Values, count: int) -> Values:

@@ -1,6 +1,7 @@
 """Kernels for another target: the same Python code, compiled again with other functions under its global names."""
 
 from collections.abc import Callable, Sequence
+from dis import get_instructions
 from types import FunctionType
 from typing import Any
 
@@ -20,7 +21,8 @@ class Port:
         if id(kernel) not in self._found:
             python = self._stands_for.get(id(kernel)) or getattr(kernel, "py_func", kernel)
             known = dict(python.__globals__)
-            called = {name: known[name] for name in python.__code__.co_names if name in known}
+            names = {one.argval for one in get_instructions(python.__code__) if one.opname == "LOAD_GLOBAL"}
+            called = {name: known[name] for name in names if name in known}
             known |= {name: self.of(one) for name, one in called.items() if self._is_kernel(one, python)}
             ported = FunctionType(python.__code__, known, python.__name__, python.__defaults__, python.__closure__)
             self._found[id(kernel)] = self._compile(ported)
