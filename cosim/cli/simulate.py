@@ -53,10 +53,13 @@ def command(*, network_file: Path, output: Path, how: Simulating, compiling: Com
     from cosim.study.agreement import count_elsewhere
 
     check_outputs("simulate", output)
+    engine = engine_named(how.engine)
+    if not how.keep_decks:  # decks can be written without it
+        engine.check()
     design, test_set, run = load_run(network_file, output, compiling, running, how.engine)
     take_folder("simulate", output)
     if how.keep_decks:
-        decks = zip(test_set.indices, engine_named(run.engine).decks(design, test_set, run), strict=True)
+        decks = zip(test_set.indices, engine.decks(design, test_set, run), strict=True)
         write_texts(output / "decks", {f"sample_{index}.sp": deck for index, deck in decks})
     with progress_bar(how.engine) as progress:
         outcomes = run_samples(design, test_set, run, progress, waveforms=how.waveforms)

@@ -81,8 +81,10 @@ def command(*, network_file: Path, to: Destination, drawing: Drawing, trimming: 
     trial = load_trial(network_file, drawing, compiling)
     check_trimmable(trial.design, str(network_file))
     wanted = wanted or [default_spec(trial)]
+    engine = engine_named(trial.engine)
+    engine.check()  # said before the folder is there
     take_folder("trim", output)
-    records, trimmed = [], partial(trim_chip, bits=counts, engine=engine_named(trial.engine))
+    records, trimmed = [], partial(trim_chip, bits=counts, engine=engine)
     with progress_bar("chips") as progress:
         for record in map_chips(trimmed, trial, range(trial.plan.chips), trimming.jobs):
             records.append(record)

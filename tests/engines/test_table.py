@@ -18,6 +18,7 @@ from cosim.engines.behavioral.model import Behavioral
 from cosim.engines.engine import Description, Failure, Waveforms
 from cosim.engines.ngspice.simulator import Ngspice
 from cosim.errors import InputError, MissingToolError
+from cosim.resources import trained_network_path
 
 
 @dataclass(frozen=True)
@@ -170,6 +171,19 @@ def test_without_a_device_the_engine_says_what_it_needs():
         MissingToolError, match=r"no CUDA device was found: .* pip install 'cosim-analog\[cuda\]'.*batch"
     ):
         table.simulator_named("cuda")
+
+
+@pytest.mark.parametrize("verb", ["simulate", "compare", "montecarlo", "trim"])
+def test_a_missing_engine_leaves_no_folder(monkeypatch, capsys, tmp_path, verb):
+    monkeypatch.setattr(
+        sys,
+        "argv",
+        ["cosim", verb, str(trained_network_path("digits_d4")), "--engine", "cuda", "-o", str(tmp_path / "run")],
+    )
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code != 0 and "no CUDA device was found" in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()
 
 
 def test_no_verb_loads_numba_for_its_help():
