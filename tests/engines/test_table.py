@@ -166,7 +166,8 @@ def test_without_numba_the_engine_says_what_to_install(monkeypatch, capsys):
         table.simulator_named("batch")
 
 
-def test_without_a_device_the_engine_says_what_it_needs():
+def test_without_a_device_the_engine_says_what_it_needs(monkeypatch):
+    monkeypatch.setattr("numba.cuda.is_available", lambda: False)
     with pytest.raises(
         MissingToolError, match=r"no CUDA device was found: .* pip install 'cosim-analog\[cuda\]'.*batch"
     ):
@@ -175,6 +176,7 @@ def test_without_a_device_the_engine_says_what_it_needs():
 
 @pytest.mark.parametrize("verb", ["simulate", "compare", "montecarlo", "trim"])
 def test_a_missing_engine_leaves_no_folder(monkeypatch, capsys, tmp_path, verb):
+    monkeypatch.setattr("numba.cuda.is_available", lambda: False)
     monkeypatch.setattr(
         sys,
         "argv",
