@@ -8,7 +8,7 @@ alone, so tiles are made of whatever has no result yet.
 """
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from math import inf
@@ -133,7 +133,9 @@ def find_stop(waves: Waveforms, plan: ReadPlan) -> str:
 def read_inference(waves: Waveforms, plan: ReadPlan) -> Inference:
     """What the plan asks for, from a bench's waveforms."""
     time, at = waves.time, _At(plan.times, waves.time)
-    states = np.stack([_state(waves, shown, at, plan.threshold) for shown in plan.decisions], axis=1)
+    nets = dict.fromkeys(net for shown in plan.decisions if not isinstance(shown, Carried) for net in shown)
+    volts = {net: at.read(waves.voltage(net)) for net in nets}
+    states = np.stack([_state(waves, shown, at, volts, plan.threshold) for shown in plan.decisions], axis=1)
     readout = np.stack([at.read(waves.through(name)) for name in plan.outputs], axis=1)
     power = float(_mean(time, drawn_power(waves, plan.supplies), plan.window))
     delivered = np.empty((len(plan.metered), len(plan.meters)))
@@ -143,7 +145,7 @@ def read_inference(waves: Waveforms, plan: ReadPlan) -> Inference:
             delivered[i, j] = _mean(time, current, (begin, end))
     if not plan.margins:
         return Inference(states, readout, power, delivered)
-    latches = np.stack([_latch(waves, shown, at, plan.threshold) for shown in plan.decisions], axis=1)
+    latches = np.stack([_latch(shown, volts, plan) for shown in plan.decisions], axis=1)
     return Inference(states, readout, power, delivered, _margins(waves, plan, states), latches)
 
 
@@ -269,18 +271,17 @@ class _At:
         return np.where(self._within, (then - here) / self._step * self._from + here, values[..., -1:])
 
 
-def _state(waves: Waveforms, shown: Shown, at: _At, threshold: float) -> States:
+def _state(waves: Waveforms, shown: Shown, at: _At, volts: Mapping[str, Array], threshold: float) -> States:
     if isinstance(shown, Carried):
         return (at.read(waves.drain(shown.device)) - shown.rest) / shown.step
-    levels = [at.read(waves.voltage(net)) > threshold for net in shown]
-    return np.asarray(np.sum(levels, axis=0), dtype=np.int16)
+    return np.asarray(sum(volts[net] > threshold for net in shown), dtype=np.int16)
 
 
-def _latch(waves: Waveforms, shown: Shown, at: _At, threshold: float) -> Array:
+def _latch(shown: Shown, volts: Mapping[str, Array], plan: ReadPlan) -> Array:
     """How far the nearest of a memory's nets is from the threshold."""
     if isinstance(shown, Carried):
-        return np.full(len(at.read(waves.time)), np.inf)
-    return np.min([np.abs(at.read(waves.voltage(net)) - threshold) for net in shown], axis=0)
+        return np.full(len(plan.times), np.inf)
+    return np.min([np.abs(volts[net] - plan.threshold) for net in shown], axis=0)
 
 
 def drawn_power(waves: Waveforms, supplies: Sequence[tuple[Meter, float]]) -> Array:

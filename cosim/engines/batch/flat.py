@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from operator import is_
 from typing import Generic, NamedTuple, TypeVar
 
 from cosim.circuit.elements import Circuit, Element, Source
@@ -49,13 +50,9 @@ class Undriven:
         if not isinstance(other, Undriven) or self.circuit.subcircuits is not other.circuit.subcircuits:
             return False
         mine, theirs = self.circuit.elements, other.circuit.elements
-        return len(mine) == len(theirs) and all(map(_is, mine, theirs))
+        return len(mine) == len(theirs) and all(map(is_, mine, theirs))
 
     __hash__ = None  # pyright: ignore[reportAssignmentType]
-
-
-def _is(one: object, other: object) -> bool:
-    return one is other
 
 
 _flats: Last[Undriven, tuple[Element, ...]] = Last(2)
@@ -63,8 +60,8 @@ _flats: Last[Undriven, tuple[Element, ...]] = Last(2)
 
 def part(circuit: Circuit) -> tuple[Undriven, tuple[Source, ...]]:
     """A circuit without the sources of its top level, and these."""
-    sources = tuple(element for element in circuit.elements if isinstance(element, Source))
-    rest = tuple(element for element in circuit.elements if not isinstance(element, Source))
+    sources = tuple([element for element in circuit.elements if isinstance(element, Source)])
+    rest = tuple([element for element in circuit.elements if not isinstance(element, Source)])
     return Undriven(replace(circuit, elements=rest)), sources
 
 

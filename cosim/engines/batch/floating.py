@@ -10,11 +10,12 @@ from cosim.engines.batch.lanes import (
     LANES,
     absolute,
     add_to,
+    but_lowest,
+    flags,
     halves,
-    lanes,
-    largest,
     load,
     load_at,
+    lowest,
     most,
     not_below,
     pick,
@@ -32,27 +33,38 @@ _LEVEL, _COMMON_PART = 5e-3, 0.15  # V, under which its ends are at one voltage:
 
 @jit
 def add_floating(s: Any, v: Any, asked: int) -> None:
-    devices, kept, volt, drawn = s.floating, v.kept, v.volt, v.float_drawn
-    for device in range(devices.shape[0]):
-        sign, at = s.float_sign[device], device * FLOAT_KEPT
-        gate, drain, source, bulk = devices[device, 0], devices[device, 1], devices[device, 2], devices[device, 3]
-        base = load(volt, bulk)
-        vg, vd, vs = (
-            (load(volt, gate) - base) * sign,
-            (load(volt, drain) - base) * sign,
-            (load(volt, source) - base) * sign,
-        )
-        apart = vg - load(kept, at), vs - load(kept, at + 1), vd - load(kept, at + 2)
-        moved = not_below(_bent(kept, at, apart), splat(NEAR_FLOAT))
-        if asked != NEARBY and largest(moved) > 0.0:
-            for lane in lanes():
-                if not pick(moved, lane) > 0.0:
-                    continue
-                kept[at, lane], kept[at + 1, lane], kept[at + 2, lane] = pick(vg, lane), pick(vs, lane), pick(vd, lane)
-                shift, factor = drawn[2 * device, lane], drawn[2 * device + 1, lane]
-                float_device(s.float_table, s.float_at, s.float_axis, devices[device, 4], shift, factor, kept, at, lane)
-            apart = vg - load(kept, at), vs - load(kept, at + 1), vd - load(kept, at + 2)
-        _float_near(s, v, device, apart)
+    if asked != NEARBY:
+        for device in range(s.floating.shape[0]):
+            _renew(s, v, device)
+    for device in range(s.floating.shape[0]):
+        at, (vg, vs, vd) = device * FLOAT_KEPT, _voltages(s, v, device)
+        _float_near(s, v, device, (vg - load(v.kept, at), vs - load(v.kept, at + 1), vd - load(v.kept, at + 2)))
+
+
+@inner
+def _renew(s: Any, v: Any, device: int) -> None:
+    """Evaluate a device in the lanes where it is far from where it was evaluated."""
+    kept, drawn, at, (vg, vs, vd) = v.kept, v.float_drawn, device * FLOAT_KEPT, _voltages(s, v, device)
+    apart = vg - load(kept, at), vs - load(kept, at + 1), vd - load(kept, at + 2)
+    moved = flags(not_below(_bent(kept, at, apart), splat(NEAR_FLOAT)))
+    while moved != 0:
+        lane = lowest(moved)
+        moved = but_lowest(moved)
+        kept[at, lane], kept[at + 1, lane], kept[at + 2, lane] = pick(vg, lane), pick(vs, lane), pick(vd, lane)
+        shift, factor = drawn[2 * device, lane], drawn[2 * device + 1, lane]
+        float_device(s.float_table, s.float_at, s.float_axis, s.floating[device, 4], shift, factor, kept, at, lane)
+
+
+@inner
+def _voltages(s: Any, v: Any, device: int) -> Any:
+    """V_G, V_S and V_D over the bulk."""
+    devices, volt, sign = s.floating, v.volt, s.float_sign[device]
+    base = load(volt, devices[device, 3])
+    return (
+        (load(volt, devices[device, 0]) - base) * sign,
+        (load(volt, devices[device, 2]) - base) * sign,
+        (load(volt, devices[device, 1]) - base) * sign,
+    )
 
 
 @inner

@@ -280,17 +280,30 @@ def store_where(array: Any, row: Any, mask: Any, value: Any) -> None:
 
 
 @intrinsic
-def largest(typing: Any, value: Any) -> Any:
-    """The largest of the lanes; nan where one is."""
+def flags(typing: Any, mask: Any) -> Any:
+    """A bit for each lane where the mask is not 0."""
 
     def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        found = builder.extract_element(args[0], ir.Constant(ir.IntType(32), 0))
-        for lane in range(1, LANES):
-            other = builder.extract_element(args[0], ir.Constant(ir.IntType(32), lane))
-            found = builder.select(builder.fcmp_unordered(">", found, other), found, other)
-        return found
+        there = builder.fcmp_unordered("!=", args[0], ir.Constant(_VECTOR, [0.0] * LANES))
+        return builder.zext(builder.bitcast(there, ir.IntType(LANES)), _INT)
 
-    return types.float64(_LANES), build
+    return types.int64(_LANES), build
+
+
+@intrinsic
+def lowest(typing: Any, some: Any) -> Any:
+    """The first lane of some flags."""
+
+    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.cttz(args[0], ir.Constant(ir.IntType(1), 1))
+
+    return types.int64(types.int64), build
+
+
+@inner
+def but_lowest(some: Any) -> Any:
+    """The flags without their first."""
+    return some & (some - 1)
 
 
 @jit

@@ -15,11 +15,12 @@ from cosim.engines.batch.lanes import (
     LANES,
     absolute,
     add_to,
+    but_lowest,
     count_up,
-    lanes,
-    largest,
+    flags,
     load,
     load_at,
+    lowest,
     not_below,
     pick,
     splat,
@@ -43,12 +44,14 @@ def gate_lines(s: Any, v: Any, varied: bool, asked: int) -> None:
         far = x - load(kept, line)
         if asked != NEARBY:
             moved = not_below(absolute(far), splat(NEAR))
-            if largest(moved) > 0.0:
+            todo = flags(moved)
+            if todo != 0:
                 count_up(v.gate_version, line)
                 far = where(moved, splat(0.0), far)
-                for lane in lanes():
-                    if pick(moved, lane) > 0.0:
-                        _gate(s, v, line, lane, pick(x, lane), varied)
+                while todo != 0:
+                    lane = lowest(todo)
+                    todo = but_lowest(todo)
+                    _gate(s, v, line, lane, pick(x, lane), varied)
         store(apart, line, far)
     _add_charges(v.charge, gates, (sign, s.gate_size, s.gate_alone), (apart, v.gate_charge), asked)
 
@@ -62,12 +65,14 @@ def drain_lines(s: Any, v: Any, asked: int) -> None:
         if asked != NEARBY:
             near = where(not_below(stood, splat(SATURATED)), splat(NEAR_SATURATED), splat(NEAR))
             moved = not_below(absolute(far), near)
-            if largest(moved) > 0.0:
+            todo = flags(moved)
+            if todo != 0:
                 count_up(v.drain_version, line)
                 far = where(moved, splat(0.0), far)
-                for lane in lanes():
-                    if pick(moved, lane) > 0.0:
-                        _drain(s, v, line, lane, pick(y, lane))
+                while todo != 0:
+                    lane = lowest(todo)
+                    todo = but_lowest(todo)
+                    _drain(s, v, line, lane, pick(y, lane))
         store(apart, line, far)
     _add_charges(v.charge, drains, (sign, s.drain_size, s.drain_alone), (apart, v.drain_charge), asked)
 

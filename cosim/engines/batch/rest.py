@@ -1,12 +1,13 @@
 """Where benches begin: what their sources do, what their transistors drew, and the point where each rests at time 0."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cosim.circuit.bench import Bench
 from cosim.circuit.elements import Mos, Source
+from cosim.circuit.waveforms import Waveform
 from cosim.engines.batch.assemble import Assembled
 from cosim.engines.batch.flat import Flat
 from cosim.engines.batch.lanes import LANES
@@ -21,7 +22,7 @@ _FIRST_REST = 1e-10  # s: the first step on the way to rest
 
 def rest_benches(circuit: Assembled, benches: Sequence[Bench], flat: Sequence[Flat]) -> list[Rest]:
     """Bring benches to rest, if they come to one; those of one chip that begin alike do so once."""
-    ramps = [_ramps(circuit, bench, own) for bench, own in zip(benches, flat, strict=True)]
+    ramps = _ramps(circuit, benches, flat)
     drawn = _draws(circuit, flat)
     keys = [
         (one.tied.tobytes(), one.floating.tobytes(), own.values[0].tobytes())
@@ -94,22 +95,27 @@ def _drawn(circuit: Assembled, transistors: Iterable[Mos]) -> Drawn:
     return Drawn(tied.ravel(), floating.ravel())
 
 
-def _ramps(circuit: Assembled, bench: Bench, flat: Flat) -> Ramps:
-    driven = {one.name: one.value for one in (*flat.shared, *flat.sources) if isinstance(one, Source)}
-    corner = _corners(driven.values(), bench.transient.end)
+def _ramps(circuit: Assembled, benches: Sequence[Bench], flat: Sequence[Flat]) -> list[Ramps]:
+    found: list[Ramps] = []
+    inner: list[Source] = []
+    for k, (bench, own) in enumerate(zip(benches, flat, strict=True)):
+        if k == 0 or own.shared is not flat[k - 1].shared:
+            inner = [one for one in own.shared if isinstance(one, Source)]
+        found.append(_ramp(circuit, {one.name: one.value for one in (*inner, *own.sources)}, bench.transient.end))
+    return found
+
+
+def _ramp(circuit: Assembled, driven: Mapping[str, Waveform], end: float) -> Ramps:
+    moving = {name: np.array(value).T for name, value in driven.items() if isinstance(value, tuple)}
+    corner = _corners([time for time, _ in moving.values()], end)
     values = np.empty((len(corner), len(circuit.source)))
     for name, index in circuit.source.items():
-        value = driven[name]
-        ramp = np.array(value if isinstance(value, tuple) else ((0.0, value),), dtype=np.float64)
-        values[:, index] = np.interp(corner, ramp[:, 0], ramp[:, 1])
+        values[:, index] = np.interp(corner, *moving[name]) if name in moving else driven[name]
     return Ramps(corner, values)
 
 
-def _corners(values: Iterable[float | Sequence[tuple[float, float]]], end: float) -> Array:
+def _corners(times: Sequence[Array], end: float) -> Array:
     """Where sources begin, turn and end."""
-    times = {0.0, end}
-    for value in values:
-        if not isinstance(value, float | int):
-            times.update(time for time, _ in value if 0.0 < time < end)
-    found = np.array(sorted(times))
+    found = np.unique(np.concatenate([*times, [0.0, end]]))
+    found = found[(found >= 0.0) & (found <= end)]
     return found[np.concatenate([[True], np.diff(found) > 1e-12 * end])]

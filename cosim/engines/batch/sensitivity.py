@@ -84,8 +84,8 @@ def record(benches: Sequence[Bench], timeout: float) -> Recorded:
     rows = np.zeros((1 + max(len(one.time) for one in marched), len(probes), LANES))
     for lane, (one, rest) in enumerate(zip(marched, rests, strict=True)):
         rows[0, : len(circuit.net), lane] = net_voltages(circuit, rest)
-        rows[1 : len(one.time) + 1, :, lane] = one.rows
-        rows[len(one.time) + 1 :, :, lane] = one.rows[-1]
+        rows[1 : len(one.time) + 1, :, lane] = one.probes.T
+        rows[len(one.time) + 1 :, :, lane] = one.probes[:, -1]
     held = held_rows(circuit, benches[0])
     corners = tuple(one.ramps.corner for one in rests)
     return Recorded(circuit, tile, benches[0].probes, tuple(one.time for one in marched), corners, rows, held)

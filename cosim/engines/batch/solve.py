@@ -29,20 +29,25 @@ class Late(Exception):
 
 @dataclass(frozen=True, eq=False)
 class Marched:
-    """What became of a bench. time (steps,), s; rows (steps, probes); low, high (nets,): V; stuck: no step worked."""
+    """What became of a bench. time (steps,), s; probes (probes, steps); low, high (nets,): V; stuck: no step worked."""
 
     time: Array
-    rows: Array
+    probes: Array
     low: Array
     high: Array
     stuck: bool
 
 
+def taken(saved: Saved, lane: int, count: int) -> tuple[Array, Array]:
+    """Times (count,) and probes (probes, count) of a lane that has saved so many rows."""
+    return saved.time[lane, :count].copy(), np.ascontiguousarray(saved.values[lane, :count].T)
+
+
 def conclude(march: March, lane: int, parts: Sequence[tuple[Array, Array]]) -> Marched:
-    """What became of the bench in a lane that is at its end; parts: its times and rows, as they were saved."""
-    time, rows = (np.concatenate(some) for some in zip(*parts, strict=True))
+    """What became of the bench in a lane that is at its end; parts: what was `taken` of it."""
+    time, probes = (np.concatenate(some, axis=-1) for some in zip(*parts, strict=True))
     stuck = bool(march.clock[STANDS, lane] == STUCK)
-    return Marched(time, rows, march.low[:, lane].copy(), march.high[:, lane].copy(), stuck)
+    return Marched(time, probes, march.low[:, lane].copy(), march.high[:, lane].copy(), stuck)
 
 
 Marcher = Callable[[Assembled, Bench, tuple[Probe, ...], Sequence[Rest], float], list[Marched]]
@@ -68,7 +73,7 @@ def solve_benches(
     found: list[Waveforms | Unsupported] = []
     marched = march(circuit, benches[0], probes, rests, deadline)
     for one, bench in zip(marched, benches, strict=True):
-        traces = {probe: np.ascontiguousarray(one.rows[:, k]) for k, probe in enumerate(probes)}
+        traces = dict(zip(probes, one.probes, strict=True))
         found.append(why_not(circuit, one, bench) or Waveforms(one.time, traces))
     return found
 
@@ -90,8 +95,7 @@ def march_all(tile: Tile, rests: Sequence[Rest], saved: Saved, deadline: float) 
         march.clock[ROWS] = 0
         advance(tile.circuit.structure, solver, tile.values, march, saved, tile.varied, bool(waiting))
         for lane, k in list(at.items()):
-            count = int(march.clock[ROWS, lane])
-            parts[k].append((saved.time[lane, :count].copy(), saved.values[lane, :count].copy()))
+            parts[k].append(taken(saved, lane, int(march.clock[ROWS, lane])))
             if march.clock[STANDS, lane] != RUNNING:
                 found[k] = conclude(march, lane, parts[k])
                 del at[lane]

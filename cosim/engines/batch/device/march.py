@@ -18,7 +18,7 @@ from cosim.engines.batch.device.port import Port
 from cosim.engines.batch.device.scalar import STANDS_FOR
 from cosim.engines.batch.layout import ROWS, RUNNING, STANDS, Values
 from cosim.engines.batch.march import advance
-from cosim.engines.batch.solve import Late, Marched, conclude, room_for
+from cosim.engines.batch.solve import Late, Marched, conclude, room_for, taken
 from cosim.engines.batch.tile import Rest, tile_for
 
 Array = NDArray[np.float64]
@@ -48,7 +48,7 @@ def march_on_device(
         for mine, its in ((clock, m.clock), (saved.time, there.time), (saved.values, there.values)):
             its.copy_to_host(mine)
         for lane, rows in enumerate(clock[ROWS].astype(np.int64)):
-            parts[lane].append((saved.time[lane, :rows].copy(), saved.values[lane, :rows].copy()))
+            parts[lane].append(taken(saved, lane, int(rows)))
         running = bool((clock[STANDS] == RUNNING).any())
         if monotonic() > deadline:
             raise Late

@@ -82,8 +82,16 @@ def not_below(a: Any, b: Any) -> Any:
     return 0.0 if a < b else 1.0
 
 
-def largest(value: Any) -> Any:
-    return value
+def flags(mask: Any) -> Any:
+    return 1 if mask != 0.0 else 0
+
+
+def lowest(some: Any) -> Any:
+    return cuda.grid(1)
+
+
+def but_lowest(some: Any) -> Any:
+    return 0
 
 
 def pick(value: Any, lane: Any) -> Any:
@@ -172,7 +180,9 @@ STANDS_FOR: tuple[tuple[Any, Any], ...] = (
     (lanes.most, most),
     (lanes.where, where),
     (lanes.not_below, not_below),
-    (lanes.largest, largest),
+    (lanes.flags, flags),
+    (lanes.lowest, lowest),
+    (lanes.but_lowest, but_lowest),
     (lanes.pick, pick),
     (lanes.exp, bounded),
     (lines._gate, gate_line),
