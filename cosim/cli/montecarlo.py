@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from cosim.montecarlo.store import Store
     from cosim.montecarlo.trial import Trial
     from cosim.simulation.audit import Audit
+    from cosim.simulation.undecided import UndecidedChips
     from cosim.variation.draws import Kind, Sampling
 
 SIMULATED_SAMPLES = 30
@@ -158,7 +159,8 @@ def command(*, network_file: Path, to: Destination, drawing: Drawing, counting: 
         with progress_bar("chips") as progress, _executing(trial, counting) as execute:
             summary = run.run_montecarlo(trial, store, execute, wanted, counting.stop_width, progress)
         if audit:
-            summary = replace(summary, audit=_audit(trial, store, audit, counting))
+            undecided, audited = _trust(trial, store, audit, counting)
+            summary = replace(summary, undecided=undecided, audit=audited)
             write_results(output, {run.SUMMARY_FILE: summary})
         click.echo("\n".join(format_summary(summary)))
         if counting.contributions:
@@ -184,14 +186,16 @@ def _transistor_engine(asked: str) -> str:
     return BATCH
 
 
-def _audit(trial: "Trial", store: "Store", count: int, counting: Counting) -> "Audit":
-    """Some of a store's chips in ngspice, too."""
+def _trust(trial: "Trial", store: "Store", count: int, counting: Counting) -> "tuple[UndecidedChips | None, Audit]":
+    """Some of a store's samples on chips with smaller steps, and some in ngspice."""
     from cosim.engines.engine import Run
-    from cosim.montecarlo.audit import audit_chips
+    from cosim.montecarlo.audit import audit_chips, find_undecided_chips
 
     where = Run(store.folder, counting.jobs, counting.timeout)
+    with progress_bar("undecided") as progress:
+        undecided = find_undecided_chips(trial, store.records, where, progress)
     with progress_bar("audit") as progress:
-        return audit_chips(trial, store.records, count, where, progress)
+        return undecided, audit_chips(trial, store.records, count, where, progress)
 
 
 def load_trial(network_file: Path, drawing: Drawing, compiling: Compiling) -> "Trial":

@@ -1,18 +1,22 @@
-"""An audit of chips: some samples on some of them go through ngspice, too."""
+"""An audit of chips: some samples on some of them go through ngspice, too, and some once more with smaller steps."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cosim.circuit.bench import Bench
 from cosim.engines.engine import Inference, Outcome, Progress, Run
 from cosim.montecarlo.record import unpack_certainty
 from cosim.montecarlo.trial import Trial
-from cosim.simulation.audit import Audit, choose, judge, reference_run
+from cosim.simulation.audit import TIE, Audit, choose, judge, reference_run
 from cosim.simulation.inference import ReadPlan, run_inferences
 from cosim.simulation.plans import read_plan
 from cosim.simulation.simulated import Simulated, engine_named, sample_benches
+from cosim.simulation.undecided import REPEATED, UndecidedChips, steps_error, tighter_benches
 from cosim.study.chips import ChipRecord
+from cosim.tasks.testset import TestSet
 
 
 def audit_chips(trial: Trial, records: Mapping[int, ChipRecord], count: int, where: Run, progress: Progress) -> Audit:
@@ -21,7 +25,7 @@ def audit_chips(trial: Trial, records: Mapping[int, ChipRecord], count: int, whe
     The trial's engine runs them once more, which gives what the records are made of.
     """
     numbers, samples = sorted(records), len(trial.test_set.y)
-    certainty = np.concatenate([unpack_certainty(records[number], samples) for number in numbers])
+    certainty = _certainty(records, samples)
     found: list[Outcome] = []
     benches: list[Bench] = []
     plans: list[ReadPlan] = []
@@ -35,11 +39,48 @@ def audit_chips(trial: Trial, records: Mapping[int, ChipRecord], count: int, whe
     return judge(trial.design, found, others, (trial.condition or trial.design.nominal).bias_scale)
 
 
+def find_undecided_chips(
+    trial: Trial, records: Mapping[int, ChipRecord], where: Run, progress: Progress
+) -> UndecidedChips | None:
+    """How many samples on the chips of these records have a decision that an error of the engine could turn.
+
+    A few of them run twice more, once with smaller steps. None where no margins were measured.
+    """
+    numbers, samples = sorted(records), len(trial.test_set.y)
+    certainty = _certainty(records, samples)
+    known = certainty[np.isfinite(certainty)]
+    if not known.size:
+        return None
+    found: list[Outcome] = []
+    benches: list[Bench] = []
+    plans: list[ReadPlan] = []
+    for place in choose(certainty, REPEATED, trial.plan.seed + 1).tolist():
+        number, sample = numbers[place // samples], place % samples
+        found.append(_run_again(trial, number, sample)[0])
+        alone, run = _on_chip(trial, number, sample)
+        few, read = tighter_benches(trial.design, alone, run)
+        benches += few
+        plans += read
+    again = run_inferences(benches, plans, replace(where, engine=trial.engine), progress)
+    error = steps_error(zip(found, again, strict=True))
+    limit = TIE * (trial.condition or trial.design.nominal).bias_scale * trial.design.i_unit + error
+    return UndecidedChips(len(known), int((known < limit).sum()), len(found), error, limit)
+
+
+def _certainty(records: Mapping[int, ChipRecord], samples: int) -> NDArray[np.float64]:
+    """Of every sample on every chip, in the order of their numbers."""
+    return np.concatenate([unpack_certainty(records[number], samples) for number in sorted(records)])
+
+
 def _run_again(trial: Trial, number: int, sample: int) -> tuple[Outcome, Bench, ReadPlan]:
     """The outcome of a sample on a chip; its bench, and what is read."""
-    engine, run = engine_named(trial.engine), trial.run(trial.chip(number))
+    engine, (alone, run) = engine_named(trial.engine), _on_chip(trial, number, sample)
     assert isinstance(engine, Simulated), f"{trial.engine} runs no benches, so there is nothing to audit"
-    alone = trial.test_set.select(np.array([sample]))
     (outcome,) = engine.infer(trial.design, alone, run, lambda done, total: None)
     plan = read_plan(trial.design, int(alone.lengths[0]), run.timing, run.standing(trial.design))
     return outcome, next(sample_benches(trial.design, alone, run)), plan
+
+
+def _on_chip(trial: Trial, number: int, sample: int) -> tuple[TestSet, Run]:
+    """A sample alone, and how it is run on a chip."""
+    return trial.test_set.select(np.array([sample])), trial.run(trial.chip(number))

@@ -39,6 +39,7 @@ from cosim.report.html import (
 )
 from cosim.report.schematics import schematics_of
 from cosim.report.tables import format_bias, format_correlation, format_name, format_value, percent, within
+from cosim.report.trust import trust_rows
 from cosim.study.agreement import METRICS
 from cosim.study.chips import ChipSummary
 from cosim.technology.conditions import format_conditions
@@ -64,10 +65,12 @@ _READABLE = 0.72  # pixels that a point of a schematic needs
 def format_chip_report(study: ChipStudy) -> str:
     """The page."""
     summary = study.summary
+    trust = trust_rows(summary)
     sections = {
         "The chips": _spreads(study),
         "Yield": _yield_curve(study),
         "Both engines, chip by chip": _pairs(study),
+        "How far the engine can be trusted": format_table(("", "found"), trust) if trust else "",
         "Where the spread comes from": _contributions(study),
         "The worst chip": _failure(study),
         "Table of figures": _figures(summary),

@@ -1,11 +1,12 @@
 """How far a run can be trusted, as text: what another simulator ran, and what an audit found."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from textwrap import wrap
 
 from cosim.quantities import format_quantity
 from cosim.simulation.audit import LEAST, Audit
-from cosim.simulation.undecided import Undecided
+from cosim.simulation.undecided import Undecided, UndecidedChips
+from cosim.study.chips import ChipSummary
 
 _NAME, _WIDTH = 18, 79  # columns
 
@@ -26,8 +27,7 @@ def format_undecided(found: Undecided | None) -> list[str]:
         return []
     lines: list[str] = []
     if found.decisions:
-        share, limit = 100 * found.near / found.decisions, format_quantity(found.limit, "A")
-        error = format_quantity(found.error, "A")
+        share, limit, error = 100 * found.near / found.decisions, *map(_ampere, (found.limit, found.error))
         lines.append(
             f"{found.near} of {found.decisions} decisions ({share:.2f} %) under {limit}, {error} of it by steps"
         )
@@ -38,20 +38,48 @@ def format_undecided(found: Undecided | None) -> list[str]:
     return [f"{'undecided':{_NAME}}{lines[0].strip()}", *lines[1:]] if lines else []
 
 
+def format_undecided_chips(found: UndecidedChips | None) -> list[str]:
+    """The same of samples on chips."""
+    if found is None:
+        return []
+    share, limit, error = 100 * found.near / found.inferences, *map(_ampere, (found.limit, found.error))
+    text = f"{found.near} of {found.inferences} inferences ({share:.2f} %) have a decision under {limit}"
+    return _lines("undecided", f"{text}, {error} of it by steps")
+
+
+def _ampere(current: float) -> str:
+    return format_quantity(current, "A")
+
+
 def format_audit(audit: Audit | None) -> list[str]:
     """What an audit found; nothing without one."""
     if audit is None:
         return []
     failed = f", {audit.failed} failed" if audit.failed else ""
     compared = audit.bits - audit.ties - audit.behind
-    worst = "" if audit.worst is None else f", up to {format_quantity(audit.worst, 'A')} from a threshold"
+    worst = "" if audit.worst is None else f", up to {_ampere(audit.worst)} from a threshold"
     share = 100 * audit.ties / audit.bits if audit.bits else 0.0
-    ties = f"{audit.ties} ({share:.2f} %) under {format_quantity(audit.limit, 'A')}, {audit.turned} turned, and "
+    ties = f"{audit.ties} ({share:.2f} %) under {_ampere(audit.limit)}, {audit.turned} turned, and "
     return [
         *_lines("audit", f"{'passed' if audit.passed else 'REFUSED'}: {audit.instances} in {audit.simulator}{failed}"),
         *_lines("", f"{100 * audit.agreement:.3f} % of {compared} states equal, {audit.wrong} wrong{worst}"),
         *_lines("", f"ties: {ties}{audit.behind} states behind them"),
     ]
+
+
+def format_sentence(lines: Sequence[str]) -> str:
+    """The lines of a figure as one text, without its name."""
+    return " ".join(line[_NAME:].strip() for line in lines)
+
+
+def trust_rows(summary: ChipSummary) -> list[tuple[str, str]]:
+    """What another simulator ran, how many samples stand on an edge, what the audit found: of each what there is."""
+    found = {
+        "simulated elsewhere": "; ".join(format_elsewhere(summary.elsewhere)),
+        "undecided": format_sentence(format_undecided_chips(summary.undecided)),
+        "audit": format_sentence(format_audit(summary.audit)),
+    }
+    return [row for row in found.items() if row[1]]
 
 
 def format_refusal(audit: Audit, place: str) -> str:

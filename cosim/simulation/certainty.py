@@ -1,47 +1,78 @@
-"""How certain decisions are: the candidate of every Schmitt trigger, when its stage closes, against its threshold.
+"""How certain decisions are: a memory's candidate, when its stage closes, against the threshold that counts then.
 
 The candidate is the current of its diode: in the cell itself the decision node takes whatever voltage makes the
-currents into it cancel. The threshold is the upper one of a cell that was off in the frame before, the lower one of one
-that was on, as it was asked for and as the chip's draws move it; what calibration leaves of it, some percent, is not in
-it.
+currents into it cancel. The threshold is that of the unit's equations, as calibration measured it and as the chip's
+draws move it; where it depends on the input, from the currents of the cell's own threshold lines. What calibration
+leaves of it is not in it.
 """
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from cosim.cells.builder import instance, net
 from cosim.circuit.bench import Bench, DrainCurrent
 from cosim.design import Design
+from cosim.engines.behavioral.evaluate import cell_of
 from cosim.engines.engine import Run
+from cosim.ir.nodes import Comparing
 from cosim.simulation.inference import Margin, ReadPlan
-from cosim.units.schmitt.node import Schmitt, SchmittFactors
+from cosim.units.kind import Array, Cell, Turns
+from cosim.units.table import unit_of
 from cosim.variation.chip import deviations_of
 
 
+@dataclass(frozen=True)
+class _Scaled:
+    """What turns a cell, with its bias currents `scale` times nominal."""
+
+    cell: Cell[Any, Any, Any]
+    scale: float
+
+    def __call__(self, lines: Sequence[Array]) -> Turns:
+        found = unit_of(self.cell.node).turns(self.cell, [line / self.scale for line in lines])
+        off, on = (tuple(one * self.scale for one in few) for few in (found.off, found.on))
+        return Turns(off, on)
+
+
+@dataclass(frozen=True)
+class _Fixed:
+    """What turns a cell whose thresholds stand still."""
+
+    found: Turns
+
+    def __call__(self, lines: Sequence[Array]) -> Turns:
+        return self.found
+
+
 def decision_margins(design: Design, run: Run) -> tuple[Margin | None, ...]:
-    """Of each memory, in the order of the decisions; None for one that is no Schmitt trigger of constant thresholds."""
-    there = run.standing(design)
-    deviations, roles = deviations_of(design, there, run.chip), design.assembly.circuit.roles()
-    closes = run.timing.closes(len(design.assembly.clocks))
+    """Of each memory, in the order of the decisions; None for one that compares nothing, as one with an analog state.
+
+    A ladder's is that of its quantiser, a toggle's that of its master: what follows them is a pulse of full size.
+    """
+    there, graph, assembly = run.standing(design), design.graph, design.assembly
+    roles, closes = assembly.circuit.roles(), run.timing.closes(len(assembly.clocks))
+    fixed = deviations_of(design, there, run.chip)
+    moving = deviations_of(design, replace(there, pins={}), run.chip)  # a line's current has its pin's trim in it
     found: dict[str, Margin] = {}
-    for cell in design.graph.of(Schmitt):
-        if design.graph.into(cell.name, "beta"):
-            continue
-        factors, asked = deviations.cells.get(cell.name, SchmittFactors()), design.graph.currents[cell.name]
-        assert isinstance(factors, SchmittFactors)
-        scale = there.bias_scale / factors.compared
-        rise = scale * factors.thresh * asked.i_rise
-        fall = rise - scale * factors.width * (asked.i_rise - asked.i_fall)
-        diode = roles[instance(f"cand_{net(cell.name)}"), "candidate"]
-        found[cell.name] = Margin(diode, rise, fall, closes[cell.stage])
-    return tuple(found.get(name) for name in design.assembly.decisions)
+    for node in graph.of(Comparing):
+        own = bool(graph.into(node.name, "beta"))
+        factors = (moving if own else fixed).cells.get(node.name)
+        turns = _Scaled(cell_of(graph, node, design.calibration, factors), there.bias_scale)
+        lines = tuple(roles[instance(pin), "bias"] for pin in assembly.cell_bias[node.name][:2]) if own else ()
+        turns = turns if own else _Fixed(turns(()))
+        diode = roles[instance(f"cand_{net(node.name)}"), "candidate"]
+        found[node.name] = Margin(diode, closes[node.stage], turns, lines, started=node.start > 0)
+    return tuple(found.get(name) for name in assembly.decisions)
 
 
 def with_candidates(bench: Bench, margins: tuple[Margin | None, ...]) -> Bench:
     """The bench that saves what margins are read from, too."""
     known = set(bench.probes)
-    wanted = dict.fromkeys(DrainCurrent(margin.device) for margin in margins if margin is not None)
+    devices = (device for margin in margins if margin is not None for device in (margin.device, *margin.lines))
+    wanted = dict.fromkeys(map(DrainCurrent, devices))
     return replace(bench, probes=(*bench.probes, *(probe for probe in wanted if probe not in known)))
 
 

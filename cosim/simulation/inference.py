@@ -8,7 +8,7 @@ alone, so tiles are made of whatever has no result yet.
 """
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from math import inf
@@ -38,6 +38,7 @@ from cosim.simulation.keep import INFERENCES, keep_result, kept_result
 from cosim.simulation.schedule import Lost, run_tasks
 from cosim.simulation.single import run_benches
 from cosim.simulation.workers import WorkerPool
+from cosim.units.kind import Turns
 
 Array = NDArray[np.float64]
 _WORDS = 200  # bytes kept of what ran elsewhere, and why
@@ -56,13 +57,17 @@ class Meter:
 
 @dataclass(frozen=True)
 class Margin:
-    """How far a decision is from its threshold: the current of `device`, when the share `close` of the frame is over,
-    against `rise`, or `fall` while the state is not 0; ampere."""
+    """How far a memory's decisions are from turning, ampere: the current of `device`, when the share `close` of the
+    frame is over, from the nearest of those at which one turns.
+
+    turns: these, from the currents of `lines`, transistors; started: whether the state is not 0 before the first frame.
+    """
 
     device: str
-    rise: float
-    fall: float
     close: float
+    turns: Callable[[Sequence[Array]], Turns]
+    lines: tuple[str, ...] = ()
+    started: bool = False
 
 
 @dataclass(frozen=True)
@@ -151,15 +156,19 @@ def read_inference(waves: Waveforms, plan: ReadPlan) -> Inference:
 
 def _margins(waves: Waveforms, plan: ReadPlan, states: States) -> Array:
     """(frames, cells)."""
-    before = np.concatenate([np.zeros_like(states[:1]), states[:-1]])
     found, at = np.full(states.shape, np.inf), dict[bytes, _At]()  # the cells of a stage close at once
     for k, margin in enumerate(plan.margins):
         if margin is not None:
             closes = plan.closes[k].tobytes()
             at[closes] = at.get(closes) or _At(plan.closes[k], waves.time)
-            current = at[closes].read(waves.drain(margin.device))
-            found[:, k] = np.abs(current - np.where(before[:, k] > 0, margin.fall, margin.rise))
+            current, *lines = (at[closes].read(waves.drain(device)) for device in (margin.device, *margin.lines))
+            turns, on = margin.turns(lines), np.concatenate([[margin.started], states[:-1, k] > 0])
+            found[:, k] = np.where(on, _nearest(current, turns.on), _nearest(current, turns.off))
     return found
+
+
+def _nearest(current: Array, turns: Sequence[Array]) -> Array:
+    return np.min([np.abs(current - one) for one in turns], axis=0)
 
 
 def run_inferences(

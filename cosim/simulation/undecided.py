@@ -5,6 +5,7 @@ in 99 of 100 decisions at most, is the steps' error; what the tables may err, `a
 top. A volt at the latch: a net that is still so near to the threshold when it is read has not latched.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,7 +16,7 @@ from cosim.design import Design
 from cosim.engines.engine import Inference, Outcome, Progress, Run
 from cosim.simulation.audit import TIE, Ran, choose
 from cosim.simulation.certainty import decision_margins, with_candidates, with_margins
-from cosim.simulation.inference import run_inferences
+from cosim.simulation.inference import ReadPlan, run_inferences
 from cosim.simulation.plans import read_plan
 from cosim.simulation.simulated import sample_benches
 from cosim.tasks.testset import TestSet
@@ -46,14 +47,25 @@ class Undecided:
     samples: int
 
 
+@dataclass(frozen=True)
+class UndecidedChips:
+    """inferences: samples on chips whose margins were measured; near: those with a decision under `limit`; repeated,
+    error, limit: as in `Undecided`."""
+
+    inferences: int
+    near: int
+    repeated: int
+    error: float
+    limit: float
+
+
 def find_undecided(ran: Ran, progress: Progress) -> Undecided:
     """Of a run by an engine that measures margins; half of what it repeats is least certain."""
     design, run, outcomes, certainty = ran.design, ran.run, ran.outcomes, ran.certainty
     places = choose(certainty, REPEATED, seed=1)
-    again = _run_tighter(design, ran.test_set.select(places), run, progress)
-    pairs = zip((outcomes[place] for place in places), again, strict=True)
-    changes = np.concatenate([np.empty(0), *(_apart(one, other) for one, other in pairs)])
-    error = float(np.quantile(changes, SHARE)) if changes.size else 0.0
+    benches, plans = tighter_benches(design, ran.test_set.select(places), run)
+    again = run_inferences(benches, plans, replace(run, jobs=max(run.jobs, 1)), progress)
+    error = steps_error(zip((outcomes[place] for place in places), again, strict=True))
     there = run.standing(design)
     limit, volt = TIE * there.bias_scale * design.i_unit + error, LATCHED * there.technology.supply
     own = [found for found in outcomes if isinstance(found, Inference) and not found.elsewhere]
@@ -72,11 +84,18 @@ def find_undecided(ran: Ran, progress: Progress) -> Undecided:
     )
 
 
-def _run_tighter(design: Design, few: TestSet, run: Run, progress: Progress) -> list[Outcome]:
+def tighter_benches(design: Design, few: TestSet, run: Run) -> tuple[list[Bench], list[ReadPlan]]:
+    """The benches of samples, with steps that may err less, and what is read from them, margins among it."""
     margins, there = decision_margins(design, run), run.standing(design)
     benches = [with_candidates(_tighter(bench), margins) for bench in sample_benches(design, few, run)]
     plans = [with_margins(read_plan(design, int(n), run.timing, there), margins, run) for n in few.lengths]
-    return run_inferences(benches, plans, replace(run, jobs=max(run.jobs, 1)), progress)
+    return benches, plans
+
+
+def steps_error(pairs: Iterable[tuple[Outcome, Outcome]]) -> float:
+    """What SHARE of the margins of the same benches differ by at most, run twice, ampere."""
+    changes = np.concatenate([np.empty(0), *(_apart(one, other) for one, other in pairs)])
+    return float(np.quantile(changes, SHARE)) if changes.size else 0.0
 
 
 def _tighter(bench: Bench) -> Bench:

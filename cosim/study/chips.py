@@ -10,6 +10,7 @@ from typing import Literal
 
 from cosim.engines.table import BEHAVIORAL
 from cosim.simulation.audit import Audit
+from cosim.simulation.undecided import UndecidedChips
 from cosim.study.agreement import METRICS
 from cosim.study.intervals import Bounds
 from cosim.tasks.clipping import Clipping
@@ -197,7 +198,8 @@ class Contribution:
 
 @dataclass(frozen=True, kw_only=True)
 class ChipSummary(ChipCount):
-    """The chips beside the trained network and the nominal circuit on the same samples; audit: of some of them."""
+    """The chips beside the trained network and the nominal circuit on the same samples; audit: of some of them;
+    undecided: how many samples on chips an error of the engine could turn a decision of."""
 
     samples: int
     software_accuracy: float
@@ -208,6 +210,7 @@ class ChipSummary(ChipCount):
     variation: Plan
     contributions: Mapping[str, Contribution] | None = None
     audit: Audit | None = None
+    undecided: UndecidedChips | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

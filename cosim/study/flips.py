@@ -13,6 +13,7 @@ from cosim.circuit.bench import DrainCurrent
 from cosim.design import Design
 from cosim.engines.engine import Inference, Run, Waveforms
 from cosim.simulation.inference import ReadPlan
+from cosim.units.schmitt.node import Schmitt
 from cosim.variation.effects import effects_of
 
 
@@ -31,17 +32,19 @@ class Closing:
 
 
 def least_certain(design: Design, plan: ReadPlan, inference: Inference, waves: Waveforms, count: int) -> list[Closing]:
-    """The `count` decisions with the smallest margins, the smallest first; those of Schmitt triggers alone have any."""
+    """The `count` decisions with the smallest margins, the smallest first, of cells with fixed thresholds."""
     found: list[Closing] = []
     for k, (cell, margin) in enumerate(zip(design.assembly.decisions, plan.margins, strict=True)):
-        if margin is None:
+        if margin is None or margin.lines or not isinstance(design.graph.nodes[cell], Schmitt):
             continue
+        turns = margin.turns(())
+        rise, fall = float(turns.off[0]), float(turns.on[0])
         current = waves.probes[DrainCurrent(margin.device)]
         for frame, close in enumerate(plan.closes[k].tolist()):
             was_on = frame > 0 and inference.states[frame - 1, k] > 0
-            width = margin.rise - margin.fall if was_on else 0.0
+            width = rise - fall if was_on else 0.0
             read = abs(float(np.interp(close, waves.time, current)))
-            found.append(Closing(cell, frame, margin.device, close, read - margin.rise + width, margin.rise, width))
+            found.append(Closing(cell, frame, margin.device, close, read - rise + width, rise, width))
     return sorted(found, key=lambda one: abs(one.margin))[:count]
 
 

@@ -2,11 +2,11 @@
 
 The stages ask in this order: whether a layer is of this kind (`takes`), what it becomes in the graph (`lower`), which
 bias currents make its set-points (`bias`), its circuit (`build`) and the rows of the mapping report (`report`); then,
-frame by frame, its states (`decide`) and what they deliver (`deliver`), what the cell draws (`supply`), and what the
-mismatch of its transistors does to it (`effects`).
+frame by frame, its states (`decide`) and what they deliver (`deliver`), what the cell draws (`supply`), what turns its
+decision (`turns`), and what the mismatch of its transistors does to it (`effects`).
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -61,6 +61,20 @@ class Standing:
     beta: Array | np.float64
 
 
+@dataclass(frozen=True)
+class Turns:
+    """The candidates at which a decision turns, ampere, each a number or one for every frame: those that count while
+    the state before it is 0, and those while it is not."""
+
+    off: tuple[Array, ...]
+    on: tuple[Array, ...]
+
+
+def _never(cell: object, lines: Sequence[Array]) -> Turns:
+    """Of an analog state."""
+    return Turns((), ())
+
+
 def _allow(i_unit: float, t_step: float, tau: float, calibration: Calibration, origin: str) -> None:
     """Any frame."""
 
@@ -71,6 +85,7 @@ class Unit(Generic[N, B, F]):
 
     node, factors: types of its node and of a chip's factors on it, all 1 by default; layers: kinds of layer that it
     may take.
+    turns: from the currents of its threshold lines, where it has lines of its own, ampere (frames,).
     held: nets in its cell that are high in state 1, where a chip's cell may keep a state that the reset cannot end.
     unreset: whether this cell stays on at a candidate of 0.
     drawings: schematics that show it, cosim.report.schematics.CELLS.
@@ -91,6 +106,7 @@ class Unit(Generic[N, B, F]):
     deliver: Callable[[Cell[N, B, F], States], Array]
     supply: Callable[[Cell[N, B, F], Standing], Array]
     effects: Callable[[N, B, Site], Iterator[Effect]]
+    turns: Callable[[Cell[N, B, F], Sequence[Array]], Turns] = _never
     held: tuple[str, ...] = ()
     unreset: Callable[[Cell[N, B, F]], bool] = lambda cell: False
     drawings: tuple[str, ...] = ()

@@ -16,12 +16,13 @@ from cosim.design import Condition
 from cosim.engines import table
 from cosim.engines.engine import Description, Failure, FailureKind, Run, Waveforms
 from cosim.engines.ngspice.simulator import Ngspice
-from cosim.montecarlo.page import read_summary
+from cosim.montecarlo.page import read_summary, write_report
 from cosim.montecarlo.record import pack_certainty, unpack_certainty
 from cosim.montecarlo.trial import Trial, run_chip
 from cosim.montecarlo.trim_run import trim_chip
 from cosim.simulation.audit import Audit, Ran, audit_conditions, audit_samples, least_margin, merge
 from cosim.simulation.simulated import Simulated, engine_named
+from cosim.simulation.undecided import UndecidedChips
 from cosim.study.chips import ChipRecord
 from cosim.tasks.testset import TestSet
 from cosim.technology.conditions import at
@@ -136,6 +137,11 @@ def test_an_audit_that_fails_refuses_the_run_and_keeps_it(offer, verb, tmp_path)
     assert json.loads((tmp_path / "out" / "comparison.json").read_text())["audit"] is None
 
 
+def plain(line):
+    """What a record's certainty needs."""
+    return {key: line[key] for key in ("chip", "status", "supply_v", "celsius", "draws", "certainty")}
+
+
 @pytest.mark.ngspice
 @pytest.mark.parametrize("false", [(), (0, 1, 2, 3)])
 def test_montecarlo_audits_chips(offer, verb, tmp_path, false):
@@ -150,7 +156,16 @@ def test_montecarlo_audits_chips(offer, verb, tmp_path, false):
     )
     assert len({record["decks"] for record in records}) == 2
     assert summary["audit"]["passed"] == (not false)
-    assert read_summary(tmp_path / "out").audit == Audit(**summary["audit"])
+    undecided = summary["undecided"]
+    assert (undecided["inferences"], undecided["repeated"]) == (2 * SAMPLES, 8)
+    certainty = np.concatenate([unpack_certainty(ChipRecord(**line), SAMPLES) for line in map(plain, records)])
+    assert undecided["near"] == (certainty < undecided["limit"]).sum()
+    assert f"{undecided['near']} of {2 * SAMPLES} inferences" in out
+    kept = read_summary(tmp_path / "out")
+    assert kept.audit == Audit(**summary["audit"]) and kept.undecided == UndecidedChips(**undecided)
+    page = tmp_path / "page.html"
+    write_report(tmp_path / "out", page, waveforms=False)
+    assert f"{undecided['near']} of {2 * SAMPLES} inferences" in page.read_text()
     assert (code, "refused by its audit" in err) == ((1, True) if false else (0, False))
     assert ("REFUSED" if false else "passed") in out
 

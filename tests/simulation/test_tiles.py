@@ -25,6 +25,7 @@ from cosim.simulation.inference import (
 )
 from cosim.simulation.keep import INFERENCES
 from cosim.simulation.single import run_bench
+from cosim.units.kind import Turns
 
 LANES, COUNT = 4, 10
 PROBES = Voltage("a"), Current("o"), Current("dd")
@@ -204,16 +205,21 @@ def test_what_it_has_no_model_for_runs_elsewhere(log, technology, monkeypatch, t
     assert content([inference._load(tmp_path, "name", planned())]) == content([strange])
 
 
+MARGIN = Margin("m", 0.1, lambda lines: Turns((np.float64(2.0),), (np.float64(0.5), np.float64(9.0))))
+
+
 def test_margins_are_distances_of_a_current_from_the_threshold_that_counts():
     """The state of frame 0 is 0, as before it; after frame 1 it is 1, so the lower threshold counts in frame 2."""
     time = np.linspace(0.0, 4.0, 401)
     states = np.where(time < 1.0, 0.0, 1.8)
     waves = Waveforms(time, {Voltage("a"): states, Current("o"): time, Current("dd"): time, DrainCurrent("m"): -time})
-    plan = replace(planned(), decisions=(("a",), ("a",)), threshold=0.5, margins=(None, Margin("m", 2.0, 0.5, 0.1)))
+    plan = replace(planned(), decisions=(("a",), ("a",)), threshold=0.5, margins=(None, MARGIN))
     plan = replace(plan, closes=np.array([np.arange(4.0), np.arange(4.0) + 0.1]))
     found = read_inference(waves, plan)
     assert np.isinf(found.margins[:, 0]).all() and found.states[:, 1].tolist() == [0, 1, 1, 1]
     np.testing.assert_allclose(found.margins[:, 1], [1.9, 0.9, 1.6, 2.6])
+    started = read_inference(waves, replace(plan, margins=(None, replace(MARGIN, started=True))))
+    np.testing.assert_allclose(started.margins[:, 1], [0.4, 0.9, 1.6, 2.6])
     height = np.interp(plan.times, time, states)
     np.testing.assert_allclose(found.latches, np.abs(height - 0.5)[:, None].repeat(2, axis=1))
 

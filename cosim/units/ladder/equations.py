@@ -5,7 +5,7 @@ Their supply current: both comparators, min(g_push u, g_n I_thresh) each; the dr
 with u_k = g_sink I_in + alpha (s_{k-1} + s_{k+1}). The output's alpha is in its signal.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from cosim.cells.builder import instance, net
 from cosim.cells.quantiser import QUANTISER
 from cosim.ir.states import States
 from cosim.units.effect import Effect, Site, effect
-from cosim.units.kind import Array, Cell, Standing, pick, step_through
+from cosim.units.kind import Array, Cell, Standing, Turns, pick, step_through
 from cosim.units.ladder.node import Ladder, LadderFactors, LadderPins
 from cosim.units.native import comparator_current, memory_current
 
@@ -23,19 +23,29 @@ LadderCell = Cell[Ladder, LadderPins, LadderFactors]
 
 def decide_ladder(cell: LadderCell, candidate: Array) -> States:
     """States (n, time), whole numbers."""
-    upper, lower, node = cell.factors.upper, cell.factors.lower, cell.node
-    if cell.ideal:
-        i_rise, i_fall, _ = cell.asked
-        rise, fall = upper * i_rise, lower * i_fall
-    else:
-        comparator = cell.calibration.comparator
-        rise, fall = upper * comparator.decides_at(cell.bias.i_upper), lower * comparator.decides_at(cell.bias.i_lower)
+    node, (rise, fall) = cell.node, _thresholds(cell)
     sets, resets = candidate >= rise, candidate <= fall
 
     def step(state: NDArray[np.int16], t: int) -> NDArray[np.int16]:
         return np.clip(state + np.where(sets[:, t], 1, np.where(resets[:, t], -1, 0)), 0, node.rungs)
 
     return step_through(candidate, np.full(len(candidate), node.start, dtype=np.int16), step)
+
+
+def turn_ladder(cell: LadderCell, lines: Sequence[Array]) -> Turns:
+    """Both thresholds, but on level 0 the upper one alone."""
+    rise, fall = _thresholds(cell)
+    return Turns((rise,), (rise, fall))
+
+
+def _thresholds(cell: LadderCell) -> tuple[Array, Array]:
+    """Upper and lower threshold, ampere."""
+    upper, lower = cell.factors.upper, cell.factors.lower
+    if cell.ideal:
+        i_rise, i_fall, _ = cell.asked
+        return np.asarray(upper * i_rise), np.asarray(lower * i_fall)
+    comparator = cell.calibration.comparator
+    return upper * comparator.decides_at(cell.bias.i_upper), lower * comparator.decides_at(cell.bias.i_lower)
 
 
 def deliver_ladder(cell: LadderCell, states: States) -> Array:

@@ -3,7 +3,7 @@
 from cosim.units.epsilon import EPSILON_LAYERS
 from cosim.units.kind import Unit
 from cosim.units.ladder.circuit import build_ladder, report_ladder
-from cosim.units.ladder.equations import decide_ladder, deliver_ladder, ladder_effects, supply_ladder
+from cosim.units.ladder.equations import decide_ladder, deliver_ladder, ladder_effects, supply_ladder, turn_ladder
 from cosim.units.ladder.lower import check_frame, lower_ladder, solve_pins, takes
 from cosim.units.ladder.node import Ladder, LadderFactors, LadderPins
 
@@ -20,6 +20,7 @@ LADDER = Unit[Ladder, LadderPins, LadderFactors](
     deliver=deliver_ladder,
     supply=supply_ladder,
     effects=ladder_effects,
+    turns=turn_ladder,
     drawings=("9T cell", "quantiser", "ladder", "DPI"),
     pulsed=True,
     slow=True,

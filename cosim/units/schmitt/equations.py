@@ -4,14 +4,14 @@ Its supply current: min(g_push (u + I_w s), g_n I_thresh) + I_w s + I_high s, wi
 branch, feedback and output, see cosim.engines.behavioral.supply.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cosim.ir.states import States
 from cosim.units.effect import Effect, Site, effect
-from cosim.units.kind import Array, Cell, Standing, pick, step_through
+from cosim.units.kind import Array, Cell, Standing, Turns, pick, step_through
 from cosim.units.native import memory_current
 from cosim.units.schmitt.node import Schmitt, SchmittBias, SchmittFactors
 
@@ -29,6 +29,15 @@ def decide_schmitt(cell: SchmittCell, candidate: Array) -> States:
         return np.where(sets[:, t], 1, np.where(resets[:, t], 0, state))
 
     return step_through(candidate, start, step)
+
+
+def turn_schmitt(cell: SchmittCell, lines: Sequence[Array]) -> Turns:
+    """The upper threshold, then the lower one; lines: threshold and width line of a cell whose thresholds move."""
+    bias, factors = cell.bias, cell.factors
+    i_thresh, i_width = lines or (np.float64(bias.i_thresh), np.float64(bias.i_width))
+    i_thresh, i_width = factors.thresh * i_thresh / bias.trim_thresh, factors.width * i_width / bias.trim_width
+    rise, fall = _crossed(cell, i_thresh, i_width)
+    return Turns((rise / factors.compared,), (fall / factors.compared,))
 
 
 def stays_on(cell: SchmittCell) -> bool:
@@ -53,8 +62,12 @@ def _thresholds(cell: SchmittCell) -> tuple[Array, Array]:
         rise, fall = i_rise + into_thresh, i_fall - (2 * into_width - into_thresh)
         moved = (thresh - 1) * rise - (width - 1) * (i_rise - i_fall + 2 * into_width)
         return thresh * rise, fall + moved
+    return _crossed(cell, *_line_currents(cell, cell.beta, (thresh, width)))
+
+
+def _crossed(cell: SchmittCell, i_thresh: Array, i_width: Array) -> tuple[Array, Array]:
+    """Upper and lower threshold of the clocked cell, as calibration measured them."""
     fit = cell.calibration.schmitt
-    i_thresh, i_width = _line_currents(cell, cell.beta, (thresh, width))
     return fit.set_in_frame(fit.i_rise(i_thresh, i_width)), fit.reset_in_frame(fit.i_fall(i_thresh, i_width))
 
 

@@ -11,6 +11,7 @@ from cosim.units.schmitt.equations import (
     schmitt_effects,
     stays_on,
     supply_schmitt,
+    turn_schmitt,
 )
 from cosim.units.schmitt.lower import lower_schmitt, solve_schmitt, takes
 from cosim.units.schmitt.node import Schmitt, SchmittBias, SchmittFactors
@@ -28,6 +29,7 @@ SCHMITT = Unit[Schmitt, SchmittBias, SchmittFactors](
     deliver=deliver_schmitt,
     supply=supply_schmitt,
     effects=schmitt_effects,
+    turns=turn_schmitt,
     drawings=("9T cell", "clocked"),
     held=(LATCH_NODE, DECISION_NODE),
     unreset=stays_on,

@@ -4,7 +4,7 @@ Its supply current: its comparator, its drive g_sink (I_base + I_delta (1 + z)),
 frame whose decision changes the state.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from cosim.cells.builder import instance, net
 from cosim.ir.states import States
 from cosim.units.effect import Effect, Site, effect
-from cosim.units.kind import Array, Cell, Standing, pick, step_through
+from cosim.units.kind import Array, Cell, Standing, Turns, pick, step_through
 from cosim.units.native import comparator_current, memory_current
 from cosim.units.toggle.node import Toggle, ToggleFactors, TogglePins
 
@@ -21,14 +21,22 @@ ToggleCell = Cell[Toggle, TogglePins, ToggleFactors]
 
 def decide_toggle(cell: ToggleCell, candidate: Array) -> States:
     """States (n, time), 0 or 1."""
-    upper = cell.factors.upper
-    decides_at = cell.asked[0] if cell.ideal else cell.calibration.comparator.decides_at(cell.bias.i_upper)
-    updates = candidate >= upper * decides_at
+    updates = candidate >= _threshold(cell)
 
     def step(state: NDArray[np.int16], t: int) -> NDArray[np.int16]:
         return np.where(updates[:, t], 1 - state, state)
 
     return step_through(candidate, np.zeros(len(candidate), dtype=np.int16), step)
+
+
+def turn_toggle(cell: ToggleCell, lines: Sequence[Array]) -> Turns:
+    """The threshold, whatever the state."""
+    return Turns((_threshold(cell),), (_threshold(cell),))
+
+
+def _threshold(cell: ToggleCell) -> Array:
+    decides_at = cell.asked[0] if cell.ideal else cell.calibration.comparator.decides_at(cell.bias.i_upper)
+    return np.asarray(cell.factors.upper * decides_at)
 
 
 def deliver_toggle(cell: ToggleCell, states: States) -> Array:

@@ -3,7 +3,7 @@
 from cosim.units.epsilon import EPSILON_LAYERS
 from cosim.units.kind import Unit
 from cosim.units.toggle.circuit import build_toggle, report_toggle
-from cosim.units.toggle.equations import decide_toggle, deliver_toggle, supply_toggle, toggle_effects
+from cosim.units.toggle.equations import decide_toggle, deliver_toggle, supply_toggle, toggle_effects, turn_toggle
 from cosim.units.toggle.lower import lower_toggle, solve_toggle, takes
 from cosim.units.toggle.node import Toggle, ToggleFactors, TogglePins
 
@@ -20,6 +20,7 @@ TOGGLE = Unit[Toggle, TogglePins, ToggleFactors](
     deliver=deliver_toggle,
     supply=supply_toggle,
     effects=toggle_effects,
+    turns=turn_toggle,
     drawings=("9T cell", "clocked", "toggle"),
     pulsed=True,
 )

@@ -6,8 +6,14 @@ import pytest
 import cosim
 from cosim.engines.engine import Run
 from cosim.loading import draw_samples
+from cosim.montecarlo.trial import Trial
 from cosim.resources import trained_network_path
-from cosim.simulation.simulated import engine_named
+from cosim.simulation.certainty import decision_margins, with_candidates, with_margins
+from cosim.simulation.inference import read_inference
+from cosim.simulation.plans import read_plan
+from cosim.simulation.simulated import engine_named, sample_benches
+from cosim.units.toggle.node import Toggle
+from cosim.variation.draws import Plan
 
 pytestmark = pytest.mark.ngspice
 
@@ -27,6 +33,13 @@ def bits(batch):
     design = cosim.load(str(trained_network_path("parity_d2.pt"))).compile("generic180").design
     data = trained_network_path("parity_200.npz")
     return design, draw_samples(design.network, data, 8, 0, lambda _: None)
+
+
+@pytest.fixture(scope="module")
+def moving(batch):
+    """The design of digits_signed_input_d8, whose thresholds depend on the input."""
+    design = cosim.load(str(trained_network_path("digits_signed_input_d8.pt"))).compile("generic180").design
+    return design, draw_samples(design.network, None, 4, 0, lambda _: None)
 
 
 def infer(name, digits, run):
@@ -68,3 +81,29 @@ def test_the_same_bytes_for_any_number_of_processes_and_after_an_interruption(di
     for kept in sorted((tmp_path / "two").rglob("*.npz"))[::3]:
         kept.unlink()  # as if it had been stopped before these
     assert run("two", 2) == first
+
+
+@pytest.mark.parametrize("which", ["digits", "bits", "moving"])
+def test_decisions_follow_the_thresholds_that_margins_are_measured_from(which, batch, request):
+    """On a chip as well; a decision may stand on the wrong side by what calibration leaves, 1 % of its threshold."""
+    design, test_set = request.getfixturevalue(which)
+    trial = Trial(design, test_set.select(np.arange(4)), Plan("local", 0, 1), "batch")
+    for chip in (None, trial.chip(0)):
+        run = Run(engine="batch", jobs=0, chip=chip)
+        margins = decision_margins(design, run)
+        benches = [with_candidates(bench, margins) for bench in sample_benches(design, trial.test_set, run)]
+        for waves, length in zip(batch.run_all(benches, 300.0), trial.test_set.lengths, strict=True):
+            plan = with_margins(read_plan(design, int(length), run.timing, run.standing(design)), margins, run)
+            states = read_inference(waves, plan).states
+            for k, name in enumerate(design.assembly.decisions):
+                over, was = beyond(margins[k], waves, plan.closes[k], states[:, k])
+                wanted = (was + (over >= 0)) % 2 if isinstance(design.graph.nodes[name], Toggle) else over >= 0
+                assert not (np.abs(over)[wanted != states[:, k]] > 0.01).any(), name
+
+
+def beyond(margin, waves, closes, states):
+    """By how much of its threshold each candidate was above it, and the state in front of each decision."""
+    was = np.concatenate([[0], states[:-1]])
+    current, *lines = (np.interp(closes, waves.time, waves.drain(device)) for device in (margin.device, *margin.lines))
+    turns = margin.turns(lines)
+    return current / np.where(was > 0, turns.on[0], turns.off[0]) - 1.0, was

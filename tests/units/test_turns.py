@@ -1,0 +1,63 @@
+"""The candidates at which a decision turns, which margins are measured from: the same as those it decides by."""
+
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+import cosim
+from cosim.engines.behavioral.evaluate import cell_of
+from cosim.ir.nodes import Comparing
+from cosim.resources import trained_network_path
+from cosim.units.ladder.node import Ladder, LadderFactors
+from cosim.units.schmitt.node import Schmitt, SchmittFactors
+from cosim.units.table import unit_of
+from cosim.units.toggle.node import ToggleFactors
+
+FACTORS = {
+    "Schmitt": SchmittFactors(compared=1.03, thresh=0.96, width=1.05),
+    "Ladder": LadderFactors(upper=1.04, lower=0.97),
+    "Toggle": ToggleFactors(upper=0.95),
+}
+
+
+def memories(name):
+    design = cosim.load(str(trained_network_path(name))).compile("generic180").design
+    return [(node, design) for node in design.graph.of(Comparing)]
+
+
+def state_after(cell, candidates):
+    return int(unit_of(cell.node).decide(cell, np.array([candidates]))[0, -1])
+
+
+@pytest.mark.parametrize("name", ["digits_d4", "digits_native_d8", "parity_d2"])
+def test_a_decision_turns_there_and_nowhere_else(name):
+    """With the state 0 before it, and 1; on its highest level a ladder's upper threshold does nothing."""
+    for node, design in memories(name):
+        cell = cell_of(design.graph, node, design.calibration, FACTORS[type(node).__name__])
+        turns, zeros = unit_of(node).turns(cell, ()), [0.0] * (node.most + 1)
+        for before, few in ((zeros, turns.off), ([*zeros, 1e-6], turns.on)):
+            started = state_after(cell, before)
+            assert started == len(before) - len(zeros)
+            edges = sorted(float(one) for one in few)
+            probes = [0.0, *(edge * (1 + side) for edge in edges for side in (-1e-9, 1e-9)), 1e-6]
+            found = [state_after(cell, [*before, probe]) for probe in probes]
+            changed = [at for at, (one, other) in enumerate(pairwise(found)) if one != other]
+            topmost = isinstance(node, Ladder) and started == node.most
+            assert changed == [2 * k + 1 for k in range(len(edges) - topmost)]
+
+
+def test_thresholds_that_move_follow_their_lines():
+    moving = [(node, design) for node, design in memories("digits_signed_input_d8") if isinstance(node, Schmitt)]
+    assert any(design.graph.into(node.name, "beta") for node, design in moving)
+    for node, design in moving:
+        cell = cell_of(design.graph, node, design.calibration, FACTORS["Schmitt"])
+        push, bias = design.calibration.mirror.push, cell.bias
+        beta = np.array([0.0, 0.3e-9, 1.1e-9])
+        found = unit_of(node).turns(cell, (bias.i_thresh + push * beta, bias.i_width + 2 * push * beta))
+        for k, one in enumerate(beta):
+            still = replace(cell, beta=(np.float64(one), np.float64(one)))
+            for before, edge in (([], found.off[0][k]), ([1e-6], found.on[0][k])):
+                below, above = (state_after(still, [*before, edge * (1 + side)]) for side in (-1e-9, 1e-9))
+                assert (below, above) == (0, 1)
