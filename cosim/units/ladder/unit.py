@@ -20,6 +20,7 @@ LADDER = Unit[Ladder, LadderPins, LadderFactors](
     deliver=deliver_ladder,
     supply=supply_ladder,
     effects=ladder_effects,
+    resumes=True,
     drawings=("9T cell", "quantiser", "ladder", "DPI"),
     pulsed=True,
     slow=True,

@@ -28,6 +28,7 @@ SCHMITT = Unit[Schmitt, SchmittBias, SchmittFactors](
     deliver=deliver_schmitt,
     supply=supply_schmitt,
     effects=schmitt_effects,
+    resumes=True,
     drawings=("9T cell", "clocked"),
     held=(LATCH_NODE, DECISION_NODE),
     unreset=stays_on,

@@ -20,6 +20,7 @@ TOGGLE = Unit[Toggle, TogglePins, ToggleFactors](
     deliver=deliver_toggle,
     supply=supply_toggle,
     effects=toggle_effects,
+    resumes=True,
     drawings=("9T cell", "clocked", "toggle"),
     pulsed=True,
 )
