@@ -41,11 +41,18 @@ def test_a_counter_and_a_table(cosim_main, tmp_path):
     assert check(tmp_path / "parity.npz") == 101
 
 
+def test_what_a_network_follows(cosim_main, tmp_path):
+    assert cosim_main("automaton", "(a|b)*abb", "-o", tmp_path / "abb.npz")[0] == 0
+    code, out, _ = cosim_main("automaton", tmp_path / "abb.npz", "-o", tmp_path / "again.npz")
+    assert code == 0 and "of 100 others the automaton answers 0 otherwise" in out and "4 states, 2 symbols" in out
+    assert check(tmp_path / "again.npz") == 101
+
+
 @pytest.mark.parametrize(
     ("words", "text"),
     [
-        ((), "needs one of REGEX, TABLE.json and --modulo"),
-        (("a*", "--modulo", 3), "needs one of REGEX, TABLE.json and --modulo"),
+        ((), "needs one of REGEX, TABLE.json, CHECKPOINT and --modulo"),
+        (("a*", "--modulo", 3), "needs one of REGEX, TABLE.json, CHECKPOINT and --modulo"),
         (("(a",), "that nothing closes, at character 3"),
         (("nothing.json",), "nothing.json: must be a file, but is missing"),
         (("a", "-o", "net.txt"), "must be named .pt or .npz"),
