@@ -4,6 +4,8 @@ import os
 import resource
 from contextlib import contextmanager
 from functools import cache
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -69,6 +71,16 @@ def technology() -> Technology:
 def calibration(technology: Technology) -> Calibration:
     """The shipped one, 8 unit devices per weight 1.0."""
     return load_calibration(shipped_path(technology.name, 8))
+
+
+@pytest.fixture(scope="session")
+def late():
+    """The module of tests/toys/late.py."""
+    spec = spec_from_file_location("late", Path(__file__).parent / "toys" / "late.py")
+    assert spec is not None and spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 @pytest.fixture(scope="session")

@@ -11,9 +11,10 @@ import cosim
 
 PACKAGE = Path(cosim.__file__).parent
 ORDER = (
-    "version", "errors", "quantities", "files", "reading", "resources", "technology", "network", "tasks", "ir",
-    "circuit", "cells", "units", "checkpoint", "design", "compiler", "variation", "training", "engines", "simulation",
-    "outputs", "calibration", "study", "loading", "report", "pipeline", "montecarlo", "api", "cli", "__main__",
+    "version", "errors", "quantities", "files", "reading", "resources", "technology", "network", "automata", "tasks",
+    "ir", "circuit", "cells", "units", "checkpoint", "design", "compiler", "variation", "training", "engines",
+    "simulation", "outputs", "calibration", "study", "loading", "report", "pipeline", "montecarlo", "api", "cli",
+    "__main__",
 )  # fmt: skip
 STRANGERS = {("ir", "circuit"), ("circuit", "ir")}  # neither knows the other; cells and what follows see both
 # who may import what, anywhere in the module; everyone else may not

@@ -1,7 +1,8 @@
 """Trained networks on disk: model.pt (torch) and the same arrays as .npz (no torch needed).
 
 Both hold named arrays plus JSON `meta` with `format` "cosim-checkpoint" and `version` 1. A bare state dict (arrays
-without meta) loads as well, see cosim.checkpoint.state_dict. Nothing in a file is ever executed.
+without meta) loads as well, see cosim.checkpoint.state_dict. Nothing in a file is ever executed. A network with late
+sources has version 2, so that an earlier cosim refuses it.
 """
 
 import io
@@ -9,7 +10,7 @@ import json
 import os
 import zipfile
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, fields, replace
+from dataclasses import MISSING, asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,14 +21,14 @@ from cosim.errors import InputError, NetworkError
 from cosim.files.read import is_file
 from cosim.files.write import write_atomically
 from cosim.network.layers import EpsilonLayer, Layer, ReluLayer
-from cosim.network.types import InputEncoding, Network, Readout, check_network
+from cosim.network.types import InputEncoding, Late, Network, Readout, check_network
 from cosim.reading.arrays import memory_limit, read_arrays
 from cosim.reading.tensors import read_torch, tensor_array
 from cosim.reading.text import check_plain, listed, parse_json, shown, shown_name, shown_path, typed
 from cosim.units.table import recurrent_kinds
 
 FORMAT = "cosim-checkpoint"
-VERSION = 1
+VERSION, LATE_VERSION = 1, 2  # without and with late sources
 RANGES = "ranges."  # prefix of the arrays of Network.state_ranges, optional
 ZIP_EPOCH = (1980, 1, 1, 0, 0, 0)  # a fixed time stamp, so that equal networks give equal bytes
 _REPAIR = "export the network again"
@@ -58,6 +59,7 @@ class _Meta:
     readout: _ReadoutMeta
     history: dict[str, Any]
     input_levels: int | None = None
+    late: dict[str, Late] = field(default_factory=dict[str, Late])
 
 
 @dataclass(frozen=True)
@@ -99,7 +101,7 @@ def checkpoint_bytes(network: Network, suffix: str, origin: str) -> bytes:
     if suffix == ".pt":
         return _torch_bytes(arrays, meta)
     if suffix == ".npz":
-        return _npz_bytes({**arrays, "meta": np.array(json.dumps(meta, sort_keys=True))})
+        return npz_bytes({**arrays, "meta": np.array(json.dumps(meta, sort_keys=True))})
     raise InputError(f"{origin}: a checkpoint must be named .pt or .npz, not {suffix or 'without suffix'!r}")
 
 
@@ -115,7 +117,7 @@ def network_to_arrays(network: Network) -> tuple[dict[str, np.ndarray], dict[str
     arrays |= {f"{RANGES}{name}": array for name, array in network.state_ranges.items()}
     meta = {
         "format": FORMAT,
-        "version": VERSION,
+        "version": LATE_VERSION if network.late else VERSION,
         "task": network.task,
         "labels": list(network.labels),
         "weight_grid": network.weight_grid,
@@ -124,13 +126,15 @@ def network_to_arrays(network: Network) -> tuple[dict[str, np.ndarray], dict[str
         "layers": layers,
         "readout": {"sources": list(network.readout.sources), "pooling": network.readout.pooling},
         "history": dict(network.history),
+        **({"late": {name: asdict(late) for name, late in network.late.items()}} if network.late else {}),
     }
     return {name: np.ascontiguousarray(array, dtype=np.float64) for name, array in arrays.items()}, meta
 
 
 def network_from_arrays(arrays: Mapping[str, np.ndarray], meta: Mapping[str, Any], origin: str) -> Network:
     """The network in named arrays and meta; raises InputError, where it is unsound NetworkError, naming the key."""
-    for key, wanted, repair in (("format", FORMAT, "train it with cosim train"), ("version", VERSION, "use its cosim")):
+    version = LATE_VERSION if meta.get("late") else VERSION
+    for key, wanted, repair in (("format", FORMAT, "train it with cosim train"), ("version", version, "use its cosim")):
         if meta.get(key) != wanted:
             raise NetworkError(f"{origin}: meta.{key} must be {wanted!r}, not {shown(meta.get(key))}; {repair}")
     plain = check_plain(dict(meta), f"{origin}: meta", _REPAIR, finite=False)  # a figure of the history may be nan
@@ -150,6 +154,7 @@ def network_from_arrays(arrays: Mapping[str, np.ndarray], meta: Mapping[str, Any
         known.weight_grid,
         known.history,
         {name.removeprefix(RANGES): array for name, array in arrays.items() if name.startswith(RANGES)},
+        known.late,
     )
     entries.check_all_read()
     return check_network(network, origin)
@@ -258,7 +263,8 @@ def _torch_bytes(arrays: Mapping[str, np.ndarray], meta: Mapping[str, Any]) -> b
     return buffer.getvalue()
 
 
-def _npz_bytes(arrays: Mapping[str, np.ndarray]) -> bytes:
+def npz_bytes(arrays: Mapping[str, np.ndarray]) -> bytes:
+    """Arrays as an .npz, the same bytes for the same arrays."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         for name in sorted(arrays):

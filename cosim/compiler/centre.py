@@ -25,7 +25,7 @@ def centre(graph: Lowered) -> Lowered:
     """
     centred = dict(graph.nodes)
     steps: dict[str, Fraction | None] = {}
-    for name in graph.order:
+    for name in sorted(graph.order, key=lambda name: not isinstance(graph.nodes[name], Memory)):  # these may be late
         steps[name] = _output_step(graph, graph.nodes[name], steps)
     for node in graph.of(Comparing):
         dynamic = graph.into(node.name, "beta")

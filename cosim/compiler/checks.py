@@ -37,6 +37,16 @@ def check_stages(graph: Lowered, job: Job) -> None:
         )
 
 
+def check_feedback(graph: Lowered, job: Job) -> None:
+    """A state that depends on itself is one of a unit whose equations go on from a state."""
+    deaf = next((node for node in graph.memories if not unit_of(node).resumes), None) if graph.feeds_back else None
+    if deaf is not None:
+        raise MappingError(
+            f"{job.origin}: {deaf.layer}: a network that feeds back must be of units that go on from a state, and "
+            f"{type(deaf).__name__} does not; let it read no late source of its own or of a layer behind it"
+        )
+
+
 def check_units_work(graph: Scaled, target: Target) -> None:
     """Each kind of unit works with this unit current, frame and time constant."""
     how, origin = target.settings, target.origin

@@ -1,11 +1,17 @@
 """Lower: a network becomes a graph of non-negative currents, in software units. What a layer becomes, its unit says."""
 
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from cosim.compiler.late import Taps, read_until, stages_of
 from cosim.ir.graph import Lowered, Wiring
-from cosim.ir.nodes import InputCurrent, Output, Rectifier, UnitCurrent
+from cosim.ir.nodes import InputCurrent, Node, Output, Rectifier, UnitCurrent
 from cosim.network.layers import EpsilonLayer, Layer, RecurrentLayer
-from cosim.network.types import INPUT, Network
+from cosim.network.types import INPUT, Network, Readout
 from cosim.units.epsilon import Circuit, check_epsilon
-from cosim.units.placing import Parameter, Placing, add_row, read_sources
+from cosim.units.placing import Parameter, Placing, Sources, Tap, add_row, read_sources
 from cosim.units.table import unit_for
 
 HEADROOM = 1  # states beyond the range of the data, at either end
@@ -17,28 +23,63 @@ def lower(network: Network, origin: str = "network", cell: Circuit = "auto", hea
     `cell`: what recurrent units become, auto chooses by epsilon; `headroom`: rungs of a ladder beyond the network's
     state ranges. Raises MappingError for units that have no circuit, with the reason and the repair.
     """
-    graph = Wiring()
     for recurrent in network.recurrent_layers:
         if isinstance(recurrent, EpsilonLayer):
             check_epsilon(recurrent, origin, cell)
-    signals: dict[str, list[str]] = {INPUT: [f"in.{j}" for j in range(network.encoding.width)]}
-    step = None if network.encoding.levels is None else 1.0 / network.encoding.levels
-    graph.add(*(InputCurrent(name, j, step) for j, name in enumerate(signals[INPUT])), UnitCurrent())
+    ahead = _lower(_without_late(network), origin, headroom, {}).nodes if network.late else {}
+    return _lower(network, origin, headroom, ahead).lowered()
 
-    stages: dict[str, int] = {INPUT: 0}
+
+def _lower(network: Network, origin: str, headroom: int, ahead: Mapping[str, Node]) -> Wiring:
+    """ahead: the nodes of all layers, where some are read late, perhaps by layers in front of them."""
+    graph, stages, until = Wiring(), stages_of(network), read_until(network)
+    inputs = [f"in.{j}" for j in range(network.encoding.width)]
+    step = None if network.encoding.levels is None else 1.0 / network.encoding.levels
+    graph.add(*(InputCurrent(name, j, step) for j, name in enumerate(inputs)), UnitCurrent())
+    signals = {layer.name: [f"{layer.name}.{i}" for i in range(layer.width)] for layer in network.layers}
+    signals[INPUT] = inputs
+    late = Taps(graph, ahead, max(stages[layer.name] for layer in network.recurrent_layers), origin)
+
+    def read(sources: tuple[str, ...], last: int | None) -> Sources:
+        taps: list[Tap] = []
+        for source in sources:
+            if found := network.late.get(source):
+                taps += [late.tap(name, found.frames, last) for name in signals[found.signal]]
+            else:
+                taps += map(Tap, signals[source])
+        return read_sources({**ahead, **graph.nodes}, taps)
+
     for layer in network.layers:
-        stage = max(stages[source] for source in layer.sources)
-        sources = read_sources(graph, [name for source in layer.sources for name in signals[source]])
         ranges = network.state_ranges.get(layer.name)
-        placing = Placing(graph, sources, stage, ranges, headroom, origin)
+        sources = read(layer.sources, until[layer.name])
+        placing = Placing(graph, sources, stages[layer.name], ranges, headroom, origin, ahead)
         if isinstance(layer, RecurrentLayer):
             unit_for(layer, origin).lower(layer, placing)
         else:
             _lower_relu(layer, placing)
-        stages[layer.name] = stage + isinstance(layer, RecurrentLayer)
-        signals[layer.name] = [f"{layer.name}.{i}" for i in range(layer.width)]
-    _lower_readout(network, graph, signals)
-    return graph.lowered()
+    _lower_readout(network.readout, graph, read(network.readout.sources, None))
+    return graph
+
+
+def _without_late(network: Network) -> Network:
+    """The network without its late sources: what its nodes are does not depend on them."""
+    widths = {INPUT: network.encoding.width, **{layer.name: layer.width for layer in network.layers}}
+    widths |= {name: widths[late.signal] for name, late in network.late.items()}
+
+    def reduced(layer: Layer) -> Layer:
+        kept = np.concatenate([np.full(widths[source], source not in network.late) for source in layer.sources])
+        sources = tuple(source for source in layer.sources if source not in network.late)
+        if not sources:  # a row reads something
+            sources, kept = (INPUT,), np.zeros(0, dtype=bool)
+        columns = {
+            name: array[:, kept] if kept.size else np.zeros((layer.width, widths[INPUT]))
+            for name, array in layer.arrays().items()
+            if name.startswith("weight")
+        }
+        return replace(layer, sources=sources, **columns)
+
+    readout = Readout((network.layers[-1].name,), np.zeros((1, network.layers[-1].width)), np.zeros(1))
+    return replace(network, layers=tuple(map(reduced, network.layers)), readout=readout, late={})
 
 
 def _lower_relu(layer: Layer, placing: Placing) -> None:
@@ -49,9 +90,7 @@ def _lower_relu(layer: Layer, placing: Placing) -> None:
         placing.add_row(name, weight[i], bias[i], Parameter(layer.name, i))
 
 
-def _lower_readout(network: Network, graph: Wiring, signals: dict[str, list[str]]) -> None:
-    readout = network.readout
-    sources = read_sources(graph, [name for source in readout.sources for name in signals[source]])
+def _lower_readout(readout: Readout, graph: Wiring, sources: Sources) -> None:
     weight, bias = sources.folded(readout.weight, readout.bias)
     for k in range(readout.width):
         name = f"readout.{k}"

@@ -48,7 +48,8 @@ def map_parameters(design: Design) -> list[MappingRow]:
     layers = {layer.name: layer for layer in network.recurrent_layers}
     for node in graph.memories:
         sign = row_sign(graph, node.name, learned)
-        about = _learned(node, layers[node.layer], sign, graph, design.assembly.cell_bias[node.name])
+        layer = layers.get(node.layer) if node.name == f"{node.layer}.{node.index}" else None
+        about = _learned(node, layer, sign, graph, design.assembly.cell_bias[node.name])
         rows += [
             MappingRow(pin.parameter, pin.pin, pin.target, pin.realised, "A", "calibrated", pin.note)
             for pin in unit_of(node).report(node, graph.biases[node.name], about)
@@ -67,8 +68,11 @@ def _weight_row(weight: Weight, mirror: Mirror, element: str, note: str) -> Mapp
     return MappingRow(weight.origin, element, weight.target, mirror.realised, "1", status, note)
 
 
-def _learned(node: Memory, layer: RecurrentLayer, sign: int, graph: Sized, pins: tuple[str, ...]) -> Learned:
-    """Names of a unit's learned parameters, and how its thresholds came from them."""
+def _learned(node: Memory, layer: RecurrentLayer | None, sign: int, graph: Sized, pins: tuple[str, ...]) -> Learned:
+    """Names of a unit's learned parameters, and how its thresholds came from them; of a shift cell its own name."""
+    if layer is None:
+        upper, lower, level = (f"{node.name} ({side})" for side in ("upper", "lower", "level"))
+        return Learned(upper, lower, level, "", "", graph.currents[node.name], pins)
     above = below = ""
     if isinstance(node, Comparing):
         upper, lower = layer.thresholds(node.index)

@@ -4,11 +4,11 @@
     Scaled     + i_unit, and the set-points of the memories in ampere
     Sized      + bias currents, whole counts of unit devices, the pedestal
 
-A graph is data and never changes; a pass makes another one. Sources stand in front of what reads them, and the edges
-into a node are in the order of their sources: what is built from a graph has one order only.
+A graph is data and never changes; a pass makes another one. Sources stand in front of what reads them, but where it
+reads them late, and the edges into a node are in the order of their sources: what is built has one order only.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeVar
@@ -45,11 +45,23 @@ class Lowered:
 
     @cached_property
     def order(self) -> tuple[str, ...]:
-        """All names, each behind those of its sources."""
+        """All names, each behind those of its sources; where that feeds back, behind those that it reads at once."""
+        late = () if self.feeds_back else (edge for edge, weight in self.weights.items() if weight.late)
+        return tuple(nx.topological_sort(self._at_once(late)))
+
+    @cached_property
+    def feeds_back(self) -> bool:
+        """Whether a state depends on itself, frames before."""
+        late = (edge for edge, weight in self.weights.items() if weight.late)
+        return not nx.is_directed_acyclic_graph(self._at_once(late))
+
+    def _at_once(self, besides: Iterable[Edge]) -> "nx.DiGraph[str]":
+        """The edges that are not late, and some besides."""
         graph: nx.DiGraph[str] = nx.DiGraph()
         graph.add_nodes_from(self.nodes)
-        graph.add_edges_from(self.weights)
-        return tuple(nx.topological_sort(graph))
+        graph.add_edges_from(edge for edge, weight in self.weights.items() if not weight.late)
+        graph.add_edges_from(besides)
+        return graph
 
     def into(self, name: str, role: Role = "drive") -> list[tuple[str, Weight]]:
         """(source, weight) of one role into a node."""
@@ -108,6 +120,10 @@ class Wiring:
     def connect(self, source: str, target: str, weight: Weight) -> None:
         """One edge between nodes that are there."""
         self.weights[source, target] = weight
+
+    def terms(self, name: str) -> list[tuple[str, float]]:
+        """(source, weight) into a node, so far."""
+        return [(source, weight.target) for (source, target), weight in self.weights.items() if target == name]
 
     def lowered(self) -> Lowered:
         """The graph, its edges in the order of their sources."""

@@ -77,6 +77,11 @@ class Memory:
         """The state onto which the reset puts it."""
         return 0
 
+    @property
+    def behind(self) -> int:
+        """How many frames its state is behind unit `index` of `layer`; more than 0 for shift cells."""
+        return 0
+
 
 @dataclass(frozen=True)
 class Comparing(Memory):
@@ -105,11 +110,15 @@ Node = InputCurrent | UnitCurrent | Pedestal | Rectifier | Memory | Output
 
 @dataclass(frozen=True)
 class Weight:
-    """An edge: the weight wanted and the learned parameter that it comes from, such as `layer0.weight[3,5]`."""
+    """An edge: the weight wanted and the learned parameter that it comes from, such as `layer0.weight[3,5]`.
+
+    late: reads a memory that decides when the target does, or after it, and so its state of the frame before.
+    """
 
     target: float
     origin: str
     role: Role = "drive"
+    late: bool = False
 
 
 @dataclass(frozen=True)

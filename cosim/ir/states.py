@@ -5,7 +5,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosim.ir.graph import Lowered
+from cosim.ir.nodes import Memory
 from cosim.network.reference import Trace
+from cosim.network.types import INPUT
 
 States = NDArray[np.int16 | np.float64]  # whole, or analog
 OFF_LEVEL = -999
@@ -19,11 +21,21 @@ def software_states(graph: Lowered, reference: Trace) -> States:
     """
     columns: list[States] = []
     for node in graph.memories:
-        state = (reference.signals[node.layer][:, :, node.index] - node.zero) / node.step
+        state = (_behind(reference, node) - node.zero) / node.step
         whole = np.rint(state)
         near = np.where(np.abs(state - whole) < 0.01, whole, OFF_LEVEL).astype(np.int16)
         columns.append(state if node.tolerance else near)
     return np.stack(columns, axis=2)
+
+
+def _behind(reference: Trace, node: Memory) -> NDArray[np.float64]:
+    """What the software has of a memory, (n, time): of a shift cell its signal some frames before, at first level 0."""
+    inputs = reference.inputs.units if node.layer == INPUT else reference.signals[node.layer]
+    signal = inputs[:, :, node.index]
+    if not node.behind:
+        return signal
+    first = np.full_like(signal[:, : node.behind], node.zero)
+    return np.concatenate([first, signal[:, : -node.behind]], axis=1)
 
 
 def tolerances(graph: Lowered) -> NDArray[np.float64]:

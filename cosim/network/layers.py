@@ -22,11 +22,18 @@ Array = NDArray[np.float64]
 @dataclass(frozen=True)
 class LayerTrace:
     """What a recurrent layer did: h and candidate, (n, time, width); window: lower and upper threshold of the
-    candidate, broadcastable to that, None for a layer that compares nothing."""
+    candidate, broadcastable to that, None for a layer that compares nothing; state: what the next step begins with,
+    (n, width), None where that is h."""
 
     h: Array
     candidate: Array
     window: tuple[Array, Array] | None = None
+    state: Array | None = None
+
+    @property
+    def last(self) -> Array:
+        """What the next step begins with, (n, width)."""
+        return self.h[:, -1] if self.state is None else self.state
 
 
 @dataclass(frozen=True)
@@ -80,8 +87,8 @@ class RecurrentLayer(Layer):
         """h before the first step, (width,)."""
 
     @abstractmethod
-    def run(self, x: Array) -> LayerTrace:
-        """All steps of x (n, time, inputs)."""
+    def run(self, x: Array, before: Array | None = None) -> LayerTrace:
+        """All steps of x (n, time, inputs); before: `LayerTrace.last` of the steps in front, None for the start."""
 
     def thresholds(self, index: int) -> tuple[float, float]:
         """Upper and lower threshold of a unit; of an input-dependent one the constant part."""
@@ -129,13 +136,14 @@ class FirstQuadrantLayer(EpsilonLayer):
     def start(self) -> Array:
         return np.zeros(self.width)
 
-    def run(self, x: Array) -> LayerTrace:
+    def run(self, x: Array, before: Array | None = None) -> LayerTrace:
         u = np.maximum(self.drive(x), 0.0)
         # Compared with the thresholds themselves, not with centre and half width: a candidate on the threshold must
         # not be decided by how (hi + lo) / 2 was rounded.
         sets, resets = u >= self.beta_hi, u <= self.beta_lo
-        q = scan(sets | resets, np.where(sets, 1.0, -1.0), self.epsilon, np.full(self.width, -1.0))
-        return LayerTrace(self.alpha * (1.0 + q) / 2.0, u, (self.beta_lo, self.beta_hi))
+        first = np.full(self.width, -1.0) if before is None else before
+        q = scan(sets | resets, np.where(sets, 1.0, -1.0), self.epsilon, first)
+        return LayerTrace(self.alpha * (1.0 + q) / 2.0, u, (self.beta_lo, self.beta_hi), q[:, -1])
 
     def thresholds(self, index: int) -> tuple[float, float]:
         return float(self.beta_hi[index]), float(self.beta_lo[index])
@@ -186,12 +194,13 @@ class SignedLayer(EpsilonLayer):
     def start(self) -> Array:
         return -self.alpha
 
-    def run(self, x: Array) -> LayerTrace:
+    def run(self, x: Array, before: Array | None = None) -> LayerTrace:
         candidate = self.drive(x)
         weight_beta = np.zeros_like(self.weight) if self.weight_beta is None else self.weight_beta
         beta = np.abs(x @ weight_beta.T + self.bias_beta)
         target = np.where(candidate >= 0, 1.0, -1.0) * self.step(x)
-        return LayerTrace(scan(np.abs(candidate) >= beta, target, self.epsilon, self.start), candidate, (-beta, beta))
+        first = self.start if before is None else before
+        return LayerTrace(scan(np.abs(candidate) >= beta, target, self.epsilon, first), candidate, (-beta, beta))
 
     def step(self, x: Array) -> Array:
         """alpha as an update adds it, broadcastable to (n, time, width)."""

@@ -3,7 +3,8 @@
 This is what "the software" means in every comparison: no circuit effect, no calibration, no scan.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -31,6 +32,7 @@ class Trace:
     inputs: what the first layers read; signals: layer name -> (n, time, width) outputs
     layers: recurrent layer name -> its candidates (rectified in the first-quadrant form) and thresholds
     readout: (n, time, outputs) per step; scores: (n, outputs) pooled; lengths: (n,) valid steps
+    late: late source -> (n, time, width)
     """
 
     inputs: EncodedInputs
@@ -39,6 +41,7 @@ class Trace:
     readout: Array
     scores: Array
     lengths: np.ndarray
+    late: dict[str, Array] = field(default_factory=dict[str, Array])
 
     @property
     def candidates(self) -> dict[str, Array]:
@@ -86,22 +89,95 @@ def run_reference(network: Network, x: np.ndarray, lengths: np.ndarray | None = 
     Raises InputError when the number of features differs or a value is not finite.
     """
     encoded = encode_inputs(network.encoding, x, origin)
-    signals: dict[str, Array] = {}
-    traces: dict[str, LayerTrace] = {}
-    for layer in network.layers:
-        inputs = read_sources(layer.sources, encoded, signals)
-        if isinstance(layer, RecurrentLayer):
-            traces[layer.name] = layer.run(inputs)
-            signals[layer.name] = traces[layer.name].h
-        else:
-            signals[layer.name] = np.maximum(layer.drive(inputs), 0.0)
-    readout = read_sources(network.readout.sources, encoded, signals) @ network.readout.weight.T + network.readout.bias
+    found = _run_frames(network, encoded) if network.feeds_back else _run_layers(network, encoded)
+    readout = read_sources(network.readout.sources, encoded, found.known) @ network.readout.weight.T
+    readout = readout + network.readout.bias
     lengths = np.full(len(x), x.shape[1]) if lengths is None else np.asarray(lengths)
     scores = pool_readout(readout, lengths, network.readout.pooling)
-    return Trace(encoded, signals, traces, readout, scores, lengths)
+    return Trace(encoded, found.signals, found.traces, readout, scores, lengths, found.late)
 
 
-def read_sources(sources: tuple[str, ...], inputs: EncodedInputs, signals: dict[str, Array]) -> Array:
+@dataclass
+class _Found:
+    """Outputs of layers, what recurrent ones did, and late sources, by name."""
+
+    signals: dict[str, Array] = field(default_factory=dict[str, Array])
+    traces: dict[str, LayerTrace] = field(default_factory=dict[str, LayerTrace])
+    late: dict[str, Array] = field(default_factory=dict[str, Array])
+
+    @property
+    def known(self) -> dict[str, Array]:
+        """All that a layer may read."""
+        return {**self.signals, **self.late}
+
+
+def _run_layers(network: Network, encoded: EncodedInputs) -> _Found:
+    """Layer by layer, all steps of each at once."""
+    found = _Found()
+
+    def add_late(signal: str, values: Array) -> None:
+        for name, late in network.late.items():
+            if late.signal == signal:
+                first = np.broadcast_to(_start(network, signal), values[:, : late.frames].shape)
+                found.late[name] = np.concatenate([first, values[:, : -late.frames]], axis=1)
+
+    add_late(INPUT, encoded.units)
+    for layer in network.layers:
+        inputs = read_sources(layer.sources, encoded, found.known)
+        if isinstance(layer, RecurrentLayer):
+            found.traces[layer.name] = layer.run(inputs)
+            found.signals[layer.name] = found.traces[layer.name].h
+        else:
+            found.signals[layer.name] = np.maximum(layer.drive(inputs), 0.0)
+        add_late(layer.name, found.signals[layer.name])
+    return found
+
+
+def _run_frames(network: Network, encoded: EncodedInputs) -> _Found:
+    """Frame by frame, all layers of each: what feeds back is known by then."""
+    n, steps = encoded.units.shape[:2]
+    widths = {INPUT: network.encoding.width, **{layer.name: layer.width for layer in network.layers}}
+    signals = {name: np.empty((n, steps, width)) for name, width in widths.items() if name != INPUT}
+    late = {name: np.empty((n, steps, widths[one.signal])) for name, one in network.late.items()}
+    first = {one.signal: _start(network, one.signal) for one in network.late.values()}
+    kept: dict[str, list[LayerTrace]] = {layer.name: [] for layer in network.recurrent_layers}
+    for t in range(steps):
+        now, units = slice(t, t + 1), EncodedInputs(encoded.units[:, t : t + 1])
+        for name, one in network.late.items():
+            then, before = t - one.frames, encoded.units if one.signal == INPUT else signals[one.signal]
+            late[name][:, t] = before[:, then] if then >= 0 else first[one.signal]
+        known = {name: values[:, now] for name, values in (signals | late).items()}
+        for layer in network.layers:
+            inputs = read_sources(layer.sources, units, known)
+            if isinstance(layer, RecurrentLayer):
+                traces = kept[layer.name]
+                traces.append(layer.run(inputs, traces[-1].last if traces else None))
+                signals[layer.name][:, now] = traces[-1].h
+            else:
+                signals[layer.name][:, now] = np.maximum(layer.drive(inputs), 0.0)
+    return _Found(signals, {name: _join(traces) for name, traces in kept.items()}, late)
+
+
+def _start(network: Network, signal: str) -> Array:
+    """A signal before the first step, (width,)."""
+    layers = {layer.name: layer.start for layer in network.recurrent_layers}
+    return layers.get(signal, np.zeros(()))
+
+
+def _join(traces: Sequence[LayerTrace]) -> LayerTrace:
+    """Steps one after the other; a window that stands still once."""
+    h, candidate = (np.concatenate([getattr(one, name) for one in traces], axis=1) for name in ("h", "candidate"))
+    window = traces[0].window
+    if window is not None and np.ndim(window[0]) > 1:
+        sides = zip(*(one.window for one in traces if one.window is not None), strict=True)
+        low, high = (
+            np.concatenate([np.broadcast_to(one, traces[0].h.shape) for one in side], axis=1) for side in sides
+        )
+        window = low, high
+    return LayerTrace(h, candidate, window, traces[-1].state)
+
+
+def read_sources(sources: tuple[str, ...], inputs: EncodedInputs, signals: Mapping[str, Array]) -> Array:
     """What a layer reads, side by side, (n, time, inputs)."""
     return np.concatenate([inputs.units if source == INPUT else signals[source] for source in sources], axis=2)
 

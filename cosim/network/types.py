@@ -2,7 +2,8 @@
 
 Every signal is a row of non-negative numbers per time step, because on the chip it is a row of currents. A layer names
 the signals that it reads (`sources`), so skip connections are data, not code. Columns of a weight matrix follow the
-order of `sources`.
+order of `sources`. A late source is a signal as it was some steps before: of the input, of any layer, the reader's own
+and those behind it among them, so a network may feed back.
 """
 
 import re
@@ -21,6 +22,16 @@ INPUT = "input"
 LAYER_NAME = re.compile(r"[a-z][a-z0-9_]*")
 LARGEST = 1e30  # size of any number of a network: beyond it sums and ratios of doubles overflow
 RESERVED_NAMES = ("in", "readout")  # prefixes of the graph's own nodes
+MOST_LATE = 4096  # frames
+
+
+@dataclass(frozen=True)
+class Late:
+    """A signal as it was `frames` time steps before. What it was before the first step: of a recurrent layer its own
+    start, of anything else 0."""
+
+    signal: str
+    frames: int = 1
 
 
 @dataclass(frozen=True)
@@ -81,10 +92,21 @@ class Network:
     history: Mapping[str, Any] = field(default_factory=dict)  # JSON: training settings and figures, never evaluated
     # recurrent layer name -> (2, width): smallest and largest h of each unit over the training set, the start included
     state_ranges: Mapping[str, Array] = field(default_factory=dict)
+    late: Mapping[str, Late] = field(default_factory=dict)  # name, among the sources of layers -> what it stands for
 
     @property
     def recurrent_layers(self) -> tuple[RecurrentLayer, ...]:
         return tuple(layer for layer in self.layers if isinstance(layer, RecurrentLayer))
+
+    @property
+    def feeds_back(self) -> bool:
+        """Whether a layer reads itself or one behind it, some frames late."""
+        known = {INPUT}
+        for layer in self.layers:
+            if any(source in self.late and self.late[source].signal not in known for source in layer.sources):
+                return True
+            known.add(layer.name)
+        return False
 
 
 def check_network(network: Network, origin: str = "network") -> Network:
@@ -111,7 +133,7 @@ def check_network(network: Network, origin: str = "network") -> Network:
         )
     if not network.recurrent_layers:
         raise NetworkError(f"{origin}: a network needs at least one recurrent layer, found none")
-    widths = {INPUT: encoding.width}
+    widths = {INPUT: encoding.width, **_late_widths(origin, network)}
     for layer in network.layers:
         if layer.name in widths:
             raise NetworkError(f"{origin}: layer name {shown(layer.name)} is used twice; rename one")
@@ -134,12 +156,32 @@ def check_network(network: Network, origin: str = "network") -> Network:
     return network
 
 
-def _check_name(origin: str, name: str) -> None:
+def _late_widths(origin: str, network: Network) -> dict[str, int]:
+    """Late source -> its width."""
+    widths = {INPUT: network.encoding.width, **{layer.name: layer.width for layer in network.layers}}
+    readers = (network.readout, *network.layers)
+    for name, late in network.late.items():
+        _check_name(origin, name, "late")
+        if name in widths:
+            raise NetworkError(f"{origin}: late.{name} has the name of another signal; rename it")
+        if late.signal not in widths:
+            raise NetworkError(
+                f"{origin}: late.{name}.signal must be 'input' or a layer, not {shown(late.signal)}; known: "
+                f"{', '.join(widths)}"
+            )
+        if not 1 <= late.frames <= MOST_LATE:
+            raise NetworkError(f"{origin}: late.{name}.frames must lie in 1 to {MOST_LATE}, not {late.frames}")
+        if not any(name in reader.sources for reader in readers):
+            raise NetworkError(f"{origin}: late.{name} is read by no layer; remove it, or name it among sources")
+    return {name: widths[late.signal] for name, late in network.late.items()}
+
+
+def _check_name(origin: str, name: str, where: str = "layers") -> None:
     """Layer names become net names, so nothing else may reach a deck."""
     if LAYER_NAME.fullmatch(name) is None or name in RESERVED_NAMES:
         raise NetworkError(
-            f"{origin}: meta.layers: name must be a lower-case letter, then lower-case letters, digits or underscores, "
-            f"and not {' or '.join(RESERVED_NAMES)}, but is {shown(name)}; rename the layer"
+            f"{origin}: meta.{where}: name must be a lower-case letter, then lower-case letters, digits or "
+            f"underscores, and not {' or '.join(RESERVED_NAMES)}, but is {shown(name)}; rename it"
         )
 
 
@@ -147,8 +189,8 @@ def _check_layer(origin: str, name: str, layer: Layer | Readout, widths: Mapping
     for source in layer.sources:
         if source not in widths:
             raise NetworkError(
-                f"{origin}: {name} reads {shown(source)}, which is not 'input' or an earlier layer; known: "
-                f"{', '.join(widths)}"
+                f"{origin}: {name} reads {shown(source)}, which is not 'input', an earlier layer or a late source; "
+                f"known: {', '.join(widths)}"
             )
     if not layer.sources or len(set(layer.sources)) < len(layer.sources):
         raise NetworkError(

@@ -1,5 +1,7 @@
 """A network without its arrays: as JSON, and as lines of text."""
 
+from dataclasses import asdict
+
 import numpy as np
 
 from cosim.network.layers import EpsilonLayer, Layer, SignedLayer
@@ -22,6 +24,7 @@ def describe_network(network: Network) -> dict[str, object]:
         },
         "layers": [_describe_layer(layer, layer.name, grid) for layer in network.layers],
         "readout": {**_describe_layer(network.readout, "readout", grid), "pooling": network.readout.pooling},
+        "late": {name: asdict(late) for name, late in network.late.items()},
         "history": dict(network.history),
     }
 
@@ -81,6 +84,8 @@ def format_network(network: Network) -> list[str]:
         "",
         *_table(network),
     ]
+    for name, late in network.late.items():
+        lines.append(f"{name} is {late.signal} {late.frames} frame{'s' if late.frames > 1 else ''} before")
     if figures := network.history.get("figures", {}):
         lines += ["", *(f"{name:26s}{_figure(value)}" for name, value in figures.items())]
     return [line if line.isprintable() else ascii(line)[1:-1] for line in lines]  # a history may hold any text

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from cosim.network.layers import Layer, ReluLayer
-from cosim.network.types import INPUT, InputEncoding, Network, Pooling, Readout, check_network
+from cosim.network.types import INPUT, InputEncoding, Late, Network, Pooling, Readout, check_network
 from cosim.training.cells import RecurrentCell
 from cosim.training.chips import Chips, Lines
 from cosim.training.config import Architecture
@@ -42,16 +42,19 @@ class Backbone(nn.Module):
         widths = {INPUT: encoding.width}
         self.sources: dict[str, tuple[str, ...]] = {}
         self.layers = nn.ModuleDict()
+        self.late = {f"input_{k}": Late(INPUT, k) for k in range(1, architecture.taps + 1)}
+        widths |= dict.fromkeys(self.late, encoding.width)
         previous = INPUT
         if architecture.hidden:
-            self.sources["hidden"] = (INPUT,)
-            self.layers["hidden"] = GridLinear(encoding.width, architecture.hidden, architecture.grid, 1.5, (0.0, 0.25))
+            self.sources["hidden"] = (INPUT, *self.late)
+            inputs = encoding.width * (1 + len(self.late))
+            self.layers["hidden"] = GridLinear(inputs, architecture.hidden, architecture.grid, 1.5, (0.0, 0.25))
             widths["hidden"] = architecture.hidden
             previous = "hidden"
         for i in range(architecture.layers):
             name = f"layer{i + 1}"
             skipped = (INPUT,) if architecture.skip and previous != INPUT and i > 0 else ()
-            self.sources[name] = (*skipped, previous)
+            self.sources[name] = (*skipped, previous, *(self.late if previous == INPUT else ()))
             self.layers[name] = _cell(architecture, sum(widths[source] for source in self.sources[name]))
             widths[name] = architecture.cells
             previous = name
@@ -91,7 +94,10 @@ class Backbone(nn.Module):
         `chips`: freshly drawn ones, on which the samples run in equal shares, in order; None for nominal devices.
         """
         signals = {INPUT: self.encode(x)}
+        signals |= {name: delayed(signals[INPUT], late.frames) for name, late in self.late.items()}
         lines: dict[str, Lines] = {} if chips is None else {INPUT: chips.draw_lines(self.encoding.width)}
+        if chips is not None:
+            lines |= {name: chips.draw_state_lines(torch.zeros(self.encoding.width)) for name in self.late}
         distances: dict[str, Tensor] = {}
 
         def read(sources: tuple[str, ...]) -> tuple[Tensor, Lines | None]:
@@ -137,7 +143,13 @@ class Backbone(nn.Module):
                 layers.append(layer.to_layer(name, self.sources[name]))
         readout = Readout(self.sources["readout"], *_arrays(self.readout), self.architecture.pooling)
         grid = self.architecture.grid
-        return check_network(Network(self.encoding, tuple(layers), readout, task, labels, grid, history or {}))
+        network = Network(self.encoding, tuple(layers), readout, task, labels, grid, history or {}, late=self.late)
+        return check_network(network)
+
+
+def delayed(x: Tensor, frames: int) -> Tensor:
+    """x (n, time, width) so many time steps later, zeros in front."""
+    return nn.functional.pad(x, (0, 0, frames, 0))[:, : x.shape[1]]
 
 
 def pool(readout: Tensor, lengths: Tensor, pooling: Pooling) -> Tensor:

@@ -11,6 +11,7 @@ from cosim.training.mismatch import MismatchModel
 Beta = Literal["fixed", "input"]
 CellKind = Literal["bmru", "cmru", "alphacmru"]
 
+MOST_TAPS = 64
 W_MAX = 4.0  # largest weight magnitude; on a grid of 1/8 that is 32 unit devices in a mirror
 
 
@@ -22,7 +23,8 @@ class Architecture:
     `beta` input makes the thresholds of signed units depend on the input. `cell`: bmru has epsilon 0 throughout,
     alphacmru an input-dependent output level. `ramp` adds a time ramp to the inputs. `grid` None leaves weights
     continuous, `input_levels` None the inputs; with both, candidates lie on a lattice and the compiler centres the
-    thresholds in its gaps. `width_min` is the smallest hysteresis width, beta_hi - beta_lo or 2 beta, in units.
+    thresholds in its gaps. `width_min` is the smallest hysteresis width, beta_hi - beta_lo or 2 beta, in units. `taps`:
+    the first layer reads the input of so many frames before, too, bits that shift cells hold on the chip.
     """
 
     cells: int = 16
@@ -37,6 +39,7 @@ class Architecture:
     grid: float | None = 0.125
     input_levels: int | None = 16
     width_min: float = 0.2
+    taps: int = 0
 
 
 @dataclass(frozen=True)
@@ -67,8 +70,10 @@ def state_path(path: Path) -> Path:
 
 
 def describe_config(config: TrainingConfig) -> dict[str, Any]:
-    """The settings as plain values, for files; without mismatch they do not mention it."""
+    """The settings as plain values, for files; without mismatch or taps they do not mention them."""
     settings = asdict(config)
+    if not config.architecture.taps:
+        del settings["architecture"]["taps"]
     if config.mismatch is None:
         del settings["mismatch"]
     return settings
@@ -126,5 +131,9 @@ def _check_architecture(architecture: Architecture) -> None:
         raise InputError(f"--grid must divide {W_MAX:g}, the largest weight, not {architecture.grid:g}; take 0.125")
     if architecture.input_levels is not None and architecture.input_levels < 1:
         raise InputError(f"--input-levels must be at least 1, or 0 for continuous, not {architecture.input_levels}")
+    if not 0 <= architecture.taps <= MOST_TAPS:
+        raise InputError(f"--taps must lie in 0 to {MOST_TAPS}, not {architecture.taps}")
+    if architecture.taps and architecture.input_levels != 1:
+        raise InputError("--taps needs --input-levels 1: on the chip a shift cell holds one bit of an earlier input")
     if not 0 < architecture.width_min < 4:
         raise InputError(f"--width-min must lie in (0, 4), not {architecture.width_min:g}; a memory needs hysteresis")

@@ -73,7 +73,7 @@ def _distance(layer: RecurrentLayer, trace: Trace, *, deciding: bool) -> np.ndar
         states, step, start = 2 * states / layer.alpha - 1, np.ones(layer.width), -np.ones(layer.width)
     else:
         assert isinstance(layer, SignedLayer)
-        step = layer.step(read_sources(layer.sources, trace.inputs, trace.signals))
+        step = layer.step(read_sources(layer.sources, trace.inputs, {**trace.signals, **trace.late}))
     before = np.concatenate([np.broadcast_to(start, states[:, :1].shape), states[:, :-1]], axis=1)
     kept, least = (1 - layer.epsilon) * before, np.abs(step) / 2
     decides_up, decides_down = np.abs(kept - step) > least, np.abs(kept + step) > least

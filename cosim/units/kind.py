@@ -37,7 +37,8 @@ class Cell(Generic[N, B, F]):
 
     asked: (rise, fall, high) that the compiler wanted, ampere; bias: its bias currents; factors: those of the chip;
     ideal: gains of 1 and set-points as asked for; beta: what its beta edges add, ampere, (n, time) or 0: as it arrives
-    in the threshold line and, once, in the width line.
+    in the threshold line and, once, in the width line; before: states (n,) in front of the first frame, None for those
+    that the reset leaves.
     """
 
     node: N
@@ -47,6 +48,7 @@ class Cell(Generic[N, B, F]):
     calibration: Calibration
     ideal: bool
     beta: tuple[Array, Array]
+    before: States | None = None
 
 
 @dataclass(frozen=True)
@@ -90,6 +92,7 @@ class Unit(Generic[N, B, F]):
     unreset: whether this cell stays on at a candidate of 0.
     drawings: schematics that show it, cosim.report.schematics.CELLS.
     measure: (technology, calibration of the cells, simulator) -> what it needs beyond that, `Calibration.own`.
+    resumes: whether `decide` begins with `Cell.before`, which feedback needs.
     pulsed: whether its state changes in a pulse after the decision; slow: whether it has a time constant.
     check: (i_unit, t_step, tau, calibration, origin): raises MappingError where the kind cannot work so.
     """
@@ -111,6 +114,7 @@ class Unit(Generic[N, B, F]):
     unreset: Callable[[Cell[N, B, F]], bool] = lambda cell: False
     drawings: tuple[str, ...] = ()
     measure: Callable[[Technology, Calibration, str], Own] | None = None
+    resumes: bool = False
     pulsed: bool = False
     slow: bool = False
     check: Callable[[float, float, float, Calibration, str], None] = _allow
@@ -125,11 +129,11 @@ def pick(levels: Array, states: States) -> Array:
 
 
 def step_through(
-    candidate: Array, start: NDArray[np.int16], step: Callable[[NDArray[np.int16], int], NDArray[np.int16]]
+    candidate: Array, start: States, step: Callable[[NDArray[np.int16], int], NDArray[np.int16]]
 ) -> NDArray[np.int16]:
     """Whole states (n, time) from `start` (n,) on, by step(state, t)."""
     states = np.empty(candidate.shape, dtype=np.int16)
-    state = start
+    state = start.astype(np.int16)
     for t in range(candidate.shape[1]):
         state = step(state, t)
         states[:, t] = state

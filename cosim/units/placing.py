@@ -1,19 +1,28 @@
 """Where a layer is put into the graph: what it reads, and how its rows are written."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from cosim.ir.graph import Wiring
-from cosim.ir.nodes import UNIT_CURRENT, Memory, Rectifier, Weight
+from cosim.ir.nodes import UNIT_CURRENT, Memory, Node, Rectifier, Weight
 from cosim.network.types import Array
 
 
 @dataclass(frozen=True)
-class Sources:
-    """Signals that a layer reads; its value in the software is gain times its current plus zero, (sources,) each."""
+class Tap:
+    """A node that a row reads; late: its state of the frame before, which it still has when the row's stage decides."""
 
-    names: tuple[str, ...]
+    name: str
+    late: bool = False
+
+
+@dataclass(frozen=True)
+class Sources:
+    """What a layer reads; its value in the software is gain times its current plus zero, (sources,) each."""
+
+    taps: tuple[Tap, ...]
     gains: Array
     zeros: Array
 
@@ -22,15 +31,15 @@ class Sources:
         return weight * self.gains, bias + weight @ self.zeros
 
 
-def read_sources(graph: Wiring, names: list[str]) -> Sources:
-    """The sources of these names, which are in the graph."""
-    gains, zeros = np.ones(len(names)), np.zeros(len(names))
-    for k, name in enumerate(names):
-        node = graph.nodes[name]
+def read_sources(nodes: Mapping[str, Node], taps: Sequence[Tap]) -> Sources:
+    """The sources of these taps, which are among the nodes."""
+    gains, zeros = np.ones(len(taps)), np.zeros(len(taps))
+    for k, tap in enumerate(taps):
+        node = nodes[tap.name]
         if isinstance(node, Memory):
             gains[k] = 1.0 if node.step == node.level else node.step / node.level
             zeros[k] = node.zero
-    return Sources(tuple(names), gains, zeros)
+    return Sources(tuple(taps), gains, zeros)
 
 
 @dataclass(frozen=True)
@@ -48,7 +57,8 @@ class Placing:
     """A layer's place.
 
     stage: recurrent layers in front; ranges: (2, width) smallest and largest h of each unit, None where not known;
-    headroom: states beyond these, either end; origin: file, for messages.
+    headroom: states beyond these, either end; origin: file, for messages; ahead: nodes that are not in the graph yet,
+    of layers that this one reads late.
     """
 
     graph: Wiring
@@ -57,6 +67,7 @@ class Placing:
     ranges: Array | None
     headroom: int
     origin: str
+    ahead: Mapping[str, Node]
 
     def add_row(self, name: str, weights: Array, bias: float, parameter: Parameter) -> None:
         """The weights into a node that is there, the bias as one on the unit current."""
@@ -64,15 +75,15 @@ class Placing:
 
     def largest_signals(self) -> Array:
         """Upper bound of each source in units: 1 for an input, the top state's level, what can drive a rectifier."""
-        graph, found = self.graph.lowered(), {UNIT_CURRENT: 1.0}
+        nodes, found = {**self.ahead, **self.graph.nodes}, {UNIT_CURRENT: 1.0}
 
         def largest(name: str) -> float:
             if name not in found:
-                match graph.nodes[name]:
+                match nodes[name]:
                     case Memory() as memory:
                         found[name] = memory.level * memory.most
                     case Rectifier():
-                        terms = ((source, weight.target) for source, weight in graph.into(name))
+                        terms = self.graph.terms(name)
                         drive = sum(
                             target if source == UNIT_CURRENT else max(target, 0.0) * largest(source)
                             for source, target in terms
@@ -82,13 +93,14 @@ class Placing:
                         found[name] = 1.0
             return found[name]
 
-        return np.array([largest(source) for source in self.sources.names])
+        return np.array([largest(tap.name) for tap in self.sources.taps])
 
 
 def add_row(graph: Wiring, name: str, sources: Sources, drive: tuple[Array, float], parameter: Parameter) -> None:
     """drive: weights (sources,) and bias of the node `name`."""
     weights, bias = drive
     layer, row, suffix, part = parameter.layer, parameter.row, parameter.suffix, parameter.part
-    for column, (source, value) in enumerate(zip(sources.names, weights, strict=True)):
-        graph.connect(source, name, Weight(float(value), f"{layer}.weight{suffix}[{row},{column}]{part}"))
+    for column, (tap, value) in enumerate(zip(sources.taps, weights, strict=True)):
+        origin = f"{layer}.weight{suffix}[{row},{column}]{part}"
+        graph.connect(tap.name, name, Weight(float(value), origin, late=tap.late))
     graph.connect(UNIT_CURRENT, name, Weight(float(bias), f"{layer}.bias{suffix}[{row}]{part}"))

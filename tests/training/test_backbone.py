@@ -7,12 +7,13 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from cosim.errors import InputError  # noqa: E402
 from cosim.network.layers import FirstQuadrantLayer, ReluLayer, SignedLayer  # noqa: E402
 from cosim.network.reference import run_reference  # noqa: E402
 from cosim.network.types import InputEncoding  # noqa: E402
 from cosim.training.backbone import Backbone  # noqa: E402
 from cosim.training.cells import BETA_MIN, FirstQuadrantCell, SignedCell  # noqa: E402
-from cosim.training.config import Architecture  # noqa: E402
+from cosim.training.config import Architecture, TrainingConfig, check_config  # noqa: E402
 
 FEATURES, CELLS, HIDDEN, OUTPUTS, STEPS, N = 3, 5, 7, 2, 13, 11
 
@@ -285,3 +286,27 @@ def test_noise_needs_a_generator_and_repeats_with_its_seed() -> None:
     expected = list(itertools.starmap(lambda i, j: (i < 2) == (j < 2) and (i < 2 or i == j or {i, j} == {2, 3}),
                                       itertools.product(range(5), range(5))))  # fmt: skip
     assert np.ravel(same).tolist() == expected
+
+
+def test_taps_of_the_input():
+    """In torch as in the reference: the first layer reads bits of the two frames before."""
+    torch.manual_seed(3)
+    architecture = Architecture(cells=3, layers=2, ramp=False, input_levels=1, taps=2)
+    backbone = Backbone(architecture, InputEncoding(np.zeros(2), np.ones(2), levels=1), 4)
+    backbone.set_epsilon(0.0)
+    x = np.random.default_rng(3).integers(0, 2, (5, 12, 2)).astype(np.float64)
+    network = backbone.to_network()
+    assert network.layers[0].sources == ("input", "input_1", "input_2") and network.layers[1].sources[0] == "input"
+    trace = run_reference(network, x)
+    output = backbone(torch.from_numpy(x).to(torch.get_default_dtype()))
+    np.testing.assert_allclose(output.readout.detach().numpy(), trace.readout, atol=1e-5)  # single precision
+    assert np.ptp(trace.signals["layer1"])
+
+
+@pytest.mark.parametrize(
+    ("fields", "text"),
+    [({"taps": -1}, "--taps must lie in 0 to 64"), ({"taps": 2}, "--taps needs --input-levels 1")],
+)
+def test_taps_that_cannot_be(fields, text):
+    with pytest.raises(InputError, match=text):
+        check_config(TrainingConfig(Architecture(**fields)))

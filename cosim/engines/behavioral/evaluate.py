@@ -7,12 +7,13 @@ Each node is one equation of its cell, with the gains, thresholds and levels tha
     rectifier    max(I, 0)
     memory       the equations of its kind, cosim.units
 
-Statics only: delays, charge injection and glitches are what ngspice adds. With `ideal=True` gains are 1 and thresholds
-as asked for: what is then left against the software is rounding alone.
+A row that reads a memory late gets what it delivered in the frame before; where a state thus depends on itself, one
+frame is evaluated after the other. Statics only: delays, charge injection and glitches are what ngspice adds. With
+`ideal=True` gains are 1 and thresholds as asked for: what is then left against the software is rounding alone.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -132,14 +133,28 @@ class _Engine:
     ) -> None:
         self.graph, self.calibration, self.deviations, self.ideal = graph, calibration, deviations, ideal
         self.held = held  # states of all memories; None: each decides
+        self.before: Mapping[str, States] | None = None  # states in front of the first frame; None: the reset's
         self.currents: dict[str, Array] = {}
         self.lines: dict[str, tuple[Array, Array]] = {}  # signal -> what lines n and p deliver per unit weight
+        self.late: dict[str, tuple[Array, Array]] = {}  # the same to rows that read it late
         self.candidates: dict[str, Array] = {}
         self.states: dict[str, States] = {}
+        self.readout: dict[int, Array] = {}
 
     def run(self, sources: Mapping[str, Array]) -> BehavioralTrace:
+        if self.held is not None:
+            self.late = {node.name: self.standing(node, self.held[node.name]) for node in self.graph.memories}
+            self.run_frames(sources, {})
+        elif self.graph.feeds_back:
+            self.run_stepwise(sources)
+        else:
+            self.run_frames(sources, self.first_lines(len(next(iter(sources.values())))))
+        readout = np.stack([self.readout[k] for k in sorted(self.readout)], axis=2)
+        return BehavioralTrace(self.currents, self.candidates, self.states, readout, self.ideal)
+
+    def run_frames(self, sources: Mapping[str, Array], first: Mapping[str, tuple[Array, Array]]) -> None:
+        """All frames of each node; first: what those that are read late deliver in front of them, (n, 1)."""
         shape = next(iter(sources.values())).shape
-        outputs: list[tuple[int, Array]] = []
         for name in self.graph.order:
             node = self.graph.nodes[name]
             match node:
@@ -150,12 +165,52 @@ class _Engine:
                 case Memory():
                     current = self.remember(node, np.maximum(self.drive(name, shape), 0.0))
                 case Output():
-                    current = self.drive(name, shape)
-                    outputs.append((node.index, current))
+                    current = self.readout[node.index] = self.drive(name, shape)
             self.currents[name] = current
             self.lines[name] = self.deliver(name, current)
-        readout = np.stack([current for _, current in sorted(outputs, key=lambda item: item[0])], axis=2)
-        return BehavioralTrace(self.currents, self.candidates, self.states, readout, self.ideal)
+            if name in first:
+                (n, p), (last_n, p_last) = self.lines[name], first[name]
+                self.late[name] = _later(last_n, n), _later(p_last, p)
+
+    def run_stepwise(self, sources: Mapping[str, Array]) -> None:
+        """One frame after the other, where a state depends on itself."""
+        shape = next(iter(sources.values())).shape
+        late, frames = self.first_lines(shape[0]), list["_Engine"]()
+        for t in range(shape[1]):
+            frame = _Engine(self.graph, self.calibration, self.deviations, ideal=self.ideal)
+            frame.late = late
+            if frames:
+                frame.before = {name: states[:, 0] for name, states in frames[-1].states.items()}
+            frame.run_frames({name: values[:, t : t + 1] for name, values in sources.items()}, {})
+            late = {name: frame.lines[name] for name in late}
+            frames.append(frame)
+        for kept in ("currents", "candidates", "states", "readout"):
+            parts = [getattr(frame, kept) for frame in frames]
+            setattr(self, kept, {name: np.concatenate([part[name] for part in parts], axis=1) for name in parts[0]})
+
+    def first_lines(self, n: int) -> dict[str, tuple[Array, Array]]:
+        """What memories that are read late deliver in front of the first frame, (n, 1)."""
+        late = {source for (source, _), weight in self.graph.weights.items() if weight.late}
+        found: dict[str, tuple[Array, Array]] = {}
+        for node in self.graph.memories:
+            if node.name in late:
+                moving = bool(self.graph.into(node.name, "beta"))
+                start = 1 if not moving and unit_of(node).unreset(self.cell(node)) else node.start
+                found[node.name] = self.standing(node, np.full((n, 1), start, dtype=np.int16))
+        return found
+
+    def standing(self, node: Memory, states: States) -> tuple[Array, Array]:
+        """What a memory delivers in states."""
+        return self.deliver(node.name, self.current(node, self.cell(node), states))
+
+    def cell(self, node: Memory, beta: tuple[Array, Array] = (np.zeros(()), np.zeros(()))) -> Cell[Any, Any, Any]:
+        factors = self.deviations.cells.get(node.name)
+        found = cell_of(self.graph, node, self.calibration, factors, ideal=self.ideal, beta=beta)
+        return found if self.before is None else replace(found, before=self.before[node.name])
+
+    def current(self, node: Memory, cell: Cell[Any, Any, Any], states: States) -> Array:
+        pedestal = self.graph.i_pedestal * self.deviations.pedestals.get(node.name, 1.0)
+        return np.asarray(unit_of(node).deliver(cell, states) + pedestal, dtype=np.float64)
 
     def deliver(self, name: str, current: Array) -> tuple[Array, Array]:
         mirror, deviations = self.calibration.mirror, self.deviations
@@ -169,13 +224,13 @@ class _Engine:
 
     def drive(self, name: str, shape: tuple[int, ...]) -> Array:
         pull, push = np.zeros(shape), np.zeros(shape)
-        for source, _ in self.graph.into(name):
-            mirror = self.graph.mirrors[source, name]
+        for source, weight in self.graph.into(name):
+            mirror, lines = self.graph.mirrors[source, name], self.late if weight.late else self.lines
             factor = abs(mirror.realised) * self.deviations.weights.get((source, name), 1.0)
             if mirror.count > 0:
-                pull = pull + factor * self.lines[source][0]
+                pull = pull + factor * lines[source][0]
             elif mirror.count < 0:
-                push = push + factor * self.lines[source][1]
+                push = push + factor * lines[source][1]
         drive = pull - push
         if self.ideal or isinstance(self.graph.nodes[name], Output):
             return drive
@@ -184,16 +239,10 @@ class _Engine:
         return np.where(drive > 0, pull * (1 - mirror.slope_n * drop) - push * (1 + mirror.slope_p * drop), drive)
 
     def remember(self, node: Memory, candidate: Array) -> Array:
-        unit, name = unit_of(node), node.name
-        factors = self.deviations.cells.get(name)
-        cell = cell_of(self.graph, node, self.calibration, factors, ideal=self.ideal, beta=self.betas(node))
-        if self.held is None:
-            states = unit.decide(cell, candidate)
-        else:
-            states = self.held[name]
+        name, cell = node.name, self.cell(node, self.betas(node))
+        states = unit_of(node).decide(cell, candidate) if self.held is None else self.held[name]
         self.states[name], self.candidates[name] = states, candidate
-        pedestal = self.graph.i_pedestal * self.deviations.pedestals.get(name, 1.0)
-        return np.asarray(unit.deliver(cell, states) + pedestal, dtype=np.float64)
+        return self.current(node, cell, states)
 
     def betas(self, node: Memory) -> tuple[Array, Array]:
         """The sum of the beta edges as it arrives in the threshold line and, once, in the width line; ampere."""
@@ -204,3 +253,8 @@ class _Engine:
             arriving = self.currents[source] * self.deviations.lines_p.get(source, 1.0)
             thresh, width = thresh + arriving * into_thresh, width + arriving * into_width
         return thresh, width
+
+
+def _later(first: Array, values: Array) -> Array:
+    """Values (n, time) a frame later, behind the first (n, 1)."""
+    return np.concatenate([np.broadcast_to(first, values[:, :1].shape), values[:, :-1]], axis=1)

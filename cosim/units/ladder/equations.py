@@ -29,7 +29,7 @@ def decide_ladder(cell: LadderCell, candidate: Array) -> States:
     def step(state: NDArray[np.int16], t: int) -> NDArray[np.int16]:
         return np.clip(state + np.where(sets[:, t], 1, np.where(resets[:, t], -1, 0)), 0, node.rungs)
 
-    return step_through(candidate, np.full(len(candidate), node.start, dtype=np.int16), step)
+    return step_through(candidate, np.full(len(candidate), node.start) if cell.before is None else cell.before, step)
 
 
 def turn_ladder(cell: LadderCell, lines: Sequence[Array]) -> Turns:

@@ -21,6 +21,7 @@ LADDER = Unit[Ladder, LadderPins, LadderFactors](
     supply=supply_ladder,
     effects=ladder_effects,
     turns=turn_ladder,
+    resumes=True,
     drawings=("9T cell", "quantiser", "ladder", "DPI"),
     pulsed=True,
     slow=True,

@@ -23,7 +23,7 @@ def decide_schmitt(cell: SchmittCell, candidate: Array) -> States:
     rise, fall = _thresholds(cell)
     compared = candidate * cell.factors.compared
     sets, resets = compared >= rise, compared <= fall
-    start = np.full(len(candidate), int(stays_on(cell)), dtype=np.int16)
+    start = np.full(len(candidate), int(stays_on(cell))) if cell.before is None else cell.before
 
     def step(state: NDArray[np.int16], t: int) -> NDArray[np.int16]:
         return np.where(sets[:, t], 1, np.where(resets[:, t], 0, state))

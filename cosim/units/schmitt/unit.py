@@ -30,6 +30,7 @@ SCHMITT = Unit[Schmitt, SchmittBias, SchmittFactors](
     supply=supply_schmitt,
     effects=schmitt_effects,
     turns=turn_schmitt,
+    resumes=True,
     drawings=("9T cell", "clocked"),
     held=(LATCH_NODE, DECISION_NODE),
     unreset=stays_on,

@@ -26,7 +26,7 @@ def decide_toggle(cell: ToggleCell, candidate: Array) -> States:
     def step(state: NDArray[np.int16], t: int) -> NDArray[np.int16]:
         return np.where(updates[:, t], 1 - state, state)
 
-    return step_through(candidate, np.zeros(len(candidate), dtype=np.int16), step)
+    return step_through(candidate, np.zeros(len(candidate)) if cell.before is None else cell.before, step)
 
 
 def turn_toggle(cell: ToggleCell, lines: Sequence[Array]) -> Turns:

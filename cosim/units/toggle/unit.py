@@ -21,6 +21,7 @@ TOGGLE = Unit[Toggle, TogglePins, ToggleFactors](
     supply=supply_toggle,
     effects=toggle_effects,
     turns=turn_toggle,
+    resumes=True,
     drawings=("9T cell", "clocked", "toggle"),
     pulsed=True,
 )

@@ -1,0 +1,139 @@
+"""Automata on transistors: every transition, states against software, transistors and power.
+
+    python benchmarks/bench_automata.py [TECHNOLOGY] [--corners]
+
+Strings are a tour of all transitions, in pieces that begin at the start, and random ones. A wrong state is one cell in
+one frame. Corners: ss and ff at 0 and 60 C, with the design of the nominal condition.
+"""
+
+import sys
+from collections.abc import Iterator
+
+import numpy as np
+
+from cosim.automata.network import network_of, one_hot
+from cosim.automata.table import Automaton, minimise, modulo
+from cosim.automata.tour import tour
+from cosim.calibration.find import shipped_path
+from cosim.compiler.passes import compile_network
+from cosim.design import Condition, Design
+from cosim.engines.engine import Inference, Run
+from cosim.ir.states import software_states
+from cosim.network.layers import FirstQuadrantLayer
+from cosim.network.reference import run_reference
+from cosim.network.types import InputEncoding, Late, Network, Readout
+from cosim.simulation.simulated import engine_named
+from cosim.tasks.testset import TestSet
+from cosim.technology.calibration import load_calibration
+from cosim.technology.catalog import load_technology
+from cosim.technology.conditions import at
+
+LONGEST, RANDOM = 40, 16
+CORNERS = [(corner, celsius) for corner in ("ss", "ff") for celsius in (0.0, 60.0)]
+
+
+def even_pair(count: int) -> Automaton:
+    """Whether the last symbol is the first one."""
+    states = ["start", *(f"{first}{last}" for first in range(count) for last in ("=", "/"))]
+    follow = np.empty((len(states), count), dtype=np.int64)
+    follow[0] = 1 + 2 * np.arange(count)
+    for first in range(count):
+        follow[1 + 2 * first : 3 + 2 * first] = np.where(np.arange(count) == first, 1 + 2 * first, 2 + 2 * first)
+    output = np.array([1, *([1, 0] * count)])
+    return minimise(Automaton(tuple(map(str, range(count))), tuple(states), ("no", "yes"), follow, 0, output))
+
+
+def mod_arithmetic(count: int) -> Automaton:
+    """Value of a sum of products modulo count, x before + and -; of well-formed strings, others are of no concern."""
+    pairs = [(left, factor) for left in range(count) for factor in range(count)]
+    place = {pair: k for k, pair in enumerate(pairs)}
+    follow = np.empty((len(pairs), count + 3), dtype=np.int64)
+    for (left, factor), k in place.items():
+        for number in range(count):
+            follow[k, number] = place[left, factor * number % count]
+        for symbol, sign in enumerate((1, -1)):
+            follow[k, count + symbol] = place[(left + factor) % count, sign % count]
+        follow[k, count + 2] = k
+    output = np.array([(left + factor) % count for left, factor in pairs])
+    names = tuple(f"{left}+{factor}" for left, factor in pairs)
+    symbols = (*map(str, range(count)), "+", "-", "x")
+    return minimise(Automaton(symbols, names, tuple(map(str, range(count))), follow, place[0, 1], output))
+
+
+def flip_flop() -> Automaton:
+    """The last bit that was written, over symbols that do nothing."""
+    follow = np.array([[0, 1, 2], [1, 1, 2], [2, 1, 2]])
+    return Automaton(("i", "0", "1"), ("none", "0", "1"), ("none", "0", "1"), follow, 0, np.arange(3))
+
+
+def register(length: int) -> Network:
+    """A chain of cells behind an input of one bit, with all its taps read out."""
+    one = np.ones(1)
+    bit = FirstQuadrantLayer("bit", ("input",), np.ones((1, 1)), np.zeros(1), 0.35 * one, 0.55 * one, one)
+    late = {f"bit_{k}": Late("bit", k) for k in range(1, length)}
+    readout = Readout(("bit", *late), np.ones((1, length)) / 8, np.zeros(1))
+    return Network(InputEncoding(np.zeros(1), one, levels=1), (bit,), readout, weight_grid=1 / 8, late=late)
+
+
+def cases() -> Iterator[tuple[str, Network, np.ndarray, np.ndarray]]:
+    """Name, network, inputs, lengths."""
+    rng = np.random.default_rng(0)
+    x = rng.integers(0, 2, (8, 200, 1)).astype(float)
+    yield "register of 64 cells", register(64), x, np.full(8, 200)
+    automata = {f"modulo {count}, one bit": modulo_of_bits(count) for count in range(2, 9)}
+    automata |= {"Sum(5)": modulo(5), "flip-flop": flip_flop(), "EvenPair(5)": even_pair(5)}
+    automata |= {"ModArith(3)": mod_arithmetic(3), "ModArith(5)": mod_arithmetic(5)}
+    for name, automaton in automata.items():
+        walks = tour(automaton, LONGEST)
+        walks += [rng.integers(0, len(automaton.symbols), LONGEST) for _ in range(RANDOM)]
+        yield name, network_of(automaton, name), *one_hot(automaton, walks)
+
+
+def modulo_of_bits(count: int) -> Automaton:
+    """How many ones there were."""
+    names = tuple(map(str, range(count)))
+    follow = np.stack([np.arange(count), (np.arange(count) + 1) % count], axis=1)
+    return Automaton(("0", "1"), names, names, follow, 0, np.arange(count))
+
+
+def measure(design: Design, x: np.ndarray, lengths: np.ndarray, condition: Condition | None) -> tuple[int, int, float]:
+    """Wrong states, states, power in W."""
+    test_set = TestSet(x, np.zeros(len(x), dtype=np.int64), lengths, np.arange(len(x)))
+    run = Run(jobs=0, engine="batch", condition=condition)
+    wanted = software_states(design.graph, run_reference(design.network, x, lengths))
+    wrong = count = 0
+    powers = []
+    found = engine_named("batch").infer(design, test_set, run, lambda done, total: None)
+    for one, right, length in zip(found, wanted, lengths, strict=True):
+        if not isinstance(one, Inference) or one.elsewhere:
+            raise SystemExit(f"not run: {one}")
+        wrong += int((one.states != right[:length]).sum())
+        count += one.states.size
+        powers.append(one.power_w)
+    return wrong, count, float(np.mean(powers))
+
+
+def main() -> None:
+    """A line for each case and condition."""
+    names = [word for word in sys.argv[1:] if not word.startswith("-")]
+    technology = load_technology(names[0] if names else "generic180")
+    calibration = load_calibration(shipped_path(technology.name, 8))
+    conditions: list[tuple[str, Condition | None]] = [("nominal", None)]
+    if "--corners" in sys.argv:
+        conditions = [
+            (f"{corner} {celsius:g} C", Condition(at(technology, corner, celsius, technology.supply)))
+            for corner, celsius in CORNERS
+        ]
+    for name, network, x, lengths in cases():
+        design = compile_network(network, technology, calibration)
+        for where, condition in conditions:
+            wrong, count, power = measure(design, x, lengths, condition)
+            print(
+                f"{technology.name:11} {name:22} {where:10} {design.assembly.transistors:5} transistors  "
+                f"{lengths.sum():5} frames  {wrong} of {count} states wrong  {power * 1e9:.1f} nW",
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    main()

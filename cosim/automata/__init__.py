@@ -1,0 +1,1 @@
+"""Automata: regular languages as tables, and tables as networks with exact state."""

@@ -1,0 +1,151 @@
+"""An automaton from what something says behind each symbol of a string: learned with that as the oracle.
+
+Two strings lead to one state where whatever follows makes no difference. So a table is kept, a row for every string
+that is known to lead somewhere new, a column for every ending that told two of them apart, until what is found answers
+as the oracle does on strings that it has not seen. An answer that differs names the ending that was missing.
+Source: D. Angluin, Information and Computation 75 (1987) 87; endings from counterexamples: R. L. Rivest and R. E.
+Schapire, Information and Computation 103 (1993) 299.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from cosim.automata.table import Automaton, minimise
+from cosim.network.reference import run_reference
+from cosim.network.types import Network
+
+Word = tuple[int, ...]
+Oracle = Callable[[Sequence[Word]], list[Word]]  # words -> what is said behind each of their symbols
+_BEFORE = -1  # nothing is said before the first symbol
+
+
+@dataclass(frozen=True)
+class Learned:
+    """automaton: the minimal one; queries: words that the oracle was asked; strings: those that it was held against at
+    the end, differing: how many of them it answers otherwise."""
+
+    automaton: Automaton
+    queries: int
+    strings: int
+    differing: int
+
+
+def network_oracle(network: Network) -> Oracle:
+    """The decision of a network behind each symbol, symbol k being feature k at 1, the others at 0."""
+    symbols = network.encoding.features
+
+    def say(words: Sequence[Word]) -> list[Word]:
+        x = np.zeros((len(words), max(map(len, words)), symbols))
+        for row, word in zip(x, words, strict=True):
+            row[np.arange(len(word)), list(word)] = 1.0
+        decided = run_reference(network, x).readout.argmax(axis=2)
+        return [tuple(row[: len(word)].tolist()) for row, word in zip(decided, words, strict=True)]
+
+    return say
+
+
+def learn(oracle: Oracle, names: tuple[Sequence[str], Sequence[str]], strings: Sequence[Word], most: int) -> Learned:
+    """The automaton that an oracle follows, as far as `strings` can tell; names: of symbols, and of what is said.
+
+    It ends when all strings agree, or with the first automaton of more than `most` states, for what drifts is none.
+    """
+    symbols, labels = map(tuple, names)
+    asked = _Asked(oracle)
+    asked.all_of(strings)
+    table = _Table(asked, len(symbols))
+    table.close()
+    while len(table.states) <= most:
+        wrong = next((word for word in strings if table.answer(word) != asked.behind(word)), None)
+        if wrong is None:
+            break
+        table.split(wrong)
+        table.close()
+    follow = np.array([[table.after(word, k) for k in range(len(symbols))] for word in table.access], dtype=np.int64)
+    said = np.array([max(asked.last(word), 0) for word in table.access], dtype=np.int64)
+    states = tuple(f"s{k}" for k in range(len(table.access)))
+    whole = Automaton(symbols, states, labels, follow, 0, said)
+    firsts = (
+        replace(whole, output=np.array([first, *said[1:]])) for first in range(len(labels))
+    )  # nothing is said then
+    differing = sum(table.answer(word) != asked.behind(word) for word in strings)
+    return Learned(min(map(minimise, firsts), key=_size), asked.count, len(strings), differing)
+
+
+def _size(automaton: Automaton) -> int:
+    return len(automaton.states)
+
+
+class _Asked:
+    """What the oracle has said, each word once; a word's beginnings come with it."""
+
+    def __init__(self, oracle: Oracle) -> None:
+        self._oracle, self._known, self.count = oracle, dict[Word, int](), 0
+
+    def all_of(self, words: Sequence[Word]) -> None:
+        """Ask for those that are not known, at once."""
+        unknown = [word for word in dict.fromkeys(words) if word and word not in self._known]
+        if not unknown:
+            return
+        self.count += len(unknown)
+        for word, said in zip(unknown, self._oracle(unknown), strict=True):
+            self._known.update({word[: k + 1]: one for k, one in enumerate(said)})
+
+    def last(self, word: Word) -> int:
+        """What is said behind a word."""
+        self.all_of([word])
+        return self._known[word] if word else _BEFORE
+
+    def behind(self, word: Word) -> Word:
+        """What is said behind each symbol of it."""
+        self.all_of([word])
+        return tuple(self._known[word[: k + 1]] for k in range(len(word)))
+
+
+class _Table:
+    """access: a word for each state; endings: what tells states apart; states: row -> number of the state."""
+
+    def __init__(self, asked: _Asked, symbols: int) -> None:
+        self._asked, self._symbols = asked, range(symbols)
+        self.access: list[Word] = [()]
+        self.endings: list[Word] = [()]
+        self.states: dict[Word, int] = {}
+
+    def close(self) -> None:
+        """Add a word for every state that is found, until each symbol leads from known states to known ones."""
+        self.states = {self._row(word): k for k, word in enumerate(self.access)}
+        for word in self.access:  # it grows
+            self._asked.all_of([(*word, k, *ending) for k in self._symbols for ending in self.endings])
+            for k in self._symbols:
+                if (row := self._row((*word, k))) not in self.states:
+                    self.states[row] = len(self.access)
+                    self.access.append((*word, k))
+
+    def after(self, word: Word, symbol: int) -> int:
+        """The state behind a word and a symbol."""
+        return self.states[self._row((*word, symbol))]
+
+    def answer(self, word: Word) -> Word:
+        """What the table says behind each symbol of a word."""
+        return tuple(self._asked.last(self.access[state]) for state in self._run(word))
+
+    def split(self, wrong: Word) -> None:
+        """Add the ending that a wrong answer reveals: where replacing its beginning by its state's word matters."""
+        said, answered = self._asked.behind(wrong), self.answer(wrong)
+        first = next(k for k, pair in enumerate(zip(said, answered, strict=True)) if pair[0] != pair[1])
+        word = wrong[: first + 1]
+        words = [(), *(self.access[state] for state in self._run(word))]
+        kept = [self._asked.last((*access, *word[k:])) for k, access in enumerate(words)]
+        place = next(k for k in range(len(word)) if kept[k] != kept[k + 1])
+        self.endings.append(word[place + 1 :])
+
+    def _run(self, word: Word) -> list[int]:
+        states, state = list[int](), 0
+        for symbol in word:
+            state = self.after(self.access[state], symbol)
+            states.append(state)
+        return states
+
+    def _row(self, word: Word) -> Word:
+        return tuple(self._asked.last((*word, *ending)) for ending in self.endings)

@@ -1,0 +1,138 @@
+"""A deterministic, complete automaton with an output in every state (E. F. Moore's), as data and as a file.
+
+{"symbols": ["0", "1"], "start": "even",
+ "states": {"even": {"output": "0", "next": {"0": "even", "1": "odd"}},
+            "odd":  {"output": "1", "next": {"0": "odd", "1": "even"}}}}
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosim.errors import InputError
+from cosim.reading.text import check_plain, read_json, shown, shown_path, typed
+
+MOST_STATES = 128  # beyond it a digital block is smaller by orders of magnitude
+_REPAIR = "see docs/memory-in-time.md for a table that works"
+Whole = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Automaton:
+    """symbols, states, labels: names; next: (states, symbols), where each leads; start: a state; output: (states,), the
+    label of each."""
+
+    symbols: tuple[str, ...]
+    states: tuple[str, ...]
+    labels: tuple[str, ...]
+    next: Whole
+    start: int
+    output: Whole
+
+    def run(self, string: Whole) -> Whole:
+        """The state behind every symbol of a string (time,) of symbols' places."""
+        found, state = np.empty(len(string), dtype=np.int64), self.start
+        for t, symbol in enumerate(string.tolist()):
+            state = found[t] = self.next[state, symbol]
+        return found
+
+    def places(self, string: Sequence[str]) -> Whole:
+        """A string as places of its symbols. Raises InputError for a symbol that there is not."""
+        place = {symbol: k for k, symbol in enumerate(self.symbols)}
+        strange = next((symbol for symbol in string if symbol not in place), None)
+        if strange is not None:
+            raise InputError(f"symbol {shown(strange)} is not in the alphabet, which is {' '.join(self.symbols)}")
+        return np.array([place[symbol] for symbol in string], dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class _State:
+    output: str
+    next: dict[str, str]
+
+
+@dataclass(frozen=True)
+class _Table:
+    symbols: tuple[str, ...]
+    start: str
+    states: dict[str, _State]
+
+
+def read_table(path: Path) -> Automaton:
+    """The automaton in a JSON file. Raises InputError naming the state and the symbol that lack, or are not known."""
+    where = shown_path(path)
+    table = typed(check_plain(read_json(path, _REPAIR), where, _REPAIR), _Table, where, _REPAIR)
+    return _automaton(table, where)
+
+
+def _automaton(table: _Table, where: str) -> Automaton:
+    names, symbols = tuple(table.states), table.symbols
+    if not symbols or len(set(symbols)) < len(symbols) or not all(one and one.isprintable() for one in symbols):
+        raise InputError(f"{where}: symbols must be one or more texts, each once, not {list(symbols)}; {_REPAIR}")
+    if table.start not in table.states:
+        raise InputError(f"{where}: start must be one of the states, not {shown(table.start)}; {_REPAIR}")
+    place = {name: k for k, name in enumerate(names)}
+    follow = np.empty((len(names), len(symbols)), dtype=np.int64)
+    for name, state in table.states.items():
+        for k, symbol in enumerate(symbols):
+            if symbol not in state.next:
+                raise InputError(
+                    f"{where}: states.{name}.next must say where symbol {shown(symbol)} leads; an automaton is "
+                    "complete: add it, perhaps to a state of its own that nothing leaves"
+                )
+            if state.next[symbol] not in place:
+                raise InputError(
+                    f"{where}: states.{name}.next.{symbol} must be one of the states, not {shown(state.next[symbol])}"
+                )
+            follow[place[name], k] = place[state.next[symbol]]
+        if strange := next((symbol for symbol in state.next if symbol not in symbols), None):
+            raise InputError(f"{where}: states.{name}.next names {shown(strange)}, which is not among symbols")
+    labels = tuple(dict.fromkeys(state.output for state in table.states.values()))
+    output = np.array([labels.index(state.output) for state in table.states.values()], dtype=np.int64)
+    found = Automaton(symbols, names, labels, follow, place[table.start], output)
+    apart = sorted(set(range(len(names))) - set(_reached(found)))
+    if apart:
+        raise InputError(f"{where}: states.{names[apart[0]]} is reached by no string from {table.start}; remove it")
+    return found
+
+
+def _reached(automaton: Automaton) -> list[int]:
+    """States that some string leads to, nearest first."""
+    found = [automaton.start]
+    for state in found:
+        found += [one for one in dict.fromkeys(automaton.next[state].tolist()) if one not in found]
+    return found
+
+
+def minimise(automaton: Automaton) -> Automaton:
+    """The automaton of the same outputs with the fewest states, in the order in which strings reach them.
+
+    E. F. Moore, Gedanken-experiments on sequential machines (1956): states are split until all of a block agree on
+    where each symbol leads.
+    """
+    block = automaton.output
+    while True:
+        signature = np.concatenate([block[:, None], block[automaton.next]], axis=1)
+        _, finer = np.unique(signature, axis=0, return_inverse=True)
+        finer = finer.reshape(-1)
+        if len(np.unique(finer)) == len(np.unique(block)):
+            break
+        block = finer
+    order = list(dict.fromkeys(block[_reached(automaton)].tolist()))
+    first = [int(np.flatnonzero(block == one)[0]) for one in order]
+    place = {one: k for k, one in enumerate(order)}
+    follow = np.array([[place[int(block[to])] for to in automaton.next[state]] for state in first], dtype=np.int64)
+    names = tuple(automaton.states[state] for state in first)
+    return Automaton(automaton.symbols, names, automaton.labels, follow, 0, automaton.output[first])
+
+
+def modulo(count: int) -> Automaton:
+    """The sum of digits 0 to count - 1, modulo count."""
+    if not 2 <= count <= MOST_STATES:
+        raise InputError(f"--modulo must lie in 2 to {MOST_STATES}, not {count}")
+    digits = tuple(map(str, range(count)))
+    follow = (np.arange(count)[:, None] + np.arange(count)[None, :]) % count
+    return Automaton(digits, digits, digits, follow, 0, np.arange(count))

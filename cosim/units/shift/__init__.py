@@ -1,0 +1,1 @@
+"""The shift cell: one bit, one frame later."""

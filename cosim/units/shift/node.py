@@ -1,0 +1,36 @@
+"""The shift cell as data: a Schmitt trigger that takes over a bit, so that rows behind it read it a frame later.
+
+    u = s of what it reads;  set where u >= RISE level, reset where u <= FALL level
+
+It regenerates: what it passes on has its own level, whatever arrived, so no error adds up along a chain. The thresholds
+stand off the middle, towards the 0, because a 1 arrives with the spread of three mirrors, a 0 with that of leakage.
+"""
+
+from dataclasses import dataclass
+
+from cosim.ir.nodes import InputCurrent, Memory
+from cosim.network.types import INPUT
+from cosim.units.schmitt.node import Schmitt
+
+RISE, FALL = 0.55, 0.35  # of the level
+
+
+@dataclass(frozen=True)
+class Shift(Schmitt):
+    """frames: by how many its state is behind unit `index` of `layer` once it has decided."""
+
+    frames: int = 0
+
+    @property
+    def behind(self) -> int:
+        return self.frames
+
+
+def shift_cell(name: str, source: InputCurrent | Memory, stage: int, frames: int) -> Shift:
+    """A cell behind a source of two values."""
+    if isinstance(source, Memory):
+        layer, level, zero, step = source.layer, source.level, source.zero, source.step
+    else:
+        layer, level, zero, step = INPUT, 1.0, 0.0, 1.0
+    rise, fall = RISE * level, FALL * level
+    return Shift(name, layer, source.index, stage, level, zero, step, rise, fall, frames=frames)
