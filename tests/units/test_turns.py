@@ -16,7 +16,7 @@ from cosim.units.table import unit_of
 from cosim.units.toggle.node import ToggleFactors
 
 FACTORS = {
-    "Schmitt": SchmittFactors(compared=1.03, thresh=0.96, width=1.05),
+    "Schmitt": SchmittFactors(compared=1.03, thresh=1.02, width=0.98),
     "Ladder": LadderFactors(upper=1.04, lower=0.97),
     "Toggle": ToggleFactors(upper=0.95),
 }
@@ -54,9 +54,12 @@ def test_thresholds_that_move_follow_their_lines():
     for node, design in moving:
         cell = cell_of(design.graph, node, design.calibration, FACTORS["Schmitt"])
         push, bias = design.calibration.mirror.push, cell.bias
-        beta = np.array([0.0, 0.3e-9, 1.1e-9])
+        beta = np.array([0.02e-9, 0.1e-9, 0.2e-9])
         found = unit_of(node).turns(cell, (bias.i_thresh + push * beta, bias.i_width + 2 * push * beta))
+        assert (found.on[0] > 0).any()
         for k, one in enumerate(beta):
+            if found.on[0][k] <= 0:  # no candidate resets it then
+                continue
             still = replace(cell, beta=(np.float64(one), np.float64(one)))
             for before, edge in (([], found.off[0][k]), ([1e-6], found.on[0][k])):
                 below, above = (state_after(still, [*before, edge * (1 + side)]) for side in (-1e-9, 1e-9))
