@@ -9,7 +9,7 @@ import click
 from cosim.cli.common import FILE
 from cosim.errors import InputError
 from cosim.files.write import check_writable
-from cosim.reading.text import shown_path
+from cosim.reading.text import shown_name, shown_path
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -88,9 +88,9 @@ def _read(
         return f"sum modulo {modulo}", counter(modulo)
     path = Path(str(source))
     if path.suffix == ".json":
-        return f"automaton of {shown_path(path.name)}", minimise(read_table(path))
+        return f"automaton of {shown_name(path.name)}", minimise(read_table(path))
     if path.suffix in (".npz", ".pt"):
-        return f"automaton in {shown_path(path.name)}", _learn(path, strings)
+        return f"automaton in {shown_name(path.name)}", _learn(path, strings)
     return f"automaton of {source}", automaton_of(str(source), alphabet)
 
 

@@ -158,7 +158,8 @@ def check_network(network: Network, origin: str = "network") -> Network:
 
 def _late_widths(origin: str, network: Network) -> dict[str, int]:
     """Late source -> its width."""
-    widths = {INPUT: network.encoding.width, **{layer.name: layer.width for layer in network.layers}}
+    # a bias that is no row is refused later, with its layer
+    widths = {INPUT: network.encoding.width, **{layer.name: layer.bias.size for layer in network.layers}}
     readers = (network.readout, *network.layers)
     for name, late in network.late.items():
         _check_name(origin, name, "late")
@@ -181,7 +182,8 @@ def _check_name(origin: str, name: str, where: str = "layers") -> None:
     if LAYER_NAME.fullmatch(name) is None or name in RESERVED_NAMES:
         raise NetworkError(
             f"{origin}: meta.{where}: name must be a lower-case letter, then lower-case letters, digits or "
-            f"underscores, and not {' or '.join(RESERVED_NAMES)}, but is {shown(name)}; rename it"
+            f"underscores, and not {' or '.join(RESERVED_NAMES)}, but is {shown(name)}; rename "
+            f"{'the layer' if where == 'layers' else 'it'}"
         )
 
 

@@ -47,7 +47,10 @@ def ranges(network, **layers):
         (lambda n: first(n, bias=np.array(1.0)), r"layer0\.bias must hold one number per unit, not shape \(\)"),
         (lambda n: replace(n, layers=()), "a network needs at least one recurrent layer, found none"),
         (lambda n: replace(n, layers=(n.layers[0], n.layers[0])), "layer name 'layer0' is used twice; rename one"),
-        (lambda n: first(n, sources=("layer1",)), "layer0 reads 'layer1', which is not 'input' or an earlier layer"),
+        (
+            lambda n: first(n, sources=("layer1",)),
+            "layer0 reads 'layer1', which is not 'input', an earlier layer or a late source",
+        ),
         (
             lambda n: first(n, sources=("input", "input")),
             r"layer0\.sources must name at least one layer and each once, not \['input', 'input'\]",

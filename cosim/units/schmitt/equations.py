@@ -34,9 +34,9 @@ def decide_schmitt(cell: SchmittCell, candidate: Array) -> States:
 def turn_schmitt(cell: SchmittCell, lines: Sequence[Array]) -> Turns:
     """The upper threshold, then the lower one; lines: threshold and width line of a cell whose thresholds move."""
     bias, factors = cell.bias, cell.factors
-    i_thresh, i_width = lines or (np.float64(bias.i_thresh), np.float64(bias.i_width))
-    i_thresh, i_width = factors.thresh * i_thresh / bias.trim_thresh, factors.width * i_width / bias.trim_width
-    rise, fall = _crossed(cell, i_thresh, i_width)
+    thresh, width = lines or (np.asarray(bias.i_thresh), np.asarray(bias.i_width))
+    i_thresh, i_width = factors.thresh / bias.trim_thresh * thresh, factors.width / bias.trim_width * width
+    rise, fall = _crossed(cell, np.asarray(i_thresh), np.asarray(i_width))
     return Turns((rise / factors.compared,), (fall / factors.compared,))
 
 

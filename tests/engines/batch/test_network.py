@@ -102,8 +102,9 @@ def test_decisions_follow_the_thresholds_that_margins_are_measured_from(which, b
 
 
 def beyond(margin, waves, closes, states):
-    """By how much of its threshold each candidate was above it, and the state in front of each decision."""
+    """By how much of its threshold, or of 10 pA, each candidate was above it; the state in front of each decision."""
     was = np.concatenate([[0], states[:-1]])
     current, *lines = (np.interp(closes, waves.time, waves.drain(device)) for device in (margin.device, *margin.lines))
     turns = margin.turns(lines)
-    return current / np.where(was > 0, turns.on[0], turns.off[0]) - 1.0, was
+    threshold = np.where(was > 0, turns.on[0], turns.off[0])
+    return (current - threshold) / np.maximum(threshold, 10e-12), was
