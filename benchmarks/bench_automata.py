@@ -19,6 +19,7 @@ from cosim.compiler.passes import compile_network
 from cosim.design import Condition, Design
 from cosim.engines.engine import Inference, Run
 from cosim.ir.states import software_states
+from cosim.network.late import FALL, RISE
 from cosim.network.layers import FirstQuadrantLayer
 from cosim.network.reference import run_reference
 from cosim.network.types import InputEncoding, Late, Network, Readout
@@ -69,7 +70,7 @@ def flip_flop() -> Automaton:
 def register(length: int) -> Network:
     """A chain of cells behind an input of one bit, with all its taps read out."""
     one = np.ones(1)
-    bit = FirstQuadrantLayer("bit", ("input",), np.ones((1, 1)), np.zeros(1), 0.35 * one, 0.55 * one, one)
+    bit = FirstQuadrantLayer("bit", ("input",), np.ones((1, 1)), np.zeros(1), FALL * one, RISE * one, one)
     late = {f"bit_{k}": Late("bit", k) for k in range(1, length)}
     readout = Readout(("bit", *late), np.ones((1, length)) / 8, np.zeros(1))
     return Network(InputEncoding(np.zeros(1), one, levels=1), (bit,), readout, weight_grid=1 / 8, late=late)
@@ -86,7 +87,7 @@ def cases() -> Iterator[tuple[str, Network, np.ndarray, np.ndarray]]:
     for name, automaton in automata.items():
         walks = tour(automaton, LONGEST)
         walks += [rng.integers(0, len(automaton.symbols), LONGEST) for _ in range(RANDOM)]
-        yield name, network_of(automaton, name), *one_hot(automaton, walks)
+        yield name, network_of(automaton, name), *one_hot(len(automaton.symbols), walks)
 
 
 def modulo_of_bits(count: int) -> Automaton:

@@ -12,7 +12,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from cosim.automata.network import one_hot
 from cosim.automata.table import Automaton, minimise
+from cosim.errors import InputError
 from cosim.network.reference import run_reference
 from cosim.network.types import Network
 
@@ -32,14 +34,19 @@ class Learned:
     differing: int
 
 
-def network_oracle(network: Network) -> Oracle:
-    """The decision of a network behind each symbol, symbol k being feature k at 1, the others at 0."""
-    symbols = network.encoding.features
+def network_oracle(network: Network, origin: str) -> Oracle:
+    """The decision of a network behind each symbol, symbol k being feature k at 1, the others at 0.
+
+    Raises InputError for a network that decides on more than the last step; origin: its file.
+    """
+    if network.readout.pooling != "last":
+        raise InputError(
+            f"{origin}: readout.pooling must be last, not {network.readout.pooling}: an automaton decides behind each "
+            "symbol; train with --pooling last"
+        )
 
     def say(words: Sequence[Word]) -> list[Word]:
-        x = np.zeros((len(words), max(map(len, words)), symbols))
-        for row, word in zip(x, words, strict=True):
-            row[np.arange(len(word)), list(word)] = 1.0
+        x, _ = one_hot(network.encoding.features, words)
         decided = run_reference(network, x).readout.argmax(axis=2)
         return [tuple(row[: len(word)].tolist()) for row, word in zip(decided, words, strict=True)]
 
@@ -66,9 +73,8 @@ def learn(oracle: Oracle, names: tuple[Sequence[str], Sequence[str]], strings: S
     said = np.array([max(asked.last(word), 0) for word in table.access], dtype=np.int64)
     states = tuple(f"s{k}" for k in range(len(table.access)))
     whole = Automaton(symbols, states, labels, follow, 0, said)
-    firsts = (
-        replace(whole, output=np.array([first, *said[1:]])) for first in range(len(labels))
-    )  # nothing is said then
+    # nothing is said before the first symbol: the start may say whatever makes it one with another state
+    firsts = (replace(whole, output=np.array([first, *said[1:]])) for first in range(len(labels)))
     differing = sum(table.answer(word) != asked.behind(word) for word in strings)
     return Learned(min(map(minimise, firsts), key=_size), asked.count, len(strings), differing)
 

@@ -8,14 +8,17 @@ complement c = 1 - q: its products are max(x_a - c, 0), its candidate is 1 - sum
 one of them on. Every step of a string is the same one, from cells that have decided: nothing drifts.
 """
 
-import numpy as np
+from collections.abc import Sequence
 
-from cosim.automata.table import MOST_STATES, Automaton
+import numpy as np
+from numpy.typing import NDArray
+
+from cosim.automata.table import MOST_STATES, Automaton, Whole
 from cosim.errors import InputError
+from cosim.network.late import FALL, RISE
 from cosim.network.layers import FirstQuadrantLayer, ReluLayer
 from cosim.network.types import INPUT, InputEncoding, Late, Network, Readout, check_network
 
-RISE, FALL = 0.55, 0.35  # of the level: a 1 arrives with the spread of a product and three mirrors, a 0 with less
 GRID = 1 / 8
 PRODUCTS, STATE, BEFORE = "products", "state", "state_1"
 
@@ -77,10 +80,10 @@ def _readout(automaton: Automaton) -> Readout:
     return Readout((STATE,), weight, bias, "last")
 
 
-def one_hot(automaton: Automaton, strings: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+def one_hot(symbols: int, strings: Sequence[Sequence[int] | Whole]) -> tuple[NDArray[np.float64], Whole]:
     """Inputs (n, longest, symbols) of strings of symbols' places, and their lengths (n,)."""
     lengths = np.array([len(string) for string in strings])
-    x = np.zeros((len(strings), lengths.max(), len(automaton.symbols)))
+    x = np.zeros((len(strings), lengths.max(), symbols))
     for row, string in zip(x, strings, strict=True):
-        row[np.arange(len(string)), string] = 1.0
+        row[np.arange(len(string)), np.asarray(string)] = 1.0
     return x, lengths

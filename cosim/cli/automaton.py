@@ -63,7 +63,7 @@ def command(
     network, walks = network_of(automaton, name), tour(automaton, length)
     count = len(walks)
     walks += _random(rng, len(automaton.symbols), strings, length)
-    x, lengths = one_hot(automaton, walks)
+    x, lengths = one_hot(len(automaton.symbols), walks)
     y = np.array([automaton.output[automaton.run(walk)[-1]] for walk in walks])
     save_checkpoint(output, network)
     write_atomically(kept, npz_bytes({"x_test": x, "y_test": y, "len_test": lengths}))
@@ -104,7 +104,7 @@ def _learn(path: Path, strings: "Callable[[int], list[Whole]]") -> "Automaton":
     features, labels = network.encoding.features, network.labels
     names = tuple(map(str, range(features))), labels or tuple(map(str, range(network.readout.width)))
     words = [tuple(word.tolist()) for word in strings(features)]
-    found = learn(network_oracle(network), names, words, MOST_STATES)
+    found = learn(network_oracle(network, shown_path(path)), names, words, MOST_STATES)
     differ = f"of {found.strings} others the automaton answers {found.differing} otherwise"
     click.echo(f"learned from {found.queries} strings; {differ}")
     return found.automaton

@@ -48,7 +48,7 @@ def map_parameters(design: Design) -> list[MappingRow]:
     layers = {layer.name: layer for layer in network.recurrent_layers}
     for node in graph.memories:
         sign = row_sign(graph, node.name, learned)
-        layer = layers.get(node.layer) if node.name == f"{node.layer}.{node.index}" else None
+        layer = layers[node.layer] if unit_of(node).layers else None
         about = _learned(node, layer, sign, graph, design.assembly.cell_bias[node.name])
         rows += [
             MappingRow(pin.parameter, pin.pin, pin.target, pin.realised, "A", "calibrated", pin.note)
@@ -69,7 +69,7 @@ def _weight_row(weight: Weight, mirror: Mirror, element: str, note: str) -> Mapp
 
 
 def _learned(node: Memory, layer: RecurrentLayer | None, sign: int, graph: Sized, pins: tuple[str, ...]) -> Learned:
-    """Names of a unit's learned parameters, and how its thresholds came from them; of a shift cell its own name."""
+    """Names of a unit's learned parameters, and how its thresholds came from them; without a layer its own name."""
     if layer is None:
         upper, lower, level = (f"{node.name} ({side})" for side in ("upper", "lower", "level"))
         return Learned(upper, lower, level, "", "", graph.currents[node.name], pins)

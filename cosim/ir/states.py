@@ -6,6 +6,7 @@ from numpy.typing import NDArray
 
 from cosim.ir.graph import Lowered
 from cosim.ir.nodes import Memory
+from cosim.network.late import later
 from cosim.network.reference import Trace
 from cosim.network.types import INPUT
 
@@ -31,11 +32,7 @@ def software_states(graph: Lowered, reference: Trace) -> States:
 def _behind(reference: Trace, node: Memory) -> NDArray[np.float64]:
     """What the software has of a memory, (n, time): of a shift cell its signal some frames before, at first level 0."""
     inputs = reference.inputs.units if node.layer == INPUT else reference.signals[node.layer]
-    signal = inputs[:, :, node.index]
-    if not node.behind:
-        return signal
-    first = np.full_like(signal[:, : node.behind], node.zero)
-    return np.concatenate([first, signal[:, : -node.behind]], axis=1)
+    return later(inputs[:, :, node.index], node.behind, node.zero)
 
 
 def tolerances(graph: Lowered) -> NDArray[np.float64]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from cosim.errors import InputError
+from cosim.network.late import later
 from cosim.network.layers import Array, LayerTrace, RecurrentLayer
 from cosim.network.types import INPUT, InputEncoding, Network
 
@@ -118,8 +119,7 @@ def _run_layers(network: Network, encoded: EncodedInputs) -> _Found:
     def add_late(signal: str, values: Array) -> None:
         for name, late in network.late.items():
             if late.signal == signal:
-                first = np.broadcast_to(_start(network, signal), values[:, : late.frames].shape)
-                found.late[name] = np.concatenate([first, values[:, : -late.frames]], axis=1)
+                found.late[name] = later(values, late.frames, _start(network, signal))
 
     add_late(INPUT, encoded.units)
     for layer in network.layers:

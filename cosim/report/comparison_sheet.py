@@ -16,7 +16,7 @@ from cosim.report.figures import Figure, draw_confusion, figure_bytes, save_figu
 from cosim.report.html import Picture, escape, flat_rows, format_cards, format_figure, format_page, format_table
 from cosim.report.samples import draw_sample
 from cosim.report.tables import percent, within
-from cosim.report.trust import format_audit, format_elsewhere, format_sentence, format_undecided
+from cosim.report.trust import format_elsewhere, say_audit, say_undecided
 from cosim.simulation.simulated import engine_named
 from cosim.study.agreement import Comparison, ComparisonSummary, summarize_comparison
 from cosim.tasks.clipping import Clipping, find_clipping
@@ -89,8 +89,8 @@ def _settings(
         "bias currents and inputs": f"{found.bias_scale:.4g} and {found.input_scale:.4g} of the nominal ones",
         "simulator": f"{found.simulator} {made_with.version}, {in_effect}",
         **({"simulated elsewhere": "; ".join(elsewhere)} if (elsewhere := format_elsewhere(found.elsewhere)) else {}),
-        **({"undecided": format_sentence(near)} if (near := format_undecided(found.undecided)) else {}),
-        **({"audit": format_sentence(audit)} if (audit := format_audit(found.audit)) else {}),
+        **({"undecided": "; ".join(near)} if (near := say_undecided(found.undecided)) else {}),
+        **({"audit": "; ".join(audit)} if (audit := say_audit(found.audit)) else {}),
     }
 
 

@@ -5,7 +5,7 @@ from textwrap import wrap
 
 from cosim.cells.blocks import OUTSIDE
 from cosim.quantities import format_quantity, parse_quantity
-from cosim.report.trust import format_audit, format_elsewhere, format_undecided, format_undecided_chips
+from cosim.report.trust import format_audit, format_elsewhere, format_undecided
 from cosim.study.agreement import ComparisonSummary
 from cosim.study.chips import ChipCount, ChipSummary, Contribution, Pair, SpecYield, TrimSummary
 from cosim.study.intervals import MOST, Interval, samples_to_sign, shows_sign
@@ -266,7 +266,7 @@ def format_summary(summary: ChipSummary) -> list[str]:
     return [
         *lines,
         *format_elsewhere(summary.elsewhere),
-        *format_undecided_chips(summary.undecided),
+        *format_undecided(summary.undecided),
         *format_audit(summary.audit),
         *format_outside(),
     ]

@@ -21,65 +21,64 @@ def format_elsewhere(elsewhere: Mapping[str, int], what: str = "samples") -> lis
     return lines
 
 
-def format_undecided(found: Undecided | None) -> list[str]:
-    """How many decisions an error of the engine could turn; nothing where it does not say."""
+def format_undecided(found: Undecided | UndecidedChips | None) -> list[str]:
+    """How many decisions, or samples on chips, an error of the engine could turn; nothing where it does not say."""
+    return _block("undecided", say_undecided(found))
+
+
+def say_undecided(found: Undecided | UndecidedChips | None) -> list[str]:
+    """The same as statements."""
     if found is None:
         return []
-    lines: list[str] = []
-    if found.decisions:
-        share, limit, error = 100 * found.near / found.decisions, *map(_ampere, (found.limit, found.error))
-        lines.append(
-            f"{found.near} of {found.decisions} decisions ({share:.2f} %) under {limit}, {error} of it by steps"
-        )
+    limit, error = (format_quantity(current, "A") for current in (found.limit, found.error))
+    under = f"under {limit}, {error} of it by steps"
+    if isinstance(found, UndecidedChips):
+        return [f"{_of(found.near, found.inferences, 'inferences')} have a decision {under}"]
+    said = [f"{_of(found.near, found.decisions, 'decisions')} {under}"] if found.decisions else []
     if found.latches:
-        share, volt = 100 * found.floating / found.latches, format_quantity(found.volt, "V")
-        lines.append(f"{found.floating} of {found.latches} latches ({share:.2f} %) within {volt} when read")
-    lines = [text for line in lines for text in _lines("", line)]
-    return [f"{'undecided':{_NAME}}{lines[0].strip()}", *lines[1:]] if lines else []
+        volt = format_quantity(found.volt, "V")
+        said.append(f"{_of(found.floating, found.latches, 'latches')} within {volt} when read")
+    return said
 
 
-def format_undecided_chips(found: UndecidedChips | None) -> list[str]:
-    """The same of samples on chips."""
-    if found is None:
-        return []
-    share, limit, error = 100 * found.near / found.inferences, *map(_ampere, (found.limit, found.error))
-    text = f"{found.near} of {found.inferences} inferences ({share:.2f} %) have a decision under {limit}"
-    return _lines("undecided", f"{text}, {error} of it by steps")
-
-
-def _ampere(current: float) -> str:
-    return format_quantity(current, "A")
+def _of(count: int, whole: int, what: str) -> str:
+    return f"{count} of {whole} {what} ({100 * count / whole:.2f} %)"
 
 
 def format_audit(audit: Audit | None) -> list[str]:
     """What an audit found; nothing without one."""
+    return _block("audit", say_audit(audit))
+
+
+def say_audit(audit: Audit | None) -> list[str]:
+    """The same as statements."""
     if audit is None:
         return []
     failed = f", {audit.failed} failed" if audit.failed else ""
     compared = audit.bits - audit.ties - audit.behind
-    worst = "" if audit.worst is None else f", up to {_ampere(audit.worst)} from a threshold"
+    worst = "" if audit.worst is None else f", up to {format_quantity(audit.worst, 'A')} from a threshold"
     share = 100 * audit.ties / audit.bits if audit.bits else 0.0
-    ties = f"{audit.ties} ({share:.2f} %) under {_ampere(audit.limit)}, {audit.turned} turned, and "
+    ties = f"{audit.ties} ({share:.2f} %) under {format_quantity(audit.limit, 'A')}, {audit.turned} turned, and "
     return [
-        *_lines("audit", f"{'passed' if audit.passed else 'REFUSED'}: {audit.instances} in {audit.simulator}{failed}"),
-        *_lines("", f"{100 * audit.agreement:.3f} % of {compared} states equal, {audit.wrong} wrong{worst}"),
-        *_lines("", f"ties: {ties}{audit.behind} states behind them"),
+        f"{'passed' if audit.passed else 'REFUSED'}: {audit.instances} in {audit.simulator}{failed}",
+        f"{100 * audit.agreement:.3f} % of {compared} states equal, {audit.wrong} wrong{worst}",
+        f"ties: {ties}{audit.behind} states behind them",
     ]
 
 
-def format_sentence(lines: Sequence[str]) -> str:
-    """The lines of a figure as one text, without its name."""
-    return " ".join(line[_NAME:].strip() for line in lines)
+def _block(name: str, said: Sequence[str]) -> list[str]:
+    """Statements as lines of the terminal, the name in front of the first."""
+    return [line for k, text in enumerate(said) for line in _lines("" if k else name, text)]
 
 
 def trust_rows(summary: ChipSummary) -> list[tuple[str, str]]:
     """What another simulator ran, how many samples stand on an edge, what the audit found: of each what there is."""
     found = {
-        "simulated elsewhere": "; ".join(format_elsewhere(summary.elsewhere)),
-        "undecided": format_sentence(format_undecided_chips(summary.undecided)),
-        "audit": format_sentence(format_audit(summary.audit)),
+        "simulated elsewhere": format_elsewhere(summary.elsewhere),
+        "undecided": say_undecided(summary.undecided),
+        "audit": say_audit(summary.audit),
     }
-    return [row for row in found.items() if row[1]]
+    return [(name, "; ".join(said)) for name, said in found.items() if said]
 
 
 def format_refusal(audit: Audit, place: str) -> str:

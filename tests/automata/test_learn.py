@@ -1,5 +1,7 @@
 """Learning: automata whose table is hidden come back whole; a network of one, too; and what is none."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -7,6 +9,7 @@ from cosim.automata.learn import learn, network_oracle
 from cosim.automata.network import network_of
 from cosim.automata.regex import automaton_of
 from cosim.automata.table import Automaton, minimise, modulo
+from cosim.errors import InputError
 
 
 def strings(symbols, seed=0, count=300, longest=30):
@@ -40,7 +43,9 @@ def test_a_hidden_table_is_found(seed):
 def test_a_network_is_read(automaton):
     """Its states do not have to be seen: what it decides is enough."""
     network = network_of(automaton, "it")
-    found = learn(network_oracle(network), (automaton.symbols, automaton.labels), strings(len(automaton.symbols)), 64)
+    found = learn(
+        network_oracle(network, "it"), (automaton.symbols, automaton.labels), strings(len(automaton.symbols)), 64
+    )
     assert found.differing == 0 and len(found.automaton.states) == len(automaton.states)
     assert found.queries < 2000
 
@@ -53,3 +58,10 @@ def test_what_is_no_automaton_is_given_up():
 
     found = learn(say, ("ab", ("no", "yes")), strings(2, longest=60), 12)
     assert found.differing > 0 and found.strings == 300
+
+
+def test_a_network_that_pools(late):
+    network = late.counter(3)
+    pooled = replace(network, readout=replace(network.readout, pooling="mean"))
+    with pytest.raises(InputError, match="net.npz: readout.pooling must be last, not mean: .* --pooling last"):
+        network_oracle(pooled, "net.npz")

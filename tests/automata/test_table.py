@@ -119,7 +119,7 @@ def test_its_network_follows_it(automaton, seed):
     """The state of every frame, one cell on, the start's holding the complement."""
     automaton = minimise(automaton)
     string = np.random.default_rng(seed).integers(0, len(automaton.symbols), 200)
-    x, lengths = one_hot(automaton, [string])
+    x, lengths = one_hot(len(automaton.symbols), [string])
     trace = run_reference(network_of(automaton, "it"), x, lengths)
     on = trace.signals["state"][0]
     on[:, automaton.start] = 1.0 - on[:, automaton.start]
@@ -131,7 +131,7 @@ def test_its_network_follows_it(automaton, seed):
 def test_ten_thousand_symbols():
     automaton = automaton_of("(a|b)*a(a|b)(a|b)")
     string = np.random.default_rng(3).integers(0, 2, 10_000)
-    x, lengths = one_hot(automaton, [string])
+    x, lengths = one_hot(len(automaton.symbols), [string])
     trace = run_reference(network_of(automaton, "it"), x, lengths)
     np.testing.assert_array_equal(trace.readout[0].argmax(axis=1), automaton.output[automaton.run(string)])
 

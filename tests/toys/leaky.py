@@ -58,9 +58,9 @@ class LeakyLayer(RecurrentLayer):
     def start(self) -> Array:
         return np.zeros(self.width)
 
-    def run(self, x: Array) -> LayerTrace:
+    def run(self, x: Array, before: Array | None = None) -> LayerTrace:
         u = np.maximum(self.drive(x), 0.0)
-        states, y = np.empty_like(u), np.full(u[:, 0].shape, FLOOR)
+        states, y = np.empty_like(u), FLOOR + (np.zeros(u[:, 0].shape) if before is None else before)
         for t in range(u.shape[1]):
             states[:, t] = y = flow(y, u[:, t] + FLOOR, self.rate)
         return LayerTrace(states - FLOOR, u)

@@ -13,10 +13,10 @@ from cosim.compiler.passes import compile_network
 from cosim.engines.behavioral.model import run_behavioral
 from cosim.engines.engine import Inference
 from cosim.engines.table import simulator_named
-from cosim.errors import NetworkError
+from cosim.errors import MappingError, NetworkError
 from cosim.montecarlo.trial import Trial, run_chip
 from cosim.network.reference import run_reference
-from cosim.network.types import InputEncoding, Network, Readout, check_network
+from cosim.network.types import InputEncoding, Late, Network, Readout, check_network
 from cosim.simulation.inference import run_inference
 from cosim.simulation.plans import read_plan
 from cosim.simulation.testbench import inference_bench
@@ -71,6 +71,20 @@ def test_its_states_are_between_the_levels(design, samples):
     states = np.stack([trace.states[f"layer0.{i}"] for i in range(3)], axis=2)
     assert states.dtype == np.float64 and np.ptp(software) > 0.1 and len(np.unique(software)) > 20
     np.testing.assert_allclose(states, software, atol=0.04)
+
+
+def test_feedback_needs_units_that_go_on_from_a_state(leaky, network, samples, technology, calibration):
+    """In software it does, from `before`; its `decide` begins anew, so a circuit that feeds back is refused."""
+    (layer,) = network.layers
+    whole = layer.run(samples.x)
+    front = layer.run(samples.x[:, :3])
+    np.testing.assert_array_equal(layer.run(samples.x[:, 3:], front.last).h, whole.h[:, 3:])
+    reader = replace(layer, sources=("input", "layer0_1"), weight=np.concatenate([layer.weight, np.eye(3) / 8], axis=1))
+    fed = check_network(replace(network, layers=(reader,), late={"layer0_1": Late("layer0")}))
+    with pytest.raises(
+        MappingError, match="layer0: a network that feeds back must be of units that go on from a state"
+    ):
+        compile_network(fed, technology, calibration)
 
 
 def test_a_checkpoint_keeps_it(network, tmp_path):

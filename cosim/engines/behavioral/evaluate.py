@@ -22,6 +22,7 @@ from cosim.errors import InputError
 from cosim.ir.graph import Sized
 from cosim.ir.nodes import InputCurrent, Memory, Output, Pedestal, Rectifier, UnitCurrent
 from cosim.ir.states import States
+from cosim.network.late import later
 from cosim.network.reference import EncodedInputs
 from cosim.technology.calibration import Calibration
 from cosim.units.kind import Array, Cell
@@ -169,8 +170,8 @@ class _Engine:
             self.currents[name] = current
             self.lines[name] = self.deliver(name, current)
             if name in first:
-                (n, p), (last_n, p_last) = self.lines[name], first[name]
-                self.late[name] = _later(last_n, n), _later(p_last, p)
+                (n, p), (first_n, first_p) = self.lines[name], first[name]
+                self.late[name] = later(n, 1, first_n), later(p, 1, first_p)
 
     def run_stepwise(self, sources: Mapping[str, Array]) -> None:
         """One frame after the other, where a state depends on itself."""
@@ -253,8 +254,3 @@ class _Engine:
             arriving = self.currents[source] * self.deviations.lines_p.get(source, 1.0)
             thresh, width = thresh + arriving * into_thresh, width + arriving * into_width
         return thresh, width
-
-
-def _later(first: Array, values: Array) -> Array:
-    """Values (n, time) a frame later, behind the first (n, 1)."""
-    return np.concatenate([np.broadcast_to(first, values[:, :1].shape), values[:, :-1]], axis=1)

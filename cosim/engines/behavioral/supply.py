@@ -31,6 +31,7 @@ from cosim.engines.behavioral.evaluate import BehavioralTrace, cell_of, evaluate
 from cosim.ir.graph import Sized
 from cosim.ir.nodes import InputCurrent, Memory, Output, Pedestal, Rectifier, UnitCurrent
 from cosim.ir.states import States
+from cosim.network.late import later
 from cosim.technology.calibration import Calibration
 from cosim.units.kind import Array, Standing
 from cosim.units.pulse import PULSE_BEGIN
@@ -87,18 +88,14 @@ def estimate_power(
 
 def _at(now: States, first: int, *, arrived: bool) -> States:
     """Values (n, time) as they stand: this frame's where their moment has come, else those of the frame before."""
-    if arrived:
-        return now
-    before = np.empty_like(now)
-    before[:, 0], before[:, 1:] = first, now[:, :-1]
-    return before
+    return now if arrived else later(now, 1, first)
 
 
 def _update(trace: BehavioralTrace, node: Memory, *, decided: bool) -> NDArray[np.int16]:
     """Whether the last decision of a memory changed its state."""
     now = trace.states[node.name]
     changed = (now != _at(now, node.start, arrived=False)).astype(np.int16)
-    return changed if decided else np.concatenate([np.zeros_like(changed[:, :1]), changed[:, :-1]], axis=1)
+    return changed if decided else later(changed, 1, 0)
 
 
 def _moments(graph: Sized, closes: Sequence[float]) -> tuple[dict[str, float], dict[str, float]]:

@@ -2,17 +2,15 @@
 
     u = s of what it reads;  set where u >= RISE level, reset where u <= FALL level
 
-It regenerates: what it passes on has its own level, whatever arrived, so no error adds up along a chain. The thresholds
-stand off the middle, towards the 0, because a 1 arrives with the spread of three mirrors, a 0 with that of leakage.
+It regenerates: what it passes on has its own level, whatever arrived, so no error adds up along a chain.
 """
 
 from dataclasses import dataclass
 
 from cosim.ir.nodes import InputCurrent, Memory
+from cosim.network.late import FALL, RISE
 from cosim.network.types import INPUT
 from cosim.units.schmitt.node import Schmitt
-
-RISE, FALL = 0.55, 0.35  # of the level
 
 
 @dataclass(frozen=True)
