@@ -52,9 +52,7 @@ def command(
     from cosim.files.write import write_atomically
 
     if (source is None) == (modulo is None):
-        raise InputError(
-            "cosim automaton needs one of REGEX, TABLE.json, CHECKPOINT and --modulo; see cosim automaton --help"
-        )
+        raise InputError("give one of REGEX, TABLE.json, CHECKPOINT and --modulo; see cosim automaton --help")
     kept = output.with_suffix(".strings.npz")
     for path in (output, kept):
         check_writable(path)

@@ -51,8 +51,8 @@ def test_what_a_network_follows(cosim_main, tmp_path):
 @pytest.mark.parametrize(
     ("words", "text"),
     [
-        ((), "needs one of REGEX, TABLE.json, CHECKPOINT and --modulo"),
-        (("a*", "--modulo", 3), "needs one of REGEX, TABLE.json, CHECKPOINT and --modulo"),
+        ((), "give one of REGEX, TABLE.json, CHECKPOINT and --modulo"),
+        (("a*", "--modulo", 3), "give one of REGEX, TABLE.json, CHECKPOINT and --modulo"),
         (("(a",), "that nothing closes, at character 3"),
         (("nothing.json",), "nothing.json: must be a file, but is missing"),
         (("a", "-o", "net.txt"), "must be named .pt or .npz"),
