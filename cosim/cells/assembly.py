@@ -1,6 +1,6 @@
 """The circuit of a whole network, and what a testbench must drive and may watch."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from cosim.circuit.elements import Circuit
 
@@ -29,8 +29,11 @@ class Assembly:
     candidates: memory node -> net of its candidate
     weights: (source, target) of an edge -> its transistor, absent for a weight of 0, `a and b` for a beta (two lines)
     cell_bias: memory node -> its bias pins, in the order of its unit; rails: signals with a gate line n
-    preset: nets held at V_DD until time 0: memories that are on before the reset, where a chip's
-        cell may have two states even then
+    steering: weight on an And -> its bias pin
+    held: memory that the reset turns off -> its nets that are high in state 1, that of its state first. On a chip they
+        are held at V_DD until time 0: a cell whose lower threshold has fallen below 0 has two states even while the
+        reset holds its candidate at 0. Which one it takes is history: on a chip that has run before, the state that it
+        could not leave. So it starts there
     """
 
     circuit: Circuit
@@ -47,7 +50,8 @@ class Assembly:
     weights: dict[tuple[str, str], str]
     cell_bias: dict[str, tuple[str, ...]]
     rails: frozenset[str]
-    preset: tuple[str, ...] = ()
+    steering: dict[tuple[str, str], str]
+    held: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
 
     @property
     def transistors(self) -> int:

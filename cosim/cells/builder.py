@@ -2,13 +2,15 @@
 
 from cosim.cells.assembly import Shown
 from cosim.cells.bias import STRENGTH, bias_diode, pedestal_sink, strong_diode
-from cosim.cells.blocks import BIAS_DIODES, CANDIDATES, LINE_COPIES, PEDESTALS
+from cosim.cells.blocks import BIAS_DIODES, CANDIDATES, CELLS, COMPARATORS, LINE_COPIES, PEDESTALS
+from cosim.cells.clocked import RESET_INVERTER, reset_inverter
 from cosim.cells.linear import Term, linear_row
 from cosim.cells.mirror import signal_rails
 from cosim.cells.rectifier import candidate_diode
+from cosim.cells.steering import steering_and, symbol_comparator
 from cosim.circuit.elements import Element, Instance, Part, Subcircuit
-from cosim.ir.graph import Sized
-from cosim.ir.nodes import Memory, Output, Pedestal
+from cosim.ir.graph import Edge, Sized
+from cosim.ir.nodes import InputCurrent, Memory, Node, Output, Pedestal
 from cosim.technology.calibration import Calibration
 from cosim.technology.types import Technology
 
@@ -22,6 +24,11 @@ def net(name: str) -> str:
     return name.replace(".", "_")
 
 
+def bit_net(node: Node) -> str:
+    """The net on which an input of one bit, or a memory, is a voltage."""
+    return f"{net(node.name)}_bit" if isinstance(node, InputCurrent) else f"{net(node.name)}_latch"
+
+
 def instance(name: str) -> str:
     """The path of an instance of the network, as names of transistors begin."""
     return f"{NETWORK}.{name}"
@@ -30,6 +37,16 @@ def instance(name: str) -> str:
 def weight_device(row: str, index: int) -> str:
     """The transistor of a term of a row."""
     return f"{instance(row)}.w{index}"
+
+
+def steering_instance(target: str, index: int) -> str:
+    """The steering AND that is a term of a node's row."""
+    return f"and_{net(target)}_{index}"
+
+
+def symbol_instance(name: str) -> str:
+    """The symbol comparator of an input."""
+    return f"bit_{net(name)}"
 
 
 class Builder:
@@ -45,6 +62,8 @@ class Builder:
         self.weights: dict[tuple[str, str], str] = {}
         self.cell_bias: dict[str, tuple[str, ...]] = {}
         self.decisions: dict[str, Shown] = {}
+        self.held: dict[str, tuple[str, ...]] = {}
+        self.steering: dict[Edge, str] = {}
         self.rails: set[str] = set()
 
     def define(self, *blocks: Subcircuit) -> None:
@@ -60,17 +79,48 @@ class Builder:
     def add_row(self, name: str, node_net: str) -> None:
         """The weights that drive a node, as a linear row that loads `node_net`."""
         terms, row_name = list[Term](), f"row_{net(name)}"
+        power = "readout" if isinstance(self.graph.nodes[name], Output) else "rows"
+        part = Part(f"weights of {net(name.rpartition('.')[0])}", power)
         for index, (source, weight) in enumerate(self.graph.into(name)):
             mirror = self.graph.mirrors[source, name]
+            if (source, name) in self.graph.steered:
+                self.add_steering((source, name), steering_instance(name, index), node_net, part)
             text = f"{weight.origin} target {weight.target:.6g} realised {mirror.realised:.6g}"
             terms.append(Term(net(source), mirror.count, text))
             if mirror.count:
                 self.weights[source, name] = f"x{NETWORK}.x{row_name}.mw{index}"
         row = linear_row(row_name, terms, self.technology, f"linear row of {name}")
         if row.elements:
-            power = "readout" if isinstance(self.graph.nodes[name], Output) else "rows"
-            part = Part(f"weights of {net(name.rpartition('.')[0])}", power)
             self.add(row, row_name, (node_net, "vdd", *row.ports[2:]), part)
+
+    def add_steering(self, edge: Edge, name: str, node_net: str, part: Part) -> None:
+        """The weight of an And in a row: a current source and a switch for each of its bits."""
+        (source, _), weight = edge, self.graph.weights[edge]
+        bits = self.graph.into(source, "gate")
+        gain = self.steering[edge] = self.bias_line("gain", self.graph.steered[edge])
+        nets = (node_net, gain, *(bit_net(self.graph.nodes[bit]) for bit, _ in bits))
+        self.add(steering_and(self.technology, len(bits)), name, nets, part, f"{weight.origin} on {source}")
+        self.weights[edge] = f"x{NETWORK}.x{name}.msource"
+        for k, (bit, _) in enumerate(bits):
+            device, earlier = f"x{NETWORK}.x{name}.mbit{k}", self.weights.get((bit, source))
+            self.weights[bit, source] = f"{earlier} and {device}" if earlier else device
+
+    def add_symbol(self, name: str) -> None:
+        """An input of one bit as a voltage, if any And reads it."""
+        if self.is_bit(name):
+            half = self.graph.i_unit / 2 + self.graph.i_pedestal
+            nets = (f"{net(name)}_p", self.bias_line("symbol", half), bit_net(self.graph.nodes[name]), "vdd")
+            self.add(symbol_comparator(self.technology, self.units), symbol_instance(name), nets, COMPARATORS)
+
+    def is_bit(self, name: str) -> bool:
+        """Whether an And reads it."""
+        return any(self.graph.weights[edge].role == "gate" for edge in self.graph.out_of(name))
+
+    def reset_line(self) -> str:
+        """High during the reset, for cells that it leaves on."""
+        if RESET_INVERTER not in self.blocks:
+            self.add(reset_inverter(self.technology), RESET_INVERTER, ("resetb", "reset", "vdd"), CELLS)
+        return "reset"
 
     def add_rails(self, name: str) -> None:
         """Gate line n of a signal, if any positive weight reads it."""

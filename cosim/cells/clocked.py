@@ -7,7 +7,9 @@
 
     clk high, track:   hold follows the candidate, v0 compares it with the thresholds, the state stands still.
     clk low, decide:   hold is frozen, the loop through v0 and latch is closed: the plain 9T cell, static.
-    resetb low with clk low: hold = vdd, the candidate is 0, the state becomes 0.
+    resetb low with clk low: hold = vdd, the candidate is 0, the state becomes 0. A cell that begins on is pulled to
+    ground instead, by an nMOS on `reset`: its candidate is then the largest there is. (A pMOS would leave hold a
+    threshold above ground, which in some technologies is no candidate.)
 
 Why both gates. Positive and negative weights have different delays, so a candidate over- and undershoots while inputs
 move; and when cells flip, the nodes that they drive kick the shared gate lines through the drains of the weights. With
@@ -24,30 +26,42 @@ from cosim.technology.types import POLARITIES, Technology
 CLOCKED = "schmitt_clocked"
 PORTS = ("cand", "thresh", "width", "gain", "out", "clk", "clkb", "resetb", "vdd")
 LATCH_NODE = "latch"
+RESET_INVERTER = "reset_inverter"
 HOLD_CAPACITANCE = 0.4e-12  # F; keeps what the decision kicks back through M1 under 1 % of the candidate
 
 
-def clocked_schmitt(technology: Technology, units: int, *, tap: bool = False) -> Subcircuit:
-    """The clocked cell; its output diode has `units` unit devices. With `tap` the latch node is one more port."""
+def clocked_schmitt(technology: Technology, units: int, *, tap: bool = False, on: bool = False) -> Subcircuit:
+    """The clocked cell; its output diode has `units` unit devices. With `tap` the latch node is one more port.
+
+    on: the reset leaves it on; its port is then `reset`, high during the reset, in place of `resetb`.
+    """
+    ports = tuple("reset" if on and port == "resetb" else port for port in PORTS)
     return Subcircuit(
-        f"{CLOCKED}_{LATCH_NODE}" if tap else CLOCKED,
-        (*PORTS, LATCH_NODE) if tap else PORTS,
+        "_".join([CLOCKED, *(["on"] if on else []), *([LATCH_NODE] if tap else [])]),
+        (*ports, LATCH_NODE) if tap else ports,
         (
-            *sample_gate(technology),
+            *sample_gate(technology, on=on),
             *schmitt_devices(technology, units, "hold", LATCH_NODE),
             *decision_gate(technology),
         ),
-        "clocked 9T cell: track while clk is high, decide while clk is low",
+        f"clocked 9T cell: track while clk is high, decide while clk is low{'; reset to on' if on else ''}",
     )
 
 
-def sample_gate(technology: Technology) -> tuple[Element, ...]:
+def reset_inverter(technology: Technology) -> Subcircuit:
+    """reset, high during the reset, for cells that it leaves on: one for a network. Ports resetb reset vdd."""
+    n, p = (Device("switch", polarity, technology.sizing.sample_switch) for polarity in POLARITIES)
+    inverter = (*transistor("n", n, "reset", "resetb"), *transistor("p", p, "reset", "resetb"))
+    return Subcircuit(RESET_INVERTER, ("resetb", "reset", "vdd"), inverter, "inverter: resetb -> reset")
+
+
+def sample_gate(technology: Technology, *, on: bool = False) -> tuple[Element, ...]:
     """From cand to hold while clk is high, with the hold capacitor and its reset."""
     n, p = (Device("switch", polarity, technology.sizing.sample_switch) for polarity in POLARITIES)
     return (
         *transistor("sn", n, "hold", "clk", "cand"),
         *transistor("sp", p, "hold", "clkb", "cand"),
-        *transistor("reset", p, "hold", "resetb"),
+        *(transistor("reset", n, "hold", "reset") if on else transistor("reset", p, "hold", "resetb")),
         Capacitor("hold", "hold", "vdd", HOLD_CAPACITANCE),
     )
 

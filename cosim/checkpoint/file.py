@@ -20,7 +20,7 @@ from cosim.checkpoint.state_dict import check_is_network, network_from_state_dic
 from cosim.errors import InputError, NetworkError
 from cosim.files.read import is_file
 from cosim.files.write import write_atomically
-from cosim.network.layers import EpsilonLayer, Layer, ReluLayer
+from cosim.network.layers import AndLayer, EpsilonLayer, Layer, ReluLayer
 from cosim.network.types import InputEncoding, Late, Network, Readout, check_network
 from cosim.reading.arrays import memory_limit, read_arrays
 from cosim.reading.tensors import read_torch, tensor_array
@@ -189,7 +189,7 @@ class _Arrays:
 
 
 def _layer(arrays: _Arrays, i: int, meta: _LayerMeta, where: str) -> Layer:
-    kinds: dict[str, type[Layer]] = {kind.kind: kind for kind in (ReluLayer, *recurrent_kinds())}
+    kinds: dict[str, type[Layer]] = {kind.kind: kind for kind in (ReluLayer, AndLayer, *recurrent_kinds())}
     if meta.kind not in kinds:
         raise NetworkError(f"{where}.kind must be one of {', '.join(kinds)}, not {shown(meta.kind)}")
     kind = kinds[meta.kind]

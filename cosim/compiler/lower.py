@@ -6,9 +6,10 @@ from dataclasses import replace
 import numpy as np
 
 from cosim.compiler.late import Taps, read_until, stages_of
+from cosim.compiler.steer import lower_and
 from cosim.ir.graph import Lowered, Wiring
 from cosim.ir.nodes import InputCurrent, Node, Output, Rectifier, UnitCurrent
-from cosim.network.layers import EpsilonLayer, Layer, RecurrentLayer
+from cosim.network.layers import AndLayer, EpsilonLayer, Layer, RecurrentLayer, ReluLayer
 from cosim.network.types import INPUT, Network, Readout
 from cosim.units.epsilon import Circuit, check_epsilon
 from cosim.units.placing import Parameter, Placing, Sources, Tap, add_row, read_sources
@@ -55,6 +56,8 @@ def _lower(network: Network, origin: str, headroom: int, ahead: Mapping[str, Nod
         placing = Placing(graph, sources, stages[layer.name], ranges, headroom, origin, ahead)
         if isinstance(layer, RecurrentLayer):
             unit_for(layer, origin).lower(layer, placing)
+        elif isinstance(layer, AndLayer):
+            lower_and(layer, placing)
         else:
             _lower_relu(layer, placing)
     _lower_readout(network.readout, graph, read(network.readout.sources, None))
@@ -76,6 +79,8 @@ def _without_late(network: Network) -> Network:
             for name, array in layer.arrays().items()
             if name.startswith("weight")
         }
+        if isinstance(layer, AndLayer):  # with fewer bits it is none
+            return ReluLayer(layer.name, sources, columns["weight"], layer.bias)
         return replace(layer, sources=sources, **columns)
 
     readout = Readout((network.layers[-1].name,), np.zeros((1, network.layers[-1].width)), np.zeros(1))

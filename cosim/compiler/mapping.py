@@ -59,7 +59,7 @@ def map_parameters(design: Design) -> list[MappingRow]:
 
 def _weight_row(weight: Weight, mirror: Mirror, element: str, note: str) -> MappingRow:
     difference = abs(mirror.realised - weight.target)
-    if weight.target != 0 and mirror.count == 0:
+    if weight.target != 0 and mirror.realised == 0:
         status = ZERO
     elif mirror.count and difference > 0.5001 * mirror.realised / mirror.count:  # more than half a unit device
         status = CUT

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from cosim.ir.graph import Scaled, Sized
-from cosim.ir.nodes import PEDESTAL, InputCurrent, Memory, Mirror, Output, Pedestal, Rectifier, Weight
+from cosim.ir.nodes import PEDESTAL, And, InputCurrent, Memory, Mirror, Output, Pedestal, Rectifier, Weight
 from cosim.technology.calibration import Calibration
 from cosim.units.sizing import Sizing, largest_count
 from cosim.units.table import unit_of
@@ -21,11 +21,22 @@ def size(
     repair.
     """
     units, sizing = calibration.units, Sizing(graph, calibration, origin)
-    mirrors = {edge: _mirror(edge[0], weight, units) for edge, weight in graph.weights.items()}
+    ands = {node.name for node in graph.of(And)}
+    mirrors = {
+        edge: Mirror(0, weight.target) if ands & {*edge} else _mirror(edge[0], weight, units)
+        for edge, weight in graph.weights.items()
+    }
+    gain = calibration.schmitt.solve_gain
+    steered = {
+        edge: gain(weight.target * graph.i_unit)
+        for edge, weight in graph.weights.items()
+        if edge[0] in ands and weight.target
+    }
     biases = {node.name: unit_of(node).bias(node, sizing) for node in graph.memories}
     sized = Sized(
-        graph.nodes, graph.weights, graph.i_unit, graph.currents, units, pedestal * graph.i_unit, mirrors, biases
-    )
+        graph.nodes, graph.weights, graph.i_unit, graph.currents, units, pedestal * graph.i_unit, mirrors, biases,
+        steered,
+    )  # fmt: skip
     return _with_pedestal(sized) if pedestal else sized
 
 

@@ -92,12 +92,13 @@ class Scaled(Lowered):
 @dataclass(frozen=True)
 class Sized(Scaled):
     """units: unit devices per weight 1.0; i_pedestal: ampere; mirrors: each weight as built; biases: memory -> the bias
-    currents of its kind of unit."""
+    currents of its kind of unit; steered: weight on an And -> the bias current that makes it, ampere."""
 
     units: int
     i_pedestal: float
     mirrors: Mapping[Edge, Mirror]
     biases: Mapping[str, object]
+    steered: Mapping[Edge, float]
 
     def bias(self, name: str, kind: type[Bias]) -> Bias:
         """The bias currents of a memory, which are of this kind."""

@@ -6,7 +6,7 @@ A node is one current, known by its `name`. An edge carries one weight. What eac
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-Role = Literal["drive", "beta"]
+Role = Literal["drive", "beta", "gate"]
 UNIT_CURRENT = "one"
 PEDESTAL = "zero"
 
@@ -42,6 +42,18 @@ class Pedestal:
 @dataclass(frozen=True)
 class Rectifier:
     """I = max(sum of drive, 0)."""
+
+    name: str
+    layer: str
+    index: int
+
+
+@dataclass(frozen=True)
+class And:
+    """I = i_unit where all bits of its gate edges are on, else exactly 0: inputs of one bit, memories of two states.
+
+    Each of its readers has switches of its own, so it has no gate line, and can be pulled with only.
+    """
 
     name: str
     layer: str
@@ -105,7 +117,7 @@ class Output:
     index: int
 
 
-Node = InputCurrent | UnitCurrent | Pedestal | Rectifier | Memory | Output
+Node = InputCurrent | UnitCurrent | Pedestal | Rectifier | And | Memory | Output
 
 
 @dataclass(frozen=True)
@@ -132,7 +144,10 @@ class MemoryCurrents:
 
 @dataclass(frozen=True)
 class Mirror:
-    """A weight as built: a signed count of unit devices, `realised` = count / units."""
+    """A weight as built: a signed count of unit devices, `realised` = count / units.
+
+    Of an And, whose weight is a bias current: count 0.
+    """
 
     count: int
     realised: float

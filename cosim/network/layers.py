@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from cosim.errors import NetworkError
 
 Array = NDArray[np.float64]
+MOST_BITS = 4  # of an AND: switches in series above a current source
 
 
 @dataclass(frozen=True)
@@ -76,6 +77,27 @@ class ReluLayer(Layer):
     kind = "relu"
 
 
+@dataclass(frozen=True)
+class AndLayer(ReluLayer):
+    """y_t = 1 where all bits of a row are on: max(sum of them - (k - 1), 0), k of them.
+
+    A row has weight 1 / level at each of its bits, 0 elsewhere, and the bias 1 - k; on signals of two values this is
+    the rectifier's own equation. On the chip it is a steering AND (cosim.cells.steering) where it reads bits only.
+    """
+
+    kind = "and"
+
+    def check(self, origin: str) -> None:
+        """Raises NetworkError where a row has no bits, or too many."""
+        bits = (self.weight != 0).sum(axis=1)
+        for i, count in enumerate(bits):
+            if not 1 <= count <= MOST_BITS:
+                raise NetworkError(
+                    f"{origin}: {self.name}.weight[{i},*] must read 1 to {MOST_BITS} bits, not {count}; split the row, "
+                    "or use a layer of kind relu"
+                )
+
+
 class RecurrentLayer(Layer):
     """A layer with a state. torch: module and class of the cell that trains it, `module:Class`."""
 
@@ -120,8 +142,9 @@ class FirstQuadrantLayer(EpsilonLayer):
     """Recurrent unit with fixed thresholds and non-negative signals (arXiv 2605.15216).
 
     u_t = max(W x_t + b, 0); with centre c = (beta_hi + beta_lo) / 2 and half width w = (beta_hi - beta_lo) / 2,
-    z_t = H(|u_t - c| - w), q_t = z_t (S(u_t - c) + epsilon q_{t-1}) + (1 - z_t) q_{t-1}, q_{-1} = -1,
+    z_t = H(|u_t - c| - w), q_t = z_t (S(u_t - c) + epsilon q_{t-1}) + (1 - z_t) q_{t-1}, q_{-1} = 2 initial - 1,
     h_t = alpha (1 + q_t) / 2. At epsilon = 0: h is alpha from u >= beta_hi on, 0 from u <= beta_lo on, else kept.
+    initial: 1 for a unit that begins on, 0 for one that begins off; None: all off.
     """
 
     kind = "first-quadrant"
@@ -131,17 +154,19 @@ class FirstQuadrantLayer(EpsilonLayer):
     beta_hi: Array
     alpha: Array
     epsilon: float = 0.0
+    initial: Array | None = None
 
     @property
     def start(self) -> Array:
-        return np.zeros(self.width)
+        return np.zeros(self.width) if self.initial is None else self.alpha * self.initial
 
     def run(self, x: Array, before: Array | None = None) -> LayerTrace:
         u = np.maximum(self.drive(x), 0.0)
         # Compared with the thresholds themselves, not with centre and half width: a candidate on the threshold must
         # not be decided by how (hi + lo) / 2 was rounded.
         sets, resets = u >= self.beta_hi, u <= self.beta_lo
-        first = np.full(self.width, -1.0) if before is None else before
+        first = np.full(self.width, -1.0) if self.initial is None else 2.0 * self.initial - 1.0
+        first = first if before is None else before
         q = scan(sets | resets, np.where(sets, 1.0, -1.0), self.epsilon, first)
         return LayerTrace(self.alpha * (1.0 + q) / 2.0, u, (self.beta_lo, self.beta_hi), q[:, -1])
 
@@ -163,6 +188,12 @@ class FirstQuadrantLayer(EpsilonLayer):
             raise NetworkError(
                 f"{origin}: {self.name}.beta_hi[{unit}] - {self.name}.beta_lo[{unit}] is the hysteresis width and must "
                 f"be positive, not {width[unit]:g}; raise the minimum width in training"
+            )
+        if self.initial is not None and not np.isin(self.initial, (0.0, 1.0)).all():
+            unit = int(np.argmin(np.isin(self.initial, (0.0, 1.0))))
+            raise NetworkError(
+                f"{origin}: {self.name}.initial[{unit}] must be 0 (off) or 1 (on), not {self.initial[unit]:g}; leave "
+                "the array out for units that all begin off"
             )
         super().check(origin)
 

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from cosim.cells.builder import NETWORK, net
 from cosim.cells.schmitt import STATE_LEVEL
 from cosim.circuit.bench import Bench, held
 from cosim.design import Design
@@ -27,7 +26,6 @@ from cosim.simulation.single import run_benches
 from cosim.simulation.testbench import inference_bench, inference_benches
 from cosim.tasks.testset import TestSet
 from cosim.technology.types import Technology
-from cosim.units.table import unit_of
 
 
 @dataclass(frozen=True)
@@ -67,12 +65,8 @@ class Simulated:
         if isinstance(waves, Failure):
             return waves
         threshold = STATE_LEVEL * run.standing(design).technology.supply
-        held_at = {cell.name: unit_of(cell).held for cell in design.graph.memories}
-        return tuple(
-            cell
-            for cell, nets in held_at.items()
-            if nets and waves.voltage(f"x{NETWORK}.xcell_{net(cell)}.{nets[0]}")[-1] > threshold
-        )
+        held_at = design.assembly.held
+        return tuple(cell for cell, nets in held_at.items() if waves.voltage(nets[0])[-1] > threshold)
 
     def decks(self, design: Design, test_set: TestSet, run: Run) -> Iterator[str]:
         """What the simulator reads for each sample."""

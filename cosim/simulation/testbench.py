@@ -18,7 +18,7 @@ from cosim.circuit.waveforms import Timing, Waveform, clock_waveforms, reset_wav
 from cosim.design import Condition, Design
 from cosim.network.reference import encode_inputs
 from cosim.units.pulse import PULSE_BEGIN, PULSE_END
-from cosim.variation.chip import chip_circuit, preset_nets, standing
+from cosim.variation.chip import chip_circuit, standing
 from cosim.variation.draws import Chip
 
 
@@ -82,7 +82,8 @@ def inference_benches(
     """
     there = standing(design, condition, chip)
     circuit = design.assembly.circuit if chip is None else chip_circuit(design, chip)
-    preset, probes = () if chip is None else preset_nets(design), saved_probes(design.assembly)
+    held = () if chip is None else design.assembly.held.values()
+    preset, probes = tuple(one for nets in held for one in nets), saved_probes(design.assembly)
     controls: dict[int, list[Element]] = {}  # by the number of frames
     for x in samples:
         inputs = encode_sample(design, x)

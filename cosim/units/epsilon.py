@@ -35,6 +35,11 @@ def check_epsilon(layer: EpsilonLayer, origin: str, cell: Circuit) -> None:
             "update multiplies the stored state by epsilon, so it has no finite set of levels that a circuit could "
             "hold; anneal it to 0 in training (cosim train --epsilon anneal), or train with --epsilon 1"
         )
+    if isinstance(layer, FirstQuadrantLayer) and layer.initial is not None and layer.initial.any() and epsilon:
+        raise MappingError(
+            f"{where}.initial must be 0 everywhere where epsilon is {epsilon:g}: only a Schmitt trigger can be reset "
+            "to on; leave it out"
+        )
     if cell == "schmitt" and epsilon != 0:
         raise MappingError(
             f"{where}.epsilon must be 0 for a Schmitt trigger, not {epsilon:g}; anneal it to 0 in training (cosim "

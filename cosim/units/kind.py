@@ -88,7 +88,6 @@ class Unit(Generic[N, B, F]):
     node, factors: types of its node and of a chip's factors on it, all 1 by default; layers: kinds of layer that it
     may take.
     turns: from the currents of its threshold lines, where it has lines of its own, ampere (frames,).
-    held: nets in its cell that are high in state 1, where a chip's cell may keep a state that the reset cannot end.
     unreset: whether this cell stays on at a candidate of 0.
     drawings: schematics that show it, cosim.report.schematics.CELLS.
     measure: (technology, calibration of the cells, simulator) -> what it needs beyond that, `Calibration.own`.
@@ -110,7 +109,6 @@ class Unit(Generic[N, B, F]):
     supply: Callable[[Cell[N, B, F], Standing], Array]
     effects: Callable[[N, B, Site], Iterator[Effect]]
     turns: Callable[[Cell[N, B, F], Sequence[Array]], Turns] = _never
-    held: tuple[str, ...] = ()
     unreset: Callable[[Cell[N, B, F]], bool] = lambda cell: False
     drawings: tuple[str, ...] = ()
     measure: Callable[[Technology, Calibration, str], Own] | None = None

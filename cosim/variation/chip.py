@@ -4,12 +4,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
 
-from cosim.cells.builder import NETWORK, net
 from cosim.circuit.elements import Circuit, Mos
 from cosim.design import Condition, Design
 from cosim.technology.conditions import at
 from cosim.units.schmitt.node import SchmittFactors
-from cosim.units.table import unit_of
 from cosim.variation.deviations import Deviations
 from cosim.variation.draws import Chip
 from cosim.variation.effects import chip_deviations, effects_of
@@ -68,14 +66,3 @@ def vary(flat: Circuit, drawn: Drawn) -> Circuit:
             element = replace(element, vt_shift=pair[0], beta_factor=pair[1])
         elements.append(element)
     return replace(flat, elements=tuple(elements))
-
-
-def preset_nets(design: Design) -> tuple[str, ...]:
-    """Nets of a chip that are held at V_DD until time 0: memories that are on before the reset.
-
-    A cell whose lower threshold has fallen below 0 has two states even while the reset holds its candidate at 0. Which
-    one it takes is history: on a chip that has run before, the state that it could not leave. So it starts there.
-    """
-    return tuple(
-        f"x{NETWORK}.xcell_{net(cell.name)}.{node}" for cell in design.graph.memories for node in unit_of(cell).held
-    )

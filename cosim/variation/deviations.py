@@ -15,6 +15,7 @@ class Deviations:
     cells: memory -> the factors of its kind of unit
     betas: (source, memory) -> (into the threshold line, into the width line)
     pedestals: memory -> what its state of 0 carries
+    symbols: input -> its current in its symbol comparator, over that of the threshold
     """
 
     lines_p: Mapping[str, float] = field(default_factory=dict[str, float])
@@ -23,3 +24,4 @@ class Deviations:
     cells: Mapping[str, object] = field(default_factory=dict[str, object])
     betas: Mapping[Edge, tuple[float, float]] = field(default_factory=dict[Edge, tuple[float, float]])
     pedestals: Mapping[str, float] = field(default_factory=dict[str, float])
+    symbols: Mapping[str, float] = field(default_factory=dict[str, float])

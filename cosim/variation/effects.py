@@ -13,6 +13,8 @@ arrives:
     level of a state       + M5 - bias diode   (of a rung: M11)
     comparator             + M2 - bias diode - M1 + candidate diode
     pedestal of a state    + sink - bias diode
+    weight on an And       + its current source - bias diode
+    symbol comparator      + M1 - diode - M2 + bias diode
 
 Steering switches, gates and the upper device of a self-cascode carry what they are given, so they have no effect here.
 n is `DeviceModel.response` at the current that the transistor carries, which is on its way to moderate inversion: at
@@ -29,10 +31,17 @@ from typing import Any
 
 import numpy as np
 
-from cosim.cells.builder import PEDESTAL_STRENGTH, instance, net, weight_device
+from cosim.cells.builder import (
+    PEDESTAL_STRENGTH,
+    instance,
+    net,
+    steering_instance,
+    symbol_instance,
+    weight_device,
+)
 from cosim.circuit.elements import Mos, Role
 from cosim.design import Design
-from cosim.ir.nodes import Memory, Node, Output, Pedestal, Rectifier
+from cosim.ir.nodes import And, InputCurrent, Memory, Node, Output, Pedestal, Rectifier
 from cosim.technology.types import Technology
 from cosim.units.effect import Effect, Key, Site, effect
 from cosim.units.table import unit_of
@@ -60,8 +69,10 @@ def effects_of(design: Design) -> tuple[Effect, ...]:
 def _effects(design: Design, roles: Roles) -> Iterator[Effect]:
     graph = design.graph
     for name, node in graph.nodes.items():
-        if not isinstance(node, Output):
+        if not isinstance(node, Output | And):
             yield from _lines(node, design, roles)
+        if isinstance(node, InputCurrent):
+            yield from _symbol(node, design, roles)
         if isinstance(node, Memory):
             site = Site(name, design.assembly.cell_bias[name], graph.currents[name], roles)
             unit = unit_of(node)
@@ -70,7 +81,11 @@ def _effects(design: Design, roles: Roles) -> Iterator[Effect]:
             yield from _betas(design, node)
         for index, (source, _) in enumerate(graph.into(name)):
             mirror = graph.mirrors[source, name]
-            if mirror.count:
+            if pin := design.assembly.steering.get((source, name)):
+                device = roles[instance(steering_instance(name, index)), "level"]
+                diode, current = roles[instance(pin), "bias"], graph.steered[source, name]
+                yield effect("weights", (source, name), current, (device, 1), (diode, -1))
+            elif mirror.count:
                 current = abs(mirror.realised) * _typical(graph.nodes[source], design)
                 yield effect("weights", (source, name), current, (weight_device(f"row_{net(name)}", index), 1))
 
@@ -123,6 +138,14 @@ def _lines(node: Node, design: Design, roles: Roles) -> Iterator[Effect]:
     if node.name in design.assembly.rails:
         copy, second = (roles[instance(f"rails_{stem}"), role] for role in ("copy", "diode"))
         yield effect("lines_n", node.name, current, (diode, -1), (copy, 1), (second, -1))
+
+
+def _symbol(node: InputCurrent, design: Design, roles: Roles) -> Iterator[Effect]:
+    path = instance(symbol_instance(node.name))
+    if compare := roles.get((path, "compare")):
+        diode, threshold = roles[instance(f"diode_{net(node.name)}"), "diode"], roles[path, "threshold"]
+        devices = (compare, 1), (diode, -1), (threshold, -1), (roles[instance("bias_symbol_0"), "bias"], 1)
+        yield effect("symbols", node.name, design.i_unit / 2, *devices)
 
 
 def _pedestal(node: Memory, design: Design, roles: Roles) -> Iterator[Effect]:

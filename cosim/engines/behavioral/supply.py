@@ -1,6 +1,7 @@
 """Supply power of a compiled network from its currents: V_DD times every branch that starts at the supply.
 
     input and unit diodes        I
+    symbol comparator            the less of g_push I and its threshold
     line n of a signal           g_push I                      (the p copy into the n diode)
     summing node                 sum of its positive terms     (what is pulled comes from V_DD, through the diode or
                                                                 as push)
@@ -126,11 +127,23 @@ def _block_currents(graph: Sized, trace: BehavioralTrace, push: float, feed: Fee
     sources = graph.of(InputCurrent, UnitCurrent, Pedestal)
     rows = (_pulled(graph, node.name, trace) for node in graph.of(Rectifier, Memory))
     return {
-        "inputs": sum((strength.get(node.name, 1) * current[node.name] for node in sources), nothing),
+        "inputs": sum(
+            (strength.get(node.name, 1) * current[node.name] for node in sources), _compared(graph, trace, push)
+        ),
         "rails": sum((strength.get(name, 1) * push * current[name] for name in sorted(feed.rails)), nothing),
         "rows": sum(rows, nothing),
         "readout": sum((_output_current(graph, node.name, trace) for node in graph.of(Output)), nothing),
     }
+
+
+def _compared(graph: Sized, trace: BehavioralTrace, push: float) -> Array:
+    """The symbol comparators, ampere, (n, time)."""
+    total, half = np.zeros(trace.readout.shape[:2]), graph.i_unit / 2 + graph.i_pedestal
+    read = {source for (source, _), weight in graph.weights.items() if weight.role == "gate"}
+    for node in graph.of(InputCurrent):
+        if node.name in read:
+            total = total + np.minimum(push * trace.currents[node.name], half)
+    return total
 
 
 def _pulled(graph: Sized, name: str, trace: BehavioralTrace) -> Array:
@@ -138,7 +151,7 @@ def _pulled(graph: Sized, name: str, trace: BehavioralTrace) -> Array:
     total = np.zeros(trace.readout.shape[:2])
     for source, _ in graph.into(name):
         mirror = graph.mirrors[source, name]
-        if mirror.count > 0:
+        if mirror.realised > 0:
             total = total + mirror.realised * trace.currents[source]
     return total
 

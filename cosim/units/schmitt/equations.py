@@ -23,7 +23,8 @@ def decide_schmitt(cell: SchmittCell, candidate: Array) -> States:
     rise, fall = _thresholds(cell)
     compared = candidate * cell.factors.compared
     sets, resets = compared >= rise, compared <= fall
-    start = np.full(len(candidate), int(stays_on(cell))) if cell.before is None else cell.before
+    first = cell.node.on or stays_on(cell)
+    start = np.full(len(candidate), int(first)) if cell.before is None else cell.before
 
     def step(state: NDArray[np.int16], t: int) -> NDArray[np.int16]:
         return np.where(sets[:, t], 1, np.where(resets[:, t], 0, state))
@@ -41,9 +42,9 @@ def turn_schmitt(cell: SchmittCell, lines: Sequence[Array]) -> Turns:
 
 
 def stays_on(cell: SchmittCell) -> bool:
-    """Whether a candidate of 0, which is a reset, leaves the cell as it was: on."""
+    """Whether a candidate of 0, which is a reset but for a cell that begins on, leaves the cell as it was: on."""
     _, fall = _thresholds(cell)
-    return np.ndim(fall) == 0 and bool(fall < 0)
+    return not cell.node.on and np.ndim(fall) == 0 and bool(fall < 0)
 
 
 def deliver_schmitt(cell: SchmittCell, states: States) -> Array:

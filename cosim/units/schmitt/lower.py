@@ -36,7 +36,8 @@ def lower_schmitt(layer: EitherLayer, placing: Placing) -> None:
     for i in range(layer.width):
         name = f"{layer.name}.{i}"
         rise, fall, level = float(layer.beta_hi[i]), float(layer.beta_lo[i]), float(layer.alpha[i])
-        placing.graph.add(Schmitt(name, layer.name, i, placing.stage, level, 0.0, level, rise, fall))
+        on = layer.initial is not None and bool(layer.initial[i])
+        placing.graph.add(Schmitt(name, layer.name, i, placing.stage, level, 0.0, level, rise, fall, on=on))
         placing.add_row(name, weight[i], bias[i], Parameter(layer.name, i))
 
 

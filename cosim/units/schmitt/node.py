@@ -7,10 +7,16 @@ from cosim.ir.nodes import Comparing
 
 @dataclass(frozen=True)
 class Schmitt(Comparing):
-    """epsilon = 0: s becomes 1 at u >= rise + beta, 0 at u <= fall - beta, else kept; s starts at 0.
+    """epsilon = 0: s becomes 1 at u >= rise + beta, 0 at u <= fall - beta, else kept; s starts at 0, or at 1 if `on`.
 
     beta = sum of the beta edges (0 without them).
     """
+
+    on: bool = False
+
+    @property
+    def start(self) -> int:
+        return int(self.on)
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,5 @@
 """The Schmitt trigger as a kind of unit."""
 
-from cosim.cells.clocked import LATCH_NODE
-from cosim.cells.schmitt import DECISION_NODE
 from cosim.units.epsilon import EPSILON_LAYERS
 from cosim.units.kind import Unit
 from cosim.units.schmitt.circuit import build_schmitt, report_schmitt
@@ -32,6 +30,5 @@ SCHMITT = Unit[Schmitt, SchmittBias, SchmittFactors](
     turns=turn_schmitt,
     resumes=True,
     drawings=("9T cell", "clocked"),
-    held=(LATCH_NODE, DECISION_NODE),
     unreset=stays_on,
 )

@@ -31,4 +31,5 @@ def shift_cell(name: str, source: InputCurrent | Memory, stage: int, frames: int
     else:
         layer, level, zero, step = INPUT, 1.0, 0.0, 1.0
     rise, fall = RISE * level, FALL * level
-    return Shift(name, layer, source.index, stage, level, zero, step, rise, fall, frames=frames)
+    on = isinstance(source, Memory) and source.start > 0
+    return Shift(name, layer, source.index, stage, level, zero, step, rise, fall, on=on, frames=frames)

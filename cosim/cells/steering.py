@@ -1,0 +1,58 @@
+"""Steering AND: a current that flows where all of its bits are on, and exactly none where one is off.
+
+    node o---+        a current source (gate line `gain` of a bias pin, the cell's device) below a switch for each bit
+             |        a bit is a voltage: the latch of a 9T cell, or a symbol comparator's output
+     bit 1 --|        I = I_gain (q and x): pulls from the node, like a weight
+             |
+     bit 2 --|        Products on one node add up: a current-mode AND-OR plane. One whose bit is off draws nothing.
+             |
+      gain --|        Its source sees the node less what two switches need, millivolts at nanoamperes: the current is
+             0        that of M5 below M3 in the 9T cell, whose calibration sets the pin.
+
+Symbol comparator: an input of one bit as a voltage. M1 copies the input's current onto the node of M2, which carries
+half of one: the node stands at a rail.
+
+              vdd
+      line p --|M1       out is high where the input is on
+               +--o out
+      thresh --|M2
+               0
+"""
+
+from cosim.cells.transistor import Device, transistor
+from cosim.circuit.elements import Subcircuit
+from cosim.technology.types import Technology
+
+STEERING_AND, SYMBOL_COMPARATOR = "steering_and", "symbol_comparator"
+
+
+def steering_and(technology: Technology, bits: int) -> Subcircuit:
+    """Ports node gain, then one for each bit, that next to the node first."""
+    switch = Device("switch", "n", technology.sizing.latch_switch)
+    gates = tuple(f"bit{k}" for k in range(bits))
+    below = [*(f"s{k}" for k in range(bits))]
+    switches = [
+        mos
+        for k, (gate, drain, source) in enumerate(zip(gates, ["node", *below], below, strict=False))
+        for mos in transistor(f"bit{k}", switch, drain, gate, source)
+    ]
+    return Subcircuit(
+        f"{STEERING_AND}_{bits}",
+        ("node", "gain", *gates),
+        (*switches, *transistor("source", Device("level", "n", technology.sizing.cell_n), below[-1], "gain")),
+        f"steering AND: pulls I_gain from node where all {bits} bits are high",
+    )
+
+
+def symbol_comparator(technology: Technology, units: int) -> Subcircuit:
+    """Ports line thresh out vdd; line: the input's gate line p, whose diode has as many unit devices."""
+    n, p = technology.sizing.cell_n, technology.sizing.mirror_p
+    return Subcircuit(
+        f"{SYMBOL_COMPARATOR}_{units}",
+        ("line", "thresh", "out", "vdd"),
+        (
+            *transistor("1", Device("compare", "p", p, units), "out", "line"),
+            *transistor("2", Device("threshold", "n", n), "out", "thresh"),
+        ),
+        "symbol comparator: out is high where the input's current is above that of thresh",
+    )

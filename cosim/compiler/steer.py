@@ -1,0 +1,57 @@
+"""Products of bits: a layer of kind `and` becomes steering ANDs, cosim.cells.steering."""
+
+import numpy as np
+
+from cosim.errors import MappingError
+from cosim.ir.nodes import And, InputCurrent, Memory, Node, Weight
+from cosim.network.layers import AndLayer
+from cosim.units.placing import Placing
+from cosim.units.schmitt.node import Schmitt
+from cosim.units.shift.node import Shift
+
+_SAME = 1e-9
+
+
+def lower_and(layer: AndLayer, placing: Placing) -> None:
+    """An And for each row. Raises MappingError where a row is no product of bits that stand as voltages on the chip."""
+    nodes, taps = {**placing.ahead, **placing.graph.nodes}, placing.sources.taps
+    weight, bias = placing.sources.folded(layer.weight, layer.bias)
+    for i in range(layer.width):
+        name, where = f"{layer.name}.{i}", f"{placing.origin}: {layer.name}"
+        placing.graph.add(And(name, layer.name, i))
+        columns = np.flatnonzero(layer.weight[i])
+        for column in columns:
+            tap, origin = taps[column], f"{layer.name}.weight[{i},{column}]"
+            level = _level(nodes[tap.name], f"{where}.weight[{i},{column}]")
+            if abs((found := weight[i, column] * level) - 1) > _SAME:
+                value = layer.weight[i, column]
+                raise MappingError(
+                    f"{where}.weight[{i},{column}] must be {value / found:g}, 1 over the level of {tap.name}, not "
+                    f"{value:g}: an AND weighs no bits; use a layer of kind relu"
+                )
+            placing.graph.connect(tap.name, name, Weight(1.0, origin, "gate", tap.late))
+        if abs(bias[i] - (1 - len(columns))) > _SAME:
+            raise MappingError(
+                f"{where}.bias[{i}] must be {layer.bias[i] - bias[i] + 1 - len(columns):g}, which makes an AND of its "
+                f"{len(columns)} bits, not {layer.bias[i]:g}; use a layer of kind relu"
+            )
+
+
+def _level(node: Node, where: str) -> float:
+    """The level of a bit."""
+    match node:
+        case InputCurrent(step=1.0):
+            return 1.0
+        case Schmitt() | Shift():
+            return node.level
+        case InputCurrent():
+            raise MappingError(
+                f"{where} reads {node.name}, which must be 0 or 1: meta.input_levels must be 1; train with "
+                "--input-levels 1"
+            )
+        case _:
+            kind = "a ladder or a toggle" if isinstance(node, Memory) else "no bit"
+            raise MappingError(
+                f"{where} reads {node.name}, {kind}, and an AND reads inputs of one bit and units with epsilon 0; use "
+                "a layer of kind relu"
+            )
