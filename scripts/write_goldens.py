@@ -12,7 +12,7 @@ import numpy as np
 
 from cosim.calibration.find import shipped_path
 from cosim.cells.bias import bias_diode, strong_diode
-from cosim.cells.clocked import clocked_schmitt
+from cosim.cells.clocked import clocked_schmitt, reset_inverter
 from cosim.cells.dpi import dpi, dpi_capacitance
 from cosim.cells.ladder import ladder, ladder_blocks
 from cosim.cells.linear import Term, linear_row
@@ -20,6 +20,7 @@ from cosim.cells.mirror import input_diode, signal_rails
 from cosim.cells.quantiser import comparator, quantiser, quantiser_blocks, sampler
 from cosim.cells.rectifier import candidate_diode, relu_diode
 from cosim.cells.schmitt import schmitt
+from cosim.cells.steering import steering_and, symbol_comparator
 from cosim.cells.toggle import toggle
 from cosim.circuit.deck import device_sizes, format_circuit
 from cosim.circuit.dialects.ngspice import format_devices
@@ -61,7 +62,12 @@ def golden_texts() -> dict[str, str]:
         "rectifier": (relu_diode(technology, UNITS), candidate_diode(technology)),
         "bias": (bias_diode(technology), strong_diode(technology)),
         "schmitt_9t": (schmitt(technology, UNITS),),
-        "schmitt_clocked": (clocked_schmitt(technology, UNITS),),
+        "schmitt_clocked": (
+            clocked_schmitt(technology, UNITS),
+            clocked_schmitt(technology, UNITS, tap=True, on=True),
+            reset_inverter(technology),
+        ),
+        "steering": (steering_and(technology, 2), symbol_comparator(technology, UNITS)),
         "dpi": (dpi(technology, UNITS, 1, capacitance), dpi(technology, UNITS, 2, capacitance)),
         "quantiser": (*quantiser_blocks(technology), quantiser()),
         "ladder": (

@@ -4,7 +4,7 @@ from cosim.circuit.waveforms import LAST_CLOSE
 from cosim.compiler.settings import Job, Target
 from cosim.errors import MappingError
 from cosim.ir.graph import Lowered, Scaled
-from cosim.ir.nodes import PEDESTAL
+from cosim.ir.nodes import PEDESTAL, And
 from cosim.units.pulse import PULSE_END
 from cosim.units.sizing import largest_count
 from cosim.units.table import UNITS, unit_of
@@ -20,6 +20,16 @@ def check_weights(graph: Lowered, job: Job) -> None:
             raise MappingError(
                 f"{job.origin}: {weight.origin} must lie within {limit}, not {weight.target:g}; clip it in training, "
                 "or compile with --saturate to cut it and have it listed"
+            )
+
+
+def check_pulls(graph: Lowered, job: Job) -> None:
+    """Weights on an AND are current sources, which pull."""
+    for (source, _), weight in graph.weights.items():
+        if isinstance(graph.nodes[source], And) and weight.target < 0:
+            raise MappingError(
+                f"{job.origin}: {weight.origin} reads {source}, an AND, whose current only pulls, so it must not be "
+                f"negative, not {weight.target:g}; use a layer of kind relu for the AND"
             )
 
 

@@ -5,7 +5,14 @@ from typing import Any
 
 from cosim.compiler.assemble import assemble
 from cosim.compiler.centre import centre
-from cosim.compiler.checks import check_feedback, check_signals, check_stages, check_units_work, check_weights
+from cosim.compiler.checks import (
+    check_feedback,
+    check_pulls,
+    check_signals,
+    check_stages,
+    check_units_work,
+    check_weights,
+)
 from cosim.compiler.lower import lower
 from cosim.compiler.scale import scale
 from cosim.compiler.settings import Job, Settings, Target
@@ -20,7 +27,7 @@ Pass = tuple[str, Callable[[Any, Any], Any], tuple[Callable[[Any, Any], None], .
 
 PASSES: tuple[Pass, ...] = (
     ("lower", lambda network, job: lower(network, job.origin, job.settings.cell, job.settings.headroom),
-     (check_weights, check_stages, check_feedback)),
+     (check_weights, check_pulls, check_stages, check_feedback)),
     ("centre", lambda graph, job: centre(graph), ()),
     ("scale", lambda graph, job: scale(graph, job.settings.i_unit), (check_units_work, check_signals)),
     ("size", lambda graph, job: size(graph, job.calibration, origin=job.origin, pedestal=job.settings.pedestal), ()),

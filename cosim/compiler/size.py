@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from cosim.compiler.steer import steer
 from cosim.ir.graph import Scaled, Sized
 from cosim.ir.nodes import PEDESTAL, And, InputCurrent, Memory, Mirror, Output, Pedestal, Rectifier, Weight
 from cosim.technology.calibration import Calibration
@@ -26,16 +27,10 @@ def size(
         edge: Mirror(0, weight.target) if ands & {*edge} else _mirror(edge[0], weight, units)
         for edge, weight in graph.weights.items()
     }
-    gain = calibration.schmitt.solve_gain
-    steered = {
-        edge: gain(weight.target * graph.i_unit)
-        for edge, weight in graph.weights.items()
-        if edge[0] in ands and weight.target
-    }
     biases = {node.name: unit_of(node).bias(node, sizing) for node in graph.memories}
     sized = Sized(
         graph.nodes, graph.weights, graph.i_unit, graph.currents, units, pedestal * graph.i_unit, mirrors, biases,
-        steered,
+        steer(graph, calibration, origin),
     )  # fmt: skip
     return _with_pedestal(sized) if pedestal else sized
 

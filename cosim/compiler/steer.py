@@ -3,11 +3,14 @@
 import numpy as np
 
 from cosim.errors import MappingError
+from cosim.ir.graph import Edge, Scaled
 from cosim.ir.nodes import And, InputCurrent, Memory, Node, Weight
 from cosim.network.layers import AndLayer
+from cosim.technology.calibration import Calibration
 from cosim.units.placing import Placing
 from cosim.units.schmitt.node import Schmitt
 from cosim.units.shift.node import Shift
+from cosim.units.sizing import MAX_RISE
 
 _SAME = 1e-9
 
@@ -35,6 +38,22 @@ def lower_and(layer: AndLayer, placing: Placing) -> None:
                 f"{where}.bias[{i}] must be {layer.bias[i] - bias[i] + 1 - len(columns):g}, which makes an AND of its "
                 f"{len(columns)} bits, not {layer.bias[i]:g}; use a layer of kind relu"
             )
+
+
+def steer(graph: Scaled, calibration: Calibration, origin: str) -> dict[Edge, float]:
+    """The bias current of each weight on an And, ampere. Raises MappingError for one beyond the calibrated range."""
+    found: dict[Edge, float] = {}
+    for (source, target), weight in graph.weights.items():
+        if isinstance(graph.nodes[source], And) and weight.target:
+            level = weight.target * graph.i_unit
+            if level > MAX_RISE:
+                raise MappingError(
+                    f"{origin}: {weight.origin} must be at most {MAX_RISE / graph.i_unit:g} at {graph.i_unit:.3g} A, "
+                    f"not {weight.target:g}: an AND is a source of at most {MAX_RISE * 1e9:g} nA; use a smaller "
+                    "--i-unit or a smaller weight"
+                )
+            found[source, target] = calibration.schmitt.solve_gain(level)
+    return found
 
 
 def _level(node: Node, where: str) -> float:

@@ -7,7 +7,7 @@ import pytest
 
 from cosim.calibration.fingerprint import POINTS
 from cosim.cells.benches import clocked_bench
-from cosim.cells.clocked import CLOCKED, LATCH_NODE, clocked_schmitt
+from cosim.cells.clocked import CLOCKED, LATCH_NODE, RESET_INVERTER, clocked_schmitt, reset_inverter
 from cosim.cells.mirror import weight
 from cosim.cells.schmitt import STATE_LEVEL
 from cosim.circuit.elements import Circuit, Instance, Source
@@ -35,7 +35,7 @@ def steps(*points):
 def states(run_bench, supply, signal_blocks, technology, calibration, cell_bias):
     """(candidate, clk, resetb as waveforms in units of 1, end, times) -> state at the times."""
 
-    def run(candidate, clk, resetb, end, times):
+    def run(candidate, clk, resetb, end, times, *, on=False):
         volts = technology.supply
         elements = (
             supply,
@@ -44,12 +44,18 @@ def states(run_bench, supply, signal_blocks, technology, calibration, cell_bias)
             Source("clkb", "v", "clkb", "0", tuple((t, volts * (1 - level)) for t, level in clk)),
             Source("resetb", "v", "resetb", "0", tuple((t, volts * level) for t, level in resetb)),
             *cell_bias(BIAS),
-            Instance("cell", ("cand", "thresh", "width", "gain", "out", "clk", "clkb", "resetb", "vdd"), CLOCKED),
+            Instance("reset", ("resetb", "reset", "vdd"), RESET_INVERTER),
+            Instance(
+                "cell",
+                ("cand", "thresh", "width", "gain", "out", "clk", "clkb", "reset" if on else "resetb", "vdd"),
+                f"{CLOCKED}_on" if on else CLOCKED,
+            ),
             *weight("neg", "out", "node", -UNITS, technology),
             Source("load", "v", "vdd", "node", calibration.v_node),
         )
         step = end / 1000
-        circuit = Circuit("clocked", (*signal_blocks, clocked_schmitt(technology, UNITS)), elements)
+        blocks = (reset_inverter(technology), clocked_schmitt(technology, UNITS, on=on))
+        circuit = Circuit("clocked", (*signal_blocks, *blocks), elements)
         waves = run_bench(circuit, f".tran {step:e} {end:e} 0 {step:e}", f"v(xcell.{LATCH_NODE})")
         return (np.interp(times, waves["time"], waves[f"xcell.{LATCH_NODE}"]) > volts / 2).tolist()
 
@@ -79,6 +85,13 @@ def test_reset_gives_state_zero_even_above_the_threshold(states):
         False,
         False,
     ]
+
+
+def test_a_cell_that_begins_on_does_so_even_below_the_threshold_and_then_follows(states):
+    candidate = steps((0.0, BELOW), (25e-3, BAND), (65e-3, BELOW), (105e-3, BAND), (145e-3, ABOVE))
+    times = [5e-3, 19e-3, 39e-3, 59e-3, 99e-3, 139e-3, 179e-3]
+    found = states(candidate, CLK, RESETB, 180e-3, times, on=True)
+    assert found == [True, True, True, True, False, False, True]
 
 
 def test_state_changes_only_while_clk_is_low(states):
