@@ -6,7 +6,7 @@ Names of transistors and nets are those of the netlist, as the docstrings of `co
 from collections.abc import Callable
 
 from cosim.ir.graph import Lowered
-from cosim.ir.nodes import Pedestal
+from cosim.ir.nodes import And, Pedestal
 from cosim.report.schematic_sheet import HALF, HEIGHT, NET, Point, Sheet
 from cosim.units.table import unit_of
 
@@ -254,6 +254,31 @@ def draw_toggle() -> bytes:
     return sheet.svg()
 
 
+def draw_steering() -> bytes:
+    """Symbol comparator, and a current source below a switch for each of two bits."""
+    sheet = Sheet()
+    upper, middle, lower = 0.0, -HEIGHT, -2 * HEIGHT
+    m1, m2 = sheet.mos("p", (0, upper), "M1"), sheet.mos("n", (0, middle - 0.6), "M2")
+    sheet.supply(m1.first)
+    sheet.wire(m1.last, m2.first)
+    out = m2.first[1] + 0.3
+    sheet.dot((0, out))
+    sheet.wire((0, out), (1.2, out))
+    sheet.port((1.2, out), "x", "right")
+    sheet.ground(m2.last)
+    sheet.port(m1.gate, "p of the input")
+    sheet.port(m2.gate, "half of one")
+    stack = [
+        sheet.mos("n", (7.0, y), name, "left") for y, name in ((upper, "bit 1"), (middle, "bit 2"), (lower, "source"))
+    ]
+    for drawn, name in zip(stack, ("q: latch of a cell", "x", "gain"), strict=True):
+        sheet.port(drawn.gate, name)
+    sheet.wire(stack[0].first, (7.0, 0.4), (8.4, 0.4))
+    sheet.port((8.4, 0.4), "node", "right")
+    sheet.ground(stack[2].last)
+    return sheet.svg()
+
+
 CELLS: dict[str, tuple[str, Callable[[], bytes]]] = {
     "9T cell": ("Memory: nine-transistor Schmitt trigger", draw_schmitt),
     "clocked": ("Clocked cell: M1 sees hold, M3 and M6 see latch", draw_clocked),
@@ -262,6 +287,7 @@ CELLS: dict[str, tuple[str, Callable[[], bytes]]] = {
     "DPI": ("Low pass between rungs: differential pair integrator", draw_dpi),
     "toggle": ("Toggle: master and slave", draw_toggle),
 }  # as `Unit.drawings` names them
+STEERING = "Product of bits: symbol comparator, and a steering AND"
 
 
 def schematics_of(graph: Lowered) -> dict[str, bytes]:
@@ -272,5 +298,6 @@ def schematics_of(graph: Lowered) -> dict[str, bytes]:
         "Signal and weights: a current mirror of N unit devices, one transistor a weight": draw_mirror(),
         "Summing node: a row of weights with its rectifier": draw_rectifier(),
         **{words: draw() for name, (words, draw) in CELLS.items() if name in drawn},
+        **({STEERING: draw_steering()} if any(True for _ in graph.of(And)) else {}),
         "Bias: a pin, its diode and what it leads": draw_bias(pedestal=pedestal),
     }
