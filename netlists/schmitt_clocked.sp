@@ -20,7 +20,7 @@ mdp latch clk v0 vdd generic180_p w=4e-07 l=4e-07 m=1
 .ends schmitt_clocked
 
 * clocked 9T cell: track while clk is high, decide while clk is low; reset to on
-.subckt schmitt_clocked_on_latch cand thresh width gain out clk clkb reset vdd latch
+.subckt schmitt_clocked_on cand thresh width gain out clk clkb reset vdd
 msn hold clk cand 0 generic180_n w=4e-07 l=4e-07 m=1
 msp hold clkb cand vdd generic180_p w=4e-07 l=4e-07 m=1
 mreset hold reset 0 0 generic180_n w=4e-07 l=4e-07 m=1
@@ -36,7 +36,7 @@ m8 b width 0 0 generic180_n w=5e-06 l=5e-06 m=1
 m7 fb fb vdd vdd generic180_p w=5e-06 l=5e-06 m=1
 mdn latch clkb v0 0 generic180_n w=4e-07 l=4e-07 m=1
 mdp latch clk v0 vdd generic180_p w=4e-07 l=4e-07 m=1
-.ends schmitt_clocked_on_latch
+.ends schmitt_clocked_on
 
 * inverter: resetb -> reset
 .subckt reset_inverter resetb reset vdd

@@ -7,7 +7,7 @@ mbit1 s0 bit1 s1 0 generic180_n w=1e-06 l=1e-06 m=1
 msource s1 gain 0 0 generic180_n w=5e-06 l=5e-06 m=1
 .ends steering_and_2
 
-* symbol comparator: out is high where the input's current is above that of thresh
+* symbol comparator: out is high where the signal's current is above that of thresh
 .subckt symbol_comparator_8 line thresh out vdd
 m1 out line vdd vdd generic180_p w=1e-06 l=5e-06 m=8
 m2 out thresh 0 0 generic180_n w=5e-06 l=5e-06 m=1

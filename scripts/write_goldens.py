@@ -64,7 +64,7 @@ def golden_texts() -> dict[str, str]:
         "schmitt_9t": (schmitt(technology, UNITS),),
         "schmitt_clocked": (
             clocked_schmitt(technology, UNITS),
-            clocked_schmitt(technology, UNITS, tap=True, on=True),
+            clocked_schmitt(technology, UNITS, on=True),
             reset_inverter(technology),
         ),
         "steering": (steering_and(technology, 2), symbol_comparator(technology, UNITS)),

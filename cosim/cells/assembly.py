@@ -29,7 +29,7 @@ class Assembly:
     candidates: memory node -> net of its candidate
     weights: (source, target) of an edge -> its transistor, absent for a weight of 0, `a and b` for a beta (two lines)
     cell_bias: memory node -> its bias pins, in the order of its unit; rails: signals with a gate line n
-    steering: weight on an And -> its bias pin
+    steering: weight on an And -> its bias pin; symbols: signal of a symbol comparator -> its bias pin
     held: memory that the reset turns off -> its nets that are high in state 1, that of its state first. On a chip they
         are held at V_DD until time 0: a cell whose lower threshold has fallen below 0 has two states even while the
         reset holds its candidate at 0. Which one it takes is history: on a chip that has run before, the state that it
@@ -51,6 +51,7 @@ class Assembly:
     cell_bias: dict[str, tuple[str, ...]]
     rails: frozenset[str]
     steering: dict[tuple[str, str], str]
+    symbols: dict[str, str]
     held: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
 
     @property

@@ -1,7 +1,7 @@
 """Blocks of a compiled network: by what its supply current, its energy and its area are counted.
 
-    inputs    diodes of the inputs, of the unit current and of the pedestal; symbol comparators
-    rails     copies that make the lines n of signals
+    inputs    diodes of the inputs, of the unit current and of the pedestal
+    rails     copies that make the lines n of signals, and symbol comparators
     rows      candidate and ReLU diodes, and the weights on them: those that push draw from V_DD, those that pull draw
               through the diode
     readout   weights of the readout's rows; what they pull comes from V_DD through the virtual ground, what they push
@@ -20,8 +20,8 @@ OUTSIDE = (
     "current reference and bias tree", "input converters", "clock generator and drivers", "readout stage's own bias",
     "pooling and decision", "wires", "pads",
 )  # fmt: skip
-INPUT_DIODES, COMPARATORS = Part("input diodes", "inputs"), Part("symbol comparators", "inputs")
-LINE_COPIES = Part("line copies", "rails")
+INPUT_DIODES, LINE_COPIES = Part("input diodes", "inputs"), Part("line copies", "rails")
+COMPARATORS = Part("symbol comparators", "rails")
 CANDIDATES, RECTIFIERS = Part("candidate diodes", "rows"), Part("rectifiers", "rows")
 CELLS, QUANTISERS, PEDESTALS, BETAS = (
     Part(group, "cells") for group in ("cells", "quantisers", "pedestals", "threshold copies")

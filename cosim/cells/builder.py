@@ -10,7 +10,7 @@ from cosim.cells.rectifier import candidate_diode
 from cosim.cells.steering import steering_and, symbol_comparator
 from cosim.circuit.elements import Element, Instance, Part, Subcircuit
 from cosim.ir.graph import Edge, Sized
-from cosim.ir.nodes import InputCurrent, Memory, Node, Output, Pedestal
+from cosim.ir.nodes import Memory, Node, Output, Pedestal
 from cosim.technology.calibration import Calibration
 from cosim.technology.types import Technology
 
@@ -22,11 +22,6 @@ _SAME_CURRENT = 1e-15  # A; bias pins closer than this are one pin
 def net(name: str) -> str:
     """A node's name as a net stem: `layer0.3` -> `layer0_3`."""
     return name.replace(".", "_")
-
-
-def bit_net(node: Node) -> str:
-    """The net on which an input of one bit, or a memory, is a voltage."""
-    return f"{net(node.name)}_bit" if isinstance(node, InputCurrent) else f"{net(node.name)}_latch"
 
 
 def instance(name: str) -> str:
@@ -45,7 +40,7 @@ def steering_instance(target: str, index: int) -> str:
 
 
 def symbol_instance(name: str) -> str:
-    """The symbol comparator of an input."""
+    """The symbol comparator of an input or a memory."""
     return f"bit_{net(name)}"
 
 
@@ -64,6 +59,7 @@ class Builder:
         self.decisions: dict[str, Shown] = {}
         self.held: dict[str, tuple[str, ...]] = {}
         self.steering: dict[Edge, str] = {}
+        self.symbols: dict[str, str] = {}
         self.rails: set[str] = set()
 
     def define(self, *blocks: Subcircuit) -> None:
@@ -98,23 +94,19 @@ class Builder:
         (source, _), weight = edge, self.graph.weights[edge]
         bits = self.graph.into(source, "gate")
         gain = self.steering[edge] = self.bias_line("gain", self.graph.steered[edge])
-        nets = (node_net, gain, *(bit_net(self.graph.nodes[bit]) for bit, _ in bits))
+        nets = (node_net, gain, *(f"{net(bit)}_bit" for bit, _ in bits))
         self.add(steering_and(self.technology, len(bits)), name, nets, part, f"{weight.origin} on {source}")
         self.weights[edge] = f"x{NETWORK}.x{name}.msource"
         for k, (bit, _) in enumerate(bits):
             device, earlier = f"x{NETWORK}.x{name}.mbit{k}", self.weights.get((bit, source))
             self.weights[bit, source] = f"{earlier} and {device}" if earlier else device
 
-    def add_symbol(self, name: str) -> None:
-        """An input of one bit as a voltage, if any And reads it."""
-        if self.is_bit(name):
-            half = self.graph.i_unit / 2 + self.graph.i_pedestal
-            nets = (f"{net(name)}_p", self.bias_line("symbol", half), bit_net(self.graph.nodes[name]), "vdd")
-            self.add(symbol_comparator(self.technology, self.units), symbol_instance(name), nets, COMPARATORS)
-
-    def is_bit(self, name: str) -> bool:
-        """Whether an And reads it."""
-        return any(self.graph.weights[edge].role == "gate" for edge in self.graph.out_of(name))
+    def add_symbol(self, node: Node) -> None:
+        """An input or a memory of one bit as a voltage, if any And reads it."""
+        if (half := self.graph.half(node.name)) is not None:
+            line = self.symbols[node.name] = self.bias_line("symbol", half)
+            nets = (f"{net(node.name)}_p", line, f"{net(node.name)}_bit", "vdd")
+            self.add(symbol_comparator(self.technology, self.units), symbol_instance(node.name), nets, COMPARATORS)
 
     def reset_line(self) -> str:
         """High during the reset, for cells that it leaves on."""
@@ -149,6 +141,7 @@ class Builder:
             line = self.bias_line("pedestal", i_pedestal / self.calibration.mirror.sink)
             self.add(pedestal_sink(self.technology), f"pedestal_{stem}", (f"{stem}_p", line), PEDESTALS)
         self.add_rails(node.name)
+        self.add_symbol(node)
 
     def bias_line(self, purpose: str, current: float) -> str:
         """The shared gate line of a set-point: cells with the same current hang on one diode and one pin."""

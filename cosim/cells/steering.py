@@ -1,7 +1,7 @@
 """Steering AND: a current that flows where all of its bits are on, and exactly none where one is off.
 
     node o---+        a current source (gate line `gain` of a bias pin, the cell's device) below a switch for each bit
-             |        a bit is a voltage: the latch of a 9T cell, or a symbol comparator's output
+             |        a bit is a voltage: a symbol comparator's output
      bit 1 --|        I = I_gain (q and x): pulls from the node, like a weight
              |
      bit 2 --|        Products on one node add up: a current-mode AND-OR plane. One whose bit is off draws nothing.
@@ -9,14 +9,17 @@
       gain --|        Its source sees the node less what two switches need, millivolts at nanoamperes: the current is
              0        that of M5 below M3 in the 9T cell, whose calibration sets the pin.
 
-Symbol comparator: an input of one bit as a voltage. M1 copies the input's current onto the node of M2, which carries
-half of one: the node stands at a rail.
+Symbol comparator: a signal of one bit as a voltage. M1 copies its current onto the node of M2, which carries half of
+one: the node stands at a rail.
 
               vdd
-      line p --|M1       out is high where the input is on
+      line p --|M1       out is high where the signal is on
                +--o out
       thresh --|M2
                0
+
+The latch of a 9T cell is such a voltage, too, but it floats while the cell tracks: what swings below a switch, a volt
+at each change of a product, would pump it to 0.4 V above the supply, where the decision gate lets it go.
 """
 
 from cosim.cells.transistor import Device, transistor
@@ -45,7 +48,7 @@ def steering_and(technology: Technology, bits: int) -> Subcircuit:
 
 
 def symbol_comparator(technology: Technology, units: int) -> Subcircuit:
-    """Ports line thresh out vdd; line: the input's gate line p, whose diode has as many unit devices."""
+    """Ports line thresh out vdd; line: the signal's gate line p, whose diode has as many unit devices."""
     n, p = technology.sizing.cell_n, technology.sizing.mirror_p
     return Subcircuit(
         f"{SYMBOL_COMPARATOR}_{units}",
@@ -54,5 +57,5 @@ def symbol_comparator(technology: Technology, units: int) -> Subcircuit:
             *transistor("1", Device("compare", "p", p, units), "out", "line"),
             *transistor("2", Device("threshold", "n", n), "out", "thresh"),
         ),
-        "symbol comparator: out is high where the input's current is above that of thresh",
+        "symbol comparator: out is high where the signal's current is above that of thresh",
     )

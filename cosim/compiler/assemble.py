@@ -39,7 +39,7 @@ def _add_sources(builder: Builder) -> None:
         diode = input_diode(builder.technology, builder.units_of(node.name))
         builder.add(diode, f"diode_{stem}", (f"{stem}_p", "vdd"), INPUT_DIODES)
         builder.add_rails(node.name)
-        builder.add_symbol(node.name)
+        builder.add_symbol(node)
 
 
 def _finish(builder: Builder) -> Assembly:
@@ -63,5 +63,5 @@ def _finish(builder: Builder) -> Assembly:
     return Assembly(
         circuit, ports, builder.bias_pins, input_pins, unit_pin, pedestal_pin, outputs, clocks, pulses,
         builder.decisions, candidates, builder.weights, builder.cell_bias, frozenset(builder.rails),
-        builder.steering, builder.held,
+        builder.steering, builder.symbols, builder.held,
     )  # fmt: skip

@@ -11,6 +11,7 @@ from cosim.units.placing import Placing
 from cosim.units.schmitt.node import Schmitt
 from cosim.units.shift.node import Shift
 from cosim.units.sizing import MAX_RISE
+from cosim.units.toggle.node import Toggle
 
 _SAME = 1e-9
 
@@ -61,7 +62,7 @@ def _level(node: Node, where: str) -> float:
     match node:
         case InputCurrent(step=1.0):
             return 1.0
-        case Schmitt() | Shift():
+        case Schmitt() | Shift() | Toggle():
             return node.level
         case InputCurrent():
             raise MappingError(
@@ -69,8 +70,8 @@ def _level(node: Node, where: str) -> float:
                 "--input-levels 1"
             )
         case _:
-            kind = "a ladder or a toggle" if isinstance(node, Memory) else "no bit"
+            kind = "a ladder" if isinstance(node, Memory) else "no bit"
             raise MappingError(
-                f"{where} reads {node.name}, {kind}, and an AND reads inputs of one bit and units with epsilon 0; use "
-                "a layer of kind relu"
+                f"{where} reads {node.name}, {kind}, and an AND reads inputs of one bit and units with epsilon 0 or "
+                "-1; use a layer of kind relu"
             )

@@ -100,6 +100,14 @@ class Sized(Scaled):
     biases: Mapping[str, object]
     steered: Mapping[Edge, float]
 
+    def half(self, name: str) -> float | None:
+        """The threshold of a signal's symbol comparator, half of its level over the pedestal, ampere; None without."""
+        if not any(self.weights[edge].role == "gate" for edge in self.out_of(name)):
+            return None
+        node = self.nodes[name]
+        level = node.level if isinstance(node, Memory) else 1.0
+        return level * self.i_unit / 2 + self.i_pedestal
+
     def bias(self, name: str, kind: type[Bias]) -> Bias:
         """The bias currents of a memory, which are of this kind."""
         found = self.biases[name]

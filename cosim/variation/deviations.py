@@ -15,7 +15,7 @@ class Deviations:
     cells: memory -> the factors of its kind of unit
     betas: (source, memory) -> (into the threshold line, into the width line)
     pedestals: memory -> what its state of 0 carries
-    symbols: input -> its current in its symbol comparator, over that of the threshold
+    symbols: input or memory -> what its line p delivers in its symbol comparator, over the threshold
     """
 
     lines_p: Mapping[str, float] = field(default_factory=dict[str, float])

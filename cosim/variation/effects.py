@@ -14,7 +14,7 @@ arrives:
     comparator             + M2 - bias diode - M1 + candidate diode
     pedestal of a state    + sink - bias diode
     weight on an And       + its current source - bias diode
-    symbol comparator      + M1 - diode - M2 + bias diode
+    symbol comparator      + M1 - M2 + bias diode
 
 Steering switches, gates and the upper device of a self-cascode carry what they are given, so they have no effect here.
 n is `DeviceModel.response` at the current that the transistor carries, which is on its way to moderate inversion: at
@@ -41,7 +41,7 @@ from cosim.cells.builder import (
 )
 from cosim.circuit.elements import Mos, Role
 from cosim.design import Design
-from cosim.ir.nodes import And, InputCurrent, Memory, Node, Output, Pedestal, Rectifier
+from cosim.ir.nodes import And, Memory, Node, Output, Pedestal, Rectifier
 from cosim.technology.types import Technology
 from cosim.units.effect import Effect, Key, Site, effect
 from cosim.units.table import unit_of
@@ -71,8 +71,8 @@ def _effects(design: Design, roles: Roles) -> Iterator[Effect]:
     for name, node in graph.nodes.items():
         if not isinstance(node, Output | And):
             yield from _lines(node, design, roles)
-        if isinstance(node, InputCurrent):
-            yield from _symbol(node, design, roles)
+        if (half := graph.half(name)) is not None:
+            yield from _symbol(name, half, design, roles)
         if isinstance(node, Memory):
             site = Site(name, design.assembly.cell_bias[name], graph.currents[name], roles)
             unit = unit_of(node)
@@ -140,12 +140,10 @@ def _lines(node: Node, design: Design, roles: Roles) -> Iterator[Effect]:
         yield effect("lines_n", node.name, current, (diode, -1), (copy, 1), (second, -1))
 
 
-def _symbol(node: InputCurrent, design: Design, roles: Roles) -> Iterator[Effect]:
-    path = instance(symbol_instance(node.name))
-    if compare := roles.get((path, "compare")):
-        diode, threshold = roles[instance(f"diode_{net(node.name)}"), "diode"], roles[path, "threshold"]
-        devices = (compare, 1), (diode, -1), (threshold, -1), (roles[instance("bias_symbol_0"), "bias"], 1)
-        yield effect("symbols", node.name, design.i_unit / 2, *devices)
+def _symbol(name: str, half: float, design: Design, roles: Roles) -> Iterator[Effect]:
+    path, pin = instance(symbol_instance(name)), design.assembly.symbols[name]
+    devices = (roles[path, "compare"], 1), (roles[path, "threshold"], -1), (roles[instance(pin), "bias"], 1)
+    yield effect("symbols", name, half, *devices)
 
 
 def _pedestal(node: Memory, design: Design, roles: Roles) -> Iterator[Effect]:

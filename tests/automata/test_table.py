@@ -117,14 +117,14 @@ def test_a_tour_of_a_counter_takes_each_once():
 @settings(max_examples=200, deadline=None)
 @given(automata, st.integers(0, 2**32), st.sampled_from([AndLayer, ReluLayer]))
 def test_its_network_follows_it(automaton, seed, products):
-    """The state of every frame, one cell on."""
+    """The state of every frame of ten thousand, one cell on."""
     automaton = minimise(automaton)
-    string = np.random.default_rng(seed).integers(0, len(automaton.symbols), 200)
-    x, lengths = one_hot(len(automaton.symbols), [string])
+    strings = np.random.default_rng(seed).integers(0, len(automaton.symbols), (100, 100))
+    x, lengths = one_hot(len(automaton.symbols), list(strings))
     trace = run_reference(network_of(automaton, "it", products), x, lengths)
-    wanted = automaton.run(string)
-    np.testing.assert_array_equal(trace.signals["state"][0], np.eye(len(automaton.states))[wanted])
-    np.testing.assert_array_equal(trace.readout[0].argmax(axis=1), automaton.output[wanted])
+    wanted = np.stack([automaton.run(string) for string in strings])
+    np.testing.assert_array_equal(trace.signals["state"], np.eye(len(automaton.states))[wanted])
+    np.testing.assert_array_equal(trace.readout.argmax(axis=2), automaton.output[wanted])
 
 
 def test_ten_thousand_symbols():

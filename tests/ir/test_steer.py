@@ -136,7 +136,7 @@ def test_mismatch_moves_a_product(technology, calibration):
     found = deviations_of(design, design.nominal, chip)
     products = [found.weights[edge] for edge in design.assembly.steering]
     assert len(products) == 9 and len(set(products)) == 9
-    assert set(found.symbols) == {"in.0", "in.1", "in.2"}
+    assert set(found.symbols) == {f"{kind}.{k}" for kind in ("in", "state") for k in range(3)}
     string = np.random.default_rng(0).integers(0, 3, 50)
     x, _ = one_hot(3, [string])
     nominal, drawn = run_behavioral(design, x), run_behavioral(design, x, chip=chip)

@@ -124,14 +124,6 @@ def unreset_cells(graph: Sized, calibration: Calibration, deviations: Deviations
     return tuple(node.name for node, cell in cells if unit_of(node).unreset(cell))
 
 
-@dataclass(frozen=True)
-class _Past:
-    """A memory as rows find it that read it late: its states (n, time), and what lines n and p deliver."""
-
-    states: States
-    lines: tuple[Array, Array]
-
-
 class _Engine:
     def __init__(
         self,
@@ -147,14 +139,14 @@ class _Engine:
         self.before: Mapping[str, States] | None = None  # states in front of the first frame; None: the reset's
         self.currents: dict[str, Array] = {}
         self.lines: dict[str, tuple[Array, Array]] = {}  # signal -> what lines n and p deliver per unit weight
-        self.late: dict[str, _Past] = {}
+        self.late: dict[str, tuple[Array, Array]] = {}  # the same to rows that read it late
         self.candidates: dict[str, Array] = {}
         self.states: dict[str, States] = {}
         self.readout: dict[int, Array] = {}
 
     def run(self, sources: Mapping[str, Array]) -> BehavioralTrace:
         if self.held is not None:
-            self.late = {node.name: self.past(node, self.held[node.name]) for node in self.graph.memories}
+            self.late = {node.name: self.standing(node, self.held[node.name]) for node in self.graph.memories}
             self.run_frames(sources, {})
         elif self.graph.feeds_back:
             self.run_stepwise(sources)
@@ -163,8 +155,8 @@ class _Engine:
         readout = np.stack([self.readout[k] for k in sorted(self.readout)], axis=2)
         return BehavioralTrace(self.currents, self.candidates, self.states, readout, self.ideal)
 
-    def run_frames(self, sources: Mapping[str, Array], first: Mapping[str, _Past]) -> None:
-        """All frames of each node; first: those that are read late in front of them, (n, 1)."""
+    def run_frames(self, sources: Mapping[str, Array], first: Mapping[str, tuple[Array, Array]]) -> None:
+        """All frames of each node; first: what those that are read late deliver in front of them, (n, 1)."""
         shape = next(iter(sources.values())).shape
         for name in self.graph.order:
             node = self.graph.nodes[name]
@@ -183,9 +175,8 @@ class _Engine:
             self.currents[name] = current
             self.lines[name] = (current, np.zeros(shape)) if isinstance(node, And) else self.deliver(name, current)
             if name in first:
-                (n, p), (first_n, first_p) = self.lines[name], first[name].lines
-                lines = later(n, 1, first_n), later(p, 1, first_p)
-                self.late[name] = _Past(later(self.states[name], 1, first[name].states), lines)
+                (n, p), (first_n, first_p) = self.lines[name], first[name]
+                self.late[name] = later(n, 1, first_n), later(p, 1, first_p)
 
     def run_stepwise(self, sources: Mapping[str, Array]) -> None:
         """One frame after the other, where a state depends on itself."""
@@ -197,33 +188,33 @@ class _Engine:
             if frames:
                 frame.before = {name: states[:, 0] for name, states in frames[-1].states.items()}
             frame.run_frames({name: values[:, t : t + 1] for name, values in sources.items()}, {})
-            late = {name: _Past(frame.states[name], frame.lines[name]) for name in late}
+            late = {name: frame.lines[name] for name in late}
             frames.append(frame)
         for kept in ("currents", "candidates", "states", "readout"):
             parts = [getattr(frame, kept) for frame in frames]
             setattr(self, kept, {name: np.concatenate([part[name] for part in parts], axis=1) for name in parts[0]})
 
-    def reset(self, n: int) -> dict[str, _Past]:
-        """Memories that are read late in front of the first frame, (n, 1)."""
+    def reset(self, n: int) -> dict[str, tuple[Array, Array]]:
+        """What memories that are read late deliver in front of the first frame, (n, 1)."""
         late = {source for (source, _), weight in self.graph.weights.items() if weight.late}
-        found: dict[str, _Past] = {}
+        found: dict[str, tuple[Array, Array]] = {}
         for node in self.graph.memories:
             if node.name in late:
                 moving = bool(self.graph.into(node.name, "beta"))
                 start = 1 if not moving and unit_of(node).unreset(self.cell(node)) else node.start
-                found[node.name] = self.past(node, np.full((n, 1), start, dtype=np.int16))
+                found[node.name] = self.standing(node, np.full((n, 1), start, dtype=np.int16))
         return found
 
-    def past(self, node: Memory, states: States) -> _Past:
-        """A memory in states."""
-        return _Past(states, self.deliver(node.name, self.current(node, self.cell(node), states)))
+    def standing(self, node: Memory, states: States) -> tuple[Array, Array]:
+        """What a memory delivers in states."""
+        return self.deliver(node.name, self.current(node, self.cell(node), states))
 
     def bit(self, source: str, *, late: bool) -> NDArray[np.bool_]:
-        """Whether an And finds a bit on, (n, time)."""
-        if isinstance(self.graph.nodes[source], InputCurrent):
-            current = self.currents[source] * self.deviations.symbols.get(source, 1.0)
-            return current > self.graph.i_unit / 2 + self.graph.i_pedestal
-        return (self.late[source].states if late else self.states[source]) > 0
+        """Whether a symbol comparator finds a signal on, (n, time)."""
+        _, line_p = self.late[source] if late else self.lines[source]
+        half = self.graph.half(source)
+        assert half is not None, f"{source} has no symbol comparator"
+        return line_p * self.deviations.symbols.get(source, 1.0) > half
 
     def cell(self, node: Memory, beta: tuple[Array, Array] = (np.zeros(()), np.zeros(()))) -> Cell[Any, Any, Any]:
         factors = self.deviations.cells.get(node.name)
@@ -248,7 +239,7 @@ class _Engine:
         pull, push = np.zeros(shape), np.zeros(shape)
         for source, weight in self.graph.into(name):
             realised = self.graph.mirrors[source, name].realised
-            line_n, line_p = self.late[source].lines if weight.late else self.lines[source]
+            line_n, line_p = self.late[source] if weight.late else self.lines[source]
             factor = abs(realised) * self.deviations.weights.get((source, name), 1.0)
             if realised > 0:
                 pull = pull + factor * line_n

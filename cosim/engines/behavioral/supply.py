@@ -127,10 +127,10 @@ def _block_currents(graph: Sized, trace: BehavioralTrace, push: float, feed: Fee
     sources = graph.of(InputCurrent, UnitCurrent, Pedestal)
     rows = (_pulled(graph, node.name, trace) for node in graph.of(Rectifier, Memory))
     return {
-        "inputs": sum(
-            (strength.get(node.name, 1) * current[node.name] for node in sources), _compared(graph, trace, push)
+        "inputs": sum((strength.get(node.name, 1) * current[node.name] for node in sources), nothing),
+        "rails": sum(
+            (strength.get(name, 1) * push * current[name] for name in sorted(feed.rails)), _compared(graph, trace, push)
         ),
-        "rails": sum((strength.get(name, 1) * push * current[name] for name in sorted(feed.rails)), nothing),
         "rows": sum(rows, nothing),
         "readout": sum((_output_current(graph, node.name, trace) for node in graph.of(Output)), nothing),
     }
@@ -138,11 +138,10 @@ def _block_currents(graph: Sized, trace: BehavioralTrace, push: float, feed: Fee
 
 def _compared(graph: Sized, trace: BehavioralTrace, push: float) -> Array:
     """The symbol comparators, ampere, (n, time)."""
-    total, half = np.zeros(trace.readout.shape[:2]), graph.i_unit / 2 + graph.i_pedestal
-    read = {source for (source, _), weight in graph.weights.items() if weight.role == "gate"}
-    for node in graph.of(InputCurrent):
-        if node.name in read:
-            total = total + np.minimum(push * trace.currents[node.name], half)
+    total = np.zeros(trace.readout.shape[:2])
+    for name in graph.nodes:
+        if (half := graph.half(name)) is not None:
+            total = total + np.minimum(push * trace.currents[name], half)
     return total
 
 

@@ -1,7 +1,7 @@
 """The clocked 9T cell in a network: its instance, its lines, and its rows in the mapping report."""
 
 from cosim.cells.blocks import BETAS, CELLS
-from cosim.cells.builder import NETWORK, Builder, bit_net, net
+from cosim.cells.builder import NETWORK, Builder, net
 from cosim.cells.clocked import LATCH_NODE, clocked_schmitt
 from cosim.cells.linear import Term, linear_row
 from cosim.cells.schmitt import DECISION_NODE
@@ -23,11 +23,10 @@ def build_schmitt(builder: Builder, node: Schmitt, bias: SchmittBias) -> None:
     gain = builder.bias_line("gain", bias.i_gain)
     builder.cell_bias[node.name] = (thresh, width, gain)
     origin = f"{node.name}: rise {node.rise:.6g} fall {node.fall:.6g} level {node.level:.6g}"
-    tap, reset = builder.is_bit(node.name), builder.reset_line() if node.on else "resetb"
+    reset = builder.reset_line() if node.on else "resetb"
     nets = (candidate, thresh, width, gain, f"{stem}_p", f"clk{node.stage}", f"clkb{node.stage}", reset, "vdd")
-    cell = clocked_schmitt(builder.technology, builder.units, tap=tap, on=node.on)
-    builder.add(cell, f"cell_{stem}", (*nets, bit_net(node)) if tap else nets, CELLS, origin)
-    latch = f"x{NETWORK}.{bit_net(node)}" if tap else f"x{NETWORK}.xcell_{stem}.{LATCH_NODE}"
+    builder.add(clocked_schmitt(builder.technology, builder.units, on=node.on), f"cell_{stem}", nets, CELLS, origin)
+    latch = f"x{NETWORK}.xcell_{stem}.{LATCH_NODE}"
     builder.decisions[node.name] = (latch,)
     if not node.on:
         builder.held[node.name] = (latch, f"x{NETWORK}.xcell_{stem}.{DECISION_NODE}")

@@ -1,14 +1,23 @@
 """Late sources on transistors: rows that read a state a frame late, and shift cells."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from cosim.automata.counter import position_code
+from cosim.automata.lines import AGAIN, dilated_line, ring
+from cosim.automata.network import network_of
+from cosim.automata.table import modulo
+from cosim.cells.schmitt import STATE_LEVEL
+from cosim.circuit.elements import Source
 from cosim.circuit.waveforms import Timing
 from cosim.compiler.passes import compile_network
 from cosim.engines.engine import Run
 from cosim.ir.states import software_states
 from cosim.network.reference import run_reference
 from cosim.simulation.simulated import engine_named
+from cosim.simulation.testbench import inference_bench
 from cosim.tasks.testset import TestSet
 
 pytestmark = pytest.mark.ngspice
@@ -63,3 +72,50 @@ def test_slow_clock_edges_and_ngspice(late, technology, calibration):
     design = compile_network(late.counter(2), technology, calibration)
     x = late.bits(5, frames=12, n=1)
     assert wrong_states(design, x, Run(jobs=0, timing=Timing(clock_edge=0.05))) == (0, 12)
+
+
+def skewed(bench, seconds):
+    """The bench with every clkb so much later, or earlier, than its clk."""
+    elements = []
+    for source in bench.circuit.elements:
+        if isinstance(source, Source) and source.name.startswith("clkb"):
+            first, *rest = source.value
+            source = replace(source, value=(first, *((time + seconds, volts) for time, volts in rest)))
+        elements.append(source)
+    return replace(bench, circuit=replace(bench.circuit, elements=tuple(elements)))
+
+
+@pytest.mark.parametrize("share", [-0.01, 0.01])
+@pytest.mark.parametrize("make", [lambda late: late.register(16), lambda late: network_of(modulo(5), "sum")])
+def test_clocks_whose_phases_overlap(late, batch, technology, calibration, make, share):
+    """Edges of 5 % of a frame, and clk against clkb by 1 %, 0.1 ms: for so long both gates of a cell are half open, and
+    no state runs through to the next. A loop needs longer to turn: at 3 % a register fails."""
+    design, timing = compile_network(make(late), technology, calibration), Timing(clock_edge=0.05)
+    x = np.eye(5)[np.random.default_rng(7).integers(0, 5, (3, 30))]
+    x = x if len(design.assembly.input_pins) == 5 else x[:, :, :1]
+    benches = [skewed(inference_bench(design, one, timing), share * timing.t_step) for one in x]
+    wanted = software_states(design.graph, run_reference(design.network, x))
+    for waves, states in zip(engine_named("batch").simulator.run_all(benches, 600.0), wanted, strict=True):
+        latches = [np.interp(timing.sample_times(30), waves.time, waves.voltage(net)) for net in decisions(design)]
+        np.testing.assert_array_equal(np.stack(latches, axis=1) > STATE_LEVEL * technology.supply, states)
+
+
+def decisions(design):
+    return [net for (net,) in design.assembly.decisions.values()]
+
+
+def test_a_ring_replays_on_transistors(batch, technology, calibration):
+    """16 bits for twenty-five turns; and a line that moves every fourth frame, its clock divided by toggles."""
+    bits = np.random.default_rng(0).integers(0, 2, 16)
+    x = np.eye(3)[np.concatenate([bits, np.full(400, AGAIN)])][None]
+    design = compile_network(ring(16), technology, calibration)
+    assert wrong_states(design, x, Run(jobs=0, engine="batch")) == (0, 416 * 16)
+    design = compile_network(dilated_line(4, 2), technology, calibration)
+    x = np.random.default_rng(1).integers(0, 2, (4, 40, 2)).astype(float)
+    x[:, :, 0] = 1.0
+    assert wrong_states(design, x, Run(jobs=0, engine="batch")) == (0, 4 * 40 * 6)
+
+
+def test_a_position_code_on_transistors(batch, technology, calibration):
+    design = compile_network(position_code(5), technology, calibration)
+    assert wrong_states(design, np.ones((1, 70, 1)), Run(jobs=0, engine="batch")) == (0, 70 * 5)
