@@ -1,9 +1,11 @@
 """Automata on transistors: every transition, states against software, transistors and power.
 
-    python benchmarks/bench_automata.py [TECHNOLOGY] [--corners]
+    python benchmarks/bench_automata.py [TECHNOLOGY] [--corners] [--random | --long]
 
 Strings are a tour of all transitions, in pieces that begin at the start, and random ones. A wrong state is one cell in
-one frame. Corners: ss and ff at 0 and 60 C, with the design of the nominal condition.
+one frame. Corners: ss and ff at 0 and 60 C, with the design of the nominal condition. --random: 20 random minimal
+automata instead. --long: Sum(5) alone, 10^5 frames in segments that start from every state, and 10^6 by the behavioral
+model.
 """
 
 import sys
@@ -11,12 +13,15 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from cosim.automata.counter import position_code
+from cosim.automata.lines import AGAIN, dilated_line, ring
 from cosim.automata.network import network_of, one_hot
 from cosim.automata.table import Automaton, minimise, modulo
 from cosim.automata.tour import tour
 from cosim.calibration.find import shipped_path
 from cosim.compiler.passes import compile_network
 from cosim.design import Condition, Design
+from cosim.engines.behavioral.model import run_behavioral
 from cosim.engines.engine import Inference, Run
 from cosim.ir.states import software_states
 from cosim.network.late import FALL, RISE
@@ -76,11 +81,44 @@ def register(length: int) -> Network:
     return Network(InputEncoding(np.zeros(1), one, levels=1), (bit,), readout, weight_grid=1 / 8, late=late)
 
 
-def cases() -> Iterator[tuple[str, Network, np.ndarray, np.ndarray]]:
-    """Name, network, inputs, lengths."""
+Case = tuple[str, Network, np.ndarray, np.ndarray]  # name, network, inputs, lengths
+
+
+def lines() -> Iterator[Case]:
+    """Memories without an automaton."""
     rng = np.random.default_rng(0)
     x = rng.integers(0, 2, (8, 200, 1)).astype(float)
     yield "register of 64 cells", register(64), x, np.full(8, 200)
+    written = np.concatenate([rng.integers(0, 2, 16), np.full(1600, AGAIN)])
+    yield "ring of 16, 100 turns", ring(16), np.eye(3)[written][None], np.array([len(written)])
+    x = np.stack([np.ones((8, 100)), rng.integers(0, 2, (8, 100))], axis=2)
+    yield "line of 8, by 4", dilated_line(8, 2), x, np.full(8, 100)
+    yield "position, 8 bits", position_code(8), np.ones((1, 520, 1)), np.array([520])
+
+
+def random_cases() -> Iterator[Case]:
+    """Minimal automata of 2 to 12 states over 2 to 4 symbols, drawn at random, and tours of them."""
+    rng = np.random.default_rng(1)
+    for k in range(20):
+        states, symbols = int(rng.integers(4, 13)), int(rng.integers(2, 5))
+        names, alphabet = tuple(map(str, range(states))), tuple(map(str, range(symbols)))
+        follow, output = rng.integers(0, states, (states, symbols)), rng.integers(0, 2, states)
+        automaton = minimise(Automaton(alphabet, names, ("no", "yes"), follow, 0, output))
+        name = f"random {k}: {len(automaton.states)}, {symbols}"
+        yield name, network_of(automaton, name), *one_hot(symbols, tour(automaton, LONGEST))
+
+
+def segments(count: int) -> Case:
+    """Sum(5): strings that begin with the symbol that leads to each state, 40 random symbols behind it."""
+    rng = np.random.default_rng(2)
+    strings = [np.array([k % 5, *rng.integers(0, 5, 40)]) for k in range(count)]
+    return "Sum(5), segments", network_of(modulo(5), "Sum(5)"), *one_hot(5, strings)
+
+
+def cases() -> Iterator[Case]:
+    """What the table of the manual has."""
+    rng = np.random.default_rng(0)
+    yield from lines()
     automata = {f"modulo {count}, one bit": modulo_of_bits(count) for count in range(2, 9)}
     automata |= {"Sum(5)": modulo(5), "flip-flop": flip_flop(), "EvenPair(5)": even_pair(5)}
     automata |= {"ModArith(3)": mod_arithmetic(3), "ModArith(5)": mod_arithmetic(5)}
@@ -114,6 +152,15 @@ def measure(design: Design, x: np.ndarray, lengths: np.ndarray, condition: Condi
     return wrong, count, float(np.mean(powers))
 
 
+def print_behavioral(case: Case, design: Design) -> None:
+    """Wrong states by the behavioral model."""
+    name, network, x, lengths = case
+    trace = run_behavioral(design, x)
+    states = np.stack([trace.states[node.name] for node in design.graph.memories], axis=2)
+    wrong = int((states != software_states(design.graph, run_reference(network, x))).sum())
+    print(f"{name}, behavioral: {lengths.sum()} frames, {wrong} of {states.size} states wrong", flush=True)
+
+
 def main() -> None:
     """A line for each case and condition."""
     names = [word for word in sys.argv[1:] if not word.startswith("-")]
@@ -125,7 +172,10 @@ def main() -> None:
             (f"{corner} {celsius:g} C", Condition(at(technology, corner, celsius, technology.supply)))
             for corner, celsius in CORNERS
         ]
-    for name, network, x, lengths in cases():
+    if "--long" in sys.argv:
+        print_behavioral(segments(24_400), compile_network(segments(1)[1], technology, calibration))
+    chosen = {"--random": random_cases, "--long": lambda: iter([segments(2440)])}
+    for name, network, x, lengths in next((chosen[word] for word in sys.argv if word in chosen), cases)():
         design = compile_network(network, technology, calibration)
         for where, condition in conditions:
             wrong, count, power = measure(design, x, lengths, condition)
