@@ -29,6 +29,7 @@ from cosim.network.layers import FirstQuadrantLayer
 from cosim.network.reference import run_reference
 from cosim.network.types import InputEncoding, Late, Network, Readout
 from cosim.simulation.simulated import engine_named
+from cosim.study.structure import forms, smallest
 from cosim.tasks.testset import TestSet
 from cosim.technology.calibration import load_calibration
 from cosim.technology.catalog import load_technology
@@ -123,9 +124,18 @@ def cases() -> Iterator[Case]:
     automata |= {"Sum(5)": modulo(5), "flip-flop": flip_flop(), "EvenPair(5)": even_pair(5)}
     automata |= {"ModArith(3)": mod_arithmetic(3), "ModArith(5)": mod_arithmetic(5)}
     for name, automaton in automata.items():
-        walks = tour(automaton, LONGEST)
-        walks += [rng.integers(0, len(automaton.symbols), LONGEST) for _ in range(RANDOM)]
-        yield name, network_of(automaton, name), *one_hot(len(automaton.symbols), walks)
+        yield name, network_of(automaton, name), *strings_of(automaton, rng)
+    composed = {"Sum(6)": modulo(6), "modulo 8": modulo_of_bits(8), "modulo 6": modulo_of_bits(6)}
+    for name, automaton in (composed | {"flip-flop": flip_flop()}).items():
+        form = smallest(forms(automaton, name))
+        yield f"{name}: {form.words}", form.network, *strings_of(automaton, rng)
+
+
+def strings_of(automaton: Automaton, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Inputs and lengths of a tour and of random strings."""
+    walks = tour(automaton, LONGEST)
+    walks += [rng.integers(0, len(automaton.symbols), LONGEST) for _ in range(RANDOM)]
+    return one_hot(len(automaton.symbols), walks)
 
 
 def modulo_of_bits(count: int) -> Automaton:
@@ -180,7 +190,7 @@ def main() -> None:
         for where, condition in conditions:
             wrong, count, power = measure(design, x, lengths, condition)
             print(
-                f"{technology.name:11} {name:22} {where:10} {design.assembly.transistors:5} transistors  "
+                f"{technology.name:11} {name:34} {where:10} {design.assembly.transistors:5} transistors  "
                 f"{lengths.sum():5} frames  {wrong} of {count} states wrong  {power * 1e9:.1f} nW",
                 flush=True,
             )

@@ -45,7 +45,7 @@ def network_of(automaton: Automaton, task: str, products: type[ReluLayer] = AndL
     return check_network(
         Network(
             InputEncoding(np.zeros(symbols), np.ones(symbols), levels=1),
-            (products(PRODUCTS, (INPUT, BEFORE), _pairs(states, symbols), -np.ones(states * symbols)), follows),
+            (products(PRODUCTS, (INPUT, BEFORE), pairs(states, symbols), -np.ones(states * symbols)), follows),
             Readout((STATE,), labelled, np.zeros(len(automaton.labels)), "last"),
             task,
             automaton.labels,
@@ -56,7 +56,7 @@ def network_of(automaton: Automaton, task: str, products: type[ReluLayer] = AndL
     )
 
 
-def _pairs(states: int, symbols: int) -> NDArray[np.float64]:
+def pairs(states: int, symbols: int) -> NDArray[np.float64]:
     """Row i symbols + a: state i and symbol a, weights on the symbols, then on the states."""
     return np.concatenate([np.tile(np.eye(symbols), (states, 1)), np.repeat(np.eye(states), symbols, axis=0)], axis=1)
 

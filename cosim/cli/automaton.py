@@ -15,12 +15,19 @@ if TYPE_CHECKING:
     from numpy.random import Generator
 
     from cosim.automata.table import Automaton, Whole
+    from cosim.study.structure import Form
 
 
 @click.command(name="automaton")
 @click.argument("source", metavar="[REGEX | TABLE.json | CHECKPOINT]", required=False)
 @click.option("--modulo", type=click.IntRange(2), help="Sum of digits modulo this, in place of SOURCE.")
 @click.option("--alphabet", help="Symbols of REGEX, default those that it names.")
+@click.option(
+    "--structure",
+    type=click.Choice(["auto", "one-hot"]),
+    default="auto",
+    help="The form of the smallest area, or one cell for each state.",
+)
 @click.option("-o", "--output", type=FILE, default=Path("automaton.npz"), help="Checkpoint file, .pt or .npz.")
 @click.option("--length", type=click.IntRange(1), default=40, help="Longest test string.")
 @click.option("--strings", type=click.IntRange(0), default=100, help="Random test strings.")
@@ -30,6 +37,7 @@ def command(
     source: str | None,
     modulo: int | None,
     alphabet: str | None,
+    structure: str,
     output: Path,
     length: int,
     strings: int,
@@ -40,16 +48,19 @@ def command(
     The automaton is the minimal one of a REGEX, whose output says behind each
     symbol whether the string so far matches; a table of states in a JSON file;
     a counter; or what a trained network follows, a CHECKPOINT whose features
-    are symbols, learned by asking it. Test strings take every transition, then
+    are symbols, learned by asking it. Where it is a product of smaller ones,
+    latches and toggles take less area than a cell for each state: the form of
+    the smallest area in generic180 is written. Test strings take every transition, then
     come random ones: in NAME.strings.npz beside the network NAME, for --data of
     the other verbs.
     """
     import numpy as np
 
-    from cosim.automata.network import network_of, one_hot
+    from cosim.automata.network import one_hot
     from cosim.automata.tour import tour
     from cosim.checkpoint.file import npz_bytes, save_checkpoint
     from cosim.files.write import write_atomically
+    from cosim.study.structure import forms, smallest
 
     if (source is None) == (modulo is None):
         raise InputError("give one of REGEX, TABLE.json, CHECKPOINT and --modulo; see cosim automaton --help")
@@ -58,20 +69,32 @@ def command(
         check_writable(path)
     rng = np.random.default_rng(seed)
     name, automaton = _read(source, modulo, alphabet, lambda symbols: _random(rng, symbols, max(strings, 100), length))
-    network, walks = network_of(automaton, name), tour(automaton, length)
+    found = forms(automaton, name)
+    form, walks = smallest(found) if structure == "auto" else found[0], tour(automaton, length)
     count = len(walks)
     walks += _random(rng, len(automaton.symbols), strings, length)
     x, lengths = one_hot(len(automaton.symbols), walks)
     y = np.array([automaton.output[automaton.run(walk)[-1]] for walk in walks])
-    save_checkpoint(output, network)
+    save_checkpoint(output, form.network)
     write_atomically(kept, npz_bytes({"x_test": x, "y_test": y, "len_test": lengths}))
     states, symbols = automaton.next.shape
     click.echo(
         f"{name}: {states} states, {symbols} symbols, {states * symbols} transitions\n"
+        f"form:    {_compared(form, found)}\n"
         f"network: {shown_path(output)}\n"
         f"strings: {shown_path(kept)}, {count} take every transition, {strings} are random\n"
         f"next:    cosim compare {shown_path(output)} --data {shown_path(kept)}"
     )
+
+
+def _compared(form: "Form", found: "list[Form]") -> str:
+    """A form and the others that were looked at."""
+    others = [_drawn(one) for one in found if one is not form]
+    return "; not ".join([_drawn(form), *others[:1]])
+
+
+def _drawn(form: "Form") -> str:
+    return f"{form.words}, {form.transistors} transistors, {form.area * 1e12:,.0f} um2"
 
 
 def _read(

@@ -1,0 +1,148 @@
+"""The network of a product of parts, `cosim.automata.parts`, with a readout that tells their labels apart.
+
+    latch     u = sum of x_a over symbols that set it + 1/2 sum of x_a over those that keep it; 1/4 and 3/4
+    toggles   bit j turns over at a symbol that moves on while all bits below it are on (cosim.automata.counter)
+    one-hot   products of states and symbols (cosim.automata.network)
+
+The readout is linear in the cells. Its weights are the smallest with which the right label leads by 1 in every state,
+found by a linear program and rounded to the grid; a product without such weights is none.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import linprog  # pyright: ignore[reportUnknownVariableType, reportMissingTypeStubs]
+
+from cosim.automata.counter import ALPHA, ranges
+from cosim.automata.network import GRID, pairs
+from cosim.automata.parts import Part, Product
+from cosim.automata.table import Automaton
+from cosim.network.late import FALL, RISE
+from cosim.network.layers import AndLayer, FirstQuadrantLayer, Layer, SignedLayer
+from cosim.network.types import INPUT, InputEncoding, Late, Network, Readout, check_network
+
+Array = NDArray[np.float64]
+LATCH = "latch"
+_KEEP, _LOW, _HIGH = 0.5, 0.25, 0.75
+_LARGEST, _LEAST_LEAD = 2.0, 0.5  # of a weight; of the right label when weights are rounded
+
+
+@dataclass
+class _Layers:
+    """Layers so far; recurrent ones in the order of the product's parts, latches as one layer in front."""
+
+    layers: list[Layer] = field(default_factory=list[Layer])
+    read: list[str] = field(default_factory=list[str])
+    zeros: list[Array] = field(default_factory=list[Array])  # level 0 of each cell that is read
+    late: dict[str, Late] = field(default_factory=dict[str, Late])
+    known: dict[str, Array] = field(default_factory=dict[str, Array])  # ranges of states
+
+    def add(self, cells: Layer, zero: float = 0.0) -> None:
+        """A recurrent layer, which is read out."""
+        self.layers.append(cells)
+        self.read.append(cells.name)
+        self.zeros.append(np.full(cells.width, zero))
+
+
+def network_of_product(automaton: Automaton, product: Product, task: str) -> Network | None:
+    """The network that follows an automaton by these parts; None where no readout tells its labels apart."""
+    latches = [part for part in product if part.kind == "latch"]
+    others = [part for part in product if part.kind != "latch"]
+    weights = _readout(automaton, np.concatenate([part.features for part in (*latches, *others)], axis=1))
+    if weights is None:
+        return None
+    found = _Layers()
+    if latches:
+        found.add(_latches(latches))
+    for k, part in enumerate(others):
+        (_add_toggles if part.kind == "toggles" else _add_one_hot)(found, part, k)
+    weight, bias = weights
+    symbols = len(automaton.symbols)
+    return check_network(
+        Network(
+            InputEncoding(np.zeros(symbols), np.ones(symbols), levels=1),
+            tuple(found.layers),
+            Readout(tuple(found.read), weight, bias - weight @ np.concatenate(found.zeros), "last"),
+            task,
+            automaton.labels,
+            GRID,
+            {"automaton": {"symbols": list(automaton.symbols), "states": list(automaton.states)}},
+            state_ranges=found.known,
+            late=found.late,
+        )
+    )
+
+
+def _latches(parts: list[Part]) -> FirstQuadrantLayer:
+    """One cell for each part."""
+    one = np.stack([part.next for part in parts])  # (parts, 2, symbols)
+    weight = np.where(one[:, 0] == one[:, 1], one[:, 0], _KEEP)
+    ones = np.ones(len(parts))
+    initial = np.array([float(part.start) for part in parts])
+    return FirstQuadrantLayer(LATCH, (INPUT,), weight, 0 * ones, _LOW * ones, _HIGH * ones, ones, initial=initial)
+
+
+def _add_one_hot(found: _Layers, part: Part, k: int) -> None:
+    (states, symbols), name = part.next.shape, f"state{k}"
+    before, ones, initial = f"{name}_1", np.ones(states), np.zeros(states)
+    initial[part.start] = 1.0
+    follow = (part.next.reshape(-1)[None, :] == np.arange(states)[:, None]).astype(float)
+    found.layers.append(AndLayer(f"products{k}", (INPUT, before), pairs(states, symbols), -np.ones(states * symbols)))
+    found.late[before] = Late(name)
+    found.add(
+        FirstQuadrantLayer(name, (f"products{k}",), follow, 0 * ones, FALL * ones, RISE * ones, ones, initial=initial)
+    )
+
+
+def _add_toggles(found: _Layers, part: Part, k: int) -> None:
+    bits, name = part.bits, f"count{k}"
+    moves = np.flatnonzero(part.next[0] == 1)
+    ones, before, carry = np.ones(bits), f"{name}_1", f"carry{k}"
+    first = np.isin(np.arange(part.next.shape[1]), moves).astype(float)[None, :]
+    if bits == 1:
+        cells = SignedLayer(name, (INPUT,), first, np.zeros(1), np.full(1, 0.5), np.full(1, ALPHA), epsilon=-1.0)
+    else:
+        below = np.tril(np.ones((bits, bits)), -1)
+        rows = np.concatenate(
+            [np.repeat(np.eye(part.next.shape[1])[moves], bits, 0), np.tile(below, (len(moves), 1))], 1
+        )
+        bias = 1 - rows.sum(axis=1) + ALPHA * np.tile(below.sum(axis=1), len(moves))
+        found.layers.append(AndLayer(carry, (INPUT, before), rows, bias))
+        found.late[before] = Late(name)
+        into = np.tile(np.eye(bits), (1, len(moves)))
+        cells = SignedLayer(name, (carry,), into, np.zeros(bits), 0.5 * ones, ALPHA * ones, epsilon=-1.0)
+    found.known[name] = ranges(bits)
+    found.add(cells, -ALPHA)
+
+
+def _readout(automaton: Automaton, features: Array) -> tuple[Array, Array] | None:
+    """Weight (labels, cells) and bias (labels,), on the grid; features (states, cells).
+
+    The smallest sum of |w| + |b| with  w_l phi_s + b_l - w_k phi_s - b_k >= 1  for every state s of label l and every
+    other label k.
+    """
+    labels, (states, cells) = len(automaton.labels), features.shape
+    phi, count = np.concatenate([features, np.ones((states, 1))], axis=1), cells + 1
+    rows: list[Array] = []
+    for state, right in enumerate(automaton.output.tolist()):
+        for other in range(labels):
+            if other != right:
+                row = np.zeros((labels, count))
+                row[right], row[other] = -phi[state], phi[state]
+                rows.append(row.reshape(-1))
+    if not rows:
+        return np.zeros((labels, cells)), np.zeros(labels)
+    leads = np.stack(rows)
+    both: Any = linprog(
+        np.ones(2 * labels * count), A_ub=np.hstack([leads, -leads]), b_ub=-np.ones(len(rows)), bounds=(0.0, _LARGEST)
+    )
+    if both.status != 0:
+        return None
+    positive, negative = both.x.reshape(2, labels, count)
+    found = np.rint((positive - negative) / GRID) * GRID
+    scores = phi @ found.T
+    right = scores[np.arange(states), automaton.output].copy()
+    scores[np.arange(states), automaton.output] = -np.inf
+    return (found[:, :-1], found[:, -1]) if (right - scores.max(axis=1) >= _LEAST_LEAD).all() else None

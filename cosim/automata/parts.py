@@ -1,0 +1,190 @@
+"""An automaton as a product of smaller ones that run side by side, each of the kind that needs least.
+
+    latch      two states, every symbol keeps or sets one of them: a 9T cell without feedback
+    toggles    2^k states in a ring, every symbol keeps or moves on by one: k toggles
+    one-hot    any: a cell for every state, a product for every transition
+
+A part is what is left of the automaton where only the block of a partition counts in which the state lies; the
+partition must be closed: states of one block lead, by each symbol, into one block (J. Hartmanis and R. E. Stearns,
+Algebraic Structure Theory of Sequential Machines, 1966). Parts that together tell all states apart are the automaton.
+Latches are the identity-reset machines of K. Krohn and J. Rhodes (Trans. Amer. Math. Soc. 116, 1965, 450), toggles and
+rings the cyclic groups. Parts here do not read each other; cascades, in which they do, are not searched.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosim.automata.table import Automaton, Whole
+from cosim.network.layers import MOST_BITS
+
+MOST_SEARCHED = 40  # states; partitions of larger automata are not searched
+_MOST_PARTITIONS = 300
+_CELL, _PRODUCT, _LATCH, _TOGGLE = 20, 3, 19, 35  # transistors, to look at promising products first
+_CANDIDATES = 4
+Kind = Literal["latch", "toggles", "one-hot"]
+Partition = tuple[int, ...]  # the block of each state, blocks numbered as they appear
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """kind; block: (states,), in which block each state of the automaton lies; next: (blocks, symbols); start: a block.
+
+    Of toggles blocks are numbered along the ring from the start.
+    """
+
+    kind: Kind
+    block: Whole
+    next: Whole
+    start: int
+
+    @property
+    def bits(self) -> int:
+        """Toggles, or cells."""
+        return len(self.next) if self.kind == "one-hot" else len(self.next).bit_length() - 1
+
+    @property
+    def features(self) -> NDArray[np.float64]:
+        """(states, bits): which of its cells are on in each state of the automaton."""
+        if self.kind == "one-hot":
+            return np.eye(len(self.next))[self.block]
+        return ((self.block[:, None] >> np.arange(self.bits)) & 1).astype(float)
+
+    @property
+    def estimate(self) -> int:
+        """Transistors, roughly."""
+        states, symbols = self.next.shape
+        match self.kind:
+            case "latch":
+                return _LATCH + symbols
+            case "toggles":
+                return _TOGGLE * self.bits
+            case "one-hot":
+                return _CELL * states + _PRODUCT * states * symbols
+
+
+Product = tuple[Part, ...]
+
+
+def products(automaton: Automaton) -> list[Product]:
+    """Ways to build an automaton: the one-hot form first, then what may be smaller, the most promising first."""
+    whole = tuple(range(len(automaton.states)))
+    found: list[Product] = [(_one_hot(automaton, whole),)]
+    if len(whole) < 2 or len(whole) > MOST_SEARCHED:
+        return found
+    parts = [_part(automaton, partition) for partition in [whole, *_closed(automaton)]]
+    others = [*((part,) for part in parts if part.kind != "one-hot"), *combinations(parts, 2), _greedy(parts)]
+    told = [product for product in others if _tells_apart(product)]
+    told.sort(key=lambda product: sum(part.estimate for part in product))
+    known = {_name(found[0])}
+    for product in told:
+        if _name(product) not in known and len(found) <= _CANDIDATES:
+            known.add(_name(product))
+            found.append(product)
+    return found
+
+
+def describe(product: Product) -> str:
+    """A product in words."""
+    latches = sum(part.kind == "latch" for part in product)
+    words = [f"{latches} latch{'es' if latches > 1 else ''}"] if latches else []
+    words += [f"{part.bits} toggle{'s' if part.bits > 1 else ''}" for part in product if part.kind == "toggles"]
+    words += [f"{part.bits} states, one-hot" for part in product if part.kind == "one-hot"]
+    return " and ".join(words)
+
+
+def _name(product: Product) -> tuple[tuple[str, int], ...]:
+    return tuple(sorted((part.kind, part.bits) for part in product))
+
+
+def _tells_apart(product: Product) -> bool:
+    return len(np.unique(np.stack([part.block for part in product]), axis=1).T) == len(product[0].block)
+
+
+def _greedy(parts: list[Part]) -> Product:
+    """The parts that tell most pairs of states apart for their cost, one after the other."""
+    together = np.ones((len(parts[0].block),) * 2, dtype=np.bool_)
+    chosen: list[Part] = []
+    while (together & ~np.eye(len(together), dtype=np.bool_)).any():
+        gains = [(together & (part.block[:, None] != part.block)).sum() / part.estimate for part in parts]
+        best = parts[int(np.argmax(gains))]
+        chosen.append(best)
+        together &= best.block[:, None] == best.block
+    return tuple(chosen)
+
+
+def _part(automaton: Automaton, partition: Partition) -> Part:
+    """The part of a closed partition, of the kind that needs least."""
+    plain = _one_hot(automaton, partition)
+    follow, count = plain.next, len(plain.next)
+    keeps = np.arange(count)
+    if count == 2 and not (follow == keeps[::-1, None]).all(axis=0).any():
+        return Part("latch", plain.block, follow, plain.start)
+    ring = _ring(follow, plain.start)
+    if ring is None or count & (count - 1) or count > 2**MOST_BITS:
+        return plain
+    place = np.empty(count, dtype=np.int64)
+    place[ring] = keeps
+    return Part("toggles", place[plain.block], place[follow[ring]], 0)
+
+
+def _ring(follow: Whole, start: int) -> Whole | None:
+    """The blocks along the ring from the start; None where symbols do anything but keep a block or move on by one."""
+    keeps = np.arange(len(follow))
+    moves = [column for column in follow.T if (column != keeps).any()]
+    if not moves or any((column != moves[0]).any() for column in moves):
+        return None
+    ring = [start]
+    while len(ring) < len(follow) and (after := int(moves[0][ring[-1]])) not in ring:
+        ring.append(after)
+    closed = len(ring) == len(follow) and int(moves[0][ring[-1]]) == start
+    return np.array(ring) if closed else None
+
+
+def _one_hot(automaton: Automaton, partition: Partition) -> Part:
+    block = np.array(partition)
+    first = [int(np.flatnonzero(block == one)[0]) for one in range(block.max() + 1)]
+    return Part("one-hot", block, block[automaton.next[first]], int(block[automaton.start]))
+
+
+def _closed(automaton: Automaton) -> list[Partition]:
+    """Closed partitions of more than one block: those that pairs of states make, bits of a code, and their joins."""
+    count = len(automaton.states)
+    found = dict.fromkeys(_join(automaton, [pair]) for pair in combinations(range(count), 2))
+    for bit in range((count - 1).bit_length()):
+        found.setdefault(_join(automaton, list(_pairs(tuple((k >> bit) & 1 for k in range(count))))))
+    for first, second in combinations(list(found), 2):
+        if len(found) >= _MOST_PARTITIONS:
+            break
+        found.setdefault(_join(automaton, [*_pairs(first), *_pairs(second)]))
+    return [partition for partition in found if 1 < max(partition) + 1 < count]
+
+
+def _pairs(partition: Partition) -> Iterator[tuple[int, int]]:
+    """Each state and the first of its block."""
+    first: dict[int, int] = {}
+    for state, block in enumerate(partition):
+        yield first.setdefault(block, state), state
+
+
+def _join(automaton: Automaton, pairs: list[tuple[int, int]]) -> Partition:
+    """The finest closed partition in which these states share blocks."""
+    above = list(range(len(automaton.states)))
+
+    def top(state: int) -> int:
+        while above[state] != state:
+            above[state] = state = above[above[state]]
+        return state
+
+    waiting = list(pairs)
+    while waiting:
+        one, other = map(top, waiting.pop())
+        if one != other:
+            above[other] = one
+            waiting += zip(automaton.next[one].tolist(), automaton.next[other].tolist(), strict=True)
+    number: dict[int, int] = {}
+    return tuple(number.setdefault(top(state), len(number)) for state in range(len(above)))

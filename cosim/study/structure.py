@@ -1,0 +1,48 @@
+"""Which of its forms an automaton is built in: that of the smallest drawn area, in the default technology."""
+
+from dataclasses import dataclass
+
+from cosim.automata.compose import network_of_product
+from cosim.automata.network import network_of
+from cosim.automata.parts import describe, products
+from cosim.automata.table import Automaton
+from cosim.calibration.find import shipped_path
+from cosim.compiler.passes import compile_network
+from cosim.network.types import Network
+from cosim.outputs import block_areas
+from cosim.technology.calibration import load_calibration
+from cosim.technology.catalog import DEFAULT_TECHNOLOGY, load_technology
+from cosim.technology.scale import units_for
+
+
+@dataclass(frozen=True)
+class Form:
+    """words: its parts; area: gates and capacitors as drawn, m2."""
+
+    words: str
+    network: Network
+    transistors: int
+    area: float
+
+
+def forms(automaton: Automaton, task: str) -> list[Form]:
+    """The one-hot form, then the others whose readout works, the smallest first. Raises InputError as `network_of`."""
+    one_hot = network_of(automaton, task)
+    plain, *others = products(automaton)
+    found = [(describe(plain), one_hot)]
+    built = ((describe(product), network_of_product(automaton, product, task)) for product in others)
+    found += [(words, network) for words, network in built if network is not None]
+    first, *rest = (_form(words, network) for words, network in found)
+    return [first, *sorted(rest, key=lambda form: form.area)]
+
+
+def smallest(found: list[Form]) -> Form:
+    """The form of the smallest area; the one-hot one where another is no smaller."""
+    return min(found, key=lambda form: form.area)
+
+
+def _form(words: str, network: Network) -> Form:
+    technology = load_technology(DEFAULT_TECHNOLOGY)
+    calibration = load_calibration(shipped_path(technology.name, units_for(network.weight_grid)))
+    design = compile_network(network, technology, calibration)
+    return Form(words, network, design.assembly.transistors, sum(map(sum, block_areas(design).values())))
