@@ -40,7 +40,7 @@ class Marched:
 
 def taken(saved: Saved, lane: int, count: int) -> tuple[Array, Array]:
     """Times (count,) and probes (probes, count) of a lane that has saved so many rows."""
-    return saved.time[lane, :count].copy(), np.ascontiguousarray(saved.values[lane, :count].T)
+    return saved.time[lane, :count].copy(), saved.values[lane, :count].T.copy(order="C")
 
 
 def conclude(march: March, lane: int, parts: Sequence[tuple[Array, Array]]) -> Marched:

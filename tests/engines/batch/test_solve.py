@@ -8,6 +8,8 @@ import pytest
 from cosim.cells.benches import DpiDrive, dpi_bench, schmitt_circuit, supply_of
 from cosim.circuit.bench import Bench, Current, Dc, DrainCurrent, Tran, Voltage
 from cosim.circuit.elements import Capacitor, Circuit, Mos, Source
+from cosim.engines.batch.layout import Saved
+from cosim.engines.batch.solve import taken
 from cosim.engines.engine import Failure, FailureKind
 from cosim.engines.ngspice.simulator import Ngspice
 
@@ -152,3 +154,16 @@ def test_a_bench_is_itself_whatever_is_beside_it(batch, technology):
         np.testing.assert_array_equal(one.time, alone.time)
         for probe in bench.probes:
             np.testing.assert_array_equal(one.probes[probe], alone.probes[probe])
+
+
+@pytest.mark.parametrize("count", [1, 2, 5])
+def test_what_is_taken_stays_when_the_room_is_used_again(count):
+    """A single row, too, which is its own transpose."""
+    values = np.arange(2 * 5 * 3, dtype=float).reshape(2, 5, 3)
+    nothing = np.zeros(0, dtype=np.int64)
+    time, found = values[:, :, 0].copy(), np.zeros((3, 2))
+    room = Saved(nothing, nothing, np.zeros(0), nothing, nothing, time, values.copy(), found)
+    time, probes = taken(room, 1, count)
+    room.time[:], room.values[:] = -1.0, -1.0
+    np.testing.assert_array_equal(time, values[1, :count, 0])
+    np.testing.assert_array_equal(probes, values[1, :count].T)
