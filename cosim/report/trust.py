@@ -30,9 +30,9 @@ def say_transitions(found: Transitions) -> str:
     if found.margin_a is not None:
         said.append(f"smallest margin {format_quantity(found.margin_a, 'A')}")
     if found.wrong:
-        said.append(f"{found.wrong} times to a wrong state")
+        said.append(f"{found.wrong} led to a wrong state")
     if found.astray:
-        said.append(f"{found.astray} frames without one state and one symbol")
+        said.append(f"{found.astray} frames astray")
     return ", ".join(said)
 
 
