@@ -1,5 +1,6 @@
 """Graphs of automata: nothing stands on anything else, and the page says what a run did of them."""
 
+import json
 import re
 from dataclasses import replace
 from itertools import combinations
@@ -7,14 +8,24 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from cosim.automata.network import network_of
+from cosim.automata.network import network_of, one_hot
 from cosim.automata.regex import automaton_of
 from cosim.automata.table import Automaton, modulo
+from cosim.automata.tour import tour
+from cosim.compiler.passes import compile_network
+from cosim.engines.engine import Run
+from cosim.montecarlo.page import study_chips
+from cosim.montecarlo.trial import Trial
+from cosim.pipeline import run_comparison
 from cosim.report.automaton_figure import describe_automaton, draw_automaton, is_drawn, short_symbols, symbols_between
 from cosim.report.automaton_layout import place
 from cosim.report.automaton_sheet import format_automaton
+from cosim.report.chip_page import format_chip_report
 from cosim.report.figures import figure_bytes
+from cosim.report.tables import format_comparison
 from cosim.study.transitions import Transition, Transitions
+from cosim.tasks.testset import TestSet
+from cosim.variation.draws import Plan
 
 HOSTILE = "<script>$\\frac{$"
 
@@ -162,3 +173,29 @@ def test_in_words():
     assert describe_automaton(modulo(2)) == (
         "States with their outputs: 0 (0), 1 (1). Start 0. 0 by 0 to 0; 0 by 1 to 1; 1 by 0 to 1; 1 by 1 to 0."
     )
+
+
+@pytest.fixture(scope="module")
+def parity(technology, calibration):
+    """A design, and a string that takes every transition."""
+    x, lengths = one_hot(2, tour(modulo(2), 9))
+    design = compile_network(network_of(modulo(2), "parity"), technology, calibration)
+    return design, TestSet(x, np.zeros(1, dtype=np.int64), lengths, np.arange(1))
+
+
+@pytest.mark.ngspice
+def test_the_page_of_a_comparison(parity, tmp_path):
+    """An engine that measures no margins: how often each transition was taken."""
+    found = run_comparison(*parity, Run(tmp_path), lambda done, total: None)
+    assert "transitions       4 of 4 taken" in format_comparison(found)
+    kept = json.loads((tmp_path / "comparison.json").read_text())["transitions"]
+    assert (kept["taken"], kept["wrong"], kept["astray"], kept["margin_a"]) == (4, 0, 0, None)
+    assert kept["rows"][1] == {"state": "0", "symbol": "1", "next": "1", "taken": 1, "wrong": 0, "margin_a": None}
+    page = (tmp_path / "report.html").read_text()
+    assert page.index("<h2>The automaton</h2>") < page.index("1 by 1 to 0") < page.index("<h2>Figures</h2>")
+
+
+def test_the_page_of_chips(parity, make_store, tmp_path):
+    make_store(tmp_path / "chips", Trial(*parity, Plan("local", 0, 2)), "state_agreement>=1")
+    page = format_chip_report(study_chips(tmp_path / "chips", waveforms=False))
+    assert page.index("<h2>The automaton</h2>") < page.index("1 by 1 to 0") < page.index("<h2>The chips</h2>")
