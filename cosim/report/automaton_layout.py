@@ -65,10 +65,10 @@ def place(count: int, labels: Mapping[Pair, float], start: int) -> Placed:
 
 def _placements(count: int, pairs: Sequence[Pair], start: int) -> Iterator[Array]:
     """Centres, (states, 2), in any scale."""
-    ways, graph = nx.DiGraph(), nx.Graph()
-    for one in (ways, graph):
-        one.add_nodes_from(range(count))
-        one.add_edges_from(pairs)
+    ways: nx.DiGraph[int] = nx.DiGraph()
+    ways.add_nodes_from(range(count))
+    ways.add_edges_from(pairs)
+    graph = ways.to_undirected()
     angles = np.pi - 2 * np.pi * np.arange(count) / count  # from the left, clockwise
     for tree in (nx.bfs_tree(ways, start), nx.dfs_tree(ways, start)):
         ring = np.empty((count, 2))

@@ -91,7 +91,7 @@ def count_transitions(automaton: Automaton, strings: Sequence[Frames], unit: flo
             np.minimum.at(margin, at, one.margins[known].min(axis=1))
     rows = tuple(
         Transition(
-            automaton.states[state], symbol, automaton.states[automaton.next[state, k]], int(taken[state, k]),
+            automaton.states[state], symbol, automaton.states[int(automaton.next[state, k])], int(taken[state, k]),
             int(wrong[state, k]), _known(margin[state, k]),
         )
         for state in range(shape[0]) for k, symbol in enumerate(automaton.symbols)
