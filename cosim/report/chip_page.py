@@ -6,6 +6,7 @@ from cosim.cells.blocks import OUTSIDE
 from cosim.compiler.mapping import map_parameters
 from cosim.design import Design
 from cosim.quantities import format_quantity
+from cosim.report.automaton_sheet import format_automaton
 from cosim.report.chip_figures import (
     Spread,
     draw_blocks,
@@ -64,9 +65,9 @@ _READABLE = 0.72  # pixels that a point of a schematic needs
 
 def format_chip_report(study: ChipStudy) -> str:
     """The page."""
-    summary = study.summary
-    trust = trust_rows(summary)
+    summary, trust = study.summary, trust_rows(study.summary)
     sections = {
+        "The automaton": format_automaton(study.design.network),
         "The chips": _spreads(study),
         "Yield": _yield_curve(study),
         "Both engines, chip by chip": _pairs(study),
@@ -314,8 +315,7 @@ def _failure(study: ChipStudy) -> str:
 
 
 def _failure_text(failure: Failure) -> str:
-    labels = failure.labels
-    names = labels.outputs
+    labels, names = failure.labels, failure.labels.outputs
     decided = ", ".join(f"{whose} {names[k]}" for whose, k in failure.decided.items())
     metrics = ", ".join(f"{format_name(metric)} {format_value(metric, failure.figures[metric])}" for metric in METRICS)
     text = (

@@ -12,6 +12,7 @@ from cosim.engines.engine import Description, Run
 from cosim.errors import SimulationError
 from cosim.outputs import summarize, write_results, write_texts
 from cosim.quantities import format_quantity
+from cosim.report.automaton_sheet import format_automaton
 from cosim.report.figures import Figure, draw_confusion, figure_bytes, save_figure
 from cosim.report.html import Picture, escape, flat_rows, format_cards, format_figure, format_page, format_table
 from cosim.report.samples import draw_sample
@@ -69,8 +70,10 @@ def write_comparison(folder: Path, design: Design, test_set: TestSet, comparison
     for name, figure in figures.items():
         save_figure(figure, folder / f"{name}.png")
     pictures = {CAPTIONS[name]: figure_bytes(figure, "png") for name, figure in figures.items()}
+    automaton = format_automaton(design.network, found.transitions)
+    sections = {"The automaton": automaton, "Figures": format_pictures(pictures)}
     title = f"{design.network.task or 'network'}: from weights to transistors"
-    write_texts(folder, {"report.html": format_report(title, found, summarize(design, there), settings, pictures)})
+    write_texts(folder, {"report.html": format_report(title, found, summarize(design, there), settings, sections)})
     return found
 
 
@@ -105,10 +108,10 @@ def format_report(
     summary: ComparisonSummary,
     design: Mapping[str, object],
     settings: Mapping[str, object],
-    pictures: Mapping[str, bytes],
+    sections: Mapping[str, str],
 ) -> str:
-    """The page. summary: of the comparison; design: of the compiled network; pictures: caption -> PNG bytes."""
-    figures = "".join(format_figure(Picture("png", png, caption, caption, _LEAST)) for caption, png in pictures.items())
+    """The page. summary: of the comparison; design: of the compiled network; sections: heading -> HTML."""
+    shown = "".join(f"<h2>{escape(name)}</h2>{content}" for name, content in sections.items() if content)
     body = (
         f"<h1>{escape(title)}</h1>"
         f'<p class="lead">{summary.samples} test samples, each simulated by {escape(summary.simulator)} on '
@@ -122,11 +125,15 @@ def format_report(
             [(text, summary.error_sources[step], summary.decision_sources[step]) for step, text in _STEPS.items()],
             (1, 2),
         )
-        + f"<h2>Figures</h2>{figures}"
-        f"<h2>Design</h2>{format_table(('quantity', 'value'), list(flat_rows(design)))}"
+        + f"{shown}<h2>Design</h2>{format_table(('quantity', 'value'), list(flat_rows(design)))}"
         f"<h2>Settings</h2>{format_table(('setting', 'value'), list(flat_rows(settings)))}"
     )
     return format_page(title, body)
+
+
+def format_pictures(pictures: Mapping[str, bytes]) -> str:
+    """caption -> PNG bytes."""
+    return "".join(format_figure(Picture("png", png, caption, caption, _LEAST)) for caption, png in pictures.items())
 
 
 def _cards(summary: ComparisonSummary) -> list[tuple[str, str]]:

@@ -5,7 +5,7 @@ from textwrap import wrap
 
 from cosim.cells.blocks import OUTSIDE
 from cosim.quantities import format_quantity, parse_quantity
-from cosim.report.trust import format_audit, format_elsewhere, format_undecided
+from cosim.report.trust import format_audit, format_elsewhere, format_transitions, format_trust
 from cosim.study.agreement import ComparisonSummary
 from cosim.study.chips import ChipCount, ChipSummary, Contribution, Pair, SpecYield, TrimSummary
 from cosim.study.intervals import MOST, Interval, samples_to_sign, shows_sign
@@ -60,8 +60,7 @@ def format_comparison(summary: ComparisonSummary) -> list[str]:
         lines.append(f"wrong states      up to {summary.largest_margin_of_a_wrong_bit:.3f} units from a threshold")
     if summary.saturated_states:
         lines.append(f"saturated         {summary.saturated_states} states beyond their ladder; use more --headroom")
-    lines += format_elsewhere(summary.elsewhere) + format_undecided(summary.undecided) + format_audit(summary.audit)
-    return lines + format_outside()
+    return lines + format_transitions(summary.transitions) + format_trust(summary) + format_outside()
 
 
 def format_ladder(summary: LadderSummary) -> list[str]:
@@ -263,13 +262,7 @@ def format_summary(summary: ChipSummary) -> list[str]:
         )
         bias = f"behavioral - {summary.engine} {format_bias(metric, pair)}"
         lines.append(f"paired            {format_name(metric)}: {correlation}, {bias}")
-    return [
-        *lines,
-        *format_elsewhere(summary.elsewhere),
-        *format_undecided(summary.undecided),
-        *format_audit(summary.audit),
-        *format_outside(),
-    ]
+    return [*lines, *format_trust(summary), *format_outside()]
 
 
 def format_yield(found: SpecYield) -> list[str]:

@@ -1,4 +1,4 @@
-"""How far a run can be trusted, as text: what another simulator ran, and what an audit found."""
+"""How far a run can be trusted, as text: what another simulator ran, how near to a threshold, what an audit found."""
 
 from collections.abc import Mapping, Sequence
 from textwrap import wrap
@@ -6,9 +6,34 @@ from textwrap import wrap
 from cosim.quantities import format_quantity
 from cosim.simulation.audit import LEAST, Audit
 from cosim.simulation.undecided import Undecided, UndecidedChips
+from cosim.study.agreement import ComparisonSummary
 from cosim.study.chips import ChipSummary
+from cosim.study.transitions import Transitions
 
 _NAME, _WIDTH = 18, 79  # columns
+
+
+def format_trust(summary: ComparisonSummary | ChipSummary) -> list[str]:
+    """All of it that there is, as lines of the terminal."""
+    elsewhere, undecided = format_elsewhere(summary.elsewhere), format_undecided(summary.undecided)
+    return elsewhere + undecided + format_audit(summary.audit)
+
+
+def format_transitions(found: Transitions | None) -> list[str]:
+    """How many transitions of an automaton were taken, and how near to a threshold; nothing where there is none."""
+    return [] if found is None else _lines("transitions", say_transitions(found))
+
+
+def say_transitions(found: Transitions) -> str:
+    """The same as a statement."""
+    said = [f"{found.taken} of {len(found.rows)} taken"]
+    if found.margin_a is not None:
+        said.append(f"smallest margin {format_quantity(found.margin_a, 'A')}")
+    if found.wrong:
+        said.append(f"{found.wrong} led to a wrong state")
+    if found.astray:
+        said.append(f"{found.astray} frames astray")
+    return ", ".join(said)
 
 
 def format_elsewhere(elsewhere: Mapping[str, int], what: str = "samples") -> list[str]:

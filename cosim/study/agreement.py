@@ -21,6 +21,7 @@ from cosim.network.types import Network
 from cosim.simulation.audit import Audit
 from cosim.simulation.undecided import Undecided
 from cosim.study.intervals import Bounds, interval
+from cosim.study.transitions import Transitions, find_transitions
 from cosim.tasks.testset import TestSet
 
 METRICS = ("accuracy", "task_agreement", "state_agreement", "power")  # of one chip, or of the nominal circuit
@@ -47,7 +48,7 @@ class Comparison:
     margins: (n, time, cells) distance of the software candidate to its nearer threshold, units.
     saturated: number of software states beyond the rungs of their ladder; tolerances: (cells,), as `differ` has them.
     elsewhere: how many samples something else ran in the simulator's place, by what and why; audit: of some of them;
-    undecided: states that an error of the simulator could turn, where it says.
+    undecided: states that an error of the simulator could turn, where it says; transitions: of an automaton.
     """
 
     engines: dict[str, Engine]
@@ -66,6 +67,7 @@ class Comparison:
     elsewhere: dict[str, int] = field(default_factory=dict[str, int])
     audit: Audit | None = None
     undecided: Undecided | None = None
+    transitions: Transitions | None = None
 
     def state_agreement(self, first: str, second: str) -> float:
         """Fraction of equal states over all samples, valid frames and cells."""
@@ -166,6 +168,7 @@ class ComparisonSummary:
     elsewhere: dict[str, int]
     audit: Audit | None
     undecided: Undecided | None
+    transitions: Transitions | None
 
 
 def compare_engines(
@@ -215,6 +218,7 @@ def compare_engines(
         tolerances=tolerances(design.graph),
         simulator=run.engine,
         elsewhere=count_elsewhere(outcomes),
+        transitions=find_transitions(design, test_set, outcomes, run),
     )
 
 
@@ -271,6 +275,7 @@ def summarize_comparison(comparison: Comparison) -> ComparisonSummary:
         elsewhere=comparison.elsewhere,
         audit=comparison.audit,
         undecided=comparison.undecided,
+        transitions=comparison.transitions,
     )
 
 

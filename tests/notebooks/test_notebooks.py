@@ -13,6 +13,7 @@ ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 # Pictures, and words that only a run which got to its end prints.
 EXPECTED = {
+    "from_a_regex_to_yield": (5, ("8 of 8 transitions taken", "1000 of 1000 chips work", "chip 0: ok")),
     "from_training_to_yield": (6, ("Clopper-Pearson", "chip 1: ok", "report.html: ")),
     "from_weights_to_transistors": (4, ("upper threshold", "state bits equal, software and ngspice")),
     "native_cmru_figure_4": (1, ("nW",)),

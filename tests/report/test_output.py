@@ -9,7 +9,7 @@ import pytest
 
 from cosim.circuit.waveforms import Timing
 from cosim.errors import InputError
-from cosim.report.comparison_sheet import format_report
+from cosim.report.comparison_sheet import format_pictures, format_report
 from cosim.report.figures import Figure, draw_confusion, draw_waveforms, save_figure
 from cosim.report.tables import format_comparison, percent
 from cosim.study.agreement import Comparison, Engine, summarize_comparison
@@ -83,7 +83,8 @@ class Tags(HTMLParser):
 @pytest.fixture
 def page(summary):
     design = {"technology": HOSTILE, "task": HOSTILE, "lost": [HOSTILE], "statuses": {HOSTILE: 3}, HOSTILE: 1.5}
-    return format_report(HOSTILE, summary, design, {HOSTILE: HOSTILE, "options": {"a": 1}}, {HOSTILE: b"\x89PNG"})
+    sections = {HOSTILE: format_pictures({HOSTILE: b"\x89PNG"})}
+    return format_report(HOSTILE, summary, design, {HOSTILE: HOSTILE, "options": {"a": 1}}, sections)
 
 
 def test_report_escapes_everything(page):
@@ -102,7 +103,10 @@ def test_report_needs_nothing_from_elsewhere(page):
 
 def test_report_is_deterministic_and_complete(page, summary):
     design = {"technology": "generic180"}
-    pages = {format_report("title", summary, design, {}, {"caption": b"\x89PNG"}) for _ in range(2)}
+    pages = {
+        format_report("title", summary, design, {}, {"Figures": format_pictures({"caption": b"\x89PNG"})})
+        for _ in range(2)
+    }
     assert len(pages) == 1
     text = pages.pop()
     for expected in (

@@ -1,0 +1,108 @@
+"""What a run did of an automaton: how often it took each transition, and how near to a threshold it came there.
+
+A frame belongs to the transition from the one cell that was on before it, by its symbol: by the states of the
+transistors themselves, so that behind a wrong state their own way counts, and not the one that they should have gone.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosim.automata.read import automaton_in, state_layer, symbols_in
+from cosim.automata.table import Automaton, Whole
+from cosim.design import Design
+from cosim.engines.engine import Inference, Outcome, Run
+from cosim.ir.states import States
+from cosim.tasks.testset import TestSet
+
+Margins = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Frames:
+    """A string from the start on: symbols (time,), -1 for none; states (time, states), 1 where a cell is on; margins
+    (time, cells) of all decisions, ampere, inf where there is none, empty where nothing measured them."""
+
+    symbols: Whole
+    states: States
+    margins: Margins
+
+
+@dataclass(frozen=True)
+class Transition:
+    """state, symbol, next: their names. taken: frames; wrong: those of them that ended elsewhere. margin_a: the
+    smallest of any cell in them, ampere; None where nothing measured it."""
+
+    state: str
+    symbol: str
+    next: str
+    taken: int
+    wrong: int
+    margin_a: float | None
+
+
+@dataclass(frozen=True)
+class Transitions:
+    """rows: every one of an automaton. taken: how many of them were; wrong: frames; margin_a: the smallest; unit_a: the
+    unit current there. astray: frames that began in no single state, or had not one symbol."""
+
+    taken: int
+    wrong: int
+    astray: int
+    margin_a: float | None
+    unit_a: float
+    rows: tuple[Transition, ...]
+
+
+def find_transitions(design: Design, test_set: TestSet, outcomes: Sequence[Outcome], run: Run) -> Transitions | None:
+    """Of a run of test samples; None where the network follows no automaton."""
+    automaton, layer = automaton_in(design.network), state_layer(design.network)
+    if automaton is None or layer is None:
+        return None
+    cells = {
+        node.index: k for k, node in enumerate(design.graph.memories) if (node.layer, node.behind) == (layer.name, 0)
+    }
+    own = [cells[index] for index in range(layer.width)]
+    symbols = symbols_in(design.network.encoding, test_set.x)
+    frames = [
+        Frames(string[: len(found.states)], found.states[:, own], found.margins)
+        for string, found in zip(symbols, outcomes, strict=True)
+        if isinstance(found, Inference)
+    ]
+    return count_transitions(automaton, frames, run.standing(design).bias_scale * design.i_unit)
+
+
+def count_transitions(automaton: Automaton, strings: Sequence[Frames], unit: float) -> Transitions:
+    """Of strings that transistors have read; unit: ampere."""
+    shape = automaton.next.shape
+    taken, wrong, margin = np.zeros(shape, dtype=int), np.zeros(shape, dtype=int), np.full(shape, np.inf)
+    astray = 0
+    for one in strings:
+        behind = _state(one.states)
+        before = np.concatenate([[automaton.start], behind[:-1]])
+        known = (before >= 0) & (one.symbols >= 0)
+        astray += int((~known).sum())
+        at = before[known], one.symbols[known]
+        np.add.at(taken, at, 1)
+        np.add.at(wrong, at, behind[known] != automaton.next[at])
+        if one.margins.size:
+            np.minimum.at(margin, at, one.margins[known].min(axis=1))
+    rows = tuple(
+        Transition(
+            automaton.states[state], symbol, automaton.states[int(automaton.next[state, k])], int(taken[state, k]),
+            int(wrong[state, k]), _known(margin[state, k]),
+        )
+        for state in range(shape[0]) for k, symbol in enumerate(automaton.symbols)
+    )  # fmt: skip
+    return Transitions(int((taken > 0).sum()), int(wrong.sum()), astray, _known(margin.min()), unit, rows)
+
+
+def _state(cells: States) -> Whole:
+    """Which cell is on, of states (time, states); -1 where not one alone is."""
+    return np.where((cells > 0).sum(axis=1) == 1, cells.argmax(axis=1), -1)
+
+
+def _known(margin: float) -> float | None:
+    return float(margin) if np.isfinite(margin) else None
