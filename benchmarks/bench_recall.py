@@ -2,10 +2,10 @@
 
     python benchmarks/bench_recall.py [PART ...]
 
-Parts: lengths, widths, symbols, activations, initial, ages, noise, circuit, which is all when none is named, and long
-(L = 30,000 and 100,000, a seed each, three quarters of an hour). tanh, uniform, float32, L = 1000, D = 128, K = 3 where
-nothing else is said; the worst of three seeds. MSE: of all numbers of all states, and of all inputs e_t. Age: how many
-symbols ago the youngest one came that is recalled wrongly.
+Parts: lengths, widths, symbols, activations, initial, ages, noise, circuit, chips, which is all when none is named; and
+long (L = 30,000 and 100,000, a seed each, some 20 minutes of an idle core). tanh, uniform, float32, L = 1000, D = 128,
+K = 3 where nothing else is said; the worst of three seeds. MSE: of all numbers of all states, and of all inputs e_t.
+Age: how many symbols ago the youngest one came that is recalled wrongly.
 """
 
 import sys
@@ -21,17 +21,20 @@ from cosim.calibration.find import shipped_path
 from cosim.compiler.passes import compile_network
 from cosim.engines.engine import Inference, Run
 from cosim.ir.states import software_states
+from cosim.montecarlo.trial import Trial, run_chips
 from cosim.network.reference import run_reference
 from cosim.network.types import Network
 from cosim.recall.activations import ACTIVATIONS
 from cosim.recall.circuit import correlator, matched_filter, memory, replay, to_bits
 from cosim.recall.rnn import INITIAL, Initial, Line, cast, draw, recall, store
 from cosim.simulation.simulated import engine_named
+from cosim.study.intervals import interval
 from cosim.tasks.testset import TestSet
 from cosim.technology.calibration import load_calibration
 from cosim.technology.catalog import load_technology
+from cosim.variation.draws import Plan
 
-SEEDS = 3
+SEEDS, CHIPS = 3, 1000
 
 
 @dataclass(frozen=True)
@@ -157,6 +160,26 @@ def circuit() -> None:
         on_transistors(name, network, x)
 
 
+def chips() -> None:
+    """Correlators on chips that vary: behind the pattern, and behind all that differ from it in one bit."""
+    technology = load_technology("generic180")
+    calibration = load_calibration(shipped_path(technology.name, 8))
+    for length in (8, 16, 32):
+        pattern = np.random.default_rng(length).permutation(np.arange(length) % 2)
+        x = np.stack([pattern, *(pattern ^ (np.arange(length) == k) for k in range(length))])[:, :, None].astype(float)
+        network = correlator(pattern)
+        test_set = TestSet(x, run_reference(network, x).decisions, np.full(len(x), length), np.arange(len(x)))
+        trial = Trial(compile_network(network, technology, calibration), test_set, Plan("local", 0, CHIPS))
+        figures = [record.behavioral for record in run_chips(trial, tuple(range(CHIPS)))]
+        good = sum(one is not None and one.state_agreement == 1 for one in figures)
+        value, low, high = interval(good, CHIPS)
+        print(
+            f"{technology.name}  correlator, {length:2} bits  {CHIPS} chips  all states right in {value:.1%} "
+            f"[{low:.1%}, {high:.1%}]",
+            flush=True,
+        )
+
+
 def on_transistors(name: str, network: Network, x: NDArray[np.float64]) -> None:
     """A line."""
     technology = load_technology("generic180")
@@ -183,7 +206,7 @@ def on_transistors(name: str, network: Network, x: NDArray[np.float64]) -> None:
 
 
 PARTS: dict[str, Callable[[], None]] = {
-    one.__name__: one for one in (lengths, widths, symbols, activations, initial, ages, noise, circuit, long)
+    one.__name__: one for one in (lengths, widths, symbols, activations, initial, ages, noise, circuit, chips, long)
 }
 
 

@@ -8,8 +8,8 @@
     identity    the linear line
 
 Series: a line of L shifts adds up what each of them rounds, and a bias of a fraction of an ulp, which the float32 tanh
-of a library may have, L times: with numpy's own the state is off by 6e-6 (mean square) behind 1e5 shifts, with the
-series, whose sum is rounded once, by 2e-9.
+of a library may have, L times: with that of numpy 2.4 and AVX-512 the state is off by 6e-6 (mean square) behind 1e5
+shifts, with the series, whose sum is rounded once, by 2e-9.
 """
 
 from collections.abc import Callable, Mapping

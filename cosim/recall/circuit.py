@@ -47,7 +47,8 @@ def memory(symbols: int, frames: int) -> Network:
 def correlator(pattern: Bits) -> Network:
     """Its only unit, `match`, is on where the last bits of the input are this pattern, its first bit the oldest.
 
-    The row has 1 on the taps where the pattern has a 1, -1 elsewhere, and reaches 1 for the pattern alone, 0 else.
+    The row has 1 on the taps where the pattern has a 1, -1 elsewhere, and reaches 1 for the pattern alone, 0 else. It
+    tells one unit in as many as the pattern has ones, so mismatch limits it to some 8 bits a row.
     """
     row, ones = _patterns([pattern])
     sources, late = _register(INPUT, len(pattern))

@@ -70,8 +70,8 @@ def draw(
     """A network of D = width and K = symbols in float64; `cast` makes one of another type of it."""
     fill, bound = INITIAL[initial], 1.0 / np.sqrt(width)
     return RecallNetwork(
-        fill(rng, (width, width), width),
-        fill(rng, (width, symbols), width),
+        fill(rng, (width, width)),
+        fill(rng, (width, symbols)),
         rng.uniform(-bound, bound, (2, width)).sum(axis=0),
         ACTIVATIONS[activation],
     )
@@ -156,36 +156,33 @@ def _sweep(blocks: Values, change: Callable[[Values], None]) -> None:
             change(piece[m:])
 
 
-Shape = tuple[int, int]
+Shape = tuple[int, int]  # (D, D) or (D, K)
 
 
-def _uniform(rng: np.random.Generator, shape: Shape, width: int) -> Values:
-    return rng.uniform(-1.0, 1.0, shape) / np.sqrt(width)
+def _uniform(rng: np.random.Generator, shape: Shape) -> Values:
+    return rng.uniform(-1.0, 1.0, shape) / np.sqrt(shape[0])
 
 
-def _normal(rng: np.random.Generator, shape: Shape, width: int) -> Values:
-    return rng.normal(0.0, 1.0, shape) / np.sqrt(width)
+def _normal(rng: np.random.Generator, shape: Shape) -> Values:
+    return rng.normal(0.0, 1.0, shape) / np.sqrt(shape[0])
 
 
-def _xavier(rng: np.random.Generator, shape: Shape, width: int) -> Values:
-    del width
+def _xavier(rng: np.random.Generator, shape: Shape) -> Values:
     return rng.uniform(-1.0, 1.0, shape) * np.sqrt(6.0 / sum(shape))
 
 
-def _kaiming(rng: np.random.Generator, shape: Shape, width: int) -> Values:
-    del width
+def _kaiming(rng: np.random.Generator, shape: Shape) -> Values:
     return rng.uniform(-1.0, 1.0, shape) * np.sqrt(6.0 / shape[1])
 
 
-def _orthogonal(rng: np.random.Generator, shape: Shape, width: int) -> Values:
+def _orthogonal(rng: np.random.Generator, shape: Shape) -> Values:
     """Orthonormal columns, or rows where there are more columns; signs as in arXiv math-ph/0609050."""
-    del width
     q, r = np.linalg.qr(rng.normal(0.0, 1.0, (max(shape), min(shape))))
     q = q * np.sign(np.diag(r))
     return q if shape[0] >= shape[1] else q.T
 
 
-INITIAL: Mapping[Initial, Callable[[np.random.Generator, Shape, int], Values]] = {
+INITIAL: Mapping[Initial, Callable[[np.random.Generator, Shape], Values]] = {
     "uniform": _uniform,
     "normal": _normal,
     "xavier": _xavier,

@@ -125,7 +125,7 @@ def test_other_activations(name):
 def test_initialisations(name):
     assert recalled(1000, 128, initial=name)[0] == 1
     rng, width = np.random.default_rng(1), 400
-    hidden, inputs = (INITIAL[name](rng, (width, columns), width) for columns in (width, 3))
+    hidden, inputs = (INITIAL[name](rng, (width, columns)) for columns in (width, 3))
     # variance of an entry; 1,200 of them give it within 1 / sqrt(600) = 4 %, five times that is allowed
     variances = {
         "uniform": (1 / 1200, 1 / 1200), "normal": (1 / 400, 1 / 400), "xavier": (2 / 800, 2 / 403),
