@@ -11,8 +11,8 @@ import cosim
 
 PACKAGE = Path(cosim.__file__).parent
 ORDER = (
-    "version", "errors", "quantities", "files", "reading", "resources", "technology", "network", "automata", "tasks",
-    "ir", "circuit", "cells", "units", "checkpoint", "design", "compiler", "variation", "training", "engines",
+    "version", "errors", "quantities", "files", "reading", "resources", "technology", "network", "automata", "recall",
+    "tasks", "ir", "circuit", "cells", "units", "checkpoint", "design", "compiler", "variation", "training", "engines",
     "simulation", "outputs", "calibration", "study", "loading", "report", "pipeline", "montecarlo", "api", "cli",
     "__main__",
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Late sources on transistors: rows that read a state a frame late, and shift cells."""
+"""Late sources on transistors: rows that read a state a frame late, shift cells, correlators and rings."""
 
 from dataclasses import replace
 
@@ -16,6 +16,7 @@ from cosim.compiler.passes import compile_network
 from cosim.engines.engine import Run
 from cosim.ir.states import software_states
 from cosim.network.reference import run_reference
+from cosim.recall.circuit import correlator, replay
 from cosim.simulation.simulated import engine_named
 from cosim.simulation.testbench import inference_bench
 from cosim.tasks.testset import TestSet
@@ -36,13 +37,36 @@ def wrong_states(design, x, run):
 @pytest.mark.parametrize("t_step", [10e-3, 2e-3])
 def test_every_pattern_of_eight_bits_passes_a_register(late, batch, technology, calibration, t_step):
     """A sequence that holds each of the 256 patterns once, cut into eight that overlap by a register's length."""
-    design = compile_network(late.register(8), technology, calibration)
+    design, x = compile_network(late.register(8), technology, calibration), every_pattern()
+    assert wrong_states(design, x, Run(jobs=0, engine="batch", timing=Timing(t_step=t_step))) == (0, 8 * 39 * 8)
+
+
+@pytest.mark.parametrize("pattern", [(1, 0, 1, 1, 0, 0, 1, 0), (1,) * 8])
+def test_a_correlator_fires_behind_its_pattern_alone(batch, technology, calibration, pattern):
+    """Of all 256; 7 shift cells and the cell that fires, whose row is the sum of 8 bits at most against 7."""
+    network, x = correlator(pattern), every_pattern()
+    fired = run_reference(network, x).signals["match"][:, 7:]
+    assert fired.sum() == 1
+    design = compile_network(network, technology, calibration)
+    assert wrong_states(design, x, Run(jobs=0, engine="batch")) == (0, 8 * 39 * 8)
+
+
+def test_a_ring_goes_round(batch, technology, calibration):
+    """Four bits written over, then ten turns."""
+    rng = np.random.default_rng(6)
+    x = rng.integers(0, 2, (4, 44, 2)).astype(float)
+    x[:, :, 1] = np.arange(44) < 4
+    design = compile_network(replay(4), technology, calibration)
+    assert wrong_states(design, x, Run(jobs=0, engine="batch")) == (0, 4 * 44 * 4)
+
+
+def every_pattern():
+    """Eight samples of 39 frames, in which each pattern of 8 bits passes once behind the first 7."""
     bits = de_bruijn(8)
     whole = np.concatenate([bits, bits])[: 256 + 7]
     x = np.stack([whole[32 * k : 32 * k + 39] for k in range(8)])[:, :, None].astype(float)
-    seen = {tuple(row[t : t + 8, 0]) for row in x for t in range(32)}
-    assert len(seen) == 256
-    assert wrong_states(design, x, Run(jobs=0, engine="batch", timing=Timing(t_step=t_step))) == (0, 8 * 39 * 8)
+    assert len({tuple(row[t : t + 8, 0]) for row in x for t in range(32)}) == 256
+    return x
 
 
 def de_bruijn(order):
