@@ -25,7 +25,7 @@ from cosim.montecarlo.trial import Trial, run_chips
 from cosim.network.reference import run_reference
 from cosim.network.types import Network
 from cosim.recall.activations import ACTIVATIONS
-from cosim.recall.circuit import correlator, matched_filter, memory, replay, to_bits
+from cosim.recall.circuit import correlator, matched_filter, memory, to_bits
 from cosim.recall.rnn import INITIAL, Initial, Line, cast, draw, recall, store
 from cosim.simulation.simulated import engine_named
 from cosim.study.intervals import interval
@@ -145,8 +145,6 @@ def circuit() -> None:
     """Registers on transistors: states against software, transistors, power."""
     rng = np.random.default_rng(0)
     line = rng.integers(0, 2, (8, 200, 1)).astype(float)
-    ring = rng.integers(0, 2, (1, 16 * 101, 2)).astype(float)
-    ring[:, :, 1] = np.arange(16 * 101) < 16
     pattern = (1, 0, 1, 1, 0, 0, 1, 0)
     cases: list[tuple[str, Network, NDArray[np.float64]]] = [
         *((f"5 symbols, {k} frames ago", memory(5, k), to_bits(5, rng.integers(0, 5, (8, 60)))) for k in (1, 8, 21)),
@@ -154,7 +152,6 @@ def circuit() -> None:
         ("correlator, 8 bits", correlator(pattern), line),
         ("correlator, 16 bits", correlator(pattern * 2), line),
         ("nearest of 4 patterns, 8 bits", matched_filter(rng.integers(0, 2, (4, 8))), line),
-        ("ring of 16 bits, 100 turns", replay(16), ring),
     ]
     for name, network, x in cases:
         on_transistors(name, network, x)

@@ -56,10 +56,8 @@ def command(
     """
     import numpy as np
 
-    from cosim.automata.network import one_hot
     from cosim.automata.tour import tour
-    from cosim.checkpoint.file import npz_bytes, save_checkpoint
-    from cosim.files.write import write_atomically
+    from cosim.checkpoint.file import save_checkpoint
     from cosim.study.structure import forms, smallest
 
     if (source is None) == (modulo is None):
@@ -69,14 +67,10 @@ def command(
         check_writable(path)
     rng = np.random.default_rng(seed)
     name, automaton = _read(source, modulo, alphabet, lambda symbols: _random(rng, symbols, max(strings, 100), length))
-    found = forms(automaton, name)
-    form, walks = smallest(found) if structure == "auto" else found[0], tour(automaton, length)
-    count = len(walks)
-    walks += _random(rng, len(automaton.symbols), strings, length)
-    x, lengths = one_hot(len(automaton.symbols), walks)
-    y = np.array([automaton.output[automaton.run(walk)[-1]] for walk in walks])
+    found, walks = forms(automaton, name), tour(automaton, length)
+    form, count = smallest(found) if structure == "auto" else found[0], len(walks)
     save_checkpoint(output, form.network)
-    write_atomically(kept, npz_bytes({"x_test": x, "y_test": y, "len_test": lengths}))
+    _write_strings(kept, automaton, walks + _random(rng, len(automaton.symbols), strings, length))
     states, symbols = automaton.next.shape
     click.echo(
         f"{name}: {states} states, {symbols} symbols, {states * symbols} transitions\n"
@@ -85,6 +79,19 @@ def command(
         f"strings: {shown_path(kept)}, {count} take every transition, {strings} are random\n"
         f"next:    cosim compare {shown_path(output)} --data {shown_path(kept)}"
     )
+
+
+def _write_strings(path: Path, automaton: "Automaton", strings: "list[Whole]") -> None:
+    """A test set of strings, with the label behind each."""
+    import numpy as np
+
+    from cosim.automata.network import one_hot
+    from cosim.checkpoint.file import npz_bytes
+    from cosim.files.write import write_atomically
+
+    x, lengths = one_hot(len(automaton.symbols), strings)
+    y = np.array([automaton.output[automaton.run(string)[-1]] for string in strings])
+    write_atomically(path, npz_bytes({"x_test": x, "y_test": y, "len_test": lengths}))
 
 
 def _compared(form: "Form", found: "list[Form]") -> str:

@@ -3,10 +3,10 @@
     memory          ceil(log2 K) registers, one bit of a symbol each: the symbol of k frames ago
     correlator      one cell behind a register: whether a pattern of bits has just passed
     matched filter  one readout row for each pattern behind a register: how many of the last bits are as in it
-    replay          a ring of cells: what was written goes round
 
 A number would lose its digits from cell to cell; a bit is restored by each cell, so recall is exact at any age, for one
-cell a bit. Before the first frame all cells hold 0. The compiler refuses more than 256 cells (cosim.compiler.late).
+cell a bit. What goes round in a ring: cosim.automata.lines. Before the first frame all cells hold 0. The compiler
+refuses more than 256 cells (cosim.compiler.late).
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,14 +16,14 @@ from numpy.typing import NDArray
 
 from cosim.errors import InputError
 from cosim.network.late import FALL, RISE
-from cosim.network.layers import FirstQuadrantLayer, Layer, ReluLayer
+from cosim.network.layers import FirstQuadrantLayer, Layer
 from cosim.network.types import INPUT, InputEncoding, Late, Network, Readout, check_network
 
 Array = NDArray[np.float64]
 Bits = Sequence[int] | NDArray[np.int64]
 Patterns = Sequence[Bits] | NDArray[np.int64]
 GRID = 1 / 8
-BIT, MATCH, PRODUCTS = "bit", "match", "products"
+BIT, MATCH = "bit", "match"
 
 
 def to_bits(symbols: int, strings: NDArray[np.int64]) -> Array:
@@ -64,18 +64,6 @@ def matched_filter(patterns: Patterns) -> Network:
     readout = Readout(sources, *_agreement(rows), "last")
     names = tuple("".join(map(str, one)) for one in patterns)
     return _network(1, (_follow(BIT, (INPUT,), np.eye(1)),), readout, late, names)
-
-
-def replay(length: int) -> Network:
-    """A ring of so many cells. Inputs: a bit, and whether it is written; where it is not, the bit of one turn ago is.
-
-    bit = (x and write) + (bit of one turn ago and not write), by two rectifiers.
-    """
-    weight, bias = np.array([[1.0, 1.0, 0.0], [0.0, -1.0, 1.0]]), np.array([-1.0, 0.0])
-    ago = f"{BIT}_{length}"
-    layers = ReluLayer(PRODUCTS, (INPUT, ago), weight, bias), _follow(BIT, (PRODUCTS,), np.ones((1, 2)))
-    readout = Readout((BIT,), np.array([[-1.0], [1.0]]), np.array([1.0, 0.0]), "last")
-    return _network(2, layers, readout, {ago: Late(BIT, length)}, ("0", "1"))
 
 
 def _register(signal: str, length: int) -> tuple[tuple[str, ...], dict[str, Late]]:

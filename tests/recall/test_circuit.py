@@ -1,4 +1,4 @@
-"""Registers of bits in place of a line of numbers: memories, correlators, matched filters, rings."""
+"""Registers of bits in place of a line of numbers: memories, correlators, matched filters."""
 
 import itertools
 
@@ -8,7 +8,7 @@ import pytest
 from cosim.compiler.passes import compile_network
 from cosim.errors import InputError, MappingError, NetworkError
 from cosim.network.reference import run_reference
-from cosim.recall.circuit import correlator, matched_filter, memory, replay, to_bits
+from cosim.recall.circuit import correlator, matched_filter, memory, to_bits
 
 EVERY = np.array(list(itertools.product((0, 1), repeat=8)))
 
@@ -53,19 +53,6 @@ def test_a_matched_filter_counts():
     np.testing.assert_array_equal(scores, (windows[:, None, :] == patterns[None]).sum(axis=2))
 
 
-def test_a_ring_replays_what_was_written():
-    rng = np.random.default_rng(4)
-    x = rng.integers(0, 2, (2, 16 * 20, 2)).astype(float)
-    x[:, :, 1] = np.arange(16 * 20) < 16
-    x[1, 16 * 7 + 3, 1] = 1.0  # one place again, in the eighth turn
-    turns = run_reference(replay(16), x).signals["bit"].reshape(2, 20, 16)
-    for sample in range(2):
-        wanted = np.tile(x[sample, :16, 0], (20, 1))
-        if sample:
-            wanted[7:, 3] = x[1, 16 * 7 + 3, 0]
-        np.testing.assert_array_equal(turns[sample], wanted)
-
-
 def test_a_long_memory_is_refused(technology, calibration):
     """2 bits and 128 frames are 256 shift cells."""
     compile_network(memory(4, 128), technology, calibration)
@@ -81,7 +68,6 @@ def test_a_long_memory_is_refused(technology, calibration):
         (lambda: correlator([]), "equally long, 1 bit at least"),
         (lambda: correlator([0, 2, 1]), "a pattern must be of bits, 0 or 1, not 2"),
         (lambda: matched_filter([[0, 1], [1]]), "equally long"),
-        (lambda: replay(0), "must lie in 1 to 4096, not 0"),
     ],
 )
 def test_what_is_no_register(build, text):

@@ -16,7 +16,7 @@ from cosim.compiler.passes import compile_network
 from cosim.engines.engine import Run
 from cosim.ir.states import software_states
 from cosim.network.reference import run_reference
-from cosim.recall.circuit import correlator, replay
+from cosim.recall.circuit import correlator
 from cosim.simulation.simulated import engine_named
 from cosim.simulation.testbench import inference_bench
 from cosim.tasks.testset import TestSet
@@ -49,15 +49,6 @@ def test_a_correlator_fires_behind_its_pattern_alone(batch, technology, calibrat
     assert fired.sum() == 1
     design = compile_network(network, technology, calibration)
     assert wrong_states(design, x, Run(jobs=0, engine="batch")) == (0, 8 * 39 * 8)
-
-
-def test_a_ring_goes_round(batch, technology, calibration):
-    """Four bits written over, then ten turns."""
-    rng = np.random.default_rng(6)
-    x = rng.integers(0, 2, (4, 44, 2)).astype(float)
-    x[:, :, 1] = np.arange(44) < 4
-    design = compile_network(replay(4), technology, calibration)
-    assert wrong_states(design, x, Run(jobs=0, engine="batch")) == (0, 4 * 44 * 4)
 
 
 def every_pattern():
