@@ -210,7 +210,10 @@ def test_margins_are_distances_to_the_nearer_threshold(make_network):
 
 def test_a_wrong_bit_of_a_shift_cell_has_the_margin_of_the_bit_it_takes_over(late, technology, calibration):
     """A 0 is 0.35 below the lower threshold, a 1 is 0.45 above the upper one; the unit has the same thresholds."""
-    design, x = compile_network(late.register(2), technology, calibration), np.array([1.0, 0.0, 1.0, 1.0])[None, :, None]
+    design, x = (
+        compile_network(late.register(2), technology, calibration),
+        np.array([1.0, 0.0, 1.0, 1.0])[None, :, None],
+    )
     states = software_states(design.graph, run_reference(design.network, x))[0]
     assert states.T.tolist() == [[1, 0, 1, 1], [0, 1, 0, 1]]
     test_set = TestSet(x, np.zeros(1, dtype=int), np.array([4]), np.array([0]))
