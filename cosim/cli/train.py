@@ -96,8 +96,8 @@ def _none_for_zero(_context: click.Context, _option: click.Parameter, value: flo
 def command(*, task: str | None, files: Files, config: TrainingConfig, devices: Devices) -> None:
     """Train a network for TASK and write it to a checkpoint.
 
-    TASK is digits, copy-first (also -300, -1000, -quiet), copy-item, parity, speech-commands, fsdd, mnist,
-    mnist-pixels, or npz for data of your own. The first four need no --data. Inputs, weights and thresholds keep to
+    TASK is digits, copy-first (also -300, -1000, -quiet), copy-item, flip-flop, parity, speech-commands, fsdd, mnist,
+    mnist-pixels, or npz for data of your own. The first five need no --data. Inputs, weights and thresholds keep to
     what the circuit can realise.
     """
     from cosim.tasks.load import check_task, load_task

@@ -23,6 +23,7 @@ from cosim.simulation.undecided import Undecided
 from cosim.study.intervals import Bounds, interval
 from cosim.study.transitions import Transitions, find_transitions
 from cosim.tasks.testset import TestSet
+from cosim.units.shift.node import Shift
 
 METRICS = ("accuracy", "task_agreement", "state_agreement", "power")  # of one chip, or of the nominal circuit
 T = TypeVar("T", bound=np.generic)
@@ -203,7 +204,7 @@ def compare_engines(
     return Comparison(
         engines={"software": software, "behavioral": evaluated(behavioral), run.engine: transistors},
         rounding=evaluated(run_behavioral(design, x, *there, ideal=True)),
-        margins=threshold_margins(design.network, reference),
+        margins=_cell_margins(design, reference),
         cells=cells,
         valid=valid,
         y=test_set.y[good],
@@ -235,6 +236,22 @@ def threshold_margins(network: Network, reference: Trace) -> NDArray[np.float64]
         low, high = trace.window or (np.full(layer.width, -np.inf), np.full(layer.width, np.inf))
         margins.append(np.minimum(np.abs(trace.candidate - low), np.abs(trace.candidate - high)))
     return np.concatenate(margins, axis=2)
+
+
+def _cell_margins(design: Design, reference: Trace) -> NDArray[np.float64]:
+    """The same of every cell of the circuit; a shift cell's candidate is the level of the bit that it takes over."""
+    layers = design.network.recurrent_layers
+    places = [(layer.name, k) for layer in layers for k in range(layer.width)]
+    units = dict(zip(places, np.moveaxis(threshold_margins(design.network, reference), 2, 0), strict=True))
+    states = software_states(design.graph, reference)
+    margins: list[NDArray[np.float64]] = []
+    for k, node in enumerate(design.graph.memories):
+        if isinstance(node, Shift):
+            level = node.level * states[:, :, k]
+            margins.append(np.minimum(np.abs(level - node.rise), np.abs(level - node.fall)))
+        else:
+            margins.append(units[node.layer, node.index])
+    return np.stack(margins, axis=2)
 
 
 def summarize_comparison(comparison: Comparison) -> ComparisonSummary:

@@ -5,6 +5,7 @@ from pathlib import Path
 from cosim.errors import InputError
 from cosim.tasks.copy_first import generate_copy_first_task, generate_copy_item_task
 from cosim.tasks.digits import load_digits_task
+from cosim.tasks.flip_flop import generate_flip_flop_task
 from cosim.tasks.from_npz import load_npz_task
 from cosim.tasks.fsdd import load_fsdd_task
 from cosim.tasks.mnist import load_mnist_task
@@ -19,6 +20,7 @@ WITHOUT_DATA = {
     "copy-first-1000": lambda: generate_copy_first_task(steps=1000),
     "copy-first-quiet": lambda: generate_copy_first_task(noise=False),
     "copy-item": generate_copy_item_task,
+    "flip-flop": generate_flip_flop_task,
     "parity": generate_parity_task,
 }
 WITH_FOLDER = {

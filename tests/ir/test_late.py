@@ -75,6 +75,18 @@ def test_what_late_sources_cost_and_do(build, count, late, technology, calibrati
     assert all(np.ptp(trace.states[node.name]) for node in design.graph.memories)
 
 
+def test_cells_behind_their_source_decide_last(late, technology, calibration):
+    """So none of them turns while a row of an earlier stage still reads it, however slow the edges of the clocks."""
+    network = late.network_of(
+        late.cells("a", "input", "input_1", weight=[[1, -1]]),
+        late.cells("b", "a", "input_1", weight=[[1, -1]]),
+        late.cells("c", "b", weight=[[1]]),
+        late={"input_1": Late("input")},
+    )
+    design = compile_network(network, technology, calibration)
+    assert [(cell.name, cell.stage) for cell in design.graph.of(Shift)] == [("in.0.shift1_2", 2)]
+
+
 def test_signed_states_are_late_too(late, technology, calibration):
     """Their level of 0 stands for -alpha, before the first frame as well."""
     layer = SignedLayer(

@@ -208,6 +208,23 @@ def test_margins_are_distances_to_the_nearer_threshold(make_network):
             assert margins[1, 2, unit] == pytest.approx(min(abs(value - t) for t in thresholds), rel=1e-12)
 
 
+def test_a_wrong_bit_of_a_shift_cell_has_the_margin_of_the_bit_it_takes_over(late, technology, calibration):
+    """A 0 is 0.35 below the lower threshold, a 1 is 0.45 above the upper one; the unit has the same thresholds."""
+    design, x = (
+        compile_network(late.register(2), technology, calibration),
+        np.array([1.0, 0.0, 1.0, 1.0])[None, :, None],
+    )
+    states = software_states(design.graph, run_reference(design.network, x))[0]
+    assert states.T.tolist() == [[1, 0, 1, 1], [0, 1, 0, 1]]
+    test_set = TestSet(x, np.zeros(1, dtype=int), np.array([4]), np.array([0]))
+    for wrong, margin in (((0, 1), 0.35), ((1, 1), 0.45)):
+        turned = states.copy()
+        turned[wrong] ^= 1
+        found = compare_engines(design, test_set, [Inference(turned, np.zeros((4, 2)), 1e-9)], Run())
+        assert found is not None
+        assert summarize_comparison(found).largest_margin_of_a_wrong_bit == pytest.approx(margin)
+
+
 def test_a_comparison_keeps_the_samples_whose_simulation_succeeded(make_network, technology, calibration):
     """Three of four samples, of 5, 4 and 3 frames. What the simulator gave, 10 % too large, is padded to 5."""
     design, run = compile_network(make_network(11), technology, calibration), Run(condition=Condition(technology, 1.1))

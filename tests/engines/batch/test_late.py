@@ -10,6 +10,7 @@ from cosim.automata.lines import AGAIN, dilated_line, ring
 from cosim.automata.network import network_of
 from cosim.automata.table import modulo
 from cosim.cells.schmitt import STATE_LEVEL
+from cosim.checkpoint.file import load_network
 from cosim.circuit.elements import Source
 from cosim.circuit.waveforms import Timing
 from cosim.compiler.passes import compile_network
@@ -17,8 +18,10 @@ from cosim.engines.engine import Run
 from cosim.ir.states import software_states
 from cosim.network.reference import run_reference
 from cosim.recall.circuit import correlator
+from cosim.resources import trained_network_path
 from cosim.simulation.simulated import engine_named
 from cosim.simulation.testbench import inference_bench
+from cosim.tasks.flip_flop import generate_flip_flop_task
 from cosim.tasks.testset import TestSet
 
 pytestmark = pytest.mark.ngspice
@@ -80,6 +83,19 @@ def test_a_counter_counts_on_transistors(late, batch, technology, calibration, m
     design = compile_network(late.counter(modulo), technology, calibration)
     x = late.bits(modulo, frames=30, n=8)
     assert wrong_states(design, x, Run(jobs=0, engine="batch")) == (0, 8 * 30 * (modulo - 1))
+
+
+def test_the_trained_flip_flop_keeps_a_bit_on_transistors(batch, technology, calibration):
+    """Dense strings and sparse ones, with clock edges of 5 % of a frame.
+
+    The weights on its taps are up to 3.6: a tap that turned while the first layer still reads it would be seen.
+    """
+    pytest.importorskip("torch")
+    design = compile_network(load_network(trained_network_path("flip_flop_d2")), technology, calibration)
+    x = generate_flip_flop_task(pairs=6, n_train=0, n_test=8, seed=8).x_test.astype(float)
+    cells = len(design.assembly.decisions)
+    run = Run(jobs=0, engine="batch", timing=Timing(clock_edge=0.05))
+    assert wrong_states(design, x, run) == (0, 8 * (2 * 8 * 6 + 1) * cells)
 
 
 def test_slow_clock_edges_and_ngspice(late, technology, calibration):

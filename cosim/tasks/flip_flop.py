@@ -1,0 +1,50 @@
+"""Recall the bit last written: the flip-flop language (arXiv 2306.00946), which networks whose memory fades get wrong.
+
+A string alternates instructions and bits and begins with a write: `w 1 i 0 r 1 i 0 r` is followed by 1. The bit behind
+`w` is to be kept, that behind `i` is random, and the one behind `r`, which the network must tell, is the one last
+written.
+"""
+
+import numpy as np
+
+from cosim.tasks.task import Task
+
+SYMBOLS = ("w", "r", "i", "0", "1")
+WRITE, READ, IGNORE = range(3)
+PAIRS = 31  # of instruction and bit, in front of the last read; 63 symbols in all
+LONGER = 8  # test strings over the longest training string, in pairs
+DENSE, SPARSE = 0.8, 0.98  # chance of an instruction to be `i`; `w` and `r` share the rest
+
+
+def generate_flip_flop_task(pairs: int = PAIRS, n_train: int = 4096, n_test: int = 1024, seed: int = 0) -> Task:
+    """x (n, time, 5): one symbol a step, as one bit for each of SYMBOLS, up to a last `r`; y (n,) the bit last written.
+
+    Training strings are dense, of 1 .. `pairs` pairs in front of that `r`, uniformly; test strings have 8 times as
+    many, and every other one is sparse. The same for the same seed.
+    """
+    rng = np.random.default_rng(seed)
+    lengths = rng.integers(1, pairs + 1, n_train)
+    x_train, y_train = _strings(lengths, np.full(n_train, DENSE), rng)
+    full = np.full(n_test, LONGER * pairs)
+    x_test, y_test = _strings(full, np.where(np.arange(n_test) % 2, SPARSE, DENSE), rng)
+    parts = x_train, y_train, x_test, y_test, 2 * lengths + 1, 2 * full + 1
+    return Task("flip-flop", *parts, ("0", "1"), np.zeros(len(SYMBOLS)), np.ones(len(SYMBOLS)))
+
+
+def _strings(pairs: np.ndarray, ignored: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """x (n, 2 longest + 1, 5) float32 and y (n,) int64, of so many pairs and such a chance of `i`, (n,) each."""
+    n, longest = len(pairs), int(pairs.max(initial=0))
+    place = np.arange(longest)
+    instructions = rng.integers(WRITE, READ + 1, (n, longest))
+    instructions[rng.random((n, longest)) < ignored[:, None]] = IGNORE
+    instructions[:, :1] = WRITE
+    bits = rng.integers(0, 2, (n, longest))
+    last_write = np.maximum.accumulate(np.where(instructions == WRITE, place, 0), axis=1)
+    written = np.take_along_axis(bits, last_write, axis=1)
+    bits = np.where(instructions == READ, written, bits)
+    symbols = np.full((n, 2 * longest + 1), READ)
+    symbols[:, 0:-1:2], symbols[:, 1::2] = instructions, SYMBOLS.index("0") + bits
+    symbols[np.arange(n), 2 * pairs] = READ
+    x = np.eye(len(SYMBOLS), dtype=np.float32)[symbols]
+    x[np.arange(2 * longest + 1) > 2 * pairs[:, None]] = 0.0
+    return x, written[np.arange(n), pairs - 1].astype(np.int64)
