@@ -65,6 +65,7 @@ def golden_texts() -> dict[str, str]:
         "schmitt_clocked": (
             clocked_schmitt(technology, UNITS),
             clocked_schmitt(technology, UNITS, on=True),
+            clocked_schmitt(technology, UNITS, apart=True),
             reset_inverter(technology),
         ),
         "steering": (steering_and(technology, 2), symbol_comparator(technology, UNITS)),

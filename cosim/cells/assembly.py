@@ -23,7 +23,8 @@ class Assembly:
 
     bias_pins: pin -> current in ampere into it; input_pins: pins in order of the input index; unit_pin carries i_unit,
     pedestal_pin (None without pedestal) i_pedestal, which rides on every input, too;
-    outputs: pins in order of the readout; clocks: (clk, clkb) pins per stage; pulses: stage -> (pulse, pulseb) pins,
+    outputs: pins in order of the readout; clocks: (clk, clkb) pins per stage; decides: stage -> (dec, decb) pins, for
+        stages whose cells are read late; pulses: stage -> (pulse, pulseb) pins,
         for stages whose units change their states in a pulse
     decisions: memory node -> what shows its state
     candidates: memory node -> net of its candidate
@@ -44,6 +45,7 @@ class Assembly:
     pedestal_pin: str | None
     outputs: tuple[str, ...]
     clocks: tuple[tuple[str, str], ...]
+    decides: dict[int, tuple[str, str]]
     pulses: dict[int, tuple[str, str]]
     decisions: dict[str, Shown]
     candidates: dict[str, str]

@@ -59,6 +59,7 @@ class Builder:
         self.decisions: dict[str, Shown] = {}
         self.held: dict[str, tuple[str, ...]] = {}
         self.steering: dict[Edge, str] = {}
+        self.apart = graph.read_late
         self.symbols: dict[str, str] = {}
         self.rails: set[str] = set()
 

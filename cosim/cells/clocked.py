@@ -14,8 +14,14 @@
 Why both gates. Positive and negative weights have different delays, so a candidate over- and undershoots while inputs
 move; and when cells flip, the nodes that they drive kick the shared gate lines through the drains of the weights. With
 the sample gate alone, a cell that decides late sees the kicks of those that decided early. Here a state changes only
-after every cell of its stage is frozen. Four gate transistors, one reset transistor, one capacitor, no static power.
-Not to be confused with the plain cell of `schmitt.py`, which is what the papers show and what calibration measures.
+after every cell of its stage is frozen.
+
+Where rows of a stage read its own cells a frame late, a slow edge of the clock, in which both gates stand half open,
+lets some percent of the new state into a candidate that is to have the old one. There the decision gate has a clock of
+its own (`apart`): dec rises when clk is down, and falls before it rises.
+
+Four gate transistors, one reset transistor, one capacitor, no static power. Not to be confused with the plain cell of
+`schmitt.py`, which is what the papers show and what calibration measures.
 """
 
 from cosim.cells.schmitt import DECISION_NODE, schmitt_devices
@@ -27,22 +33,30 @@ CLOCKED = "schmitt_clocked"
 PORTS = ("cand", "thresh", "width", "gain", "out", "clk", "clkb", "resetb", "vdd")
 LATCH_NODE = "latch"
 RESET_INVERTER = "reset_inverter"
+DECISION_PORTS = ("dec", "decb")
 HOLD_CAPACITANCE = 0.4e-12  # F; keeps what the decision kicks back through M1 under 1 % of the candidate
 
 
-def clocked_schmitt(technology: Technology, units: int, *, tap: bool = False, on: bool = False) -> Subcircuit:
+def clocked_schmitt(
+    technology: Technology, units: int, *, tap: bool = False, on: bool = False, apart: bool = False
+) -> Subcircuit:
     """The clocked cell; its output diode has `units` unit devices. With `tap` the latch node is one more port.
 
-    on: the reset leaves it on; its port is then `reset`, high during the reset, in place of `resetb`.
+    on: the reset leaves it on; its port is then `reset`, high during the reset, in place of `resetb`. apart: its
+    decision gate has the ports dec and decb, in front of the reset's, in place of clkb and clk.
     """
     ports = tuple("reset" if on and port == "resetb" else port for port in PORTS)
+    if apart:
+        at = ports.index("clkb") + 1
+        ports = (*ports[:at], *DECISION_PORTS, *ports[at:])
+    variants = {"apart": apart, "on": on, LATCH_NODE: tap}
     return Subcircuit(
-        "_".join([CLOCKED, *(["on"] if on else []), *([LATCH_NODE] if tap else [])]),
+        "_".join([CLOCKED, *(name for name, there in variants.items() if there)]),
         (*ports, LATCH_NODE) if tap else ports,
         (
             *sample_gate(technology, on=on),
             *schmitt_devices(technology, units, "hold", LATCH_NODE),
-            *decision_gate(technology),
+            *decision_gate(technology, *(DECISION_PORTS if apart else ("clkb", "clk"))),
         ),
         f"clocked 9T cell: track while clk is high, decide while clk is low{'; reset to on' if on else ''}",
     )
@@ -66,10 +80,10 @@ def sample_gate(technology: Technology, *, on: bool = False) -> tuple[Element, .
     )
 
 
-def decision_gate(technology: Technology) -> tuple[Mos, ...]:
-    """From the decision node to latch while clk is low."""
+def decision_gate(technology: Technology, high: str = "clkb", low: str = "clk") -> tuple[Mos, ...]:
+    """From the decision node to latch while `high` is high and `low` is low."""
     n, p = (Device("switch", polarity, technology.sizing.sample_switch) for polarity in POLARITIES)
     return (
-        *transistor("dn", n, LATCH_NODE, "clkb", DECISION_NODE),
-        *transistor("dp", p, LATCH_NODE, "clk", DECISION_NODE),
+        *transistor("dn", n, LATCH_NODE, high, DECISION_NODE),
+        *transistor("dp", p, LATCH_NODE, low, DECISION_NODE),
     )

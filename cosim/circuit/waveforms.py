@@ -22,6 +22,7 @@ Waveform = tuple[tuple[float, float], ...] | float
 SAMPLE_AT = 0.95
 LAST_CLOSE = 0.7
 DECIDE = 0.27
+APART = 0.01  # of a frame, between the edges of clk and those of dec
 RESET_FRAMES = 0.5
 T_STEP_MIN, T_STEP_MAX = 1e-6, 1.0  # s; frames take milliseconds, and 10 is more likely 10m
 
@@ -87,6 +88,13 @@ def reset_waveform(supply: float, timing: Timing) -> Waveform:
 def clock_waveforms(supply: float, close: float, frames: int, timing: Timing) -> tuple[Waveform, Waveform]:
     """clk and clkb: low during reset, then high except for DECIDE of a frame from `close` on."""
     return square(supply, 0.0, [timing.reset_end, *timing.moments(frames, close, close + DECIDE)], timing)
+
+
+def decision_waveforms(supply: float, close: float, frames: int, timing: Timing) -> tuple[Waveform, Waveform]:
+    """dec and decb: high during the reset, then within the time in which clk is low, apart from its edges."""
+    gap = timing.clock_edge + APART
+    decisions = timing.moments(frames, close + gap, close + DECIDE - gap)
+    return square(supply, 1.0, [timing.reset_end - gap * timing.t_step, *decisions], timing)
 
 
 def square(supply: float, value: float, moments: list[float], timing: Timing) -> tuple[Waveform, Waveform]:

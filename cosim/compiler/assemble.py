@@ -50,18 +50,20 @@ def _finish(builder: Builder) -> Assembly:
     clocks = tuple((f"clk{stage}", f"clkb{stage}") for stage in stages)
     pulsed = sorted({node.stage for node in cells if unit_of(node).pulsed})
     pulses = {stage: (f"pulse{stage}", f"pulseb{stage}") for stage in pulsed}
+    replaced = {node.stage for node in cells if not unit_of(node).pulsed}  # pulsed ones turn long after their stage
+    decides = {stage: (f"dec{stage}", f"decb{stage}") for stage in sorted(builder.apart & replaced)}
     input_pins = tuple(f"{net(node.name)}_p" for node in graph.of(InputCurrent))
     outputs = tuple(net(node.name) for node in graph.of(Output))
     unit_pin = f"{UNIT_CURRENT}_p"
     pedestal_pin = next((f"{node.name}_p" for node in graph.of(Pedestal)), None)
     pins = (*input_pins, unit_pin, *((pedestal_pin,) if pedestal_pin else ()), *builder.bias_pins, *outputs)
-    ports = ("vdd", "resetb", *(pin for pair in (*clocks, *pulses.values()) for pin in pair), *pins)
+    ports = ("vdd", "resetb", *(pin for pair in (*clocks, *decides.values(), *pulses.values()) for pin in pair), *pins)
     top = Subcircuit(NETWORK, ports, tuple(builder.elements), "the whole network")
     title = f"network compiled by cosim for {technology.name}"
     circuit = Circuit(title, (*builder.blocks.values(), top), (Instance(NETWORK, ports, NETWORK),))
     candidates = {node.name: f"x{NETWORK}.{net(node.name)}_cand" for node in cells}
     return Assembly(
-        circuit, ports, builder.bias_pins, input_pins, unit_pin, pedestal_pin, outputs, clocks, pulses,
+        circuit, ports, builder.bias_pins, input_pins, unit_pin, pedestal_pin, outputs, clocks, decides, pulses,
         builder.decisions, candidates, builder.weights, builder.cell_bias, frozenset(builder.rails),
         builder.steering, builder.symbols, builder.held,
     )  # fmt: skip

@@ -7,9 +7,6 @@ over what it reads when its stage decides:
     cells that decide with their source    the j-th holds, once it has decided, s[t - j], and until then s[t - j - 1]
     cells that decide behind it            the first reads the source's new state: s[t - j + 1], and s[t - j]
 
-Cells behind their source decide in the last stage: there they turn when the rows in front have long frozen. In the
-stage of such a row a slow clock edge lets them turn before that, and the row follows the new bit.
-
 Rows of one signal share its cells. A shift cell holds one bit, so only signals of two values can be late by more.
 """
 
@@ -52,7 +49,7 @@ class Taps:
             return Tap(self._cell(node, (stage, at), frames + (at > stage)))
         if frames == 1 and until <= stage:
             return Tap(source, late=True)
-        at = stage if until <= stage else self.last
+        at = max(stage, until)
         return Tap(self._cell(node, (stage, at), frames - (at == stage)), late=True)
 
     def _cell(self, node: Node, stages: tuple[int, int], count: int) -> str:

@@ -55,6 +55,12 @@ class Lowered:
         late = (edge for edge, weight in self.weights.items() if weight.late)
         return not nx.is_directed_acyclic_graph(self._at_once(late))
 
+    @cached_property
+    def read_late(self) -> frozenset[int]:
+        """The stages that have a memory which a row reads late."""
+        sources = (self.nodes[source] for (source, _), weight in self.weights.items() if weight.late)
+        return frozenset(node.stage for node in sources if isinstance(node, Memory))
+
     def _at_once(self, besides: Iterable[Edge]) -> "nx.DiGraph[str]":
         """The edges that are not late, and some besides."""
         graph: nx.DiGraph[str] = nx.DiGraph()

@@ -74,7 +74,7 @@ def meters_of(assembly: Assembly) -> dict[str, Meter]:
     What the virtual ground's source delivers is what flows back through it: minus what is drawn through it. Outputs as
     `pushed_by` has them.
     """
-    pins = (pin for pair in (*assembly.clocks, *assembly.pulses.values()) for pin in pair)
+    pins = (pin for pair in (*assembly.clocks, *assembly.decides.values(), *assembly.pulses.values()) for pin in pair)
     return {
         **{block: Meter(supply_source(block)) for block in BLOCKS},
         "vground": Meter("ground"),

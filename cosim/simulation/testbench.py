@@ -14,7 +14,15 @@ from cosim.cells.assembly import Assembly, Carried, Shown
 from cosim.cells.builder import PEDESTAL_STRENGTH
 from cosim.circuit.bench import Bench, Current, DrainCurrent, Probe, Tran, Voltage
 from cosim.circuit.elements import GROUND, Element, Source
-from cosim.circuit.waveforms import Timing, Waveform, clock_waveforms, reset_waveform, square, staircase
+from cosim.circuit.waveforms import (
+    Timing,
+    Waveform,
+    clock_waveforms,
+    decision_waveforms,
+    reset_waveform,
+    square,
+    staircase,
+)
 from cosim.design import Condition, Design
 from cosim.network.reference import encode_inputs
 from cosim.units.pulse import PULSE_BEGIN, PULSE_END
@@ -50,6 +58,9 @@ def control_elements(design: Design, condition: Condition, frames: int, timing: 
     for (clk, clkb), close in zip(assembly.clocks, closes, strict=True):
         high, low = clock_waveforms(supply, close, frames, timing)
         elements += [Source(clk, "v", clk, GROUND, high), Source(clkb, "v", clkb, GROUND, low)]
+    for stage, (dec, decb) in assembly.decides.items():
+        high, low = decision_waveforms(supply, closes[stage], frames, timing)
+        elements += [Source(dec, "v", dec, GROUND, high), Source(decb, "v", decb, GROUND, low)]
     for stage, (pulse, pulseb) in assembly.pulses.items():
         high, low = pulse_waveforms(supply, closes[stage], frames, timing)
         elements += [Source(pulse, "v", pulse, GROUND, high), Source(pulseb, "v", pulseb, GROUND, low)]
@@ -103,7 +114,7 @@ def encode_sample(design: Design, x: NDArray[np.float64]) -> NDArray[np.float64]
 
 def saved_probes(assembly: Assembly) -> tuple[Probe, ...]:
     """What every testbench saves."""
-    pairs = (*assembly.clocks, *assembly.pulses.values())
+    pairs = (*assembly.clocks, *assembly.decides.values(), *assembly.pulses.values())
     sources = (*assembly.outputs, "dd", "ground", *(pin for pair in pairs for pin in pair))
     return (*(probe for shown in assembly.decisions.values() for probe in probes_of(shown)), *map(Current, sources))
 

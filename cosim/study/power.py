@@ -160,7 +160,7 @@ def _rails(design: Design, mean: dict[str, Array]) -> dict[str, Array]:
     rails = {
         "vdd": sum((mean[block] for block in BLOCKS), nothing) + mean["vground"],
         "vground": _pushed(design, mean) - mean["vground"],
-        "clocks": sum((mean[pin] for pair in assembly.clocks for pin in pair), nothing),
+        "clocks": sum((mean[pin] for pair in (*assembly.clocks, *assembly.decides.values()) for pin in pair), nothing),
         "reset": mean["resetb"],
     }
     return rails | ({"pulses": sum((mean[pin] for pin in pulses), nothing)} if pulses else {})

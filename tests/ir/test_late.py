@@ -75,16 +75,18 @@ def test_what_late_sources_cost_and_do(build, count, late, technology, calibrati
     assert all(np.ptp(trace.states[node.name]) for node in design.graph.memories)
 
 
-def test_cells_behind_their_source_decide_last(late, technology, calibration):
-    """So none of them turns while a row of an earlier stage still reads it, however slow the edges of the clocks."""
+def test_what_is_read_late_decides_apart_from_the_clock(late, technology, calibration):
+    """By lines of its stage alone, not by those of others."""
     network = late.network_of(
-        late.cells("a", "input", "input_1", weight=[[1, -1]]),
-        late.cells("b", "a", "input_1", weight=[[1, -1]]),
-        late.cells("c", "b", weight=[[1]]),
-        late={"input_1": Late("input")},
+        late.cells("a", "input", weight=[[1]]),
+        late.cells("b", "a", "b_1", weight=[[1, -1]]),
+        late={"b_1": Late("b")},
     )
-    design = compile_network(network, technology, calibration)
-    assert [(cell.name, cell.stage) for cell in design.graph.of(Shift)] == [("in.0.shift1_2", 2)]
+    assembly = compile_network(network, technology, calibration).assembly
+    assert assembly.decides == {1: ("dec1", "decb1")}
+    assert [block.name for block in assembly.circuit.subcircuits if "clocked" in block.name] == [
+        "schmitt_clocked", "schmitt_clocked_apart"
+    ]  # fmt: skip
 
 
 def test_signed_states_are_late_too(late, technology, calibration):
@@ -117,3 +119,16 @@ def test_what_has_no_shift_cell(late):
         lower(one([rates, late.cells("a", "rates_1", weight=[[1]])], rates_1=Late("rates")))
     with pytest.raises(MappingError, match="at most 256 shift cells.* a digital one"):
         lower(one([late.cells("a", "input_300", weight=[[1]])], input_300=Late("input", 300)))
+
+
+def test_a_threshold_that_would_move_in_its_own_decision(late):
+    one = np.ones(1)
+    layer = SignedLayer(
+        "a", ("input", "input_1"), np.array([[1.0, 1.0]]), -one, 0.5 * one, one, np.array([[0.5, 0.25]])
+    )
+    network = late.network_of(layer, late={"input_1": Late("input")})
+    with pytest.raises(
+        MappingError, match=r"a.weight_beta\[0,\*\] reads in.0.shift1_0 late, .* train with --beta fixed"
+    ):
+        lower(network)
+    lower(late.network_of(replace(layer, weight_beta=np.array([[0.5, 0.0]])), late={"input_1": Late("input")}))

@@ -24,8 +24,11 @@ def build_schmitt(builder: Builder, node: Schmitt, bias: SchmittBias) -> None:
     builder.cell_bias[node.name] = (thresh, width, gain)
     origin = f"{node.name}: rise {node.rise:.6g} fall {node.fall:.6g} level {node.level:.6g}"
     reset = builder.reset_line() if node.on else "resetb"
-    nets = (candidate, thresh, width, gain, f"{stem}_p", f"clk{node.stage}", f"clkb{node.stage}", reset, "vdd")
-    builder.add(clocked_schmitt(builder.technology, builder.units, on=node.on), f"cell_{stem}", nets, CELLS, origin)
+    apart, stage = node.stage in builder.apart, node.stage
+    clocks = (f"clk{stage}", f"clkb{stage}", *((f"dec{stage}", f"decb{stage}") if apart else ()))
+    cell = clocked_schmitt(builder.technology, builder.units, on=node.on, apart=apart)
+    nets = (candidate, thresh, width, gain, f"{stem}_p", *clocks, reset, "vdd")
+    builder.add(cell, f"cell_{stem}", nets, CELLS, origin)
     latch = f"x{NETWORK}.xcell_{stem}.{LATCH_NODE}"
     builder.decisions[node.name] = (latch,)
     if not node.on:

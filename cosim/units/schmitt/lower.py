@@ -71,6 +71,13 @@ def _lower_signed(layer: SignedLayer, placing: Placing) -> None:
 
 def _add_beta(node: Schmitt, weight: Array, bias: float, placing: Placing) -> None:
     """Both halves of an input-dependent beta, and their edges into the cell."""
+    moved = next((tap.name for tap, w in zip(placing.sources.taps, weight, strict=True) if tap.late and w), None)
+    if moved is not None:
+        raise MappingError(
+            f"{placing.origin}: {node.layer}.weight_beta[{node.index},*] reads {moved} late, which turns while the unit "
+            "decides, and a threshold must stand still then; let the threshold read what is not late, or train with "
+            "--beta fixed"
+        )
     for sign, label in ((1.0, "pos"), (-1.0, "neg")):
         part = f"{node.name}.beta_{label}"
         placing.graph.add(Rectifier(part, node.layer, node.index))
