@@ -101,9 +101,11 @@ def _automaton(table: _Table, where: str) -> Automaton:
 
 def _reached(automaton: Automaton) -> list[int]:
     """States that some string leads to, nearest first."""
-    found = [automaton.start]
+    found, known = [automaton.start], {automaton.start}
     for state in found:
-        found += [one for one in dict.fromkeys(automaton.next[state].tolist()) if one not in found]
+        new = [one for one in dict.fromkeys(automaton.next[state].tolist()) if one not in known]
+        found += new
+        known.update(new)
     return found
 
 

@@ -1,13 +1,17 @@
 """`cosim automaton`: a regular language as a network with exact state."""
 
+import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from cosim.cli.common import FILE
-from cosim.errors import InputError
+from cosim.cli.common import FILE, collecting
+from cosim.cli.progress import say
+from cosim.cli.train import EXTRA
+from cosim.errors import InputError, importing
 from cosim.files.write import check_writable
 from cosim.reading.text import shown_name, shown_path
 
@@ -17,11 +21,43 @@ if TYPE_CHECKING:
     from cosim.automata.table import Automaton, Whole
     from cosim.study.structure import Form
 
+DIGITS = 3  # of a task that is learned
+_BLOCKS = {"sum": (4, 8), "even-pair": (8, 8), "mod-arith": (4, 16)}
+_ONE_OF = "give one of REGEX, TABLE.json, CHECKPOINT, --modulo and --train; see cosim automaton --help"
+
+
+class _Blocks(click.ParamType):
+    """Number and states of blocks, HxB."""
+
+    name = "HxB"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, int]:
+        found = re.fullmatch(r"(\d{1,2})x(\d{1,2})", str(value))
+        if found is None or not (1 <= int(found[1]) <= 16 and 2 <= int(found[2]) <= 64):
+            self.fail(f"must be 1 to 16 blocks of 2 to 64 states each, such as 4x8, not {value}", param, ctx)
+        return int(found[1]), int(found[2])
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where the automaton comes from, one of source, modulo and train; modulo also the digits of what is trained."""
+
+    source: str | None
+    modulo: int | None
+    alphabet: str | None
+    train: str | None
+    blocks: tuple[int, int] | None
+    seed: int
+
 
 @click.command(name="automaton")
 @click.argument("source", metavar="[REGEX | TABLE.json | CHECKPOINT]", required=False)
-@click.option("--modulo", type=click.IntRange(2), help="Sum of digits modulo this, in place of SOURCE.")
+@click.option(
+    "--modulo", type=click.IntRange(2), help="Sum of digits modulo this, in place of SOURCE; with --train its M."
+)
 @click.option("--alphabet", help="Symbols of REGEX, default those that it names.")
+@click.option("--train", type=click.Choice(list(_BLOCKS)), help="Learn this task, in place of SOURCE [M: 3].")
+@click.option("--blocks", type=_Blocks(), help="With --train: H blocks of B states [default: by task].")
 @click.option(
     "--structure",
     type=click.Choice(["auto", "one-hot"]),
@@ -31,28 +67,21 @@ if TYPE_CHECKING:
 @click.option("-o", "--output", type=FILE, default=Path("automaton.npz"), help="Checkpoint file, .pt or .npz.")
 @click.option("--length", type=click.IntRange(1), default=40, help="Longest test string.")
 @click.option("--strings", type=click.IntRange(0), default=100, help="Random test strings.")
-@click.option("--seed", type=click.IntRange(0), default=0, help="Seed of the test strings.")
-def command(
-    *,
-    source: str | None,
-    modulo: int | None,
-    alphabet: str | None,
-    structure: str,
-    output: Path,
-    length: int,
-    strings: int,
-    seed: int,
-) -> None:
+@click.option("--seed", type=click.IntRange(0), default=0, help="Seed of the test strings, and of --train.")
+@collecting(asked=Source)
+def command(*, asked: Source, structure: str, output: Path, length: int, strings: int) -> None:
     """Write a network that follows an automaton, and strings to test it with.
 
     The automaton is the minimal one of a REGEX, whose output says behind each
     symbol whether the string so far matches; a table of states in a JSON file;
-    a counter; or what a trained network follows, a CHECKPOINT whose features
-    are symbols, learned by asking it. Where it is a product of smaller ones,
-    latches and toggles take less area than a cell for each state: the form of
-    the smallest area in generic180 is written. Test strings take every transition, then
-    come random ones: in NAME.strings.npz beside the network NAME, for --data of
-    the other verbs.
+    a counter; what a trained network follows, a CHECKPOINT whose features are
+    symbols, learned by asking it; or what blocks learn from examples of a task,
+    --train: the sum of digits modulo M, whether of M symbols the last one is the
+    first, or the value of digits and + - x modulo M. Where it is a product of
+    smaller ones, latches and toggles take less area than a cell for each state:
+    the form of the smallest area in generic180 is written. Test strings take
+    every transition, then come random ones: in NAME.strings.npz beside the
+    network NAME, for --data of the other verbs.
     """
     import numpy as np
 
@@ -60,13 +89,12 @@ def command(
     from cosim.checkpoint.file import save_checkpoint
     from cosim.study.structure import forms, smallest
 
-    if (source is None) == (modulo is None):
-        raise InputError("give one of REGEX, TABLE.json, CHECKPOINT and --modulo; see cosim automaton --help")
+    _check(asked)
     kept = output.with_suffix(".strings.npz")
     for path in (output, kept):
         check_writable(path)
-    rng = np.random.default_rng(seed)
-    name, automaton = _read(source, modulo, alphabet, lambda symbols: _random(rng, symbols, max(strings, 100), length))
+    rng = np.random.default_rng(asked.seed)
+    name, automaton = _read(asked, lambda symbols: _random(rng, symbols, max(strings, 100), length))
     found, walks = forms(automaton, name), tour(automaton, length)
     form, count = smallest(found) if structure == "auto" else found[0], len(walks)
     save_checkpoint(output, form.network)
@@ -104,22 +132,55 @@ def _drawn(form: "Form") -> str:
     return f"{form.words}, {form.transistors} transistors, {form.area * 1e12:,.0f} um2"
 
 
-def _read(
-    source: str | None, modulo: int | None, alphabet: str | None, strings: "Callable[[int], list[Whole]]"
-) -> "tuple[str, Automaton]":
+def _check(asked: Source) -> None:
+    """Raises InputError unless there is one source, with options of its own."""
+    sources = asked.source, asked.train or asked.modulo
+    if sum(one is not None for one in sources) != 1:
+        raise InputError(_ONE_OF)
+    if asked.blocks is not None and asked.train is None:
+        raise InputError("--blocks says what is trained, and needs --train")
+
+
+def _read(asked: Source, strings: "Callable[[int], list[Whole]]") -> "tuple[str, Automaton]":
     """The automaton, and what it is called; strings: (symbols) -> those that a network is held against."""
     from cosim.automata.regex import automaton_of
     from cosim.automata.table import minimise, read_table
     from cosim.automata.table import modulo as counter
 
-    if modulo is not None:
-        return f"sum modulo {modulo}", counter(modulo)
-    path = Path(str(source))
+    if asked.train is not None:
+        return _train(asked, asked.train)
+    if asked.modulo is not None:
+        return f"sum modulo {asked.modulo}", counter(asked.modulo)
+    path = Path(str(asked.source))
     if path.suffix == ".json":
         return f"automaton of {shown_name(path.name)}", minimise(read_table(path))
     if path.suffix in (".npz", ".pt"):
         return f"automaton in {shown_name(path.name)}", _learn(path, strings)
-    return f"automaton of {source}", automaton_of(str(source), alphabet)
+    return f"automaton of {asked.source}", automaton_of(str(asked.source), asked.alphabet)
+
+
+def _train(asked: Source, kind: str) -> "tuple[str, Automaton]":
+    """What blocks learn; says how far they are, and how few states it can have."""
+    from cosim.tasks.strings import string_task
+
+    digits = asked.modulo or DIGITS
+    task = string_task(kind, digits)
+    with importing("training", EXTRA):
+        from cosim.training.blocks import Shape
+        from cosim.training.strings import LONG, TrainedBlocks, extract, train_blocks
+
+    def tell(found: TrainedBlocks) -> None:
+        if found.learned or found.iterations % 250 == 0:
+            say(f"iteration {found.iterations}: loss {found.loss:.3g}, {found.accuracy:.2%} right at length {LONG}")
+
+    blocks, states = asked.blocks or _BLOCKS[kind]
+    trained = train_blocks(task, Shape(blocks, states), asked.seed, tell)
+    found = extract(trained, task)
+    click.echo(
+        f"learned in {trained.iterations} iterations by {blocks} blocks of {states} states; at least {found.least} "
+        "states are needed"
+    )
+    return f"{kind} of {digits}", found.automaton
 
 
 def _learn(path: Path, strings: "Callable[[int], list[Whole]]") -> "Automaton":

@@ -51,14 +51,39 @@ def test_what_a_network_follows(cosim_main, tmp_path):
 @pytest.mark.parametrize(
     ("words", "text"),
     [
-        ((), "give one of REGEX, TABLE.json, CHECKPOINT and --modulo"),
-        (("a*", "--modulo", 3), "give one of REGEX, TABLE.json, CHECKPOINT and --modulo"),
+        ((), "give one of REGEX, TABLE.json, CHECKPOINT, --modulo and --train"),
+        (("a*", "--modulo", 3), "give one of REGEX, TABLE.json, CHECKPOINT, --modulo and --train"),
         (("(a",), "that nothing closes, at character 3"),
         (("nothing.json",), "nothing.json: must be a file, but is missing"),
         (("a", "-o", "net.txt"), "must be named .pt or .npz"),
     ],
 )
 def test_what_is_refused(cosim_main, tmp_path, monkeypatch, words, text):
+    monkeypatch.chdir(tmp_path)
+    code, out, err = cosim_main("automaton", *words)
+    assert code == 2 and text in err and not out
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_blocks_learn(cosim_main, tmp_path):
+    pytest.importorskip("torch")
+    path = tmp_path / "sum.npz"
+    code, out, err = cosim_main("automaton", "--train", "sum", "--modulo", 3, "--blocks", "2x6", "-o", path)
+    assert code == 0 and "sum of 3: 3 states, 3 symbols, 9 transitions" in out and "at least 3 states are needed" in out
+    assert "100.00% right at length 500" in err
+    assert check(path) == 101
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (("a*", "--train", "sum"), "give one of REGEX, TABLE.json, CHECKPOINT, --modulo and --train"),
+        (("--modulo", 3, "--blocks", "4x8"), "--blocks says what is trained, and needs --train"),
+        (("--train", "sum", "--blocks", "4"), "must be 1 to 16 blocks of 2 to 64 states each, such as 4x8, not 4"),
+        (("--train", "sum", "--blocks", "0x8"), "must be 1 to 16 blocks"),
+    ],
+)
+def test_what_is_not_trained(cosim_main, tmp_path, monkeypatch, words, text):
     monkeypatch.chdir(tmp_path)
     code, out, err = cosim_main("automaton", *words)
     assert code == 2 and text in err and not out

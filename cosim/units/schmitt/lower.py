@@ -74,9 +74,9 @@ def _add_beta(node: Schmitt, weight: Array, bias: float, placing: Placing) -> No
     moved = next((tap.name for tap, w in zip(placing.sources.taps, weight, strict=True) if tap.late and w), None)
     if moved is not None:
         raise MappingError(
-            f"{placing.origin}: {node.layer}.weight_beta[{node.index},*] reads {moved} late, which turns while the unit "
-            "decides, and a threshold must stand still then; let the threshold read what is not late, or train with "
-            "--beta fixed"
+            f"{placing.origin}: {node.layer}.weight_beta[{node.index},*] reads {moved} late, which turns while the "
+            "unit decides, and a threshold must stand still then; let the threshold read what is not late, or train "
+            "with --beta fixed"
         )
     for sign, label in ((1.0, "pos"), (-1.0, "neg")):
         part = f"{node.name}.beta_{label}"

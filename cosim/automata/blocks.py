@@ -1,0 +1,157 @@
+"""Automata side by side that read the same string, and a decision from all their states: what hard blocks learn.
+
+    state i of block k   next[k, i, symbol]        start: state 0 of each
+    decision             any function of the states; a sum of weights of those that are on is a readout
+
+As one automaton: the states of all of them that some string leads to, which are then made few. As a network: each
+block's one-hot states in one layer, products of states and symbols in front, the decision's weights as the readout.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosim.automata.network import BEFORE, GRID, PRODUCTS, STATE
+from cosim.automata.partial import OPEN, Partial
+from cosim.automata.table import MOST_STATES, Whole
+from cosim.errors import InputError
+from cosim.network.late import FALL, RISE
+from cosim.network.layers import AndLayer, Array, FirstQuadrantLayer
+from cosim.network.types import INPUT, InputEncoding, Late, Network, Readout, check_network
+
+MOST_PRODUCT = 100_000
+_SCALES = 1.0, 2.0, 4.0  # of the largest weight of a readout
+
+
+@dataclass(frozen=True)
+class Alphabet:
+    """symbols, labels: names; turns: (period, symbols), the symbols that may come at step t modulo period; judged:
+    (period,), whether the decision behind them is of concern."""
+
+    symbols: tuple[str, ...]
+    labels: tuple[str, ...]
+    turns: NDArray[np.bool_]
+    judged: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class BlockAutomata:
+    """next: (blocks, states, symbols); decide: states (n, blocks) -> places of labels (n,)."""
+
+    next: Whole
+    decide: Callable[[Whole], Whole]
+
+    def run(self, strings: Whole) -> Whole:
+        """The decision behind every symbol of strings (n, time), alike."""
+        blocks, size, _ = self.next.shape
+        states = np.zeros((len(strings), blocks), dtype=np.int64)
+        base, row = size ** np.arange(blocks), np.arange(blocks)
+        codes = np.empty(strings.shape, dtype=np.int64)
+        for t, symbols in enumerate(strings.T):
+            states = self.next[row, states, symbols[:, None]]
+            codes[:, t] = states @ base
+        met, place = np.unique(codes, return_inverse=True)
+        return self.decide(met[:, None] // base % size)[place.reshape(codes.shape)]
+
+    def reached(self, turns: NDArray[np.bool_]) -> tuple[list[tuple[int, tuple[int, ...]]], Whole]:
+        """Turn and states that strings lead to, the start first, and where each symbol leads, OPEN if it never comes.
+
+        Raises InputError where there are too many.
+        """
+        period, row = len(turns), np.arange(len(self.next))
+        found: list[tuple[int, tuple[int, ...]]] = [(0, (0,) * len(self.next))]
+        place, follow = {found[0]: 0}, list[list[int]]()
+        for turn, states in found:  # it grows
+            after = self.next[row, list(states)]
+            leads = [OPEN] * len(turns[0])
+            for symbol in np.flatnonzero(turns[turn]).tolist():
+                key = (turn + 1) % period, tuple(after[:, symbol].tolist())
+                if key not in place:
+                    place[key] = len(found)
+                    found.append(key)
+                leads[symbol] = place[key]
+            follow.append(leads)
+            if len(found) > MOST_PRODUCT:
+                raise InputError(
+                    f"blocks must reach at most {MOST_PRODUCT} states together, and these reach more; take fewer or "
+                    "smaller ones"
+                )
+        return found, np.array(follow, dtype=np.int64)
+
+    def words(self, turns: NDArray[np.bool_]) -> tuple[list[tuple[int, ...]], Whole]:
+        """The shortest string to each turn and states that any string leads to, the empty one first; what is decided
+        behind each."""
+        found, follow = self.reached(turns)
+        led, first = np.unique(follow, return_index=True)
+        words: list[tuple[int, ...]] = [()] * len(found)
+        for place in range(1, len(found)):  # nearest first: the front of a word is known before it
+            state, symbol = divmod(int(first[np.searchsorted(led, place)]), follow.shape[1])
+            words[place] = (*words[state], symbol)
+        return words, self.decide(np.array([states for _, states in found]))
+
+    def product(self, alphabet: Alphabet) -> Partial:
+        """All blocks as one automaton, open where the alphabet says so, and before the first symbol."""
+        found, follow = self.reached(alphabet.turns)
+        before = np.array([turn for turn, _ in found]) - 1
+        output = np.where(alphabet.judged[before], self.decide(np.array([states for _, states in found])), OPEN)
+        follow = np.concatenate([follow[:1], follow])  # before the first symbol nothing is said: a state of its own
+        follow = np.where(follow == OPEN, OPEN, follow + 1)
+        return Partial(alphabet.symbols, alphabet.labels, follow, np.concatenate([[OPEN], output]))
+
+
+def side_by_side(blocks: BlockAutomata, weight: Array, alphabet: Alphabet, task: str) -> Network:
+    """The network of h automata, and a readout of weights (labels, blocks, states) on their states.
+
+    Weights are rounded to the grid, which must leave all decisions that are of concern as they are: InputError where it
+    does not, and for too many cells.
+    """
+    found, _ = blocks.reached(alphabet.turns)
+    met = np.array([states for _, states in found])
+    judged = alphabet.judged[np.array([turn for turn, _ in found]) - 1]
+    kept = [(k, i) for k in range(len(blocks.next)) for i in sorted({0, *met[:, k].tolist()})]
+    if len(kept) > MOST_STATES:
+        raise InputError(f"blocks must have at most {MOST_STATES} states that are reached, not {len(kept)}")
+    rounded = _rounded(weight, met[judged], blocks.decide(met[judged]))
+    symbols, ones = len(alphabet.symbols), np.ones(len(kept))
+    place = {pair: j for j, pair in enumerate(kept)}
+    pairs = np.zeros((len(kept) * symbols, symbols + len(kept)))
+    follow = np.zeros((len(kept), len(kept) * symbols))
+    for j, (k, i) in enumerate(kept):
+        for symbol in range(symbols):
+            row = j * symbols + symbol
+            pairs[row, [symbol, symbols + j]] = 1.0
+            if (to := (k, int(blocks.next[k, i, symbol]))) in place:  # else the symbol never comes here
+                follow[place[to], row] = 1.0
+    first = np.array([float(i == 0) for _, i in kept])
+    states = FirstQuadrantLayer(STATE, (PRODUCTS,), follow, 0 * ones, FALL * ones, RISE * ones, ones, initial=first)
+    readout = np.stack([rounded[:, k, i] for k, i in kept], axis=1)
+    return check_network(
+        Network(
+            InputEncoding(np.zeros(symbols), np.ones(symbols), levels=1),
+            (AndLayer(PRODUCTS, (INPUT, BEFORE), pairs, -np.ones(len(pairs))), states),
+            Readout((STATE,), readout, np.zeros(len(readout)), "last"),
+            task,
+            alphabet.labels,
+            GRID,
+            {"automaton": {"symbols": list(alphabet.symbols), "states": [f"{k}.{i}" for k, i in kept]}},
+            late={BEFORE: Late(STATE)},
+        )
+    )
+
+
+def _rounded(weight: Array, met: Whole, right: Whole) -> Array:
+    """Weights (labels, blocks, states) on the grid, as small as right decisions (n,) at states (n, blocks) allow."""
+    centred = weight - weight.mean(axis=0)  # the same for all labels decides nothing
+    row = np.arange(weight.shape[1])
+    for scale in _SCALES:
+        rounded = np.rint(centred * (scale / np.abs(centred).max() / GRID)) * GRID
+        scores = rounded[:, row, met].sum(axis=2)
+        others = np.where(np.arange(len(weight))[:, None] == right, -np.inf, scores)
+        if (scores[right, np.arange(len(met))] > others.max(axis=0)).all():
+            return rounded
+    raise InputError(
+        f"the readout of {weight.shape[1]} blocks must decide alike with weights of up to {_SCALES[-1]:g} in steps of "
+        f"{GRID:g}; train longer, or make one automaton of them"
+    )

@@ -1,0 +1,186 @@
+"""Block-diagonal linear recurrence whose matrix depends on the input (arXiv 2309.07412), real-valued or hard.
+
+    x_k = A_k x_{k-1} + B u_k ;  A_k = diag(A_k^(1), ..., A_k^(h)), blocks (b, b) from a perceptron of u_k     (5), (6)
+
+    columns   every column v of a block: v / max(1, ||v||_p), p = 1.2                                          (6)
+    blocks    as in the authors' code: the mean of each column subtracted, the block over its largest column p-norm
+    hard      every column one-hot, of the largest of its softmax, which the gradient goes through; B = 0, x_{-1} = e_1
+
+A hard block is a deterministic automaton of b states: x stays one-hot, nothing drifts. Symbols are one-hot, so there
+are as many A_k as symbols.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from cosim.automata.blocks import BlockAutomata
+from cosim.automata.table import Whole
+from cosim.network.layers import Array
+
+Form = Literal["hard", "columns", "blocks"]
+P_NORM = 1.2
+_TINY = 1e-12
+
+
+@dataclass(frozen=True)
+class Shape:
+    """blocks of `states` each; hidden: units of the decoder, 0 for a linear one; embedding: those of the perceptron."""
+
+    blocks: int = 8
+    states: int = 8
+    form: Form = "hard"
+    hidden: int = 64
+    embedding: int = 64
+
+
+def unit_columns(a: Tensor) -> Tensor:
+    """Columns of (..., b, b) with a p-norm of at most 1, as (6) is printed."""
+    return a / torch.linalg.vector_norm(a, P_NORM, dim=-2, keepdim=True).clamp(min=1.0)
+
+
+def unit_blocks(a: Tensor) -> Tensor:
+    """Blocks (..., b, b) with columns of mean 0, the largest p-norm of which is 1, as in the authors' code."""
+    centred = a - a.mean(dim=-2, keepdim=True)
+    norms = torch.linalg.vector_norm(centred, P_NORM, dim=-2, keepdim=True)
+    return centred / norms.amax(dim=-1, keepdim=True).clamp(min=_TINY)
+
+
+def one_hot_columns(logits: Tensor) -> Tensor:
+    """Columns of (..., b, b) one-hot at their largest logit; backward as softmax."""
+    soft = logits.softmax(dim=-2)
+    hard = torch.zeros_like(soft).scatter(-2, soft.argmax(dim=-2, keepdim=True), 1.0)
+    return hard + (soft - soft.detach())
+
+
+def recur(a: Tensor, c: Tensor, start: Tensor) -> Tensor:
+    """All x_k of x_k = A_k x_{k-1} + c_k, step by step; a (n, time, h, b, b), c (n, time, h, b), start (h, b)."""
+    x, found = start.expand_as(c[:, 0]), list[Tensor]()
+    for k in range(a.shape[1]):
+        x = (a[:, k] @ x[..., None])[..., 0] + c[:, k]
+        found.append(x)
+    return torch.stack(found, dim=1)
+
+
+def scan_blocks(a: Tensor, c: Tensor, start: Tensor) -> Tensor:
+    """As `recur`, by products of neighbours: log2(time) levels up and down, O(b^3 h time) work."""
+    first = (a[:, :1] @ start[..., None])[..., 0] + c[:, :1]
+    return _scan(a, torch.cat([first, c[:, 1:]], dim=1))
+
+
+def _scan(a: Tensor, c: Tensor) -> Tensor:
+    """From x_0 = c_0."""
+    steps = c.shape[1]
+    if steps == 1:
+        return c
+    later, pairs = a[:, 1::2], steps // 2
+    front_a, front_c = a[:, 0 : 2 * pairs : 2], c[:, 0 : 2 * pairs : 2]
+    odd = _scan(later @ front_a, (later @ front_c[..., None])[..., 0] + c[:, 1::2])
+    even = (a[:, 2::2] @ odd[:, : (steps - 1) // 2, ..., None])[..., 0] + c[:, 2::2]
+    found = torch.empty_like(c)
+    found[:, 0], found[:, 1::2], found[:, 2::2] = c[:, 0], odd, even
+    return found
+
+
+class _Follow(torch.autograd.Function):
+    """`recur` of one-hot matrices from e_1: states are looked up, and so is the gradient."""
+
+    @staticmethod
+    def forward(ctx: torch.autograd.Function, table: Tensor, u: Tensor) -> Tensor:
+        follow = table.argmax(dim=2)[u]  # (n, time, h, b)
+        states = [torch.zeros_like(follow[:, 0, :, :1])]
+        for k in range(u.shape[1]):
+            states.append(follow[:, k].gather(2, states[-1]))
+        before = torch.stack(states[:-1], dim=1)[..., 0]
+        ctx.save_for_backward(follow, before, u)
+        ctx.shape = table.shape  # type: ignore[attr-defined]
+        after = torch.stack(states[1:], dim=1)
+        return torch.zeros(follow.shape, dtype=table.dtype).scatter(3, after, 1.0)
+
+    @staticmethod
+    def backward(ctx: torch.autograd.Function, *grads: Tensor) -> tuple[Tensor, None]:
+        follow, before, u = list(ctx.saved_tensors)
+        found = [grads[0][:, -1]]
+        for k in range(u.shape[1] - 1, 0, -1):
+            found.append(grads[0][:, k - 1] + found[-1].gather(2, follow[:, k]))
+        symbols, h, b, _ = ctx.shape  # type: ignore[attr-defined]
+        column = (u[..., None] * h + torch.arange(h)) * b + before
+        table = torch.zeros(symbols * h * b, b, dtype=grads[0].dtype)
+        table.index_add_(0, column.flatten(), torch.stack(found[::-1], dim=1).reshape(-1, b))
+        return table.view(symbols, h, b, b).transpose(2, 3), None
+
+
+def follow_hard(table: Tensor, u: Tensor) -> Tensor:
+    """`recur` of the one-hot matrices table[u], table (symbols, h, b, b), from e_1 without input; u (n, time)."""
+    return _Follow.apply(table, u)  # type: ignore[no-any-return]
+
+
+def _decoder(width: int, hidden: int, labels: int) -> nn.Module:
+    if not hidden:
+        return nn.Linear(width, labels)
+    return nn.Sequential(nn.Linear(width, hidden), nn.ReLU(), nn.Linear(hidden, labels))
+
+
+class BlockRecurrence(nn.Module):
+    """Symbols' places (n, time) to scores of labels behind each, (n, time, labels)."""
+
+    def __init__(self, symbols: int, labels: int, shape: Shape) -> None:
+        super().__init__()
+        self.shape, self.symbols = shape, symbols
+        width = shape.blocks * shape.states
+        self.perceptron = nn.Sequential(
+            nn.Linear(symbols, shape.embedding), nn.ReLU(), nn.Linear(shape.embedding, width * shape.states)
+        )
+        self.decoder = _decoder(width, shape.hidden, labels)
+        start = torch.zeros(shape.blocks, shape.states)
+        start[:, 0] = 1.0
+        hard = shape.form == "hard"
+        self.start = nn.Parameter(start, requires_grad=not hard)
+        self.drive = None if hard else nn.Linear(symbols, width, bias=False)
+
+    def matrices(self) -> Tensor:
+        """A of each symbol, (symbols, h, b, b)."""
+        a = self.perceptron(torch.eye(self.symbols)).view(self.symbols, *self.start.shape, self.shape.states)
+        match self.shape.form:
+            case "hard":
+                return one_hot_columns(a)
+            case "columns":
+                return unit_columns(a)
+            case "blocks":
+                return unit_blocks(a)
+
+    def forward(self, u: Tensor) -> Tensor:
+        table = self.matrices()
+        if self.drive is None:
+            x = follow_hard(table, u)
+        else:
+            # where there are lanes enough, few levels; on a CPU the b times smaller work of the recurrence
+            advance = scan_blocks if table.is_cuda else recur
+            x = advance(table[u], self.drive.weight.T[u].view(*u.shape, *self.start.shape), self.start)
+        return self.decoder(x.flatten(2))
+
+    @torch.no_grad()
+    def automata(self) -> BlockAutomata:
+        """The automata that hard blocks are."""
+        if self.shape.form != "hard":
+            raise ValueError(f"blocks must be hard to be automata, not {self.shape.form}")
+        follow = self.matrices().argmax(dim=2).permute(1, 2, 0).numpy()
+
+        @torch.no_grad()
+        def decide(states: Whole) -> Whole:
+            x = torch.nn.functional.one_hot(torch.from_numpy(states), self.shape.states).float()
+            return self.decoder(x.flatten(1)).argmax(dim=1).numpy()
+
+        return BlockAutomata(np.ascontiguousarray(follow), decide)
+
+    @torch.no_grad()
+    def weights(self) -> Array:
+        """Weights (labels, blocks, states) of a linear decoder, its bias in those of the first block."""
+        if not isinstance(self.decoder, nn.Linear):
+            raise ValueError("the decoder must be linear, which it is with hidden 0")
+        weight = self.decoder.weight.double().view(-1, self.shape.blocks, self.shape.states).clone()
+        weight[:, 0] += self.decoder.bias.double()[:, None]
+        return weight.numpy()
