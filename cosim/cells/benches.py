@@ -17,6 +17,7 @@ from cosim.cells.mirror import INPUT_DIODE, SIGNAL_RAILS, input_diode, signal_ra
 from cosim.cells.quantiser import COMPARATOR, DRIVER, SAMPLER, comparator, driver, sampler
 from cosim.cells.rectifier import CANDIDATE, candidate_diode
 from cosim.cells.schmitt import DECISION_NODE, SCHMITT, schmitt
+from cosim.cells.steering import STEERING_AND, SYMBOL_COMPARATOR, steering_and, symbol_comparator
 from cosim.circuit.bench import PRECISE, Bench, Current, Dc, Op, Tran, Voltage
 from cosim.circuit.elements import GROUND, Circuit, Element, Instance, Source, Subcircuit
 from cosim.circuit.waveforms import Timing, Waveform, clock_waveforms, reset_waveform, staircase
@@ -74,6 +75,29 @@ def rectifier_bench(technology: Technology, units: int, trim: float, i_push: flo
     circuit = Circuit("rectifier bench", _signal(technology, units, trim), elements)
     sweep = Dc("i", "pull", 0.0, i_pull_max, i_pull_max / SWEEP_POINTS)
     return Bench(circuit, technology, sweep, (Current("sense"),), PRECISE)
+
+
+def steering_bench(technology: Technology, units: int, i_gain: float, level: float, v_node: float) -> Bench:
+    """A steering AND of two bits: one is high, one is a symbol comparator's, whose signal rises from 0 to `level`.
+
+    The comparator's threshold is half of level, i_gain the source's pin, ampere; the signal takes SWEEP_POINTS steps.
+    Saves what the AND pulls through `node`, whose net stands at `v_node` under the supply.
+    """
+    elements: tuple[Element, ...] = (
+        supply_of(technology),
+        Source("in", "i", "p", GROUND, 0.0),
+        Instance("in", ("p", "vdd"), f"{INPUT_DIODE}_{units}"),
+        *bias_lines({"half": level / 2, "gain": i_gain}),
+        Instance("bit", ("p", "half", "bit", "vdd"), f"{SYMBOL_COMPARATOR}_{units}"),
+        Instance("and", ("cand", "gain", "bit", "vdd"), f"{STEERING_AND}_2"),
+        Source("node", "v", "vdd", "cand", v_node),
+    )
+    blocks = (
+        input_diode(technology, units), bias_diode(technology), symbol_comparator(technology, units),
+        steering_and(technology, 2),
+    )  # fmt: skip
+    sweep = Dc("i", "in", 0.0, level, level / SWEEP_POINTS)
+    return Bench(Circuit("steering bench", blocks, elements), technology, sweep, (Current("node"),), PRECISE)
 
 
 def schmitt_bench(technology: Technology, units: int, bias: Pins, i_peak: float, v_node: float) -> Bench:

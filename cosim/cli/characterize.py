@@ -38,6 +38,7 @@ SWEPT = {
     "dpi": "Differential pair integrator: level and time constants.",
     "mirror": "Current mirror: gain of both gate lines, transfer curves.",
     "rectifier": "Rectifier: residue and error, transfer curves.",
+    "steering": "Steering AND and symbol comparator: level, leakage, threshold.",
 }
 
 

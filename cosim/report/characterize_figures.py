@@ -27,6 +27,7 @@ def draw_characterisation(cell: str, found: Characterisation) -> Figure:
         "dpi": draw_step_responses,
         "mirror": draw_mirror,
         "rectifier": draw_rectifier,
+        "steering": draw_steering,
     }[cell]
     figure = draw(found.curves)
     figure.suptitle(f"{cell}, {format_conditions(found.technology)}", fontsize=9)
@@ -112,6 +113,26 @@ def draw_rectifier(curves: Sequence[Curve]) -> Figure:
     axes[0].set_ylabel("output (nA)")
     axes[len(groups)].set_ylabel("error over push (%)")
     axes[0].legend(fontsize=7, frameon=False)
+    return figure
+
+
+def draw_steering(curves: Sequence[Curve]) -> Figure:
+    """Output over the signal, one column a level, and below it how far it is from the level of what is on."""
+    groups = _groups(curves)
+    figure, axes = _panels((*groups, *groups), (8.4, 4.2), len(groups))
+    for k, group in enumerate(groups):
+        above, below = axes[k], axes[k + len(groups)]
+        level = next(curve.x[-1] for curve in _of(curves, group) if curve.kind == "ideal")
+        for curve in _of(curves, group):
+            above.plot(curve.x / level, _NANO * curve.y, **_STYLES[curve.kind])
+            if curve.kind != "ideal":
+                below.plot(curve.x / level, 100 * (curve.y / level - 1), **_STYLES[curve.kind])
+        above.set_title(f"level {group}", fontsize=8)
+        below.set_xlabel("signal (of its level)")
+        below.set(xlim=(0.55, 1.0), ylim=(-3, 3))
+    axes[0].set_ylabel("output (nA)")
+    axes[len(groups)].set_ylabel("error of what is on (%)")
+    axes[0].legend(fontsize=7, frameon=False, loc="lower right")
     return figure
 
 

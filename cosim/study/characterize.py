@@ -13,7 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosim.calibration.measure import measure_schmitt
-from cosim.cells.benches import RAMP, DpiDrive, Pins, dpi_bench, mirror_bench, rectifier_bench, schmitt_bench
+from cosim.cells.benches import (
+    RAMP,
+    DpiDrive,
+    Pins,
+    dpi_bench,
+    mirror_bench,
+    rectifier_bench,
+    schmitt_bench,
+    steering_bench,
+)
 from cosim.cells.dpi import dpi_capacitance, dpi_fall_time, dpi_rise_time
 from cosim.circuit.bench import Bench
 from cosim.engines.engine import Waveforms
@@ -34,6 +43,7 @@ SCHMITT_POINTS = (
 )  # fmt: skip
 MIRROR_POINTS = (5e-11, 2e-10, 5e-10, 1e-9, 4e-9, 16e-9)
 RECTIFIER_PUSHES = (0.1e-9, 0.5e-9, 1e-9, 2e-9)
+STEERING_POINTS = (0.1e-9, 0.5e-9, 1e-9, 2e-9, 6e-9)
 DPI_POINTS = (0.1e-9, 0.5e-9, 2e-9)
 DPI_TAU = 10e-3  # s, that of arXiv 2605.11855, Fig. 4
 DPI_SPREAD = 0.1  # stray charge at 0.7 pF and output conductance; docs/characterize.md has the step responses
@@ -172,6 +182,35 @@ def characterize_rectifier(
         for name, where, ideal in (("pull = push", push, 0.0), ("pull = 2 push", 2 * push, push)):
             measured, calibrated = (float(np.interp(where, pull, output)) for output in outputs)
             rows.append(Row(f"push {group}", name, "A", ideal, measured, calibrated, push))
+    return Characterisation(technology, tuple(rows), tuple(curves))
+
+
+def characterize_steering(
+    technology: Technology, calibration: Calibration, simulator: str = NGSPICE
+) -> Characterisation:
+    """A steering AND with one bit high and one of a symbol comparator, at STEERING_POINTS; curves: output over signal.
+
+    Rows: the level with the signal at 1, what is left with it at 0, and the signal at which the output is half of it.
+    """
+    rows, curves = [], []
+    for level in STEERING_POINTS:
+        group, found = format_quantity(level, "A"), []
+        pins: tuple[tuple[Kind, float], ...] = (
+            ("measured", level),
+            ("calibrated", calibration.schmitt.solve_gain(level)),
+        )
+        for kind, pin in pins:
+            waves = _run(steering_bench(technology, calibration.units, pin, level, calibration.v_node), simulator)
+            output = np.abs(waves.through("node"))
+            signal = np.linspace(0.0, level, len(output))
+            curves.append(Curve(group, kind, signal, output))
+            found.append((output[-1], output[0], float(np.interp(output[-1] / 2, output, signal))))
+        half = level / 2
+        curves.append(Curve(group, "ideal", np.array([0.0, half, half, level]), np.array([0.0, 0.0, level, level])))
+        for name, ideal, measured, calibrated in zip(
+            ("level", "off", "turns at"), (level, 0.0, half), *found, strict=True
+        ):
+            rows.append(Row(group, name, "A", ideal, float(measured), float(calibrated), level))
     return Characterisation(technology, tuple(rows), tuple(curves))
 
 

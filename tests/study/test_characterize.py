@@ -19,6 +19,7 @@ from cosim.study.characterize import (
     characterize_mirror,
     characterize_rectifier,
     characterize_schmitt,
+    characterize_steering,
     format_rows,
     summarize_cell,
 )
@@ -199,6 +200,18 @@ def test_mirror(technology, calibration, monkeypatch):
 
 
 @pytest.mark.ngspice
+def test_steering(technology, calibration):
+    """A product is the level of a 9T cell, one switch more; where a bit turns, M1 and M2 differ by conductances."""
+    rows = {(row.set_point, row.quantity): row for row in characterize_steering(technology, calibration).rows}
+    for name in ("100 pA", "1 nA", "6 nA"):
+        level, off, turns = (rows[name, quantity] for quantity in ("level", "off", "turns at"))
+        # what calibration's fit of the level leaves, 0.36 %, and the head-room of a switch, 18 mV x 2.9 %/V
+        assert level.calibrated == pytest.approx(level.ideal, rel=0.0042)
+        assert 0 <= off.calibrated < 1e-5 * level.ideal  # subthreshold leakage: exp(-0.4 V / 36 mV)
+        # gain of line p into the comparator at half the supply: 0.9 V less than a diode's drop, 0.4 V, x 2.9 %/V
+        assert turns.calibrated == pytest.approx(turns.ideal, rel=0.5 * 0.029)
+
+
 def test_rectifier(technology, calibration, monkeypatch):
     monkeypatch.setattr(characterize, "RECTIFIER_PUSHES", (1e-9,))
     residue, double = characterize_rectifier(technology, calibration).rows
