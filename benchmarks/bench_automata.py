@@ -99,14 +99,15 @@ def lines() -> Iterator[Case]:
 
 def random_cases() -> Iterator[Case]:
     """Minimal automata of 2 to 12 states over 2 to 4 symbols, drawn at random, and tours of them."""
-    rng = np.random.default_rng(1)
-    for k in range(20):
+    rng, count = np.random.default_rng(1), 0
+    while count < 20:
         states, symbols = int(rng.integers(4, 13)), int(rng.integers(2, 5))
         names, alphabet = tuple(map(str, range(states))), tuple(map(str, range(symbols)))
         follow, output = rng.integers(0, states, (states, symbols)), rng.integers(0, 2, states)
         automaton = minimise(Automaton(alphabet, names, ("no", "yes"), follow, 0, output))
-        name = f"random {k}: {len(automaton.states)}, {symbols}"
-        yield name, network_of(automaton, name), *one_hot(symbols, tour(automaton, LONGEST))
+        if len(automaton.states) > 1:
+            name, count = f"random {count}: {len(automaton.states)}, {symbols}", count + 1
+            yield name, network_of(automaton, name), *one_hot(symbols, tour(automaton, LONGEST))
 
 
 def segments(count: int) -> Case:

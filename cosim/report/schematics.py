@@ -266,7 +266,7 @@ def draw_steering() -> bytes:
     sheet.wire((0, out), (1.2, out))
     sheet.port((1.2, out), "x", "right")
     sheet.ground(m2.last)
-    sheet.port(m1.gate, "p of the input")
+    sheet.port(m1.gate, "line p")
     sheet.port(m2.gate, "half of one")
     stack = [
         sheet.mos("n", (7.0, y), name, "left") for y, name in ((upper, "bit 1"), (middle, "bit 2"), (lower, "source"))
