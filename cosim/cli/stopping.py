@@ -3,7 +3,7 @@
 import signal
 from collections.abc import Generator
 from contextlib import contextmanager
-from types import FrameType
+from types import CodeType, FrameType
 
 from cosim.errors import CosimError
 
@@ -11,6 +11,7 @@ _CONTINUES = "the same command continues where it stopped"
 _RESUMES = "the same command with --resume continues where it stopped"
 _ANEW = "the same command begins anew"
 _DEAF = ("/torch/", "/PySpice/")  # files: torch aborts while it is imported, a callback of ngspice swallows
+_LOCKING = ("/threading.py", "/concurrent/futures/_base.py")  # files of `__enter__` and `__exit__` of locks
 _LATER = 1e-3  # s
 GO_ON = {
     "demo": _CONTINUES,
@@ -62,10 +63,13 @@ def stopping_on_signals() -> Generator[None, None, None]:
 
 
 def _raise_where_it_is_heard(number: int, frame: FrameType | None) -> None:
-    """Raise Stop, later by SIGALRM where foreign code would abort on it or swallow it."""
+    """Raise Stop, later by SIGALRM where foreign code would abort on it or swallow it, or a lock would stay taken."""
+    frames = list[CodeType]()
     while frame is not None:
-        if any(deaf in frame.f_code.co_filename for deaf in _DEAF):
-            signal.setitimer(signal.ITIMER_REAL, _LATER)
-            return
+        frames.append(frame.f_code)
         frame = frame.f_back
+    locking = frames and frames[0].co_name in ("__enter__", "__exit__") and frames[0].co_filename.endswith(_LOCKING)
+    if locking or any(deaf in code.co_filename for code in frames for deaf in _DEAF):
+        signal.setitimer(signal.ITIMER_REAL, _LATER)
+        return
     raise Stop(number)

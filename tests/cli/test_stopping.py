@@ -4,6 +4,10 @@ import os
 import signal
 import subprocess
 import sys
+import threading
+import time
+from functools import partial
+from types import SimpleNamespace
 
 import pytest
 
@@ -104,3 +108,23 @@ def test_ngspice_does_not_swallow_it(capfd):
     finally:
         signal.signal(signal.SIGVTALRM, before)
     assert capfd.readouterr().err == ""
+
+
+def test_a_lock_that_is_being_taken_is_not_left_behind():
+    """A signal between a lock and the block that it guards would leave it taken: who joins a thread waits for ever."""
+    seen = []
+    lock = SimpleNamespace(
+        acquire=None,
+        release=None,
+        __enter__=partial(signal.raise_signal, signal.SIGINT),
+        __exit__=lambda *_: seen.append("left"),
+    )
+
+    def take():
+        with threading.Condition(lock):
+            seen.append("taken")
+            time.sleep(5.0)
+
+    with stopping_on_signals(), pytest.raises(Stop):
+        take()
+    assert seen == ["taken", "left"]
