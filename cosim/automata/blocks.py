@@ -13,13 +13,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.automata.network import BEFORE, GRID, PRODUCTS, STATE
+from cosim.automata.network import BEFORE, GRID, STATE, Names, one_hot_layers, symbol_network
 from cosim.automata.partial import OPEN, Partial
 from cosim.automata.table import MOST_STATES, Whole
 from cosim.errors import InputError
-from cosim.network.late import FALL, RISE
-from cosim.network.layers import AndLayer, Array, FirstQuadrantLayer
-from cosim.network.types import INPUT, InputEncoding, Late, Network, Readout, check_network
+from cosim.network.layers import Array
+from cosim.network.types import Late, Network, Readout
 
 MOST_PRODUCT = 100_000
 _SCALES = 1.0, 2.0, 4.0  # of the largest weight of a readout
@@ -114,31 +113,13 @@ def side_by_side(blocks: BlockAutomata, weight: Array, alphabet: Alphabet, task:
     if len(kept) > MOST_STATES:
         raise InputError(f"blocks must have at most {MOST_STATES} states that are reached, not {len(kept)}")
     rounded = _rounded(weight, met[judged], blocks.decide(met[judged]))
-    symbols, ones = len(alphabet.symbols), np.ones(len(kept))
-    place = {pair: j for j, pair in enumerate(kept)}
-    pairs = np.zeros((len(kept) * symbols, symbols + len(kept)))
-    follow = np.zeros((len(kept), len(kept) * symbols))
-    for j, (k, i) in enumerate(kept):
-        for symbol in range(symbols):
-            row = j * symbols + symbol
-            pairs[row, [symbol, symbols + j]] = 1.0
-            if (to := (k, int(blocks.next[k, i, symbol]))) in place:  # else the symbol never comes here
-                follow[place[to], row] = 1.0
-    first = np.array([float(i == 0) for _, i in kept])
-    states = FirstQuadrantLayer(STATE, (PRODUCTS,), follow, 0 * ones, FALL * ones, RISE * ones, ones, initial=first)
-    readout = np.stack([rounded[:, k, i] for k, i in kept], axis=1)
-    return check_network(
-        Network(
-            InputEncoding(np.zeros(symbols), np.ones(symbols), levels=1),
-            (AndLayer(PRODUCTS, (INPUT, BEFORE), pairs, -np.ones(len(pairs))), states),
-            Readout((STATE,), readout, np.zeros(len(readout)), "last"),
-            task,
-            alphabet.labels,
-            GRID,
-            {"automaton": {"symbols": list(alphabet.symbols), "states": [f"{k}.{i}" for k, i in kept]}},
-            late={BEFORE: Late(STATE)},
-        )
-    )
+    place = {pair: j for j, pair in enumerate(kept)}  # a symbol that leads to none of them never comes there
+    follow = np.array([[place.get((k, to), OPEN) for to in blocks.next[k, i].tolist()] for k, i in kept])
+    layers = one_hot_layers(follow, np.array([i == 0 for _, i in kept]))
+    weights = np.stack([rounded[:, k, i] for k, i in kept], axis=1)
+    readout = Readout((STATE,), weights, np.zeros(len(weights)), "last")
+    named = Names(alphabet.symbols, tuple(f"{k}.{i}" for k, i in kept), alphabet.labels)
+    return symbol_network(layers, readout, named, task, {BEFORE: Late(STATE)})
 
 
 def _rounded(weight: Array, met: Whole, right: Whole) -> Array:

@@ -16,12 +16,11 @@ from numpy.typing import NDArray
 from scipy.optimize import linprog  # pyright: ignore[reportUnknownVariableType, reportMissingTypeStubs]
 
 from cosim.automata.counter import ALPHA, ranges
-from cosim.automata.network import GRID, pairs
+from cosim.automata.network import GRID, one_hot_layers, symbol_network
 from cosim.automata.parts import Part, Product
 from cosim.automata.table import Automaton
-from cosim.network.late import FALL, RISE
 from cosim.network.layers import AndLayer, FirstQuadrantLayer, Layer, SignedLayer
-from cosim.network.types import INPUT, InputEncoding, Late, Network, Readout, check_network
+from cosim.network.types import INPUT, Late, Network, Readout
 
 Array = NDArray[np.float64]
 LATCH = "latch"
@@ -59,20 +58,8 @@ def network_of_product(automaton: Automaton, product: Product, task: str) -> Net
     for k, part in enumerate(others):
         (_add_toggles if part.kind == "toggles" else _add_one_hot)(found, part, k)
     weight, bias = weights
-    symbols = len(automaton.symbols)
-    return check_network(
-        Network(
-            InputEncoding(np.zeros(symbols), np.ones(symbols), levels=1),
-            tuple(found.layers),
-            Readout(tuple(found.read), weight, bias - weight @ np.concatenate(found.zeros), "last"),
-            task,
-            automaton.labels,
-            GRID,
-            {"automaton": {"symbols": list(automaton.symbols), "states": list(automaton.states)}},
-            state_ranges=found.known,
-            late=found.late,
-        )
-    )
+    readout = Readout(tuple(found.read), weight, bias - weight @ np.concatenate(found.zeros), "last")
+    return symbol_network(found.layers, readout, automaton, task, found.late, found.known)
 
 
 def _latches(parts: list[Part]) -> FirstQuadrantLayer:
@@ -85,15 +72,11 @@ def _latches(parts: list[Part]) -> FirstQuadrantLayer:
 
 
 def _add_one_hot(found: _Layers, part: Part, k: int) -> None:
-    (states, symbols), name = part.next.shape, f"state{k}"
-    before, ones, initial = f"{name}_1", np.ones(states), np.zeros(states)
-    initial[part.start] = 1.0
-    follow = (part.next.reshape(-1)[None, :] == np.arange(states)[:, None]).astype(float)
-    found.layers.append(AndLayer(f"products{k}", (INPUT, before), pairs(states, symbols), -np.ones(states * symbols)))
-    found.late[before] = Late(name)
-    found.add(
-        FirstQuadrantLayer(name, (f"products{k}",), follow, 0 * ones, FALL * ones, RISE * ones, ones, initial=initial)
-    )
+    name = f"state{k}"
+    products, states = one_hot_layers(part.next, np.arange(part.bits) == part.start, (f"products{k}", name))
+    found.layers.append(products)
+    found.late[f"{name}_1"] = Late(name)
+    found.add(states)
 
 
 def _add_toggles(found: _Layers, part: Part, k: int) -> None:

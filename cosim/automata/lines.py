@@ -11,8 +11,7 @@ import numpy as np
 
 from cosim.automata.counter import ALPHA, BEFORE, COUNT, chain, ranges
 from cosim.automata.network import GRID
-from cosim.network.late import FALL, RISE
-from cosim.network.layers import MOST_BITS, AndLayer, FirstQuadrantLayer, ReluLayer
+from cosim.network.layers import MOST_BITS, AndLayer, FirstQuadrantLayer, ReluLayer, following
 from cosim.network.types import INPUT, InputEncoding, Late, Network, Readout, check_network
 
 RING, LINE, TICK, STEERED = "ring", "line", "tick", "steered"
@@ -32,7 +31,7 @@ def ring(cells: int) -> Network:
     bits[0, ONE] = bits[1, AGAIN] = bits[1, 3 + cells - 1] = 1.0
     first = np.zeros((cells, 2))
     first[0] = 1.0
-    ones, last = np.ones(cells), np.zeros((1, cells))
+    last = np.zeros((1, cells))
     last[0, -1] = 1.0
     follow = np.concatenate([first, np.eye(cells, k=-1)], axis=1)
     late = "ring_1"
@@ -41,7 +40,7 @@ def ring(cells: int) -> Network:
             InputEncoding(np.zeros(3), np.ones(3), levels=1),
             (
                 AndLayer(STEERED, (INPUT, late), bits, 1 - bits.sum(axis=1)),
-                FirstQuadrantLayer(RING, (STEERED, late), follow, 0 * ones, FALL * ones, RISE * ones, ones),
+                following(RING, (STEERED, late), follow),
             ),
             Readout((RING,), last, np.zeros(1), "last"),
             f"ring of {cells} bits",

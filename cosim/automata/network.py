@@ -8,15 +8,16 @@ of a string is the same one, from cells that have decided: nothing drifts. Produ
 max(q + x - 1, 0), which cost more devices and let mismatch through.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cosim.automata.table import MOST_STATES, Automaton, Whole
 from cosim.errors import InputError
-from cosim.network.late import FALL, RISE
-from cosim.network.layers import AndLayer, FirstQuadrantLayer, ReluLayer
+from cosim.network.layers import AndLayer, FirstQuadrantLayer, Layer, ReluLayer, following
 from cosim.network.types import INPUT, InputEncoding, Late, Network, Readout, check_network
 
 GRID = 1 / 8
@@ -35,30 +36,61 @@ def network_of(automaton: Automaton, task: str, products: type[ReluLayer] = AndL
             f"an automaton of {states} states must have at most {MOST_STATES}: {states} cells and {states * symbols} "
             "products are a digital block's work, which takes a few gates a state and picowatts at rest"
         )
-    ones, initial = np.ones(states), np.zeros(states)
-    initial[automaton.start] = 1.0
-    follow = (automaton.next.reshape(-1)[None, :] == np.arange(states)[:, None]).astype(float)
-    follows = FirstQuadrantLayer(
-        STATE, (PRODUCTS,), follow, np.zeros(states), FALL * ones, RISE * ones, ones, initial=initial
-    )
+    layers = one_hot_layers(automaton.next, np.arange(states) == automaton.start, (PRODUCTS, STATE), products)
     labelled = (automaton.output[None, :] == np.arange(len(automaton.labels))[:, None]).astype(float)
+    readout = Readout((STATE,), labelled, np.zeros(len(automaton.labels)), "last")
+    return symbol_network(layers, readout, automaton, task, {BEFORE: Late(STATE)})
+
+
+@dataclass(frozen=True)
+class Names:
+    """Of what a network reads, is in and says."""
+
+    symbols: tuple[str, ...]
+    states: tuple[str, ...]
+    labels: tuple[str, ...]
+
+
+def symbol_network(
+    layers: Sequence[Layer],
+    readout: Readout,
+    named: Names | Automaton,
+    task: str,
+    late: Mapping[str, Late],
+    ranges: Mapping[str, NDArray[np.float64]] = MappingProxyType({}),
+) -> Network:
+    """A network that reads symbols, one bit each; ranges: of states that are not those of Schmitt triggers."""
+    symbols = len(named.symbols)
     return check_network(
         Network(
             InputEncoding(np.zeros(symbols), np.ones(symbols), levels=1),
-            (products(PRODUCTS, (INPUT, BEFORE), pairs(states, symbols), -np.ones(states * symbols)), follows),
-            Readout((STATE,), labelled, np.zeros(len(automaton.labels)), "last"),
+            tuple(layers),
+            readout,
             task,
-            automaton.labels,
+            named.labels,
             GRID,
-            {"automaton": {"symbols": list(automaton.symbols), "states": list(automaton.states)}},
-            late={BEFORE: Late(STATE)},
+            {"automaton": {"symbols": list(named.symbols), "states": list(named.states)}},
+            state_ranges=ranges,
+            late=late,
         )
     )
 
 
-def pairs(states: int, symbols: int) -> NDArray[np.float64]:
-    """Row i symbols + a: state i and symbol a, weights on the symbols, then on the states."""
-    return np.concatenate([np.tile(np.eye(symbols), (states, 1)), np.repeat(np.eye(states), symbols, axis=0)], axis=1)
+def one_hot_layers(
+    follow: Whole, on: NDArray[np.bool_], names: tuple[str, str] = (PRODUCTS, STATE), kind: type[ReluLayer] = AndLayer
+) -> tuple[ReluLayer, FirstQuadrantLayer]:
+    """Products of states and symbols, and the cells that they set; names of both layers.
+
+    follow: (states, symbols), the state that each leads to, of no concern where it is negative; on: (states,), those
+    that are on at the start. Products read the states a frame late, as NAME_1.
+    """
+    (states, symbols), (products, name) = follow.shape, names
+    pairs = np.hstack([np.tile(np.eye(symbols), (states, 1)), np.repeat(np.eye(states), symbols, axis=0)])
+    weight = (follow.reshape(-1)[None, :] == np.arange(states)[:, None]).astype(float)
+    return (
+        kind(products, (INPUT, f"{name}_1"), pairs, -np.ones(len(pairs))),
+        following(name, (products,), weight, initial=on.astype(float)),
+    )
 
 
 def one_hot(symbols: int, strings: Sequence[Sequence[int] | Whole]) -> tuple[NDArray[np.float64], Whole]:

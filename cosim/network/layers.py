@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosim.errors import NetworkError
+from cosim.network.late import FALL, RISE
 
 Array = NDArray[np.float64]
 MOST_BITS = 4  # of an AND: switches in series above a current source
@@ -196,6 +197,14 @@ class FirstQuadrantLayer(EpsilonLayer):
                 "the array out for units that all begin off"
             )
         super().check(origin)
+
+
+def following(
+    name: str, sources: tuple[str, ...], weight: Array, bias: float = 0.0, initial: Array | None = None
+) -> FirstQuadrantLayer:
+    """Units of level 1 that follow bits: what their rows say, 0 or 1, with room for the spread of either."""
+    ones = np.ones(len(weight))
+    return FirstQuadrantLayer(name, sources, weight, bias * ones, FALL * ones, RISE * ones, ones, initial=initial)
 
 
 @dataclass(frozen=True)

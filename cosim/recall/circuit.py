@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosim.errors import InputError
-from cosim.network.late import FALL, RISE
-from cosim.network.layers import FirstQuadrantLayer, Layer
+from cosim.network.layers import Layer, following
 from cosim.network.types import INPUT, InputEncoding, Late, Network, Readout, check_network
 
 Array = NDArray[np.float64]
@@ -40,7 +39,7 @@ def memory(symbols: int, frames: int) -> Network:
         raise InputError(f"a memory must have 2 symbols at least, not {symbols}; one symbol needs no memory")
     codes = to_bits(symbols, np.arange(symbols)[None, :])[0]
     readout = Readout((f"{BIT}_{frames}",), *_agreement(codes), "last")
-    follow, late = _follow(BIT, (INPUT,), np.eye(codes.shape[1])), {f"{BIT}_{frames}": Late(BIT, frames)}
+    follow, late = following(BIT, (INPUT,), np.eye(codes.shape[1])), {f"{BIT}_{frames}": Late(BIT, frames)}
     return _network(codes.shape[1], (follow,), readout, late, tuple(map(str, range(symbols))))
 
 
@@ -52,7 +51,7 @@ def correlator(pattern: Bits) -> Network:
     """
     row, ones = _patterns([pattern])
     sources, late = _register(INPUT, len(pattern))
-    match = _follow(MATCH, sources, _agreement(row)[0], 1.0 - float(ones[0]))
+    match = following(MATCH, sources, _agreement(row)[0], 1.0 - float(ones[0]))
     readout = Readout((MATCH,), np.array([[-1.0], [1.0]]), np.array([1.0, 0.0]), "last")
     return _network(1, (match,), readout, late, ("no", "passed"))
 
@@ -63,7 +62,7 @@ def matched_filter(patterns: Patterns) -> Network:
     sources, late = _register(BIT, rows.shape[1])
     readout = Readout(sources, *_agreement(rows), "last")
     names = tuple("".join(map(str, one)) for one in patterns)
-    return _network(1, (_follow(BIT, (INPUT,), np.eye(1)),), readout, late, names)
+    return _network(1, (following(BIT, (INPUT,), np.eye(1)),), readout, late, names)
 
 
 def _register(signal: str, length: int) -> tuple[tuple[str, ...], dict[str, Late]]:
@@ -85,12 +84,6 @@ def _patterns(patterns: Patterns) -> tuple[Array, Array]:
 def _agreement(rows: Array) -> tuple[Array, Array]:
     """Weight and bias that count in how many places bits are as in each row."""
     return 2.0 * rows - 1.0, (1.0 - rows).sum(axis=1)
-
-
-def _follow(name: str, sources: tuple[str, ...], weight: Array, bias: float = 0.0) -> FirstQuadrantLayer:
-    """Cells that take over what their rows say."""
-    ones = np.ones(len(weight))
-    return FirstQuadrantLayer(name, sources, weight, bias * ones, FALL * ones, RISE * ones, ones)
 
 
 def _network(
