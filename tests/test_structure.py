@@ -12,14 +12,15 @@ import cosim
 PACKAGE = Path(cosim.__file__).parent
 ORDER = (
     "version", "errors", "quantities", "files", "reading", "resources", "technology", "network", "automata", "recall",
-    "tasks", "ir", "circuit", "cells", "units", "checkpoint", "design", "compiler", "variation", "training", "engines",
-    "simulation", "outputs", "calibration", "study", "loading", "report", "pipeline", "montecarlo", "api", "cli",
-    "__main__",
+    "tasks", "ir", "circuit", "cells", "units", "checkpoint", "design", "compiler", "variation", "training", "software",
+    "engines", "simulation", "outputs", "calibration", "study", "loading", "report", "pipeline", "montecarlo", "api",
+    "cli", "__main__",
 )  # fmt: skip
 STRANGERS = {("ir", "circuit"), ("circuit", "ir")}  # neither knows the other; cells and what follows see both
 # who may import what, anywhere in the module; everyone else may not
 MATPLOTLIB = {"report/figures.py", "training/curves.py"}
 PYSPICE = {"engines/ngspice/session.py"}
+TORCH = {"training", "software"}  # folders
 TORCH_LAZY = {"checkpoint/file.py", "reading/tensors.py"}
 TQDM = {"cli/progress.py"}
 NUMBA = {  # kernels take it from there
@@ -88,14 +89,14 @@ def test_imports_point_upwards(module):
 def test_who_may_import_what(library, allowed):
     found = {module for module in MODULES if any(name.split(".")[0] == library for name in imports(module))}
     if library == "torch":
-        found = {module for module in found if folder(module) != "training"}
+        found = {module for module in found if folder(module) not in TORCH}
     assert found <= allowed
     assert found  # a name that nobody imports would prove nothing
 
 
-def test_torch_is_not_imported_with_any_module_outside_training():
+def test_torch_is_not_imported_with_any_module_outside_its_folders():
     for module in MODULES:
-        if folder(module) != "training":
+        if folder(module) not in TORCH:
             assert not any(name.split(".")[0] == "torch" for name in imports(module, top_level=True)), module
 
 
@@ -106,9 +107,9 @@ def test_no_package_root_is_imported_by_its_own_modules():
             assert name != f"cosim.{folder(module)}" or "/" not in module, module
 
 
-def test_all_modules_but_training_import_without_torch_or_pyspice():
-    names = [f"cosim.{module.removesuffix('.py').removesuffix('/__init__').replace('/', '.')}" for module in MODULES]
-    wanted = [name for name in names if "training" not in name and name != "cosim.__init__"]
+def test_all_modules_but_those_of_torch_import_without_torch_or_pyspice():
+    free = [module for module in MODULES if folder(module) not in TORCH and module != "__init__.py"]
+    wanted = [f"cosim.{module.removesuffix('.py').removesuffix('/__init__').replace('/', '.')}" for module in free]
     code = f"""
 import importlib, sys
 class Absent:
@@ -138,7 +139,7 @@ def test_only_the_batch_engine_needs_numba():
     """Without it every other module and engine can be loaded; --engine batch says what is missing."""
     need = compiled()
     assert all(module.startswith("engines/batch/") for module in need)
-    wanted = [module for module in MODULES if module not in need and "training" not in module]
+    wanted = [module for module in MODULES if module not in need and folder(module) not in TORCH]
     names = [f"cosim.{module.removesuffix('.py').removesuffix('/__init__').replace('/', '.')}" for module in wanted]
     code = f"""
 import importlib, sys

@@ -1,1 +1,1 @@
-"""Training of hardware networks in torch; the only part of the package that needs torch to be installed."""
+"""Training of hardware networks in torch."""
