@@ -75,6 +75,7 @@ def _none_for_zero(_context: click.Context, _option: click.Parameter, value: flo
     "--input-levels", default=_A.input_levels, callback=_none_for_zero, help="Steps of an input, 0: continuous."
 )
 @click.option("--taps", default=_A.taps, help="Frames before, whose input the first layer reads, too; of one bit.")
+@click.option("--feedback", is_flag=True, help="Each layer also reads its own state of the frame before.")
 @click.option("--noise", default=_C.noise, help="Relative parameter noise while training.")
 @one_of("--variation", ("none", "local"), "local: every sample on another chip, with the technology's mismatch.")
 @technology_option
