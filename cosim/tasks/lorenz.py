@@ -65,9 +65,9 @@ def generate_lorenz(
 def generate_lorenz_task(n: int = TRAJECTORIES, steps: int = STEPS, seed: int = 0) -> StepTask:
     """8 of 10 trajectories to train with, 1 to validate, 1 to test."""
     lorenz = generate_lorenz(n, steps, seed)
-    ends = n * 8 // 10, n * 9 // 10
-    parts = (lorenz.select(slice(*ends_)).steps for ends_ in ((0, ends[0]), ends, (ends[1], n)))
-    return StepTask("lorenz", *parts, ())
+    first, second = n * 8 // 10, n * 9 // 10
+    train, valid, test = (lorenz.select(part).steps for part in (slice(first), slice(first, second), slice(second, n)))
+    return StepTask("lorenz", train, valid, test, ())
 
 
 def advance(point: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -1,10 +1,13 @@
-"""Tasks with a target at each step: the Lorenz system and the delayed product."""
+"""Tasks with a target at each step: the Lorenz system, the delayed product, reads of a flip-flop, characters."""
 
 import numpy as np
 import pytest
 
 from cosim.errors import InputError
+from cosim.tasks.characters import characters_task, load_characters_task
 from cosim.tasks.delayed_product import generate_delayed_product, generate_delayed_product_task
+from cosim.tasks.flip_flop import SYMBOLS, generate_flip_flop_reads_task
+from cosim.tasks.load import STEP_TASKS, load_step_task
 from cosim.tasks.lorenz import (
     INTERVAL,
     MEAN,
@@ -22,7 +25,7 @@ def assert_sound_steps(task):
     for part in (task.train, task.valid, task.test):
         n, steps, features = part.x.shape
         assert n and part.x.dtype == np.float32 and part.mask.shape == (n, steps) and part.mask.dtype == bool
-        assert np.isfinite(part.x).all() and part.mask.any(axis=1).all() and features == task.train.x.shape[2]
+        assert np.isfinite(part.x).all() and part.mask.any() and features == task.train.x.shape[2]
         if task.labels:
             assert part.y.shape == (n, steps) and part.y.dtype == np.int64
             assert part.y.min() >= 0 and part.y.max() < len(task.labels)
@@ -124,3 +127,63 @@ def test_overlap_of_neighbours():
         neighbour_overlap(line, line, 5)
     with pytest.raises(InputError, match=r"must be \(n, d\) and \(n, h\), not \(5, 1\) and \(4, 1\)"):
         neighbour_overlap(line, line[:4])
+
+
+# the flip-flop language
+
+
+def test_every_read_counts():
+    task = generate_flip_flop_reads_task(pairs=20, n_train=60, n_valid=3, n_test=40)
+    assert_sound_steps(task)
+    assert task.train.x.shape == (60, 40, 5)
+    for part in (task.train, task.test):
+        for x, y, mask in zip(part.x, part.y, part.mask, strict=True):
+            string = [SYMBOLS[k] for k in x.argmax(axis=1)]
+            assert x.sum() == 40 and string[0] == "w" and mask.tolist() == [symbol == "r" for symbol in string]
+            for place in np.flatnonzero(mask):
+                written = max(k for k in range(place) if string[k] == "w")
+                assert str(y[place]) == string[written + 1] == string[place + 1]
+    shares = [(part.x[:, 2::2, 2]).mean() for part in (task.train, task.test)]
+    for share, expected, draws in zip(shares, (0.8, 0.98), (60 * 19, 40 * 19), strict=True):
+        assert abs(share - expected) < 5 * (expected * (1 - expected) / draws) ** 0.5
+
+
+# characters
+
+
+def test_characters_follow_each_other():
+    text = "".join(chr(97 + (k * k) % 7) + "é" * (k % 3) for k in range(400))
+    task = characters_task("mine", text, window=8)
+    assert_sound_steps(task)
+    assert task.tokens == task.outputs == len(set(text)) and task.labels == tuple(sorted(set(text)))
+    ends = len(text) * 90 // 100, len(text) * 95 // 100
+    for part, start, end in ((task.train, 0, ends[0]), (task.valid, *ends), (task.test, ends[1], len(text))):
+        count = (end - start - 1) // 8
+        assert part.x.shape == (count, 8, 1) and end - start - 8 <= 8 * count
+        spelled = "".join(task.labels[int(k)] for k in part.x.ravel())
+        assert spelled == text[start : start + 8 * count]
+        assert "".join(task.labels[k] for k in part.y.ravel()) == text[start + 1 : start + 1 + 8 * count]
+
+
+def test_characters_of_the_library_and_of_a_file(tmp_path):
+    task = load_characters_task()
+    assert_sound_steps(task)
+    assert task.train.x.size > 300_000 and task.train.x.shape[1] == 256 and task.name == "characters"
+    np.testing.assert_array_equal(load_characters_task().train.x, task.train.x)
+    path = tmp_path / "mine.txt"
+    path.write_text("to be or not to be, " * 300, encoding="utf-8")
+    assert load_step_task("characters", path).labels == tuple(sorted(set("to be or not to be, ")))
+    path.write_text("short")
+    with pytest.raises(InputError, match=r"mine\.txt: must have at least 5140 characters, of two kinds or more, for"):
+        load_characters_task(path)
+    path.write_bytes(b"caf\xe9")
+    with pytest.raises(InputError, match=r"mine\.txt: must be text in UTF-8, but byte 3 is not; give a text"):
+        load_characters_task(path)
+
+
+def test_step_tasks_by_name(tmp_path):
+    assert all(load_step_task(name).name == name for name in STEP_TASKS)
+    with pytest.raises(InputError, match="the task must be one of lorenz, .*, characters, not 'digits'"):
+        load_step_task("digits")
+    with pytest.raises(InputError, match="task lorenz brings its own data; leave --data out"):
+        load_step_task("lorenz", tmp_path)
