@@ -1,6 +1,6 @@
 """Predict the next character of a text at each step. The text is a file of one's own, or the help topics of Python.
 
-These, some 0.7 MB of English, are a substitute for a published text; they differ between versions of Python.
+These, 0.46 MB of English, are a substitute for a published text; they differ between versions of Python.
 """
 
 from pathlib import Path
@@ -22,7 +22,7 @@ def load_characters_task(path: Path | None = None, window: int = WINDOW) -> Step
     if path is None:
         from pydoc_data.topics import topics
 
-        return characters_task("characters", "\n".join(topics[name] for name in sorted(topics)), window)
+        return characters_task("characters", "\n".join(sorted(set(topics.values()))), window)
     try:
         text = read_bytes(path, _LIMIT, _REPAIR).decode("utf-8")
     except UnicodeDecodeError as error:
