@@ -97,9 +97,10 @@ def _none_for_zero(_context: click.Context, _option: click.Parameter, value: flo
 def command(*, task: str | None, files: Files, config: TrainingConfig, devices: Devices) -> None:
     """Train a network for TASK and write it to a checkpoint.
 
-    TASK is digits, copy-first (also -300, -1000, -quiet), copy-item, flip-flop, parity, speech-commands, fsdd, mnist,
-    mnist-pixels, or npz for data of your own. The first five need no --data. Inputs, weights and thresholds keep to
-    what the circuit can realise.
+    TASK is generated or comes with a package (digits, pixel-digits, copy-first, copy-first-quiet, copy-item, flip-flop,
+    parity, parity-published), is read from --data (speech-commands, kws-*, fsdd, mnist*, cifar10*, pathfinder), or is
+    npz for data of your own; docs/tasks.md has all. Inputs, weights and thresholds keep to what the circuit can
+    realise.
     """
     from cosim.tasks.load import check_task, load_task
 
