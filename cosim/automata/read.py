@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosim.automata.table import Automaton, Whole
+from cosim.errors import InputError
 from cosim.network.layers import FirstQuadrantLayer
 from cosim.network.reference import encode_inputs, run_reference
 from cosim.network.types import InputEncoding, Late, Network
@@ -55,6 +56,24 @@ def symbols_in(encoding: InputEncoding, x: NDArray[np.float64]) -> Whole:
     """The symbols of raw inputs (..., features): the place of the one that is on, -1 where not one alone is."""
     units = encode_inputs(encoding, x.reshape(1, -1, x.shape[-1])).units.reshape(*x.shape[:-1], -1)
     return _place(units)
+
+
+def check_symbols(network: Network, x: NDArray[np.float64], lengths: Whole, origin: str) -> None:
+    """Where a network's history says that it follows an automaton: raises InputError for a frame that is no symbol.
+
+    x (n, time, features) raw, of which lengths (n,) frames count.
+    """
+    if not isinstance(network.history.get("automaton"), Mapping):
+        return
+    counts = np.arange(x.shape[1])[None, :] < lengths[:, None]
+    strange = np.argwhere(counts & (symbols_in(network.encoding, x) < 0))
+    if len(strange):
+        i, t = (int(value) for value in strange[0])
+        names = ", ".join(_names(network, "symbols", network.encoding.features))
+        raise InputError(
+            f"{origin}: x_test[{i}, {t}] must be one of the symbols {names}, a 1 in its place and 0 elsewhere, not "
+            f"{x[i, t].tolist()}; {len(strange)} such frame(s); write strings with cosim.automata.network.one_hot"
+        )
 
 
 def _behind(

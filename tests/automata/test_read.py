@@ -12,9 +12,11 @@ from cosim.automata.read import automaton_in, symbols_in
 from cosim.automata.regex import automaton_of
 from cosim.automata.table import Automaton, modulo
 from cosim.checkpoint.file import load_network
+from cosim.errors import InputError
 from cosim.network.layers import AndLayer, FirstQuadrantLayer, ReluLayer
 from cosim.network.types import Late
 from cosim.resources import models_path
+from cosim.tasks.testset import load_test_set
 
 
 @st.composite
@@ -126,3 +128,19 @@ def test_symbols_of_inputs():
     x, _ = one_hot(2, [[0, 1, 1], [1]])
     x[0, 1] = 1.0  # both at once
     assert symbols_in(network_of(automaton, "it").encoding, x).tolist() == [[0, -1, 1], [1, -1, -1]]
+
+
+def test_a_frame_that_is_no_symbol_is_refused(tmp_path):
+    """The network would take two symbols at once, and be in two states; padding may be anything."""
+    network = network_of(modulo(3), "")
+    x = np.eye(3)[[[0, 1, 2, 0], [2, 2, 1, 0]]]
+    x[1, 3] = 7.0
+    data = {"y_test": np.array([0, 2]), "len_test": np.array([4, 3])}
+    np.savez(tmp_path / "right.npz", x_test=x, **data)
+    assert len(load_test_set(network, tmp_path / "right.npz").y) == 2
+    x[1, 2, 0] = 1.0
+    np.savez(tmp_path / "wrong.npz", x_test=x, **data)
+    with pytest.raises(
+        InputError, match=r"x_test\[1, 2\] must be one of the symbols 0, 1, 2, .* not \[1.0, 1.0, 0.0\]"
+    ):
+        load_test_set(network, tmp_path / "wrong.npz")
