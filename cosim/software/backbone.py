@@ -64,11 +64,19 @@ class Block(nn.Module):
 
 
 class Backbone(nn.Module):
-    """x (n, time, inputs), or tokens (n, time), to (n, outputs), without pooling (n, time, outputs)."""
+    """x (n, time, inputs), or tokens (n, time), to (n, outputs), without pooling (n, time, outputs).
+
+    What is no token is taken as (x - offset) / scale, `offset` and `scale` of each input, which are not learned.
+    """
+
+    offset: Tensor
+    scale: Tensor
 
     def __init__(self, shape: Shape) -> None:
         super().__init__()
         self.shape = shape
+        self.register_buffer("offset", torch.zeros(0 if shape.tokens else shape.inputs))
+        self.register_buffer("scale", torch.ones(0 if shape.tokens else shape.inputs))
         m = shape.width
         self.encoder = nn.Embedding(shape.inputs, m) if shape.tokens else nn.Linear(shape.inputs, m)
         self.encoder_mlp = Mlp(m, shape.dropout)
@@ -91,7 +99,7 @@ class Backbone(nn.Module):
     def forward(self, x: Tensor, lengths: Tensor | None = None) -> Tensor:
         """lengths: (n,) valid steps, all by default."""
         steps = torch.full((len(x),), x.shape[1], device=x.device) if lengths is None else lengths
-        x = self.encoder(x)
+        x = self.encoder(x if self.shape.tokens else (x - self.offset) / self.scale)
         x = x + self.encoder_mlp(x)
         for block in self.blocks:
             final = block is self.blocks[-1] and self.shape.pooling == "last"
