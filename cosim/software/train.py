@@ -19,7 +19,7 @@ from cosim.reading.text import parsing, shown_path, typed
 from cosim.software.backbone import Backbone
 from cosim.software.file import Model, Plain, load_model, save_model
 from cosim.software.measure import loss_of, measure, score_of, to_tensors, valid_scores
-from cosim.software.settings import Training, check_training
+from cosim.software.settings import Training, check_training, seed_path
 from cosim.software.shape import Shape, check_shape
 from cosim.software.sources import Samples, Source
 from cosim.training.config import state_path
@@ -108,11 +108,6 @@ def train_backbone(setup: Setup, path: Path, progress: Progress | None = None, *
             return _train_seeds(setup, path, progress, resume=resume)
     finally:
         torch.set_num_threads(threads)
-
-
-def seed_path(path: Path, seed: int) -> Path:
-    """Where the finished model of one seed is kept until all are."""
-    return path.with_name(f"{path.stem}.seed{seed}.pt")
 
 
 def _train_seeds(setup: Setup, path: Path, progress: Progress | None, *, resume: bool) -> Trained:
