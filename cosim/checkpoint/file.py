@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from cosim.checkpoint.software_only import SOFTWARE_FORMAT, refusal
 from cosim.checkpoint.state_dict import check_is_network, network_from_state_dict
 from cosim.errors import InputError, NetworkError
 from cosim.files.read import is_file
@@ -72,8 +73,9 @@ class _File:
 def load_network(path: str | os.PathLike[str]) -> Network:
     """The checked network in a .pt or .npz file.
 
-    Raises InputError when the file cannot be read, NetworkError when what it holds is no sound network, and
-    MissingToolError for a .pt without torch installed; each names the file and the repair.
+    Raises InputError when the file cannot be read, NetworkError when what it holds is no sound network, MappingError
+    for a model that stays software, and MissingToolError for a .pt without torch installed; each names the file and the
+    repair.
     """
     path = Path(path)
     origin = shown_path(path)
@@ -240,6 +242,8 @@ def _read_torch(path: Path, origin: str) -> tuple[dict[str, np.ndarray], dict[st
     meta, arrays = (found["meta"], found.get("arrays")) if "meta" in found else (None, found)
     if not isinstance(meta, dict | None) or not isinstance(arrays, dict):
         raise NetworkError(f"{origin}: a checkpoint holds 'meta' and 'arrays', not {listed(found)}; {_REPAIR}")
+    if meta is not None and meta.get("format") == SOFTWARE_FORMAT:
+        raise refusal(meta, origin)
     check_is_network(arrays, origin)
     left = memory_limit(path)
     numbers = {}

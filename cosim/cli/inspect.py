@@ -1,12 +1,14 @@
 """`cosim inspect`: what is in a checkpoint."""
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 
 import click
 
 from cosim.checkpoint.file import load_network
 from cosim.cli.common import FILE
+from cosim.errors import MappingError
 from cosim.reading.text import shown_path
 from cosim.report.network_table import describe_network, format_network
 
@@ -16,8 +18,32 @@ from cosim.report.network_table import describe_network, format_network
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
 def command(*, checkpoint: Path, as_json: bool) -> None:
     """Print task, encoding, layers, value ranges and training figures of a CHECKPOINT (.pt or .npz)."""
-    network = load_network(checkpoint)
-    if as_json:
-        click.echo(json.dumps({"file": str(checkpoint), **describe_network(network)}, indent=2, sort_keys=True))
+    try:
+        network = load_network(checkpoint)
+    except MappingError:  # as only a model that stays software makes it
+        described = describe_software(checkpoint)
+        lines = [f"{name}: {value}" for name, value in described.items()]
     else:
-        click.echo("\n".join([shown_path(checkpoint), *format_network(network)]))
+        described = {"file": str(checkpoint), **describe_network(network)}
+        lines = [shown_path(checkpoint), *([] if as_json else format_network(network))]
+    click.echo(json.dumps(described, indent=2, sort_keys=True) if as_json else "\n".join(lines))
+
+
+def describe_software(path: Path) -> dict[str, object]:
+    """What a model of `cosim backbone` is, and its parts that have no circuit; JSON."""
+    from cosim.checkpoint.software_only import unmapped_parts
+    from cosim.software.file import load_model
+    from cosim.software.shape import count_parameters
+
+    model = load_model(path)
+    shape = model.backbone.shape
+    parts = unmapped_parts(shape.cell, shape.width, positions=shape.positions)
+    return {
+        "file": shown_path(path),
+        "task": model.task,
+        "shape": asdict(shape),
+        "epsilon": model.epsilon,
+        "parameters": count_parameters(shape),
+        "figures": model.history.get("figures", {}),
+        "stays software": "; ".join(map(str, parts)),
+    }

@@ -16,6 +16,7 @@ _LATER = 1e-3  # s
 GO_ON = {
     "demo": _CONTINUES,
     "train": _RESUMES,
+    "backbone": _RESUMES,
     "simulate": _CONTINUES,
     "compare": _CONTINUES,
     "power": _CONTINUES,

@@ -43,7 +43,7 @@ class Devices:
     area: float
 
 
-class _Epsilon(click.ParamType):
+class Epsilon(click.ParamType):
     """A number, or `anneal`, which is None."""
 
     name = "text"
@@ -69,7 +69,7 @@ def _none_for_zero(_context: click.Context, _option: click.Parameter, value: flo
 @one_of("--unit", ("first-quadrant", "signed"), "States 0 and alpha, or -alpha and alpha.", _A.unit)
 @one_of("--beta", ("fixed", "input"), "Thresholds.", _A.beta)
 @one_of("--cell", ("bmru", "cmru", "alphacmru"), "Recurrent unit; alphacmru does not compile.", _A.cell)
-@click.option("--epsilon", type=_Epsilon(), default="anneal", help="'anneal' (1 to 0) or a number in [-1, 1].")
+@click.option("--epsilon", type=Epsilon(), default="anneal", help="'anneal' (1 to 0) or a number in [-1, 1].")
 @click.option("--grid", default=_A.grid, callback=_none_for_zero, help="Step of the weights, 0 for continuous ones.")
 @click.option(
     "--input-levels", default=_A.input_levels, callback=_none_for_zero, help="Steps of an input, 0: continuous."
@@ -110,7 +110,7 @@ def command(*, task: str | None, files: Files, config: TrainingConfig, devices: 
     if output.suffix not in (".pt", ".npz"):
         raise InputError(f"--output must end in .pt or .npz, not {output.name!r}")
     check_writable(output)
-    with _stopping_truthfully(state_path(output)):
+    with stopping_truthfully(state_path(output)):
         with importing("training", EXTRA):
             from cosim.training.trainer import initial_network, train
 
@@ -128,12 +128,12 @@ def command(*, task: str | None, files: Files, config: TrainingConfig, devices: 
 
 
 @contextmanager
-def _stopping_truthfully(state: Path) -> Generator[None, None, None]:
-    """A stop before the first iteration saves nothing, so the line must not promise that --resume continues."""
+def stopping_truthfully(*kept: Path) -> Generator[None, None, None]:
+    """A stop that leaves none of the files that --resume reads saves nothing, so the line must not promise it."""
     try:
         yield
     except KeyboardInterrupt as stop:
-        if state.is_file():
+        if any(path.is_file() for path in kept):
             raise
         raise StoppedError(stop, None) from None
 

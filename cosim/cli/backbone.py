@@ -1,0 +1,155 @@
+"""`cosim backbone`: the seed paper's full backbone, which stays software."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import click
+
+from cosim.cli.common import FILE, collecting, one_of
+from cosim.cli.progress import progress_bar
+from cosim.cli.train import EXTRA, Epsilon, stopping_truthfully
+from cosim.errors import InputError, importing
+from cosim.files.write import check_writable
+from cosim.reading.text import shown_path
+from cosim.software.settings import MOST_ITERATIONS, PAPER_ITERATIONS, Training, check_training, seed_path
+from cosim.software.shape import CELLS, HYBRIDS, POOLINGS, Shape, count_parameters
+from cosim.training.config import state_path
+
+if TYPE_CHECKING:
+    from cosim.software.train import Trained
+
+_S, _T = Shape(1, 1), Training()
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Where the samples come from."""
+
+    data: Path | None
+    steps: int | None
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What the options say of a shape."""
+
+    cell: str
+    width: int
+    state: int
+    blocks: int
+    threshold: Literal["input", "fixed"]
+    wiring: Literal["alternate", "parallel"]
+    positions: bool
+    pooling: Literal["last", "mean", "none"]
+    dropout: float
+
+
+@dataclass(frozen=True)
+class Fitting:
+    """What the options say of the training."""
+
+    epsilon: float | None
+    iterations: int | None
+    batch: int
+    learning_rate: float
+    device: Literal["cpu", "cuda"]
+    mixed: bool
+
+
+@dataclass(frozen=True)
+class Files:
+    """Where the model goes to, its seeds, and whether what a stopped training left is used."""
+
+    output: Path
+    seeds: int
+    seed: int
+    resume: bool
+
+
+@click.command(name="backbone")
+@click.argument("task", metavar="TASK", required=False)
+@click.option("-o", "--output", type=FILE, default=Path("backbone.pt"), help="Model file, .pt.")
+@click.option("--data", type=FILE, help="Folder of the data set, or the file of the task npz.")
+@click.option("--steps", type=int, help="Length of a copy task.  [default: 100]")
+@one_of("--cell", CELLS + HYBRIDS, "Recurrent cell; two of them alternate.", _S.cell)
+@click.option("--width", default=_S.width, help="Features between the parts.")
+@click.option("--state", default=_S.state, help="State of a block's cell.")
+@click.option("--blocks", default=_S.blocks, help="Recurrent blocks.")
+@one_of("--threshold", ("input", "fixed"), "beta by the input, or one for each unit.")
+@one_of("--wiring", ("alternate", "parallel"), "Two cells: by block, or both in every block.")
+@click.option("--positions/--no-positions", default=_S.positions, help="Sinusoidal positions.")
+@one_of("--pooling", POOLINGS[:2], "Over time.", _S.pooling)
+@click.option("--dropout", default=_S.dropout, help="Rate in the perceptrons.")
+@click.option("--epsilon", type=Epsilon(), default="anneal", help="'anneal' (1 to 0) or a number in [-1, 1].")
+@click.option("--iterations", type=int, help="Gradient steps.  [default: the paper's]")
+@click.option("--batch", default=_T.batch, help="Samples a step.")
+@click.option("--lr", "learning_rate", default=_T.learning_rate, help="Peak learning rate.")
+@click.option("--seeds", type=click.IntRange(1), default=1, help="How many seeds.")
+@click.option("--seed", type=click.IntRange(0), default=0, help="The first of them.")
+@one_of("--device", ("cpu", "cuda"), "Where it is trained.", _T.device)
+@click.option("--mixed", is_flag=True, help="bfloat16 outside the cells.")
+@click.option("--resume", is_flag=True, help="Go on with an interrupted training of the same settings.")
+@collecting(samples=Samples, parts=Parts, fitting=Fitting, files=Files)
+def command(*, task: str | None, samples: Samples, parts: Parts, fitting: Fitting, files: Files) -> None:
+    """Train the seed paper's backbone for TASK: LayerNorm, gates, gated
+    perceptrons and positions around a recurrent cell. It stays software.
+
+    TASK is copy-item, copy-value, copy-value-quiet, digit-pixels, parity-long
+    (bits drawn for every batch) or one of cosim train. The defaults are the
+    paper's training; smaller options make it shorter. With several seeds the
+    best one by validation is kept, and the figures of all.
+    """
+    from cosim.software.sources import load_source
+
+    if files.output.suffix != ".pt":
+        raise InputError(f"--output must end in .pt, not {files.output.name!r}")
+    check_writable(files.output)
+    training = complete_training(task, parts, fitting)
+    seeds = tuple(range(files.seed, files.seed + files.seeds))
+    kept = [seed_path(files.output, seed) for seed in seeds]
+    with stopping_truthfully(*kept, *map(state_path, kept)):
+        source = load_source(task, samples.data, samples.steps)
+        with importing("training", EXTRA):
+            from cosim.software.train import Setup, train_backbone
+        setup = Setup(Shape(source.inputs, source.outputs, **vars(parts)), training, source, seeds)
+        with progress_bar("training") as progress:
+            trained = train_backbone(setup, files.output, progress, resume=files.resume)
+    for line in format_trained(trained):
+        click.echo(line)
+
+
+def complete_training(task: str | None, parts: Parts, fitting: Fitting) -> Training:
+    """The settings with what the options leave to others: a BMRU's epsilon, the paper's iterations."""
+    epsilon, iterations = fitting.epsilon, fitting.iterations
+    if parts.cell == "bmru":
+        if epsilon not in (None, 0):
+            raise InputError(f"--cell bmru has epsilon 0 throughout, not {epsilon:g}; train --cell cmru")
+        epsilon = 0.0
+    if iterations is None:
+        iterations = PAPER_ITERATIONS.get(task or "", MOST_ITERATIONS)
+    return check_training(Training(**(vars(fitting) | {"epsilon": epsilon, "iterations": iterations})))
+
+
+def format_trained(trained: "Trained") -> list[str]:
+    """Size, a row for each seed, what they spread over, and the file."""
+    model, metric = trained.model, trained.metric
+    name, unit = ("accuracy", "%") if model.labels else ("mean absolute error", "")
+    one = next(iter(trained.seeds.values()))
+    lines = [
+        f"{model.task}: {model.backbone.shape.cell}, {count_parameters(model.backbone.shape)} parameters, "
+        f"{one['test_samples']:.0f} test samples",
+        f"  seed  iterations  validation {name}  test {name}",
+    ]
+    for seed, figures in trained.seeds.items():
+        held, test = (_shown(figures[metric.replace("test", part)], unit) for part in ("validation", "test"))
+        lines.append(f"{seed:6d}{figures['iterations']:12.0f}{held:>{len(name) + 13}}{test:>{len(name) + 7}}")
+    if len(trained.seeds) > 1:
+        spread = trained.spread()
+        mean, low, high = (_shown(value, unit) for value in (spread.mean, spread.low, spread.high))
+        lines.append(f"test: {name} {mean} [{low}, {high}] over {len(trained.seeds)} seeds")
+    return [*lines, f"model: {shown_path(trained.path)}, stays software"]
+
+
+def _shown(value: float, unit: str) -> str:
+    return f"{100 * value:.1f} %" if unit else f"{value:.4g}"

@@ -1,0 +1,44 @@
+"""How a backbone is trained; the defaults are those of the seed paper (arXiv 2605.11855, F.8). Free of torch."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from cosim.errors import InputError
+
+PAPER_ITERATIONS = {"mnist-pixels": 30_000, "speech-commands": 35_000, "parity-long": 35_000}  # of all others:
+MOST_ITERATIONS = 100_000
+
+
+@dataclass(frozen=True)
+class Training:
+    """epsilon None anneals from 1 to 0, a number is constant. Every `validate_every` iterations `validations` batches
+    of held-out samples are looked at; `patience` looks at 100 % in a row end the training. mixed: bfloat16 where
+    autocast takes it, never in a cell."""
+
+    iterations: int = MOST_ITERATIONS
+    batch: int = 64
+    learning_rate: float = 1e-3
+    epsilon: float | None = None
+    validate_every: int = 64
+    validations: int = 20
+    patience: int = 100
+    device: Literal["cpu", "cuda"] = "cpu"
+    mixed: bool = False
+
+
+def check_training(training: Training) -> Training:
+    """The settings themselves; raises InputError that names the option without a usable value."""
+    for option in ("iterations", "batch", "validate_every", "validations", "patience"):
+        if (value := getattr(training, option)) < 1:
+            raise InputError(f"--{option.replace('_', '-')} must be at least 1, not {value}")
+    if not 0 < training.learning_rate <= 1:
+        raise InputError(f"--lr must lie in (0, 1], not {training.learning_rate:g}; the paper's is 0.001")
+    if training.epsilon is not None and not -1 <= training.epsilon <= 1:
+        raise InputError(f"--epsilon must be 'anneal' or a number in [-1, 1], not {training.epsilon:g}")
+    return training
+
+
+def seed_path(path: Path, seed: int) -> Path:
+    """Where the finished model of one seed is kept until all are."""
+    return path.with_name(f"{path.stem}.seed{seed}.pt")

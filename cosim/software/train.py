@@ -1,0 +1,301 @@
+"""Train backbones: AdamW, warm-up and cosine, epsilon annealing, the best checkpoint by validation; several seeds.
+
+As in the seed paper (arXiv 2605.11855, appendix D and F.8). Iteration i of a seed draws its batch from a generator
+seeded with both, so that nothing of the past but the state on disk decides what comes next.
+"""
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from cosim.errors import InputError, MissingToolError, naming_memory
+from cosim.files.claim import own_file
+from cosim.reading.text import parsing, shown_path, typed
+from cosim.software.backbone import Backbone
+from cosim.software.file import Model, Plain, load_model, save_model
+from cosim.software.measure import loss_of, measure, score_of, to_tensors, valid_scores
+from cosim.software.settings import Training, check_training, seed_path
+from cosim.software.shape import Shape, check_shape
+from cosim.software.sources import Samples, Source
+from cosim.training.config import state_path
+from cosim.training.interrupts import deferred_signals
+from cosim.training.schedule import epsilon_at, epsilon_is_final, learning_rate_at
+from cosim.training.state import State, check_state, read_state, write_state
+
+GRADIENT_NORM = 1.0
+ADAM_BETAS, ADAM_EPSILON, WEIGHT_DECAY = (0.9, 0.99), 1e-8, 1e-4
+SAVES = 20  # of the resume state, over the whole run
+
+Progress = Callable[[int, int, dict[str, float]], None]
+Figures = dict[str, float]
+
+
+@dataclass(frozen=True)
+class _History:
+    figures: Figures
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Of one figure over the seeds."""
+
+    mean: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Trained:
+    """The model of the best seed by validation, the figures of every seed, and the file that holds the model."""
+
+    model: Model
+    seeds: dict[int, Figures]
+    path: Path
+
+    @property
+    def metric(self) -> str:
+        """The figure that the task is judged by."""
+        return "test_accuracy" if self.model.labels else "test_mae"
+
+    def spread(self, figure: str | None = None) -> Spread:
+        """Mean, smallest and largest of a figure, by default the task's own, over the seeds."""
+        values = [figures[figure or self.metric] for figures in self.seeds.values()]
+        return Spread(float(np.mean(values)), min(values), max(values))
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What is trained: one backbone for each seed. Inputs and outputs of the shape are those of the source."""
+
+    shape: Shape
+    training: Training
+    source: Source
+    seeds: tuple[int, ...] = (0,)
+
+    def checked(self) -> "Setup":
+        """The same with a whole shape; raises InputError, MissingToolError without the device."""
+        source, training = self.source, check_training(self.training)
+        shape = replace(self.shape, inputs=source.inputs, outputs=source.outputs, tokens=source.tokens)
+        if len(set(self.seeds)) != len(self.seeds) or not self.seeds or min(self.seeds) < 0:
+            raise InputError(f"seeds must be different, at least one, none below 0, not {list(self.seeds)}")
+        if training.device == "cuda" and not torch.cuda.is_available():
+            raise MissingToolError("--device cuda needs a CUDA device and a torch built for it; take --device cpu")
+        return replace(self, shape=check_shape(shape))
+
+
+def train_backbone(setup: Setup, path: Path, progress: Progress | None = None, *, resume: bool = False) -> Trained:
+    """Train a backbone for each seed and write the best of them, by validation, to `path` (.pt).
+
+    An interrupted run (SIGINT, SIGTERM) finishes its iteration and leaves state and finished seeds beside `path`;
+    `resume` goes on from there and ends in the same bytes as an unbroken run. `progress(done, total, values)` is called
+    after each iteration. Raises InputError for unusable settings, a resume without state or with another one, and files
+    that cannot be written; MissingToolError without the device; OutOfMemoryError.
+    """
+    setup = setup.checked()
+    if path.suffix != ".pt":
+        raise InputError(f"--output must end in .pt, not {path.name!r}")
+    threads = torch.get_num_threads()
+    if setup.training.device == "cpu":
+        torch.set_num_threads(1)  # more threads may change sums, and two trainings would wait for each other
+    repair = "take a smaller --batch or --width, or shorter samples"
+    try:
+        with own_file(path), naming_memory("training", repair):
+            return _train_seeds(setup, path, progress, resume=resume)
+    finally:
+        torch.set_num_threads(threads)
+
+
+def _train_seeds(setup: Setup, path: Path, progress: Progress | None, *, resume: bool) -> Trained:
+    seeds, iterations = setup.seeds, setup.training.iterations
+    kept = {seed: seed_path(path, seed) for seed in seeds}
+    if resume and not any(one.is_file() or state_path(one).is_file() for one in kept.values()):
+        first = shown_path(state_path(kept[seeds[0]]))
+        raise InputError(f"{first}: no training state to resume; start without --resume")
+    found: dict[int, Model] = {}
+    for i, seed in enumerate(seeds):
+        run = _Run(setup.shape, setup.training, setup.source, seed)
+
+        def tell(done: int, values: Figures, before: int = i * iterations) -> None:
+            if progress is not None:
+                progress(before + done, len(seeds) * iterations, values)
+
+        done = _finished(kept[seed], run) if resume and kept[seed].is_file() else None
+        found[seed] = done or _train(run, kept[seed], tell, resume=resume and state_path(kept[seed]).is_file())
+    figures = {seed: figures_of(model) for seed, model in found.items()}
+    best = max(seeds, key=lambda seed: (score_of(_of(figures[seed], "validation_")), -seed))
+    chosen = found[best]
+    history: Plain = dict(chosen.history)
+    if len(seeds) > 1:
+        history["seeds"] = {str(seed): figures[seed] for seed in seeds}
+    model = replace(chosen, history=history)
+    save_model(path, model)
+    for one in kept.values():
+        one.unlink(missing_ok=True)
+    return Trained(model, figures, path)
+
+
+def figures_of(model: Model) -> Figures:
+    """The figures of a model of ours."""
+    return typed(model.history, _History, "history", "train it again").figures
+
+
+def _of(figures: Figures, prefix: str) -> Figures:
+    """The figures of one set of samples, without its name."""
+    return {name.removeprefix(prefix): value for name, value in figures.items() if name.startswith(prefix)}
+
+
+def _finished(path: Path, run: "_Run") -> Model:
+    """The model of a seed that is done; raises InputError where it comes from other settings or data."""
+    model = load_model(path)
+    if model.history.get("settings") != run.settings | {"data": run.source.fingerprint()}:
+        raise InputError(
+            f"{shown_path(path)}: belongs to a training with other settings or data; resume with those of the first "
+            "run, or delete it and start anew"
+        )
+    return model
+
+
+def _train(run: "_Run", path: Path, tell: Callable[[int, Figures], None], *, resume: bool) -> Model:
+    state = state_path(path)
+    if resume:
+        run.load(state)
+    check_state(state, run.state())
+    save_every = max(1, run.training.iterations // SAVES)
+    while not run.done:
+        with deferred_signals() as interrupted:
+            while not run.done and not interrupted():
+                values = run.step()
+                if run.iteration % save_every == 0 and not run.done:
+                    write_state(state, run.state())
+                tell(run.iteration, values)
+            if interrupted():
+                write_state(state, run.state())
+    model = run.best_model()
+    save_model(path, model)
+    state.unlink(missing_ok=True)
+    return model
+
+
+class _Run:
+    """The whole state of the training of one seed."""
+
+    def __init__(self, shape: Shape, training: Training, source: Source, seed: int) -> None:
+        self.training, self.source, self.seed = training, source, seed
+        self.epsilon = training.epsilon if shape.anneals else 0.0  # which without a CMRU changes nothing
+        self.device, self.classes = torch.device(training.device), bool(source.labels)
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            self.model = Backbone(shape)
+        if not shape.tokens:
+            self.model.offset.copy_(torch.from_numpy(source.offset))
+            self.model.scale.copy_(torch.from_numpy(source.scale))
+        self.model.to(self.device)
+        self.optimiser = torch.optim.AdamW(
+            self.model.parameters(), training.learning_rate, ADAM_BETAS, ADAM_EPSILON, WEIGHT_DECAY, fused=True
+        )
+        self.held = source.validation(training.validations * training.batch, seed)
+        self.iteration = self.streak = 0
+        self.score = [-np.inf, -np.inf]
+        self.best: dict[str, Tensor] | None = None
+
+    @property
+    def settings(self) -> Plain:
+        """What decides the training besides its data, as plain values."""
+        return {**asdict(self.model.shape), **asdict(self.training), "epsilon": self.epsilon, "seed": self.seed}
+
+    @property
+    def done(self) -> bool:
+        """At the last iteration, or after `patience` looks in a row that found everything right."""
+        return self.iteration >= self.training.iterations or self.streak >= self.training.patience
+
+    def step(self) -> Figures:
+        """One iteration; validates when due."""
+        i, total = self.iteration, self.training.iterations
+        for group in self.optimiser.param_groups:
+            group["lr"] = learning_rate_at(i, total, self.training.learning_rate)
+        epsilon = epsilon_at(i, total, self.epsilon)
+        self.model.set_epsilon(epsilon)
+        samples = self.source.batch(np.random.default_rng([self.seed, i]), self.training.batch)
+        loss = self._loss(*to_tensors(samples, self.device))
+        self.optimiser.zero_grad()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(self.model.parameters(), GRADIENT_NORM)
+        self.optimiser.step()
+        self.iteration += 1
+        if self.iteration == total or self.iteration % self.training.validate_every == 0:
+            self._validate()
+        found = {"loss": loss.item()} | ({"epsilon": epsilon} if self.model.shape.anneals else {})
+        return found | ({"validation": abs(self.score[0])} if self.best is not None else {})
+
+    def _loss(self, x: Tensor, y: Tensor, lengths: Tensor) -> Tensor:
+        devices = [self.device] if self.device.type == "cuda" else []
+        with torch.random.fork_rng(devices=devices, enabled=self.model.shape.dropout > 0):
+            if self.model.shape.dropout > 0:
+                torch.manual_seed(int(np.random.default_rng([self.seed, self.iteration, 1]).integers(2**62)))
+            with torch.autocast(self.device.type, torch.bfloat16, enabled=self.training.mixed):
+                scores = self.model.train()(x, lengths)
+        return loss_of(*valid_scores(scores, y, lengths), classes=self.classes)
+
+    def _validate(self) -> None:
+        total = self.training.iterations
+        if self.iteration < total and not epsilon_is_final(self.iteration, total, self.epsilon):
+            return
+        self.model.set_epsilon(epsilon_at(total, total, self.epsilon))
+        figures = self._measure(self.held)
+        self.streak = self.streak + 1 if figures.get("accuracy") == 1.0 else 0
+        if self.best is None or score_of(figures) > self.score:
+            self.score = score_of(figures)
+            self.best = {name: value.clone() for name, value in self.model.state_dict().items()}
+
+    def _measure(self, samples: Samples) -> Figures:
+        return measure(self.model, samples, classes=self.classes, mixed=self.training.mixed)
+
+    def best_model(self) -> Model:
+        """The best one by validation, with its figures on held-out and test samples."""
+        assert self.best is not None  # the last iteration always validates
+        self.model.load_state_dict(self.best)
+        epsilon = epsilon_at(self.training.iterations, self.training.iterations, self.epsilon)
+        self.model.set_epsilon(epsilon)
+        figures: Figures = {"iterations": self.iteration}
+        for name, samples in (("validation", self.held), ("test", self.source.test())):
+            figures |= {f"{name}_{figure}": value for figure, value in self._measure(samples).items()}
+            figures[f"{name}_samples"] = len(samples.lengths)
+        history = {"settings": self.settings | {"data": self.source.fingerprint()}, "figures": figures}
+        return Model(self.model.cpu().eval(), self.source.name, self.source.labels, epsilon, history)
+
+    def state(self) -> State:
+        """Everything that the next iteration depends on, on the CPU."""
+        return {
+            "config": self.settings,
+            "data": self.source.fingerprint(),
+            "iteration": self.iteration,
+            "backbone": _on_cpu(self.model.state_dict()),
+            "optimiser": _on_cpu(self.optimiser.state_dict()),
+            "streak": self.streak,
+            "score": list(self.score),
+            "best": _on_cpu(self.best),
+        }
+
+    def load(self, path: Path) -> None:
+        """Go on from a saved state; raises InputError when there is none or it belongs to another run."""
+        state = read_state(path, self.state(), [value.detach().cpu() for value in self.model.parameters()])
+        with parsing(str(path), "the state of such a training", "delete it and start anew"):
+            self.model.load_state_dict(state["backbone"])
+            self.optimiser.load_state_dict(state["optimiser"])
+        self.iteration, self.streak, self.score = state["iteration"], state["streak"], state["score"]
+        best = state["best"]
+        self.best = best and {name: value.to(self.device) for name, value in best.items()}
+
+
+def _on_cpu(value: Any) -> Any:  # noqa: ANN401
+    """The same with all tensors on the CPU."""
+    if isinstance(value, Tensor):
+        return value.detach().cpu()
+    if isinstance(value, dict):
+        return type(value)((key, _on_cpu(inner)) for key, inner in value.items())
+    return [_on_cpu(inner) for inner in value] if isinstance(value, list) else value

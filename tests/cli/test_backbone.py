@@ -1,0 +1,77 @@
+"""`cosim backbone`: trains, goes on, shows its seeds, and its file is refused where a network is compiled."""
+
+import json
+import re
+import subprocess
+import sys
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+SMALL = ("--steps", "6", "--width", "16", "--iterations", "40", "--batch", "8", "--epsilon", "1")
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    """A model file, and what the verb printed."""
+    path = tmp_path_factory.mktemp("backbone") / "b.pt"
+    typed = ["backbone", "copy-item", *SMALL, "--seeds", "2", "--seed", "3", "-o", str(path)]
+    code = "from cosim.cli import main; main()"
+    done = subprocess.run([sys.executable, "-c", code, *typed], capture_output=True, text=True, check=True)
+    assert "training: 80 of 80" in done.stderr
+    return path, done.stdout
+
+
+def test_it_shows_every_seed_and_their_spread(model):
+    path, out = model
+    lines = out.splitlines()
+    assert re.fullmatch(r"copy-item: cmru, \d+ parameters, 2000 test samples", lines[0])
+    rows = [line.split() for line in lines[2:4]]
+    assert [row[0] for row in rows] == ["3", "4"] and {row[1] for row in rows} == {"40"}
+    values = [float(row[4]) for row in rows]
+    mean, low, high = map(float, re.findall(r"[\d.]+", lines[4])[:3])
+    assert (low, high) == (min(values), max(values)) and mean == pytest.approx(sum(values) / 2, abs=0.1)
+    assert lines[5] == f"model: {path}, stays software"
+
+
+def test_inspect_says_what_it_is(model, cosim_main):
+    path, _ = model
+    code, out, _ = cosim_main("inspect", "--json", str(path))
+    found = json.loads(out)
+    assert code == 0 and found["shape"]["width"] == 16 and found["shape"]["cell"] == "cmru"
+    assert "LayerNorm over 16 features" in found["stays software"]
+    code, out, _ = cosim_main("inspect", str(path))
+    assert code == 0 and f"parameters: {found['parameters']}" in out
+
+
+@pytest.mark.parametrize("verb", ["compile", "power"])
+def test_what_compiles_refuses_it_in_one_line(model, cosim_main, tmp_path, verb):
+    code, out, err = cosim_main(verb, str(model[0]), "-o", str(tmp_path / "out"))
+    assert (code, out) == (2, "") and len(err.strip().splitlines()) == 1
+    assert "LayerNorm over 16 features" in err and "nearest: " in err and "cosim train" in err
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ((), "TASK must be one of copy-item, copy-value"),
+        (("nothing",), "TASK must be one of copy-item"),
+        (("copy-item", "-o", "x.npz"), "--output must end in .pt"),
+        (("copy-item", "--cell", "bmru", "--epsilon", "1"), "--cell bmru has epsilon 0 throughout, not 1"),
+        (("copy-item", "--cell", "mingru+cmru"), "needs --blocks 2; or take --wiring parallel"),
+        (("copy-item", "--steps", "0"), "--steps must be at least 1"),
+        (("digit-pixels", "--steps", "5"), "leave it out for digit-pixels"),
+        (("copy-value", "--data", "x"), "brings its own data"),
+        (("copy-item", "--iterations", "0"), "--iterations must be at least 1"),
+        (("copy-item", "--epsilon", "two"), "--epsilon must be 'anneal' or"),
+        (("copy-item", "--resume"), "no training state to resume; start without --resume"),
+        (("copy-item", "--width", "0"), "--width must lie in 1 to"),
+    ],
+)
+def test_what_cannot_be_is_said_in_one_line(cosim_main, tmp_path, monkeypatch, arguments, words):
+    monkeypatch.chdir(tmp_path)
+    code, out, err = cosim_main("backbone", *arguments)
+    assert (code, out) == (2, "") and words in err and len(err.strip().splitlines()) == 1
+    assert not list(tmp_path.iterdir())

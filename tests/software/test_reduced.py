@@ -1,0 +1,48 @@
+"""The seed paper's orderings at reduced size, section 4 and appendix G: memory that is neither faded nor gated away.
+
+m = 32, r = 1, batch 32, 60 or 64 steps, seed 0; the figures of all cells are in docs/backbone.md. The bounds lie
+between what the cells reach and chance, far from either: they are orderings, no third digit.
+"""
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from cosim.software.settings import Training  # noqa: E402
+from cosim.software.shape import Shape  # noqa: E402
+from cosim.software.sources import TaskSource, copy_value_task, digit_pixels_task, load_source  # noqa: E402
+from cosim.software.train import Setup, train_backbone  # noqa: E402
+
+STEPS = 60
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def trained(tmp_path):
+    """(source, cell, epsilon, state, iterations) -> accuracy or mean absolute error on test samples."""
+
+    def train(source, cell, epsilon, state, iterations):
+        training = Training(iterations=iterations, batch=32, epsilon=epsilon)
+        setup = Setup(Shape(1, 1, cell=cell, width=32, state=state), training, source)
+        return train_backbone(setup, tmp_path / "model.pt").spread().mean
+
+    return train
+
+
+def test_an_item_is_kept_with_epsilon_one_and_not_learned_with_zero(trained):
+    source = load_source("copy-item", steps=STEPS)
+    assert trained(source, "cmru", 1.0, 4, 1500) >= 0.99
+    assert trained(source, "bmru", 0.0, 4, 1500) <= 0.15  # chance is 1 / 15
+
+
+@pytest.mark.parametrize(("keeps", "fails"), [("cmru", "bmru"), ("alphacmru", "mingru")])
+def test_a_value_is_kept_in_noise_where_an_update_adds(trained, keeps, fails):
+    """The mean absolute error of always saying 0 is 0.5."""
+    source = TaskSource(copy_value_task(STEPS), 2000)
+    assert trained(source, keeps, 1.0, 4, 2000) <= 0.2
+    assert trained(source, fails, 0.0, 4, 2000) >= 0.4
+
+
+def test_pixels_of_a_digit_are_counted_with_epsilon_one(trained):
+    source = TaskSource(digit_pixels_task())
+    assert trained(source, "cmru", 1.0, 8, 1500) - trained(source, "bmru", 0.0, 8, 1500) >= 0.2

@@ -1,0 +1,236 @@
+"""Training of backbones: it learns, repeats to the bit, survives interruption, keeps the best and stops when done."""
+
+import os
+import signal
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from cosim.errors import InputError, MissingToolError  # noqa: E402
+from cosim.software.backbone import Backbone  # noqa: E402
+from cosim.software.file import load_model  # noqa: E402
+from cosim.software.measure import measure  # noqa: E402
+from cosim.software.settings import Training, seed_path  # noqa: E402
+from cosim.software.shape import Shape  # noqa: E402
+from cosim.software.sources import ParitySource, Samples, TaskSource  # noqa: E402
+from cosim.software.train import Setup, _Run, train_backbone  # noqa: E402
+from cosim.tasks.task import Task, full_lengths  # noqa: E402
+from cosim.training.config import state_path  # noqa: E402
+
+SHAPE = Shape(1, 1, width=16, state=4)
+TRAINING = Training(iterations=60, batch=16, epsilon=1.0, validate_every=10, validations=2)
+
+
+def make_task(n: int = 300, *, labels: bool = True) -> Task:
+    """Which of three inputs is high at the first of seven steps; or how high the first input is there."""
+    rng = np.random.default_rng(0)
+    x = rng.uniform(0, 0.3, (n, 7, 3)).astype(np.float32)
+    y = rng.integers(0, 3, n)
+    x[np.arange(n), 0, y] = 1.0
+    if not labels:
+        y = x[:, 0, :1].copy()
+    half = n - 50
+    parts = x[:half], y[:half], x[half:], y[half:], full_lengths(x[:half]), full_lengths(x[half:])
+    return Task("which", *parts, ("a", "b", "c") if labels else (), np.zeros(3), np.ones(3))
+
+
+SOURCE = TaskSource(make_task())
+SETUP = Setup(SHAPE, TRAINING, SOURCE)
+
+
+class Stop(Exception):
+    pass
+
+
+def stop_at(iteration, kind=Stop):
+    def progress(done, total, values):
+        if done == iteration:
+            if kind is signal.SIGINT:
+                os.kill(os.getpid(), kind)
+            else:
+                raise kind
+
+    return progress
+
+
+@pytest.mark.parametrize("cell", ["cmru", "lru"])
+def test_it_learns_and_its_file_has_its_figures(tmp_path, cell):
+    setup = replace(SETUP, shape=replace(SHAPE, cell=cell), training=replace(TRAINING, iterations=300))
+    trained = train_backbone(setup, tmp_path / "model.pt")
+    assert trained.spread().mean > 0.9  # chance is 0.33
+    model = load_model(tmp_path / "model.pt")
+    assert model.labels == ("a", "b", "c") and model.task == "which" and model.backbone.shape.inputs == 3
+    assert model.history["figures"] == trained.model.history["figures"]
+    again = measure(model.backbone, SOURCE.test(), classes=True)
+    assert again["accuracy"] == trained.seeds[0]["test_accuracy"] and again["loss"] == trained.seeds[0]["test_loss"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["model.pt"]
+
+
+def test_regression_is_reported_as_mean_absolute_error(tmp_path):
+    source = TaskSource(make_task(labels=False))
+    trained = train_backbone(Setup(SHAPE, TRAINING, source), tmp_path / "model.pt")
+    x, y = torch.from_numpy(source.test().x), source.test().y
+    with torch.no_grad():
+        error = trained.model.backbone(x).numpy() - y
+    assert trained.metric == "test_mae"
+    assert trained.seeds[0]["test_mae"] == pytest.approx(np.abs(error).mean(), rel=1e-6)
+    assert trained.seeds[0]["test_loss"] == pytest.approx((error**2).mean(), rel=1e-6)  # what it is trained for
+
+
+def test_several_seeds_keep_the_best_and_give_their_spread(tmp_path):
+    setup = replace(SETUP, seeds=(3, 1, 2))
+    trained = train_backbone(setup, tmp_path / "model.pt")
+    singly = {seed: train_backbone(replace(SETUP, seeds=(seed,)), tmp_path / f"{seed}.pt") for seed in (1, 3)}
+    alone = {seed: one.seeds[seed] for seed, one in singly.items()}
+    assert trained.seeds[1] == alone[1] and trained.seeds[3] == alone[3] and list(trained.seeds) == [3, 1, 2]
+    values = [figures["test_accuracy"] for figures in trained.seeds.values()]
+    spread = trained.spread()
+    assert (spread.mean, spread.low, spread.high) == (np.mean(values), min(values), max(values))
+    best = max(trained.seeds.values(), key=lambda one: (one["validation_accuracy"], -one["validation_loss"]))
+    assert trained.model.history["figures"] == best
+    assert set(load_model(tmp_path / "model.pt").history["seeds"]) == {"1", "2", "3"}
+    assert list(tmp_path.glob("model.*")) == [tmp_path / "model.pt"]
+
+
+@pytest.mark.parametrize("iteration", [1, 60, 87])
+def test_an_interrupted_run_ends_in_the_same_bytes(tmp_path, iteration):
+    """After one iteration, at the end of a seed, and within the second one."""
+    dropping = replace(SETUP, shape=replace(SHAPE, dropout=0.1), seeds=(0, 1))
+    train_backbone(dropping, tmp_path / "whole.pt")
+    with pytest.raises(KeyboardInterrupt):
+        train_backbone(dropping, tmp_path / "broken.pt", stop_at(iteration, signal.SIGINT))
+    assert not (tmp_path / "broken.pt").exists()
+    left = [state_path(seed_path(tmp_path / "broken.pt", seed)).exists() for seed in (0, 1)]
+    assert left == [iteration < 60, iteration > 60] or iteration == 60
+    train_backbone(dropping, tmp_path / "broken.pt", resume=True)
+    assert (tmp_path / "broken.pt").read_bytes() == (tmp_path / "whole.pt").read_bytes()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["broken.pt", "whole.pt"]
+
+
+def test_resume_wants_the_same_settings(tmp_path):
+    path = tmp_path / "model.pt"
+    with pytest.raises(InputError, match="no training state to resume"):
+        train_backbone(SETUP, path, resume=True)
+    with pytest.raises(KeyboardInterrupt):
+        train_backbone(replace(SETUP, seeds=(0, 1)), path, stop_at(80, signal.SIGINT))
+    with pytest.raises(InputError, match="belongs to a training with other settings"):
+        train_backbone(replace(SETUP, training=replace(TRAINING, batch=8), seeds=(0, 1)), path, resume=True)
+    seed_path(path, 0).unlink()
+    with pytest.raises(InputError, match="other settings: state 4 not 5"):
+        train_backbone(replace(SETUP, shape=replace(SHAPE, state=5), seeds=(1,)), path, resume=True)
+
+
+def test_it_stops_when_every_look_finds_all_right(tmp_path):
+    training = replace(TRAINING, iterations=5000, patience=3, validate_every=5)
+    trained = train_backbone(replace(SETUP, training=training), tmp_path / "model.pt")
+    assert trained.seeds[0]["iterations"] < 1000 and trained.seeds[0]["validation_accuracy"] == 1.0
+
+
+def test_annealed_models_are_chosen_at_epsilon_zero_only():
+    """A look before that would be at 5, 10, ..., and 75 % of 60 iterations are 45."""
+    looks = []
+    run = _Run(replace(SHAPE, inputs=3, outputs=3), replace(TRAINING, epsilon=None, validate_every=5), SOURCE, 0)
+    run._measure = lambda samples: looks.append((run.iteration, run.model.blocks[0].cell.epsilon)) or {
+        "accuracy": 0.5, "loss": 1.0,
+    }  # fmt: skip
+    seen = []
+    while not run.done:
+        run.step()
+        seen.append(run.model.blocks[0].cell.epsilon)
+    assert looks == [(i, 0.0) for i in (45, 50, 55, 60)]
+    assert seen[:3] == [1.0] * 3 and 0.4 < seen[23] < 0.6
+
+
+def test_a_cell_without_epsilon_is_looked_at_from_the_start():
+    run = _Run(Shape(3, 3, cell="lru", width=8), replace(TRAINING, epsilon=None), SOURCE, 0)
+    for _ in range(10):
+        run.step()
+    assert run.best is not None
+
+
+def test_test_samples_decide_nothing(tmp_path):
+    task = make_task()
+    other = replace(task, x_test=task.x_test + 1.0, y_test=(task.y_test + 1) % 3)
+    one, two = (train_backbone(replace(SETUP, source=TaskSource(t)), tmp_path / "m.pt") for t in (task, other))
+    for name, value in one.model.backbone.state_dict().items():
+        assert torch.equal(value, two.model.backbone.state_dict()[name]), name
+    assert one.seeds[0]["test_loss"] != two.seeds[0]["test_loss"]
+
+
+@pytest.mark.parametrize("cell", ["cmru", "lru"])
+def test_mixed_precision_on_the_cpu(tmp_path, cell):
+    training = replace(TRAINING, mixed=True, iterations=200)
+    trained = train_backbone(Setup(replace(SHAPE, cell=cell), training, SOURCE), tmp_path / "model.pt")
+    assert {value.dtype for value in trained.model.backbone.state_dict().values()} == {torch.float32}
+    assert trained.spread().mean > 0.7  # chance is 0.33
+
+
+def test_cuda_where_there_is_none(tmp_path, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(MissingToolError, match="--device cuda needs a CUDA device"):
+        train_backbone(replace(SETUP, training=replace(TRAINING, device="cuda")), tmp_path / "model.pt")
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+@pytest.mark.parametrize("mixed", [False, True])
+def test_cuda(tmp_path, mixed):
+    training = replace(TRAINING, device="cuda", mixed=mixed, iterations=300)
+    assert train_backbone(replace(SETUP, training=training), tmp_path / "model.pt").spread().mean > 0.9
+
+
+def test_batches_drawn_on_the_fly(tmp_path):
+    source = ParitySource(shortest=1, longest=9, test_longest=20, tests=100)
+    trained = train_backbone(Setup(SHAPE, TRAINING, source), tmp_path / "model.pt")
+    assert trained.seeds[0]["test_samples"] == 100
+    one, other = (source.batch(np.random.default_rng([0, i]), 500) for i in (0, 1))
+    assert one.lengths.min() == 1 and one.lengths.max() == 9 and source.test().lengths.max() == 20
+    assert not np.array_equal(one.x, other.x)
+    for x, y, length in zip(one.x, one.y, one.lengths, strict=True):
+        assert x[:length].sum() % 2 == y and not x[length:].any()
+
+
+def test_a_score_for_every_step(tmp_path):
+    """Tokens in, the token before out, over strings of unequal lengths."""
+    rng = np.random.default_rng(1)
+    x = rng.integers(0, 4, (400, 12))
+    y = np.concatenate([np.zeros((400, 1), dtype=np.int64), x[:, :-1]], axis=1)
+    lengths = rng.integers(3, 13, 400)
+    parts = x[:300], y[:300], x[300:], y[300:], lengths[:300], lengths[300:]
+    source = TaskSource(Task("before", *parts, ("a", "b", "c", "d"), np.zeros(0), np.ones(0)))
+    assert source.tokens and source.inputs == 4
+    shape = replace(SHAPE, cell="alphacmru", pooling="none", state=8)
+    training = replace(TRAINING, iterations=300, learning_rate=5e-3)
+    trained = train_backbone(Setup(shape, training, source), tmp_path / "model.pt")
+    assert trained.spread().mean > 0.4  # chance is 0.25 + 1 / 7.5 of steps that are the first, whose answer is known
+    samples = Samples(x[300:], y[300:], lengths[300:])
+    scores = trained.model.backbone(torch.from_numpy(x[300:])).argmax(dim=2).numpy()
+    valid = np.arange(12)[None, :] < lengths[300:, None]
+    wanted = (scores == y[300:])[valid].mean()
+    assert measure(trained.model.backbone, samples, classes=True)["accuracy"] == pytest.approx(wanted, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("setup", "words"),
+    [
+        (replace(SETUP, training=replace(TRAINING, batch=0)), "--batch must be at least 1"),
+        (replace(SETUP, training=replace(TRAINING, epsilon=2.0)), "--epsilon must be 'anneal' or"),
+        (replace(SETUP, training=replace(TRAINING, learning_rate=0.0)), "--lr must lie in"),
+        (replace(SETUP, seeds=(1, 1)), "seeds must be different"),
+        (replace(SETUP, shape=replace(SHAPE, cell="gru")), "--cell must be one of"),
+    ],
+)
+def test_settings_that_cannot_be(tmp_path, setup, words):
+    with pytest.raises(InputError, match=words):
+        train_backbone(setup, tmp_path / "model.pt")
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_seed_decides_the_network():
+    shape = replace(SHAPE, inputs=3, outputs=3)
+    one, same, other = (_Run(shape, TRAINING, SOURCE, seed).model.state_dict() for seed in (0, 0, 1))
+    assert all(torch.equal(one[name], same[name]) for name in one)
+    assert not torch.equal(one["encoder.weight"], other["encoder.weight"])
+    assert isinstance(Backbone(shape), torch.nn.Module)
