@@ -34,16 +34,14 @@ class Trained:
         return float((said == (y == 1))[counts].double().mean())
 
 
-def train_delayed_product(
-    cell: Inner, delays: int, seed: int, iterations: int = 800, width: int = 24, dilation: int = 1
-) -> Trained:
+def train_delayed_product(cell: Inner, delays: int, seed: int, iterations: int = 800, width: int = 24) -> Trained:
     """Adam, cross entropy from the first step that has an answer on; the same for the same seed."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)  # as in `cosim.training.trainer.train`
     try:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            unit, readout = DelayedMemoryUnit(1, width, delays, cell, dilation), nn.Linear(width, 1)
+            unit, readout = DelayedMemoryUnit(1, width, delays, cell), nn.Linear(width, 1)
         optimiser = torch.optim.Adam([*unit.parameters(), *readout.parameters()], RATE)
         rng, loss = np.random.default_rng(seed), torch.tensor(float("nan"))
         for _ in range(iterations):

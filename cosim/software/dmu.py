@@ -4,10 +4,10 @@
     e_t  = Wd x_t + Ud hd_{t-1} + bd ;  d_t = softmax(e_t) ;  hd_t = tanh(e_t)        n delays            (2)
     h_t  = h~_t + sum_{k=1..n} d_{t - k tau}[k] h~_{t - k tau}                                            (3)
 
-P. Sun et al., "Delayed Memory Unit: Modelling Temporal Dependency Through Delay Gate". One gate for all N units. Gated
-cells keep their line and their memory apart: what the next step reads is h_t, with what has arrived. The memory form
-sends h~_t d_t[k] into a slot k tau steps away and shifts all slots by one a step; delay 1 arrives at the next step, as
-(3) says. Gates may be cut at inference, without a new norm: those below a threshold (8), or all but the largest.
+P. Sun et al., "Delayed Memory Unit: Modelling Temporal Dependency Through Delay Gate". One gate for all N units. Rows
+of weights read h_{t-1} with what has arrived; the memory of a gated cell is its own. The memory form sends h~_t d_t[k]
+into a slot k tau steps away and shifts all slots by one a step; delay 1 arrives at the next step, as (3) says. Gates
+may be cut at inference, without a new norm: those below a threshold (8), or all but the largest.
 """
 
 from dataclasses import dataclass
@@ -58,7 +58,10 @@ class InnerCell(nn.Module):
         self.b = nn.Parameter(torch.zeros(rows))
 
     def forward(self, drive: Tensor, h: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
-        """h~ and an LSTM's memory c, both (batch, N), from W x + b (batch, rows N), h and c of the step before."""
+        """h~ and its memory c, both (batch, N), from W x + b (batch, rows N), h and c of the step before.
+
+        c of a GRU is h~ itself: what has arrived is seen by rows, and does not go round once more.
+        """
         match self.kind:
             case "rnn":
                 return torch.tanh(drive + h @ self.u.T), c
@@ -69,7 +72,8 @@ class InnerCell(nn.Module):
                 from_reset, from_update, from_candidate = (h @ self.u.T).chunk(3, dim=-1)
                 z = torch.sigmoid(update + from_update)
                 found = torch.tanh(candidate + torch.sigmoid(reset + from_reset) * from_candidate)
-                return z * h + (1 - z) * found, c
+                c = z * c + (1 - z) * found
+                return c, c
             case "lstm":
                 i, f, g, o = (drive + h @ self.u.T).chunk(4, dim=-1)
                 c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(g)
