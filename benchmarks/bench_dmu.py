@@ -28,7 +28,7 @@ SEEDS, DELAYS = range(3), 20
 CELLS: tuple[Inner, ...] = ("rnn", "gru", "lstm")
 KEPT = (None, 8, 4, 3, 2, 1)
 TASKS = {(1, 3): BitShape(3, 1, 4), (2, 3, 5): BitShape(4, 2, 6)}
-DETECTORS = ((4, 0), (8, 0), (16, 0), (4, 2))  # delays, and bits of the divider
+DETECTORS = ((4, 0), (8, 0), (4, 2))  # delays, and bits of the divider
 STRINGS, STEPS = 100, 30
 
 

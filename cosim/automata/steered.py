@@ -167,7 +167,7 @@ def _line(unit: SteeredLine) -> tuple[tuple[Layer, ...], tuple[Layer, ...]]:
     pairs = np.hstack([np.repeat(np.eye(unit.units), n, axis=0), np.tile(np.eye(n), (unit.units, 1))])
     sent = AndLayer(SENT, (STATE, GATE), pairs, -np.ones(cells))
     arrived = following(ARRIVED, (f"{LINE}_1",), np.eye(cells)[::n])
-    shift = np.kron(np.eye(unit.units), np.eye(n, k=1))
+    shift = np.kron(np.eye(unit.units), np.eye(n, k=1)).astype(np.float64)
     if not unit.divided:
         line = following(LINE, (SENT, f"{LINE}_1"), np.hstack([np.eye(cells), shift]))
         return (sent, arrived, line), ()

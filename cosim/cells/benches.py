@@ -107,13 +107,13 @@ def winner_bench(technology: Technology, i_bias: float, currents: NDArray[np.flo
     Outputs pull from candidate diodes. Saves the current of each, the sources out0, out1, ...
     """
     steps, inputs = currents.shape
-    times = np.linspace(0, steps * t_step, steps + 1)[:-1, None] + t_step * np.array([0.01, 1.0])
     cell, places = winner(technology, inputs), range(inputs)
     elements: list[Element] = [supply_of(technology), *bias_lines({"bias": i_bias})]
     for k in places:
-        wave = zip(times.ravel().tolist(), np.repeat(currents[:, k], 2).tolist(), strict=True)
+        column: list[float] = currents[:, k].tolist()
+        wave = [((step + edge) * t_step, current) for step, current in enumerate(column) for edge in (0.01, 1.0)]
         elements += [
-            Source(f"in{k}", "i", "vdd", f"in{k}", ((0.0, float(currents[0, k])), *wave)),
+            Source(f"in{k}", "i", "vdd", f"in{k}", ((0.0, column[0]), *wave)),
             Source(f"out{k}", "v", f"node{k}", f"out{k}", 0.0),
             Instance(f"cand{k}", (f"node{k}", "vdd"), CANDIDATE),
         ]
