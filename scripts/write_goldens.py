@@ -26,6 +26,7 @@ from cosim.cells.rectifier import candidate_diode, relu_diode
 from cosim.cells.schmitt import schmitt
 from cosim.cells.steering import steering_and, symbol_comparator
 from cosim.cells.toggle import toggle
+from cosim.cells.winner import winner
 from cosim.circuit.deck import device_sizes, format_circuit
 from cosim.circuit.dialects.ngspice import format_devices
 from cosim.circuit.dialects.table import DIALECTS
@@ -73,6 +74,7 @@ def golden_texts() -> dict[str, str]:
             reset_inverter(technology),
         ),
         "steering": (steering_and(technology, 2), symbol_comparator(technology, UNITS)),
+        "winner": (winner(technology, 3),),
         "dpi": (dpi(technology, UNITS, 1, capacitance), dpi(technology, UNITS, 2, capacitance)),
         "quantiser": (*quantiser_blocks(technology), quantiser()),
         "ladder": (
