@@ -2,7 +2,8 @@
 
 Composing two steps gives a step of the same form, (a, b) then (a', b') = (a' a, a' b + b'), so neighbours are merged
 pairwise: log2(T) levels and O(T) work. The gradient is the same recurrence run backwards,
-g_t = dL/dh_t + a_{t+1} g_{t+1}, dL/db_t = g_t, dL/da_t = g_t h_{t-1}, and uses the same scan.
+g_t = dL/dh_t + a*_{t+1} g_{t+1}, dL/db_t = g_t, dL/da_t = g_t h*_{t-1}, and uses the same scan; * is the complex
+conjugate, which of real numbers is the number itself.
 """
 
 import torch
@@ -16,7 +17,7 @@ LOOP_STEPS = 32
 def linear_scan(a: Tensor, b: Tensor, start: Tensor) -> Tensor:
     """All h_t of h_t = a_t h_{t-1} + b_t with h_{-1} = start.
 
-    a, b: (n, time, width); start: broadcastable to (n, width). Returns (n, time, width).
+    a, b: (n, time, width), real or complex, of one type; start: broadcastable to (n, width). Returns (n, time, width).
     """
     first = a[:, :1] * start.expand(a.shape[0], a.shape[2])[:, None] + b[:, :1]
     h: Tensor = _Scan.apply(a, torch.cat([first, b[:, 1:]], dim=1))  # type: ignore[assignment]
@@ -35,10 +36,10 @@ class _Scan(torch.autograd.Function):
     @staticmethod
     def backward(ctx: torch.autograd.Function, *grads: Tensor) -> tuple[Tensor, Tensor]:
         a, h = list(ctx.saved_tensors)
-        after = torch.cat([a[:, 1:], torch.zeros_like(a[:, :1])], dim=1)
+        after = torch.cat([a[:, 1:], torch.zeros_like(a[:, :1])], dim=1).conj()
         g = _scan(after.flip(1), grads[0].flip(1)).flip(1)
         before = torch.cat([torch.zeros_like(h[:, :1]), h[:, :-1]], dim=1)
-        return g * before, g
+        return g * before.conj(), g
 
 
 def _scan(a: Tensor, b: Tensor) -> Tensor:

@@ -21,6 +21,16 @@ def inputs(steps: int, epsilon: float, seed: int = 43):
     return a, b, start, weight
 
 
+def complex_inputs(steps: int, seed: int = 47):
+    """Rotations with a decay, as of a linear recurrent unit."""
+    rng = torch.Generator().manual_seed(seed)
+    size, angle = (torch.rand(N, steps, WIDTH, generator=rng, dtype=torch.float64) for _ in range(2))
+    a = torch.polar(0.8 + 0.2 * size, 2 * torch.pi * angle).requires_grad_()
+    b, weight = (torch.randn(N, steps, WIDTH, generator=rng, dtype=torch.complex128) for _ in range(2))
+    start = torch.randn(WIDTH, generator=rng, dtype=torch.complex128)
+    return a, b.requires_grad_(), start.requires_grad_(), weight
+
+
 def naive(a, b, start):
     states = []
     h = start
@@ -40,6 +50,23 @@ def test_scan_equals_the_recurrence(steps: int, epsilon: float) -> None:
         results.append((h, *torch.autograd.grad((h * weight).sum(), (a, b, start))))
     for name, ours, theirs in zip(("h", "da", "db", "dstart"), *results, strict=True):
         torch.testing.assert_close(ours, theirs, rtol=1e-10, atol=1e-10, msg=lambda text, name=name: f"{name}: {text}")
+
+
+@pytest.mark.parametrize("steps", LENGTHS)
+def test_scan_over_complex_numbers(steps: int) -> None:
+    a, b, start, weight = complex_inputs(steps)
+    results = []
+    for function in (linear_scan, naive):
+        h = function(a, b, start)
+        loss = (h * weight).real.sum() + (h.abs() ** 2).sum()
+        results.append((h, *torch.autograd.grad(loss, (a, b, start))))
+    for name, ours, theirs in zip(("h", "da", "db", "dstart"), *results, strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=1e-9, atol=1e-9, msg=lambda text, name=name: f"{name}: {text}")
+
+
+def test_complex_gradient_by_finite_differences() -> None:
+    a, b, start, _ = complex_inputs(LOOP_STEPS + 2)
+    assert torch.autograd.gradcheck(linear_scan, (a, b, start))
 
 
 @pytest.mark.parametrize("steps", LENGTHS)
