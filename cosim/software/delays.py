@@ -34,7 +34,7 @@ def whole_taps(weight: Tensor, positions: Tensor, reach: int) -> Tensor:
     return torch.zeros(len(weight), reach + 1, dtype=weight.dtype).scatter_add(1, positions, weight)
 
 
-def sigma_at(iteration: int, total: int, reach: int) -> float:
+def sigma_at(iteration: int, total: int, reach: float) -> float:
     """Width of a learned tap in iteration 0 .. total - 1: from reach / 2 geometrically to 1/2 over the first half."""
     first = max(reach / 2, SIGMA_LAST)
     return first * (SIGMA_LAST / first) ** min(iteration / (ANNEALED * total), 1.0)

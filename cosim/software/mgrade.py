@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from cosim.errors import InputError
 from cosim.software.delays import FixedDelays, LearnedDelays, Start
 from cosim.software.gamma import GammaDelays
-from cosim.software.mingru import MinGru
+from cosim.software.cells import MinGru
 from cosim.training.cells import SignedCell
 from cosim.training.config import Architecture
 
