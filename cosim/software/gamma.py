@@ -5,7 +5,7 @@
 A position p and a width s therefore ask for n = (p / s)^2 filters with tau = p / n. In frames: an input that stands for
 a frame and an output that is read at the end of one are k[m] = P(n, (m + 1) / tau) - P(n, m / tau), with P the
 regularised incomplete gamma function; that is exact, and a delay of p - 1/2 whole frames in the mean where p is some
-frames long. On the chip p is a bias current (`line_bias`).
+frames long. On the chip p is a bias current (`cosim.cells.gamma_line.line_bias`).
 """
 
 import torch
@@ -13,7 +13,6 @@ from torch import Tensor, nn
 
 from cosim.errors import InputError
 from cosim.software.delays import convolve
-from cosim.technology.types import Technology
 
 SHORTEST = 0.5  # frames; of a position
 
@@ -23,11 +22,6 @@ def order_of(position: float, width: float) -> int:
     if not (position > 0 and width > 0):
         raise InputError(f"position and width of a dispersive delay must be positive, not {position:g} and {width:g}")
     return max(1, round((position / width) ** 2))
-
-
-def line_bias(technology: Technology, seconds: float, order: int, capacitance: float) -> float:
-    """I_tau, ampere, of each of `order` filters with this capacitance in farad for a mean delay: C U_T n / (kappa p)."""
-    return capacitance * technology.nfet.slope_factor * technology.thermal_voltage * order / seconds
 
 
 def gamma_kernel(positions: Tensor, order: int, reach: int) -> Tensor:

@@ -8,7 +8,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from cosim.errors import InputError  # noqa: E402
-from cosim.software.gamma import GammaDelays, gamma_kernel, line_bias, order_of  # noqa: E402
+from cosim.software.gamma import GammaDelays, gamma_kernel, order_of  # noqa: E402
 
 
 @pytest.mark.parametrize(("position", "order"), [(4.0, 1), (6.0, 4), (10.0, 9)])
@@ -47,10 +47,8 @@ def test_mean_and_width(order):
     assert float(kernel.sum()) == pytest.approx(1.0)
 
 
-def test_order_and_bias(technology):
+def test_order():
     assert [order_of(10.0, width) for width in (10.0, 5.0, 2.5)] == [1, 4, 16]
-    # 4 filters of 1 pF for 40 ms: tau 10 ms, I_tau = 1 pF 1.32 25.9 mV / 10 ms = 3.4 pA
-    assert line_bias(technology, 40e-3, 4, 1e-12) == pytest.approx(3.414e-12, rel=2e-3)
     with pytest.raises(InputError, match="must be positive"):
         order_of(0.0, 1.0)
     with pytest.raises(InputError, match="at least 1"):
