@@ -3,8 +3,8 @@
     python benchmarks/bench_gamma_line.py [TECHNOLOGY] [CHIPS]
 
 Every transistor of the bench deviates, the bias mirror and the input's among them. One factor on all biases takes out
-what the lines are wrong by in common at 40 ms. Trimmed: each chip's bias is multiplied by the delay that it had over the one that
-it should have, and it is measured again.
+what the lines are wrong by in common at 40 ms. Trimmed: each chip's bias is multiplied by the delay that it had over
+the one that it should have, and it is measured again.
 """
 
 import sys
@@ -70,7 +70,8 @@ def main() -> None:
         within = "  ".join(f"{value:.1%} [{low:.1%}, {high:.1%}]" for value, low, high in yields)
         print(
             f"{name:13} {chips} chips  mean {error.mean():+.1%}, sigma {error.std(ddof=1):.1%}  width sigma "
-            f"{(2 * widths / NOMINAL).std(ddof=1):.1%}  gain sigma {gains.std(ddof=1):.1%}  within 2, 5, 10, 20 %: {within}",
+            f"{(2 * widths / NOMINAL).std(ddof=1):.1%}  gain sigma {gains.std(ddof=1):.1%}  "
+            f"within 2, 5, 10, 20 %: {within}",
             flush=True,
         )
 

@@ -5,8 +5,8 @@
                   +---------------------+----------------------------+------o bias
 
 Each cell's output draws from the pMOS diode that the next one copies. The line answers a pulse by
-t^(n-1) e^(-t/tau) / ((n-1)! tau^n): a delay of p = n tau in the mean, which spreads by sqrt(n) tau. So a position p asks
-for I_tau = C n_s U_T n / p, n_s the slope factor; a mirror's error scales the level of all that follows and not its time.
+t^(n-1) e^(-t/tau) / ((n-1)! tau^n): a delay of p = n tau in the mean, which spreads by sqrt(n) tau. So a position p
+asks for I_tau = C n_s U_T n / p, n_s the slope factor. A mirror's error scales the level of what follows, not its time.
 """
 
 import numpy as np

@@ -1,17 +1,15 @@
-"""What a network keeps in memory while it runs: parameters, and the past that its convolutions read (mGRADE, app. B).
+"""What a network keeps in memory: parameters, and the past that its convolutions read (mGRADE, app. B).
 
-    parameters   encoder, decoder; in each layer K H taps, or 2 K H with learned positions (12), minGRU 2 H^2 + 2 H (14),
-                 MLP 4 H^2 + 3 H (15), norm 2 H (16)
+    parameters   encoder, decoder; in each layer K H taps, or 2 K H with learned positions (12),
+                 minGRU 2 H^2 + 2 H (14), MLP 4 H^2 + 3 H (15), norm 2 H (16)
     buffer       H S numbers, S = sum over layers of the largest delay in use (19, which has a factor L too many)
 
-On the chip a delay of one bit by one frame is a shift cell, and a channel takes as many as its largest delay; so what is
-counted is the deployed network, with delays that no tap reads left out.
+On the chip a delay of one bit by one frame is a shift cell, and a channel takes as many as its largest delay; so what
+is counted is the deployed network, with delays that no tap reads left out.
 """
 
 import math
 from dataclasses import dataclass
-
-from torch import nn
 
 from cosim.cells.clocked import HOLD_CAPACITANCE
 from cosim.errors import InputError
@@ -20,6 +18,7 @@ from cosim.software.gamma import GammaDelays
 from cosim.software.mgrade import Mgrade
 
 WORD = 32
+PARTS: tuple[str, ...] = ("encoder", "convolution", "cell", "mlp", "norm", "decoder")
 CELL_TRANSISTORS = 20
 CELL_POWER = 3.3  # W per ampere of unit current, at 1.8 V and random bits: 3.3 nW at 1 nA
 
@@ -99,8 +98,8 @@ def silicon_footprint(model: Mgrade, unit_current: float, filter_capacitance: fl
 
 def parameters_by_part(model: Mgrade) -> dict[str, int]:
     """Numbers of encoder, convolutions, recurrence, MLP, norm and decoder, over all layers."""
-    found = dict.fromkeys(("encoder", "convolution", "cell", "mlp", "norm", "decoder"), 0)
-    for name, value in nn.Module.named_parameters(model):
+    found: dict[str, int] = dict.fromkeys(PARTS, 0)
+    for name, value in model.named_parameters():
         part = next(part for part in found if part in name.split("."))
         found[part] += value.numel()
     return found

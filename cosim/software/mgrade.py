@@ -5,9 +5,9 @@
     MLP       W2 GELU(W1 y + b1) + b2                            H -> 2 H -> H
     decoder   W (y or GELU(y)) + b                               H -> H_out
 
-conv: learned, constant or exponentially growing delays (cosim.software.delays), dispersive ones (cosim.software.gamma) or
-none. cell: minGRU, none (a TCN, then without a skip around it), or BMRU in its place, the bistable unit that compiles: its
-threshold depends on the input, its epsilon is annealed from 1 to 0. MLP and LayerNorm are left out together for
+conv: learned, constant or exponentially growing delays (cosim.software.delays), dispersive ones (cosim.software.gamma)
+or none. cell: minGRU, none (a TCN, without the skip around it), or BMRU in its place, the bistable unit that compiles:
+its threshold depends on the input, its epsilon is annealed from 1 to 0. MLP and LayerNorm are left out together for
 single layers, as in the paper's section 4; the decoder is then linear. The paper names neither the activations nor the
 form of its "non-linear" decoder: GELU is a choice here.
 """
@@ -20,9 +20,9 @@ import torch
 from torch import Tensor, nn
 
 from cosim.errors import InputError
+from cosim.software.cells import MinGru
 from cosim.software.delays import FixedDelays, LearnedDelays, Start
 from cosim.software.gamma import GammaDelays
-from cosim.software.cells import MinGru
 from cosim.training.cells import SignedCell
 from cosim.training.config import Architecture
 

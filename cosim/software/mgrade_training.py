@@ -96,11 +96,10 @@ def reconstruct(model: Mgrade, train: Lorenz, test: Lorenz, skip: int, points: i
     readout = np.linalg.lstsq(columns[0], after[0], rcond=None)[0]
     linear = columns[1] @ readout
     x = model(torch.from_numpy(test.steps.x))[:, skip:, 0].double().numpy().ravel()
-    errors = [mase(linear[:, k], after[1][:, k], now[:, k]) for k in (1, 2)]
+    y, z = (mase(linear[:, k], after[1][:, k], now[:, k]) for k in (1, 2))
     chosen = np.linspace(0, len(now) - 1, min(points, len(now))).astype(int)
-    return Reconstruction(
-        mase(x, after[1][:, 0], now[:, 0]), *errors, neighbour_overlap(now[chosen], columns[1][chosen, :-1])
-    )
+    overlap = neighbour_overlap(now[chosen], columns[1][chosen, :-1])
+    return Reconstruction(mase(x, after[1][:, 0], now[:, 0]), y, z, overlap)
 
 
 def _sigma(model: Mgrade, iteration: int, fit: Fit) -> float | None:

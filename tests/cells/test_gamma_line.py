@@ -15,7 +15,10 @@ UNITS, ORDER, CAPACITANCE = 8, 4, 3e-12
 
 @pytest.mark.parametrize("order", [1, 4])
 def test_moments_of_a_step(order):
-    """1 - s(t) of a gamma kernel is e^-x (1 + x + ... + x^(n-1) / (n-1)!), x = t / tau: mean n tau, width sqrt(n) tau."""
+    """1 - s(t) of a gamma kernel is e^-x (1 + x + ... + x^(n-1) / (n-1)!), x = t / tau.
+
+    Its mean is n tau, its width sqrt(n) tau.
+    """
     tau = 0.01
     t = np.linspace(0, 0.6, 60001)
     x = t / tau
