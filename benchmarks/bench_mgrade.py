@@ -44,7 +44,6 @@ LORENZ = {
 PRODUCT = {
     "mGRADE-L": Shape(1, 2, 16, 1, Convolving("learned", 2, reach=24, start="uniform"), "none"),
     "mGRADE-G": Shape(1, 2, 16, 1, Convolving("gamma", 2, reach=60, order=64), "none"),
-    "minGRU": Shape(1, 2, 16, 1),
 }
 SKIP = 24  # steps: all kernels reach no further
 PAPER = {

@@ -5,7 +5,8 @@
     buffer       H S numbers, S = sum over layers of the largest delay in use (19, which has a factor L too many)
 
 On the chip a delay of one bit by one frame is a shift cell, and a channel takes as many as its largest delay; so what
-is counted is the deployed network, with delays that no tap reads left out.
+is counted is the deployed network, with delays that no tap reads left out. The encoder is linear and without memory, so
+what its channels delay the inputs may delay in their place: bits where the channels are not.
 """
 
 import math
@@ -79,6 +80,8 @@ def memory_footprint(model: Mgrade, signal_bits: int = WORD, *, widths: bool = F
 def silicon_footprint(model: Mgrade, unit_current: float, filter_capacitance: float = 1e-12) -> Silicon:
     """Its taps on signals of one bit as shift cells, 20 transistors and 3.3 nW each at a unit current of 1 nA.
 
+    Of the first layer's taps each input takes the largest delay. Channels of later layers take their own, and must be
+    bits to be built so: the states of a bistable cell without what skips it.
     `filter_capacitance` in F: of each filter of a dispersive line, whose transistors and power are those of the line
     and not counted. Rows, recurrence and readout are not counted.
     """
@@ -87,9 +90,9 @@ def silicon_footprint(model: Mgrade, unit_current: float, filter_capacitance: fl
             f"unit current and capacitance must be positive, not {unit_current:g} A and {filter_capacitance:g} F"
         )
     cells = filters = 0
-    for one in model.convolutions:
+    for place, one in enumerate(model.convolutions):
         if isinstance(one, LearnedDelays | FixedDelays):
-            cells += int(one.used().sum())
+            cells += int(one.used().sum()) if place else model.shape.inputs * int(one.used().max())
         elif isinstance(one, GammaDelays):
             filters += one.positions.numel() * one.order
     capacitance = 1e15 * (cells * HOLD_CAPACITANCE + filters * filter_capacitance)

@@ -172,17 +172,19 @@ def test_small_models_of_the_paper_have_no_mlp():
 
 
 def test_bits_and_silicon():
-    """Positions up to 12 take 4 bits; cells are the largest delays in use, of each channel."""
-    model = Mgrade(Shape(5, 2, 2, 1, Convolving("learned", 2, reach=12), "bmru", deep=False))
+    """Positions up to 12 take 4 bits; cells are the largest delays in use, of the inputs and of later channels."""
+    model = Mgrade(Shape(5, 2, 2, 2, Convolving("learned", 2, reach=12), "bmru", deep=False))
     with torch.no_grad():
-        model.convolutions[0].positions.copy_(torch.tensor([[0.2, 7.4], [3.4, 1.0]]))
+        for one in model.convolutions:
+            one.positions.copy_(torch.tensor([[0.2, 7.4], [3.4, 1.0]]))
     found = memory_footprint(model, signal_bits=1)
-    assert found.parameter_bits == 32 * (found.parameters - 4) + 4 * 4
-    assert (found.buffer, found.buffer_bits) == (2 * 7, 2 * 7)
+    assert found.parameter_bits == 32 * (found.parameters - 8) + 8 * 4
+    assert (found.buffer, found.buffer_bits) == (2 * 2 * 7, 2 * 2 * 7)
     silicon = silicon_footprint(model, 1e-9)
-    assert (silicon.cells, silicon.transistors, silicon.filters) == (7 + 3, 200, 0)
-    assert silicon.capacitance == pytest.approx(10 * 400)  # 0.4 pF of each clocked cell
-    assert silicon.power == pytest.approx(33e-9)
+    cells = 5 * 7 + 7 + 3
+    assert (silicon.cells, silicon.transistors, silicon.filters) == (cells, 20 * cells, 0)
+    assert silicon.capacitance == pytest.approx(cells * 400)  # 0.4 pF of each clocked cell
+    assert silicon.power == pytest.approx(cells * 3.3e-9)
     dispersive = Mgrade(Shape(1, 1, 2, 1, Convolving("gamma", 3, reach=24, order=4), deep=False))
     silicon = silicon_footprint(dispersive, 1e-9, 0.5e-12)
     assert (silicon.filters, silicon.capacitance) == (24, pytest.approx(12e3))
