@@ -7,7 +7,12 @@ written.
 
 import numpy as np
 
+<<<<<<< HEAD
 from cosim.tasks.steps import Steps, StepTask
+=======
+from cosim.errors import InputError
+from cosim.tasks.steps import Steps
+>>>>>>> wip-mgrade
 from cosim.tasks.task import Task
 
 SYMBOLS = ("w", "r", "i", "0", "1")
@@ -31,6 +36,28 @@ def generate_flip_flop_task(pairs: int = PAIRS, n_train: int = 4096, n_test: int
     x_test, y_test = _strings(full, np.where(np.arange(n_test) % 2, SPARSE, DENSE), rng)
     parts = x_train, y_train, x_test, y_test, 2 * lengths + 1, 2 * full + 1
     return Task("flip-flop", *parts, ("0", "1"), np.zeros(len(SYMBOLS)), np.ones(len(SYMBOLS)))
+
+
+def generate_flip_flop_steps(
+    n: int, tokens: int = 64, ignored: float = DENSE, seed: int | np.random.Generator = 0
+) -> Steps:
+    """x (n, tokens - 1, 5), bits as above, the last of them `r`; y (n, tokens - 1) the bit behind each `r`.
+
+    Counted are those steps. `ignored`: chance of an instruction to be `i`. A generator as `seed` gives new strings at
+    each call. Raises InputError for an odd number of tokens, or fewer than 4, and for no strings.
+    """
+    if tokens < 4 or tokens % 2 or n < 1 or not 0 <= ignored <= 1:
+        raise InputError(
+            "the flip-flop task must have strings, an even number of tokens from 4 and a chance of i in [0, 1], not "
+            f"{n}, {tokens} and {ignored}"
+        )
+    pairs = np.full(n, tokens // 2 - 1)
+    x, last = _strings(pairs, np.full(n, ignored), np.random.default_rng(seed))
+    mask = x[:, :, READ] == 1
+    y = np.zeros(mask.shape, dtype=np.int64)
+    y[:, :-1] = mask[:, :-1] & (x[:, 1:, SYMBOLS.index("1")] == 1)
+    y[:, -1] = last
+    return Steps(x, y, mask)
 
 
 def _strings(pairs: np.ndarray, ignored: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
