@@ -7,17 +7,12 @@ written.
 
 import numpy as np
 
-<<<<<<< HEAD
-from cosim.tasks.steps import Steps, StepTask
-=======
 from cosim.errors import InputError
-from cosim.tasks.steps import Steps
->>>>>>> wip-mgrade
+from cosim.tasks.steps import Steps, StepTask
 from cosim.tasks.task import Task
 
 SYMBOLS = ("w", "r", "i", "0", "1")
 WRITE, READ, IGNORE = range(3)
-READ_PAIRS = 256  # of instruction and bit where every read counts: 512 symbols
 PAIRS = 31  # of instruction and bit, in front of the last read; 63 symbols in all
 LONGER = 8  # test strings over the longest training string, in pairs
 DENSE, SPARSE = 0.8, 0.98  # chance of an instruction to be `i`; `w` and `r` share the rest
@@ -72,24 +67,13 @@ def _strings(pairs: np.ndarray, ignored: np.ndarray, rng: np.random.Generator) -
     return x, written[np.arange(n), pairs - 1].astype(np.int64)
 
 
-def generate_flip_flop_reads(
-    n: int, pairs: int = READ_PAIRS, ignored: float = DENSE, seed: int | np.random.Generator = 0
-) -> Steps:
-    """Whole strings, x (n, 2 pairs, 5); counted is every `r`, y (n, 2 pairs) the bit that must follow it."""
-    instructions, bits, written = _draw(pairs, np.full(n, ignored), np.random.default_rng(seed))
-    symbols = np.stack([instructions, SYMBOLS.index("0") + bits], axis=2).reshape(n, -1)
-    mask = symbols == READ
-    y = np.where(mask, np.repeat(written, 2, axis=1), 0)
-    return Steps(np.eye(len(SYMBOLS), dtype=np.float32)[symbols], y, mask)
-
-
 def generate_flip_flop_reads_task(
-    pairs: int = READ_PAIRS, n_train: int = 4096, n_valid: int = 512, n_test: int = 1024, seed: int = 0
+    tokens: int = 512, n_train: int = 4096, n_valid: int = 512, n_test: int = 1024, seed: int = 0
 ) -> StepTask:
     """Dense strings to train and validate, sparse ones to test, all of one length. The same for the same seed."""
     rng = np.random.default_rng(seed)
-    train, valid = (generate_flip_flop_reads(n, pairs, DENSE, rng) for n in (n_train, n_valid))
-    test = generate_flip_flop_reads(n_test, pairs, SPARSE, rng)
+    train, valid = (generate_flip_flop_steps(n, tokens, DENSE, rng) for n in (n_train, n_valid))
+    test = generate_flip_flop_steps(n_test, tokens, SPARSE, rng)
     return StepTask("flip-flop-reads", train, valid, test, ("0", "1"))
 
 
