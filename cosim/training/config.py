@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from cosim.errors import InputError
+from cosim.network.layers import MOST_LEVELS
 from cosim.network.types import Pooling
 from cosim.training.mismatch import MismatchModel
 
@@ -24,7 +25,8 @@ class Architecture:
     alphacmru an input-dependent output level. `ramp` adds a time ramp to the inputs. `grid` None leaves weights
     continuous, `input_levels` None the inputs; with both, candidates lie on a lattice and the compiler centres the
     thresholds in its gaps. `width_min` is the smallest hysteresis width, beta_hi - beta_lo or 2 beta, in units. `taps`:
-    the first layer reads the input of so many frames before, too, bits that shift cells hold on the chip.
+    the first layer reads the input of so many frames before, too, bits that shift cells hold on the chip. `levels` K puts
+    what an alphaCMRU stores onto K + 1 levels, which a register on the chip holds.
     """
 
     cells: int = 16
@@ -40,6 +42,7 @@ class Architecture:
     input_levels: int | None = 16
     width_min: float = 0.2
     taps: int = 0
+    levels: int | None = None
 
 
 @dataclass(frozen=True)
@@ -70,10 +73,12 @@ def state_path(path: Path) -> Path:
 
 
 def describe_config(config: TrainingConfig) -> dict[str, Any]:
-    """The settings as plain values, for files; without mismatch or taps they do not mention them."""
+    """The settings as plain values, for files; without mismatch, taps or levels they do not mention them."""
     settings = asdict(config)
     if not config.architecture.taps:
         del settings["architecture"]["taps"]
+    if config.architecture.levels is None:
+        del settings["architecture"]["levels"]
     if config.mismatch is None:
         del settings["mismatch"]
     return settings
@@ -108,7 +113,7 @@ def _check_variation(config: TrainingConfig) -> None:
             "found by the compiler, from the trained weights"
         )
     if config.architecture.cell == "alphacmru":
-        raise InputError("--variation local needs a unit that compiles: train --cell cmru or bmru")
+        raise InputError("--variation local knows no register yet: train --cell cmru or bmru")
     if config.epsilon not in (None, 0):
         raise InputError(
             f"--variation local needs --epsilon anneal or 0, not {config.epsilon:g}: it knows the transistors of the "
@@ -121,6 +126,10 @@ def _check_architecture(architecture: Architecture) -> None:
         raise InputError("--beta input needs --unit signed: first-quadrant thresholds are fixed bias currents")
     if architecture.unit == "first-quadrant" and architecture.cell == "alphacmru":
         raise InputError("--cell alphacmru needs --unit signed: a first-quadrant unit has one fixed output level")
+    if architecture.levels is not None and architecture.cell != "alphacmru":
+        raise InputError("--levels needs --cell alphacmru: other units store a constant")
+    if architecture.levels is not None and not 1 <= architecture.levels <= MOST_LEVELS:
+        raise InputError(f"--levels must lie in 1 to {MOST_LEVELS}, or 0 for any value, not {architecture.levels}")
     least = (("cells", architecture.cells, 1), ("layers", architecture.layers, 1), ("hidden", architecture.hidden, 0))
     for option, value, bound in least:
         if value < bound:
