@@ -6,16 +6,16 @@
     pos --[up]-------+                                       pos, neg: gate lines p of the value with either sign
     neg --[not up]---+-- val                                 write: pulse and (up or not keeps)
 
-    level k      vdd    vdd          vdd
-                  |      |            |
-            val o|M1  cut|o write  M7 |diode       out o-+       M1 against M2: the value against turn k
-                  |      |            |                  |
-              v0--+   M9 |o fb     fb-+               M3 |o q    q follows v0 while write is high, without the keeper;
-                  |      |            |                  |       then it keeps itself: I_keep 2 q against I_keep
-        turn k o|M2  q---+--- q     M6|o q            M5 |o gain
-                  |      |            |                  |       I_out = I_gain (q_1 + ... + q_K)
-                  0   Mk |o keep   M8 |o keep, twice     0
-                         0            0
+    level k       vdd              vdd      vdd
+                   |                |        |
+             val o|M1            M9 |o fb M7 |diode   out o-+     M1 against M2: the value against turn k
+                   |                |        |              |
+                   |            cut |o write |-- fb      M3 |o q  q follows v0 while write is high, and the keeper
+              v0 --+--[write]-- q --+        |              |     is cut off; then it keeps itself, 2 I_keep of M8
+                   |                |     M6 |o q        M5 |o gain    against I_keep of Mk
+          turn k o|M2            Mk |o keep  |              |
+                   |                |     M8 |o keep, twice |     I_out = I_gain (q_1 + ... + q_K)
+                   0                0        0              0
 
 The comparators of the levels have no hysteresis: `cut` parts the keeper while they write, and the sink that is left in
 q, Mk, moves all turns by I_keep. Between two writes a level is a static current-mode latch of its own, whose current
@@ -24,7 +24,9 @@ step; a 9T cell whose hysteresis spans all turns would draw more than the larges
 
 Which value is written, and whether, is decided first: both comparators stand still when the pulse comes, as in the
 quantiser. Gates draw no current while they switch: what pulls `write` down is a current source, and so is what pulls
-`upb` up.
+`upb` and `writeb` up. The gate to q has both polarities, so that q is at the rail when the write ends: below an n gate
+alone it stands a threshold lower, and when the keeper then lifts it, what charges the nodes below M3 flows in the output
+while that is read (gf180mcu: up to a third of the largest value).
 """
 
 from dataclasses import replace
@@ -36,7 +38,7 @@ from cosim.technology.types import Technology
 
 REGISTER = "register"
 LEVEL_OFF, LEVEL_ON = "level_off", "level_on"
-GATES = 4  # keep currents that pull down `write`, and up `upb`
+GATES = 4  # keep currents that pull down `write`, and up `upb` and `writeb`
 _FRONT = ("cand", "pos", "neg", "upper", "lower", "keep", "gain")
 _BACK = ("out", "clk", "clkb", "pulseb", "resetb", "reset", "vdd")
 
@@ -63,12 +65,14 @@ def register(technology: Technology, units: int, levels: int, start: int) -> Sub
         *transistor("write_up", gate, "write", "upb", "w"),
         *transistor("write_down", gate, "write", "keeps", "w"),
         *transistor("release", sink, "write", "keep"),
+        *transistor("load_b", p, "writeb", "kp"),
+        *transistor("invert_b", steer, "writeb", "write", "0"),
         *transistor("pos", gate, "val", "upb", "pos"),
         *transistor("neg", gate, "val", "up", "neg"),
     ]
     for k in range(1, levels + 1):
         kind, reset = (LEVEL_ON, "resetb") if k <= start else (LEVEL_OFF, "reset")
-        nets = ("val", f"turn{k}", "keep", "gain", "out", "write", reset, "vdd")
+        nets = ("val", f"turn{k}", "keep", "gain", "out", "write", "writeb", reset, "vdd")
         elements.append(Instance(f"level{k}", nets, kind, match=(("val", "pos"),)))
     elements += transistor("output", Device("output", "p", technology.sizing.mirror_p, units), "out", "out")
     title = f"thermometer register of {levels} levels, starts on {start}"
@@ -89,11 +93,12 @@ def level(technology: Technology, units: int, *, on: bool) -> Subcircuit:
     reset = "resetb" if on else "reset"
     return Subcircuit(
         LEVEL_ON if on else LEVEL_OFF,
-        ("val", "turn", "keep", "gain", "out", "write", reset, "vdd"),
+        ("val", "turn", "keep", "gain", "out", "write", "writeb", reset, "vdd"),
         (
             *transistor("1", Device("compare", "p", technology.sizing.mirror_p, units), "v0", "val"),
             *transistor("2", Device("threshold", "n", cell), "v0", "turn"),
-            *transistor("pass", gates["n"], "q", "write", "v0"),
+            *transistor("pn", gates["n"], "q", "write", "v0"),
+            *transistor("pp", gates["p"], "q", "writeb", "v0"),
             *transistor("9", p, "c", "fb"),
             *transistor("cut", gates["p"], "q", "write", "c"),
             *transistor("keep", n, "q", "keep"),

@@ -82,7 +82,7 @@ def supply_register(cell: RegisterCell, standing: Standing) -> Array:
     )
     value = calibration.mirror.push * np.where(up, *cell.values)
     total = total + sum(np.minimum(value, i_turn) for i_turn in pins.i_turns)
-    return total + pins.i_keep * (3 * standing.states + GATES * (1 + up))
+    return total + pins.i_keep * (3 * standing.states + GATES * (2 + up))
 
 
 def register_effects(node: Register, pins: RegisterPins, site: Site) -> Iterator[Effect]:
