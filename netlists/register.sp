@@ -8,13 +8,11 @@ mreset hold resetb vdd vdd generic180_p w=4e-07 l=4e-07 m=1
 chold hold vdd 4e-13
 .ends sampler
 
-* comparator: latch takes the decision while clk is low and keeps it while clk is high
-.subckt comparator hold thresh latch clk clkb vdd
-m1 v0 hold vdd vdd generic180_p w=5e-06 l=5e-06 m=1
-m2 v0 thresh 0 0 generic180_n w=5e-06 l=5e-06 m=1
-mdn latch clkb v0 0 generic180_n w=4e-07 l=4e-07 m=1
-mdp latch clk v0 vdd generic180_p w=4e-07 l=4e-07 m=1
-.ends comparator
+* comparator of a register's window
+.subckt window hold thresh out vdd
+m1 out hold vdd vdd generic180_p w=5e-06 l=5e-06 m=1
+m2 out thresh 0 0 generic180_n w=5e-06 l=5e-06 m=1
+.ends window
 
 * level of a register: q takes over whether val exceeds turn; reset to off
 .subckt level_off val turn keep gain out write writeb reset vdd
@@ -51,10 +49,11 @@ mreset q resetb vdd vdd generic180_p w=4e-07 l=4e-07 m=1
 .ends level_on
 
 * thermometer register of 3 levels, starts on 1
-.subckt register_3_1 cand pos neg upper lower keep gain turn1 turn2 turn3 out clk clkb pulseb resetb reset vdd
+.subckt register_3_1 cand pos neg upper lower keep release gain turn1 turn2 turn3 out clk clkb pulseb resetb
++ reset vdd
 xsampler cand hold clk clkb resetb vdd sampler
-xupper hold upper up clk clkb vdd comparator
-xlower hold lower keeps clk clkb vdd comparator
+xupper hold upper up vdd window
+xlower hold lower keeps vdd window
 msupply kp keep 0 0 generic180_n w=5e-06 l=5e-06 m=4
 mdiode kp kp vdd vdd generic180_p w=5e-06 l=5e-06 m=1
 mload upb kp vdd vdd generic180_p w=5e-06 l=5e-06 m=1
@@ -62,7 +61,7 @@ minvert upb up 0 0 generic180_n w=1e-06 l=1e-06 m=1
 mpulse w pulseb vdd vdd generic180_p w=4e-07 l=4e-07 m=1
 mwrite_up write upb w vdd generic180_p w=4e-07 l=4e-07 m=1
 mwrite_down write keeps w vdd generic180_p w=4e-07 l=4e-07 m=1
-mrelease write keep 0 0 generic180_n w=5e-06 l=5e-06 m=4
+mrelease write release 0 0 generic180_n w=5e-06 l=5e-06 m=1
 mload_b writeb kp vdd vdd generic180_p w=5e-06 l=5e-06 m=1
 minvert_b writeb write 0 0 generic180_n w=1e-06 l=1e-06 m=1
 mpos val upb pos vdd generic180_p w=4e-07 l=4e-07 m=1

@@ -86,7 +86,6 @@ def golden_texts() -> dict[str, str]:
         ),
         "register": (
             sampler(technology),
-            comparator(technology),
             *register_blocks(technology, UNITS),
             register(technology, UNITS, RUNGS, START),
         ),

@@ -22,8 +22,9 @@ q, Mk, moves all turns by I_keep. Between two writes a level is a static current
 does not depend on its turn: nothing leaks, and no error adds up, however long it holds. A keeper is a fraction of a
 step; a 9T cell whose hysteresis spans all turns would draw more than the largest value in each level.
 
-Which value is written, and whether, is decided first: both comparators stand still when the pulse comes, as in the
-quantiser. Gates draw no current while they switch: what pulls `write` down is a current source, and so is what pulls
+Which value is written, and whether, both comparators decide, which stand still in the pulse, as the candidate is frozen
+then. They need no gates, so that a value is switched through as soon as the candidate is there, and the levels'
+comparators have most of a frame: a value that exceeds a turn by dI needs C V / dI, 4 pA some 6 ms in generic180. Gates draw no current while they switch: what pulls `write` down is a current source, and so is what pulls
 `upb` and `writeb` up. The gate to q has both polarities, so that q is at the rail when the write ends: below an n gate
 alone it stands a threshold lower, and when the keeper then lifts it, what charges the nodes below M3 flows in the output
 while that is read (gf180mcu: up to a third of the largest value).
@@ -31,15 +32,15 @@ while that is read (gf180mcu: up to a third of the largest value).
 
 from dataclasses import replace
 
-from cosim.cells.quantiser import COMPARATOR, HELD, SAMPLER
+from cosim.cells.quantiser import HELD, SAMPLER
 from cosim.cells.transistor import Device, transistor
 from cosim.circuit.elements import Element, Instance, Subcircuit
 from cosim.technology.types import Technology
 
-REGISTER = "register"
+REGISTER, WINDOW = "register", "window"
 LEVEL_OFF, LEVEL_ON = "level_off", "level_on"
-GATES = 4  # keep currents that pull down `write`, and up `upb` and `writeb`
-_FRONT = ("cand", "pos", "neg", "upper", "lower", "keep", "gain")
+GATES = 4  # keep currents that pull up `upb` and `writeb`
+_FRONT = ("cand", "pos", "neg", "upper", "lower", "keep", "release", "gain")
 _BACK = ("out", "clk", "clkb", "pulseb", "resetb", "reset", "vdd")
 
 
@@ -49,14 +50,14 @@ def register_ports(levels: int) -> tuple[str, ...]:
 
 
 def register(technology: Technology, units: int, levels: int, start: int) -> Subcircuit:
-    """A register whose reset leaves `start` levels on; needs `register_blocks`, sampler and comparator."""
+    """A register whose reset leaves `start` levels on; needs `register_blocks` and the sampler."""
     n, p = Device("inner", "n", technology.sizing.cell_n), Device("inner", "p", technology.sizing.cell_p)
     gate = Device("switch", "p", technology.sizing.sample_switch)
     sink, steer = replace(n, m=GATES), Device("switch", "n", technology.sizing.latch_switch)
     elements: list[Element] = [
         Instance("sampler", ("cand", "hold", "clk", "clkb", "resetb", "vdd"), SAMPLER),
-        Instance("upper", ("hold", "upper", "up", "clk", "clkb", "vdd"), COMPARATOR, match=HELD),
-        Instance("lower", ("hold", "lower", "keeps", "clk", "clkb", "vdd"), COMPARATOR, match=HELD),
+        Instance("upper", ("hold", "upper", "up", "vdd"), WINDOW, match=HELD),
+        Instance("lower", ("hold", "lower", "keeps", "vdd"), WINDOW, match=HELD),
         *transistor("supply", sink, "kp", "keep"),
         *transistor("diode", p, "kp", "kp"),
         *transistor("load", p, "upb", "kp"),
@@ -64,7 +65,7 @@ def register(technology: Technology, units: int, levels: int, start: int) -> Sub
         *transistor("pulse", gate, "w", "pulseb"),
         *transistor("write_up", gate, "write", "upb", "w"),
         *transistor("write_down", gate, "write", "keeps", "w"),
-        *transistor("release", sink, "write", "keep"),
+        *transistor("release", n, "write", "release"),
         *transistor("load_b", p, "writeb", "kp"),
         *transistor("invert_b", steer, "writeb", "write", "0"),
         *transistor("pos", gate, "val", "upb", "pos"),
@@ -79,9 +80,19 @@ def register(technology: Technology, units: int, levels: int, start: int) -> Sub
     return Subcircuit(f"{REGISTER}_{levels}_{start}", register_ports(levels), tuple(elements), title)
 
 
-def register_blocks(technology: Technology, units: int) -> tuple[Subcircuit, Subcircuit]:
-    """Both kinds of level."""
-    return level(technology, units, on=False), level(technology, units, on=True)
+def register_blocks(technology: Technology, units: int) -> tuple[Subcircuit, ...]:
+    """The comparator of the window, and both kinds of level."""
+    return window(technology), level(technology, units, on=False), level(technology, units, on=True)
+
+
+def window(technology: Technology) -> Subcircuit:
+    """M1 against M2: out is high where the held candidate exceeds the current of `thresh`."""
+    n, p = technology.sizing.cell_n, technology.sizing.cell_p
+    devices = (
+        *transistor("1", Device("compare", "p", p), "out", "hold"),
+        *transistor("2", Device("threshold", "n", n), "out", "thresh"),
+    )
+    return Subcircuit(WINDOW, ("hold", "thresh", "out", "vdd"), devices, "comparator of a register's window")
 
 
 def level(technology: Technology, units: int, *, on: bool) -> Subcircuit:

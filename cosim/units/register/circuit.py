@@ -2,7 +2,7 @@
 
 from cosim.cells.blocks import CELLS
 from cosim.cells.builder import NETWORK, Builder, net
-from cosim.cells.quantiser import quantiser_blocks
+from cosim.cells.quantiser import sampler
 from cosim.cells.register import register, register_blocks
 from cosim.units.native import clock_pins
 from cosim.units.register.node import Register, RegisterPins
@@ -13,17 +13,18 @@ def build_register(builder: Builder, node: Register, pins: RegisterPins) -> None
     """Candidate, register, and the lines of its state; its values are the lines p of two rectifiers."""
     technology, stem, units = builder.technology, net(node.name), builder.units
     candidate = builder.add_candidate(node)
-    builder.define(*quantiser_blocks(technology)[:2], *register_blocks(technology, units))
+    builder.define(sampler(technology), *register_blocks(technology, units))
     upper, lower = (builder.bias_line("thresh", current) for current in (pins.i_upper, pins.i_lower))
     keep, gain = builder.bias_line("keep", pins.i_keep), builder.bias_line("gain", pins.i_gain)
+    release = builder.bias_line("release", pins.i_release)
     turns = tuple(builder.bias_line("turn", current) for current in pins.i_turns)
-    builder.cell_bias[node.name] = (upper, lower, gain, keep, *turns)
+    builder.cell_bias[node.name] = (upper, lower, gain, keep, release, *turns)
     values = [source for source, _ in builder.graph.into(node.name, "value")]
     for source, device in zip(values, ("pos", "neg"), strict=True):
         builder.weights[source, node.name] = f"x{NETWORK}.xcell_{stem}.m{device}"
     clk, clkb, _, pulseb = clock_pins(node)
     nets = (
-        candidate, *(f"{net(source)}_p" for source in values), upper, lower, keep, gain, *turns, f"{stem}_p",
+        candidate, *(f"{net(source)}_p" for source in values), upper, lower, keep, release, gain, *turns, f"{stem}_p",
         clk, clkb, pulseb, "resetb", builder.reset_line(), "vdd",
     )  # fmt: skip
     origin = f"{node.name}: rise {node.rise:.6g} fall {node.fall:.6g} {node.most} levels of {node.level:.6g}"
@@ -34,7 +35,7 @@ def build_register(builder: Builder, node: Register, pins: RegisterPins) -> None
 
 def report_register(node: Register, pins: RegisterPins, learned: Learned) -> list[PinRow]:
     """Both thresholds of the candidate, the current of a level, and the turn of each."""
-    asked, (upper, lower, gain, keep, *turns) = learned.asked, learned.pins
+    asked, (upper, lower, gain, keep, _, *turns) = learned.asked, learned.pins
     i_unit = asked.i_high / node.level
     levels = f"{node.most} levels, {node.step:g} apart; level 0 stands for {node.zero:g}; starts on {node.start}"
     return [

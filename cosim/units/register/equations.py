@@ -88,7 +88,7 @@ def supply_register(cell: RegisterCell, standing: Standing) -> Array:
 def register_effects(node: Register, pins: RegisterPins, site: Site) -> Iterator[Effect]:
     """upper, lower: the comparators; turns: M2 of each level - bias diode - M1; levels: M5 of each - bias diode."""
     cell = f"cell_{net(node.name)}"
-    upper, lower, gain, _, *turns = site.pins
+    upper, lower, gain, _, _, *turns = site.pins
     yield site.comparator("upper", pins.i_upper, instance(f"{cell}.upper"), upper)
     yield site.comparator("lower", pins.i_lower, instance(f"{cell}.lower"), lower)
     for k, (pin, current) in enumerate(zip(turns, pins.i_turns, strict=True), start=1):

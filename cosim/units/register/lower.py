@@ -16,7 +16,8 @@ from cosim.units.register.equations import push_gain
 from cosim.units.register.node import Register, RegisterPins
 from cosim.units.sizing import MIN_FALL, Sizing
 
-KEEP = 0.03  # of i_unit: what a level sinks to stay off; twice that keeps it on
+KEEP = 0.04  # of i_unit: what a level sinks to stay off; twice that keeps it on
+RELEASE = 0.5  # of i_unit: what ends a write; the keepers then have a part of the frame before it is read
 
 
 def takes(layer: RecurrentLayer) -> bool:
@@ -81,4 +82,4 @@ def solve_register(node: Register, sizing: Sizing) -> RegisterPins:
             f"{sizing.origin}: {node.name}: the lowest turn must leave at least {MIN_FALL * 1e12:g} pA beside the "
             f"keeper's {keep * 1e12:.3g} pA, not {turns[0] * 1e12:.3g} pA; train with fewer --levels or raise --i-unit"
         )
-    return RegisterPins(upper, lower, sizing.calibration.schmitt.solve_gain(asked.i_high), keep, turns)
+    return RegisterPins(upper, lower, sizing.calibration.schmitt.solve_gain(asked.i_high), keep, RELEASE * i_unit, turns)

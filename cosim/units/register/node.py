@@ -26,6 +26,7 @@ class RegisterPins:
     i_lower: float
     i_gain: float
     i_keep: float
+    i_release: float
     i_turns: tuple[float, ...]
 
 
