@@ -9,25 +9,26 @@
     level k       vdd              vdd      vdd
                    |                |        |
              val o|M1            M9 |o fb M7 |diode   out o-+     M1 against M2: the value against turn k
-                   |                |        |              |
-                   |            cut |o write |-- fb      M3 |o q  q follows v0 while write is high, and the keeper
-              v0 --+--[write]-- q --+        |              |     is cut off; then it keeps itself, 2 I_keep of M8
-                   |                |     M6 |o q        M5 |o gain    against I_keep of Mk
-          turn k o|M2            Mk |o keep  |              |
-                   |                |     M8 |o keep, twice |     I_out = I_gain (q_1 + ... + q_K)
+                   |                |        |-- fb         |
+                   |            cp  |o write |           M3 |o q  q follows v0 while write is high, and the keeper
+              v0 --+--[pn, pp]- q --+        |              |     is cut off at both ends; then it keeps itself,
+                   |            cn  |o      M6 |o q      M5 |o gain  2 I_keep of M8 against I_keep of Mk
+          turn k o|M2               | writeb |              |
+                   |             Mk |o keep M8 |o keep, 2   |     I_out = I_gain (q_1 + ... + q_K)
                    0                0        0              0
 
-The comparators of the levels have no hysteresis: `cut` parts the keeper while they write, and the sink that is left in
-q, Mk, moves all turns by I_keep. Between two writes a level is a static current-mode latch of its own, whose current
-does not depend on its turn: nothing leaks, and no error adds up, however long it holds. A keeper is a fraction of a
-step; a 9T cell whose hysteresis spans all turns would draw more than the largest value in each level.
+The comparators of the levels have no hysteresis, and what they settle on before the write is what is written: the
+keeper's currents are in q alone, and not while they write. Between two writes a level is a static current-mode latch of
+its own, whose current does not depend on its turn: nothing leaks, and no error adds up, however long it holds. A 9T
+cell whose hysteresis spans all turns would draw more than the largest value in each level.
 
-Which value is written, and whether, both comparators decide, which stand still in the pulse, as the candidate is frozen
-then. They need no gates, so that a value is switched through as soon as the candidate is there, and the levels'
-comparators have most of a frame: a value that exceeds a turn by dI needs C V / dI, 4 pA some 6 ms in generic180. Gates draw no current while they switch: what pulls `write` down is a current source, and so is what pulls
-`upb` and `writeb` up. The gate to q has both polarities, so that q is at the rail when the write ends: below an n gate
-alone it stands a threshold lower, and when the keeper then lifts it, what charges the nodes below M3 flows in the output
-while that is read (gf180mcu: up to a third of the largest value).
+Which value is written, and whether, both comparators of the window decide. They need no gates of their own: the
+candidate is frozen in the pulse, and before it the value is switched through as soon as the candidate is there, so that
+the comparators of the levels have most of a frame; one whose value exceeds its turn by dI needs C V / dI.
+
+No gate here draws current while it switches: current sources pull `write` down, and `upb` and `writeb` up. The gate to
+q has both polarities, so that q is at the rail when the write ends. Below an n gate alone it stands a threshold lower,
+and when the keeper then lifts it, what charges the nodes below M3 flows in the output while that is read.
 """
 
 from dataclasses import replace
@@ -111,8 +112,9 @@ def level(technology: Technology, units: int, *, on: bool) -> Subcircuit:
             *transistor("pn", gates["n"], "q", "write", "v0"),
             *transistor("pp", gates["p"], "q", "writeb", "v0"),
             *transistor("9", p, "c", "fb"),
-            *transistor("cut", gates["p"], "q", "write", "c"),
-            *transistor("keep", n, "q", "keep"),
+            *transistor("cp", gates["p"], "q", "write", "c"),
+            *transistor("cn", gates["n"], "q", "writeb", "d"),
+            *transistor("keep", n, "d", "keep"),
             *transistor("7", p, "fb", "fb"),
             *transistor("6", steer, "fb", "q", "b"),
             *transistor("8", replace(n, m=2), "b", "keep"),

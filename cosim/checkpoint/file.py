@@ -114,7 +114,8 @@ def network_to_arrays(network: Network) -> tuple[dict[str, np.ndarray], dict[str
         arrays |= {f"layers.{i}.{name}": array for name, array in layer.arrays().items()}
         entry: dict[str, Any] = {"name": layer.name, "kind": layer.kind, "sources": list(layer.sources)}
         entry |= {"epsilon": layer.epsilon} if isinstance(layer, EpsilonLayer) else {}
-        layers.append(entry | ({"levels": layer.levels} if getattr(layer, "levels", None) is not None else {}))
+        entry |= {"levels": layer.levels} if isinstance(layer, SignedLayer) and layer.levels is not None else {}
+        layers.append(entry)
     arrays |= {f"readout.{name}": array for name, array in network.readout.arrays().items()}
     arrays |= {f"{RANGES}{name}": array for name, array in network.state_ranges.items()}
     meta = {
@@ -215,7 +216,9 @@ def _layer(arrays: _Arrays, i: int, meta: _LayerMeta, where: str) -> Layer:
     if issubclass(kind, SignedLayer):
         values["levels"] = meta.levels
     elif meta.levels is not None:
-        raise NetworkError(f"{where}.levels is for layers of kind {SignedLayer.kind}, not {shown(meta.kind)}; leave it out")
+        raise NetworkError(
+            f"{where}.levels is for layers of kind {SignedLayer.kind}, not {shown(meta.kind)}; leave it out"
+        )
     return kind(meta.name, meta.sources, **values)
 
 

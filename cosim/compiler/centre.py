@@ -20,8 +20,8 @@ _SAME = 1e-9  # relative; how exactly a float must be the fraction
 def centre(graph: Lowered) -> Lowered:
     """The graph with centred `rise` and `fall`; decides exactly like the graph itself.
 
-    A set needs u - beta >= rise, a reset u + beta <= fall, a turn v >= turn. Thresholds that lie within one gap, a comparator without
-    hysteresis, stay as they are.
+    A set needs u - beta >= rise, a reset u + beta <= fall, a turn v >= turn. Thresholds that lie within one gap, a
+    comparator without hysteresis, stay as they are.
     """
     centred = dict(graph.nodes)
     steps: dict[str, Fraction | None] = {}

@@ -258,8 +258,8 @@ class SignedLayer(EpsilonLayer):
     def check(self, origin: str) -> None:
         if self.levels is not None and self.weight_alpha is None:
             raise NetworkError(
-                f"{origin}: {self.name}.levels is for an alphaCMRU, whose value depends on the input, and the layer has "
-                "no weight_alpha; leave it out"
+                f"{origin}: {self.name}.levels is for an alphaCMRU, whose value depends on the input, and the layer "
+                "has no weight_alpha; leave it out"
             )
         if self.levels is not None and not 1 <= self.levels <= MOST_LEVELS:
             raise NetworkError(f"{origin}: {self.name}.levels must lie in 1 to {MOST_LEVELS}, not {self.levels}")

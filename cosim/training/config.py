@@ -25,8 +25,8 @@ class Architecture:
     alphacmru an input-dependent output level. `ramp` adds a time ramp to the inputs. `grid` None leaves weights
     continuous, `input_levels` None the inputs; with both, candidates lie on a lattice and the compiler centres the
     thresholds in its gaps. `width_min` is the smallest hysteresis width, beta_hi - beta_lo or 2 beta, in units. `taps`:
-    the first layer reads the input of so many frames before, too, bits that shift cells hold on the chip. `levels` K puts
-    what an alphaCMRU stores onto K + 1 levels, which a register on the chip holds.
+    the first layer reads the input of so many frames before, too, bits that shift cells hold on the chip. `levels` K
+    puts what an alphaCMRU stores onto K + 1 levels, which a register on the chip holds.
     """
 
     cells: int = 16

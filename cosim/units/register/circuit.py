@@ -35,7 +35,7 @@ def build_register(builder: Builder, node: Register, pins: RegisterPins) -> None
 
 def report_register(node: Register, pins: RegisterPins, learned: Learned) -> list[PinRow]:
     """Both thresholds of the candidate, the current of a level, and the turn of each."""
-    asked, (upper, lower, gain, keep, _, *turns) = learned.asked, learned.pins
+    asked, (upper, lower, gain, _, _, *turns) = learned.asked, learned.pins
     i_unit = asked.i_high / node.level
     levels = f"{node.most} levels, {node.step:g} apart; level 0 stands for {node.zero:g}; starts on {node.start}"
     return [
@@ -45,7 +45,7 @@ def report_register(node: Register, pins: RegisterPins, learned: Learned) -> lis
         *(
             PinRow(
                 f"{learned.alpha} (turn {k})", pin, turn * i_unit, current,
-                f"{-node.zero:g} included; pin without {keep}",
+                f"{-node.zero:g} included",
             )
             for k, (pin, turn, current) in enumerate(zip(turns, node.turns, pins.i_turns, strict=True), start=1)
         ),

@@ -1,6 +1,6 @@
 """The register frame by frame: the turns that +v exceeds where u >= i_rise, those of -v where u <= i_fall, else kept.
 
-Level k is on where g_push v >= I_turn + I_keep. Supply current: both comparators, the levels' min(g_push v, I_turn) of
+Level k is on where g_push v >= I_turn. Supply current: both comparators, the levels' min(g_push v, I_turn) of
 the value that is switched through, 3 I_keep for each level that is on, and the gates'. The output is in its signal.
 """
 
@@ -30,7 +30,9 @@ def decide_register(cell: RegisterCell, candidate: Array) -> States:
     def step(state: NDArray[np.int16], t: int) -> NDArray[np.int16]:
         return np.where(ups[:, t], positive[:, t], np.where(downs[:, t], negative[:, t], state))
 
-    return step_through(candidate, np.full(len(candidate), cell.node.start) if cell.before is None else cell.before, step)
+    return step_through(
+        candidate, np.full(len(candidate), cell.node.start) if cell.before is None else cell.before, step
+    )
 
 
 def _exceeded(cell: RegisterCell, value: Array) -> NDArray[np.int16]:
@@ -41,7 +43,7 @@ def _exceeded(cell: RegisterCell, value: Array) -> NDArray[np.int16]:
         turns = [turn * i_unit for turn in node.turns]
     else:
         asked = [push_gain(cell.calibration, turn * i_unit) for turn in node.turns]
-        turns = [(i_turn + cell.bias.i_keep) / gain for i_turn, gain in zip(cell.bias.i_turns, asked, strict=True)]
+        turns = [i_turn / gain for i_turn, gain in zip(cell.bias.i_turns, asked, strict=True)]
     found = sum(value >= factor * turn for factor, turn in zip(factors, turns, strict=True))
     return np.asarray(found, dtype=np.int16)
 
@@ -96,4 +98,6 @@ def register_effects(node: Register, pins: RegisterPins, site: Site) -> Iterator
         threshold, compare = site.device("threshold", block), site.device("compare", block)
         devices = (threshold, 1), (site.bias(pin), -1), (compare, -1)
         yield effect("turns", node.name, current, *devices, place=k - 1)
-        yield effect("levels", node.name, pins.i_gain, (site.device("level", block), 1), (site.bias(gain), -1), place=k - 1)
+        yield effect(
+            "levels", node.name, pins.i_gain, (site.device("level", block), 1), (site.bias(gain), -1), place=k - 1
+        )

@@ -27,7 +27,8 @@ def takes(layer: RecurrentLayer) -> bool:
 
 def lower_register(layer: SignedLayer, placing: Placing) -> None:
     """A register for every unit of an alphaCMRU layer with levels and epsilon 0."""
-    assert layer.levels is not None and layer.weight_alpha is not None
+    assert layer.levels is not None
+    assert layer.weight_alpha is not None
     weight, bias = placing.sources.folded(layer.weight, layer.bias)
     weight_alpha, alpha = placing.sources.folded(layer.weight_alpha, layer.alpha)
     _check_still(layer, placing)
@@ -76,10 +77,12 @@ def solve_register(node: Register, sizing: Sizing) -> RegisterPins:
     source = sizing.graph.into(node.name, "value")[0][0]
     traffic = sizing.traffic(source)
     wanted = [sizing.arriving(turn * i_unit, traffic) for turn in node.turns]
-    turns = tuple(push_gain(sizing.calibration, turn) * turn - keep for turn in wanted)
+    turns = tuple(push_gain(sizing.calibration, turn) * turn for turn in wanted)
     if turns[0] < MIN_FALL:
         raise MappingError(
-            f"{sizing.origin}: {node.name}: the lowest turn must leave at least {MIN_FALL * 1e12:g} pA beside the "
-            f"keeper's {keep * 1e12:.3g} pA, not {turns[0] * 1e12:.3g} pA; train with fewer --levels or raise --i-unit"
+            f"{sizing.origin}: {node.name}: the lowest turn must be at least {MIN_FALL * 1e12:g} pA, not "
+            f"{turns[0] * 1e12:.3g} pA; train with fewer --levels or raise --i-unit"
         )
-    return RegisterPins(upper, lower, sizing.calibration.schmitt.solve_gain(asked.i_high), keep, RELEASE * i_unit, turns)
+    return RegisterPins(
+        upper, lower, sizing.calibration.schmitt.solve_gain(asked.i_high), keep, RELEASE * i_unit, turns
+    )
