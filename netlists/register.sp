@@ -21,8 +21,9 @@ m2 v0 turn 0 0 generic180_n w=5e-06 l=5e-06 m=1
 mpn q write v0 0 generic180_n w=4e-07 l=4e-07 m=1
 mpp q writeb v0 vdd generic180_p w=4e-07 l=4e-07 m=1
 m9 c fb vdd vdd generic180_p w=5e-06 l=5e-06 m=1
-mcut q write c vdd generic180_p w=4e-07 l=4e-07 m=1
-mkeep q keep 0 0 generic180_n w=5e-06 l=5e-06 m=1
+mcp q write c vdd generic180_p w=4e-07 l=4e-07 m=1
+mcn q writeb d 0 generic180_n w=4e-07 l=4e-07 m=1
+mkeep d keep 0 0 generic180_n w=5e-06 l=5e-06 m=1
 m7 fb fb vdd vdd generic180_p w=5e-06 l=5e-06 m=1
 m6 fb q b 0 generic180_n w=1e-06 l=1e-06 m=1
 m8 b keep 0 0 generic180_n w=5e-06 l=5e-06 m=2
@@ -38,8 +39,9 @@ m2 v0 turn 0 0 generic180_n w=5e-06 l=5e-06 m=1
 mpn q write v0 0 generic180_n w=4e-07 l=4e-07 m=1
 mpp q writeb v0 vdd generic180_p w=4e-07 l=4e-07 m=1
 m9 c fb vdd vdd generic180_p w=5e-06 l=5e-06 m=1
-mcut q write c vdd generic180_p w=4e-07 l=4e-07 m=1
-mkeep q keep 0 0 generic180_n w=5e-06 l=5e-06 m=1
+mcp q write c vdd generic180_p w=4e-07 l=4e-07 m=1
+mcn q writeb d 0 generic180_n w=4e-07 l=4e-07 m=1
+mkeep d keep 0 0 generic180_n w=5e-06 l=5e-06 m=1
 m7 fb fb vdd vdd generic180_p w=5e-06 l=5e-06 m=1
 m6 fb q b 0 generic180_n w=1e-06 l=1e-06 m=1
 m8 b keep 0 0 generic180_n w=5e-06 l=5e-06 m=2
