@@ -7,7 +7,7 @@
 
 levels: two registers of K = 8, random values, two frames of three write; hold: the first frame alone does, all inputs
 that write nothing go on. yield: chips of one register that store each of the K + 1 levels right with both signs, by the
-behavioral model. task: mean absolute error of a trained regression in software and in the batched engine. What
+behavioral model, from a converter of as many levels. task: mean absolute error of a trained regression in software and in the batched engine. What
 docs/alpha-cmru.md has.
 """
 
@@ -36,10 +36,10 @@ from cosim.variation.chip import deviations_of
 from cosim.variation.draws import Plan, draw_chip, varying_devices
 
 LEVELS, CHIPS, SEED = 8, 400, 1
-AREAS = (1.0, 2.0, 4.0, 8.0, 12.0, 16.0, 24.0)
+AREAS = (1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0)
 
 
-def registers(width, levels=LEVELS):
+def registers(width, levels=LEVELS, inputs=16):
     """Units that store +v where w is 1, -v where it is 0, nothing where it is 1/2; v = 2 x - 1, then others."""
     alpha, weight_alpha = np.array([-1.0, 0.625]), np.array([[2.0, 0.0], [-1.5, 0.25]])
     weight, bias, beta = np.array([[0.0, 2.0]] * width), -np.ones(width), np.full(width, 0.5)
@@ -47,7 +47,7 @@ def registers(width, levels=LEVELS):
         "layer0", ("input",), weight, bias, beta, alpha[:width], weight_alpha=weight_alpha[:width], levels=levels
     )
     readout = Readout(("layer0",), np.eye(width), np.zeros(width), "last")
-    encoding = InputEncoding(np.zeros(2), np.ones(2), levels=16)
+    encoding = InputEncoding(np.zeros(2), np.ones(2), levels=inputs)
     return check_network(Network(encoding, (layer,), readout, weight_grid=1 / 8))
 
 
@@ -86,7 +86,7 @@ def levels(once, name="generic180", engine="batch", samples="16", frames="60"):
 
 def chips(name="generic180", number="8"):
     count = int(number)
-    design = compiled(registers(1, count), name)
+    design = compiled(registers(1, count, count), name)
     x = np.array([[[k / count, w] for k in range(count + 1) for w in (1.0, 0.0)]])
     encoded = encode_inputs(design.network.encoding, x)
     wanted = software_states(design.graph, run_reference(design.network, x))[:, :, 0]
