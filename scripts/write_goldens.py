@@ -23,6 +23,7 @@ from cosim.cells.linear import Term, linear_row
 from cosim.cells.mirror import input_diode, signal_rails
 from cosim.cells.quantiser import comparator, quantiser, quantiser_blocks, sampler
 from cosim.cells.rectifier import candidate_diode, relu_diode
+from cosim.cells.register import register, register_blocks
 from cosim.cells.schmitt import schmitt
 from cosim.cells.steering import steering_and, symbol_comparator
 from cosim.cells.toggle import toggle
@@ -44,7 +45,7 @@ from cosim.units.ladder.points import ladder_currents, ladder_timing
 
 FOLDER = Path(__file__).resolve().parent.parent / "netlists"
 UNITS = 8
-RUNGS, START = 3, 1  # of the ladder: a first rung, one in the middle, a last one, and both resets
+RUNGS, START = 3, 1  # of ladder and register: a first rung, one in the middle, a last one, and both resets
 TINY = "tiny_network"
 
 
@@ -88,6 +89,11 @@ def golden_texts() -> dict[str, str]:
             comparator(technology),
             clocked_schmitt(technology, UNITS, tap=True),
             toggle(technology),
+        ),
+        "register": (
+            sampler(technology),
+            *register_blocks(technology, UNITS),
+            register(technology, UNITS, RUNGS, START),
         ),
     }
     texts = {
