@@ -7,6 +7,9 @@ Where the cell is to          keeps (1/4, 3/4)      follows (0.35, 0.55)
 turn on, off                  u >= 1, u <= 0        u >= 1, u <= 0
 stay on, off                  u >= 1/2, u <= 1/2    u >= 1, u <= 0
 
+What flows into and out of a row at once, |b| + sum of w + sum of v over what is on, is limited: each current brings a
+spread of its own, about 3 to 4 % of a unit current, and the nearest threshold of a cell that keeps is 1/4 away.
+
 A cell that keeps is an identity-reset machine of its symbols and of the bits that its products read: where none of them
 acts on it, 1/2 does nothing. Costs are areas: of a product some switches and a source, of a weight its unit devices.
 """
@@ -27,6 +30,7 @@ Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 _MIRROR, _RAIL, _SWITCH, _SOURCE = 80.0, 40.0, 8.0, 16.0  # um2, drawn, generic180: a weight of 1, its share of a line
 _LARGEST = 2.0  # of a weight, and of a candidate
+_KEEPING, _FOLLOWING = 1.5, 2.0  # what may flow in a row
 _ROUNDS, _SOON = 2, 0.1  # of weighing anew by what was found, which prefers few terms; weight that counts half
 _NEAR = 1e-6
 _MOST_TERMS = 2500
@@ -108,31 +112,31 @@ def _row(terms: Terms, low: Array, high: Array, *, keeps: bool) -> Row | None:
     prices = np.concatenate(
         [np.full(2, _MIRROR), np.full(single.shape[1], _MIRROR + _RAIL), _SOURCE + _SWITCH * terms.literals.sum(axis=1)]
     )
-    found = _sparse(values, prices, (low.reshape(-1), high.reshape(-1)), mirrors)
+    flows = np.full(len(values), _KEEPING if keeps else _FOLLOWING)
+    found = _sparse(values, prices, (low.reshape(-1), high.reshape(-1), flows), mirrors)
     if found is None:
         return None
     paid = np.where(np.arange(len(found)) < mirrors, found, found > 0)
     return Row(found[0] - found[1], -found[2:mirrors], found[mirrors:], keeps, float(prices @ paid))
 
 
-def _sparse(values: Array, prices: Array, within: tuple[Array, Array], mirrors: int) -> Array | None:
-    """Weights >= 0 on the grid with  low <= values @ weights <= high, cheap and few; None where none were found.
+def _sparse(values: Array, prices: Array, within: tuple[Array, Array, Array], mirrors: int) -> Array | None:
+    """Weights >= 0 on the grid with  low <= values @ weights <= high, |values| @ weights <= flows, cheap and few; None
+    where none were found.
 
     Mirrors cost by their weight; each other term costs the same at any weight, so it is weighed by what it had.
     """
-    low, high = within
+    low, high, flows = within
+    rows, limits = np.vstack([values, -values, np.abs(values)]), np.concatenate([high, -low, flows])
     best, lowest, weights = None, np.inf, prices
     for _ in range(_ROUNDS):
-        solved: Any = linprog(
-            weights, A_ub=np.vstack([values, -values]), b_ub=np.concatenate([high, -low]), bounds=(0.0, _LARGEST)
-        )
+        solved: Any = linprog(weights, A_ub=rows, b_ub=limits, bounds=(0.0, _LARGEST))
         if solved.status != 0:
             return None
         found = np.rint(solved.x / GRID) * GRID
-        u = values @ found
         fixed = np.arange(len(prices)) < mirrors
         price = float(prices @ np.where(fixed, found, found > 0))
-        if (u >= low - _NEAR).all() and (u <= high + _NEAR).all() and price < lowest:
+        if (rows @ found <= limits + _NEAR).all() and price < lowest:
             best, lowest = found, price
         weights = np.where(fixed, prices, prices / (solved.x + _SOON))
     return best
