@@ -8,7 +8,7 @@ A part is what is left of the automaton where only the block of a partition coun
 partition must be closed: states of one block lead, by each symbol, into one block (J. Hartmanis and R. E. Stearns,
 Algebraic Structure Theory of Sequential Machines, 1966). Parts that together tell all states apart are the automaton.
 Latches are the identity-reset machines of K. Krohn and J. Rhodes (Trans. Amer. Math. Soc. 116, 1965, 450), toggles and
-rings the cyclic groups. Parts here do not read each other; cascades, in which they do, are not searched.
+rings the cyclic groups. Parts here do not read each other; cascades, in which they do: `cosim.automata.chains`.
 """
 
 from collections.abc import Iterator
