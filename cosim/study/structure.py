@@ -41,8 +41,8 @@ def forms(automaton: Automaton, task: str) -> list[Form]:
 
 
 def smallest(found: list[Form]) -> Form:
-    """The form of the smallest area; the one-hot one where another is no smaller."""
-    return min(found, key=lambda form: form.area)
+    """The form of the smallest area, of those with no more transistors than the one-hot one, which is the first."""
+    return min((form for form in found if form.transistors <= found[0].transistors), key=lambda form: form.area)
 
 
 def _form(words: str, network: Network) -> Form:

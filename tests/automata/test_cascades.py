@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from cosim.automata.cascade import BITS, network_of_cascade
 from cosim.automata.chains import MOST_CASCADED, cascades
@@ -16,7 +17,6 @@ from cosim.engines.behavioral.model import run_behavioral
 from cosim.ir.states import software_states
 from cosim.network.reference import run_reference
 from cosim.study.structure import forms, smallest
-from tests.automata.test_parts import structured
 
 
 def first_again(count):
@@ -39,8 +39,27 @@ def follows(automaton, network, steps):
     return all((row[: len(string)] == automaton.output[automaton.run(string)]).all() for row, string in rows)
 
 
+@st.composite
+def drawn(draw):
+    """Automata of 2 to 8 states: any, or a front of which the symbols that keep and set states behind it depend."""
+    rng, symbols = np.random.default_rng(draw(st.integers(0, 2**32))), draw(st.integers(1, 3))
+    front, back = draw(st.sampled_from([(1, 4), (1, 6), (2, 2), (2, 3), (3, 2), (4, 2)]))
+    ahead = rng.integers(0, front, (front, symbols))
+    acts = rng.integers(-1, back, (front, symbols))  # -1 keeps
+    if front == 1:
+        follow = rng.integers(0, back, (back, symbols))
+    else:
+        pairs = [(i, j) for i in range(front) for j in range(back)]
+        follow = np.array(
+            [[ahead[i, a] * back + (j if acts[i, a] < 0 else acts[i, a]) for a in range(symbols)] for i, j in pairs]
+        )
+    names, states = tuple(map(str, range(symbols))), tuple(map(str, range(len(follow))))
+    output = rng.integers(0, 2, len(follow))
+    return minimise(Automaton(names, states, ("0", "1"), follow, 0, output))
+
+
 @settings(max_examples=15, deadline=None)
-@given(structured())
+@given(drawn())
 def test_every_cascade_follows_the_automaton(automaton):
     for cascade in cascades(automaton):
         if (network := network_of_cascade(automaton, cascade, "it")) is not None:
