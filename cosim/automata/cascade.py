@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.automata.network import symbol_network
+from cosim.automata.network import names_by_strings, symbol_network
 from cosim.automata.rows import Mask, Row, Terms, cheapest_row, terms_of
 from cosim.automata.table import Automaton
 from cosim.automata.weights import readout_of
@@ -118,7 +118,7 @@ def network_of_cascade(automaton: Automaton, cascade: Cascade, task: str) -> Net
         sources[STEERED][into, np.arange(len(products))] = weight
     layers.append(_cells(automaton, cascade, [row for _, row in rows], sources))
     late = {BEFORE: Late(BITS)} if any(BEFORE in layer.sources for layer in layers) else {}
-    return symbol_network(layers, Readout((BITS,), *weights, "last"), automaton, task, late)
+    return symbol_network(layers, Readout((BITS,), *weights, "last"), names_by_strings(automaton), task, late)
 
 
 def _products(literals: Array, symbols: int) -> AndLayer:

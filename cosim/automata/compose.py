@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosim.automata.counter import ALPHA, ranges
-from cosim.automata.network import one_hot_layers, symbol_network
+from cosim.automata.network import names_by_strings, one_hot_layers, symbol_network
 from cosim.automata.parts import Part, Product
 from cosim.automata.table import Automaton
 from cosim.automata.weights import readout_of
@@ -57,7 +57,7 @@ def network_of_product(automaton: Automaton, product: Product, task: str) -> Net
         (_add_toggles if part.kind == "toggles" else _add_one_hot)(found, part, k)
     weight, bias = weights
     readout = Readout(tuple(found.read), weight, bias - weight @ np.concatenate(found.zeros), "last")
-    return symbol_network(found.layers, readout, automaton, task, found.late, found.known)
+    return symbol_network(found.layers, readout, names_by_strings(automaton), task, found.late, found.known)
 
 
 def _latches(parts: list[Part]) -> FirstQuadrantLayer:
