@@ -10,6 +10,7 @@ import numpy as np
 from cosim.calibration.fingerprint import POINTS, calibration_fingerprint
 from cosim.calibration.fit import find_crossings, fit_relative
 from cosim.calibration.native import BENCH, fit_comparator, fit_dpi
+from cosim.calibration.tau_cell import fit_tau_cell
 from cosim.cells.benches import (
     RAMP,
     Pins,
@@ -28,6 +29,7 @@ from cosim.errors import InputError, SimulationError
 from cosim.simulation.single import run_bench
 from cosim.technology.calibration import Calibration, MirrorFit, SchmittFit
 from cosim.technology.types import Technology
+from cosim.units.mingru.node import MinGru
 from cosim.units.table import measuring
 
 Progress = Callable[[str], None]
@@ -82,7 +84,11 @@ def measure_calibration(
         comparator,
         dpi,
     )
-    return replace(found, own={name: measure(technology, found, simulator) for name, measure in measuring().items()})
+    progress("tau-cell: gain, rate and leak")
+    own = {MinGru.__name__: fit_tau_cell(technology, units, simulator)}
+    return replace(
+        found, own=own | {name: measure(technology, found, simulator) for name, measure in measuring().items()}
+    )
 
 
 def _drain_slopes(

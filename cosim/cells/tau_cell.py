@@ -56,24 +56,26 @@ def tau_cell(technology: Technology, units: int, capacitance: float) -> Subcircu
     )
 
 
-def tau_cell_gated(technology: Technology, capacitance: float, name: str = TAU_CELL_GATED) -> Subcircuit:
-    """The gated cell. Ports line tau out pulseb resetb vdd.
+def tau_cell_gated(technology: Technology, units: int, capacitance: float, trim: float = 1.0) -> Subcircuit:
+    """The gated cell with the diode of its state. Ports line tau out pulseb resetb vdd.
 
-    line: gate line p of a candidate diode; tau: gate line p of a signal, of which one unit device is I_tau; out: sinks
-    I; pulseb: low in the pulse; resetb low: I = 0.
+    line: gate line p of a candidate diode; tau: gate line p of a signal, of which one unit device is I_tau; out: gate
+    line p of the state, `units` unit devices; pulseb: low in the pulse; resetb low: I = 0. trim: nominal length of the
+    n diode of the output over drawn, which takes out the gain of the mirrors.
     """
-    switch = Device("switch", "p", technology.sizing.sample_switch)
+    switch, unit = Device("switch", "p", technology.sizing.sample_switch), technology.sizing.mirror_p
     return Subcircuit(
-        name,
+        TAU_CELL_GATED,
         ("line", "tau", "out", "pulseb", "resetb", "vdd"),
         (
             *transistor("in", Device("inner", "p", technology.sizing.cell_p), "i", "line"),
             *_loop(technology, "s"),
             *transistor("pulse", switch, STATE_NODE, "pulseb", "s"),
             *transistor("reset", switch, STATE_NODE, "resetb"),
-            *_output(technology, capacitance),
+            *_output(technology, capacitance, trim),
+            *transistor("diode", Device("output", "p", unit, units), "out", "out"),
         ),
-        "gated tau-cell: out sinks a copy of the current of line, low-passed in the pulse by the current of tau",
+        "gated tau-cell: out carries a copy of the current of line, low-passed in the pulse by the current of tau",
     )
 
 
@@ -96,11 +98,16 @@ def tau_capacitance(technology: Technology, tau: float, i_tau: float) -> float:
     return tau * i_tau / (technology.pfet.slope_factor * technology.thermal_voltage)
 
 
+def gate_charge(i_gate: float, units: int, time: float) -> float:
+    """C n U_T in ampere second, at which a signal of i_gate on `tau` makes r = 1 in this time."""
+    return i_gate / units * time
+
+
 def _loop(technology: Technology, follower: str) -> tuple[Element, ...]:
     """The copy of I_in, M1, M3 and M2 with their I_tau; follower: the source of M2."""
     n, p, unit = technology.sizing.cell_n, technology.sizing.cell_p, technology.sizing.mirror_p
     return (
-        *transistor("diode", Device("inner", "n", n), "i", "i"),
+        *transistor("idiode", Device("inner", "n", n), "i", "i"),
         *transistor("sink", Device("inner", "n", n), "d", "i"),
         *transistor("1", Device("inner", "p", p), "d", "b"),
         Mos("3", GROUND, "d", "b", "b", "p", unit.w, unit.l, role="pair", match="d"),
@@ -110,12 +117,12 @@ def _loop(technology: Technology, follower: str) -> tuple[Element, ...]:
     )
 
 
-def _output(technology: Technology, capacitance: float) -> tuple[Element, ...]:
+def _output(technology: Technology, capacitance: float, trim: float = 1.0) -> tuple[Element, ...]:
     """C, M4, and the copy that sinks its current."""
     n, p = technology.sizing.cell_n, technology.sizing.cell_p
     return (
         Capacitor("c", STATE_NODE, "vdd", capacitance),
         *transistor(OUTPUT_DEVICE, Device("inner", "p", p, match="b"), "o", STATE_NODE),
-        *transistor("odiode", Device("inner", "n", n), "o", "o"),
+        *transistor("odiode", Device("inner", "n", n, length=technology.snap(n.l / trim)), "o", "o"),
         *transistor("osink", Device("level", "n", n), "out", "o"),
     )

@@ -101,8 +101,8 @@ class FirstQuadrantCell(RecurrentCell):
 
     def to_layer(self, name: str, sources: tuple[str, ...]) -> FirstQuadrantLayer:
         """The layer as numpy data, float64."""
-        weight, bias = map(_array, self.linear.rounded())
-        lo, hi = map(_array, self.thresholds())
+        weight, bias = map(as_array, self.linear.rounded())
+        lo, hi = map(as_array, self.thresholds())
         return FirstQuadrantLayer(name, sources, weight, bias, lo, hi, np.ones(len(bias)), float(self.epsilon))
 
 
@@ -168,11 +168,10 @@ class SignedCell(RecurrentCell):
 
     def to_layer(self, name: str, sources: tuple[str, ...]) -> SignedLayer:
         """The layer as numpy data, float64."""
-        weight, bias = map(_array, self.linear.rounded())
-        beta, alpha = (None if linear is None else _array(linear.rounded()[0]) for linear in (self.beta, self.alpha))
-        return SignedLayer(
-            name, sources, weight, bias, _array(self.bias_beta()), -_array(self.start), beta, alpha, float(self.epsilon)
-        )
+        weight, bias = map(as_array, self.linear.rounded())
+        beta, alpha = (None if linear is None else as_array(linear.rounded()[0]) for linear in (self.beta, self.alpha))
+        own, level = as_array(self.bias_beta()), -as_array(self.start)
+        return SignedLayer(name, sources, weight, bias, own, level, beta, alpha, float(self.epsilon))
 
 
 def _start_on_chips(lower: Tensor) -> Tensor:
@@ -205,5 +204,6 @@ def _before(states: Tensor, start: Tensor) -> Tensor:
     return torch.cat([first, states[:, :-1]], dim=1).detach()
 
 
-def _array(value: Tensor) -> np.ndarray:
+def as_array(value: Tensor) -> np.ndarray:
+    """Its numbers, float64."""
     return value.detach().cpu().numpy().astype(np.float64)

@@ -1,0 +1,48 @@
+"""Bench of the gated tau-cell: a candidate and a gate current for every frame, and a pulse in each."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosim.cells.benches import supply_of
+from cosim.cells.mirror import INPUT_DIODE, input_diode
+from cosim.cells.rectifier import CANDIDATE, candidate_diode
+from cosim.cells.tau_cell import TAU_CELL_GATED, tau_cell_gated
+from cosim.circuit.bench import Bench, DrainCurrent, Tolerances, Tran
+from cosim.circuit.elements import GROUND, Circuit, Element, Instance, Source
+from cosim.circuit.waveforms import Timing, reset_waveform, square, staircase
+from cosim.technology.types import Technology
+
+STATE_DIODE = "cell.diode"
+STEPS_A_FRAME = 200
+_TOLERANCES = Tolerances(reltol=2e-5, trtol=5.0)
+Array = NDArray[np.float64]
+
+
+def tau_cell_bench(
+    technology: Technology,
+    units: int,
+    cell: tuple[float, float],
+    currents: tuple[Array, Array],
+    pulse: tuple[float, float],
+    timing: Timing = Timing(),
+) -> Bench:
+    """One cell of (capacitance, trim), candidates and gate currents (frames,) in ampere, a pulse from and to fractions
+    of every frame. Saves the current of its state's diode."""
+    candidates, gates = currents
+    frames = len(candidates)
+    moments = [0.4 * timing.start, *timing.moments(frames, *pulse)]
+    _, low = square(technology.supply, 1.0, moments, timing)
+    elements: tuple[Element, ...] = (
+        supply_of(technology),
+        Source("in", "i", "cand", GROUND, staircase(candidates, 0.0, timing)),
+        Instance("cand", ("cand", "vdd"), CANDIDATE),
+        Source("gate", "i", "gate_p", GROUND, staircase(gates, 0.0, timing)),
+        Instance("gate", ("gate_p", "vdd"), f"{INPUT_DIODE}_{units}"),
+        Source("pulseb", "v", "pulseb", GROUND, low),
+        Source("resetb", "v", "resetb", GROUND, reset_waveform(technology.supply, timing)),
+        Instance("cell", ("cand", "gate_p", "out", "pulseb", "resetb", "vdd"), TAU_CELL_GATED),
+    )
+    blocks = input_diode(technology, units), candidate_diode(technology), tau_cell_gated(technology, units, *cell)
+    run = Tran(timing.t_step / STEPS_A_FRAME, timing.start + frames * timing.t_step)
+    circuit = Circuit("tau-cell bench", blocks, elements)
+    return Bench(circuit, technology, run, (DrainCurrent(STATE_DIODE),), _TOLERANCES)
