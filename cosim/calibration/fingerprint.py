@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields, is_dataclass
 import numpy as np
 
 from cosim.cells.benches import DpiDrive, clocked_bench, comparator_bench, dpi_bench, mirror_bench, schmitt_bench
-from cosim.cells.tau_bench import tau_cell_bench
+from cosim.cells.tau_bench import TauDrive, tau_cell_bench
 from cosim.circuit.deck import device_sizes
 from cosim.circuit.waveforms import Timing
 from cosim.technology.devices import device_cards
@@ -77,7 +77,7 @@ def calibration_fingerprint(technology: Technology, units: int, points: Points =
         clocked_bench(technology, units, bias, candidate, timing),
         comparator_bench(technology, 1e-9, candidate, 1e-10, 1e-10),
         dpi_bench(technology, units, DpiDrive(1e-9, 1e-11, 1e-11, 1e-12, 1e-2), 0.5),
-        tau_cell_bench(technology, units, (1e-12, 1.0), (candidate, candidate), (0.5, 0.6)),
+        tau_cell_bench(technology, units, TauDrive(1e-12, 1.0, candidate, candidate, (0.5, 0.6))),
     )
     sizes = set().union(*(device_sizes(bench.circuit) for bench in benches))
     content = {

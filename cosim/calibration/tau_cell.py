@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosim.calibration.fingerprint import POINTS
-from cosim.cells.tau_bench import STATE_DIODE, tau_cell_bench
+from cosim.cells.tau_bench import STATE_DIODE, TauDrive, tau_cell_bench
 from cosim.cells.tau_cell import gate_charge
 from cosim.circuit.waveforms import LAST_CLOSE, Timing
 from cosim.engines.engine import Waveforms
@@ -34,7 +34,7 @@ def fit_tau_cell(technology: Technology, units: int, simulator: str) -> Own:
     swing = nominal / middle
     cell, candidates = (charge / swing, trim), np.array(POINTS.tau_candidates)
     gains = measure_gains(technology, units, cell, candidates, simulator)
-    leak = measure_leak(technology, units, cell, swing, simulator)
+    leak = measure_leak(technology, units, (*cell, swing), simulator)
     return {
         "swing": (swing,), "trim": (trim,), "candidates": tuple(candidates.tolist()), "gains": tuple(gains.tolist()),
         "gates": tuple(gates.tolist()), "rates": tuple((rates / middle).tolist()), "leak": (leak,),
@@ -61,17 +61,21 @@ def measure_rates(technology: Technology, units: int, cell: Cell, gates: Array, 
     return np.asarray(-np.log(1 - z).mean(axis=1) / (gates / _UNIT), dtype=np.float64)
 
 
-def measure_leak(technology: Technology, units: int, cell: Cell, swing: float, simulator: str) -> float:
-    """Current onto the capacitor while nothing gates it, ampere, from how a state of 1 nA decays."""
-    timing, currents = Timing(t_step=_HOLD), (np.array([_UNIT, _UNIT]), np.array([_OPEN, 0.0]))
-    waves = run_bench(tau_cell_bench(technology, units, cell, currents, PULSE, timing), "tau-cell", simulator)
+def measure_leak(technology: Technology, units: int, cell: tuple[float, float, float], simulator: str) -> float:
+    """Current onto the capacitor while nothing gates it, ampere, from how a state of 1 nA decays.
+
+    cell: capacitance, trim and n U_T."""
+    capacitance, trim, swing = cell
+    timing = Timing(t_step=_HOLD)
+    drive = TauDrive(capacitance, trim, np.array([_UNIT, _UNIT]), np.array([_OPEN, 0.0]), PULSE, timing)
+    waves = run_bench(tau_cell_bench(technology, units, drive), "tau-cell", simulator)
     early, late = (_current(waves, timing.start + moment * _HOLD) for moment in _HELD)
-    return float(cell[0] * swing * np.log(early / late) / ((_HELD[1] - _HELD[0]) * _HOLD))
+    return float(capacitance * swing * np.log(early / late) / ((_HELD[1] - _HELD[0]) * _HOLD))
 
 
 def _states(technology: Technology, units: int, cell: Cell, currents: tuple[Array, Array], simulator: str) -> Array:
     """The state's current in every frame, ampere."""
-    waves = run_bench(tau_cell_bench(technology, units, cell, currents, PULSE), "tau-cell", simulator)
+    waves = run_bench(tau_cell_bench(technology, units, TauDrive(*cell, *currents, PULSE)), "tau-cell", simulator)
     return _current(waves, Timing().sample_times(len(currents[0])))
 
 

@@ -61,9 +61,9 @@ class TauFit:
 def fit_of(calibration: Calibration) -> TauFit:
     """The fit of a calibration."""
     own = calibration.own[MinGru.__name__]
-    numbers = {name: own[name][0] for name in ("swing", "trim", "leak")}
-    tables = {name: np.array(own[name]) for name in ("candidates", "gains", "gates", "rates")}
-    return TauFit(**numbers, **tables)
+    (swing,), (trim,), (leak,) = own["swing"], own["trim"], own["leak"]
+    candidates, gains, gates, rates = (np.array(own[name]) for name in ("candidates", "gains", "gates", "rates"))
+    return TauFit(swing, trim, candidates, gains, gates, rates, leak)
 
 
 def _interpolate(current: Array, points: Array, values: Array) -> Array:
