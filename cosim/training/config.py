@@ -107,6 +107,11 @@ def _check_variation(config: TrainingConfig) -> None:
             "--variation local needs --beta fixed: the offset that a cell with input-dependent thresholds rides on is "
             "found by the compiler, from the trained weights"
         )
+    if config.architecture.unit == "mingru":
+        raise InputError(
+            "--variation local needs --unit first-quadrant or signed: it knows the transistors of the 9T cell, not "
+            "those of the minGRU's tau-cell"
+        )
     if config.architecture.cell == "alphacmru":
         raise InputError("--variation local needs a unit that compiles: train --cell cmru or bmru")
     if config.epsilon not in (None, 0):
@@ -119,6 +124,8 @@ def _check_variation(config: TrainingConfig) -> None:
 def _check_architecture(architecture: Architecture) -> None:
     if architecture.unit == "first-quadrant" and architecture.beta == "input":
         raise InputError("--beta input needs --unit signed: first-quadrant thresholds are fixed bias currents")
+    if architecture.unit == "mingru" and (architecture.beta == "input" or architecture.cell == "alphacmru"):
+        raise InputError("--unit mingru compares nothing and has no levels: leave --beta and --cell out")
     if architecture.unit == "first-quadrant" and architecture.cell == "alphacmru":
         raise InputError("--cell alphacmru needs --unit signed: a first-quadrant unit has one fixed output level")
     least = (("cells", architecture.cells, 1), ("layers", architecture.layers, 1), ("hidden", architecture.hidden, 0))

@@ -19,7 +19,7 @@ def build_mingru(builder: Builder, node: MinGru, pins: MinGruPins) -> None:
     builder.add(cell, f"cell_{stem}", nets, CELLS, f"{node.name}: gate {gate}")
     builder.weights[gate, node.name] = f"x{NETWORK}.xcell_{stem}.mtau2"
     builder.cell_bias[node.name] = ()
-    builder.decisions[node.name] = Carried(f"{NETWORK}.cell_{stem}.diode", graph.i_pedestal, graph.i_unit)
+    builder.decisions[node.name] = Carried(f"{NETWORK}.cell_{stem}.diode", graph.i_pedestal, node.level * graph.i_unit)
     builder.add_state_line(node)
 
 

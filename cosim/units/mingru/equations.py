@@ -22,9 +22,10 @@ MinGruCell = Cell[MinGru, MinGruPins, MinGruFactors]
 
 
 def decide_mingru(cell: MinGruCell, candidate: Array) -> States:
-    """States (n, time), over the unit current."""
-    i_unit, factors, gate = cell.asked[2], cell.factors, np.broadcast_to(cell.beta[0], candidate.shape)
-    target, rate, decay = candidate / i_unit, gate / i_unit, 1.0
+    """States (n, time), over full scale."""
+    full, factors, gate = cell.asked[2], cell.factors, np.broadcast_to(cell.beta[0], candidate.shape)
+    i_unit = full / cell.node.level
+    target, rate, decay = candidate / full, gate / i_unit, 1.0
     if not cell.ideal:
         fit = fit_of(cell.calibration)
         target, rate = target * fit.gain(candidate), rate * fit.rate(gate)

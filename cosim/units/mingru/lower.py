@@ -1,5 +1,7 @@
 """From a minGRU layer to its nodes: a row for the candidate, a rectifier for the gate."""
 
+import numpy as np
+
 from cosim.cells.tau_cell import gate_charge
 from cosim.errors import MappingError
 from cosim.ir.nodes import Rectifier, Weight
@@ -30,13 +32,21 @@ def lower_mingru(layer: MinGruLayer, placing: Placing) -> None:
             f"{placing.origin}: {layer.name} reads {moving} late, which may turn within the pulse in which a minGRU "
             "moves, and its candidate must stand still then; let it read what is not late"
         )
+    tops = placing.largest_signals()
     for i in range(layer.width):
-        node = MinGru(f"{layer.name}.{i}", layer.name, i, placing.stage, 1.0, 0.0, 1.0)
+        full = _full_scale(placing, i, float(np.maximum(weight[i], 0.0) @ tops + max(bias[i], 0.0)))
+        node = MinGru(f"{layer.name}.{i}", layer.name, i, placing.stage, full, 0.0, full)
         gate = f"{node.name}.gate"
         placing.graph.add(Rectifier(gate, layer.name, i), node)
         placing.add_row(gate, weight_gate[i], bias_gate[i], Parameter(layer.name, i, "_gate"))
         placing.add_row(node.name, weight[i], bias[i], Parameter(layer.name, i))
         placing.graph.connect(gate, node.name, Weight(1.0, f"{layer.name}.gate[{i}]", "rate"))
+
+
+def _full_scale(placing: Placing, index: int, bound: float) -> float:
+    """The largest h over the training data, where known; else the bound of the candidate; 1 where neither is."""
+    seen = 0.0 if placing.ranges is None else float(placing.ranges[1, index])
+    return next((value for value in (seen, bound) if value > 0), 1.0)
 
 
 def no_pins(node: MinGru, sizing: Sizing) -> MinGruPins:

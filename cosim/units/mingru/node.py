@@ -14,7 +14,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class MinGru(Memory):
-    """h_t = (1 - z) h_{t-1} + z u, z = 1 - exp(-r), r the sum of its `rate` edges; h = s, from 0 on."""
+    """h_t = (1 - z) h_{t-1} + z u, z = 1 - exp(-r), r of its `rate` edge; h = step s, from 0 on; s = 1: full scale."""
 
     tolerance: ClassVar[float] = 0.03
 
