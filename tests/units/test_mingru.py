@@ -185,7 +185,7 @@ def test_bits_beside_it_stay_exact(technology, calibration):
 
 @pytest.mark.ngspice
 def test_a_leak_decays_by_its_formula(technology, calibration):
-    """exp(-t I_leak / (C n U_T)) for 100 fA onto the capacitor: within 20 %, as asked; n at 1 nA is 6 % above n at 0.4."""
+    """exp(-t I_leak / (C n U_T)) for 100 fA onto the capacitor, within 20 %: n U_T is that of larger states."""
     fit, leak, seconds = fit_of(calibration), 100e-15, (1.1, 1.75)
     drive = TauDrive(5e-12, fit.trim, np.full(2, 1e-9), np.array([8e-9, 0.0]), PULSE, Timing(t_step=1.0))
     bench = tau_cell_bench(technology, calibration.units, drive)
