@@ -26,6 +26,7 @@ from cosim.cells.rectifier import candidate_diode, relu_diode
 from cosim.cells.register import register, register_blocks
 from cosim.cells.schmitt import schmitt
 from cosim.cells.steering import steering_and, symbol_comparator
+from cosim.cells.tau_cell import gate_charge, tau_capacitance, tau_cell, tau_cell_gated, tau_line
 from cosim.cells.toggle import toggle
 from cosim.cells.winner import winner
 from cosim.circuit.deck import device_sizes, format_circuit
@@ -42,6 +43,8 @@ from cosim.technology.calibration import load_calibration
 from cosim.technology.catalog import DEFAULT_TECHNOLOGY, load_technology
 from cosim.technology.scale import I_UNIT
 from cosim.units.ladder.points import ladder_currents, ladder_timing
+from cosim.units.mingru.lower import GATED
+from cosim.units.mingru.node import fit_of
 
 FOLDER = Path(__file__).resolve().parent.parent / "netlists"
 UNITS = 8
@@ -56,6 +59,7 @@ def golden_texts() -> dict[str, str]:
     terms = [Term("a", 5, "weight 5/8 of a"), Term("b", -3, "weight -3/8 of b"), Term("c", 11, "weight 11/8 of c")]
     output = [Term("a", -7, "weight -7/8 of a"), Term("b", 2, "weight 2/8 of b")]
     capacitance = dpi_capacitance(technology, ladder_timing(Timing().t_step).tau, ladder_currents(I_UNIT).i_tau)
+    gated = gate_charge(I_UNIT, UNITS, GATED * Timing().t_step) / fit_of(calibration).swing
     cells: dict[str, tuple[Subcircuit, ...]] = {
         "mirror": (
             input_diode(technology, UNITS),
@@ -77,6 +81,12 @@ def golden_texts() -> dict[str, str]:
         "steering": (steering_and(technology, 2), symbol_comparator(technology, UNITS)),
         "winner": (winner(technology, 3),),
         "dpi": (dpi(technology, UNITS, 1, capacitance), dpi(technology, UNITS, 2, capacitance)),
+        "tau_cell": (
+            tau_line(technology),
+            tau_cell(technology, UNITS, tau_capacitance(technology, Timing().t_step, 1e-11)),
+            candidate_diode(technology),
+            tau_cell_gated(technology, UNITS, gated, fit_of(calibration).trim),
+        ),
         "quantiser": (*quantiser_blocks(technology), quantiser()),
         "ladder": (
             candidate_diode(technology),

@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields, is_dataclass
 import numpy as np
 
 from cosim.cells.benches import DpiDrive, clocked_bench, comparator_bench, dpi_bench, mirror_bench, schmitt_bench
+from cosim.cells.tau_bench import TauDrive, tau_cell_bench
 from cosim.circuit.deck import device_sizes
 from cosim.circuit.waveforms import Timing
 from cosim.technology.devices import device_cards
@@ -29,6 +30,7 @@ class Points:
     mismatch of gains needs no slope; largest_ln_trim: no mirror of one polarity needs twice the length. slope_step: V.
     shift_range: A, and of the threshold, how far beyond it and before it is searched; shift_steps: from the threshold
     to the furthest. comparator_spans: of the threshold, either way; the next where one holds no decision.
+    tau_gate: where a tau-cell's rate is 1 by the choice of its capacitor; tau_steps: of its candidate, averaged over.
     """
 
     mirror_currents: tuple[float, ...] = (2e-11, 5e-11, 1e-10, 2e-10, 5e-10, 1e-9, 2e-9, 4e-9, 8e-9, 16e-9)
@@ -54,6 +56,10 @@ class Points:
     comparator_spans: tuple[float, ...] = (0.06, 0.2)
     dpi_alphas: tuple[float, ...] = (0.1e-9, 0.25e-9, 0.5e-9, 1e-9, 2e-9)
     dpi_secants: int = 3
+    tau_candidates: tuple[float, ...] = (0.05e-9, 0.1e-9, 0.2e-9, 0.5e-9, 1e-9, 2e-9, 4e-9, 8e-9)
+    tau_gates: tuple[float, ...] = (0.02e-9, 0.05e-9, 0.1e-9, 0.2e-9, 0.5e-9, 1e-9, 2e-9, 4e-9)
+    tau_gate: float = 0.7e-9
+    tau_steps: tuple[tuple[float, float], ...] = ((1e-9, 0.2e-9), (0.2e-9, 1e-9), (2e-9, 0.5e-9), (0.5e-9, 2e-9))
 
 
 POINTS = Points()
@@ -71,6 +77,7 @@ def calibration_fingerprint(technology: Technology, units: int, points: Points =
         clocked_bench(technology, units, bias, candidate, timing),
         comparator_bench(technology, 1e-9, candidate, 1e-10, 1e-10),
         dpi_bench(technology, units, DpiDrive(1e-9, 1e-11, 1e-11, 1e-12, 1e-2), 0.5),
+        tau_cell_bench(technology, units, TauDrive(1e-12, 1.0, candidate, candidate, (0.5, 0.6))),
     )
     sizes = set().union(*(device_sizes(bench.circuit) for bench in benches))
     content = {

@@ -10,6 +10,7 @@ import numpy as np
 from cosim.calibration.fingerprint import POINTS, calibration_fingerprint
 from cosim.calibration.fit import find_crossings, fit_relative
 from cosim.calibration.native import BENCH, fit_comparator, fit_dpi
+from cosim.calibration.tau_cell import fit_tau_cell
 from cosim.cells.benches import (
     RAMP,
     Pins,
@@ -26,8 +27,9 @@ from cosim.engines.engine import Waveforms
 from cosim.engines.table import NGSPICE
 from cosim.errors import InputError, SimulationError
 from cosim.simulation.single import run_bench
-from cosim.technology.calibration import Calibration, MirrorFit, SchmittFit
+from cosim.technology.calibration import Calibration, MirrorFit, Own, SchmittFit
 from cosim.technology.types import Technology
+from cosim.units.mingru.node import MinGru
 from cosim.units.table import measuring
 
 Progress = Callable[[str], None]
@@ -82,7 +84,14 @@ def measure_calibration(
         comparator,
         dpi,
     )
-    return replace(found, own={name: measure(technology, found, simulator) for name, measure in measuring().items()})
+    return replace(found, own=_own(found, technology, simulator, progress))
+
+
+def _own(found: Calibration, technology: Technology, simulator: str, progress: Progress) -> dict[str, Own]:
+    """What units have measured for themselves."""
+    progress("tau-cell: gain, rate and leak")
+    own = {MinGru.__name__: fit_tau_cell(technology, found.units, simulator)}
+    return own | {name: measure(technology, found, simulator) for name, measure in measuring().items()}
 
 
 def _drain_slopes(

@@ -66,7 +66,10 @@ def _none_for_zero(_context: click.Context, _option: click.Parameter, value: flo
 @click.option("--cells", default=_A.cells, help="Units in each recurrent layer.")
 @click.option("--layers", default=_A.layers, help="Recurrent layers.")
 @click.option("--hidden", default=_A.hidden, help="ReLU units before them, 0 for none.")
-@one_of("--unit", ("first-quadrant", "signed"), "States 0 and alpha, or -alpha and alpha.", _A.unit)
+@one_of(
+    "--unit", ("first-quadrant", "signed", "mingru"),
+    "States 0 and alpha, or -alpha and alpha; or an analog one that fades (minGRU).", _A.unit,
+)  # fmt: skip
 @one_of("--beta", ("fixed", "input"), "Thresholds.", _A.beta)
 @one_of("--cell", ("bmru", "cmru", "alphacmru"), "Recurrent unit; alphacmru compiles with --levels.", _A.cell)
 @click.option(

@@ -6,7 +6,7 @@ A node is one current, known by its `name`. An edge carries one weight. What eac
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-Role = Literal["drive", "beta", "value", "gate"]
+Role = Literal["drive", "beta", "value", "gate", "rate"]
 UNIT_CURRENT = "one"
 PEDESTAL = "zero"
 

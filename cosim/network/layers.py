@@ -286,6 +286,33 @@ def on_levels(value: Array, levels: int) -> Array:
     return np.clip(steps, 0, levels) * (2 * FULL_SCALE / levels) - FULL_SCALE
 
 
+@dataclass(frozen=True)
+class MinGruLayer(RecurrentLayer):
+    """minGRU with an exponential gate: a leaky integrator whose rate is an input (first quadrant).
+
+    r_t = max(W_gate x_t + b_gate, 0), z_t = 1 - exp(-r_t), u_t = max(W x_t + b, 0),
+    h_t = (1 - z_t) h_{t-1} + z_t u_t, from h = 0 on. The published unit has a logistic gate and a signed candidate.
+    """
+
+    kind = "mingru"
+    torch = "cosim.training.mingru:MinGruCell"
+
+    weight_gate: Array
+    bias_gate: Array
+
+    @property
+    def start(self) -> Array:
+        return np.zeros(self.width)
+
+    def run(self, x: Array, before: Array | None = None) -> LayerTrace:
+        candidate, gate = np.maximum(self.drive(x), 0.0), np.maximum(x @ self.weight_gate.T + self.bias_gate, 0.0)
+        kept, state = np.exp(-gate), self.start if before is None else before
+        states = np.empty_like(candidate)
+        for t in range(x.shape[1]):
+            states[:, t] = state = candidate[:, t] + kept[:, t] * (state - candidate[:, t])
+        return LayerTrace(states, candidate)
+
+
 def scan(update: NDArray[np.bool_], target: Array, epsilon: float, start: Array) -> Array:
     """h_t = target_t + epsilon h_{t-1} where update_t, else h_{t-1} (eq. 7), one step after the other."""
     states = np.empty_like(target)

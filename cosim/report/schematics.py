@@ -183,6 +183,30 @@ def draw_dpi() -> bytes:
     return sheet.svg()
 
 
+def draw_tau_cell() -> bytes:
+    """The gated tau-cell without its mirrors: M1 to M4, both I_tau, the switch, C."""
+    sheet = Sheet()
+    low = -3.4
+    m1, t3, t2, m4 = (sheet.mos("p", (4.2 * k, 0), name) for k, name in enumerate(("M1", "tau3", "tau2", "M4")))
+    m3, m2 = sheet.mos("p", (4.2, low), "M3"), sheet.mos("p", (8.4, low), "M2")
+    sheet.supply(m1.first, t3.first, t2.first, m4.first)
+    for top, own, name in ((t3, m3, "b"), (t2, m2, "s")):
+        sheet.wire(top.last, own.first)
+        sheet.text(own.first, name, "right", NET)
+        sheet.ground(own.last)
+        sheet.port(top.gate, "tau")
+    sheet.port(m1.gate, "b")
+    sheet.port(m1.last, "d", "bottom")
+    sheet.port(m3.gate, "d")
+    sheet.port(m2.gate, "d")
+    sheet.arrow((m2.first[0] + 0.8, m2.first[1]), (m4.gate[0] - 0.4, m2.first[1]), "pulse", "top")
+    sheet.capacitor((m4.gate[0], m4.gate[1] - 2.0), (m4.gate[0], m4.gate[1] - 3.8), "C to vdd")
+    sheet.wire(m4.gate, (m4.gate[0], m4.gate[1] - 2.0))
+    sheet.text(m4.gate, "vc", "top", NET)
+    sheet.port(m4.last, "I", "bottom")
+    return sheet.svg()
+
+
 def draw_quantiser() -> bytes:
     """The three-level quantiser in blocks."""
     sheet = Sheet()
@@ -289,6 +313,7 @@ CELLS: dict[str, tuple[str, Callable[[], bytes]]] = {
     "toggle": ("Toggle: master and slave", draw_toggle),
     "register": ("Thermometer register: a value is written, or its levels stay", draw_register),
     "level": ("Level of the register: comparator, keeper, output", draw_level),
+    "tau-cell": ("Low pass whose rate is a current: gated tau-cell of a minGRU", draw_tau_cell),
 }  # as `Unit.drawings` names them
 STEERING = "Product of bits: symbol comparator, and a steering AND"
 

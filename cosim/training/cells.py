@@ -109,8 +109,8 @@ class FirstQuadrantCell(RecurrentCell):
 
     def to_layer(self, name: str, sources: tuple[str, ...]) -> FirstQuadrantLayer:
         """The layer as numpy data, float64."""
-        weight, bias = map(_array, self.linear.rounded())
-        lo, hi = map(_array, self.thresholds())
+        weight, bias = map(as_array, self.linear.rounded())
+        lo, hi = map(as_array, self.thresholds())
         return FirstQuadrantLayer(name, sources, weight, bias, lo, hi, np.ones(len(bias)), float(self.epsilon))
 
 
@@ -192,10 +192,10 @@ class SignedCell(RecurrentCell):
 
     def to_layer(self, name: str, sources: tuple[str, ...]) -> SignedLayer:
         """The layer as numpy data, float64."""
-        weight, bias = map(_array, self.linear.rounded())
-        beta, alpha = (None if linear is None else _array(linear.rounded()[0]) for linear in (self.beta, self.alpha))
+        weight, bias = map(as_array, self.linear.rounded())
+        beta, alpha = (None if linear is None else as_array(linear.rounded()[0]) for linear in (self.beta, self.alpha))
         return SignedLayer(
-            name, sources, weight, bias, _array(self.bias_beta()), _array(self.bias_alpha()), beta, alpha,
+            name, sources, weight, bias, as_array(self.bias_beta()), as_array(self.bias_alpha()), beta, alpha,
             float(self.epsilon), self.levels,
         )  # fmt: skip
 
@@ -236,5 +236,6 @@ def _before(states: Tensor, start: Tensor) -> Tensor:
     return torch.cat([first, states[:, :-1]], dim=1).detach()
 
 
-def _array(value: Tensor) -> np.ndarray:
+def as_array(value: Tensor) -> np.ndarray:
+    """Its numbers, float64."""
     return value.detach().cpu().numpy().astype(np.float64)

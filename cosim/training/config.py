@@ -115,6 +115,11 @@ def _check_variation(config: TrainingConfig) -> None:
         )
     if config.architecture.feedback:
         raise InputError("--variation local and --feedback do not go together yet; train with --noise instead")
+    if config.architecture.unit == "mingru":
+        raise InputError(
+            "--variation local needs --unit first-quadrant or signed: it knows the transistors of the 9T cell, not "
+            "those of the minGRU's tau-cell"
+        )
     if config.architecture.cell == "alphacmru":
         raise InputError("--variation local knows no register yet: train --cell cmru or bmru")
     if config.epsilon not in (None, 0):
@@ -127,6 +132,8 @@ def _check_variation(config: TrainingConfig) -> None:
 def _check_architecture(architecture: Architecture) -> None:
     if architecture.unit == "first-quadrant" and architecture.beta == "input":
         raise InputError("--beta input needs --unit signed: first-quadrant thresholds are fixed bias currents")
+    if architecture.unit == "mingru" and (architecture.beta == "input" or architecture.cell == "alphacmru"):
+        raise InputError("--unit mingru compares nothing and has no levels: leave --beta and --cell out")
     if architecture.unit == "first-quadrant" and architecture.cell == "alphacmru":
         raise InputError("--cell alphacmru needs --unit signed: a first-quadrant unit has one fixed output level")
     if architecture.levels is not None and architecture.cell != "alphacmru":

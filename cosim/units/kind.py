@@ -37,8 +37,9 @@ class Cell(Generic[N, B, F]):
 
     asked: (rise, fall, high) that the compiler wanted, ampere; bias: its bias currents; factors: those of the chip;
     ideal: gains of 1 and set-points as asked for; beta: what its beta edges add, ampere, (n, time) or 0: as it arrives
-    in the threshold line and, once, in the width line; before: states (n,) in front of the first frame, None for those
-    that the reset leaves; values: what arrives by its value edges, (n, time), ampere.
+    in the threshold line and, once, in the width line; what rate edges add is the first; before: states (n,) in front
+    of the first frame, None for those that the reset leaves; values: what arrives by its value edges, (n, time),
+    ampere.
     """
 
     node: N
@@ -55,7 +56,7 @@ class Cell(Generic[N, B, F]):
 @dataclass(frozen=True)
 class Standing:
     """One memory between two decisions: u, (n, time) ampere; states; current: its output, ampere; updated: whether the
-    frame's decision changed its state; beta: the sum of its beta edges, ampere."""
+    frame's decision changed its state; beta: the sum of its beta or rate edges, ampere."""
 
     candidate: Array
     states: States

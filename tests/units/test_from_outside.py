@@ -98,7 +98,9 @@ def test_a_checkpoint_keeps_it(network, tmp_path):
 def test_without_its_entry_a_checkpoint_is_refused(network, tmp_path, monkeypatch):
     save_checkpoint(tmp_path / "net.npz", network)
     monkeypatch.setattr(table, "UNITS", table.UNITS[:-1])
-    with pytest.raises(NetworkError, match="kind must be one of relu, and, first-quadrant, signed, not 'leaky'"):
+    with pytest.raises(
+        NetworkError, match="kind must be one of relu, and, first-quadrant, signed, mingru, not 'leaky'"
+    ):
         load_network(tmp_path / "net.npz")
 
 

@@ -264,11 +264,14 @@ class _Engine:
         return tuple(self.currents[source] * self.deviations.lines_p.get(source, 1.0) for source, _ in edges)
 
     def betas(self, node: Memory) -> tuple[Array, Array]:
-        """The sum of the beta edges as it arrives in the threshold line and, once, in the width line; ampere."""
+        """The sum of the beta edges as it arrives in the threshold line and, once, in the width line; that of the
+        rate edges in place of the first, where it has such; ampere."""
         thresh: Array = np.zeros(())
         width: Array = np.zeros(())
         for source, _ in self.graph.into(node.name, "beta"):
             into_thresh, into_width = self.deviations.betas.get((source, node.name), (1.0, 1.0))
             arriving = self.currents[source] * self.deviations.lines_p.get(source, 1.0)
             thresh, width = thresh + arriving * into_thresh, width + arriving * into_width
+        for source, _ in self.graph.into(node.name, "rate"):
+            thresh = thresh + self.currents[source]
         return thresh, width

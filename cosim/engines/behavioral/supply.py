@@ -116,7 +116,8 @@ def _cell_current(
 ) -> Array:
     """Supply current of a memory's cell, (n, time) in ampere."""
     name = node.name
-    beta = sum((trace.currents[source] for source, _ in graph.into(name, "beta")), np.float64(0.0))
+    moving = [*graph.into(name, "beta"), *graph.into(name, "rate")]
+    beta = sum((trace.currents[source] for source, _ in moving), np.float64(0.0))
     standing = Standing(trace.candidates[name], trace.states[name], trace.currents[name], updated, beta)
     values = tuple(trace.currents[source] for source, _ in graph.into(name, "value"))
     return unit_of(node).supply(replace(cell_of(graph, node, calibration), values=values), standing)

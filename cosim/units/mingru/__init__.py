@@ -1,0 +1,1 @@
+"""minGRU: a leaky integrator whose rate is an input, in a gated tau-cell."""

@@ -1,0 +1,27 @@
+"""The minGRU as a kind of unit."""
+
+from cosim.network.layers import MinGruLayer
+from cosim.units.kind import Unit
+from cosim.units.mingru.circuit import build_mingru, report_mingru
+from cosim.units.mingru.equations import decide_mingru, deliver_mingru, mingru_effects, supply_mingru
+from cosim.units.mingru.lower import check_frame, lower_mingru, no_pins, takes
+from cosim.units.mingru.node import MinGru, MinGruFactors, MinGruPins
+
+MINGRU = Unit[MinGru, MinGruPins, MinGruFactors](
+    node=MinGru,
+    factors=MinGruFactors,
+    layers=(MinGruLayer,),
+    takes=takes,
+    lower=lower_mingru,
+    bias=no_pins,
+    build=build_mingru,
+    report=report_mingru,
+    decide=decide_mingru,
+    deliver=deliver_mingru,
+    supply=supply_mingru,
+    effects=mingru_effects,
+    drawings=("tau-cell",),
+    pulsed=True,
+    slow=True,
+    check=check_frame,
+)
