@@ -135,7 +135,10 @@ def format_netlist(design: Design, dialect: Dialect = NGSPICE) -> str:
 
 
 def made_up_stimulus(encoding: InputEncoding) -> NDArray[np.float64]:
-    """Raw inputs (EXERCISE_FRAMES, features) in four steps over the range of each."""
+    """Raw inputs (EXERCISE_FRAMES, features) in four steps over the range of each; bits come one at a time."""
+    if encoding.levels == 1:
+        symbols = np.random.default_rng(1).integers(max(encoding.features, 2), size=EXERCISE_FRAMES)
+        return encoding.offset + encoding.scale * (symbols[:, None] == np.arange(encoding.features))
     steps = np.add.outer(np.arange(EXERCISE_FRAMES), np.arange(encoding.features)) % 4 / 3.0
     return encoding.offset + encoding.scale * steps
 

@@ -10,6 +10,10 @@ from pathlib import Path
 
 import numpy as np
 
+from cosim.automata.counter import position_code
+from cosim.automata.lines import dilated_line, ring
+from cosim.automata.network import network_of
+from cosim.automata.table import modulo
 from cosim.calibration.find import shipped_path
 from cosim.cells.bias import bias_diode, strong_diode
 from cosim.cells.clocked import clocked_schmitt, reset_inverter
@@ -88,12 +92,14 @@ def golden_texts() -> dict[str, str]:
         f"{name}.sp": format_circuit(Circuit(f"{name} on {technology.name}", blocks), technology)
         for name, blocks in cells.items()
     }
-    design = compile_network(tiny_network(), technology, calibration)
-    texts[f"{TINY}/network.sp"] = format_netlist(design)
-    texts[f"{TINY}/testbench.sp"] = format_exercise(design)
-    texts[f"{TINY}/expected.csv"] = format_expected(design)
-    texts[f"{TINY}/devices.lib"] = format_devices(technology, device_sizes(design.assembly.circuit))
-    texts[f"{TINY}/mapping.csv"] = format_mapping(map_parameters(design))
+    designs = {name: compile_network(network, technology, calibration) for name, network in networks().items()}
+    for name, design in designs.items():
+        texts[f"{name}/network.sp"] = format_netlist(design)
+        texts[f"{name}/testbench.sp"] = format_exercise(design)
+        texts[f"{name}/expected.csv"] = format_expected(design)
+        texts[f"{name}/devices.lib"] = format_devices(technology, device_sizes(design.assembly.circuit))
+        texts[f"{name}/mapping.csv"] = format_mapping(map_parameters(design))
+    design = designs[TINY]
     for dialect in DIALECTS[1:]:
         folder, files = f"{TINY}/{dialect.name}", dialect.files
         texts[f"{folder}/{files.netlist}"] = format_netlist(design, dialect)
@@ -102,6 +108,17 @@ def golden_texts() -> dict[str, str]:
         sizes = device_sizes(design.assembly.circuit)
         texts[f"{folder}/{files.devices}"] = dialect.devices(technology, sizes)
     return texts
+
+
+def networks() -> dict[str, Network]:
+    """By the name of their folder."""
+    return {
+        TINY: tiny_network(),
+        "automaton": network_of(modulo(3), "sum of digits modulo 3"),
+        "ring": ring(3),
+        "dilated_line": dilated_line(2, 1),
+        "position_code": position_code(3),
+    }
 
 
 def tiny_network() -> Network:

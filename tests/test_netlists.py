@@ -1,5 +1,6 @@
 """The netlists in netlists/: byte for byte what the package generates, and each accepted and run by ngspice."""
 
+import csv
 import importlib.util
 from pathlib import Path
 
@@ -73,6 +74,24 @@ def test_cell(name, technology):
     # Nothing here delivers energy but the supply, so no node leaves its range; 1e-3 V for gmin and reltol
     for net in saved:
         assert -1e-3 < waves[net][-1] < 1.801
+
+
+@pytest.mark.ngspice
+@pytest.mark.parametrize("name", [name for name in SCRIPT.networks() if name != SCRIPT.TINY])
+def test_memory_in_time_runs_and_follows_the_software(name, monkeypatch):
+    for file in TEXTS:
+        if file.startswith(f"{name}/"):
+            assert_golden(file)
+    monkeypatch.chdir(FOLDER / name)
+    waves = run_deck(Path("testbench.sp").read_text())
+    assert not isinstance(waves, Failure), waves.detail
+    with Path("expected.csv").open() as file:
+        rows = [row for row in csv.DictReader(file) if row["threshold_v"]]
+    for row in rows:
+        voltage = np.interp(float(row["time_s"]), waves["time"], waves[row["vectors"][2:-1]])
+        assert (voltage > float(row["threshold_v"])) == (row["software"] == "1"), row
+    seen = {(row["signal"], row["software"]) for row in rows}
+    assert len(seen) >= 1.5 * len({signal for signal, _ in seen})  # most cells turn
 
 
 @pytest.mark.ngspice

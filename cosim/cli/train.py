@@ -75,6 +75,7 @@ def _none_for_zero(_context: click.Context, _option: click.Parameter, value: flo
     "--input-levels", default=_A.input_levels, callback=_none_for_zero, help="Steps of an input, 0: continuous."
 )
 @click.option("--taps", default=_A.taps, help="Frames before, whose input the first layer reads, too; of one bit.")
+@click.option("--feedback", is_flag=True, help="Each layer also reads its own state of the frame before.")
 @click.option("--noise", default=_C.noise, help="Relative parameter noise while training.")
 @one_of("--variation", ("none", "local"), "local: every sample on another chip, with the technology's mismatch.")
 @technology_option
@@ -96,9 +97,10 @@ def _none_for_zero(_context: click.Context, _option: click.Parameter, value: flo
 def command(*, task: str | None, files: Files, config: TrainingConfig, devices: Devices) -> None:
     """Train a network for TASK and write it to a checkpoint.
 
-    TASK is digits, copy-first (also -300, -1000, -quiet), copy-item, flip-flop, parity, speech-commands, fsdd, mnist,
-    mnist-pixels, or npz for data of your own. The first five need no --data. Inputs, weights and thresholds keep to
-    what the circuit can realise.
+    TASK is generated or comes with a package (digits, pixel-digits, copy-first, copy-first-quiet, copy-item, flip-flop,
+    parity, parity-published), is read from --data (speech-commands, kws-*, fsdd, mnist*, cifar10*, pathfinder), or is
+    npz for data of your own; docs/tasks.md has all. Inputs, weights and thresholds keep to what the circuit can
+    realise.
     """
     from cosim.tasks.load import check_task, load_task
 

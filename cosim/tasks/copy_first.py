@@ -5,10 +5,34 @@ The paper's network knows the first step by learned positions, which have no cir
 
 import numpy as np
 
+from cosim.errors import InputError
 from cosim.tasks.task import Task, full_lengths
 
-STEPS = 100  # the shortest sequence in the seed paper
+STEPS, MOST_STEPS = 100, 10_000  # the shortest and the longest sequence in the seed paper
 ITEMS = 15
+SETS, PUBLISHED_SETS = (4096, 1024), (12_000, 2000)  # training, of which validation is held out, and test
+MEMORY = 1 << 30  # bytes of inputs beyond which the sets shrink
+MOST_MEMORY = 2 << 30
+_BLOCK = 256  # sequences drawn at once, in double precision
+
+
+def copy_sets(steps: int, features: int, *, published: bool = False) -> tuple[int, int]:
+    """Sequences to train with and to test, so many that they take at most 1 GiB: the longest are fewer.
+
+    The seed paper's 10,000, 2,000 (validation) and 2,000 are never cut: InputError beyond 2 GiB, and for a length that
+    is none.
+    """
+    if not 2 <= steps <= MOST_STEPS:
+        raise InputError(f"a sequence to copy from must have 2 to {MOST_STEPS} steps, not {steps}; give another length")
+    each = 4 * steps * features
+    if published and each * sum(PUBLISHED_SETS) > MOST_MEMORY:
+        raise InputError(
+            f"{sum(PUBLISHED_SETS)} sequences of {steps} steps of {features} inputs would take "
+            f"{each * sum(PUBLISHED_SETS) / 1e9:.3g} GB of memory; leave -published out, or take fewer steps"
+        )
+    share = 1.0 if published else min(1.0, MEMORY / (each * sum(SETS)))
+    train, test = PUBLISHED_SETS if published else SETS
+    return int(share * train), int(share * test)
 
 
 def generate_copy_first_task(
@@ -18,7 +42,10 @@ def generate_copy_first_task(
     value at that step. Without `noise` the later values are 0 (G.2.2). The same for the same seed.
     """
     x = np.zeros((n_train + n_test, steps, 2), dtype=np.float32)
-    x[:, :, 0] = np.random.default_rng(seed).uniform(-1, 1, x.shape[:2])
+    rng = np.random.default_rng(seed)
+    for start in range(0, len(x), _BLOCK):
+        part = x[start : start + _BLOCK, :, 0]
+        part[:] = rng.uniform(-1, 1, part.shape)
     x[:, 0, 1] = 1.0
     y = x[:, 0, :1].copy()
     if not noise:
@@ -41,6 +68,5 @@ def generate_copy_item_task(steps: int = STEPS, n_train: int = 4096, n_test: int
     x_train, x_test = x[:n_train], x[n_train:]
     lengths = full_lengths(x_train), full_lengths(x_test)
     labels = tuple(str(item) for item in range(ITEMS))
-    return Task(
-        "copy-item", x_train, y[:n_train], x_test, y[n_train:], *lengths, labels, np.zeros(ITEMS), np.ones(ITEMS)
-    )
+    name = "copy-item" if steps == STEPS else f"copy-item-{steps}"
+    return Task(name, x_train, y[:n_train], x_test, y[n_train:], *lengths, labels, np.zeros(ITEMS), np.ones(ITEMS))

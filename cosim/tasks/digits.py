@@ -1,4 +1,4 @@
-"""Handwritten digits of 8 by 8 pixels, read row by row (the UCI optical digits that come with scikit-learn)."""
+"""Handwritten digits of 8 by 8 pixels, by rows or by pixels (the UCI optical digits that come with scikit-learn)."""
 
 from typing import Any
 
@@ -11,8 +11,10 @@ TEST_IMAGES = 360
 GREY_LEVELS = 16.0
 
 
-def load_digits_task() -> Task:
+def load_digits_task(*, by_pixel: bool = False) -> Task:
     """1437 training and 360 test images, x (n, 8, 8) with values 0 to 16; the split is fixed and stratified.
+
+    With `by_pixel` x is (n, 64, 1), row after row.
 
     Raises MissingToolError without scikit-learn.
     """
@@ -20,9 +22,11 @@ def load_digits_task() -> Task:
         from sklearn.datasets import load_digits
     bunch: Any = load_digits()
     x, y = bunch.images.astype(np.float32), bunch.target.astype(np.int64)
+    x = x.reshape(len(x), -1, 1) if by_pixel else x
     test = stratified_holdout(y, TEST_IMAGES, seed=0)
     labels = tuple(str(digit) for digit in range(10))
     x_train, x_test = x[~test], x[test]
-    offset, scale = np.zeros(8), np.full(8, GREY_LEVELS)
+    offset, scale = np.zeros(x.shape[2]), np.full(x.shape[2], GREY_LEVELS)
     lengths = full_lengths(x_train), full_lengths(x_test)
-    return Task("digits", x_train, y[~test], x_test, y[test], *lengths, labels, offset, scale)
+    name = "pixel-digits" if by_pixel else "digits"
+    return Task(name, x_train, y[~test], x_test, y[test], *lengths, labels, offset, scale)

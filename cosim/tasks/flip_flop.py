@@ -7,10 +7,12 @@ written.
 
 import numpy as np
 
+from cosim.tasks.steps import Steps, StepTask
 from cosim.tasks.task import Task
 
 SYMBOLS = ("w", "r", "i", "0", "1")
 WRITE, READ, IGNORE = range(3)
+READ_PAIRS = 256  # of instruction and bit where every read counts: 512 symbols
 PAIRS = 31  # of instruction and bit, in front of the last read; 63 symbols in all
 LONGER = 8  # test strings over the longest training string, in pairs
 DENSE, SPARSE = 0.8, 0.98  # chance of an instruction to be `i`; `w` and `r` share the rest
@@ -34,17 +36,43 @@ def generate_flip_flop_task(pairs: int = PAIRS, n_train: int = 4096, n_test: int
 def _strings(pairs: np.ndarray, ignored: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """x (n, 2 longest + 1, 5) float32 and y (n,) int64, of so many pairs and such a chance of `i`, (n,) each."""
     n, longest = len(pairs), int(pairs.max(initial=0))
-    place = np.arange(longest)
-    instructions = rng.integers(WRITE, READ + 1, (n, longest))
-    instructions[rng.random((n, longest)) < ignored[:, None]] = IGNORE
-    instructions[:, :1] = WRITE
-    bits = rng.integers(0, 2, (n, longest))
-    last_write = np.maximum.accumulate(np.where(instructions == WRITE, place, 0), axis=1)
-    written = np.take_along_axis(bits, last_write, axis=1)
-    bits = np.where(instructions == READ, written, bits)
+    instructions, bits, written = _draw(longest, ignored, rng)
     symbols = np.full((n, 2 * longest + 1), READ)
     symbols[:, 0:-1:2], symbols[:, 1::2] = instructions, SYMBOLS.index("0") + bits
     symbols[np.arange(n), 2 * pairs] = READ
     x = np.eye(len(SYMBOLS), dtype=np.float32)[symbols]
     x[np.arange(2 * longest + 1) > 2 * pairs[:, None]] = 0.0
     return x, written[np.arange(n), pairs - 1].astype(np.int64)
+
+
+def generate_flip_flop_reads(
+    n: int, pairs: int = READ_PAIRS, ignored: float = DENSE, seed: int | np.random.Generator = 0
+) -> Steps:
+    """Whole strings, x (n, 2 pairs, 5); counted is every `r`, y (n, 2 pairs) the bit that must follow it."""
+    instructions, bits, written = _draw(pairs, np.full(n, ignored), np.random.default_rng(seed))
+    symbols = np.stack([instructions, SYMBOLS.index("0") + bits], axis=2).reshape(n, -1)
+    mask = symbols == READ
+    y = np.where(mask, np.repeat(written, 2, axis=1), 0)
+    return Steps(np.eye(len(SYMBOLS), dtype=np.float32)[symbols], y, mask)
+
+
+def generate_flip_flop_reads_task(
+    pairs: int = READ_PAIRS, n_train: int = 4096, n_valid: int = 512, n_test: int = 1024, seed: int = 0
+) -> StepTask:
+    """Dense strings to train and validate, sparse ones to test, all of one length. The same for the same seed."""
+    rng = np.random.default_rng(seed)
+    train, valid = (generate_flip_flop_reads(n, pairs, DENSE, rng) for n in (n_train, n_valid))
+    test = generate_flip_flop_reads(n_test, pairs, SPARSE, rng)
+    return StepTask("flip-flop-reads", train, valid, test, ("0", "1"))
+
+
+def _draw(longest: int, ignored: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Instructions, the bits behind them and the bits last written before or there, (n, longest) int64 each."""
+    n, place = len(ignored), np.arange(longest)
+    instructions = rng.integers(WRITE, READ + 1, (n, longest))
+    instructions[rng.random((n, longest)) < ignored[:, None]] = IGNORE
+    instructions[:, :1] = WRITE
+    bits = rng.integers(0, 2, (n, longest))
+    last_write = np.maximum.accumulate(np.where(instructions == WRITE, place, 0), axis=1)
+    written = np.take_along_axis(bits, last_write, axis=1)
+    return instructions, np.where(instructions == READ, written, bits), written

@@ -1,56 +1,141 @@
 """A task by its name on the command line."""
 
+import re
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from cosim.errors import InputError
-from cosim.tasks.copy_first import generate_copy_first_task, generate_copy_item_task
+from cosim.reading.text import shown_name
+from cosim.tasks.characters import load_characters_task
+from cosim.tasks.cifar import load_cifar_task
+from cosim.tasks.copy_first import ITEMS, STEPS, copy_sets, generate_copy_first_task, generate_copy_item_task
+from cosim.tasks.delayed_product import generate_delayed_product_task
 from cosim.tasks.digits import load_digits_task
-from cosim.tasks.flip_flop import generate_flip_flop_task
+from cosim.tasks.flip_flop import generate_flip_flop_reads_task, generate_flip_flop_task
 from cosim.tasks.from_npz import load_npz_task
 from cosim.tasks.fsdd import load_fsdd_task
-from cosim.tasks.mnist import load_mnist_task
-from cosim.tasks.parity import generate_parity_task
+from cosim.tasks.keywords import load_keywords_task
+from cosim.tasks.listops import generate_listops_task
+from cosim.tasks.lorenz import generate_lorenz_task
+from cosim.tasks.mnist import load_mnist_task, load_permuted_mnist_task
+from cosim.tasks.parity import generate_parity_task, generate_published_parity_task
+from cosim.tasks.pathfinder import load_pathfinder_task
+from cosim.tasks.reviews import load_reviews_task
 from cosim.tasks.speech_commands import load_speech_commands_task
+from cosim.tasks.steps import StepTask
 from cosim.tasks.task import Task
 
-WITHOUT_DATA = {
+WITHOUT_DATA: dict[str, Callable[[], Task]] = {
     "digits": load_digits_task,
-    "copy-first": generate_copy_first_task,
-    "copy-first-300": lambda: generate_copy_first_task(steps=300),
-    "copy-first-1000": lambda: generate_copy_first_task(steps=1000),
-    "copy-first-quiet": lambda: generate_copy_first_task(noise=False),
-    "copy-item": generate_copy_item_task,
+    "pixel-digits": lambda: load_digits_task(by_pixel=True),
     "flip-flop": generate_flip_flop_task,
     "parity": generate_parity_task,
+    "parity-published": generate_published_parity_task,
+    "listops": generate_listops_task,
 }
-WITH_FOLDER = {
+WITH_FOLDER: dict[str, Callable[[Path], Task]] = {
     "speech-commands": load_speech_commands_task,
+    "kws-yes": lambda folder: load_keywords_task(folder, "yes"),
+    "kws-digits": lambda folder: load_keywords_task(folder, "digits"),
+    "kws-all": lambda folder: load_keywords_task(folder, "all"),
     "fsdd": load_fsdd_task,
+    "cifar10": load_cifar_task,
+    "cifar10-grey": lambda folder: load_cifar_task(folder, grey=True),
+    "imdb": load_reviews_task,
     "mnist": load_mnist_task,
     "mnist-pixels": lambda folder: load_mnist_task(folder, by_pixel=True),
 }
-TASKS = (*WITHOUT_DATA, *WITH_FOLDER, "npz")
+WITH_FILE: dict[str, Callable[[Path], Task]] = {"pathfinder": load_pathfinder_task, "npz": load_npz_task}
+STEP_TASKS: dict[str, Callable[[], StepTask]] = {
+    "lorenz": generate_lorenz_task,
+    "delayed-product": generate_delayed_product_task,
+    "flip-flop-reads": generate_flip_flop_reads_task,
+    "characters": load_characters_task,
+}
+# of any length, and with the published sets; of any seed
+FAMILIES = "copy-first[-STEPS], copy-first-quiet[-STEPS], copy-item[-STEPS], listops-TOKENS, mnist-permuted-SEED"
+_COPY = re.compile(r"(copy-first|copy-first-quiet|copy-item)(?:-([1-9]\d{0,8}))?(-published)?")
+_LISTOPS = re.compile(r"listops-([1-9]\d{0,8})")
+_PERMUTED = re.compile(r"mnist-permuted-(0|[1-9]\d{0,8})")
+
+
+def brings_data(name: str) -> bool:
+    """Whether a task of this name needs no files."""
+    return _generator(name) is not None
+
+
+def is_task(name: str) -> bool:
+    """Whether there is a task of this name, with one target a sequence."""
+    return brings_data(name) or _loader(name) is not None
 
 
 def check_task(name: str | None) -> str:
     """The name itself if there is such a task; else, or for None, InputError with the names of all."""
-    if name not in TASKS:
-        found = "none was given" if name is None else f"not {name!r}"
-        raise InputError(f"TASK must be one of {', '.join(TASKS)}, {found}; for data of your own use npz with --data")
-    return name
+    if name is not None and is_task(name):
+        return name
+    if name in STEP_TASKS:
+        raise InputError(
+            f"task {name} has a target at each step, and a hardware network is trained with one target a sequence; "
+            "take a model that stays software for it"
+        )
+    found = "none was given" if name is None else f"not {shown_name(name)!r}"
+    names = ", ".join((*WITHOUT_DATA, FAMILIES, *WITH_FOLDER, *WITH_FILE))
+    raise InputError(f"TASK must be one of {names}, {found}; for data of your own use npz with --data")
 
 
 def load_task(name: str, data: Path | None = None) -> Task:
-    """The task called `name`; `data` is its folder, or the file for `npz`.
+    """The task called `name`; `data` is its folder, or the file for `npz` and `pathfinder`.
 
     Raises InputError for an unknown name, and for data that is missing or not asked for.
     """
     check_task(name)
-    if name in WITHOUT_DATA:
+    generate, load = _generator(name), _loader(name)
+    if generate is not None:
         if data is not None:
             raise InputError(f"task {name} brings its own data; leave --data out, or use the task npz")
-        return WITHOUT_DATA[name]()
+        return generate()
     if data is None:
-        wanted = "an .npz file" if name == "npz" else "the folder of the data set"
+        wanted = "an .npz file" if name in WITH_FILE else "the folder of the data set"
         raise InputError(f"task {name} needs its data; give {wanted} with --data")
-    return load_npz_task(data) if name == "npz" else WITH_FOLDER[name](data)
+    assert load is not None
+    return load(data)
+
+
+def load_step_task(name: str, data: Path | None = None) -> StepTask:
+    """The task called `name` with a target at each step; `data` is a text for `characters`, which has one of its own.
+
+    Raises InputError for an unknown name, and for data that is not asked for.
+    """
+    if name not in STEP_TASKS:
+        raise InputError(f"the task must be one of {', '.join(STEP_TASKS)}, not {shown_name(name)!r}")
+    if data is None:
+        return STEP_TASKS[name]()
+    if name != "characters":
+        raise InputError(f"task {name} brings its own data; leave --data out")
+    return load_characters_task(data)
+
+
+def _generator(name: str) -> Callable[[], Task] | None:
+    if match := _COPY.fullmatch(name):
+        kind, steps, published = match.groups()
+        return lambda: _copy_task(name, kind, int(steps or STEPS), published=published is not None)
+    if match := _LISTOPS.fullmatch(name):
+        longest = int(match[1])
+        return lambda: replace(generate_listops_task(longest), name=name)
+    return WITHOUT_DATA.get(name)
+
+
+def _loader(name: str) -> Callable[[Path], Task] | None:
+    if match := _PERMUTED.fullmatch(name):
+        seed = int(match[1])
+        return lambda folder: load_permuted_mnist_task(folder, seed)
+    return WITH_FOLDER.get(name) or WITH_FILE.get(name)
+
+
+def _copy_task(name: str, kind: str, steps: int, *, published: bool) -> Task:
+    features = ITEMS if kind == "copy-item" else 2
+    sets = copy_sets(steps, features, published=published)
+    if kind == "copy-item":
+        return replace(generate_copy_item_task(steps, *sets), name=name)
+    return replace(generate_copy_first_task(steps, *sets, noise=kind == "copy-first"), name=name)

@@ -1,7 +1,8 @@
-"""MNIST from its four idx files, gzipped or not, read row by row or pixel by pixel."""
+"""MNIST from its four idx files, gzipped or not, read by rows or by pixels, these in raster order or permuted."""
 
 import gzip
 import struct
+from dataclasses import replace
 from math import prod
 from pathlib import Path
 
@@ -17,6 +18,16 @@ GREY_LEVELS = 255.0
 DIGITS = 10
 _TYPE_BYTE = 0x08  # unsigned bytes
 _REPAIR = "download it again"
+
+
+def load_permuted_mnist_task(folder: Path, seed: int) -> Task:
+    """x (n, 784, 1), the pixels of every image in the one order `numpy.random.default_rng(seed).permutation(784)`.
+
+    Raises InputError like `load_mnist_task`.
+    """
+    task = load_mnist_task(folder, by_pixel=True)
+    order = np.random.default_rng(seed).permutation(task.x_train.shape[1])
+    return replace(task, name=f"mnist-permuted-{seed}", x_train=task.x_train[:, order], x_test=task.x_test[:, order])
 
 
 def load_mnist_task(folder: Path, *, by_pixel: bool = False) -> Task:

@@ -15,6 +15,7 @@ class Task:
     x: (n, time, features) float32, raw; y: (n,) int64 class indices, or (n, outputs) float32 targets when `labels` is
     empty (regression); len: (n,) int64 valid steps. offset, scale: (features,), the encoding to [0, 1]. groups_train:
     (n,) int64, samples of one group (copies of a recording, a speaker) are all fitted or all held out for validation.
+    tokens: how many there are, where x (n, time, 1) is the index of one at each step; None for values.
     """
 
     name: str
@@ -28,6 +29,7 @@ class Task:
     offset: np.ndarray
     scale: np.ndarray
     groups_train: np.ndarray | None = None
+    tokens: int | None = None
 
     @property
     def outputs(self) -> int:

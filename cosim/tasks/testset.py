@@ -51,15 +51,15 @@ def load_test_set(network: Network, data: str | Path | None) -> TestSet:
     data = None if data is None else Path(data)
     if data is not None and data.suffix == ".npz":
         return check_test_set(_load_npz(data, network.labels), network, shown_path(data))
-    from cosim.tasks.load import TASKS, WITHOUT_DATA, load_task
+    from cosim.tasks.load import brings_data, is_task, load_task
 
-    if data is not None and (network.task in WITHOUT_DATA or network.task not in TASKS):
-        brings = ", or leave --data out, as the task brings its own" if network.task in WITHOUT_DATA else ""
+    if data is not None and (brings_data(network.task) or not is_task(network.task)):
+        brings = ", or leave --data out, as the task brings its own" if brings_data(network.task) else ""
         raise InputError(
             f"{shown_path(data)}: the test data of a network for {shown(network.task)} must be an .npz with x_test and "
             f"y_test{brings}"
         )
-    if network.task not in TASKS:
+    if not is_task(network.task):
         raise InputError(
             f"the network's task is {shown(network.task)}, which brings no data; give its test data with --data "
             "FILE.npz (x_test, y_test)"

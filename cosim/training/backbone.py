@@ -15,6 +15,8 @@ from cosim.training.config import Architecture
 from cosim.training.hardware import GridLinear
 from cosim.units.table import recurrent_kinds
 
+Found = tuple[dict[str, Tensor], dict[str, Tensor]]  # signals and distances, see BackboneOutput
+
 
 @dataclass(frozen=True)
 class BackboneOutput:
@@ -25,6 +27,15 @@ class BackboneOutput:
     scores: Tensor
     signals: dict[str, Tensor]
     distances: dict[str, Tensor]
+
+
+@dataclass(frozen=True)
+class _Drawn:
+    """What a pass draws: relative noise of parameters, or chips that vary."""
+
+    noise: float
+    rng: torch.Generator | None
+    chips: Chips | None
 
 
 class Backbone(nn.Module):
@@ -54,11 +65,15 @@ class Backbone(nn.Module):
         for i in range(architecture.layers):
             name = f"layer{i + 1}"
             skipped = (INPUT,) if architecture.skip and previous != INPUT and i > 0 else ()
-            self.sources[name] = (*skipped, previous, *(self.late if previous == INPUT else ()))
+            taps = tuple(self.late) if previous == INPUT else ()
+            own = (f"{name}_1",) if architecture.feedback else ()
+            widths |= dict.fromkeys(own, architecture.cells)
+            self.sources[name] = (*skipped, previous, *taps, *own)
             self.layers[name] = _cell(architecture, sum(widths[source] for source in self.sources[name]))
             widths[name] = architecture.cells
             previous = name
         recurrent = tuple(f"layer{i + 1}" for i in range(architecture.layers))
+        self.fed_back = {f"{name}_1": Late(name) for name in recurrent if architecture.feedback}
         self.sources["readout"] = recurrent if architecture.skip else recurrent[-1:]
         self.readout = GridLinear(sum(widths[source] for source in self.sources["readout"]), outputs, architecture.grid)
 
@@ -98,27 +113,55 @@ class Backbone(nn.Module):
         lines: dict[str, Lines] = {} if chips is None else {INPUT: chips.draw_lines(self.encoding.width)}
         if chips is not None:
             lines |= {name: chips.draw_state_lines(torch.zeros(self.encoding.width)) for name in self.late}
-        distances: dict[str, Tensor] = {}
-
-        def read(sources: tuple[str, ...]) -> tuple[Tensor, Lines | None]:
-            joined = None if chips is None else Lines.join([lines[source] for source in sources])
-            return torch.cat([signals[source] for source in sources], dim=2), joined
-
-        for name, layer in self.layers.items():
-            inputs, mirrors = read(self.sources[name])
-            if isinstance(layer, GridLinear):
-                signals[name] = torch.relu(layer(inputs, noise, rng, mirrors))
-            else:
-                output = layer(inputs, noise, rng, mirrors)
-                signals[name], distances[name] = output.h, output.distance
-            if chips is not None:
-                state = isinstance(layer, RecurrentCell)
-                width = signals[name].shape[2]
-                lines[name] = chips.draw_state_lines(layer.start) if state else chips.draw_lines(width)
-        inputs, mirrors = read(self.sources["readout"])
+        run = self._by_steps if self.fed_back else self._by_layers
+        found, distances = run(signals, lines, _Drawn(noise, rng, chips))
+        inputs, mirrors = _read(self.sources["readout"], found, lines)
         readout = self.readout(inputs, noise, rng, mirrors)
         lengths = torch.full((len(x),), x.shape[1]) if lengths is None else lengths
-        return BackboneOutput(readout, pool(readout, lengths, self.architecture.pooling), signals, distances)
+        return BackboneOutput(readout, pool(readout, lengths, self.architecture.pooling), found, distances)
+
+    def _by_layers(
+        self,
+        signals: dict[str, Tensor],
+        lines: dict[str, Lines],
+        drawn: _Drawn,
+        before: dict[str, Tensor] | None = None,
+    ) -> Found:
+        """All steps of each layer at once, and distances; `lines` gets theirs. before: states in front of them."""
+        signals, distances = dict(signals), dict[str, Tensor]()
+        for name, layer in self.layers.items():
+            inputs, mirrors = _read(self.sources[name], signals, lines)
+            if isinstance(layer, GridLinear):
+                signals[name] = torch.relu(layer(inputs, drawn.noise, drawn.rng, mirrors))
+            else:
+                kept = () if before is None else (before[name],)
+                output = layer(inputs, drawn.noise, drawn.rng, mirrors, *kept)
+                signals[name], distances[name] = output.h, output.distance
+            if drawn.chips is not None:
+                state = isinstance(layer, RecurrentCell)
+                width = signals[name].shape[2]
+                lines[name] = drawn.chips.draw_state_lines(layer.start) if state else drawn.chips.draw_lines(width)
+        return signals, distances
+
+    def _by_steps(
+        self,
+        signals: dict[str, Tensor],
+        lines: dict[str, Lines],
+        drawn: _Drawn,
+    ) -> Found:
+        """All layers of each step at once, on the same noise."""
+        kept = None if drawn.rng is None else drawn.rng.get_state()
+        n, steps = signals[INPUT].shape[:2]
+        before = {name: cell.start.expand(n, -1) for name, cell in self.cells.items()}
+        found: list[Found] = []
+        for t in range(steps):
+            if drawn.rng is not None and kept is not None:
+                drawn.rng.set_state(kept)
+            now = {name: values[:, t : t + 1] for name, values in signals.items()}
+            now |= {name: before[late.signal][:, None] for name, late in self.fed_back.items()}
+            found.append(self._by_layers(now, lines, drawn, before))
+            before = {name: found[-1][0][name][:, 0] for name in before}
+        return _join([one for one, _ in found]), _join([one for _, one in found])
 
     def total_weight(self) -> Tensor:
         """Sum of |w| over all mirrors of weights and biases, before rounding."""
@@ -142,9 +185,19 @@ class Backbone(nn.Module):
             elif isinstance(layer, RecurrentCell):
                 layers.append(layer.to_layer(name, self.sources[name]))
         readout = Readout(self.sources["readout"], *_arrays(self.readout), self.architecture.pooling)
-        grid = self.architecture.grid
-        network = Network(self.encoding, tuple(layers), readout, task, labels, grid, history or {}, late=self.late)
+        grid, late = self.architecture.grid, self.late | self.fed_back
+        network = Network(self.encoding, tuple(layers), readout, task, labels, grid, history or {}, late=late)
         return check_network(network)
+
+
+def _read(sources: tuple[str, ...], signals: dict[str, Tensor], lines: dict[str, Lines]) -> tuple[Tensor, Lines | None]:
+    """What a layer reads, side by side, and its lines on chips that vary."""
+    joined = Lines.join([lines[source] for source in sources]) if lines else None
+    return torch.cat([signals[source] for source in sources], dim=2), joined
+
+
+def _join(steps: list[dict[str, Tensor]]) -> dict[str, Tensor]:
+    return {name: torch.cat([one[name] for one in steps], dim=1) for name in steps[0]}
 
 
 def delayed(x: Tensor, frames: int) -> Tensor:

@@ -44,7 +44,10 @@ class CellOutput:
 
 
 class RecurrentCell(nn.Module, ABC):
-    """What trains a recurrent layer: built from (inputs, architecture), called with (x, noise, rng, lines)."""
+    """What trains a recurrent layer: built from (inputs, architecture), called with (x, noise, rng, lines).
+
+    Where it is fed back also with `before`: h (n, width) in front of the first step, in place of `start`.
+    """
 
     epsilon: float = 0.0
 
@@ -86,15 +89,20 @@ class FirstQuadrantCell(RecurrentCell):
         return lo, lo + width
 
     def forward(
-        self, x: Tensor, noise: float = 0.0, rng: torch.Generator | None = None, lines: Lines | None = None
+        self,
+        x: Tensor,
+        noise: float = 0.0,
+        rng: torch.Generator | None = None,
+        lines: Lines | None = None,
+        before: Tensor | None = None,
     ) -> CellOutput:
-        """x (n, time, inputs); `lines`: of x on chips that vary."""
+        """x (n, time, inputs); `lines`: of x on chips that vary, from `start` on."""
         u = self.linear(x, noise, rng, lines)
         lo, hi = self.thresholds(noise, rng)
         if lines is not None:
             u, lo, hi = lines.chips.compare(u, lo, hi)
         sets, resets = heaviside(u - hi), heaviside(lo - u)
-        start = -torch.ones_like(self.lo_free) if lines is None else _start_on_chips(lo)
+        start = 2.0 * (self.start if before is None else before) - 1.0 if lines is None else _start_on_chips(lo)
         # sets - resets is z S(u - c), and sets + resets is z, without the rounding of centre and half width.
         q = linear_scan(1.0 - (1.0 - self.epsilon) * (sets + resets), sets - resets, start)
         return CellOutput((1.0 + q) / 2.0, _deciding_distance(u, lo, hi, (1.0 - self.epsilon) * _before(q, start)))
@@ -139,17 +147,24 @@ class SignedCell(RecurrentCell):
         return self.width_min / 2 + _positive(self.beta_free)
 
     def forward(
-        self, x: Tensor, noise: float = 0.0, rng: torch.Generator | None = None, lines: Lines | None = None
+        self,
+        x: Tensor,
+        noise: float = 0.0,
+        rng: torch.Generator | None = None,
+        lines: Lines | None = None,
+        before: Tensor | None = None,
     ) -> CellOutput:
-        """x (n, time, inputs); `lines`: of x on chips that vary, for constant thresholds and epsilon from 0 to 1."""
+        """x (n, time, inputs); `lines`: of x on chips that vary, from `start` on, for constant thresholds and epsilon
+        from 0 to 1."""
         if lines is not None:
             return self._on_chips(x, noise, rng, lines)
         candidate = self.linear(x, noise, rng)
         beta = perturb(self.bias_beta(), noise, rng) if self.beta is None else self.beta(x, noise, rng).abs()
         step = torch.ones(()) if self.alpha is None else self.alpha(x, noise, rng)
         z = heaviside(candidate.abs() - beta)
-        h = linear_scan(1.0 - (1.0 - self.epsilon) * z, z * sign(candidate) * step, self.start)
-        distance = _deciding_distance(candidate, -beta, beta, (1.0 - self.epsilon) * _before(h, self.start), step)
+        start = self.start if before is None else before
+        h = linear_scan(1.0 - (1.0 - self.epsilon) * z, z * sign(candidate) * step, start)
+        distance = _deciding_distance(candidate, -beta, beta, (1.0 - self.epsilon) * _before(h, start), step)
         if self.beta is not None:
             distance = torch.minimum(distance, beta)  # a window that closes is as bad as a candidate on its edge
         return CellOutput(h, distance)

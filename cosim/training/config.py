@@ -24,7 +24,8 @@ class Architecture:
     alphacmru an input-dependent output level. `ramp` adds a time ramp to the inputs. `grid` None leaves weights
     continuous, `input_levels` None the inputs; with both, candidates lie on a lattice and the compiler centres the
     thresholds in its gaps. `width_min` is the smallest hysteresis width, beta_hi - beta_lo or 2 beta, in units. `taps`:
-    the first layer reads the input of so many frames before, too, bits that shift cells hold on the chip.
+    the first layer reads the input of so many frames before, too, bits that shift cells hold on the chip. `feedback`:
+    each recurrent layer also reads its own state of the frame before, which costs no device.
     """
 
     cells: int = 16
@@ -40,6 +41,7 @@ class Architecture:
     input_levels: int | None = 16
     width_min: float = 0.2
     taps: int = 0
+    feedback: bool = False
 
 
 @dataclass(frozen=True)
@@ -70,10 +72,11 @@ def state_path(path: Path) -> Path:
 
 
 def describe_config(config: TrainingConfig) -> dict[str, Any]:
-    """The settings as plain values, for files; without mismatch or taps they do not mention them."""
+    """The settings as plain values, for files; without mismatch, taps or feedback they do not mention them."""
     settings = asdict(config)
-    if not config.architecture.taps:
-        del settings["architecture"]["taps"]
+    for option in ("taps", "feedback"):
+        if not settings["architecture"][option]:
+            del settings["architecture"][option]
     if config.mismatch is None:
         del settings["mismatch"]
     return settings
@@ -107,6 +110,8 @@ def _check_variation(config: TrainingConfig) -> None:
             "--variation local needs --beta fixed: the offset that a cell with input-dependent thresholds rides on is "
             "found by the compiler, from the trained weights"
         )
+    if config.architecture.feedback:
+        raise InputError("--variation local and --feedback do not go together yet; train with --noise instead")
     if config.architecture.cell == "alphacmru":
         raise InputError("--variation local needs a unit that compiles: train --cell cmru or bmru")
     if config.epsilon not in (None, 0):
@@ -135,5 +140,7 @@ def _check_architecture(architecture: Architecture) -> None:
         raise InputError(f"--taps must lie in 0 to {MOST_TAPS}, not {architecture.taps}")
     if architecture.taps and architecture.input_levels != 1:
         raise InputError("--taps needs --input-levels 1: on the chip a shift cell holds one bit of an earlier input")
+    if architecture.feedback and architecture.unit not in ("first-quadrant", "signed"):
+        raise InputError(f"--feedback needs --unit first-quadrant or signed, not {architecture.unit}")
     if not 0 < architecture.width_min < 4:
         raise InputError(f"--width-min must lie in (0, 4), not {architecture.width_min:g}; a memory needs hysteresis")

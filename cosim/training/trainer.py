@@ -261,6 +261,11 @@ def initial_network(config: TrainingConfig, task: Task) -> Network:
 
 
 def _initial_backbone(config: TrainingConfig, task: Task) -> Backbone:
+    if task.tokens is not None:
+        raise InputError(
+            f"task {task.name} gives the index of one of {task.tokens} tokens at each step, which the hardware has no "
+            "embedding for; take a model that stays software, or give one input a token (one-hot) as the task npz"
+        )
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(config.seed)
         encoding = task.encoding(ramp=config.architecture.ramp, levels=config.architecture.input_levels)

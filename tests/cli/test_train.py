@@ -216,7 +216,9 @@ def test_a_stop_before_anything_is_saved_promises_nothing(monkeypatch: pytest.Mo
 
 @pytest.mark.parametrize(("arguments", "found"), [((), "none was given"), (("trian",), "not 'trian'")])
 def test_a_missing_or_strange_task_lists_all(arguments: tuple[str, ...], found: str) -> None:
-    with pytest.raises(InputError, match=rf"TASK must be one of digits, copy-first, .*, mnist-pixels, npz, {found};"):
+    with pytest.raises(
+        InputError, match=rf"TASK must be one of digits, .*, copy-item\[-STEPS\], .*, mnist-pixels, .*, npz, {found};"
+    ):
         run(train_command, *arguments)
 
 

@@ -71,8 +71,6 @@ def test_no_task_and_no_file(network):
 def test_task_without_classes(network, monkeypatch):
     from cosim.tasks import load
 
-    monkeypatch.setattr(load, "TASKS", (*load.TASKS, network.task))
-
     class Unlabelled:
         labels = ()
 

@@ -303,9 +303,37 @@ def test_taps_of_the_input():
     assert np.ptp(trace.signals["layer1"])
 
 
+@pytest.mark.usefixtures("double")
+@pytest.mark.parametrize("unit", ["first-quadrant", "signed"])
+@pytest.mark.parametrize("epsilon", [0.0, 1.0, -1.0])
+def test_feedback_of_the_states(unit: str, epsilon: float) -> None:
+    """Step by step in torch as in the reference; gradients pass through states, and each step has the same noise."""
+    backbone = build(3, epsilon, unit=unit, feedback=True)
+    network = backbone.to_network()
+    assert network.feeds_back and network.layers[-1].sources[-1] == "layer2_1"
+    x = samples()[0]
+    trace = run_reference(network, x)
+    output = backbone(torch.from_numpy(x))
+    for name in ("layer1", "layer2"):
+        np.testing.assert_array_equal(output.signals[name].detach().numpy(), trace.signals[name])
+        assert np.ptp(trace.signals[name])
+    weight = next(p for n, p in backbone.named_parameters() if n == "layers.layer2.linear.weight")
+    output.scores.sum().backward()
+    assert weight.grad is not None and weight.grad[:, -backbone.architecture.cells :].abs().sum() > 0
+    rng = torch.Generator().manual_seed(1)
+    noisy = backbone(torch.from_numpy(x), None, 0.1, rng)
+    rng.manual_seed(1)
+    first = backbone(torch.from_numpy(x[:, :1]), None, 0.1, rng)  # of fewer steps: the noise is that of one
+    torch.testing.assert_close(first.readout, noisy.readout[:, :1])
+
+
 @pytest.mark.parametrize(
     ("fields", "text"),
-    [({"taps": -1}, "--taps must lie in 0 to 64"), ({"taps": 2}, "--taps needs --input-levels 1")],
+    [
+        ({"taps": -1}, "--taps must lie in 0 to 64"),
+        ({"taps": 2}, "--taps needs --input-levels 1"),
+        ({"feedback": True, "unit": "leaky"}, "--feedback needs --unit first-quadrant or signed, not leaky"),
+    ],
 )
 def test_taps_that_cannot_be(fields, text):
     with pytest.raises(InputError, match=text):

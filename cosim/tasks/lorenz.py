@@ -1,0 +1,131 @@
+"""Predict one coordinate of the Lorenz system one step ahead from that coordinate alone, with noise.
+
+    x' = 10 (y - x)    y' = x (28 - z) - y    z' = x y - 8/3 z        (E. N. Lorenz, 1963)
+
+The other two are never shown; whether a network has found them is told by a linear readout of its hidden states and by
+how many neighbours of a state are neighbours of its hidden state.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosim.errors import InputError
+from cosim.tasks.steps import Steps, StepTask
+
+TRAJECTORIES, STEPS, INTERVAL = 2000, 200, 0.05
+NOISE = 0.05  # of the standard deviation
+NEIGHBOURS = 20
+_SUBSTEPS = 10  # of the fourth-order Runge-Kutta method in an interval
+_TRANSIENT = 200  # intervals that are dropped: by then a trajectory is on the attractor
+# Long-run mean and standard deviation of x, y, z on the attractor; x and y are symmetric about 0.
+MEAN, SPREAD = np.array([0.0, 0.0, 23.55]), np.array([7.92, 9.01, 8.62])
+
+
+@dataclass(frozen=True)
+class Lorenz:
+    """states: (n, steps + 1, 3), x y z without noise; both standardised.
+
+    steps.x: (n, steps, 1), x with noise; steps.y: (n, steps, 1), the next x without.
+    """
+
+    steps: Steps
+    states: NDArray[np.float32]
+
+    def select(self, part: slice) -> "Lorenz":
+        """Some of the trajectories."""
+        return Lorenz(Steps(self.steps.x[part], self.steps.y[part], self.steps.mask[part]), self.states[part])
+
+
+def generate_lorenz(
+    n: int = TRAJECTORIES, steps: int = STEPS, seed: int | np.random.Generator = 0, *, noise: float = NOISE
+) -> Lorenz:
+    """Trajectories 0.05 apart in time, each from a start of its own. The same for the same seed.
+
+    noise: standard deviation of what is added to the input, over that of the signal. Raises InputError for sizes below
+    1 and negative noise.
+    """
+    if n < 1 or steps < 1 or not 0 <= noise < np.inf:
+        raise InputError(
+            f"the Lorenz task must have trajectories and steps from 1 and noise from 0, not {n}, {steps} and {noise}"
+        )
+    rng = np.random.default_rng(seed)
+    point = rng.uniform(-10, 10, (n, 3)) + MEAN
+    path = np.empty((n, steps + 1, 3))
+    for t in range(-_TRANSIENT, steps + 1):
+        if t >= 0:
+            path[:, t] = point
+        point = advance(point)
+    states = ((path - MEAN) / SPREAD).astype(np.float32)
+    x = states[:, :-1, :1] + rng.normal(0.0, noise, (n, steps, 1)).astype(np.float32)
+    return Lorenz(Steps(x, states[:, 1:, :1].copy(), np.ones((n, steps), dtype=bool)), states)
+
+
+def generate_lorenz_task(n: int = TRAJECTORIES, steps: int = STEPS, seed: int = 0) -> StepTask:
+    """8 of 10 trajectories to train with, 1 to validate, 1 to test."""
+    lorenz = generate_lorenz(n, steps, seed)
+    first, second = n * 8 // 10, n * 9 // 10
+    train, valid, test = (lorenz.select(part).steps for part in (slice(first), slice(first, second), slice(second, n)))
+    return StepTask("lorenz", train, valid, test, ())
+
+
+def advance(point: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The states (..., 3) one interval later."""
+    h = INTERVAL / _SUBSTEPS
+    for _ in range(_SUBSTEPS):
+        k1 = _rate(point)
+        k2 = _rate(point + h / 2 * k1)
+        k3 = _rate(point + h / 2 * k2)
+        k4 = _rate(point + h * k3)
+        point = point + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
+    return point
+
+
+def _rate(point: NDArray[np.float64]) -> NDArray[np.float64]:
+    x, y, z = np.moveaxis(point, -1, 0)
+    return np.stack([10 * (y - x), x * (28 - z) - y, x * y - 8 / 3 * z], axis=-1)
+
+
+def mase(predicted: NDArray, target: NDArray, before: NDArray) -> float:
+    """Mean absolute scaled error: 1 for a prediction that the value stays `before`. All of one shape, any.
+
+    Raises InputError for shapes that differ and a target that never moves.
+    """
+    if not predicted.shape == target.shape == before.shape:
+        raise InputError(
+            f"predicted, target and before must have one shape, not {predicted.shape}, {target.shape}, {before.shape}"
+        )
+    naive = float(np.abs(target - before).mean())
+    if not naive > 0:
+        raise InputError("the target never differs from the value before it, so no error can be scaled; give others")
+    return float(np.abs(predicted - target).mean()) / naive
+
+
+def neighbour_overlap(states: NDArray, hidden: NDArray, count: int = NEIGHBOURS) -> float:
+    """Share of the `count` nearest of each state (n, d) that are also among the nearest of its hidden state (n, h).
+
+    Euclidean distances; a point is no neighbour of itself. By chance: count / (n - 1). Raises InputError for arrays
+    that do not go together or hold too few points.
+    """
+    if states.ndim != 2 or hidden.ndim != 2 or len(states) != len(hidden):
+        raise InputError(f"states and hidden must be (n, d) and (n, h), not {states.shape} and {hidden.shape}")
+    if not 1 <= count < len(states):
+        raise InputError(f"{count} neighbours must be 1 to {len(states) - 1}, the other points; give more points")
+    shared = 0
+    for start in range(0, len(states), 256):
+        rows = np.arange(start, min(start + 256, len(states)))
+        near = [_nearest(points.astype(np.float64), rows, count) for points in (states, hidden)]
+        shared += int((near[0] & near[1]).sum())
+    return shared / (count * len(states))
+
+
+def _nearest(points: NDArray[np.float64], rows: NDArray[np.int64], count: int) -> NDArray[np.bool_]:
+    """Whether each point is among the `count` nearest of each of the rows: (rows, n)."""
+    far = np.zeros((len(rows), len(points)))
+    for column in points.T:
+        far += (column[rows, None] - column) ** 2
+    far[np.arange(len(rows)), rows] = np.inf
+    found = np.zeros(far.shape, dtype=bool)
+    np.put_along_axis(found, np.argsort(far, axis=1, kind="stable")[:, :count], True, axis=1)  # noqa: FBT003
+    return found
