@@ -11,7 +11,7 @@ from numpy.random import Generator, default_rng
 from cosim.errors import InputError
 from cosim.tasks.copy_first import STEPS, generate_copy_first_task, generate_copy_item_task
 from cosim.tasks.digits import GREY_LEVELS, load_digits_task
-from cosim.tasks.load import TASKS, load_task
+from cosim.tasks.load import check_task, is_task, load_task
 from cosim.tasks.task import Task, full_lengths, grouped_holdout, stratified_holdout
 
 HELD = 0.1  # of the training samples, for validation
@@ -163,7 +163,6 @@ _COPIES = {
     "copy-value-quiet": lambda steps: copy_value_task(steps, noise=False),
 }
 OWN = ("copy-item", "copy-value", "copy-value-quiet", "digit-pixels", "parity-long")
-SOURCES = (*OWN, *(name for name in TASKS if name not in OWN))
 
 
 def load_source(name: str | None, data: Path | None = None, steps: int | None = None) -> Source:
@@ -171,9 +170,12 @@ def load_source(name: str | None, data: Path | None = None, steps: int | None = 
 
     Raises InputError for an unknown name, and for data or steps that are missing or not asked for.
     """
-    if name not in SOURCES:
-        found = "none was given" if name is None else f"not {name!r}"
-        raise InputError(f"TASK must be one of {', '.join(SOURCES)}, {found}; for data of your own use npz with --data")
+    if name is None or not (name in OWN or is_task(name)):
+        try:
+            check_task(name)
+        except InputError as error:
+            raise InputError(f"{error}; of a backbone's own: {', '.join(OWN)}") from error
+    assert name is not None
     if steps is not None and name not in _COPIES:
         raise InputError(f"--steps is the length of {', '.join(_COPIES)}; leave it out for {name}")
     if data is not None and name in OWN:
