@@ -68,6 +68,11 @@ def unmapped_parts(cell: str, width: int, *, positions: bool) -> list[Unmapped]:
     return parts + [_CELLS[one] for one in _CELLS if one in cell.split("+")]
 
 
+def why_software(cell: str) -> str | None:
+    """Why a kind of cell stays software; None for one that has a circuit."""
+    return str(_CELLS[cell]) if cell in _CELLS else None
+
+
 def refusal(meta: Mapping[str, object], origin: str) -> MappingError:
     """What to raise where a network that compiles is asked for; raises InputError where `meta` lacks a field."""
     shape = typed({"meta": dict(meta)}, _File, origin, _REPAIR).meta.shape
