@@ -11,6 +11,8 @@ Where the paper is silent: PE has m numbers with periods from 2 pi to 2 pi 10^4;
 the gate of (25) reads the normalised input of the block; (28) keeps m features up to its last Linear.
 """
 
+from functools import lru_cache
+
 import torch
 from torch import Tensor, nn
 
@@ -49,7 +51,7 @@ class Block(nn.Module):
         """What the cell makes of the normalised input, (n, time, outputs); never in half precision, which would round
         candidates to three digits before they are compared."""
         if self.position is not None:
-            place = positions(x.shape[1], x.shape[2]).to(x)
+            place = _positions_like(x.shape[1], x.shape[2], x.dtype, x.device)
             x = self.position(torch.cat([x, place.expand_as(x)], dim=2))
         with torch.autocast(x.device.type, enabled=False):
             return self.cell(x.float() if x.dtype in (torch.bfloat16, torch.float16) else x)
@@ -133,6 +135,11 @@ def _cell(kind: str, shape: Shape, state: int) -> Cell:
             cell.start = "zero" if cell.scale is not None else shape.start
             cell.epsilon = 0.0 if cell.settled else 1.0
             return cell
+
+
+@lru_cache(maxsize=8)
+def _positions_like(steps: int, width: int, dtype: torch.dtype, device: torch.device) -> Tensor:
+    return positions(steps, width).to(device, dtype)
 
 
 def positions(steps: int, width: int) -> Tensor:

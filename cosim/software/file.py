@@ -18,11 +18,12 @@ from cosim.files.write import write_atomically
 from cosim.reading.tensors import read_torch
 from cosim.reading.text import check_plain, listed, shown, shown_path, typed
 from cosim.software.backbone import Backbone
-from cosim.software.shape import Shape, check_shape
+from cosim.software.shape import Shape, check_shape, count_parameters
 
 VERSION = 1
 _REPAIR = "train it again with cosim backbone"
 Plain = dict[str, object]  # JSON
+_BYTES = 4  # of a number, at least
 _TYPES = (torch.float32, torch.float64)
 
 
@@ -91,7 +92,10 @@ def load_model(path: Path) -> Model:
         raise InputError(f"{where}: a model of cosim backbone holds 'meta' and 'arrays', not {held}; {_REPAIR}")
     meta = _read_meta(found["meta"], where)
     shape = check_shape(meta.shape, f"{where}: meta.shape")
-    with torch.device("meta"):  # takes no memory, whatever sizes the file asks for
+    if _BYTES * count_parameters(shape) > path.stat().st_size:  # before any memory is taken
+        count = count_parameters(shape)
+        raise InputError(f"{where}: meta.shape needs {count} numbers, more than a file of this size holds; {_REPAIR}")
+    with torch.random.fork_rng(devices=[]):
         backbone = Backbone(shape)
     backbone.load_state_dict(_fitting(found["arrays"], backbone.state_dict(), where), assign=True)
     backbone.set_epsilon(meta.epsilon)
@@ -123,9 +127,10 @@ def _fitting(arrays: object, wanted: Mapping[str, Tensor], where: str) -> dict[s
     copies = {}
     for name, form in wanted.items():
         value = arrays[name]
-        plain = isinstance(value, Tensor) and value.layout == torch.strided and not value.is_nested
+        # of other devices a file can hold "meta", which has no numbers
+        plain = isinstance(value, Tensor) and value.layout == torch.strided and value.device.type == "cpu"
         if not plain or value.dtype != dtype or dtype not in _TYPES:
-            raise InputError(f"{where}: {name} must be a dense tensor of float32, as all are; {_REPAIR}")
+            raise InputError(f"{where}: {name} must be a dense tensor of float32 on the CPU, as all are; {_REPAIR}")
         if value.shape != form.shape:
             raise InputError(
                 f"{where}: {name} must have shape {tuple(form.shape)}, not {tuple(value.shape)}; {_REPAIR}"

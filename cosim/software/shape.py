@@ -11,9 +11,7 @@ HYSTERESIS = ("bmru", "cmru", "alphacmru")
 HYBRIDS = ("mingru+cmru", "mingru+alphacmru")
 POOLINGS = ("last", "mean", "none")
 Wiring = Literal["alternate", "parallel"]
-MOST = 1 << 20  # of every size
-
-_SIZES = ("inputs", "outputs", "width", "state", "blocks")
+_MOST = {"inputs": 1 << 20, "outputs": 1 << 20, "width": 1 << 14, "state": 1 << 14, "blocks": 32}
 
 
 @dataclass(frozen=True)
@@ -61,10 +59,10 @@ def check_shape(shape: Shape, origin: str = "") -> Shape:
     def fail(name: str, rest: str) -> InputError:
         return InputError(f"{origin}: {name} {rest}" if origin else f"--{name} {rest}")
 
-    for name in _SIZES:
+    for name, most in _MOST.items():
         value = getattr(shape, name)
-        if not 1 <= value <= MOST:
-            raise fail(name, f"must lie in 1 to {MOST}, not {value}")
+        if not 1 <= value <= most:
+            raise fail(name, f"must lie in 1 to {most}, not {value}")
     if any(cell not in CELLS for cell in shape.cells):
         raise fail("cell", f"must be one of {', '.join(CELLS + HYBRIDS)}, not {shown(shape.cell)}")
     if len(shape.cells) > 1 and shape.wiring == "alternate" and shape.blocks < len(shape.cells):

@@ -18,6 +18,7 @@ import torch
 from cosim.calibration.find import shipped_path
 from cosim.checkpoint.file import load_network, network_to_arrays, save_checkpoint
 from cosim.compiler.passes import compile_network
+from cosim.errors import MappingError
 from cosim.files.seal import seal_json, seal_line, seal_npz, seal_zip, unseal_json, unseal_line
 from cosim.montecarlo.keep import keep_trial, load_trial
 from cosim.montecarlo.record import unpack_draws
@@ -30,6 +31,10 @@ from cosim.network.types import InputEncoding, Network, Readout
 from cosim.report.network_table import describe_network, format_network
 from cosim.resources import models_path, trained_network_path
 from cosim.simulation.keep import kept_result
+from cosim.software.backbone import Backbone
+from cosim.software.file import Model as SoftwareModel
+from cosim.software.file import load_model, model_bytes, save_model
+from cosim.software.shape import Shape
 from cosim.tasks.audio import read_wav
 from cosim.tasks.from_npz import load_npz_task
 from cosim.tasks.mnist import read_idx
@@ -141,7 +146,21 @@ def _networks(folder: Path, network: Network) -> list[Target]:
     path = folder / "bare.pt"
     torch.save({name: torch.from_numpy(array) for name, array in bare.items()}, path)
     found.append(Target("state dict .pt", path, mutate.mutate_torch, _inspect(path)))
-    return [*found, _state(folder / "state" / "model.npz")]
+    return [*found, _state(folder / "state" / "model.npz"), _software(folder / "software.pt")]
+
+
+def _software(path: Path) -> Target:
+    """A model that stays software, with a cell of each sort."""
+    backbone = Backbone(Shape(2, 3, cell="mingru+cmru", width=4, state=2, blocks=2))
+    save_model(path, SoftwareModel(backbone, "made-up", ("x", "y", "z"), 0.5, {"figures": {"test_accuracy": 0.8}}))
+
+    def load() -> object:
+        with suppress(MappingError):
+            load_network(path)
+        model = load_model(path)
+        return model_bytes(model), model.backbone(torch.zeros(1, 5, 2)) if model.backbone.shape.inputs == 2 else None
+
+    return Target("software model", path, mutate.mutate_torch, load)
 
 
 def _inspect(path: Path) -> Callable[[], object]:
