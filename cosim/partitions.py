@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cosim.checkpoint.file import save_checkpoint
+from cosim.checkpoint.file import npz_bytes, save_checkpoint
 from cosim.circuit.dialects.dialect import Dialect
 from cosim.circuit.dialects.ngspice import NGSPICE
 from cosim.compiler.settings import Settings
 from cosim.design import Condition, Design
 from cosim.engines.engine import Progress, Run
 from cosim.errors import InputError, SimulationError, importing
-from cosim.files.write import make_folder
+from cosim.files.write import make_folder, write_atomically
 from cosim.loading import Place, compile_at
 from cosim.outputs import Exercise, summarize, write_design, write_results
 from cosim.study.partitions import DeployedSummary, Placed, deploy, equations, mean_power, summarize_deployed
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from cosim.software.sources import Samples, Source
 
 PARTITIONS = "partitions.json"
+INPUTS = "inputs.npz"  # what a partition's circuit got, as the test data of its network
 _EXTRA = "pip install 'cosim-analog[train]'"
 Say = Callable[[str], None]
 
@@ -63,11 +64,12 @@ def open_cut(path: Path, data: Path | None, bits: int) -> Opened:
     MissingToolError without torch.
     """
     with importing("a backbone", _EXTRA):
-        from cosim.software.cut import cut_backbone, training_samples
+        from cosim.software.cut import cells_to_cut, cut_backbone, training_samples
         from cosim.software.file import load_model
     from cosim.software.sources import load_source
 
     model = load_model(path)
+    cells_to_cut(model, str(path))  # said before the data are read
     shape = model.backbone.shape
     source = load_source(model.task, data)
     if (source.inputs, source.tokens, source.labels) != (shape.inputs, shape.tokens, model.labels):
@@ -137,6 +139,7 @@ def run_partitions(
 ) -> DeployedSummary:
     """Simulate the partitions one behind the other, each in a folder of its own; write and return the figures.
 
+    INPUTS in such a folder is what other verbs take as the data of the partition's network.
     Raises SimulationError where no sample went through all of them.
     """
     placed: list[Placed] = []
@@ -145,6 +148,10 @@ def run_partitions(
         make_folder(place)
         placed.append(Placed(partition, design, replace(run, folder=place, condition=condition)))
     deployed = deploy(opened.cut, placed, samples, progress)
+    for one in placed:
+        got = deployed.ledgers[one.partition.cell].ran(one, samples.lengths).test_set
+        arrays = {"x_test": got.x, "y_test": got.y, "len_test": got.lengths}
+        write_atomically(one.run.place / INPUTS, npz_bytes(arrays))
     if not deployed.good.any():
         raise SimulationError(f"all {len(deployed.good)} samples failed in a partition; their decks are in {run.place}")
     summary = summarize_deployed(deployed, placed, judging.conversion, judging.audit)

@@ -79,7 +79,8 @@ def refusal(meta: Mapping[str, object], origin: str) -> MappingError:
     parts = "; ".join(map(str, unmapped_parts(shape.cell, shape.width, positions=shape.positions)))
     return MappingError(
         f"{origin}: a model that stays software (cell {shown(shape.cell)}), without a circuit for {parts}. Train a "
-        "network of parts that have one with cosim train; docs/backbone.md has the table"
+        "network of parts that have one with cosim train (docs/backbone.md has the table), or have cosim compile and "
+        "cosim compare cut this one at its cells (docs/partitions.md)"
     )
 
 

@@ -128,13 +128,7 @@ def cut_backbone(model: Model, seen: Samples, bits: int = BITS, origin: str = "b
     Raises InputError for converters that cannot be, MappingError where no cell has a circuit.
     """
     steps_of(bits)
-    backbone = model.backbone
-    kinds = [why for kind in backbone.shape.cells if (why := why_software(kind))]
-    ending = {name: _epsilon(cell) for name, cell in backbone.hysteresis.items() if cell.scale is None}
-    cells = [name for name, why in ending.items() if why is None]
-    if not cells:
-        reasons = "; ".join([*kinds, *(f"{name} {why}" for name, why in ending.items())])
-        raise MappingError(f"{origin}: no cell of it has a circuit: {reasons}. Train one with --cell cmru")
+    backbone, cells = model.backbone, cells_to_cut(model, origin)
     x, _, lengths = to_tensors(seen, backbone.output.weight.device)
     drives = {name: drive for name, (drive, _) in record(backbone, x, lengths).items()}
     valid = np.arange(x.shape[1])[None, :] < seen.lengths[:, None]
@@ -143,6 +137,18 @@ def cut_backbone(model: Model, seen: Samples, bits: int = BITS, origin: str = "b
         for name in cells
     ]
     return Cut(model, tuple(partitions))
+
+
+def cells_to_cut(model: Model, origin: str = "backbone") -> list[str]:
+    """The cells that have a circuit, in order; raises MappingError where there is none, saying why."""
+    backbone = model.backbone
+    kinds = [why for kind in backbone.shape.cells if (why := why_software(kind))]
+    ending = {name: _epsilon(cell) for name, cell in backbone.hysteresis.items() if cell.scale is None}
+    cells = [name for name, why in ending.items() if why is None]
+    if not cells:
+        reasons = "; ".join([*kinds, *(f"{name} {why}" for name, why in ending.items())])
+        raise MappingError(f"{origin}: no cell of it has a circuit: {reasons}. Train one with --cell cmru")
+    return cells
 
 
 def training_samples(source: Source, count: int = SEEN) -> Samples:
