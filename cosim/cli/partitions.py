@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from cosim.circuit.dialects.dialect import Dialect
     from cosim.study.bias import Bias
 
-bits_option = click.option("--bits", type=int, help="Of a backbone's converters: 2 to 6.  [default: 5]")
+bits_option = click.option("--bits", type=int, help="Of a backbone's converters: 2 to 6.  [default: 2]")
 conversion_option = click.option(
     "--conversion", type=Quantity("J"), help="Energy of a converter's conversion; of a backbone."
 )

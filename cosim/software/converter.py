@@ -19,7 +19,7 @@ from cosim.errors import InputError
 from cosim.network.layers import Array, SignedLayer
 from cosim.network.types import InputEncoding, Network, Readout, check_network
 
-BITS, FEWEST_BITS, MOST_BITS = 5, 2, 6
+BITS, FEWEST_BITS, MOST_BITS = 2, 2, 6  # docs/partitions.md has what more bits cost
 COVER = 0.999  # of the candidates of a unit
 FULL_SCALE = 4.0  # units, of the current that carries a code, rounded down to an even number of steps
 LEVEL = 1.0  # units, of a state that is high
