@@ -16,7 +16,7 @@ from cosim.engines.engine import Progress, Run
 from cosim.errors import InputError, SimulationError, importing
 from cosim.files.write import make_folder, write_atomically
 from cosim.loading import Place, compile_at
-from cosim.outputs import Exercise, summarize, write_design, write_results
+from cosim.outputs import Exercise, write_design, write_results
 from cosim.study.partitions import DeployedSummary, Placed, deploy, equations, mean_power, summarize_deployed
 
 if TYPE_CHECKING:
@@ -50,10 +50,27 @@ class Opened:
             return test
         return test.take(np.random.default_rng(seed).permutation(n)[:count])
 
-    def compile(self, place: Place, settings: Settings, say: Say) -> list[tuple[Design, Condition]]:
+    def compile(self, place: Place, settings: Settings, say: Say) -> "Built":
         """Each partition, in order. Raises what `compile_at` does, naming the partition."""
-        return [
+        designs = [
             compile_at(one.network, f"{self.origin}: {one.name}", place, settings, say) for one in self.cut.partitions
+        ]
+        return Built(self, tuple(design for design, _ in designs), tuple(condition for _, condition in designs))
+
+
+@dataclass(frozen=True)
+class Built:
+    """A cut backbone with the design of each partition, and the condition that it is run in."""
+
+    opened: Opened
+    designs: tuple[Design, ...]
+    conditions: tuple[Condition, ...]
+
+    def place(self, run: Run) -> list[Placed]:
+        """The partitions as they run; each has its own condition, and below the run's folder its own."""
+        return [
+            Placed(one, design, replace(run, folder=run.folder and run.folder / one.name, condition=condition))
+            for one, design, condition in zip(self.opened.cut.partitions, self.designs, self.conditions, strict=True)
         ]
 
 
@@ -82,8 +99,7 @@ def open_cut(path: Path, data: Path | None, bits: int) -> Opened:
 
 
 def write_partitions(
-    opened: Opened,
-    designs: list[tuple[Design, Condition]],
+    built: Built,
     folder: Path,
     exercise: Exercise,
     dialect: Dialect = NGSPICE,
@@ -93,20 +109,20 @@ def write_partitions(
 
     Power is that of the behavioral equations on the samples that the converters were calibrated with.
     """
+    opened = built.opened
     trace = opened.cut.run(opened.seen, lambda partition, g, lengths: equations(partition, g))
     rows: list[dict[str, object]] = []
-    for partition, (design, condition) in zip(opened.cut.partitions, designs, strict=True):
-        place = folder / partition.name
-        write_design(design, place, replace(exercise, condition=condition), dialect, say)
+    for placed in built.place(Run(folder, timing=exercise.timing)):
+        partition, place, condition = placed.partition, placed.run.place, placed.run.condition
+        write_design(placed.design, place, replace(exercise, condition=condition), dialect, say)
         save_checkpoint(place / "network.npz", partition.network)
-        placed = Placed(partition, design, Run(timing=exercise.timing, condition=condition))
         power = mean_power(placed, trace.drives[partition.cell], opened.seen.lengths)
         cells = len(partition.ranges)
         rows.append({
             "name": partition.name,
             "cell": partition.cell,
             "cells": cells,
-            "transistors": summarize(design, condition)["transistors"],
+            "transistors": placed.design.assembly.transistors,
             "bits": partition.bits,
             "codes": 1 + (partition.network.encoding.levels or 0),
             "ranges": partition.ranges.tolist(),
@@ -130,8 +146,7 @@ class Judging:
 
 
 def run_partitions(
-    opened: Opened,
-    designs: list[tuple[Design, Condition]],
+    built: Built,
     samples: "Samples",
     run: Run,
     judging: Judging = Judging(),
@@ -142,12 +157,10 @@ def run_partitions(
     INPUTS in such a folder is what other verbs take as the data of the partition's network.
     Raises SimulationError where no sample went through all of them.
     """
-    placed: list[Placed] = []
-    for partition, (design, condition) in zip(opened.cut.partitions, designs, strict=True):
-        place = run.place / partition.name
-        make_folder(place)
-        placed.append(Placed(partition, design, replace(run, folder=place, condition=condition)))
-    deployed = deploy(opened.cut, placed, samples, progress)
+    placed = built.place(run)
+    for one in placed:
+        make_folder(one.run.place)
+    deployed = deploy(built.opened.cut, placed, samples, progress)
     for one in placed:
         got = deployed.ledgers[one.partition.cell].ran(one, samples.lengths).test_set
         arrays = {"x_test": got.x, "y_test": got.y, "len_test": got.lengths}

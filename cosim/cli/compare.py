@@ -35,12 +35,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Comparing:
-    """Under which conditions, with which bias currents, the simulator of the transistors, and how many it audits."""
+    """Under which conditions, with which bias currents, the simulator of the transistors, how many it audits; and the
+    converters of a backbone."""
 
     pvt: bool
     bias: "Bias"
     engine: str
     audit: int | None
+    cutting: Cutting
 
 
 def _compared() -> tuple[Entry, ...]:
@@ -59,9 +61,7 @@ def _compared() -> tuple[Entry, ...]:
 @run_options
 @cut_options(conversion=True)
 @collecting(how=Comparing)
-def command(
-    *, network_file: Path, to: Destination, how: Comparing, compiling: Compiling, running: Running, cutting: Cutting
-) -> None:
+def command(*, network_file: Path, to: Destination, how: Comparing, compiling: Compiling, running: Running) -> None:
     """Hold NETWORK's software, behavioral and simulated results on the same test samples against each other.
 
     The folder receives comparison.json, waveforms.png, confusion.png and report.html. Finished samples are kept: the
@@ -81,9 +81,9 @@ def command(
     if stays_software(network_file):
         if how.pvt:
             raise InputError("--pvt is for a network that compiles whole; give a backbone one --corner at a time")
-        compare_backbone(network_file, to, Held(how.bias, how.engine, how.audit), compiling, running, cutting)
+        compare_backbone(network_file, to, Held(how.bias, how.engine, how.audit, how.cutting), compiling, running)
         return
-    cutting.refuse()
+    how.cutting.refuse()
     output, audit = to.output, audit_count(how.audit, how.engine)
     check_outputs("compare", output, to.json_file)
     design, test_set, run = load_run(network_file, output, compiling, running, how.engine)

@@ -20,7 +20,7 @@ from cosim.cli.common import (
     output_option,
     take_folder,
 )
-from cosim.cli.partitions import Cutting, compile_backbone, cut_options
+from cosim.cli.partitions import Cutting, Wanted, compile_backbone, cut_options
 from cosim.cli.progress import say
 from cosim.errors import InputError
 from cosim.quantities import format_quantity
@@ -67,7 +67,7 @@ def command(*, network_file: Path, output: Path, driving: Driving, compiling: Co
     if stays_software(network_file):
         if stimulus is not None:
             raise InputError("--stimulus is for a network that compiles whole; leave it out for a backbone")
-        compile_backbone(network_file, output, data, compiling, cutting, dialect_named(driving.dialect))
+        compile_backbone(network_file, output, compiling, Wanted(cutting, data, dialect_named(driving.dialect)))
         return
     cutting.refuse()
     if data is not None and stimulus is None:

@@ -1,6 +1,6 @@
 """What `compile` and `compare` do with a backbone: its cells become circuits, the rest stays software."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -64,9 +64,16 @@ def cut_options(*, conversion: bool) -> Option:
     return options(bits_option, *((conversion_option,) if conversion else ()), collecting(cutting=Cutting))
 
 
-def compile_backbone(
-    path: Path, folder: Path, data: Path | None, compiling: Compiling, cutting: Cutting, dialect: "Dialect"
-) -> None:
+@dataclass(frozen=True)
+class Wanted:
+    """What `cosim compile` is asked for: converters, the data of the task, and the simulator that files are for."""
+
+    cutting: Cutting
+    data: Path | None
+    dialect: "Dialect"
+
+
+def compile_backbone(path: Path, folder: Path, compiling: Compiling, wanted: Wanted) -> None:
     """`cosim compile` of a backbone."""
     from cosim.circuit.waveforms import Timing
     from cosim.outputs import Exercise
@@ -75,11 +82,11 @@ def compile_backbone(
 
     _refuse(compiling)
     check_outputs("compile", folder)
-    opened = open_cut(path, data, cutting.width)
-    designs = opened.compile(compiling.place, compiling.settings, say)
+    opened = open_cut(path, wanted.data, wanted.cutting.width)
+    built = opened.compile(compiling.place, compiling.settings, say)
     take_folder("compile", folder)
     exercise = Exercise(Timing(t_step=compiling.t_step))
-    rows = write_partitions(opened, designs, folder, exercise, dialect, say)
+    rows = write_partitions(built, folder, exercise, wanted.dialect, say)
     click.echo(
         f"{path}: {opened.source.name} on {compiling.technology}, in {len(rows)} partition{'s' * (len(rows) > 1)}"
     )
@@ -94,16 +101,15 @@ def compile_backbone(
 
 @dataclass(frozen=True)
 class Held:
-    """How a backbone is compared: bias currents, engine and audit."""
+    """How a backbone is compared: bias currents, engine, audit and converters."""
 
     bias: "Bias"
     engine: str
     audit: int | None
+    cutting: Cutting
 
 
-def compare_backbone(
-    path: Path, to: Destination, how: Held, compiling: Compiling, running: Running, cutting: Cutting
-) -> None:
+def compare_backbone(path: Path, to: Destination, how: Held, compiling: Compiling, running: Running) -> None:
     """`cosim compare` of a backbone."""
     from cosim.circuit.waveforms import Timing
     from cosim.engines.engine import Run
@@ -115,19 +121,21 @@ def compare_backbone(
     _refuse(compiling)
     audit = audit_count(how.audit, how.engine)
     check_outputs("compare", to.output, to.json_file)
-    opened = open_cut(path, running.data, cutting.width)
+    opened = open_cut(path, running.data, how.cutting.width)
     count = running.samples or (None if engine_entry(how.engine).quick else SAMPLES)
     samples = opened.tests(count, running.seed, say)
     beside = simulator_beside(how.engine)
-    designs = [
-        (design, biased(design, condition.technology, how.bias, beside))
-        for design, condition in opened.compile(compiling.place, compiling.settings, say)
+    built = opened.compile(compiling.place, compiling.settings, say)
+    conditions = [
+        biased(design, condition.technology, how.bias, beside)
+        for design, condition in zip(built.designs, built.conditions, strict=True)
     ]
+    built = replace(built, conditions=tuple(conditions))
     engine_named(how.engine).check()
     take_folder("compare", to.output)
     run = Run(to.output, running.jobs, running.timeout, Timing(t_step=compiling.t_step), how.engine)
     with progress_bar(how.engine) as progress:
-        summary = run_partitions(opened, designs, samples, run, Judging(cutting.conversion, audit), progress)
+        summary = run_partitions(built, samples, run, Judging(how.cutting.conversion, audit), progress)
     click.echo("\n".join(format_deployed(summary)))
     write_json(to.json_file, summary)
     click.echo(f"\nwritten: {to.output / PARTITIONS}")

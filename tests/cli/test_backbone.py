@@ -26,7 +26,7 @@ def model(tmp_path_factory):
 def test_it_shows_every_seed_and_their_spread(model):
     path, out = model
     lines = out.splitlines()
-    assert re.fullmatch(r"copy-item: cmru, \d+ parameters, 2000 test samples", lines[0])
+    assert re.fullmatch(r"copy-item-6: cmru, \d+ parameters, 2000 test samples", lines[0])
     rows = [line.split() for line in lines[2:4]]
     assert [row[0] for row in rows] == ["3", "4"] and {row[1] for row in rows} == {"40"}
     values = [float(row[4]) for row in rows]

@@ -25,7 +25,7 @@ def opened():
 
 
 @pytest.fixture(scope="module")
-def designs(opened):
+def built(opened):
     return opened.compile(Place(), Settings(), lambda line: None)
 
 
@@ -33,9 +33,9 @@ def silent(line):
     raise AssertionError(line)
 
 
-def test_converters_and_behavioral_equations_change_no_state(opened, designs, tmp_path):
+def test_converters_and_behavioral_equations_change_no_state(opened, built, tmp_path):
     """All 360 test digits, and the accuracy that the file states."""
-    summary = run_partitions(opened, designs, opened.tests(None, 0, silent), Run(tmp_path, engine="behavioral"))
+    summary = run_partitions(built, opened.tests(None, 0, silent), Run(tmp_path, engine="behavioral"))
     assert summary.samples == 360 and summary.states == 360 * 64 * 16
     assert summary.wrong_states == {"converters": 0, "behavioral": 0}
     assert summary.agreement["end_to_end"] == 1.0 and summary.largest_score_error == 0.0
@@ -44,10 +44,10 @@ def test_converters_and_behavioral_equations_change_no_state(opened, designs, tm
 
 
 @pytest.mark.ngspice
-def test_cells_on_transistors(opened, designs, tmp_path):
+def test_cells_on_transistors(opened, built, tmp_path):
     pytest.importorskip("numba")
     samples = opened.tests(SAMPLES, 0, silent)
-    summary = run_partitions(opened, designs, samples, Run(tmp_path, engine="batch"), Judging(conversion=1e-12))
+    summary = run_partitions(built, samples, Run(tmp_path, engine="batch"), Judging(conversion=1e-12))
     (part,) = summary.partitions
     # a state is wrong only within what engine and calibration err by, some pA, and no candidate is so near: half a step
     # is 62.5 pA, less what the compared currents are off, 0.5 % of 0.5 nA
