@@ -23,9 +23,11 @@ from cosim.cells.linear import Term, linear_row
 from cosim.cells.mirror import input_diode, signal_rails
 from cosim.cells.quantiser import comparator, quantiser, quantiser_blocks, sampler
 from cosim.cells.rectifier import candidate_diode, relu_diode
+from cosim.cells.register import register, register_blocks
 from cosim.cells.schmitt import schmitt
 from cosim.cells.steering import steering_and, symbol_comparator
 from cosim.cells.toggle import toggle
+from cosim.cells.winner import winner
 from cosim.circuit.deck import device_sizes, format_circuit
 from cosim.circuit.dialects.ngspice import format_devices
 from cosim.circuit.dialects.table import DIALECTS
@@ -43,7 +45,7 @@ from cosim.units.ladder.points import ladder_currents, ladder_timing
 
 FOLDER = Path(__file__).resolve().parent.parent / "netlists"
 UNITS = 8
-RUNGS, START = 3, 1  # of the ladder: a first rung, one in the middle, a last one, and both resets
+RUNGS, START = 3, 1  # of ladder and register: a first rung, one in the middle, a last one, and both resets
 TINY = "tiny_network"
 
 
@@ -73,6 +75,7 @@ def golden_texts() -> dict[str, str]:
             reset_inverter(technology),
         ),
         "steering": (steering_and(technology, 2), symbol_comparator(technology, UNITS)),
+        "winner": (winner(technology, 3),),
         "dpi": (dpi(technology, UNITS, 1, capacitance), dpi(technology, UNITS, 2, capacitance)),
         "quantiser": (*quantiser_blocks(technology), quantiser()),
         "ladder": (
@@ -86,6 +89,11 @@ def golden_texts() -> dict[str, str]:
             comparator(technology),
             clocked_schmitt(technology, UNITS, tap=True),
             toggle(technology),
+        ),
+        "register": (
+            sampler(technology),
+            *register_blocks(technology, UNITS),
+            register(technology, UNITS, RUNGS, START),
         ),
     }
     texts = {

@@ -9,23 +9,21 @@ found by a linear program and rounded to the grid; a product without such weight
 """
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import linprog  # pyright: ignore[reportUnknownVariableType, reportMissingTypeStubs]
 
 from cosim.automata.counter import ALPHA, ranges
-from cosim.automata.network import GRID, one_hot_layers, symbol_network
+from cosim.automata.network import names_by_strings, one_hot_layers, symbol_network
 from cosim.automata.parts import Part, Product
 from cosim.automata.table import Automaton
+from cosim.automata.weights import readout_of
 from cosim.network.layers import AndLayer, FirstQuadrantLayer, Layer, SignedLayer
 from cosim.network.types import INPUT, Late, Network, Readout
 
 Array = NDArray[np.float64]
 LATCH = "latch"
 _KEEP, _LOW, _HIGH = 0.5, 0.25, 0.75
-_LARGEST, _LEAST_LEAD = 2.0, 0.5  # of a weight; of the right label when weights are rounded
 
 
 @dataclass
@@ -49,7 +47,7 @@ def network_of_product(automaton: Automaton, product: Product, task: str) -> Net
     """The network that follows an automaton by these parts; None where no readout tells its labels apart."""
     latches = [part for part in product if part.kind == "latch"]
     others = [part for part in product if part.kind != "latch"]
-    weights = _readout(automaton, np.concatenate([part.features for part in (*latches, *others)], axis=1))
+    weights = readout_of(automaton, np.concatenate([part.features for part in (*latches, *others)], axis=1))
     if weights is None:
         return None
     found = _Layers()
@@ -59,7 +57,7 @@ def network_of_product(automaton: Automaton, product: Product, task: str) -> Net
         (_add_toggles if part.kind == "toggles" else _add_one_hot)(found, part, k)
     weight, bias = weights
     readout = Readout(tuple(found.read), weight, bias - weight @ np.concatenate(found.zeros), "last")
-    return symbol_network(found.layers, readout, automaton, task, found.late, found.known)
+    return symbol_network(found.layers, readout, names_by_strings(automaton), task, found.late, found.known)
 
 
 def _latches(parts: list[Part]) -> FirstQuadrantLayer:
@@ -98,34 +96,3 @@ def _add_toggles(found: _Layers, part: Part, k: int) -> None:
         cells = SignedLayer(name, (carry,), into, np.zeros(bits), 0.5 * ones, ALPHA * ones, epsilon=-1.0)
     found.known[name] = ranges(bits)
     found.add(cells, -ALPHA)
-
-
-def _readout(automaton: Automaton, features: Array) -> tuple[Array, Array] | None:
-    """Weight (labels, cells) and bias (labels,), on the grid; features (states, cells).
-
-    The smallest sum of |w| + |b| with  w_l phi_s + b_l - w_k phi_s - b_k >= 1  for every state s of label l and every
-    other label k.
-    """
-    labels, (states, cells) = len(automaton.labels), features.shape
-    phi, count = np.concatenate([features, np.ones((states, 1))], axis=1), cells + 1
-    rows: list[Array] = []
-    for state, right in enumerate(automaton.output.tolist()):
-        for other in range(labels):
-            if other != right:
-                row = np.zeros((labels, count))
-                row[right], row[other] = -phi[state], phi[state]
-                rows.append(row.reshape(-1))
-    if not rows:
-        return np.zeros((labels, cells)), np.zeros(labels)
-    leads = np.stack(rows)
-    both: Any = linprog(
-        np.ones(2 * labels * count), A_ub=np.hstack([leads, -leads]), b_ub=-np.ones(len(rows)), bounds=(0.0, _LARGEST)
-    )
-    if both.status != 0:
-        return None
-    positive, negative = both.x.reshape(2, labels, count)
-    found = np.rint((positive - negative) / GRID) * GRID
-    scores = phi @ found.T
-    right = scores[np.arange(states), automaton.output].copy()
-    scores[np.arange(states), automaton.output] = -np.inf
-    return (found[:, :-1], found[:, -1]) if (right - scores.max(axis=1) >= _LEAST_LEAD).all() else None

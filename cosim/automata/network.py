@@ -51,6 +51,17 @@ class Names:
     labels: tuple[str, ...]
 
 
+def names_by_strings(automaton: Automaton) -> Names:
+    """Names of an automaton, states in the order of the shortest strings that lead to them: that in which they are
+    found again in a network whose cells are not states (`cosim.automata.read`)."""
+    order, waiting = [automaton.start], [automaton.start]
+    while waiting:
+        after = automaton.next[waiting].ravel().tolist()
+        waiting = [state for state in dict.fromkeys(after) if state not in order]
+        order += waiting
+    return Names(automaton.symbols, tuple(automaton.states[state] for state in order), automaton.labels)
+
+
 def symbol_network(
     layers: Sequence[Layer],
     readout: Readout,

@@ -8,7 +8,7 @@ A part is what is left of the automaton where only the block of a partition coun
 partition must be closed: states of one block lead, by each symbol, into one block (J. Hartmanis and R. E. Stearns,
 Algebraic Structure Theory of Sequential Machines, 1966). Parts that together tell all states apart are the automaton.
 Latches are the identity-reset machines of K. Krohn and J. Rhodes (Trans. Amer. Math. Soc. 116, 1965, 450), toggles and
-rings the cyclic groups. Parts here do not read each other; cascades, in which they do, are not searched.
+rings the cyclic groups. Parts here do not read each other; cascades, in which they do: `cosim.automata.chains`.
 """
 
 from collections.abc import Iterator
@@ -76,7 +76,7 @@ def products(automaton: Automaton) -> list[Product]:
     found: list[Product] = [(_one_hot(automaton, whole),)]
     if len(whole) < 2 or len(whole) > MOST_SEARCHED:
         return found
-    parts = [_part(automaton, partition) for partition in [whole, *_closed(automaton)]]
+    parts = [_part(automaton, partition) for partition in [whole, *closed_partitions(automaton)]]
     others = [*((part,) for part in parts if part.kind != "one-hot"), *combinations(parts, 2), _greedy(parts)]
     told = [product for product in others if _tells_apart(product)]
     told.sort(key=lambda product: sum(part.estimate for part in product))
@@ -151,17 +151,30 @@ def _one_hot(automaton: Automaton, partition: Partition) -> Part:
     return Part("one-hot", block, block[automaton.next[first]], int(block[automaton.start]))
 
 
-def _closed(automaton: Automaton) -> list[Partition]:
-    """Closed partitions of more than one block: those that pairs of states make, bits of a code, and their joins."""
+def closed_partitions(automaton: Automaton) -> list[Partition]:
+    """Closed partitions of more than one block: those that pairs of states make, all states but one, bits of a code,
+    states that lead to each other, and their joins."""
     count = len(automaton.states)
     found = dict.fromkeys(_join(automaton, [pair]) for pair in combinations(range(count), 2))
-    for bit in range((count - 1).bit_length()):
-        found.setdefault(_join(automaton, list(_pairs(tuple((k >> bit) & 1 for k in range(count))))))
+    apart = [tuple(int(k == alone) for k in range(count)) for alone in range(count)]
+    apart += [tuple((k >> bit) & 1 for k in range(count)) for bit in range((count - 1).bit_length())]
+    for partition in (*apart, _strong(automaton)):
+        found.setdefault(_join(automaton, list(_pairs(partition))))
     for first, second in combinations(list(found), 2):
         if len(found) >= _MOST_PARTITIONS:
             break
         found.setdefault(_join(automaton, [*_pairs(first), *_pairs(second)]))
     return [partition for partition in found if 1 < max(partition) + 1 < count]
+
+
+def _strong(automaton: Automaton) -> Partition:
+    """States that lead to each other share a block."""
+    leads = np.eye(len(automaton.states), dtype=np.bool_)
+    for state, after in enumerate(automaton.next):
+        leads[state, after] = True
+    for _ in automaton.states:
+        leads = leads @ leads
+    return tuple((leads & leads.T).argmax(axis=1).tolist())
 
 
 def _pairs(partition: Partition) -> Iterator[tuple[int, int]]:

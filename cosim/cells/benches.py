@@ -18,6 +18,7 @@ from cosim.cells.quantiser import COMPARATOR, DRIVER, SAMPLER, comparator, drive
 from cosim.cells.rectifier import CANDIDATE, candidate_diode
 from cosim.cells.schmitt import DECISION_NODE, SCHMITT, schmitt
 from cosim.cells.steering import STEERING_AND, SYMBOL_COMPARATOR, steering_and, symbol_comparator
+from cosim.cells.winner import winner
 from cosim.circuit.bench import PRECISE, Bench, Current, Dc, Op, Tran, Voltage
 from cosim.circuit.elements import GROUND, Circuit, Element, Instance, Source, Subcircuit
 from cosim.circuit.waveforms import Timing, Waveform, clock_waveforms, reset_waveform, staircase
@@ -98,6 +99,29 @@ def steering_bench(technology: Technology, units: int, i_gain: float, level: flo
     )  # fmt: skip
     sweep = Dc("i", "in", 0.0, level, level / SWEEP_POINTS)
     return Bench(Circuit("steering bench", blocks, elements), technology, sweep, (Current("node"),), PRECISE)
+
+
+def winner_bench(technology: Technology, i_bias: float, currents: NDArray[np.float64], t_step: float) -> Bench:
+    """A winner-take-all of currents (steps, inputs), ampere, each row for t_step seconds behind an edge of 1 % of it.
+
+    Outputs pull from candidate diodes. Saves the current of each, the sources out0, out1, ...
+    """
+    steps, inputs = currents.shape
+    cell, places = winner(technology, inputs), range(inputs)
+    elements: list[Element] = [supply_of(technology), *bias_lines({"bias": i_bias})]
+    for k in places:
+        column: list[float] = currents[:, k].tolist()
+        wave = [((step + edge) * t_step, current) for step, current in enumerate(column) for edge in (0.01, 1.0)]
+        elements += [
+            Source(f"in{k}", "i", "vdd", f"in{k}", ((0.0, column[0]), *wave)),
+            Source(f"out{k}", "v", f"node{k}", f"out{k}", 0.0),
+            Instance(f"cand{k}", (f"node{k}", "vdd"), CANDIDATE),
+        ]
+    nets = "bias", *(f"in{k}" for k in places), *(f"out{k}" for k in places)
+    elements.append(Instance("winner", nets, cell.name))
+    circuit = Circuit("winner bench", (bias_diode(technology), candidate_diode(technology), cell), tuple(elements))
+    run = Tran(t_step / STEPS_A_FRAME, steps * t_step)
+    return Bench(circuit, technology, run, tuple(Current(f"out{k}") for k in places), PRECISE)
 
 
 def schmitt_bench(technology: Technology, units: int, bias: Pins, i_peak: float, v_node: float) -> Bench:

@@ -2,7 +2,7 @@
 
 Both hold named arrays plus JSON `meta` with `format` "cosim-checkpoint" and `version` 1. A bare state dict (arrays
 without meta) loads as well, see cosim.checkpoint.state_dict. Nothing in a file is ever executed. A network with late
-sources has version 2, so that an earlier cosim refuses it.
+sources has version 2, one whose alphaCMRUs store values on a grid version 3, so that an earlier cosim refuses it.
 """
 
 import io
@@ -21,7 +21,7 @@ from cosim.checkpoint.state_dict import check_is_network, network_from_state_dic
 from cosim.errors import InputError, NetworkError
 from cosim.files.read import is_file
 from cosim.files.write import write_atomically
-from cosim.network.layers import AndLayer, EpsilonLayer, Layer, ReluLayer
+from cosim.network.layers import AndLayer, EpsilonLayer, Layer, ReluLayer, SignedLayer
 from cosim.network.types import InputEncoding, Late, Network, Readout, check_network
 from cosim.reading.arrays import memory_limit, read_arrays
 from cosim.reading.tensors import read_torch, tensor_array
@@ -29,7 +29,7 @@ from cosim.reading.text import check_plain, listed, parse_json, shown, shown_nam
 from cosim.units.table import recurrent_kinds
 
 FORMAT = "cosim-checkpoint"
-VERSION, LATE_VERSION = 1, 2  # without and with late sources
+VERSION, LATE_VERSION, LEVELS_VERSION = 1, 2, 3  # plain, with late sources, with levels
 RANGES = "ranges."  # prefix of the arrays of Network.state_ranges, optional
 ZIP_EPOCH = (1980, 1, 1, 0, 0, 0)  # a fixed time stamp, so that equal networks give equal bytes
 _REPAIR = "export the network again"
@@ -42,6 +42,7 @@ class _LayerMeta:
     name: str
     sources: tuple[str, ...]
     epsilon: float | None = None
+    levels: int | None = None
 
 
 @dataclass(frozen=True)
@@ -126,12 +127,14 @@ def network_to_arrays(network: Network) -> tuple[dict[str, np.ndarray], dict[str
     for i, layer in enumerate(network.layers):
         arrays |= {f"layers.{i}.{name}": array for name, array in layer.arrays().items()}
         entry: dict[str, Any] = {"name": layer.name, "kind": layer.kind, "sources": list(layer.sources)}
-        layers.append({**entry, "epsilon": layer.epsilon} if isinstance(layer, EpsilonLayer) else entry)
+        entry |= {"epsilon": layer.epsilon} if isinstance(layer, EpsilonLayer) else {}
+        entry |= {"levels": layer.levels} if isinstance(layer, SignedLayer) and layer.levels is not None else {}
+        layers.append(entry)
     arrays |= {f"readout.{name}": array for name, array in network.readout.arrays().items()}
     arrays |= {f"{RANGES}{name}": array for name, array in network.state_ranges.items()}
     meta = {
         "format": FORMAT,
-        "version": LATE_VERSION if network.late else VERSION,
+        "version": _version(layers, late=bool(network.late)),
         "task": network.task,
         "labels": list(network.labels),
         "weight_grid": network.weight_grid,
@@ -145,9 +148,17 @@ def network_to_arrays(network: Network) -> tuple[dict[str, np.ndarray], dict[str
     return {name: np.ascontiguousarray(array, dtype=np.float64) for name, array in arrays.items()}, meta
 
 
+def _version(layers: object, *, late: bool) -> int:
+    """The version of a file with these layers, as they are described."""
+    described = layers if isinstance(layers, list | tuple) else ()
+    if any(isinstance(layer, dict) and layer.get("levels") is not None for layer in described):
+        return LEVELS_VERSION
+    return LATE_VERSION if late else VERSION
+
+
 def network_from_arrays(arrays: Mapping[str, np.ndarray], meta: Mapping[str, Any], origin: str) -> Network:
     """The network in named arrays and meta; raises InputError, where it is unsound NetworkError, naming the key."""
-    version = LATE_VERSION if meta.get("late") else VERSION
+    version = _version(meta.get("layers"), late=bool(meta.get("late")))
     for key, wanted, repair in (("format", FORMAT, "train it with cosim train"), ("version", version, "use its cosim")):
         if meta.get(key) != wanted:
             raise NetworkError(f"{origin}: meta.{key} must be {wanted!r}, not {shown(meta.get(key))}; {repair}")
@@ -216,6 +227,12 @@ def _layer(arrays: _Arrays, i: int, meta: _LayerMeta, where: str) -> Layer:
         if meta.epsilon is None:
             raise NetworkError(f"{where} must have the field epsilon; {_REPAIR}")
         values["epsilon"] = meta.epsilon
+    if issubclass(kind, SignedLayer):
+        values["levels"] = meta.levels
+    elif meta.levels is not None:
+        raise NetworkError(
+            f"{where}.levels is for layers of kind {SignedLayer.kind}, not {shown(meta.kind)}; leave it out"
+        )
     return kind(meta.name, meta.sources, **values)
 
 

@@ -68,7 +68,14 @@ def _none_for_zero(_context: click.Context, _option: click.Parameter, value: flo
 @click.option("--hidden", default=_A.hidden, help="ReLU units before them, 0 for none.")
 @one_of("--unit", ("first-quadrant", "signed"), "States 0 and alpha, or -alpha and alpha.", _A.unit)
 @one_of("--beta", ("fixed", "input"), "Thresholds.", _A.beta)
-@one_of("--cell", ("bmru", "cmru", "alphacmru"), "Recurrent unit; alphacmru does not compile.", _A.cell)
+@one_of("--cell", ("bmru", "cmru", "alphacmru"), "Recurrent unit; alphacmru compiles with --levels.", _A.cell)
+@click.option(
+    "--levels",
+    type=int,
+    default=_A.levels,
+    callback=_none_for_zero,
+    help="Levels of what alphacmru stores, 0: any value.",
+)
 @click.option("--epsilon", type=Epsilon(), default="anneal", help="'anneal' (1 to 0) or a number in [-1, 1].")
 @click.option("--grid", default=_A.grid, callback=_none_for_zero, help="Step of the weights, 0 for continuous ones.")
 @click.option(

@@ -11,7 +11,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from cosim.ir.graph import Lowered
-from cosim.ir.nodes import Comparing, InputCurrent, Memory, Node, UnitCurrent, Weight
+from cosim.ir.nodes import Comparing, InputCurrent, Memory, Node, Storing, UnitCurrent, Weight
 
 LARGEST_DENOMINATOR = 2**14  # a finer lattice leaves no room that a circuit could use
 _SAME = 1e-9  # relative; how exactly a float must be the fraction
@@ -20,8 +20,8 @@ _SAME = 1e-9  # relative; how exactly a float must be the fraction
 def centre(graph: Lowered) -> Lowered:
     """The graph with centred `rise` and `fall`; decides exactly like the graph itself.
 
-    A set needs u - beta >= rise, a reset u + beta <= fall. Thresholds that lie within one gap, a comparator without
-    hysteresis, stay as they are.
+    A set needs u - beta >= rise, a reset u + beta <= fall, a turn v >= turn. Thresholds that lie within one gap, a
+    comparator without hysteresis, stay as they are.
     """
     centred = dict(graph.nodes)
     steps: dict[str, Fraction | None] = {}
@@ -34,6 +34,11 @@ def centre(graph: Lowered) -> Lowered:
             fall = (math.floor(_ratio(node.fall, step)) + 0.5) * float(step)
             if dynamic or fall < rise or not node.two_sided:
                 centred[node.name] = replace(node, rise=rise, fall=fall)
+    for node in graph.of(Storing):
+        values = [term for source, _ in graph.into(node.name, "value") for term in graph.into(source)]
+        if (step := _common_step(values, steps)) is not None:
+            turns = tuple((math.ceil(_ratio(turn, step)) - 0.5) * float(step) for turn in node.turns)
+            centred[node.name] = replace(centred[node.name], turns=turns)
     return replace(graph, nodes=centred)
 
 

@@ -12,7 +12,7 @@ folded: their encoding is that of the converters in front of the circuit.
 import numpy as np
 
 from cosim.ir.graph import Lowered, Sized
-from cosim.ir.nodes import PEDESTAL, UNIT_CURRENT, Comparing, Weight
+from cosim.ir.nodes import PEDESTAL, UNIT_CURRENT, Comparing, Rectifier, Weight
 from cosim.network.types import Network
 
 _SAME = 1e-9
@@ -39,7 +39,7 @@ def explain_weight(graph: Sized, source: str, target: str, learned: dict[str, fl
     parts = ["sign turned"] if sign < 0 else []
     if source == UNIT_CURRENT:
         node = graph.nodes[target]
-        offset = node.offset if isinstance(node, Comparing) else 0.0
+        offset = node.offset if isinstance(node, Comparing | Rectifier) else 0.0
         zeros = weight.target - sign * value - offset
         parts += [f"common-mode offset {offset:+g}"] if offset else []
         parts += [f"{zeros:+g} for level 0 of the states it reads (W zero)"] if abs(zeros) > _SAME else []
@@ -66,7 +66,7 @@ def row_sign(graph: Lowered, target: str, learned: dict[str, float]) -> int:
         value = learned.get(_name(weight), 0.0)
         if source != UNIT_CURRENT and value and weight.target:
             return 1 if value * weight.target > 0 else -1
-    return -1 if target.endswith(".beta_neg") else 1
+    return -1 if target.endswith("_neg") else 1
 
 
 def _name(weight: Weight) -> str:

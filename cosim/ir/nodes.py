@@ -6,7 +6,7 @@ A node is one current, known by its `name`. An edge carries one weight. What eac
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-Role = Literal["drive", "beta", "gate"]
+Role = Literal["drive", "beta", "value", "gate"]
 UNIT_CURRENT = "one"
 PEDESTAL = "zero"
 
@@ -41,11 +41,12 @@ class Pedestal:
 
 @dataclass(frozen=True)
 class Rectifier:
-    """I = max(sum of drive, 0)."""
+    """I = max(sum of drive, 0); offset: the constant current that was added to the sum, in software units."""
 
     name: str
     layer: str
     index: int
+    offset: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -107,6 +108,19 @@ class Comparing(Memory):
     rise: float
     fall: float
     offset: float = 0.0
+
+
+@dataclass(frozen=True)
+class Storing(Comparing):
+    """A recurrent unit that stores how many of its turns, in software units, the value exceeds that arrives by its
+    value edges: the first of them at u >= rise, the second at u <= fall."""
+
+    turns: tuple[float, ...] = ()
+
+    @property
+    def most(self) -> int:
+        """The highest state: a value above all turns."""
+        return len(self.turns)
 
 
 @dataclass(frozen=True)

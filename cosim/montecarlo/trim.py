@@ -50,7 +50,7 @@ def check_trimmable(design: Design, origin: str) -> None:
     """Raises InputError for a network whose cells are not all 9T cells of constant thresholds."""
     cells = list(design.graph.of(Schmitt))
     if len(cells) < len(design.assembly.decisions):
-        raise InputError(f"{origin}: trim is for 9T cells; this network has ladders or toggles")
+        raise InputError(f"{origin}: trim is for 9T cells; this network has ladders, toggles or registers")
     for cell in cells:
         if design.graph.into(cell.name, "beta"):
             raise InputError(f"{origin}: trim is for constant thresholds; those of {cell.name} depend on its input")

@@ -19,6 +19,8 @@ from cosim.network.late import FALL, RISE
 
 Array = NDArray[np.float64]
 MOST_BITS = 4  # of an AND: switches in series above a current source
+MOST_LEVELS = 32  # of a stored value
+FULL_SCALE = 1.0  # of a stored value on a grid: it lies between -1 and 1
 
 
 @dataclass(frozen=True)
@@ -215,6 +217,8 @@ class SignedLayer(EpsilonLayer):
     h_t = z (S(h_hat) a + epsilon h_{t-1}) + (1 - z) h_{t-1}, h_{-1} = -alpha,
     with a = alpha, or a = W_alpha x + alpha for the alphaCMRU (eq. 10-11; `weight_alpha` not None, alpha is b_alpha).
     `weight_beta` None means a threshold constant in time, beta = |b_beta|.
+    `levels` K of an alphaCMRU puts what an update stores on a grid: S(h_hat) a, and h_{-1}, to the nearest of the K + 1
+    values -1, -1 + 2 / K ... 1, the upper one where it lies between two.
     """
 
     kind = "signed"
@@ -225,6 +229,7 @@ class SignedLayer(EpsilonLayer):
     weight_beta: Array | None = None
     weight_alpha: Array | None = None
     epsilon: float = 0.0
+    levels: int | None = None
 
     @classmethod
     def array_fields(cls) -> tuple[str, ...]:
@@ -232,19 +237,33 @@ class SignedLayer(EpsilonLayer):
 
     @property
     def start(self) -> Array:
-        return -self.alpha
+        return self.stored(-self.alpha)
 
     def run(self, x: Array, before: Array | None = None) -> LayerTrace:
         candidate = self.drive(x)
         weight_beta = np.zeros_like(self.weight) if self.weight_beta is None else self.weight_beta
         beta = np.abs(x @ weight_beta.T + self.bias_beta)
-        target = np.where(candidate >= 0, 1.0, -1.0) * self.step(x)
+        target = self.stored(np.where(candidate >= 0, 1.0, -1.0) * self.step(x))
         first = self.start if before is None else before
         return LayerTrace(scan(np.abs(candidate) >= beta, target, self.epsilon, first), candidate, (-beta, beta))
 
     def step(self, x: Array) -> Array:
         """alpha as an update adds it, broadcastable to (n, time, width)."""
         return self.alpha if self.weight_alpha is None else x @ self.weight_alpha.T + self.alpha
+
+    def stored(self, value: Array) -> Array:
+        """What an update stores of a value, any shape."""
+        return value if self.levels is None else on_levels(value, self.levels)
+
+    def check(self, origin: str) -> None:
+        if self.levels is not None and self.weight_alpha is None:
+            raise NetworkError(
+                f"{origin}: {self.name}.levels is for an alphaCMRU, whose value depends on the input, and the layer "
+                "has no weight_alpha; leave it out"
+            )
+        if self.levels is not None and not 1 <= self.levels <= MOST_LEVELS:
+            raise NetworkError(f"{origin}: {self.name}.levels must lie in 1 to {MOST_LEVELS}, not {self.levels}")
+        super().check(origin)
 
     def thresholds(self, index: int) -> tuple[float, float]:
         upper = 0.0 if self.weight_beta is not None else abs(float(self.bias_beta[index]))
@@ -259,6 +278,12 @@ class SignedLayer(EpsilonLayer):
     @property
     def smallest_width(self) -> float | None:
         return None if self.weight_beta is not None else float(2 * np.abs(self.bias_beta).min())
+
+
+def on_levels(value: Array, levels: int) -> Array:
+    """The nearest of the levels + 1 values -1, -1 + 2 / levels ... 1; the upper one where it lies between two."""
+    steps = np.floor((value + FULL_SCALE) * levels / (2 * FULL_SCALE) + 0.5)
+    return np.clip(steps, 0, levels) * (2 * FULL_SCALE / levels) - FULL_SCALE
 
 
 def scan(update: NDArray[np.bool_], target: Array, epsilon: float, start: Array) -> Array:

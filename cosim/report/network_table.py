@@ -61,7 +61,8 @@ def _off_grid(layer: Layer | Readout, grid: float) -> int:
 def _kind(layer: Layer | Readout) -> str:
     if isinstance(layer, SignedLayer):
         beta = ", beta by input" if layer.weight_beta is not None else ""
-        return "signed" + beta + (", alpha by input" if layer.weight_alpha is not None else "")
+        alpha = ", alpha by input" if layer.weight_alpha is not None else ""
+        return "signed" + beta + alpha + (f" on {layer.levels} levels" if layer.levels is not None else "")
     return "linear" if isinstance(layer, Readout) else layer.kind
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from cosim.ir.graph import Lowered
 from cosim.ir.nodes import And, Pedestal
+from cosim.report.register_schematics import draw_level, draw_register
 from cosim.report.schematic_sheet import HALF, HEIGHT, NET, Point, Sheet
 from cosim.units.table import unit_of
 
@@ -286,6 +287,8 @@ CELLS: dict[str, tuple[str, Callable[[], bytes]]] = {
     "ladder": ("Ladder: rungs that open each other's windows", draw_ladder),
     "DPI": ("Low pass between rungs: differential pair integrator", draw_dpi),
     "toggle": ("Toggle: master and slave", draw_toggle),
+    "register": ("Thermometer register: a value is written, or its levels stay", draw_register),
+    "level": ("Level of the register: comparator, keeper, output", draw_level),
 }  # as `Unit.drawings` names them
 STEERING = "Product of bits: symbol comparator, and a steering AND"
 

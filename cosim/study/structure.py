@@ -1,7 +1,10 @@
 """Which of its forms an automaton is built in: that of the smallest drawn area, in the default technology."""
 
 from dataclasses import dataclass
+from itertools import chain
 
+from cosim.automata.cascade import network_of_cascade
+from cosim.automata.chains import cascades
 from cosim.automata.compose import network_of_product
 from cosim.automata.network import network_of
 from cosim.automata.parts import describe, products
@@ -31,14 +34,15 @@ def forms(automaton: Automaton, task: str) -> list[Form]:
     plain, *others = products(automaton)
     found = [(describe(plain), one_hot)]
     built = ((describe(product), network_of_product(automaton, product, task)) for product in others)
+    built = chain(built, ((one.words, network_of_cascade(automaton, one, task)) for one in cascades(automaton)))
     found += [(words, network) for words, network in built if network is not None]
     first, *rest = (_form(words, network) for words, network in found)
     return [first, *sorted(rest, key=lambda form: form.area)]
 
 
 def smallest(found: list[Form]) -> Form:
-    """The form of the smallest area; the one-hot one where another is no smaller."""
-    return min(found, key=lambda form: form.area)
+    """The form of the smallest area, of those with no more transistors than the one-hot one, which is the first."""
+    return min((form for form in found if form.transistors <= found[0].transistors), key=lambda form: form.area)
 
 
 def _form(words: str, network: Network) -> Form:

@@ -1,6 +1,6 @@
 """What a run did of an automaton: how often it took each transition, and how near to a threshold it came there.
 
-A frame belongs to the transition from the one cell that was on before it, by its symbol: by the states of the
+A frame belongs to the transition from the state that its cells stood in before it, by its symbol: by the states of the
 transistors themselves, so that behind a wrong state their own way counts, and not the one that they should have gone.
 """
 
@@ -10,23 +10,23 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.automata.read import automaton_in, state_layer, symbols_in
-from cosim.automata.table import Automaton, Whole
+from cosim.automata.read import Coded, coded_in, symbols_in
+from cosim.automata.table import Whole
 from cosim.design import Design
 from cosim.engines.engine import Inference, Outcome, Run
-from cosim.ir.states import States
 from cosim.tasks.testset import TestSet
 
+Array = NDArray[np.float64]
 Margins = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Frames:
-    """A string from the start on: symbols (time,), -1 for none; states (time, states), 1 where a cell is on; margins
+    """A string from the start on: symbols (time,), -1 for none; states (time, cells), h of the network's cells; margins
     (time, cells) of all decisions, ampere, inf where there is none, empty where nothing measured them."""
 
     symbols: Whole
-    states: States
+    states: Array
     margins: Margins
 
 
@@ -58,29 +58,28 @@ class Transitions:
 
 def find_transitions(design: Design, test_set: TestSet, outcomes: Sequence[Outcome], run: Run) -> Transitions | None:
     """Of a run of test samples; None where the network follows no automaton."""
-    automaton, layer = automaton_in(design.network), state_layer(design.network)
-    if automaton is None or layer is None:
+    coded = coded_in(design.network)
+    if coded is None:
         return None
-    cells = {
-        node.index: k for k, node in enumerate(design.graph.memories) if (node.layer, node.behind) == (layer.name, 0)
-    }
-    own = [cells[index] for index in range(layer.width)]
+    own = _cells_of(design)
+    memories = list(design.graph.memories)
+    zero, step = (np.array([getattr(memories[k], name) for k in own]) for name in ("zero", "step"))
     symbols = symbols_in(design.network.encoding, test_set.x)
     frames = [
-        Frames(string[: len(found.states)], found.states[:, own], found.margins)
+        Frames(string[: len(found.states)], zero + step * found.states[:, own].astype(float), found.margins)
         for string, found in zip(symbols, outcomes, strict=True)
         if isinstance(found, Inference)
     ]
-    return count_transitions(automaton, frames, run.standing(design).bias_scale * design.i_unit)
+    return count_transitions(coded, frames, run.standing(design).bias_scale * design.i_unit)
 
 
-def count_transitions(automaton: Automaton, strings: Sequence[Frames], unit: float) -> Transitions:
+def count_transitions(coded: Coded, strings: Sequence[Frames], unit: float) -> Transitions:
     """Of strings that transistors have read; unit: ampere."""
-    shape = automaton.next.shape
+    automaton, shape = coded.automaton, coded.automaton.next.shape
     taken, wrong, margin = np.zeros(shape, dtype=int), np.zeros(shape, dtype=int), np.full(shape, np.inf)
     astray = 0
     for one in strings:
-        behind = _state(one.states)
+        behind = _state(one.states, coded.codes)
         before = np.concatenate([[automaton.start], behind[:-1]])
         known = (before >= 0) & (one.symbols >= 0)
         astray += int((~known).sum())
@@ -99,9 +98,16 @@ def count_transitions(automaton: Automaton, strings: Sequence[Frames], unit: flo
     return Transitions(int((taken > 0).sum()), int(wrong.sum()), astray, _known(margin.min()), unit, rows)
 
 
-def _state(cells: States) -> Whole:
-    """Which cell is on, of states (time, states); -1 where not one alone is."""
-    return np.where((cells > 0).sum(axis=1) == 1, cells.argmax(axis=1), -1)
+def _cells_of(design: Design) -> list[int]:
+    """Places of a network's own cells among the memories, layer by layer, without those that only shift."""
+    found = {(node.layer, node.index): k for k, node in enumerate(design.graph.memories) if node.behind == 0}
+    return [found[layer.name, i] for layer in design.network.recurrent_layers for i in range(layer.width)]
+
+
+def _state(cells: Array, codes: Array) -> Whole:
+    """The state whose code cells (time, cells) have; -1 where it is none."""
+    same = np.isclose(cells[:, None], codes[None]).all(axis=-1)
+    return np.where(same.any(axis=-1), same.argmax(axis=-1), -1)
 
 
 def _known(margin: float) -> float | None:

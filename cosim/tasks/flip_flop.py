@@ -7,12 +7,12 @@ written.
 
 import numpy as np
 
+from cosim.errors import InputError
 from cosim.tasks.steps import Steps, StepTask
 from cosim.tasks.task import Task
 
 SYMBOLS = ("w", "r", "i", "0", "1")
 WRITE, READ, IGNORE = range(3)
-READ_PAIRS = 256  # of instruction and bit where every read counts: 512 symbols
 PAIRS = 31  # of instruction and bit, in front of the last read; 63 symbols in all
 LONGER = 8  # test strings over the longest training string, in pairs
 DENSE, SPARSE = 0.8, 0.98  # chance of an instruction to be `i`; `w` and `r` share the rest
@@ -33,6 +33,28 @@ def generate_flip_flop_task(pairs: int = PAIRS, n_train: int = 4096, n_test: int
     return Task("flip-flop", *parts, ("0", "1"), np.zeros(len(SYMBOLS)), np.ones(len(SYMBOLS)))
 
 
+def generate_flip_flop_steps(
+    n: int, tokens: int = 64, ignored: float = DENSE, seed: int | np.random.Generator = 0
+) -> Steps:
+    """x (n, tokens - 1, 5), bits as above, the last of them `r`; y (n, tokens - 1) the bit behind each `r`.
+
+    Counted are those steps. `ignored`: chance of an instruction to be `i`. A generator as `seed` gives new strings at
+    each call. Raises InputError for an odd number of tokens, or fewer than 4, and for no strings.
+    """
+    if tokens < 4 or tokens % 2 or n < 1 or not 0 <= ignored <= 1:
+        raise InputError(
+            "the flip-flop task must have strings, an even number of tokens from 4 and a chance of i in [0, 1], not "
+            f"{n}, {tokens} and {ignored}"
+        )
+    pairs = np.full(n, tokens // 2 - 1)
+    x, last = _strings(pairs, np.full(n, ignored), np.random.default_rng(seed))
+    mask = x[:, :, READ] == 1
+    y = np.zeros(mask.shape, dtype=np.int64)
+    y[:, :-1] = mask[:, :-1] & (x[:, 1:, SYMBOLS.index("1")] == 1)
+    y[:, -1] = last
+    return Steps(x, y, mask)
+
+
 def _strings(pairs: np.ndarray, ignored: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """x (n, 2 longest + 1, 5) float32 and y (n,) int64, of so many pairs and such a chance of `i`, (n,) each."""
     n, longest = len(pairs), int(pairs.max(initial=0))
@@ -45,24 +67,13 @@ def _strings(pairs: np.ndarray, ignored: np.ndarray, rng: np.random.Generator) -
     return x, written[np.arange(n), pairs - 1].astype(np.int64)
 
 
-def generate_flip_flop_reads(
-    n: int, pairs: int = READ_PAIRS, ignored: float = DENSE, seed: int | np.random.Generator = 0
-) -> Steps:
-    """Whole strings, x (n, 2 pairs, 5); counted is every `r`, y (n, 2 pairs) the bit that must follow it."""
-    instructions, bits, written = _draw(pairs, np.full(n, ignored), np.random.default_rng(seed))
-    symbols = np.stack([instructions, SYMBOLS.index("0") + bits], axis=2).reshape(n, -1)
-    mask = symbols == READ
-    y = np.where(mask, np.repeat(written, 2, axis=1), 0)
-    return Steps(np.eye(len(SYMBOLS), dtype=np.float32)[symbols], y, mask)
-
-
 def generate_flip_flop_reads_task(
-    pairs: int = READ_PAIRS, n_train: int = 4096, n_valid: int = 512, n_test: int = 1024, seed: int = 0
+    tokens: int = 512, n_train: int = 4096, n_valid: int = 512, n_test: int = 1024, seed: int = 0
 ) -> StepTask:
     """Dense strings to train and validate, sparse ones to test, all of one length. The same for the same seed."""
     rng = np.random.default_rng(seed)
-    train, valid = (generate_flip_flop_reads(n, pairs, DENSE, rng) for n in (n_train, n_valid))
-    test = generate_flip_flop_reads(n_test, pairs, SPARSE, rng)
+    train, valid = (generate_flip_flop_steps(n, tokens, DENSE, rng) for n in (n_train, n_valid))
+    test = generate_flip_flop_steps(n_test, tokens, SPARSE, rng)
     return StepTask("flip-flop-reads", train, valid, test, ("0", "1"))
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from cosim.automata.read import check_symbols
 from cosim.errors import InputError
 from cosim.files.read import is_file
 from cosim.network.labels import class_indices
@@ -118,4 +119,5 @@ def check_test_set(test_set: TestSet, network: Network, origin: str) -> TestSet:
     padding = np.arange(steps)[None, :] >= test_set.lengths[:, None]
     test_set = replace(test_set, x=np.where(padding[:, :, None], 0.0, test_set.x))  # may be anything, nan even
     check_inputs(network.encoding, test_set.x, origin)
+    check_symbols(network, test_set.x, test_set.lengths, origin)
     return test_set

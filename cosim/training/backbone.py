@@ -89,12 +89,7 @@ class Backbone(nn.Module):
 
     def encode(self, x: Tensor) -> Tensor:
         """Raw (n, time, features) to input currents (n, time, width), as cosim.network.reference.encode_inputs."""
-        encoded = ((x - self.offset) / self.scale).clamp(0.0, 1.0)
-        if self.encoding.ramp_steps is not None:
-            ramp = torch.arange(1, x.shape[1] + 1, dtype=encoded.dtype).div(self.encoding.ramp_steps).clamp(max=1.0)
-            encoded = torch.cat([encoded, ramp[None, :, None].expand(len(x), -1, 1)], dim=2)
-        levels = self.encoding.levels
-        return encoded if levels is None else (encoded * levels).round() / levels
+        return encode(x, self.offset, self.scale, self.encoding)
 
     def forward(
         self,
@@ -198,6 +193,15 @@ def _read(sources: tuple[str, ...], signals: dict[str, Tensor], lines: dict[str,
 
 def _join(steps: list[dict[str, Tensor]]) -> dict[str, Tensor]:
     return {name: torch.cat([one[name] for one in steps], dim=1) for name in steps[0]}
+
+
+def encode(x: Tensor, offset: Tensor, scale: Tensor, encoding: InputEncoding) -> Tensor:
+    """Raw (n, time, features) to input currents (n, time, width); offset, scale: those of the encoding, as tensors."""
+    encoded = ((x - offset) / scale).clamp(0.0, 1.0)
+    if encoding.ramp_steps is not None:
+        ramp = torch.arange(1, x.shape[1] + 1, dtype=encoded.dtype).div(encoding.ramp_steps).clamp(max=1.0)
+        encoded = torch.cat([encoded, ramp[None, :, None].expand(len(x), -1, 1)], dim=2)
+    return encoded if encoding.levels is None else (encoded * encoding.levels).round() / encoding.levels
 
 
 def delayed(x: Tensor, frames: int) -> Tensor:

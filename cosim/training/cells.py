@@ -23,7 +23,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from cosim.network.layers import FirstQuadrantLayer, RecurrentLayer, SignedLayer
+from cosim.network.layers import FULL_SCALE, FirstQuadrantLayer, RecurrentLayer, SignedLayer
 from cosim.network.offset import common_mode_offset
 from cosim.training.chips import Lines
 from cosim.training.config import Architecture
@@ -120,14 +120,15 @@ class SignedCell(RecurrentCell):
     x (n, time, inputs). By default beta is constant in time, a free bias current of at least width_min / 2 by
     construction. By input, W_beta and b_beta are mirror weights like any other, and only the margin term of the loss
     keeps the hysteresis width 2 beta open. a = 1 = -h_{-1}; of an alphaCMRU
-    a = W_alpha x + b_alpha and h_{-1} = -b_alpha, all learned, from W_alpha x + 1 on.
+    a = W_alpha x + b_alpha and h_{-1} = -b_alpha, all learned, from W_alpha x + 1 on. With `levels` S(h_hat) a is on a
+    grid, as `SignedLayer.stored` has it, and its gradient passes straight through.
     """
 
     def __init__(self, inputs: int, architecture: Architecture) -> None:
         super().__init__()
         width, grid = architecture.cells, architecture.grid
         driven, scaled = architecture.beta == "input", architecture.cell == "alphacmru"
-        self.width_min = architecture.width_min
+        self.width_min, self.levels = architecture.width_min, architecture.levels
         self.linear = GridLinear(inputs, width, grid, gain=1.5, bias_range=(-0.5, 0.5))
         least = self.width_min / 2
         self.beta_free = None if driven else nn.Parameter(torch.empty(width).uniform_(0.0, 0.4))
@@ -137,7 +138,15 @@ class SignedCell(RecurrentCell):
     @property
     def start(self) -> Tensor:
         """h before the first step, (width,)."""
-        return -torch.ones_like(self.linear.bias) if self.alpha is None else -self.alpha.rounded()[1]
+        return self.stored(-self.bias_alpha())
+
+    def bias_alpha(self) -> Tensor:
+        """b_alpha, (width,), a constant alpha of 1 included."""
+        return torch.ones_like(self.linear.bias) if self.alpha is None else self.alpha.rounded()[1]
+
+    def stored(self, value: Tensor) -> Tensor:
+        """What an update stores of a value, any shape."""
+        return value if self.levels is None else _on_levels(value, self.levels)
 
     def bias_beta(self) -> Tensor:
         """b_beta, (width,)."""
@@ -162,8 +171,8 @@ class SignedCell(RecurrentCell):
         beta = perturb(self.bias_beta(), noise, rng) if self.beta is None else self.beta(x, noise, rng).abs()
         step = torch.ones(()) if self.alpha is None else self.alpha(x, noise, rng)
         z = heaviside(candidate.abs() - beta)
-        start = self.start if before is None else before
-        h = linear_scan(1.0 - (1.0 - self.epsilon) * z, z * sign(candidate) * step, start)
+        target, start = self.stored(sign(candidate) * step), self.start if before is None else before
+        h = linear_scan(1.0 - (1.0 - self.epsilon) * z, z * target, start)
         distance = _deciding_distance(candidate, -beta, beta, (1.0 - self.epsilon) * _before(h, start), step)
         if self.beta is not None:
             distance = torch.minimum(distance, beta)  # a window that closes is as bad as a candidate on its edge
@@ -186,8 +195,9 @@ class SignedCell(RecurrentCell):
         weight, bias = map(_array, self.linear.rounded())
         beta, alpha = (None if linear is None else _array(linear.rounded()[0]) for linear in (self.beta, self.alpha))
         return SignedLayer(
-            name, sources, weight, bias, _array(self.bias_beta()), -_array(self.start), beta, alpha, float(self.epsilon)
-        )
+            name, sources, weight, bias, _array(self.bias_beta()), _array(self.bias_alpha()), beta, alpha,
+            float(self.epsilon), self.levels,
+        )  # fmt: skip
 
 
 def _start_on_chips(lower: Tensor) -> Tensor:
@@ -196,6 +206,12 @@ def _start_on_chips(lower: Tensor) -> Tensor:
     The circuit resets its cells by a candidate of 0, which such a cell does not follow: it may have come up on.
     """
     return 2.0 * heaviside(-lower[:, 0]) - 1.0
+
+
+def _on_levels(value: Tensor, levels: int) -> Tensor:
+    """`cosim.network.layers.on_levels`; the gradient passes straight through."""
+    steps = torch.floor((value.detach() + FULL_SCALE) * levels / (2 * FULL_SCALE) + 0.5)
+    return value + (steps.clamp(0, levels) * (2 * FULL_SCALE / levels) - FULL_SCALE - value.detach())
 
 
 def _positive(free: Tensor) -> Tensor:

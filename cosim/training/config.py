@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from cosim.errors import InputError
+from cosim.network.layers import MOST_LEVELS
 from cosim.network.types import Pooling
 from cosim.training.mismatch import MismatchModel
 
@@ -25,7 +26,8 @@ class Architecture:
     continuous, `input_levels` None the inputs; with both, candidates lie on a lattice and the compiler centres the
     thresholds in its gaps. `width_min` is the smallest hysteresis width, beta_hi - beta_lo or 2 beta, in units. `taps`:
     the first layer reads the input of so many frames before, too, bits that shift cells hold on the chip. `feedback`:
-    each recurrent layer also reads its own state of the frame before, which costs no device.
+    each recurrent layer also reads its own state of the frame before, which costs no device. `levels` K puts what an
+    alphaCMRU stores onto K + 1 levels, which a register on the chip holds.
     """
 
     cells: int = 16
@@ -42,6 +44,7 @@ class Architecture:
     width_min: float = 0.2
     taps: int = 0
     feedback: bool = False
+    levels: int | None = None
 
 
 @dataclass(frozen=True)
@@ -72,9 +75,9 @@ def state_path(path: Path) -> Path:
 
 
 def describe_config(config: TrainingConfig) -> dict[str, Any]:
-    """The settings as plain values, for files; without mismatch, taps or feedback they do not mention them."""
+    """The settings as plain values, for files; without mismatch, taps, feedback or levels they do not mention them."""
     settings = asdict(config)
-    for option in ("taps", "feedback"):
+    for option in ("taps", "feedback", "levels"):
         if not settings["architecture"][option]:
             del settings["architecture"][option]
     if config.mismatch is None:
@@ -113,7 +116,7 @@ def _check_variation(config: TrainingConfig) -> None:
     if config.architecture.feedback:
         raise InputError("--variation local and --feedback do not go together yet; train with --noise instead")
     if config.architecture.cell == "alphacmru":
-        raise InputError("--variation local needs a unit that compiles: train --cell cmru or bmru")
+        raise InputError("--variation local knows no register yet: train --cell cmru or bmru")
     if config.epsilon not in (None, 0):
         raise InputError(
             f"--variation local needs --epsilon anneal or 0, not {config.epsilon:g}: it knows the transistors of the "
@@ -126,6 +129,10 @@ def _check_architecture(architecture: Architecture) -> None:
         raise InputError("--beta input needs --unit signed: first-quadrant thresholds are fixed bias currents")
     if architecture.unit == "first-quadrant" and architecture.cell == "alphacmru":
         raise InputError("--cell alphacmru needs --unit signed: a first-quadrant unit has one fixed output level")
+    if architecture.levels is not None and architecture.cell != "alphacmru":
+        raise InputError("--levels needs --cell alphacmru: other units store a constant")
+    if architecture.levels is not None and not 1 <= architecture.levels <= MOST_LEVELS:
+        raise InputError(f"--levels must lie in 1 to {MOST_LEVELS}, or 0 for any value, not {architecture.levels}")
     least = (("cells", architecture.cells, 1), ("layers", architecture.layers, 1), ("hidden", architecture.hidden, 0))
     for option, value, bound in least:
         if value < bound:

@@ -25,10 +25,7 @@ def check_epsilon(layer: EpsilonLayer, origin: str, cell: Circuit) -> None:
     """Raises MappingError for a layer that no circuit follows, or not the `cell` that was asked for."""
     where, epsilon = f"{origin}: {layer.name}", layer.epsilon
     if isinstance(layer, SignedLayer) and layer.weight_alpha is not None:
-        raise MappingError(
-            f"{where} is an alphaCMRU: its candidate and thresholds map, but the level that an update stores depends "
-            "on the input, and the cells here store whole steps of a constant level; train with --cell cmru or bmru"
-        )
+        _check_stored(layer, where, cell)
     if epsilon not in (-1, 0, 1):
         raise MappingError(
             f"{where}.epsilon must be 0 (Schmitt trigger), 1 (ladder) or -1 (toggle), not {epsilon:g}: between them an "
@@ -54,6 +51,27 @@ def check_epsilon(layer: EpsilonLayer, origin: str, cell: Circuit) -> None:
         raise MappingError(
             f"{where} has thresholds that depend on the input, which a quantiser's two fixed thresholds cannot follow; "
             "train with --beta fixed, or anneal epsilon to 0"
+        )
+
+
+def _check_stored(layer: SignedLayer, where: str, cell: Circuit) -> None:
+    """Raises MappingError for an alphaCMRU that no register follows."""
+    if layer.levels is None:
+        raise MappingError(
+            f"{where} is an alphaCMRU without a grid: what an update stores is any value of the input, and a register "
+            "holds one of some levels; train with --levels 8, or with --cell cmru or bmru"
+        )
+    if layer.epsilon != 0:
+        raise MappingError(
+            f"{where}.epsilon must be 0 for an alphaCMRU, not {layer.epsilon:g}: a register replaces what it holds; "
+            "anneal it to 0 in training (cosim train --epsilon anneal)"
+        )
+    if cell != "auto":
+        raise MappingError(f"{where} is an alphaCMRU, which becomes a register, not a {cell}; compile with --cell auto")
+    if layer.weight_beta is not None:
+        raise MappingError(
+            f"{where} has thresholds that depend on the input, which a register's two comparators cannot follow; train "
+            "with --beta fixed"
         )
 
 

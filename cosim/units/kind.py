@@ -38,7 +38,7 @@ class Cell(Generic[N, B, F]):
     asked: (rise, fall, high) that the compiler wanted, ampere; bias: its bias currents; factors: those of the chip;
     ideal: gains of 1 and set-points as asked for; beta: what its beta edges add, ampere, (n, time) or 0: as it arrives
     in the threshold line and, once, in the width line; before: states (n,) in front of the first frame, None for those
-    that the reset leaves.
+    that the reset leaves; values: what arrives by its value edges, (n, time), ampere.
     """
 
     node: N
@@ -49,6 +49,7 @@ class Cell(Generic[N, B, F]):
     ideal: bool
     beta: tuple[Array, Array]
     before: States | None = None
+    values: tuple[Array, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -44,12 +44,14 @@ def read_sources(nodes: Mapping[str, Node], taps: Sequence[Tap]) -> Sources:
 
 @dataclass(frozen=True)
 class Parameter:
-    """A row of a learned matrix: `layer0.weight_beta[3,*]` for layer0, _beta, 3; part: of what it is a part."""
+    """A row of a learned matrix: `layer0.weight_beta[3,*]` for layer0, _beta, 3; part: of what it is a part; bias: name
+    of the biases, where it is not that of the weights."""
 
     layer: str
     row: int
     suffix: str = ""
     part: str = ""
+    bias: str = ""
 
 
 @dataclass(frozen=True)
@@ -103,4 +105,4 @@ def add_row(graph: Wiring, name: str, sources: Sources, drive: tuple[Array, floa
     for column, (tap, value) in enumerate(zip(sources.taps, weights, strict=True)):
         origin = f"{layer}.weight{suffix}[{row},{column}]{part}"
         graph.connect(tap.name, name, Weight(float(value), origin, late=tap.late))
-    graph.connect(UNIT_CURRENT, name, Weight(float(bias), f"{layer}.bias{suffix}[{row}]{part}"))
+    graph.connect(UNIT_CURRENT, name, Weight(float(bias), f"{layer}.{parameter.bias or f'bias{suffix}'}[{row}]{part}"))

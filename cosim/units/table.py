@@ -9,11 +9,12 @@ from cosim.technology.calibration import Calibration, Own
 from cosim.technology.types import Technology
 from cosim.units.kind import AnyUnit
 from cosim.units.ladder.unit import LADDER
+from cosim.units.register.unit import REGISTER
 from cosim.units.schmitt.unit import SCHMITT
 from cosim.units.shift.unit import SHIFT
 from cosim.units.toggle.unit import TOGGLE
 
-UNITS: tuple[AnyUnit, ...] = (SHIFT, SCHMITT, LADDER, TOGGLE)  # a shift cell is a Schmitt trigger, too
+UNITS: tuple[AnyUnit, ...] = (SHIFT, SCHMITT, LADDER, TOGGLE, REGISTER)  # a shift cell is a Schmitt trigger, too
 
 
 def recurrent_kinds() -> tuple[type[RecurrentLayer], ...]:

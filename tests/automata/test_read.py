@@ -8,13 +8,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cosim.automata.network import network_of, one_hot
-from cosim.automata.read import automaton_in, symbols_in
+from cosim.automata.read import automaton_in, coded_in, symbols_in
 from cosim.automata.regex import automaton_of
 from cosim.automata.table import Automaton, modulo
 from cosim.checkpoint.file import load_network, stays_software
+from cosim.errors import InputError
 from cosim.network.layers import AndLayer, FirstQuadrantLayer, ReluLayer
 from cosim.network.types import Late
 from cosim.resources import models_path
+from cosim.study.structure import forms
+from cosim.tasks.testset import load_test_set
 
 
 @st.composite
@@ -83,6 +86,17 @@ def test_a_history_of_anything(held):
     assert found is not None and found.states == ("0", "1", "2")
 
 
+def modulo_of_ones(count):
+    follow = np.stack([np.arange(count), (np.arange(count) + 1) % count], axis=1)
+    names = tuple(map(str, range(count)))
+    return Automaton(("0", "1"), names, names, follow, 0, np.arange(count))
+
+
+def first_and_last(symbols):
+    """Whether the last symbol is the first."""
+    return automaton_of("|".join(f"{a}([a-{chr(96 + symbols)}]*{a})?" for a in "abcdefg"[:symbols]))
+
+
 def changed(**fields):
     """Sum(3) with another layer of states."""
     network = network_of(modulo(3), "it")
@@ -95,14 +109,40 @@ def with_readout(**fields):
     return replace(network, readout=replace(network.readout, **fields))
 
 
+DAMAGED = (
+    changed(initial=None),
+    changed(initial=np.ones(3)),
+    changed(beta_hi=np.full(3, 1.5)),  # no cell is ever set
+    changed(beta_lo=np.full(3, -0.5)),  # none is ever reset
+    changed(weight=np.ones((3, 9))),
+)
+
+
+@pytest.mark.parametrize(("network", "states"), [*zip(DAMAGED, (1, 1, 2, 4, 2), strict=True)])
+def test_damage_shows_as_another_automaton(network, states):
+    """Of what the cells stand in then, by numbers."""
+    found = coded_in(network)
+    assert found is not None and found.automaton.states == tuple(map(str, range(states)))
+    assert found.codes.shape == (states, 3) and len(np.unique(found.codes, axis=0)) == states
+
+
+@pytest.mark.parametrize("automaton", [automaton_of("(a|b)*abb"), modulo(6), modulo_of_ones(8), first_and_last(3)])
+def test_every_form_is_read(automaton):
+    """Products and cascades: the same automaton with the same names, but for the order of its states."""
+    for form in forms(automaton, "it"):
+        found = automaton_in(form.network)
+        assert found is not None and found.symbols == automaton.symbols and set(found.states) == set(automaton.states)
+        place = [automaton.states.index(name) for name in found.states]
+        np.testing.assert_array_equal(np.array(place)[found.next], automaton.next[place])
+        assert place[found.start] == automaton.start
+        labels = [found.labels.index(automaton.labels[k]) for k in automaton.output[place]]
+        np.testing.assert_array_equal(found.output, labels)
+
+
 @pytest.mark.parametrize(
     "network",
     [
-        changed(initial=None),
-        changed(initial=np.ones(3)),
-        changed(beta_hi=np.full(3, 1.5)),  # no cell is ever set
-        changed(beta_lo=np.full(3, -0.5)),  # none is ever reset
-        changed(weight=np.ones((3, 9))),
+        *(replace(one, history={}) for one in DAMAGED),
         with_readout(pooling="mean"),
         with_readout(sources=("products",), weight=np.ones((3, 9))),
         replace(network_of(modulo(3), "it"), late={"state_1": Late("state", 2)}),
@@ -126,3 +166,19 @@ def test_symbols_of_inputs():
     x, _ = one_hot(2, [[0, 1, 1], [1]])
     x[0, 1] = 1.0  # both at once
     assert symbols_in(network_of(automaton, "it").encoding, x).tolist() == [[0, -1, 1], [1, -1, -1]]
+
+
+def test_a_frame_that_is_no_symbol_is_refused(tmp_path):
+    """The network would take two symbols at once, and be in two states; padding may be anything."""
+    network = network_of(modulo(3), "")
+    x = np.eye(3)[[[0, 1, 2, 0], [2, 2, 1, 0]]]
+    x[1, 3] = 7.0
+    data = {"y_test": np.array([0, 2]), "len_test": np.array([4, 3])}
+    np.savez(tmp_path / "right.npz", x_test=x, **data)
+    assert len(load_test_set(network, tmp_path / "right.npz").y) == 2
+    x[1, 2, 0] = 1.0
+    np.savez(tmp_path / "wrong.npz", x_test=x, **data)
+    with pytest.raises(
+        InputError, match=r"x_test\[1, 2\] must be one of the symbols 0, 1, 2, .* not \[1.0, 1.0, 0.0\]"
+    ):
+        load_test_set(network, tmp_path / "wrong.npz")

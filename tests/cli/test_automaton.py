@@ -24,7 +24,7 @@ def test_an_expression(cosim_main, tmp_path):
     code, out, _ = cosim_main("automaton", "(a|b)*abb", "-o", path, "--strings", 20)
     assert code == 0 and "4 states, 2 symbols, 8 transitions" in out and "1 take every transition, 20 are random" in out
     _, shown, _ = cosim_main("inspect", path)
-    assert "state_1 is state 1 frame before" in shown
+    assert "bits_1 is bits 1 frame before" in shown  # the form of the smallest area
     assert check(path) == 21 and load_network(path).labels == ("no", "yes")
     kept = path.read_bytes(), path.with_suffix(".strings.npz").read_bytes()
     assert cosim_main("automaton", "(a|b)*abb", "-o", path, "--strings", 20)[0] == 0

@@ -117,6 +117,21 @@ def test_page_from_python(python):
 
 
 @pytest.mark.ngspice
+def test_a_training_loop_of_ones_own(python):
+    """About 10 s: 600 iterations and four samples. States are printed as the page has them."""
+    pytest.importorskip("torch")
+    printed = python(example("docs/own-training-loop.md"))
+    assert printed.strip() == block_with("docs/own-training-loop.md", "circuit: 100")
+
+
+def test_arrays_of_another_framework(cosim_main, python):
+    python(block_with("docs/exchange.md", 'np.savez("dense.npz"'))
+    code, out, _ = cosim_main("inspect", "dense.npz")
+    assert code == 0
+    assert re.findall(r"^(layer\d) +([\w-]+) ", out, re.MULTILINE) == [("layer0", "relu"), ("layer1", "first-quadrant")]
+
+
+@pytest.mark.ngspice
 def test_getting_started(cosim_main, here):
     """With one digit instead of ten, and the smaller network."""
     pytest.importorskip("torch")

@@ -212,7 +212,9 @@ def test_level_by_input_is_refused(ladders):
     network = with_layers(
         ladders(3, "signed")[0], lambda layer: replace(layer, weight_alpha=np.full_like(layer.weight, 0.25))
     )
-    refused(network, r"model\.pt: layer0 is an alphaCMRU: .* store whole steps of a constant level; train with --cell")
+    refused(network, r"model\.pt: layer0 is an alphaCMRU without a grid: .*; train with --levels 8")
+    gridded = with_layers(network, lambda layer: replace(layer, levels=8))
+    refused(gridded, r"model\.pt: layer0\.epsilon must be 0 for an alphaCMRU, not 1: a register replaces what it holds")
 
 
 def test_threshold_by_input_is_refused(ladders):

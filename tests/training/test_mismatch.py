@@ -359,7 +359,7 @@ def test_a_resume_on_other_devices_is_refused(tmp_path: Path) -> None:
         ),
         (
             {"architecture": Architecture(unit="signed", cell="alphacmru")},
-            "--variation local needs a unit that compiles: train --cell cmru or bmru",
+            "--variation local knows no register yet: train --cell cmru or bmru",
         ),
         ({"epsilon": 1.0}, "--variation local needs --epsilon anneal or 0, not 1: it knows the transistors of the 9T"),
         ({"epsilon": -1.0}, "--variation local needs --epsilon anneal or 0, not -1"),

@@ -253,10 +253,15 @@ class _Engine:
         return np.where(drive > 0, pull * (1 - mirror.slope_n * drop) - push * (1 + mirror.slope_p * drop), drive)
 
     def remember(self, node: Memory, candidate: Array) -> Array:
-        name, cell = node.name, self.cell(node, self.betas(node))
+        name, cell = node.name, replace(self.cell(node, self.betas(node)), values=self.values(node))
         states = unit_of(node).decide(cell, candidate) if self.held is None else self.held[name]
         self.states[name], self.candidates[name] = states, candidate
         return self.current(node, cell, states)
+
+    def values(self, node: Memory) -> tuple[Array, ...]:
+        """What its value edges bring, ampere."""
+        edges = self.graph.into(node.name, "value")
+        return tuple(self.currents[source] * self.deviations.lines_p.get(source, 1.0) for source, _ in edges)
 
     def betas(self, node: Memory) -> tuple[Array, Array]:
         """The sum of the beta edges as it arrives in the threshold line and, once, in the width line; ampere."""

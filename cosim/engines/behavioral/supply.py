@@ -21,7 +21,7 @@ Static: the lag of currents behind their edges is left to ngspice (cosim.simulat
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -118,7 +118,8 @@ def _cell_current(
     name = node.name
     beta = sum((trace.currents[source] for source, _ in graph.into(name, "beta")), np.float64(0.0))
     standing = Standing(trace.candidates[name], trace.states[name], trace.currents[name], updated, beta)
-    return unit_of(node).supply(cell_of(graph, node, calibration), standing)
+    values = tuple(trace.currents[source] for source, _ in graph.into(name, "value"))
+    return unit_of(node).supply(replace(cell_of(graph, node, calibration), values=values), standing)
 
 
 def _block_currents(graph: Sized, trace: BehavioralTrace, push: float, feed: Feed) -> dict[str, Array]:

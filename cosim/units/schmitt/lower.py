@@ -42,8 +42,8 @@ def lower_schmitt(layer: EitherLayer, placing: Placing) -> None:
 
 
 def takes(layer: RecurrentLayer) -> bool:
-    """Whether a layer's state is replaced."""
-    return isinstance(layer, EpsilonLayer) and layer.epsilon == 0
+    """Whether a layer's state is replaced by a constant."""
+    return isinstance(layer, EpsilonLayer) and layer.epsilon == 0 and getattr(layer, "weight_alpha", None) is None
 
 
 def _lower_signed(layer: SignedLayer, placing: Placing) -> None:

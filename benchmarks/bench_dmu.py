@@ -1,0 +1,99 @@
+"""Delayed memory units on the delayed product: with a line and without, and with few gates; the one-bit form.
+
+    python benchmarks/bench_dmu.py [product] [trained] [detector]
+
+product: accuracy of RNN, GRU and LSTM without a line and with n = 20, all gates and the 4, 2 and 1 largest of them at
+inference; three seeds each, 800 iterations. trained: one-bit units that learn to detect chosen lags, six seeds; the
+first that learns it on transistors. detector: those that need no training, on transistors.
+"""
+
+import sys
+import time
+
+import numpy as np
+from bench_automata import measure
+
+from cosim.automata.steered import SteeredLine, inputs_of, lag_detector, run_steered, steered_network
+from cosim.calibration.find import shipped_path
+from cosim.compiler.passes import compile_network
+from cosim.network.reference import run_reference
+from cosim.software.delayed_product import train_delayed_product
+from cosim.software.dmu import Cut, Inner
+from cosim.software.dmu_bits import BitShape, chosen_lags, train_bits
+from cosim.tasks.chosen_lag import generate_chosen_lag
+from cosim.technology.calibration import load_calibration
+from cosim.technology.catalog import load_technology
+
+SEEDS, DELAYS = range(3), 20
+CELLS: tuple[Inner, ...] = ("rnn", "gru", "lstm")
+KEPT = (None, 8, 4, 3, 2, 1)
+TASKS = {(1, 3): BitShape(3, 1, 4), (2, 3, 5): BitShape(4, 2, 6)}
+DETECTORS = ((4, 0), (8, 0), (4, 2))  # delays, and bits of the divider
+STRINGS, STEPS = 100, 30
+
+
+def product() -> None:
+    """A line for each training."""
+    for cell in CELLS:
+        for delays in (0, DELAYS):
+            for seed in SEEDS:
+                begin = time.perf_counter()
+                found = train_delayed_product(cell, delays, seed)
+                seconds = time.perf_counter() - begin
+                kept = KEPT if delays else KEPT[:1]
+                shares = "  ".join(f"{k or 'all':>3} {found.accuracy(Cut(kept=k)):6.1%}" for k in kept)
+                print(f"{cell:4} n {delays:2}  seed {seed}  {found.parameters:4} parameters  {shares}  {seconds:.0f} s")
+                sys.stdout.flush()
+
+
+def on_transistors(unit: SteeredLine, lags: tuple[int, ...]) -> str:
+    """Wrong scores of its network, and wrong states of its circuit, on strings of the task."""
+    given = generate_chosen_lag(STRINGS, lags, STEPS, 7)
+    x = given.x.astype(float)
+    network, found = steered_network(unit, "chosen lag"), run_steered(unit, x)
+    trace = run_reference(network, inputs_of(unit, x))
+    technology = load_technology("generic180")
+    design = compile_network(network, technology, load_calibration(shipped_path(technology.name, 8)))
+    wrong, count, power = measure(design, inputs_of(unit, x), np.full(STRINGS, STEPS), None)
+    right = (found.scores.argmax(axis=2) == given.y).mean()
+    return (
+        f"{right:.2%} of answers right, {(trace.readout != found.scores).sum()} scores differ; "
+        f"{design.assembly.transistors} transistors, {wrong} of {count} states wrong, {power * 1e9:.1f} nW"
+    )
+
+
+def trained() -> None:
+    """A line for each training, and the circuit of the first that learns each task."""
+    for lags, shape in TASKS.items():
+        built = False
+        for seed in range(6):
+            begin = time.perf_counter()
+            found = train_bits(chosen_lags(lags), shape, seed)
+            seconds = time.perf_counter() - begin
+            print(f"lags {lags}  n {shape.delays}  seed {seed}  {found.accuracy:.2%} after {found.iterations} ", end="")
+            print(f"iterations, {seconds:.0f} s", flush=True)
+            if found.accuracy == 1.0 and not built:
+                built = True
+                print(f"    {on_transistors(found.unit, lags)}", flush=True)
+
+
+def detectors() -> None:
+    """Lag detectors by hand; the answers of a dilated one are those of its own clock, and not judged."""
+    for delays, divided in DETECTORS:
+        found = on_transistors(lag_detector(delays, divided), tuple(range(1, delays + 1)))
+        print(f"detector of {delays} delays, by {2**divided}: {found}", flush=True)
+
+
+def main() -> None:
+    """The parts that are named, or all."""
+    parts = sys.argv[1:] or ["product", "trained", "detector"]
+    if "product" in parts:
+        product()
+    if "trained" in parts:
+        trained()
+    if "detector" in parts:
+        detectors()
+
+
+if __name__ == "__main__":
+    main()

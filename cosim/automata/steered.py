@@ -1,0 +1,207 @@
+"""Content-steered shift register: the delayed memory unit of one bit, whose gate is the winner of n.
+
+    s_t   = H(W x_t + U h_{t-1} + b - 1/2)                            N units, 0 or 1
+    e_t   = Wd x_t + Ud g_{t-1} + bd ;  g_t = one-hot of argmax e_t    the delay of what enters now, 1 to n
+    M_j  <- M_{j+1} or (s_t and g_t = j)                               a line of n bits behind each unit
+    h_t   = s_t + M_1 of the frame before                              delay k arrives k frames later, exactly
+
+x are bits, h is 0, 1 or 2; of equal e the first wins. Before the first frame all bits are 0, and so is g. Dilated by
+tau = 2^k, the line moves at the end of every tau-th frame: what has been sent with delay j arrives at the j-th move
+behind it, and stands for tau frames. Equations: cosim.software.dmu, reduced to bits.
+
+In a circuit e_j and e_k are compared by a clocked cell for each pair; the winner is that which has won n - 1 times.
+"""
+
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosim.automata.counter import ALPHA, BEFORE, COUNT, chain, ranges
+from cosim.automata.lines import MOST_DIVIDED, TICK
+from cosim.automata.network import GRID
+from cosim.errors import NetworkError
+from cosim.network.late import FALL, RISE
+from cosim.network.layers import AndLayer, Array, FirstQuadrantLayer, Layer, ReluLayer, following
+from cosim.network.types import INPUT, InputEncoding, Late, Network, Readout, check_network
+
+STATE, PAIRS, GATE, SENT, MOVED, LINE, ARRIVED = "state", "pairs", "gate", "sent", "moved", "line", "arrived"
+MOST_DELAYS = 16
+_SAME = 1e-9
+
+
+@dataclass(frozen=True)
+class SteeredLine:
+    """weight (N, M), feedback (N, N), bias (N,); gate_weight (n, M), gate_feedback (n, n), gate_bias (n,);
+    readout (labels, N) and readout_bias (labels,) of h. All multiples of `step`. divided: tau = 2^divided."""
+
+    weight: Array
+    feedback: Array
+    bias: Array
+    gate_weight: Array
+    gate_feedback: Array
+    gate_bias: Array
+    readout: Array
+    readout_bias: Array
+    labels: tuple[str, ...] = ()
+    divided: int = 0
+    step: float = GRID
+
+    @property
+    def units(self) -> int:
+        return len(self.bias)
+
+    @property
+    def delays(self) -> int:
+        return len(self.gate_bias)
+
+    @property
+    def inputs(self) -> int:
+        return self.weight.shape[1]
+
+
+@dataclass(frozen=True)
+class SteeredTrace:
+    """state and arrived (n, time, N) of bits, gate (n, time) from 0 on, scores (n, time, labels)."""
+
+    state: Array
+    arrived: Array
+    gate: NDArray[np.int64]
+    scores: Array
+
+
+def run_steered(unit: SteeredLine, x: Array) -> SteeredTrace:
+    """The equations, frame by frame, of bits x (n, time, M)."""
+    line = np.zeros((len(x), unit.units, unit.delays))
+    h, gate = np.zeros((len(x), unit.units)), np.zeros((len(x), unit.delays))
+    states, arrivals, gates = list[Array](), list[Array](), list[NDArray[np.int64]]()
+    for t in range(x.shape[1]):
+        arrived = line[:, :, 0].copy()
+        state = (x[:, t] @ unit.weight.T + h @ unit.feedback.T + unit.bias >= 0.5).astype(float)
+        won = (x[:, t] @ unit.gate_weight.T + gate @ unit.gate_feedback.T + unit.gate_bias).argmax(axis=1)
+        gate = np.eye(unit.delays)[won]
+        if (t + 1) % 2**unit.divided == 0:
+            line = np.concatenate([line[:, :, 1:], np.zeros((*h.shape, 1))], axis=2)
+        line = np.maximum(line, state[:, :, None] * gate[:, None, :])
+        h = state + arrived
+        states.append(state)
+        arrivals.append(arrived)
+        gates.append(won)
+    state, arrived = np.stack(states, axis=1), np.stack(arrivals, axis=1)
+    scores = (state + arrived) @ unit.readout.T + unit.readout_bias
+    return SteeredTrace(state, arrived, np.stack(gates, axis=1), scores)
+
+
+def lag_detector(delays: int, divided: int = 0) -> SteeredLine:
+    """Whether a bit meets one that was sent so long ago as a command said: h = 2. No training.
+
+    Inputs: the bit, and a command for each delay, one or none of them on, which counts from its own frame until the
+    next one; before the first it is delay 1.
+    """
+    none, eye = np.zeros((1, delays)), np.eye(delays)
+    return SteeredLine(
+        np.hstack([np.ones((1, 1)), none]),
+        np.zeros((1, 1)),
+        np.zeros(1),
+        np.hstack([none.T, eye]),
+        eye / 2,
+        np.zeros(delays),
+        np.array([[-0.5], [0.5]]),
+        np.array([0.75, -0.75]),
+        ("no", "meets"),
+        divided,
+        1 / 2,
+    )
+
+
+def inputs_of(unit: SteeredLine, x: Array) -> Array:
+    """What its network reads: x, behind the clock's enable where it is dilated."""
+    return np.concatenate([np.ones_like(x[..., :1]), x], axis=2) if unit.divided else x
+
+
+def steered_network(unit: SteeredLine, task: str) -> Network:
+    """The same in layers that compile; inputs as of `inputs_of`.
+
+    Raises NetworkError for numbers off the grid, and for more delays than comparators in pairs are worth.
+    """
+    _check(unit)
+    dilated = unit.divided > 0
+    line, turns = _line(unit)
+    names = (STATE, ARRIVED, GATE, LINE)
+    late = {f"{name}_1": Late(name) for name in names} | ({BEFORE: Late(COUNT)} if dilated else {})
+    readout = Readout((STATE, ARRIVED), np.hstack([unit.readout, unit.readout]), unit.readout_bias, "last")
+    width = unit.inputs + dilated
+    return check_network(
+        Network(
+            InputEncoding(np.zeros(width), np.ones(width), levels=1),
+            (*_decisions(unit), *turns, *line),
+            readout,
+            task,
+            unit.labels,
+            GRID,
+            state_ranges={COUNT: ranges(unit.divided)} if dilated else {},
+            late=late,
+        )
+    )
+
+
+def _decisions(unit: SteeredLine) -> tuple[Layer, ...]:
+    """States, comparators of all pairs of delays, and the gate, the winner."""
+    pad = ((0, 0), (int(unit.divided > 0), 0))
+    rows = np.hstack([np.pad(unit.weight, pad), unit.feedback, unit.feedback])
+    state = _deciding(STATE, (INPUT, f"{STATE}_1", f"{ARRIVED}_1"), rows, unit.bias, unit.step)
+    first, second = np.array(list(combinations(range(unit.delays), 2))).T
+    e = np.hstack([np.pad(unit.gate_weight, pad), unit.gate_feedback])
+    ahead = unit.gate_bias[first] - unit.gate_bias[second] + 0.5
+    pairs = _deciding(PAIRS, (INPUT, f"{GATE}_1"), e[first] - e[second], ahead, unit.step)
+    wins = (first == np.arange(unit.delays)[:, None]).astype(float)
+    losses = (second == np.arange(unit.delays)[:, None]).astype(float)
+    gate = following(GATE, (PAIRS,), wins - losses)
+    return state, pairs, replace(gate, bias=losses.sum(axis=1) - (unit.delays - 2))
+
+
+def _line(unit: SteeredLine) -> tuple[tuple[Layer, ...], tuple[Layer, ...]]:
+    """What has arrived, and the line, unit by unit, delay 1 first; in front of them what makes them wait."""
+    n, cells = unit.delays, unit.units * unit.delays
+    pairs = np.hstack([np.repeat(np.eye(unit.units), n, axis=0), np.tile(np.eye(n), (unit.units, 1))])
+    sent = AndLayer(SENT, (STATE, GATE), pairs, -np.ones(cells))
+    arrived = following(ARRIVED, (f"{LINE}_1",), np.eye(cells)[::n])
+    shift = np.kron(np.eye(unit.units), np.eye(n, k=1)).astype(np.float64)
+    if not unit.divided:
+        line = following(LINE, (SENT, f"{LINE}_1"), np.hstack([np.eye(cells), shift]))
+        return (sent, arrived, line), ()
+    divided, ones = unit.divided, np.ones(cells)
+    carry, count = chain(divided)
+    carry = replace(carry, weight=np.insert(carry.weight, [1] * unit.inputs, 0.0, axis=1))
+    tick = ReluLayer(TICK, (BEFORE,), np.ones((1, divided)), np.array([1 - divided + divided * ALPHA]))
+    kept = shift.any(axis=1)
+    moves = np.hstack([shift[kept], np.ones((kept.sum(), divided))])
+    moved = AndLayer(MOVED, (f"{LINE}_1", BEFORE), moves, -divided + divided * ALPHA * ones[kept])
+    weight = np.hstack([-0.5 * ones[:, None], np.eye(cells), np.eye(cells)[:, kept]])
+    line = FirstQuadrantLayer(LINE, (TICK, SENT, MOVED), weight, 0.5 * ones, 0.25 * ones, 0.75 * ones, ones)
+    return (sent, arrived, moved, line), (carry, count, tick)
+
+
+def _deciding(name: str, sources: tuple[str, ...], weight: Array, bias: Array, step: float) -> FirstQuadrantLayer:
+    """Units that are on from 1/2 on. Candidates are multiples of `step`: none of them stands in the hysteresis."""
+    ones = np.ones(len(weight))
+    fall, rise = (0.5 - step * (1 - level) for level in (FALL, RISE))
+    return FirstQuadrantLayer(name, sources, weight, bias, fall * ones, rise * ones, ones)
+
+
+def _check(unit: SteeredLine) -> None:
+    if not 2 <= unit.delays <= MOST_DELAYS:
+        raise NetworkError(
+            f"a steered line must have 2 to {MOST_DELAYS} delays, not {unit.delays}; dilate a longer one, and take a "
+            "late source for a single delay"
+        )
+    if not 0 <= unit.divided <= MOST_DIVIDED:
+        raise NetworkError(f"divided must lie in 0 to {MOST_DIVIDED}, not {unit.divided}; use more delays")
+    for field in ("weight", "feedback", "bias", "gate_weight", "gate_feedback", "gate_bias"):
+        value = getattr(unit, field)
+        off = np.abs(value / unit.step - np.round(value / unit.step)) > _SAME
+        if off.any():
+            raise NetworkError(
+                f"{field} must be of multiples of {unit.step:g}, not {value[off][0]:g}; round it to the grid"
+            )

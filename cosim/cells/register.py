@@ -1,0 +1,126 @@
+"""Thermometer register: one of K + 1 levels, replaced where the candidate leaves its window, else held.
+
+    cand --[sampler]-- hold --|comparator upper|-- up        up: candidate above the upper threshold
+                          +---|comparator lower|-- keeps     keeps: candidate above the lower one
+
+    pos --[up]-------+                                       pos, neg: gate lines p of the value with either sign
+    neg --[not up]---+-- val                                 write: pulse and (up or not keeps)
+
+    level k       vdd              vdd      vdd
+                   |                |        |
+             val o|M1            M9 |o fb M7 |diode   out o-+     M1 against M2: the value against turn k
+                   |                |        |-- fb         |
+                   |            cp  |o write |           M3 |o q  q follows v0 while write is high, and the keeper
+              v0 --+--[pn, pp]- q --+        |              |     is cut off at both ends; then it keeps itself,
+                   |            cn  |o      M6 |o q      M5 |o gain  2 I_keep of M8 against I_keep of Mk
+          turn k o|M2               | writeb |              |
+                   |             Mk |o keep M8 |o keep, 2   |     I_out = I_gain (q_1 + ... + q_K)
+                   0                0        0              0
+
+The comparators of the levels have no hysteresis, and what they settle on before the write is what is written: the
+keeper's currents are in q alone, and not while they write. Between two writes a level is a static current-mode latch of
+its own, whose current does not depend on its turn: nothing leaks, and no error adds up, however long it holds. A 9T
+cell whose hysteresis spans all turns would draw more than the largest value in each level.
+
+Which value is written, and whether, both comparators of the window decide. They need no gates of their own: the
+candidate is frozen in the pulse, and before it the value is switched through as soon as the candidate is there, so that
+the comparators of the levels have most of a frame; one whose value exceeds its turn by dI needs C V / dI.
+
+No gate here draws current while it switches: current sources pull `write` down, and `upb` and `writeb` up. The gate to
+q has both polarities, so that q is at the rail when the write ends. Below an n gate alone it stands a threshold lower,
+and when the keeper then lifts it, what charges the nodes below M3 flows in the output while that is read.
+"""
+
+from dataclasses import replace
+
+from cosim.cells.quantiser import HELD, SAMPLER
+from cosim.cells.transistor import Device, transistor
+from cosim.circuit.elements import Element, Instance, Subcircuit
+from cosim.technology.types import Technology
+
+REGISTER, WINDOW = "register", "window"
+LEVEL_OFF, LEVEL_ON = "level_off", "level_on"
+GATES = 4  # keep currents that pull up `upb` and `writeb`
+_FRONT = ("cand", "pos", "neg", "upper", "lower", "keep", "release", "gain")
+_BACK = ("out", "clk", "clkb", "pulseb", "resetb", "reset", "vdd")
+
+
+def register_ports(levels: int) -> tuple[str, ...]:
+    """The ports of a register."""
+    return (*_FRONT, *(f"turn{k}" for k in range(1, levels + 1)), *_BACK)
+
+
+def register(technology: Technology, units: int, levels: int, start: int) -> Subcircuit:
+    """A register whose reset leaves `start` levels on; needs `register_blocks` and the sampler."""
+    n, p = Device("inner", "n", technology.sizing.cell_n), Device("inner", "p", technology.sizing.cell_p)
+    gate = Device("switch", "p", technology.sizing.sample_switch)
+    sink, steer = replace(n, m=GATES), Device("switch", "n", technology.sizing.latch_switch)
+    elements: list[Element] = [
+        Instance("sampler", ("cand", "hold", "clk", "clkb", "resetb", "vdd"), SAMPLER),
+        Instance("upper", ("hold", "upper", "up", "vdd"), WINDOW, match=HELD),
+        Instance("lower", ("hold", "lower", "keeps", "vdd"), WINDOW, match=HELD),
+        *transistor("supply", sink, "kp", "keep"),
+        *transistor("diode", p, "kp", "kp"),
+        *transistor("load", p, "upb", "kp"),
+        *transistor("invert", steer, "upb", "up", "0"),
+        *transistor("pulse", gate, "w", "pulseb"),
+        *transistor("write_up", gate, "write", "upb", "w"),
+        *transistor("write_down", gate, "write", "keeps", "w"),
+        *transistor("release", n, "write", "release"),
+        *transistor("load_b", p, "writeb", "kp"),
+        *transistor("invert_b", steer, "writeb", "write", "0"),
+        *transistor("pos", gate, "val", "upb", "pos"),
+        *transistor("neg", gate, "val", "up", "neg"),
+    ]
+    for k in range(1, levels + 1):
+        kind, reset = (LEVEL_ON, "resetb") if k <= start else (LEVEL_OFF, "reset")
+        nets = ("val", f"turn{k}", "keep", "gain", "out", "write", "writeb", reset, "vdd")
+        elements.append(Instance(f"level{k}", nets, kind, match=(("val", "pos"),)))
+    elements += transistor("output", Device("output", "p", technology.sizing.mirror_p, units), "out", "out")
+    title = f"thermometer register of {levels} levels, starts on {start}"
+    return Subcircuit(f"{REGISTER}_{levels}_{start}", register_ports(levels), tuple(elements), title)
+
+
+def register_blocks(technology: Technology, units: int) -> tuple[Subcircuit, ...]:
+    """The comparator of the window, and both kinds of level."""
+    return window(technology), level(technology, units, on=False), level(technology, units, on=True)
+
+
+def window(technology: Technology) -> Subcircuit:
+    """M1 against M2: out is high where the held candidate exceeds the current of `thresh`."""
+    n, p = technology.sizing.cell_n, technology.sizing.cell_p
+    devices = (
+        *transistor("1", Device("compare", "p", p), "out", "hold"),
+        *transistor("2", Device("threshold", "n", n), "out", "thresh"),
+    )
+    return Subcircuit(WINDOW, ("hold", "thresh", "out", "vdd"), devices, "comparator of a register's window")
+
+
+def level(technology: Technology, units: int, *, on: bool) -> Subcircuit:
+    """A level: its comparator, its keeper, its part of the output, and its reset to on or off."""
+    n, p = Device("inner", "n", technology.sizing.cell_n), Device("inner", "p", technology.sizing.cell_p)
+    cell = technology.sizing.cell_n
+    steer = Device("switch", "n", technology.sizing.latch_switch)
+    gates = {polarity: Device("switch", polarity, technology.sizing.sample_switch) for polarity in ("n", "p")}
+    reset = "resetb" if on else "reset"
+    return Subcircuit(
+        LEVEL_ON if on else LEVEL_OFF,
+        ("val", "turn", "keep", "gain", "out", "write", "writeb", reset, "vdd"),
+        (
+            *transistor("1", Device("compare", "p", technology.sizing.mirror_p, units), "v0", "val"),
+            *transistor("2", Device("threshold", "n", cell), "v0", "turn"),
+            *transistor("pn", gates["n"], "q", "write", "v0"),
+            *transistor("pp", gates["p"], "q", "writeb", "v0"),
+            *transistor("9", p, "c", "fb"),
+            *transistor("cp", gates["p"], "q", "write", "c"),
+            *transistor("cn", gates["n"], "q", "writeb", "d"),
+            *transistor("keep", n, "d", "keep"),
+            *transistor("7", p, "fb", "fb"),
+            *transistor("6", steer, "fb", "q", "b"),
+            *transistor("8", replace(n, m=2), "b", "keep"),
+            *transistor("3", steer, "out", "q", "a"),
+            *transistor("5", Device("level", "n", cell), "a", "gain"),
+            *(transistor("reset", gates["p"], "q", reset) if on else transistor("reset", gates["n"], "q", reset)),
+        ),
+        f"level of a register: q takes over whether val exceeds turn; reset to {'on' if on else 'off'}",
+    )

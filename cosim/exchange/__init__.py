@@ -1,0 +1,1 @@
+"""Networks in the forms that other tools read and write."""

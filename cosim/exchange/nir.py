@@ -1,0 +1,94 @@
+"""Objects of the package `nir`, from networks and to networks. It is looked at by the names of its classes and of their
+fields, so any of its releases will do, and needed only to make new objects.
+
+    graph = network_to_nir(network)      nir.write("network.nir", graph)
+    network = network_from_nir(nir.read("network.nir"), encoding)
+"""
+
+from collections.abc import Mapping
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from cosim.errors import NetworkError, importing
+from cosim.exchange.graph import PARAMETERS, REFUSED, Array, Graph, Node
+from cosim.exchange.read import network_from_graph
+from cosim.exchange.write import network_to_graph
+from cosim.network.types import InputEncoding, Network, Pooling
+from cosim.reading.text import shown
+
+_SHAPES = {"Input": ("input_type", "input"), "Output": ("output_type", "output")}  # kind -> field, and its key
+
+
+def network_to_nir(network: Network, package: ModuleType | None = None) -> Any:  # noqa: ANN401 - a class of `nir`
+    """A nir.NIRGraph of the network behind its encoding, see `network_to_graph`; `package`: None imports `nir`.
+
+    Raises MappingError for a layer that NIR has no nodes for, MissingToolError without the package.
+    """
+    graph = network_to_graph(network)
+    if package is None:
+        with importing("writing NIR", "install it with `pip install nir`"):
+            package = import_module("nir")
+    nodes = {name: _to_object(package, node) for name, node in graph.nodes.items()}
+    return package.NIRGraph(nodes=nodes, edges=list(graph.edges))
+
+
+def network_from_nir(
+    graph: Any,  # noqa: ANN401 - a class of `nir`
+    encoding: InputEncoding | None = None,
+    pooling: Pooling = "mean",
+    labels: tuple[str, ...] = (),
+) -> Network:
+    """The checked network in a nir.NIRGraph; encoding, pooling, labels: what NIR does not hold, see
+    `network_from_graph`.
+
+    Raises NetworkError naming the node, why it has no equivalent, and what comes nearest.
+    """
+    return network_from_graph(graph_of(graph), encoding, pooling, labels)
+
+
+def graph_of(graph: Any, origin: str = "NIR graph") -> Graph:  # noqa: ANN401 - a class of `nir`
+    """A nir.NIRGraph as plain data, float64. Raises NetworkError for nodes without an equivalent."""
+    nodes, edges = getattr(graph, "nodes", None), getattr(graph, "edges", None)
+    if not isinstance(nodes, Mapping) or not isinstance(edges, list | tuple):
+        raise NetworkError(
+            f"{origin}: a NIRGraph with nodes by name and a list of edges is needed, not {type(graph).__name__}; "
+            "read a file with nir.read"
+        )
+    found = {str(name): _from_object(node, f"{origin}: node {shown(name)}") for name, node in nodes.items()}
+    pairs = [tuple(map(str, edge)) for edge in edges]
+    return Graph(found, tuple((pair[0], pair[1]) for pair in pairs))
+
+
+def _to_object(package: ModuleType, node: Node) -> Any:  # noqa: ANN401 - a class of `nir`
+    make = getattr(package, node.kind)
+    if node.kind in _SHAPES:
+        field, key = _SHAPES[node.kind]
+        return make(**{field: {key: node.values["shape"].astype(np.int64)}})
+    return make(**{name: np.asarray(value) for name, value in node.values.items()})
+
+
+def _from_object(node: Any, where: str) -> Node:  # noqa: ANN401 - a class of `nir`
+    kind = type(node).__name__
+    if kind in REFUSED:
+        raise NetworkError(f"{where} is of kind {kind}, which has no equivalent here: {REFUSED[kind]}")
+    if kind not in PARAMETERS:
+        raise NetworkError(f"{where} is of kind {kind}; known here are {', '.join(PARAMETERS)}")
+    if kind in _SHAPES:
+        field, key = _SHAPES[kind]
+        shape = getattr(node, field, None)
+        shape = shape.get(key) if isinstance(shape, Mapping) else shape
+        return Node(kind, {"shape": _numbers(shape, f"{where}.{field}")})
+    return Node(kind, {name: _numbers(getattr(node, name, None), f"{where}.{name}") for name in PARAMETERS[kind]})
+
+
+def _numbers(value: object, where: str) -> Array:
+    try:
+        found = np.asarray(value)
+        if found.dtype.kind not in "biuf":
+            raise ValueError
+    except (TypeError, ValueError):
+        raise NetworkError(f"{where} must be an array of real numbers, not {shown(value)}; export it again") from None
+    return found.astype(np.float64)

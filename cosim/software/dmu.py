@@ -1,0 +1,168 @@
+"""Delayed memory unit: a gate that sends each state to one or more moments of the future, down a delay line.
+
+    h~_t = cell(x_t, h_{t-1})                          RNN: tanh(Wh x_t + Uh h_{t-1} + bh)                (1)
+    e_t  = Wd x_t + Ud hd_{t-1} + bd ;  d_t = softmax(e_t) ;  hd_t = tanh(e_t)        n delays            (2)
+    h_t  = h~_t + sum_{k=1..n} d_{t - k tau}[k] h~_{t - k tau}                                            (3)
+
+P. Sun et al., "Delayed Memory Unit: Modelling Temporal Dependency Through Delay Gate". One gate for all N units. Rows
+of weights read h_{t-1} with what has arrived; the memory of a gated cell is its own. The memory form sends h~_t d_t[k]
+into a slot k tau steps away and shifts all slots by one a step; delay 1 arrives at the next step, as (3) says. Gates
+may be cut at inference, without a new norm: those below a threshold (8), or all but the largest.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+
+Inner = Literal["rnn", "gru", "lstm", "indrnn"]
+Form = Literal["memory", "line"]
+_ROWS: dict[Inner, int] = {"rnn": 1, "gru": 3, "lstm": 4, "indrnn": 1}  # rows of weights, in units of N
+
+
+@dataclass(frozen=True)
+class Cut:
+    """Which gates stay at inference: those of at least `threshold`, and of them the `kept` largest, None for all."""
+
+    threshold: float = 0.0
+    kept: int | None = None
+
+    def __call__(self, gates: Tensor) -> Tensor:
+        """Gates (..., n), the others set to 0."""
+        found = torch.where(gates >= self.threshold, gates, 0.0)
+        if self.kept is None or self.kept >= gates.shape[-1]:
+            return found
+        places = gates.topk(self.kept, dim=-1).indices
+        return torch.zeros_like(found).scatter(-1, places, found.gather(-1, places))
+
+
+ALL = Cut()
+
+
+def parameters_of(inputs: int, width: int, delays: int, cell: Inner = "rnn") -> int:
+    """N^2 + M N + N for each row of the cell (IndRNN: M N + 2 N), and M n + n^2 + n for the gate (Table I)."""
+    recurrent = width if cell == "indrnn" else width * width
+    return _ROWS[cell] * (recurrent + inputs * width + width) + delays * (inputs + delays + 1)
+
+
+class InnerCell(nn.Module):
+    """The cell in front of the line; `u` (rows N, N), of an IndRNN (N,). One bias for each row."""
+
+    def __init__(self, inputs: int, width: int, kind: Inner) -> None:
+        super().__init__()
+        self.kind: Inner = kind
+        rows = _ROWS[kind] * width
+        self.w = nn.Parameter(_kaiming(rows, inputs))
+        self.u = nn.Parameter(_kaiming(1, width)[0] if kind == "indrnn" else _kaiming(rows, width))
+        self.b = nn.Parameter(torch.zeros(rows))
+
+    def forward(self, drive: Tensor, h: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
+        """h~ and its memory c, both (batch, N), from W x + b (batch, rows N), h and c of the step before.
+
+        c of a GRU is h~ itself: what has arrived is seen by rows, and does not go round once more.
+        """
+        match self.kind:
+            case "rnn":
+                return torch.tanh(drive + h @ self.u.T), c
+            case "indrnn":
+                return torch.tanh(drive + self.u * h), c
+            case "gru":
+                reset, update, candidate = drive.chunk(3, dim=-1)
+                from_reset, from_update, from_candidate = (h @ self.u.T).chunk(3, dim=-1)
+                z = torch.sigmoid(update + from_update)
+                found = torch.tanh(candidate + torch.sigmoid(reset + from_reset) * from_candidate)
+                c = z * c + (1 - z) * found
+                return c, c
+            case "lstm":
+                i, f, g, o = (drive + h @ self.u.T).chunk(4, dim=-1)
+                c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(g)
+                return torch.sigmoid(o) * torch.tanh(c), c
+
+
+class DelayGate(nn.Module):
+    """(2): gates (batch, time, n) of x (batch, time, M)."""
+
+    def __init__(self, inputs: int, delays: int) -> None:
+        super().__init__()
+        self.w, self.u = nn.Parameter(_kaiming(delays, inputs)), nn.Parameter(_kaiming(delays, delays))
+        self.b = nn.Parameter(torch.zeros(delays))
+
+    def forward(self, x: Tensor) -> Tensor:
+        drive = nn.functional.linear(x, self.w, self.b)
+        before, found = torch.zeros_like(drive[:, 0]), list[Tensor]()
+        for t in range(x.shape[1]):
+            found.append(drive[:, t] + before @ self.u.T)
+            before = torch.tanh(found[-1])
+        return torch.stack(found, dim=1).softmax(dim=-1)
+
+
+class DelayedMemoryUnit(nn.Module):
+    """x (batch, time, M) to h (batch, time, N); `delays` = n slots of `dilation` = tau steps, 0 for the cell alone."""
+
+    def __init__(self, inputs: int, width: int, delays: int, cell: Inner = "rnn", dilation: int = 1) -> None:
+        super().__init__()
+        if min(inputs, width, dilation) < 1 or delays < 0:
+            raise ValueError(
+                f"inputs, width and dilation must be 1 at least, delays 0, not {inputs}, {width}, {dilation}, {delays}"
+            )
+        self.width, self.delays, self.dilation = width, delays, dilation
+        self.cell = InnerCell(inputs, width, cell)
+        self.gate = DelayGate(inputs, delays) if delays else None
+
+    def forward(self, x: Tensor, cut: Cut = ALL, form: Form = "memory") -> Tensor:
+        gates = None if self.gate is None else cut(self.gate(x))
+        line = _Nothing() if gates is None else {"memory": _Slots, "line": _Past}[form](gates, self.dilation)
+        drive = nn.functional.linear(x, self.cell.w, self.cell.b)
+        h = c = x.new_zeros(len(x), self.width)
+        found = list[Tensor]()
+        for t in range(x.shape[1]):
+            inner, c = self.cell(drive[:, t], h, c)
+            h = line.step(t, inner)
+            found.append(h)
+        return torch.stack(found, dim=1)
+
+
+class _Nothing:
+    def step(self, t: int, inner: Tensor) -> Tensor:
+        return inner
+
+
+class _Slots:
+    """Memory form: m (batch, n tau, N), slot j arrives j + 1 steps from now; delay k writes slot k tau - 1."""
+
+    def __init__(self, gates: Tensor, dilation: int) -> None:
+        spread = gates.new_zeros(*gates.shape, dilation)
+        spread[..., -1] = gates
+        self.gates = spread.flatten(2)
+        self.slots: Tensor | None = None
+
+    def step(self, t: int, inner: Tensor) -> Tensor:
+        sent = self.gates[:, t, :, None] * inner[:, None, :]
+        if self.slots is None:
+            self.slots = sent
+            return inner
+        arrived = self.slots[:, 0]
+        self.slots = sent + nn.functional.pad(self.slots[:, 1:], (0, 0, 0, 1))
+        return inner + arrived
+
+
+class _Past:
+    """Line form (3): all earlier h~ are kept, each step gathers its own."""
+
+    def __init__(self, gates: Tensor, dilation: int) -> None:
+        self.gates, self.dilation, self.past = gates, dilation, list[Tensor]()
+
+    def step(self, t: int, inner: Tensor) -> Tensor:
+        self.past.append(inner)
+        ages = [k for k in range(1, self.gates.shape[2] + 1) if k * self.dilation <= t]
+        if not ages:
+            return inner
+        gates = torch.stack([self.gates[:, t - k * self.dilation, k - 1] for k in ages], dim=1)
+        past = torch.stack([self.past[t - k * self.dilation] for k in ages], dim=1)
+        return inner + (gates[..., None] * past).sum(dim=1)
+
+
+def _kaiming(rows: int, inputs: int) -> Tensor:
+    """Uniform, with a standard deviation of 1 / sqrt(3 inputs): Kaiming's with a slope of sqrt 5."""
+    return nn.init.kaiming_uniform_(torch.empty(rows, inputs), a=5**0.5)

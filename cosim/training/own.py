@@ -1,0 +1,184 @@
+"""The units as torch modules for a training loop of one's own, and what it became as a network.
+
+    self.memory = CMRU(inputs=2, units=4)            h = self.memory(x), x and h (n, time, width)
+    self.readout = GridLinear(4, 2, grid=1 / 8)
+    network = export({"memory": net.memory, "readout": net.readout}, encoding, labels=("no", "yes"))
+
+Between a module and the next there is nothing but what `export` names: a GridLinear or a torch.nn.Linear that is not
+the readout stands for max(W x + b, 0), so call torch.relu on it.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from cosim.errors import InputError, NetworkError
+from cosim.network.layers import Array, Layer, ReluLayer
+from cosim.network.types import INPUT, InputEncoding, Network, Pooling, Readout, check_network
+from cosim.reading.text import listed, shown
+from cosim.training.backbone import encode
+from cosim.training.cells import FirstQuadrantCell, SignedCell
+from cosim.training.config import Architecture, TrainingConfig, check_config
+from cosim.training.hardware import GridLinear, margin_penalty
+
+READOUT = "readout"
+
+
+class CMRU(nn.Module):
+    """`units` cells over x (n, time, inputs), states h (n, time, units), signals in [0, 1].
+
+    signed: states -1 and 1, thresholds around 0 (arXiv 2605.11855), else 0 and 1, of the first quadrant (2605.15216).
+    grid: of weights and biases, None for continuous ones. Windows are at least 0.2 wide. epsilon begins with 1, so that
+    the gradient passes; bring it down to 0 (a Schmitt trigger), by `set_epsilon`, before the last part of a
+    training. noise: relative standard deviation of weights and thresholds in training mode, drawn from torch's own
+    generator. Raises InputError naming a value that is not possible.
+    """
+
+    def __init__(
+        self,
+        inputs: int,
+        units: int,
+        *,
+        signed: bool = False,
+        grid: float | None = 0.125,
+        noise: float = 0.0,
+    ) -> None:
+        super().__init__()
+        if inputs < 1:
+            raise InputError(f"inputs must be at least 1, not {inputs}; give the width of what the units read")
+        unit = "signed" if signed else "first-quadrant"
+        architecture = Architecture(cells=units, unit=unit, grid=grid)
+        check_config(TrainingConfig(architecture, noise=noise))
+        self.noise = noise
+        self.cell = (SignedCell if signed else FirstQuadrantCell)(inputs, architecture)
+        self.epsilon = 1.0
+        self._distance: Tensor | None = None
+
+    @property
+    def epsilon(self) -> float:
+        """Share of the old state in an update."""
+        return self.cell.epsilon
+
+    @epsilon.setter
+    def epsilon(self, value: float) -> None:
+        if not -1 <= value <= 1:
+            raise InputError(f"epsilon must lie in [-1, 1], not {value:g}")
+        self.cell.epsilon = value
+
+    @property
+    def distance(self) -> Tensor:
+        """Of the candidates of the last call to the nearest threshold that decides, (n, time, units), with gradient."""
+        if self._distance is None:
+            raise InputError("distance is that of the last call; call the module first")
+        return self._distance
+
+    def forward(self, x: Tensor) -> Tensor:
+        """x (n, time, inputs) to h (n, time, units)."""
+        rng = torch.default_generator if self.training and self.noise else None
+        output = self.cell(x, self.noise, rng)
+        self._distance = output.distance
+        return output.h
+
+
+class BMRU(CMRU):
+    """A CMRU with epsilon 0 from the first iteration on."""
+
+    def __init__(
+        self, inputs: int, units: int, *, signed: bool = False, grid: float | None = 0.125, noise: float = 0.0
+    ) -> None:
+        super().__init__(inputs, units, signed=signed, grid=grid, noise=noise)
+        self.epsilon = 0.0
+
+
+class Encode(nn.Module):
+    """Raw inputs (n, time, features) to currents (n, time, width) in [0, 1], as the converters of the chip do it."""
+
+    offset: Tensor
+    scale: Tensor
+
+    def __init__(self, encoding: InputEncoding) -> None:
+        super().__init__()
+        self.encoding = encoding
+        self.register_buffer("offset", torch.as_tensor(encoding.offset, dtype=torch.get_default_dtype()))
+        self.register_buffer("scale", torch.as_tensor(encoding.scale, dtype=torch.get_default_dtype()))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Currents in units."""
+        return encode(x, self.offset, self.scale, self.encoding)
+
+
+def set_epsilon(model: nn.Module, epsilon: float) -> None:
+    """Use this epsilon in every CMRU of a model from now on."""
+    for module in model.modules():
+        if isinstance(module, CMRU):
+            module.epsilon = epsilon
+
+
+def clip_(model: nn.Module) -> None:
+    """Pull all grid weights of a model back into the range of the mirrors; call after each optimiser step."""
+    for module in model.modules():
+        if isinstance(module, GridLinear):
+            module.clip_()
+
+
+def margin_loss(model: nn.Module, margin: float = 0.05) -> Tensor:
+    """Sum over the CMRUs of a model of how much closer than `margin` their candidates of the last call were to a
+    threshold that decides; a summand of the loss, without which candidates end next to thresholds."""
+    losses = [margin_penalty(module.distance, margin) for module in model.modules() if isinstance(module, CMRU)]
+    return torch.stack(losses).sum() if losses else torch.zeros(())
+
+
+def export(
+    parts: Mapping[str, nn.Module],
+    encoding: InputEncoding,
+    labels: tuple[str, ...] = (),
+    pooling: Pooling = "mean",
+    sources: Mapping[str, Sequence[str]] | None = None,
+) -> Network:
+    """The modules as a checked network: parts by name in the order in which they are called, the last one `readout`.
+
+    Each reads the one in front of it, the first the input; `sources` names what those read that read anything else, in
+    the order in which it is joined along the last axis. The grid of the network is that of its parts, where they agree.
+    Raises NetworkError naming the part.
+    """
+    names = list(parts)
+    if len(names) < 2 or names[-1] != READOUT:
+        raise NetworkError(f"export: parts must be layers and, at the end, {READOUT!r}, not {listed(names)}")
+    strange = next((name for name in sources or {} if name not in parts), None)
+    if strange is not None:
+        raise NetworkError(f"export: sources names {shown(strange)}, which is no part; known are {listed(names)}")
+    read = {name: (before,) for name, before in zip(names, [INPUT, *names[:-1]], strict=True)}
+    read |= {name: tuple(found) for name, found in (sources or {}).items()}
+    layers = tuple(_layer(name, parts[name], read[name]) for name in names[:-1])
+    weight, bias = _linear(READOUT, parts[READOUT])
+    readout = Readout(read[READOUT], weight, bias, pooling)
+    grids = {_grid(module) for module in parts.values()}
+    grid = grids.pop() if len(grids) == 1 else None
+    return check_network(Network(encoding, layers, readout, labels=labels, weight_grid=grid), "export")
+
+
+def _layer(name: str, module: nn.Module, sources: tuple[str, ...]) -> Layer:
+    if isinstance(module, CMRU):
+        return module.cell.to_layer(name, sources)
+    return ReluLayer(name, sources, *_linear(name, module))
+
+
+def _linear(name: str, module: nn.Module) -> tuple[Array, Array]:
+    if isinstance(module, GridLinear):
+        weight, bias = module.rounded()
+    elif isinstance(module, nn.Linear):
+        weight, bias = module.weight, module.bias
+    else:
+        raise NetworkError(
+            f"export: {name} is a {type(module).__name__}, which has no circuit here; parts are CMRU, BMRU, GridLinear "
+            f"and torch.nn.Linear, and {READOUT!r} is one of the last two"
+        )
+    found = weight.detach().cpu().numpy().astype(np.float64)
+    return found, np.zeros(len(found)) if bias is None else bias.detach().cpu().numpy().astype(np.float64)
+
+
+def _grid(module: nn.Module) -> float | None:
+    linear = module.cell.linear if isinstance(module, CMRU) else module
+    return linear.grid if isinstance(linear, GridLinear) else None

@@ -1,0 +1,103 @@
+"""The register frame by frame: the turns that +v exceeds where u >= i_rise, those of -v where u <= i_fall, else kept.
+
+Level k is on where g_push v >= I_turn. Supply current: both comparators, the levels' min(g_push v, I_turn) of
+the value that is switched through, 3 I_keep for each level that is on, and the gates'. The output is in its signal.
+"""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosim.cells.builder import instance, net
+from cosim.cells.register import GATES
+from cosim.ir.states import States
+from cosim.technology.calibration import Calibration
+from cosim.units.effect import Effect, Site, effect
+from cosim.units.kind import Array, Cell, Standing, Turns, pick, step_through
+from cosim.units.native import comparator_current
+from cosim.units.register.node import Register, RegisterFactors, RegisterPins
+
+RegisterCell = Cell[Register, RegisterPins, RegisterFactors]
+
+
+def decide_register(cell: RegisterCell, candidate: Array) -> States:
+    """States (n, time), whole numbers."""
+    rise, fall = _thresholds(cell)
+    ups, downs = candidate >= rise, candidate <= fall
+    positive, negative = (_exceeded(cell, value) for value in cell.values)
+
+    def step(state: NDArray[np.int16], t: int) -> NDArray[np.int16]:
+        return np.where(ups[:, t], positive[:, t], np.where(downs[:, t], negative[:, t], state))
+
+    return step_through(
+        candidate, np.full(len(candidate), cell.node.start) if cell.before is None else cell.before, step
+    )
+
+
+def _exceeded(cell: RegisterCell, value: Array) -> NDArray[np.int16]:
+    """How many turns a value exceeds, (n, time)."""
+    node, factors = cell.node, cell.factors.turns or (1.0,) * cell.node.most
+    i_unit = cell.asked[2] / node.level
+    if cell.ideal:
+        turns = [turn * i_unit for turn in node.turns]
+    else:
+        asked = [push_gain(cell.calibration, turn * i_unit) for turn in node.turns]
+        turns = [i_turn / gain for i_turn, gain in zip(cell.bias.i_turns, asked, strict=True)]
+    found = sum(value >= factor * turn for factor, turn in zip(factors, turns, strict=True))
+    return np.asarray(found, dtype=np.int16)
+
+
+def push_gain(calibration: Calibration, current: float) -> float:
+    """From a line p into the node of a level's comparator, at this current."""
+    return float(calibration.mirror.interpolate(calibration.mirror.gain_push, np.float64(current)))
+
+
+def turn_register(cell: RegisterCell, lines: Sequence[Array]) -> Turns:
+    """Both thresholds, whatever the state."""
+    return Turns(_thresholds(cell), _thresholds(cell))
+
+
+def _thresholds(cell: RegisterCell) -> tuple[Array, Array]:
+    """Upper and lower threshold, ampere."""
+    upper, lower = cell.factors.upper, cell.factors.lower
+    if cell.ideal:
+        i_rise, i_fall, _ = cell.asked
+        return np.asarray(upper * i_rise), np.asarray(lower * i_fall)
+    comparator = cell.calibration.comparator
+    return upper * comparator.decides_at(cell.bias.i_upper), lower * comparator.decides_at(cell.bias.i_lower)
+
+
+def deliver_register(cell: RegisterCell, states: States) -> Array:
+    """Output current (n, time), ampere: the levels that are on."""
+    high = cell.asked[2] if cell.ideal else float(cell.calibration.schmitt.i_high(cell.bias.i_gain))
+    factors = cell.factors.levels or (1.0,) * cell.node.most
+    return pick(np.concatenate([[0.0], np.cumsum(high * np.array(factors))]), states)
+
+
+def supply_register(cell: RegisterCell, standing: Standing) -> Array:
+    """The register with output and pedestal, ampere, (n, time)."""
+    pins, calibration, candidate = cell.bias, cell.calibration, standing.candidate
+    up = candidate >= _thresholds(cell)[0]
+    total = standing.current + sum(
+        comparator_current(calibration, candidate, i_thresh) for i_thresh in (pins.i_upper, pins.i_lower)
+    )
+    value = calibration.mirror.push * np.where(up, *cell.values)
+    total = total + sum(np.minimum(value, i_turn) for i_turn in pins.i_turns)
+    return total + pins.i_keep * (3 * standing.states + GATES * (2 + up))
+
+
+def register_effects(node: Register, pins: RegisterPins, site: Site) -> Iterator[Effect]:
+    """upper, lower: the comparators; turns: M2 of each level - bias diode - M1; levels: M5 of each - bias diode."""
+    cell = f"cell_{net(node.name)}"
+    upper, lower, gain, _, _, *turns = site.pins
+    yield site.comparator("upper", pins.i_upper, instance(f"{cell}.upper"), upper)
+    yield site.comparator("lower", pins.i_lower, instance(f"{cell}.lower"), lower)
+    for k, (pin, current) in enumerate(zip(turns, pins.i_turns, strict=True), start=1):
+        block = f"level{k}"
+        threshold, compare = site.device("threshold", block), site.device("compare", block)
+        devices = (threshold, 1), (site.bias(pin), -1), (compare, -1)
+        yield effect("turns", node.name, current, *devices, place=k - 1)
+        yield effect(
+            "levels", node.name, pins.i_gain, (site.device("level", block), 1), (site.bias(gain), -1), place=k - 1
+        )

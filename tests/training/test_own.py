@@ -1,0 +1,148 @@
+"""The units as modules of one's own: what they compute is what is exported."""
+
+import numpy as np
+import pytest
+
+from cosim.checkpoint.file import load_network, save_checkpoint
+from cosim.errors import InputError, NetworkError
+from cosim.network.layers import FirstQuadrantLayer, ReluLayer, SignedLayer
+from cosim.network.reference import encode_inputs, run_reference
+from cosim.network.types import InputEncoding
+
+torch = pytest.importorskip("torch")
+
+from cosim.training.hardware import GridLinear  # noqa: E402
+from cosim.training.own import BMRU, CMRU, Encode, clip_, export, margin_loss, set_epsilon  # noqa: E402
+
+ENCODING = InputEncoding(np.array([-1.0, 0.0]), np.array([2.0, 4.0]), ramp_steps=6, levels=16)
+
+
+class Own(torch.nn.Module):
+    """Two recurrent layers, the second of which reads the input, too, behind rectifiers."""
+
+    def __init__(self, *, signed, grid, epsilon=0.0):
+        super().__init__()
+        torch.manual_seed(3)
+        self.encode = Encode(ENCODING)
+        self.hidden = GridLinear(3, 5, grid)
+        self.layer1 = CMRU(5, 4, signed=signed, grid=grid)
+        self.layer2 = CMRU(7, 3, signed=signed, grid=grid)
+        self.readout = GridLinear(3, 2, grid)
+        set_epsilon(self, epsilon)
+
+    def forward(self, x):
+        units = self.encode(x)
+        h = self.layer1(torch.relu(self.hidden(units)))
+        return self.readout(self.layer2(torch.cat([units, h], dim=2)))
+
+    def network(self):
+        parts = {name: getattr(self, name) for name in ("hidden", "layer1", "layer2", "readout")}
+        return export(parts, ENCODING, ("no", "yes"), "last", {"layer2": ("input", "layer1")})
+
+
+def raw(seed=0, n=6, frames=12):
+    return np.random.default_rng(seed).random((n, frames, 2)) * 6 - 1.5
+
+
+@pytest.mark.parametrize("signed", [False, True])
+@pytest.mark.parametrize("grid", [0.125, None])
+@pytest.mark.parametrize("epsilon", [0.0, 1.0])
+def test_module_and_network_are_one_function(tmp_path, signed, grid, epsilon):
+    torch.set_default_dtype(torch.float64)
+    try:
+        model = Own(signed=signed, grid=grid, epsilon=epsilon).eval()
+        x = raw()
+        with torch.no_grad():
+            found = model(torch.from_numpy(x)).numpy()
+    finally:
+        torch.set_default_dtype(torch.float32)
+    save_checkpoint(tmp_path / "own.npz", model.network())
+    network = load_network(tmp_path / "own.npz")
+    kinds = [ReluLayer, *[SignedLayer if signed else FirstQuadrantLayer] * 2]
+    assert [type(layer) for layer in network.layers] == kinds
+    assert (network.weight_grid, network.labels, network.readout.pooling) == (grid, ("no", "yes"), "last")
+    trace = run_reference(network, x)
+    assert len(np.unique(trace.signals["layer2"])) > 1
+    np.testing.assert_allclose(found, trace.readout, atol=1e-12)  # float64 throughout, sums of some tens of terms
+
+
+def test_encoding_is_that_of_the_reference():
+    x = raw(1).astype(np.float32).astype(np.float64)
+    found = Encode(ENCODING)(torch.from_numpy(x)).numpy()
+    # levels of 1/16 are exact; offset and scale are, too, in single precision
+    np.testing.assert_array_equal(found, encode_inputs(ENCODING, x).units)
+
+
+def test_a_linear_layer_of_torch_without_bias_is_taken():
+    memory, readout = BMRU(3, 4), torch.nn.Linear(4, 2, bias=False)
+    network = export({"memory": memory, "readout": readout}, ENCODING)
+    np.testing.assert_array_equal(network.readout.bias, np.zeros(2))
+    assert network.weight_grid is None  # the readout's weights are on none
+    assert network.recurrent_layers[0].epsilon == 0
+
+
+def test_noise_is_drawn_in_training_mode_alone():
+    torch.manual_seed(0)
+    memory = CMRU(3, 20, noise=0.3)
+    x = torch.rand(4, 30, 3)
+    memory.eval()
+    still = [memory(x) for _ in range(2)]
+    assert torch.equal(*still)
+    memory.train()
+    torch.manual_seed(1)
+    moved = memory(x)
+    assert not torch.equal(moved, memory(x))
+    torch.manual_seed(1)
+    assert torch.equal(memory(x), moved)
+
+
+def test_margin_and_gradient_reach_every_parameter():
+    model = Own(signed=False, grid=0.125, epsilon=1.0)
+    scores = model(torch.from_numpy(raw()).float())
+    penalty = margin_loss(model, 0.3)
+    assert 0 < penalty.item() <= 2  # two layers, each at most 1
+    (scores.sum() + penalty).backward()
+    assert all(parameter.grad is not None for parameter in model.parameters())
+
+
+def test_clipping_stays_within_the_largest_mirror():
+    model = Own(signed=True, grid=0.125)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.mul_(100.0)
+    clip_(model)
+    weights = [layer.weight for layer in model.network().layers]
+    assert max(np.abs(weight).max() for weight in weights) == 4.0
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: CMRU(0, 2), "inputs must be at least 1, not 0"),
+        (lambda: CMRU(2, 0), "cells must be at least 1, not 0"),
+        (lambda: CMRU(2, 2, grid=0.3), "grid must divide 4"),
+        (lambda: CMRU(2, 2, noise=-0.1), "noise must lie in"),
+        (lambda: set_epsilon(CMRU(2, 2), 2.0), r"epsilon must lie in \[-1, 1\], not 2"),
+        (lambda: CMRU(2, 2).distance, "call the module first"),
+    ],
+)
+def test_settings_that_are_refused(make, message):
+    with pytest.raises(InputError, match=message):
+        make()
+
+
+@pytest.mark.parametrize(
+    ("parts", "sources", "message"),
+    [
+        ({}, None, "parts must be layers and, at the end, 'readout'"),
+        ({"memory": CMRU(3, 2), "out": GridLinear(2, 2, None)}, None, "at the end, 'readout', not memory, out"),
+        ({"memory": torch.nn.LSTM(3, 2), "readout": GridLinear(2, 2, None)}, None, "memory is a LSTM, which has no"),
+        ({"memory": CMRU(3, 2), "readout": CMRU(2, 2)}, None, "readout is a CMRU"),
+        ({"memory": CMRU(2, 2), "readout": GridLinear(2, 2, None)}, None, r"memory.weight must have shape \(2, 3\)"),
+        ({"memory": CMRU(3, 2), "readout": GridLinear(2, 2, None)}, {"x": ("input",)}, "sources names 'x'"),
+        ({"in": CMRU(3, 2), "readout": GridLinear(2, 2, None)}, None, "rename the layer"),
+    ],
+)
+def test_parts_that_are_refused(parts, sources, message):
+    with pytest.raises(NetworkError, match=message):
+        export(parts, ENCODING, sources=sources)

@@ -1,0 +1,316 @@
+"""The thermometer register: software, compiler and behavioral equations alike, what is refused, and transistors."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from cosim.cells.register import LEVEL_OFF, LEVEL_ON, level, register, register_blocks, register_ports, window
+from cosim.checkpoint.file import load_network, network_to_arrays, save_checkpoint
+from cosim.circuit.elements import Mos
+from cosim.compiler.lower import lower
+from cosim.compiler.mapping import map_parameters
+from cosim.compiler.passes import compile_network
+from cosim.engines.behavioral.evaluate import evaluate
+from cosim.engines.behavioral.model import behavioral_power, run_behavioral
+from cosim.engines.engine import Inference, Run
+from cosim.errors import InputError, MappingError, NetworkError
+from cosim.ir.states import software_states
+from cosim.network.layers import SignedLayer, on_levels
+from cosim.network.reference import encode_inputs, run_reference
+from cosim.network.types import InputEncoding, Late, Network, Readout, check_network
+from cosim.simulation.simulated import simulate_samples
+from cosim.tasks.testset import TestSet
+from cosim.units.register.lower import KEEP
+from cosim.variation.chip import deviations_of
+from cosim.variation.deviations import Deviations
+from cosim.variation.draws import Plan, draw_chip, varying_devices
+
+LEVELS, FRAMES = 8, 24
+
+
+def registers(levels=LEVELS, **fields):
+    """Two units of inputs x, w: both write +v where w is 1, -v where it is 0; v = 2 x - 1, and 5/8 + w/4 - 3 x/2."""
+    layer = SignedLayer(
+        "layer0", ("input",), np.array([[0.0, 2.0]] * 2), -np.ones(2), np.full(2, 0.5), np.array([-1.0, 0.625]),
+        weight_alpha=np.array([[2.0, 0.0], [-1.5, 0.25]]), levels=levels,
+    )  # fmt: skip
+    encoding = InputEncoding(np.zeros(2), np.ones(2), levels=16)
+    readout = Readout(("layer0",), np.eye(2), np.zeros(2), "last")
+    return check_network(Network(encoding, (replace(layer, **fields),), readout, weight_grid=1 / 8))
+
+
+def inputs(n, frames=FRAMES, seed=5):
+    """x on the converter's levels, w of 0, 1/2 (nothing is written) or 1."""
+    rng = np.random.default_rng(seed)
+    return np.stack([rng.integers(0, 17, (n, frames)) / 16, rng.integers(0, 3, (n, frames)) / 2], axis=2)
+
+
+def states_of(design, trace):
+    return np.stack([trace.states[node.name] for node in design.graph.memories], axis=2)
+
+
+@pytest.fixture
+def design(technology, calibration):
+    return compile_network(registers(), technology, calibration)
+
+
+def test_an_update_stores_the_nearest_level_and_nothing_else_changes_it():
+    """By the equation, one step after the other; the start is -alpha on the grid."""
+    (layer,) = registers().layers
+    x = inputs(9)
+    h, before = layer.run(x).h, layer.start
+    np.testing.assert_array_equal(before, [1.0, -0.5])  # 1, and -0.625 between -0.75 and -0.5: the upper one
+    for t in range(FRAMES):
+        value = (2 * x[:, t, 1:] - 1) * (x[:, t] @ layer.weight_alpha.T + layer.alpha)
+        near = -1 + np.floor((value + 1) / 0.25 + 0.5).clip(0, 8) * 0.25
+        before = np.where(x[:, t, 1:] == 0.5, before, near)
+        np.testing.assert_array_equal(h[:, t], before)
+    assert len(np.unique(h)) == LEVELS + 1
+
+
+@pytest.mark.parametrize("levels", [1, 3, 8, 12])
+def test_levels(levels):
+    found = on_levels(np.linspace(-1.4, 1.4, 2001), levels)
+    assert len(np.unique(found)) == levels + 1
+    assert found.min() == -1
+    assert found.max() == 1
+    inside = np.linspace(-1, 1, 2001)
+    assert np.abs(on_levels(inside, levels) - inside).max() <= 1 / levels + 1e-12
+
+
+@pytest.mark.parametrize("levels", [1, 3, 8])
+def test_behavioral_states_are_the_softwares(levels, technology, calibration):
+    """Without deviations, ideal and as calibrated, with the pins that the compiler has found."""
+    network, x = registers(levels), inputs(20)
+    design = compile_network(network, technology, calibration)
+    wanted = software_states(design.graph, run_reference(network, x))
+    assert len(np.unique(wanted)) == levels + 1
+    for ideal in (True, False):
+        trace = run_behavioral(design, x, ideal=ideal)
+        np.testing.assert_array_equal(states_of(design, trace), wanted)
+    power = sum(behavioral_power(design, trace).values())
+    assert (power > 1e-9).all()
+    assert (power < 1e-6).all()
+
+
+def test_turns_stand_between_the_values():
+    """Values of v = 2 x - 1 are multiples of 1/8 and of the other 1/64; a turn at one of them moves half a gap down."""
+    nodes = compile_nodes()
+    step = {0: 1 / 8, 1: 1 / 64}
+    for node in nodes:
+        np.testing.assert_allclose(node.turns, [(k + 0.5) / 4 - step[node.index] / 2 for k in range(LEVELS)])
+        assert node.most == LEVELS
+    assert [node.start for node in nodes] == [8, 2]
+
+
+def compile_nodes():
+    from cosim.compiler.centre import centre
+
+    return list(centre(lower(registers())).memories)
+
+
+def test_feedback_goes_on_from_a_state(technology, calibration):
+    """A unit whose candidate reads its own level a frame late: frame by frame as the layer has it."""
+    network = registers()
+    (layer,) = network.layers
+    fed = replace(
+        layer, sources=("input", "layer0_1"), weight=np.concatenate([layer.weight, -np.eye(2)], axis=1),
+        weight_alpha=np.concatenate([layer.weight_alpha, np.zeros((2, 2))], axis=1),
+    )  # fmt: skip
+    network = check_network(replace(network, layers=(fed,), late={"layer0_1": Late("layer0")}))
+    design, x = compile_network(network, technology, calibration), inputs(10)
+    wanted = software_states(design.graph, run_reference(network, x))
+    np.testing.assert_array_equal(states_of(design, run_behavioral(design, x)), wanted)
+    moving = replace(fed, weight_alpha=np.ones_like(fed.weight_alpha))
+    with pytest.raises(MappingError, match=r"weight_alpha\[0,\*\] reads layer0.0 late, which turns while the value"):
+        lower(replace(network, layers=(moving,)))
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        ({"levels": None}, "layer0 is an alphaCMRU without a grid: .* train with --levels 8"),
+        ({"epsilon": 0.5}, "layer0.epsilon must be 0 for an alphaCMRU, not 0.5"),
+        ({"weight_beta": np.ones((2, 2))}, "layer0 has thresholds that depend on the input, .* --beta fixed"),
+    ],
+)
+def test_what_no_register_follows_is_refused(change, text):
+    with pytest.raises(MappingError, match=text):
+        lower(registers(**change))
+
+
+def test_a_cell_that_was_asked_for_is_not_a_register():
+    with pytest.raises(MappingError, match="becomes a register, not a schmitt; compile with --cell auto"):
+        lower(registers(), cell="schmitt")
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [({"weight_alpha": None}, "levels is for an alphaCMRU"), ({"levels": 33}, "levels must lie in 1 to 32, not 33")],
+)
+def test_levels_that_no_unit_has(change, text):
+    with pytest.raises(NetworkError, match=text):
+        registers(**change)
+
+
+def test_too_many_levels_for_the_current(technology, calibration):
+    with pytest.raises(MappingError, match="the lowest turn must be at least 10 pA"):
+        compile_network(replace_levels(registers(), 32), technology, calibration, settings_of(0.2e-9))
+
+
+def replace_levels(network, levels):
+    (layer,) = network.layers
+    return replace(network, layers=(replace(layer, levels=levels),))
+
+
+def settings_of(i_unit):
+    from cosim.compiler.settings import Settings
+
+    return Settings(i_unit=i_unit)
+
+
+@pytest.mark.parametrize("suffix", [".npz", ".pt"])
+def test_a_checkpoint_keeps_the_levels(suffix, tmp_path):
+    if suffix == ".pt":
+        pytest.importorskip("torch")
+    path = tmp_path / f"net{suffix}"
+    save_checkpoint(path, registers())
+    (layer,) = load_network(path).layers
+    assert isinstance(layer, SignedLayer)
+    assert layer.levels == LEVELS
+
+
+def test_an_earlier_cosim_refuses_the_file():
+    """Version 3: it would leave the levels out without a word."""
+    assert network_to_arrays(registers())[1]["version"] == 3
+    arrays, meta = network_to_arrays(registers(levels=None))
+    assert meta["version"] == 1
+    assert all("levels" not in layer for layer in meta["layers"])
+    assert "layers.0.weight_alpha" in arrays
+
+
+def test_report_names_every_turn(design):
+    rows = {row.parameter: row for row in map_parameters(design)}
+    turns = [rows[f"layer0.alpha[1] (turn {k})"] for k in range(1, LEVELS + 1)]
+    assert all(row.element.startswith("bias_turn_") for row in turns)
+    steps = np.diff([row.target for row in turns])
+    np.testing.assert_allclose(steps, 0.25e-9, rtol=1e-9)
+    weight = rows["layer0.weight_alpha[1,0] (neg)"]
+    assert weight.target == 1.5
+    assert weight.note == "learned -1.5; sign turned"
+    assert rows["layer0.alpha[1] (pos)"].note.startswith("learned 0.625; common-mode offset +1")
+
+
+def test_deviations_reach_turns_and_levels(design):
+    """A turn 30 % higher is missed by a value 20 % above it; levels add up as they are."""
+    x = np.tile([0.5, 1.0], (1, 3, 1))  # v = 1/8 over the offset of 1: above turns 1 to 4, the highest at 0.867
+    node = list(design.graph.memories)[1]
+    factors = [1.0] * LEVELS
+    encoded = encode_inputs(design.network.encoding, x)
+    assert evaluate(design.graph, design.calibration, encoded).states[node.name][0, -1] == 5
+    from cosim.units.register.node import RegisterFactors
+
+    factors[3] = 1.35
+    moved = Deviations(cells={node.name: RegisterFactors(turns=tuple(factors))})
+    assert evaluate(design.graph, design.calibration, encoded, moved).states[node.name][0, -1] == 4
+    levels = Deviations(cells={node.name: RegisterFactors(levels=(1.1,) * LEVELS)})
+    plain = evaluate(design.graph, design.calibration, encoded).currents[node.name][0, -1]
+    more = evaluate(design.graph, design.calibration, encoded, levels).currents[node.name][0, -1]
+    pedestal = design.graph.i_pedestal
+    np.testing.assert_allclose(more - pedestal, 1.1 * (plain - pedestal), rtol=1e-12)
+
+
+def test_a_chip_has_factors_of_all_levels(design, technology):
+    plan = Plan("local", 0, 6)
+    chip = draw_chip(varying_devices(design.assembly.circuit, technology, plan), technology, plan, 3)
+    found = deviations_of(design, design.nominal, chip)
+    for node in design.graph.memories:
+        factors = found.cells[node.name]
+        assert len(factors.turns) == len(factors.levels) == LEVELS
+        assert len({*factors.turns, *factors.levels, factors.upper, factors.lower}) == 2 * LEVELS + 2
+
+
+def test_transistors(technology):
+    """A level 14; in front 3 of the sampler, 4 of the window, 3 of the local line and `upb`, 6 of `write` and `writeb`,
+    2 that switch the value, 1 output diode."""
+    assert sum(isinstance(element, Mos) for element in level(technology, 8, on=False).elements) == 14
+    top = register(technology, 8, LEVELS, 2)
+    own = [element for element in top.elements if isinstance(element, Mos)]
+    assert len(own) == 3 + 1 + 4 + 2 + 2 + 1
+    kinds = [element.subcircuit for element in top.elements if not isinstance(element, Mos)]
+    assert kinds.count(LEVEL_ON) == 2
+    assert kinds.count(LEVEL_OFF) == LEVELS - 2
+
+
+def test_every_net_is_used_twice_or_is_a_port(technology):
+    """A net with one terminal is a typing error: nothing drives it or nothing reads it."""
+    for cell in (register(technology, 8, LEVELS, 2), *register_blocks(technology, 8), window(technology)):
+        terminals = []
+        for element in cell.elements:
+            terminals += (element.drain, element.gate, element.source) if isinstance(element, Mos) else element.nets
+        for net in set(terminals) - {"0"}:
+            assert net in cell.ports or terminals.count(net) > 1, net
+        assert set(cell.ports) - {"vdd"} <= set(terminals)
+    assert set(register_ports(LEVELS)) == set(register(technology, 8, LEVELS, 0).ports)
+
+
+@pytest.mark.ngspice
+def test_transistors_store_what_the_software_stores(design):
+    """Both signs, holds and both resets; half a gap of the finer lattice, 8 pA, is the nearest that a value comes to a
+    turn. Power against the equations: 1 %, what the settled currents leave of the frame."""
+    pytest.importorskip("numba")
+    x = inputs(4, 16, seed=2)
+    test_set = TestSet(x, np.zeros(4, dtype=np.int64), np.full(4, 16), np.arange(4))
+    outcomes = simulate_samples(design, test_set, Run(engine="batch"))
+    assert all(isinstance(outcome, Inference) for outcome in outcomes)
+    wanted = software_states(design.graph, run_reference(design.network, x))
+    np.testing.assert_array_equal(np.stack([outcome.states for outcome in outcomes]), wanted)
+    assert len(np.unique(wanted)) == LEVELS + 1
+    readout = np.stack([outcome.readout for outcome in outcomes]) / design.i_unit
+    reference = run_reference(design.network, x).readout
+    held = (
+        x[:, :, 1] == 0.5
+    )  # a frame behind a write all has settled; 0.3 %: the fit of a level, 8 of them, and mirrors
+    held[:, 0] = False
+    assert np.abs(readout - reference)[held].max() < 0.02
+    np.testing.assert_allclose(
+        np.mean([outcome.power_w for outcome in outcomes]),
+        sum(behavioral_power(design, run_behavioral(design, x)).values()).mean(),
+        rtol=0.01,
+    )
+
+
+def test_the_keeper_is_a_fraction_of_a_level():
+    """What a level that is on costs beside its output: 3 keeps against a step of 2 / K."""
+    assert 3 * KEEP < 2 / LEVELS
+
+
+def test_options_of_training():
+    from cosim.training.config import Architecture, TrainingConfig, check_config, describe_config
+
+    with pytest.raises(InputError, match="--levels needs --cell alphacmru"):
+        check_config(TrainingConfig(Architecture(levels=8)))
+    scaled = Architecture(unit="signed", cell="alphacmru", levels=40)
+    with pytest.raises(InputError, match="--levels must lie in 1 to 32, or 0 for any value, not 40"):
+        check_config(TrainingConfig(scaled))
+    settings = describe_config(TrainingConfig(replace(scaled, levels=8)))
+    assert settings["architecture"]["levels"] == 8
+    assert "levels" not in describe_config(TrainingConfig())["architecture"]
+
+
+def test_the_torch_cell_stores_what_its_layer_stores():
+    torch = pytest.importorskip("torch")
+    from cosim.training.cells import SignedCell
+    from cosim.training.config import Architecture
+
+    torch.manual_seed(1)
+    cell = SignedCell(2, Architecture(cells=3, unit="signed", cell="alphacmru", levels=LEVELS)).double()
+    layer = cell.to_layer("layer0", ("input",))
+    x = inputs(6)
+    h = cell(torch.from_numpy(x)).h
+    np.testing.assert_allclose(h.detach().numpy(), layer.run(x).h, atol=1e-12)
+    h.square().sum().backward()
+    assert cell.alpha is not None
+    assert cell.alpha.weight.grad is not None
+    assert cell.alpha.weight.grad.abs().sum() > 0  # rounding passes it straight through
