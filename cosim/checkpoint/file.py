@@ -86,6 +86,18 @@ def load_network(path: str | os.PathLike[str]) -> Network:
     return network_from_arrays(arrays, meta, origin)
 
 
+def stays_software(path: Path) -> bool:
+    """Whether a file is a backbone of cosim backbone; False, too, for what `load_network` refuses in its own words."""
+    if path.suffix == ".npz" or not is_file(path) or path.stat().st_size == 0:
+        return False
+    try:
+        found = read_torch(path, _NOT_A_CHECKPOINT)
+    except InputError:
+        return False
+    meta = found.get("meta") if isinstance(found, dict) else None
+    return isinstance(meta, dict) and meta.get("format") == SOFTWARE_FORMAT
+
+
 def save_checkpoint(path: str | os.PathLike[str], network: Network, extra: Mapping[str, Any] | None = None) -> None:
     """Write a network atomically; `extra` (JSON-able) joins its history. The suffix, .pt or .npz, chooses the form.
 

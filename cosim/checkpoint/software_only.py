@@ -68,13 +68,19 @@ def unmapped_parts(cell: str, width: int, *, positions: bool) -> list[Unmapped]:
     return parts + [_CELLS[one] for one in _CELLS if one in cell.split("+")]
 
 
+def why_software(cell: str) -> str | None:
+    """Why a kind of cell stays software; None for one that has a circuit."""
+    return str(_CELLS[cell]) if cell in _CELLS else None
+
+
 def refusal(meta: Mapping[str, object], origin: str) -> MappingError:
     """What to raise where a network that compiles is asked for; raises InputError where `meta` lacks a field."""
     shape = typed({"meta": dict(meta)}, _File, origin, _REPAIR).meta.shape
     parts = "; ".join(map(str, unmapped_parts(shape.cell, shape.width, positions=shape.positions)))
     return MappingError(
         f"{origin}: a model that stays software (cell {shown(shape.cell)}), without a circuit for {parts}. Train a "
-        "network of parts that have one with cosim train; docs/backbone.md has the table"
+        "network of parts that have one with cosim train (docs/backbone.md has the table), or have cosim compile and "
+        "cosim compare cut this one at its cells (docs/partitions.md)"
     )
 
 

@@ -43,6 +43,7 @@ class Parts:
     positions: bool
     pooling: Literal["last", "mean", "none"]
     dropout: float
+    start: Literal["zero", "low"]
 
 
 @dataclass(frozen=True)
@@ -77,6 +78,7 @@ class Files:
 @click.option("--state", default=_S.state, help="State of a block's cell.")
 @click.option("--blocks", default=_S.blocks, help="Recurrent blocks.")
 @one_of("--threshold", ("input", "fixed"), "beta by the input, or one for each unit.")
+@one_of("--start", ("zero", "low"), "State before the first update: low as in a circuit.")
 @one_of("--wiring", ("alternate", "parallel"), "Two cells: by block, or both in every block.")
 @click.option("--positions/--no-positions", default=_S.positions, help="Sinusoidal positions.")
 @one_of("--pooling", POOLINGS[:2], "Over time.", _S.pooling)

@@ -24,6 +24,7 @@ from cosim.cli.common import (
     take_folder,
     write_json,
 )
+from cosim.cli.partitions import Cutting, Held, compare_backbone, cut_options
 from cosim.cli.progress import progress_bar, say
 from cosim.engines.table import BEHAVIORAL, Entry, engines, simulator_beside
 from cosim.errors import InputError
@@ -34,12 +35,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Comparing:
-    """Under which conditions, with which bias currents, the simulator of the transistors, and how many it audits."""
+    """Under which conditions, with which bias currents, the simulator of the transistors, how many it audits; and the
+    converters of a backbone."""
 
     pvt: bool
     bias: "Bias"
     engine: str
     audit: int | None
+    cutting: Cutting
 
 
 def _compared() -> tuple[Entry, ...]:
@@ -56,13 +59,18 @@ def _compared() -> tuple[Entry, ...]:
 @audit_option
 @compile_options
 @run_options
+@cut_options(conversion=True)
 @collecting(how=Comparing)
 def command(*, network_file: Path, to: Destination, how: Comparing, compiling: Compiling, running: Running) -> None:
     """Hold NETWORK's software, behavioral and simulated results on the same test samples against each other.
 
     The folder receives comparison.json, waveforms.png, confusion.png and report.html. Finished samples are kept: the
     same command continues an interrupted run. With --pvt it receives pvt.json and pvt.png.
+
+    A backbone of cosim backbone is cut as cosim compile cuts it, and whole traces go through its circuits; the folder
+    receives partitions.json. --data is then the folder of its task.
     """
+    from cosim.checkpoint.file import stays_software
     from cosim.pipeline import Listener, run_comparison, run_pvt
     from cosim.report.tables import format_comparison, format_pvt
     from cosim.simulation.simulated import engine_named
@@ -70,6 +78,12 @@ def command(*, network_file: Path, to: Destination, how: Comparing, compiling: C
 
     if how.pvt and any(value is not None for value in (compiling.corner, compiling.celsius, compiling.supply)):
         raise InputError("--pvt runs all conditions; leave --corner, --temp and --supply out")
+    if stays_software(network_file):
+        if how.pvt:
+            raise InputError("--pvt is for a network that compiles whole; give a backbone one --corner at a time")
+        compare_backbone(network_file, to, Held(how.bias, how.engine, how.audit, how.cutting), compiling, running)
+        return
+    how.cutting.refuse()
     output, audit = to.output, audit_count(how.audit, how.engine)
     check_outputs("compare", output, to.json_file)
     design, test_set, run = load_run(network_file, output, compiling, running, how.engine)

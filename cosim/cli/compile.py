@@ -20,6 +20,7 @@ from cosim.cli.common import (
     output_option,
     take_folder,
 )
+from cosim.cli.partitions import Cutting, Wanted, compile_backbone, cut_options
 from cosim.cli.progress import say
 from cosim.errors import InputError
 from cosim.quantities import format_quantity
@@ -43,8 +44,9 @@ class Driving:
               help="Sample of the test set that drives the testbench [default: made up].")  # fmt: skip
 @data_option
 @compile_options
+@cut_options(conversion=False)
 @collecting(driving=Driving)
-def command(*, network_file: Path, output: Path, driving: Driving, compiling: Compiling) -> None:
+def command(*, network_file: Path, output: Path, driving: Driving, compiling: Compiling, cutting: Cutting) -> None:
     """Compile NETWORK (.pt or .npz) to a SPICE netlist with testbench and mapping report.
 
     The folder receives network.sp, devices.lib, testbench.sp, expected.csv, mapping.csv, mapping.json and design.json.
@@ -52,12 +54,22 @@ def command(*, network_file: Path, output: Path, driving: Driving, compiling: Co
     states and currents that the testbench should show stand in expected.csv. With --dialect spectre the first three
     are network.scs, devices.scs and testbench.scs, with vacask network.inc, devices.inc and testbench.sim. With
     self-cascodes start.sp holds the operating point that testbench.sp begins at, where ngspice is there to find it.
+
+    A backbone of cosim backbone is cut: its cells are compiled, a folder for each, and partitions.json says what stays
+    software and what the converters between them are. --data is then the folder of its task.
     """
+    from cosim.checkpoint.file import stays_software
     from cosim.circuit.waveforms import Timing
     from cosim.outputs import Exercise, summarize, write_design
     from cosim.tasks.testset import load_test_set
 
     data, stimulus = driving.data, driving.stimulus
+    if stays_software(network_file):
+        if stimulus is not None:
+            raise InputError("--stimulus is for a network that compiles whole; leave it out for a backbone")
+        compile_backbone(network_file, output, compiling, Wanted(cutting, data, dialect_named(driving.dialect)))
+        return
+    cutting.refuse()
     if data is not None and stimulus is None:
         raise InputError(f"--data {data}: test data are for a stimulus only; add --stimulus 0, or leave --data out")
     check_outputs("compile", output)

@@ -132,6 +132,7 @@ def _cell(kind: str, shape: Shape, state: int) -> Cell:
         case _:
             cell = HysteresisCell(shape.width, state, threshold=shape.threshold, scaled=kind == "alphacmru")
             cell.settled = kind == "bmru"
+            cell.start = "zero" if cell.scale is not None else shape.start
             cell.epsilon = 0.0 if cell.settled else 1.0
             return cell
 

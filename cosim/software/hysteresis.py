@@ -5,8 +5,9 @@ crosses a threshold.
     h_t = z (S(h^) alpha + epsilon h_{t-1}) + (1 - z) h_{t-1}                                               (7)
 
 epsilon 0 is the BMRU (5), 1 a selective integrator (9), -1 a reflection (12). alpha in R^state is learned from 1 on; of
-an alphaCMRU alpha_t = Wa x + ba (10), (11). A fixed threshold is |bb| alone: the 9T cell's bias current. H and S have
-the gradient of cosim.training.surrogate.
+an alphaCMRU alpha_t = Wa x + ba (10), (11). A fixed threshold is |bb| alone: the 9T cell's bias current. The paper
+begins at h_{-1} = 0, which no 9T cell holds: one that was reset begins low, at -alpha. H and S have the gradient of
+cosim.training.surrogate.
 """
 
 from collections.abc import Callable
@@ -21,6 +22,7 @@ from cosim.training.scan import linear_scan
 from cosim.training.surrogate import heaviside, sign
 
 Threshold = Literal["input", "fixed"]
+Start = Literal["zero", "low"]
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,7 @@ class HysteresisCell(Cell):
         super().__init__(inputs, state)
         self.epsilon = 1.0
         self.settled = False  # whether epsilon stays as it is, as of a BMRU
+        self.start: Start = "zero"
         self.memory: Callable[[Drive], Tensor] | None = None
         self.candidate = nn.Linear(inputs, state)
         least = inputs**-0.5  # of a bias as nn.Linear begins it
@@ -68,7 +71,8 @@ class HysteresisCell(Cell):
     def decide(self, drive: Drive) -> Tensor:
         """States (n, time, state)."""
         step = self.updates(drive)
-        return linear_scan(step.a, step.b, step.b.new_zeros(self.state))
+        start = -drive.level[:, 0] if self.start == "low" else step.b.new_zeros(self.state)
+        return linear_scan(step.a, step.b, start)
 
     def recurrence(self, x: Tensor) -> Recurrence:
         return self.updates(self.drive(x))

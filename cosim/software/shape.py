@@ -21,7 +21,7 @@ class Shape:
     cell: one of CELLS, or two joined by "+", which alternate from block to block or, with wiring parallel, share every
     block with state / 2 each. threshold: beta by the input as in eq. (3), or fixed, one for each unit. positions:
     sinusoidal ones, eq. (26). pooling: the readout of the last valid step, the mean over those, or none: one for every
-    step.
+    step. start: states before the first update, 0 as published, or low, -alpha, as those of a circuit.
     """
 
     inputs: int
@@ -36,6 +36,7 @@ class Shape:
     positions: bool = True
     pooling: Literal["last", "mean", "none"] = "last"
     dropout: float = 0.0
+    start: Literal["zero", "low"] = "zero"
 
     @property
     def cells(self) -> tuple[str, ...]:
@@ -74,6 +75,8 @@ def check_shape(shape: Shape, origin: str = "") -> Shape:
         )
     if shape.threshold == "fixed" and not any(cell in HYSTERESIS for cell in shape.cells):
         raise fail("threshold", f"fixed needs a cell with thresholds, not {shape.cell}: {', '.join(HYSTERESIS)}")
+    if shape.start == "low" and not any(cell in ("bmru", "cmru") for cell in shape.cells):
+        raise fail("start", f"low needs a cell with one level, bmru or cmru, not {shape.cell}")
     if not 0 <= shape.dropout < 1:
         raise fail("dropout", f"must lie in [0, 1), not {shape.dropout:g}")
     return shape

@@ -174,7 +174,8 @@ def load_source(name: str | None, data: Path | None = None, steps: int | None = 
         try:
             check_task(name)
         except InputError as error:
-            raise InputError(f"{error}; of a backbone's own: {', '.join(OWN)}") from error
+            first = "TASK must be one of "
+            raise InputError(str(error).replace(first, f"{first}{', '.join(OWN)}, ", 1)) from error
     assert name is not None
     if steps is not None and name not in _COPIES:
         raise InputError(f"--steps is the length of {', '.join(_COPIES)}; leave it out for {name}")

@@ -45,7 +45,7 @@ def test_inspect_says_what_it_is(model, cosim_main):
     assert code == 0 and f"parameters: {found['parameters']}" in out
 
 
-@pytest.mark.parametrize("verb", ["compile", "power"])
+@pytest.mark.parametrize("verb", ["simulate", "power"])
 def test_what_compiles_refuses_it_in_one_line(model, cosim_main, tmp_path, verb):
     code, out, err = cosim_main(verb, str(model[0]), "-o", str(tmp_path / "out"))
     assert (code, out) == (2, "") and len(err.strip().splitlines()) == 1

@@ -1,0 +1,149 @@
+"""What `compile` and `compare` do with a backbone: its cells become circuits, the rest stays software."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from cosim.cli.audit import audit_count, check_audit
+from cosim.cli.common import (
+    SAMPLES,
+    Compiling,
+    Destination,
+    Option,
+    Quantity,
+    Running,
+    check_outputs,
+    collecting,
+    options,
+    say_failed,
+    take_folder,
+    write_json,
+)
+from cosim.cli.progress import progress_bar, say
+from cosim.engines.table import engine_entry, simulator_beside
+from cosim.errors import InputError
+from cosim.quantities import format_quantity
+
+if TYPE_CHECKING:
+    from cosim.circuit.dialects.dialect import Dialect
+    from cosim.study.bias import Bias
+
+bits_option = click.option("--bits", type=int, help="Of a backbone's converters: 2 to 6.  [default: 2]")
+conversion_option = click.option(
+    "--conversion", type=Quantity("J"), help="Energy of a converter's conversion; of a backbone."
+)
+
+
+@dataclass(frozen=True)
+class Cutting:
+    """What is asked of a backbone's converters; None for what was not asked."""
+
+    bits: int | None
+    conversion: float | None = None
+
+    def refuse(self) -> None:
+        """Raises InputError where a network that compiles whole is asked for them."""
+        for option in ("bits", "conversion"):
+            if getattr(self, option) is not None:
+                raise InputError(
+                    f"--{option} is for the converters of a backbone, and this network compiles whole; leave it out"
+                )
+
+    @property
+    def width(self) -> int:
+        """Bits of a converter."""
+        from cosim.software.converter import BITS
+
+        return BITS if self.bits is None else self.bits
+
+
+def cut_options(*, conversion: bool) -> Option:
+    """--bits, and with `conversion` the energy of one, as a `Cutting`."""
+    return options(bits_option, *((conversion_option,) if conversion else ()), collecting(cutting=Cutting))
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What `cosim compile` is asked for: converters, the data of the task, and the simulator that files are for."""
+
+    cutting: Cutting
+    data: Path | None
+    dialect: "Dialect"
+
+
+def compile_backbone(path: Path, folder: Path, compiling: Compiling, wanted: Wanted) -> None:
+    """`cosim compile` of a backbone."""
+    from cosim.circuit.waveforms import Timing
+    from cosim.outputs import Exercise
+    from cosim.partitions import PARTITIONS, open_cut, write_partitions
+    from cosim.report.partitions_table import format_parts
+
+    _refuse(compiling)
+    check_outputs("compile", folder)
+    opened = open_cut(path, wanted.data, wanted.cutting.width)
+    built = opened.compile(compiling.place, compiling.settings, say)
+    take_folder("compile", folder)
+    exercise = Exercise(Timing(t_step=compiling.t_step))
+    rows = write_partitions(built, folder, exercise, wanted.dialect, say)
+    click.echo(
+        f"{path}: {opened.source.name} on {compiling.technology}, in {len(rows)} partition{'s' * (len(rows) > 1)}"
+    )
+    click.echo("\n".join(f"  {line}" for line in format_parts(opened.cut.parts())))
+    for row in rows:
+        power, rate = (format_quantity(float(str(row[key])), unit, 4)
+                       for key, unit in (("power_behavioral_w", "W"), ("conversions_per_s", "/s")))  # fmt: skip
+        click.echo(f"  {row['name']:18}{row['transistors']} transistors, {power}; {row['cells']} converters of "
+                   f"{row['bits']} bits, {rate}")  # fmt: skip
+    click.echo(f"  written           {PARTITIONS} and a folder for each partition in {folder}")
+
+
+@dataclass(frozen=True)
+class Held:
+    """How a backbone is compared: bias currents, engine, audit and converters."""
+
+    bias: "Bias"
+    engine: str
+    audit: int | None
+    cutting: Cutting
+
+
+def compare_backbone(path: Path, to: Destination, how: Held, compiling: Compiling, running: Running) -> None:
+    """`cosim compare` of a backbone."""
+    from cosim.circuit.waveforms import Timing
+    from cosim.engines.engine import Run
+    from cosim.partitions import PARTITIONS, Judging, open_cut, run_partitions
+    from cosim.report.partitions_table import format_deployed
+    from cosim.simulation.simulated import engine_named
+    from cosim.study.bias import biased
+
+    _refuse(compiling)
+    audit = audit_count(how.audit, how.engine)
+    check_outputs("compare", to.output, to.json_file)
+    opened = open_cut(path, running.data, how.cutting.width)
+    count = running.samples or (None if engine_entry(how.engine).quick else SAMPLES)
+    samples = opened.tests(count, running.seed, say)
+    beside = simulator_beside(how.engine)
+    built = opened.compile(compiling.place, compiling.settings, say)
+    conditions = [
+        biased(design, condition.technology, how.bias, beside)
+        for design, condition in zip(built.designs, built.conditions, strict=True)
+    ]
+    built = replace(built, conditions=tuple(conditions))
+    engine_named(how.engine).check()
+    take_folder("compare", to.output)
+    run = Run(to.output, running.jobs, running.timeout, Timing(t_step=compiling.t_step), how.engine)
+    with progress_bar(how.engine) as progress:
+        summary = run_partitions(built, samples, run, Judging(how.cutting.conversion, audit), progress)
+    click.echo("\n".join(format_deployed(summary)))
+    write_json(to.json_file, summary)
+    click.echo(f"\nwritten: {to.output / PARTITIONS}")
+    for one in summary.audits:
+        check_audit(one, to.output)
+    say_failed(summary.failed, to.output)
+
+
+def _refuse(compiling: Compiling) -> None:
+    if compiling.ranges_from is not None:
+        raise InputError("--ranges-from is for ladders, and a backbone's cells are bits; leave it out")

@@ -1,0 +1,172 @@
+"""A backbone with its cells in circuits: cut, compile each partition, hold the whole against its software."""
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from cosim.checkpoint.file import npz_bytes, save_checkpoint
+from cosim.circuit.dialects.dialect import Dialect
+from cosim.circuit.dialects.ngspice import NGSPICE
+from cosim.compiler.settings import Settings
+from cosim.design import Condition, Design
+from cosim.engines.engine import Progress, Run
+from cosim.errors import InputError, SimulationError, importing
+from cosim.files.write import make_folder, write_atomically
+from cosim.loading import Place, compile_at
+from cosim.outputs import Exercise, write_design, write_results
+from cosim.study.partitions import DeployedSummary, Placed, deploy, equations, mean_power, summarize_deployed
+
+if TYPE_CHECKING:
+    from cosim.software.cut import Cut
+    from cosim.software.sources import Samples, Source
+
+PARTITIONS = "partitions.json"
+INPUTS = "inputs.npz"  # what a partition's circuit got, as the test data of its network
+_EXTRA = "pip install 'cosim-analog[train]'"
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A backbone that was cut, the samples of its task, and those that its converters are calibrated with."""
+
+    cut: "Cut"
+    source: "Source"
+    seen: "Samples"
+    origin: str
+
+    def tests(self, count: int | None, seed: int, say: Say) -> "Samples":
+        """Test samples, drawn as everywhere; `say` hears where there are fewer than asked for."""
+        test = self.source.test()
+        n = len(test.lengths)
+        if not self.source.labels or test.y.ndim != 1:
+            raise InputError(f"{self.origin}: compare counts decisions, and task {self.source.name} has no classes")
+        if count is None or count >= n:
+            if count is not None and count > n:
+                say(f"--samples {count}: the test set has {n} samples; all are used")
+            return test
+        return test.take(np.random.default_rng(seed).permutation(n)[:count])
+
+    def compile(self, place: Place, settings: Settings, say: Say) -> "Built":
+        """Each partition, in order. Raises what `compile_at` does, naming the partition."""
+        designs = [
+            compile_at(one.network, f"{self.origin}: {one.name}", place, settings, say) for one in self.cut.partitions
+        ]
+        return Built(self, tuple(design for design, _ in designs), tuple(condition for _, condition in designs))
+
+
+@dataclass(frozen=True)
+class Built:
+    """A cut backbone with the design of each partition, and the condition that it is run in."""
+
+    opened: Opened
+    designs: tuple[Design, ...]
+    conditions: tuple[Condition, ...]
+
+    def place(self, run: Run) -> list[Placed]:
+        """The partitions as they run; each has its own condition, and below the run's folder its own."""
+        return [
+            Placed(one, design, replace(run, folder=run.folder and run.folder / one.name, condition=condition))
+            for one, design, condition in zip(self.opened.cut.partitions, self.designs, self.conditions, strict=True)
+        ]
+
+
+def open_cut(path: Path, data: Path | None, bits: int) -> Opened:
+    """Read a backbone and cut it, with converters calibrated from its task's training samples.
+
+    Raises InputError where the file or the data cannot be used, MappingError where no cell has a circuit,
+    MissingToolError without torch.
+    """
+    with importing("a backbone", _EXTRA):
+        from cosim.software.cut import cells_to_cut, cut_backbone, training_samples
+        from cosim.software.file import load_model
+    from cosim.software.sources import load_source
+
+    model = load_model(path)
+    cells_to_cut(model, str(path))  # said before the data are read
+    shape = model.backbone.shape
+    source = load_source(model.task, data)
+    if (source.inputs, source.tokens, source.labels) != (shape.inputs, shape.tokens, model.labels):
+        raise InputError(
+            f"{path}: was trained with {shape.inputs} inputs and the labels {list(model.labels)}, but the data of task "
+            f"{model.task} have {source.inputs} and {list(source.labels)}; give those that it was trained with"
+        )
+    seen = training_samples(source)
+    return Opened(cut_backbone(model, seen, bits, str(path)), source, seen, str(path))
+
+
+def write_partitions(
+    built: Built,
+    folder: Path,
+    exercise: Exercise,
+    dialect: Dialect = NGSPICE,
+    say: Say = lambda line: None,
+) -> list[dict[str, object]]:
+    """A folder for each partition, as `write_design` makes it, with its network, and PARTITIONS, whose rows it returns.
+
+    Power is that of the behavioral equations on the samples that the converters were calibrated with.
+    """
+    opened = built.opened
+    trace = opened.cut.run(opened.seen, lambda partition, g, lengths: equations(partition, g))
+    rows: list[dict[str, object]] = []
+    for placed in built.place(Run(folder, timing=exercise.timing)):
+        partition, place, condition = placed.partition, placed.run.place, placed.run.condition
+        write_design(placed.design, place, replace(exercise, condition=condition), dialect, say)
+        save_checkpoint(place / "network.npz", partition.network)
+        power = mean_power(placed, trace.drives[partition.cell], opened.seen.lengths)
+        cells = len(partition.ranges)
+        rows.append({
+            "name": partition.name,
+            "cell": partition.cell,
+            "cells": cells,
+            "transistors": placed.design.assembly.transistors,
+            "bits": partition.bits,
+            "codes": 1 + (partition.network.encoding.levels or 0),
+            "ranges": partition.ranges.tolist(),
+            "thresholds": partition.thresholds.tolist(),
+            "out_of_range": partition.clipped,
+            "conversions_per_frame": cells,
+            "conversions_per_s": cells / exercise.timing.t_step,
+            "power_behavioral_w": float(power.mean()),
+        })  # fmt: skip
+    parts = [asdict(part) for part in opened.cut.parts()]
+    write_results(folder, {PARTITIONS: {"model": opened.origin, "parts": parts, "partitions": rows}})
+    return rows
+
+
+@dataclass(frozen=True)
+class Judging:
+    """What else is said of a run: the energy of a conversion, J, and how many samples ngspice audits."""
+
+    conversion: float | None = None
+    audit: int = 0
+
+
+def run_partitions(
+    built: Built,
+    samples: "Samples",
+    run: Run,
+    judging: Judging = Judging(),
+    progress: Progress = lambda done, total: None,
+) -> DeployedSummary:
+    """Simulate the partitions one behind the other, each in a folder of its own; write and return the figures.
+
+    INPUTS in such a folder is what other verbs take as the data of the partition's network.
+    Raises SimulationError where no sample went through all of them.
+    """
+    placed = built.place(run)
+    for one in placed:
+        make_folder(one.run.place)
+    deployed = deploy(built.opened.cut, placed, samples, progress)
+    for one in placed:
+        got = deployed.ledgers[one.partition.cell].ran(one, samples.lengths).test_set
+        arrays = {"x_test": got.x, "y_test": got.y, "len_test": got.lengths}
+        write_atomically(one.run.place / INPUTS, npz_bytes(arrays))
+    if not deployed.good.any():
+        raise SimulationError(f"all {len(deployed.good)} samples failed in a partition; their decks are in {run.place}")
+    summary = summarize_deployed(deployed, placed, judging.conversion, judging.audit)
+    write_results(run.place, {PARTITIONS: summary})
+    return summary

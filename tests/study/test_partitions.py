@@ -1,0 +1,75 @@
+"""The seed paper's deployed system at transistor level: a backbone whose cells are circuits."""
+
+import json
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from cosim.compiler.settings import Settings  # noqa: E402
+from cosim.engines.engine import Failure, FailureKind, Inference, Run  # noqa: E402
+from cosim.loading import Place  # noqa: E402
+from cosim.partitions import Judging, open_cut, run_partitions  # noqa: E402
+from cosim.report.partitions_table import format_deployed  # noqa: E402
+from cosim.resources import trained_network_path  # noqa: E402
+from cosim.study.partitions import taken_over  # noqa: E402
+
+SAMPLES = 6
+
+
+@pytest.fixture(scope="module")
+def opened():
+    """The shipped backbone: m = 64, 16 cells, constant thresholds."""
+    return open_cut(trained_network_path("backbone_pixels_d16.pt"), None, 5)
+
+
+@pytest.fixture(scope="module")
+def built(opened):
+    return opened.compile(Place(), Settings(), lambda line: None)
+
+
+def silent(line):
+    raise AssertionError(line)
+
+
+def test_converters_and_behavioral_equations_change_no_state(opened, built, tmp_path):
+    """All 360 test digits, and the accuracy that the file states."""
+    summary = run_partitions(built, opened.tests(None, 0, silent), Run(tmp_path, engine="behavioral"))
+    assert summary.samples == 360 and summary.states == 360 * 64 * 16
+    assert summary.wrong_states == {"converters": 0, "behavioral": 0}
+    assert summary.agreement["end_to_end"] == 1.0 and summary.largest_score_error == 0.0
+    figures = json.loads(json.dumps(opened.cut.model.history))["figures"]
+    assert summary.accuracy["behavioral"] == pytest.approx(figures["test_accuracy"], abs=1e-9)
+
+
+@pytest.mark.ngspice
+def test_cells_on_transistors(opened, built, tmp_path):
+    pytest.importorskip("numba")
+    samples = opened.tests(SAMPLES, 0, silent)
+    summary = run_partitions(built, samples, Run(tmp_path, engine="batch"), Judging(conversion=1e-12))
+    (part,) = summary.partitions
+    # a state is wrong only within what engine and calibration err by, some pA, and no candidate is so near: half a step
+    # is 62.5 pA, less what the compared currents are off, 0.5 % of 0.5 nA
+    assert summary.failed == 0 and part.wrong == {"converters": 0, "behavioral": 0, "batch": 0}
+    assert part.wrong_here == 0 and summary.agreement["end_to_end"] == 1.0 and summary.largest_score_error == 0.0
+    assert part.least_margin_a is not None and part.least_margin_a > 50e-12
+    assert part.undecided is not None and part.undecided.near == 0
+    assert part.states == SAMPLES * 64 * 16
+    # the behavioral equations know a network's power within 2 % (docs/power.md)
+    assert part.power_w["batch"] == pytest.approx(part.power_w["behavioral"], rel=0.02)
+    assert part.conversions_per_s == pytest.approx(1600) and part.converters_w == pytest.approx(1.6e-9)
+    assert part.even_energy_j == pytest.approx(part.power_w["batch"] / 1600)
+    kept = json.loads((tmp_path / "partitions.json").read_text())
+    assert kept["partitions"][0]["wrong"]["batch"] == 0 and (tmp_path / "block1" / "inferences").is_dir()
+    with np.load(tmp_path / "block1" / "inputs.npz") as got:
+        assert got["x_test"].shape == (SAMPLES, 64, 16) and set(got["y_test"]) == {0}
+    lines = format_deployed(summary)
+    assert max(map(len, lines)) < 80 and any("1.6 nW at 1 pJ each" in line for line in lines)
+
+
+def test_a_failed_sample_keeps_the_states_of_software():
+    states = np.zeros((2, 3, 4), np.int8)
+    ran = Inference(np.ones((2, 4), np.int16), np.zeros((2, 1)), 1e-9)
+    found = taken_over(states, [ran, Failure(FailureKind.TIMEOUT, "", "")])
+    assert found[0, :2].all() and not found[0, 2].any() and not found[1].any()
