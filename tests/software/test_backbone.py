@@ -191,6 +191,7 @@ def test_half_precision_leaves_decisions_alone():
         ({"wiring": "parallel"}, "--wiring parallel needs a cell of several kinds"),
         ({"cell": "mingru+cmru", "wiring": "parallel", "state": 3}, "that they can share"),
         ({"cell": "lru", "threshold": "fixed"}, "--threshold fixed needs a cell with thresholds, not lru"),
+        ({"cell": "lru", "start": "low"}, "--start low needs a cell with one level"),
         ({"dropout": 1.0}, "--dropout must lie in"),
         ({"dropout": float("nan")}, "--dropout must lie in"),
     ],
