@@ -1,9 +1,8 @@
-"""Delayed memory units on the delayed product: with a line and without, and with few gates; the one-bit form.
+"""The one-bit form of delayed memory units. The other form: cosim reproduce delayed-product.
 
-    python benchmarks/bench_dmu.py [product] [trained] [detector]
+    python benchmarks/bench_dmu.py [trained] [detector]
 
-product: accuracy of RNN, GRU and LSTM without a line and with n = 20, all gates and the 4, 2 and 1 largest of them at
-inference; three seeds each, 800 iterations. trained: one-bit units that learn to detect chosen lags, six seeds; the
+trained: one-bit units that learn to detect chosen lags, six seeds; the
 first that learns it on transistors. detector: those that need no training, on transistors.
 """
 
@@ -17,33 +16,14 @@ from cosim.automata.steered import SteeredLine, inputs_of, lag_detector, run_ste
 from cosim.calibration.find import shipped_path
 from cosim.compiler.passes import compile_network
 from cosim.network.reference import run_reference
-from cosim.software.delayed_product import train_delayed_product
-from cosim.software.dmu import Cut, Inner
 from cosim.software.dmu_bits import BitShape, chosen_lags, train_bits
 from cosim.tasks.chosen_lag import generate_chosen_lag
 from cosim.technology.calibration import load_calibration
 from cosim.technology.catalog import load_technology
 
-SEEDS, DELAYS = range(3), 20
-CELLS: tuple[Inner, ...] = ("rnn", "gru", "lstm")
-KEPT = (None, 8, 4, 3, 2, 1)
 TASKS = {(1, 3): BitShape(3, 1, 4), (2, 3, 5): BitShape(4, 2, 6)}
 DETECTORS = ((4, 0), (8, 0), (4, 2))  # delays, and bits of the divider
 STRINGS, STEPS = 100, 30
-
-
-def product() -> None:
-    """A line for each training."""
-    for cell in CELLS:
-        for delays in (0, DELAYS):
-            for seed in SEEDS:
-                begin = time.perf_counter()
-                found = train_delayed_product(cell, delays, seed)
-                seconds = time.perf_counter() - begin
-                kept = KEPT if delays else KEPT[:1]
-                shares = "  ".join(f"{k or 'all':>3} {found.accuracy(Cut(kept=k)):6.1%}" for k in kept)
-                print(f"{cell:4} n {delays:2}  seed {seed}  {found.parameters:4} parameters  {shares}  {seconds:.0f} s")
-                sys.stdout.flush()
 
 
 def on_transistors(unit: SteeredLine, lags: tuple[int, ...]) -> str:
@@ -86,9 +66,7 @@ def detectors() -> None:
 
 def main() -> None:
     """The parts that are named, or all."""
-    parts = sys.argv[1:] or ["product", "trained", "detector"]
-    if "product" in parts:
-        product()
+    parts = sys.argv[1:] or ["trained", "detector"]
     if "trained" in parts:
         trained()
     if "detector" in parts:

@@ -24,7 +24,6 @@ from scipy.optimize import linprog  # pyright: ignore[reportUnknownVariableType,
 
 from cosim.automata.network import GRID
 from cosim.automata.table import Automaton
-from cosim.network.layers import MOST_BITS
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -34,6 +33,9 @@ _KEEPING, _FOLLOWING = 1.5, 2.0  # what may flow in a row
 _ROUNDS, _SOON = 2, 0.1  # of weighing anew by what was found, which prefers few terms; weight that counts half
 _NEAR = 1e-6
 _MOST_TERMS = 2500
+# bits of a product: of three, both nodes between switches float where only the middle one is on, and the batched engine
+# finds no resting point for many of them
+MOST_TOGETHER = 2
 _CHEAP = 150.0  # um2: not worth narrower margins
 _FOLLOWS = 1.1  # times the price of keeping, for wider margins
 
@@ -68,7 +70,7 @@ def terms_of(bits: Mask, symbols: int) -> Terms:
     """Products of at most one symbol and some bits; those that are never 1, or alike with fewer literals, left out."""
     count = bits.shape[1]
     groups: list[tuple[int, ...]] = [()]
-    for size in range(1, MOST_BITS):
+    for size in range(1, MOST_TOGETHER + 1):
         more = [group for group in combinations(range(count), size) if bits[:, group].all(axis=1).any()]
         if (len(groups) + len(more)) * (1 + symbols) > _MOST_TERMS:
             break
@@ -76,7 +78,7 @@ def terms_of(bits: Mask, symbols: int) -> Terms:
     literals, on, known = list[Mask](), list[Mask](), set[bytes]()
     for group in groups:
         held = np.all(bits[:, group], axis=1)
-        for symbol in range(-1, symbols):
+        for symbol in range(-1, symbols if len(group) < MOST_TOGETHER else 0):
             literal = np.isin(np.arange(symbols + count), [*(symbols + k for k in group), symbol])
             read = np.arange(symbols) == symbol if symbol >= 0 else np.ones(symbols, dtype=np.bool_)
             value = np.logical_and.outer(held, read)

@@ -15,6 +15,7 @@ VERBS = {
     "demo": "Train, compile, simulate and compare a small network on real data.",
     "train": "Train a hardware network on a task.",
     "backbone": "Train the seed paper's backbone, which stays software.",
+    "reproduce": "Train the tables of the papers and print both beside each other.",
     "automaton": "Turn a regular language into a network with exact state.",
     "inspect": "Print what is in a checkpoint.",
     "compile": "Compile a trained network to a transistor netlist.",

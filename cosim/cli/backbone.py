@@ -1,6 +1,6 @@
 """`cosim backbone`: the seed paper's full backbone, which stays software."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -12,7 +12,7 @@ from cosim.cli.train import EXTRA, Epsilon, stopping_truthfully
 from cosim.errors import InputError, importing
 from cosim.files.write import check_writable
 from cosim.reading.text import shown_path
-from cosim.software.settings import MOST_ITERATIONS, PAPER_ITERATIONS, Training, check_training, seed_path
+from cosim.software.settings import Training, check_training, paper_iterations, seed_path
 from cosim.software.shape import CELLS, HYBRIDS, POOLINGS, Shape, count_parameters
 from cosim.training.config import state_path
 
@@ -20,14 +20,6 @@ if TYPE_CHECKING:
     from cosim.software.train import Trained
 
 _S, _T = Shape(1, 1), Training()
-
-
-@dataclass(frozen=True)
-class Samples:
-    """Where the samples come from."""
-
-    data: Path | None
-    steps: int | None
 
 
 @dataclass(frozen=True)
@@ -41,7 +33,7 @@ class Parts:
     threshold: Literal["input", "fixed"]
     wiring: Literal["alternate", "parallel"]
     positions: bool
-    pooling: Literal["last", "mean", "none"]
+    pooling: Literal["last", "mean", "none"] | None
     dropout: float
     start: Literal["zero", "low"]
 
@@ -60,8 +52,9 @@ class Fitting:
 
 @dataclass(frozen=True)
 class Files:
-    """Where the model goes to, its seeds, and whether what a stopped training left is used."""
+    """Where samples come from and the model goes to, its seeds, and whether what a stopped training left is used."""
 
+    data: Path | None
     output: Path
     seeds: int
     seed: int
@@ -72,7 +65,6 @@ class Files:
 @click.argument("task", metavar="TASK", required=False)
 @click.option("-o", "--output", type=FILE, default=Path("backbone.pt"), help="Model file, .pt.")
 @click.option("--data", type=FILE, help="Folder of the data set, or the file of the task npz.")
-@click.option("--steps", type=int, help="Length of a copy task.  [default: 100]")
 @one_of("--cell", CELLS + HYBRIDS, "Recurrent cell; two of them alternate.", _S.cell)
 @click.option("--width", default=_S.width, help="Features between the parts.")
 @click.option("--state", default=_S.state, help="State of a block's cell.")
@@ -81,7 +73,11 @@ class Files:
 @one_of("--start", ("zero", "low"), "State before the first update: low as in a circuit.")
 @one_of("--wiring", ("alternate", "parallel"), "Two cells: by block, or both in every block.")
 @click.option("--positions/--no-positions", default=_S.positions, help="Sinusoidal positions.")
-@one_of("--pooling", POOLINGS[:2], "Over time.", _S.pooling)
+@click.option(
+    "--pooling",
+    type=click.Choice(POOLINGS),
+    help="Over time.  [default: last; none where each step has a target]",
+)
 @click.option("--dropout", default=_S.dropout, help="Rate in the perceptrons.")
 @click.option("--epsilon", type=Epsilon(), default="anneal", help="'anneal' (1 to 0) or a number in [-1, 1].")
 @click.option("--iterations", type=int, help="Gradient steps.  [default: the paper's]")
@@ -92,15 +88,16 @@ class Files:
 @one_of("--device", ("cpu", "cuda"), "Where it is trained.", _T.device)
 @click.option("--mixed", is_flag=True, help="bfloat16 outside the cells.")
 @click.option("--resume", is_flag=True, help="Go on with an interrupted training of the same settings.")
-@collecting(samples=Samples, parts=Parts, fitting=Fitting, files=Files)
-def command(*, task: str | None, samples: Samples, parts: Parts, fitting: Fitting, files: Files) -> None:
+@collecting(parts=Parts, fitting=Fitting, files=Files)
+def command(*, task: str | None, parts: Parts, fitting: Fitting, files: Files) -> None:
     """Train the seed paper's backbone for TASK: LayerNorm, gates, gated
     perceptrons and positions around a recurrent cell. It stays software.
 
-    TASK is copy-item, copy-value, copy-value-quiet, digit-pixels, parity-long
-    (bits drawn for every batch) or one of cosim train. The defaults are the
-    paper's training; smaller options make it shorter. With several seeds the
-    best one by validation is kept, and the figures of all.
+    TASK is one of cosim train, or has a target at each step: lorenz,
+    delayed-product, flip-flop-reads, characters. The bits of parity-published
+    are drawn for every batch. The defaults are the paper's training; smaller
+    options make it shorter. With several seeds the best one by validation is
+    kept, and the figures of all.
     """
     from cosim.software.sources import load_source
 
@@ -111,10 +108,11 @@ def command(*, task: str | None, samples: Samples, parts: Parts, fitting: Fittin
     seeds = tuple(range(files.seed, files.seed + files.seeds))
     kept = [seed_path(files.output, seed) for seed in seeds]
     with stopping_truthfully(*kept, *map(state_path, kept)):
-        source = load_source(task, samples.data, samples.steps)
+        source = load_source(task, files.data)
         with importing("training", EXTRA):
             from cosim.software.train import Setup, train_backbone
-        setup = Setup(Shape(source.inputs, source.outputs, **vars(parts)), training, source, seeds)
+        parts = replace(parts, pooling=parts.pooling or ("none" if source.stepwise else _S.pooling))
+        setup = Setup(Shape(1, 1, **vars(parts)), training, source, seeds)
         with progress_bar("training") as progress:
             trained = train_backbone(setup, files.output, progress, resume=files.resume)
     for line in format_trained(trained):
@@ -129,7 +127,7 @@ def complete_training(task: str | None, parts: Parts, fitting: Fitting) -> Train
             raise InputError(f"--cell bmru has epsilon 0 throughout, not {epsilon:g}; train --cell cmru")
         epsilon = 0.0
     if iterations is None:
-        iterations = PAPER_ITERATIONS.get(task or "", MOST_ITERATIONS)
+        iterations = paper_iterations(task or "")
     return check_training(Training(**(vars(fitting) | {"epsilon": epsilon, "iterations": iterations})))
 
 

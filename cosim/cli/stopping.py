@@ -17,6 +17,7 @@ GO_ON = {
     "demo": _CONTINUES,
     "train": _RESUMES,
     "backbone": _RESUMES,
+    "reproduce": _CONTINUES,
     "simulate": _CONTINUES,
     "compare": _CONTINUES,
     "power": _CONTINUES,

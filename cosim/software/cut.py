@@ -85,7 +85,8 @@ class Cut:
     @torch.no_grad()
     def _run(self, samples: Samples, memory: Memory | None, longest: int) -> CutTrace:
         backbone, found = self.model.backbone, CutTrace(np.empty(0))
-        x, _, lengths = to_tensors(samples, backbone.output.weight.device)
+        batch = to_tensors(samples, backbone.output.weight.device)
+        x, lengths = batch.x, batch.lengths
         x = torch.nn.functional.pad(x, [0, 0] * (x.ndim - 2) + [0, longest - x.shape[1]])
 
         def heard(partition: Partition, cell: HysteresisCell, drive: Drive) -> Tensor:
@@ -129,7 +130,8 @@ def cut_backbone(model: Model, seen: Samples, bits: int = BITS, origin: str = "b
     """
     steps_of(bits)
     backbone, cells = model.backbone, cells_to_cut(model, origin)
-    x, _, lengths = to_tensors(seen, backbone.output.weight.device)
+    batch = to_tensors(seen, backbone.output.weight.device)
+    x, lengths = batch.x, batch.lengths
     drives = {name: drive for name, (drive, _) in record(backbone, x, lengths).items()}
     valid = np.arange(x.shape[1])[None, :] < seen.lengths[:, None]
     partitions = [

@@ -1,5 +1,7 @@
 """What a backbone is trained for and judged by: loss, and the figures of a set of samples."""
 
+from dataclasses import dataclass
+
 import numpy as np
 import torch
 from torch import Tensor
@@ -8,26 +10,31 @@ from torch.nn.functional import cross_entropy, mse_loss
 from cosim.software.backbone import Backbone
 from cosim.software.sources import Samples
 
-CHUNK = 256  # samples at a time, for the sake of memory
+CHUNK, CHUNK_STEPS = 256, 1 << 18  # samples at a time, and steps of all of them, for the sake of memory
 
 
-def to_tensors(samples: Samples, device: torch.device) -> tuple[Tensor, Tensor, Tensor]:
-    """x, y and lengths on a device, cut after the longest sample."""
+@dataclass(frozen=True)
+class Batch:
+    """Samples as tensors."""
+
+    x: Tensor
+    y: Tensor
+    lengths: Tensor
+    mask: Tensor | None
+
+    def rows(self, scores: Tensor) -> tuple[Tensor, Tensor]:
+        """Scores and targets as rows: of scores at every step those of the steps that count."""
+        return (scores, self.y) if self.mask is None else (scores[self.mask], self.y[self.mask])
+
+
+def to_tensors(samples: Samples, device: torch.device) -> Batch:
+    """Samples on a device, cut after the longest of them; their values are numbers, or whole numbers for tokens."""
     longest = int(samples.lengths.max())
-    x, y = samples.x[:, :longest], samples.y
-    if y.ndim == 2 and y.dtype.kind in "iu":  # a class for every step
-        y = y[:, :longest]
-    parts = (x, y, samples.lengths)
-    found = [torch.from_numpy(np.ascontiguousarray(part)).to(device) for part in parts]
-    return found[0], found[1], found[2]
-
-
-def valid_scores(scores: Tensor, y: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
-    """Scores and targets as rows: of scores at every step those of the valid steps."""
-    if scores.ndim == 2:
-        return scores, y
-    valid = torch.arange(scores.shape[1], device=scores.device)[None, :] < lengths[:, None]
-    return scores[valid], y[valid]
+    steps = [samples.x[:, :longest], samples.y, samples.lengths]
+    if samples.mask is not None:
+        steps = [steps[0], samples.y[:, :longest], samples.lengths, samples.mask[:, :longest]]
+    x, y, lengths, *mask = (torch.from_numpy(np.ascontiguousarray(part)).to(device) for part in steps)
+    return Batch(x.long() if x.ndim == 2 else x, y, lengths, mask[0] if mask else None)
 
 
 def loss_of(scores: Tensor, y: Tensor, *, classes: bool) -> Tensor:
@@ -42,12 +49,12 @@ def measure(model: Backbone, samples: Samples, *, classes: bool, mixed: bool = F
     device, training = model.output.weight.device, model.training
     model.eval()
     sums, rows = torch.zeros(2, dtype=torch.float64), 0
-    for start in range(0, len(samples.lengths), CHUNK):
-        part = samples.take(np.arange(start, min(start + CHUNK, len(samples.lengths))))
-        x, y, lengths = to_tensors(part, device)
+    count = max(1, min(CHUNK, CHUNK_STEPS // samples.x.shape[1]))
+    for start in range(0, len(samples.lengths), count):
+        part = to_tensors(samples.take(np.arange(start, min(start + count, len(samples.lengths)))), device)
         with torch.autocast(device.type, torch.bfloat16, enabled=mixed):
-            scores = model(x, lengths)
-        scores, y = valid_scores(scores, y, lengths)
+            scores = model(part.x, part.lengths)
+        scores, y = part.rows(scores)
         right = (scores.argmax(dim=1) == y) if classes else (scores - y).abs().mean(dim=1)
         sums += torch.stack([loss_of(scores, y, classes=classes).double() * len(y), right.double().sum()]).cpu()
         rows += len(y)

@@ -1,45 +1,48 @@
 """Where the samples of a backbone come from: a task's fixed arrays, or a generator that draws every batch anew."""
 
 import hashlib
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 import numpy as np
 from numpy.random import Generator, default_rng
 
-from cosim.errors import InputError
-from cosim.tasks.copy_first import STEPS, generate_copy_first_task, generate_copy_item_task
-from cosim.tasks.digits import GREY_LEVELS, load_digits_task
-from cosim.tasks.load import check_task, is_task, load_task
+from cosim.tasks.load import STEP_TASKS, check_task, is_published_copy, load_step_task, load_task
+from cosim.tasks.parity import PUBLISHED_TEST, PUBLISHED_TRAIN
+from cosim.tasks.steps import Steps, StepTask
 from cosim.tasks.task import Task, full_lengths, grouped_holdout, stratified_holdout
 
 HELD = 0.1  # of the training samples, for validation
-COPIES, COPIES_HELD, COPIES_TEST = 12_000, 2_000, 2_000  # of a copy task: 10,000 are left to train with
+COPIES_HELD, MNIST_HELD = 2_000, 10_000  # of a copy task as published, 12,000, and of MNIST, as in the paper
+PARITY = "parity-published"
 
 
 @dataclass(frozen=True)
 class Samples:
-    """x: (n, time, features) numbers or (n, time) tokens; y: (n,) classes, (n, time) classes of every step, or
-    (n, outputs) targets; lengths: (n,) valid steps."""
+    """x: (n, time, features) numbers or (n, time) tokens; lengths: (n,) valid steps. y: (n,) classes or (n, outputs)
+    targets; with a mask, (n, time) of the steps that count, (n, time) classes or (n, time, outputs) targets."""
 
     x: np.ndarray
     y: np.ndarray
     lengths: np.ndarray
+    mask: np.ndarray | None = None
 
     def take(self, chosen: np.ndarray) -> "Samples":
         """Some of the samples."""
-        return Samples(self.x[chosen], self.y[chosen], self.lengths[chosen])
+        mask = None if self.mask is None else self.mask[chosen]
+        return Samples(self.x[chosen], self.y[chosen], self.lengths[chosen], mask)
 
 
 class Source(Protocol):
     """What a backbone is trained, validated and tested with. offset, scale: (inputs,), its inputs are
-    (x - offset) / scale. labels: of the outputs, empty for a regression."""
+    (x - offset) / scale. labels: of the outputs, empty for a regression. stepwise: with a target at each step."""
 
     name: str
     inputs: int
     outputs: int
     tokens: bool
+    stepwise: bool
     labels: tuple[str, ...]
     offset: np.ndarray
     scale: np.ndarray
@@ -61,21 +64,22 @@ class Source(Protocol):
         ...
 
 
-class TaskSource:
-    """A task's arrays; `held` training samples, a tenth by default, are for validation and always the same."""
+class ArraySource:
+    """Fixed samples: `fit` to train with, `held` for validation, and those of the test.
 
-    def __init__(self, task: Task, held: int | None = None) -> None:
+    offset, scale as of a hardware network, whose inputs are 0 to 1; values on both sides of 0 alike become -1 to 1.
+    """
+
+    def __init__(self, task: Task | StepTask, fit: Samples, held: Samples, test: Samples) -> None:
         self.name, self.labels, self.outputs = task.name, task.labels, task.outputs
-        self.tokens = task.x_train.ndim == 2
-        self.inputs = 1 + max(int(task.x_train.max()), int(task.x_test.max())) if self.tokens else task.x_train.shape[2]
-        self.offset, self.scale = task.offset, task.scale
-        count = max(1, round(HELD * len(task.y_train))) if held is None else held
-        by_class = task.y_train if task.y_train.ndim == 1 else np.zeros(len(task.y_train), dtype=np.int64)
-        groups = task.groups_train
-        mask = stratified_holdout(by_class, count, 0) if groups is None else grouped_holdout(groups, count, 0)
-        whole = Samples(task.x_train, task.y_train, task.len_train)
-        self._fit, self._held = whole.take(~mask), whole.take(mask)
-        self._test = Samples(task.x_test, task.y_test, task.len_test)
+        self.tokens, self.stepwise = task.tokens is not None, isinstance(task, StepTask)
+        self.inputs = task.tokens or fit.x.shape[2]
+        offset, scale = np.zeros(self.inputs), np.ones(self.inputs)
+        if isinstance(task, Task):
+            signed = task.scale == -2 * task.offset
+            offset, scale = np.where(signed, 0.0, task.offset), np.where(signed, task.scale / 2, task.scale)
+        self.offset, self.scale = offset, scale
+        self._fit, self._held, self._test = fit, held, test
 
     def batch(self, rng: Generator, count: int) -> Samples:
         """Drawn with replacement, every sample equally likely."""
@@ -93,9 +97,31 @@ class TaskSource:
         """Hash of what is trained and validated with."""
         digest = hashlib.sha256(self.name.encode())
         for part in (self._fit, self._held):
-            for array in (part.x, part.y, part.lengths):
+            for array in (part.x, part.y, part.lengths if part.mask is None else part.mask):
                 digest.update(repr((array.shape, array.dtype.str)).encode() + np.ascontiguousarray(array).tobytes())
         return digest.hexdigest()
+
+
+class TaskSource(ArraySource):
+    """A task's arrays; `held` training samples, a tenth by default, are for validation and always the same."""
+
+    def __init__(self, task: Task, held: int | None = None) -> None:
+        count = max(1, round(HELD * len(task.y_train))) if held is None else held
+        groups = task.groups_train
+        mask = stratified_holdout(task.y_train, count, 0) if groups is None else grouped_holdout(groups, count, 0)
+        whole = Samples(_values(task.x_train, task.tokens), task.y_train, task.len_train)
+        test = Samples(_values(task.x_test, task.tokens), task.y_test, task.len_test)
+        super().__init__(task, whole.take(~mask), whole.take(mask), test)
+
+
+class StepSource(ArraySource):
+    """A task with a target at each step, whose sets are its own."""
+
+    def __init__(self, task: StepTask) -> None:
+        def samples(part: Steps) -> Samples:
+            return Samples(_values(part.x, task.tokens), part.y, full_lengths(part.x), part.mask)
+
+        super().__init__(task, samples(task.train), samples(task.valid), samples(task.test))
 
 
 @dataclass
@@ -103,14 +129,15 @@ class ParitySource:
     """Parity as published (appendix G.5.1): fair bits, drawn anew for every batch, lengths uniform in a range; test
     strings go on to longer ones."""
 
-    shortest: int = 50
-    longest: int = 400
-    test_longest: int = 1000
+    shortest: int = PUBLISHED_TRAIN[0]
+    longest: int = PUBLISHED_TRAIN[1]
+    test_longest: int = PUBLISHED_TEST[1]
     tests: int = 2000
-    name: str = "parity-long"
+    name: str = PARITY
     inputs: int = 1
     outputs: int = 2
     tokens: bool = False
+    stepwise: bool = False
     labels: tuple[str, ...] = ("even", "odd")
     offset = np.zeros(1)
     scale = np.ones(1)
@@ -138,53 +165,24 @@ class ParitySource:
         return Samples(x, x.sum(axis=(1, 2)).astype(np.int64) % 2, lengths)
 
 
-def copy_value_task(steps: int = STEPS, *, noise: bool = True) -> Task:
-    """Copy-first as published: no input marks the first step, positions tell it."""
-    task = generate_copy_first_task(steps, COPIES, COPIES_TEST, noise=noise)
-    name = task.name.replace("copy-first", "copy-value")
-    parts = {part: getattr(task, part)[:, :, :1] for part in ("x_train", "x_test")}
-    return replace(task, name=name, **parts, offset=np.zeros(1), scale=np.ones(1))
+def load_source(name: str | None, data: Path | None = None) -> Source:
+    """The source called `name`, of one of the tasks of `cosim.tasks.load`; `data` as for these.
 
-
-def digit_pixels_task() -> Task:
-    """The digits of scikit-learn pixel by pixel, row after row: (n, 64, 1), a stand-in for sequential MNIST."""
-    task = load_digits_task()
-    parts = {part: getattr(task, part).reshape(-1, 64, 1) for part in ("x_train", "x_test")}
-    lengths = full_lengths(parts["x_train"]), full_lengths(parts["x_test"])
-    scale = np.full(1, GREY_LEVELS)
-    return replace(
-        task, name="digit-pixels", **parts, len_train=lengths[0], len_test=lengths[1], offset=np.zeros(1), scale=scale
-    )
-
-
-_COPIES = {
-    "copy-item": lambda steps: generate_copy_item_task(steps, COPIES, COPIES_TEST),
-    "copy-value": copy_value_task,
-    "copy-value-quiet": lambda steps: copy_value_task(steps, noise=False),
-}
-OWN = ("copy-item", "copy-value", "copy-value-quiet", "digit-pixels", "parity-long")
-
-
-def load_source(name: str | None, data: Path | None = None, steps: int | None = None) -> Source:
-    """The source called `name`; `data` as for `load_task`; steps: of a copy task.
-
-    Raises InputError for an unknown name, and for data or steps that are missing or not asked for.
+    Parity as published is drawn anew for every batch. Raises InputError for an unknown name, and for data that are
+    missing or not asked for.
     """
-    if name is None or not (name in OWN or is_task(name)):
-        try:
-            check_task(name)
-        except InputError as error:
-            first = "TASK must be one of "
-            raise InputError(str(error).replace(first, f"{first}{', '.join(OWN)}, ", 1)) from error
-    assert name is not None
-    if steps is not None and name not in _COPIES:
-        raise InputError(f"--steps is the length of {', '.join(_COPIES)}; leave it out for {name}")
-    if data is not None and name in OWN:
-        raise InputError(f"task {name} brings its own data; leave --data out, or use the task npz")
-    if name in _COPIES:
-        if steps is not None and steps < 1:
-            raise InputError(f"--steps must be at least 1, not {steps}")
-        return TaskSource(_COPIES[name](steps or STEPS), COPIES_HELD)
-    if name == "digit-pixels":
-        return TaskSource(digit_pixels_task())
-    return ParitySource() if name == "parity-long" else TaskSource(load_task(name, data))
+    name = check_task(name, steps=True)
+    if name in STEP_TASKS:
+        return StepSource(load_step_task(name, data))
+    if name == PARITY and data is None:
+        return ParitySource()
+    task = load_task(name, data)
+    if is_published_copy(name):
+        return TaskSource(task, COPIES_HELD)
+    whole = name.startswith("mnist-") and len(task.y_train) > 2 * MNIST_HELD
+    return TaskSource(task, MNIST_HELD if whole else None)
+
+
+def _values(x: np.ndarray, tokens: int | None) -> np.ndarray:
+    """What a backbone reads: (n, time, features), or (n, time) tokens."""
+    return x if tokens is None else x[:, :, 0]

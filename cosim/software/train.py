@@ -18,7 +18,7 @@ from cosim.files.claim import own_file
 from cosim.reading.text import parsing, shown_path, typed
 from cosim.software.backbone import Backbone
 from cosim.software.file import Model, Plain, load_model, save_model
-from cosim.software.measure import loss_of, measure, score_of, to_tensors, valid_scores
+from cosim.software.measure import Batch, loss_of, measure, score_of, to_tensors
 from cosim.software.settings import Training, check_training, seed_path
 from cosim.software.shape import Shape, check_shape
 from cosim.software.sources import Samples, Source
@@ -83,6 +83,9 @@ class Setup:
         shape = replace(self.shape, inputs=source.inputs, outputs=source.outputs, tokens=source.tokens)
         if len(set(self.seeds)) != len(self.seeds) or not self.seeds or min(self.seeds) < 0:
             raise InputError(f"seeds must be different, at least one, none below 0, not {list(self.seeds)}")
+        if source.stepwise != (shape.pooling == "none"):
+            wanted = "none, it has a target at each step" if source.stepwise else "last or mean, it has one a sequence"
+            raise InputError(f"--pooling of {source.name} must be {wanted}; it is {shape.pooling}")
         if training.device == "cuda" and not torch.cuda.is_available():
             raise MissingToolError("--device cuda needs a CUDA device and a torch built for it; take --device cpu")
         return replace(self, shape=check_shape(shape))
@@ -221,7 +224,7 @@ class _Run:
         epsilon = epsilon_at(i, total, self.epsilon)
         self.model.set_epsilon(epsilon)
         samples = self.source.batch(np.random.default_rng([self.seed, i]), self.training.batch)
-        loss = self._loss(*to_tensors(samples, self.device))
+        loss = self._loss(to_tensors(samples, self.device))
         self.optimiser.zero_grad()
         loss.backward()
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), GRADIENT_NORM)
@@ -232,14 +235,14 @@ class _Run:
         found = {"loss": loss.item()} | ({"epsilon": epsilon} if self.model.shape.anneals else {})
         return found | ({"validation": abs(self.score[0])} if self.best is not None else {})
 
-    def _loss(self, x: Tensor, y: Tensor, lengths: Tensor) -> Tensor:
+    def _loss(self, batch: Batch) -> Tensor:
         devices = [self.device] if self.device.type == "cuda" else []
         with torch.random.fork_rng(devices=devices, enabled=self.model.shape.dropout > 0):
             if self.model.shape.dropout > 0:
                 torch.manual_seed(int(np.random.default_rng([self.seed, self.iteration, 1]).integers(2**62)))
             with torch.autocast(self.device.type, torch.bfloat16, enabled=self.training.mixed):
-                scores = self.model.train()(x, lengths)
-        return loss_of(*valid_scores(scores, y, lengths), classes=self.classes)
+                scores = self.model.train()(batch.x, batch.lengths)
+        return loss_of(*batch.rows(scores), classes=self.classes)
 
     def _validate(self) -> None:
         total = self.training.iterations

@@ -1,7 +1,10 @@
 """Hold the first of many values (seed paper arXiv 2605.11855, appendix G.2): pure memory.
 
-The paper's network knows the first step by learned positions, which have no circuit; here a second input marks it.
+The paper's network knows the first step by its positions, which have no circuit: copy-first marks it by a second input.
+Copy-value is the task as published, without that mark.
 """
+
+from dataclasses import replace
 
 import numpy as np
 
@@ -56,6 +59,16 @@ def generate_copy_first_task(
     name = "copy-first" if noise else "copy-first-quiet"
     name = name if steps == STEPS else f"{name}-{steps}"
     return Task(name, x_train, y[:n_train], x_test, y[n_train:], *lengths, (), offset, scale)
+
+
+def generate_copy_value_task(
+    steps: int = STEPS, n_train: int = 4096, n_test: int = 1024, seed: int = 0, *, noise: bool = True
+) -> Task:
+    """The same values without the mark, x (n, steps, 1): only positions tell which of them was the first."""
+    task = generate_copy_first_task(steps, n_train, n_test, seed, noise=noise)
+    x_train, x_test = (np.ascontiguousarray(x[:, :, :1]) for x in (task.x_train, task.x_test))
+    name = task.name.replace("copy-first", "copy-value")
+    return replace(task, name=name, x_train=x_train, x_test=x_test, offset=task.offset[:1], scale=task.scale[:1])
 
 
 def generate_copy_item_task(steps: int = STEPS, n_train: int = 4096, n_test: int = 1024, seed: int = 0) -> Task:

@@ -9,7 +9,14 @@ from cosim.errors import InputError
 from cosim.reading.text import shown_name
 from cosim.tasks.characters import load_characters_task
 from cosim.tasks.cifar import load_cifar_task
-from cosim.tasks.copy_first import ITEMS, STEPS, copy_sets, generate_copy_first_task, generate_copy_item_task
+from cosim.tasks.copy_first import (
+    ITEMS,
+    STEPS,
+    copy_sets,
+    generate_copy_first_task,
+    generate_copy_item_task,
+    generate_copy_value_task,
+)
 from cosim.tasks.delayed_product import generate_delayed_product_task
 from cosim.tasks.digits import load_digits_task
 from cosim.tasks.flip_flop import generate_flip_flop_reads_task, generate_flip_flop_task
@@ -54,8 +61,10 @@ STEP_TASKS: dict[str, Callable[[], StepTask]] = {
     "characters": load_characters_task,
 }
 # of any length, and with the published sets; of any seed
-FAMILIES = "copy-first[-STEPS], copy-first-quiet[-STEPS], copy-item[-STEPS], listops-TOKENS, mnist-permuted-SEED"
-_COPY = re.compile(r"(copy-first|copy-first-quiet|copy-item)(?:-([1-9]\d{0,8}))?(-published)?")
+FAMILIES = (
+    "copy-item[-STEPS], copy-first[-quiet][-STEPS], copy-value[-quiet][-STEPS], listops-TOKENS, mnist-permuted-SEED"
+)
+_COPY = re.compile(r"(copy-item|copy-first|copy-value)((?<!item)-quiet)?(?:-([1-9]\d{0,8}))?(-published)?")
 _LISTOPS = re.compile(r"listops-([1-9]\d{0,8})")
 _PERMUTED = re.compile(r"mnist-permuted-(0|[1-9]\d{0,8})")
 
@@ -70,9 +79,18 @@ def is_task(name: str) -> bool:
     return brings_data(name) or _loader(name) is not None
 
 
-def check_task(name: str | None) -> str:
-    """The name itself if there is such a task; else, or for None, InputError with the names of all."""
-    if name is not None and is_task(name):
+def is_published_copy(name: str) -> bool:
+    """Whether a task of this name has the seed paper's 12,000 samples, 2,000 of which are for validation."""
+    match = _COPY.fullmatch(name)
+    return match is not None and match[4] is not None
+
+
+def check_task(name: str | None, *, steps: bool = False) -> str:
+    """The name itself if there is such a task; else, or for None, InputError with the names of all.
+
+    steps: those with a target at each step are among them.
+    """
+    if name is not None and (is_task(name) or (steps and name in STEP_TASKS)):
         return name
     if name in STEP_TASKS:
         raise InputError(
@@ -80,7 +98,7 @@ def check_task(name: str | None) -> str:
             "take a model that stays software for it"
         )
     found = "none was given" if name is None else f"not {shown_name(name)!r}"
-    names = ", ".join((*WITHOUT_DATA, FAMILIES, *WITH_FOLDER, *WITH_FILE))
+    names = ", ".join((*WITHOUT_DATA, FAMILIES, *WITH_FOLDER, *WITH_FILE, *(STEP_TASKS if steps else ())))
     raise InputError(f"TASK must be one of {names}, {found}; for data of your own use npz with --data")
 
 
@@ -118,8 +136,8 @@ def load_step_task(name: str, data: Path | None = None) -> StepTask:
 
 def _generator(name: str) -> Callable[[], Task] | None:
     if match := _COPY.fullmatch(name):
-        kind, steps, published = match.groups()
-        return lambda: _copy_task(name, kind, int(steps or STEPS), published=published is not None)
+        kind, quiet, steps, _ = match.groups()
+        return lambda: _copy_task(name, kind, int(steps or STEPS), noise=quiet is None)
     if match := _LISTOPS.fullmatch(name):
         longest = int(match[1])
         return lambda: replace(generate_listops_task(longest), name=name)
@@ -133,9 +151,10 @@ def _loader(name: str) -> Callable[[Path], Task] | None:
     return WITH_FOLDER.get(name) or WITH_FILE.get(name)
 
 
-def _copy_task(name: str, kind: str, steps: int, *, published: bool) -> Task:
-    features = ITEMS if kind == "copy-item" else 2
-    sets = copy_sets(steps, features, published=published)
+def _copy_task(name: str, kind: str, steps: int, *, noise: bool) -> Task:
+    features = {"copy-item": ITEMS, "copy-first": 2}.get(kind, 1)
+    sets = copy_sets(steps, features, published=is_published_copy(name))
     if kind == "copy-item":
         return replace(generate_copy_item_task(steps, *sets), name=name)
-    return replace(generate_copy_first_task(steps, *sets, noise=kind == "copy-first"), name=name)
+    generate = generate_copy_first_task if kind == "copy-first" else generate_copy_value_task
+    return replace(generate(steps, *sets, noise=noise), name=name)

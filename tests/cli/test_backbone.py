@@ -9,14 +9,14 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-SMALL = ("--steps", "6", "--width", "16", "--iterations", "40", "--batch", "8", "--epsilon", "1")
+SMALL = ("--width", "16", "--iterations", "40", "--batch", "8", "--epsilon", "1")
 
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory):
     """A model file, and what the verb printed."""
     path = tmp_path_factory.mktemp("backbone") / "b.pt"
-    typed = ["backbone", "copy-item", *SMALL, "--seeds", "2", "--seed", "3", "-o", str(path)]
+    typed = ["backbone", "copy-item-6", *SMALL, "--seeds", "2", "--seed", "3", "-o", str(path)]
     code = "from cosim.cli import main; main()"
     done = subprocess.run([sys.executable, "-c", code, *typed], capture_output=True, text=True, check=True)
     assert "training: 80 of 80" in done.stderr
@@ -26,13 +26,25 @@ def model(tmp_path_factory):
 def test_it_shows_every_seed_and_their_spread(model):
     path, out = model
     lines = out.splitlines()
-    assert re.fullmatch(r"copy-item-6: cmru, \d+ parameters, 2000 test samples", lines[0])
+    assert re.fullmatch(r"copy-item-6: cmru, \d+ parameters, 1024 test samples", lines[0])
     rows = [line.split() for line in lines[2:4]]
     assert [row[0] for row in rows] == ["3", "4"] and {row[1] for row in rows} == {"40"}
     values = [float(row[4]) for row in rows]
     mean, low, high = map(float, re.findall(r"[\d.]+", lines[4])[:3])
     assert (low, high) == (min(values), max(values)) and mean == pytest.approx(sum(values) / 2, abs=0.1)
     assert lines[5] == f"model: {path}, stays software"
+
+
+@pytest.mark.parametrize(
+    ("task", "unit", "samples"),
+    [("listops", "accuracy", 1024), ("flip-flop-reads", "accuracy", 1024), ("lorenz", "mean absolute error", 200)],
+)
+def test_tokens_and_targets_at_each_step(cosim_main, tmp_path, task, unit, samples):
+    """One iteration of each, without an option that says what they are."""
+    small = ("--width", "4", "--state", "1", "--iterations", "1", "--batch", "2", "--epsilon", "1")
+    code, out, err = cosim_main("backbone", task, *small, "-o", str(tmp_path / "b.pt"))
+    assert code == 0, err
+    assert out.startswith(f"{task}: cmru, ") and f"{samples} test samples" in out and f"test {unit}" in out
 
 
 def test_inspect_says_what_it_is(model, cosim_main):
@@ -56,13 +68,17 @@ def test_what_compiles_refuses_it_in_one_line(model, cosim_main, tmp_path, verb)
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ((), "TASK must be one of copy-item, copy-value"),
-        (("nothing",), "TASK must be one of copy-item"),
+        ((), "TASK must be one of digits, "),
+        (("nothing",), "copy-value[-quiet][-STEPS], "),
+        (("digit-pixels",), "npz, lorenz, delayed-product, flip-flop-reads, characters, not 'digit-pixels'"),
         (("copy-item", "-o", "x.npz"), "--output must end in .pt"),
         (("copy-item", "--cell", "bmru", "--epsilon", "1"), "--cell bmru has epsilon 0 throughout, not 1"),
         (("copy-item", "--cell", "mingru+cmru"), "needs --blocks 2; or take --wiring parallel"),
-        (("copy-item", "--steps", "0"), "--steps must be at least 1"),
-        (("digit-pixels", "--steps", "5"), "leave it out for digit-pixels"),
+        (("copy-value-1",), "must have 2 to 10000 steps, not 1"),
+        (("parity-published", "--data", "x"), "brings its own data"),
+        (("lorenz", "--data", "x"), "brings its own data"),
+        (("copy-item-6", "--pooling", "none"), "--pooling of copy-item-6 must be last or mean"),
+        (("lorenz", "--pooling", "mean"), "--pooling of lorenz must be none, it has a target at each step"),
         (("copy-value", "--data", "x"), "brings its own data"),
         (("copy-item", "--iterations", "0"), "--iterations must be at least 1"),
         (("copy-item", "--epsilon", "two"), "--epsilon must be 'anneal' or"),

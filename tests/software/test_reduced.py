@@ -10,7 +10,7 @@ torch = pytest.importorskip("torch")
 
 from cosim.software.settings import Training  # noqa: E402
 from cosim.software.shape import Shape  # noqa: E402
-from cosim.software.sources import TaskSource, copy_value_task, digit_pixels_task, load_source  # noqa: E402
+from cosim.software.sources import load_source  # noqa: E402
 from cosim.software.train import Setup, train_backbone  # noqa: E402
 
 STEPS = 60
@@ -30,7 +30,7 @@ def trained(tmp_path):
 
 
 def test_an_item_is_kept_with_epsilon_one_and_not_learned_with_zero(trained):
-    source = load_source("copy-item", steps=STEPS)
+    source = load_source(f"copy-item-{STEPS}-published")
     assert trained(source, "cmru", 1.0, 4, 1500) >= 0.99
     assert trained(source, "bmru", 0.0, 4, 1500) <= 0.15  # chance is 1 / 15
 
@@ -38,11 +38,11 @@ def test_an_item_is_kept_with_epsilon_one_and_not_learned_with_zero(trained):
 @pytest.mark.parametrize(("keeps", "fails"), [("cmru", "bmru"), ("alphacmru", "mingru")])
 def test_a_value_is_kept_in_noise_where_an_update_adds(trained, keeps, fails):
     """The mean absolute error of always saying 0 is 0.5."""
-    source = TaskSource(copy_value_task(STEPS), 2000)
+    source = load_source(f"copy-value-{STEPS}-published")
     assert trained(source, keeps, 1.0, 4, 2000) <= 0.2
     assert trained(source, fails, 0.0, 4, 2000) >= 0.4
 
 
 def test_pixels_of_a_digit_are_counted_with_epsilon_one(trained):
-    source = TaskSource(digit_pixels_task())
+    source = load_source("pixel-digits")
     assert trained(source, "cmru", 1.0, 8, 1500) - trained(source, "bmru", 0.0, 8, 1500) >= 0.2

@@ -15,8 +15,10 @@ from cosim.software.file import load_model  # noqa: E402
 from cosim.software.measure import measure  # noqa: E402
 from cosim.software.settings import Training, seed_path  # noqa: E402
 from cosim.software.shape import Shape  # noqa: E402
-from cosim.software.sources import ParitySource, Samples, TaskSource  # noqa: E402
+from cosim.software.sources import ParitySource, StepSource, TaskSource, load_source  # noqa: E402
 from cosim.software.train import Setup, _Run, train_backbone  # noqa: E402
+from cosim.tasks.load import load_task  # noqa: E402
+from cosim.tasks.steps import Steps, StepTask  # noqa: E402
 from cosim.tasks.task import Task, full_lengths  # noqa: E402
 from cosim.training.config import state_path  # noqa: E402
 
@@ -192,24 +194,73 @@ def test_batches_drawn_on_the_fly(tmp_path):
         assert x[:length].sum() % 2 == y and not x[length:].any()
 
 
-def test_a_score_for_every_step(tmp_path):
-    """Tokens in, the token before out, over strings of unequal lengths."""
+def parts_of(x, y, mask):
+    """Training, validation and test steps."""
+    return [Steps(x[part], y[part], mask[part]) for part in (slice(240), slice(240, 300), slice(300, None))]
+
+
+def test_a_class_at_every_step_that_counts(tmp_path):
+    """Tokens in, the token before out; steps that do not count have targets of nonsense."""
     rng = np.random.default_rng(1)
     x = rng.integers(0, 4, (400, 12))
-    y = np.concatenate([np.zeros((400, 1), dtype=np.int64), x[:, :-1]], axis=1)
-    lengths = rng.integers(3, 13, 400)
-    parts = x[:300], y[:300], x[300:], y[300:], lengths[:300], lengths[300:]
-    source = TaskSource(Task("before", *parts, ("a", "b", "c", "d"), np.zeros(0), np.ones(0)))
-    assert source.tokens and source.inputs == 4
+    mask = rng.random((400, 12)) < 0.7
+    mask[:, 0] = False
+    y = np.where(mask, np.roll(x, 1, axis=1), 3)
+    parts = parts_of(x[:, :, None].astype(np.float32), y, mask)
+    source = StepSource(StepTask("before", *parts, ("a", "b", "c", "d"), tokens=4))
+    assert source.tokens and source.stepwise and source.inputs == 4 and source.test().x.shape == (100, 12)
     shape = replace(SHAPE, cell="alphacmru", pooling="none", state=8)
     training = replace(TRAINING, iterations=300, learning_rate=5e-3)
     trained = train_backbone(Setup(shape, training, source), tmp_path / "model.pt")
-    assert trained.spread().mean > 0.4  # chance is 0.25 + 1 / 7.5 of steps that are the first, whose answer is known
-    samples = Samples(x[300:], y[300:], lengths[300:])
-    scores = trained.model.backbone(torch.from_numpy(x[300:])).argmax(dim=2).numpy()
-    valid = np.arange(12)[None, :] < lengths[300:, None]
-    wanted = (scores == y[300:])[valid].mean()
-    assert measure(trained.model.backbone, samples, classes=True)["accuracy"] == pytest.approx(wanted, abs=1e-9)
+    assert trained.spread().mean > 0.4  # chance is 0.25; three standard deviations of 770 steps are 0.05
+    right = trained.model.backbone(torch.from_numpy(x[300:])).argmax(dim=2).numpy() == y[300:]
+    assert trained.seeds[0]["test_accuracy"] == pytest.approx(right[mask[300:]].mean(), abs=1e-9)
+    with pytest.raises(InputError, match="--pooling of before must be none, it has a target at each step; it is last"):
+        train_backbone(Setup(SHAPE, training, source), tmp_path / "other.pt")
+
+
+def test_a_value_at_every_step_that_counts(tmp_path):
+    """The running sum of two inputs; what does not count is far off, and its error with it."""
+    rng = np.random.default_rng(2)
+    x = rng.normal(0, 0.5, (400, 9, 2)).astype(np.float32)
+    mask = rng.random((400, 9)) < 0.5
+    mask[:, -1] = True
+    y = np.where(mask[:, :, None], x.sum(axis=2, keepdims=True), 100).astype(np.float32)
+    source = StepSource(StepTask("sum", *parts_of(x, y, mask), ()))
+    setup = Setup(replace(SHAPE, pooling="none"), replace(TRAINING, iterations=200), source)
+    trained = train_backbone(setup, tmp_path / "model.pt")
+    with torch.no_grad():
+        error = (trained.model.backbone(torch.from_numpy(x[300:])).numpy() - y[300:])[mask[300:]]
+    found = trained.seeds[0]
+    assert trained.metric == "test_mae" and found["test_mae"] == pytest.approx(np.abs(error).mean(), rel=1e-5)
+    assert found["test_loss"] == pytest.approx((error**2).mean(), rel=1e-5)
+    assert found["test_mae"] < 0.3  # of a sum whose mean absolute value is 0.56
+
+
+def test_tokens_with_one_target_a_sequence(tmp_path):
+    """Which of four tokens stands at the end, behind others."""
+    x = np.random.default_rng(3).integers(0, 4, (300, 6))
+    y, x_float = x[:, -1], x[:, :, None].astype(np.float32)
+    half = slice(200), slice(200, None)
+    parts = [part for one in half for part in (x_float[one], y[one])]
+    task = Task("last", *parts, *(np.full(n, 6) for n in (200, 100)), tuple("abcd"), np.zeros(1), np.ones(1), tokens=4)
+    source = TaskSource(task)
+    assert source.tokens and not source.stepwise and source.batch(np.random.default_rng(0), 5).x.shape == (5, 6)
+    trained = train_backbone(Setup(SHAPE, replace(TRAINING, iterations=200), source), tmp_path / "model.pt")
+    assert trained.spread().mean > 0.9  # chance is 0.25
+
+
+def test_sources_are_the_tasks_of_their_names():
+    value, task = load_source("copy-value-9-published"), load_task("copy-value-9-published")
+    assert (value.name, value.inputs, value.labels) == ("copy-value-9-published", 1, ())
+    assert (value.offset.tolist(), value.scale.tolist()) == ([0.0], [1.0])  # -1 to 1 as published, signed as it is
+    assert len(value.validation(5000, 0).y) == 2000 and len(value.test().y) == 2000 and len(task.y_train) == 12_000
+    assert len(load_source("copy-value-9").validation(5000, 0).y) == 410  # a tenth of 4096
+    pixels = load_source("pixel-digits")
+    assert (pixels.offset.tolist(), pixels.scale.tolist()) == ([0.0], [16.0])
+    parity = load_source("parity-published")
+    assert isinstance(parity, ParitySource) and parity.test().lengths.max() > 900
+    assert load_source("lorenz").stepwise and load_source("listops").tokens
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 
 from cosim.errors import InputError
 from cosim.tasks.cifar import TEST, TRAIN, load_cifar_task
-from cosim.tasks.copy_first import copy_sets, generate_copy_first_task
+from cosim.tasks.copy_first import copy_sets, generate_copy_first_task, generate_copy_value_task
 from cosim.tasks.digits import load_digits_task
 from cosim.tasks.keywords import DIGITS, load_keywords_task
 from cosim.tasks.listops import TOKENS, evaluate, generate_listops_task, grow_expression
@@ -35,6 +35,17 @@ def test_copies_have_any_length_by_name():
     assert is_task("copy-item-10000") and is_task("copy-item-published") and not is_task("copy-item-010")
     with pytest.raises(InputError, match="must have 2 to 10000 steps, not 20000; give another length"):
         load_task("copy-first-20000")
+
+
+def test_copy_value_is_copy_first_without_its_mark():
+    first, value = (make(7, 20, 10, seed=3) for make in (generate_copy_first_task, generate_copy_value_task))
+    np.testing.assert_array_equal(value.x_train, first.x_train[:, :, :1])
+    np.testing.assert_array_equal(value.x_test, first.x_test[:, :, :1])
+    np.testing.assert_array_equal(value.y_test[:, 0], value.x_test[:, 0, 0])
+    assert (value.name, value.offset.tolist(), value.scale.tolist()) == ("copy-value-7", [-1.0], [2.0])
+    quiet = load_task("copy-value-quiet-30-published")
+    assert quiet.x_train.shape == (12_000, 30, 1) and not quiet.x_train[:, 1:].any() and quiet.x_train[:, 0].any()
+    assert not is_task("copy-item-quiet") and not is_task("copy-value-")
 
 
 def test_long_copies_come_in_smaller_sets():

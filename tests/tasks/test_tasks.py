@@ -101,7 +101,11 @@ def test_copy_item_marks_the_class_once() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", [*WITHOUT_DATA, "copy-first", "copy-first-300", "copy-first-quiet", "copy-item", "listops-99"]
+    "name",
+    [
+        *(*WITHOUT_DATA, "copy-first", "copy-first-300", "copy-first-quiet", "copy-item", "listops-99"),
+        *("copy-value", "copy-value-quiet-50-published"),
+    ],
 )
 def test_a_task_without_data_is_called_what_it_is_loaded_by(name) -> None:
     assert load_task(name).name == name
@@ -446,7 +450,9 @@ def test_load_task_by_name(tmp_path: Path, mnist: Path) -> None:
     assert load_task("digits").name == "digits"
     assert load_task("mnist-pixels", mnist).name == "mnist-pixels"
     assert is_task("speech-commands") and not is_task("cifar")
-    with pytest.raises(InputError, match=r"TASK must be one of digits, .*, copy-first\[-STEPS\], .*, not 'cifar'"):
+    with pytest.raises(
+        InputError, match=r"TASK must be one of digits, .*, copy-first\[-quiet\]\[-STEPS\], .*, not 'cifar'"
+    ):
         load_task("cifar")
     with pytest.raises(InputError, match="task digits brings its own data; leave --data out"):
         load_task("digits", tmp_path)

@@ -1,0 +1,60 @@
+"""What a table is made of."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+Progress = Callable[[int, int, dict[str, float]], None]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One figure of a row. key: its name in what is measured; name: its words; published: the paper's, or "".
+
+    percent: a share, shown in per cent; digits: behind the point.
+    """
+
+    key: str
+    name: str
+    published: str = ""
+    percent: bool = True
+    digits: int = 1
+
+    def shown(self, value: float) -> str:
+        """A value of it."""
+        return f"{100 * value if self.percent else value:.{self.digits}f}"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Of one training; seconds: of a processor, scaled to all iterations where a part was done before."""
+
+    figures: dict[str, float]
+    parameters: int
+    iterations: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Row:
+    """train: (seed, path of the model while it is trained, what hears of the iterations). iterations: at most.
+
+    differs: from what the paper did, in a phrase. seeded: whether the seed changes anything.
+    """
+
+    name: str
+    settings: str
+    differs: str
+    figures: tuple[Figure, ...]
+    iterations: int
+    train: Callable[[int, Path, Progress], Outcome]
+    seeded: bool = True
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of one paper. name: with -reduced where it is."""
+
+    name: str
+    title: str
+    rows: tuple[Row, ...]
