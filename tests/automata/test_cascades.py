@@ -69,7 +69,7 @@ def test_every_cascade_follows_the_automaton(automaton):
 @pytest.mark.parametrize(
     ("automaton", "transistors", "share"),
     [
-        (first_again(5), 200, 0.5),  # 11 states: 426 one-hot
+        (first_again(5), 210, 0.6),  # 11 states: 426 one-hot
         (automaton_of_regex("(a|b)*abb", None), 80, 0.85),
         (automaton_of_regex("[ab]*a..", "ab"), 120, 0.65),  # the symbols of three frames
     ],
