@@ -1,6 +1,7 @@
 """Automata side by side that read the same string, and a decision from all their states: what hard blocks learn.
 
     state i of block k   next[k, i, symbol]        start: state 0 of each
+    bit j, if any        0, 1 or kept, by the symbol and the states that the blocks had before it        start: 0
     decision             any function of the states; a sum of weights of those that are on is a readout
 
 As one automaton: the states of all of them that some string leads to, which are then made few. As a network: each
@@ -21,6 +22,7 @@ from cosim.network.layers import Array
 from cosim.network.types import Late, Network, Readout
 
 MOST_PRODUCT = 100_000
+KEEP = 2
 _SCALES = 1.0, 2.0, 4.0  # of the largest weight of a readout
 
 
@@ -37,36 +39,55 @@ class Alphabet:
 
 @dataclass(frozen=True, eq=False)
 class BlockAutomata:
-    """next: (blocks, states, symbols); decide: states (n, blocks) -> places of labels (n,)."""
+    """next: (blocks, states, symbols); decide: states (n, blocks + bits) -> places of labels (n,).
+
+    write: the blocks' states (n, blocks) before symbols (n,) -> (n, bits), what becomes of each bit, or KEEP.
+    """
 
     next: Whole
     decide: Callable[[Whole], Whole]
+    bits: int = 0
+    write: Callable[[Whole, Whole], Whole] | None = None
+
+    @property
+    def sizes(self) -> Whole:
+        """States of each block, and of each bit."""
+        return np.array([self.next.shape[1]] * len(self.next) + [2] * self.bits)
+
+    def step(self, states: Whole, symbols: Whole) -> Whole:
+        """States (n, blocks + bits) behind symbols (n,)."""
+        count = len(self.next)
+        blocks, bits = states[:, :count], states[:, count:]
+        after = self.next[np.arange(count), blocks, symbols[:, None]]
+        if self.write is None:
+            return after
+        written = self.write(blocks, symbols)
+        return np.concatenate([after, np.where(written == KEEP, bits, written)], axis=1)
 
     def run(self, strings: Whole) -> Whole:
         """The decision behind every symbol of strings (n, time), alike."""
-        blocks, size, _ = self.next.shape
-        states = np.zeros((len(strings), blocks), dtype=np.int64)
-        base, row = size ** np.arange(blocks), np.arange(blocks)
+        states = np.zeros((len(strings), len(self.sizes)), dtype=np.int64)
+        base = np.concatenate([[1], np.cumprod(self.sizes)[:-1]])
         codes = np.empty(strings.shape, dtype=np.int64)
         for t, symbols in enumerate(strings.T):
-            states = self.next[row, states, symbols[:, None]]
+            states = self.step(states, symbols)
             codes[:, t] = states @ base
         met, place = np.unique(codes, return_inverse=True)
-        return self.decide(met[:, None] // base % size)[place.reshape(codes.shape)]
+        return self.decide(met[:, None] // base % self.sizes)[place.reshape(codes.shape)]
 
     def reached(self, turns: NDArray[np.bool_]) -> tuple[list[tuple[int, tuple[int, ...]]], Whole]:
         """Turn and states that strings lead to, the start first, and where each symbol leads, OPEN if it never comes.
 
         Raises InputError where there are too many.
         """
-        period, row = len(turns), np.arange(len(self.next))
-        found: list[tuple[int, tuple[int, ...]]] = [(0, (0,) * len(self.next))]
+        period, symbols = turns.shape
+        found: list[tuple[int, tuple[int, ...]]] = [(0, (0,) * len(self.sizes))]
         place, follow = {found[0]: 0}, list[list[int]]()
         for turn, states in found:  # it grows
-            after = self.next[row, list(states)]
-            leads = [OPEN] * len(turns[0])
+            after = self.step(np.tile(states, (symbols, 1)), np.arange(symbols))
+            leads = [OPEN] * symbols
             for symbol in np.flatnonzero(turns[turn]).tolist():
-                key = (turn + 1) % period, tuple(after[:, symbol].tolist())
+                key = (turn + 1) % period, tuple(after[symbol].tolist())
                 if key not in place:
                     place[key] = len(found)
                     found.append(key)

@@ -47,6 +47,7 @@ class Source:
     alphabet: str | None
     train: str | None
     blocks: tuple[int, int] | None
+    bits: int
     seed: int
 
 
@@ -58,6 +59,7 @@ class Source:
 @click.option("--alphabet", help="Symbols of REGEX, default those that it names.")
 @click.option("--train", type=click.Choice(list(_BLOCKS)), help="Learn this task, in place of SOURCE [M: 3].")
 @click.option("--blocks", type=_Blocks(), help="With --train: H blocks of B states [default: by task].")
+@click.option("--bits", type=click.IntRange(0, 32), default=0, help="With --train: BMRU bits beside the blocks.")
 @click.option(
     "--structure",
     type=click.Choice(["auto", "one-hot"]),
@@ -139,6 +141,8 @@ def _check(asked: Source) -> None:
         raise InputError(_ONE_OF)
     if asked.blocks is not None and asked.train is None:
         raise InputError("--blocks says what is trained, and needs --train")
+    if asked.bits and asked.train is None:
+        raise InputError("--bits says what is trained, and needs --train")
 
 
 def _read(asked: Source, strings: "Callable[[int], list[Whole]]") -> "tuple[str, Automaton]":
@@ -174,11 +178,11 @@ def _train(asked: Source, kind: str) -> "tuple[str, Automaton]":
             say(f"iteration {found.iterations}: loss {found.loss:.3g}, {found.accuracy:.2%} right at length {LONG}")
 
     blocks, states = asked.blocks or _BLOCKS[kind]
-    trained = train_blocks(task, Shape(blocks, states), asked.seed, tell)
+    trained = train_blocks(task, Shape(blocks, states, bits=asked.bits), asked.seed, tell)
     found = extract(trained, task)
     click.echo(
-        f"learned in {trained.iterations} iterations by {blocks} blocks of {states} states; at least {found.least} "
-        "states are needed"
+        f"learned in {trained.iterations} iterations by {blocks} blocks of {states} states"
+        f"{f' and {asked.bits} bits' if asked.bits else ''}; at least {found.least} states are needed"
     )
     return f"{kind} of {digits}", found.automaton
 

@@ -17,9 +17,11 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from cosim.automata.blocks import BlockAutomata
+from cosim.automata.blocks import KEEP, BlockAutomata
 from cosim.automata.table import Whole
 from cosim.network.layers import Array
+from cosim.training.cells import FirstQuadrantCell
+from cosim.training.config import Architecture
 
 Form = Literal["hard", "columns", "blocks"]
 P_NORM = 1.2
@@ -28,13 +30,17 @@ _TINY = 1e-12
 
 @dataclass(frozen=True)
 class Shape:
-    """blocks of `states` each; hidden: units of the decoder, 0 for a linear one; embedding: those of the perceptron."""
+    """blocks of `states` each; hidden: units of the decoder, 0 for a linear one; embedding: those of the perceptron.
+
+    bits: BMRU units beside hard blocks, which read the symbol and what the blocks were in before it.
+    """
 
     blocks: int = 8
     states: int = 8
     form: Form = "hard"
     hidden: int = 64
     embedding: int = 64
+    bits: int = 0
 
 
 def unit_columns(a: Tensor) -> Tensor:
@@ -134,12 +140,15 @@ class BlockRecurrence(nn.Module):
         self.perceptron = nn.Sequential(
             nn.Linear(symbols, shape.embedding), nn.ReLU(), nn.Linear(shape.embedding, width * shape.states)
         )
-        self.decoder = _decoder(width, shape.hidden, labels)
+        self.decoder = _decoder(width + shape.bits, shape.hidden, labels)
         start = torch.zeros(shape.blocks, shape.states)
         start[:, 0] = 1.0
         hard = shape.form == "hard"
         self.start = nn.Parameter(start, requires_grad=not hard)
         self.drive = None if hard else nn.Linear(symbols, width, bias=False)
+        self.bits = None
+        if shape.bits:
+            self.bits = FirstQuadrantCell(symbols + width, Architecture(cells=shape.bits, grid=None))
 
     def matrices(self) -> Tensor:
         """A of each symbol, (symbols, h, b, b)."""
@@ -160,7 +169,12 @@ class BlockRecurrence(nn.Module):
             # where there are lanes enough, few levels; on a CPU the b times smaller work of the recurrence
             advance = scan_blocks if table.is_cuda else recur
             x = advance(table[u], self.drive.weight.T[u].view(*u.shape, *self.start.shape), self.start)
-        return self.decoder(x.flatten(2))
+        return self.decoder(x.flatten(2) if self.bits is None else torch.cat([x.flatten(2), self._bits(u, x)], dim=2))
+
+    def _bits(self, u: Tensor, x: Tensor) -> Tensor:
+        assert self.bits is not None
+        before = torch.cat([self.start.expand(len(u), 1, -1, -1), x[:, :-1]], dim=1).flatten(2)
+        return self.bits(torch.cat([torch.eye(self.symbols)[u], before], dim=2)).h
 
     @torch.no_grad()
     def automata(self) -> BlockAutomata:
@@ -171,16 +185,31 @@ class BlockRecurrence(nn.Module):
 
         @torch.no_grad()
         def decide(states: Whole) -> Whole:
-            x = torch.nn.functional.one_hot(torch.from_numpy(states), self.shape.states).float()
-            return self.decoder(x.flatten(1)).argmax(dim=1).numpy()
+            blocks, bits = np.split(states, [self.shape.blocks], axis=1)
+            read = torch.cat([self._one_hot(blocks), torch.from_numpy(bits).float()], dim=1)
+            return self.decoder(read).argmax(dim=1).numpy()
 
-        return BlockAutomata(np.ascontiguousarray(follow), decide)
+        @torch.no_grad()
+        def write(states: Whole, symbols: Whole) -> Whole:
+            assert self.bits is not None
+            read = torch.cat([torch.eye(self.symbols)[torch.from_numpy(symbols)], self._one_hot(states)], dim=1)
+            candidate, (low, high) = self.bits.linear(read), self.bits.thresholds()
+            written = torch.where(candidate >= high, 1, torch.where(candidate <= low, 0, KEEP))
+            return written.numpy()
+
+        return BlockAutomata(
+            np.ascontiguousarray(follow), decide, self.shape.bits, None if self.bits is None else write
+        )
+
+    def _one_hot(self, states: Whole) -> Tensor:
+        """States (n, blocks) as the decoder and the bits read them, (n, blocks states)."""
+        return torch.nn.functional.one_hot(torch.from_numpy(states), self.shape.states).float().flatten(1)
 
     @torch.no_grad()
     def weights(self) -> Array:
         """Weights (labels, blocks, states) of a linear decoder, its bias in those of the first block."""
-        if not isinstance(self.decoder, nn.Linear):
-            raise ValueError("the decoder must be linear, which it is with hidden 0")
+        if not isinstance(self.decoder, nn.Linear) or self.bits is not None:
+            raise ValueError("the decoder must be linear, which it is with hidden 0, and read blocks alone")
         weight = self.decoder.weight.double().view(-1, self.shape.blocks, self.shape.states).clone()
         weight[:, 0] += self.decoder.bias.double()[:, None]
         return weight.numpy()

@@ -5,6 +5,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from cosim.automata.blocks import KEEP  # noqa: E402
 from cosim.automata.learn import learn  # noqa: E402
 from cosim.automata.network import network_of, one_hot  # noqa: E402
 from cosim.automata.table import modulo  # noqa: E402
@@ -80,6 +81,34 @@ def test_hard_blocks_are_automata():
     with torch.no_grad():
         decided = model(torch.from_numpy(strings)).argmax(dim=2).numpy()
     np.testing.assert_array_equal(model.automata().run(strings), decided)
+
+
+def test_blocks_and_bits_are_one_machine():
+    """In torch, step by step, and as one automaton; bits are set, reset and kept."""
+    torch.manual_seed(4)
+    task = string_task("even-pair", 3)
+    model = BlockRecurrence(3, len(task.alphabet.labels), Shape(2, 3, bits=4))
+    strings = task.draw(np.random.default_rng(0), 20, 60)
+    automata = model.automata()
+    states, written = np.zeros((20, 6), dtype=np.int64), set()
+    for symbols in strings.T:
+        assert automata.write is not None
+        written |= set(automata.write(states[:, :2], symbols).ravel().tolist())
+        states = automata.step(states, symbols)
+    assert written == {0, 1, KEEP}
+    with torch.no_grad():
+        said = model(torch.from_numpy(strings)).argmax(dim=2).numpy()
+    np.testing.assert_array_equal(automata.run(strings), said)
+    whole = automata.product(task.alphabet)
+    place = np.zeros(20, dtype=np.int64)
+    for t, symbols in enumerate(strings.T):
+        place = whole.next[place, symbols]
+        np.testing.assert_array_equal(whole.output[place], said[:, t])
+
+
+def test_bits_keep_the_first_symbol():
+    task = string_task("even-pair", 3)
+    assert extract(train_blocks(task, Shape(2, 8, bits=3), 0), task).least == 7
 
 
 def test_what_has_no_automata():
