@@ -17,13 +17,14 @@ from cosim.units.effect import Effect, Site, effect
 from cosim.units.kind import Array, Cell, Standing, Turns, pick, step_through
 from cosim.units.ladder.node import Ladder, LadderFactors, LadderPins
 from cosim.units.native import comparator_current, memory_current
+from cosim.units.window import window_thresholds
 
 LadderCell = Cell[Ladder, LadderPins, LadderFactors]
 
 
 def decide_ladder(cell: LadderCell, candidate: Array) -> States:
     """States (n, time), whole numbers."""
-    node, (rise, fall) = cell.node, _thresholds(cell)
+    node, (rise, fall) = cell.node, window_thresholds(cell)
     sets, resets = candidate >= rise, candidate <= fall
 
     def step(state: NDArray[np.int16], t: int) -> NDArray[np.int16]:
@@ -34,18 +35,8 @@ def decide_ladder(cell: LadderCell, candidate: Array) -> States:
 
 def turn_ladder(cell: LadderCell, lines: Sequence[Array]) -> Turns:
     """Both thresholds, but on level 0 the upper one alone."""
-    rise, fall = _thresholds(cell)
+    rise, fall = window_thresholds(cell)
     return Turns((rise,), (rise, fall))
-
-
-def _thresholds(cell: LadderCell) -> tuple[Array, Array]:
-    """Upper and lower threshold, ampere."""
-    upper, lower = cell.factors.upper, cell.factors.lower
-    if cell.ideal:
-        i_rise, i_fall, _ = cell.asked
-        return np.asarray(upper * i_rise), np.asarray(lower * i_fall)
-    comparator = cell.calibration.comparator
-    return upper * comparator.decides_at(cell.bias.i_upper), lower * comparator.decides_at(cell.bias.i_lower)
 
 
 def deliver_ladder(cell: LadderCell, states: States) -> Array:

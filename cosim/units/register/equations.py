@@ -17,13 +17,14 @@ from cosim.units.effect import Effect, Site, effect
 from cosim.units.kind import Array, Cell, Standing, Turns, pick, step_through
 from cosim.units.native import comparator_current
 from cosim.units.register.node import Register, RegisterFactors, RegisterPins
+from cosim.units.window import window_thresholds
 
 RegisterCell = Cell[Register, RegisterPins, RegisterFactors]
 
 
 def decide_register(cell: RegisterCell, candidate: Array) -> States:
     """States (n, time), whole numbers."""
-    rise, fall = _thresholds(cell)
+    rise, fall = window_thresholds(cell)
     ups, downs = candidate >= rise, candidate <= fall
     positive, negative = (_exceeded(cell, value) for value in cell.values)
 
@@ -55,17 +56,7 @@ def push_gain(calibration: Calibration, current: float) -> float:
 
 def turn_register(cell: RegisterCell, lines: Sequence[Array]) -> Turns:
     """Both thresholds, whatever the state."""
-    return Turns(_thresholds(cell), _thresholds(cell))
-
-
-def _thresholds(cell: RegisterCell) -> tuple[Array, Array]:
-    """Upper and lower threshold, ampere."""
-    upper, lower = cell.factors.upper, cell.factors.lower
-    if cell.ideal:
-        i_rise, i_fall, _ = cell.asked
-        return np.asarray(upper * i_rise), np.asarray(lower * i_fall)
-    comparator = cell.calibration.comparator
-    return upper * comparator.decides_at(cell.bias.i_upper), lower * comparator.decides_at(cell.bias.i_lower)
+    return Turns(window_thresholds(cell), window_thresholds(cell))
 
 
 def deliver_register(cell: RegisterCell, states: States) -> Array:
@@ -78,7 +69,7 @@ def deliver_register(cell: RegisterCell, states: States) -> Array:
 def supply_register(cell: RegisterCell, standing: Standing) -> Array:
     """The register with output and pedestal, ampere, (n, time)."""
     pins, calibration, candidate = cell.bias, cell.calibration, standing.candidate
-    up = candidate >= _thresholds(cell)[0]
+    up = candidate >= window_thresholds(cell)[0]
     total = standing.current + sum(
         comparator_current(calibration, candidate, i_thresh) for i_thresh in (pins.i_upper, pins.i_lower)
     )

@@ -1,0 +1,17 @@
+"""The window of two comparators that ladders and registers decide by."""
+
+from typing import Any
+
+import numpy as np
+
+from cosim.units.kind import Array, Cell
+
+
+def window_thresholds(cell: Cell[Any, Any, Any]) -> tuple[Array, Array]:
+    """Upper and lower threshold, ampere, of a cell whose bias and factors have one for either."""
+    upper, lower = cell.factors.upper, cell.factors.lower
+    if cell.ideal:
+        i_rise, i_fall, _ = cell.asked
+        return np.asarray(upper * i_rise), np.asarray(lower * i_fall)
+    comparator = cell.calibration.comparator
+    return upper * comparator.decides_at(cell.bias.i_upper), lower * comparator.decides_at(cell.bias.i_lower)
