@@ -95,6 +95,8 @@ def check_config(config: TrainingConfig) -> None:
         raise InputError(f"--lr must lie in (0, 1], not {config.learning_rate:g}; 0.02 suits most tasks")
     if config.epsilon is not None and not -1 <= config.epsilon <= 1:
         raise InputError(f"--epsilon must be 'anneal' or a number in [-1, 1], not {config.epsilon:g}")
+    if config.architecture.unit == "mingru" and config.epsilon is not None:
+        raise InputError(f"--epsilon is that of units with hysteresis; leave {config.epsilon:g} out with --unit mingru")
     if config.architecture.cell == "bmru" and config.epsilon != 0:
         raise InputError("--cell bmru is the unit with epsilon 0 throughout; add --epsilon 0, or train --cell cmru")
     for option, value in (("noise", config.noise), ("margin", config.margin), ("weight-cost", config.weight_cost)):

@@ -338,3 +338,9 @@ def test_feedback_of_the_states(unit: str, epsilon: float) -> None:
 def test_taps_that_cannot_be(fields, text):
     with pytest.raises(InputError, match=text):
         check_config(TrainingConfig(Architecture(**fields)))
+
+
+def test_epsilon_is_of_units_with_hysteresis():
+    with pytest.raises(InputError, match="leave 1 out with --unit mingru"):
+        check_config(TrainingConfig(Architecture(unit="mingru"), epsilon=1.0))
+    check_config(TrainingConfig(Architecture(unit="mingru")))
