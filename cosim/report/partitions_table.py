@@ -1,6 +1,6 @@
 """Partitions of a backbone as text: what runs where, and how the circuits did."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
@@ -73,8 +73,3 @@ def _format_converters(summary: DeployedSummary) -> list[str]:
         each = format_quantity(summary.conversion_j, "J")
         cost = f"{format_quantity(summary.conversion_j * rate, 'W')} at {each} each, as --conversion says"
     return ["", *wrap(f"{'conversions':18}{rate:.4g} per second, {cost}", 79, subsequent_indent=18 * " ")]
-
-
-def part_rows(parts: "list[Part]") -> list[Mapping[str, object]]:
-    """The same as JSON objects."""
-    return [dict(vars(one)) for one in parts]
