@@ -24,7 +24,7 @@ from cosim.technology.catalog import load_technology
 from cosim.variation.draws import Plan, draw_chip, varying_devices
 
 BATCHES, NGSPICE_SAMPLES = (1, 8, 32, 256), 3
-FRAMES = (2, 4, 8)
+FRAMES = (2, 4, 8, 28, 98, 280, 784)
 
 
 def design_of(name: str) -> Design:
@@ -69,6 +69,13 @@ def growth(what: str, sizes: list[float], cost: Callable[[float], float]) -> Non
     print(f"growth with {what}: {slope(sizes, costs):.2f}   ({text})", flush=True)
 
 
+def lasting(test_set: TestSet, frames: int) -> TestSet:
+    """Its samples cut to so many frames, or seen again and again until there are as many."""
+    count, have, _ = test_set.x.shape
+    x = np.tile(test_set.x, (1, -(-frames // have), 1))[:, :frames]
+    return replace(test_set, x=x, lengths=np.full(count, frames))
+
+
 def main() -> None:
     """Throughput of the networks that are named, then growth."""
     for name in sys.argv[1:] or ["digits_d4", "digits_d8"]:
@@ -79,11 +86,7 @@ def main() -> None:
         seconds("batch", design, test_set.select(np.arange(1)))
     growth("states a layer", list(designs), lambda size: seconds("batch", designs[int(size)], test_set) / 32)
 
-    def cut(frames: float) -> float:
-        short = replace(test_set, x=test_set.x[:, : int(frames)], lengths=np.full(32, int(frames)))
-        return seconds("batch", designs[8], short) / 32
-
-    growth("frames", list(FRAMES), cut)
+    growth("frames", list(FRAMES), lambda frames: seconds("batch", designs[8], lasting(test_set, int(frames))) / 32)
     plan = Plan("local", 1, 8)
     design = designs[4]
     devices = varying_devices(design.assembly.circuit, design.technology, plan)

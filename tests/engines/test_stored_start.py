@@ -12,7 +12,8 @@ from cosim.compiler.passes import compile_network
 from cosim.engines.engine import Failure, FailureKind
 from cosim.engines.ngspice.session import run_deck
 from cosim.errors import MissingToolError
-from cosim.outputs import Exercise, made_up_stimulus, write_design
+from cosim.outputs import Exercise, made_up_stimulus
+from cosim.report.design_page import write_design
 
 
 @pytest.fixture(scope="module")

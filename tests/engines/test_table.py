@@ -122,7 +122,9 @@ def test_montecarlo_runs_an_engine_of_designs(with_toy, make_network, tmp_path, 
         assert record["status"] == "ok" and "simulated" not in record and record.get("decks") is None
         equations, toy = record["behavioral"], record["halved"]
         assert toy["power"] == 2 * equations["power"]
-        assert {**toy, "power": 0} == {**equations, "power": 0}
+        assert (toy["energy"], toy["margin"]) == (2 * equations["energy"], equations["margin"] / 2)
+        own = {"power": 0, "energy": 0, "margin": 0}
+        assert {**toy, **own} == {**equations, **own}
     summary = json.loads((out / "summary.json").read_text())
     assert (summary["engine"], summary["chips"], summary["failed"], summary["samples"]) == ("halved", 4, 0, 2)
     assert summary["paired"]["accuracy"]["bias"] == 0 and summary["paired"]["power"]["bias"] < 0

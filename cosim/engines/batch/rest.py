@@ -10,9 +10,10 @@ from cosim.circuit.elements import Mos, Source
 from cosim.circuit.waveforms import Waveform
 from cosim.engines.batch.assemble import Assembled
 from cosim.engines.batch.flat import Flat
-from cosim.engines.batch.lanes import LANES
+from cosim.engines.batch.lanes import LANES, blank
 from cosim.engines.batch.layout import BEGINS, NEXT, STANDS, STUCK
 from cosim.engines.batch.march import settle
+from cosim.engines.batch.structure import SPARE
 from cosim.engines.batch.tile import Drawn, Ramps, Rest, empty_tile
 
 Array = NDArray[np.float64]
@@ -39,7 +40,9 @@ def rest_benches(circuit: Assembled, benches: Sequence[Bench], flat: Sequence[Fl
 def _settled(circuit: Assembled, bench: Bench, few: Sequence[tuple[Ramps, Drawn]]) -> list[tuple[Array, Array, bool]]:
     """x, charges, and whether it rests, of at most LANES."""
     tile = empty_tile(circuit, bench, 1, [one for _, one in few])
-    s, values, march = circuit.structure, tile.values, tile.march
+    # where nothing but a leak holds a pair of nets that a switch joins, 1e-9 of the switch, single precision loses it
+    values = tile.values._replace(matrix=blank(circuit.program.size + SPARE))
+    s, march = circuit.structure, tile.march
     held = held_rows(circuit, bench)
     march = march._replace(held=held, hold=np.full((len(held), LANES), bench.technology.supply))
     for net, volt in bench.start:

@@ -167,3 +167,26 @@ def test_what_is_taken_stays_when_the_room_is_used_again(count):
     room.time[:], room.values[:] = -1.0, -1.0
     np.testing.assert_array_equal(time, values[1, :count, 0])
     np.testing.assert_array_equal(probes, values[1, :count].T)
+
+
+def test_pairs_of_nets_that_only_leaks_hold_come_to_rest(batch, technology):
+    """ANDs of three bits of which the middle one is on: two nets 1e-9 as tight to anything as to each other."""
+    off, on = Source("off", "v", "off", "0", 0.0), Source("on", "v", "on", "0", SUPPLY)
+    switch = technology.sizing.sample_switch
+    elements = []
+    for k in range(8):
+        path, gates = (f"in{k}", f"a{k}", f"b{k}", f"out{k}"), ("off", "on", "off")
+        elements += [
+            Mos(f"s{k}{at}", path[at], gate, path[at + 1], "0", "n", switch.w, switch.l)
+            for at, gate in enumerate(gates)
+        ]
+        elements += [
+            Source(f"i{k}", "i", "vdd", f"in{k}", (k + 1) * 1e-9),
+            Mos(f"d{k}", f"in{k}", f"in{k}", "0", "0", "n", W, L),
+            Mos(f"o{k}", f"out{k}", f"out{k}", "0", "0", "n", W, L),
+        ]
+    bench = Bench(
+        circuit("pairs", supply_of(technology), off, on, *elements), technology, Tran(1e-3, 1e-2), (Voltage("a0"),)
+    )
+    waves = batch.run(bench, 60.0)
+    assert not isinstance(waves, Failure), waves.detail
