@@ -12,6 +12,7 @@ from cosim.errors import InputError, MissingToolError
 from cosim.files.read import is_file
 from cosim.reading.text import read_toml, shown
 from cosim.technology.conditions import CELSIUS_MAX, CELSIUS_MIN
+from cosim.technology.drawing import AREAS, CONDUCTORS, LAYERS, RULES, Drawing, Layer, Rule, WireTable
 from cosim.technology.types import DeviceLibrary, DeviceModel, Geometry, Sizing, Technology
 
 CORNERS = ("tt", "ff", "ss", "fs", "sf")
@@ -42,11 +43,13 @@ def read_technology(path: Path, pdk_root: Path | None) -> Technology:
             raise InputError(f"{path}: sizing.{role} is a switch and takes no cascode; leave it out")
     sizing.finish()
     library = _library(table.table("library"), table.table("corners"), path, pdk_root)
+    drawing = _drawing(table.table("layout")) if "layout" in content else None
     table.finish()
     if supply > supply_max:
         raise InputError(f"{path}: supply must be at most supply_max {supply_max:g}, not {content['supply']}")
     nfet, pfet = (_device(device) for device in devices)
-    return Technology(name, summary, library, nfet, pfet, Sizing(**roles), grid, supply, supply_max, celsius, density)
+    numbers = grid, supply, supply_max, celsius, density
+    return Technology(name, summary, library, nfet, pfet, Sizing(**roles), *numbers, drawing=drawing)
 
 
 def _device(table: "_Table") -> DeviceModel:
@@ -59,6 +62,40 @@ def _device(table: "_Table") -> DeviceModel:
     )
     table.finish()
     return model
+
+
+def _drawing(table: "_Table") -> Drawing:
+    mos, layers, rules = (table.table(key) for key in ("mos", "layers", "rules"))
+    found = Drawing(
+        {polarity: mos.text(polarity) for polarity in ("n", "p")},
+        table.text("capacitor"),
+        table.text("variant"),
+        table.text("decks"),
+        {name: layers.layer(name) for name in LAYERS},
+        {name: rules.rule(name, 1e6 if name in AREAS else 1e3) for name in RULES},
+        _wires(table.table("wires")),
+    )
+    for part in (mos, layers, rules, table):
+        part.finish()
+    return found
+
+
+def _wires(table: "_Table") -> WireTable:
+    over, rim, beside, junctions = (table.table(key) for key in ("over", "rim", "beside", "junctions"))
+    below: dict[str, dict[str, float]] = {}
+    for k, layer in enumerate(CONDUCTORS):
+        one = over.table(layer)
+        below[layer] = {name: one.number(name, 0.0) * 1e-6 for name in ("ground", *CONDUCTORS[:k])}
+        one.finish()
+    found = WireTable(
+        below,
+        {layer: rim.number(layer, 0.0) * 1e-12 for layer in CONDUCTORS},
+        {layer: (cap * 1e-18, offset * 1e-6) for layer in CONDUCTORS for cap, offset in [beside.pair(layer)]},
+        {polarity: junctions.pair(polarity) for polarity in ("n", "p")},
+    )
+    for part in (over, rim, beside, junctions, table):
+        part.finish()
+    return found
 
 
 def _geometry(table: "_Table", grid: float) -> Geometry:
@@ -186,6 +223,37 @@ class _Table:
                 f"at least 1, not {shown(rows)}"
             ) from None
         return found
+
+    def layer(self, key: str) -> Layer:
+        """A GDS layer and datatype."""
+        value: Any = self._get(key)
+        if (
+            not isinstance(value, list)
+            or [type(one) for one in value] != [int, int]
+            or not 0 <= min(value) <= max(value) < 65536
+        ):
+            raise InputError(f"{self.path}: {self._full(key)} must be [layer, datatype], not {shown(value)}")
+        return value[0], value[1]
+
+    def pair(self, key: str) -> tuple[float, float]:
+        """Two numbers."""
+        value: Any = self._get(key)
+        if not isinstance(value, list) or len(value) != 2 or not all(type(one) in (int, float) for one in value):
+            raise InputError(f"{self.path}: {self._full(key)} must be two numbers, not {shown(value)}")
+        return float(value[0]), float(value[1])
+
+    def rule(self, key: str, scale: float) -> Rule:
+        """The foundry's name of a rule and its value, which times `scale` is a whole number."""
+        value: Any = self._get(key)
+        try:
+            name, length = value
+            if not isinstance(name, str) or not 0 < length * scale < 1e12:
+                raise ValueError
+        except (TypeError, ValueError):
+            raise InputError(
+                f"{self.path}: {self._full(key)} must be [name of the rule, micrometre], not {shown(value)}"
+            ) from None
+        return Rule(name, round(length * scale))
 
     def table(self, key: str) -> "_Table":
         value = self._get(key)

@@ -7,6 +7,8 @@ from typing import Literal
 
 import numpy as np
 
+from cosim.technology.drawing import Drawing
+
 Polarity = Literal["n", "p"]
 POLARITIES: tuple[Polarity, ...] = ("n", "p")
 
@@ -86,6 +88,7 @@ class Technology:
     supply, supply_max: nominal and largest supply in volt; celsius: temperature
     capacitor_density: of its metal capacitors, F/m2, for estimates of area
     corner: one of `library.sections`
+    drawing: what a layout of it must keep to, None where that is not known
     """
 
     name: str
@@ -100,6 +103,7 @@ class Technology:
     celsius: float
     capacitor_density: float
     corner: str = "tt"
+    drawing: Drawing | None = None
 
     @property
     def thermal_voltage(self) -> float:

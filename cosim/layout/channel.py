@@ -1,0 +1,220 @@
+"""The tracks and stubs of one band, found one net after another; what stands in the way is taken out and tried again.
+
+A part is what one track joins: a net, or some of its terminals where the net's trunk joins them with the others.
+"""
+
+from collections import Counter, defaultdict, deque
+from dataclasses import dataclass
+
+from cosim.layout.floorplan import Band
+from cosim.layout.tiles import FREE, Terminal
+from cosim.technology.drawing import Drawing
+
+_NOWHERE = 10**9  # cost of two stubs of one track that are too near each other
+GRID = 40  # nm, of the search for the x of a stub
+_STEPS = 200  # of such a search
+_PATIENCE = 4  # so often a part is taken out before it is cut in two
+_ROUNDS = 40  # how often, for each part, another may be taken out
+
+
+@dataclass(frozen=True)
+class Stub:
+    """A wire of metal2 at x, from the terminal at y1 to the track at y2; as long as it must be it is with `past`."""
+
+    net: str
+    x: int
+    y1: int
+    y2: int
+    past: int
+
+    @property
+    def low(self) -> int:
+        """Its lower end."""
+        return min(self.y1, self.y2, self.past)
+
+    @property
+    def high(self) -> int:
+        """Its upper end."""
+        return max(self.y1, self.y2, self.past)
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Terminals that one track joins, and what else it must reach: x of the trunk or of the strap."""
+
+    net: str
+    terminals: tuple[Terminal, ...]
+    also: tuple[int, ...]
+
+    @property
+    def ends(self) -> tuple[int, int]:
+        """From where to where its track may reach."""
+        xs = [x for terminal in self.terminals for x in (terminal.box[0], terminal.box[2])]
+        return min((*xs, *self.also)) - 200, max((*xs, *self.also)) + 200
+
+    def halves(self, y: int) -> tuple["Part", "Part"]:
+        """Its upper and lower terminals, or its left and right ones."""
+        upper = [one for one in self.terminals if one.box[1] > y]
+        ordered = sorted(self.terminals, key=lambda one: one.box)
+        first = upper if 0 < len(upper) < len(ordered) else ordered[: len(ordered) // 2]
+        rest = [one for one in self.terminals if one not in first]
+        return Part(self.net, tuple(first), self.also), Part(self.net, tuple(rest), self.also)
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """Where a part lies: height of its track, and its stubs."""
+
+    part: Part
+    y: int
+    stubs: tuple[Stub, ...]
+
+
+class NoTrunkError(Exception):
+    """A net found no track and has no trunk that could join two of them."""
+
+
+class FullError(Exception):
+    """A band has no room for its wires; its first argument, once it is known, is the band's index."""
+
+
+class Channel:
+    """The band while its tracks are chosen."""
+
+    def __init__(self, band: Band, loud: frozenset[str], drawing: Drawing) -> None:
+        self.loud = loud
+        self.band, self.pitch = band, drawing["metal_width"] + drawing["metal_space"]
+        self.space, self.room = drawing["metal_space"], drawing["via"] // 2 + 50
+        self.reach = drawing["via"] // 2 + drawing["via_end"]
+        self.least = drawing["metal_area"] // drawing["metal_width"] // 10 * 10 + 10 - 2 * self.reach
+        edge = self.reach + drawing["metal_space"] // 2  # a stub that ends on the last track keeps from the next band
+        self.heights = range(-(-(band.low + edge) // 10) * 10, band.high - edge + 1, self.pitch)
+        self.tracks: dict[int, list[Found]] = defaultdict(list)
+        self.columns: dict[int, list[tuple[Stub, Found]]] = defaultdict(list)  # by the micrometre
+        self.narrow: dict[int, list[Terminal]] = defaultdict(list)  # by the micrometre: those with little choice
+        self.ripped: Counter[Part] = Counter()
+
+    def fill(self, parts: list[Part]) -> list[Found]:
+        """All tracks of the band. Raises NoTrunkError, and FullError where there is no room."""
+        for terminal in (one for part in parts for one in part.terminals):
+            if terminal.box[2] - terminal.box[0] < 900:
+                self.narrow[(terminal.box[0] + terminal.box[2]) // 2000].append(terminal)
+        queue = deque(sorted(parts, key=lambda part: (part.ends[0] - part.ends[1], part.net)))
+        rounds = _ROUNDS * len(parts)
+        while queue:
+            part = queue.popleft()
+            rounds -= 1
+            if rounds < 0:
+                raise FullError
+            taken = self._add(part) if self.ripped[part] <= _PATIENCE or len(part.terminals) == 1 else None
+            if taken is not None:
+                queue.extend(taken)
+            elif part.also:
+                queue.extendleft(part.halves(self.band.y))
+            else:
+                raise NoTrunkError(part.net)
+        return [found for height in sorted(self.tracks) for found in self.tracks[height]]
+
+    def _add(self, part: Part) -> list[Part] | None:
+        """Put a part where it costs least; returns the parts that it takes the place of, None where it cannot stand."""
+        best: tuple[int, int, list[Stub], set[Found]] | None = None
+        low, high = part.ends
+        for y in self.heights:
+            hit = {found for found in self.tracks[y] if found.part.net != part.net and self._meets(found, low, high)}
+            cost = self._distance(part, y, low, high) + sum(self._weight(found) for found in hit)
+            if best is not None and cost >= best[0]:
+                continue
+            stubs: list[Stub] = []
+            for terminal in part.terminals:
+                more, stub, blocking = self._stub(terminal, y, stubs)
+                cost += more
+                stubs.append(stub)
+                hit |= blocking
+            if best is None or cost < best[0]:
+                best = cost, y, stubs, hit
+        if best is None or best[0] >= _NOWHERE:
+            return None
+        _, y, stubs, hit = best
+        for found in hit:
+            self._remove(found)
+        self._keep(Found(part, y, tuple(stubs)))
+        return [found.part for found in hit]
+
+    def _meets(self, found: Found, low: int, high: int) -> bool:
+        a, b = found.part.ends
+        return a < high + self.space and low < b + self.space
+
+    def _weight(self, found: Found) -> int:
+        return 60_000 * (1 + self.ripped[found.part])
+
+    def _distance(self, part: Part, y: int, low: int, high: int) -> int:
+        """Length of the stubs, and half of that of the neighbours beside the track."""
+        away = sum(abs(y - (one.box[1] + one.box[3]) // 2) for one in part.terminals)
+        beside = 0
+        for k in (1, 2, 3, 4):
+            for side in (y - k * self.pitch, y + k * self.pitch):
+                for found in self.tracks.get(side, ()):
+                    a, b = found.part.ends
+                    shared = max(min(b, high) - max(a, low), 0) if found.part.net != part.net else 0
+                    beside += shared * self._harm(part.net, found.part.net, k)
+        return away + beside // 2
+
+    def _harm(self, net: str, other: str, tracks: int) -> int:
+        """What a micrometre beside each other, so many tracks away, costs over one of wire."""
+        if (net in self.loud) != (other in self.loud):
+            return 24 // tracks
+        return int(tracks == 1 and net not in self.loud)
+
+    def _stub(self, terminal: Terminal, to: int, own: list[Stub]) -> tuple[int, Stub, set[Found]]:
+        """The cheapest stub from a terminal to a track, what it costs, and what it takes the place of."""
+        x1, y1, x2, y2 = terminal.box
+        y, net = (y1 + y2) // 2, terminal.net
+        past = y if abs(y - to) >= self.least else y + (self.least if y < self.band.y else -self.least)
+        low, high = min(y, to, past) - self.reach, max(y, to, past) + self.reach
+        near = [
+            (stub.x, found)
+            for k in range(x1 // 1000 - 2, x2 // 1000 + 3)
+            for stub, found in self.columns.get(k, ())
+            if stub.low - self.reach < high + self.space and low - self.space < stub.high + self.reach
+        ]
+        middle = (x1 + x2) // 10 * 5
+        steps = range(min(2 * (max((x2 - x1) // 2 - self.room, 0) // GRID) + 1, _STEPS))
+        best: tuple[int, Stub, set[Found]] | None = None
+        shared = [stub.x for stub in own if x1 + self.room <= stub.x <= x2 - self.room]
+        for x in (*shared, *(middle + (step + 1) // 2 * (1 if step % 2 else -1) * GRID for step in steps)):
+            if any(0 < abs(stub.x - x) < self.pitch for stub in own):
+                continue
+            hit = {found for at, found in near if abs(at - x) < self.pitch and (found.part.net != net or at != x)}
+            cost = sum(self._weight(found) for found in hit) + self._hides(x, net, low, high)
+            cost += sum(
+                4000 for at, found in near if (found.part.net in self.loud) != (net in self.loud) and abs(at - x) < 1700
+            )
+            if best is None or cost < best[0]:
+                best = cost, Stub(net, x, y, to, past), hit
+            if not best[0]:
+                break
+        if best is None:
+            return _NOWHERE, Stub(net, middle, y, to, past), set()
+        return best
+
+    def _hides(self, x: int, net: str, low: int, high: int) -> int:
+        """What it costs to stand before terminals with little choice."""
+        some = [one for k in range(x // 1000 - 1, x // 1000 + 2) for one in self.narrow.get(k, ())]
+        return 3000 * sum(
+            one.net != net
+            and abs(x - (one.box[0] + one.box[2]) // 2) < self.pitch + FREE // 2
+            and low - 3000 < one.box[3]
+            and one.box[1] < high + 3000
+            for one in some
+        )
+
+    def _keep(self, found: Found) -> None:
+        self.tracks[found.y].append(found)
+        for stub in found.stubs:
+            self.columns[stub.x // 1000].append((stub, found))
+
+    def _remove(self, found: Found) -> None:
+        self.ripped[found.part] += 1
+        self.tracks[found.y].remove(found)
+        for stub in found.stubs:
+            self.columns[stub.x // 1000].remove((stub, found))

@@ -1,0 +1,250 @@
+"""The whole macro: rows, wires, capacitors, supplies and pins, as rectangles in nanometres."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from statistics import median_low
+
+from cosim.circuit.elements import GROUND, Capacitor, Circuit, Mos
+from cosim.errors import InputError, MappingError
+from cosim.layout.blocks import RAIL, VDD, Block, stack
+from cosim.layout.channel import FullError
+from cosim.layout.floorplan import Band, arrange, higher, net_order, stack_rows
+from cosim.layout.plates import Plate, bottoms, draw_plates, place
+from cosim.layout.route import Plan, Wires, flipped, route, terminals_of
+from cosim.layout.tiles import HALF_TAP, RAIL_TOP, Box, Shape, contacts, width
+from cosim.technology.drawing import Drawing
+from cosim.technology.types import Technology
+
+_APART = 1500  # nm, between the rows and the straps of the supplies
+_PIN = 3000  # nm, from the lowest row to the edge
+
+
+@dataclass(frozen=True)
+class Label:
+    """The name of a net, on the metal that carries it."""
+
+    net: str
+    layer: str
+    x: int
+    y: int
+
+
+@dataclass(frozen=True)
+class Pin:
+    """Where a port is met, on metal4 at the lower edge or on a supply's strap of metal2."""
+
+    net: str
+    layer: str
+    box: Box
+
+
+@dataclass(frozen=True)
+class Chip:
+    """A drawn circuit: shapes, labels, pins from left to right, and what was placed."""
+
+    name: str
+    shapes: tuple[Shape, ...]
+    labels: tuple[Label, ...]
+    pins: tuple[Pin, ...]
+    bands: tuple[Band, ...]
+    wires: Wires
+    plates: tuple[Plate, ...]
+    blocks: tuple[Block, ...]
+    box: Box
+
+    @property
+    def area(self) -> float:
+        """Of the whole macro, square metre."""
+        return (self.box[2] - self.box[0]) * (self.box[3] - self.box[1]) * 1e-18
+
+
+def drawing_of(technology: Technology) -> Drawing:
+    """Raises InputError for a technology without `[layout]`."""
+    if technology.drawing is None:
+        raise InputError(
+            f"{technology.name} has no table [layout], so nothing can be drawn in it; take --technology gf180mcu, or "
+            "add the table, see docs/layout.md"
+        )
+    return technology.drawing
+
+
+def draw_chip(circuit: Circuit, ports: Sequence[str], technology: Technology, name: str) -> Chip:
+    """Draw a flat circuit. Raises InputError and MappingError for what cannot be drawn."""
+    drawing = drawing_of(technology)
+    blocks = stack(element for element in circuit.elements if isinstance(element, Mos))
+    capacitors = [element for element in circuit.elements if isinstance(element, Capacitor)]
+    own = next((block.lower for block in blocks if block.bulk != RAIL[block.polarity]), None)
+    if own is not None:
+        raise MappingError(f"transistor {own.name} has a well of its own, on {own.bulk}, which cannot be drawn yet")
+    order = net_order(blocks, ports, drawing)
+    bands = _bands(blocks, order, drawing)
+    while True:
+        plan, plates = _plan(bands, capacitors, ports, technology)
+        plan = replace(plan, loud=_clocks(blocks, ports))
+        try:
+            wires = route(plan, drawing)
+            break
+        except FullError as error:
+            bands = higher(bands, error.args[0])
+    straps, edge, right, strap = plan.straps, plan.edge, plan.right, drawing["strap"]
+    box = (straps[VDD] - strap // 2, edge, straps[GROUND] + strap // 2, bands[-1].high + 500)
+    shapes = [*_rows(bands, right, drawing), *_supplies(bands, straps, box, drawing), *_wires(wires, plan, drawing)]
+    shapes += draw_plates(plates, {trunk.net: trunk.x for trunk in wires.trunks}, straps, drawing)
+    shapes.append(("boundary", box))
+    pins = _pins(wires, plan, box, drawing)
+    labels = _labels(pins, wires, bands)
+    return Chip(name, tuple(shapes), labels, pins, tuple(bands), wires, tuple(plates), tuple(blocks), box)
+
+
+def _plan(
+    bands: Sequence[Band], capacitors: Sequence[Capacitor], ports: Sequence[str], technology: Technology
+) -> tuple[Plan, list[Plate]]:
+    """What is wired between rows, and the capacitors beside them."""
+    drawing = drawing_of(technology)
+    right = max(row.right for band in bands for row in band.rows)
+    plates = place(capacitors, technology.capacitor_density, drawing, (0, bands[0].low, right, bands[-1].high))
+    reach: dict[str, list[int]] = {}
+    for plate in plates:
+        reach.setdefault(plate.net, []).append(plate.y)
+    half, under = drawing["strap"] // 2, bottoms(plates, drawing)
+    left_edge, right_edge = under[VDD][0] if VDD in under else 0, under[GROUND][2] if GROUND in under else right
+    straps = {VDD: left_edge - _APART - half, GROUND: right_edge + _APART + half}
+    places = {net: int(median_low(xs)) for net, xs in _reached(bands).items()}
+    return Plan(tuple(bands), frozenset(ports), places, reach, straps, bands[0].low - _PIN, right, frozenset()), plates
+
+
+def _clocks(blocks: Sequence[Block], ports: Sequence[str]) -> frozenset[str]:
+    """Ports that turn switches on and off, and drive nothing else: they swing from rail to rail."""
+    gates = {block.gate for block in blocks if block.lower.role == "switch"}
+    return frozenset(gates & set(ports) - {net for block in blocks for net in block.ends})
+
+
+def _reached(bands: Sequence[Band]) -> dict[str, list[int]]:
+    """Net -> x of the middle of each of its terminals."""
+    found: dict[str, list[int]] = {}
+    for band in bands:
+        for terminal in terminals_of(band):
+            found.setdefault(terminal.net, []).append((terminal.box[0] + terminal.box[2]) // 2)
+    return found
+
+
+def _bands(blocks: Sequence[Block], order: dict[str, float], drawing: Drawing) -> list[Band]:
+    """The rows whose length makes the macro the smallest, and not much higher than wide, or wider than high."""
+    total = sum(width(block, drawing) + 600 for block in blocks)
+    best: tuple[float, list[Band]] | None = None
+    for rows in range(max(round(math.sqrt(total / 16000)), 1), 2 + round(math.sqrt(total / 7000))):
+        bands = stack_rows(arrange(blocks, order, total // rows + 8000, drawing), 0)
+        wide = max(row.right for band in bands for row in band.rows) + 9000
+        high = bands[-1].high + _PIN + 500
+        cost = wide * high * max(wide / high, high / wide) ** 0.3
+        if best is None or cost < best[0]:
+            best = cost, bands
+    assert best is not None
+    return best[1]
+
+
+def _rows(bands: Sequence[Band], right: int, drawing: Drawing) -> list[Shape]:
+    """Devices, taps, implants, wells and rails."""
+    shapes: list[Shape] = []
+    grow = drawing["active_implant"]
+    for band in bands:
+        n = band.rows[0].polarity == "n"
+        source, tap = ("nplus", "pplus") if n else ("pplus", "nplus")
+        y = band.y
+        shapes.append(("comp", (0, y - HALF_TAP, right, y + HALF_TAP)))
+        shapes.append((tap, (-grow, y - HALF_TAP - grow, right + grow, y + HALF_TAP + grow)))
+        shapes += contacts((0, y - HALF_TAP, right, y + HALF_TAP), drawing)
+        for k, row in enumerate(band.rows):
+            low, high = flipped(HALF_TAP + grow, row.top, y, k)
+            shapes.append((source, (-300, low, right + 300, high)))
+            for placed in row.placed:
+                for layer, (x1, y1, x2, y2) in placed.tile.shapes:
+                    bottom, top = flipped(y1, y2, y, k)
+                    shapes.append((layer, (x1, bottom, x2, top)))
+        if not n:
+            shapes.append(("nwell", (-600, band.low, right + 600, band.high)))
+    return shapes
+
+
+def _supplies(bands: Sequence[Band], straps: dict[str, int], box: Box, drawing: Drawing) -> list[Shape]:
+    """Straps of metal2 at both sides, and each band's rail of metal1 to its own."""
+    shapes: list[Shape] = []
+    half, via = drawing["strap"] // 2, drawing["via"]
+    ends = {VDD: straps[VDD], GROUND: straps[GROUND]}
+    for x in ends.values():
+        shapes.append(("metal2", (x - half, box[1], x + half, box[3])))
+    rows = max(row.right for band in bands for row in band.rows)
+    for band in bands:
+        rail = GROUND if band.rows[0].polarity == "n" else VDD
+        x = ends[rail]
+        low, high = (x - half, rows) if rail == VDD else (0, x + half)
+        shapes.append(("metal1", (low, band.y - RAIL_TOP, high, band.y + RAIL_TOP)))
+        for k in range(4):
+            a = x - half + 400 + k * 600
+            shapes.append(("via1", (a, band.y - via // 2, a + via, band.y + via // 2)))
+    return shapes
+
+
+def _wires(wires: Wires, plan: Plan, drawing: Drawing) -> list[Shape]:
+    shapes: list[Shape] = []
+    half, via = drawing["metal_width"] // 2, drawing["via"] // 2
+    end, least = via + drawing["via_end"], drawing["metal_area"] // drawing["metal_width"] // 10 * 5 + 5
+    by_net = {trunk.net: trunk for trunk in wires.trunks}
+
+    def hole(layer: str, x: int, y: int) -> None:
+        shapes.append((layer, (x - via, y - via, x + via, y + via)))
+
+    def along(low: int, high: int) -> tuple[int, int]:
+        middle = (low + high) // 10 * 5
+        return min(low - end, middle - least), max(high + end, middle + least)
+
+    for trunk in wires.trunks:
+        low, high = along(trunk.y1, trunk.y2)
+        bottom = plan.edge if trunk.net in plan.ports else low
+        shapes.append(("metal4", (trunk.x - half, bottom, trunk.x + half, high)))
+    for track in wires.tracks:
+        low, high = along(track.x1, track.x2)
+        shapes.append(("metal3", (low, track.y - half, high, track.y + half)))
+        if track.net in by_net:
+            hole("via3", by_net[track.net].x, track.y)
+        if track.net in plan.straps:
+            hole("via2", plan.straps[track.net], track.y)
+    for stub in wires.stubs:
+        shapes.append(("metal2", (stub.x - half, stub.low - end, stub.x + half, stub.high + end)))
+        hole("via1", stub.x, stub.y1)
+        hole("via2", stub.x, stub.y2)
+    return shapes
+
+
+def _pins(wires: Wires, plan: Plan, box: Box, drawing: Drawing) -> tuple[Pin, ...]:
+    half, strap = drawing["metal_width"] // 2, drawing["strap"] // 2
+    found = [
+        Pin(trunk.net, "metal4", (trunk.x - half, plan.edge, trunk.x + half, plan.edge + 2 * half))
+        for trunk in wires.trunks
+        if trunk.net in plan.ports
+    ]
+    found += [Pin(net, "metal2", (x - strap, box[1], x + strap, box[1] + 1000)) for net, x in plan.straps.items()]
+    return tuple(sorted(found, key=lambda pin: pin.box))
+
+
+def _labels(pins: Sequence[Pin], wires: Wires, bands: Sequence[Band]) -> tuple[Label, ...]:
+    """One label a net: on its pin, on its first track, or on the metal between the two units of a block."""
+    found: dict[str, Label] = {}
+    for pin in pins:
+        x1, y1, x2, y2 = pin.box
+        found[pin.net] = Label(pin.net, f"{pin.layer}_label", (x1 + x2) // 2, (y1 + y2) // 2)
+    for track in wires.tracks:
+        found.setdefault(track.net, Label(track.net, "metal3_label", (track.x1 + track.x2) // 2, track.y))
+    for band in bands:
+        for k, row in enumerate(band.rows):
+            for placed in row.placed:
+                block = placed.block
+                if block.upper is None or placed.is_head:
+                    continue
+                mids = [box for layer, box in placed.tile.shapes if layer == "metal1"]
+                x1, y1, x2, y2 = mids[1]
+                low, high = flipped(y1, y2, band.y, k)
+                net = block.lower.drain
+                found.setdefault(net, Label(net, "metal1_label", (x1 + x2) // 2, (low + high) // 2))
+    return tuple(found.values())

@@ -1,0 +1,180 @@
+"""Capacitance of the wires of a drawn layout: to ground, to wires below and beside, and what junctions add.
+
+    area      C = c_over A            of a conductor over the next one below it, else over ground
+    rim       C = c_rim P             of its edge, to what lies below it, in the shares of the areas
+    beside    C = c l / (s + s_0)     two edges of one layer that see each other over a length l at a spacing s
+
+What lies between two layers shields them from each other; edges see no further than REACH. Gates are the
+transistor's own and left out. Coefficients and equations: the kit's magic technology
+file, R. T. Edwards, open_pdks.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import chain
+
+from cosim.circuit.elements import GROUND
+from cosim.layout.connect import Drawn
+from cosim.layout.tiles import Box
+from cosim.technology.drawing import CONDUCTORS, Drawing, WireTable
+
+REACH = 2000  # nm
+_CELL = 4000  # nm, of the search grid
+_SUBSTRATE = "vss"
+Pair = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Parasitic:
+    """A capacitance between two nets as the layout names them, farad: `kind` ground, over, beside or junction."""
+
+    a: str
+    b: str
+    kind: str
+    farad: float
+
+
+class _Grid:
+    """The boxes of one layer by place."""
+
+    def __init__(self, boxes: Iterator[tuple[str, Box]]) -> None:
+        self.cells: dict[tuple[int, int], list[tuple[str, Box]]] = defaultdict(list)
+        for net, box in boxes:
+            for key in _keys(box):
+                self.cells[key].append((net, box))
+
+    def near(self, box: Box) -> set[tuple[str, Box]]:
+        """Boxes that may meet another."""
+        return {one for key in _keys(box) for one in self.cells.get(key, ())}
+
+
+def _keys(box: Box) -> Iterator[tuple[int, int]]:
+    for x in range(box[0] // _CELL, box[2] // _CELL + 1):
+        for y in range(box[1] // _CELL, box[3] // _CELL + 1):
+            yield x, y
+
+
+def _common(a: Box, b: Box) -> Box | None:
+    box = max(a[0], b[0]), max(a[1], b[1]), min(a[2], b[2]), min(a[3], b[3])
+    return box if box[0] < box[2] and box[1] < box[3] else None
+
+
+def _area(box: Box) -> int:
+    return (box[2] - box[0]) * (box[3] - box[1])
+
+
+def extract(drawn: Drawn, drawing: Drawing, drawn_before: float = 0.0) -> list[Parasitic]:
+    """All capacitances, largest kinds merged by pair. drawn_before: length of a diffusion that the models have, m."""
+    grids = {layer: _Grid(_boxes(drawn, layer)) for layer in CONDUCTORS}
+    grids["poly"] = _Grid(chain(_boxes(drawn, "poly"), _boxes(drawn, "gate")))
+    total: dict[tuple[Pair, str], float] = defaultdict(float)
+
+    def add(a: str, b: str, kind: str, farad: float) -> None:
+        if a != b:
+            total[(min(a, b), max(a, b)), kind] += farad
+
+    for k, layer in enumerate(CONDUCTORS):
+        for net, box in _boxes(drawn, layer):
+            for other, farad in _below(k, net, box, grids, drawing.wires):
+                add(net, other, "ground" if other == _SUBSTRATE else "over", farad)
+            for other, farad in _beside(layer, net, box, grids[layer], drawing.wires):
+                add(net, other, "beside", farad)
+    for net, bulk, farad in _junctions(drawn, drawing, drawn_before):
+        add(net, bulk, "junction", farad)
+    return [Parasitic(*pair, kind, farad) for (pair, kind), farad in sorted(total.items()) if farad]
+
+
+def _boxes(drawn: Drawn, layer: str) -> Iterator[tuple[str, Box]]:
+    for net, layers in drawn.boxes.items():
+        for box in layers.get(layer, ()):
+            yield net, box
+
+
+def _below(k: int, net: str, box: Box, grids: Mapping[str, _Grid], wires: WireTable) -> Iterator[tuple[str, float]]:
+    """What a box has to conductors below it and to ground: each place of it counts for the highest one only."""
+    layer = CONDUCTORS[k]
+    rim_share = wires.rim[layer] * _open_rim(net, box, grids[layer]) * 1e-9 / _area(box)
+    hidden: list[Box] = []
+    left = _area(box)
+    for lower in reversed(CONDUCTORS[:k]):
+        seen: list[Box] = []
+        for other, found in grids[lower].near(box):
+            common = _common(box, found)
+            if common is None:
+                continue
+            free = _area(common) - sum(_area(cut) for cut in (_common(common, one) for one in hidden) if cut)
+            seen.append(common)
+            if free > 0:
+                left -= free
+                yield other, free * (wires.over[layer][lower] * 1e-18 + rim_share)
+        hidden += seen
+    if left > 0:
+        yield _SUBSTRATE, left * (wires.over[layer]["ground"] * 1e-18 + rim_share)
+
+
+def _open_rim(net: str, box: Box, grid: _Grid) -> int:
+    """Length of the edges of a box where it does not touch one of its own net."""
+    length = 2 * (box[2] - box[0] + box[3] - box[1])
+    for other, found in grid.near(box):
+        if other == net and found != box:
+            if found[0] in (box[2],) or found[2] == box[0]:
+                length -= max(min(box[3], found[3]) - max(box[1], found[1]), 0)
+            elif found[1] == box[3] or found[3] == box[1]:
+                length -= max(min(box[2], found[2]) - max(box[0], found[0]), 0)
+    return max(length, 0)
+
+
+def _beside(layer: str, net: str, box: Box, grid: _Grid, wires: WireTable) -> Iterator[tuple[str, float]]:
+    """What the right and upper edge of a box have to the next edges of other nets."""
+    cap, offset = wires.beside[layer]
+    for across in (True, False):
+        for other, length, gap in _facing(net, box, grid, across=across):
+            yield other, cap * length / (gap + offset * 1e9)
+
+
+def _facing(net: str, box: Box, grid: _Grid, *, across: bool) -> Iterator[tuple[str, int, int]]:
+    """Net, length and spacing of what an edge sees: the right one where `across`, else the upper one."""
+    x, y = (0, 1) if across else (1, 0)
+    seen = (box[2], box[1], box[2] + REACH, box[3]) if across else (box[0], box[3], box[2], box[3] + REACH)
+    found: list[tuple[int, int, int, str]] = []
+    for other, one in grid.near(seen):
+        low, high = max(one[y], box[y]), min(one[y + 2], box[y + 2])
+        if low < high and box[x + 2] <= one[x] < box[x + 2] + REACH:
+            found.append((one[x] - box[x + 2], low, high, other))
+    covered: list[tuple[int, int]] = []
+    for gap, low, high, other in sorted(found):
+        free = high - low - sum(max(min(high, b) - max(low, a), 0) for a, b in covered)
+        covered = _joined([*covered, (low, high)])
+        if free > 0 and other != net and gap > 0:
+            yield other, free, gap
+
+
+def _joined(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    merged: list[tuple[int, int]] = []
+    for low, high in sorted(spans):
+        if merged and low <= merged[-1][1]:
+            merged[-1] = merged[-1][0], max(high, merged[-1][1])
+        else:
+            merged.append((low, high))
+    return merged
+
+
+def _junctions(drawn: Drawn, drawing: Drawing, before: float) -> Iterator[tuple[str, str, float]]:
+    """What drawn diffusions have beyond those that the models assume, at no voltage; less where they are shared."""
+    for unit in drawn.units:
+        drain, _, source, bulk = unit.nets
+        polarity = next(key for key, name in drawing.mos.items() if name == unit.model)
+        flat, edge = drawing.wires.junctions[polarity]
+        w = unit.w * 1e-9
+        for net, area, rim in zip((drain, source), unit.areas, unit.rims, strict=True):
+            yield net, bulk, flat * (area - w * before) + edge * (rim - 2 * (w + before) if before else rim)
+
+
+def by_net(parasitics: list[Parasitic]) -> dict[str, dict[str, float]]:
+    """Net -> kind -> farad."""
+    found: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
+    for one in parasitics:
+        for net in (one.a, one.b):
+            found[net][one.kind] += one.farad
+    return {net: dict(kinds) for net, kinds in sorted(found.items()) if net not in (_SUBSTRATE, GROUND)}

@@ -1,0 +1,53 @@
+"""GDS of a drawn chip, with klayout's Python package: without timestamps, the same bytes each time."""
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from cosim.errors import MissingToolError
+from cosim.layout.chip import Chip
+from cosim.technology.drawing import Drawing
+
+
+def geometry() -> Any:  # noqa: ANN401 - klayout has no types of its own
+    """The module klayout.db. Raises MissingToolError where it is not installed."""
+    try:
+        import klayout.db
+    except ImportError:
+        raise MissingToolError(
+            "the Python package klayout is missing; install it with: pip install 'cosim-analog[layout]'"
+        ) from None
+    return klayout.db
+
+
+def label_of(net: str) -> str:
+    """The name of a net in layout and LVS netlist; ground, in SPICE 0, is vss there."""
+    return "vss" if net == "0" else net.replace(".", "_")
+
+
+def layout_of(chip: Chip, drawing: Drawing) -> Any:  # noqa: ANN401 - klayout has no types of its own
+    """A klayout layout with one cell."""
+    db = geometry()
+    layout = db.Layout()
+    layout.dbu = 0.001
+    cell = layout.create_cell(chip.name)
+    layers = {name: layout.layer(*number) for name, number in drawing.layers.items()}
+    for layer, (x1, y1, x2, y2) in chip.shapes:
+        cell.shapes(layers[layer]).insert(db.Box(x1, y1, x2, y2))
+    for label in chip.labels:
+        cell.shapes(layers[label.layer]).insert(db.Text(label_of(label.net), label.x, label.y))
+    return layout
+
+
+def gds_bytes(layout: Any, *, packed: bool = False) -> bytes:  # noqa: ANN401 - klayout has no types of its own
+    """The file's content, gzipped where `packed`."""
+    import gzip
+
+    options = geometry().SaveLayoutOptions()
+    options.format = "GDS2"
+    options.gds2_write_timestamps = False
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "layout.gds"
+        layout.write(str(path), options)
+        content = path.read_bytes()
+    return gzip.compress(content, mtime=0) if packed else content

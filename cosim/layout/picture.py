@@ -1,0 +1,53 @@
+"""Pictures of a drawn chip: SVG of its rectangles, and PNG by klayout's own view."""
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from cosim.layout.chip import Chip
+from cosim.layout.tiles import Box
+
+COLOURS = {
+    "nwell": "#f3efe0", "comp": "#7fb77e", "poly": "#c0504d", "metal1": "#5b8ad0", "metal2": "#c98bc9",
+    "metal3": "#e0a030", "metal4": "#40a0a0", "plate": "#806040", "metal5": "#606060",
+}  # fmt: skip
+
+
+def format_svg(chip: Chip, layers: tuple[str, ...] = tuple(COLOURS), window: Box | None = None) -> str:
+    """The rectangles of some layers as SVG, one path a layer, a user unit a micrometre; all of them or in a window."""
+    x1, y1, x2, y2 = window or chip.box
+    parts: list[str] = []
+    for layer in layers:
+        boxes = [box for name, box in chip.shapes if name == layer and _meets(box, (x1, y1, x2, y2))]
+        path = "".join(
+            f"M{(a - x1) / 1000:g} {(y2 - d) / 1000:g}h{(c - a) / 1000:g}v{(d - b) / 1000:g}h{(a - c) / 1000:g}z"
+            for a, b, c, d in boxes
+        )
+        if path:
+            parts.append(f'<path fill="{COLOURS[layer]}" fill-opacity="0.6" d="{path}"><title>{layer}</title></path>')
+    size = f"{(x2 - x1) / 1000:g} {(y2 - y1) / 1000:g}"
+    head = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {size}" role="img" aria-label="layout of {chip.name}">'
+    )
+    return "\n".join([head, *parts, "</svg>"]) + "\n"
+
+
+def _meets(a: Box, b: Box) -> bool:
+    return a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]
+
+
+def draw_png(gds: bytes, pixels: int = 1200) -> bytes:
+    """A square picture of a GDS file on white."""
+    import klayout.lay as lay
+
+    with TemporaryDirectory() as folder:
+        source, target = Path(folder) / "layout.gds", Path(folder) / "layout.png"
+        source.write_bytes(gds)
+        view = lay.LayoutView()
+        view.set_config("background-color", "#ffffff")
+        view.set_config("grid-visible", "false")
+        view.set_config("text-visible", "false")
+        view.load_layout(str(source), add_cellview=True)
+        view.max_hier()
+        view.zoom_fit()
+        view.save_image(str(target), pixels, pixels)
+        return target.read_bytes()

@@ -1,0 +1,118 @@
+"""Metal capacitors: a column of top plates over one bottom plate of metal4, beside the rows.
+
+    strap ==M5== [via4  bottom plate of metal4                               ]
+                 [   (top plate)==M5==================]=========* trunk of the net
+
+Capacitors on the positive supply stand left of the rows, those on ground right of them: the LVS deck of the kit takes
+no via between lower metals under a top plate, so nothing can be wired below.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from cosim.circuit.elements import GROUND, Capacitor
+from cosim.errors import MappingError
+from cosim.layout.blocks import VDD
+from cosim.layout.tiles import Box, Shape
+from cosim.technology.drawing import Drawing
+
+WIRE = 500  # nm, metal5 of a plate
+
+
+@dataclass(frozen=True)
+class Plate:
+    """A capacitor as drawn: its net, its rail, its top plate and the height of the wire that leaves it."""
+
+    capacitor: Capacitor
+    net: str
+    rail: str
+    box: Box
+    y: int
+
+    @property
+    def farad_area(self) -> int:
+        """Area of the top plate, nm2."""
+        return (self.box[2] - self.box[0]) * (self.box[3] - self.box[1])
+
+
+def side_of(farad: float, density: float) -> tuple[int, int]:
+    """Width and height of a top plate, nm: the pair on the grid next to its value."""
+    area = farad / density * 1e18
+    wide = 10 * round(math.sqrt(area) / 10)
+    return wide, 10 * round(area / wide / 10)
+
+
+def place(capacitors: Sequence[Capacitor], density: float, drawing: Drawing, room: Box) -> list[Plate]:
+    """Columns outwards from the left edge of `room` for the supply, from its right edge for ground, bottom to top."""
+    plates: list[Plate] = []
+    for rail in (VDD, GROUND):
+        mine = [one for one in capacitors if rail in (one.a, one.b)]
+        if not mine:
+            continue
+        size = max(max(side_of(one.value, density)) for one in mine)
+        step = size + 1200
+        per_column = max((room[3] - room[1]) // step, 1)
+        for k, one in enumerate(mine):
+            column, place_in = divmod(k, per_column)
+            wide, high = side_of(one.value, density)
+            if not drawing["plate_smallest"] <= wide * high <= drawing["plate_largest"]:
+                raise MappingError(f"capacitor {one.name}: {one.value * 1e15:g} fF is no single plate of this process")
+            y = room[1] + place_in * step
+            away = drawing["plate_in"] + drawing["plate_metal"] + 300 + column * (size + 800)
+            x = room[0] - away - wide if rail == VDD else room[2] + away
+            middle = y + high // 20 * 10 + (column - 1) * 2 * WIRE
+            net = one.b if one.a == rail else one.a
+            plates.append(Plate(one, net, rail, (x, y, x + wide, y + high), middle))
+    if len(plates) < len(capacitors):
+        raise MappingError("a capacitor between two nets that are no supply cannot be drawn yet")
+    return plates
+
+
+def bottoms(plates: Sequence[Plate], drawing: Drawing) -> dict[str, Box]:
+    """Rail -> its bottom plate, which holds the vias to metal5 at its outer edge."""
+    found: dict[str, Box] = {}
+    for rail in dict.fromkeys(plate.rail for plate in plates):
+        boxes = [plate.box for plate in plates if plate.rail == rail]
+        edge = drawing["plate_in"] + 20
+        left, right = (edge + 1400, edge) if rail == VDD else (edge, edge + 1400)
+        found[rail] = (
+            min(box[0] for box in boxes) - left,
+            min(box[1] for box in boxes) - edge,
+            max(box[2] for box in boxes) + right,
+            max(box[3] for box in boxes) + edge,
+        )
+    return found
+
+
+def draw_plates(
+    plates: Sequence[Plate], trunks: dict[str, int], straps: dict[str, int], drawing: Drawing
+) -> list[Shape]:
+    """Shapes of all capacitors, their wires to the trunks (net -> x) and of the bottom plates to the straps."""
+    shapes: list[Shape] = []
+    half, via = WIRE // 2, drawing["via"]
+    for plate in plates:
+        x1, _, x2, _ = plate.box
+        shapes += [(layer, plate.box) for layer in ("plate", "plate_mark")]
+        x, y = trunks[plate.net], plate.y
+        ends = (x1 + 600, max(x2, x) + half) if plate.rail == VDD else (min(x1, x) - half, x2 - 600)
+        shapes.append(("metal5", (ends[0], y - half, ends[1], y + half)))
+        step = via + drawing["plate_via_space"]
+        for k in range(min((x2 - x1 - 2000) // step, 4)):
+            a = x1 + 1000 + k * step
+            shapes.append(("via4", (a, y - via // 2, a + via, y + via // 2)))
+        shapes.append(("via4", (x - via // 2, y - via // 2, x + via // 2, y + via // 2)))
+    for rail, box in bottoms(plates, drawing).items():
+        shapes.append(("metal4", box))
+        shapes.append(("plate_length", box))
+        x = box[0] + 420 if rail == VDD else box[2] - 420 - via
+        low, strap = box[1] + 1000, straps[rail]
+        shapes.append(("metal5", (min(x, strap) - half, low - 200, max(x + via, strap) + half, low + 1600)))
+        for k in range(3):
+            y = low + 520 * k
+            shapes.append(("via4", (x, y, x + via, y + via)))
+            for layer in ("via2", "via3", "via4"):
+                shapes.append((layer, (strap - via // 2, y, strap + via // 2, y + via)))
+        for layer in ("metal3", "metal4"):
+            shapes.append((layer, (strap - 300, low - 200, strap + 300, low + 1600)))
+    return shapes

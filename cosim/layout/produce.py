@@ -1,0 +1,104 @@
+"""From a design to the files of a layout, and its checks."""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from cosim.circuit.elements import Mos
+from cosim.design import Design
+from cosim.files.write import write_together
+from cosim.layout.checks import Checked, Checker, run_drc, run_lvs
+from cosim.layout.chip import Chip, draw_chip, drawing_of
+from cosim.layout.connect import read_layout
+from cosim.layout.extract import extract
+from cosim.layout.gds import gds_bytes, layout_of
+from cosim.layout.picture import draw_png, format_svg
+from cosim.layout.record import WIRES, area_rows, check_units, coupling_rows, format_wires, pin_rows, table
+from cosim.layout.schematic import format_schematic
+
+GDS, NETLIST = "layout.gds", "lvs.sp"
+DECKS = ("main", "antenna", "density")
+
+
+@dataclass(frozen=True)
+class Made:
+    """A drawn chip, its share of gates, and whether each of its units is that of the netlist."""
+
+    chip: Chip
+    gate_area: float
+    units: Checked
+
+    @property
+    def ratio(self) -> float:
+        """Area over drawn gate area."""
+        return self.chip.area / self.gate_area
+
+
+def make_layout(design: Design, folder: Path, *, packed: bool = False, name: str = "macro") -> Made:
+    """Draw a design and write layout.gds, lvs.sp, the tables of wires, pins and areas, layout.json and pictures.
+
+    Raises InputError, MappingError and MissingToolError.
+    """
+    drawing = drawing_of(design.technology)
+    chip = draw_chip(design.flat, design.assembly.ports, design.technology, name)
+    layout = layout_of(chip, drawing)
+    gds = gds_bytes(layout)
+    ports = [pin.net for pin in chip.pins]
+    netlist = format_schematic(design.flat, chip.plates, ports, name, drawing)
+    drawn = read_layout(layout, drawing)
+    wires = extract(drawn, drawing, design.technology.library.diffusion)
+    gates = sum(one.gate_area for one in design.flat.elements if isinstance(one, Mos))
+    made = Made(chip, gates, check_units(drawn, netlist))
+    areas = table(("block", "gates_um2", "capacitors_um2", "drawn_um2"), area_rows(chip, design))
+    files = {
+        GDS: gds,
+        NETLIST: netlist.encode(),
+        WIRES: format_wires(wires, design).encode(),
+        "couplings.csv": table(("net", "other", "fF", "share"), coupling_rows(wires)).encode(),
+        "pins.csv": table(("place", "pin", "metal", "x_um", "y_um"), pin_rows(chip)).encode(),
+        "area.csv": areas.encode(),
+        "layout.json": _summary(made).encode(),
+        "layout.svg": format_svg(chip, ("nwell", "comp", "metal1", "metal3", "metal4", "plate")).encode(),
+        "layout.png": draw_png(gds),
+    }
+    if packed:
+        files[f"{GDS}.gz"] = gds_bytes(layout, packed=True)
+    write_together({folder / file: content for file, content in files.items()})
+    return made
+
+
+def _summary(made: Made) -> str:
+    x1, y1, x2, y2 = made.chip.box
+    content = {
+        "width_um": (x2 - x1) / 1000,
+        "height_um": (y2 - y1) / 1000,
+        "area_um2": round(made.chip.area * 1e12, 1),
+        "gate_area_um2": round(made.gate_area * 1e12, 1),
+        "area_over_gates": round(made.ratio, 3),
+        "rows": sum(len(band.rows) for band in made.chip.bands),
+        "units": sum(block.m * (2 if block.upper else 1) for block in made.chip.blocks),
+        "units_check": made.units.summary,
+    }
+    return json.dumps(content, indent=2) + "\n"
+
+
+def check_layout(folder: Path, checker: Checker, finished: Callable[[Checked], None]) -> Sequence[Checked]:
+    """Run the kit's decks on a drawn folder; writes checks.json and violations.csv. `finished` hears of each."""
+    found: list[Checked] = []
+    place = folder / "checks"
+    place.mkdir(exist_ok=True)
+    gds, netlist = folder / GDS, folder / NETLIST
+    for deck in (*DECKS, "lvs"):
+        one = run_lvs(checker, gds, netlist, place) if deck == "lvs" else run_drc(checker, gds, place, deck)
+        found.append(one)
+        finished(one)
+    rows = [(one.check, one.rule, one.x, one.y, one.text) for each in found for one in each.violations]
+    verdicts = [{key: value for key, value in asdict(one).items() if key != "violations"} for one in found]
+    write_together(
+        {
+            folder / "violations.csv": table(("check", "rule", "x_um", "y_um", "text"), rows).encode(),
+            folder / "checks.json": (json.dumps(verdicts, indent=2) + "\n").encode(),
+        }
+    )
+    return found

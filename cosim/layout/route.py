@@ -1,0 +1,194 @@
+"""Wires: a net runs on one track of metal3 in each band, stubs of metal2 join terminals to it, metal4 joins the bands.
+
+Tracks lie over the devices, whose gates are covered by the rail's metal. A trunk of metal4 stands where the net belongs
+in the order of `net_order`, so that a track is as long as its terminals are apart and no longer.
+"""
+
+from bisect import bisect_left, insort
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from cosim.errors import MappingError
+from cosim.layout.channel import Channel, Found, FullError, NoTrunkError, Part, Stub
+from cosim.layout.floorplan import RAILS, Band
+from cosim.layout.tiles import Terminal
+from cosim.technology.drawing import Drawing
+
+_FROM_CLOCKS = 3360  # nm, between the trunk of a clock and others
+
+
+@dataclass(frozen=True)
+class Trunk:
+    """A wire of metal4 at x, from y1 to y2."""
+
+    net: str
+    x: int
+    y1: int
+    y2: int
+
+
+@dataclass(frozen=True)
+class Track:
+    """A wire of metal3 at y, from x1 to x2, in the band of this index."""
+
+    net: str
+    band: int
+    y: int
+    x1: int
+    x2: int
+
+
+@dataclass
+class Lanes:
+    """What lies on parallel lanes: position -> the stretches there and the net of each."""
+
+    clear: int  # nm between a stretch and the next one on its lane
+    held: dict[int, list[tuple[int, int, str]]] = field(default_factory=lambda: defaultdict(list))
+
+    def free(self, lane: int, low: int, high: int, net: str) -> bool:
+        """Whether nothing of another net lies there."""
+        found = self.held.get(lane, [])
+        at = bisect_left(found, (low, low, ""))
+        near = found[max(at - 1, 0) : at + 1]
+        while at < len(found) and found[at][0] < high + self.clear:
+            near.append(found[at])
+            at += 1
+        return not any(a < high + self.clear and low < b + self.clear and other != net for a, b, other in near)
+
+    def take(self, lane: int, low: int, high: int, net: str) -> None:
+        """Put a stretch there."""
+        insort(self.held[lane], (low, high, net))
+
+
+@dataclass(frozen=True)
+class Wires:
+    """All wires of a chip."""
+
+    trunks: tuple[Trunk, ...]
+    tracks: tuple[Track, ...]
+    stubs: tuple[Stub, ...]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is wired: bands, pins on the lower edge at y = edge, where a net belongs (nm), and what else it must reach.
+
+    reach: net -> heights at which its trunk is met from above; straps: rail -> x of its strap;
+    loud: clocks, which the other nets are kept from.
+    """
+
+    bands: tuple[Band, ...]
+    ports: frozenset[str]
+    place: dict[str, int]
+    reach: dict[str, list[int]]
+    straps: dict[str, int]
+    edge: int
+    right: int
+    loud: frozenset[str]
+
+
+def terminals_of(band: Band) -> Iterable[Terminal]:
+    """The terminals of a band, as they lie on the chip."""
+    for k, row in enumerate(band.rows):
+        for placed in row.placed:
+            for terminal in placed.tile.terminals:
+                x1, y1, x2, y2 = terminal.box
+                low, high = flipped(y1, y2, band.y, k)
+                yield Terminal(terminal.net, (x1, low, x2, high))
+
+
+def flipped(y1: int, y2: int, y: int, k: int) -> tuple[int, int]:
+    """Heights of a row's shape on the chip: row 0 stands on its tap, row 1 hangs below it."""
+    return (y + y1, y + y2) if k == 0 else (y - y2, y - y1)
+
+
+def route(plan: Plan, drawing: Drawing) -> Wires:
+    """All wires. Raises FullError with the index of a band that must be higher, MappingError for a trunk."""
+    ends = [defaultdict[str, list[Terminal]](list) for _ in plan.bands]
+    for k, band in enumerate(plan.bands):
+        for terminal in terminals_of(band):
+            ends[k][terminal.net].append(terminal)
+    done: dict[int, list[Found]] = {}
+    joined: set[str] = set()
+    trunks: dict[str, Trunk] = {}
+    while len(done) < len(plan.bands):
+        trunks = _trunks(plan, ends, joined, drawing)
+        try:
+            for k, band in enumerate(plan.bands):
+                also = {net: (plan.straps[net],) if net in RAILS else () for net in ends[k]}
+                also |= {net: (trunks[net].x,) for net in ends[k] if net in trunks}
+                parts = [Part(net, tuple(terminals), also[net]) for net, terminals in ends[k].items()]
+                try:
+                    done[k] = Channel(band, plan.loud, drawing).fill(parts)
+                except FullError:
+                    raise FullError(k) from None
+        except NoTrunkError as error:
+            joined.add(str(error))
+            done = {}
+    tracks: list[Track] = []
+    stubs: list[Stub] = []
+    for k, band_done in done.items():
+        for one in band_done:
+            at = [*(stub.x for stub in one.stubs), *one.part.also]
+            tracks.append(Track(one.part.net, k, one.y, min(at), max(at)))
+            stubs += one.stubs
+    return Wires(_cut(trunks, tracks, plan), tuple(tracks), tuple(stubs))
+
+
+def _cut(trunks: dict[str, Trunk], tracks: list[Track], plan: Plan) -> tuple[Trunk, ...]:
+    """Trunks as long as they must be."""
+    ys: dict[str, list[int]] = defaultdict(list)
+    for track in tracks:
+        ys[track.net].append(track.y)
+    found: list[Trunk] = []
+    for net, trunk in trunks.items():
+        at = ys[net] + plan.reach.get(net, []) + ([plan.edge] if net in plan.ports else [])
+        found.append(Trunk(net, trunk.x, min(at), max(at)))
+    return tuple(found)
+
+
+def _trunks(
+    plan: Plan, ends: list[defaultdict[str, list[Terminal]]], joined: set[str], drawing: Drawing
+) -> dict[str, Trunk]:
+    at: dict[str, list[int]] = defaultdict(list)
+    for k, band in enumerate(plan.bands):
+        for net in ends[k]:
+            if net not in RAILS:
+                at[net] += [band.low, band.high]
+    lanes = Lanes(drawing["metal_space"] + 400)
+    found: dict[str, Trunk] = {}
+    pitch = drawing["metal_width"] + drawing["metal_space"]
+    for net in sorted(at, key=lambda net: (plan.place[net], net)):
+        ys = at[net] + plan.reach.get(net, []) + ([plan.edge] if net in plan.ports else [])
+        if len(ys) == 2 and net not in joined:
+            continue
+        low, high = min(ys), max(ys)
+        x = _place_trunk(plan, lanes, (net, low, high), pitch)
+        lanes.take(x, low, high, net)
+        found[net] = Trunk(net, x, low, high)
+    return found
+
+
+def _quiet(plan: Plan, lanes: Lanes, wire: tuple[str, int, int], x: int) -> bool:
+    """Whether no clock stands near another net's trunk, or that near a clock's."""
+    net, low, high = wire
+    return not any(
+        (other in plan.loud) != (net in plan.loud) and a < high and low < b
+        for lane in lanes.held
+        if abs(lane - x) < _FROM_CLOCKS
+        for a, b, other in lanes.held[lane]
+    )
+
+
+def _place_trunk(plan: Plan, lanes: Lanes, wire: tuple[str, int, int], pitch: int) -> int:
+    net, low, high = wire
+    for apart in (2 * pitch, pitch):
+        first = plan.place[net] // apart
+        for step in range(20000):
+            x = (first + (step + 1) // 2 * (1 if step % 2 else -1)) * apart
+            if 0 <= x <= plan.right and lanes.free(x, low, high, net) and _quiet(plan, lanes, wire, x):
+                return x
+            if step // 2 * apart > 160 * pitch:
+                break
+    raise MappingError(f"net {net}: there is no room for its wire from y = {low / 1e3:g} to {high / 1e3:g} um")

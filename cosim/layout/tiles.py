@@ -1,0 +1,226 @@
+"""How a block is drawn: rectangles in nanometres above the middle of its well tap, at y = 0, the rail below it.
+
+       ---- tie -------------- poly that joins the fingers of the upper units, with the contact of the gate line
+       |d|  |d|                the drain's metal lies over it
+      m| |m | |m               upper units: fingers that share their diffusions
+     ------------- mid         metal between lower and upper units
+     |  |  |  |  |             lower units, side by side under one poly, metal of the rail over it
+     ------------- source
+    ============== tap         rail
+
+The rail's metal covers the gates: it keeps wires above them away, and counts for density.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from cosim.layout.blocks import Block
+from cosim.technology.drawing import Drawing
+
+Box = tuple[int, int, int, int]  # x1, y1, x2, y2
+Shape = tuple[str, Box]
+
+HALF_TAP = 180
+RAIL_TOP = 230
+UNDER = HALF_TAP + 160  # what a tap takes below its middle where no row hangs there
+STRIP = 360  # height of a terminal's metal
+BOTTOM = HALF_TAP + 320  # of the lowest diffusion: the two implants between keep from either
+FREE = 230  # nm, by which a gate line's metal reaches into the gap before it, so that a wire may choose
+DOGBONE = 120  # nm from the gate, where a narrow diffusion widens to hold a contact
+
+
+@dataclass(frozen=True)
+class Terminal:
+    """Metal where a wire may end: its net, and its box in metal1."""
+
+    net: str
+    box: Box
+
+
+@dataclass
+class Tile:
+    """A block that is drawn, or the head of its gate line: shapes, terminals, and its right and upper edge."""
+
+    shapes: list[Shape] = field(default_factory=list[Shape])
+    terminals: list[Terminal] = field(default_factory=list[Terminal])
+    right: int = 0
+    top: int = 0
+
+    def add(self, layer: str, *box: int) -> None:
+        """One more rectangle."""
+        self.shapes.append((layer, (box[0], box[1], box[2], box[3])))
+
+
+@dataclass(frozen=True)
+class Heights:
+    """Where the parts of a block begin: the poly of its lower units, where that ends, and its upper units."""
+
+    gate: int
+    gate_top: int
+    end: int
+    upper: int
+    drain: int
+
+    @property
+    def tie(self) -> int:
+        """Lower edge of the poly that joins the fingers."""
+        return self.drain + 120
+
+    @property
+    def top(self) -> int:
+        """Upper edge of the block with half the space to the next."""
+        return self.tie + STRIP + 140 if self.drain > self.end else self.end + 440
+
+
+def heights(block: Block, drawing: Drawing) -> Heights:
+    """The heights of a block."""
+    w, l = block.shape[:2]  # noqa: E741 - a length
+    reach = _reach(w, drawing)
+    gate = BOTTOM + reach
+    end = gate + l + reach
+    if block.upper is None:
+        return Heights(gate, gate + l, end, end, end)
+    upper = end + drawing["poly_active"] + drawing["poly_end"]
+    return Heights(gate, gate + l, end, upper, upper + block.shape[2])
+
+
+def _reach(w: int, drawing: Drawing) -> int:
+    """Length of a diffusion between the gate and its end, with a contact."""
+    contact, space = drawing["contact"] + drawing["contact_in"], drawing["contact_gate"]
+    return contact + (space if w >= drawing["contact"] + 2 * drawing["contact_in"] else 200)
+
+
+def width(block: Block, drawing: Drawing) -> int:
+    """Width of a block's diffusions, which its metal spans."""
+    return max(_lower_width(block, drawing), _upper_width(block, drawing), 2500 if block.upper is None else 1280)
+
+
+def _pitch(w: int, drawing: Drawing) -> int:
+    return max(w, drawing["contact"] + 2 * drawing["contact_in"]) + drawing["active_space"]
+
+
+def _lower_width(block: Block, drawing: Drawing) -> int:
+    pitch = _pitch(block.shape[0], drawing)
+    return pitch * block.m - drawing["active_space"]
+
+
+def _upper_width(block: Block, drawing: Drawing) -> int:
+    if block.upper is None:
+        return 0
+    side = drawing["contact"] + drawing["contact_in"] + drawing["contact_gate"]
+    return block.m * block.shape[3] + (block.m - 1) * _shared(drawing) + 2 * side
+
+
+def _shared(drawing: Drawing) -> int:
+    """Length of a diffusion that two gates share."""
+    return drawing["contact"] + 2 * drawing["contact_gate"]
+
+
+def contacts(box: Box, drawing: Drawing, layer: str = "contact", size: str = "contact") -> Iterator[Shape]:
+    """One row or column of contacts in the middle of a box, as many as fit."""
+    one, space = drawing[size], max(drawing["contact_space"], 280)
+    x1, y1, x2, y2 = box
+    across = x2 - x1 >= y2 - y1
+    low, high = (x1, x2) if across else (y1, y2)
+    edge = drawing["contact_in"]
+    count = max((high - low - 2 * edge + space) // (one + space), 1)
+    first = low + (high - low - count * one - (count - 1) * space) // 10 * 5
+    middle = ((y1 + y2) if across else (x1 + x2)) // 10 * 5 - one // 2
+    for k in range(count):
+        at = first + k * (one + space)
+        x, y = (at, middle) if across else (middle, at)
+        yield layer, (x, y, x + one, y + one)
+
+
+def draw(block: Block, x: int, drawing: Drawing) -> Tile:
+    """The block with its left edge at x, without the head of its gate line."""
+    tile, at = Tile(), heights(block, drawing)
+    wide = width(block, drawing)
+    tile.right, tile.top = x + wide, at.top
+    _draw_lower(tile, block, x, drawing)
+    bottom, top = block.ends
+    low = (x, BOTTOM, x + wide, BOTTOM + STRIP)
+    if block.on_rail:
+        tile.add("metal1", x, 0, x + wide, at.gate_top - 150)
+    else:
+        tile.add("metal1", *low)
+        tile.terminals.append(Terminal(bottom, low))
+    high = (x, at.end - STRIP, x + wide, at.end)
+    tile.add("metal1", *high)
+    if block.upper is None:
+        tile.terminals.append(Terminal(top, high))
+    else:
+        strip = (x + 140, at.drain + 100, x + wide, at.drain + 100 + STRIP)
+        tile.add("metal1", *strip)
+        tile.terminals.append(Terminal(top, strip))
+        _draw_upper(tile, block, x, drawing)
+    return tile
+
+
+def _draw_lower(tile: Tile, block: Block, x: int, drawing: Drawing) -> None:
+    at, (w, l), pitch = heights(block, drawing), block.shape[:2], _pitch(block.shape[0], drawing)  # noqa: E741
+    whole = drawing["contact"] + 2 * drawing["contact_in"]
+    left = x + (width(block, drawing) - _lower_width(block, drawing)) // 10 * 5
+    for k in range(block.m):
+        a = left + k * pitch + (max(w, whole) - w) // 10 * 5
+        tile.add("comp", a, BOTTOM, a + w, at.end)
+        ends = (BOTTOM, BOTTOM + whole), (at.end - whole, at.end)
+        for (y1, y2), gate in zip(ends, (at.gate - DOGBONE, at.gate_top + DOGBONE), strict=True):
+            if w < whole:
+                b = left + k * pitch
+                tile.add("comp", b, min(y1, gate), b + whole, max(y2, gate))
+            for shape in contacts((a, y1, a + w, y2), drawing):
+                tile.shapes.append(shape)
+    end = drawing["poly_end"]
+    tile.add("poly", x - end, at.gate, tile.right + end, at.gate + l)
+
+
+def _draw_upper(tile: Tile, block: Block, x: int, drawing: Drawing) -> None:
+    at, (w, l) = heights(block, drawing), block.shape[2:]  # noqa: E741 - a length
+    wide = _upper_width(block, drawing)
+    left = x + (width(block, drawing) - wide) // 10 * 5
+    tile.add("comp", left, at.upper, left + wide, at.upper + w)
+    side, shared, end = drawing["contact_in"], _shared(drawing), drawing["poly_end"]
+    first = left + side + drawing["contact"] + drawing["contact_gate"]
+    gates = [first + k * (l + shared) for k in range(block.m)]
+    for gate in gates:
+        tile.add("poly", gate, at.upper - end, gate + l, at.tie + STRIP)
+    tile.add("poly", x - end, at.tie, tile.right + 80, at.tie + STRIP)
+    half = drawing["contact"] // 2
+    middles = [left + side + half, *(gate + l + shared // 2 for gate in gates[:-1]), left + wide - side - half]
+    for k, middle in enumerate(middles):
+        inside = (middle - half, at.upper, middle + half, at.drain - 140)
+        for shape in contacts(inside, drawing):
+            tile.shapes.append(shape)
+        a, b = middle - 170, middle + 170
+        if k % 2:
+            tile.add("metal1", a, at.upper, b, at.drain + 100 + STRIP)
+        else:
+            tile.add("metal1", a, at.end - STRIP, b, at.drain - 140)
+
+
+def head_width(block: Block, drawing: Drawing) -> int:
+    """From the left edge of a head to the block behind it."""
+    return STRIP + (250 if block.upper is None else drawing["poly_active"] + 5)
+
+
+def head(block: Block, x: int, drawing: Drawing) -> Tile:
+    """The head of a gate line: poly that joins lower and upper units, contact, metal; a block begins at `right`."""
+    tile, at = Tile(), heights(block, drawing)
+    pad = STRIP
+    tile.right = x + head_width(block, drawing)
+    if block.upper is None:
+        low = at.gate
+        tile.add("poly", x, low, x + pad, low + pad)
+        box = (x - FREE, low, x + pad, low + pad + 60)
+        tile.add("poly", x, low, x + pad + 250, at.gate_top)
+    else:
+        low = at.tie
+        tile.add("poly", x, at.gate, x + pad, low + STRIP)
+        tile.add("poly", x, at.gate, x + pad + 2 * drawing["poly_active"], at.gate_top)
+        box = (x - FREE, low - 60, x + pad, low + pad)
+    for shape in contacts((x, low, x + pad, low + pad), drawing):
+        tile.shapes.append(shape)
+    tile.add("metal1", *box)
+    tile.terminals.append(Terminal(block.gate, box))
+    return tile

@@ -1,0 +1,64 @@
+"""What a layout generator must know of a process: layers, rules and the names that the foundry's decks use.
+
+Lengths are whole nanometres here and micrometres in the file, where each rule stands beside the foundry's name of it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+Layer = tuple[int, int]  # GDS layer and datatype
+LAYERS = (
+    "comp", "nwell", "poly", "nplus", "pplus", "contact", "metal1", "via1", "metal2", "via2", "metal3", "via3",
+    "metal4", "via4", "metal5", "plate", "plate_mark", "plate_length",
+    "metal1_label", "metal2_label", "metal3_label", "metal4_label", "boundary",
+)  # fmt: skip
+RULES = (
+    "contact", "contact_space", "contact_in", "contact_gate", "active_space", "active_implant", "well_active",
+    "well_space", "poly_space", "poly_end", "poly_active", "metal1_space", "metal_width", "metal_space", "metal_area",
+    "via", "via_end", "plate_in", "plate_via", "plate_via_space", "plate_space", "plate_metal", "plate_reach",
+    "plate_smallest", "plate_largest", "top_width", "top_space", "strap",
+)  # fmt: skip
+CONDUCTORS = ("poly", "metal1", "metal2", "metal3", "metal4", "metal5")  # from below
+AREAS = ("metal_area", "plate_smallest", "plate_largest")  # square micrometre; the other rules are lengths
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A smallest width, space or enclosure: the foundry's name of it, and nanometres, or square nanometres."""
+
+    name: str
+    value: int
+
+
+@dataclass(frozen=True)
+class WireTable:
+    """Capacitance of wires. over: layer -> layer below it, or ground -> F/m2; rim: layer -> F/m of its edge;
+    beside: layer -> (F for a length that equals the spacing, m that are added to the spacing);
+    junctions: polarity -> (F/m2, F/m)."""
+
+    over: Mapping[str, Mapping[str, float]]
+    rim: Mapping[str, float]
+    beside: Mapping[str, tuple[float, float]]
+    junctions: Mapping[str, tuple[float, float]]
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """The `[layout]` of a technology.
+
+    mos: polarity -> the transistor's name in the LVS deck; capacitor: that of its metal capacitor; variant: of the
+    metal stack, as the decks name it; decks: their folder, below that of the kits; layers, rules: all of LAYERS, RULES;
+    wires: what extraction takes.
+    """
+
+    mos: Mapping[str, str]
+    capacitor: str
+    variant: str
+    decks: str
+    layers: Mapping[str, Layer]
+    rules: Mapping[str, Rule]
+    wires: WireTable
+
+    def __getitem__(self, rule: str) -> int:
+        """The value of a rule, nanometre or square nanometre."""
+        return self.rules[rule].value

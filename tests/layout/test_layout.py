@@ -1,0 +1,178 @@
+"""Small cells drawn, traced and held against their netlist; faults that must be seen. Needs klayout.
+
+The decks of the foundry run on them where its kit and the klayout application are installed.
+"""
+
+import sys
+from dataclasses import replace
+from subprocess import CompletedProcess
+
+import pytest
+
+from cosim.cells.mirror import signal_rails
+from cosim.cells.rectifier import candidate_diode
+from cosim.cells.schmitt import schmitt
+from cosim.circuit.elements import Circuit, Instance
+from cosim.errors import InputError, MissingToolError
+from cosim.layout.checks import find_application, find_checker, read_violations, run_drc, run_lvs
+from cosim.layout.chip import draw_chip, drawing_of
+from cosim.layout.connect import read_layout
+from cosim.layout.extract import by_net, extract
+from cosim.layout.gds import gds_bytes, geometry, layout_of
+from cosim.layout.record import check_units
+from cosim.layout.schematic import format_schematic
+from cosim.technology.catalog import load_technology
+
+pytest.importorskip("klayout.db")
+
+
+@pytest.fixture(scope="module")
+def technology(tmp_path_factory):
+    """gf180mcu without its models: a drawing needs none."""
+    root = tmp_path_factory.mktemp("kits")
+    library = root / "gf180mcuD/libs.tech/ngspice/sm141064.ngspice"
+    library.parent.mkdir(parents=True)
+    library.write_text("")
+    return load_technology("gf180mcu", root)
+
+
+CELLS = {
+    "mirror": lambda technology: signal_rails(technology, 8, 1.003),
+    "schmitt": lambda technology: schmitt(technology, 8),
+    "candidate": candidate_diode,
+}
+
+
+def flat(block):
+    return Circuit(block.name, (block,), (Instance("cell", block.ports, block.name),)).flat(), block.ports
+
+
+def trace(circuit, ports, technology):
+    chip = draw_chip(circuit, ports, technology, "cell")
+    return chip, read_layout(layout_of(chip, drawing_of(technology)), drawing_of(technology))
+
+
+def netlist(circuit, ports, technology):
+    return format_schematic(circuit, (), ports, "cell", drawing_of(technology))
+
+
+@pytest.mark.parametrize("name", CELLS)
+def test_every_unit_is_that_of_the_netlist(name, technology):
+    circuit, ports = flat(CELLS[name](technology))
+    _, drawn = trace(circuit, ports, technology)
+    checked = check_units(drawn, netlist(circuit, ports, technology))
+    assert checked.passed, checked.summary
+    assert len(drawn.units) == sum(mos.m for mos in circuit.elements)
+    assert not [net for net in drawn.boxes if "$" in net]  # no wire that nobody named
+
+
+def swapped(mos):
+    return replace(mos, gate=mos.drain if mos.drain != mos.gate else mos.bulk)
+
+
+FAULTS = {
+    "swapped net": swapped,
+    "wrong width": lambda mos: replace(mos, w=mos.w + 1e-7),
+    "missing unit": lambda mos: replace(mos, m=mos.m - 1) if mos.m > 1 else None,
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("name", CELLS)
+def test_faults_are_seen(name, fault, technology):
+    circuit, ports = flat(CELLS[name](technology))
+    last = circuit.elements[-1]
+    wrong = FAULTS[fault](last)
+    faulty = replace(circuit, elements=(*circuit.elements[:-1], *((wrong,) if wrong else ())))
+    _, drawn = trace(faulty, ports, technology)
+    assert not check_units(drawn, netlist(circuit, ports, technology)).passed
+
+
+def test_the_same_bytes(technology):
+    circuit, ports = flat(CELLS["schmitt"](technology))
+    one, other = (
+        gds_bytes(layout_of(draw_chip(circuit, ports, technology, "cell"), drawing_of(technology)), packed=True)
+        for _ in range(2)
+    )
+    assert one == other
+
+
+def test_a_longer_wire_has_more(technology):
+    """The gate line of the mirror's input has its poly over ground and more; no capacitance is negative."""
+    circuit, ports = flat(CELLS["mirror"](technology))
+    _, drawn = trace(circuit, ports, technology)
+    found = by_net([one for one in extract(drawn, drawing_of(technology)) if one.kind != "junction"])
+    assert all(farad > 0 for kinds in found.values() for farad in kinds.values())
+    # 8 units 5 um long at 0.88 um: fields of 0.28 um between gates are 7 x 0.28 x 5 um2 of poly at 110 aF/um2, 1.1 fF
+    assert sum(found["p"].values()) > 1.1e-15
+
+
+def test_a_technology_without_rules_is_refused():
+    with pytest.raises(InputError, match=r"generic180 has no table \[layout\]"):
+        drawing_of(load_technology("generic180"))
+
+
+def test_a_kit_without_decks_is_named(technology, monkeypatch):
+    monkeypatch.setattr("cosim.layout.checks.find_application", lambda: ("klayout", "0.28.5"))
+    monkeypatch.setattr("cosim.layout.checks.shutil.which", lambda name: name)
+    with pytest.raises(MissingToolError, match=r"has no gf180mcuD/libs\.tech/klayout beside it"):
+        find_checker(technology, drawing_of(technology))
+
+
+def test_reports_are_read_with_coordinates(tmp_path):
+    report = tmp_path / "main.lyrdb"
+    report.write_text(
+        "<report-database><categories><category><name>M2.2a</name><description>too near</description></category>"
+        "</categories><items><item><category>'M2.2a'</category><values><value>edge-pair: (1,2;1,4)/(3,4;3,2)</value>"
+        "</values></item></items></report-database>"
+    )
+    (found,) = read_violations(report, "main")
+    assert (found.rule, found.text, found.x, found.y) == ("M2.2a", "too near", 2.0, 3.0)
+
+
+@pytest.fixture(scope="module")
+def kit():
+    try:
+        technology = load_technology("gf180mcu")
+        return technology, find_checker(technology, drawing_of(technology))
+    except MissingToolError as error:
+        pytest.skip(str(error))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["mirror", "schmitt"])
+def test_a_cell_passes_the_kits_rules_and_a_fault_does_not_match(name, kit, tmp_path):
+    technology, checker = kit
+    circuit, ports = flat(CELLS[name](technology))
+    drawing = drawing_of(technology)
+    layout = layout_of(draw_chip(circuit, ports, technology, "cell"), drawing)
+    (tmp_path / "cell.gds").write_bytes(gds_bytes(layout))
+    (tmp_path / "cell.sp").write_text(netlist(circuit, ports, technology))
+    found = run_drc(checker, tmp_path / "cell.gds", tmp_path, "main")
+    assert found.passed, found.summary
+    assert run_lvs(checker, tmp_path / "cell.gds", tmp_path / "cell.sp", tmp_path).passed
+    *others, last = circuit.elements
+    wider = replace(circuit, elements=(*others, replace(last, w=2 * last.w)))
+    (tmp_path / "wrong.sp").write_text(netlist(wider, ports, technology))
+    assert not run_lvs(checker, tmp_path / "cell.gds", tmp_path / "wrong.sp", tmp_path).passed
+
+
+def test_a_missing_package_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "klayout.db", None)
+    with pytest.raises(MissingToolError, match=r"package klayout is missing; .*pip install 'cosim-analog\[layout\]'"):
+        geometry()
+
+
+def test_a_missing_application_is_named(monkeypatch):
+    monkeypatch.setattr("cosim.layout.checks.shutil.which", lambda name: None)
+    with pytest.raises(MissingToolError, match=r"application klayout is missing; .*apt-get install klayout"):
+        find_application()
+
+
+def test_an_old_application_is_named(monkeypatch):
+    monkeypatch.setattr("cosim.layout.checks.shutil.which", lambda name: name)
+    monkeypatch.setattr(
+        "cosim.layout.checks.subprocess.run", lambda *_, **__: CompletedProcess([], 0, "KLayout 0.27.9\n", "")
+    )
+    with pytest.raises(MissingToolError, match=r"must be 0\.28\.4 or newer, not KLayout 0\.27\.9"):
+        find_application()

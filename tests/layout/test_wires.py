@@ -1,0 +1,49 @@
+"""Wires of a layout in a circuit: they are those of its nets, and the page of a comparison says that they are there."""
+
+import pytest
+
+from cosim.circuit.elements import Capacitor
+from cosim.compiler.passes import compile_network
+from cosim.errors import InputError
+from cosim.layout.backannotate import extracted, nets_of
+from cosim.layout.extract import Parasitic
+from cosim.layout.record import WIRES, format_wires
+from cosim.report.comparison_sheet import wire_facts
+
+
+@pytest.fixture(scope="module")
+def design(make_network, technology, calibration):
+    return compile_network(make_network(3, hidden=2, outputs=2), technology, calibration)
+
+
+def with_these(design, folder, *found):
+    (folder / WIRES).write_text(format_wires(found, design))
+    return extracted(design, folder)
+
+
+def test_wires_are_added_and_told(design, tmp_path):
+    """A wire to the supply counts as one to ground, where nothing moves either."""
+    label, net = next((label, net) for label, net in nets_of(design.flat).items() if net not in ("0", "vdd"))
+    found = with_these(design, tmp_path, Parasitic("vdd", "vss", "over", 1e-15), Parasitic(label, "vdd", "over", 3e-15))
+    added = found.flat.elements[len(design.flat.elements) :]
+    assert [(one.a, one.b, one.value) for one in added if isinstance(one, Capacitor)] == [(net, "0", 3e-15)]
+    assert wire_facts(found) == (("wires", "1 capacitors of the layout, 3 fF"),)
+    assert wire_facts(design) == ()
+
+
+def test_wires_of_another_circuit_are_refused(design, tmp_path):
+    """The network is the same and the circuit another, such as with --cell."""
+    with pytest.raises(InputError, match="must be of nets of this circuit, not of elsewhere; draw it again"):
+        with_these(design, tmp_path, Parasitic("vss", "elsewhere", "ground", 1e-15))
+
+
+def test_wires_of_another_network_are_refused(design, tmp_path, make_network, technology, calibration):
+    other = compile_network(make_network(3, hidden=3, outputs=2), technology, calibration)
+    (tmp_path / WIRES).write_text(format_wires([], other))
+    with pytest.raises(InputError, match="its wires must be those of .* not of .*; draw this network again"):
+        extracted(design, tmp_path)
+
+
+def test_a_folder_without_wires_is_refused(design, tmp_path):
+    with pytest.raises(InputError, match=r"there is no wires\.csv in it; make it with cosim layout"):
+        extracted(design, tmp_path)
