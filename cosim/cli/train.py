@@ -1,6 +1,6 @@
 """`cosim train`: from a task to a checkpoint that a circuit can be compiled from."""
 
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -9,16 +9,19 @@ from typing import TYPE_CHECKING
 import click
 
 from cosim.cli.common import FILE, collecting, one_of, pdk_root_option, technology_option
+from cosim.cli.help import GroupedOption
 from cosim.cli.progress import progress_bar
+from cosim.cli.settings import RunVerb, keep_settings
 from cosim.cli.stopping import StoppedError
 from cosim.errors import InputError, MappingError, importing
 from cosim.files.write import check_writable
-from cosim.training.config import Architecture, TrainingConfig, check_config, state_path
+from cosim.training.config import Architecture, TrainingConfig, check_config, seed_path, state_path
 
 if TYPE_CHECKING:
     from cosim.network.types import Network
     from cosim.tasks.task import Task
-    from cosim.training.trainer import TrainingResult
+    from cosim.training.seeds import Seeds
+    from cosim.training.trainer import Job, TrainingResult
 
 EXTRA = "pip install 'cosim-analog[train]'"
 _A, _C = Architecture(), TrainingConfig()
@@ -26,11 +29,14 @@ _A, _C = Architecture(), TrainingConfig()
 
 @dataclass(frozen=True)
 class Files:
-    """Where the samples come from and the checkpoint goes to, and whether what a stopped training left is used."""
+    """Where the samples come from and the checkpoint goes to, for how many seeds, whether what a stopped training left
+    is used, and where TensorBoard reads."""
 
     output: Path
     data: Path | None
     resume: bool
+    seeds: int
+    tensorboard: Path | None
 
 
 @dataclass(frozen=True)
@@ -41,6 +47,18 @@ class Devices:
     technology: str
     pdk_root: Path | None
     area: float
+
+
+class NetworkOption(GroupedOption):
+    title = "The network"
+
+
+class BoardOption(GroupedOption):
+    title = "Elsewhere"
+
+
+class DescentOption(GroupedOption):
+    title = "How it is trained"
 
 
 class Epsilon(click.ParamType):
@@ -59,50 +77,81 @@ def _none_for_zero(_context: click.Context, _option: click.Parameter, value: flo
     return value or None
 
 
-@click.command(name="train")
+resume_option = click.option("--resume", is_flag=True, help="Go on with an interrupted training.")
+board_option = click.option(
+    "--tensorboard", cls=BoardOption, type=FILE, metavar="DIR", help="Write the points of the curve for TensorBoard."
+)
+
+
+@click.command(cls=RunVerb, name="train")
 @click.argument("task", metavar="TASK", required=False)
 @click.option("-o", "--output", type=FILE, default=Path("model.pt"), help="Checkpoint file, .pt or .npz.")
 @click.option("--data", type=FILE, help="Folder of the data set, or the file of the task npz.")
-@click.option("--cells", default=_A.cells, help="Units in each recurrent layer.")
+@click.option("--cells", default=_A.cells, help="Units in each layer.")
 @click.option("--layers", default=_A.layers, help="Recurrent layers.")
-@click.option("--hidden", default=_A.hidden, help="ReLU units before them, 0 for none.")
+@click.option("--hidden", cls=NetworkOption, default=_A.hidden, help="ReLU units before them, 0 for none.")
 @one_of(
     "--unit", ("first-quadrant", "signed", "mingru"),
     "States 0 and alpha, or -alpha and alpha; or an analog one that fades (minGRU).", _A.unit,
 )  # fmt: skip
-@one_of("--beta", ("fixed", "input"), "Thresholds.", _A.beta)
+@one_of("--beta", ("fixed", "input"), "Thresholds.", _A.beta, cls=NetworkOption)
 @one_of("--cell", ("bmru", "cmru", "alphacmru"), "Recurrent unit; alphacmru compiles with --levels.", _A.cell)
 @click.option(
     "--levels",
+    cls=NetworkOption,
     type=int,
     default=_A.levels,
     callback=_none_for_zero,
     help="Levels of what alphacmru stores, 0: any value.",
 )
-@click.option("--epsilon", type=Epsilon(), default="anneal", help="'anneal' (1 to 0) or a number in [-1, 1].")
-@click.option("--grid", default=_A.grid, callback=_none_for_zero, help="Step of the weights, 0 for continuous ones.")
 @click.option(
-    "--input-levels", default=_A.input_levels, callback=_none_for_zero, help="Steps of an input, 0: continuous."
+    "--epsilon", cls=DescentOption, type=Epsilon(), default="anneal", help="'anneal' (1 to 0) or a number in [-1, 1]."
 )
-@click.option("--taps", default=_A.taps, help="Frames before, whose input the first layer reads, too; of one bit.")
-@click.option("--feedback", is_flag=True, help="Each layer also reads its own state of the frame before.")
-@click.option("--noise", default=_C.noise, help="Relative parameter noise while training.")
-@one_of("--variation", ("none", "local"), "local: every sample on another chip, with the technology's mismatch.")
+@click.option(
+    "--grid",
+    cls=NetworkOption,
+    default=_A.grid,
+    callback=_none_for_zero,
+    help="Step of the weights, 0 for continuous ones.",
+)
+@click.option(
+    "--input-levels",
+    cls=NetworkOption,
+    default=_A.input_levels,
+    callback=_none_for_zero,
+    help="Steps of an input, 0: continuous.",
+)
+@click.option(
+    "--taps",
+    cls=NetworkOption,
+    default=_A.taps,
+    help="Frames before, whose input the first layer reads, too; of one bit.",
+)
+@click.option(
+    "--feedback", cls=NetworkOption, is_flag=True, help="Each layer also reads its own state of the frame before."
+)
+@click.option("--noise", cls=DescentOption, default=_C.noise, help="Relative parameter noise while training.")
+@one_of(
+    "--variation", ("none", "local"), "local: every sample on another chip, with the technology's mismatch.",
+    cls=DescentOption,
+)  # fmt: skip
 @technology_option
 @pdk_root_option
-@click.option("--area", default=1.0, help="Gate areas over drawn ones, for mismatch alone.")
-@click.option("--margin", default=_C.margin, help="Distance to keep from thresholds, in units.")
-@click.option("--weight-cost", default=_C.weight_cost, help="Loss per unit of summed |weight|.")
-@click.option("--range-max", default=_C.range_max, help="Largest range of a state, 0 for any.")
-@click.option("--width-min", default=_A.width_min, help="Smallest hysteresis width, in units.")
-@one_of("--pooling", ("last", "mean", "vote"), "How the readout is pooled over time.", _A.pooling)
-@click.option("--ramp/--no-ramp", default=_A.ramp, help="A time ramp as one more input.")
-@click.option("--skip/--no-skip", default=_A.skip, help="Skip connections.")
+@click.option("--area", cls=DescentOption, default=1.0, help="Gate areas over drawn ones, for mismatch alone.")
+@click.option("--margin", cls=DescentOption, default=_C.margin, help="Distance to keep from thresholds, in units.")
+@click.option("--weight-cost", cls=DescentOption, default=_C.weight_cost, help="Loss per unit of summed |weight|.")
+@click.option("--range-max", cls=DescentOption, default=_C.range_max, help="Largest range of a state, 0 for any.")
+@click.option("--width-min", cls=NetworkOption, default=_A.width_min, help="Smallest hysteresis width, in units.")
+@one_of("--pooling", ("last", "mean", "vote"), "How the readout is pooled over time.", _A.pooling, cls=NetworkOption)
+@click.option("--ramp/--no-ramp", cls=NetworkOption, default=_A.ramp, help="A time ramp as one more input.")
+@click.option("--skip/--no-skip", cls=NetworkOption, default=_A.skip, help="Skip connections.")
 @click.option("--iterations", default=_C.iterations, help="Gradient steps.")
-@click.option("--batch", default=_C.batch, help="Samples a step.")
-@click.option("--lr", "learning_rate", default=_C.learning_rate, help="Peak learning rate.")
+@click.option("--batch", cls=DescentOption, default=_C.batch, help="Samples a step.")
+@click.option("--lr", "learning_rate", cls=DescentOption, default=_C.learning_rate, help="Peak learning rate.")
 @click.option("--seed", type=click.IntRange(0), default=_C.seed, help="Seed of weights, batches and noise.")
-@click.option("--resume", is_flag=True, help="Go on with an interrupted training of the same settings.")
+@click.option("--seeds", type=click.IntRange(1), default=1, help="How many, from --seed on; the best is kept.")
+@board_option
+@resume_option
 @collecting(files=Files, architecture=Architecture, config=TrainingConfig, devices=Devices)
 def command(*, task: str | None, files: Files, config: TrainingConfig, devices: Devices) -> None:
     """Train a network for TASK and write it to a checkpoint.
@@ -110,31 +159,64 @@ def command(*, task: str | None, files: Files, config: TrainingConfig, devices: 
     TASK is generated or comes with a package (digits, pixel-digits, copy-first, copy-first-quiet, copy-item, flip-flop,
     parity, parity-published), is read from --data (speech-commands, kws-*, fsdd, mnist*, cifar10*, pathfinder), or is
     npz for data of your own; docs/tasks.md has all. Inputs, weights and thresholds keep to what the circuit can
-    realise.
+    realise. Beside the checkpoint stands the curve of the training, model_curve.csv and .svg. Several seeds keep
+    the network with the smallest loss on held-out samples.
     """
     from cosim.tasks.load import check_task, load_task
 
     name, config = check_task(task), complete_config(config, devices)
     check_config(config)
-    total, output = config.iterations, files.output
+    output = files.output
     if output.suffix not in (".pt", ".npz"):
         raise InputError(f"--output must end in .pt or .npz, not {output.name!r}")
-    check_writable(output)
-    with stopping_truthfully(state_path(output)):
+    check_output(output)
+    seeds = range(config.seed, config.seed + files.seeds)
+    kept = [output] if files.seeds == 1 else [seed_path(output, seed) for seed in seeds]
+    with stopping_truthfully(*(kept if files.seeds > 1 else ()), *map(state_path, kept)):
         with importing("training", EXTRA):
-            from cosim.training.trainer import initial_network, train
+            from cosim.training.board import writing_board
+            from cosim.training.trainer import Job, initial_network
 
         loaded = load_task(name, files.data)
         known = describe_obstacle(initial_network(config, loaded), output)
         _warn([*describe_constants(loaded), *known])
-        with progress_bar("training") as progress:
-            result = train(
-                config, loaded, output, lambda done, values: progress(done, total, values), resume=files.resume
-            )
-    for line in format_result(result):
+        with writing_board(files.tensorboard) as passing:
+            best, lines = _train(Job(config, loaded, passing), seeds, files)
+    write_curve_of(output, best.network.history)
+    keep_settings(output)
+    for line in [*lines, *format_result(best)]:
         click.echo(line)
     if not known:
-        _warn(describe_obstacle(result.network, output))
+        _warn(describe_obstacle(best.network, output))
+
+
+def _train(job: "Job", seeds: range, files: Files) -> "tuple[TrainingResult, list[str]]":
+    """The network that is kept, and what is said of several seeds."""
+    from cosim.training.seeds import train_seeds
+    from cosim.training.trainer import run_job
+
+    with progress_bar("training") as progress:
+        if len(seeds) > 1:
+            found = train_seeds(job, seeds, files.output, progress, resume=files.resume)
+            return found.best, format_seeds(found)
+        total = job.config.iterations
+        return run_job(job, files.output, lambda done, values: progress(done, total, values), resume=files.resume), []
+
+
+def check_output(output: Path) -> None:
+    """Raises InputError where a checkpoint or the curve beside it could not be written."""
+    from cosim.report.training_curve import curve_paths
+
+    for path in (output, *curve_paths(output)):
+        check_writable(path)
+
+
+def write_curve_of(output: Path, history: Mapping[str, object]) -> None:
+    """The curve of a training, which its history holds, beside the checkpoint."""
+    from cosim.reading.text import typed
+    from cosim.report.training_curve import Curve, write_curve
+
+    write_curve(output, typed(history, Curve, "history", "train it again").curve)
 
 
 @contextmanager
@@ -195,7 +277,7 @@ def _warn(lines: list[str]) -> None:
 def format_result(result: "TrainingResult") -> list[str]:
     """What a user wants to know after a training, one line each."""
     figures = result.figures
-    if "test_accuracy" in figures:
+    if _classifies(result):
         score = f"balanced accuracy {figures['test_balanced_accuracy']:.1%}, accuracy {figures['test_accuracy']:.1%}"
     else:
         score = f"mean absolute error {figures['test_mae']:.4g}"
@@ -207,6 +289,24 @@ def format_result(result: "TrainingResult") -> list[str]:
         f"weights and biases that are not zero: {figures['nonzero_weights']}",
         f"checkpoint: {result.path}",
     ]
+
+
+def format_seeds(found: "Seeds") -> list[str]:
+    """A row for each seed, and mean and range over them."""
+    metric, name = ("test_accuracy", "accuracy") if _classifies(found.best) else ("test_mae", "mean absolute error")
+
+    def shown(value: float) -> str:
+        return f"{value:.1%}" if _classifies(found.best) else f"{value:.4g}"
+
+    lines = [f"  seed  validation loss  test {name}"]
+    for seed, figures in found.figures.items():
+        lines.append(f"{seed:6}  {figures['validation_loss']:15.4g}  {shown(figures[metric]):>{len(name) + 5}}")
+    mean, low, high = map(shown, found.spread(metric))
+    return [*lines, f"test: {name} {mean} [{low}, {high}] over {len(found.figures)} seeds; the best by validation:"]
+
+
+def _classifies(result: "TrainingResult") -> bool:
+    return "test_accuracy" in result.figures
 
 
 def _format_chips(chips: dict[str, float]) -> str:

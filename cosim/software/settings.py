@@ -1,7 +1,6 @@
 """How a backbone is trained; the defaults are those of the seed paper (arXiv 2605.11855, F.8). Free of torch."""
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Literal
 
 from cosim.errors import InputError
@@ -43,8 +42,3 @@ def check_training(training: Training) -> Training:
     if training.epsilon is not None and not -1 <= training.epsilon <= 1:
         raise InputError(f"--epsilon must be 'anneal' or a number in [-1, 1], not {training.epsilon:g}")
     return training
-
-
-def seed_path(path: Path, seed: int) -> Path:
-    """Where the finished model of one seed is kept until all are."""
-    return path.with_name(f"{path.stem}.seed{seed}.pt")

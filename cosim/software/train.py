@@ -19,10 +19,11 @@ from cosim.reading.text import parsing, shown_path, typed
 from cosim.software.backbone import Backbone
 from cosim.software.file import Model, Plain, load_model, save_model
 from cosim.software.measure import Batch, loss_of, measure, score_of, to_tensors
-from cosim.software.settings import Training, check_training, seed_path
+from cosim.software.settings import Training, check_training
 from cosim.software.shape import Shape, check_shape
 from cosim.software.sources import Samples, Source
-from cosim.training.config import state_path
+from cosim.training.config import seed_path, state_path
+from cosim.training.history import Columns, Passing, Recorder, join_columns
 from cosim.training.interrupts import deferred_signals
 from cosim.training.schedule import epsilon_at, epsilon_is_final, learning_rate_at
 from cosim.training.state import State, check_state, read_state, write_state
@@ -38,6 +39,7 @@ Figures = dict[str, float]
 @dataclass(frozen=True)
 class _History:
     figures: Figures
+    curve: Columns
 
 
 @dataclass(frozen=True)
@@ -70,12 +72,14 @@ class Trained:
 
 @dataclass(frozen=True)
 class Setup:
-    """What is trained: one backbone for each seed. Inputs and outputs of the shape are those of the source."""
+    """What is trained: one backbone for each seed. Inputs and outputs of the shape are those of the source.
+    passing: hears the points of the curves."""
 
     shape: Shape
     training: Training
     source: Source
     seeds: tuple[int, ...] = (0,)
+    passing: Passing | None = None
 
     def checked(self) -> "Setup":
         """The same with a whole shape; raises InputError, MissingToolError without the device."""
@@ -96,8 +100,9 @@ def train_backbone(setup: Setup, path: Path, progress: Progress | None = None, *
 
     An interrupted run (SIGINT, SIGTERM) finishes its iteration and leaves state and finished seeds beside `path`;
     `resume` goes on from there and ends in the same bytes as an unbroken run. `progress(done, total, values)` is called
-    after each iteration. Raises InputError for unusable settings, a resume without state or with another one, and files
-    that cannot be written; MissingToolError without the device; OutOfMemoryError.
+    after each iteration, the setup's `passing` at each point of the curve. Raises InputError for unusable settings, a
+    resume without state or with another one, and files that cannot be written; MissingToolError without the device;
+    OutOfMemoryError.
     """
     setup = setup.checked()
     if path.suffix != ".pt":
@@ -121,7 +126,7 @@ def _train_seeds(setup: Setup, path: Path, progress: Progress | None, *, resume:
         raise InputError(f"{first}: no training state to resume; start without --resume")
     found: dict[int, Model] = {}
     for i, seed in enumerate(seeds):
-        run = _Run(setup.shape, setup.training, setup.source, seed)
+        run = _Run(setup, seed)
 
         def tell(done: int, values: Figures, before: int = i * iterations) -> None:
             if progress is not None:
@@ -129,12 +134,13 @@ def _train_seeds(setup: Setup, path: Path, progress: Progress | None, *, resume:
 
         done = _finished(kept[seed], run) if resume and kept[seed].is_file() else None
         found[seed] = done or _train(run, kept[seed], tell, resume=resume and state_path(kept[seed]).is_file())
-    figures = {seed: figures_of(model) for seed, model in found.items()}
+    figures = {seed: _history(model).figures for seed, model in found.items()}
     best = max(seeds, key=lambda seed: (score_of(_of(figures[seed], "validation_")), -seed))
     chosen = found[best]
     history: Plain = dict(chosen.history)
     if len(seeds) > 1:
         history["seeds"] = {str(seed): figures[seed] for seed in seeds}
+        history["curve"] = join_columns(_history(one).curve for one in found.values())
     model = replace(chosen, history=history)
     save_model(path, model)
     for one in kept.values():
@@ -142,9 +148,8 @@ def _train_seeds(setup: Setup, path: Path, progress: Progress | None, *, resume:
     return Trained(model, figures, path)
 
 
-def figures_of(model: Model) -> Figures:
-    """The figures of a model of ours."""
-    return typed(model.history, _History, "history", "train it again").figures
+def _history(model: Model) -> _History:
+    return typed(model.history, _History, "history", "train it again")
 
 
 def _of(figures: Figures, prefix: str) -> Figures:
@@ -187,7 +192,8 @@ def _train(run: "_Run", path: Path, tell: Callable[[int, Figures], None], *, res
 class _Run:
     """The whole state of the training of one seed."""
 
-    def __init__(self, shape: Shape, training: Training, source: Source, seed: int) -> None:
+    def __init__(self, setup: Setup, seed: int) -> None:
+        shape, training, source = setup.shape, setup.training, setup.source
         self.training, self.source, self.seed = training, source, seed
         self.epsilon = training.epsilon if shape.anneals else 0.0  # which without a CMRU changes nothing
         self.device, self.classes = torch.device(training.device), bool(source.labels)
@@ -205,6 +211,7 @@ class _Run:
         self.iteration = self.streak = 0
         self.score = [-np.inf, -np.inf]
         self.best: dict[str, Tensor] | None = None
+        self.recorder = Recorder(training.iterations, seed, setup.passing)
 
     @property
     def settings(self) -> Plain:
@@ -219,8 +226,9 @@ class _Run:
     def step(self) -> Figures:
         """One iteration; validates when due."""
         i, total = self.iteration, self.training.iterations
+        rate = learning_rate_at(i, total, self.training.learning_rate)
         for group in self.optimiser.param_groups:
-            group["lr"] = learning_rate_at(i, total, self.training.learning_rate)
+            group["lr"] = rate
         epsilon = epsilon_at(i, total, self.epsilon)
         self.model.set_epsilon(epsilon)
         samples = self.source.batch(np.random.default_rng([self.seed, i]), self.training.batch)
@@ -233,6 +241,11 @@ class _Run:
         if self.iteration == total or self.iteration % self.training.validate_every == 0:
             self._validate()
         found = {"loss": loss.item()} | ({"epsilon": epsilon} if self.model.shape.anneals else {})
+        self.recorder.add_loss(self.iteration, found["loss"])
+        if self.recorder.is_due(self.iteration) or self.done:
+            self.model.set_epsilon(epsilon_at(self.iteration, total, self.epsilon))
+            score, loss_held = score_of(self._measure(self.held))
+            self.recorder.add_point(self.iteration, (-loss_held, abs(score)), epsilon, rate)
         return found | ({"validation": abs(self.score[0])} if self.best is not None else {})
 
     def _loss(self, batch: Batch) -> Tensor:
@@ -268,7 +281,11 @@ class _Run:
         for name, samples in (("validation", self.held), ("test", self.source.test())):
             figures |= {f"{name}_{figure}": value for figure, value in self._measure(samples).items()}
             figures[f"{name}_samples"] = len(samples.lengths)
-        history = {"settings": self.settings | {"data": self.source.fingerprint()}, "figures": figures}
+        history = {
+            "settings": self.settings | {"data": self.source.fingerprint()},
+            "figures": figures,
+            "curve": self.recorder.columns("accuracy" if self.classes else "mae"),
+        }
         return Model(self.model.cpu().eval(), self.source.name, self.source.labels, epsilon, history)
 
     def state(self) -> State:
@@ -282,6 +299,7 @@ class _Run:
             "streak": self.streak,
             "score": list(self.score),
             "best": _on_cpu(self.best),
+            "curve": self.recorder.rows,
         }
 
     def load(self, path: Path) -> None:
@@ -291,7 +309,7 @@ class _Run:
             self.model.load_state_dict(state["backbone"])
             self.optimiser.load_state_dict(state["optimiser"])
         self.iteration, self.streak, self.score = state["iteration"], state["streak"], state["score"]
-        best = state["best"]
+        self.recorder.rows, best = state["curve"], state["best"]
         self.best = best and {name: value.to(self.device) for name, value in best.items()}
 
 

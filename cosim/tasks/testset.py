@@ -9,23 +9,40 @@ from numpy.typing import NDArray
 from cosim.automata.read import check_symbols
 from cosim.errors import InputError
 from cosim.files.read import is_file
-from cosim.network.labels import class_indices
+from cosim.files.seal import checksum
+from cosim.network.labels import class_indices, is_one_hot
 from cosim.network.reference import check_inputs
 from cosim.network.types import Network
 from cosim.reading.arrays import read_arrays
 from cosim.reading.text import shown, shown_path
+from cosim.tasks.target import Classes, Target, Values, check_tolerance, default_tolerance
 
 
 @dataclass(frozen=True)
 class TestSet:
-    """x (n, time, features) raw; y (n,) class indices; lengths (n,) valid steps; indices (n,) in the full test set."""
+    """x (n, time, features) raw; y (n,) class indices, or (n, outputs) real numbers; lengths (n,) valid steps; indices
+    (n,) in the full test set. tolerance: of real numbers, the error of an answer that is right."""
 
     __test__ = False  # a name that pytest would otherwise collect
 
     x: NDArray[np.float64]
-    y: NDArray[np.int64]
+    y: NDArray[np.int64] | NDArray[np.float64]
     lengths: NDArray[np.int64]
     indices: NDArray[np.int64]
+    tolerance: float | None = None
+
+    @property
+    def target(self) -> Target:
+        """What answers are held against."""
+        return Classes() if self.tolerance is None else Values(self.tolerance)
+
+    def tolerating(self, tolerance: float | None) -> "TestSet":
+        """The same with another tolerance than a tenth of the targets' range; raises InputError where it has none."""
+        if tolerance is None:
+            return self
+        if self.tolerance is None:
+            raise InputError("--tolerance is for real-valued targets; this test set has classes, leave it out")
+        return replace(self, tolerance=check_tolerance(tolerance, "--tolerance"))
 
     def take(self, count: int | None, seed: int) -> "TestSet":
         """`count` samples drawn without replacement by a seeded permutation; all of them for None."""
@@ -35,7 +52,15 @@ class TestSet:
 
     def select(self, places: NDArray[np.int64]) -> "TestSet":
         """The samples at these places, in this order."""
-        return TestSet(self.x[places], self.y[places], self.lengths[places], self.indices[places])
+        return replace(
+            self, x=self.x[places], y=self.y[places], lengths=self.lengths[places], indices=self.indices[places]
+        )
+
+    @property
+    def sums(self) -> NDArray[np.str_]:
+        """(n,) a hash of each sample's valid steps and its class: by it two runs know that a sample is the same."""
+        rows = zip(self.x, self.y, self.lengths, strict=True)
+        return np.array([checksum(x[:length].tobytes(), str(y).encode()) for x, y, length in rows])
 
     def inputs(self, number: int) -> NDArray[np.float64]:
         """x (time, features) of one sample, without what pads it; raises InputError when there is none."""
@@ -66,8 +91,6 @@ def load_test_set(network: Network, data: str | Path | None) -> TestSet:
             "FILE.npz (x_test, y_test)"
         )
     task = load_task(network.task, data)
-    if not task.labels:
-        raise InputError(f"task {network.task} has no classes; compare and simulate need a classification task")
     return check_test_set(_test_set(task.x_test, task.y_test, task.len_test), network, network.task)
 
 
@@ -91,14 +114,19 @@ def _load_npz(path: Path, names: tuple[str, ...]) -> TestSet:
         raise InputError(
             f"{where}: len_test must hold one length per sample {y.shape[:1]}, not {lengths.shape} of {lengths.dtype}"
         )
-    return _test_set(x, class_indices(y, names, f"{where}: y_test"), lengths)
+    real = y.ndim == 2 and y.dtype.kind == "f" and not names and not is_one_hot(y)
+    return _test_set(x, y if real else class_indices(y, names, f"{where}: y_test"), lengths)
 
 
 def _test_set(x: np.ndarray, y: np.ndarray, lengths: np.ndarray | None) -> TestSet:
     if lengths is None:
         lengths = np.full(len(y), x.shape[1])
     with np.errstate(over="ignore"):  # of numbers longer than 64 bits, which are infinite then, and refused
-        return TestSet(x.astype(np.float64), y.astype(np.int64), lengths.astype(np.int64), np.arange(len(y)))
+        found, indices = (x.astype(np.float64), lengths.astype(np.int64)), np.arange(len(y))
+        if y.ndim == 1:
+            return TestSet(found[0], y.astype(np.int64), found[1], indices)
+        values = y.astype(np.float64)
+        return TestSet(found[0], values, found[1], indices, default_tolerance(values) if len(y) else 1.0)
 
 
 def check_test_set(test_set: TestSet, network: Network, origin: str) -> TestSet:
@@ -106,7 +134,9 @@ def check_test_set(test_set: TestSet, network: Network, origin: str) -> TestSet:
     outputs = network.readout.width
     if len(test_set.y) == 0:
         raise InputError(f"{origin}: the test set is empty; give at least one sample")
-    if test_set.y.min() < 0 or test_set.y.max() >= outputs:
+    if test_set.tolerance is not None:
+        _check_values(test_set, network, origin)
+    elif test_set.y.min() < 0 or test_set.y.max() >= outputs:
         raise InputError(
             f"{origin}: classes must lie in 0..{outputs - 1} for this network, "
             f"not {test_set.y.min()}..{test_set.y.max()}"
@@ -121,3 +151,15 @@ def check_test_set(test_set: TestSet, network: Network, origin: str) -> TestSet:
     check_inputs(network.encoding, test_set.x, origin)
     check_symbols(network, test_set.x, test_set.lengths, origin)
     return test_set
+
+
+def _check_values(test_set: TestSet, network: Network, origin: str) -> None:
+    if network.labels:
+        raise InputError(f"{origin}: the network has classes, so targets must be classes, not real numbers")
+    if test_set.y.shape[1:] != (network.readout.width,):
+        raise InputError(
+            f"{origin}: targets must be {network.readout.width} numbers a sample, as many as the network has outputs, "
+            f"not {test_set.y.shape[1]}"
+        )
+    if not np.isfinite(test_set.y).all():
+        raise InputError(f"{origin}: targets must be finite numbers")

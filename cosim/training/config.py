@@ -74,6 +74,11 @@ def state_path(path: Path) -> Path:
     return path.with_suffix(".state.pt")
 
 
+def seed_path(path: Path, seed: int) -> Path:
+    """Where the finished network or model of one seed is kept until all are."""
+    return path.with_name(f"{path.stem}.seed{seed}.pt")
+
+
 def describe_config(config: TrainingConfig) -> dict[str, Any]:
     """The settings as plain values, for files; without mismatch, taps, feedback or levels they do not mention them."""
     settings = asdict(config)

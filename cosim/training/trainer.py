@@ -25,12 +25,12 @@ from cosim.training.chips import Chips
 from cosim.training.config import TrainingConfig, check_config, describe_config, state_path
 from cosim.training.curves import Figures, measure_figures
 from cosim.training.hardware import margin_penalty, range_excess
+from cosim.training.history import Passing, Recorder
 from cosim.training.interrupts import deferred_signals
 from cosim.training.schedule import epsilon_at, epsilon_is_final, learning_rate_at
 from cosim.training.state import State, check_state, data_fingerprint, read_state, write_state
 
 VALIDATION_FRACTION = 0.1
-VALIDATIONS = 200  # over the whole run; only those with the final epsilon are used
 GRADIENT_NORM = 1.0
 ADAM_BETAS = (0.9, 0.99)
 WEIGHT_DECAY = 1e-4
@@ -52,9 +52,23 @@ class TrainingResult:
     path: Path
 
 
+@dataclass(frozen=True)
+class Job:
+    """What is trained, on what; passing: hears the points of its curve."""
+
+    config: TrainingConfig
+    task: Task
+    passing: Passing | None = None
+
+
 def train(
     config: TrainingConfig, task: Task, path: Path, progress: Progress | None = None, *, resume: bool = False
 ) -> TrainingResult:
+    """`run_job` that nobody listens to."""
+    return run_job(Job(config, task), path, progress, resume=resume)
+
+
+def run_job(job: Job, path: Path, progress: Progress | None = None, *, resume: bool = False) -> TrainingResult:
     """Train, write the checkpoint `path` (.pt or .npz) and return it.
 
     `progress(iteration, values)` is called after each iteration. An interrupted run (SIGINT, SIGTERM) finishes its
@@ -63,12 +77,12 @@ def train(
     training writes, one that cannot be written, which is found out before the first iteration, and a disk that fills;
     OutOfMemoryError.
     """
-    check_config(config)
+    check_config(job.config)
     threads = torch.get_num_threads()
     torch.set_num_threads(1)  # the tensors are tiny: more threads only wait for each other, and may change the sums
     try:
         with own_file(Path(path)), naming_memory("training", "take a smaller --batch, or fewer or shorter samples"):
-            return _train(_Run(config, task), Path(path), progress, resume=resume)
+            return _train(_Run(job), Path(path), progress, resume=resume)
     finally:
         torch.set_num_threads(threads)
 
@@ -85,7 +99,12 @@ def _train(run: "_Run", path: Path, progress: Progress | None, *, resume: bool) 
     figures = measure_figures(network, task) | {"validation_loss": run.best_loss}
     if config.mismatch is not None:
         figures["chips"] = run.measure_chips()
-    history = {"settings": describe_config(config), "figures": figures}
+    history = {
+        "settings": describe_config(config),
+        "data": data_fingerprint(task),
+        "figures": figures,
+        "curve": run.recorder.columns("accuracy" if task.labels else "mae"),
+    }
     network = replace(
         network,
         history=history,
@@ -114,7 +133,8 @@ def _iterate(run: "_Run", state: Path, progress: Progress | None, interrupted: C
 class _Run:
     """The whole state of one training run."""
 
-    def __init__(self, config: TrainingConfig, task: Task) -> None:
+    def __init__(self, job: Job) -> None:
+        config, task = job.config, job.task
         self.config, self.task = config, task
         self.backbone = _initial_backbone(config, task)
         self.rng = torch.Generator().manual_seed(config.seed)
@@ -128,6 +148,7 @@ class _Run:
         self.iteration = self.saved = 0
         self.best_loss = float("inf")
         self.best: dict[str, Tensor] | None = None
+        self.recorder = Recorder(config.iterations, config.seed, job.passing)
 
     def step(self) -> dict[str, float]:
         """One iteration; validates when due."""
@@ -148,23 +169,34 @@ class _Run:
         self.optimiser.step()
         self.backbone.clip_()
         self.iteration += 1
-        last = self.iteration == config.iterations
-        if last or self.iteration % max(1, config.iterations // VALIDATIONS) == 0:
-            self._validate(last=last)
         found = {"loss": loss.item(), "epsilon": epsilon}
+        self.recorder.add_loss(self.iteration, found["loss"])
+        if self.recorder.is_due(self.iteration):
+            self.recorder.add_point(self.iteration, self._validate(), epsilon, rate)
         return found if self.best is None else found | {"validation": self.best_loss}
 
-    def _validate(self, *, last: bool) -> None:
-        if not last and not epsilon_is_final(self.iteration, self.config.iterations, self.config.epsilon):
-            return
-        self.backbone.set_epsilon(epsilon_at(self.iteration, self.config.iterations, self.config.epsilon))
+    def _validate(self) -> tuple[float, float]:
+        """Loss and score of the held-out samples; the best network so far is kept, once epsilon is the final one."""
+        i, total = self.iteration, self.config.iterations
+        self.backbone.set_epsilon(epsilon_at(i, total, self.config.epsilon))
         x, y, lengths = self.held
+        losses, scores = [], []
         with torch.no_grad():
-            outputs = self.run_chips(x, lengths, VALIDATION_CHIPS, VALIDATION_SEED)
-            loss = float(np.mean([self.loss(output, y, lengths).item() for output in outputs]))
-        if loss < self.best_loss or self.best is None:
+            for output in self.run_chips(x, lengths, VALIDATION_CHIPS, VALIDATION_SEED):
+                losses.append(self.loss(output, y, lengths).item())
+                scores.append(self.score(output, y))
+        loss = float(np.mean(losses))
+        final = i == total or epsilon_is_final(i, total, self.config.epsilon)
+        if final and (loss < self.best_loss or self.best is None):
             self.best_loss = loss
             self.best = {name: value.clone() for name, value in self.backbone.state_dict().items()}
+        return loss, float(np.mean(scores))
+
+    def score(self, output: BackboneOutput, y: Tensor) -> float:
+        """Fraction decided right, or mean absolute error."""
+        if self.task.labels:
+            return (output.scores.argmax(dim=1) == y).double().mean().item()
+        return (output.scores - y).abs().mean().item()
 
     def run_chips(self, x: Tensor, lengths: Tensor, count: int, seed: int) -> Iterator[BackboneOutput]:
         """All samples on each of `count` chips, the same ones in every call; once on nominal devices without mismatch.
@@ -207,11 +239,9 @@ class _Run:
         """Score on the test samples over chips of the best network: mean, and that of the worst chip."""
         y, lengths = torch.from_numpy(self.task.y_test), torch.from_numpy(self.task.len_test)
         outputs = self.run_chips(torch.from_numpy(self.task.x_test), lengths, TEST_CHIPS, TEST_SEED)
-        if self.task.labels:
-            right = [(output.scores.argmax(dim=1) == y).double().mean().item() for output in outputs]
-            return {"count": TEST_CHIPS, "test_accuracy": float(np.mean(right)), "test_accuracy_worst": min(right)}
-        off = [(output.scores - y).abs().mean().item() for output in outputs]
-        return {"count": TEST_CHIPS, "test_mae": float(np.mean(off)), "test_mae_worst": max(off)}
+        scores = [self.score(output, y) for output in outputs]
+        figure, worst = ("test_accuracy", min) if self.task.labels else ("test_mae", max)
+        return {"count": TEST_CHIPS, figure: float(np.mean(scores)), f"{figure}_worst": worst(scores)}
 
     def state(self) -> State:
         """Everything that the next iteration depends on."""
@@ -224,6 +254,7 @@ class _Run:
             "rng": self.rng.get_state(),
             "best_loss": self.best_loss,
             "best": self.best,
+            "curve": self.recorder.rows,
         }
 
     def save(self, path: Path) -> None:
@@ -250,6 +281,7 @@ class _Run:
             self.rng.set_state(state["rng"])
         self.iteration = self.saved = state["iteration"]
         self.best_loss, self.best = state["best_loss"], state["best"]
+        self.recorder.rows = state["curve"]
 
 
 def initial_network(config: TrainingConfig, task: Task) -> Network:

@@ -1,5 +1,6 @@
 """`cosim train` and `cosim inspect` as a user types them."""
 
+import csv
 import json
 import re
 import subprocess
@@ -152,7 +153,7 @@ def test_what_cannot_compile_is_said_before_the_work(
     def refuse(*_: object) -> None:
         raise InputError("the work has begun")
 
-    monkeypatch.setattr(trainer, "train", refuse)
+    monkeypatch.setattr(trainer, "run_job", refuse)
     before = CliRunner().invoke(train_command, ["digits", "-o", str(tmp_path / "model.pt"), *map(str, options)])
     assert re.search(said, before.output)
 
@@ -206,7 +207,7 @@ def test_a_stop_before_anything_is_saved_promises_nothing(monkeypatch: pytest.Mo
     def stop(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(trainer, "train", stop)
+    monkeypatch.setattr(trainer, "run_job", stop)
     with pytest.raises(StoppedError, match="^interrupted; the same command begins anew$"):
         train_command.main(["digits", "-o", str(tmp_path / "model.pt")], standalone_mode=False)
     (tmp_path / "model.state.pt").touch()
@@ -257,3 +258,86 @@ def test_help_imports_nothing_heavy() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_a_curve_stands_beside_the_checkpoint_and_is_its_history(tmp_path: Path) -> None:
+    """20 iterations are 20 points; a fifth of 1 is above the final epsilon, and the rate ends at 1 % of its peak."""
+    pytest.importorskip("torch")
+    for name in ("one", "two"):
+        assert run(train_command, "digits", "-o", tmp_path / f"{name}.pt", *SMALL, "--layers", 1).exit_code == 0
+    text = (tmp_path / "one_curve.csv").read_text()
+    rows = list(csv.DictReader(text.splitlines()))
+    columns = ["seed", "iteration", "loss", "validation_loss", "validation_accuracy", "epsilon", "learning_rate"]
+    assert list(rows[0]) == columns and [int(row["iteration"]) for row in rows] == list(range(1, 21))
+    assert (rows[0]["epsilon"], rows[-1]["epsilon"]) == ("1.0", "0.0")
+    assert float(rows[-1]["learning_rate"]) < 0.02 * float(rows[0]["learning_rate"])
+    curve = load_network(tmp_path / "one.pt").history["curve"]
+    assert [[float(row[name]) for row in rows] for name in columns] == [curve[name] for name in columns]
+    for ending in ("csv", "svg"):
+        one, two = (tmp_path / f"{name}_curve.{ending}" for name in ("one", "two"))
+        assert one.read_bytes() == two.read_bytes()
+
+
+def test_several_seeds_are_those_alone_and_the_best_is_kept(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    small = [*SMALL, "--layers", 1]
+    result = run(train_command, "digits", "-o", tmp_path / "all.pt", *small, "--seeds", 3, "--seed", 4)
+    assert result.exit_code == 0, result.output
+    assert re.search(r"^test: accuracy [\d.]+% \[[\d.]+%, [\d.]+%\] over 3 seeds", result.output, re.MULTILINE)
+    history = load_network(tmp_path / "all.pt").history
+    losses = {seed: figures["validation_loss"] for seed, figures in history["seeds"].items()}
+    assert list(losses) == ["4", "5", "6"]
+    assert str(history["settings"]["seed"]) == min(losses, key=losses.__getitem__)
+    assert history["figures"] == history["seeds"][str(history["settings"]["seed"])]
+    run(train_command, "digits", "-o", tmp_path / "alone.pt", *small, "--seed", 5)
+    assert load_network(tmp_path / "alone.pt").history["figures"] == history["seeds"]["5"]
+    assert sorted(path.name for path in tmp_path.glob("all*")) == [
+        "all.pt", "all.run.toml", "all_curve.csv", "all_curve.svg",
+    ]  # fmt: skip
+
+
+def test_seeds_go_on_where_they_stopped(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    seeds = pytest.importorskip("cosim.training.seeds")
+    asked = ["digits", "-o", tmp_path / "all.pt", *SMALL, "--layers", 1, "--seeds", 2]
+    real = seeds.run_job
+
+    def stop(job: object, path: Path, *rest: object, **how: object) -> object:
+        if path.name == "all.seed1.pt":
+            raise KeyboardInterrupt
+        return real(job, path, *rest, **how)
+
+    monkeypatch.setattr(seeds, "run_job", stop)
+    with pytest.raises(click.Abort):
+        train_command.main([str(word) for word in asked], standalone_mode=False)
+    monkeypatch.setattr(seeds, "run_job", real)
+    with pytest.raises(InputError, match=r"all\.seed0\.pt: belongs to a training with other settings or data"):
+        run(train_command, *asked, "--resume", "--lr", 0.5)
+    assert run(train_command, *asked, "--resume").exit_code == 0
+    whole = [tmp_path / "whole.pt" if word == tmp_path / "all.pt" else word for word in asked]
+    assert run(train_command, *whole).exit_code == 0
+    assert (tmp_path / "all.pt").read_bytes() == (tmp_path / "whole.pt").read_bytes()
+    assert (tmp_path / "all_curve.csv").read_bytes() == (tmp_path / "whole_curve.csv").read_bytes()
+
+
+def test_tensorboard_gets_the_points_or_is_named_where_it_is_missing(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    pytest.importorskip("torch")
+    asked = ["digits", "-o", tmp_path / "model.pt", *SMALL, "--layers", 1, "--tensorboard", tmp_path / "board"]
+    with monkeypatch.context() as there:
+        there.setitem(sys.modules, "tensorboard", None)
+        for name in [name for name in sys.modules if name.startswith("torch.utils.tensorboard")]:
+            there.delitem(sys.modules, name)
+        with pytest.raises(MissingToolError, match=r"--tensorboard needs tensorboard; .*cosim-analog\[tensorboard\]"):
+            run(train_command, *asked)
+    pytest.importorskip("tensorboard")
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    assert run(train_command, *asked).exit_code == 0
+    events = EventAccumulator(str(tmp_path / "board" / "seed0"))
+    events.Reload()
+    curve = load_network(tmp_path / "model.pt").history["curve"]
+    found = events.Scalars("validation_score")
+    assert [event.step for event in found] == curve["iteration"]
+    # TensorBoard keeps single precision
+    np.testing.assert_allclose([event.value for event in found], curve["validation_accuracy"], rtol=1e-6)

@@ -68,15 +68,12 @@ def test_no_task_and_no_file(network):
         load_test_set(replace(network, task=""), None)
 
 
-def test_task_without_classes(network, monkeypatch):
-    from cosim.tasks import load
-
-    class Unlabelled:
-        labels = ()
-
-    monkeypatch.setattr(load, "load_task", lambda name, data: Unlabelled())
-    with pytest.raises(InputError, match="task digits has no classes; compare and simulate need a classification"):
-        load_test_set(replace(network, task="digits"), None)
+def test_targets_of_a_task_without_classes_are_real_numbers(network):
+    """A network with labels decides; one of other outputs cannot answer the task's one number."""
+    with pytest.raises(InputError, match="copy-first-5: the network has classes, so targets must be classes"):
+        load_test_set(replace(network, task="copy-first-5", labels=("a",) * network.readout.width), None)
+    with pytest.raises(InputError, match=r"targets must be \d numbers a sample, .* not 1$"):
+        load_test_set(replace(network, task="copy-first-5", labels=()), None)
 
 
 def test_absent_file(tmp_path, network):

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from pathlib import Path
 
-from cosim.software.settings import Training, paper_iterations, seed_path
+from cosim.software.settings import Training, paper_iterations
 from cosim.software.shape import Shape, count_parameters
 from cosim.software.sources import ParitySource, Source, load_source
 from cosim.software.tables.catalog import Size
@@ -28,7 +28,7 @@ from cosim.software.tables.published import (
 )
 from cosim.software.tables.table import Figure, Outcome, Progress, Row
 from cosim.software.train import Setup, train_backbone
-from cosim.training.config import state_path
+from cosim.training.config import seed_path, state_path
 
 REDUCED_CELLS = (("cmru", 1.0), ("alphacmru", 1.0), ("bmru", 0.0), ("lru", 0.0), ("mingru", 0.0))
 REDUCED_STEPS = 60

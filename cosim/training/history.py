@@ -1,0 +1,71 @@
+"""What a training was like on its way: a curve of 200 points, which its checkpoint keeps."""
+
+from collections.abc import Callable, Iterable
+from math import ceil
+from typing import NamedTuple
+
+import torch
+
+POINTS = 200  # over the whole run
+Columns = dict[str, list[float]]
+
+
+class Point(NamedTuple):
+    """Where a training stands after an iteration. loss: mean over the batches since the point before; validation_loss
+    and validation_score on the held-out samples, as the network is then; the rate and epsilon of the iteration."""
+
+    iteration: float
+    loss: float
+    validation_loss: float
+    validation_score: float
+    epsilon: float
+    learning_rate: float
+
+
+Passing = Callable[[int, Point], None]  # hears the seed of a training, and each point as it is reached
+
+
+class Recorder:
+    """Collects the points of one training; `rows` (points, fields of a `Point`) is all of its state."""
+
+    def __init__(self, iterations: int, seed: int, passing: Passing | None = None) -> None:
+        self._seed, self._passing = seed, passing
+        self.every, self.iterations = max(1, iterations // POINTS), iterations
+        self.rows = torch.zeros(ceil(iterations / self.every), len(Point._fields), dtype=torch.float64)
+
+    def is_due(self, iteration: int) -> bool:
+        """Whether a point follows the iteration of this number, from 1."""
+        return iteration == self.iterations or iteration % self.every == 0
+
+    def add_loss(self, iteration: int, loss: float) -> None:
+        """Count the loss of an iteration's batch, from 1."""
+        self.rows[self._place(iteration), 1] += loss
+
+    def add_point(self, iteration: int, validation: tuple[float, float], epsilon: float, rate: float) -> None:
+        """The point after an iteration, with loss and score of the held-out samples."""
+        place = self._place(iteration)
+        mean = float(self.rows[place, 1]) / (iteration - place * self.every)
+        point = Point(iteration, mean, *validation, epsilon, rate)
+        self.rows[place] = torch.tensor(point, dtype=torch.float64)
+        if self._passing is not None:
+            self._passing(self._seed, point)
+
+    def columns(self, score: str) -> Columns:
+        """The points so far by column, the seed before them, as JSON; `score`: what the validation score is called."""
+        found = self.rows[self.rows[:, 0] > 0]
+        names = [f"validation_{score}" if name == "validation_score" else name for name in Point._fields]
+        columns: Columns = {name: found[:, k].tolist() for k, name in enumerate(names)}
+        columns["iteration"] = [int(value) for value in columns["iteration"]]
+        return {"seed": [self._seed] * len(found), **columns}
+
+    def _place(self, iteration: int) -> int:
+        return (iteration - 1) // self.every
+
+
+def join_columns(curves: Iterable[Columns]) -> Columns:
+    """The points of several trainings below each other."""
+    joined: Columns = {}
+    for curve in curves:
+        for name, values in curve.items():
+            joined.setdefault(name, []).extend(values)
+    return joined
