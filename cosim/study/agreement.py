@@ -21,7 +21,10 @@ from cosim.network.types import Network
 from cosim.simulation.audit import Audit
 from cosim.simulation.undecided import Undecided
 from cosim.study.intervals import Bounds, interval
+from cosim.study.judged import Measured, decision_margin, measure_cost
 from cosim.study.transitions import Transitions, find_transitions
+from cosim.study.value_errors import ValueErrors, measure_errors
+from cosim.tasks.target import Answers, Classes, Target
 from cosim.tasks.testset import TestSet
 from cosim.units.shift.node import Shift
 
@@ -31,11 +34,12 @@ T = TypeVar("T", bound=np.generic)
 
 @dataclass(frozen=True)
 class Engine:
-    """One engine on n samples: states (n, time, cells), whole; readout (n, time, outputs), units; decisions (n,)."""
+    """One engine on n samples: states (n, time, cells), whole; readout (n, time, outputs), units; decisions: the
+    answers, (n,) classes, or (n, outputs) real numbers."""
 
     states: States
     readout: NDArray[np.float64]
-    decisions: NDArray[np.int64]
+    decisions: Answers
 
 
 @dataclass(frozen=True)
@@ -44,7 +48,8 @@ class Comparison:
 
     Only samples whose simulation succeeded count; `failures` holds the others.
 
-    valid: (n, time) frames that belong to a sample; y: (n,) classes; power_w: simulator and behavioral, (n,) watt;
+    valid: (n, time) frames that belong to a sample; y: (n,) classes or (n, outputs) real numbers, by `target`;
+    power_w: simulator and behavioral, (n,) watt;
     rounding: the ideal circuit, whose only error is rounding;
     margins: (n, time, cells) distance of the software candidate to its nearer threshold, units.
     saturated: number of software states beyond the rungs of their ladder; tolerances: (cells,), as `differ` has them.
@@ -57,7 +62,7 @@ class Comparison:
     margins: NDArray[np.float64]
     cells: tuple[str, ...]
     valid: NDArray[np.bool_]
-    y: NDArray[np.int64]
+    y: Answers
     indices: NDArray[np.int64]
     power_w: dict[str, NDArray[np.float64]]
     failures: tuple[Failure, ...]
@@ -69,6 +74,8 @@ class Comparison:
     audit: Audit | None = None
     undecided: Undecided | None = None
     transitions: Transitions | None = None
+    target: Target = Classes()
+    cost: dict[str, Measured] = field(default_factory=dict[str, Measured])
 
     def state_agreement(self, first: str, second: str) -> float:
         """Fraction of equal states over all samples, valid frames and cells."""
@@ -82,17 +89,20 @@ class Comparison:
         return int((self._differ(self.engines[first], self.engines[second]) & self.valid[:, :, None]).sum())
 
     def task_agreement(self, first: str, second: str) -> float:
-        """Fraction of samples with the same decision."""
-        return float((self.engines[first].decisions == self.engines[second].decisions).mean())
+        """Fraction of samples with the same decision, or with answers within the tolerance of each other."""
+        return float(self._same(self.engines[first], self.engines[second]).mean())
+
+    def _same(self, first: Engine, second: Engine) -> NDArray[np.bool_]:
+        return self.target.same(first.decisions, second.decisions)
 
     def accuracy(self, engine: str) -> tuple[float, float, float]:
-        """Fraction of right decisions with its Clopper-Pearson interval."""
-        right = int((self.engines[engine].decisions == self.y).sum())
+        """Fraction of right answers with its Clopper-Pearson interval."""
+        right = int(self.target.same(self.engines[engine].decisions, self.y).sum())
         return interval(right, len(self.y))
 
     def balanced_accuracy(self) -> dict[str, float] | None:
         """Per engine, the mean over classes of the fraction decided right; None where classes are about equal."""
-        if not is_unbalanced(self.y):
+        if not isinstance(self.target, Classes) or not is_unbalanced(self.y):
             return None
         return {engine: balanced_accuracy(self.engines[engine].decisions, self.y) for engine in self.engines}
 
@@ -113,7 +123,27 @@ class Comparison:
 
     def decision_sources(self) -> dict[str, int]:
         """Decisions that each step of realism changes; a near tie changes without any state."""
-        return {step: int((a.decisions != b.decisions).sum()) for step, (a, b) in self._steps().items()}
+        return {step: int((~self._same(a, b)).sum()) for step, (a, b) in self._steps().items()}
+
+    def measured(self) -> dict[str, Measured]:
+        """What a spec may be on, of the simulator."""
+        same = round(self.task_agreement("software", self.simulator) * len(self.y))
+        found = {
+            "accuracy": Measured(*self.accuracy(self.simulator)),
+            "task_agreement": Measured(*interval(same, len(self.y))),
+            "state_agreement": Measured(self.state_agreement("software", self.simulator)),
+        }
+        errors = self.errors()
+        if errors is not None:
+            own = errors.engines[self.simulator]
+            found["rmse"] = Measured(own.rmse, *(own.rmse_interval or (None, None)))
+        return found | self.cost
+
+    def errors(self) -> ValueErrors | None:
+        """How far answers of real numbers are from targets and software; None for classes."""
+        if isinstance(self.target, Classes):
+            return None
+        return measure_errors({name: one.decisions for name, one in self.engines.items()}, self.y, self.target)
 
     def _steps(self) -> dict[str, tuple[Engine, Engine]]:
         order = (self.engines["software"], self.rounding, self.engines["behavioral"], self.engines[self.simulator])
@@ -170,6 +200,8 @@ class ComparisonSummary:
     audit: Audit | None
     undecided: Undecided | None
     transitions: Transitions | None
+    errors: ValueErrors | None = field(default=None, kw_only=True)
+    measured: dict[str, Measured] = field(default_factory=dict[str, Measured], kw_only=True)
 
 
 def compare_engines(
@@ -187,7 +219,7 @@ def compare_engines(
 
     def engine(states: States, readout: NDArray[np.float64]) -> Engine:
         pooled = pool_readout(readout, lengths, design.network.readout.pooling)
-        return Engine(states, readout, pooled.argmax(axis=1))
+        return Engine(states, readout, test_set.target.answers(pooled))
 
     def evaluated(trace: BehavioralTrace) -> Engine:
         return engine(np.stack([trace.states[cell] for cell in cells], axis=2), trace.readout / design.i_unit)
@@ -197,10 +229,10 @@ def compare_engines(
     power = sum(behavioral_power(design, behavioral, run.timing, *there).values(), np.zeros(valid.shape))
     software = engine(software_states(design.graph, reference), reference.readout)
     simulated = np.stack([_pad(inference.readout, steps) for inference in inferences])
-    transistors = engine(
-        np.stack([_pad(inference.states, steps) for inference in inferences]),
-        simulated / (run.standing(design).bias_scale * design.i_unit),
-    )
+    states = np.stack([_pad(inference.states, steps) for inference in inferences])
+    transistors = engine(states, simulated / (run.standing(design).bias_scale * design.i_unit))
+    watts = np.array([inference.power_w for inference in inferences])
+    cost = measure_cost(design, watts, lengths, run.timing.t_step)
     return Comparison(
         engines={"software": software, "behavioral": evaluated(behavioral), run.engine: transistors},
         rounding=evaluated(run_behavioral(design, x, *there, ideal=True)),
@@ -209,10 +241,7 @@ def compare_engines(
         valid=valid,
         y=test_set.y[good],
         indices=test_set.indices[good],
-        power_w={
-            "behavioral": (power * valid).sum(axis=1) / lengths,
-            run.engine: np.array([inference.power_w for inference in inferences]),
-        },
+        power_w={"behavioral": (power * valid).sum(axis=1) / lengths, run.engine: watts},
         failures=tuple(outcome for outcome in outcomes if isinstance(outcome, Failure)),
         transistors=design.assembly.transistors,
         saturated=_saturated(design, software.states, valid),
@@ -220,7 +249,20 @@ def compare_engines(
         simulator=run.engine,
         elsewhere=count_elsewhere(outcomes),
         transitions=find_transitions(design, test_set, outcomes, run),
+        target=test_set.target,
+        cost=cost | _decision_margin(test_set, simulated, lengths, design),
     )
+
+
+def _decision_margin(
+    test_set: TestSet, readout: NDArray[np.float64], lengths: NDArray[np.int64], design: Design
+) -> dict[str, Measured]:
+    """The margin of readouts (n, time, outputs), A, by its name; none of real numbers, or where votes are counted."""
+    pooling = design.network.readout.pooling
+    if test_set.tolerance is not None:
+        return {}
+    margin = decision_margin(pool_readout(readout, lengths, pooling), pooling)
+    return {} if margin is None else {"margin": Measured(margin)}
 
 
 def _saturated(design: Design, states: States, valid: NDArray[np.bool_]) -> int:
@@ -262,7 +304,7 @@ def summarize_comparison(comparison: Comparison) -> ComparisonSummary:
     sources, decisions = comparison.error_sources(), comparison.decision_sources()
     changed = sources if any(sources.values()) else decisions
     simulator = comparison.simulator
-    same = int((comparison.engines["software"].decisions == comparison.engines[simulator].decisions).sum())
+    same = round(comparison.task_agreement("software", simulator) * len(comparison.y))
     wrong = comparison.wrong()
     return ComparisonSummary(
         simulator=simulator,
@@ -293,6 +335,8 @@ def summarize_comparison(comparison: Comparison) -> ComparisonSummary:
         audit=comparison.audit,
         undecided=comparison.undecided,
         transitions=comparison.transitions,
+        errors=comparison.errors(),
+        measured=comparison.measured(),
     )
 
 

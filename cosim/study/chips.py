@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from cosim.engines.table import BEHAVIORAL
+from cosim.errors import InputError
 from cosim.simulation.audit import Audit
 from cosim.simulation.undecided import UndecidedChips
 from cosim.study.agreement import METRICS
@@ -16,18 +17,35 @@ from cosim.study.intervals import Bounds
 from cosim.tasks.clipping import Clipping
 from cosim.variation.draws import Plan
 
+RMSE = "rmse"  # beside METRICS, where targets are real numbers
+
 
 @dataclass(frozen=True)
 class Nominal:
-    """METRICS of one circuit on the samples of a run."""
+    """METRICS of one circuit on the samples of a run; energy of an inference, J; latency, s; area, um2.
+
+    rmse: of real-valued answers, in the unit of their targets. margin: of classes, the smallest of all samples between
+    the pooled readouts of the decided class and of the runner-up, A; none of votes. None: of an earlier cosim, too.
+    """
 
     accuracy: float
     task_agreement: float
     state_agreement: float
     power: float
+    rmse: float | None = field(default=None, kw_only=True)
+    margin: float | None = field(default=None, kw_only=True)
+    energy: float | None = field(default=None, kw_only=True)
+    latency: float | None = field(default=None, kw_only=True)
+    area: float | None = field(default=None, kw_only=True)
 
     def __getitem__(self, metric: str) -> float:
-        return getattr(self, metric)
+        found = getattr(self, metric)
+        if found is None:
+            raise InputError(
+                f"--spec {metric}: not a figure of these chips; rmse is of real-valued answers, margin of classes that "
+                "are not voted for, and chips of an earlier cosim have neither"
+            )
+        return found
 
 
 @dataclass(frozen=True)
@@ -149,6 +167,7 @@ class ChipCount:
     task_agreement: Statistic | None = None
     state_agreement: Statistic | None = None
     power: Statistic | None = None
+    rmse: Statistic | None = None
     yield_: SpecYield
     paired: dict[str, Pair] | None = None
     elsewhere: dict[str, int] = field(default_factory=dict[str, int])
@@ -156,7 +175,7 @@ class ChipCount:
     @property
     def figures(self) -> dict[str, Statistic]:
         """Metric -> its statistic, of those that there are."""
-        return {metric: found for metric in METRICS if (found := getattr(self, metric)) is not None}
+        return {metric: found for metric in (*METRICS, RMSE) if (found := getattr(self, metric)) is not None}
 
 
 @dataclass(frozen=True)
@@ -203,6 +222,7 @@ class ChipSummary(ChipCount):
 
     samples: int
     software_accuracy: float
+    software_rmse: float | None = None
     nominal: Nominal
     power_outside: tuple[str, ...]
     clipped: Clipping | None
@@ -227,6 +247,7 @@ class TrimRow:
     task_agreement: Statistic | None = None
     state_agreement: Statistic | None = None
     power: Statistic | None = None
+    rmse: Statistic | None = None
     won: int
     lost: int
     p: float

@@ -1,6 +1,6 @@
 """95 % intervals: of a fraction by Clopper and Pearson, Biometrika 26 (1934) 404; of a mean by Student's t."""
 
-from collections.abc import Sized
+from collections.abc import Sequence, Sized
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -33,6 +33,18 @@ def interval(right: int, total: int, confidence: float = CONFIDENCE) -> tuple[fl
 
     found = binomtest(right, total).proportion_ci(confidence, "exact")
     return right / total, float(found.low), float(found.high)
+
+
+def running_intervals(passes: Sequence[bool], confidence: float = CONFIDENCE) -> NDArray[np.float64]:
+    """(n, 3): fraction, low and high of the first 1, 2, ... n cases, each as `interval` gives them."""
+    from scipy.stats import beta
+
+    right = np.cumsum(np.asarray(passes, dtype=np.int64))
+    total = np.arange(1, len(right) + 1)
+    tail = (1 - confidence) / 2
+    low = np.where(right > 0, beta.ppf(tail, np.maximum(right, 1), total - right + 1), 0.0)
+    high = np.where(right < total, beta.ppf(1 - tail, right + 1, np.maximum(total - right, 1)), 1.0)
+    return np.stack([right / total, low, high], axis=1)
 
 
 def quantile_t(values: Sized, confidence: float = CONFIDENCE) -> float:

@@ -12,6 +12,7 @@ Drivers of clocks, pulses and reset deliver from V_DD and take back to ground: V
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -116,7 +117,7 @@ def study_power(design: Design, test_set: TestSet, outcomes: Sequence[Outcome] |
 
     Without outcomes, or if all failed, the behavioral side alone.
     """
-    good = [k for k, outcome in enumerate(outcomes or ()) if isinstance(outcome, Inference)]
+    good = _simulated(outcomes)
     failed = len(outcomes or ()) - len(good)
     chosen = good or list(range(len(test_set.y)))
     lengths = test_set.lengths[chosen]
@@ -136,6 +137,36 @@ def study_power(design: Design, test_set: TestSet, outcomes: Sequence[Outcome] |
     settled = dict(zip(names, np.array(static).T, strict=True))
     simulated = _blocks(design, mean), _blocks(design, settled), _rails(design, mean)
     return PowerStudy(lengths, behavioral, *simulated, failed, clipped, count_elsewhere(inferences))
+
+
+def _simulated(outcomes: Sequence[Outcome] | None) -> list[int]:
+    return [k for k, outcome in enumerate(outcomes or ()) if isinstance(outcome, Inference)]
+
+
+def tabulate_power(
+    study: PowerStudy, test_set: TestSet, outcomes: Sequence[Outcome] | None, engine: str
+) -> dict[str, NDArray[Any]]:
+    """What power.npz holds of every sample that counts, for `cosim diff`.
+
+    indices, sums, lengths, y: as in `SampleTable`; figures (k,): such as `ngspice power cells`, by engine, `power` or
+    `static`, and block or rail; power_w (k, n): watt.
+    """
+    counted = test_set.select(np.array(_simulated(outcomes) or range(len(test_set.y))))
+    tables = {
+        f"{BEHAVIORAL} power": study.behavioral, f"{engine} power": study.total, f"{engine} static": study.static,
+        f"{engine} rail": study.rails,
+    }  # fmt: skip
+    rows = {f"{name} {part}": power for name, table in tables.items() for part, power in (table or {}).items()}
+    blocks = {name: table for name, table in tables.items() if table and "rail" not in name}
+    rows = {**{f"{name} {TOTAL}": _with_total(table)[TOTAL] for name, table in blocks.items()}, **rows}
+    return {
+        "indices": counted.indices,
+        "sums": counted.sums,
+        "lengths": counted.lengths,
+        "y": counted.y,
+        "figures": np.array(list(rows)),
+        "power_w": np.array(list(rows.values())),
+    }
 
 
 def _blocks(design: Design, metered: dict[str, Array]) -> dict[str, Array]:

@@ -1,7 +1,7 @@
 """Process, supply and temperature: the conditions of a sweep, and the worst of them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import product
 
 from cosim.cells.blocks import OUTSIDE
@@ -10,6 +10,7 @@ from cosim.simulation.audit import Audit
 from cosim.study.agreement import ComparisonSummary
 from cosim.study.bias import Bias
 from cosim.study.intervals import Bounds
+from cosim.study.judged import Measured
 from cosim.tasks.clipping import Clipping
 from cosim.technology.conditions import at
 from cosim.technology.foundry import read_section
@@ -37,6 +38,7 @@ class Condition:
     accuracy: float | None
     power_w: float | None
     elsewhere: int = 0
+    measured: dict[str, Measured] = field(default_factory=dict[str, Measured])
 
 
 @dataclass(frozen=True)
@@ -92,10 +94,20 @@ def summarize_pvt(
     return Sweep(bias, clipped, rows, worst if len(worst) < len(rows) else (), failed, OUTSIDE)
 
 
+def nominal_condition(sweep: Sweep) -> Condition | None:
+    """The first corner's at the middle of temperatures and supplies; None where nothing is known of its power."""
+    celsius, supplies = (sorted({getattr(row, name) for row in sweep.conditions}) for name in ("celsius", "supply_v"))
+    wanted = sweep.conditions[0].corner, celsius[len(celsius) // 2], supplies[len(supplies) // 2]
+    found = (row for row in sweep.conditions if (row.corner, row.celsius, row.supply_v) == wanted)
+    return next((row for row in found if row.power_w is not None), None)
+
+
 def _row(there: Technology, found: ComparisonSummary | None, samples: int) -> Condition:
     where = there.corner, there.celsius, there.supply
     if found is None:
         return Condition(*where, 0, samples, 0.0, 0.0, None, None, None)
     same = found.state_agreement, found.task_agreement, found.task_agreement_interval
     right, power = found.accuracy[found.simulator], found.power_w[found.simulator]
-    return Condition(*where, found.samples, found.failed, *same, right, power, sum(found.elsewhere.values()))
+    return Condition(
+        *where, found.samples, found.failed, *same, right, power, sum(found.elsewhere.values()), found.measured
+    )

@@ -1,27 +1,31 @@
 """Whole waveforms of one sample, for the eye."""
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.cells.builder import instance, net
-from cosim.circuit.bench import DrainCurrent
+from cosim.circuit.waveforms import Timing
 from cosim.design import Design
+from cosim.engines.behavioral.model import run_behavioral
 from cosim.engines.engine import Run
-from cosim.engines.table import NGSPICE, engine_entry
+from cosim.ir.nodes import InputCurrent, Output
 from cosim.ir.states import States
-from cosim.simulation.inference import drawn_power
-from cosim.simulation.plans import read_plan
-from cosim.simulation.single import run_bench
-from cosim.simulation.testbench import encode_sample, inference_bench
+from cosim.network.reference import pool_readout, run_reference
+from cosim.network.types import InputEncoding, Network
+from cosim.study.probing import Recorded, record
+from cosim.tasks.testset import TestSet
+
+Waves = Mapping[str, NDArray[np.float64]]
 
 
 @dataclass(frozen=True)
 class WaveLabels:
     """What waveforms show: the memory node, its thresholds in A as asked for, names of the outputs, a title.
 
-    own: the thresholds (upper, lower) of the node on one chip, A.
+    own: the thresholds (upper, lower) of the node on one chip, A; i_pedestal: what its state of 0 carries, A; stage,
+    stages: in which of how many stages it decides; inputs: names of the input currents; verdict: what was decided.
     """
 
     unit: str
@@ -30,6 +34,20 @@ class WaveLabels:
     outputs: list[str]
     title: str
     own: tuple[float, float] | None = None
+    i_pedestal: float = 0.0
+    stage: int = 0
+    stages: int = 1
+    inputs: tuple[str, ...] = ()
+    verdict: "Verdict | None" = None
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One sample by its number in the full test set: its class, and what each engine decides, as places of outputs."""
+
+    sample: int
+    wanted: int
+    decided: Mapping[str, int] = field(default_factory=dict[str, int])
 
 
 def record_waveforms(
@@ -40,33 +58,68 @@ def record_waveforms(
     cell: the memory node to show. The candidate is probed at its diode: M1 leaves saturation once the cell is set.
     Raises SimulationError when the run fails.
     """
-    inputs, timing = encode_sample(design, x), run.timing
-    roles = design.assembly.circuit.roles()
-    candidate = roles[instance(f"cand_{net(cell)}"), "candidate"]
-    state = roles[instance(f"cell_{net(cell)}"), "output"]
-    bench = inference_bench(design, x, timing, run.condition, run.chip)
-    bench = replace(bench, probes=(*bench.probes, DrainCurrent(candidate), DrainCurrent(state)))
-    waves = run_bench(bench, f"waveforms of {cell}", run.engine if engine_entry(run.engine).inside else NGSPICE)
-    time = waves.time
-    frames = np.clip(((time - timing.start) / timing.t_step).astype(int), 0, len(inputs) - 1)
-    drawn = {f"input.{j}": design.i_unit * inputs[frames, j] * (time >= timing.start) for j in range(inputs.shape[1])}
-    outputs = {f"output.{k}": waves.through(pin) for k, pin in enumerate(design.assembly.outputs)}
-    currents = design.graph.currents[cell]
+    return waves_of(design, record(design, x, (cell,), run), cell, run)
+
+
+def waves_of(
+    design: Design, recorded: Recorded, cell: str, run: Run
+) -> tuple[dict[str, NDArray[np.float64]], WaveLabels]:
+    """What `draw_waveforms` draws of a memory node that a run recorded, with its labels."""
+    found, graph = recorded.vectors, design.graph
+    currents = graph.currents[cell]
     labels = WaveLabels(
         unit=cell,
         i_rise=currents.i_rise,
         i_fall=currents.i_fall,
         outputs=list(design.network.labels) or [str(k) for k in range(len(design.assembly.outputs))],
-        title=f"{design.network.task or 'network'} on {design.assembly.transistors} transistors, one inference",
+        title=f"{design.network.task or 'network'} on {design.assembly.transistors} transistors",
+        i_pedestal=run.standing(design).bias_scale * graph.i_pedestal,
+        stage=next(node.stage for node in graph.memories if node.name == cell),
+        stages=len(design.assembly.clocks),
+        inputs=input_names(design.network.encoding),
     )
     return {
-        "time": time,
-        "candidate": waves.drain(candidate),
-        "state": waves.drain(state),
-        "power": drawn_power(waves, read_plan(design, len(x), timing, run.standing(design)).supplies),
-        **drawn,
-        **outputs,
+        "time": recorded.time,
+        "candidate": found[f"{cell}.candidate"],
+        "state": found[f"{cell}.state"],
+        "power": found["power"],
+        **{f"input.{k}": found[node.name] for k, node in enumerate(graph.of(InputCurrent))},
+        **{f"output.{k}": found[node.name] for k, node in enumerate(graph.of(Output))},
     }, labels
+
+
+def input_names(encoding: InputEncoding) -> tuple[str, ...]:
+    """Names of the input currents: features by their number, and the ramp of time."""
+    names = (str(k) for k in range(encoding.features))
+    return (*names, "ramp") if encoding.ramp_steps is not None else tuple(names)
+
+
+def judge_sample(design: Design, test_set: TestSet, position: int, waves: Waves, run: Run) -> Verdict | None:
+    """What software, behavioral model and the run's engine, whose waves these are, decide of the sample there; None
+    where targets are real numbers."""
+    if test_set.tolerance is not None:
+        return None
+    frames = int(test_set.lengths[position])
+    x, network = test_set.x[position : position + 1, :frames], design.network
+    readouts = {
+        "software": run_reference(network, x).readout[0],
+        "behavioral": run_behavioral(design, x, run.condition, run.chip).readout[0],
+        run.engine: read_outputs(waves, run.timing, frames),
+    }
+    decided = {engine: decide(network, readout) for engine, readout in readouts.items()}
+    return Verdict(int(test_set.indices[position]), int(test_set.y[position]), decided)
+
+
+def read_outputs(waves: Waves, timing: Timing, frames: int) -> NDArray[np.float64]:
+    """The readout (frames, outputs) at the moments at which it is read, ampere."""
+    times, outputs = timing.sample_times(frames), sum(name.startswith("output.") for name in waves)
+    return np.stack([np.interp(times, waves["time"], waves[f"output.{k}"]) for k in range(outputs)], axis=1)
+
+
+def decide(network: Network, readout: NDArray[np.float64]) -> int:
+    """The decision of one sample's readout (frames, outputs)."""
+    pooled = pool_readout(readout[None], np.array([len(readout)]), network.readout.pooling)
+    return int(pooled[0].argmax())
 
 
 def liveliest_cell(cells: tuple[str, ...], states: States) -> str:

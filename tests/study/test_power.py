@@ -17,7 +17,8 @@ from cosim.engines.engine import Failure, FailureKind, Inference, Run
 from cosim.files.json_form import json_object
 from cosim.outputs import block_areas, summarize
 from cosim.reading.text import typed
-from cosim.report.figures import draw_power, save_figure
+from cosim.report.figures import save_figure
+from cosim.report.power_figure import draw_power
 from cosim.report.tables import format_power
 from cosim.resources import trained_network_path
 from cosim.simulation.inference import run_inference

@@ -11,11 +11,11 @@ from cosim.compiler.passes import compile_network
 from cosim.engines.engine import Run
 from cosim.errors import InputError, SimulationError
 from cosim.pipeline import Listener, run_pvt
-from cosim.report.figures import draw_pvt
+from cosim.report.comparison_figures import draw_pvt
 from cosim.report.tables import format_pvt
 from cosim.study.agreement import ComparisonSummary
 from cosim.study.intervals import Bounds
-from cosim.study.pvt import CELSIUS, SUPPLIES, pvt_grid, summarize_pvt
+from cosim.study.pvt import CELSIUS, SUPPLIES, nominal_condition, pvt_grid, summarize_pvt
 from cosim.tasks.testset import TestSet
 from cosim.technology.conditions import at
 
@@ -93,14 +93,28 @@ def test_table_fits_a_terminal(technology):
 def test_the_figure_has_a_panel_per_corner_and_leaves_failed_conditions_blank(technology):
     conditions = pvt_grid(technology)
     summaries = [summary(0.97, 1.0), None, *[summary(0.995, 0.875)] * (len(conditions) - 2)]
-    panels = [axis for axis in draw_pvt(summarize_pvt(conditions, summaries, 8)).axes if axis.get_title()]
-    assert [axis.get_title() for axis in panels] == list(technology.library.sections)
-    assert [text.get_text() for text in panels[0].texts[:3]] == ["97.00 %\n8/8", "failed", "99.50 %\n7/8"]
-    (image,) = panels[0].get_images()
-    shown = np.ma.filled(image.get_array(), np.nan)  # (supply, temperature), ascending
+    figure = draw_pvt(summarize_pvt(conditions, summaries, 8))
+    panels = [axis for axis in figure.axes if axis.get_label() != "<colorbar>"]
+    corners = len(technology.library.sections)
+    assert [axis.get_title() for axis in panels[:corners]] == list(technology.library.sections)
+    wrong, changed, power = (panels[row * corners] for row in range(3))
+    # 3 % and 0.5 % of the states; 0 and 1 of 8 decisions; every condition has the power of the nominal one
+    assert [text.get_text() for text in wrong.texts[:2]] == ["3.0", "0.50"]
+    assert [text.get_text() for text in changed.texts[:2]] == ["0", "1"]
+    assert {text.get_text() for text in power.texts} == {"0"}
+    shown = np.ma.filled(wrong.collections[0].get_array().astype(float), np.nan)  # (supply, temperature), ascending
     assert np.isnan(shown[1, 0])
-    assert (shown[0, 0], shown[2, 0]) == (0.97, 0.995)
-    assert image.get_clim() == (0.97, 1.0)
+    assert (shown[0, 0], shown[2, 0]) == pytest.approx((3.0, 0.5), rel=1e-9)
+
+
+def test_nominal_is_the_middle_of_the_first_corner(technology):
+    conditions = pvt_grid(technology)
+    sweep = summarize_pvt(conditions, [summary(0.99, 1.0)] * len(conditions), 8)
+    found = nominal_condition(sweep)
+    assert found is not None
+    assert (found.corner, found.celsius, found.supply_v) == ("tt", 27.0, 1.8)
+    assert nominal_condition(summarize_pvt(conditions, [None] * len(conditions), 8)) is None
+    assert draw_pvt(summarize_pvt(conditions, [None] * len(conditions), 8)).axes
 
 
 @pytest.mark.ngspice

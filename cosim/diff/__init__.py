@@ -1,0 +1,1 @@
+"""Two finished runs held against each other: read, paired, and what differs."""

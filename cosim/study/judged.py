@@ -1,0 +1,51 @@
+"""The figures of a comparison that a spec may be on, each with its 95 % interval where it has one."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosim.design import Design
+from cosim.outputs import block_areas
+from cosim.study.intervals import mean_interval
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A fraction or SI value with the ends of its interval, where there is one; an area in um2."""
+
+    value: float
+    low: float | None = None
+    high: float | None = None
+
+
+Figures = dict[str, Measured]  # by metric
+
+
+def measure_cost(design: Design, watts: NDArray[np.float64], lengths: NDArray[np.int64], t_step: float) -> Figures:
+    """power, energy of an inference, latency of the longest one and area of the gates. watts, lengths: (n,)."""
+    power, energy = (mean_interval(values) for values in (watts, watts * lengths * t_step))
+    return {
+        "power": Measured(power.mean, power.low, power.high),
+        "energy": Measured(energy.mean, energy.low, energy.high),
+        "latency": Measured(latency(lengths, t_step)),
+        "area": Measured(gate_area(design)),
+    }
+
+
+def latency(lengths: NDArray[np.int64], t_step: float) -> float:
+    """From the first frame to the end of the last one, of the longest sample, s."""
+    return float(lengths.max()) * t_step
+
+
+def gate_area(design: Design) -> float:
+    """Of all transistors and capacitors as drawn, um2; no wiring, no wells, no spacing."""
+    return 1e12 * sum(gates + capacitors for gates, capacitors in block_areas(design).values())
+
+
+def decision_margin(pooled: NDArray[np.float64], pooling: str) -> float | None:
+    """The smallest of all samples between the two largest of pooled readouts (n, outputs); None for votes, or one."""
+    if pooling == "vote" or pooled.shape[1] < 2:
+        return None
+    top = np.sort(pooled, axis=1)
+    return float((top[:, -1] - top[:, -2]).min())
