@@ -34,6 +34,7 @@ from cosim.montecarlo.trial import Trial
 from cosim.network.types import Network
 from cosim.reading.arrays import read_arrays
 from cosim.reading.text import check_known, check_plain, open_file, typed
+from cosim.tasks.target import check_tolerance
 from cosim.tasks.testset import TestSet, check_test_set
 from cosim.technology.calibration import format_calibration, load_calibration
 from cosim.technology.catalog import load_technology
@@ -50,6 +51,7 @@ _MOST_UNITS = 1000  # of a pedestal, and rungs of headroom: far beyond what any 
 _REPAIR = "the command that made the run writes it again with --resume"
 COMPILE_OPTIONS = ("saturate", "cell", "headroom", "tau")
 _ARRAYS = ("x", "y", "lengths", "indices")
+_TOLERANCE = "tolerance"  # of real-valued targets
 _FREE = ("cosim", "made_with", "engine", "simulator")  # of run.json: what may differ, or what the trial is given
 
 
@@ -94,7 +96,8 @@ def keep_trial(folder: Path, trial: Trial, options: Mapping[str, Any]) -> None:
     design = trial.design
     name, root = str(options["technology"]), options["pdk_root"]
     samples = io.BytesIO()
-    np.savez_compressed(samples, **{name: getattr(trial.test_set, name) for name in _ARRAYS})
+    found = {name: getattr(trial.test_set, name) for name in (*_ARRAYS, _TOLERANCE)}
+    np.savez_compressed(samples, **{name: value for name, value in found.items() if value is not None})
     files = {
         NETWORK_FILE: checkpoint_bytes(design.network, ".npz", str(folder / NETWORK_FILE)),
         SAMPLES_FILE: samples.getvalue(),
@@ -229,12 +232,17 @@ def _design(folder: Path, kept: KeptTrial, process: Technology) -> Design:
 
 def _samples(folder: Path, network: Network) -> TestSet:
     path = folder / SAMPLES_FILE
-    arrays = read_arrays(path, "run the chips again", _ARRAYS)
+    arrays = read_arrays(path, "run the chips again", (*_ARRAYS, _TOLERANCE))
+    real = arrays.pop(_TOLERANCE, None)
+    wanted = dict.fromkeys(_ARRAYS, (1, np.int64)) | {"x": (3, np.float64)}
+    if real is not None:
+        wanted["y"] = (2, np.float64)
     forms = {name: (array.ndim, array.dtype) for name, array in arrays.items()}
-    if forms != {name: (3 if name == "x" else 1, np.float64 if name == "x" else np.int64) for name in _ARRAYS}:
+    if forms != wanted or (real is not None and real.shape != ()):
         raise InputError(f"{path}: must hold x (samples, time, features), y, lengths and indices; run the chips again")
     if len({len(array) for array in arrays.values()}) > 1:
         raise InputError(f"{path}: must hold one of each of {', '.join(_ARRAYS)} per sample; run the chips again")
-    samples = TestSet(**arrays)
+    samples = TestSet(arrays["x"], arrays["y"], arrays["lengths"], arrays["indices"])
+    samples = replace(samples, tolerance=None if real is None else check_tolerance(float(real), f"{path}: tolerance"))
     check_test_set(samples, network, str(path))
     return samples

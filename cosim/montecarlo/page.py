@@ -5,31 +5,34 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cosim.engines.behavioral.model import behavioral_power, run_behavioral
 from cosim.errors import InputError, MissingToolError, SimulationError
 from cosim.files.claim import owner_of
 from cosim.files.json_form import json_object
 from cosim.files.write import check_writable, write_atomically
+from cosim.montecarlo.cells import spread_cells, stored_chip
 from cosim.montecarlo.keep import Places, load_trial, read_kept
-from cosim.montecarlo.record import unpack_draws
 from cosim.montecarlo.run import CONTRIBUTIONS_FILE, SUMMARY_FILE, KeptContributions
 from cosim.montecarlo.spec import Spec, parse_spec, passes_specs
 from cosim.montecarlo.statistics import count_yield
-from cosim.montecarlo.store import VERB, Settings, read_sealed, read_store
+from cosim.montecarlo.store import MADE_WITH, VERB, Settings, read_sealed, read_store
 from cosim.montecarlo.trial import Trial
 from cosim.montecarlo.trim import measure_behavioral
-from cosim.network.reference import pool_readout
 from cosim.reading.text import check_plain, typed
-from cosim.report.chip_figures import Waves, YieldCurve
-from cosim.report.chip_page import format_chip_report
+from cosim.report.chip_figures import YieldCurve
+from cosim.report.chip_page import chip_page
 from cosim.report.chip_study import BEHAVIORAL, TRANSISTORS, ChipStudy, Failure
+from cosim.report.html import show
+from cosim.report.kept_page import repeatable
+from cosim.report.page import Page, format_pages
+from cosim.report.provenance import MOVED
+from cosim.report.words import words_of
 from cosim.study.chips import ChipRecord, ChipSummary, Contribution
-from cosim.study.waveforms import liveliest_cell, record_waveforms
-from cosim.variation.draws import Chip
+from cosim.study.waveforms import decide, liveliest_cell, read_outputs, record_waveforms
+from cosim.version import __version__
 
-REPORT_FILE = "report.html"
+NO_WAVES = "Its waveforms were left out; cosim report, with the run's folder, simulates and draws them."
 NEEDED = (
     "chips", "failed", "unreset", "engine", "yield", "samples", "nominal", "software_accuracy", "technology",
     "variation",
@@ -48,12 +51,16 @@ def write_report(
     """
     if output.parent != folder:
         check_page(output)
-    study = study_chips(folder, places, waveforms=waveforms, say=say)
-    write_atomically(output, format_chip_report(study).encode())
+    write_atomically(output, format_pages([read_run(folder, places, waveforms=waveforms, say=say)]).encode())
+
+
+def read_run(folder: Path, places: Places = Places(), *, waveforms: bool = True, say: Say = lambda text: None) -> Page:
+    """The page of a store's run. Raises as `write_report` does."""
+    return repeatable(folder, chip_page(study_chips(folder, places, waveforms=waveforms, say=say)))
 
 
 def check_page(output: Path) -> None:
-    """Raises InputError where the page could not be written, or would stand among the results of another verb."""
+    """Raises InputError where the page could not be written, or would stand among the results of a verb."""
     check_writable(output)
     owner = owner_of(output.parent)
     if owner not in (None, VERB):
@@ -80,20 +87,42 @@ def study_chips(
         technology=trial.technology,
         timing=trial.timing,
         summary=summary,
-        settings={
-            **settings,
-            "variation": json_object(summary.variation),
-            "devices": f"{len(settings['devices'])} vary",
-            **{name: kept[name] for name in ("technology", "pdk_root", "compile")},
-        },
+        settings=_settings(settings, summary, kept),
+        origins=_origins(settings),
         records=records,
         passes=tuple(passes_specs(record.outcome(trial.engine), specs) for record in records),
         limits={spec.metric: spec.limit for spec in specs},
         curve=yield_curve(trial, records, specs),
         blocks=nominal_power(trial),
         contributions=_contributions(folder, summary.chips),
-        failure=find_failure(trial, records, say) if waveforms else "Waveforms were left out (--no-waveforms).",
+        failure=find_failure(trial, records, say) if waveforms else NO_WAVES,
+        cells=spread_cells(trial, records),
     )
+
+
+def _settings(settings: Settings, summary: ChipSummary, kept: Mapping[str, object]) -> dict[str, object]:
+    """What the run depends on, without what stands in the page's first lines or in its provenance."""
+    design = {key: value for key, value in settings["design"].items() if key not in MOVED}
+    hashes = ("cosim", MADE_WITH, "samples_hash", "calibration", "engine", "samples")
+    return {
+        **{key: value for key, value in settings.items() if key not in hashes},
+        "variation": json_object(summary.variation),
+        "design": design,
+        "devices": f"{len(settings['devices'])} of {design['transistors']}",
+        **{name: kept[name] for name in ("technology", "pdk_root", "compile") if kept[name] is not None},
+    }
+
+
+def _origins(settings: Settings) -> dict[str, str]:
+    """Hashes and versions of the run beside those of its design."""
+    versions = {name: show(version) for name, version in settings[MADE_WITH].items()}
+    page = f"{settings['cosim']}, this page {__version__}"
+    return {
+        "numbers of the calibration": settings["calibration"],
+        "test samples": settings["samples_hash"],
+        **{words_of(name): version for name, version in versions.items()},
+        "cosim": page if settings["cosim"] != __version__ else __version__,
+    }
 
 
 def read_summary(folder: Path) -> ChipSummary:
@@ -143,6 +172,8 @@ def find_failure(trial: Trial, records: Sequence[ChipRecord], say: Say) -> Failu
     if not good:
         return "No chip was simulated to its end."
     worst = min(good, key=lambda record: record.by(trial.engine).accuracy)
+    if trial.test_set.tolerance is not None:
+        return "Answers are real numbers, of which none decides."
     sample = failing_sample(trial, worst.by(trial.engine).decisions)
     if sample is None:
         return "No chip decides any sample wrong."
@@ -166,7 +197,7 @@ def failing_sample(trial: Trial, decisions: Sequence[int]) -> int | None:
 
 def simulate_failure(trial: Trial, record: ChipRecord, sample: int) -> Failure:
     """One sample on a chip's transistors and on the nominal ones. Raises SimulationError, MissingToolError."""
-    chip, test_set = stored_chip(trial, record), trial.test_set
+    chip, test_set, network = stored_chip(trial, record), trial.test_set, trial.design.network
     length = int(test_set.lengths[sample])
     x = test_set.x[sample, :length]
     trace, run = run_behavioral(trial.design, x[None], trial.condition, chip), trial.run(chip)
@@ -177,35 +208,18 @@ def simulate_failure(trial: Trial, record: ChipRecord, sample: int) -> Failure:
     cell = cells[int(differs.argmax())] if differs.any() else liveliest_cell(cells, states)
     waves, labels = record_waveforms(trial.design, x, cell, run)
     nominal, _ = record_waveforms(trial.design, x, cell, replace(run, chip=None))
-    if not trial.design.graph.into(cell, "beta") and (points := measure_behavioral(trial, chip).get(cell)):
+    if not trial.design.graph.into(cell, "beta") and (
+        points := measure_behavioral(trial, chip, in_frame=True).get(cell)
+    ):
         labels = replace(labels, own=(points.rise, points.fall))
     decided = {
         "software": int(software[sample]),
-        BEHAVIORAL: _decide(trial, trace.readout[0]),
-        TRANSISTORS: _decide(trial, _readout(trial, waves, length)),
-        "nominal transistors": _decide(trial, _readout(trial, nominal, length)),
+        BEHAVIORAL: decide(network, trace.readout[0]),
+        TRANSISTORS: decide(network, read_outputs(waves, trial.timing, length)),
+        "nominal transistors": decide(network, read_outputs(nominal, trial.timing, length)),
     }
     right, index = int(test_set.y[sample]), int(test_set.indices[sample])
     return Failure(chip.number, record.by(trial.engine), index, right, decided, waves, nominal, labels)
-
-
-def stored_chip(trial: Trial, record: ChipRecord) -> Chip:
-    """A chip as its record has it."""
-    vt_shift, beta_factor = unpack_draws(record.draws)
-    return Chip(record.chip, trial.devices, vt_shift, beta_factor, record.supply_v, record.celsius)
-
-
-def _readout(trial: Trial, waves: Waves, frames: int) -> NDArray[np.float64]:
-    """The readout (time, outputs) at the moments at which it is read, ampere."""
-    times = trial.timing.sample_times(frames)
-    outputs = range(len(trial.design.assembly.outputs))
-    return np.stack([np.interp(times, waves["time"], waves[f"output.{k}"]) for k in outputs], axis=1)
-
-
-def _decide(trial: Trial, readout: NDArray[np.float64]) -> int:
-    """The decision of one sample's readout (time, outputs)."""
-    pooled = pool_readout(readout[None], np.array([len(readout)]), trial.design.network.readout.pooling)
-    return int(pooled[0].argmax())
 
 
 def _contributions(folder: Path, chips: int) -> Mapping[str, Contribution] | None:

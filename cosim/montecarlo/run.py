@@ -4,7 +4,7 @@ import hashlib
 import json
 import platform
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 
 import numpy as np
@@ -32,6 +32,7 @@ from cosim.simulation.simulated import engine_named
 from cosim.study.agreement import METRICS
 from cosim.study.chips import ChipRecord, ChipSummary, Contribution, Nominal
 from cosim.study.intervals import CONFIDENCE
+from cosim.study.value_errors import rms
 from cosim.tasks.clipping import find_clipping
 from cosim.variation.draws import Chip, check_coefficients
 from cosim.version import __version__
@@ -119,13 +120,14 @@ def summarize_run(
     trial: Trial, records: Sequence[ChipRecord], specs: Sequence[Spec], confidence: float = CONFIDENCE
 ) -> ChipSummary:
     """The chips in figures, beside the trained network and the nominal circuit on the same samples."""
-    _, decisions = trial.software
+    (_, answers), target, y = trial.software, trial.test_set.target, trial.test_set.y
     nominal = run_behavioral_chip(trial, nominal_chip(trial))
     return ChipSummary(
         **vars(summarize_chips(records, trial.plan, trial.engine, specs, confidence)),
         samples=len(trial.test_set.y),
-        software_accuracy=float((decisions == trial.test_set.y).mean()),
-        nominal=Nominal(**{metric: nominal[metric] for metric in METRICS}),
+        software_accuracy=float(target.same(answers, y).mean()),
+        software_rmse=None if answers.ndim == 1 else rms(answers - y),
+        nominal=Nominal(**{one.name: getattr(nominal, one.name) for one in fields(Nominal)}),
         power_outside=OUTSIDE,
         clipped=find_clipping(trial.design.network.encoding, trial.test_set),
         technology=trial.technology.name,
@@ -137,6 +139,13 @@ def default_spec(trial: Trial) -> Spec:
     """Accuracy at most 5 points below that of the nominal circuit."""
     nominal = run_behavioral_chip(trial, nominal_chip(trial)).accuracy
     return parse_spec(f"accuracy>={max(nominal - _TOLERATED, 0.0):.3f}")
+
+
+def check_specs(trial: Trial, specs: Sequence[Spec]) -> None:
+    """Raises InputError where a spec is on a figure that these chips do not have."""
+    nominal = run_behavioral_chip(trial, nominal_chip(trial))
+    for spec in specs:
+        spec.holds(nominal)
 
 
 def nominal_chip(trial: Trial) -> Chip:

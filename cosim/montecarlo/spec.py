@@ -5,17 +5,26 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cosim.errors import InputError
-from cosim.quantities import parse_quantity
-from cosim.study.agreement import METRICS
+from cosim.quantities import format_quantity, parse_quantity
 from cosim.study.chips import Figures, Nominal
 
-_LARGEST_POWER = 1e-3  # W: a thousand times what any network here takes
+SHARES = ("accuracy", "task_agreement", "state_agreement", "yield")
+UNITS = {"power": "W", "energy": "J", "margin": "A", "latency": "s", "area": "um2", "rmse": ""}
+SPEC_METRICS = (*SHARES, *UNITS)
+_ALIASES = {"agreement": "task_agreement"}
+_MOST = {"power": 1e-3, "energy": 1.0, "margin": 1e-3, "latency": 1e6, "area": 1e12, "rmse": 1e30}
+_HINTS = {"power": "400 nanowatt are 400nW", "energy": "50 nanojoule are 50nJ", "margin": "100 picoampere are 100pA"}
 _SPEC = re.compile(r"\s*(\w+)\s*(>=|<=)\s*(.+?)\s*")
+_AREA = re.compile(r"(.+?)\s*(um2|mm2)?")
 
 
 @dataclass(frozen=True)
 class Spec:
-    """`metric` must be at least (`>=`) or at most (`<=`) the limit; a fraction, or W for power."""
+    """`metric` must be at least (`>=`) or at most (`<=`) the limit; a fraction, or in the unit of UNITS.
+
+    energy: of an inference; latency: of the longest one, frames times their duration; area: of the gates; margin: of
+    the least sure decision; rmse: of real-valued answers; yield: of all chips, not of one.
+    """
 
     text: str
     metric: str
@@ -23,8 +32,12 @@ class Spec:
     limit: float
 
     def holds(self, figures: Nominal) -> bool:
-        """Whether a chip's figures meet it."""
-        return figures[self.metric] >= self.limit if self.at_least else figures[self.metric] <= self.limit
+        """Whether a chip's figures meet it. Raises InputError where they do not have its metric."""
+        return self.met_by(figures[self.metric])
+
+    def met_by(self, value: float) -> bool:
+        """Whether a value keeps the limit."""
+        return value >= self.limit if self.at_least else value <= self.limit
 
 
 def passes_specs(found: Figures | None, specs: Sequence[Spec]) -> bool:
@@ -41,29 +54,45 @@ def meets_specs(found: Figures, specs: Sequence[Spec]) -> bool:
     return all(spec.holds(found) for spec in specs)
 
 
-def parse_spec(text: str) -> Spec:
-    """Such as `accuracy>=0.9`, `state_agreement>=99%` or `power<=400nW`.
+def parse_spec(text: str, where: str = "--spec") -> Spec:
+    """Such as `accuracy>=0.9`, `state_agreement>=99%`, `power<=400nW` or `area<=0.05 mm2`.
 
-    Raises InputError that says what it must be.
+    Raises InputError that says what it must be, after `where`.
     """
     match = _SPEC.fullmatch(text)
-    if match is None or match.group(1) not in METRICS:
+    metric = _ALIASES.get(match[1], match[1]) if match else ""
+    if match is None or metric not in SPEC_METRICS:
         raise InputError(
-            f"--spec must be one of {', '.join(METRICS)}, then >= or <=, then a number, such as 'accuracy>=0.9', "
-            f"not {text!r}"
+            f"{where} must be one of {', '.join(SPEC_METRICS)}, then >= or <=, then a number, such as "
+            f"'accuracy>=0.9', not {text!r}"
         )
-    metric, relation, number = match.groups()
-    if metric == "power":
-        limit = parse_quantity(number, "W", "--spec power")
-        if limit > _LARGEST_POWER:
-            raise InputError(
-                f"--spec power is in watt and must be at most {_LARGEST_POWER:g} W, not {number}; "
-                "400 nanowatt are 400nW"
-            )
-    elif number.endswith("%"):
-        limit = parse_quantity(number[:-1], "", f"--spec {metric}") / 100
+    limit = _limit(metric, match[3], f"{where} {metric}")
+    return Spec(re.sub(r"\s", "", text), metric, match[2] == ">=", limit)
+
+
+def _limit(metric: str, number: str, where: str) -> float:
+    if metric in SHARES:
+        share, scale = (number[:-1], 100) if number.endswith("%") else (number, 1)
+        limit = parse_quantity(share, "", where) / scale
+        if not 0 <= limit <= 1:
+            raise InputError(f"{where} must be a fraction between 0 and 1, or a percentage, not {number}")
+        return limit
+    if metric == "area":
+        match = _AREA.fullmatch(number)
+        assert match is not None  # of any text
+        limit = parse_quantity(match[1], "", where) * (1e6 if match[2] == "mm2" else 1.0)
     else:
-        limit = parse_quantity(number, "", f"--spec {metric}")
-    if metric != "power" and not 0 <= limit <= 1:
-        raise InputError(f"--spec {metric} must be a fraction between 0 and 1, or a percentage, not {number}")
-    return Spec(re.sub(r"\s", "", text), metric, relation == ">=", limit)
+        limit = parse_quantity(number, UNITS[metric], where)
+    if not 0 <= limit <= _MOST[metric]:
+        unit, hint = UNITS[metric], f"; {_HINTS[metric]}" if metric in _HINTS else ""
+        raise InputError(f"{where} is in {unit or 'the unit of the targets'} and must be positive and at most "
+                         f"{_MOST[metric]:g} {unit}, not {number}{hint}")  # fmt: skip
+    return limit
+
+
+def format_limit(metric: str, value: float) -> str:
+    """A value of a metric as text."""
+    if metric in SHARES:
+        return f"{100 * value:.2f} %" if metric == "state_agreement" else f"{100 * value:.1f} %"
+    unit = UNITS[metric]
+    return f"{value:.4g} {unit}".strip() if metric in ("area", "rmse") else format_quantity(value, unit)

@@ -18,7 +18,7 @@ from scipy import stats
 from cosim.engines.table import BEHAVIORAL
 from cosim.montecarlo.spec import Spec, meets_specs, passes_specs
 from cosim.study.agreement import METRICS
-from cosim.study.chips import ChipCount, ChipRecord, Figures, Pair, SpecYield, Statistic, Unreset, Yield
+from cosim.study.chips import RMSE, ChipCount, ChipRecord, Figures, Pair, SpecYield, Statistic, Unreset, Yield
 from cosim.study.intervals import CONFIDENCE, Bounds, interval, quantile_t
 from cosim.variation.draws import Plan
 
@@ -86,7 +86,8 @@ def count_unreset(good: Sequence[Figures], specs: Sequence[Spec]) -> Unreset:
 
 def describe_metrics(good: Sequence[Figures]) -> dict[str, Statistic]:
     """Metric -> its statistic over chips that were simulated; none without such."""
-    return {metric: describe([found[metric] for found in good]) for metric in METRICS if good}
+    metrics = (*METRICS, RMSE) if good and good[0].rmse is not None else METRICS
+    return {metric: describe([found[metric] for found in good]) for metric in metrics if good}
 
 
 def describe(values: Sequence[float]) -> Statistic:

@@ -26,6 +26,9 @@ from cosim.simulation.inference import deck_hash
 from cosim.simulation.simulated import Simulated, engine_named
 from cosim.study.agreement import count_elsewhere
 from cosim.study.chips import ChipRecord, Figures
+from cosim.study.judged import decision_margin, gate_area, latency
+from cosim.study.value_errors import rms
+from cosim.tasks.target import Answers
 from cosim.tasks.testset import TestSet
 from cosim.technology.types import Technology
 from cosim.variation.draws import Chip, Device, Plan, draw_chip, varying_devices
@@ -60,15 +63,23 @@ class Trial:
         return np.arange(self.test_set.x.shape[1])[None, :] < self.test_set.lengths[:, None]
 
     @cached_property
-    def software(self) -> tuple[States, NDArray[np.int64]]:
-        """States (n, time, cells) and decisions (n,) of the trained network."""
+    def software(self) -> tuple[States, Answers]:
+        """States (n, time, cells) and answers of the trained network."""
         reference = run_reference(self.design.network, self.test_set.x, self.test_set.lengths)
         return software_states(self.design.graph, reference), self.decide(reference.readout)
 
-    def decide(self, readout: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Decisions (n,) of a readout (n, time, outputs)."""
-        pooled = pool_readout(readout, self.test_set.lengths, self.design.network.readout.pooling)
-        return pooled.argmax(axis=1)
+    def pool(self, readout: NDArray[np.float64]) -> NDArray[np.float64]:
+        """A readout (n, time, outputs) over the frames of each sample, (n, outputs)."""
+        return pool_readout(readout, self.test_set.lengths, self.design.network.readout.pooling)
+
+    def decide(self, readout: NDArray[np.float64]) -> Answers:
+        """The answers of a readout (n, time, outputs) in units."""
+        return self.test_set.target.answers(self.pool(readout))
+
+    @cached_property
+    def area(self) -> float:
+        """Of the gates and capacitors, um2."""
+        return gate_area(self.design)
 
     def chip(self, number: int) -> Chip:
         """The draw of one chip."""
@@ -135,15 +146,21 @@ def figures_of(engine: Engine, trial: Trial, run: Run, outcomes: Sequence[Outcom
     states = _padded([inference.states for inference in inferences], steps)
     readout = _padded([inference.readout for inference in inferences], steps)
     wanted_states, wanted = trial.software
-    decisions = trial.decide(readout)
+    target, pooled = trial.test_set.target, trial.pool(readout)
+    answers = target.answers(pooled / (run.standing(trial.design).bias_scale * trial.design.i_unit))
     wrong = (differ(states, wanted_states, tolerances(trial.design.graph)) & trial.valid[:, :, None]).sum()
     return Figures(
-        accuracy=float((decisions == trial.test_set.y).mean()),
-        task_agreement=float((decisions == wanted).mean()),
+        accuracy=float(target.same(answers, trial.test_set.y).mean()),
+        task_agreement=float(target.same(answers, wanted).mean()),
         state_agreement=1.0 - int(wrong) / (int(trial.valid.sum()) * states.shape[2]),
         power=float(np.mean([inference.power_w for inference in inferences])),
-        decisions=tuple(decisions.tolist()),
+        decisions=tuple(answers.tolist()) if answers.ndim == 1 else (),
         unreset=tuple(cell for cell in trial.design.assembly.decisions if cell in unreset),
+        rmse=None if answers.ndim == 1 else rms(answers - trial.test_set.y),
+        margin=decision_margin(pooled, trial.design.network.readout.pooling) if answers.ndim == 1 else None,
+        energy=float(np.mean([one.power_w * len(one.states) for one in inferences])) * run.timing.t_step,
+        latency=latency(trial.test_set.lengths, run.timing.t_step),
+        area=trial.area,
     )
 
 
@@ -174,6 +191,8 @@ def trial_samples_hash(trial: Trial) -> str:
     digest = hashlib.sha256()
     for array in (trial.test_set.x, trial.test_set.y, trial.test_set.lengths, trial.test_set.indices):
         digest.update(repr(array.shape).encode() + np.ascontiguousarray(array).tobytes())
+    if trial.test_set.tolerance is not None:
+        digest.update(repr(trial.test_set.tolerance).encode())
     return digest.hexdigest()[:16]
 
 

@@ -56,8 +56,9 @@ def check_trimmable(design: Design, origin: str) -> None:
             raise InputError(f"{origin}: trim is for constant thresholds; those of {cell.name} depend on its input")
 
 
-def measure_behavioral(trial: Trial, chip: Chip) -> dict[str, CellPoints]:
-    """Every cell of a chip by the behavioral model."""
+def measure_behavioral(trial: Trial, chip: Chip, *, in_frame: bool = False) -> dict[str, CellPoints]:
+    """Every cell of a chip by the behavioral model; thresholds of slow ramps, or those that its clocked cell has within
+    a frame, which are what the compiler was asked for."""
     design = trial.design
     fit, deviations = design.calibration.schmitt, deviations_of(design, standing(design, trial.condition, chip), chip)
     points = {}
@@ -65,9 +66,12 @@ def measure_behavioral(trial: Trial, chip: Chip) -> dict[str, CellPoints]:
         bias, factors = design.graph.bias(cell.name, SchmittBias), deviations.cells.get(cell.name, SchmittFactors())
         assert isinstance(factors, SchmittFactors)
         i_thresh, i_width = np.float64(bias.i_thresh * factors.thresh), np.float64(bias.i_width * factors.width)
+        rise, fall = fit.i_rise(i_thresh, i_width), fit.i_fall(i_thresh, i_width)
+        if in_frame:
+            rise, fall = fit.set_in_frame(rise), fit.reset_in_frame(fall)
         points[cell.name] = CellPoints(
-            float(fit.i_rise(i_thresh, i_width)) / factors.compared,
-            float(fit.i_fall(i_thresh, i_width)) / factors.compared,
+            float(rise) / factors.compared,
+            float(fall) / factors.compared,
             float(fit.i_high(np.float64(bias.i_gain))) * factors.level * deviations.lines_p.get(cell.name, 1.0),
         )
     return points

@@ -229,13 +229,16 @@ def test_specs(text, value, holds):
     [
         (
             "accuracy",
-            "must be one of accuracy, task_agreement, state_agreement, power, then >= or <=, .*not 'accuracy'",
+            "must be one of accuracy, task_agreement, state_agreement, .*, then >= or <=, .*not 'accuracy'",
         ),
         ("speed>=3", "must be one of"),
         ("accuracy>=1.2", "--spec accuracy must be a fraction between 0 and 1, or a percentage, not 1.2"),
         ("accuracy>=x", "--spec accuracy must be a number"),
         ("power<=4V", "--spec power must be a number in W"),
-        ("power<=200", "--spec power is in watt and must be at most 0.001 W, not 200; 400 nanowatt are 400nW"),
+        (
+            "power<=200",
+            "--spec power is in W and must be positive and at most 0.001 W, not 200; 400 nanowatt are 400nW",
+        ),
     ],
 )
 def test_specs_that_are_wrong(text, message):

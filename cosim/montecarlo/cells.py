@@ -1,0 +1,36 @@
+"""Thresholds and levels of every cell of a run's chips, by the behavioral model from what the records drew."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from cosim.montecarlo.record import unpack_draws
+from cosim.montecarlo.run import nominal_chip
+from cosim.montecarlo.trial import Trial
+from cosim.montecarlo.trim import measure_behavioral
+from cosim.study.cell_spread import CellSpread
+from cosim.study.chips import ChipRecord
+from cosim.units.schmitt.node import Schmitt
+from cosim.variation.draws import Chip
+
+
+def spread_cells(trial: Trial, records: Sequence[ChipRecord]) -> CellSpread | None:
+    """The 9T cells whose thresholds are constant, on every chip, within a frame; None where there are none.
+
+    asked: those of the chip that does not deviate, for which the compiler has solved its bias currents.
+    """
+    graph = trial.design.graph
+    cells = tuple(cell for cell in graph.of(Schmitt) if not graph.into(cell.name, "beta"))
+    if not cells:
+        return None
+    chips = (nominal_chip(trial), *(stored_chip(trial, record) for record in records))
+    found = [measure_behavioral(trial, chip, in_frame=True) for chip in chips]
+    points = ([points[cell.name] for cell in cells] for points in found)
+    asked, *measured = [[(one.rise, one.fall, one.level) for one in row] for row in points]
+    return CellSpread(tuple(cell.name for cell in cells), np.array(asked), np.array(measured))
+
+
+def stored_chip(trial: Trial, record: ChipRecord) -> Chip:
+    """A chip as its record has it."""
+    vt_shift, beta_factor = unpack_draws(record.draws)
+    return Chip(record.chip, trial.devices, vt_shift, beta_factor, record.supply_v, record.celsius)
