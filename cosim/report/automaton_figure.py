@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from cosim.automata.table import Automaton
 from cosim.report.automaton_layout import POINTS, Array, Pair, Placed, place
-from cosim.report.figures import BLUE, GREY, RED, Axes, Figure
+from cosim.report.figures import BLUE, GREY, RED, Axes, Figure, styled
 from cosim.study.transitions import Transitions
 
 MOST_STATES, MOST_ARROWS = 30, 80  # beyond, a table says more
@@ -25,6 +25,7 @@ def is_drawn(automaton: Automaton) -> bool:
     return len(automaton.states) <= MOST_STATES and len(symbols_between(automaton)) <= MOST_ARROWS
 
 
+@styled
 def draw_automaton(automaton: Automaton, found: Transitions | None = None) -> Figure:
     """found: what a run did of it; arrows that it never took are dashed, those that led astray red."""
     texts = {pair: short_symbols(automaton, places) for pair, places in symbols_between(automaton).items()}

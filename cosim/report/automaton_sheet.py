@@ -1,14 +1,13 @@
 """An automaton in a page: its graph, or a table where that would be a tangle, and what a run did of its transitions."""
 
-from collections.abc import Sequence
-
 from cosim.automata.read import automaton_in
 from cosim.automata.table import Automaton
 from cosim.network.types import Network
 from cosim.quantities import format_quantity
 from cosim.report.automaton_figure import describe_automaton, draw_automaton, is_drawn
 from cosim.report.figures import figure_bytes
-from cosim.report.html import Picture, escape, format_figure, format_table
+from cosim.report.html import Picture
+from cosim.report.page import Blocks, Grid, Table
 from cosim.report.tables import percent
 from cosim.report.trust import say_transitions
 from cosim.study.transitions import Transition, Transitions
@@ -17,18 +16,16 @@ _POINTS, _READABLE = 72, 0.9  # of an inch; pixels that a point of a graph needs
 NEVER = "never taken"
 
 
-def format_automaton(network: Network, found: Transitions | None = None) -> str:
-    """The automaton in a network's weights, empty where there is none; found: what a run did of it, beside it."""
+def format_automaton(network: Network, found: Transitions | None = None) -> Blocks:
+    """The automaton in a network's weights, nothing where there is none; found: what a run did of it, beside it."""
     automaton = automaton_in(network)
     if automaton is None:
-        return ""
+        return ()
     graph = _graph(automaton, found) if is_drawn(automaton) else _table(automaton)
-    if found is None:
-        return graph
-    return f'{_said(found)}<div class="grid">{graph}{_transitions(found)}</div>'
+    return (graph,) if found is None else (_said(found), Grid((graph, _transitions(found))))
 
 
-def _graph(automaton: Automaton, found: Transitions | None) -> str:
+def _graph(automaton: Automaton, found: Transitions | None) -> Picture:
     figure = draw_automaton(automaton, found)
     wide = round(_READABLE * _POINTS * float(figure.get_size_inches()[0]))
     states, symbols = automaton.next.shape
@@ -39,16 +36,16 @@ def _graph(automaton: Automaton, found: Transitions | None) -> str:
     if found is not None:
         caption += " Dashed: never taken. Red: led to a wrong state."
     alt = f"Graph of an automaton. {describe_automaton(automaton)}"
-    return format_figure(Picture("svg+xml", figure_bytes(figure, "svg"), alt, caption, wide))
+    return Picture("svg+xml", figure_bytes(figure, "svg"), alt, caption, wide)
 
 
-def _table(automaton: Automaton) -> str:
+def _table(automaton: Automaton) -> Table:
     """Where each symbol leads from each state."""
-    rows: list[Sequence[str]] = []
+    rows: list[tuple[str, ...]] = []
     for state, row in enumerate(automaton.next.tolist()):
         name = automaton.states[state] + (" (start)" if state == automaton.start else "")
         rows.append((name, automaton.labels[automaton.output[state]], *(automaton.states[to] for to in row)))
-    return format_table(("state", "decided", *automaton.symbols), rows, tall=True)
+    return Table(("state", "decided", *automaton.symbols), tuple(rows), tall=True)
 
 
 def _said(found: Transitions) -> str:
@@ -61,18 +58,18 @@ def _said(found: Transitions) -> str:
             " Margin: how near any cell's candidate came to a threshold that would have turned it; the smallest is "
             f"{percent(found.margin_a / found.unit_a)} of the unit current."
         )
-    return f"<p>{escape(text)}</p>"
+    return text
 
 
-def _transitions(found: Transitions) -> str:
+def _transitions(found: Transitions) -> Table:
     """A row each; margins and wrong states only where there are such."""
     measured = found.margin_a is not None
     head = ["state", "symbol", "next", "taken", *(["wrong"] if found.wrong else []), *(["margin"] if measured else [])]
-    rows = [_row(row, wrong=bool(found.wrong), measured=measured) for row in found.rows]
-    return format_table(head, rows, range(3, len(head)), tall=True)
+    rows = tuple(_row(row, wrong=bool(found.wrong), measured=measured) for row in found.rows)
+    return Table(tuple(head), rows, tuple(range(3, len(head))), tall=True)
 
 
-def _row(row: Transition, *, wrong: bool, measured: bool) -> list[object]:
+def _row(row: Transition, *, wrong: bool, measured: bool) -> tuple[str, ...]:
     margin = "" if row.margin_a is None else format_quantity(row.margin_a, "A")
-    taken = row.taken or NEVER
-    return [row.state, row.symbol, row.next, taken, *([row.wrong] if wrong else []), *([margin] if measured else [])]
+    named = row.state, row.symbol, row.next, str(row.taken or NEVER)
+    return (*named, *((str(row.wrong),) if wrong else ()), *((margin,) if measured else ()))

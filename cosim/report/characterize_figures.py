@@ -6,55 +6,125 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.report.figures import BLUE, GREEN, GREY, Axes, Figure, plain
-from cosim.study.characterize import DPI_DOWN, DPI_UP, Characterisation, Curve, Kind
+from cosim.quantities import format_quantity
+from cosim.report.figures import (
+    BLACK,
+    BLUE,
+    DOUBLE,
+    GREEN,
+    GREY,
+    INK,
+    LIGHT,
+    LOWER,
+    LOWER_DASH,
+    PURPLE,
+    UPPER,
+    UPPER_DASH,
+    Axes,
+    Figure,
+    few_ticks,
+    legend_above,
+    legend_beside,
+    plain,
+    styled,
+)
+from cosim.study.characterize import DPI_DOWN, DPI_UP, Characterisation, Curve, Kind, Row
 from cosim.study.ladder_study import LadderStudy, LadderTrace, pulse_train
 from cosim.technology.conditions import format_conditions
 
-_NANO, _MILLI = 1e9, 1e3
+_PICO, _NANO, _MILLI = 1e12, 1e9, 1e3
 Style = Mapping[str, Any]  # of a line, as matplotlib names it
 _STYLES: dict[Kind, Style] = {
-    "measured": {"color": "#b3261e", "lw": 1.0, "label": "as drawn"},
-    "calibrated": {"color": "#0b5394", "lw": 1.2, "label": "calibrated"},
-    "ideal": {"color": "#cccccc", "lw": 3.0, "zorder": 1.5, "label": "ideal"},
+    "measured": {"color": PURPLE, "lw": 1.0, "label": "as drawn"},
+    "calibrated": {"color": BLUE, "lw": 1.2, "label": "calibrated"},
+    "ideal": {"color": LIGHT, "lw": 3.0, "zorder": 1.5, "label": "ideal"},
 }
 
 
+@styled
 def draw_characterisation(cell: str, found: Characterisation) -> Figure:
     """The figure of a cell: hysteresis loops, step responses or transfer curves."""
-    draw = {
-        "schmitt": draw_hysteresis,
-        "dpi": draw_step_responses,
-        "mirror": draw_mirror,
-        "rectifier": draw_rectifier,
-        "steering": draw_steering,
-    }[cell]
-    figure = draw(found.curves)
-    figure.suptitle(f"{cell}, {format_conditions(found.technology)}", fontsize=9)
+    if cell == "schmitt":
+        figure = draw_hysteresis(found.curves, found.rows)
+    else:
+        draw = {
+            "dpi": draw_step_responses,
+            "mirror": draw_mirror,
+            "rectifier": draw_rectifier,
+            "steering": draw_steering,
+        }[cell]
+        figure = draw(found.curves)
+    figure.suptitle(f"{cell}, {found.technology.name}, {format_conditions(found.technology)}", fontsize=9)
     return figure
 
 
-def draw_hysteresis(curves: Sequence[Curve]) -> Figure:
-    """Output over candidate, one panel a set-point."""
+def draw_hysteresis(curves: Sequence[Curve], rows: Sequence[Row]) -> Figure:
+    """Output over candidate, one panel a set-point: arrows along the slow sweep, thresholds as measured in numbers and
+    as asked for dashed."""
     groups = _groups(curves)
-    figure, axes = _panels(groups, (7.0, 4.2), 3)
+    figure, axes = _panels(groups, (DOUBLE, 1.0 + 2.1 * -(-len(groups) // 3)), 3)
     for axis, group in zip(axes, groups, strict=False):
+        found = {row.quantity: row for row in rows if row.set_point == group}
+        upper, lower, level = (found[name] for name in ("upper threshold", "lower threshold", "level"))
+        factor, unit = (_NANO, "nA") if upper.ideal >= 0.999e-9 else (_PICO, "pA")
+        for row, color, dash, name in ((upper, UPPER, UPPER_DASH, "upper"), (lower, LOWER, LOWER_DASH, "lower")):
+            axis.axvline(factor * row.ideal, color=color, ls=dash, lw=1.0, zorder=1.8, label=f"{name}, asked")
         for curve in _of(curves, group):
-            axis.plot(_NANO * curve.x, _NANO * curve.y, **_STYLES[curve.kind])
-        axis.set_title(f"thresholds {group}", fontsize=8)
-        axis.set_xlabel("candidate (nA)")
-        axis.set_ylabel("output (nA)")
-    handles, labels = axes[0].get_legend_handles_labels()
+            axis.plot(factor * curve.x, factor * curve.y, **_STYLES[curve.kind])
+        _draw_sweep(axis, factor * np.array([upper.calibrated, lower.calibrated, level.calibrated]))
+        asked = f"{format_quantity(upper.ideal, 'A')} and {format_quantity(lower.ideal, 'A')}"
+        axis.set_title(f"asked {asked}", fontsize=8)
+        _name_threshold(axis, factor, upper, "left")
+        _name_threshold(axis, factor, lower, "right")
+        axis.set_ylim(-0.12 * factor * level.ideal, 1.25 * factor * level.ideal)
+        axis.set_xlim(-0.03 * factor * upper.ideal, 1.42 * factor * upper.ideal)
+        axis.set_xlabel(f"candidate ({unit})")
+        axis.set_ylabel(f"output ({unit})")
+        few_ticks(axis, "both", 4)
     for spare in axes[len(groups) :]:
         spare.axis("off")
-        spare.legend(handles, labels, fontsize=8, frameon=False, loc="center")
+    legend_above(figure, 5, axis=axes[0], below=True)
     return figure
+
+
+def _draw_sweep(axis: Axes, points: NDArray[np.float64]) -> None:
+    """Arrows along the calibrated loop; points: upper and lower threshold and level, as the axis has them."""
+    rise, fall, high = points.tolist()
+    if not np.isfinite(points).all():
+        return
+    middle, half = (rise + fall) / 2, min(0.3 * (rise - fall), 0.12 * rise)
+    ends = (
+        ((middle - half, 0), (middle + half, 0)),
+        ((rise, 0.4 * high), (rise, 0.62 * high)),
+        ((middle + half, high), (middle - half, high)),
+        ((fall, 0.62 * high), (fall, 0.4 * high)),
+    )
+    for tail, tip in ends:
+        arrow = {
+            "arrowstyle": "-|>,head_length=0.5,head_width=0.25",
+            "color": BLACK,
+            "lw": 1.0,
+            "shrinkA": 0,
+            "shrinkB": 0,
+        }
+        axis.annotate("", tip, tail, arrowprops=arrow, zorder=4)
+
+
+def _name_threshold(axis: Axes, factor: float, row: Row, side: str) -> None:
+    """What was measured of a threshold, along it: on the left of the text stands the upper one."""
+    sign = 1 if side == "left" else -1
+    for place, (value, color) in enumerate(((row.calibrated, BLUE), (row.measured, INK[PURPLE]))):
+        text = "not found" if np.isnan(value) else format_quantity(value, "A")
+        axis.annotate(
+            text, (factor * row.ideal, 0.5), (sign * (5 + 10 * place), 0), xycoords=("data", "axes fraction"),
+            textcoords="offset points", rotation=90, ha=side, va="center", color=color, fontsize=8,
+        )  # fmt: skip
 
 
 def draw_step_responses(curves: Sequence[Curve]) -> Figure:
     """Output over time since the step, one column an alpha: the rise above, the fall below on a logarithmic scale."""
     groups = _groups(curves)
-    figure, axes = _panels((*groups, *groups), (7.0, 4.2), len(groups))
+    figure, axes = _panels((*groups, *groups), (DOUBLE, 4.4), len(groups))
     for k, group in enumerate(groups):
         rise, fall = axes[k], axes[k + len(groups)]
         for curve in _of(curves, group):
@@ -68,20 +138,20 @@ def draw_step_responses(curves: Sequence[Curve]) -> Figure:
         rise.set_title(f"alpha {group}", fontsize=8)
     axes[0].set_ylabel("output (nA)")
     axes[len(groups)].set_ylabel("output (nA)")
-    axes[0].legend(fontsize=7, frameon=False, loc="lower right")
+    legend_above(figure, axis=axes[0], below=True)
     return figure
 
 
 def draw_mirror(curves: Sequence[Curve]) -> Figure:
     """Output over input of both gate lines, and how far their gains are from 1. Line p has nothing to trim."""
-    figure, (left, right) = _panels((0, 1), (7.0, 3.0), 2)
+    figure, (left, right) = _panels((0, 1), (DOUBLE, 3.0), 2)
     x = _NANO * curves[0].x
     left.loglog(x, x, **_STYLES["ideal"])
     right.semilogx(x, 0 * x, **_STYLES["ideal"])
     styles: dict[tuple[str, Kind], Style] = {
         ("line n", "measured"): {**_STYLES["measured"], "label": "line n, not trimmed"},
         ("line n", "calibrated"): {**_STYLES["calibrated"], "label": "line n, trimmed"},
-        ("line p", "calibrated"): {"color": GREEN, "lw": 1.2, "label": "line p"},
+        ("line p", "calibrated"): {"color": GREEN, "lw": 1.2, "label": "line p", "ls": "--"},
     }
     for curve in curves:
         if style := styles.get((curve.group, curve.kind)):
@@ -93,14 +163,14 @@ def draw_mirror(curves: Sequence[Curve]) -> Figure:
     for axis in (left, right):
         axis.xaxis.set_major_formatter("{x:g}")
         axis.set_xlabel("input (nA)")
-    left.legend(fontsize=7, frameon=False)
+    legend_above(figure, 4, axis=left, below=True)
     return figure
 
 
 def draw_rectifier(curves: Sequence[Curve]) -> Figure:
     """Output over pull, one column a push, and below it how far it is from the ideal corner."""
     groups = _groups(curves)
-    figure, axes = _panels((*groups, *groups), (8.4, 4.2), len(groups))
+    figure, axes = _panels((*groups, *groups), (DOUBLE, 4.2), len(groups))
     for k, group in enumerate(groups):
         above, below = axes[k], axes[k + len(groups)]
         ideal = next(curve for curve in _of(curves, group) if curve.kind == "ideal")
@@ -112,14 +182,14 @@ def draw_rectifier(curves: Sequence[Curve]) -> Figure:
         below.set_ylim(-2, 9)
     axes[0].set_ylabel("output (nA)")
     axes[len(groups)].set_ylabel("error over push (%)")
-    axes[0].legend(fontsize=7, frameon=False)
+    legend_above(figure, axis=axes[0], below=True)
     return figure
 
 
 def draw_steering(curves: Sequence[Curve]) -> Figure:
     """Output over the signal, one column a level, and below it how far it is from the level of what is on."""
     groups = _groups(curves)
-    figure, axes = _panels((*groups, *groups), (8.4, 4.2), len(groups))
+    figure, axes = _panels((*groups, *groups), (DOUBLE, 4.2), len(groups))
     for k, group in enumerate(groups):
         above, below = axes[k], axes[k + len(groups)]
         level = next(curve.x[-1] for curve in _of(curves, group) if curve.kind == "ideal")
@@ -132,13 +202,14 @@ def draw_steering(curves: Sequence[Curve]) -> Figure:
         below.set(xlim=(0.55, 1.0), ylim=(-3, 3))
     axes[0].set_ylabel("output (nA)")
     axes[len(groups)].set_ylabel("error of what is on (%)")
-    axes[0].legend(fontsize=7, frameon=False, loc="lower right")
+    legend_above(figure, axis=axes[0], below=True)
     return figure
 
 
+@styled
 def draw_staircase(study: LadderStudy, traces: Sequence[LadderTrace], title: str) -> Figure:
     """Input, output and supply power of a ladder that climbs to its top and comes down, one pulse beyond either end."""
-    figure = Figure(figsize=(7.0, 5.2), layout="constrained")
+    figure = Figure(figsize=(DOUBLE, 5.4), layout="constrained")
     top, middle, bottom = figure.subplots(3, 1, sharex=True, height_ratios=(1, 2, 1))
     plain, stairs = (next(trace for trace in traces if trace.run.kind == kind) for kind in ("plain", "stairs"))
     step, alpha = study.timing.step, study.currents.alpha
@@ -149,7 +220,7 @@ def draw_staircase(study: LadderStudy, traces: Sequence[LadderTrace], title: str
     for kind, trace in outputs:
         middle.plot(_MILLI * sample_times(trace, step), _NANO * trace.output, **_STYLES[kind])
     middle.set_ylabel("output (nA)")
-    middle.legend(fontsize=7, frameon=False, loc="upper left")
+    legend_beside(middle)
     bottom.plot(_MILLI * sample_times(stairs, step), _NANO * stairs.power, color=GREY, lw=1.0)
     bottom.set_ylabel("power (nW)")
     bottom.set_ylim(bottom=0)
@@ -167,8 +238,14 @@ def draw_input(axis: Axes, trace: LadderTrace, study: LadderStudy) -> None:
     end = study.timing.step * len(trace.run.updates)
     points = np.concatenate([points, [[end, points[-1, 1]]]])
     axis.plot(_MILLI * points[:, 0], _NANO * points[:, 1], color=BLUE, lw=1.0)
-    for level in (study.currents.i_rise, study.currents.i_fall):
-        axis.axhline(_NANO * level, color=GREY, lw=0.7, ls=":")
+    currents = study.currents
+    for level, color, dash, name in (
+        (currents.i_rise, UPPER, UPPER_DASH, "upper"),
+        (currents.i_fall, LOWER, LOWER_DASH, "lower"),
+    ):
+        label = f"{name} threshold,\n{format_quantity(level, 'A')}"
+        axis.axhline(_NANO * level, color=color, lw=0.9, ls=dash, label=label)
+    legend_beside(axis)
     axis.set_ylabel("input (nA)")
 
 
@@ -188,9 +265,7 @@ def _panels(items: Sequence[object], size: tuple[float, float], columns: int) ->
 
 
 def _clean(axis: Axes) -> None:
-    plain(axis, size=7)
-    axis.xaxis.label.set_fontsize(8)
-    axis.yaxis.label.set_fontsize(8)
+    plain(axis)
 
 
 def _groups(curves: Sequence[Curve]) -> list[str]:

@@ -7,17 +7,42 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosim.circuit.waveforms import Timing
-from cosim.report.figures import BLUE, GREEN, GREY, RED, Axes, Figure, plain
-from cosim.study.chips import Division
-from cosim.study.waveforms import WaveLabels
+from cosim.report.figures import (
+    BLACK,
+    BLUE,
+    COLORS,
+    DOUBLE,
+    FAILS,
+    FONT,
+    GREEN,
+    GREY,
+    LOWER,
+    LOWER_DASH,
+    MEETS,
+    RED,
+    SIMULATOR,
+    SINGLE,
+    SOFTWARE,
+    UPPER,
+    UPPER_DASH,
+    Axes,
+    Figure,
+    few_ticks,
+    legend_above,
+    legend_beside,
+    plain,
+    styled,
+)
+from cosim.report.waveform_figure import draw_clocks, mark_frames, shade_decisions
+from cosim.study.chips import Division, TrimSummary
+from cosim.study.spread import bin_edges
+from cosim.study.waveforms import WaveLabels, Waves
 
 Array = NDArray[np.float64]
-Waves = dict[str, Array]
-_SIZE = (4.0, 2.8)
-_LEAST_BINS, _MOST_BINS = 6, 20
-_LIGHT_RED = "#e8a29b"
+_SIZE = (SINGLE, 2.7)
 _NANO = 1e9
-_MARKS = ("software", GREY, "--"), ("nominal", "black", "-"), ("spec", RED, ":")
+_MARKS = ("nominal", BLACK, "-"), ("software", SOFTWARE, "--"), ("spec", RED, ":")
+_SIGMAS = 3
 
 
 @dataclass(frozen=True)
@@ -50,27 +75,55 @@ class YieldCurve:
     spec: tuple[float, float, float, float] | None
 
 
+@styled
 def draw_spread(spread: Spread) -> Figure:
-    """A histogram over chips; lines mark the software, the nominal circuit and the spec."""
-    figure, axis = _panel()
+    """A histogram over chips; lines mark the software, the nominal circuit and the spec. Above it standard deviations
+    from the mean, with lines up to three of them."""
+    figure, axis = panel()
     values = np.concatenate([spread.passing, spread.failing])
-    edges = _edges(values, spread.quantum)
-    groups = [(spread.passing, BLUE, "meets the spec"), (spread.failing, _LIGHT_RED, "does not")]
+    groups = [(spread.passing, MEETS, "meets the spec"), (spread.failing, FAILS, "does not")]
     shown = [group for group in groups if len(group[0])]
-    axis.hist([g[0] for g in shown], edges, stacked=True, color=[g[1] for g in shown], label=[g[2] for g in shown])
+    edges = bin_edges(values, spread.quantum)
+    base = np.zeros(len(edges) - 1)
+    for group, color, name in shown:
+        counts = np.histogram(group, edges)[0]
+        hatch = "//////" if color == FAILS else None  # also in print without colours
+        place = {"align": "edge", "edgecolor": "white", "lw": 0.3}
+        axis.bar(edges[:-1], counts, np.diff(edges), base, color=color, hatch=hatch, label=name, **place)
+        base += counts
+    _mark_sigmas(axis, values)
     for name, color, style in _MARKS:
         if name in spread.marks:
-            axis.axvline(spread.marks[name], color=color, ls=style, lw=1.4, label=name)
+            axis.axvline(spread.marks[name], color=color, ls=style, lw=1.6, label=name)
     axis.set_xlabel(spread.axis)
     axis.set_ylabel("chips")
-    axis.locator_params(axis="y", integer=True)
-    _legend(figure)
+    few_ticks(axis, "y", integer=True)
+    legend_above(figure)
     return figure
 
 
+def _mark_sigmas(axis: Axes, values: Array) -> None:
+    """Mean and whole standard deviations, on an axis above and as lines."""
+    mean, sd = float(values.mean()), float(values.std(ddof=1)) if len(values) > 1 else 0.0
+    low, high = axis.get_xlim()
+    if sd < 1e-9 * (high - low):
+        return
+    places = [k for k in range(-_SIGMAS, _SIGMAS + 1) if low <= mean + k * sd <= high]
+    for k in places:
+        axis.axvline(mean + k * sd, color=GREY, lw=0.9 if k == 0 else 0.5, ls=(0, (1, 1.5)) if k else "-", zorder=1.5)
+    above = axis.secondary_xaxis(
+        "top", functions=(lambda x: (np.asarray(x) - mean) / sd, lambda z: mean + sd * np.asarray(z))
+    )
+    above.set_xticks(places, ["mean" if k == 0 else f"{k:+d}".replace("-", "\N{MINUS SIGN}") for k in places])
+    above.tick_params(length=2, labelsize=FONT, color=GREY, labelcolor="#444444", pad=1)
+    above.spines[:].set_visible(False)
+    above.set_xlabel("standard deviations", fontsize=FONT, color="#444444")
+
+
+@styled
 def draw_yield_curve(curve: YieldCurve) -> Figure:
     """Yield against the accuracy limit, with its band; a cross at the spec."""
-    figure, axis = _panel((5.0, 3.1))
+    figure, axis = panel()
     limits = 100 * curve.limits
     # A step at each accuracy that a chip has: up to and with it the chip still counts.
     axis.fill_between(limits, 100 * curve.low, 100 * curve.high, step="pre", color=BLUE, alpha=0.18, lw=0,
@@ -85,33 +138,35 @@ def draw_yield_curve(curve: YieldCurve) -> Figure:
     axis.set_ylabel("yield (%)")
     axis.set_ylim(0, 102)
     axis.set_xlim(limits[0], limits[-1])
-    axis.grid(lw=0.3)
-    _legend(figure)
+    axis.grid()
+    legend_above(figure)
     return figure
 
 
+@styled
 def draw_pairs(name: str, behavioral: Array, other: Array, engine: str) -> Figure:
     """One figure of each chip by both engines, in what `name` says; the area of a point is its number of chips."""
-    figure, axis = _panel((4.0, 3.6))
+    figure, axis = panel((SINGLE, 3.3))
     points, counts = np.unique(np.stack([behavioral, other], axis=1), axis=0, return_counts=True)
     low, high = float(points.min()), float(points.max())
     margin = 0.06 * (high - low) or 0.02 * abs(high) or 1.0
     ends = low - margin, high + margin
     axis.plot(ends, ends, color=GREY, lw=1, ls="--", label="equal")
-    axis.scatter(*points.T, s=24 * counts, color=BLUE, alpha=0.7, lw=0, label="chips")
+    axis.scatter(*points.T, s=24 * counts, color=SIMULATOR, alpha=0.6, lw=0, label="chips")
     axis.set_xlabel(f"behavioral, {name}")
     axis.set_ylabel(f"{engine}, {name}")
     axis.set_xlim(*ends)
     axis.set_ylim(*ends)
     axis.set_aspect("equal")
-    _legend(figure)
+    legend_above(figure)
     return figure
 
 
+@styled
 def draw_shares(divisions: Mapping[str, Division]) -> Figure:
     """Shares of variance, a panel per division."""
     counts = [len(division.shares) for division in divisions.values()]
-    figure = Figure(figsize=(4.4, 1.1 + 0.26 * sum(counts)), layout="constrained")
+    figure = Figure(figsize=(SINGLE, 1.1 + 0.24 * sum(counts)), layout="constrained")
     panels = figure.subplots(len(divisions), 1, height_ratios=counts, sharex=True, squeeze=False)[:, 0]
     for axis, (name, division) in zip(panels, divisions.items(), strict=True):
         shares = division.shares
@@ -122,82 +177,89 @@ def draw_shares(divisions: Mapping[str, Division]) -> Figure:
         axis.hlines(range(len(shares)), 100 * bounds[:, 0], 100 * bounds[:, 1], color="black", lw=1.0)
         axis.axvline(0, color="black", lw=0.7)
         axis.invert_yaxis()
-        axis.set_title(f"by {name}, R2 = {100 * division.r2:.1f} %", fontsize=9, loc="left")
+        axis.set_title(f"by {name}, R2 = {100 * division.r2:.1f} %", loc="left")
         plain(axis)
-    panels[-1].set_xlabel("share of the variance (%), 95 % interval", fontsize=9)
+    panels[-1].set_xlabel("share of the variance (%), 95 % interval")
     return figure
 
 
+@styled
 def draw_blocks(blocks: Mapping[str, float], factor: float, unit: str) -> Figure:
     """Power of each block, W; `factor` makes it `unit`."""
-    figure, axis = _panel((5.0, 0.8 + 0.3 * len(blocks)))
-    bars = axis.barh(list(blocks), [factor * power for power in blocks.values()], 0.65, color=BLUE)
+    figure, axis = panel((5.0, 0.7 + 0.26 * len(blocks)))
+    colors = [COLORS.get(name, GREY) for name in blocks]
+    bars = axis.barh(
+        list(blocks), [factor * power for power in blocks.values()], 0.65, color=colors, edgecolor=GREY, lw=0.4
+    )
     total = sum(blocks.values()) or 1.0
-    axis.bar_label(bars, [f"{100 * power / total:.1f} %" for power in blocks.values()], padding=3, fontsize=8)
-    axis.margins(x=0.14)
+    axis.bar_label(bars, [f"{100 * power / total:.1f} %" for power in blocks.values()], padding=3, fontsize=FONT)
+    axis.margins(x=0.2)
     axis.invert_yaxis()
     axis.set_xlabel(f"supply power ({unit})")
     return figure
 
 
+@styled
 def draw_failure(chip: Waves, nominal: Waves, labels: WaveLabels, timing: Timing, classes: Sequence[int]) -> Figure:
     """One sample on a chip, and dashed on the nominal circuit: a unit's candidate and state, the readout, the power.
 
     Waves and labels as `record_waveforms` gives them; classes: those whose readout is shown, the right one first.
     """
-    figure = Figure(figsize=(6.2, 7.0), layout="constrained")
-    axes = figure.subplots(4, 1, sharex=True, height_ratios=(1.3, 1, 1, 1))
-    for waves, style, alpha, whose in ((nominal, "--", 0.55, "nominal"), (chip, "-", 1.0, "this chip")):
+    figure = Figure(figsize=(DOUBLE, 7.2), layout="constrained")
+    axes = figure.subplots(5, 1, sharex=True, height_ratios=(0.16 + 0.12 * labels.stages, 1.3, 0.9, 1, 0.8))
+    frames = 0
+    for waves, style, width, whose in ((nominal, (0, (4, 1.5)), 1.0, "nominal"), (chip, "-", 1.3, "this chip")):
         shown = waves["time"] >= timing.start
         time = 1e3 * (waves["time"][shown] - timing.start)
+        frames = round(time[-1] / (1e3 * timing.t_step))
         found = {name: _NANO * values[shown] for name, values in waves.items()}
-        line = {"ls": style, "alpha": alpha, "lw": 1.2}
-        axes[0].plot(time, found["candidate"], color=BLUE, label=whose, **line)
-        axes[1].plot(time, found["state"], color=BLUE, **line)
-        for color, k in zip((GREEN, RED), classes, strict=False):
-            name = f"class {labels.outputs[k]}" if whose == "this chip" else None
-            axes[2].plot(time, found[f"output.{k}"], color=color, label=name, **line)
-        axes[3].plot(time, found["power"], color=GREY if style == "-" else "black", **line)
-        axes[3].set_ylim(bottom=0, top=1.4 * float(np.percentile(found["power"], 99)))
-        axes[3].set_xlim(0, time[-1])
-    thresholds = (labels.i_rise, RED, "upper threshold"), (labels.i_fall, GREEN, "lower threshold")
-    for (asked, color, text), own in zip(thresholds, labels.own or (0.0, 0.0), strict=True):
-        axes[0].axhline(_NANO * asked, color=color, lw=1.0, ls=":", label=f"{text}, asked")
-        if own:
-            axes[0].axhline(_NANO * own, color=color, lw=1.0, label=f"{text}, this chip")
+        line = {"ls": style, "lw": width, "color": BLACK if whose == "this chip" else GREY}
+        for axis, name in zip((axes[1], axes[2], axes[4]), ("candidate", "state", "power"), strict=True):
+            axis.plot(time, found[name], label=whose, **line)
+        for color, k, text in zip((GREEN, RED), classes, (", the class", ", decided"), strict=False):
+            name = f"{labels.outputs[k]}{text}" if whose == "this chip" else f"{labels.outputs[k]}, nominal"
+            axes[3].plot(time, found[f"output.{k}"], label=name, **(line | {"color": color}))
+        axes[4].set_ylim(bottom=0, top=1.4 * float(np.percentile(found["power"], 99)))
+    thresholds = (labels.i_rise, UPPER, UPPER_DASH, "upper"), (labels.i_fall, LOWER, LOWER_DASH, "lower")
+    for (asked, color, dash, text), own in zip(thresholds, labels.own or (None, None), strict=True):
+        axes[1].axhline(_NANO * asked, color=color, ls=dash, lw=1.0, label=f"{text}, asked")
+        if own is not None:
+            axes[1].axhline(_NANO * own, color=color, lw=1.0, label=f"{text}, this chip")
+    draw_clocks(axes[0], labels, timing, frames)
     texts = (f"candidate of\n{labels.unit} (nA)", f"state of\n{labels.unit} (nA)", "readout (nA)", "power (nW)")
-    for axis, text in zip(axes, texts, strict=True):
+    for axis, text in zip(axes[1:], texts, strict=True):
         axis.set_ylabel(text)
-        axis.grid(axis="x", lw=0.3)
-        plain(axis)
-    for axis, columns in ((axes[0], 3), (axes[2], 2)):
-        axis.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), fontsize=8, frameon=False, ncols=columns)
-    frames = round((axes[3].get_xlim()[1]) / (1e3 * timing.t_step))
-    axes[3].set_xticks(1e3 * timing.t_step * np.arange(0, frames + 1, max(1, frames // 10)))
-    axes[3].set_xlabel("time (ms)")
+        legend_beside(axis)
+    shade_decisions(axes[1:3], labels, timing, frames)
+    mark_frames(axes, timing, frames)
+    figure.align_ylabels(axes)
     return figure
 
 
-def _edges(values: Array, quantum: float) -> list[float]:
-    """Borders of a histogram's bins; with a quantum each bin holds a whole number of possible values."""
-    low, high = float(values.min()), float(values.max())
-    bins = min(max(round(2 * len(values) ** 0.5), _LEAST_BINS), _MOST_BINS)
-    if quantum:
-        width = quantum * max(1, round((high - low) / quantum / bins))
-        edges = low - quantum / 2 + width * np.arange(int((high - low) / width + 1e-9) + 2, dtype=np.float64)
-        return np.clip(edges, 0, 100).tolist()
-    if high == low:
-        margin = 0.01 * abs(high) or 1.0
-        return [low - margin, high + margin]
-    return np.linspace(low, high, bins + 1).tolist()
-
-
-def _panel(size: tuple[float, float] = _SIZE) -> tuple[Figure, Axes]:
+def panel(size: tuple[float, float] = _SIZE) -> tuple[Figure, Axes]:
+    """A figure of one pair of axes; size in inches."""
     figure = Figure(figsize=size, layout="constrained")
     axis = figure.subplots()
     plain(axis)
     return figure, axis
 
 
-def _legend(figure: Figure) -> None:
-    figure.legend(loc="outside upper center", ncols=3, fontsize=8, frameon=False, handlelength=1.6, columnspacing=1.2)
+@styled
+def draw_trim(summary: TrimSummary) -> Figure:
+    """Yield against the bits of the converters, with its interval; without converters as a dashed line and band."""
+    before, *rows = summary.rows
+    figure, axis = panel((SINGLE, 2.9))
+    bits = [row.bits or 0 for row in rows]
+    values = 100 * np.array([row.yield_.value for row in rows])
+    bounds = 100 * np.array([row.yield_.interval for row in rows])
+    errors = np.abs(bounds.T - values)
+    axis.errorbar(bits, values, errors, marker="o", ms=4, lw=1.2, capsize=3, color=BLUE, label="trimmed")
+    low, high = (100 * value for value in before.yield_.interval)
+    axis.axhspan(low, high, color=GREY, alpha=0.2, lw=0)
+    axis.axhline(100 * before.yield_.value, color=GREY, ls="--", lw=1, label="as fabricated")
+    axis.set_xticks(bits)
+    axis.set_xlabel("bits of the converter at each bias pin")
+    axis.set_ylabel(f"yield (%), {' and '.join(summary.spec)}")
+    axis.set_ylim(0, 102)
+    legend_above(figure, 2)
+    return figure

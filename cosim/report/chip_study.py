@@ -8,9 +8,12 @@ from numpy.typing import NDArray
 
 from cosim.circuit.waveforms import Timing
 from cosim.design import Design
-from cosim.report.chip_figures import Waves, YieldCurve
-from cosim.study.chips import ChipRecord, ChipSummary, Contribution, Figures
-from cosim.study.waveforms import WaveLabels
+from cosim.errors import InputError
+from cosim.quantities import format_quantity, parse_quantity
+from cosim.report.chip_figures import YieldCurve
+from cosim.study.cell_spread import CellSpread
+from cosim.study.chips import RMSE, ChipRecord, ChipSummary, Contribution, Figures
+from cosim.study.waveforms import WaveLabels, Waves
 from cosim.technology.types import Technology
 
 POWER = "power"
@@ -39,9 +42,10 @@ class Failure:
 class ChipStudy:
     """A run of chips with all that its page shows.
 
-    settings: what the run depends on, as its table shows it; records, passes: of the chips that the summary counts;
+    settings: what the run depends on, as its table shows it; origins: hashes and versions of the run; records, passes:
+    of the chips that the summary counts;
     limits: metric -> limit of the spec on it; blocks: power of the nominal circuit, W; contributions: by metric, None
-    without; failure: a text says why there is none.
+    without; failure: a text says why there is none; cells: of every chip, None where none has constant thresholds.
     """
 
     design: Design
@@ -49,6 +53,7 @@ class ChipStudy:
     timing: Timing
     summary: ChipSummary
     settings: Mapping[str, object]
+    origins: Mapping[str, str]
     records: tuple[ChipRecord, ...]
     passes: tuple[bool, ...]
     limits: Mapping[str, float]
@@ -56,6 +61,7 @@ class ChipStudy:
     blocks: dict[str, float]
     contributions: Mapping[str, Contribution] | None
     failure: Failure | str
+    cells: CellSpread | None = None
 
 
 def figures_of(study: ChipStudy, metric: str, engine: str) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
@@ -67,7 +73,14 @@ def figures_of(study: ChipStudy, metric: str, engine: str) -> tuple[NDArray[np.f
 
 def scale_of(study: ChipStudy, metric: str) -> tuple[float, str]:
     """What makes a figure's values numbers for an axis, and their unit."""
+    if metric == RMSE:
+        return 1.0, "unit of the targets"
     return watts_of(study.summary.figures[POWER].mean) if metric == POWER else (100.0, "%")
+
+
+def software_of(summary: ChipSummary, metric: str) -> float | None:
+    """What the software has; None where it has nothing of the kind."""
+    return {"accuracy": summary.software_accuracy, RMSE: summary.software_rmse, POWER: None}.get(metric, 1.0)
 
 
 def watts_of(power: float) -> tuple[float, str]:
@@ -79,5 +92,19 @@ def watts_of(power: float) -> tuple[float, str]:
 
 
 def format_spec(texts: Sequence[str]) -> str:
-    """Specs in words."""
-    return " and ".join(text.replace("_", " ").replace(">=", " ≥ ").replace("<=", " ≤ ") for text in texts)
+    """Specs in words, shares in per cent: accuracy>=0.8 becomes accuracy at least 80 %, with the sign for that."""
+    return " and ".join(map(_format_limit, texts))
+
+
+def _format_limit(text: str) -> str:
+    metric, sign, limit = text.partition(">=") if ">=" in text else text.partition("<=")
+    try:
+        value = format_quantity(parse_quantity(limit, "W"), "W", 4) if metric == POWER else _share(limit)
+    except (InputError, ValueError):
+        value = limit
+    mark = {">=": "\N{GREATER-THAN OR EQUAL TO}", "<=": "\N{LESS-THAN OR EQUAL TO}"}.get(sign, "")
+    return f"{metric.replace('_', ' ')} {mark} {value}".strip()
+
+
+def _share(limit: str) -> str:
+    return f"{float(limit[:-1]):g} %" if limit.endswith("%") else f"{100 * float(limit):g} %"

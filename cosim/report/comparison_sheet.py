@@ -1,35 +1,37 @@
-"""What a comparison leaves in its folder: comparison.json, figures, and report.html, one self-contained page."""
+"""What a comparison leaves in its folder: comparison.json, figures, and its page."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
 from cosim.cells.blocks import OUTSIDE
+from cosim.circuit.elements import Capacitor
 from cosim.design import Design
 from cosim.engines.engine import Description, Run
 from cosim.errors import SimulationError
-from cosim.outputs import summarize, write_results, write_texts
+from cosim.outputs import summarize, write_results
 from cosim.quantities import format_quantity
+from cosim.report.answers import say_answer, say_target
 from cosim.report.automaton_sheet import format_automaton
-from cosim.report.figures import Figure, draw_confusion, figure_bytes, save_figure
-from cosim.report.html import Picture, escape, flat_rows, format_cards, format_figure, format_page, format_table
-from cosim.report.samples import draw_sample
+from cosim.report.comparison_figures import draw_confusion
+from cosim.report.figures import Figure, figure_bytes, save_figure
+from cosim.report.html import Picture
+from cosim.report.inside import format_inside
+from cosim.report.kept_page import write_page
+from cosim.report.page import Blocks, Facts, Page, Section, Table
+from cosim.report.provenance import circuit_facts, origins, subject_of
+from cosim.report.samples import Watched, draw_sample
 from cosim.report.tables import percent, within
 from cosim.report.trust import format_elsewhere, say_audit, say_undecided
+from cosim.report.value_errors import draw_values, errors_section
+from cosim.report.words import say_conditions, worded
 from cosim.simulation.simulated import engine_named
 from cosim.study.agreement import Comparison, ComparisonSummary, summarize_comparison
 from cosim.tasks.clipping import Clipping, find_clipping
 from cosim.tasks.testset import TestSet
-from cosim.technology.conditions import format_conditions
-from cosim.version import __version__
 
-CAPTIONS = {
-    "waveforms": "One inference on transistors: inputs, one unit's candidate and state, readout, supply power.",
-    "confusion": "Decisions of the three engines on the same samples; accuracy with its 95 % interval.",
-}
-_LEAST = 600  # pixels under which a picture's words cannot be read
+LEAST = 672  # pixels, of seven inches, under which a picture's words cannot be read
 _STEPS = {
     "rounding": "rounding of weights to the mirror grid",
     "statics": "statics: what calibration leaves of gains, thresholds and levels",
@@ -47,114 +49,190 @@ class Reported(ComparisonSummary):
     made_with: Mapping[str, object]
 
 
-def write_comparison(folder: Path, design: Design, test_set: TestSet, comparison: Comparison, run: Run) -> Reported:
+@dataclass(frozen=True)
+class Compared:
+    """A comparison with the design and the samples that it is of. watched: names of what its waveforms show, none for
+    the liveliest cell."""
+
+    design: Design
+    test_set: TestSet
+    comparison: Comparison
+    run: Run
+    watched: tuple[str, ...] = ()
+
+    @property
+    def labels(self) -> list[str]:
+        """Names of the classes."""
+        return list(self.design.network.labels) or [str(k) for k in range(self.design.network.readout.width)]
+
+
+def write_comparison(compared: Compared) -> Reported:
     """Write all of it; returns the content of comparison.json. Waveforms that cannot be had are left out."""
-    there = run.standing(design)
-    made_with = engine_named(run.engine).describe(there.technology)
+    design, test_set, comparison, run = compared.design, compared.test_set, compared.comparison, compared.run
+    folder, there = run.place, run.standing(design)
     found = Reported(
         **vars(summarize_comparison(comparison)),
         bias_scale=there.bias_scale,
         input_scale=there.input_scale,
         clipped=find_clipping(design.network.encoding, test_set),
-        made_with=made_with.as_json(comparison.simulator),
+        made_with=engine_named(run.engine).describe(there.technology).as_json(comparison.simulator),
     )
     write_results(folder, {"design.json": summarize(design, there), "comparison.json": found})
-    settings = _settings(design, found, made_with, comparison, run)
-    labels = list(design.network.labels) or [str(k) for k in range(design.network.readout.width)]
-    figures = {"confusion": draw_confusion(comparison, labels)}
+    name, figure, caption = (
+        ("confusion", draw_confusion(comparison, compared.labels), DECISIONS)
+        if found.errors is None
+        else ("values", draw_values(comparison), ANSWERS)
+    )
+    save_figure(figure, folder / f"{name}.png")
     try:
-        figures = {"waveforms": _draw_first(design, test_set, comparison, run), **figures}
+        waveforms = _draw_first(compared)
+        save_figure(waveforms, folder / "waveforms.png")
+        picture = _picture(waveforms, f"{say_sample(compared)} {INFERENCE}")
     except SimulationError as error:
-        settings["waveforms"] = f"left out: {error}"
+        picture = f"Waveforms were left out: {error}"
         (folder / "waveforms.png").unlink(missing_ok=True)  # of an earlier run
-    for name, figure in figures.items():
-        save_figure(figure, folder / f"{name}.png")
-    pictures = {CAPTIONS[name]: figure_bytes(figure, "png") for name, figure in figures.items()}
-    automaton = format_automaton(design.network, found.transitions)
-    sections = {"The automaton": automaton, "Figures": format_pictures(pictures)}
-    title = f"{design.network.task or 'network'}: from weights to transistors"
-    write_texts(folder, {"report.html": format_report(title, found, summarize(design, there), settings, sections)})
+    decisions = _picture(figure, caption)
+    write_page(folder, comparison_page(compared, found, (picture, decisions)))
     return found
 
 
-def _settings(
-    design: Design, found: Reported, made_with: Description, comparison: Comparison, run: Run
-) -> dict[str, str]:
-    timing = run.timing
-    in_effect = ", ".join(f"{name} {value}" for name, value in made_with.options.items())
-    return {
-        "cosim": __version__,
-        "calibration measured with": design.calibration.simulator,
-        "samples, by number in the test set": ", ".join(map(str, comparison.indices)),
-        "inputs": "all in the range of the network's encoding" if found.clipped is None else str(found.clipped),
-        "frame": f"{timing.t_step:g} s, input edges {timing.edge:g}, clock edges {timing.clock_edge:g} of it",
-        "conditions": format_conditions(run.standing(design).technology),
-        "bias currents and inputs": f"{found.bias_scale:.4g} and {found.input_scale:.4g} of the nominal ones",
-        "simulator": f"{found.simulator} {made_with.version}, {in_effect}",
-        **({"simulated elsewhere": "; ".join(elsewhere)} if (elsewhere := format_elsewhere(found.elsewhere)) else {}),
-        **({"undecided": "; ".join(near)} if (near := say_undecided(found.undecided)) else {}),
-        **({"audit": "; ".join(audit)} if (audit := say_audit(found.audit)) else {}),
-    }
+INFERENCE = (
+    "Inputs, one unit's candidate with its thresholds, its state, the readout of the classes, the supply power. Spikes "
+    "at the edges of the clock are what its switches and the cells that flip couple into the lines."
+)
+DECISIONS = (
+    "What the software decides, and what the other two change of it, in their colours; accuracy with its 95 % interval."
+)
 
 
-def _draw_first(design: Design, test_set: TestSet, comparison: Comparison, run: Run) -> Figure:
-    """Waveforms of the first compared sample; raises SimulationError when it fails with more probes, or has none."""
-    position = int(np.flatnonzero(test_set.indices == comparison.indices[0])[0])
-    return draw_sample(design, test_set, position, comparison.engines[comparison.simulator].states[0], run)
+ANSWERS = "Answers of the three engines over their targets, on the same samples; grey: what counts as right."
 
 
-def format_report(
-    title: str,
-    summary: ComparisonSummary,
-    design: Mapping[str, object],
-    settings: Mapping[str, object],
-    sections: Mapping[str, str],
-) -> str:
-    """The page. summary: of the comparison; design: of the compiled network; sections: heading -> HTML."""
-    shown = "".join(f"<h2>{escape(name)}</h2>{content}" for name, content in sections.items() if content)
-    body = (
-        f"<h1>{escape(title)}</h1>"
-        f'<p class="lead">{summary.samples} test samples, each simulated by {escape(summary.simulator)} on '
-        f"{summary.transistors} transistors of {escape(design['technology'])}; {summary.failed} simulations "
-        "failed.</p>"
-        f"{format_cards(_cards(summary))}"
-        f"<h2>Three engines, the same inputs</h2>{_engines(summary)}"
-        f"<h2>Where states and decisions change</h2><p>Dominant: <b>{escape(summary.dominant_error_source)}</b>.</p>"
-        + format_table(
-            ("step of realism", "states", "decisions"),
-            [(text, summary.error_sources[step], summary.decision_sources[step]) for step, text in _STEPS.items()],
-            (1, 2),
-        )
-        + f"{shown}<h2>Design</h2>{format_table(('quantity', 'value'), list(flat_rows(design)))}"
-        f"<h2>Settings</h2>{format_table(('setting', 'value'), list(flat_rows(settings)))}"
+def say_sample(compared: Compared) -> str:
+    """The first compared sample, its target and what each engine answers."""
+    network, comparison = compared.design.network, compared.comparison
+    answered = ", ".join(
+        f"{say_answer(network, one.decisions[0])} by {name}" for name, one in comparison.engines.items()
     )
-    return format_page(title, body)
+    return f"Test sample {comparison.indices[0]}, {say_target(network, comparison.y[0])}; decided: {answered}."
 
 
-def format_pictures(pictures: Mapping[str, bytes]) -> str:
-    """caption -> PNG bytes."""
-    return "".join(format_figure(Picture("png", png, caption, caption, _LEAST)) for caption, png in pictures.items())
+def _draw_first(compared: Compared) -> Figure:
+    """Waveforms of the first compared sample; raises SimulationError when it fails with more probes, or has none."""
+    comparison = compared.comparison
+    position = int(np.flatnonzero(compared.test_set.indices == comparison.indices[0])[0])
+    states = comparison.engines[comparison.simulator].states[0]
+    return draw_sample(compared.design, compared.test_set, Watched(position, states, compared.watched), compared.run)[0]
 
 
-def _cards(summary: ComparisonSummary) -> list[tuple[str, str]]:
-    balanced, simulator = summary.balanced_accuracy, summary.simulator
+def _picture(figure: Figure, caption: str) -> Picture:
+    return Picture("png", figure_bytes(figure, "png"), caption, caption, LEAST)
+
+
+def comparison_page(compared: Compared, found: Reported, pictures: Blocks) -> Page:
+    """The page. found: what comparison.json holds; pictures: of the first sample and of the decisions."""
+    design, there = compared.design, compared.run.standing(compared.design)
+    subject, technology = subject_of(design), there.technology
+    answers = "decisions" if found.errors is None else "answers"
+    verdict = f"{percent(found.task_agreement)} of {found.samples} {answers} as software"
+    changed = f"Most of what differs comes from: {found.dominant_error_source}."
+    return Page(
+        verb="compare",
+        subject=subject,
+        title=f"{subject.name} on {technology.name}: {verdict} {within(found.task_agreement_interval)}",
+        lead=f"{found.samples} test samples, each by software, by the behavioral equations and by {found.simulator} on "
+        f"{found.transistors} transistors of {technology.name} ({say_conditions(technology)})"
+        f"{' with the wires of their layout' if wire_facts(design) else ''}; "
+        f"{found.failed} simulations failed.",
+        cards=comparison_cards(found),
+        notes=() if found.clipped is None else (f"{found.clipped}.",),
+        sections=(
+            Section("Three engines, the same inputs", _engines(found)),
+            Section("Where states and decisions change", (changed, _sources(found))),
+            Section("Errors", () if found.errors is None else errors_section(found.errors)),
+            Section("The automaton", format_automaton(design.network, found.transitions)),
+            Section("One inference, and all decisions", pictures, sheet=True),
+            *(Section(name, blocks) for name, blocks in format_inside(design).items()),
+            Section("How far the engine can be trusted", _trust(found)),
+            Section("The circuit", (Facts(tuple(worded(circuit_facts(design)))),)),
+            Section("How it was run", (Facts(tuple(_run_facts(compared, found))),)),
+        ),
+        provenance=origins(design, {found.simulator: _describe(compared).version}),
+    )
+
+
+def _describe(compared: Compared) -> Description:
+    return engine_named(compared.run.engine).describe(compared.run.standing(compared.design).technology)
+
+
+def _run_facts(compared: Compared, found: Reported) -> list[tuple[str, str]]:
+    timing, indices = compared.run.timing, compared.comparison.indices
+    options = ", ".join(f"{name} {value}" for name, value in _describe(compared).options.items())
     return [
-        *([] if balanced is None else [(percent(balanced[simulator]), "balanced accuracy of the transistors")]),
-        (percent(summary.accuracy[simulator]), "accuracy of the transistors"),
-        (percent(summary.state_agreement, 2), f"of {summary.state_bits} states equal the software's"),
-        (percent(summary.task_agreement), f"same decision {within(summary.task_agreement_interval)}"),
-        (format_quantity(summary.power_w[simulator] or 0.0, "W"), "mean supply power"),
+        ("samples, by number in the test set", ", ".join(map(str, indices))),
+        ("frame", format_quantity(timing.t_step, "s", 4)),
+        ("edges of inputs and of clocks", f"{percent(timing.edge)} and {percent(timing.clock_edge)} of a frame"),
+        ("bias currents over nominal ones", f"{found.bias_scale:.4g}"),
+        ("inputs over nominal ones", f"{found.input_scale:.4g}"),
+        *((("options in effect", options),) if options else ()),
+        *wire_facts(compared.design),
     ]
 
 
-def _engines(summary: ComparisonSummary) -> str:
+def wire_facts(design: Design) -> tuple[tuple[str, str], ...]:
+    """What compare --extracted adds to the circuit; nothing without it."""
+    found = [one.value for one in design.flat.elements if isinstance(one, Capacitor) and one.part is None]
+    return (("wires", f"{len(found)} capacitors of the layout, {format_quantity(sum(found), 'F')}"),) if found else ()
+
+
+def _trust(found: ComparisonSummary) -> Blocks:
+    said = {
+        "simulated elsewhere": format_elsewhere(found.elsewhere),
+        "undecided": say_undecided(found.undecided),
+        "audit": say_audit(found.audit),
+    }
+    rows = tuple((name, "; ".join(" ".join(line.split()) for line in lines)) for name, lines in said.items() if lines)
+    return (Facts(rows),) if rows else ()
+
+
+def comparison_cards(summary: ComparisonSummary) -> tuple[tuple[str, str], ...]:
+    """The headline figures, each with what it is."""
+    balanced, simulator = summary.balanced_accuracy, summary.simulator
+    accuracy, answers = ("accuracy", "decisions") if summary.errors is None else ("right answers", "answers")
+    right = f"{accuracy} of the transistors {within(summary.accuracy_interval[simulator])}"
+    return (
+        (percent(summary.task_agreement), f"{answers} as software {within(summary.task_agreement_interval)}"),
+        *(() if balanced is None else ((percent(balanced[simulator]), "balanced accuracy of the transistors"),)),
+        (percent(summary.accuracy[simulator]), f"{right}; software {percent(summary.accuracy['software'])}"),
+        (percent(summary.state_agreement, 2), f"of {summary.state_bits} states equal the software's"),
+        (format_quantity(summary.power_w[simulator] or 0.0, "W"), "mean supply power"),
+    )
+
+
+def _engines(summary: ComparisonSummary) -> Blocks:
     rows, balanced = [], summary.balanced_accuracy
     for engine in summary.accuracy:
-        low, high = summary.accuracy_interval[engine]
         power = summary.power_w[engine]
         watt = "" if power is None else format_quantity(power, "W")
         first = [] if balanced is None else [percent(balanced[engine])]
-        rows.append((engine, *first, percent(summary.accuracy[engine]), f"{percent(low)} to {percent(high)}", watt))
-    head = ["engine", *([] if balanced is None else ["balanced"]), "accuracy", "95 % interval", "power"]
-    notes = f"Intervals: Clopper-Pearson at 95 %. Not in power: {escape(', '.join(OUTSIDE))}."
-    return f"{format_table(head, rows, range(1, len(head)))}<p>{notes}</p>"
+        bounds = within(summary.accuracy_interval[engine])
+        rows.append((engine, *first, percent(summary.accuracy[engine]), bounds, watt))
+    right = "accuracy" if summary.errors is None else "right"
+    head = ("engine", *(() if balanced is None else ("balanced",)), right, "95 % interval", "power")
+    correlation = summary.readout_correlation
+    beside = "" if correlation is None else f" and a correlation of {correlation:.4f}"
+    diverged = summary.first_divergence
+    earliest = f", in frame {diverged.earliest_frame} at the earliest" if diverged.samples_diverged else ""
+    return (
+        Table(head, tuple(rows), tuple(range(1, len(head)))),
+        f"Intervals: Clopper-Pearson at 95 %. Not in power: {', '.join(OUTSIDE)}.",
+        f"The readout has an RMSE of {summary.readout_rmse_units:.3f} units{beside} against software. A state differs "
+        f"in {diverged.samples_diverged} of {summary.samples} samples{earliest}.",
+    )
+
+
+def _sources(summary: ComparisonSummary) -> Table:
+    rows = tuple(
+        (text, str(summary.error_sources[step]), str(summary.decision_sources[step])) for step, text in _STEPS.items()
+    )
+    return Table(("step of realism", "states", "decisions"), rows, (1, 2))

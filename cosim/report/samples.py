@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -11,13 +12,18 @@ from cosim.engines.engine import Failure, Inference, Outcome, Run
 from cosim.engines.table import engine_entry
 from cosim.errors import SimulationError
 from cosim.files.seal import seal_npz
-from cosim.files.write import write_atomically, writing_into
+from cosim.files.write import write_atomically, write_together, writing_into
 from cosim.ir.states import States
 from cosim.outputs import write_texts
-from cosim.report.figures import Figure, draw_waveforms
+from cosim.report.figures import Figure, save_figure
+from cosim.report.unit_figures import draw_units
+from cosim.report.waveform_figure import draw_waveforms
+from cosim.report.waveform_files import format_waveforms
 from cosim.simulation.inference import deck_hash
 from cosim.simulation.simulated import engine_named
-from cosim.study.waveforms import liveliest_cell, record_waveforms
+from cosim.study.probing import Recorded, record
+from cosim.study.sample_table import STACKED, tabulate_samples
+from cosim.study.waveforms import judge_sample, liveliest_cell, waves_of
 from cosim.tasks.testset import TestSet
 
 FAILED = "failed"  # folder
@@ -59,27 +65,52 @@ def write_simulation(folder: Path, design: Design, test_set: TestSet, outcomes: 
     kind = next((outcome.states.dtype for outcome in outcomes if isinstance(outcome, Inference)), np.int16)
     states = np.zeros((len(outcomes), steps, cells), dtype=kind)
     readout = np.zeros((len(outcomes), steps, outputs))
-    power = np.full(len(outcomes), np.nan)
     for k, outcome in enumerate(outcomes):
         if isinstance(outcome, Inference):
             frames = len(outcome.states)
-            states[k, :frames], readout[k, :frames], power[k] = outcome.states, outcome.readout, outcome.power_w
+            states[k, :frames], readout[k, :frames] = outcome.states, outcome.readout
     made_with = engine_named(run.engine).describe(run.standing(design).technology)
+    rows = tabulate_samples(design, test_set, {"": outcomes}, run.engine)
     arrays = {
-        "states": states, "readout_a": readout, "power_w": power, "lengths": test_set.lengths, "y": test_set.y,
-        "indices": test_set.indices, "cells": np.array(list(design.assembly.decisions)),
-        "status": np.array(status), "made_with": np.array(json.dumps(made_with.as_json(run.engine))),
+        **{name: array[0] if name in STACKED else array for name, array in rows.items()},
+        "states": states, "readout_a": readout, "status": np.array(status),
+        "made_with": np.array(json.dumps(made_with.as_json(run.engine))),
     }  # fmt: skip
     write_atomically(folder / "simulation.npz", seal_npz(arrays))
 
 
-def draw_sample(design: Design, test_set: TestSet, position: int, states: States, run: Run) -> Figure:
-    """Waveforms of the sample at a position of the test set, at the cell whose states (time, cells) change most often.
+@dataclass(frozen=True)
+class Watched:
+    """A sample that is drawn, by its position in the test set, its states (time, cells), and the names of what is shown
+    of it, `cosim.study.probing.watchable`; without names the cell whose states change most often."""
+
+    position: int
+    states: States
+    names: tuple[str, ...] = ()
+
+
+def draw_sample(design: Design, test_set: TestSet, watched: Watched, run: Run) -> tuple[Figure, Recorded]:
+    """Its waveforms, drawn, and all that was recorded.
 
     Raises SimulationError when its run fails, or its engine saves no current inside a transistor.
     """
     if not engine_entry(run.engine).inside:
         raise SimulationError(f"{run.engine} is not asked for currents inside a transistor")
-    cell = liveliest_cell(tuple(design.assembly.decisions), states)
-    sample = test_set.x[position, : test_set.lengths[position]]
-    return draw_waveforms(*record_waveforms(design, sample, cell, run), run.timing)
+    names = watched.names or (liveliest_cell(tuple(design.assembly.decisions), watched.states),)
+    sample = test_set.x[watched.position, : test_set.lengths[watched.position]]
+    recorded = record(design, sample, names, run)
+    first, *others = names
+    if others or first not in design.assembly.decisions:
+        return draw_units(design, recorded, names, run.timing), recorded
+    waves, labels = waves_of(design, recorded, first, run)
+    verdict = judge_sample(design, test_set, watched.position, waves, run)
+    return draw_waveforms(waves, replace(labels, verdict=verdict), run.timing), recorded
+
+
+def write_waveforms(folder: Path, design: Design, index: int, drawn: tuple[Figure, Recorded]) -> None:
+    """The picture, and the same as files; index: of the sample in the full test set."""
+    figure, recorded = drawn
+    title = f"{design.network.task or 'network'}, test sample {index}"
+    files = format_waveforms(recorded, title)
+    write_together({folder / name: content for name, content in files.items()})
+    save_figure(figure, folder / "waveforms.png")

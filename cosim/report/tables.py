@@ -6,6 +6,7 @@ from textwrap import wrap
 from cosim.cells.blocks import OUTSIDE
 from cosim.quantities import format_quantity, parse_quantity
 from cosim.report.trust import format_audit, format_elsewhere, format_transitions, format_trust
+from cosim.report.value_errors import format_errors
 from cosim.study.agreement import ComparisonSummary
 from cosim.study.chips import ChipCount, ChipSummary, Contribution, Pair, SpecYield, TrimSummary
 from cosim.study.intervals import MOST, Interval, samples_to_sign, shows_sign
@@ -25,7 +26,8 @@ def format_comparison(summary: ComparisonSummary) -> list[str]:
     accuracy, bounds, power = summary.accuracy, summary.accuracy_interval, summary.power_w
     balanced = summary.balanced_accuracy
     first = "" if balanced is None else f"  {'balanced':>8}"
-    lines = [f"{'':12}{first}  {'accuracy':>8}  {'95 % interval':>16}  {'mean power':>10}"]
+    right = "accuracy" if summary.errors is None else "right"
+    lines = [f"{'':12}{first}  {right:>8}  {'95 % interval':>16}  {'mean power':>10}"]
     for engine in accuracy:
         low, high = bounds[engine]
         watt = "-" if (mean := power[engine]) is None else format_quantity(mean, "W")
@@ -44,6 +46,7 @@ def format_comparison(summary: ComparisonSummary) -> list[str]:
     correlation = summary.readout_correlation
     readout = rmse if correlation is None else f"correlation {correlation:.4f}, {rmse}"
     lines += [
+        *format_errors(summary.errors),
         "",
         f"samples           {counts}",
         f"state agreement   {equal}, software vs {summary.simulator}",
@@ -94,8 +97,8 @@ def format_outside() -> list[str]:
 
 def format_value(metric: str, value: float, digits: int | None = None) -> str:
     """A figure as text; a state agreement is often so near to 1 that one digit would hide what is missing."""
-    if metric == "power":
-        return format_quantity(value, "W")
+    if metric in ("power", "rmse"):
+        return format_quantity(value, "W") if metric == "power" else f"{value:.4g}"
     return percent(value, digits or (2 if metric == "state_agreement" else 1))
 
 
@@ -166,24 +169,24 @@ def format_power(summary: PowerSummary) -> list[str]:
         _columns("power", engines, (*(("differs",) if simulated else ()), "gates", "capacitors")),
     ]
     for name, row in rows.items():
-        powers = [_mean(row.power_w[engine], "W") for engine in engines]
+        powers = [format_mean(row.power_w[engine], "W") for engine in engines]
         differs = [f"{100 * row.difference.mean:+.2f} %"] if row.difference else []
         areas = [f"{area:.0f} um2" for area in (row.gate_area_um2, row.capacitor_area_um2)]
         lines.append(_columns(name, powers, [*differs, *areas]))
     parts = ("static", "dynamic, a frame") if simulated else ()
     lines += ["", _columns("energy", (*parts, "a frame", "an inference"))]
     for name, row in rows.items():
-        parts = [_mean(row.static_w, "W"), _signed(row.dynamic_frame_j, "J")] if simulated else []
-        energies = [_mean(found[engines[0]], "J") for found in (row.energy_frame_j, row.energy_inference_j)]
+        parts = [format_mean(row.static_w, "W"), format_signed(row.dynamic_frame_j, "J")] if simulated else []
+        energies = [format_mean(found[engines[0]], "J") for found in (row.energy_frame_j, row.energy_inference_j)]
         lines.append(_columns(name, [*parts, *energies]))
     if simulated:
         lines += ["", _columns("rail", ("power", "a frame"))]
         for rail, row in summary.rails.items():
-            lines.append(_columns(rail, (_mean(row.power_w, "W"), _mean(row.energy_frame_j, "J"))))
-    return [*lines, "", *_format_few(summary, lines), *format_elsewhere(summary.elsewhere), *format_outside()]
+            lines.append(_columns(rail, (format_mean(row.power_w, "W"), format_mean(row.energy_frame_j, "J"))))
+    return [*lines, "", *format_few(summary, lines), *format_elsewhere(summary.elsewhere), *format_outside()]
 
 
-def _format_few(summary: PowerSummary, lines: Sequence[str]) -> list[str]:
+def format_few(summary: PowerSummary, lines: Sequence[str]) -> list[str]:
     """What TOO_FEW in the lines means, and how many samples its figures need."""
     if not any(TOO_FEW in line for line in lines):
         return []
@@ -213,12 +216,12 @@ def _columns(name: str, wide: Sequence[str], narrow: Sequence[str] = ()) -> str:
     return f"{name:8}" + "".join(cells)
 
 
-def _signed(found: Interval | None, unit: str) -> str:
+def format_signed(found: Interval | None, unit: str) -> str:
     """A mean that may have either sign: without an interval it has none that is known."""
-    return _mean(found, unit) if found is not None and shows_sign(found) else TOO_FEW
+    return format_mean(found, unit) if found is not None and shows_sign(found) else TOO_FEW
 
 
-def _mean(found: Interval | None, unit: str) -> str:
+def format_mean(found: Interval | None, unit: str) -> str:
     """8.58 +- 0.21 nW; TOO_FEW where the interval holds 0."""
     assert found is not None
     mean, high = found.mean, found.high

@@ -3,6 +3,8 @@
 import os
 import shutil
 import subprocess
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
 
 import pytest
 
@@ -25,3 +27,12 @@ def browse(tmp_path):
         return subprocess.run(command, capture_output=True, text=True, timeout=200, env=environment, check=True)
 
     return run
+
+
+@pytest.fixture(scope="session")
+def every_page():
+    """The module of every_page.py."""
+    spec = spec_from_file_location("every_page", Path(__file__).parent / "every_page.py")
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module

@@ -20,8 +20,9 @@ from cosim.pipeline import run_comparison
 from cosim.report.automaton_figure import describe_automaton, draw_automaton, is_drawn, short_symbols, symbols_between
 from cosim.report.automaton_layout import place
 from cosim.report.automaton_sheet import format_automaton
-from cosim.report.chip_page import format_chip_report
-from cosim.report.figures import figure_bytes
+from cosim.report.chip_page import chip_page
+from cosim.report.figures import RED, figure_bytes
+from cosim.report.page import format_block, format_pages
 from cosim.report.tables import format_comparison
 from cosim.study.transitions import Transition, Transitions
 from cosim.tasks.testset import TestSet
@@ -132,41 +133,45 @@ def test_a_picture_of_a_run():
     automaton = automaton_of("(a|b)*abb")
     plain, same = (figure_bytes(draw_automaton(automaton, transitions(automaton)), "svg") for _ in range(2))
     assert plain == same
-    assert b"dasharray" not in plain and b"#b3261e" not in plain
+    assert b"dasharray" not in plain and RED.encode() not in plain
     assert b"dasharray" in figure_bytes(draw_automaton(automaton, transitions(automaton, untaken=[(2, 1)])), "svg")
-    assert b"#b3261e" in figure_bytes(draw_automaton(automaton, transitions(automaton, wrong=[(2, 1)])), "svg")
+    assert RED.encode() in figure_bytes(draw_automaton(automaton, transitions(automaton, wrong=[(2, 1)])), "svg")
+
+
+def section(*given):
+    return "".join(map(format_block, format_automaton(*given))).replace("\N{NO-BREAK SPACE}", " ")
 
 
 def test_its_section():
     network = network_of(automaton_of("(a|b)*abb"), "it")
-    alone = format_automaton(network)
+    alone = section(network)
     assert alone.startswith("<figure>") and "s2 by b to s3" in alone and "taken" not in alone
-    beside = format_automaton(network, transitions(automaton_of("(a|b)*abb"), untaken=[(2, 1)]))
+    beside = section(network, transitions(automaton_of("(a|b)*abb"), untaken=[(2, 1)]))
     assert "Transitions: 7 of 8 taken, smallest margin 310 pA" in beside and "31.0 % of the unit current" in beside
     cells = re.findall(r"<tr><td>(.*?)</td></tr>", beside)
     assert re.sub("<.*?>", " ", cells[5]).split() == ["s2", "b", "s3", "never", "taken"]
     assert "310 pA" in cells[0] and len(cells) == 8 and "wrong</th>" not in beside
-    astray = format_automaton(network, transitions(automaton_of("(a|b)*abb"), wrong=[(2, 1)]))
+    astray = section(network, transitions(automaton_of("(a|b)*abb"), wrong=[(2, 1)]))
     assert '<th class="n">wrong</th>' in astray
-    counted = format_automaton(network, transitions(automaton_of("(a|b)*abb"), margin=None))
+    counted = section(network, transitions(automaton_of("(a|b)*abb"), margin=None))
     assert "margin" not in counted and '<th class="n">taken</th>' in counted
 
 
 def test_a_tangle_is_a_table():
     long = automaton_of("(a|b)*a(a|b)(a|b)(a|b)(a|b)")
     assert not is_drawn(long) and not is_drawn(modulo(10)) and is_drawn(ring(30)) and is_drawn(even_pair(5))
-    page = format_automaton(network_of(long, "it"))
+    page = section(network_of(long, "it"))
     assert "<svg" not in page and "<img" not in page and "s0 (start)" in page and page.count("<tr>") == 33
 
 
 def test_names_that_are_no_markup():
     hostile = replace(modulo(2), symbols=(HOSTILE, "b"), states=(HOSTILE, "c"), labels=(HOSTILE, "d"))
-    page = format_automaton(network_of(hostile, "it"), transitions(hostile))
+    page = section(network_of(hostile, "it"), transitions(hostile))
     assert "<script" not in page and "&lt;script" in page
 
 
 def test_a_network_without_one(make_network):
-    assert format_automaton(make_network(3)) == ""
+    assert format_automaton(make_network(3)) == ()
 
 
 def test_in_words():
@@ -192,10 +197,10 @@ def test_the_page_of_a_comparison(parity, tmp_path):
     assert (kept["taken"], kept["wrong"], kept["astray"], kept["margin_a"]) == (4, 0, 0, None)
     assert kept["rows"][1] == {"state": "0", "symbol": "1", "next": "1", "taken": 1, "wrong": 0, "margin_a": None}
     page = (tmp_path / "report.html").read_text()
-    assert page.index("<h2>The automaton</h2>") < page.index("1 by 1 to 0") < page.index("<h2>Figures</h2>")
+    assert page.index("<h2>The automaton</h2>") < page.index("1 by 1 to 0") < page.index("<h2>One inference")
 
 
 def test_the_page_of_chips(parity, make_store, tmp_path):
     make_store(tmp_path / "chips", Trial(*parity, Plan("local", 0, 2)), "state_agreement>=1")
-    page = format_chip_report(study_chips(tmp_path / "chips", waveforms=False))
+    page = format_pages([chip_page(study_chips(tmp_path / "chips", waveforms=False))])
     assert page.index("<h2>The automaton</h2>") < page.index("1 by 1 to 0") < page.index("<h2>The chips</h2>")

@@ -15,13 +15,15 @@ from cosim.compiler.passes import compile_network
 from cosim.errors import InputError, MissingToolError, SimulationError
 from cosim.files.seal import seal_json
 from cosim.montecarlo import page as report
-from cosim.montecarlo.page import find_failure, nominal_power, stored_chip, study_chips, write_report, yield_curve
+from cosim.montecarlo.cells import stored_chip
+from cosim.montecarlo.page import find_failure, nominal_power, study_chips, write_report, yield_curve
 from cosim.montecarlo.spec import parse_spec
 from cosim.montecarlo.statistics import count_yield
 from cosim.montecarlo.store import read_store
 from cosim.montecarlo.trial import Trial, run_behavioral_chip
 from cosim.quantities import format_quantity
-from cosim.report.chip_page import format_chip_report
+from cosim.report.chip_page import chip_page
+from cosim.report.page import format_pages
 from cosim.report.tables import percent
 from cosim.study.agreement import METRICS
 from cosim.study.chips import Unreset
@@ -107,6 +109,10 @@ def page(text):
     return Page(text)
 
 
+def format_chip_report(study):
+    return format_pages([chip_page(study)])
+
+
 def test_cells_that_do_not_reset_are_named(study, page):
     assert "does not turn off" not in page.text  # no chip here has one
     found = Unreset(3, meet_spec=1, cells={"layer0.2": 2, HOSTILE: 1})
@@ -128,11 +134,11 @@ def test_answer_is_that_of_the_summary(store, page):
     low, high = map(percent, found["interval"])
     sentence = (
         f"Yield {percent(found['value'])}, 95 % interval {low} to {high}: {found['passed']} of 12 chips have "
-        "accuracy ≥ 0.8 and power ≤ 1uW."
+        "accuracy ≥ 80 % and power ≤ 1 uW."
     )
     assert sentence in page.text
     assert 0 < found["passed"] < 12  # a run in which all chips are alike would show little
-    for words in ("d = 5, 2 in 2 recurrent layers", "generic180 (tt, 27 C, 1.8 V)", "mismatch of each transistor",
+    for words in ("d = 5, 2 in 2 recurrent layers", "generic180 (tt, 27 °C, 1.8 V)", "mismatch of each transistor",
                   "each on 40 test samples", "Engine: behavioral"):  # fmt: skip
         assert words in page.text
 
@@ -151,11 +157,11 @@ def test_table_is_that_of_the_summary(store, page):
 
 
 def test_every_parameter_has_its_row(trial, page):
-    rows = {row[0]: row for row in page.rows if len(row) == 6}
+    rows = {row[0]: row for row in page.rows if len(row) == 7}
     mapping = map_parameters(trial.design)
     assert {row.parameter for row in mapping} == set(rows) - {"parameter"}
     for row in mapping:
-        assert rows[row.parameter][1] == row.element and rows[row.parameter][4:] == [row.status, row.note]
+        assert rows[row.parameter][1] == row.element and rows[row.parameter][5:] == [row.status, row.note]
     assert f"{len(mapping)} parameters" in page.text
 
 
@@ -169,21 +175,30 @@ def test_power_of_blocks_adds_up_to_the_nominal_power(trial, study, page):
 def test_settings_are_those_of_the_run(store, page):
     settings = dict(row for row in page.rows if len(row) == 2)
     run = json.loads((store / "run.json").read_text())
-    assert settings["samples hash"] == run["samples_hash"]
-    assert settings["design: network"] == run["design"]["network"]
+    assert settings["test samples"] == run["samples_hash"]
+    assert settings["network"] == run["design"]["network"]
     assert (settings["variation: seed"], settings["variation: chips"]) == ("2", "12")
-    assert settings["compile: cell"] == "auto"
-    assert settings["devices"] == f"{len(run['devices'])} vary"
+    assert settings["compiled: circuit of a recurrent unit"] == "auto"
+    assert settings["transistors that vary"] == f"{len(run['devices'])} of {run['design']['transistors']}"
+    assert settings["devices: n transistors: mismatch of the threshold voltage, one device"] == "5 mV um"
+    assert not [value for value in settings.values() if re.search(r"\de-\d", value)]
+
+
+def test_every_hash_is_named_once(store, page):
+    run = json.loads((store / "run.json").read_text())
+    for found in (run["design"]["network"], run["design"]["calibration"], run["calibration"], run["samples_hash"]):
+        assert page.text.count(found) == 1
 
 
 def test_nothing_is_taken_for_markup(study, text, page):
     assert page.open == []
-    assert not {"script", "iframe", "object", "link", "base", "form"} & set(page.tags)
+    assert not {"iframe", "object", "link", "base", "form"} & set(page.tags)
+    assert page.tags.count("script") == 1  # the page's own
     assert HOSTILE not in text and escape(HOSTILE) in text
     assert page.text.count(HOSTILE) >= 2  # title and headline; labels and groups stand in figures and alt texts
     assert any(HOSTILE in image["alt"] for image in page.images)
     hostile = format_chip_report(replace(study, settings={**study.settings, HOSTILE: HOSTILE}, failure=HOSTILE))
-    assert "script" not in Page(hostile).tags
+    assert Page(hostile).tags.count("script") == 1
 
 
 def test_it_needs_nothing_from_elsewhere(page, text):
@@ -239,7 +254,7 @@ def test_a_run_of_failures_alone_still_has_its_page(trial, make_store, tmp_path)
     make_store(tmp_path / "run", trial, "accuracy>=0.5", change=fail)
     write_report(tmp_path / "run", tmp_path / "page.html")
     page = Page((tmp_path / "page.html").read_text())
-    assert page.open == [] and "0 of 12 chips have accuracy ≥ 0.5" in page.text
+    assert page.open == [] and "0 of 12 chips have accuracy ≥ 50 %" in page.text
     assert "No chip was simulated to its end." in page.text
 
 

@@ -1,17 +1,16 @@
-"""What people read: tables that fit a terminal, a report that escapes, figures with the same bytes twice."""
+"""What people read: tables that fit a terminal, figures with the same bytes twice."""
 
-import re
 from dataclasses import replace
-from html.parser import HTMLParser
 
 import numpy as np
 import pytest
 
 from cosim.circuit.waveforms import Timing
 from cosim.errors import InputError
-from cosim.report.comparison_sheet import format_pictures, format_report
-from cosim.report.figures import Figure, draw_confusion, draw_waveforms, save_figure
+from cosim.report.comparison_figures import draw_confusion
+from cosim.report.figures import Figure, save_figure
 from cosim.report.tables import format_comparison, percent
+from cosim.report.waveform_figure import draw_waveforms
 from cosim.study.agreement import Comparison, Engine, summarize_comparison
 from cosim.study.waveforms import WaveLabels, liveliest_cell
 
@@ -63,61 +62,6 @@ def test_table_fits_eighty_columns(summary):
 
 def test_percent():
     assert (percent(0.9512), percent(0.98765, 2), percent(1.0)) == ("95.1 %", "98.77 %", "100.0 %")
-
-
-class Tags(HTMLParser):
-    def __init__(self):
-        super().__init__()
-        self.tags: list[str] = []
-        self.open: list[str] = []
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.append(tag)
-        if tag not in ("meta", "img"):
-            self.open.append(tag)
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-
-
-@pytest.fixture
-def page(summary):
-    design = {"technology": HOSTILE, "task": HOSTILE, "lost": [HOSTILE], "statuses": {HOSTILE: 3}, HOSTILE: 1.5}
-    sections = {HOSTILE: format_pictures({HOSTILE: b"\x89PNG"})}
-    return format_report(HOSTILE, summary, design, {HOSTILE: HOSTILE, "options": {"a": 1}}, sections)
-
-
-def test_report_escapes_everything(page):
-    parser = Tags()
-    parser.feed(page)
-    assert parser.open == []
-    assert "script" not in parser.tags
-    assert page.count("&lt;script&gt;") >= 9
-    assert 'alert("x")' not in page
-
-
-def test_report_needs_nothing_from_elsewhere(page):
-    assert not re.search(r"(src|href)=\"(?!data:)", page)
-    assert "http" not in page
-
-
-def test_report_is_deterministic_and_complete(page, summary):
-    design = {"technology": "generic180"}
-    pages = {
-        format_report("title", summary, design, {}, {"Figures": format_pictures({"caption": b"\x89PNG"})})
-        for _ in range(2)
-    }
-    assert len(pages) == 1
-    text = pages.pop()
-    for expected in (
-        "Clopper-Pearson",
-        "13 test samples",
-        "123456 transistors",
-        "99.23 %",
-        "123 nW",
-        "data:image/png;base64,",
-    ):
-        assert expected in text
 
 
 @pytest.mark.parametrize("suffix", ["png", "svg"])

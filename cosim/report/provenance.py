@@ -1,0 +1,32 @@
+"""What a page says last: whose figures these are, and what they were made with, each named once."""
+
+from collections.abc import Mapping
+
+from cosim.design import Design
+from cosim.outputs import network_hash, summarize
+from cosim.report.page import Subject
+from cosim.report.words import network_name
+from cosim.version import __version__
+
+MOVED = ("network", "task", "calibration", "simulator_of_calibration", "technology", "corner", "celsius", "supply_v")
+
+
+def subject_of(design: Design) -> Subject:
+    """The network that was compiled."""
+    return Subject(network_name(design.network), network_hash(design))
+
+
+def origins(design: Design, made_with: Mapping[str, str] = {}) -> dict[str, str]:
+    """Hashes and versions. made_with: name of what else ran -> its version."""
+    calibration = design.calibration
+    return {
+        "network": network_hash(design),
+        "calibration": f"{calibration.fingerprint}, measured with {calibration.simulator}",
+        **made_with,
+        "cosim": __version__,
+    }
+
+
+def circuit_facts(design: Design) -> dict[str, object]:
+    """The design in figures, without what stands in a page's first lines or in its provenance."""
+    return {key: value for key, value in summarize(design).items() if key not in MOVED}

@@ -1,0 +1,74 @@
+"""Answers of real numbers: their errors as a terminal table and as one of a page, and answers over targets."""
+
+import numpy as np
+
+from cosim.report.figures import BLUE, GREY, Figure, plain
+from cosim.report.page import Blocks, Table
+from cosim.study.agreement import Comparison
+from cosim.study.intervals import Bounds
+from cosim.study.value_errors import EngineErrors, ValueErrors
+
+HEAD = ("rms error", "95 % interval", "NRMSE", "R2", "95 % interval")
+_WIDTHS = (9, 17, 7, 7, 17)
+
+
+def format_errors(errors: ValueErrors | None) -> list[str]:
+    """Under 80 columns; nothing for classes."""
+    if errors is None:
+        return []
+    lines = ["", f"{'':12}" + "".join(f"{name:>{width}}" for name, width in zip(HEAD, _WIDTHS, strict=True))]
+    for name, found in errors.engines.items():
+        cells = zip(_cells(found), _WIDTHS, strict=True)
+        lines.append(f"{name:12}" + "".join(f"{text:>{width}}" for text, width in cells))
+    apart = ", ".join(f"{name} {value:.4g}" for name, value in errors.software_rmse.items())
+    return [*lines, "", f"from software     rms {apart}", f"right, same       {say_tolerance(errors)}"]
+
+
+def say_tolerance(errors: ValueErrors) -> str:
+    """What counts as right."""
+    return f"within {errors.tolerance:.4g} of the target, of the other answer"
+
+
+def errors_section(errors: ValueErrors) -> Blocks:
+    """The same on a page."""
+    rows = tuple((name, *_cells(found)) for name, found in errors.engines.items())
+    apart = ", ".join(f"{name} {value:.4g}" for name, value in errors.software_rmse.items())
+    notes = (
+        f"Right and same: {say_tolerance(errors)}. Rms distance from the software's answers: {apart}. NRMSE: rms error "
+        "over the standard deviation of the targets; R2 = 1 - NRMSE^2. Intervals: percentile bootstrap over samples."
+    )
+    return Table(("engine", *HEAD), rows, tuple(range(1, 6))), notes
+
+
+def _cells(found: EngineErrors) -> tuple[str, ...]:
+    nrmse, r2 = (_number(value) for value in (found.nrmse, found.r2))
+    return f"{found.rmse:.4g}", _ends(found.rmse_interval), nrmse, r2, _ends(found.r2_interval)
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3g}" if value < 0.995 else f"{value:.4f}"
+
+
+def _ends(bounds: Bounds | None) -> str:
+    return "-" if bounds is None else f"[{bounds.low:.4g}, {bounds.high:.4g}]"
+
+
+def draw_values(comparison: Comparison) -> Figure:
+    """Answers over targets for each engine, all outputs, with the equal line and the tolerance on both sides of it."""
+    figure, errors, y = Figure(figsize=(9.6, 3.5), layout="constrained"), comparison.errors(), comparison.y
+    assert errors is not None
+    answers = [one.decisions for one in comparison.engines.values()]
+    low, high = (float(end(np.stack([y, *answers]))) for end in (np.min, np.max))
+    ends = np.array([low, high]) + np.array([-0.04, 0.04]) * (high - low)
+    axes = figure.subplots(1, 3, sharex=True, sharey=True)
+    for axis, (engine, found) in zip(axes, comparison.engines.items(), strict=True):
+        axis.fill_between(ends, ends - errors.tolerance, ends + errors.tolerance, color=GREY, alpha=0.18, lw=0)
+        axis.plot(ends, ends, color=GREY, lw=0.9, ls="--")
+        axis.scatter(np.ravel(y), np.ravel(found.decisions), s=7, color=BLUE, alpha=0.5, lw=0)
+        axis.set_title(f"{engine}: rms error {errors.engines[engine].rmse:.3g}", fontsize=9)
+        axis.set_xlabel("target", fontsize=8)
+        axis.set_xlim(*ends)
+        axis.set_ylim(*ends)
+    axes[0].set_ylabel("answer", fontsize=8)
+    plain(*axes)
+    return figure

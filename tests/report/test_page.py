@@ -1,0 +1,152 @@
+"""The one form of a page: what is text stays text, what several verbs share stands once, and units are units."""
+
+import base64
+import json
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import pytest
+
+from cosim.compiler.passes import compile_network
+from cosim.errors import InputError
+from cosim.files.seal import seal_json
+from cosim.files.settings import Settings, write_settings
+from cosim.outputs import summarize
+from cosim.report.chip_study import format_spec
+from cosim.report.html import Picture
+from cosim.report.kept_page import check_same, has_page, read_page, write_page
+from cosim.report.page import PROVENANCE, Facts, Fold, Grid, Page, Section, Subject, Table, format_pages
+from cosim.report.repeat import REPEAT
+from cosim.report.words import WORDS, network_name, worded
+
+HOSTILE = '<script>alert("x")</script>'
+PICTURE = Picture("png", b"\x89PNG", HOSTILE, HOSTILE, 300)
+TABLE = Table((HOSTILE, "n"), ((HOSTILE, "1"),), (1,))
+BLOCKS = (HOSTILE, PICTURE, TABLE, Facts(((HOSTILE, HOSTILE),)), Grid((PICTURE, TABLE)), Fold(HOSTILE, TABLE))
+
+
+@pytest.fixture
+def page():
+    return Page(
+        HOSTILE, Subject(HOSTILE, "0123456789abcdef"), HOSTILE, HOSTILE, ((HOSTILE, HOSTILE),),
+        (Section(HOSTILE, BLOCKS), Section("nothing", ())), {"network": "0123456789abcdef", HOSTILE: HOSTILE}, HOSTILE,
+        (HOSTILE,), Settings(HOSTILE, command=HOSTILE),
+    )  # fmt: skip
+
+
+class Tags(HTMLParser):
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.open, self.text = [], [], ""
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        if tag not in ("meta", "img"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text += data
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_everything_is_text(page, count):
+    text = format_pages(count * [page])
+    parser = Tags(text)
+    assert parser.open == [] and "script" not in parser.tags
+    assert 'alert("x")' not in text
+    # title twice (tab and heading), lead, answer, note, card twice, link, heading of the section; then the blocks:
+    # paragraph, picture's alt and caption twice, table's head and row three times, facts twice, the fold's line;
+    # provenance twice, the command
+    assert text.count("&lt;script&gt;") >= 9 + 1 + 4 + 6 + 2 + 1 + 2 + 1
+    assert not re.search(r"(src|href)=\"(?!data:|#)", text) and "http" not in text
+    assert "nothing" not in parser.text
+
+
+def test_what_two_pages_share_stands_once(page):
+    first = replace(page, verb="compare", provenance={"network": "0123456789abcdef", "ngspice": "39"})
+    text = Tags(format_pages([first, replace(first, verb="power", provenance={**first.provenance, "ngspice": "42"})]))
+    assert text.text.count("0123456789abcdef") == 1
+    assert text.text.count(PROVENANCE) == 1
+    assert text.text.count(REPEAT) == 2
+    assert "39 (compare); 42 (power)" in text.text
+    assert text.tags.count("h1") == 1 and text.tags.count("article") == 2
+
+
+def test_a_page_is_kept_as_it_is(page, tmp_path):
+    assert not has_page(tmp_path)
+    write_settings(tmp_path, Settings("compare", command="cosim compare net.npz"))
+    write_page(tmp_path, page)
+    assert has_page(tmp_path)
+    assert read_page(tmp_path) == replace(page, repeat=Settings("compare", command="cosim compare net.npz"))
+    assert (tmp_path / "report.html").read_text() == format_pages([read_page(tmp_path)])
+
+
+@pytest.mark.parametrize(
+    ("block", "words"),
+    [
+        ({"text": 3}, r"sections\[0\].blocks\[0\].text must be text or null, not a whole number"),
+        ({}, "a part must be a text, picture, table, facts, grid, fold or links"),
+        ({"table": {"head": ["a"], "rows": [["1", "2"]]}}, "a row must have as many cells as its table has columns"),
+        (
+            {"picture": {"kind": "png", "content": "?", "alt": "", "caption": "", "least": 0}},
+            "the content of a picture must be base64",
+        ),
+    ],
+)
+def test_what_is_no_page_is_refused(page, tmp_path, block, words):
+    write_page(tmp_path, page)
+    kept = json.loads((tmp_path / "page.json").read_text())
+    del kept["sha256"]
+    kept["sections"] = [{"name": "one", "blocks": [block], "sheet": False}]
+    (tmp_path / "page.json").write_bytes(seal_json(kept))
+    with pytest.raises(InputError, match=rf"page.json: .*{words}; the command that made it writes it again"):
+        read_page(tmp_path)
+
+
+def test_a_damaged_page_is_said(page, tmp_path):
+    write_page(tmp_path, page)
+    content = (tmp_path / "page.json").read_bytes()
+    (tmp_path / "page.json").write_bytes(content.replace(base64.b64encode(PICTURE.content), b"AAAA"))
+    with pytest.raises(InputError, match=r"page.json: damaged \(its checksum does not fit\)"):
+        read_page(tmp_path)
+
+
+def test_two_networks_are_not_on_one_page(page, tmp_path):
+    other = replace(page, subject=Subject("digits_d4", "fedcba9876543210"))
+    check_same([(tmp_path / "a", page), (tmp_path / "b", page)])
+    with pytest.raises(InputError, match=r"a is about .*\(0123456789abcdef\), and .*b is about digits_d4 \(fedcba"):
+        check_same([(tmp_path / "a", page), (tmp_path / "b", other)])
+
+
+def test_every_figure_of_a_design_has_words(make_network, technology, calibration):
+    design = compile_network(make_network(5), technology, calibration)
+    found = summarize(design)
+    assert {*found} <= {*WORDS}
+    rows = dict(worded(found))
+    assert rows["current of software 1.0"] == "1 nA" and rows["supply"] == "1.8 V" and rows["temperature"] == "27 °C"
+    assert rows["gates' area"].endswith(" um2") and network_name(design.network) == "made up_d5-2"
+
+
+def test_units_are_not_exponents():
+    given = {"nfet": {"a_vt": 5e-9, "a_beta": 2e-8, "response": [[1e-11, 1.282]]}, "tau": None, "t_step_s": 1e-2}
+    assert dict(worded(given)) == {
+        "n transistors: mismatch of the threshold voltage, one device": "5 mV um",  # 5e-9 V m
+        "n transistors: mismatch of the current factor, one device": "2 % um",  # 2e-8 m
+        "n transistors: slope factor by current density": "1.282 at 10 pA",
+        "time constant of the ladders": "none",
+        "frame": "10 ms",
+    }
+    assert dict(worded({"statuses": {"exact": 3, "cut": 1}, "unheard_of": 1.5})) == {
+        "parameters, by how they were built": "3 exact, 1 cut",
+        "unheard of": "1.5",
+    }
+
+
+def test_limits_in_words():
+    found = format_spec(["accuracy>=0.8", "state_agreement>=99%", "power<=400nW"])
+    assert found == "accuracy ≥ 80 % and state agreement ≥ 99 % and power ≤ 400 nW"
