@@ -7,14 +7,23 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from cosim.cli.common import FILE, collecting, one_of
+from cosim.cli.help import GroupedOption
 from cosim.cli.progress import progress_bar
-from cosim.cli.train import EXTRA, Epsilon, stopping_truthfully
+from cosim.cli.settings import RunVerb, keep_settings
+from cosim.cli.train import (
+    EXTRA,
+    Epsilon,
+    board_option,
+    check_output,
+    resume_option,
+    stopping_truthfully,
+    write_curve_of,
+)
 from cosim.errors import InputError, importing
-from cosim.files.write import check_writable
 from cosim.reading.text import shown_path
-from cosim.software.settings import Training, check_training, paper_iterations, seed_path
+from cosim.software.settings import Training, check_training, paper_iterations
 from cosim.software.shape import CELLS, HYBRIDS, POOLINGS, Shape, count_parameters
-from cosim.training.config import state_path
+from cosim.training.config import seed_path, state_path
 
 if TYPE_CHECKING:
     from cosim.software.train import Trained
@@ -52,33 +61,40 @@ class Fitting:
 
 @dataclass(frozen=True)
 class Files:
-    """Where samples come from and the model goes to, its seeds, and whether what a stopped training left is used."""
+    """Where samples come from and the model goes to, its seeds, whether what a stopped training left is used, and where
+    TensorBoard reads."""
 
     data: Path | None
     output: Path
     seeds: int
     seed: int
     resume: bool
+    tensorboard: Path | None
 
 
-@click.command(name="backbone")
+class ShapeOption(GroupedOption):
+    title = "The backbone"
+
+
+@click.command(cls=RunVerb, name="backbone")
 @click.argument("task", metavar="TASK", required=False)
 @click.option("-o", "--output", type=FILE, default=Path("backbone.pt"), help="Model file, .pt.")
 @click.option("--data", type=FILE, help="Folder of the data set, or the file of the task npz.")
 @one_of("--cell", CELLS + HYBRIDS, "Recurrent cell; two of them alternate.", _S.cell)
 @click.option("--width", default=_S.width, help="Features between the parts.")
-@click.option("--state", default=_S.state, help="State of a block's cell.")
-@click.option("--blocks", default=_S.blocks, help="Recurrent blocks.")
-@one_of("--threshold", ("input", "fixed"), "beta by the input, or one for each unit.")
-@one_of("--start", ("zero", "low"), "State before the first update: low as in a circuit.")
-@one_of("--wiring", ("alternate", "parallel"), "Two cells: by block, or both in every block.")
-@click.option("--positions/--no-positions", default=_S.positions, help="Sinusoidal positions.")
+@click.option("--state", cls=ShapeOption, default=_S.state, help="State of a block's cell.")
+@click.option("--blocks", cls=ShapeOption, default=_S.blocks, help="Recurrent blocks.")
+@one_of("--threshold", ("input", "fixed"), "beta by the input, or one for each unit.", cls=ShapeOption)
+@one_of("--start", ("zero", "low"), "State before the first update: low as in a circuit.", cls=ShapeOption)
+@one_of("--wiring", ("alternate", "parallel"), "Two cells: by block, or both in every block.", cls=ShapeOption)
+@click.option("--positions/--no-positions", cls=ShapeOption, default=_S.positions, help="Sinusoidal positions.")
 @click.option(
     "--pooling",
+    cls=ShapeOption,
     type=click.Choice(POOLINGS),
     help="Over time.  [default: last; none where each step has a target]",
 )
-@click.option("--dropout", default=_S.dropout, help="Rate in the perceptrons.")
+@click.option("--dropout", cls=ShapeOption, default=_S.dropout, help="Rate in the perceptrons.")
 @click.option("--epsilon", type=Epsilon(), default="anneal", help="'anneal' (1 to 0) or a number in [-1, 1].")
 @click.option("--iterations", type=int, help="Gradient steps.  [default: the paper's]")
 @click.option("--batch", default=_T.batch, help="Samples a step.")
@@ -87,7 +103,8 @@ class Files:
 @click.option("--seed", type=click.IntRange(0), default=0, help="The first of them.")
 @one_of("--device", ("cpu", "cuda"), "Where it is trained.", _T.device)
 @click.option("--mixed", is_flag=True, help="bfloat16 outside the cells.")
-@click.option("--resume", is_flag=True, help="Go on with an interrupted training of the same settings.")
+@board_option
+@resume_option
 @collecting(parts=Parts, fitting=Fitting, files=Files)
 def command(*, task: str | None, parts: Parts, fitting: Fitting, files: Files) -> None:
     """Train the seed paper's backbone for TASK: LayerNorm, gates, gated
@@ -97,13 +114,14 @@ def command(*, task: str | None, parts: Parts, fitting: Fitting, files: Files) -
     delayed-product, flip-flop-reads, characters. The bits of parity-published
     are drawn for every batch. The defaults are the paper's training; smaller
     options make it shorter. With several seeds the best one by validation is
-    kept, and the figures of all.
+    kept, and the figures of all. The curve stands beside the model, model_curve.csv
+    and model_curve.svg.
     """
     from cosim.software.sources import load_source
 
     if files.output.suffix != ".pt":
         raise InputError(f"--output must end in .pt, not {files.output.name!r}")
-    check_writable(files.output)
+    check_output(files.output)
     training = complete_training(task, parts, fitting)
     seeds = tuple(range(files.seed, files.seed + files.seeds))
     kept = [seed_path(files.output, seed) for seed in seeds]
@@ -111,10 +129,14 @@ def command(*, task: str | None, parts: Parts, fitting: Fitting, files: Files) -
         source = load_source(task, files.data)
         with importing("training", EXTRA):
             from cosim.software.train import Setup, train_backbone
+            from cosim.training.board import writing_board
         parts = replace(parts, pooling=parts.pooling or ("none" if source.stepwise else _S.pooling))
-        setup = Setup(Shape(1, 1, **vars(parts)), training, source, seeds)
-        with progress_bar("training") as progress:
+        shape = Shape(1, 1, **vars(parts))
+        with writing_board(files.tensorboard) as passing, progress_bar("training") as progress:
+            setup = Setup(shape, training, source, seeds, passing)
             trained = train_backbone(setup, files.output, progress, resume=files.resume)
+    write_curve_of(files.output, trained.model.history)
+    keep_settings(files.output)
     for line in format_trained(trained):
         click.echo(line)
 

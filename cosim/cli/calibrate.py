@@ -6,11 +6,12 @@ import click
 
 from cosim.cli.common import FILE, engine_option, pdk_root_option, technology_option
 from cosim.cli.progress import say
+from cosim.cli.settings import RunVerb, keep_settings
 from cosim.engines.table import cell_simulators
 from cosim.technology.scale import DEFAULT_UNITS, MAX_UNITS
 
 
-@click.command()
+@click.command(cls=RunVerb)
 @technology_option
 @pdk_root_option
 @click.option("--units", type=click.IntRange(1, MAX_UNITS), default=DEFAULT_UNITS, help="Unit devices per 1.0.")
@@ -28,6 +29,8 @@ def command(technology: str, pdk_root: Path | None, units: int, engine: str, out
     check_writable(path)
     calibration = calibrate(process, units, say, engine)
     write_calibration(path, calibration)
+    if output is not None:
+        keep_settings(output)
     fit, mirror = calibration.schmitt, calibration.mirror
     click.echo(f"{process.name}, {units} units, {calibration.simulator}")
     click.echo(f"  mirror trim             {mirror.trim:.4f}")

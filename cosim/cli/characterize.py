@@ -24,11 +24,13 @@ from cosim.cli.common import (
     write_json,
 )
 from cosim.cli.progress import progress_bar, say
+from cosim.cli.settings import RunVerb
 from cosim.engines.table import cell_simulators
 from cosim.quantities import parse_quantity
 from cosim.technology.scale import DEFAULT_UNITS
 
 if TYPE_CHECKING:
+    from cosim.report.characterize_sheet import Origin
     from cosim.technology.calibration import Calibration
     from cosim.technology.types import Technology
 
@@ -114,12 +116,14 @@ def command() -> None:
 
 
 def _swept(cell: str) -> click.Command:
-    @click.command(name=cell, help=SWEPT[cell])
+    @click.command(cls=RunVerb, name=cell, help=SWEPT[cell])
     @output_option(f"runs/characterize/{cell}")
     @condition_options
     def sweep(*, to: Destination, where: Where) -> None:
         from cosim.report.characterize_figures import draw_characterisation
+        from cosim.report.characterize_sheet import cell_page
         from cosim.report.figures import save_figure
+        from cosim.report.kept_page import REPORT_FILE, write_page
         from cosim.study import characterize
         from cosim.technology.conditions import format_conditions
 
@@ -136,6 +140,8 @@ def _swept(cell: str) -> click.Command:
             path = to.output / f"{cell}_{_stem(technology)}.png"
             save_figure(draw_characterisation(cell, one), path)
             click.echo(f"figure: {path}\n")
+        write_page(to.output, cell_page(cell, found, _origin(where, technologies[0], calibration)))
+        click.echo(f"report: {to.output / REPORT_FILE}")
         write_json(to.json_file, characterize.summarize_cell(cell, technologies[0].name, found))
 
     return sweep
@@ -145,7 +151,7 @@ for _cell in SWEPT:
     command.add_command(_swept(_cell))
 
 
-@command.command()
+@command.command(cls=RunVerb)
 @output_option("runs/characterize/ladder")
 @click.option("--rungs", type=click.IntRange(1, 32), default=5, help="Rungs of the ladder.")
 @click.option("--sequences", type=click.IntRange(1), default=4, help="Random sequences.")
@@ -166,7 +172,9 @@ def ladder(*, to: Destination, updates: Updates, where: Where) -> None:
     """
     from cosim.engines.engine import Run
     from cosim.report.characterize_figures import draw_staircase
+    from cosim.report.characterize_sheet import LadderCondition, ladder_page
     from cosim.report.figures import save_figure
+    from cosim.report.kept_page import REPORT_FILE, write_page
     from cosim.report.tables import format_ladder
     from cosim.study import ladder_study
     from cosim.study.characterize import format_rows
@@ -183,10 +191,10 @@ def ladder(*, to: Destination, updates: Updates, where: Where) -> None:
     take_folder("characterize", output)
     with progress_bar(where.engine) as progress:
         found = ladder_study.run_ladder(study, technologies, calibration, run, progress)
-    conditions = []
+    conditions: list[LadderCondition] = []
     for technology, traces in zip(technologies, found, strict=True):
         summary = ladder_study.summarize_ladder(study, technology, traces)
-        conditions.append(summary)
+        conditions.append(LadderCondition(technology, traces, summary))
         title = f"ladder of {rungs} rungs, {technology.name}, {format_conditions(technology)}"
         click.echo(title)
         click.echo("\n".join(format_ladder(summary)))
@@ -194,7 +202,10 @@ def ladder(*, to: Destination, updates: Updates, where: Where) -> None:
         path = output / f"ladder_{_stem(technology)}.png"
         save_figure(draw_staircase(study, traces, title), path)
         click.echo(f"figure: {path}\n")
-    write_json(to.json_file, ladder_study.summarize_study(study, technologies[0].name, conditions))
+    write_page(output, ladder_page(study, conditions, _origin(where, technologies[0], calibration)))
+    click.echo(f"report: {output / REPORT_FILE}")
+    summaries = [one.summary for one in conditions]
+    write_json(to.json_file, ladder_study.summarize_study(study, technologies[0].name, summaries))
 
 
 def _conditions(where: Where) -> "tuple[tuple[Technology, ...], Calibration]":
@@ -206,6 +217,14 @@ def _conditions(where: Where) -> "tuple[tuple[Technology, ...], Calibration]":
     process = load_technology(where.technology, where.pdk_root)
     conditions = at_conditions(process, where.corners, sum(where.temperatures, ()), sum(where.supplies, ()))
     return conditions, find_calibration(process, DEFAULT_UNITS, say)
+
+
+def _origin(where: Where, technology: "Technology", calibration: "Calibration") -> "Origin":
+    """What the page says last."""
+    from cosim.report.characterize_sheet import Origin
+    from cosim.simulation.simulated import engine_named
+
+    return Origin(calibration, where.engine, engine_named(where.engine).describe(technology).version)
 
 
 def _stem(technology: "Technology") -> str:

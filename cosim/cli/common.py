@@ -1,6 +1,5 @@
 """Options and helpers that several verbs share."""
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import wraps
@@ -10,9 +9,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from cosim.cli.help import GroupedOption
 from cosim.cli.progress import say
+from cosim.cli.settings import keep_settings
+from cosim.cli.types import Celsius, EngineName, Quantity
 from cosim.engines.table import NGSPICE, engine_entry, simulators
-from cosim.quantities import parse_quantity
 from cosim.technology.scale import I_UNIT, MAX_UNITS
 
 if TYPE_CHECKING:
@@ -28,54 +29,11 @@ Option = Callable[[Callable[..., Any]], Callable[..., Any]]
 T = TypeVar("T")
 
 
-class Quantity(click.ParamType):
-    """A number with a unit prefix, such as 1n or 10m, in SI."""
-
-    def __init__(self, unit: str) -> None:
-        self.unit = unit
-        self.name = unit
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        if isinstance(value, float):
-            return value
-        number = parse_quantity(str(value), self.unit, param.opts[-1] if param else "value")
-        if number <= 0:
-            self.fail(f"must be positive, not {value}", param, ctx)
-        return number
-
-
-class Range(click.FloatRange):
-    """A float range that nan is not in."""
-
-    def convert(self, value: float, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        number = super().convert(value, param, ctx)
-        if math.isnan(number):
-            self.fail(f"{value} is not in the range {self._describe_range()}.", param, ctx)
-        return number
-
-
-def one_of(name: str, words: Sequence[str], text: str, default: str | None = None) -> Option:
+def one_of(
+    name: str, words: Sequence[str], text: str, default: str | None = None, cls: type[click.Option] = click.Option
+) -> Option:
     """An option that is one of some words, by default the first; `text` says what for."""
-    return click.option(name, type=click.Choice(words), default=default or words[0], help=text)
-
-
-class EngineName(click.ParamType):
-    """The name of one of `entries`, which are read from the table of engines whenever they are asked for."""
-
-    name = "engine"
-
-    def __init__(self, entries: "Callable[[], tuple[Entry, ...]]") -> None:
-        self._entries = entries
-
-    @property
-    def _choice(self) -> "click.Choice[str]":
-        return click.Choice([entry.name for entry in self._entries()])
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        return self._choice.convert(str(value), param, ctx)
-
-    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str | None:
-        return self._choice.get_metavar(param, ctx)
+    return click.option(name, cls=cls, type=click.Choice(words), default=default or words[0], help=text)
 
 
 def engine_option(text: str, entries: "Callable[[], tuple[Entry, ...]]" = simulators, default: str = NGSPICE) -> Option:
@@ -83,53 +41,109 @@ def engine_option(text: str, entries: "Callable[[], tuple[Entry, ...]]" = simula
     return click.option("--engine", type=EngineName(entries), default=default, help=text)
 
 
+class TechnologyOption(GroupedOption):
+    title, shared = "Technology and conditions", True
+
+
+class CompilingOption(GroupedOption):
+    title, shared = "Compiling", True
+
+
+class RunningOption(GroupedOption):
+    title, shared = "Running", True
+
+
 FILE = click.Path(path_type=Path)
 network_argument = click.argument("network_file", metavar="NETWORK", type=FILE)
 technology_option = click.option(
-    "--technology", default="generic180", help="generic180, gf180mcu, sky130, or a .toml file."
+    "--technology", cls=TechnologyOption, default="generic180", help="generic180, gf180mcu, sky130, or a .toml file."
 )
-pdk_root_option = click.option("--pdk-root", type=FILE, help="Folder of the foundry kits [default: $PDK_ROOT].")
-corner_option = click.option("--corner", help="Process corner: tt, ff, ss, fs, sf [default: tt].")
+pdk_root_option = click.option(
+    "--pdk-root", cls=TechnologyOption, type=FILE, help="Folder of the foundry kits [default: $PDK_ROOT]."
+)
+corner_option = click.option("--corner", cls=TechnologyOption, help="Process corner: tt, ff, ss, fs, sf [default: tt].")
 celsius_option = click.option(
-    "--temp", "celsius", type=float, help="Temperature in celsius [default: the technology's, 27]."
+    "--temp",
+    "celsius",
+    cls=TechnologyOption,
+    type=Celsius(),
+    help="Temperature in celsius [default: the technology's, 27].",
 )
-supply_option = click.option("--supply", type=Quantity("V"), help="Supply [default: the technology's].")
-i_unit_option = click.option("--i-unit", type=Quantity("A"), default="1n", help="Current that stands for software 1.0.")
+supply_option = click.option(
+    "--supply", cls=TechnologyOption, type=Quantity("V"), help="Supply [default: the technology's]."
+)
+i_unit_option = click.option(
+    "--i-unit", cls=CompilingOption, type=Quantity("A"), default="1n", help="Current that stands for software 1.0."
+)
 grid_option = click.option(
     "--units",
+    cls=CompilingOption,
     type=click.IntRange(1, MAX_UNITS),
     help="Unit devices per weight 1.0 [default: from the network's weight grid, else 8].",
 )
-saturate_option = click.option("--saturate", is_flag=True, help="Cut weights beyond the largest mirror, and list them.")
-t_step_option = click.option("--t-step", type=Quantity("s"), default="10m", help="Duration of one frame.")
+saturate_option = click.option(
+    "--saturate", cls=CompilingOption, is_flag=True, help="Cut weights beyond the largest mirror, and list them."
+)
+t_step_option = click.option(
+    "--t-step", cls=CompilingOption, type=Quantity("s"), default="10m", help="Duration of one frame."
+)
 cell_option = one_of(
-    "--cell", ("auto", "schmitt", "ladder"), "Circuit of a recurrent unit; auto takes it from epsilon."
+    "--cell",
+    ("auto", "schmitt", "ladder"),
+    "Circuit of a recurrent unit; auto takes it from epsilon.",
+    cls=CompilingOption,
 )
 headroom_option = click.option(
-    "--headroom", type=click.IntRange(0), default=1, help="Rungs beyond the states seen, either end."
+    "--headroom",
+    cls=CompilingOption,
+    type=click.IntRange(0),
+    default=1,
+    help="Rungs beyond the states seen, either end.",
 )
 ranges_option = click.option(
-    "--ranges-from", type=FILE, help="Samples (.npz) that show which states a ladder must hold."
+    "--ranges-from", cls=CompilingOption, type=FILE, help="Samples (.npz) that show which states a ladder must hold."
 )
-tau_option = click.option("--tau", type=Quantity("s"), help="Time constant of the ladders [default: a quarter frame].")
+tau_option = click.option(
+    "--tau", cls=CompilingOption, type=Quantity("s"), help="Time constant of the ladders [default: a quarter frame]."
+)
 bias_option = one_of(
     "--bias",
     ("constant", "reference", "tracking"),
     "Bias currents: ideal, as the reference cell gives them, or that with inputs that follow.",
 )
-data_option = click.option("--data", type=FILE, help="Test data: an .npz (x_test, y_test) or the task's folder.")
+data_option = click.option(
+    "--data", cls=RunningOption, type=FILE, help="Test data: an .npz (x_test, y_test) or the task's folder."
+)
+tolerance_option = click.option(
+    "--tolerance",
+    cls=RunningOption,
+    type=float,
+    help="Error of a real-valued answer that is right [default: a tenth of the targets' range].",
+)
 SAMPLES = 100  # where a simulator takes seconds for each
 samples_option = click.option(
     "--samples",
+    cls=RunningOption,
     type=click.IntRange(1),
     help=f"How many test samples, drawn by --seed [default: {SAMPLES}; with --engine batch all].",
 )
-seed_option = click.option("--seed", type=click.IntRange(0), default=0, help="Seed of the sample draw.")
-jobs_option = click.option("--jobs", "-j", type=click.IntRange(1), default=2, help="Worker processes.")
+probe_option = click.option(
+    "--probe", cls=RunningOption, multiple=True, metavar="NAME",
+    help="What the waveforms show: a unit or a weight by its name in mapping.csv; * and ? stand for any; repeat it for "
+    "more [default: the cell that changes most often].",
+)  # fmt: skip
+seed_option = click.option(
+    "--seed", cls=RunningOption, type=click.IntRange(0), default=0, help="Seed of the sample draw."
+)
+jobs_option = click.option(
+    "--jobs", "-j", cls=RunningOption, type=click.IntRange(1), default=2, help="Worker processes."
+)
 json_option = click.option(
     "--json", "json_file", type=click.Path(dir_okay=False, path_type=Path), help="Write the figures to this file, too."
 )
-timeout_option = click.option("--timeout", type=Quantity("s"), default="600", help="Longest time of one simulation.")
+timeout_option = click.option(
+    "--timeout", cls=RunningOption, type=Quantity("s"), default="600", help="Longest time of one simulation."
+)
 
 
 def output_option(default: str) -> Option:
@@ -209,13 +223,14 @@ class Compiling:
 
 @dataclass(frozen=True)
 class Running:
-    """What `run_options` ask for: the samples, and where they run."""
+    """What `run_options` ask for: the samples, and where they run; sample: one of them, in place of a draw."""
 
     data: Path | None
     samples: int | None
     seed: int
     jobs: int
     timeout: float
+    sample: int | None = None
 
 
 @dataclass(frozen=True)
@@ -266,11 +281,14 @@ def load_run(
     """A compiled network, the samples that it is tried on, and where and how they run."""
     from cosim.circuit.waveforms import Timing
     from cosim.engines.engine import Run
-    from cosim.loading import draw_samples
+    from cosim.loading import draw_samples, pick_sample
 
     design, condition = load_design(network_file, compiling)
-    samples = running.samples or (None if engine_entry(engine).quick else SAMPLES)
-    test_set = draw_samples(design.network, running.data, samples, running.seed, say)
+    if running.sample is not None:
+        test_set = pick_sample(design.network, running.data, running.sample, say)
+    else:
+        samples = running.samples or (None if engine_entry(engine).quick else SAMPLES)
+        test_set = draw_samples(design.network, running.data, samples, running.seed, say)
     return (
         design,
         test_set,
@@ -294,6 +312,7 @@ def take_folder(verb: str, folder: Path) -> None:
     from cosim.simulation.keep import INFERENCES, damaged_results
 
     click.get_current_context().with_resource(own_folder(folder, verb))
+    keep_settings(folder)
     count, damaged = damaged_results(folder / INFERENCES)
     if damaged:
         say(f"{len(damaged)} of {count} results in {folder / INFERENCES}, damaged or of an earlier cosim, run again")

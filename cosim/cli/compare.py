@@ -8,9 +8,11 @@ import click
 
 from cosim.cli.audit import audit_count, audit_option, check_audit
 from cosim.cli.common import (
+    FILE,
     Compiling,
     Destination,
     Running,
+    RunningOption,
     bias_option,
     check_outputs,
     collecting,
@@ -19,29 +21,41 @@ from cosim.cli.common import (
     engine_option,
     load_run,
     network_argument,
+    probe_option,
     run_options,
     say_failed,
     take_folder,
+    tolerance_option,
     write_json,
 )
 from cosim.cli.partitions import Cutting, Held, compare_backbone, cut_options
 from cosim.cli.progress import progress_bar, say
+from cosim.cli.settings import RunVerb
 from cosim.engines.table import BEHAVIORAL, Entry, engines, simulator_beside
 from cosim.errors import InputError
 
 if TYPE_CHECKING:
+    from cosim.design import Design
+    from cosim.montecarlo.spec_file import Specs
+    from cosim.study.agreement import ComparisonSummary
     from cosim.study.bias import Bias
+    from cosim.study.pvt import Sweep
+    from cosim.technology.types import Technology
 
 
 @dataclass(frozen=True)
 class Comparing:
-    """Under which conditions, with which bias currents, the simulator of the transistors, how many it audits; and the
-    converters of a backbone."""
+    """Under which conditions, with which bias currents, the simulator of the transistors, how many it audits; the error
+    of a right answer; and the converters of a backbone."""
 
     pvt: bool
     bias: "Bias"
     engine: str
     audit: int | None
+    tolerance: float | None
+    specs: tuple[str, ...]
+    probe: tuple[str, ...]
+    extracted: Path | None
     cutting: Cutting
 
 
@@ -50,43 +64,58 @@ def _compared() -> tuple[Entry, ...]:
     return tuple(entry for entry in engines() if entry.name != BEHAVIORAL)
 
 
-@click.command()
+@click.command(cls=RunVerb)
 @network_argument
 @destination_options("runs/compare")
 @click.option("--pvt", is_flag=True, help="Run every corner at 0, 27 and 60 C and at 95, 100 and 105 % supply.")
 @bias_option
 @engine_option("What stands for the transistors.", _compared)
 @audit_option
+@tolerance_option
+@click.option(
+    "--spec",
+    "specs",
+    multiple=True,
+    help="What must hold, as in cosim montecarlo, else exit status 1; repeatable.",
+)
+@probe_option
+@click.option(
+    "--extracted", cls=RunningOption, type=FILE, help="Folder of cosim layout, whose wires are simulated, too."
+)
 @compile_options
 @run_options
 @cut_options(conversion=True)
 @collecting(how=Comparing)
 def command(*, network_file: Path, to: Destination, how: Comparing, compiling: Compiling, running: Running) -> None:
-    """Hold NETWORK's software, behavioral and simulated results on the same test samples against each other.
+    """Hold NETWORK's software, behavioral and simulated results against each other.
 
-    The folder receives comparison.json, waveforms.png, confusion.png and report.html. Finished samples are kept: the
-    same command continues an interrupted run. With --pvt it receives pvt.json and pvt.png.
+    The folder receives report.html, comparison.json, waveforms.png and confusion.png, with --pvt pvt.json and pvt.png.
+    Finished samples are kept: the same command continues an interrupted run.
 
     A backbone of cosim backbone is cut as cosim compile cuts it, and whole traces go through its circuits; the folder
     receives partitions.json. --data is then the folder of its task.
     """
     from cosim.checkpoint.file import stays_software
-    from cosim.pipeline import Listener, run_comparison, run_pvt
+    from cosim.montecarlo.spec_file import read_specs, without_yield
+    from cosim.pipeline import Beside, Listener, run_comparison, run_pvt
     from cosim.report.tables import format_comparison, format_pvt
     from cosim.simulation.simulated import engine_named
     from cosim.study.bias import biased
+    from cosim.study.probing import choose
 
-    if how.pvt and any(value is not None for value in (compiling.corner, compiling.celsius, compiling.supply)):
-        raise InputError("--pvt runs all conditions; leave --corner, --temp and --supply out")
+    _check_asked(how, compiling, software=stays_software(network_file))
     if stays_software(network_file):
-        if how.pvt:
-            raise InputError("--pvt is for a network that compiles whole; give a backbone one --corner at a time")
         compare_backbone(network_file, to, Held(how.bias, how.engine, how.audit, how.cutting), compiling, running)
         return
     how.cutting.refuse()
     output, audit = to.output, audit_count(how.audit, how.engine)
     check_outputs("compare", output, to.json_file)
+    specs, of_all = without_yield(read_specs(how.specs))
+    if of_all:
+        raise InputError("--spec yield is of chips; give it to cosim montecarlo")
     design, test_set, run = load_run(network_file, output, compiling, running, how.engine)
+    test_set = test_set.tolerating(how.tolerance)
+    watched, design = choose(design, how.probe), _with_wires(design, how.extracted)
     if not how.pvt:
         there = run.standing(design).technology
         run = replace(run, condition=biased(design, there, how.bias, simulator_beside(how.engine)))
@@ -97,10 +126,52 @@ def command(*, network_file: Path, to: Destination, how: Comparing, compiling: C
             summary = run_pvt(design, test_set, run, Listener(progress, say), how.bias, audit)
             lines = format_pvt(summary)
         else:
-            summary = run_comparison(design, test_set, run, progress, audit)
+            summary = run_comparison(design, test_set, run, progress, Beside(audit, watched))
             lines = format_comparison(summary)
-    click.echo("\n".join(lines))
+    met, said = judge_specs(specs, summary, run.standing(design).technology)
+    click.echo("\n".join([*lines, *said]))
     write_json(to.json_file, summary)
-    click.echo(f"\nwritten: {output / 'pvt.json'}" if how.pvt else f"\nreport: {output / 'report.html'}")
+    click.echo(f"\nreport: {output / 'report.html'}")
     check_audit(summary.audit, output)
     say_failed(summary.failed, output)
+    if not met:
+        raise SystemExit(1)
+
+
+def _check_asked(how: Comparing, compiling: Compiling, *, software: bool) -> None:
+    """Raises InputError for options that exclude each other; software: the network is a backbone."""
+    if how.probe and (how.pvt or software):
+        raise InputError("--probe is for a network that compiles whole, without --pvt; leave it out")
+    if how.pvt and any(value is not None for value in (compiling.corner, compiling.celsius, compiling.supply)):
+        raise InputError("--pvt runs all conditions; leave --corner, --temp and --supply out")
+    if how.pvt and software:
+        raise InputError("--pvt is for a network that compiles whole; give a backbone one --corner at a time")
+
+
+def _with_wires(design: "Design", folder: Path | None) -> "Design":
+    """The design with the wires of its layout, where there is one."""
+    from cosim.layout.backannotate import extracted
+
+    return design if folder is None else extracted(design, folder)
+
+
+def judge_specs(specs: "Specs", summary: "ComparisonSummary | Sweep", there: "Technology") -> tuple[bool, list[str]]:
+    """Whether all specs are met, in every condition of a sweep, and the lines that say so."""
+    from cosim.montecarlo.spec_file import format_verdicts, judge
+    from cosim.study.pvt import Sweep
+
+    if not isinstance(summary, Sweep):
+        verdicts = judge(specs.at(there), summary.measured)
+        return all(one.met for one in verdicts), format_verdicts(verdicts)
+    met, lines = True, list[str]()
+    for row in summary.conditions:
+        own = specs.at(replace(there, corner=row.corner, celsius=row.celsius, supply=row.supply_v))
+        missed = [one for one in judge(own, row.measured) if not one.met] if row.measured else []
+        if own and (missed or not row.measured):
+            met = False
+            where = f"{row.corner} {row.celsius:g} C {row.supply_v:.4g} V"
+            names = ", ".join(one.spec for one in missed) or "every simulation failed"
+            lines.append(f"spec missed     {where}: {names}")
+    if specs.all and met:
+        lines.append(f"specs           met in all {len(summary.conditions)} conditions")
+    return met, lines

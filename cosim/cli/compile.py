@@ -22,6 +22,7 @@ from cosim.cli.common import (
 )
 from cosim.cli.partitions import Cutting, Wanted, compile_backbone, cut_options
 from cosim.cli.progress import say
+from cosim.cli.settings import RunVerb
 from cosim.errors import InputError
 from cosim.quantities import format_quantity
 
@@ -35,7 +36,7 @@ class Driving:
     data: Path | None
 
 
-@click.command()
+@click.command(cls=RunVerb)
 @network_argument
 @click.option("--to", type=click.Choice(["netlist"]), default="netlist", expose_value=False, help="What to make.")
 @output_option("netlist")
@@ -49,7 +50,8 @@ class Driving:
 def command(*, network_file: Path, output: Path, driving: Driving, compiling: Compiling, cutting: Cutting) -> None:
     """Compile NETWORK (.pt or .npz) to a SPICE netlist with testbench and mapping report.
 
-    The folder receives network.sp, devices.lib, testbench.sp, expected.csv, mapping.csv, mapping.json and design.json.
+    The folder receives network.sp, devices.lib, testbench.sp, expected.csv, mapping.csv, mapping.json, design.json, and
+    for the eye network.svg and report.html.
     Every learned parameter stands in the mapping with its circuit element, its target and its realised value; the
     states and currents that the testbench should show stand in expected.csv. With --dialect spectre the first three
     are network.scs, devices.scs and testbench.scs, with vacask network.inc, devices.inc and testbench.sim. With
@@ -60,7 +62,9 @@ def command(*, network_file: Path, output: Path, driving: Driving, compiling: Co
     """
     from cosim.checkpoint.file import stays_software
     from cosim.circuit.waveforms import Timing
-    from cosim.outputs import Exercise, summarize, write_design
+    from cosim.outputs import Exercise, summarize
+    from cosim.report.design_page import write_design, write_design_page
+    from cosim.report.kept_page import REPORT_FILE
     from cosim.tasks.testset import load_test_set
 
     data, stimulus = driving.data, driving.stimulus
@@ -78,7 +82,15 @@ def command(*, network_file: Path, output: Path, driving: Driving, compiling: Co
     take_folder("compile", output)
     exercise = Exercise(Timing(t_step=compiling.t_step), condition, x)
     paths = write_design(design, output, exercise, dialect_named(driving.dialect), say)
-    summary: dict[str, Any] = summarize(design, condition)
+    write_design_page(design, output, condition)
+    _say_design(network_file, summarize(design, condition))
+    written = f"  written           {', '.join(path.name for path in paths)} in {output}"
+    click.echo(fill(written, 79, subsequent_indent=20 * " ", break_long_words=False, break_on_hyphens=False))
+    click.echo(f"  report            {output / REPORT_FILE}")
+
+
+def _say_design(network_file: Path, summary: dict[str, Any]) -> None:
+    """The design in figures, and what was lost."""
     click.echo(f"{network_file}: {summary['task'] or 'network'} on {summary['technology']}")
     click.echo(f"  transistors       {summary['transistors']} ({summary['unit_devices']} unit devices)")
     gates, capacitors = summary["gate_area_um2"], summary["capacitor_area_um2"]
@@ -91,5 +103,3 @@ def command(*, network_file: Path, output: Path, driving: Driving, compiling: Co
         click.echo(f"    lost: {parameter} (see mapping.csv)")
     if len(summary["lost"]) > 20:
         click.echo(f"    and {len(summary['lost']) - 20} more")
-    written = f"  written           {', '.join(path.name for path in paths)} in {output}"
-    click.echo(fill(written, 79, subsequent_indent=20 * " ", break_long_words=False, break_on_hyphens=False))

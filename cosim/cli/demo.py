@@ -8,6 +8,7 @@ import click
 
 from cosim.cli.common import check_outputs, jobs_option, output_option, say_failed, take_folder
 from cosim.cli.progress import progress_bar
+from cosim.cli.settings import RunVerb
 
 if TYPE_CHECKING:
     from cosim.network.types import Network
@@ -18,7 +19,7 @@ SAMPLES = 60
 WEIGHT_COST = 2e-4  # a small circuit for a small price in accuracy
 
 
-@click.command()
+@click.command(cls=RunVerb)
 @output_option("runs/demo")
 @click.option("--samples", type=click.IntRange(1), default=SAMPLES, help="Test digits to simulate.")
 @click.option("--seed", type=click.IntRange(0), default=0, help="Seed of the training and of the sample draw.")
@@ -32,9 +33,10 @@ def command(output: Path, samples: int, seed: int, jobs: int) -> None:
     from cosim.cli.progress import say
     from cosim.engines.engine import Run
     from cosim.loading import compile_for
-    from cosim.outputs import summarize, write_design
+    from cosim.outputs import summarize
     from cosim.pipeline import run_comparison
     from cosim.quantities import format_quantity
+    from cosim.report.design_page import write_design
     from cosim.report.tables import format_comparison
     from cosim.tasks.testset import load_test_set
     from cosim.technology.catalog import DEFAULT_TECHNOLOGY, load_technology

@@ -12,7 +12,6 @@ from cosim.cli.audit import audit_count, audit_option, check_audit
 from cosim.cli.common import (
     Compiling,
     Destination,
-    Range,
     check_outputs,
     collecting,
     compile_options,
@@ -24,9 +23,13 @@ from cosim.cli.common import (
     network_argument,
     one_of,
     timeout_option,
+    tolerance_option,
     write_json,
 )
+from cosim.cli.help import GroupedOption
 from cosim.cli.progress import progress_bar, say
+from cosim.cli.settings import RunVerb, keep_settings
+from cosim.cli.types import Range
 from cosim.engines.table import BATCH, BEHAVIORAL, NGSPICE, engine_entry, engines, simulator_named
 from cosim.errors import InputError, MissingToolError
 
@@ -36,6 +39,7 @@ if TYPE_CHECKING:
     from cosim.montecarlo.trial import Trial
     from cosim.simulation.audit import Audit
     from cosim.simulation.undecided import UndecidedChips
+    from cosim.study.chips import Contribution
     from cosim.variation.draws import Kind, Sampling
 
 SIMULATED_SAMPLES = 30
@@ -51,6 +55,7 @@ class Drawing:
     area: float
     data: Path | None
     seed: int
+    tolerance: float | None = None
     variation: "Kind" = "local"
     sampling: "Sampling" = "random"
     replicates: int = 1
@@ -72,6 +77,14 @@ class Counting:
     timeout: float
 
 
+class DrawingOption(GroupedOption):
+    title = "How chips are drawn"
+
+
+class StoreOption(GroupedOption):
+    title = "The store of chips"
+
+
 chip_engine_option = engine_option(
     "Any but the behavioral model runs beside it, on the same chips.", engines, BEHAVIORAL
 )
@@ -79,23 +92,24 @@ spec_option = click.option(
     "--spec",
     "specs",
     multiple=True,
-    help="What a chip must do, such as accuracy>=0.9, task_agreement, state_agreement, power<=400nW; repeatable "
-    "[default: accuracy 5 points below nominal].",
+    help="What a chip must do, such as accuracy>=0.9 or power<=400nW, or a .toml file; repeatable [default: accuracy 5 "
+    "points below nominal].",
 )
 chip_seed_option = click.option(
-    "--seed", type=click.IntRange(0), default=0, help="Seed of the chips and of the sample draw."
+    "--seed", cls=DrawingOption, type=click.IntRange(0), default=0, help="Seed of the chips and of the sample draw."
 )
 chip_samples_option = click.option(
     "--samples",
+    cls=DrawingOption,
     type=click.IntRange(1),
     help=f"Test samples [default: all; in a simulator other than batch {SIMULATED_SAMPLES}].",
 )
 area_option = click.option(
-    "--area", type=Range(0.01, 100), default=1.0, help="Device area over drawn, for mismatch alone."
+    "--area", cls=DrawingOption, type=Range(0.01, 100), default=1.0, help="Device area over drawn, for mismatch alone."
 )
 
 
-@click.command()
+@click.command(cls=RunVerb)
 @network_argument
 @click.option("--chips", type=click.IntRange(1), default=100, help="How many chips.")
 @one_of(
@@ -109,18 +123,29 @@ area_option = click.option(
               help="Choose the engine: batch, audited, where its extra is installed, otherwise ngspice.")  # fmt: skip
 @spec_option
 @chip_samples_option
-@one_of("--sampling", ("random", "lhs", "sobol"), "How chips are drawn.")
-@click.option("--replicates", type=click.IntRange(1), default=1, help="Independent sets of lhs or sobol chips.")
+@one_of("--sampling", ("random", "lhs", "sobol"), "How chips are drawn.", cls=DrawingOption)
+@click.option(
+    "--replicates", cls=DrawingOption, type=click.IntRange(1), default=1, help="Independent sets of lhs or sobol chips."
+)
 @area_option
-@click.option("--stop-width", type=Range(0, 1, min_open=True),
+@click.option("--stop-width", cls=DrawingOption, type=Range(0, 1, min_open=True),
               help="Stop early where the yield's interval is no wider.")  # fmt: skip
-@click.option("--contributions", is_flag=True, help="Share of the spread per block and kind of transistor, too.")
-@click.option("--replay", type=click.IntRange(0), metavar="CHIP", help="Write and run the decks of one chip, only.")
-@click.option("--resume", is_flag=True, help="Go on with the chips that the store holds.")
-@click.option("--dask", metavar="ADDRESS", help="Run on this dask scheduler, such as tcp://host:8786.")
+@click.option(
+    "--contributions", cls=StoreOption, is_flag=True, help="Share of the spread per block and kind of transistor, too."
+)
+@click.option(
+    "--replay",
+    cls=StoreOption,
+    type=click.IntRange(0),
+    metavar="CHIP",
+    help="Write and run the decks of one chip, only.",
+)
+@click.option("--resume", cls=StoreOption, is_flag=True, help="Go on with the chips that the store holds.")
+@click.option("--dask", cls=StoreOption, metavar="ADDRESS", help="Run on this dask scheduler, such as tcp://host:8786.")
 @audit_option
 @destination_options("runs/montecarlo")
 @data_option
+@tolerance_option
 @chip_seed_option
 @jobs_option
 @timeout_option
@@ -130,25 +155,28 @@ def command(*, network_file: Path, to: Destination, drawing: Drawing, counting: 
     """Draw chips of NETWORK's circuit and count how many still do their task.
 
     The folder is a store: every finished chip is kept with its draws (chips.jsonl), and an interrupted run goes on with
-    --resume. Chip k is the same whatever the number of chips, processes or machines.
+    --resume, and report.html is its page. Chip k is the same whatever the number of chips, processes or machines.
     """
     from cosim.montecarlo import run
-    from cosim.montecarlo.keep import keep_trial
-    from cosim.montecarlo.spec import parse_spec
+    from cosim.montecarlo.keep import Places, keep_trial
+    from cosim.montecarlo.page import write_report
+    from cosim.montecarlo.spec_file import format_verdicts, judge, read_specs, without_yield
     from cosim.montecarlo.store import CHIPS_FILE, VERB, open_store
     from cosim.outputs import write_results
-    from cosim.report.tables import format_contributions, format_summary
+    from cosim.report.kept_page import REPORT_FILE
+    from cosim.report.tables import format_summary
+    from cosim.study.judged import Measured
 
-    output = to.output
     if counting.transistors:
         drawing = replace(drawing, engine=_transistor_engine(drawing.engine))
-    wanted = [parse_spec(text) for text in counting.specs]
-    audit = audit_count(counting.audit, drawing.engine)
+    specs, of_all = without_yield(read_specs(counting.specs))
+    output, audit = to.output, audit_count(counting.audit, drawing.engine)
     check_outputs(VERB, output, to.json_file)
     trial = load_trial(network_file, drawing, compiling)
     if counting.contributions:
         run.check_contributions(trial)
-    wanted = wanted or [run.default_spec(trial)]
+    wanted = specs.at(trial.technology) or (run.default_spec(trial),)
+    run.check_specs(trial, wanted)
     if counting.replay is not None:
         _replay(trial, counting.replay, output)
         return
@@ -156,22 +184,36 @@ def command(*, network_file: Path, to: Destination, drawing: Drawing, counting: 
         if store.damaged:
             say(f"{store.damaged} damaged lines of {output / CHIPS_FILE}: their chips run again")
         keep_trial(output, trial, asdict(compiling))
+        keep_settings(output)
         with progress_bar("chips") as progress, _executing(trial, counting) as execute:
             summary = run.run_montecarlo(trial, store, execute, wanted, counting.stop_width, progress)
         if audit:
             undecided, audited = _trust(trial, store, audit, counting)
             summary = replace(summary, undecided=undecided, audit=audited)
             write_results(output, {run.SUMMARY_FILE: summary})
-        click.echo("\n".join(format_summary(summary)))
+        verdicts = judge(of_all, {"yield": Measured(summary.yield_.value, *summary.yield_.interval)})
+        click.echo("\n".join([*format_summary(summary), *format_verdicts(verdicts)]))
         if counting.contributions:
-            with progress_bar("contributions") as progress:
-                found = run.run_contributions(trial, counting.jobs, progress)
-            write_results(output, {run.CONTRIBUTIONS_FILE: run.KeptContributions(trial.plan.chips, found)})
-            summary = replace(summary, contributions=found)
-            click.echo("\n".join(format_contributions(found)))
+            summary = replace(summary, contributions=_contribute(trial, output, counting.jobs))
     write_json(to.json_file, summary)
-    click.echo(f"\nstore: {output}\npage:  cosim report {output}")
+    write_report(output, output / REPORT_FILE, Places(compiling.pdk_root), waveforms=False)
+    click.echo(f"\nreport: {output / REPORT_FILE}; with the worst chip's waveforms: cosim report {output}")
     check_audit(summary.audit, output)
+    if not all(one.met for one in verdicts):
+        raise SystemExit(1)
+
+
+def _contribute(trial: "Trial", output: Path, jobs: int) -> "dict[str, Contribution]":
+    """Where the spread comes from, written and said."""
+    from cosim.montecarlo import run
+    from cosim.outputs import write_results
+    from cosim.report.tables import format_contributions
+
+    with progress_bar("contributions") as progress:
+        found = run.run_contributions(trial, jobs, progress)
+    write_results(output, {run.CONTRIBUTIONS_FILE: run.KeptContributions(trial.plan.chips, found)})
+    click.echo("\n".join(format_contributions(found)))
+    return found
 
 
 def _transistor_engine(asked: str) -> str:
@@ -218,7 +260,7 @@ def load_trial(network_file: Path, drawing: Drawing, compiling: Compiling) -> "T
     check_supply(condition.technology, plan)
     entry = engine_entry(drawing.engine)
     samples = drawing.samples or (SIMULATED_SAMPLES if entry.simulator and not entry.quick else None)
-    test_set = draw_samples(design.network, drawing.data, samples, drawing.seed, say)
+    test_set = draw_samples(design.network, drawing.data, samples, drawing.seed, say).tolerating(drawing.tolerance)
     return Trial(design, test_set, plan, drawing.engine, Timing(t_step=compiling.t_step), condition)
 
 

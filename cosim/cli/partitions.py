@@ -12,7 +12,6 @@ from cosim.cli.common import (
     Compiling,
     Destination,
     Option,
-    Quantity,
     Running,
     check_outputs,
     collecting,
@@ -21,7 +20,9 @@ from cosim.cli.common import (
     take_folder,
     write_json,
 )
+from cosim.cli.help import GroupedOption
 from cosim.cli.progress import progress_bar, say
+from cosim.cli.types import Quantity
 from cosim.engines.table import engine_entry, simulator_beside
 from cosim.errors import InputError
 from cosim.quantities import format_quantity
@@ -30,9 +31,16 @@ if TYPE_CHECKING:
     from cosim.circuit.dialects.dialect import Dialect
     from cosim.study.bias import Bias
 
-bits_option = click.option("--bits", type=int, help="Of a backbone's converters: 2 to 6.  [default: 2]")
+
+class BackboneOption(GroupedOption):
+    title, shared = "A backbone's converters", True
+
+
+bits_option = click.option(
+    "--bits", cls=BackboneOption, type=int, help="Of a backbone's converters: 2 to 6.  [default: 2]"
+)
 conversion_option = click.option(
-    "--conversion", type=Quantity("J"), help="Energy of a converter's conversion; of a backbone."
+    "--conversion", cls=BackboneOption, type=Quantity("J"), help="Energy of a converter's conversion; of a backbone."
 )
 
 
@@ -113,7 +121,7 @@ def compare_backbone(path: Path, to: Destination, how: Held, compiling: Compilin
     """`cosim compare` of a backbone."""
     from cosim.circuit.waveforms import Timing
     from cosim.engines.engine import Run
-    from cosim.partitions import PARTITIONS, Judging, open_cut, run_partitions
+    from cosim.partitions import Judging, open_cut, run_partitions
     from cosim.report.partitions_table import format_deployed
     from cosim.simulation.simulated import engine_named
     from cosim.study.bias import biased
@@ -138,7 +146,7 @@ def compare_backbone(path: Path, to: Destination, how: Held, compiling: Compilin
         summary = run_partitions(built, samples, run, Judging(how.cutting.conversion, audit), progress)
     click.echo("\n".join(format_deployed(summary)))
     write_json(to.json_file, summary)
-    click.echo(f"\nwritten: {to.output / PARTITIONS}")
+    click.echo(f"\nreport: {to.output / 'report.html'}")
     for one in summary.audits:
         check_audit(one, to.output)
     say_failed(summary.failed, to.output)

@@ -22,6 +22,7 @@ from cosim.cli.common import (
     write_json,
 )
 from cosim.cli.progress import progress_bar
+from cosim.cli.settings import RunVerb
 from cosim.errors import MissingToolError
 
 
@@ -33,7 +34,7 @@ class Metering:
     engine: str
 
 
-@click.command()
+@click.command(cls=RunVerb)
 @network_argument
 @destination_options("runs/power")
 @click.option("--behavioral", is_flag=True, help="Equations alone; needs no simulator.")
@@ -45,8 +46,9 @@ def command(*, network_file: Path, to: Destination, how: Metering, compiling: Co
     """Measure NETWORK's supply power on test samples, block by block and rail by rail.
 
     The simulator measures the current of every block's own supply; the behavioral equations stand beside it. Static and
-    dynamic power, energies per frame and per inference, areas. The folder receives power.json and power.png. Finished
-    samples are kept: the same command continues an interrupted run. Without it the behavioral side is written.
+    dynamic power, energies per frame and per inference, areas. The folder receives power.json, power.png and
+    report.html. Finished samples are kept: the same command continues an interrupted run. Without it the behavioral
+    side is written.
     """
     from cosim.pipeline import run_power
     from cosim.report.tables import format_power
@@ -63,7 +65,7 @@ def command(*, network_file: Path, to: Destination, how: Metering, compiling: Co
             missing, summary = error, run_power(design, test_set, run, progress, simulate=False)
     click.echo("\n".join(format_power(summary)))
     write_json(to.json_file, summary)
-    click.echo(f"\nwritten: {output / 'power.json'}, {output / 'power.png'}")
+    click.echo(f"\nreport: {output / 'report.html'}")
     if missing is not None:
         raise MissingToolError(f"behavioral side only: {missing}")
     say_failed(summary.failed, output)

@@ -1,9 +1,12 @@
 """How far a long run is: a bar on a terminal, elsewhere now and then a line."""
 
 import sys
+import time
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from typing import Protocol
+
+SILENCE = 30.0  # s without a line after which the next report is one
 
 
 def say(text: str) -> None:
@@ -21,7 +24,8 @@ class Progress(Protocol):
 
 @contextmanager
 def progress_bar(label: str) -> Generator[Progress, None, None]:
-    """On stderr: on a terminal a bar, elsewhere a line at the first report, at every tenth and at the last."""
+    """On stderr: on a terminal a bar, elsewhere a line at the first report, at every tenth, after half a minute without
+    one, and at the last."""
     with _bar(label) if sys.stderr.isatty() else _lines(label) as progress:
         yield progress
 
@@ -42,13 +46,13 @@ def _bar(label: str) -> Generator[Progress, None, None]:
 
 @contextmanager
 def _lines(label: str) -> Generator[Progress, None, None]:
-    tenth, line, said = -1, "", ""
+    tenth, line, said, last = -1, "", "", time.monotonic()
 
     def progress(done: int, total: int, values: Mapping[str, float] = {}, /) -> None:
-        nonlocal tenth, line, said
+        nonlocal tenth, line, said, last
         line = ", ".join([f"{label}: {done} of {total}", *(f"{name} {value:.3g}" for name, value in values.items())])
-        if (reached := 10 * done // max(total, 1)) > tenth:
-            tenth, said = reached, line
+        if (reached := 10 * done // max(total, 1)) > tenth or time.monotonic() - last > SILENCE:
+            tenth, said, last = reached, line, time.monotonic()
             say(line)
 
     yield progress

@@ -1,31 +1,62 @@
-"""cosim report: a Monte Carlo run as one page."""
+"""cosim report: a page of what verbs have left in their folders."""
 
 from pathlib import Path
 
 import click
 
 from cosim.cli.common import FILE, pdk_root_option
+from cosim.cli.help import Verb
 from cosim.cli.progress import say
+from cosim.cli.settings import say_version
+from cosim.errors import InputError
 
 
-@click.command()
-@click.argument("run", metavar="RUN", type=FILE)
-@click.option("-o", "--output", type=FILE, help="HTML file.  [default: RUN/report.html]")
+@click.command(cls=Verb)
+@click.argument("folders", metavar="FOLDER...", type=FILE, nargs=-1, required=True)
+@click.option("-o", "--output", type=FILE, help="HTML file.  [default: FOLDER/report.html]")
 @pdk_root_option
 @click.option("--technology", type=FILE, help="Where the run's own .toml stands now.")
 @click.option("--no-waveforms", is_flag=True, help="Leave the worst chip's waveforms out; nothing is simulated.")
 def command(
-    *, run: Path, output: Path | None, pdk_root: Path | None, technology: Path | None, no_waveforms: bool
+    *,
+    folders: tuple[Path, ...],
+    output: Path | None,
+    pdk_root: Path | None,
+    technology: Path | None,
+    no_waveforms: bool,
 ) -> None:
-    """Write the page of the Monte Carlo run in the folder RUN.
+    """Write one page of what verbs have left in the folders FOLDER, all of one network.
 
-    One self-contained HTML file: yield with its interval, histograms over chips, yield curve, both engines chip by
-    chip, contributions, the worst chip's waveforms, the mapping of parameters to transistors, power, schematics of the
-    cells, settings. The worst chip is simulated once more; without ngspice the page says so instead.
+    One self-contained HTML file, a chapter for each folder. Of a Monte Carlo run: yield with its interval, histograms
+    over chips, yield curve, both engines chip by chip, contributions, the worst chip's waveforms, the mapping of
+    parameters to transistors, power, schematics of the cells. The worst chip is simulated once more; without ngspice
+    the page says so instead. Other verbs' pages stand as they were written.
     """
+    from cosim.files.claim import owner_of
+    from cosim.files.write import write_atomically
     from cosim.montecarlo.keep import Places
-    from cosim.montecarlo.page import REPORT_FILE, write_report
+    from cosim.montecarlo.page import check_page, read_run
+    from cosim.montecarlo.store import VERB
+    from cosim.report.kept_page import REPORT_FILE, check_same, has_page, read_page
+    from cosim.report.page import format_pages
 
-    output = run / REPORT_FILE if output is None else output
-    write_report(run, output, Places(pdk_root, technology), waveforms=not no_waveforms, say=say)
+    first, *others = folders
+    if output is None and others:
+        raise InputError(f"{len(folders)} folders need a file for their page; name it with -o")
+    output = first / REPORT_FILE if output is None else output
+    if others or output.parent != first:
+        check_page(output)
+    for one in folders:
+        owner = owner_of(one)
+        if not has_page(one) and owner not in (None, VERB):
+            raise InputError(f"{one}: cosim {owner} has not left its page there (page.json); run it again")
+    places = Places(pdk_root, technology)
+    pages = [
+        read_page(one) if has_page(one) else read_run(one, places, waveforms=not no_waveforms, say=say)
+        for one in folders
+    ]
+    for one, page in zip(folders, pages, strict=True):
+        say_version(one, page.repeat)
+    check_same(list(zip(folders, pages, strict=True)))
+    write_atomically(output, format_pages(pages).encode())
     click.echo(f"report: {output}")

@@ -9,6 +9,7 @@ import click
 
 from cosim.cli.common import FILE, check_outputs, collecting, one_of, output_option, take_folder
 from cosim.cli.progress import progress_bar, say
+from cosim.cli.settings import RunVerb
 from cosim.cli.train import EXTRA
 from cosim.errors import importing
 from cosim.files.write import write_atomically
@@ -43,7 +44,7 @@ class Where:
         return shlex.join([*words, "--seeds", str(self.seeds)])
 
 
-@click.command(name="reproduce")
+@click.command(cls=RunVerb, name="reproduce")
 @click.argument("tables", metavar="[TABLE]...", nargs=-1)
 @click.option("--reduced", is_flag=True, help="Small networks: minutes of a CPU for each.")
 @click.option("--seeds", type=click.IntRange(1), default=3, help="Networks of each row.")

@@ -7,7 +7,6 @@ import click
 
 from cosim.cli.common import (
     Compiling,
-    Range,
     collecting,
     compile_options,
     data_option,
@@ -17,6 +16,8 @@ from cosim.cli.common import (
     timeout_option,
     write_json,
 )
+from cosim.cli.help import Verb
+from cosim.cli.types import Range
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ class Showing:
     json_file: Path | None
 
 
-@click.command()
+@click.command(cls=Verb)
 @network_argument
 @data_option
 @click.option("--sample", type=click.IntRange(0), default=0, help="Its number in the test set.")

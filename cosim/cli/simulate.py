@@ -15,10 +15,13 @@ from cosim.cli.common import (
     load_run,
     network_argument,
     output_option,
+    probe_option,
     run_options,
     take_folder,
 )
 from cosim.cli.progress import progress_bar
+from cosim.cli.settings import RunVerb
+from cosim.errors import InputError
 
 
 @dataclass(frozen=True)
@@ -28,22 +31,27 @@ class Simulating:
     engine: str
     keep_decks: bool
     waveforms: bool
+    probe: tuple[str, ...]
 
 
-@click.command()
+@click.command(cls=RunVerb)
 @network_argument
 @output_option("runs/simulate")
 @engine_option("Simulator of the transistors.")
 @click.option("--keep-decks", is_flag=True, help="Write the deck of every sample, too.")
-@click.option("--waveforms", is_flag=True, help="Draw the first sample, too: waveforms.png. Not with vacask.")
+@click.option("--sample", type=click.IntRange(0), help="Run this test sample alone, by its number in the test set.")
+@click.option("--waveforms", is_flag=True, help="Keep the waveforms of the first sample, too. Not with vacask.")
+@probe_option
 @compile_options
 @run_options
 @collecting(how=Simulating)
 def command(*, network_file: Path, output: Path, how: Simulating, compiling: Compiling, running: Running) -> None:
     """Run test samples of NETWORK through a simulator at transistor level.
 
-    The folder receives simulation.npz (states, readout in A, power in W) and the decks of failed runs. Finished samples
-    are kept: the same command continues an interrupted run.
+    The folder receives simulation.npz (states, readout in A, power in W), report.html and the decks of failed runs.
+    Finished samples are kept: the same command continues an interrupted run. With --waveforms or --probe it receives
+    waveforms.png, waveforms.npz for numpy, waveforms.raw for viewers of SPICE's raw files, and waveforms.vcd for
+    viewers of logic.
     """
     from cosim.engines.engine import Failure, Inference
     from cosim.outputs import write_texts
@@ -51,23 +59,28 @@ def command(*, network_file: Path, output: Path, how: Simulating, compiling: Com
     from cosim.report.trust import format_elsewhere
     from cosim.simulation.simulated import engine_named
     from cosim.study.agreement import count_elsewhere
+    from cosim.study.probing import choose
 
     check_outputs("simulate", output)
+    if running.sample is not None and running.samples is not None:
+        raise InputError("--sample runs one sample and --samples a draw of them; give one of the two")
     engine = engine_named(how.engine)
     if not how.keep_decks:  # decks can be written without it
         engine.check()
     design, test_set, run = load_run(network_file, output, compiling, running, how.engine)
+    watched = choose(design, how.probe) if how.waveforms or how.probe else None
     take_folder("simulate", output)
     if how.keep_decks:
         decks = zip(test_set.indices, engine.decks(design, test_set, run), strict=True)
         write_texts(output / "decks", {f"sample_{index}.sp": deck for index, deck in decks})
     with progress_bar(how.engine) as progress:
-        outcomes = run_samples(design, test_set, run, progress, waveforms=how.waveforms)
+        outcomes = run_samples(design, test_set, run, progress, watched)
     good = sum(isinstance(outcome, Inference) for outcome in outcomes)
     click.echo(f"{good} of {len(outcomes)} samples simulated, {design.assembly.transistors} transistors each")
     for line in format_elsewhere(count_elsewhere(outcomes)):
         click.echo(line)
-    click.echo(f"written: {output / 'simulation.npz'}")
+    beside = ", with waveforms.png, .npz, .raw and .vcd" if watched is not None and good else ""
+    click.echo(f"written: {output / 'simulation.npz'}{beside}\nreport: {output / 'report.html'}")
     if good < len(outcomes):
         first = next(outcome for outcome in outcomes if isinstance(outcome, Failure))
         reason = f"the first: {first.kind.value}: {first.detail}"

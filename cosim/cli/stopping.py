@@ -22,6 +22,7 @@ GO_ON = {
     "compare": _CONTINUES,
     "power": _CONTINUES,
     "montecarlo": _RESUMES,
+    "sweep": _CONTINUES,
     "characterize": f"{_ANEW}, that of a ladder continues",
 }
 

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -28,7 +29,11 @@ from cosim.cli.montecarlo import (
     spec_option,
 )
 from cosim.cli.progress import progress_bar
+from cosim.cli.settings import RunVerb
 from cosim.errors import InputError
+
+if TYPE_CHECKING:
+    from cosim.montecarlo.trial import Trial
 
 MAX_BITS = 12
 
@@ -42,7 +47,7 @@ class Trimming:
     jobs: int
 
 
-@click.command()
+@click.command(cls=RunVerb)
 @network_argument
 @click.option("--bits", default="2-8", help="Bits of the converters: a number, 4,6 or 2-8.")
 @click.option("--chips", type=click.IntRange(1), default=100, help="How many chips.")
@@ -59,28 +64,33 @@ class Trimming:
 def command(*, network_file: Path, to: Destination, drawing: Drawing, trimming: Trimming, compiling: Compiling) -> None:
     """Measure the cells of drawn chips of NETWORK, set each bias pin's converter, and count the chips again.
 
-    The chips are those of `cosim montecarlo --variation local` with the same seed. The folder receives trim.json and
-    trim.png.
+    The chips are those of `cosim montecarlo --variation local` with the same seed. The folder receives trim.json,
+    trim.png and report.html.
     """
     from functools import partial
 
     from cosim.montecarlo.execute import map_chips
     from cosim.montecarlo.run import default_spec
-    from cosim.montecarlo.spec import parse_spec
+    from cosim.montecarlo.spec_file import read_specs, without_yield
     from cosim.montecarlo.trim import check_trimmable
     from cosim.montecarlo.trim_run import summarize_trim, trim_chip
     from cosim.outputs import write_results
-    from cosim.report.figures import draw_trim, save_figure
+    from cosim.report.chip_figures import draw_trim
+    from cosim.report.figures import save_figure
+    from cosim.report.kept_page import REPORT_FILE, write_page
     from cosim.report.tables import format_trim
+    from cosim.report.trim_sheet import trim_page
     from cosim.simulation.simulated import engine_named
 
     output = to.output
-    wanted = [parse_spec(text) for text in trimming.specs]
+    specs, of_all = without_yield(read_specs(trimming.specs))
+    if of_all:
+        raise InputError("--spec yield: trim prints the yield of every number of bits; leave it out")
     counts = parse_bits(trimming.bits)
     check_outputs("trim", output, to.json_file)
     trial = load_trial(network_file, drawing, compiling)
     check_trimmable(trial.design, str(network_file))
-    wanted = wanted or [default_spec(trial)]
+    wanted = specs.at(trial.technology) or (default_spec(trial),)
     engine = engine_named(trial.engine)
     engine.check()  # said before the folder is there
     take_folder("trim", output)
@@ -92,9 +102,18 @@ def command(*, network_file: Path, to: Destination, drawing: Drawing, trimming: 
     summary = summarize_trim(trial, counts, records, wanted)
     write_results(output, {"trim.json": summary})
     save_figure(draw_trim(summary), output / "trim.png")
+    write_page(output, trim_page(trial.design, summary, _drawn(trial)))
     click.echo("\n".join(format_trim(summary)))
     write_json(to.json_file, summary)
-    click.echo(f"\nwritten: {output / 'trim.json'}")
+    click.echo(f"\nreport: {output / REPORT_FILE}")
+
+
+def _drawn(trial: "Trial") -> dict[str, str]:
+    """What the chips were drawn with, in words."""
+    from cosim.report.words import worded
+
+    plan = {"seed": trial.plan.seed, "area": trial.plan.area, "t_step_s": trial.timing.t_step}
+    return dict(worded(plan))
 
 
 def parse_bits(text: str) -> tuple[int, ...]:

@@ -1,14 +1,27 @@
 """cosim verify: which of the files that a folder keeps are whole."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import click
 
 from cosim.cli.common import FILE
+from cosim.cli.settings import say_version
 from cosim.errors import InputError
+from cosim.files.settings import SETTINGS_FILE
 
-RESULTS = ("comparison.json", "pvt.json", "power.json", "trim.json", "design.json")
+RESULTS = (
+    "comparison.json",
+    "pvt.json",
+    "power.json",
+    "trim.json",
+    "design.json",
+    "sweep.json",
+    "page.json",
+    "diff.json",
+)
+TABLES = ("simulation.npz", "pvt.npz", "power.npz")
 AGAIN, RESUME = "the same command writes it again", "--resume writes it again"
 
 
@@ -17,15 +30,19 @@ AGAIN, RESUME = "the same command writes it again", "--resume writes it again"
 def command(folder: Path) -> None:
     """Check the files that a verb keeps in FOLDER against their checksums; nothing is changed or run.
 
-    FOLDER is the store of montecarlo, or a folder of simulate, compare, power, trim, characterize or demo. The exit
-    status is 1 if anything is damaged.
+    FOLDER is the store of montecarlo, or a folder of simulate, compare, power, trim, characterize or demo, or
+    that of sweep with all its points. The exit status is 1 if anything is damaged.
     """
+    from cosim.reading.settings import read_settings
+
     rows = list(check_kept(folder))
     if not rows:
         raise InputError(f"{folder}: holds nothing with a checksum; give a folder that a verb has written")
     width = max(len(name) for name, _ in rows)
     for name, fault in rows:
         click.echo(f"{name:{width}}  {f'damaged  {fault}' if fault else 'whole'}")
+    with suppress(InputError):  # it stands in the rows
+        say_version(folder, read_settings(folder))
     if any(fault for _, fault in rows):
         raise SystemExit(1)
 
@@ -40,11 +57,16 @@ def check_kept(folder: Path) -> Iterator[tuple[str, str]]:
     owner = owner_of(folder)
     if owner == "montecarlo":
         yield from check_store(folder)
+    for point in sorted(one for one in folder.iterdir() if one.is_dir()) if owner == "sweep" else ():
+        yield from ((f"{point.name}/{name}", fault) for name, fault in check_kept(point))
     for name in RESULTS if owner != "compile" else ():
         if is_file(folder / name):
             yield name, _fault_of(folder / name) and AGAIN
-    if is_file(folder / "simulation.npz"):
-        yield "simulation.npz", "" if is_whole(folder / "simulation.npz") else AGAIN
+    for name in TABLES:
+        if is_file(folder / name):
+            yield name, "" if is_whole(folder / name) else AGAIN
+    if fault := _fault_of_settings(folder):
+        yield SETTINGS_FILE, fault
     count, damaged = damaged_results(folder / INFERENCES)
     if count:
         fault = f"{len(damaged)} of {count}, {_some(damaged)}: the same command runs them again" if damaged else ""
@@ -83,6 +105,16 @@ def _fault_of(path: Path) -> str:
     try:
         read_sealed(path)
     except (FileNotFoundError, InputError) as error:
+        return str(error)
+    return ""
+
+
+def _fault_of_settings(folder: Path) -> str:
+    from cosim.reading.settings import read_settings
+
+    try:
+        read_settings(folder)
+    except InputError as error:
         return str(error)
     return ""
 

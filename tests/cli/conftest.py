@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-import cosim.cli
 from cosim.checkpoint.file import save_checkpoint
 
 
@@ -21,24 +20,6 @@ def tiny(tmp_path_factory, make_network):
     rng = np.random.default_rng(3)
     np.savez(folder / "data.npz", x_test=rng.uniform(size=(5, 3, 3)), y_test=np.array([0, 1, 1, 0, 1]))
     return folder
-
-
-@pytest.fixture
-def cosim_main(monkeypatch, capfd):
-    """(arguments) -> (exit code, stdout, stderr) of `cosim ...` through its entry point, in this process."""
-
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["cosim", *map(str, arguments)])
-        try:
-            cosim.cli.main()
-            code = 0
-        except SystemExit as error:
-            code = error.code or 0
-        found = capfd.readouterr()
-        assert "Traceback" not in found.err
-        return code, found.out, found.err
-
-    return run
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ def test_ladder(cosim_main, tmp_path):
     arguments = ("--rungs", "2", "--sequences", "1", "--steps", "12", "--seed", "3", "-o", tmp_path)
     code, out, _ = cosim_main("characterize", "ladder", *arguments, "--json", tmp_path / "first.json")
     assert code == 0
-    assert max(map(len, [line for line in out.splitlines() if not line.startswith("figure: ")])) < 80
+    assert max(map(len, [line for line in out.splitlines() if not line.startswith(("figure: ", "report: "))])) < 80
     assert "wrong levels      0; updates that went wrong 0" in out
     found = json.loads((tmp_path / "first.json").read_text())
     assert set(found) > KEYS
@@ -37,7 +37,7 @@ def test_a_cell_at_two_temperatures(cosim_main, tmp_path, cell, monkeypatch):
     options = ("--temp", "-20,85", "--supply", "1.62", "-o", tmp_path, "--json", tmp_path / "x.json")
     code, out, _ = cosim_main("characterize", cell, *options)
     assert code == 0
-    assert max(map(len, [line for line in out.splitlines() if not line.startswith("figure: ")])) < 80
+    assert max(map(len, [line for line in out.splitlines() if not line.startswith(("figure: ", "report: "))])) < 80
     conditions = json.loads((tmp_path / "x.json").read_text())["conditions"]
     assert [(one["celsius"], one["supply_v"]) for one in conditions] == [(-20.0, 1.62), (85.0, 1.62)]
     for one in conditions:

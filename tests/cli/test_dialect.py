@@ -13,8 +13,8 @@ def test_files_of_each_dialect(cosim_main, tiny, tmp_path, dialect):
     files = dialect.files
     names = {files.netlist, files.devices, files.testbench}
     assert code == 0
-    others = {"expected.csv", "mapping.csv", "mapping.json", "design.json"}
-    assert {path.name for path in tmp_path.iterdir()} == names | others | {".cosim"}
+    others = {"expected.csv", "mapping.csv", "mapping.json", "design.json", "network.svg", "report.html", "page.json"}
+    assert {path.name for path in tmp_path.iterdir()} == names | others | {".cosim", "run.toml"}
     assert json.loads((tmp_path / "design.json").read_text())["dialect"] == dialect.name
     assert all(name in out for name in names)
     bench = (tmp_path / files.testbench).read_text()

@@ -41,7 +41,7 @@ def test_table_json_and_store(cosim_main, options, tmp_path):
     assert f"{100 * found['yield']['value']:.1f} % [{100 * low:.1f} %, {100 * high:.1f} %]" in out
     assert {"mean", "quantiles"} <= set(found["accuracy"])
     assert found["contributions"]["state_agreement"]["block"]["shares"]
-    assert max(len(line) for line in out.splitlines() if not line.startswith(("store:", "page:"))) <= 100
+    assert max(len(line) for line in out.splitlines() if not line.startswith("report:")) <= 100
     records = [json.loads(line) for line in (tmp_path / "store" / "chips.jsonl").read_text().splitlines()]
     assert [record["chip"] for record in records] == list(range(30))
 

@@ -19,7 +19,10 @@ def test_power(cosim_main, options, tmp_path):
     folder = tmp_path / "out"
     code, out, _ = cosim_main("power", *options, "-o", folder, "--json", tmp_path / "figures.json")
     assert code == 0
-    assert sorted(path.name for path in folder.iterdir()) == [".cosim", "inferences", "power.json", "power.png"]
+    assert sorted(path.name for path in folder.iterdir()) == [
+        ".cosim", "design.json", "inferences", "page.json", "power.json", "power.npz", "power.png", "report.html",
+        "run.toml",
+    ]  # fmt: skip
     assert len(list((folder / "inferences").iterdir())) == 5
     found = json.loads((folder / "power.json").read_text())
     assert len(found.pop("sha256")) == 16

@@ -34,6 +34,13 @@ def test_elsewhere_a_line_every_ten_per_cent(capsys):
     assert found == "".join(f"  chips: {done} of 25\n" for done in (0, 3, 5, 8, 10, 13, 15, 18, 20, 23, 25))
 
 
+def test_no_silence_is_longer_than_half_a_minute_between_reports(capsys, monkeypatch):
+    now = iter([0.0, 0.0, 0.0, 10.0, 29.0, 31.0, 31.0, 60.0, 62.0, 62.0])
+    monkeypatch.setattr("cosim.cli.progress.time.monotonic", lambda: next(now, 62.0))
+    found = reported(capsys, *((done, 1000) for done in range(7)))
+    assert found == "".join(f"  chips: {done} of 1000\n" for done in (0, 4, 6))
+
+
 @pytest.mark.parametrize(
     ("reports", "text"),
     [

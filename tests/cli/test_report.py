@@ -1,13 +1,17 @@
 """`cosim report` as a user runs it."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from cosim.cli.common import Compiling, load_design
 from cosim.files.claim import own_folder
+from cosim.montecarlo.page import NO_WAVES, read_run
 from cosim.montecarlo.trial import Trial
+from cosim.report.kept_page import read_page, write_page
+from cosim.report.page import Page, Subject
 from cosim.tasks.testset import TestSet
 from cosim.variation.draws import Plan
 
@@ -29,8 +33,8 @@ def test_page_beside_the_run(cosim_main, store):
     assert out == f"report: {store / 'report.html'}\n"
     found = json.loads((store / "summary.json").read_text())["yield"]
     page = (store / "report.html").read_text()
-    assert f"<b>{100 * found['value']:.1f}\N{NO-BREAK SPACE}%</b>" in page
-    assert "Waveforms were left out (--no-waveforms)." in page
+    assert f"Yield {100 * found['value']:.1f}\N{NO-BREAK SPACE}%, " in page
+    assert NO_WAVES.replace("'", "&#x27;") in page
     assert not [path.name for path in store.iterdir() if path.name.startswith(".partial")]
 
 
@@ -40,7 +44,7 @@ def test_page_of_a_run_as_a_user_makes_it(cosim_main, tiny, tmp_path):
     assert cosim_main("montecarlo", *options, "--saturate", "-o", run)[0] == 0
     assert cosim_main("report", run, "--no-waveforms")[0] == 0
     page = (run / "report.html").read_text()
-    assert "of 9 chips</h1>" in page and "<td>compile: saturate</td><td>True</td>" in page
+    assert "of 9 chips work [" in page and "compiled: too large weights are cut</th><td>yes</td>" in page
 
 
 def test_page_elsewhere(cosim_main, store, tmp_path):
@@ -89,3 +93,45 @@ def test_what_is_refused(cosim_main, store, tmp_path):
     (store / "trial.json").unlink()
     code, _, err = cosim_main("report", store)
     assert code == 2 and "trial.json is missing" in err
+
+
+@pytest.fixture
+def beside(store, tmp_path):
+    """(folder) -> nothing: the page of another verb about the store's network."""
+
+    def write(name, **changed):
+        subject = read_run(store, waveforms=False).subject
+        page = Page(
+            "power", subject, "made up: 12 nW", "Two samples.", (("12 nW", "mean"),), (), {"network": subject.hash}
+        )
+        with own_folder(tmp_path / name, "power"):
+            write_page(tmp_path / name, replace(page, **changed))
+        return tmp_path / name
+
+    return write
+
+
+def test_several_verbs_on_one_page(cosim_main, store, beside, tmp_path):
+    power, page = beside("power"), tmp_path / "page.html"
+    code, out, err = cosim_main("report", store, power, "--no-waveforms", "-o", page)
+    assert (code, out, err) == (0, f"report: {page}\n", "")
+    text = page.read_text()
+    assert text.count("<article") == 2 and "made up: 12 nW" in text and "Table of figures" in text
+    assert text.count(read_page(power).subject.hash) == 1
+    assert cosim_main("report", power)[0] == 0  # alone: as it was written
+    assert (power / "report.html").read_text().count("<h1>made up: 12 nW</h1>") == 1
+
+
+def test_several_folders_that_make_no_page(cosim_main, store, beside, tmp_path):
+    power = beside("power")
+    code, _, err = cosim_main("report", store, power)
+    assert code == 2 and "2 folders need a file for their page; name it with -o" in err
+    code, _, err = cosim_main("report", store, power, "--no-waveforms", "-o", power / "all.html")
+    assert code == 2 and "all.html: the folder belongs to cosim power; choose another file with -o" in err
+    other = beside("other", subject=Subject("digits_d4", "0123456789abcdef"))
+    code, _, err = cosim_main("report", power, other, "-o", tmp_path / "all.html")
+    assert code == 2 and f"and {other} is about digits_d4 (0123456789abcdef); give the folders of one" in err
+    (power / "page.json").unlink()
+    code, _, err = cosim_main("report", power)
+    assert code == 2 and "cosim power has not left its page there (page.json); run it again" in err
+    assert not (tmp_path / "all.html").exists()

@@ -1,0 +1,123 @@
+"""Help that fits a screen: options of a group are one entry in --help, and stand in full in --help-all."""
+
+from collections.abc import Sequence
+from textwrap import fill
+from typing import ClassVar, Literal
+
+import click
+
+Full = Literal["none", "own", "all"]  # groups that are shown in full: none, those of one verb, those of several as well
+_FULL = "cosim.help"  # in a context's meta
+SCREEN = 40  # lines
+
+
+class GroupedOption(click.Option):
+    """Base of the options that stand together, a class for each group. shared: several verbs have it."""
+
+    title: ClassVar[str]
+    shared: ClassVar[bool] = False
+
+
+Groups = dict[type[GroupedOption], list[click.Option]]
+
+
+def _show_all(ctx: click.Context, _option: click.Parameter, asked: object) -> None:
+    if asked and not ctx.resilient_parsing:
+        click.echo(format_help(ctx, "all"))
+        ctx.exit()
+
+
+HELP_ALL = click.Option(
+    ["--help-all"], is_flag=True, is_eager=True, expose_value=False, callback=_show_all, help="Show every option, too."
+)
+
+
+class Verb(click.Command):
+    """A command that has --help-all where its options have groups."""
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        params = super().get_params(ctx)
+        grouped = any(isinstance(param, GroupedOption) for param in params)
+        return [*params[:-1], HELP_ALL, params[-1]] if grouped else params
+
+    def get_help(self, ctx: click.Context) -> str:
+        """As much of it as a screen holds."""
+        if _FULL in ctx.meta:
+            return super().get_help(ctx)
+        texts = [format_help(ctx, full) for full in ("all", "own", "none")]
+        return next((text for text in texts if _fits(text)), texts[-1])
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Those of no group, and the groups: in full, or by their names alone."""
+        full: Full = ctx.meta.get(_FULL, "all")
+        alone, groups = _sorted(self.get_params(ctx))
+        folded = [group for group in groups if full == "none" or (full == "own" and group.shared)]
+        with formatter.section("Options"):
+            formatter.write_dl(_records(ctx, alone))
+        for group, options in groups.items():
+            if group not in folded:
+                with formatter.section(group.title):
+                    formatter.write_dl(_records(ctx, options))
+        if folded:
+            with formatter.section("More options, in full with --help-all"):
+                for group in folded:
+                    names = ", ".join(map(long_name, groups[group]))
+                    formatter.write(_fill(f"{group.title}: {names}", formatter.width))
+
+
+def long_name(option: click.Parameter) -> str:
+    """An option as it is named with two dashes."""
+    return max(option.opts, key=len)
+
+
+def format_help(ctx: click.Context, full: Full) -> str:
+    """The help of a context's command with these groups in full."""
+    ctx.meta[_FULL] = full
+    try:
+        return ctx.command.get_help(ctx)
+    finally:
+        del ctx.meta[_FULL]
+
+
+def format_manual(ctx: click.Context) -> str:
+    """The same for the manual, which has groups that verbs share in a section of their own, but for short verbs."""
+    text = format_help(ctx, "all")
+    return text if _fits(text) else format_help(ctx, "own")
+
+
+def shared_groups(ctx: click.Context) -> Groups:
+    """The groups of a context's command that other verbs have, too."""
+    return {group: found for group, found in _sorted(ctx.command.get_params(ctx))[1].items() if group.shared}
+
+
+def format_group(ctx: click.Context, group: type[GroupedOption], options: Sequence[click.Option]) -> str:
+    """The options of a group in full, under its title."""
+    formatter = ctx.make_formatter()
+    with formatter.section(group.title):
+        formatter.write_dl(_records(ctx, options))
+    return formatter.getvalue().strip("\n")
+
+
+def _fits(text: str) -> bool:
+    return text.count("\n") < SCREEN
+
+
+def _sorted(params: Sequence[click.Parameter]) -> tuple[list[click.Option], Groups]:
+    """Options of no group, and those of each."""
+    alone = list[click.Option]()
+    groups = Groups()
+    for param in params:
+        if isinstance(param, GroupedOption):
+            groups.setdefault(type(param), []).append(param)
+        elif isinstance(param, click.Option):
+            alone.append(param)
+    return alone, groups
+
+
+def _fill(text: str, width: int) -> str:
+    """Lines that break between words; an option's name is one."""
+    return f"{fill(text, width, initial_indent='  ', subsequent_indent='    ', break_on_hyphens=False)}\n"
+
+
+def _records(ctx: click.Context, options: Sequence[click.Option]) -> list[tuple[str, str]]:
+    return [record for option in options if (record := option.get_help_record(ctx)) is not None]

@@ -1,0 +1,201 @@
+"""run.toml of a verb: what is in effect when it runs, and the command that is the same again."""
+
+import shlex
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import click
+from click.core import ParameterSource
+
+from cosim.cli.config import CONFIG, GIVEN, setting_name, settings_of, verb_of
+from cosim.cli.help import HELP_ALL, Verb, long_name
+from cosim.cli.progress import say
+from cosim.errors import InputError
+from cosim.files.read import is_file
+from cosim.files.settings import SETTINGS_FILE, Scalar, Settings, Value, file_checksum, write_settings
+from cosim.files.write import write_atomically
+from cosim.version import __version__
+
+PAGE_FILE = "page.json"
+_KEPT = "cosim.settings"  # in a context's meta
+_LONGEST = 900  # characters of a file's name: run.toml has one on a line
+
+
+class RunVerb(Verb):
+    """A verb that writes a run: `keep_settings` puts its settings beside the results, --config takes those of a run."""
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        params = super().get_params(ctx)
+        last = -2 if HELP_ALL in params else -1
+        return [*params[:last], CONFIG, *params[last:]]
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        typed, _, _ = self.make_parser(ctx).parse_args(list(args))
+        rest = super().parse_args(ctx, args)
+        ctx.meta[_KEPT] = settings = _settings(ctx, self.params, typed)
+        if (given := ctx.meta.get(GIVEN)) is not None:
+            where, other = given
+            _say_changed(where, other, settings)
+        return rest
+
+
+def keep_settings(place: Path) -> None:
+    """Write the settings of the verb that runs into its folder, or beside its file; says what differs from before.
+
+    Raises InputError when they cannot be written.
+    """
+    from cosim.reading.settings import read_settings
+    from cosim.reading.text import shown_path
+
+    settings: Settings | None = click.get_current_context().meta.get(_KEPT)
+    if settings is None:
+        return
+    with suppress(InputError):  # damaged: it is written again
+        before = read_settings(place)
+        if before is not None and before.verb == settings.verb:
+            _say_differences(shown_path(place), before, settings)
+    if place.is_dir():
+        click.get_current_context().with_resource(_beside_its_results(place))
+    write_settings(place, settings)
+
+
+@contextmanager
+def _beside_its_results(folder: Path) -> Generator[None, None, None]:
+    """The settings of an earlier run come back where its results stay, because the verb ends without new ones."""
+    before, page = (_content(folder / name) for name in (SETTINGS_FILE, PAGE_FILE))
+    try:
+        yield
+    finally:
+        if before is not None and page is not None and page == _content(folder / PAGE_FILE):
+            write_atomically(folder / SETTINGS_FILE, before)
+
+
+def _content(path: Path) -> bytes | None:
+    return path.read_bytes() if is_file(path) else None
+
+
+def say_version(where: object, settings: Settings | None) -> None:
+    """Say that another version made a run, where that is so."""
+    from cosim.report.repeat import describe_version
+
+    if settings is not None and (text := describe_version(settings)):
+        say(f"{where}: {text}")
+
+
+def _settings(ctx: click.Context, params: list[click.Parameter], typed: Mapping[str, object]) -> Settings:
+    """What is in effect; typed: what the command line says, by name, as text."""
+    arguments = _values(ctx, settings_of(params, click.Argument), typed)
+    known = dict(sorted(settings_of(params, click.Option).items()))  # arguments stay in the order of the command line
+    options = _values(ctx, known, typed)
+    words = [word for name, value in options.items() for word in _words(ctx, known[name], value)]
+    named = [str(one) for value in arguments.values() for one in (value if isinstance(value, list) else [value])]
+    verb = verb_of(ctx)
+    if any(one.startswith("-") for one in named):
+        words, named = [], [*words, "--", *named]
+    inputs = _inputs([*known.values(), *settings_of(params, click.Argument).values()], {**arguments, **options})
+    return Settings(verb, __version__, shlex.join(["cosim", *verb.split(), *named, *words]), arguments, options, inputs)
+
+
+def _values(ctx: click.Context, known: Mapping[str, click.Parameter], typed: Mapping[str, object]) -> dict[str, Value]:
+    """The values of parameters; one that is not set is left out."""
+    found = {name: _value(ctx, param, typed) for name, param in known.items()}
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _value(ctx: click.Context, param: click.Parameter, typed: Mapping[str, object]) -> Value | None:
+    """As the verb gets it; where that is None, as it was given, for a word or a 0 may stand for None."""
+    name = str(param.name)
+    if (value := _plain(ctx.params.get(name), param)) is not None:
+        return value
+    source = ctx.get_parameter_source(name)
+    if source is ParameterSource.COMMANDLINE:
+        return _given(ctx, param, typed[name])
+    if source is ParameterSource.DEFAULT_MAP:
+        return _given(ctx, param, (ctx.default_map or {}).get(name))
+    return _default(ctx, param)
+
+
+def _default(ctx: click.Context, param: click.Parameter) -> Value | None:
+    with suppress(click.BadParameter):  # such as a simulator that is not there: what is given is another value then
+        return _given(ctx, param, param.default)  # not get_default, which asks the default map first
+    return None
+
+
+def _given(ctx: click.Context, param: click.Parameter, value: object) -> Value | None:
+    """A value before the callback of its option, or as it was typed where its type makes it None."""
+    if (plain := _plain(value, param)) is None:
+        return None
+    found = _plain(param.type_cast_value(ctx, value), param)
+    return plain if found is None else found
+
+
+def _plain(value: object, param: click.Parameter) -> Value | None:
+    """A value as TOML has it; None for what is not set, which a flag is, too, that cannot be turned off."""
+    if isinstance(value, tuple | list):
+        parts = [_joined(one) for one in value]
+        return parts or None
+    if value is False and not param.secondary_opts:
+        return None
+    return _scalar(value)
+
+
+def _scalar(value: object) -> Scalar | None:
+    if isinstance(value, Path):
+        return str(value)
+    return value if isinstance(value, Scalar) else None
+
+
+def _joined(value: object) -> Scalar:
+    """One of several values; what is a list itself was typed with commas."""
+    if isinstance(value, tuple):
+        return ",".join(map(repr, value))
+    found = _scalar(value)
+    assert found is not None
+    return found
+
+
+def _words(ctx: click.Context, option: click.Parameter, value: Value) -> list[str]:
+    """An option on the command line; nothing where it has its default."""
+    if value == _default(ctx, option):
+        return []
+    if isinstance(value, bool):
+        return [long_name(option) if value else option.secondary_opts[0]]
+    return [word for one in (value if isinstance(value, list) else [value]) for word in (long_name(option), str(one))]
+
+
+def _inputs(params: list[click.Parameter], values: Mapping[str, Value]) -> dict[str, str]:
+    """Checksums of the files that the values name."""
+    names = [values.get(setting_name(param)) for param in params if isinstance(param.type, click.Path)]
+    technology = values.get("technology")
+    found = dict[str, str]()
+    for name in [*names, technology if str(technology).endswith(".toml") else None]:
+        if isinstance(name, str) and len(ascii(name)) < _LONGEST:
+            with suppress(OSError, ValueError):  # which the verb says
+                if Path(name).is_file():
+                    found[name] = file_checksum(Path(name))
+    return found
+
+
+def _say_changed(where: str, given: Settings, settings: Settings) -> None:
+    """What may make another run than the one whose settings were given."""
+    from cosim.reading.text import shown_name
+
+    say_version(where, given)
+    for name, found in settings.inputs.items():
+        if given.inputs.get(name, found) != found:
+            say(f"{shown_name(name)} is not the file that {where} is of: SHA-256 {found}, not {given.inputs[name]}")
+
+
+def _say_differences(where: str, before: Settings, settings: Settings) -> None:
+    old, new = ({**one.arguments, **one.options} for one in (before, settings))
+    differing = sorted(name for name in {*old, *new} if old.get(name) != new.get(name))
+    if differing:
+        shown = ", ".join(f"{name} {_shown(new.get(name))}, not {_shown(old.get(name))}" for name in differing)
+        say(f"{where}: other settings than before: {shown}")
+
+
+def _shown(value: Value | None) -> str:
+    from cosim.reading.text import shown_name
+
+    return "not set" if value is None else shown_name(value)

@@ -1,0 +1,63 @@
+"""Types of options that several verbs share."""
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import click
+
+from cosim.quantities import parse_quantity
+
+if TYPE_CHECKING:
+    from cosim.engines.table import Entry
+
+
+class Quantity(click.ParamType):
+    """A number with a unit prefix, such as 1n or 10m, in SI."""
+
+    def __init__(self, unit: str) -> None:
+        self.unit = unit
+        self.name = unit
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        if isinstance(value, float):
+            return value
+        number = parse_quantity(str(value), self.unit, param.opts[-1] if param else "value")
+        if number <= 0:
+            self.fail(f"must be positive, not {value}", param, ctx)
+        return number
+
+
+class Range(click.FloatRange):
+    """A float range that nan is not in."""
+
+    def convert(self, value: float, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        number = super().convert(value, param, ctx)
+        if math.isnan(number):
+            self.fail(f"{value} is not in the range {self._describe_range()}.", param, ctx)
+        return number
+
+
+class Celsius(click.types.FloatParamType):
+    """A temperature."""
+
+    unit = "C"
+
+
+class EngineName(click.ParamType):
+    """The name of one of `entries`, which are read from the table of engines whenever they are asked for."""
+
+    name = "engine"
+
+    def __init__(self, entries: "Callable[[], tuple[Entry, ...]]") -> None:
+        self._entries = entries
+
+    @property
+    def _choice(self) -> "click.Choice[str]":
+        return click.Choice([entry.name for entry in self._entries()])
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        return self._choice.convert(str(value), param, ctx)
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str | None:
+        return self._choice.get_metavar(param, ctx)
