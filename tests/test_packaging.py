@@ -13,8 +13,8 @@ from packaging.utils import canonicalize_name
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 EXTRAS = PROJECT["optional-dependencies"]
-DEVICE = "cuda"  # hundreds of MB for who has a device: neither locked nor in `all`
-LOCKED = [text for extra, texts in EXTRAS.items() if extra != DEVICE for text in texts]
+APART = {"cuda", "tensorboard"}  # for who has a device, or a viewer of curves: neither locked nor in `all`
+LOCKED = [text for extra, texts in EXTRAS.items() if extra not in APART for text in texts]
 LOCK = [line for line in (ROOT / "requirements.lock").read_text().splitlines() if not line.startswith("#")]
 PINS = {requirement.name: requirement for requirement in map(Requirement, LOCK)}
 
@@ -52,7 +52,7 @@ def test_every_dependency_is_locked_within_its_range(text):
 
 def test_all_names_every_extra():
     (requirement,) = map(Requirement, EXTRAS["all"])
-    assert requirement.extras == set(EXTRAS) - {"all", DEVICE}
+    assert requirement.extras == set(EXTRAS) - {"all"} - APART
 
 
 def test_every_dependency_says_who_needs_it():

@@ -29,7 +29,7 @@ def network_to_nir(network: Network, package: ModuleType | None = None) -> Any: 
     """
     graph = network_to_graph(network)
     if package is None:
-        with importing("writing NIR", "install it with `pip install nir`"):
+        with importing("writing NIR", "install it with `pip install 'cosim-analog[nir]'`"):
             package = import_module("nir")
     nodes = {name: _to_object(package, node) for name, node in graph.nodes.items()}
     return package.NIRGraph(nodes=nodes, edges=list(graph.edges))

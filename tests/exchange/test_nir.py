@@ -310,7 +310,7 @@ def test_what_nir_cannot_say_is_refused(nir, layer, message):
 
 def test_writing_needs_the_package(monkeypatch):
     monkeypatch.setitem(sys.modules, "nir", None)
-    with pytest.raises(MissingToolError, match="pip install nir"):
+    with pytest.raises(MissingToolError, match=r"cosim-analog\[nir\]"):
         network_to_nir(network_of(memory()))
 
 
@@ -345,3 +345,12 @@ def test_a_changed_graph_is_a_network_or_an_input_error(nir, data):
     graph.nodes, graph.edges = nodes, edges
     with suppress(InputError):
         check_network(network_from_nir(graph))
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_files_of_the_package_itself(tmp_path, name):
+    """Through HDF5, which keeps doubles as they are: the same arrays come back."""
+    package = pytest.importorskip("nir")
+    network = load_network(trained_network_path(name))
+    package.write(tmp_path / "network.nir", network_to_nir(network))
+    assert_same(back(package.read(tmp_path / "network.nir"), network), network)
