@@ -4,6 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
+
 from cosim.calibration.find import find_calibration
 from cosim.checkpoint.file import load_network
 from cosim.compiler.passes import check_mapping, compile_network
@@ -93,7 +95,17 @@ def draw_samples(network: Network, data: Path | None, count: int | None, seed: i
     test_set = load_test_set(network, data)
     if count is not None and count > (there := len(test_set.y)):
         say(f"--samples {count}: the test set has {there} sample{'s' if there > 1 else ''}; all are used")
-    test_set = test_set.take(count, seed)
+    return _told(network, test_set.take(count, seed), say)
+
+
+def pick_sample(network: Network, data: Path | None, number: int, say: Say) -> TestSet:
+    """One test sample by its number. Raises InputError when there is none; `say` hears where inputs are clipped."""
+    test_set = load_test_set(network, data)
+    test_set.inputs(number)
+    return _told(network, test_set.select(np.array([number])), say)
+
+
+def _told(network: Network, test_set: TestSet, say: Say) -> TestSet:
     if (clipping := find_clipping(network.encoding, test_set)) is not None:
         say(f"warning: {clipping}")
     return test_set

@@ -31,7 +31,7 @@ from cosim.files.seal import seal_json
 from cosim.files.write import make_folder, write_together
 from cosim.ir.states import OFF_LEVEL, software_states
 from cosim.network.reference import run_reference
-from cosim.network.types import InputEncoding
+from cosim.network.types import InputEncoding, Network
 from cosim.simulation.testbench import inference_bench, probes_of
 from cosim.technology.types import Technology
 
@@ -67,17 +67,16 @@ class Exercise:
         return inference_bench(design, self.inputs(design), self.timing, self.condition)
 
 
-def write_design(
+def format_design(
     design: Design,
-    folder: Path,
     exercise: Exercise = Exercise(),
     dialect: Dialect = NGSPICE,
     say: Callable[[str], None] = lambda line: None,
-) -> list[Path]:
-    """Write all files of a design for a simulator, or none: they are complete before the first takes its name.
+) -> dict[str, str]:
+    """All files of a design for a simulator, name -> text.
 
     An ngspice testbench whose operating point is slow to find gets it as a file, where there is an ngspice
-    to find it; `say` hears of that. Raises InputError when the folder cannot be written.
+    to find it; `say` hears of that.
     """
     rows, files, technology = map_parameters(design), dialect.files, exercise.technology(design)
     summary = {**summarize(design, exercise.condition, rows), "dialect": dialect.name}
@@ -91,7 +90,7 @@ def write_design(
         "mapping.json": json.dumps([asdict(row) for row in rows], indent=1) + "\n",
         "design.json": json.dumps(summary, indent=2) + "\n",
     }
-    return write_texts(folder, texts if start is None else {**texts, START_FILE: start})
+    return texts if start is None else {**texts, START_FILE: start}
 
 
 def rests_slowly(technology: Technology) -> bool:
@@ -216,14 +215,19 @@ def block_areas(design: Design) -> dict[str, tuple[float, float]]:
         match element:
             case Mos():
                 gates[block_of(element.part)] += element.gate_area
-            case Capacitor():
+            case Capacitor() if element.part is not None:  # of a wire it has none
                 capacitors[block_of(element.part)] += element.value / design.technology.capacitor_density
     return {block: (gates[block], capacitors[block]) for block in BLOCKS}
 
 
 def network_hash(design: Design) -> str:
+    """`hash_network` of the network that was compiled."""
+    return hash_network(design.network)
+
+
+def hash_network(network: Network) -> str:
     """Hash of all that a network computes with: encoding, weights, epsilons, architecture, pooling; not its history."""
-    arrays, meta = network_to_arrays(replace(design.network, history={}, state_ranges={}))
+    arrays, meta = network_to_arrays(replace(network, history={}, state_ranges={}))
     digest = hashlib.sha256(json.dumps(meta, sort_keys=True).encode())
     for name, array in arrays.items():
         digest.update(name.encode() + array.tobytes())

@@ -16,7 +16,11 @@ from cosim.engines.engine import Progress, Run
 from cosim.errors import InputError, SimulationError, importing
 from cosim.files.write import make_folder, write_atomically
 from cosim.loading import Place, compile_at
-from cosim.outputs import Exercise, write_design, write_results
+from cosim.outputs import Exercise, write_results
+from cosim.report.design_page import write_design, write_design_page
+from cosim.report.kept_page import write_page
+from cosim.report.partitions_sheet import Cut as DrawnCut
+from cosim.report.partitions_sheet import partitions_page
 from cosim.study.partitions import DeployedSummary, Placed, deploy, equations, mean_power, summarize_deployed
 
 if TYPE_CHECKING:
@@ -115,6 +119,7 @@ def write_partitions(
     for placed in built.place(Run(folder, timing=exercise.timing)):
         partition, place, condition = placed.partition, placed.run.place, placed.run.condition
         write_design(placed.design, place, replace(exercise, condition=condition), dialect, say)
+        write_design_page(placed.design, place, condition)
         save_checkpoint(place / "network.npz", partition.network)
         power = mean_power(placed, trace.drives[partition.cell], opened.seen.lengths)
         cells = len(partition.ranges)
@@ -169,4 +174,9 @@ def run_partitions(
         raise SimulationError(f"all {len(deployed.good)} samples failed in a partition; their decks are in {run.place}")
     summary = summarize_deployed(deployed, placed, judging.conversion, judging.audit)
     write_results(run.place, {PARTITIONS: summary})
+    designs = {one.partition.name: one.design for one in placed}
+    technology = placed[0].run.standing(placed[0].design).technology
+    opened = built.opened
+    cut = DrawnCut(opened.source.name, opened.cut.parts(), designs, technology)
+    write_page(run.place, partitions_page(cut, summary))
     return summary

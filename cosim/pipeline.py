@@ -1,24 +1,45 @@
 """The whole flow on one screen: simulate every sample, hold the engines against each other, write the report."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from cosim.circuit.deck import device_sizes
 from cosim.design import Design
 from cosim.engines.engine import Inference, Outcome, Progress, Run
 from cosim.engines.table import engine_entry, simulator_beside
 from cosim.errors import SimulationError
+from cosim.files.seal import seal_npz
+from cosim.files.write import write_atomically
 from cosim.outputs import summarize, write_results, write_texts
-from cosim.report.comparison_sheet import Reported, write_comparison
-from cosim.report.figures import draw_power, draw_pvt, save_figure
-from cosim.report.samples import check_any, clear_failures, draw_sample, write_failures, write_simulation
+from cosim.report.comparison_figures import draw_pvt
+from cosim.report.comparison_sheet import Compared, Reported, write_comparison
+from cosim.report.figures import figure_bytes, save_figure
+from cosim.report.kept_page import write_page
+from cosim.report.power_figure import draw_power
+from cosim.report.power_sheet import power_page
+from cosim.report.pvt_sheet import pvt_page
+from cosim.report.samples import (
+    Watched,
+    check_any,
+    clear_failures,
+    draw_sample,
+    write_failures,
+    write_simulation,
+    write_waveforms,
+)
+from cosim.report.simulation_sheet import Simulated, simulation_page
 from cosim.simulation.audit import Ran, audit_conditions, audit_samples
-from cosim.simulation.simulated import meter_samples, simulate_samples
+from cosim.simulation.simulated import engine_named, meter_samples, simulate_samples
 from cosim.simulation.undecided import find_undecided
 from cosim.study.agreement import ComparisonSummary, compare_engines, summarize_comparison
 from cosim.study.bias import Bias, biased
-from cosim.study.power import PowerSummary, study_power, summarize_power
+from cosim.study.power import PowerSummary, study_power, summarize_power, tabulate_power
 from cosim.study.pvt import Sweep, pvt_grid, summarize_pvt
+from cosim.study.sample_table import tabulate_samples
 from cosim.tasks.clipping import find_clipping
 from cosim.tasks.testset import TestSet
 from cosim.technology.conditions import format_conditions
@@ -26,24 +47,41 @@ from cosim.technology.devices import device_cards
 
 
 def run_samples(
-    design: Design, test_set: TestSet, run: Run, progress: Progress, *, waveforms: bool = False
+    design: Design, test_set: TestSet, run: Run, progress: Progress, watched: tuple[str, ...] | None = None
 ) -> list[Outcome]:
-    """Simulate, keeping finished samples; write simulation.npz, the decks of failed runs and with `waveforms` the
-    figure of the first sample that did not fail. Raises SimulationError where that cannot be had."""
+    """Simulate, keeping finished samples; write simulation.npz, the decks of failed runs, the page and, unless
+    `watched` is None, the waveforms of the first sample that did not fail, of these names or of its liveliest cell.
+
+    Raises SimulationError where waveforms cannot be had.
+    """
     clear_failures(run.place)
     outcomes = _simulate(design, test_set, run, progress)
     write_simulation(run.place, design, test_set, outcomes, run)
+    write_results(run.place, {"design.json": summarize(design, run.condition)})
     first = next(((k, found) for k, found in enumerate(outcomes) if isinstance(found, Inference)), None)
-    if waveforms and first is not None:
-        figure = draw_sample(design, test_set, first[0], first[1].states, run)
-        save_figure(figure, run.place / "waveforms.png")
+    picture = None
+    if watched is not None and first is not None:
+        drawn = draw_sample(design, test_set, Watched(first[0], first[1].states, watched), run)
+        write_waveforms(run.place, design, int(test_set.indices[first[0]]), drawn)
+        picture = figure_bytes(drawn[0], "png")
+    write_page(run.place, simulation_page(Simulated(design, test_set, outcomes, run, picture)))
     return outcomes
 
 
-def run_comparison(design: Design, test_set: TestSet, run: Run, progress: Progress, audit: int = 0) -> Reported:
-    """Simulate, compare and write comparison.json, the figures and report.html; returns the content of the first.
+@dataclass(frozen=True)
+class Beside:
+    """What a comparison has besides. audit: how many samples go through ngspice, too; watched: names of what its
+    waveforms show, none for the liveliest cell."""
 
-    audit: how many samples go through ngspice, too.
+    audit: int = 0
+    watched: tuple[str, ...] = ()
+
+
+def run_comparison(
+    design: Design, test_set: TestSet, run: Run, progress: Progress, beside: Beside = Beside()
+) -> Reported:
+    """Simulate, compare and write comparison.json, the figures and the page; returns the content of the first.
+
     Raises SimulationError when every simulation failed; what an earlier run wrote then stays as it is.
     """
     write_texts(run.place, {})
@@ -56,16 +94,17 @@ def run_comparison(design: Design, test_set: TestSet, run: Run, progress: Progre
     ran = Ran(design, test_set, outcomes, run)
     if engine_entry(run.engine).quick:
         comparison = replace(comparison, undecided=find_undecided(ran, lambda done, total: None))
-    if audit:
-        found = audit_samples(ran, audit, lambda done, total: None)
+    if beside.audit:
+        found = audit_samples(ran, beside.audit, lambda done, total: None)
         comparison = replace(comparison, audit=found)
-    return write_comparison(run.place, design, test_set, comparison, run)
+    return write_comparison(Compared(design, test_set, comparison, run, beside.watched))
 
 
 def run_power(
     design: Design, test_set: TestSet, run: Run, progress: Progress, *, simulate: bool = True
 ) -> PowerSummary:
-    """Meter the samples, hold them against the behavioral equations, write power.json and power.png; returns the first.
+    """Meter the samples, hold them against the behavioral equations, write power.json, whose content it returns,
+    power.png and the page.
 
     Without `simulate` the behavioral side alone. Raises SimulationError when every simulation failed.
     """
@@ -76,9 +115,13 @@ def run_power(
         outcomes = meter_samples(design, test_set, run, progress)
         write_failures(run.place, test_set, outcomes)
         check_any(outcomes, run.place)
-    summary = summarize_power(design, study_power(design, test_set, outcomes, run), run)
-    write_results(run.place, {"power.json": summary})
+    study = study_power(design, test_set, outcomes, run)
+    summary = summarize_power(design, study, run)
+    rows = tabulate_power(study, test_set, outcomes, run.engine)
+    write_results(run.place, {"design.json": summarize(design, run.condition), "power.json": summary})
+    write_atomically(run.place / "power.npz", seal_npz(rows))
     save_figure(draw_power(summary), run.place / "power.png")
+    write_page(run.place, power_page(design, summary, _version(run, design) if simulate else {}))
     return summary
 
 
@@ -93,7 +136,8 @@ class Listener:
 def run_pvt(
     design: Design, test_set: TestSet, run: Run, listener: Listener, bias: Bias = "constant", audit: int = 0
 ) -> Sweep:
-    """Simulate the samples in every condition of `pvt_grid`; write pvt.json, whose content it returns, and pvt.png.
+    """Simulate the samples in every condition of `pvt_grid`; write pvt.json, whose content it returns, pvt.png and the
+    page.
 
     The network is compiled once, at the nominal point; `bias` as in `biased`. audit: how many samples of all conditions
     together go through ngspice, too.
@@ -106,20 +150,23 @@ def run_pvt(
     clear_failures(run.place)
     summaries: list[ComparisonSummary | None] = []
     runs: list[Ran] = []
+    found: dict[str, list[Outcome] | None] = {}
     count = len(test_set.y)
     for k, technology in enumerate(conditions):
-        where = f"{k + 1}/{len(conditions)} {format_conditions(technology)}"
+        name = format_conditions(technology)
+        where = f"{k + 1}/{len(conditions)} {name}"
         try:
             there = replace(run, condition=biased(design, technology, bias, simulator_beside(run.engine)))
         except SimulationError as error:
             summaries.append(None)
+            found[name] = None
             listener.finished(f"{where}: {error}")
             continue
 
         def overall(done: int, total: int, before: int = k * count) -> None:
             listener.progress(before + done, len(conditions) * count)
 
-        outcomes = _simulate(design, test_set, there, overall)
+        found[name] = outcomes = _simulate(design, test_set, there, overall)
         runs.append(Ran(design, test_set, outcomes, there))
         comparison = compare_engines(design, test_set, outcomes, there)
         summaries.append(None if comparison is None else summarize_comparison(comparison))
@@ -129,8 +176,20 @@ def run_pvt(
         sweep = replace(sweep, audit=audit_conditions(runs, audit, lambda done, total: None))
         listener.finished(f"audit of {audit}")
     write_results(run.place, {"design.json": summarize(design), "pvt.json": sweep})
+    _write_conditions(run, tabulate_samples(design, test_set, found, run.engine), tuple(found))
     save_figure(draw_pvt(sweep), run.place / "pvt.png")
+    write_page(run.place, pvt_page(design, sweep, _version(run, design)))
     return sweep
+
+
+def _write_conditions(run: Run, rows: Mapping[str, NDArray[Any]], conditions: Sequence[str]) -> None:
+    """pvt.npz: every sample in every condition."""
+    write_atomically(run.place / "pvt.npz", seal_npz({**rows, "conditions": np.array(conditions)}))
+
+
+def _version(run: Run, design: Design) -> dict[str, str]:
+    """The simulator and its version."""
+    return {run.engine: engine_named(run.engine).describe(run.standing(design).technology).version}
 
 
 def _simulate(design: Design, test_set: TestSet, run: Run, progress: Progress) -> list[Outcome]:

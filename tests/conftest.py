@@ -2,6 +2,7 @@
 
 import os
 import resource
+import sys
 from contextlib import contextmanager
 from functools import cache
 from importlib.util import module_from_spec, spec_from_file_location
@@ -10,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import cosim.cli
 from cosim.calibration.find import shipped_path
 from cosim.circuit.bench import PRECISE
 from cosim.circuit.dialects.ngspice import format_deck, format_options
@@ -122,6 +124,24 @@ def make_store():
             run_montecarlo(trial, store, execute, wanted, None, lambda *_: None)
 
     return make
+
+
+@pytest.fixture
+def cosim_main(monkeypatch, capfd):
+    """(arguments) -> (exit code, stdout, stderr) of `cosim ...` through its entry point, in this process."""
+
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["cosim", *map(str, arguments)])
+        try:
+            cosim.cli.main()
+            code = 0
+        except SystemExit as error:
+            code = error.code or 0
+        found = capfd.readouterr()
+        assert "Traceback" not in found.err
+        return code, found.out, found.err
+
+    return run
 
 
 @pytest.fixture

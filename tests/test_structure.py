@@ -13,12 +13,12 @@ PACKAGE = Path(cosim.__file__).parent
 ORDER = (
     "version", "errors", "quantities", "files", "reading", "resources", "technology", "network", "automata", "recall",
     "tasks", "ir", "circuit", "cells", "units", "checkpoint", "exchange", "design", "compiler", "variation", "training",
-    "software", "engines", "simulation", "outputs", "calibration", "study", "loading", "report", "pipeline",
-    "partitions", "montecarlo", "api", "cli", "__main__",
+    "software", "engines", "simulation", "outputs", "layout", "calibration", "study", "loading", "report", "pipeline",
+    "partitions", "montecarlo", "diff", "api", "cli", "__main__",
 )  # fmt: skip
 STRANGERS = {("ir", "circuit"), ("circuit", "ir")}  # neither knows the other; cells and what follows see both
 # who may import what, anywhere in the module; everyone else may not
-MATPLOTLIB = {"report/figures.py", "training/curves.py"}
+MATPLOTLIB = {"report/comparison_figures.py", "report/figures.py"}
 PYSPICE = {"engines/ngspice/session.py"}
 TORCH = {"training", "software"}  # folders
 TORCH_LAZY = {"checkpoint/file.py", "reading/tensors.py"}

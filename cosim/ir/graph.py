@@ -30,11 +30,11 @@ class Lowered:
     weights: Mapping[Edge, Weight]
 
     @cached_property
-    def _arriving(self) -> Mapping[str, tuple[tuple[str, Weight], ...]]:
-        arriving: dict[str, list[tuple[str, Weight]]] = {name: [] for name in self.nodes}
+    def _arriving(self) -> Mapping[tuple[str, Role], tuple[tuple[str, Weight], ...]]:
+        arriving: dict[tuple[str, Role], list[tuple[str, Weight]]] = {}
         for (source, target), weight in self.weights.items():
-            arriving[target].append((source, weight))
-        return {name: tuple(edges) for name, edges in arriving.items()}
+            arriving.setdefault((target, weight.role), []).append((source, weight))
+        return {end: tuple(edges) for end, edges in arriving.items()}
 
     @cached_property
     def _leaving(self) -> Mapping[str, tuple[Edge, ...]]:
@@ -71,7 +71,7 @@ class Lowered:
 
     def into(self, name: str, role: Role = "drive") -> list[tuple[str, Weight]]:
         """(source, weight) of one role into a node."""
-        return [(source, weight) for source, weight in self._arriving[name] if weight.role == role]
+        return list(self._arriving.get((name, role), ()))
 
     def out_of(self, name: str) -> tuple[Edge, ...]:
         """The edges out of a node."""
