@@ -60,6 +60,10 @@ def _read_axis(text: str, name: str, verb: click.Command) -> Axis:
     if not all(words):
         raise InputError(f"--over {option} has an empty value; give values with commas between them, {_FORM}")
     match = _RANGE.fullmatch(values)
+    if match is None and ":" in values and "," not in values:
+        raise InputError(
+            f"--over {option}: a range is first:last:count, :log at its end for equal factors, not {values}"
+        )
     found = [_read(word, param, option) for word in words] if match is None else _range(match, param, option)
     twice = next((value for k, value in enumerate(found) if value in found[:k]), None)
     if twice is not None:

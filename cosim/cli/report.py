@@ -16,6 +16,7 @@ from cosim.errors import InputError
 @click.option("-o", "--output", type=FILE, help="HTML file.  [default: FOLDER/report.html]")
 @pdk_root_option
 @click.option("--technology", type=FILE, help="Where the run's own .toml stands now.")
+@click.option("--pictures", metavar="FOLDER", type=FILE, help="Put each picture there, too, as .svg or .png.")
 @click.option("--no-waveforms", is_flag=True, help="Leave the worst chip's waveforms out; nothing is simulated.")
 def command(
     *,
@@ -23,6 +24,7 @@ def command(
     output: Path | None,
     pdk_root: Path | None,
     technology: Path | None,
+    pictures: Path | None,
     no_waveforms: bool,
 ) -> None:
     """Write one page of what verbs have left in the folders FOLDER, all of one network.
@@ -36,9 +38,10 @@ def command(
     from cosim.files.write import write_atomically
     from cosim.montecarlo.keep import Places
     from cosim.montecarlo.page import check_page, read_run
-    from cosim.montecarlo.store import VERB
+    from cosim.montecarlo.store import RUN_FILE, VERB
     from cosim.report.kept_page import REPORT_FILE, check_same, has_page, read_page
     from cosim.report.page import format_pages
+    from cosim.report.pictures import write_pictures
 
     first, *others = folders
     if output is None and others:
@@ -48,8 +51,10 @@ def command(
         check_page(output)
     for one in folders:
         owner = owner_of(one)
-        if not has_page(one) and owner not in (None, VERB):
-            raise InputError(f"{one}: cosim {owner} has not left its page there (page.json); run it again")
+        if not has_page(one) and owner != VERB and not (one / RUN_FILE).is_file():
+            whose = f"cosim {owner} has not left its page there (page.json); run it again"
+            nobody = "no verb has left its page there (page.json); give the folder of a run, what -o of a verb named"
+            raise InputError(f"{one}: {nobody if owner is None else whose}")
     places = Places(pdk_root, technology)
     pages = [
         read_page(one) if has_page(one) else read_run(one, places, waveforms=not no_waveforms, say=say)
@@ -60,3 +65,5 @@ def command(
     check_same(list(zip(folders, pages, strict=True)))
     write_atomically(output, format_pages(pages).encode())
     click.echo(f"report: {output}")
+    if pictures is not None:
+        click.echo("\n".join(f"picture: {pictures / name}" for name in write_pictures(pictures, pages)))

@@ -63,7 +63,7 @@ class _Sweep:
 
 
 @click.command(cls=RunVerb, context_settings={"ignore_unknown_options": True})
-@click.argument("verb", type=click.Choice(list(RESULTS)))
+@click.argument("verb", type=click.Choice(list(RESULTS)), metavar="VERB")
 @click.argument("rest", nargs=-1, required=True, type=click.UNPROCESSED, metavar="NETWORK [OPTION OF VERB]...")
 @click.option(
     "--over",
@@ -86,7 +86,7 @@ class _Sweep:
 def command(*, to: Destination, sweeping: Sweeping) -> None:
     """Run VERB on NETWORK at every value of one or two of its options, and show what changes.
 
-    Every point is a run of VERB in a folder of its own, such as runs/sweep/area-0.5, with the same seed. The folder
+    VERB is montecarlo, compare, power, compile or trim. Every point is a run of VERB in a folder of its own, such as runs/sweep/area-0.5, with the same seed. The folder
     receives sweep.json, sweep.csv, sweep.png, sweep.svg and report.html. A point that cannot be run is a row with its
     reason, and the exit status is 1. The same command continues an interrupted sweep: every verb keeps what it has.
     """

@@ -1,6 +1,8 @@
 """`cosim report` as a user runs it."""
 
+import base64
 import json
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -81,7 +83,7 @@ def test_page_with_waveforms(cosim_main, store):
 
 def test_what_is_refused(cosim_main, store, tmp_path):
     code, _, err = cosim_main("report", tmp_path)
-    assert code == 2 and "no Monte Carlo run there (run.json is missing); make one with: cosim montecarlo" in err
+    assert code == 2 and f"{tmp_path}: no verb has left its page there (page.json); give the folder of a run" in err
     (tmp_path / "file").write_text("")
     code, _, err = cosim_main("report", store, "--no-waveforms", "-o", tmp_path / "file" / "page.html")
     assert code == 2 and "page.html: Not a directory; choose another place" in err
@@ -93,6 +95,18 @@ def test_what_is_refused(cosim_main, store, tmp_path):
     (store / "trial.json").unlink()
     code, _, err = cosim_main("report", store)
     assert code == 2 and "trial.json is missing" in err
+
+
+def test_pictures_as_files(cosim_main, store, tmp_path):
+    """Each picture of the page once, whole, under a name that says where it stands there."""
+    code, out, _ = cosim_main("report", store, "--no-waveforms", "--pictures", tmp_path / "pictures")
+    assert code == 0
+    found = sorted((tmp_path / "pictures").iterdir())
+    shown = re.findall(r"<img [^>]*src=.data:image/[^;]+;base64,([^\"']+)", (store / "report.html").read_text())
+    assert sorted(base64.b64encode(path.read_bytes()).decode() for path in found) == sorted(shown)
+    names = [path.name for path in found]
+    assert {"montecarlo-the-chips.svg", "montecarlo-the-chips-2.svg", "montecarlo-the-network.svg"} <= {*names}
+    assert sorted(re.findall(r"^picture: .*/(.+)$", out, re.MULTILINE)) == names
 
 
 @pytest.fixture
