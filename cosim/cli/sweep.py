@@ -86,9 +86,10 @@ class _Sweep:
 def command(*, to: Destination, sweeping: Sweeping) -> None:
     """Run VERB on NETWORK at every value of one or two of its options, and show what changes.
 
-    VERB is montecarlo, compare, power, compile or trim. Every point is a run of VERB in a folder of its own, such as runs/sweep/area-0.5, with the same seed. The folder
-    receives sweep.json, sweep.csv, sweep.png, sweep.svg and report.html. A point that cannot be run is a row with its
-    reason, and the exit status is 1. The same command continues an interrupted sweep: every verb keeps what it has.
+    VERB is montecarlo, compare, power, compile or trim. Every point is a run of it in a folder of its own, such as
+    runs/sweep/area-0.5, with the same seed. The folder receives sweep.json, sweep.csv, sweep.png, sweep.svg and
+    report.html. A point that cannot be run is a row with its reason, and the exit status is 1. The same command
+    continues an interrupted sweep: every verb keeps what it has.
     """
     from cosim.cli.axes import read_axes
     from cosim.report.sweep_page import write_sweep
