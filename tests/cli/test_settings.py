@@ -45,6 +45,35 @@ def test_a_comparison_repeats(cosim_main, tiny, tmp_path):
     )
 
 
+@pytest.mark.ngspice
+@pytest.mark.parametrize(
+    ("verb", "options"),
+    [
+        ("simulate", ("--samples", 2, "--waveforms", "--t-step", "8m")),
+        ("power", ("--samples", 2, "--supply", "1.75")),
+        ("trim", ("--chips", 3, "--bits", "2,3", "--spec", "accuracy>=0.1")),
+        ("sweep", ("--over", "temp=20,40", "--samples", 2)),
+    ],
+)
+def test_other_verbs_repeat(cosim_main, tiny, tmp_path, verb, options):
+    first, again = tmp_path / "first", tmp_path / "again"
+    typed = [verb, *(["power"] if verb == "sweep" else []), tiny / "net.npz", "--data", tiny / "data.npz", *options]
+    assert cosim_main(*typed, "--jobs", 1, "-o", first)[0] == 0
+    code, _, err = cosim_main(verb, "--config", first / "run.toml", "-o", again)
+    assert code == 0 and "other settings" not in err and "is not the file" not in err
+    assert len(files(first)) > 3
+    assert files(again) == files(first)
+
+
+@pytest.mark.ngspice
+def test_a_cells_sweep_repeats(cosim_main, tmp_path):
+    first, again = tmp_path / "first", tmp_path / "again"
+    assert cosim_main("characterize", "rectifier", "--temp", "40", "-o", first)[0] == 0
+    code, _, err = cosim_main("characterize", "rectifier", "--config", first / "run.toml", "-o", again)
+    assert code == 0 and "other settings" not in err
+    assert len(files(first)) > 2 and files(again) == files(first)
+
+
 def test_chips_repeat(cosim_main, chips, tmp_path):
     first, again = tmp_path / "first", tmp_path / "again"
     assert cosim_main(*chips, "--variation", "all", "-o", first)[0] == 0
