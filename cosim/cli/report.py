@@ -1,14 +1,24 @@
 """cosim report: a page of what verbs have left in their folders."""
 
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
-from cosim.cli.common import FILE, pdk_root_option
+from cosim.cli.common import FILE, collecting, pdk_root_option
 from cosim.cli.help import Verb
 from cosim.cli.progress import say
 from cosim.cli.settings import say_version
 from cosim.errors import InputError
+
+
+@dataclass(frozen=True)
+class Written:
+    """The page's file, the folder of its pictures, and whether it goes without the worst chip's waveforms."""
+
+    output: Path | None
+    pictures: Path | None
+    no_waveforms: bool
 
 
 @click.command(cls=Verb)
@@ -18,15 +28,8 @@ from cosim.errors import InputError
 @click.option("--technology", type=FILE, help="Where the run's own .toml stands now.")
 @click.option("--pictures", metavar="FOLDER", type=FILE, help="Put each picture there, too, as .svg or .png.")
 @click.option("--no-waveforms", is_flag=True, help="Leave the worst chip's waveforms out; nothing is simulated.")
-def command(
-    *,
-    folders: tuple[Path, ...],
-    output: Path | None,
-    pdk_root: Path | None,
-    technology: Path | None,
-    pictures: Path | None,
-    no_waveforms: bool,
-) -> None:
+@collecting(written=Written)
+def command(*, folders: tuple[Path, ...], written: Written, pdk_root: Path | None, technology: Path | None) -> None:
     """Write one page of what verbs have left in the folders FOLDER, all of one network.
 
     One self-contained HTML file, a chapter for each folder. Of a Monte Carlo run: yield with its interval, histograms
@@ -44,9 +47,9 @@ def command(
     from cosim.report.pictures import write_pictures
 
     first, *others = folders
-    if output is None and others:
+    if written.output is None and others:
         raise InputError(f"{len(folders)} folders need a file for their page; name it with -o")
-    output = first / REPORT_FILE if output is None else output
+    output = first / REPORT_FILE if written.output is None else written.output
     if others or output.parent != first:
         check_page(output)
     for one in folders:
@@ -57,7 +60,7 @@ def command(
             raise InputError(f"{one}: {nobody if owner is None else whose}")
     places = Places(pdk_root, technology)
     pages = [
-        read_page(one) if has_page(one) else read_run(one, places, waveforms=not no_waveforms, say=say)
+        read_page(one) if has_page(one) else read_run(one, places, waveforms=not written.no_waveforms, say=say)
         for one in folders
     ]
     for one, page in zip(folders, pages, strict=True):
@@ -65,5 +68,6 @@ def command(
     check_same(list(zip(folders, pages, strict=True)))
     write_atomically(output, format_pages(pages).encode())
     click.echo(f"report: {output}")
-    if pictures is not None:
-        click.echo("\n".join(f"picture: {pictures / name}" for name in write_pictures(pictures, pages)))
+    if written.pictures is not None:
+        names = write_pictures(written.pictures, pages)
+        click.echo("\n".join(f"picture: {written.pictures / name}" for name in names))

@@ -13,7 +13,7 @@ import matplotlib.style
 from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
 
 from cosim.files.write import write_atomically
 
@@ -33,6 +33,7 @@ BLUE_TO_RED = LinearSegmentedColormap.from_list("blue_to_red", (BLUE, "#ffffff",
 SINGLE, DOUBLE = 3.4, 7.0  # inches: a column, and a page, of a journal
 FONT, TITLE = 8.0, 9.0  # points
 DPI = 200
+_MANY_DECADES = 1e3
 _STYLE = {
     "font.size": FONT, "axes.labelsize": FONT, "xtick.labelsize": FONT, "ytick.labelsize": FONT,
     "legend.fontsize": FONT, "axes.titlesize": TITLE, "figure.titlesize": TITLE, "figure.labelsize": FONT,
@@ -68,6 +69,15 @@ def few_ticks(axis: Axes, which: Literal["x", "y", "both"], most: int = 5, *, in
     """At most so many numbers on an axis."""
     for name in "xy" if which == "both" else which:
         getattr(axis, f"{name}axis").set_major_locator(MaxNLocator(most, integer=integer, steps=[1, 2, 2.5, 5, 10]))
+
+
+def log_axis(axis: Axes, which: Literal["x", "y"], low: float, high: float) -> None:
+    """A logarithmic axis from low to high with plain numbers at 1, 2 and 5, because no text is a formula here."""
+    getattr(axis, f"set_{which}scale")("log")
+    ticks = getattr(axis, f"{which}axis")
+    ticks.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if high < _MANY_DECADES * low else (1.0,)))
+    ticks.set_major_formatter("{x:g}")
+    ticks.set_minor_locator(NullLocator())
 
 
 def legend_beside(axis: Axes, title: str | None = None, columns: int = 1) -> None:

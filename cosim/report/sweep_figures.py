@@ -5,8 +5,8 @@ from itertools import product
 
 import numpy as np
 
-from cosim.report.figures import CYCLE, RED, Axes, Figure, plain, styled
-from cosim.report.sweep_table import FRACTION, format_one, name_figure, scale_of
+from cosim.report.figures import CYCLE, RED, Axes, Figure, log_axis, plain, styled
+from cosim.report.sweep_table import FRACTION, format_one, name_axis, name_figure, scale_of
 from cosim.study.sweep import Axis, SweepSummary, SweptPoint
 
 _MOST_PANELS, _MOST_CURVES, _MOST_TICKS = 4, 4, 9
@@ -54,7 +54,7 @@ def _draw_curves(panel: Axes, summary: SweepSummary, name: str) -> None:
         points = [point for point in summary.points if value is None or point.values[others[0].option] == value]
         color = CYCLE[k]
         shift = (k - (len(groups) - 1) / 2) * _APART
-        label = None if value is None else f"{others[0].option} {others[0].label(value)}"
+        label = None if value is None else f"{name_axis(others[0])} {others[0].label(value)}"
         _draw_bars(
             panel,
             _moved(place, shift, log=first.geometric),
@@ -106,7 +106,7 @@ def _finish(panel: Axes, axis: Axis, numbers: Sequence[float], label: str) -> No
     slant = {"rotation": 35, "ha": "right"} if sum(map(len, words)) > 36 else {}
     panel.set_xticks(numbers[::every], words, **slant)
     panel.minorticks_off()
-    panel.set_xlabel(axis.option, fontsize=9)
+    panel.set_xlabel(name_axis(axis), fontsize=9)
     panel.set_title(label, fontsize=9)
     panel.grid(lw=0.3)
     plain(panel)
@@ -120,7 +120,7 @@ def _scale(panel: Axes, points: Sequence[SweptPoint], name: str) -> None:
     if scale_of(name, 1.0)[1] == FRACTION:
         panel.set_ylim(top=min(high, 100 + _ABOVE * (100 - low)))
     elif values and min(values) > 0 and max(values) >= _DECADE * min(values):
-        panel.set_yscale("log")
+        log_axis(panel, "y", min(values), max(values))
     elif values and min(values) >= 0:
         panel.set_ylim(bottom=0, top=high if any(values) else 1)
 
@@ -148,7 +148,7 @@ def _draw_map(panel: Axes, summary: SweepSummary, name: str) -> None:
         panel.text(x, y, text, ha="center", va="center", fontsize=_SMALL, color="white" if dark else "black")
     panel.set_xticks(range(len(first.values)), [first.label(value) for value in first.values])
     panel.set_yticks(range(len(second.values)), [second.label(value) for value in second.values])
-    panel.set_xlabel(first.option, fontsize=9)
-    panel.set_ylabel(second.option, fontsize=9)
+    panel.set_xlabel(name_axis(first), fontsize=9)
+    panel.set_ylabel(name_axis(second), fontsize=9)
     panel.set_title(name_figure(name), fontsize=9)
     panel.tick_params(labelsize=_SMALL, length=0)

@@ -8,21 +8,35 @@ from cosim.quantities import format_quantity, parse_quantity
 from cosim.report.tables import percent
 from cosim.study.sweep import Axis, Figure, SweepSummary, SweptPoint
 
-FRACTION = "%"
+FRACTION, _AREA = "%", "um2"
 _FRACTIONS = ("yield", "accuracy", "state_agreement", "task_agreement", "without_failed", "state_agreement_behavioral")
+_WHOLE = {"power": "W", "energy": "J", "latency": "s", "area": _AREA, "margin": "A"}  # names without their unit
 _UNITS = {"_w": "W", "_j": "J", "_a": "A", "_v": "V", "_s": "s", "_um2": "um2"}
 _INSIDE = ("sd", "quantiles", "software", "behavioral", "ngspice", "vacask", "batch", "cuda", "without_failed")
-_AREA = "um2"
+_UNSAID = ("total", "measured")
 _WORDS = {
     "rows 0 yield": "yield as fabricated",
     "rows -1 yield": "yield trimmed",
     "lost": "weights lost",
     "static": "static power",
     "dynamic_frame": "dynamic energy a frame",
+    "energy": "energy an inference",
     "energy_frame": "energy a frame",
     "energy_inference": "energy an inference",
 }
+_AXES = {
+    "area": "device area over drawn",
+    "i-unit": "unit current",
+    "temp": "temperature",
+    "t-step": "frame",
+    "units": "units per weight",
+}
 _WIDTH = 79
+
+
+def name_axis(axis: Axis) -> str:
+    """An axis as a picture names it: what its option sets."""
+    return _AXES.get(axis.option, axis.option)
 
 
 def unit_of(name: str) -> str:
@@ -32,14 +46,13 @@ def unit_of(name: str) -> str:
         parts.pop()
     if parts[-1] in _FRACTIONS:
         return FRACTION
-    if parts[-1] == "power":
-        return "W"
-    return next((unit for end, unit in _UNITS.items() if parts[-1].endswith(end)), "")
+    ends = (unit for end, unit in _UNITS.items() if parts[-1].endswith(end))
+    return _WHOLE.get(parts[-1]) or next(ends, "")
 
 
 def name_figure(name: str) -> str:
     """A figure's name as people read it: without its unit, and without what goes without saying."""
-    parts = [part for part in name.split(".") if part != "total"]
+    parts = [part for part in name.split(".") if part not in _UNSAID]
     words = " ".join(part.removesuffix(next((end for end in _UNITS if part.endswith(end)), "")) for part in parts)
     return _WORDS.get(words, words.replace("_", " "))
 
