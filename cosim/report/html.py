@@ -18,6 +18,7 @@ NO_BREAK = "\N{NO-BREAK SPACE}"
 _SEARCHED = '<div class="search">'
 _BOX = '<input type="search" hidden placeholder="filter: layer1 rounded" aria-label="filter"/> <output></output>'
 _SIZES = {"fit": "whole", "1": "1:1", "2": "2:1", "4": "4:1"}
+_COLUMN = 608  # pixels that a picture takes at most where it need not be wider: 38rem
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ def format_figure(picture: Picture) -> str:
         return _zoomed(picture)
     source = f"data:image/{picture.kind};base64,{base64.b64encode(picture.content).decode()}"
     style = f' style="min-width: {picture.least}px"' if picture.least else ""
-    fit = "" if picture.kind == "png" else ' class="fit"'
+    fit = "" if picture.kind == "png" else f' class="{"full" if picture.least > _COLUMN else "fit"}"'
     image = f'<img{fit} alt="{escape(picture.alt)}"{style} src="{source}">'
     if picture.least:
         image = f'<div class="wide">{image}</div>'

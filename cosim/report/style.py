@@ -31,7 +31,7 @@ img { display: block; max-width: 100%; height: auto; background: white; border-r
 figcaption { margin-top: .4rem; }
 .wide { overflow-x: auto; } .tall { max-height: 26rem; overflow: auto; border: 1px solid var(--line); }
 .grid { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(20rem, 100%), 1fr)); gap: 0 2rem; }
-.grid > * { min-width: 0; } img.fit { width: 100%; max-width: min(100%, 38rem); }
+.grid > * { min-width: 0; } img.fit { width: 100%; max-width: min(100%, 38rem); } img.full { width: 100%; }
 table { border-collapse: collapse; width: 100%; font-size: .9rem; font-variant-numeric: tabular-nums;
   overflow-wrap: normal; margin: .5rem 0; }
 th, td { text-align: left; padding: .3rem .7rem .3rem 0; border-bottom: 1px solid var(--line); vertical-align: top; }
@@ -58,7 +58,7 @@ pre { white-space: pre-wrap; background: var(--card); border: 1px solid var(--li
   thead { display: table-header-group; } .cards { gap: .5rem; }
   section.sheet, article { break-before: page; } article > h2 { border-top: 0; margin-top: 0; padding-top: 0; }
   .tall { max-height: none; border: 0; } .tall th { position: static; }
-  .wide, .tall { overflow: visible; } img, img.fit { width: auto; max-height: 18cm; min-width: 0 !important; }
+  .wide, .tall { overflow: visible; } img, img.fit, img.full { width: auto; max-height: 18cm; min-width: 0 !important; }
   table, .tall table { font-size: 7pt; } table.facts { font-size: 8.5pt; }
   th, td { padding: .15rem .35rem .15rem 0; } td { overflow-wrap: break-word; }
   .facts td { overflow-wrap: anywhere; }

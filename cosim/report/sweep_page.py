@@ -4,7 +4,7 @@ from pathlib import Path
 
 from cosim.files.seal import seal_json
 from cosim.files.write import write_together
-from cosim.report.figures import figure_bytes
+from cosim.report.figures import Figure, figure_bytes
 from cosim.report.html import Picture, show
 from cosim.report.kept_page import REPORT_FILE, write_page
 from cosim.report.page import Facts, Links, Page, Section, Subject, Table
@@ -14,33 +14,32 @@ from cosim.report.sweep_table import (
     format_one,
     format_sweep_csv,
     labels,
+    name_axis,
     name_figure,
     remarks,
 )
 from cosim.study.sweep import SweepSummary, SweptPoint, extremes
 
-_LEAST = 420  # pixels under which a picture's words cannot be read
+_READABLE = 88  # pixels an inch under which a picture's words cannot be read
 
 
 def write_sweep(folder: Path, summary: SweepSummary) -> None:
     """Write all of it. A sweep without any figure has no picture. Raises InputError when it cannot be written."""
     files = {"sweep.json": seal_json(summary), "sweep.csv": format_sweep_csv(summary)}
-    picture = b""
-    if summary.figures:
-        figure = draw_sweep(summary)
-        picture = figure_bytes(figure, "svg")
-        files |= {"sweep.svg": picture, "sweep.png": figure_bytes(figure, "png")}
+    figure = draw_sweep(summary) if summary.figures else None
+    if figure is not None:
+        files |= {f"sweep.{kind}": figure_bytes(figure, kind) for kind in ("svg", "png")}
     write_together({folder / name: content for name, content in files.items()})
     pages = [point.folder for point in summary.points if (folder / point.folder / REPORT_FILE).is_file()]
-    write_page(folder, sweep_page(summary, picture, Links(tuple((name, f"{name}/{REPORT_FILE}") for name in pages))))
+    write_page(folder, sweep_page(summary, figure, Links(tuple((name, f"{name}/{REPORT_FILE}") for name in pages))))
 
 
-def sweep_page(summary: SweepSummary, picture: bytes, links: Links) -> Page:
-    """The page. picture: an SVG, empty for none; links: to the pages of the points."""
-    over = " and ".join(axis.option for axis in summary.axes)
+def sweep_page(summary: SweepSummary, figure: Figure | None, links: Links) -> Page:
+    """The page. links: to the pages of the points."""
+    over = " and ".join(map(name_axis, summary.axes))
     answer, troubled = _answer(summary), sum(point.status != "ok" for point in summary.points)
     caption = f"{', '.join(map(name_figure, summary.figures))} over {over}.".capitalize()
-    drawn = (Picture("svg+xml", picture, f"{caption} {answer}.", caption, _LEAST),) if picture else ()
+    drawn = () if figure is None else (_picture(figure, f"{caption} {answer}.", caption),)
     options = tuple((name.replace("-", " "), show(value)) for name, value in summary.options.items())
     return Page(
         verb="sweep",
@@ -52,12 +51,16 @@ def sweep_page(summary: SweepSummary, picture: bytes, links: Links) -> Page:
         answer=f"{answer}.",
         notes=tuple(f"{note[:1].upper()}{note[1:]}." for note in remarks(summary)),
         sections=(
-            Section(f"Over {over}", (*drawn, _table(summary))),
+            Section("What changes", (*drawn, _table(summary))),
             Section("The points' own pages", (links,) if links.rows else ()),
             Section("How it was run", (Facts(options),) if options else ()),
         ),
         provenance={"network": summary.network_hash, "file": summary.file, **summary.made_with},
     )
+
+
+def _picture(figure: Figure, alt: str, caption: str) -> Picture:
+    return Picture("svg+xml", figure_bytes(figure, "svg"), alt, caption, round(_READABLE * figure.get_figwidth()))
 
 
 def _answer(summary: SweepSummary) -> str:
@@ -76,12 +79,11 @@ def _answer(summary: SweepSummary) -> str:
 def _place(summary: SweepSummary, point: SweptPoint) -> str:
     """Such as area 0.5, seed 1."""
     pairs = zip(summary.axes, labels(summary, point), strict=True)
-    return ", ".join(f"{axis.option} {text}" for axis, text in pairs)
+    return ", ".join(f"{name_axis(axis)} {text}" for axis, text in pairs)
 
 
 def _table(summary: SweepSummary) -> Table:
-    axes = [axis.option for axis in summary.axes]
-    head = (*axes, *map(name_figure, summary.figures), "status")
+    head = (*map(name_axis, summary.axes), *map(name_figure, summary.figures), "status")
     return Table(head, tuple(_row(summary, point) for point in summary.points), tuple(range(len(head) - 1)))
 
 

@@ -25,7 +25,7 @@ _WORDS = {
     "energy_inference": "energy an inference",
 }
 _AXES = {
-    "area": "device area over drawn",
+    "area": "device area",
     "i-unit": "unit current",
     "temp": "temperature",
     "t-step": "frame",
