@@ -23,7 +23,7 @@ from cosim.simulation.inference import deck_hash
 from cosim.simulation.simulated import engine_named
 from cosim.study.probing import Recorded, record
 from cosim.study.sample_table import STACKED, tabulate_samples
-from cosim.study.waveforms import judge_sample, liveliest_cell, waves_of
+from cosim.study.waveforms import ends_of, judge_sample, labels_of, liveliest_cell, waves_of
 from cosim.tasks.testset import TestSet
 
 FAILED = "failed"  # folder
@@ -98,13 +98,14 @@ def draw_sample(design: Design, test_set: TestSet, watched: Watched, run: Run) -
         raise SimulationError(f"{run.engine} is not asked for currents inside a transistor")
     names = watched.names or (liveliest_cell(tuple(design.assembly.decisions), watched.states),)
     sample = test_set.x[watched.position, : test_set.lengths[watched.position]]
-    recorded = record(design, sample, names, run)
-    first, *others = names
-    if others or first not in design.assembly.decisions:
-        return draw_units(design, recorded, names, run.timing), recorded
-    waves, labels = waves_of(design, recorded, first, run)
-    verdict = judge_sample(design, test_set, watched.position, waves, run)
-    return draw_waveforms(waves, replace(labels, verdict=verdict), run.timing), recorded
+    recorded, cells = record(design, sample, names, run), tuple(design.assembly.decisions)
+    verdict = judge_sample(design, test_set, watched.position, ends_of(design, recorded), run)
+    if len(names) == 1 and names[0] in cells:
+        waves, labels = waves_of(design, recorded, names[0], run)
+        return draw_waveforms(waves, replace(labels, verdict=verdict), run.timing), recorded
+    memories = [name for name in names if name in cells] or cells[:1]
+    labels = [replace(labels_of(design, name, run), verdict=verdict) for name in memories]
+    return draw_units(design, recorded, names, labels, run.timing), recorded
 
 
 def write_waveforms(folder: Path, design: Design, index: int, drawn: tuple[Figure, Recorded]) -> None:

@@ -77,12 +77,13 @@ def draw_waveforms(waves: Waves, labels: WaveLabels, timing: Timing) -> Figure:
     shade_decisions((candidate, state), labels, timing, frames)
     mark_frames(axes, timing, frames)
     figure.align_ylabels(axes)
-    figure.suptitle(_title(labels), fontsize=9)
+    figure.suptitle(title_of(labels), fontsize=9)
     figure.supxlabel(_note(labels, frames), fontsize=8, color="#444444")
     return figure
 
 
-def _title(labels: WaveLabels) -> str:
+def title_of(labels: WaveLabels) -> str:
+    """The task, the sample with its class, and who decided what."""
     verdict = labels.verdict
     if verdict is None:
         return labels.title

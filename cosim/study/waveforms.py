@@ -65,9 +65,26 @@ def waves_of(
     design: Design, recorded: Recorded, cell: str, run: Run
 ) -> tuple[dict[str, NDArray[np.float64]], WaveLabels]:
     """What `draw_waveforms` draws of a memory node that a run recorded, with its labels."""
+    found = recorded.vectors
+    waves = {"candidate": found[f"{cell}.candidate"], "state": found[f"{cell}.state"]}
+    return waves | ends_of(design, recorded), labels_of(design, cell, run)
+
+
+def ends_of(design: Design, recorded: Recorded) -> dict[str, NDArray[np.float64]]:
+    """What any picture of a run shows: `time`, `power`, `input.0`, ..., `output.0`, ..."""
     found, graph = recorded.vectors, design.graph
-    currents = graph.currents[cell]
-    labels = WaveLabels(
+    return {
+        "time": recorded.time,
+        "power": found["power"],
+        **{f"input.{k}": found[node.name] for k, node in enumerate(graph.of(InputCurrent))},
+        **{f"output.{k}": found[node.name] for k, node in enumerate(graph.of(Output))},
+    }
+
+
+def labels_of(design: Design, cell: str, run: Run) -> WaveLabels:
+    """Labels of a memory node's waveforms, without a verdict."""
+    graph, currents = design.graph, design.graph.currents[cell]
+    return WaveLabels(
         unit=cell,
         i_rise=currents.i_rise,
         i_fall=currents.i_fall,
@@ -78,14 +95,6 @@ def waves_of(
         stages=len(design.assembly.clocks),
         inputs=input_names(design.network.encoding),
     )
-    return {
-        "time": recorded.time,
-        "candidate": found[f"{cell}.candidate"],
-        "state": found[f"{cell}.state"],
-        "power": found["power"],
-        **{f"input.{k}": found[node.name] for k, node in enumerate(graph.of(InputCurrent))},
-        **{f"output.{k}": found[node.name] for k, node in enumerate(graph.of(Output))},
-    }, labels
 
 
 def input_names(encoding: InputEncoding) -> tuple[str, ...]:

@@ -45,7 +45,8 @@ def test_compare_shows_the_chosen_unit(cosim_main, options, tmp_path):
     probes = ("--probe", "layer0.0", "--probe", "layer0.2")
     assert cosim_main("compare", *options, "--samples", "1", *probes, "-o", tmp_path)[0] == 0
     picture = (tmp_path / "waveforms.png").read_bytes()
-    assert picture[20:24] == round(DPI * (0.9 + 3 * 1.05)).to_bytes(4, "big")  # pixels: two units and the power
+    lane = 0.16 + 0.12  # inch: one stage
+    assert picture[20:24] == round(DPI * (0.9 + lane + 3 * 1.05)).to_bytes(4, "big")  # two units and the power
     page = (tmp_path / "report.html").read_text()
     assert "<h2>The network</h2>" in page and '<div class="zoom">' in page
     assert "<h2>Every parameter and its transistor</h2>" in page
