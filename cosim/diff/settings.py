@@ -5,10 +5,12 @@ from collections.abc import Iterator, Mapping
 
 from cosim.diff.runs import Facts
 from cosim.files.settings import Settings
+from cosim.quantities import format_quantity
 from cosim.study.difference import Setting
 
 ABSENT = "-"
-_WIDEST = 60
+_WIDEST, _DIGITS = 60, 6
+_UNITS = {"i-unit": "A", "supply": "V", "t-step": "s", "tau": "s", "temp": "C"}  # of options, which are in SI
 
 
 def diff_settings(a: Facts, b: Facts) -> tuple[tuple[Setting, ...], tuple[str, ...]]:
@@ -40,6 +42,8 @@ def _text(values: Mapping[str, object], name: str) -> str:
     if name not in values:
         return ABSENT
     value = values[name]
+    if name in _UNITS and isinstance(value, int | float):
+        return format_quantity(value, _UNITS[name], _DIGITS)
     text = value if isinstance(value, str) else json.dumps(value)
     return text if len(text) <= _WIDEST else f"{text[: _WIDEST - 3]}..."
 

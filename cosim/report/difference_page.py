@@ -41,9 +41,11 @@ def format_page_of(difference: Difference) -> str:
 
 
 def _cards(changes: Iterable[Change]) -> Iterator[tuple[str, str]]:
-    """The first figures that moved."""
-    moved = [change for change in changes if not change.contrast.same][:4]
-    for change in moved:
+    """The first figures that moved; of many conditions those that moved most surely."""
+    moved = [change for change in changes if not change.contrast.same]
+    if any(change.where for change in moved):
+        moved.sort(key=lambda change: 1.0 if change.contrast.p is None else change.contrast.p)
+    for change in moved[:4]:
         _, _, difference, interval, _, _ = cells_of(change)
         number, unit = difference.split(" ")
         value, unit = (number, "points of ") if unit == "points" else (difference, "")
