@@ -165,8 +165,10 @@ def _words(ctx: click.Context, option: click.Parameter, value: Value) -> list[st
 
 
 def _inputs(params: list[click.Parameter], values: Mapping[str, Value]) -> dict[str, str]:
-    """Checksums of the files that the values name."""
+    """Checksums of the files that the values name; words of another verb's command line may be files, too."""
     names = [values.get(setting_name(param)) for param in params if isinstance(param.type, click.Path)]
+    handed_on = [values.get(setting_name(param)) for param in params if param.type is click.UNPROCESSED]
+    names += [word for words in handed_on if isinstance(words, list) for word in words]
     technology = values.get("technology")
     found = dict[str, str]()
     for name in [*names, technology if str(technology).endswith(".toml") else None]:

@@ -63,6 +63,7 @@ def test_other_verbs_repeat(cosim_main, tiny, tmp_path, verb, options):
     assert code == 0 and "other settings" not in err and "is not the file" not in err
     assert len(files(first)) > 3
     assert files(again) == files(first)
+    assert str(tiny / "net.npz") in read_settings(first).inputs
 
 
 @pytest.mark.ngspice
