@@ -1,5 +1,6 @@
 """Chips before and after trimming, and what it did to the yield."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -11,20 +12,25 @@ from cosim.errors import SimulationError
 from cosim.montecarlo.run import nominal_chip
 from cosim.montecarlo.spec import Spec, passes_specs
 from cosim.montecarlo.statistics import count_yield, describe_metrics
-from cosim.montecarlo.trial import Trial, run_figures
+from cosim.montecarlo.trial import Trial, figures_of, infer_chip
 from cosim.montecarlo.trim import measure_behavioral, measure_transistors, trim_codes, trim_ranges
 from cosim.simulation.simulated import Simulated, engine_named
+from cosim.study.agreement import count_elsewhere
 from cosim.study.chips import Figures, TrimRow, TrimSummary
 from cosim.tasks.clipping import find_clipping
 
 
 @dataclass(frozen=True)
 class TrimRecord:
-    """One chip's figures by the bits of its converters, 0 without; without figures, `failure` says why."""
+    """One chip's figures by the bits of its converters, 0 without; without figures, `failure` says why.
+
+    elsewhere: how many of its samples another simulator ran, by which and why.
+    """
 
     chip: int
     figures: Mapping[int, Figures] = field(default_factory=dict)
     failure: str = ""
+    elsewhere: Counter[str] = field(default_factory=Counter)
 
 
 def trim_chip(trial: Trial, number: int, bits: Sequence[int], engine: Engine | None = None) -> TrimRecord:
@@ -40,13 +46,17 @@ def trim_chip(trial: Trial, number: int, bits: Sequence[int], engine: Engine | N
     condition = trial.condition or trial.design.nominal
     ranges = trim_ranges(trial)
     figures: dict[int, Figures] = {}
+    elsewhere = Counter[str]()
     for count in (0, *bits):
         pins = trim_codes(trial.design, measured, wanted, count, ranges) if count else {}
-        found = run_figures(trial, replace(trial.run(chip), condition=replace(condition, pins=pins)), engine)
+        run = replace(trial.run(chip), condition=replace(condition, pins=pins))
+        outcomes = infer_chip(engine, trial, run)
+        found = figures_of(engine, trial, run, outcomes)
+        elsewhere.update(count_elsewhere(outcomes))
         if isinstance(found, Failure):
             return TrimRecord(number, failure=f"{found.kind.value}: {found.detail}")
         figures[count] = found
-    return TrimRecord(number, figures)
+    return TrimRecord(number, figures, elsewhere=elsewhere)
 
 
 def summarize_trim(
@@ -79,4 +89,5 @@ def summarize_trim(
         clipped=find_clipping(trial.design.network.encoding, trial.test_set),
         ranges=dict(zip(("thresh", "width", "gain"), trim_ranges(trial), strict=True)),
         rows=tuple(rows),
+        elsewhere=dict(sum((record.elsewhere for record in records), Counter[str]())),
     )

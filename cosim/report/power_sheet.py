@@ -10,7 +10,7 @@ from cosim.report.page import Block, Facts, Page, Section, Table
 from cosim.report.power_figure import draw_power
 from cosim.report.provenance import circuit_facts, origins, subject_of
 from cosim.report.tables import format_few, format_mean, format_signed
-from cosim.report.trust import format_elsewhere
+from cosim.report.trust import say_elsewhere
 from cosim.report.words import worded
 from cosim.study.intervals import Interval
 from cosim.study.power import PowerSummary
@@ -45,7 +45,7 @@ def power_page(design: Design, summary: PowerSummary, made_with: dict[str, str])
             Section("Power and area, block by block", (_picture(summary), _powers(summary))),
             Section("Energy", (_energies(summary), *_few(summary))),
             Section("Rails", _rails(summary)),
-            Section("Simulated elsewhere", _elsewhere(summary)),
+            Section("Simulated elsewhere", say_elsewhere(summary.elsewhere)),
             Section("What is not counted", (f"{', '.join(summary.power_outside)}.".capitalize(),)),
             Section("The circuit", (Facts(tuple(worded(circuit_facts(design)))),)),
         ),
@@ -92,10 +92,6 @@ def _few(summary: PowerSummary) -> tuple[str, ...]:
 def _rails(summary: PowerSummary) -> tuple[Block, ...]:
     rows = [(rail, _mean(row.power_w, "W"), _mean(row.energy_frame_j, "J")) for rail, row in summary.rails.items()]
     return (_table(("rail", "power", "a frame"), rows),) if rows else ()
-
-
-def _elsewhere(summary: PowerSummary) -> tuple[str, ...]:
-    return tuple(" ".join(line.split()) for line in format_elsewhere(summary.elsewhere))
 
 
 def _mean(found: Interval | None, unit: str) -> str:

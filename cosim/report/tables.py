@@ -330,7 +330,8 @@ def format_trim(summary: TrimSummary) -> list[str]:
             f"{'none' if row.bits is None else row.bits:>6}  {percent(row.yield_.value):>7}  {bounds:>17}  "
             f"{row.won:>4}  {row.lost:>4}  {row.p:>8.2g}  {figures}"
         )
-    return lines
+    found = format_elsewhere(summary.elsewhere)
+    return [*lines, *([""] if found else []), *found]
 
 
 def format_bias(metric: str, pair: Pair) -> str:

@@ -8,6 +8,7 @@ from cosim.report.html import Picture
 from cosim.report.page import Facts, Page, Section, Table
 from cosim.report.provenance import circuit_facts, origins, subject_of
 from cosim.report.tables import percent, within
+from cosim.report.trust import say_elsewhere
 from cosim.report.words import worded
 from cosim.study.chips import TrimRow, TrimSummary
 
@@ -36,6 +37,7 @@ def trim_page(design: Design, summary: TrimSummary, run: dict[str, str]) -> Page
         sections=(
             Section("Yield by the bits of the converters", (_picture(summary), _table(summary), _NOTE)),
             Section("Ranges of the converters", (Facts(_ranges(summary)),)),
+            Section("Simulated elsewhere", say_elsewhere(summary.elsewhere)),
             Section("The circuit", (Facts(tuple(worded(circuit_facts(design)))),)),
             Section("How it was run", (Facts(tuple(run.items())),)),
         ),

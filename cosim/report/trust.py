@@ -36,6 +36,11 @@ def say_transitions(found: Transitions) -> str:
     return ", ".join(said)
 
 
+def say_elsewhere(elsewhere: Mapping[str, int]) -> tuple[str, ...]:
+    """The same for a page, a paragraph each."""
+    return tuple(" ".join(line.split()) for line in format_elsewhere(elsewhere))
+
+
 def format_elsewhere(elsewhere: Mapping[str, int], what: str = "samples") -> list[str]:
     """How many samples another simulator ran, and why, by `Inference.elsewhere`; nothing where there are none."""
     lines: list[str] = []

@@ -255,7 +255,10 @@ class TrimRow:
 
 @dataclass(frozen=True)
 class TrimSummary:
-    """Chips before and after trimming. ranges: R by kind of bias pin, relative; rows: as fabricated, then by bits."""
+    """Chips before and after trimming. ranges: R by kind of bias pin, relative; rows: as fabricated, then by bits.
+
+    elsewhere: how many samples of all chips and rows another simulator ran, by which and why.
+    """
 
     chips: int
     failed: int
@@ -266,3 +269,4 @@ class TrimSummary:
     clipped: Clipping | None
     ranges: dict[str, float]
     rows: tuple[TrimRow, ...]
+    elsewhere: dict[str, int] = field(default_factory=dict[str, int])

@@ -20,6 +20,8 @@ from cosim.montecarlo.trim import (
     trim_ranges,
 )
 from cosim.montecarlo.trim_run import TrimRecord, summarize_trim, trim_chip
+from cosim.report.tables import format_trim
+from cosim.simulation.simulated import engine_named
 from cosim.simulation.testbench import control_elements
 from cosim.study.chips import Figures
 from cosim.units.schmitt.node import Schmitt
@@ -120,6 +122,19 @@ def test_before_and_after_are_paired(trial):
     assert (before.yield_.passed, after.yield_.passed) == (2, 3)
     assert (after.won, after.lost) == (2, 1)
     assert after.p == pytest.approx(1.0, rel=1e-12)  # 2 of 3, two-sided: (3 + 1 + 3 + 1) / 8
+
+
+def test_samples_that_another_simulator_ran_are_counted(trial, monkeypatch):
+    """Both rows of both chips; the table says it as that of Monte Carlo does."""
+    run = trial.run(trial.chip(0))
+    outcome = next(iter(engine_named("behavioral").infer(trial.design, trial.test_set, run, lambda *_: None)))
+    outcome = replace(outcome, elsewhere="ngspice: a diode")
+    monkeypatch.setattr(trim_run, "infer_chip", lambda engine, trial, run: [outcome, outcome])
+    monkeypatch.setattr(trim_run, "figures_of", lambda *_: point(0.5))
+    records = [trim_chip(trial, number, (4,)) for number in (0, 1)]
+    summary = summarize_trim(trial, (4,), records, [parse_spec("accuracy>=0.9")])
+    assert summary.elsewhere == {"ngspice: a diode": 8}
+    assert "8 samples (a diode)" in " ".join(format_trim(summary))
 
 
 def point(accuracy):
