@@ -53,6 +53,8 @@ def command(*, folders: tuple[Path, ...], written: Written, pdk_root: Path | Non
     if others or output.parent != first:
         check_page(output)
     for one in folders:
+        if not one.is_dir():
+            raise InputError(f"{one}: must be a folder of a run, but is {'a file' if one.exists() else 'not there'}")
         owner = owner_of(one)
         if not has_page(one) and owner != VERB and not (one / RUN_FILE).is_file():
             whose = f"cosim {owner} has not left its page there (page.json); run it again"

@@ -84,6 +84,8 @@ def test_page_with_waveforms(cosim_main, store):
 def test_what_is_refused(cosim_main, store, tmp_path):
     code, _, err = cosim_main("report", tmp_path)
     assert code == 2 and f"{tmp_path}: no verb has left its page there (page.json); give the folder of a run" in err
+    code, _, err = cosim_main("report", tmp_path / "nowhere")
+    assert code == 2 and "nowhere: must be a folder of a run, but is not there" in err
     (tmp_path / "file").write_text("")
     code, _, err = cosim_main("report", store, "--no-waveforms", "-o", tmp_path / "file" / "page.html")
     assert code == 2 and "page.html: Not a directory; choose another place" in err
