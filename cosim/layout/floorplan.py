@@ -135,18 +135,22 @@ def _apart(drawing: Drawing) -> int:
     return drawing["poly_end"] + drawing["poly_space"] + 5
 
 
-def _make_row(items: list[_Item], drawing: Drawing) -> Row:
+def _make_row(items: list[_Item], widest: int, drawing: Drawing) -> Row:
+    """A row as wide as the widest one: gate lines move apart, so that a cell's transistors stand above each other."""
     placed: list[Placed] = []
     spots, right = _spots(items, _apart(drawing))
+    last = max(spot for _, spot, first in spots if first)
+    moved, free = 0, (widest - right) if last else 0
     for block, spot, first in spots:
-        x = spot
+        moved = free * spot // (max(last, 1) * 10) * 10 if first else moved
+        x = spot + moved
         if first:
             tile = head(block, x, drawing)
             placed.append(Placed(block, tile, is_head=True))
             x = tile.right
         placed.append(Placed(block, draw(block, x, drawing), is_head=False))
     top = max(heights(item.block, drawing).top for item in items)
-    return Row(items[0].block.polarity, items[0].block.bulk, tuple(placed), right, top)
+    return Row(items[0].block.polarity, items[0].block.bulk, tuple(placed), right + free, top)
 
 
 def _fill(items: list[_Item], limit: int, apart: int) -> list[list[_Item]]:
@@ -213,13 +217,14 @@ def _near(block: Block, shapes: set[tuple[int, ...]]) -> bool:
 
 def arrange(blocks: Sequence[Block], order: dict[str, float], limit: int, drawing: Drawing) -> list[Row]:
     """All rows, those of one polarity and height behind one another."""
-    rows: list[Row] = []
+    rows: list[list[_Item]] = []
+    apart = _apart(drawing)
     for (_, _, tall), members in _classes(blocks, drawing).items():
         gates = sorted(members, key=lambda block: (order.get(block.gate, 0.5), block.gate, wanted(block, order)))
         items = _items(gates, order, drawing)
-        found = _deal(items, limit, _apart(drawing)) if tall else _even(items, limit, _apart(drawing))
-        rows += [_make_row(row, drawing) for row in found]
-    return rows
+        rows += _deal(items, limit, apart) if tall else _even(items, limit, apart)
+    widest = max(_spots(row, apart)[1] for row in rows)
+    return [_make_row(row, widest, drawing) for row in rows]
 
 
 def stack_rows(rows: Sequence[Row], between: int) -> list[Band]:

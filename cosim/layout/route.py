@@ -120,7 +120,7 @@ def route(plan: Plan, drawing: Drawing) -> Wires:
                 also |= {net: (trunks[net].x,) for net in ends[k] if net in trunks}
                 parts = [Part(net, tuple(terminals), also[net]) for net, terminals in ends[k].items()]
                 try:
-                    done[k] = Channel(band, plan.loud, drawing).fill(parts)
+                    done[k] = Channel(band, done.get(k - 1, ()), plan.loud, drawing).fill(parts)
                 except FullError:
                     raise FullError(k) from None
         except NoTrunkError as error:
