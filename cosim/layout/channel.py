@@ -17,7 +17,7 @@ _STEPS = 200  # of such a search
 _PATIENCE = 4  # so often a part is taken out before it is cut in two
 _SEEN = 4  # tracks, from which a neighbour counts
 _OVER = 300  # nm, from the middle of a track to what it lies over
-_ROUNDS = 40  # how often, for each part, another may be taken out
+_ROUNDS = 6  # how often, for each part, another may be taken out
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,11 @@ from subprocess import CompletedProcess
 
 import pytest
 
+from cosim.cells.dpi import dpi
 from cosim.cells.mirror import signal_rails
 from cosim.cells.rectifier import candidate_diode
 from cosim.cells.schmitt import schmitt
-from cosim.circuit.elements import Circuit, Instance
+from cosim.circuit.elements import Circuit, Instance, Mos
 from cosim.errors import InputError, MissingToolError
 from cosim.layout.checks import find_application, find_checker, read_violations, run_drc, run_lvs
 from cosim.layout.chip import draw_chip, drawing_of
@@ -36,10 +37,17 @@ def technology(tmp_path_factory):
     return load_technology("gf180mcu", root)
 
 
+def integrator(technology):
+    """Of a ladder, with a well of its own; without its capacitor, which is no unit."""
+    block = dpi(technology, 8, 2, 0.7e-12)
+    return replace(block, elements=tuple(one for one in block.elements if isinstance(one, Mos)))
+
+
 CELLS = {
     "mirror": lambda technology: signal_rails(technology, 8, 1.003),
     "schmitt": lambda technology: schmitt(technology, 8),
     "candidate": candidate_diode,
+    "integrator": integrator,
 }
 
 
