@@ -6,6 +6,7 @@ A part is what one track joins: a net, or some of its terminals where the net's 
 from collections import Counter, defaultdict, deque
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from cosim.layout.floorplan import RAILS, Band
 from cosim.layout.tiles import FREE, Terminal
@@ -49,7 +50,7 @@ class Part:
     terminals: tuple[Terminal, ...]
     also: tuple[int, ...]
 
-    @property
+    @cached_property
     def ends(self) -> tuple[int, int]:
         """From where to where its track may reach."""
         xs = [x for terminal in self.terminals for x in (terminal.box[0], terminal.box[2])]
