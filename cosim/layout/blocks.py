@@ -47,6 +47,11 @@ class Block:
         return self.lower.source, drain
 
     @property
+    def own_well(self) -> bool:
+        """Whether its well is on no supply."""
+        return self.bulk != RAIL[self.polarity]
+
+    @property
     def on_rail(self) -> bool:
         """Whether its bottom is the rail of its row, and its well is, too."""
         return self.ends[0] == RAIL[self.polarity] == self.bulk

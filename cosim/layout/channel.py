@@ -4,9 +4,11 @@ A part is what one track joins: a net, or some of its terminals where the net's 
 """
 
 from collections import Counter, defaultdict, deque
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
-from cosim.layout.floorplan import Band
+from cosim.layout.floorplan import RAILS, Band
 from cosim.layout.tiles import FREE, Terminal
 from cosim.technology.drawing import Drawing
 
@@ -14,7 +16,9 @@ _NOWHERE = 10**9  # cost of two stubs of one track that are too near each other
 GRID = 40  # nm, of the search for the x of a stub
 _STEPS = 200  # of such a search
 _PATIENCE = 4  # so often a part is taken out before it is cut in two
-_ROUNDS = 40  # how often, for each part, another may be taken out
+_SEEN = 4  # tracks, from which a neighbour counts
+_OVER = 300  # nm, from the middle of a track to what it lies over
+_ROUNDS = 6  # how often, for each part, another may be taken out
 
 
 @dataclass(frozen=True)
@@ -46,7 +50,7 @@ class Part:
     terminals: tuple[Terminal, ...]
     also: tuple[int, ...]
 
-    @property
+    @cached_property
     def ends(self) -> tuple[int, int]:
         """From where to where its track may reach."""
         xs = [x for terminal in self.terminals for x in (terminal.box[0], terminal.box[2])]
@@ -81,8 +85,9 @@ class FullError(Exception):
 class Channel:
     """The band while its tracks are chosen."""
 
-    def __init__(self, band: Band, loud: frozenset[str], drawing: Drawing) -> None:
-        self.loud = loud
+    def __init__(self, band: Band, below: Sequence["Found"], loud: frozenset[str], drawing: Drawing) -> None:
+        """below: what lies in the band under this one."""
+        self.loud, self.below = loud, below
         self.band, self.pitch = band, drawing["metal_width"] + drawing["metal_space"]
         self.space, self.room = drawing["metal_space"], drawing["via"] // 2 + 50
         self.reach = drawing["via"] // 2 + drawing["via_end"]
@@ -93,13 +98,18 @@ class Channel:
         self.columns: dict[int, list[tuple[Stub, Found]]] = defaultdict(list)  # by the micrometre
         self.narrow: dict[int, list[Terminal]] = defaultdict(list)  # by the micrometre: those with little choice
         self.ripped: Counter[Part] = Counter()
+        self.quiet: list[Terminal] = []  # what clocks keep from
 
     def fill(self, parts: list[Part]) -> list[Found]:
         """All tracks of the band. Raises NoTrunkError, and FullError where there is no room."""
-        for terminal in (one for part in parts for one in part.terminals):
+        terminals = [one for part in parts for one in part.terminals]
+        self.quiet = [one for one in terminals if one.net not in (*RAILS, *self.loud)]
+        for terminal in terminals:
             if terminal.box[2] - terminal.box[0] < 900:
                 self.narrow[(terminal.box[0] + terminal.box[2]) // 2000].append(terminal)
-        queue = deque(sorted(parts, key=lambda part: (part.ends[0] - part.ends[1], part.net)))
+        queue = deque(
+            sorted(parts, key=lambda part: (part.net not in self.loud, part.ends[0] - part.ends[1], part.net))
+        )
         rounds = _ROUNDS * len(parts)
         while queue:
             part = queue.popleft()
@@ -150,19 +160,23 @@ class Channel:
     def _distance(self, part: Part, y: int, low: int, high: int) -> int:
         """Length of the stubs, and half of that of the neighbours beside the track."""
         away = sum(abs(y - (one.box[1] + one.box[3]) // 2) for one in part.terminals)
+        sides = range(-_SEEN, _SEEN + 1)
+        near = [(abs(k), found) for k in sides for found in self.tracks.get(y + k * self.pitch, ())]
+        near += [(max(round((y - one.y) / self.pitch), 1), one) for one in self.below]
         beside = 0
-        for k in (1, 2, 3, 4):
-            for side in (y - k * self.pitch, y + k * self.pitch):
-                for found in self.tracks.get(side, ()):
-                    a, b = found.part.ends
-                    shared = max(min(b, high) - max(a, low), 0) if found.part.net != part.net else 0
-                    beside += shared * self._harm(part.net, found.part.net, k)
+        for tracks, found in near:
+            a, b = found.part.ends
+            if found.part.net != part.net and 0 < tracks <= _SEEN:
+                beside += max(min(b, high) - max(a, low), 0) * self._harm(part.net, found.part.net, tracks)
+        if part.net in self.loud:
+            over = (one.box for one in self.quiet if one.box[1] - _OVER < y < one.box[3] + _OVER)
+            beside += sum(max(min(x2, high) - max(x1, low), 0) for x1, _, x2, _ in over) * self._harm(part.net, "", 1)
         return away + beside // 2
 
     def _harm(self, net: str, other: str, tracks: int) -> int:
         """What a micrometre beside each other, so many tracks away, costs over one of wire."""
         if (net in self.loud) != (other in self.loud):
-            return 24 // tracks
+            return 96 // tracks
         return int(tracks == 1 and net not in self.loud)
 
     def _stub(self, terminal: Terminal, to: int, own: list[Stub]) -> tuple[int, Stub, set[Found]]:

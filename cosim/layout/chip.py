@@ -7,12 +7,14 @@ from statistics import median_low
 
 from cosim.circuit.elements import GROUND, Capacitor, Circuit, Mos
 from cosim.errors import InputError, MappingError
-from cosim.layout.blocks import RAIL, VDD, Block, stack
+from cosim.layout.blocks import VDD, Block, stack
 from cosim.layout.channel import FullError
-from cosim.layout.floorplan import Band, arrange, higher, net_order, stack_rows
+from cosim.layout.floorplan import OWN, Band, arrange, higher, net_order, piled, stack_rows
+from cosim.layout.order import shortest
 from cosim.layout.plates import Plate, bottoms, draw_plates, place
 from cosim.layout.route import Plan, Wires, flipped, route, terminals_of
 from cosim.layout.tiles import HALF_TAP, RAIL_TOP, Box, Shape, contacts, width
+from cosim.layout.wells import draw_wells
 from cosim.technology.drawing import Drawing
 from cosim.technology.types import Technology
 
@@ -74,11 +76,11 @@ def draw_chip(circuit: Circuit, ports: Sequence[str], technology: Technology, na
     drawing = drawing_of(technology)
     blocks = stack(element for element in circuit.elements if isinstance(element, Mos))
     capacitors = [element for element in circuit.elements if isinstance(element, Capacitor)]
-    own = next((block.lower for block in blocks if block.bulk != RAIL[block.polarity]), None)
+    own = next((block.lower for block in blocks if block.own_well and block.polarity == "n"), None)
     if own is not None:
-        raise MappingError(f"transistor {own.name} has a well of its own, on {own.bulk}, which cannot be drawn yet")
+        raise MappingError(f"transistor {own.name} is in a p well of its own, on {own.bulk}, which cannot be drawn yet")
     order = net_order(blocks, ports, drawing)
-    bands = _bands(blocks, order, drawing)
+    bands = _bands(blocks, order, ports, drawing)
     while True:
         plan, plates = _plan(bands, capacitors, ports, technology)
         plan = replace(plan, loud=_clocks(blocks, ports))
@@ -108,7 +110,8 @@ def _plan(
     for plate in plates:
         reach.setdefault(plate.net, []).append(plate.y)
     half, under = drawing["strap"] // 2, bottoms(plates, drawing)
-    left_edge, right_edge = under[VDD][0] if VDD in under else 0, under[GROUND][2] if GROUND in under else right
+    left_edge = min([0, *(box[0] for rail, box in under if rail == VDD)])
+    right_edge = max([right, *(box[2] for rail, box in under if rail == GROUND)])
     straps = {VDD: left_edge - _APART - half, GROUND: right_edge + _APART + half}
     places = {net: int(median_low(xs)) for net, xs in _reached(bands).items()}
     return Plan(tuple(bands), frozenset(ports), places, reach, straps, bands[0].low - _PIN, right, frozenset()), plates
@@ -129,7 +132,7 @@ def _reached(bands: Sequence[Band]) -> dict[str, list[int]]:
     return found
 
 
-def _bands(blocks: Sequence[Block], order: dict[str, float], drawing: Drawing) -> list[Band]:
+def _bands(blocks: Sequence[Block], order: dict[str, float], ports: Sequence[str], drawing: Drawing) -> list[Band]:
     """The rows whose length makes the macro the smallest, and not much higher than wide, or wider than high."""
     total = sum(width(block, drawing) + 600 for block in blocks)
     best: tuple[float, list[Band]] | None = None
@@ -141,7 +144,7 @@ def _bands(blocks: Sequence[Block], order: dict[str, float], drawing: Drawing) -
         if best is None or cost < best[0]:
             best = cost, bands
     assert best is not None
-    return best[1]
+    return piled(shortest([band.rows for band in best[1]], ports), 0)
 
 
 def _rows(bands: Sequence[Band], right: int, drawing: Drawing) -> list[Shape]:
@@ -152,9 +155,13 @@ def _rows(bands: Sequence[Band], right: int, drawing: Drawing) -> list[Shape]:
         n = band.rows[0].polarity == "n"
         source, tap = ("nplus", "pplus") if n else ("pplus", "nplus")
         y = band.y
-        shapes.append(("comp", (0, y - HALF_TAP, right, y + HALF_TAP)))
-        shapes.append((tap, (-grow, y - HALF_TAP - grow, right + grow, y + HALF_TAP + grow)))
-        shapes += contacts((0, y - HALF_TAP, right, y + HALF_TAP), drawing)
+        own = band.rows[0].well == OWN
+        if own:
+            shapes += draw_wells(band, drawing)
+        else:
+            shapes.append(("comp", (0, y - HALF_TAP, right, y + HALF_TAP)))
+            shapes.append((tap, (-grow, y - HALF_TAP - grow, right + grow, y + HALF_TAP + grow)))
+            shapes += contacts((0, y - HALF_TAP, right, y + HALF_TAP), drawing)
         for k, row in enumerate(band.rows):
             low, high = flipped(HALF_TAP + grow, row.top, y, k)
             shapes.append((source, (-300, low, right + 300, high)))
@@ -162,7 +169,7 @@ def _rows(bands: Sequence[Band], right: int, drawing: Drawing) -> list[Shape]:
                 for layer, (x1, y1, x2, y2) in placed.tile.shapes:
                     bottom, top = flipped(y1, y2, y, k)
                     shapes.append((layer, (x1, bottom, x2, top)))
-        if not n:
+        if not n and not own:
             shapes.append(("nwell", (-600, band.low, right + 600, band.high)))
     return shapes
 
@@ -175,7 +182,7 @@ def _supplies(bands: Sequence[Band], straps: dict[str, int], box: Box, drawing: 
     for x in ends.values():
         shapes.append(("metal2", (x - half, box[1], x + half, box[3])))
     rows = max(row.right for band in bands for row in band.rows)
-    for band in bands:
+    for band in (one for one in bands if one.rows[0].well != OWN):
         rail = GROUND if band.rows[0].polarity == "n" else VDD
         x = ends[rail]
         low, high = (x - half, rows) if rail == VDD else (0, x + half)

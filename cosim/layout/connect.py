@@ -29,7 +29,7 @@ class Unit:
 class Drawn:
     """What is on a layout: net -> layer -> boxes in nm, and its units. A net without a label has a number with $.
 
-    Layers are those of CONDUCTORS, poly without what is a gate, and `gate`.
+    Layers are those of CONDUCTORS, poly without what is a gate, `gate`, and nwell.
     """
 
     boxes: Mapping[str, Mapping[str, tuple[Box, ...]]]
@@ -49,6 +49,7 @@ def read_layout(layout: Any, drawing: Drawing) -> Drawn:  # noqa: ANN401 - klayo
     for net in circuit.each_net():
         found = {name: _boxes(netlist.shapes_of_net(net, layers[name])) for name in CONDUCTORS[1:]}
         poly = netlist.shapes_of_net(net, layers["poly"])
+        found["nwell"] = _boxes(netlist.shapes_of_net(net, layers["nwell"]))
         found |= {"poly": _boxes(poly - layers["comp"]), "gate": _boxes(poly & layers["comp"])}
         boxes[net.expanded_name()] = {name: each for name, each in found.items() if each}
     return Drawn(boxes, tuple(_unit(device) for device in circuit.each_device()))

@@ -80,6 +80,8 @@ def extract(drawn: Drawn, drawing: Drawing, drawn_before: float = 0.0) -> list[P
                 add(net, other, "ground" if other == _SUBSTRATE else "over", farad)
             for other, farad in _beside(layer, net, box, grids[layer], drawing.wires):
                 add(net, other, "beside", farad)
+    for net, box in _boxes(drawn, "nwell"):
+        add(net, _SUBSTRATE, "junction", _area(box) * drawing.wires.well * 1e-18)
     for net, bulk, farad in _junctions(drawn, drawing, drawn_before):
         add(net, bulk, "junction", farad)
     return [Parasitic(*pair, kind, farad) for (pair, kind), farad in sorted(total.items()) if farad]

@@ -5,7 +5,7 @@ rows: wires between rows are then nearly straight, and what a gate line drives i
 """
 
 from bisect import insort
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -16,8 +16,10 @@ from cosim.technology.drawing import Drawing
 from cosim.technology.types import Polarity
 
 RAILS = (VDD, GROUND)
+OWN = "own"  # the well of a row whose transistors have wells of their own
 GAP = 300  # between blocks under one poly
 _MORE = 2240  # nm, four tracks
+_SHORT = 12  # of a row: shorter gate lines are spread over rows by where they belong
 _ALIKE = 20  # nm, by which blocks under one poly may differ
 
 
@@ -32,13 +34,21 @@ class Placed:
 
 @dataclass(frozen=True)
 class Row:
-    """Blocks side by side, from x = 0 on; `top`: height above the middle of its tap; nanometres."""
+    """Blocks side by side, from x = 0 on; `top`: height above the middle of its tap; `under`: what it takes below that
+    where no row hangs there; nanometres."""
 
     polarity: Polarity
     well: str
     placed: tuple[Placed, ...]
     right: int
     top: int
+    under: int = UNDER
+
+
+def below(rows: tuple[Row, ...]) -> int:
+    """What one or two rows back to back take below their tap."""
+    first, *rest = rows
+    return rest[0].top if rest else first.under
 
 
 @dataclass(frozen=True)
@@ -51,7 +61,7 @@ class Band:
     @property
     def low(self) -> int:
         """Its lower edge."""
-        return self.y - (self.rows[1].top if len(self.rows) > 1 else UNDER)
+        return self.y - below(self.rows)
 
     @property
     def high(self) -> int:
@@ -98,25 +108,45 @@ class _Item(NamedTuple):
     block: Block
 
 
+class _Apart(NamedTuple):
+    """Between two gate lines, and between transistors in two wells, nm."""
+
+    lines: int
+    wells: int
+
+
 def _items(blocks: Sequence[Block], order: dict[str, float], drawing: Drawing) -> list[_Item]:
     return [
-        _Item(wanted(one, order), one.gate, one.shape, k, width(one, drawing), head_width(one, drawing), one)
+        _Item(
+            order[one.bulk] if one.own_well else wanted(one, order),
+            one.gate,
+            one.shape,
+            k,
+            width(one, drawing),
+            head_width(one, drawing),
+            one,
+        )
         for k, one in enumerate(blocks)
     ]
 
 
 def _joined(before: _Item | None, item: _Item) -> bool:
     """Whether a block continues the poly of the one before it."""
-    if before is None or before.gate != item.gate or len(before.shape) != len(item.shape):
+    if before is None or before.gate != item.gate or len(before.shape) != len(item.shape) or _parted(before, item):
         return False
     if len(item.shape) == 2:
         return before.shape == item.shape
     return all(abs(a - b) <= _ALIKE for a, b in zip(before.shape, item.shape, strict=True))
 
 
-def _spots(items: list[_Item], apart: int) -> tuple[list[tuple[Block, int, bool]], int]:
+def _parted(before: _Item, item: _Item) -> bool:
+    """Whether another well begins."""
+    return before.block.bulk != item.block.bulk
+
+
+def _spots(items: list[_Item], apart: _Apart) -> tuple[list[tuple[Block, int, bool]], int]:
     """Each block of a sorted row, the x at which it begins, whether the head of its gate line comes first there; the
-    right end. `apart`: between two gate lines."""
+    right end."""
     spots: list[tuple[Block, int, bool]] = []
     x, before = 0, None
     for item in items:
@@ -124,32 +154,40 @@ def _spots(items: list[_Item], apart: int) -> tuple[list[tuple[Block, int, bool]
             spots.append((item.block, x + GAP, False))
             x += GAP + item.width
         else:
-            x += apart if before else 0
+            x += (apart.wells if _parted(before, item) else apart.lines) if before else 0
             spots.append((item.block, x, True))
             x += item.head + item.width
         before = item
     return spots, x
 
 
-def _apart(drawing: Drawing) -> int:
-    return drawing["poly_end"] + drawing["poly_space"] + 5
+def _apart(drawing: Drawing) -> _Apart:
+    return _Apart(drawing["poly_end"] + drawing["poly_space"] + 5, drawing["well_space"] + 2 * drawing["well_active"])
 
 
-def _make_row(items: list[_Item], drawing: Drawing) -> Row:
+def _make_row(items: list[_Item], widest: int, drawing: Drawing) -> Row:
+    """A row as wide as the widest one: gate lines move apart, so that a cell's transistors stand above each other."""
     placed: list[Placed] = []
     spots, right = _spots(items, _apart(drawing))
+    last = max(spot for _, spot, first in spots if first)
+    moved, free, well = 0, (widest - right) if last else 0, ""
     for block, spot, first in spots:
-        x = spot
+        if first and not (block.own_well and block.bulk == well):
+            moved = free * spot // (max(last, 1) * 10) * 10
+        x, well = spot + moved, block.bulk
         if first:
             tile = head(block, x, drawing)
             placed.append(Placed(block, tile, is_head=True))
             x = tile.right
         placed.append(Placed(block, draw(block, x, drawing), is_head=False))
     top = max(heights(item.block, drawing).top for item in items)
-    return Row(items[0].block.polarity, items[0].block.bulk, tuple(placed), right, top)
+    first, space = items[0].block, drawing["well_space"]
+    if first.own_well:
+        return Row(first.polarity, OWN, tuple(placed), right + free, top + space, UNDER + space)
+    return Row(first.polarity, first.bulk, tuple(placed), right + free, top)
 
 
-def _fill(items: list[_Item], limit: int, apart: int) -> list[list[_Item]]:
+def _fill(items: list[_Item], limit: int, apart: _Apart) -> list[list[_Item]]:
     """Rows of at most `limit` from blocks that stand by gate lines; a gate line is cut where a row is full."""
     rows: list[list[_Item]] = [[]]
     for item in items:
@@ -162,7 +200,7 @@ def _fill(items: list[_Item], limit: int, apart: int) -> list[list[_Item]]:
     return rows
 
 
-def _even(items: list[_Item], limit: int, apart: int) -> list[list[_Item]]:
+def _even(items: list[_Item], limit: int, apart: _Apart) -> list[list[_Item]]:
     """As few rows as `limit` allows, and as even."""
     best = _fill(items, limit, apart)
     low, high = limit // 2, limit
@@ -176,11 +214,12 @@ def _even(items: list[_Item], limit: int, apart: int) -> list[list[_Item]]:
     return best
 
 
-def _deal(items: list[_Item], limit: int, apart: int) -> list[list[_Item]]:
-    """Rows that each hold gate lines from the whole width, so that what belongs together stands one above the other."""
+def _deal(items: list[_Item], limit: int, apart: _Apart) -> list[list[_Item]]:
+    """Rows that each hold gate lines, or wells, from the whole width, so that what belongs together stands one above
+    the other."""
     groups: dict[str, list[_Item]] = defaultdict(list)
     for item in items:
-        groups[item.gate].append(item)
+        groups[item.block.bulk if item.block.own_well else item.gate].append(item)
     ordered = sorted(groups.values(), key=lambda group: (sum(item.at for item in group) / len(group), group[0].number))
     count = -(-_spots(sorted(items), apart)[1] // limit)
     rows: list[list[_Item]] = [[] for _ in range(count)]
@@ -188,8 +227,17 @@ def _deal(items: list[_Item], limit: int, apart: int) -> list[list[_Item]]:
     for group in ordered:
         shortest = lengths.index(min(lengths))
         rows[shortest] += group
-        lengths[shortest] += sum(item.width + GAP for item in group) + group[0].head + apart
+        lengths[shortest] += sum(item.width + GAP for item in group) + group[0].head + apart.lines
     return [sorted(row) for row in rows if row]
+
+
+def _short(items: list[_Item], limit: int) -> list[_Item]:
+    """What gate lines drive that are short beside a row, where that fills one."""
+    lengths: Counter[str] = Counter()
+    for item in items:
+        lengths[item.gate] += item.width + item.head
+    found = [item for item in items if lengths[item.gate] < limit // _SHORT]
+    return found if sum(item.width + item.head for item in found) > limit // 2 else []
 
 
 def _classes(blocks: Sequence[Block], drawing: Drawing) -> dict[tuple[Polarity, str, bool], list[Block]]:
@@ -200,7 +248,8 @@ def _classes(blocks: Sequence[Block], drawing: Drawing) -> dict[tuple[Polarity, 
     found: dict[tuple[Polarity, str, bool], list[Block]] = defaultdict(list)
     for block in blocks:
         tall = heights(block, drawing).top > middle if not signals else not _near(block, signals)
-        found[block.polarity, block.bulk, tall].append(block)
+        well, tall = (OWN, False) if block.own_well else (block.bulk, tall)
+        found[block.polarity, well, tall].append(block)
     return found
 
 
@@ -213,13 +262,17 @@ def _near(block: Block, shapes: set[tuple[int, ...]]) -> bool:
 
 def arrange(blocks: Sequence[Block], order: dict[str, float], limit: int, drawing: Drawing) -> list[Row]:
     """All rows, those of one polarity and height behind one another."""
-    rows: list[Row] = []
-    for (_, _, tall), members in _classes(blocks, drawing).items():
+    rows: list[list[_Item]] = []
+    apart = _apart(drawing)
+    for (_, well, tall), members in _classes(blocks, drawing).items():
         gates = sorted(members, key=lambda block: (order.get(block.gate, 0.5), block.gate, wanted(block, order)))
         items = _items(gates, order, drawing)
-        found = _deal(items, limit, _apart(drawing)) if tall else _even(items, limit, _apart(drawing))
-        rows += [_make_row(row, drawing) for row in found]
-    return rows
+        short = items if tall or well == OWN else _short(items, limit)
+        rows += _deal(short, limit, apart) if short else []
+        rest = [item for item in items if item not in short]
+        rows += _even(rest, limit, apart) if rest else []
+    widest = max(_spots(row, apart)[1] for row in rows)
+    return [_make_row(row, widest, drawing) for row in rows]
 
 
 def stack_rows(rows: Sequence[Row], between: int) -> list[Band]:
@@ -229,7 +282,9 @@ def stack_rows(rows: Sequence[Row], between: int) -> list[Band]:
         mine = sorted((row for row in rows if row.polarity == polarity), key=lambda row: (row.well, row.top))
         while mine:
             first = mine.pop(0)
-            mates = [k for k, row in enumerate(mine) if row.well == first.well and abs(row.top - first.top) < 2000]
+            mates = [
+                k for k, row in enumerate(mine) if row.well == first.well != OWN and abs(row.top - first.top) < 2000
+            ]
             pairs[polarity].append((first, mine.pop(mates[0])) if mates else (first,))
     n, p = pairs["n"], pairs["p"]
     turns = [pair for k in range(max(len(n), len(p))) for pair in (*n[k : k + 1], *p[k : k + 1])]
@@ -241,9 +296,8 @@ def piled(turns: Sequence[tuple[Row, ...]], between: int) -> list[Band]:
     bands: list[Band] = []
     y = 0
     for pair in turns:
-        below = pair[1].top if len(pair) > 1 else UNDER
-        bands.append(Band(y + below, pair))
-        y += below + pair[0].top + between
+        bands.append(Band(y + below(pair), pair))
+        y = bands[-1].high + between
     return bands
 
 

@@ -18,17 +18,23 @@ from cosim.layout.tiles import Box, Shape
 from cosim.technology.drawing import Drawing
 
 WIRE = 500  # nm, metal5 of a plate
+_LANE = 250  # nm, of the search for the height of a plate's wire
+_APART = 2500  # nm, from which two such wires do not see each other
+_ABOVE_BAR = 3000  # nm, over the metal5 that leaves the bottom plates
+_GROUPS = 3200  # nm more between two bottom plates
 
 
 @dataclass(frozen=True)
 class Plate:
-    """A capacitor as drawn: its net, its rail, its top plate and the height of the wire that leaves it."""
+    """A capacitor as drawn: its net, its rail, its top plate and the height of the wire that leaves it; `group`: those
+    of a rail with one number have one bottom plate."""
 
     capacitor: Capacitor
     net: str
     rail: str
     box: Box
     y: int
+    group: int
 
     @property
     def farad_area(self) -> int:
@@ -53,35 +59,46 @@ def place(capacitors: Sequence[Capacitor], density: float, drawing: Drawing, roo
         size = max(max(side_of(one.value, density)) for one in mine)
         step = size + 1200
         per_column = max((room[3] - room[1]) // step, 1)
+        together = max(drawing["plate_largest"] // (per_column * size * size), 1)
         for k, one in enumerate(mine):
             column, place_in = divmod(k, per_column)
             wide, high = side_of(one.value, density)
             if not drawing["plate_smallest"] <= wide * high <= drawing["plate_largest"]:
                 raise MappingError(f"capacitor {one.name}: {one.value * 1e15:g} fF is no single plate of this process")
-            y = room[1] + place_in * step
-            away = drawing["plate_in"] + drawing["plate_metal"] + 300 + column * (size + 800)
+            y, group = room[1] + place_in * step, column // together
+            away = drawing["plate_in"] + drawing["plate_metal"] + 300 + column * (size + 800) + group * _GROUPS
             x = room[0] - away - wide if rail == VDD else room[2] + away
-            middle = y + high // 20 * 10 + (column - 1) * 2 * WIRE
             net = one.b if one.a == rail else one.a
-            plates.append(Plate(one, net, rail, (x, y, x + wide, y + high), middle))
+            lane = _lane(one, (y, y + high), [plate.y for plate in plates])
+            plates.append(Plate(one, net, rail, (x, y, x + wide, y + high), lane, group))
     if len(plates) < len(capacitors):
         raise MappingError("a capacitor between two nets that are no supply cannot be drawn yet")
     return plates
 
 
-def bottoms(plates: Sequence[Plate], drawing: Drawing) -> dict[str, Box]:
-    """Rail -> its bottom plate, which holds the vias to metal5 at its outer edge."""
-    found: dict[str, Box] = {}
-    for rail in dict.fromkeys(plate.rail for plate in plates):
-        boxes = [plate.box for plate in plates if plate.rail == rail]
+def _lane(capacitor: Capacitor, span: tuple[int, int], taken: Sequence[int]) -> int:
+    """The height of a plate's wire: as far from others as counts, then as near to the middle as can be."""
+    lanes = range(span[0] + _ABOVE_BAR, span[1] - 700, _LANE)
+
+    def worth(y: int) -> tuple[int, int]:
+        apart = min((abs(y - one) for one in taken), default=_APART)
+        return min(apart, _APART), -abs(2 * y - span[0] - span[1])
+
+    best = max(lanes, key=worth)
+    if worth(best)[0] < 2 * WIRE:
+        raise MappingError(f"capacitor {capacitor.name}: there is no room for its wire")
+    return best
+
+
+def bottoms(plates: Sequence[Plate], drawing: Drawing) -> list[tuple[str, Box]]:
+    """Bottom plates, each with its rail; they hold the vias to metal5 at their outer edge."""
+    found: list[tuple[str, Box]] = []
+    for rail, group in dict.fromkeys((plate.rail, plate.group) for plate in plates):
+        boxes = [plate.box for plate in plates if (plate.rail, plate.group) == (rail, group)]
         edge = drawing["plate_in"] + 20
         left, right = (edge + 1400, edge) if rail == VDD else (edge, edge + 1400)
-        found[rail] = (
-            min(box[0] for box in boxes) - left,
-            min(box[1] for box in boxes) - edge,
-            max(box[2] for box in boxes) + right,
-            max(box[3] for box in boxes) + edge,
-        )
+        low, high = min(box[1] for box in boxes) - edge, max(box[3] for box in boxes) + edge
+        found.append((rail, (min(box[0] for box in boxes) - left, low, max(box[2] for box in boxes) + right, high)))
     return found
 
 
@@ -102,7 +119,7 @@ def draw_plates(
             a = x1 + 1000 + k * step
             shapes.append(("via4", (a, y - via // 2, a + via, y + via // 2)))
         shapes.append(("via4", (x - via // 2, y - via // 2, x + via // 2, y + via // 2)))
-    for rail, box in bottoms(plates, drawing).items():
+    for rail, box in bottoms(plates, drawing):
         shapes.append(("metal4", box))
         shapes.append(("plate_length", box))
         x = box[0] + 420 if rail == VDD else box[2] - 420 - via

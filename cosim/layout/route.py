@@ -120,7 +120,7 @@ def route(plan: Plan, drawing: Drawing) -> Wires:
                 also |= {net: (trunks[net].x,) for net in ends[k] if net in trunks}
                 parts = [Part(net, tuple(terminals), also[net]) for net, terminals in ends[k].items()]
                 try:
-                    done[k] = Channel(band, plan.loud, drawing).fill(parts)
+                    done[k] = Channel(band, done.get(k - 1, ()), plan.loud, drawing).fill(parts)
                 except FullError:
                     raise FullError(k) from None
         except NoTrunkError as error:
@@ -159,7 +159,7 @@ def _trunks(
     lanes = Lanes(drawing["metal_space"] + 400)
     found: dict[str, Trunk] = {}
     pitch = drawing["metal_width"] + drawing["metal_space"]
-    for net in sorted(at, key=lambda net: (plan.place[net], net)):
+    for net in sorted(at, key=lambda net: (net not in plan.loud, plan.place[net], net)):
         ys = at[net] + plan.reach.get(net, []) + ([plan.edge] if net in plan.ports else [])
         if len(ys) == 2 and net not in joined:
             continue
@@ -183,12 +183,12 @@ def _quiet(plan: Plan, lanes: Lanes, wire: tuple[str, int, int], x: int) -> bool
 
 def _place_trunk(plan: Plan, lanes: Lanes, wire: tuple[str, int, int], pitch: int) -> int:
     net, low, high = wire
-    for apart in (2 * pitch, pitch):
+    for apart, near in ((2 * pitch, 24 * pitch), (pitch, 160 * pitch), (pitch, plan.right)):
         first = plan.place[net] // apart
         for step in range(20000):
             x = (first + (step + 1) // 2 * (1 if step % 2 else -1)) * apart
             if 0 <= x <= plan.right and lanes.free(x, low, high, net) and _quiet(plan, lanes, wire, x):
                 return x
-            if step // 2 * apart > 160 * pitch:
+            if step // 2 * apart > near:
                 break
     raise MappingError(f"net {net}: there is no room for its wire from y = {low / 1e3:g} to {high / 1e3:g} um")

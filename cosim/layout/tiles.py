@@ -26,6 +26,8 @@ UNDER = HALF_TAP + 160  # what a tap takes below its middle where no row hangs t
 STRIP = 360  # height of a terminal's metal
 BOTTOM = HALF_TAP + 320  # of the lowest diffusion: the two implants between keep from either
 FREE = 230  # nm, by which a gate line's metal reaches into the gap before it, so that a wire may choose
+FINGER = 60  # nm of metal beyond a finger's only contact: those of the two nets end before they see each other
+BARE = 1000  # nm of a gate beside the net between units, which the rail's metal leaves free, so as not to see that net
 DOGBONE = 120  # nm from the gate, where a narrow diffusion widens to hold a contact
 
 
@@ -141,7 +143,7 @@ def draw(block: Block, x: int, drawing: Drawing) -> Tile:
     bottom, top = block.ends
     low = (x, BOTTOM, x + wide, BOTTOM + STRIP)
     if block.on_rail:
-        tile.add("metal1", x, 0, x + wide, at.gate_top - 150)
+        tile.add("metal1", x, 0, x + wide, max(at.gate_top - BARE, at.gate))
     else:
         tile.add("metal1", *low)
         tile.terminals.append(Terminal(bottom, low))
@@ -189,14 +191,13 @@ def _draw_upper(tile: Tile, block: Block, x: int, drawing: Drawing) -> None:
     half = drawing["contact"] // 2
     middles = [left + side + half, *(gate + l + shared // 2 for gate in gates[:-1]), left + wide - side - half]
     for k, middle in enumerate(middles):
-        inside = (middle - half, at.upper, middle + half, at.drain - 140)
-        for shape in contacts(inside, drawing):
-            tile.shapes.append(shape)
         a, b = middle - 170, middle + 170
+        y = at.drain - side - 2 * half if k % 2 else at.upper + side
+        tile.add("contact", middle - half, y, middle - half + 2 * half, y + 2 * half)
         if k % 2:
-            tile.add("metal1", a, at.upper, b, at.drain + 100 + STRIP)
+            tile.add("metal1", a, y - FINGER, b, at.drain + 100 + STRIP)
         else:
-            tile.add("metal1", a, at.end - STRIP, b, at.drain - 140)
+            tile.add("metal1", a, at.end - STRIP, b, y + 2 * half + FINGER)
 
 
 def head_width(block: Block, drawing: Drawing) -> int:

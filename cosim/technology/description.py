@@ -92,6 +92,7 @@ def _wires(table: "_Table") -> WireTable:
         {layer: rim.number(layer, 0.0) * 1e-12 for layer in CONDUCTORS},
         {layer: (cap * 1e-18, offset * 1e-6) for layer in CONDUCTORS for cap, offset in [beside.pair(layer)]},
         {polarity: junctions.pair(polarity) for polarity in ("n", "p")},
+        table.number("well", 0.0) * 1e-6,
     )
     for part in (over, rim, beside, junctions, table):
         part.finish()

@@ -9,10 +9,11 @@ from subprocess import CompletedProcess
 
 import pytest
 
+from cosim.cells.dpi import dpi
 from cosim.cells.mirror import signal_rails
 from cosim.cells.rectifier import candidate_diode
 from cosim.cells.schmitt import schmitt
-from cosim.circuit.elements import Circuit, Instance
+from cosim.circuit.elements import Circuit, Instance, Mos
 from cosim.errors import InputError, MissingToolError
 from cosim.layout.checks import find_application, find_checker, read_violations, run_drc, run_lvs
 from cosim.layout.chip import draw_chip, drawing_of
@@ -36,10 +37,17 @@ def technology(tmp_path_factory):
     return load_technology("gf180mcu", root)
 
 
+def integrator(technology):
+    """Of a ladder, with a well of its own; without its capacitor, which is no unit."""
+    block = dpi(technology, 8, 2, 0.7e-12)
+    return replace(block, elements=tuple(one for one in block.elements if isinstance(one, Mos)))
+
+
 CELLS = {
     "mirror": lambda technology: signal_rails(technology, 8, 1.003),
     "schmitt": lambda technology: schmitt(technology, 8),
     "candidate": candidate_diode,
+    "integrator": integrator,
 }
 
 
@@ -77,14 +85,18 @@ FAULTS = {
 }
 
 
+def with_fault(circuit, fault):
+    """The circuit with its last transistor changed, or without it."""
+    *others, last = circuit.elements
+    wrong = fault(last)
+    return replace(circuit, elements=(*others, *((wrong,) if wrong else ())))
+
+
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("name", CELLS)
 def test_faults_are_seen(name, fault, technology):
     circuit, ports = flat(CELLS[name](technology))
-    last = circuit.elements[-1]
-    wrong = FAULTS[fault](last)
-    faulty = replace(circuit, elements=(*circuit.elements[:-1], *((wrong,) if wrong else ())))
-    _, drawn = trace(faulty, ports, technology)
+    _, drawn = trace(with_fault(circuit, FAULTS[fault]), ports, technology)
     assert not check_units(drawn, netlist(circuit, ports, technology)).passed
 
 
@@ -140,21 +152,24 @@ def kit():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["mirror", "schmitt"])
-def test_a_cell_passes_the_kits_rules_and_a_fault_does_not_match(name, kit, tmp_path):
+@pytest.mark.parametrize("name", ["mirror", "schmitt", "integrator"])
+def test_a_cell_passes_the_kits_rules_and_its_lvs_sees_faults(name, kit, tmp_path):
+    """Each fault is drawn, and held against the netlist without it."""
     technology, checker = kit
     circuit, ports = flat(CELLS[name](technology))
     drawing = drawing_of(technology)
-    layout = layout_of(draw_chip(circuit, ports, technology, "cell"), drawing)
-    (tmp_path / "cell.gds").write_bytes(gds_bytes(layout))
     (tmp_path / "cell.sp").write_text(netlist(circuit, ports, technology))
+
+    def match(drawn):
+        layout = layout_of(draw_chip(drawn, ports, technology, "cell"), drawing)
+        (tmp_path / "cell.gds").write_bytes(gds_bytes(layout))
+        return run_lvs(checker, tmp_path / "cell.gds", tmp_path / "cell.sp", tmp_path).passed
+
+    assert match(circuit)
     found = run_drc(checker, tmp_path / "cell.gds", tmp_path, "main")
     assert found.passed, found.summary
-    assert run_lvs(checker, tmp_path / "cell.gds", tmp_path / "cell.sp", tmp_path).passed
-    *others, last = circuit.elements
-    wider = replace(circuit, elements=(*others, replace(last, w=2 * last.w)))
-    (tmp_path / "wrong.sp").write_text(netlist(wider, ports, technology))
-    assert not run_lvs(checker, tmp_path / "cell.gds", tmp_path / "wrong.sp", tmp_path).passed
+    seen = {fault: not match(with_fault(circuit, wrong)) for fault, wrong in FAULTS.items()}
+    assert all(seen.values()), seen
 
 
 def test_a_missing_package_is_named(monkeypatch):

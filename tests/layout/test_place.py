@@ -1,0 +1,67 @@
+"""Where bands and capacitors stand. Needs no klayout."""
+
+from itertools import combinations
+
+import pytest
+
+from cosim.circuit.elements import GROUND, Capacitor, Circuit, Mos
+from cosim.errors import MappingError
+from cosim.layout.blocks import Block
+from cosim.layout.chip import draw_chip, drawing_of
+from cosim.layout.floorplan import Placed, Row
+from cosim.layout.order import shortest
+from cosim.layout.plates import WIRE, bottoms, place
+from cosim.layout.tiles import Terminal, Tile
+from cosim.technology.catalog import load_technology
+
+
+@pytest.fixture(scope="module")
+def technology(tmp_path_factory):
+    """gf180mcu without its models."""
+    root = tmp_path_factory.mktemp("kits")
+    library = root / "gf180mcuD/libs.tech/ngspice/sm141064.ngspice"
+    library.parent.mkdir(parents=True)
+    library.write_text("")
+    return load_technology("gf180mcu", root)
+
+
+def row(*nets):
+    """A row of 10 um with a terminal on each of these nets."""
+    block = Block(Mos("m", "d", "g", GROUND, GROUND, "n", 2e-6, 8e-6))
+    tile = Tile(terminals=[Terminal(net, (0, 0, 1, 1)) for net in nets])
+    return Row("n", GROUND, (Placed(block, tile, is_head=False),), 1000, 10_000)
+
+
+def test_bands_that_share_nets_stand_together():
+    """Rows are 10 um high. With b lowest, its port is 5 um from the edge and x is 10 um long; above a or c it is 15 um
+    or more from the edge."""
+    a, b, c = (row("x"),), (row("port", "vdd"),), (row("x"),)
+    assert shortest([a, b, c], ["port"])[0] is b
+
+
+def test_a_bottom_plate_holds_no_more_than_the_rules_allow(technology):
+    """60 of 680 fF are 340 um2 each, twice what one bottom plate may hold; wires do not touch."""
+    drawing = drawing_of(technology)
+    capacitors = [Capacitor(f"c{k}", f"n{k}", GROUND, 680e-15) for k in range(60)]
+    plates = place(capacitors, technology.capacitor_density, drawing, (0, 0, 100_000, 300_000))
+    groups = {plate.group for plate in plates}
+    areas = [sum(plate.farad_area for plate in plates if plate.group == group) for group in groups]
+    assert len(areas) > 2
+    assert max(areas) <= drawing["plate_largest"]
+    boxes = [box for _, box in bottoms(plates, drawing)]
+    assert len(boxes) == len(areas)
+    spaces = [max(one[0], other[0]) - min(one[2], other[2]) for one, other in combinations(boxes, 2)]
+    assert min(spaces) >= drawing["plate_metal"]
+    assert min(abs(one.y - other.y) for one, other in combinations(plates, 2)) >= 2 * WIRE
+
+
+def test_more_wires_than_fit_are_refused(technology):
+    capacitors = [Capacitor(f"c{k}", f"n{k}", GROUND, 680e-15) for k in range(40)]
+    with pytest.raises(MappingError, match=r"capacitor c\d+: there is no room for its wire"):
+        place(capacitors, technology.capacitor_density, drawing_of(technology), (0, 0, 100_000, 20_000))
+
+
+def test_a_p_well_of_its_own_is_refused(technology):
+    own = Mos("own", "d", "g", "s", "s", "n", 2e-6, 8e-6)
+    with pytest.raises(MappingError, match="transistor own is in a p well of its own, on s"):
+        draw_chip(Circuit("cell", (), (own,)), ("d", "g", "s"), technology, "cell")
