@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from cosim.cells.builder import PEDESTAL_STRENGTH
 from cosim.circuit.waveforms import Timing
 from cosim.design import Condition, Design
-from cosim.engines.behavioral.evaluate import BehavioralTrace, evaluate, unreset_cells
+from cosim.engines.behavioral.evaluate import BehavioralTrace, evaluate, evaluate_noisy, unreset_cells
+from cosim.engines.behavioral.noise import noise_model
 from cosim.engines.behavioral.supply import Feed, estimate_power
 from cosim.engines.engine import Description, Inference, Progress, Run
 from cosim.ir.nodes import PEDESTAL
@@ -19,6 +20,7 @@ from cosim.tasks.testset import TestSet
 from cosim.technology.types import Technology
 from cosim.variation.chip import deviations_of, standing
 from cosim.variation.draws import Chip
+from cosim.variation.noise import Noise
 from cosim.version import __version__
 
 Array = NDArray[np.float64]
@@ -34,6 +36,16 @@ def run_behavioral(
     there = standing(design, condition, chip)
     inputs = encode_inputs(design.network.encoding, x).scaled(1.0 if ideal else there.input_scale / there.bias_scale)
     return evaluate(design.graph, design.calibration, inputs, deviations_of(design, there, chip), ideal=ideal)
+
+
+def run_noisy(
+    design: Design, x: Array, noise: Noise, condition: Condition | None = None, chip: Chip | None = None
+) -> BehavioralTrace:
+    """The same with noise at every decision. Raises InputError that names a unit whose noise is not modelled."""
+    there = standing(design, condition, chip)
+    inputs = encode_inputs(design.network.encoding, x).scaled(there.input_scale / there.bias_scale)
+    model = noise_model(design, noise, there.technology.thermal_voltage, there.bias_scale)
+    return evaluate_noisy(model, inputs, deviations_of(design, there, chip))
 
 
 def behavioral_power(
