@@ -1,7 +1,7 @@
 """A design's equations as an engine: every sample at once, and power from its currents."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,7 +71,11 @@ class Behavioral:
 
     def infer(self, design: Design, test_set: TestSet, run: Run, progress: Progress) -> Iterator[Inference]:
         """Outcomes in the order of the samples; none fails."""
-        trace = run_behavioral(design, test_set.x, run.condition, run.chip)
+        if run.noise is None:
+            trace = run_behavioral(design, test_set.x, run.condition, run.chip)
+        else:
+            noise = replace(run.noise, samples=test_set.indices)
+            trace = run_noisy(design, test_set.x, noise, run.condition, run.chip)
         states: States = np.stack([trace.states[cell] for cell in design.assembly.decisions], axis=2)
         readout = run.standing(design).bias_scale * trace.readout
         lengths: NDArray[np.int64] = test_set.lengths

@@ -91,6 +91,8 @@ class Candidates:
 
     def sigma(self, node: Memory, candidate: Array) -> Array:
         """Standard deviation of a memory's candidate as it is frozen, ampere, (n, time)."""
+        if self.model.noise.flat:
+            return np.full(candidate.shape, self.model.noise.flat)
         held, key = self.model.loads.held[node.name], (node.name, "candidate", False)
         diode = Flow("cell_p", np.maximum(self.model.scale * candidate, _LEAST), 1.0)
         flows, into = self._row(node.name)
