@@ -1,11 +1,14 @@
 """Noise at the hold nodes of a network: the behavioral model's formula against ngspice's `.noise`.
 
-    python benchmarks/bench_noise.py TECHNOLOGY [NETWORK] [FRAMES] [--json FILE]
+    python benchmarks/bench_noise.py TECHNOLOGY [NETWORK] [FRAMES] [--charge] [--json FILE]
 
 Of random frames of random test samples the whole circuit is simulated to the moment before its last stage closes, see
 cosim.study.held_noise. `.noise` at each hold node, 1 Hz to 10 MHz, is a voltage; times the transconductance of the
 candidate's diode, it is what the model says with the thermal noise of the device cards (`Noise.card`). Candidates below
 20 pA are left out: they are far under any threshold.
+
+--charge sets BSIM4's tnoimod to 0 in all cards, for network and devices alike. With 1, sky130's own, a transistor has
+inner nodes in `.noise` alone, and ngspice 39 finds no operating point of the network there.
 """
 
 import argparse
@@ -16,8 +19,9 @@ from time import process_time
 
 import numpy as np
 
+import cosim.engines.ngspice.noise as small_signals
 from cosim.calibration.find import find_calibration
-from cosim.calibration.noise import find_noise
+from cosim.calibration.noise import find_noise, measure_noise
 from cosim.checkpoint.file import load_network
 from cosim.compiler.passes import compile_network
 from cosim.engines.behavioral.model import run_noisy
@@ -43,13 +47,13 @@ class Row:
     physical: float
 
 
-def measure(design, test, traces, place):
+def measure(design, test, traces, fit, place):
     """The rows of one frame."""
     (sample, frame), card = place, traces[0]
     begin = process_time()
     spectra, _ = held_noise(design, test.inputs(sample), frame)
     cells = [name for name in spectra if card.candidates[name][sample, frame] >= LEAST]
-    device, rows = find_noise(design.technology).devices["cell_p"], []
+    device, rows = fit.devices["cell_p"], []
     for cell in cells:
         current = float(card.candidates[cell][sample, frame])
         siemens = current / (float(device.slope(current)) * design.technology.thermal_voltage)
@@ -71,15 +75,20 @@ def main():
     parser.add_argument("network", nargs="?", default="digits_d4")
     parser.add_argument("frames", nargs="?", type=int, default=4)
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--charge", action="store_true")
     asked = parser.parse_args()
+    if asked.charge:
+        plain = small_signals.format_deck
+        small_signals.format_deck = lambda *deck: plain(*deck).replace("tnoimod=1 ", "tnoimod=0 ")
     technology, network = load_technology(asked.technology), load_network(trained_network_path(asked.network))
     design, test = compile_network(network, technology, find_calibration(technology, 8)), load_test_set(network, None)
-    fit, rng = find_noise(technology), np.random.default_rng(1)
+    fit = measure_noise(technology) if asked.charge else find_noise(technology)
+    rng = np.random.default_rng(1)
     traces = tuple(run_noisy(design, test.x, Noise(fit, card=card, seed=0)) for card in (True, False))
     rows = []
     for _ in range(asked.frames):
         sample = int(rng.integers(len(test.y)))
-        rows += measure(design, test, traces, (sample, int(rng.integers(1, test.lengths[sample]))))
+        rows += measure(design, test, traces, fit, (sample, int(rng.integers(1, test.lengths[sample]))))
         if asked.json:
             asked.json.write_text(json.dumps([asdict(row) for row in rows]))
     current, spice, card, physical = (
