@@ -37,6 +37,7 @@ from cosim.simulation.simulated import engine_named, meter_samples, simulate_sam
 from cosim.simulation.undecided import find_undecided
 from cosim.study.agreement import ComparisonSummary, compare_engines, summarize_comparison
 from cosim.study.bias import Bias, biased
+from cosim.study.noise import study_noise
 from cosim.study.power import PowerSummary, study_power, summarize_power, tabulate_power
 from cosim.study.pvt import Sweep, pvt_grid, summarize_pvt
 from cosim.study.sample_table import tabulate_samples
@@ -44,6 +45,7 @@ from cosim.tasks.clipping import find_clipping
 from cosim.tasks.testset import TestSet
 from cosim.technology.conditions import format_conditions
 from cosim.technology.devices import device_cards
+from cosim.variation.noise import Noise
 
 
 def run_samples(
@@ -71,10 +73,11 @@ def run_samples(
 @dataclass(frozen=True)
 class Beside:
     """What a comparison has besides. audit: how many samples go through ngspice, too; watched: names of what its
-    waveforms show, none for the liveliest cell."""
+    waveforms show, none for the liveliest cell; noise: of the decisions of the behavioral model, None for none."""
 
     audit: int = 0
     watched: tuple[str, ...] = ()
+    noise: Noise | None = None
 
 
 def run_comparison(
@@ -91,6 +94,8 @@ def run_comparison(
     write_simulation(run.place, design, test_set, outcomes, run)
     comparison = compare_engines(design, test_set, outcomes, run)
     assert comparison is not None
+    if beside.noise is not None:
+        comparison = replace(comparison, noise=study_noise(design, test_set, beside.noise, run))
     ran = Ran(design, test_set, outcomes, run)
     if engine_entry(run.engine).quick:
         comparison = replace(comparison, undecided=find_undecided(ran, lambda done, total: None))

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from cosim.loading import Place
     from cosim.tasks.testset import TestSet
     from cosim.units.epsilon import Circuit as Cell
+    from cosim.variation.noise import Noise
 
 Option = Callable[[Callable[..., Any]], Callable[..., Any]]
 T = TypeVar("T")
@@ -132,6 +133,9 @@ probe_option = click.option(
     help="What the waveforms show: a unit or a weight by its name in mapping.csv; * and ? stand for any; repeat it for "
     "more [default: the cell that changes most often].",
 )  # fmt: skip
+noise_option = click.option(
+    "--noise", cls=RunningOption, is_flag=True, help="What device noise changes, by the behavioral model."
+)
 seed_option = click.option(
     "--seed", cls=RunningOption, type=click.IntRange(0), default=0, help="Seed of the sample draw."
 )
@@ -294,6 +298,14 @@ def load_run(
         test_set,
         Run(folder, running.jobs, running.timeout, Timing(t_step=compiling.t_step), engine, condition),
     )
+
+
+def noise_of(design: "Design", seed: int) -> "Noise":
+    """What noise needs: the figures of the technology's devices, measured where none are kept."""
+    from cosim.calibration.noise import find_noise
+    from cosim.variation.noise import Noise
+
+    return Noise(find_noise(design.technology, say), seed)
 
 
 def check_outputs(verb: str, folder: Path, json_file: Path | None = None) -> None:

@@ -21,6 +21,8 @@ from cosim.cli.common import (
     engine_option,
     load_run,
     network_argument,
+    noise_of,
+    noise_option,
     probe_option,
     run_options,
     say_failed,
@@ -46,7 +48,7 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class Comparing:
     """Under which conditions, with which bias currents, the simulator of the transistors, how many it audits; the error
-    of a right answer; and the converters of a backbone."""
+    of a right answer; whether decisions have noise; and the converters of a backbone."""
 
     pvt: bool
     bias: "Bias"
@@ -56,6 +58,7 @@ class Comparing:
     specs: tuple[str, ...]
     probe: tuple[str, ...]
     extracted: Path | None
+    noise: bool
     cutting: Cutting
 
 
@@ -82,6 +85,7 @@ def _compared() -> tuple[Entry, ...]:
 @click.option(
     "--extracted", cls=RunningOption, type=FILE, help="Folder of cosim layout, whose wires are simulated, too."
 )
+@noise_option
 @compile_options
 @run_options
 @cut_options(conversion=True)
@@ -117,19 +121,19 @@ def command(*, network_file: Path, to: Destination, how: Comparing, compiling: C
     test_set = test_set.tolerating(how.tolerance)
     watched, design = choose(design, how.probe), _with_wires(design, how.extracted)
     if not how.pvt:
-        there = run.standing(design).technology
-        run = replace(run, condition=biased(design, there, how.bias, simulator_beside(how.engine)))
+        condition = biased(design, run.standing(design).technology, how.bias, simulator_beside(how.engine))
+        run = replace(run, condition=condition)
     engine_named(how.engine).check()  # said before the work
     take_folder("compare", output)
     with progress_bar(how.engine) as progress:
         if how.pvt:
-            summary = run_pvt(design, test_set, run, Listener(progress, say), how.bias, audit)
-            lines = format_pvt(summary)
+            lines = format_pvt(summary := run_pvt(design, test_set, run, Listener(progress, say), how.bias, audit))
         else:
-            summary = run_comparison(design, test_set, run, progress, Beside(audit, watched))
+            noise = noise_of(design, running.seed) if how.noise else None
+            summary = run_comparison(design, test_set, run, progress, Beside(audit, watched, noise))
             lines = format_comparison(summary)
     met, said = judge_specs(specs, summary, run.standing(design).technology)
-    click.echo("\n".join([*lines, *said]))
+    click.echo("\n".join(lines + said))
     write_json(to.json_file, summary)
     click.echo(f"\nreport: {output / 'report.html'}")
     check_audit(summary.audit, output)
@@ -144,6 +148,8 @@ def _check_asked(how: Comparing, compiling: Compiling, *, software: bool) -> Non
         raise InputError("--probe is for a network that compiles whole, without --pvt; leave it out")
     if how.pvt and any(value is not None for value in (compiling.corner, compiling.celsius, compiling.supply)):
         raise InputError("--pvt runs all conditions; leave --corner, --temp and --supply out")
+    if how.noise and (how.pvt or software):
+        raise InputError("--noise is for a network that compiles whole, without --pvt; leave it out")
     if how.pvt and software:
         raise InputError("--pvt is for a network that compiles whole; give a backbone one --corner at a time")
 

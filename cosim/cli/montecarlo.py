@@ -21,6 +21,8 @@ from cosim.cli.common import (
     jobs_option,
     load_design,
     network_argument,
+    noise_of,
+    noise_option,
     one_of,
     timeout_option,
     tolerance_option,
@@ -56,6 +58,7 @@ class Drawing:
     data: Path | None
     seed: int
     tolerance: float | None = None
+    noise: bool = False
     variation: "Kind" = "local"
     sampling: "Sampling" = "random"
     replicates: int = 1
@@ -143,6 +146,7 @@ area_option = click.option(
 @click.option("--resume", cls=StoreOption, is_flag=True, help="Go on with the chips that the store holds.")
 @click.option("--dask", cls=StoreOption, metavar="ADDRESS", help="Run on this dask scheduler, such as tcp://host:8786.")
 @audit_option
+@noise_option
 @destination_options("runs/montecarlo")
 @data_option
 @tolerance_option
@@ -247,6 +251,8 @@ def load_trial(network_file: Path, drawing: Drawing, compiling: Compiling) -> "T
     from cosim.montecarlo.trial import Trial
     from cosim.variation.draws import Plan, check_coefficients, check_supply
 
+    if drawing.noise and drawing.engine != BEHAVIORAL:
+        raise InputError(f"--noise is of the behavioral model; leave out --engine {drawing.engine} or --noise")
     chips, sampling, replicates = drawing.chips, drawing.sampling, drawing.replicates
     if replicates > chips or (sampling == "random" and replicates > 1):
         raise InputError(
@@ -261,7 +267,8 @@ def load_trial(network_file: Path, drawing: Drawing, compiling: Compiling) -> "T
     entry = engine_entry(drawing.engine)
     samples = drawing.samples or (SIMULATED_SAMPLES if entry.simulator and not entry.quick else None)
     test_set = draw_samples(design.network, drawing.data, samples, drawing.seed, say).tolerating(drawing.tolerance)
-    return Trial(design, test_set, plan, drawing.engine, Timing(t_step=compiling.t_step), condition)
+    noise = noise_of(design, drawing.seed) if drawing.noise else None
+    return Trial(design, test_set, plan, drawing.engine, Timing(t_step=compiling.t_step), condition, noise)
 
 
 @contextmanager

@@ -20,6 +20,7 @@ from cosim.tasks.testset import TestSet
 from cosim.technology.types import Technology
 from cosim.variation.chip import standing
 from cosim.variation.draws import Chip
+from cosim.variation.noise import Noise
 
 Array = NDArray[np.float64]
 Vectors = Mapping[str, Array]  # what a simulator prints, by its own names
@@ -98,7 +99,8 @@ Outcome = Inference | Failure
 class Run:
     """How samples are run: by which engine, in which condition (None: the nominal one), on which chip (None: one that
     does not deviate), in what frames; by how many processes, for how many second each at most, and where finished ones
-    are kept. Without processes, jobs 0, they run one after the other as their outcomes are asked for."""
+    are kept. Without processes, jobs 0, they run one after the other as their outcomes are asked for. noise: of the
+    behavioral model's decisions, None for none."""
 
     folder: Path | None = None
     jobs: int = 1
@@ -107,6 +109,7 @@ class Run:
     engine: str = "ngspice"
     condition: Condition | None = None
     chip: Chip | None = None
+    noise: Noise | None = None
 
     @property
     def place(self) -> Path:

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from cosim.calibration.fingerprint import calibration_fingerprint
+from cosim.calibration.noise import find_noise
 from cosim.checkpoint.file import checkpoint_bytes, load_network
 from cosim.circuit.waveforms import Timing
 from cosim.compiler.passes import compile_network
@@ -42,6 +43,7 @@ from cosim.technology.conditions import at
 from cosim.technology.types import Technology
 from cosim.units.epsilon import Circuit as Cell
 from cosim.variation.draws import Plan
+from cosim.variation.noise import Noise
 from cosim.version import __version__
 
 TRIAL_FILE, NETWORK_FILE, SAMPLES_FILE = "trial.json", "network.npz", "samples.npz"
@@ -85,6 +87,7 @@ class KeptTrial:
     engine: str
     plan: Plan
     sums: dict[str, str]
+    noise: int | None = None  # its seed
 
 
 def keep_trial(folder: Path, trial: Trial, options: Mapping[str, Any]) -> None:
@@ -115,6 +118,7 @@ def keep_trial(folder: Path, trial: Trial, options: Mapping[str, Any]) -> None:
         engine=trial.engine,
         plan=trial.plan,
         sums=sums,
+        noise=None if trial.noise is None else trial.noise.seed,
     )
     files[TRIAL_FILE] = seal_json(kept)
     write_together({folder / name: file for name, file in files.items()})
@@ -139,7 +143,8 @@ def load_trial(folder: Path, places: Places = Places()) -> Trial:
     design = _design(folder, kept, process)
     condition = Condition(at(process, **vars(kept.conditions)))
     samples, timing = _samples(folder, design.network), Timing(t_step=kept.t_step_s)
-    trial = Trial(design, samples, kept.plan, kept.engine, timing, condition)
+    noise = None if kept.noise is None else Noise(find_noise(process), kept.noise)
+    trial = Trial(design, samples, kept.plan, kept.engine, timing, condition, noise)
     rebuilt = run_settings(replace(trial, engine=BEHAVIORAL))
     known, again = ({key: value for key, value in one.items() if key not in _FREE} for one in (settings, rebuilt))
     if (found := find_difference(known, again)) is not None:

@@ -18,7 +18,7 @@ from cosim.errors import InputError
 from cosim.montecarlo.contributions import chip_figures, share_variance
 from cosim.montecarlo.execute import map_chips
 from cosim.montecarlo.spec import Spec, parse_spec, passes_specs
-from cosim.montecarlo.statistics import checkpoints, describe, is_precise, stop_confidence, summarize_chips
+from cosim.montecarlo.statistics import checkpoints, count_noise, describe, is_precise, stop_confidence, summarize_chips
 from cosim.montecarlo.store import MADE_WITH, Settings, Store
 from cosim.montecarlo.trial import (
     Trial,
@@ -70,6 +70,8 @@ def run_settings(trial: Trial) -> Settings:
         "devices": [device.name for device in trial.devices],
         MADE_WITH: {"python": platform.python_version(), "numpy": np.__version__, "scipy": scipy.__version__},
     }
+    if trial.noise is not None:
+        settings["noise"] = {"seed": trial.noise.seed, "devices": trial.noise.fit.fingerprint}
     if trial.engine != BEHAVIORAL:
         engine = engine_named(trial.engine).describe(trial.technology)
         settings["simulator"] = {trial.engine: engine.version, "options": asdict(Tolerances())}
@@ -132,6 +134,7 @@ def summarize_run(
         clipped=find_clipping(trial.design.network.encoding, trial.test_set),
         technology=trial.technology.name,
         variation=trial.plan,
+        noise=None if trial.noise is None else count_noise(records, trial.noise.seed, specs),
     )
 
 

@@ -18,13 +18,37 @@ from scipy import stats
 from cosim.engines.table import BEHAVIORAL
 from cosim.montecarlo.spec import Spec, meets_specs, passes_specs
 from cosim.study.agreement import METRICS
-from cosim.study.chips import RMSE, ChipCount, ChipRecord, Figures, Pair, SpecYield, Statistic, Unreset, Yield
-from cosim.study.intervals import CONFIDENCE, Bounds, interval, quantile_t
+from cosim.study.chips import (
+    RMSE,
+    ChipCount,
+    ChipNoise,
+    ChipRecord,
+    Figures,
+    Pair,
+    SpecYield,
+    Statistic,
+    Unreset,
+    Yield,
+)
+from cosim.study.intervals import CONFIDENCE, Bounds, interval, mean_interval, quantile_t
 from cosim.variation.draws import Plan
 
 FEW = 10
 QUANTILES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
 CHECKPOINTS = (50, 100, 200, 500, 1000, 2000, 5000, 10_000)
+
+
+def count_noise(records: Sequence[ChipRecord], seed: int, specs: Sequence[Spec]) -> ChipNoise:
+    """What noise changes on chips that ran with and without it."""
+    pairs = [(noisy, quiet) for one in records if (noisy := one.behavioral) and (quiet := one.quiet)]
+    changes = {
+        metric: mean_interval(np.array([noisy[metric] - quiet[metric] for noisy, quiet in pairs]))
+        for metric in ("accuracy", "task_agreement", "state_agreement")
+    }
+    answered = [(noisy.decisions, quiet.decisions) for noisy, quiet in pairs if noisy.decisions]
+    shares = np.array([np.mean(np.array(noisy) != np.array(quiet)) for noisy, quiet in answered])
+    passed = sum(passes_specs(quiet, specs) for _, quiet in pairs)
+    return ChipNoise(seed, len(pairs), passed, mean_interval(shares) if len(shares) else None, **changes)
 
 
 def count_yield(passes: Sequence[bool], plan: Plan, confidence: float = CONFIDENCE) -> Yield:

@@ -32,13 +32,14 @@ from cosim.tasks.target import Answers
 from cosim.tasks.testset import TestSet
 from cosim.technology.types import Technology
 from cosim.variation.draws import Chip, Device, Plan, draw_chip, varying_devices
+from cosim.variation.noise import Noise
 
 T = TypeVar("T", bound=np.generic)
 
 
 @dataclass(frozen=True)
 class Trial:
-    """What every chip of a run is put through."""
+    """What every chip of a run is put through; noise: of the behavioral model's decisions, None for none."""
 
     design: Design
     test_set: TestSet
@@ -46,6 +47,7 @@ class Trial:
     engine: str = BEHAVIORAL
     timing: Timing = Timing()
     condition: Condition | None = None
+    noise: Noise | None = None
 
     @property
     def technology(self) -> Technology:
@@ -171,12 +173,23 @@ def drawn_record(chip: Chip) -> ChipRecord:
 
 def behavioral_record(trial: Trial, chip: Chip) -> ChipRecord:
     """What a chip's record holds without its transistors."""
-    return replace(drawn_record(chip), behavioral=run_behavioral_chip(trial, chip))
+    found = replace(drawn_record(chip), behavioral=run_behavioral_chip(trial, chip))
+    if trial.noise is None:
+        return found
+    return replace(found, behavioral=run_noisy_chip(trial, chip, trial.noise), quiet=found.behavioral)
 
 
 def run_behavioral_chip(trial: Trial, chip: Chip) -> Figures:
-    """The figures of a chip by the behavioral model."""
+    """The figures of a chip by the behavioral model, without noise."""
     found = run_figures(trial, replace(trial.run(chip), engine=BEHAVIORAL))
+    assert not isinstance(found, Failure)
+    return found
+
+
+def run_noisy_chip(trial: Trial, chip: Chip, noise: Noise) -> Figures:
+    """The same with noise at every decision."""
+    run = replace(trial.run(chip), engine=BEHAVIORAL, noise=replace(noise, chip=chip.number))
+    found = run_figures(trial, run)
     assert not isinstance(found, Failure)
     return found
 

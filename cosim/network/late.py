@@ -17,3 +17,8 @@ def later(values: NDArray[T], frames: int, first: ArrayLike) -> NDArray[T]:
         return values
     front = np.broadcast_to(np.asarray(first, dtype=values.dtype), values[:, :frames].shape)
     return np.concatenate([front, values[:, :-frames]], axis=1)
+
+
+def padded(values: NDArray[T], steps: int) -> NDArray[T]:
+    """A shorter sample's rows (time, ...), extended to the batch's length; the padding is never counted."""
+    return np.pad(values, ((0, steps - len(values)), (0, 0)))

@@ -18,6 +18,7 @@ from cosim.report.chip_study import (
 from cosim.report.figures import Figure, figure_bytes
 from cosim.report.html import Picture
 from cosim.report.inside import format_inside, schematics_grid
+from cosim.report.noise import chip_noise_rows
 from cosim.report.page import Blocks, Facts, Grid, Page, Section, Table
 from cosim.report.provenance import origins, subject_of
 from cosim.report.spread_section import format_cells, format_spreads, picture_running_yield
@@ -57,6 +58,7 @@ def _sections(study: ChipStudy) -> tuple[Section, ...]:
         "The automaton": format_automaton(study.design.network),
         "The chips": format_spreads(study),
         "Yield": (Grid((_yield_curve(study), picture_running_yield(study))),),
+        "Noise": (Facts(noise),) if (noise := tuple(chip_noise_rows(summary.noise))) else (),
         "The cells of all chips": format_cells(study),
         "Both engines, chip by chip": _pairs(study),
         "How far the engine can be trusted": (Facts(trust),) if trust else (),

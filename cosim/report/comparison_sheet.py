@@ -19,6 +19,7 @@ from cosim.report.figures import Figure, figure_bytes, save_figure
 from cosim.report.html import Picture
 from cosim.report.inside import format_inside
 from cosim.report.kept_page import write_page
+from cosim.report.noise import noise_section
 from cosim.report.page import Blocks, Facts, Page, Section, Table
 from cosim.report.provenance import circuit_facts, origins, subject_of
 from cosim.report.samples import Watched, draw_sample
@@ -150,6 +151,7 @@ def comparison_page(compared: Compared, found: Reported, pictures: Blocks) -> Pa
             Section("Three engines, the same inputs", _engines(found)),
             Section("Where states and decisions change", (changed, _sources(found))),
             Section("Errors", () if found.errors is None else errors_section(found.errors)),
+            Section("Noise", noise_section(found.noise)),
             Section("The automaton", format_automaton(design.network, found.transitions)),
             Section("One inference, and all decisions", pictures, sheet=True),
             *(Section(name, blocks) for name, blocks in format_inside(design).items()),

@@ -5,6 +5,7 @@ from textwrap import wrap
 
 from cosim.cells.blocks import OUTSIDE
 from cosim.quantities import format_quantity, parse_quantity
+from cosim.report.noise import format_chip_noise, format_noise
 from cosim.report.trust import format_audit, format_elsewhere, format_transitions, format_trust
 from cosim.report.value_errors import format_errors
 from cosim.study.agreement import ComparisonSummary
@@ -63,7 +64,8 @@ def format_comparison(summary: ComparisonSummary) -> list[str]:
         lines.append(f"wrong states      up to {summary.largest_margin_of_a_wrong_bit:.3f} units from a threshold")
     if summary.saturated_states:
         lines.append(f"saturated         {summary.saturated_states} states beyond their ladder; use more --headroom")
-    return lines + format_transitions(summary.transitions) + format_trust(summary) + format_outside()
+    trust = format_trust(summary) + format_outside()
+    return lines + format_transitions(summary.transitions) + format_noise(summary.noise) + trust
 
 
 def format_ladder(summary: LadderSummary) -> list[str]:
@@ -265,7 +267,7 @@ def format_summary(summary: ChipSummary) -> list[str]:
         )
         bias = f"behavioral - {summary.engine} {format_bias(metric, pair)}"
         lines.append(f"paired            {format_name(metric)}: {correlation}, {bias}")
-    return [*lines, *format_trust(summary), *format_outside()]
+    return [*lines, *format_chip_noise(summary.noise), *format_trust(summary), *format_outside()]
 
 
 def format_yield(found: SpecYield) -> list[str]:

@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +14,7 @@ from cosim.engines.behavioral.evaluate import BehavioralTrace
 from cosim.engines.behavioral.model import behavioral_power, run_behavioral
 from cosim.engines.engine import Failure, Inference, Outcome, Run
 from cosim.ir.states import States, differ, software_states, tolerances
+from cosim.network.late import padded
 from cosim.network.reference import Trace, pool_readout, run_reference
 from cosim.network.scores import balanced_accuracy, is_unbalanced
 from cosim.network.types import Network
@@ -22,6 +22,7 @@ from cosim.simulation.audit import Audit
 from cosim.simulation.undecided import Undecided
 from cosim.study.intervals import Bounds, interval
 from cosim.study.judged import Measured, decision_margin, measure_cost
+from cosim.study.noise import NoiseSummary
 from cosim.study.transitions import Transitions, find_transitions
 from cosim.study.value_errors import ValueErrors, measure_errors
 from cosim.tasks.target import Answers, Classes, Target
@@ -29,7 +30,6 @@ from cosim.tasks.testset import TestSet
 from cosim.units.shift.node import Shift
 
 METRICS = ("accuracy", "task_agreement", "state_agreement", "power")  # of one chip, or of the nominal circuit
-T = TypeVar("T", bound=np.generic)
 
 
 @dataclass(frozen=True)
@@ -76,6 +76,7 @@ class Comparison:
     transitions: Transitions | None = None
     target: Target = Classes()
     cost: dict[str, Measured] = field(default_factory=dict[str, Measured])
+    noise: NoiseSummary | None = None
 
     def state_agreement(self, first: str, second: str) -> float:
         """Fraction of equal states over all samples, valid frames and cells."""
@@ -202,6 +203,7 @@ class ComparisonSummary:
     transitions: Transitions | None
     errors: ValueErrors | None = field(default=None, kw_only=True)
     measured: dict[str, Measured] = field(default_factory=dict[str, Measured], kw_only=True)
+    noise: NoiseSummary | None = field(default=None, kw_only=True)
 
 
 def compare_engines(
@@ -228,8 +230,8 @@ def compare_engines(
     behavioral = run_behavioral(design, x, *there)
     power = sum(behavioral_power(design, behavioral, run.timing, *there).values(), np.zeros(valid.shape))
     software = engine(software_states(design.graph, reference), reference.readout)
-    simulated = np.stack([_pad(inference.readout, steps) for inference in inferences])
-    states = np.stack([_pad(inference.states, steps) for inference in inferences])
+    simulated = np.stack([padded(inference.readout, steps) for inference in inferences])
+    states = np.stack([padded(inference.states, steps) for inference in inferences])
     transistors = engine(states, simulated / (run.standing(design).bias_scale * design.i_unit))
     watts = np.array([inference.power_w for inference in inferences])
     cost = measure_cost(design, watts, lengths, run.timing.t_step)
@@ -337,14 +339,10 @@ def summarize_comparison(comparison: Comparison) -> ComparisonSummary:
         transitions=comparison.transitions,
         errors=comparison.errors(),
         measured=comparison.measured(),
+        noise=comparison.noise,
     )
 
 
 def count_elsewhere(outcomes: Sequence[Outcome]) -> dict[str, int]:
     """How many of a run's samples something else ran in its simulator's place, by what and why."""
     return dict(Counter(found.elsewhere for found in outcomes if isinstance(found, Inference) and found.elsewhere))
-
-
-def _pad(values: NDArray[T], steps: int) -> NDArray[T]:
-    """A shorter sample's rows, extended to the batch's length; the padding is never counted."""
-    return np.pad(values, ((0, steps - len(values)), (0, 0)))

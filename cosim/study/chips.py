@@ -13,7 +13,7 @@ from cosim.errors import InputError
 from cosim.simulation.audit import Audit
 from cosim.simulation.undecided import UndecidedChips
 from cosim.study.agreement import METRICS
-from cosim.study.intervals import Bounds
+from cosim.study.intervals import Bounds, Interval
 from cosim.tasks.clipping import Clipping
 from cosim.variation.draws import Plan
 
@@ -62,6 +62,7 @@ class ChipRecord:
 
     simulated: by the run's engine where that is not the behavioral model; a line has its name there.
     elsewhere: how many samples another simulator ran in its place, by which and why.
+    quiet: of a run with noise, by the behavioral model without it.
     certainty: the least margin of each sample (`pack_certainty`), where margins were measured.
 
     A failed one has the reason, with details, in place of the figures of the engine that failed.
@@ -79,6 +80,7 @@ class ChipRecord:
     detail: str | None = None
     elsewhere: dict[str, int] | None = None
     certainty: str | None = None
+    quiet: Figures | None = None
 
     def by(self, engine: str) -> Figures:
         """The figures by an engine that ran."""
@@ -215,10 +217,25 @@ class Contribution:
         return {"block": self.block, "kind": self.kind}
 
 
+@dataclass(frozen=True)
+class ChipNoise:
+    """What noise does to the chips of a run. seed: of its numbers; decisions: share that differs from the same chip's
+    without noise, None of real-valued answers; accuracy, task_agreement, state_agreement: with noise minus without;
+    means over chips. passed: chips that meet the spec without noise, of `chips`."""
+
+    seed: int
+    chips: int
+    passed: int
+    decisions: Interval | None
+    accuracy: Interval
+    task_agreement: Interval
+    state_agreement: Interval
+
+
 @dataclass(frozen=True, kw_only=True)
 class ChipSummary(ChipCount):
     """The chips beside the trained network and the nominal circuit on the same samples; audit: of some of them;
-    undecided: how many samples on chips an error of the engine could turn a decision of."""
+    undecided: how many samples on chips an error of the engine could turn a decision of; noise: what it changes."""
 
     samples: int
     software_accuracy: float
@@ -231,6 +248,7 @@ class ChipSummary(ChipCount):
     contributions: Mapping[str, Contribution] | None = None
     audit: Audit | None = None
     undecided: UndecidedChips | None = None
+    noise: ChipNoise | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -95,6 +95,7 @@ class Unit(Generic[N, B, F]):
     measure: (technology, calibration of the cells, simulator) -> what it needs beyond that, `Calibration.own`.
     resumes: whether `decide` begins with `Cell.before`, which feedback needs.
     pulsed: whether its state changes in a pulse after the decision; slow: whether it has a time constant.
+    samples: whether it compares a candidate that a sample gate froze, whose noise is then known.
     check: (i_unit, t_step, tau, calibration, origin): raises MappingError where the kind cannot work so.
     """
 
@@ -117,6 +118,7 @@ class Unit(Generic[N, B, F]):
     resumes: bool = False
     pulsed: bool = False
     slow: bool = False
+    samples: bool = False
     check: Callable[[float, float, float, Calibration, str], None] = _allow
 
 

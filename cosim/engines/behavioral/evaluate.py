@@ -14,12 +14,13 @@ frame is evaluated after the other. Statics only: delays, charge injection and g
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cosim.engines.behavioral.noise import Candidates, NoiseModel
 from cosim.errors import InputError
 from cosim.ir.graph import Sized
 from cosim.ir.nodes import And, InputCurrent, Memory, Output, Pedestal, Rectifier, UnitCurrent
@@ -35,13 +36,15 @@ from cosim.variation.deviations import Deviations
 @dataclass(frozen=True)
 class BehavioralTrace:
     """currents: node -> (n, time) output, ampere; candidates: memory node -> (n, time) rectified drive, ampere;
-    states: memory node -> (n, time); readout: (n, time, outputs) ampere; ideal: as in `evaluate`."""
+    states: memory node -> (n, time); readout: (n, time, outputs) ampere; ideal: as in `evaluate`; sigmas: memory node
+    -> (n, time) standard deviation of its candidate by noise, ampere, empty without noise."""
 
     currents: dict[str, Array]
     candidates: dict[str, Array]
     states: dict[str, States]
     readout: Array
     ideal: bool
+    sigmas: dict[str, Array] = field(default_factory=dict[str, Array])
 
 
 def evaluate(
@@ -64,6 +67,14 @@ def evaluate(
     _check_deviations(graph, deviations)
     sources = _source_currents(graph, inputs.units)
     return _Engine(graph, calibration, deviations, ideal=ideal).run(sources)
+
+
+def evaluate_noisy(model: NoiseModel, inputs: EncodedInputs, deviations: Deviations = Deviations()) -> BehavioralTrace:
+    """Evaluate a design on encoded inputs, every decision on a candidate with noise of its own; `candidates` of the
+    trace are without it."""
+    graph = model.design.graph
+    engine = _Engine(graph, model.design.calibration, deviations, ideal=False).with_noise(model)
+    return engine.run(_source_currents(graph, inputs.units))
 
 
 def evaluate_held(
@@ -134,6 +145,9 @@ class _Engine:
         *,
         ideal: bool,
     ) -> None:
+        self.noise: Candidates | None = None
+        self.first = 0  # number of the first frame
+        self.sigmas: dict[str, Array] = {}
         self.graph, self.calibration, self.deviations, self.ideal = graph, calibration, deviations, ideal
         self.held = held  # states of all memories; None: each decides
         self.before: Mapping[str, States] | None = None  # states in front of the first frame; None: the reset's
@@ -144,6 +158,10 @@ class _Engine:
         self.states: dict[str, States] = {}
         self.readout: dict[int, Array] = {}
 
+    def with_noise(self, model: NoiseModel | None) -> "_Engine":
+        self.noise = None if model is None else Candidates(model, self.arriving)
+        return self
+
     def run(self, sources: Mapping[str, Array]) -> BehavioralTrace:
         if self.held is not None:
             self.late = {node.name: self.standing(node, self.held[node.name]) for node in self.graph.memories}
@@ -153,7 +171,7 @@ class _Engine:
         else:
             self.run_frames(sources, self.reset(len(next(iter(sources.values())))))
         readout = np.stack([self.readout[k] for k in sorted(self.readout)], axis=2)
-        return BehavioralTrace(self.currents, self.candidates, self.states, readout, self.ideal)
+        return BehavioralTrace(self.currents, self.candidates, self.states, readout, self.ideal, self.sigmas)
 
     def run_frames(self, sources: Mapping[str, Array], first: Mapping[str, tuple[Array, Array]]) -> None:
         """All frames of each node; first: what those that are read late deliver in front of them, (n, 1)."""
@@ -184,13 +202,14 @@ class _Engine:
         late, frames = self.reset(shape[0]), list["_Engine"]()
         for t in range(shape[1]):
             frame = _Engine(self.graph, self.calibration, self.deviations, ideal=self.ideal)
-            frame.late = late
+            frame.with_noise(None if self.noise is None else self.noise.model)
+            frame.late, frame.first = late, t
             if frames:
                 frame.before = {name: states[:, 0] for name, states in frames[-1].states.items()}
             frame.run_frames({name: values[:, t : t + 1] for name, values in sources.items()}, {})
             late = {name: frame.lines[name] for name in late}
             frames.append(frame)
-        for kept in ("currents", "candidates", "states", "readout"):
+        for kept in ("currents", "candidates", "states", "readout", "sigmas"):
             parts = [getattr(frame, kept) for frame in frames]
             setattr(self, kept, {name: np.concatenate([part[name] for part in parts], axis=1) for name in parts[0]})
 
@@ -254,14 +273,31 @@ class _Engine:
 
     def remember(self, node: Memory, candidate: Array) -> Array:
         name, cell = node.name, replace(self.cell(node, self.betas(node)), values=self.values(node))
-        states = unit_of(node).decide(cell, candidate) if self.held is None else self.held[name]
+        decided = candidate if self.noise is None else candidate + self.drawn(node, candidate, self.noise)
+        states = unit_of(node).decide(cell, decided) if self.held is None else self.held[name]
         self.states[name], self.candidates[name] = states, candidate
         return self.current(node, cell, states)
+
+    def drawn(self, node: Memory, candidate: Array, noise: Candidates) -> Array:
+        """The noise of a candidate, one number a decision, ampere."""
+        self.sigmas[node.name] = sigma = noise.sigma(node, candidate)
+        return sigma * noise.model.noise.normals(node.name, candidate.shape, self.first)
+
+    def arriving(self, source: str, *, late: bool) -> Array:
+        """The current of a signal, or of what a row reads of it late, ampere."""
+        return self.late[source][1] if late else self.currents[source]
 
     def values(self, node: Memory) -> tuple[Array, ...]:
         """What its value edges bring, ampere."""
         edges = self.graph.into(node.name, "value")
-        return tuple(self.currents[source] * self.deviations.lines_p.get(source, 1.0) for source, _ in edges)
+        found = [(source, self.currents[source] * self.deviations.lines_p.get(source, 1.0)) for source, _ in edges]
+        if (noise := self.noise) is None:
+            return tuple(value for _, value in found)
+        draw = noise.model.noise.normals
+        return tuple(
+            value + noise.sigma_of(source) * draw(f"{node.name} {source}", value.shape, self.first)
+            for source, value in found
+        )
 
     def betas(self, node: Memory) -> tuple[Array, Array]:
         """The sum of the beta edges as it arrives in the threshold line and, once, in the width line; that of the

@@ -1,7 +1,7 @@
 """A design's equations as an engine: every sample at once, and power from its currents."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from cosim.cells.builder import PEDESTAL_STRENGTH
 from cosim.circuit.waveforms import Timing
 from cosim.design import Condition, Design
-from cosim.engines.behavioral.evaluate import BehavioralTrace, evaluate, unreset_cells
+from cosim.engines.behavioral.evaluate import BehavioralTrace, evaluate, evaluate_noisy, unreset_cells
+from cosim.engines.behavioral.noise import noise_model
 from cosim.engines.behavioral.supply import Feed, estimate_power
 from cosim.engines.engine import Description, Inference, Progress, Run
 from cosim.ir.nodes import PEDESTAL
@@ -19,6 +20,7 @@ from cosim.tasks.testset import TestSet
 from cosim.technology.types import Technology
 from cosim.variation.chip import deviations_of, standing
 from cosim.variation.draws import Chip
+from cosim.variation.noise import Noise
 from cosim.version import __version__
 
 Array = NDArray[np.float64]
@@ -34,6 +36,16 @@ def run_behavioral(
     there = standing(design, condition, chip)
     inputs = encode_inputs(design.network.encoding, x).scaled(1.0 if ideal else there.input_scale / there.bias_scale)
     return evaluate(design.graph, design.calibration, inputs, deviations_of(design, there, chip), ideal=ideal)
+
+
+def run_noisy(
+    design: Design, x: Array, noise: Noise, condition: Condition | None = None, chip: Chip | None = None
+) -> BehavioralTrace:
+    """The same with noise at every decision. Raises InputError that names a unit whose noise is not modelled."""
+    there = standing(design, condition, chip)
+    inputs = encode_inputs(design.network.encoding, x).scaled(there.input_scale / there.bias_scale)
+    model = noise_model(design, noise, there.technology.thermal_voltage, there.bias_scale)
+    return evaluate_noisy(model, inputs, deviations_of(design, there, chip))
 
 
 def behavioral_power(
@@ -59,7 +71,11 @@ class Behavioral:
 
     def infer(self, design: Design, test_set: TestSet, run: Run, progress: Progress) -> Iterator[Inference]:
         """Outcomes in the order of the samples; none fails."""
-        trace = run_behavioral(design, test_set.x, run.condition, run.chip)
+        if run.noise is None:
+            trace = run_behavioral(design, test_set.x, run.condition, run.chip)
+        else:
+            noise = replace(run.noise, samples=test_set.indices)
+            trace = run_noisy(design, test_set.x, noise, run.condition, run.chip)
         states: States = np.stack([trace.states[cell] for cell in design.assembly.decisions], axis=2)
         readout = run.standing(design).bias_scale * trace.readout
         lengths: NDArray[np.int64] = test_set.lengths

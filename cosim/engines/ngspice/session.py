@@ -8,13 +8,13 @@ says that it aborted or when the analysis has no data, and every run removes its
 import logging
 import os
 import re
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from cosim.circuit.bench import Bench, Dc, Op
 from cosim.circuit.dialects.ngspice import format_bench, vector
@@ -75,6 +75,37 @@ def run_deck(deck: str) -> Vectors | Failure:
         session.command("remcirc")
 
 
+def run_analyses(deck: str, analyses: Sequence[str]) -> list[Vectors] | Failure:
+    """Load a deck once and run analyses on it, such as `noise v(out) v1 dec 10 1 1e6`: the vectors of each one's first
+    plot, complex ones as they are.
+
+    Raises MissingToolError without libngspice.
+    """
+    session = _session()
+    session.clear()
+    try:
+        session.shared.load_circuit(deck)
+    except Exception:  # as in `run_deck`
+        return session.fail(FailureKind.DECK, deck)
+    try:
+        found = list[Vectors]()
+        for analysis in analyses:
+            before = set(session.shared.plot_names)
+            session.command(analysis)
+            new = [name for name in session.shared.plot_names if name not in before]
+            if not new or session.aborted():
+                return session.fail(FailureKind.CONVERGENCE, deck)
+            found.append(session.vectors(min(new, key=_plot_number)))
+        return found
+    finally:
+        session.command("destroy all")
+        session.command("remcirc")
+
+
+def _plot_number(name: str) -> int:
+    return int(re.sub(r"\D", "", name) or 0)
+
+
 class _Session:
     """The process's one ngspice, with its output collected instead of raised."""
 
@@ -116,7 +147,7 @@ class _Session:
 
     def vectors(self, plot_name: str) -> dict[str, NDArray[np.float64]]:
         plot = self.shared.plot(None, plot_name)
-        return {name.lower(): np.array(vector._data, dtype=np.float64) for name, vector in plot.items()}
+        return {name.lower(): _plain(vector._data) for name, vector in plot.items()}
 
     def aborted(self) -> bool:
         return any("aborted" in line or "too small" in line for line in self.output)
@@ -148,6 +179,12 @@ def _set_environment(wanted: Mapping[str, str]) -> None:
     for name in os.environ.keys() - wanted.keys():
         del os.environ[name]
     os.environ.update({name: value for name, value in wanted.items() if os.environ.get(name) != value})
+
+
+def _plain(values: ArrayLike) -> NDArray[Any]:
+    """Numbers as they are: of an AC analysis complex, else real."""
+    found = np.array(values)
+    return found if np.iscomplexobj(found) else found.astype(np.float64)
 
 
 @cache

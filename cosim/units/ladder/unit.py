@@ -26,4 +26,5 @@ LADDER = Unit[Ladder, LadderPins, LadderFactors](
     pulsed=True,
     slow=True,
     check=check_frame,
+    samples=True,
 )

@@ -30,4 +30,5 @@ REGISTER = Unit[Register, RegisterPins, RegisterFactors](
     resumes=True,
     drawings=("register", "level"),
     pulsed=True,
+    samples=True,
 )

@@ -31,4 +31,5 @@ SCHMITT = Unit[Schmitt, SchmittBias, SchmittFactors](
     resumes=True,
     drawings=("9T cell", "clocked"),
     unreset=stays_on,
+    samples=True,
 )

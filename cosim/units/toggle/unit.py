@@ -24,4 +24,5 @@ TOGGLE = Unit[Toggle, TogglePins, ToggleFactors](
     resumes=True,
     drawings=("9T cell", "clocked", "toggle"),
     pulsed=True,
+    samples=True,
 )

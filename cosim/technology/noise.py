@@ -1,0 +1,119 @@
+"""What the transistors of a technology add as noise, measured once: densities, slopes and capacitances.
+
+    S(f) = 2 q I (thermal + flicker (1 Hz / f)^exponent)        one-sided, A^2/Hz, of one unit device that carries I
+
+A saturated transistor in weak inversion has the shot noise 2 q I of its current (R. Sarpeshkar, T. Delbruck and
+C. A. Mead, IEEE Circuits and Devices 9 (1993) no. 6, 23); towards moderate inversion its thermal noise falls behind,
+
+    thermal = (1 + 4 q_s / 3) / (1 + q_s)^2        1 + q_s = slope / slope in weak inversion
+
+with q_s the normalised charge at its source (C. C. Enz and E. A. Vittoz, Charge-based MOS Transistor Modeling, 2006,
+ch. 6). What a card's own equations give in its place is `DeviceNoise.thermal`.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from cosim.errors import InputError
+from cosim.files.json_form import json_object
+from cosim.files.read import is_file
+from cosim.files.write import write_atomically
+from cosim.reading.text import check_known, read_json, typed
+
+Array = NDArray[np.float64]
+FORMAT = 1
+KINDS = ("mirror_n", "mirror_p", "cell_n", "cell_p")  # the geometries of `Sizing` that carry currents
+_REPAIR = "remove it, and it is measured again"
+
+
+@dataclass(frozen=True)
+class DeviceNoise:
+    """One unit device of a kind, with its upper device where it has one.
+
+    currents: ampere; slopes: I / (g_m U_T); thermal, flicker, exponent: as above, one for each current but exponent;
+    gate, drain: capacitance of these ends in saturation, diode: of both together, farad.
+    """
+
+    currents: tuple[float, ...]
+    slopes: tuple[float, ...]
+    thermal: tuple[float, ...]
+    flicker: tuple[float, ...]
+    exponent: float
+    gate: float
+    drain: float
+    diode: float
+
+    def slope(self, current: ArrayLike) -> Array:
+        """I / (g_m U_T) at a current of a unit device."""
+        return self._at(self.slopes, current)
+
+    def physical(self, current: ArrayLike) -> Array:
+        """Thermal density over 2 q I, by physics."""
+        charge = np.maximum(self.slope(current) / self.slopes[0] - 1, 0.0)
+        return (1 + 4 * charge / 3) / (1 + charge) ** 2
+
+    def factor(self, current: ArrayLike) -> Array:
+        """Thermal density over 2 q I, by the card."""
+        return self._at(self.thermal, current)
+
+    def drift(self, current: ArrayLike) -> Array:
+        """Flicker density at 1 Hz over 2 q I, by the card."""
+        return np.exp(self._at(tuple(np.log(np.maximum(self.flicker, 1e-30)).tolist()), current))
+
+    def _at(self, values: tuple[float, ...], current: ArrayLike) -> Array:
+        low, high = self.currents[0], self.currents[-1]
+        return np.interp(np.log(np.clip(current, low, high)), np.log(self.currents), values)
+
+
+@dataclass(frozen=True, eq=False)
+class NoiseFit:
+    """The kinds of devices of a technology; fingerprint: of cards, sizes and conditions; celsius: measured there."""
+
+    technology: str
+    fingerprint: str
+    simulator: str
+    celsius: float
+    devices: Mapping[str, DeviceNoise]
+
+
+def write_noise(path: Path, fit: NoiseFit) -> None:
+    """The fit as JSON. Raises InputError when it cannot be written."""
+    write_atomically(path, format_noise(fit))
+
+
+def format_noise(fit: NoiseFit) -> bytes:
+    """The fit as JSON, numbers at 6 digits."""
+    return (json.dumps(_rounded({"format": FORMAT, **json_object(fit)}), indent=2) + "\n").encode()
+
+
+def _rounded(value: object) -> object:
+    if isinstance(value, float):
+        return float(f"{value:.6g}")
+    if isinstance(value, dict):
+        return {key: _rounded(item) for key, item in value.items()}
+    return [_rounded(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def load_noise(path: Path) -> NoiseFit:
+    """Raises InputError that names the field when the file is missing, or no fit of this format."""
+    where = str(path)
+    if not is_file(path):
+        raise InputError(f"{where}: no file of noise figures there; {_REPAIR}")
+    content = read_json(path, _REPAIR)
+    if not isinstance(content, dict) or content.pop("format", None) != FORMAT:
+        raise InputError(f"{where}: not noise figures of format {FORMAT}; {_REPAIR}")
+    check_known(content, NoiseFit, where, _REPAIR)
+    fit = typed(content, NoiseFit, where, _REPAIR)
+    if missing := [kind for kind in KINDS if kind not in fit.devices]:
+        raise InputError(f"{where}: devices must hold {' and '.join(missing)}; {_REPAIR}")
+    for kind, device in fit.devices.items():
+        curves = device.slopes, device.thermal, device.flicker
+        rising = len(device.currents) > 1 and bool(np.all(np.diff(device.currents) > 0)) and device.currents[0] > 0
+        if not rising or any(len(curve) != len(device.currents) or min(curve) < 0 for curve in curves):
+            raise InputError(f"{where}: devices.{kind} must hold rising currents and as many figures; {_REPAIR}")
+    return fit

@@ -1,0 +1,50 @@
+"""Noise of a run: which figures of the devices, and the normal numbers of its decisions.
+
+A number is made of a hash of seed, chip, cell, sample and frame, so it depends on nothing else: not on what is run
+beside it, nor on how many workers there are. The hash of sample and frame is the finaliser of SplitMix64 (G. L. Steele,
+D. Lea and C. H. Flood, OOPSLA 2014).
+"""
+
+from dataclasses import dataclass, field
+from hashlib import blake2b
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from cosim.technology.noise import NoiseFit
+
+Array = NDArray[np.float64]
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_FIRST, _SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+
+
+@dataclass(frozen=True, eq=False)
+class Noise:
+    """fit: of the technology's devices; card: with the thermal noise of their cards in place of that of physics; seed,
+    chip, draw: of the numbers; flat: where positive, the standard deviation of every candidate, A, in place of what the
+    devices make; samples: (n,) the samples' indices in the full test set, empty for 0, 1, 2, ..."""
+
+    fit: NoiseFit
+    seed: int = 0
+    card: bool = False
+    chip: int = 0
+    draw: int = 0
+    flat: float = 0.0
+    samples: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+
+    def normals(self, cell: str, shape: tuple[int, int], first: int = 0) -> Array:
+        """A standard normal number for each decision of a cell, (n, time); first: the number of the first frame."""
+        n, time = shape
+        samples = self.samples if len(self.samples) else np.arange(n)
+        digest = blake2b(f"{self.seed} {self.chip} {self.draw} {cell} noise".encode(), digest_size=8).digest()
+        places = (samples.astype(np.uint64)[:, None] << np.uint64(32)) + np.arange(first, first + time, dtype=np.uint64)
+        with np.errstate(over="ignore"):  # whole numbers of 64 bits wrap around
+            mixed = _mix(_mix(places + _GOLDEN) * _GOLDEN + np.uint64(int.from_bytes(digest, "big")))
+        return ndtri(((mixed >> np.uint64(11)).astype(np.float64) + 0.5) / 2.0**53)
+
+
+def _mix(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    values = (values ^ (values >> np.uint64(30))) * _FIRST
+    values = (values ^ (values >> np.uint64(27))) * _SECOND
+    return values ^ (values >> np.uint64(31))

@@ -1,0 +1,65 @@
+"""Noise figures of devices: kept ones are those that ngspice gives, and what does not fit is not used."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from cosim.calibration.noise import find_noise, measure_noise, noise_fingerprint
+from cosim.errors import InputError
+from cosim.resources import models_path
+from cosim.technology.catalog import load_technology
+from cosim.technology.conditions import at
+from cosim.technology.noise import KINDS, load_noise, write_noise
+
+
+@pytest.mark.ngspice
+def test_the_figures_that_come_with_it_are_those_of_ngspice(technology):
+    """0.5 %: six digits are kept, and another ngspice converges to its own last digits."""
+    kept, measured = find_noise(technology), measure_noise(technology)
+    assert kept.fingerprint == measured.fingerprint
+    for kind in KINDS:
+        mine, theirs = kept.devices[kind], measured.devices[kind]
+        for name in ("slopes", "thermal", "gate", "drain", "diode"):
+            np.testing.assert_allclose(getattr(mine, name), getattr(theirs, name), rtol=5e-3)
+
+
+def test_a_diode_of_the_card_is_noisier_than_physics(technology):
+    """BSIM4's charge-based noise: 1.7 to 1.8 times 2 q I in weak inversion; physics falls with the current."""
+    device = find_noise(technology).devices["cell_p"]
+    assert 1.6 < device.factor(1e-10) < 1.9
+    assert device.physical(1e-11) == pytest.approx(1.0, abs=0.02)
+    assert device.physical(8e-9) < device.physical(1e-9) < 1
+
+
+def test_another_size_or_temperature_is_measured_anew(technology):
+    other = replace(technology, sizing=replace(technology.sizing, cell_p=technology.sizing.mirror_p))
+    prints = {noise_fingerprint(one) for one in (technology, other, at(technology, celsius=60))}
+    assert len(prints) == 3
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda content: content.update(format=0), "not noise figures of format 1"),
+        (lambda content: content["devices"].pop("cell_n"), "devices must hold cell_n"),
+        (
+            lambda content: content["devices"]["cell_n"]["currents"].reverse(),
+            "devices.cell_n must hold rising currents",
+        ),
+        (lambda content: content["devices"]["cell_n"]["thermal"].pop(), "devices.cell_n must hold rising currents"),
+    ],
+)
+def test_damaged_files_are_refused_by_the_field(tmp_path, change, said):
+    content = json.loads((models_path() / "devices" / "generic180.noise.json").read_text())
+    change(content)
+    (tmp_path / "own.json").write_text(json.dumps(content))
+    with pytest.raises(InputError, match=said):
+        load_noise(tmp_path / "own.json")
+
+
+def test_what_is_written_is_read_again(tmp_path):
+    fit = find_noise(load_technology("generic180"))
+    write_noise(tmp_path / "own.json", fit)
+    assert load_noise(tmp_path / "own.json").devices == fit.devices
