@@ -155,7 +155,7 @@ class Channel:
         return a < high + self.space and low < b + self.space
 
     def _weight(self, found: Found) -> int:
-        return 60_000 * (1 + self.ripped[found.part])
+        return 60_000 * (1 + self.ripped[found.part]) * (20 if found.part.net in self.loud else 1)
 
     def _distance(self, part: Part, y: int, low: int, high: int) -> int:
         """Length of the stubs, and half of that of the neighbours beside the track."""
