@@ -28,6 +28,7 @@ from cosim.technology.catalog import load_technology
 BIAS = (1e-9, 0.3e-9, 1e-9)  # A
 TIMING = Timing(t_step=2e-3)
 SIGMA, EVERY = 10e-12, 3e-6  # A; s, of the samples of the noise, a sixth of the candidate's time constant
+BATCH = 45  # decisions in a transient
 LEVELS = np.linspace(-2, 2, 9)
 
 
@@ -60,8 +61,11 @@ def main():
     white = 4 * farad * SIGMA**2 / siemens  # one-sided, A^2/Hz: 2 rms^2 EVERY of the source
     noise = f"inoise cand 0 dc 0 trnoise({(white / 2 / EVERY) ** 0.5:.6g} {EVERY:g} 0 0)\n"
     levels = np.resize(LEVELS, decisions)
-    begin = process_time()
-    on = states(technology, rise + SIGMA * levels, f"{noise}.options seed=1\n")
+    begin, parts = process_time(), np.array_split(levels, max(decisions // BATCH, 1))
+    runs = [
+        states(technology, rise + SIGMA * part, f"{noise}.options seed={seed}\n") for seed, part in enumerate(parts, 1)
+    ]
+    on = np.concatenate(runs)
     print(f"{technology.name}: threshold {1e9 * rise:.4f} nA, C {1e15 * farad:.0f} fF, {decisions} decisions", end=", ")
     print(f"{process_time() - begin:.0f} s")
     for level in LEVELS:
