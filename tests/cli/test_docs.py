@@ -183,3 +183,5 @@ def test_data_of_ones_own(cosim_main, python):
     code, out, _ = cosim_main(*training)
     assert code == 0 and "accuracy 100.0 %" in out.replace("0%", "0 %")
     assert cosim_main(*comparison)[0] == 0
+    code, out, _ = cosim_main(*shlex.split(block_with(OWN, "-o pulses-yield"))[1:])
+    assert code == 0 and "300 chips, 0 failed; 200 samples each" in out
