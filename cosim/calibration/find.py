@@ -1,6 +1,9 @@
 """Which calibration file applies: the shipped one, a cached one, or one measured now."""
 
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
+from typing import Protocol, TypeVar
 
 from cosim.calibration.fingerprint import calibration_fingerprint
 from cosim.calibration.measure import Progress, measure_calibration
@@ -22,6 +25,25 @@ def cached_path(technology: str, units: int) -> Path:
     return cache_folder() / f"{technology}.u{units}.calibration.json"
 
 
+class Fitting(Protocol):
+    """What is measured of a technology, with the hash of what it follows from."""
+
+    @property
+    def fingerprint(self) -> str: ...
+
+
+F = TypeVar("F", bound=Fitting)
+
+
+def first_fitting(paths: Iterable[Path], load: Callable[[Path], F], fingerprint: str) -> F | None:
+    """The first file with this fingerprint; one that is absent or of another format is passed over."""
+    for path in paths:
+        with suppress(InputError):
+            if (found := load(path)).fingerprint == fingerprint:
+                return found
+    return None
+
+
 def find_calibration(technology: Technology, units: int, progress: Progress = lambda text: None) -> Calibration:
     """A calibration that fits these device models, sizes, cells and options; measured and cached if there is none.
 
@@ -29,13 +51,9 @@ def find_calibration(technology: Technology, units: int, progress: Progress = la
     Raises MissingToolError when one must be measured and ngspice is missing.
     """
     fingerprint = calibration_fingerprint(technology, units)
-    for path in (shipped_path(technology.name, units), cached_path(technology.name, units)):
-        try:
-            calibration = load_calibration(path)
-        except InputError:
-            continue  # absent or of another format: the next one, or a new one
-        if calibration.fingerprint == fingerprint:
-            return calibration
+    paths = shipped_path(technology.name, units), cached_path(technology.name, units)
+    if (kept := first_fitting(paths, load_calibration, fingerprint)) is not None:
+        return kept
     try:
         calibration = calibrate(technology, units, progress)
     except MissingToolError as error:

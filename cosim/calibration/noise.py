@@ -11,7 +11,7 @@ import json
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.calibration.find import Progress, make_cached_path
+from cosim.calibration.find import Progress, first_fitting
 from cosim.cells.transistor import Device, transistor
 from cosim.circuit.deck import device_sizes, format_number
 from cosim.circuit.elements import GROUND, Circuit, Source
@@ -20,6 +20,7 @@ from cosim.engines.ngspice.noise import analyse
 from cosim.engines.table import NGSPICE, simulator_named
 from cosim.errors import InputError, MissingToolError
 from cosim.files.cache import cache_folder
+from cosim.files.write import make_folder
 from cosim.resources import models_path
 from cosim.technology.devices import device_cards
 from cosim.technology.noise import FORMAT, KINDS, DeviceNoise, NoiseFit, load_noise, write_noise
@@ -42,13 +43,9 @@ def find_noise(technology: Technology, progress: Progress = lambda text: None) -
     """
     fingerprint = noise_fingerprint(technology)
     kept = cache_folder() / _file(technology.name)
-    for path in (models_path() / "devices" / _file(technology.name), kept):
-        try:
-            found = load_noise(path)
-        except InputError:
-            continue  # absent or of another format: the next one, or a new one
-        if found.fingerprint == fingerprint:
-            return found
+    paths = models_path() / "devices" / _file(technology.name), kept
+    if (fitting := first_fitting(paths, load_noise, fingerprint)) is not None:
+        return fitting
     try:
         simulator_named(NGSPICE).check()
     except MissingToolError as error:
@@ -57,7 +54,7 @@ def find_noise(technology: Technology, progress: Progress = lambda text: None) -
         ) from None
     found = measure_noise(technology, progress)
     try:
-        make_cached_path(technology.name, 1)
+        make_folder(kept.parent)
         write_noise(kept, found)
     except InputError as error:
         progress(f"noise figures not kept: {error}, by setting XDG_CACHE_HOME")
