@@ -52,6 +52,8 @@ def command(*, folders: tuple[Path, ...], written: Written, pdk_root: Path | Non
     output = first / REPORT_FILE if written.output is None else written.output
     if others or output.parent != first:
         check_page(output)
+    if written.pictures is not None and written.pictures.exists() and not written.pictures.is_dir():
+        raise InputError(f"--pictures {written.pictures}: must be a folder, but is a file; name another")
     for one in folders:
         if not one.is_dir():
             raise InputError(f"{one}: must be a folder of a run, but is {'a file' if one.exists() else 'not there'}")

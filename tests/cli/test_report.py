@@ -89,6 +89,9 @@ def test_what_is_refused(cosim_main, store, tmp_path):
     (tmp_path / "file").write_text("")
     code, _, err = cosim_main("report", store, "--no-waveforms", "-o", tmp_path / "file" / "page.html")
     assert code == 2 and "page.html: Not a directory; choose another place" in err
+    code, _, err = cosim_main("report", store, "--no-waveforms", "--pictures", tmp_path / "file")
+    assert code == 2 and "file: must be a folder, but is a file; name another" in err
+    assert not (store / "report.html").exists()
     summary = (store / "summary.json").read_text()
     (store / "summary.json").unlink()
     code, _, err = cosim_main("report", store)
