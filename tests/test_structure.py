@@ -14,7 +14,7 @@ ORDER = (
     "version", "errors", "quantities", "files", "reading", "resources", "technology", "network", "automata", "recall",
     "tasks", "ir", "circuit", "cells", "units", "checkpoint", "exchange", "design", "compiler", "variation", "training",
     "software", "engines", "simulation", "outputs", "layout", "calibration", "study", "loading", "report", "pipeline",
-    "partitions", "montecarlo", "diff", "api", "cli", "__main__",
+    "partitions", "montecarlo", "signoff", "diff", "api", "cli", "__main__",
 )  # fmt: skip
 STRANGERS = {("ir", "circuit"), ("circuit", "ir")}  # neither knows the other; cells and what follows see both
 # who may import what, anywhere in the module; everyone else may not

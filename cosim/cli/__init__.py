@@ -26,6 +26,7 @@ VERBS = {
     "sensitivity": "Name the transistors that decide a sample, by adjoint.",
     "montecarlo": "Draw chips that vary and count how many work.",
     "trim": "Set converters at the bias pins of drawn chips, and count again.",
+    "signoff": "Check a circuit as a tape-out review would: PASS or FAIL, one page.",
     "sweep": "Run a verb at every value of one or two of its options.",
     "diff": "Say what changed between two runs, by how much, and where.",
     "report": "Write one page of what verbs found about a network.",

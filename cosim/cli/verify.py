@@ -18,10 +18,12 @@ RESULTS = (
     "trim.json",
     "design.json",
     "sweep.json",
+    "signoff.json",
     "page.json",
     "diff.json",
 )
 TABLES = ("simulation.npz", "pvt.npz", "power.npz")
+_WITHIN = ("sweep", "signoff")  # have runs in folders of their own
 AGAIN, RESUME = "the same command writes it again", "--resume writes it again"
 
 
@@ -31,7 +33,7 @@ def command(folder: Path) -> None:
     """Check the files that a verb keeps in FOLDER against their checksums; nothing is changed or run.
 
     FOLDER is the store of montecarlo, or a folder of simulate, compare, power, trim, characterize or demo, or
-    that of sweep with all its points. The exit status is 1 if anything is damaged.
+    that of sweep or signoff with all that is in it. The exit status is 1 if anything is damaged.
     """
     from cosim.reading.settings import read_settings
 
@@ -57,7 +59,9 @@ def check_kept(folder: Path) -> Iterator[tuple[str, str]]:
     owner = owner_of(folder)
     if owner == "montecarlo":
         yield from check_store(folder)
-    for point in sorted(one for one in folder.iterdir() if one.is_dir()) if owner == "sweep" else ():
+    for point in sorted(one for one in folder.iterdir() if one.is_dir()) if owner in _WITHIN else ():
+        if point.name in (INFERENCES, "failed"):
+            continue
         yield from ((f"{point.name}/{name}", fault) for name, fault in check_kept(point))
     for name in RESULTS if owner != "compile" else ():
         if is_file(folder / name):

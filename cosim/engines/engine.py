@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosim.circuit.bench import Bench, Current, DrainCurrent, Probe, Voltage
+from cosim.circuit.stress import Stress
 from cosim.circuit.waveforms import Timing
 from cosim.design import Condition, Design
 from cosim.ir.states import States
@@ -100,7 +101,7 @@ class Run:
     """How samples are run: by which engine, in which condition (None: the nominal one), on which chip (None: one that
     does not deviate), in what frames; by how many processes, for how many second each at most, and where finished ones
     are kept. Without processes, jobs 0, they run one after the other as their outcomes are asked for. noise: of the
-    behavioral model's decisions, None for none."""
+    behavioral model's decisions, None for none; stress: of the benches of a simulator, None for none."""
 
     folder: Path | None = None
     jobs: int = 1
@@ -110,6 +111,7 @@ class Run:
     condition: Condition | None = None
     chip: Chip | None = None
     noise: Noise | None = None
+    stress: Stress | None = None
 
     @property
     def place(self) -> Path:

@@ -66,10 +66,20 @@ class _Page:
     notes: tuple[str, ...]
 
 
-def write_page(folder: Path, page: Page) -> None:
-    """Write report.html and page.json, how to repeat the run from its run.toml. Raises InputError where it cannot."""
+def write_page(folder: Path, page: Page, others: Sequence[Page] = ()) -> None:
+    """Write report.html, with `others` below the page, and page.json, how to repeat the run from its run.toml.
+
+    Raises InputError where it cannot.
+    """
     write_results(folder, {PAGE_FILE: _keep(page)})
-    write_texts(folder, {REPORT_FILE: format_pages([repeatable(folder, page)])})
+    write_texts(
+        folder,
+        {
+            REPORT_FILE: format_pages(
+                [repeatable(folder, page), *others], f"{page.subject.name}: {page.verb}" if others else ""
+            )
+        },
+    )
 
 
 def repeatable(folder: Path, page: Page) -> Page:

@@ -108,10 +108,13 @@ class Page:
     repeat: Settings | None = None
 
 
-def format_pages(pages: Sequence[Page]) -> str:
-    """One HTML file of pages about the same subject; what they have in common, such as its hash, stands there once."""
+def format_pages(pages: Sequence[Page], title: str = "") -> str:
+    """One HTML file of pages about the same subject; what they have in common, such as its hash, stands there once.
+
+    title: of all of them, by default the subject with their verbs.
+    """
     first, *others = pages
-    title = f"{first.subject.name}: {', '.join(page.verb for page in pages)}" if others else first.title
+    title = title or (f"{first.subject.name}: {', '.join(page.verb for page in pages)}" if others else first.title)
     numbers = iter(range(10_000))
     bodies, links = "", ""
     for page in pages:

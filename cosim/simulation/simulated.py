@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from cosim.cells.schmitt import STATE_LEVEL
 from cosim.circuit.bench import Bench, held
+from cosim.circuit.stress import stressed
 from cosim.design import Design
 from cosim.engines.engine import (
     DEFAULT_TIMEOUT,
@@ -91,7 +92,8 @@ def engine_named(name: str) -> Engine:
 def sample_benches(design: Design, test_set: TestSet, run: Run) -> Iterator[Bench]:
     """The bench of every sample, each as long as its valid steps."""
     samples = (x[:length] for x, length in zip(test_set.x, test_set.lengths, strict=True))
-    return inference_benches(design, samples, run.timing, run.condition, run.chip)
+    benches = inference_benches(design, samples, run.timing, run.condition, run.chip)
+    return benches if run.stress is None else (stressed(bench, run.stress) for bench in benches)
 
 
 def simulate_samples(

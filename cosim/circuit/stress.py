@@ -1,0 +1,112 @@
+"""A bench under stress: a supply that is not still, a supply that comes up, and clocks that are not in step.
+
+The bench's own sources are bent, so that every engine runs the same. All logic comes from drivers on the same supply:
+what is high follows it. Bias and input currents stay what they are, but while the supply comes up they grow with it.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosim.circuit.bench import Bench
+from cosim.circuit.elements import GROUND, Element, Source
+
+SUPPLY = "dd"  # the source of V_DD
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Ripple:
+    """A triangle of `volts` from peak to peak on the supply, at `hertz`, from time 0 on."""
+
+    volts: float
+    hertz: float
+
+
+@dataclass(frozen=True)
+class Step:
+    """The supply is `volts` higher (below 0: lower) from `start` to `end`; each edge takes `edge`; s."""
+
+    volts: float
+    start: float
+    end: float
+    edge: float
+
+
+@dataclass(frozen=True)
+class PowerUp:
+    """At time 0 the supply and all currents are at `floor` of what they are to be, and reach that at `end`, s."""
+
+    end: float
+    floor: float
+
+
+@dataclass(frozen=True)
+class Skew:
+    """Every clock net comes late by its own delay, uniform within +-`seconds`, from a hash of `seed` and its name."""
+
+    seconds: float
+    seed: int
+
+
+Stress = Ripple | Step | PowerUp | Skew
+
+
+def stressed(bench: Bench, stress: Stress) -> Bench:
+    """The bench under the stress; its analysis, what it saves and its tolerances are as before."""
+    elements = tuple(_bent(element, stress, bench) for element in bench.circuit.elements)
+    return replace(bench, circuit=replace(bench.circuit, elements=elements))
+
+
+def _bent(element: Element, stress: Stress, bench: Bench) -> Element:
+    if not isinstance(element, Source):
+        return element
+    if isinstance(stress, Skew):
+        return _late(element, stress) if _is_logic(element) else element
+    if not (_is_logic(element) or element.name == SUPPLY or (isinstance(stress, PowerUp) and element.kind == "i")):
+        return element
+    times, factors = _course(stress, bench)
+    return replace(element, value=_product(element.value, times, factors))
+
+
+def _is_logic(source: Source) -> bool:
+    """Whether it drives a clock, a reset or the like: against ground, and it moves."""
+    return source.kind == "v" and source.b == GROUND and isinstance(source.value, tuple)
+
+
+def _late(source: Source, skew: Skew) -> Source:
+    assert isinstance(source.value, tuple)
+    digest = np.frombuffer(f"{source.name}".encode(), dtype=np.uint8)
+    delay = skew.seconds * np.random.default_rng([skew.seed, *digest.tolist()]).uniform(-1.0, 1.0)
+    (begin, level), *others = source.value
+    return replace(source, value=((begin, level), *((time + delay, value) for time, value in others)))
+
+
+def _course(stress: Ripple | Step | PowerUp, bench: Bench) -> tuple[Array, Array]:
+    """Corners of the supply over its own value: times, s, and factors."""
+    supply = bench.technology.supply
+    match stress:
+        case Ripple(volts, hertz):
+            quarters = np.arange(int(np.ceil(2 * hertz * bench.transient.end)) + 1)
+            times = np.concatenate([[0.0], (0.25 + 0.5 * quarters) / hertz])
+            swing = np.concatenate([[0.0], np.where(quarters % 2, -0.5, 0.5)]) * volts
+            return times, 1.0 + swing / supply
+        case Step(volts, start, end, edge):
+            there = 1.0 + volts / supply
+            return np.array([0.0, start, start + edge, end, end + edge]), np.array([1.0, 1.0, there, there, 1.0])
+        case PowerUp(end, floor):
+            return np.array([0.0, end]), np.array([floor, 1.0])
+
+
+def _product(
+    value: float | Iterable[tuple[float, float]], times: Array, factors: Array
+) -> tuple[tuple[float, float], ...]:
+    """A course times a source's own, with the corners of both."""
+    if isinstance(value, float | int):
+        return tuple(zip(times.tolist(), (value * factors).tolist(), strict=True))
+    own = np.array(list(value))
+    every = np.union1d(own[:, 0], times)
+    level = np.interp(every, own[:, 0], own[:, 1]) * np.interp(every, times, factors)
+    return tuple(zip(every.tolist(), level.tolist(), strict=True))

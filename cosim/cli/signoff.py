@@ -1,0 +1,97 @@
+"""cosim signoff: whether a circuit may go to a tape-out review, in one command and on one page."""
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from cosim.cli.common import (
+    FILE,
+    Compiling,
+    Destination,
+    Running,
+    RunningOption,
+    bias_option,
+    check_outputs,
+    collecting,
+    compile_options,
+    destination_options,
+    engine_option,
+    load_run,
+    network_argument,
+    run_options,
+    take_folder,
+    write_json,
+)
+from cosim.cli.progress import progress_bar
+from cosim.cli.settings import RunVerb
+from cosim.engines.table import BATCH
+
+if TYPE_CHECKING:
+    from cosim.study.bias import Bias
+
+
+@dataclass(frozen=True)
+class Signing:
+    """The plan, the simulator of the transistors, their bias currents, and the wires."""
+
+    plan: Path | None
+    engine: str
+    bias: "Bias"
+    extracted: Path | None
+
+
+@click.command(cls=RunVerb)
+@network_argument
+@click.option("--plan", type=FILE, help="What is checked and must hold (.toml); a run writes plan.toml to begin with.")
+@engine_option("What stands for the transistors.", default=BATCH)
+@bias_option
+@destination_options("runs/signoff")
+@click.option(
+    "--extracted", cls=RunningOption, type=FILE, help="Folder of cosim layout, whose wires are in all checks."
+)
+@compile_options
+@run_options
+@collecting(how=Signing)
+def command(*, network_file: Path, to: Destination, how: Signing, compiling: Compiling, running: Running) -> None:
+    """Check NETWORK's circuit as a tape-out review would ask: PASS or FAIL.
+
+    Nominal; corners, temperatures and supplies; chips with mismatch; noise; shorter and longer frames; supply ripple
+    and steps; clock edges and skew; reset and power-up; the weakest decisions; voltages across every transistor. Each
+    figure stands with its interval against a limit of the plan, and what was not checked is listed. The same command
+    continues an interrupted run. Exit status 1 on FAIL.
+    """
+    from cosim.layout.backannotate import extracted
+    from cosim.report.signoff_table import format_check, format_signoff
+    from cosim.signoff.plan import read_plan
+    from cosim.signoff.run import sign_off
+    from cosim.signoff.subject import Subject
+    from cosim.signoff.write import write_signoff
+    from cosim.simulation.simulated import engine_named
+
+    plan = read_plan(how.plan)
+    check_outputs("signoff", to.output, to.json_file)
+    design, test_set, run = load_run(network_file, to.output, compiling, running, how.engine)
+    if how.extracted is not None:
+        design = extracted(design, how.extracted)
+    engine_named(how.engine).check()
+    take_folder("signoff", to.output)
+    subject = Subject(
+        design,
+        test_set,
+        run,
+        plan,
+        asdict(compiling),
+        progress_bar,
+        seed=running.seed,
+        extracted=how.extracted is not None,
+        bias=how.bias,
+    )
+    found = sign_off(subject, lambda check: click.echo("\n".join(format_check(check))))
+    click.echo("\n".join(format_signoff(found)))
+    report = write_signoff(subject, found)
+    write_json(to.json_file, found)
+    click.echo(f"\nreport: {report}")
+    if not found.passed:
+        raise SystemExit(1)

@@ -1,0 +1,64 @@
+"""A sign-off as text for a terminal, and the words that its page shares with it."""
+
+from collections.abc import Iterator
+from textwrap import wrap
+
+from cosim.study.signoff import Check, Finding, SignOff
+
+_WIDTH, _INDENT = 79, 11
+_MOST = 3  # findings of a check that passes
+
+
+def verdict_of(check: Check) -> str:
+    """PASS, FAIL, or that it was not made; unsure where an interval holds the limit on which it hangs."""
+    if check.skipped:
+        return "not made"
+    if check.passed:
+        return "PASS" if all(one.sure for one in check.judged) else "PASS, unsure"
+    return "FAIL" if any(one.sure for one in check.missed) else "FAIL, unsure"
+
+
+def say_whole(found: SignOff) -> str:
+    """The verdict on all of it."""
+    made, failed = found.made, found.failed
+    if not made:
+        return "nothing was checked"
+    if not failed:
+        return f"PASS in all {len(made)} checks"
+    return f"FAIL in {len(failed)} of {len(made)} checks: {', '.join(one.name for one in failed)}"
+
+
+def say_finding(one: Finding) -> str:
+    """Its figure, interval, limit and place on a line."""
+    interval = f" {one.interval}" if one.interval else ""
+    limit = f", must be {one.limit}" if one.limit else ""
+    where = f" ({one.where})" if one.where else ""
+    return f"{one.figure} {one.shown}{interval}{limit}{where}"
+
+
+def format_check(check: Check) -> list[str]:
+    """A check under 80 columns: what missed its limit, or else the first figures that have one."""
+    lines = [f"{check.name:{_INDENT}}{verdict_of(check)}"]
+    if check.skipped:
+        return [f"{lines[0]}: {check.skipped}"] if len(lines[0]) + len(check.skipped) < _WIDTH else [
+            lines[0], *_wrapped(check.skipped)
+        ]  # fmt: skip
+    shown = check.missed or (check.judged or check.findings)[:_MOST]
+    return [*lines, *(line for one in shown[: 2 * _MOST] for line in _wrapped(say_finding(one))), *_more(len(shown))]
+
+
+def format_signoff(found: SignOff) -> Iterator[str]:
+    """The verdict, and what nobody looked at."""
+    yield ""
+    yield from wrap(f"sign-off: {say_whole(found)}", _WIDTH)
+    yield "not checked:"
+    for one in found.unchecked:
+        yield from wrap(one, _WIDTH, initial_indent="  ", subsequent_indent="    ")
+
+
+def _more(count: int) -> list[str]:
+    return [" " * _INDENT + f"and {count - 2 * _MOST} more"] if count > 2 * _MOST else []
+
+
+def _wrapped(text: str) -> list[str]:
+    return wrap(text, _WIDTH, initial_indent=" " * _INDENT, subsequent_indent=" " * (_INDENT + 2))

@@ -1,0 +1,1 @@
+"""Sign-off: one plan of limits, one check a question, one verdict."""

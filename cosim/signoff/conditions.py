@@ -1,0 +1,159 @@
+"""The circuit as it is, in every corner, on chips that deviate, and with the noise of its devices."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from cosim.calibration.noise import find_noise
+from cosim.montecarlo.execute import run_local
+from cosim.montecarlo.keep import keep_trial
+from cosim.montecarlo.run import check_specs, default_spec, run_montecarlo, run_settings
+from cosim.montecarlo.spec import Spec
+from cosim.montecarlo.store import open_store
+from cosim.montecarlo.trial import Trial
+from cosim.pipeline import Beside, Listener, run_comparison, run_pvt
+from cosim.report.trust import say_audit
+from cosim.signoff.subject import FIGURES, Subject, findings
+from cosim.simulation.audit import Audit
+from cosim.study.judged import Figures, Measured
+from cosim.study.noise import study_noise
+from cosim.study.pvt import Condition
+from cosim.study.signoff import Check, Finding
+from cosim.technology.conditions import format_conditions
+from cosim.variation.draws import Plan as Draws
+from cosim.variation.draws import check_coefficients
+from cosim.variation.noise import Noise
+
+NOMINAL, CORNERS, CHIPS = "nominal", "corners", "chips"  # folders with pages of their own
+
+
+def check_nominal(subject: Subject) -> Check:
+    """All samples, nominal devices, the condition that was asked for."""
+    run = subject.within(NOMINAL)
+    beside, where = (
+        Beside(subject.plan.settings.nominal.audit),
+        format_conditions(run.standing(subject.design).technology),
+    )
+    with subject.bar("nominal") as progress:
+        found = run_comparison(subject.design, subject.test_set, run, progress, beside)
+    return Check(
+        "nominal",
+        "Does the circuit decide as the software does?",
+        f"{found.samples + found.failed} samples",
+        (
+            *findings(subject.plan.specs("nominal"), found.measured, where),
+            *_failures(found.failed),
+            *_audited(found.audit),
+        ),
+    )
+
+
+def check_corners(subject: Subject) -> Check:
+    """Every corner of the technology at three temperatures and three supplies."""
+    run = subject.within(CORNERS)
+    specs, audit = subject.plan.specs("corners"), subject.plan.settings.corners.audit
+    with subject.bar("corners") as progress:
+        sweep = run_pvt(subject.design, subject.test_set, run, Listener(progress), subject.bias, audit)
+    count = len(sweep.conditions)
+    found = [finding for row in sweep.conditions for finding in findings(specs, row.measured or None, _where(row))]
+    missed = [one for one in found if not one.met]
+    worst = list(_worst(specs, sweep.conditions))
+    return Check(
+        "corners",
+        "Does it in every corner, at every temperature and supply?",
+        f"{len(subject.test_set.y)} samples in each of {count} conditions",
+        (*worst, *(one for one in missed if one not in worst), *_failures(sweep.failed), *_audited(sweep.audit)),
+        (f"{len(missed)} of {len(found)} figures miss their limit." if missed else "Worst of all conditions shown.",),
+    )
+
+
+def _worst(specs: Iterable[Spec], rows: Iterable[Condition]) -> Iterable[Finding]:
+    """For each spec the condition that is worst for it."""
+    known = [row for row in rows if row.measured]
+    for spec in specs:
+
+        def value(row: Condition, spec: Spec = spec) -> float:
+            return row.measured[spec.metric].value * (1 if spec.at_least else -1)
+
+        if known:
+            row = min(known, key=value)
+            yield from findings((spec,), row.measured, _where(row))
+
+
+def _where(row: Condition) -> str:
+    return f"{row.corner}, {row.celsius:g} C, {row.supply_v:.4g} V"
+
+
+def check_mismatch(subject: Subject) -> Check:
+    """Chips with mismatch, in a store that goes on where it was."""
+    wanted = subject.plan.settings.mismatch
+    draws = Draws(wanted.variation, subject.seed, wanted.chips, area=wanted.device_area)
+    technology = subject.run.standing(subject.design).technology
+    check_coefficients(technology, draws)
+    trial = Trial(subject.design, subject.test_set, draws, wanted.engine, subject.run.timing, subject.run.condition)
+    of_all = tuple(one for one in subject.plan.specs("mismatch") if one.metric == "yield")
+    specs = tuple(one for one in subject.plan.own("mismatch") if one.metric != "yield") or (default_spec(trial),)
+    check_specs(trial, specs)
+    folder = subject.run.place / CHIPS
+    with open_store(folder, run_settings(trial), resume=True) as store:
+        keep_trial(folder, trial, subject.compiled)
+        with subject.bar("mismatch") as progress:
+            timeout = subject.run.timeout * len(subject.test_set.y)
+            jobs = max(subject.run.jobs, 1)
+            summary = run_montecarlo(
+                trial, store, lambda numbers: run_local(trial, numbers, jobs, timeout), specs, None, progress
+            )
+    yields: Figures = {"yield": Measured(summary.yield_.value, *summary.yield_.interval)}
+    medians = [
+        Finding(f"{FIGURES[metric]}, median chip", (value := figure.quantiles["50"]), _percent(value))
+        for metric, figure in summary.figures.items()
+        if metric in ("accuracy", "task_agreement")
+    ]
+    unreset = summary.unreset.chips
+    return Check(
+        "mismatch",
+        f"How many chips work, that is keep {', '.join(spec.text for spec in specs)}?",
+        f"{summary.chips} chips with {wanted.variation} variation, {summary.samples} samples each, {wanted.engine}",
+        (*findings(of_all, yields), *medians),
+        (f"{unreset} chips have a memory that does not reset, and do not count.",) if unreset else (),
+    )
+
+
+def check_noise(subject: Subject) -> Check:
+    """Noise of the devices at every decision of the behavioral model, against the same circuit without."""
+    draws = subject.plan.settings.noise.draws
+    question = "Does it decide the same with the noise of its devices?"
+    noise = Noise(find_noise(subject.design.technology, lambda text: None), subject.seed)
+    found = study_noise(subject.design, subject.test_set, noise, subject.run, draws)
+    figures: Figures = {}
+    for metric, share in (("task_agreement", found.answers), ("state_agreement", found.states)):
+        ends = (None, None) if share.low is None or share.high is None else (1 - share.high, 1 - share.low)
+        figures[metric] = Measured(1 - share.mean, *ends)
+    figures["accuracy"] = Measured(found.accuracy.mean, found.accuracy.low, found.accuracy.high)
+    specs = tuple(one for one in subject.plan.specs("noise") if one.metric in figures)
+    words = {"decisions as software": "decisions as without noise", "states as software": "states as without noise"}
+    return Check(
+        "noise",
+        question,
+        f"{found.samples} samples, {found.draws} times each, behavioral model",
+        tuple(replace(one, figure=words.get(one.figure, one.figure)) for one in findings(specs, figures)),
+    )
+
+
+def _failures(failed: int) -> tuple[Finding, ...]:
+    return (Finding("simulations that failed", float(failed), str(failed), "= 0", met=False),) if failed else ()
+
+
+def _audited(audit: Audit | None) -> tuple[Finding, ...]:
+    """The audit as a figure, where there was one."""
+    if audit is None:
+        return ()
+    said = say_audit(audit)
+    shown = f"{100 * audit.agreement:.3f} %"
+    return (
+        Finding(f"states as {audit.simulator}'s, outside ties", audit.agreement, shown, ">= 99.9 %", audit.passed,
+                interval=f"{audit.instances} samples, {audit.wrong} wrong" if said else ""),
+    )  # fmt: skip
+
+
+def _percent(value: float) -> str:
+    return f"{100 * value:.1f} %"

@@ -1,0 +1,241 @@
+"""What a sign-off checks and what must hold: the defaults, and a TOML file that says otherwise.
+
+skip = ["noise"]
+
+[spec]                            # every check keeps these
+task_agreement = ">= 98 %"
+power = "<= 500 nW"
+
+[corners]                         # a check: its own settings, and limits in the place of those above
+task_agreement = ">= 95 %"
+
+[supply]
+ripple_v = 0.1
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Literal
+
+from cosim.errors import InputError
+from cosim.montecarlo.spec import SPEC_METRICS, Spec, parse_spec
+from cosim.reading.text import check_known, listed, read_toml, shown, shown_path, typed
+
+_REPAIR = "see docs/signoff.md for what a plan holds"
+_OFTEN, _MUCH = 1e6, 1.0
+
+
+@dataclass(frozen=True)
+class Nominal:
+    """audit: how many samples go through ngspice, too."""
+
+    audit: int = 20
+
+
+@dataclass(frozen=True)
+class Corners:
+    """audit: likewise, of all conditions together."""
+
+    audit: int = 20
+
+
+@dataclass(frozen=True)
+class Mismatch:
+    """engine: what runs a chip, "behavioral" or a simulator; device_area: over drawn, for mismatch alone."""
+
+    chips: int = 1000
+    variation: Literal["local", "global", "all"] = "local"
+    engine: str = "behavioral"
+    device_area: float = 1.0
+
+
+@dataclass(frozen=True)
+class Noise:
+    """draws: runs of each sample with other numbers."""
+
+    draws: int = 10
+
+
+@dataclass(frozen=True)
+class Frame:
+    """How far the frame may be off in either direction, over the one that was compiled for."""
+
+    shortest: float = 0.8
+    longest: float = 2.0
+
+
+@dataclass(frozen=True)
+class Supply:
+    """ripple_v: from peak to peak, at each of `frequencies_hz`; step_v: up and down for a third of a sample."""
+
+    ripple_v: float = 0.05
+    frequencies_hz: tuple[float, ...] = (100.0, 1e3, 1e4)
+    step_v: float = 0.1
+
+
+@dataclass(frozen=True)
+class Clocks:
+    """edges: of clocks, as fractions of a frame; skew: of each clock net, likewise, either way; draws of it."""
+
+    edges: tuple[float, ...] = (0.002, 0.05)
+    skew: float = 0.03
+    draws: int = 3
+
+
+@dataclass(frozen=True)
+class Start:
+    """ramp: how much of the reset the supply takes to come up."""
+
+    ramp: float = 0.5
+
+
+@dataclass(frozen=True)
+class Decisions:
+    """samples: looked at; distance: of the weakest, at least, in standard deviations of mismatch; 0: not judged."""
+
+    samples: int = 8
+    distance: float = 0.0
+
+
+@dataclass(frozen=True)
+class Limits:
+    """samples: whose voltages are looked at, in each condition."""
+
+    samples: int = 8
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Of every check."""
+
+    nominal: Nominal = Nominal()
+    corners: Corners = Corners()
+    mismatch: Mismatch = Mismatch()
+    noise: Noise = Noise()
+    frame: Frame = Frame()
+    supply: Supply = Supply()
+    clocks: Clocks = Clocks()
+    start: Start = Start()
+    decisions: Decisions = Decisions()
+    limits: Limits = Limits()
+
+
+NAMES = tuple(one.name for one in fields(Settings))
+_JUDGED = {"task_agreement": ">= 95 %", "state_agreement": ">= 99 %"}  # where something is not as it should be
+DEFAULT_LIMITS: Mapping[str, Mapping[str, str]] = {
+    "spec": {"task_agreement": ">= 98 %", "state_agreement": ">= 99.5 %"},
+    "corners": _JUDGED,
+    "mismatch": {"yield": ">= 90 %"},
+    "frame": _JUDGED,
+    "supply": _JUDGED,
+    "clocks": _JUDGED,
+    "start": _JUDGED,
+}
+
+
+@dataclass(frozen=True)
+class Plan:
+    """limits: metric -> text, of `spec` and of checks by name; skip: checks that are not made."""
+
+    settings: Settings = Settings()
+    limits: Mapping[str, Mapping[str, str]] = field(default_factory=lambda: DEFAULT_LIMITS)
+    skip: tuple[str, ...] = ()
+
+    def specs(self, check: str) -> tuple[Spec, ...]:
+        """What a check's figures must keep: its own limits, and of the common ones those on other metrics."""
+        found = {**self.limits.get("spec", {}), **self.limits.get(check, {})}
+        return tuple(parse_spec(f"{metric} {limit}") for metric, limit in found.items())
+
+    def own(self, check: str) -> tuple[Spec, ...]:
+        """Those of its own table alone."""
+        return tuple(parse_spec(f"{metric} {limit}") for metric, limit in self.limits.get(check, {}).items())
+
+
+def read_plan(path: Path | None) -> Plan:
+    """The plan of a TOML file, or the default one; limits that a file does not give are the default ones.
+
+    Raises InputError that names file, field, value and repair.
+    """
+    if path is None:
+        return Plan()
+    where = shown_path(path)
+    content = read_toml(path, _REPAIR)
+    if strange := [name for name in content if name not in ("skip", "spec", *NAMES)]:
+        raise InputError(
+            f"{where}: {shown(strange[0])} is no check; known are {listed(NAMES)}, [spec] and skip; {_REPAIR}"
+        )
+    skip = content.pop("skip", [])
+    if not isinstance(skip, list) or any(name not in NAMES for name in skip):
+        raise InputError(f"{where}: skip must be a list of checks, {listed(NAMES)}, not {shown(skip)}; {_REPAIR}")
+    limits, settings = dict(DEFAULT_LIMITS), dict[str, object]()
+    for name, table in content.items():
+        if not isinstance(table, dict):
+            raise InputError(f"{where}: {name} must be a table [{name}], not {shown(table)}; {_REPAIR}")
+        own = {key: value for key, value in table.items() if key in SPEC_METRICS}
+        if own:
+            limits[name] = {**limits.get(name, {}), **_limits(own, f"{where}: {name}")}
+        others = {key: value for key, value in table.items() if key not in SPEC_METRICS}
+        if name == "spec" and others:
+            raise InputError(
+                f"{where}: spec.{next(iter(others))} is no figure; known are {listed(SPEC_METRICS)}; {_REPAIR}"
+            )
+        if name != "spec":
+            settings[name] = others
+    check_known(settings, Settings, where, _REPAIR)
+    plan = Plan(typed(settings, Settings, where, _REPAIR), limits, tuple(skip))
+    _check(plan, where)
+    return plan
+
+
+def _limits(table: Mapping[str, object], where: str) -> dict[str, str]:
+    for metric, value in table.items():
+        if not isinstance(value, str) or not value.strip().startswith((">=", "<=")):
+            raise InputError(f'{where}.{metric} must be a text that begins with >= or <=, such as ">= 95 %", '
+                             f"not {shown(value)}; {_REPAIR}")  # fmt: skip
+        parse_spec(f"{metric} {value}", f"{where}.{metric}:")
+    return {metric: str(value) for metric, value in table.items()}
+
+
+def _check(plan: Plan, where: str) -> None:
+    """Raises InputError for a number that no check could use."""
+    one = plan.settings
+    rules: list[tuple[str, object, bool, str]] = [
+        ("nominal.audit", one.nominal.audit, one.nominal.audit >= 0, "0 or more"),
+        ("corners.audit", one.corners.audit, one.corners.audit >= 0, "0 or more"),
+        ("mismatch.chips", one.mismatch.chips, one.mismatch.chips >= 1, "1 or more"),
+        ("mismatch.device_area", one.mismatch.device_area, 0.01 <= one.mismatch.device_area <= 100, "0.01 to 100"),
+        ("noise.draws", one.noise.draws, one.noise.draws >= 2, "2 or more"),
+        ("frame.shortest", one.frame.shortest, 0 < one.frame.shortest <= 1, "above 0 and at most 1"),
+        ("frame.longest", one.frame.longest, one.frame.longest >= 1, "1 or more"),
+        ("supply.ripple_v", one.supply.ripple_v, 0 < one.supply.ripple_v <= _MUCH, "above 0 and at most 1 V"),
+        ("supply.step_v", one.supply.step_v, 0 < one.supply.step_v <= _MUCH, "above 0 and at most 1 V"),
+        ("supply.frequencies_hz", one.supply.frequencies_hz,
+         all(0 < x <= _OFTEN for x in one.supply.frequencies_hz), "above 0 and at most 1 MHz"),
+        ("clocks.edges", one.clocks.edges, all(0 < x <= 0.1 for x in one.clocks.edges), "above 0 and at most 0.1"),
+        ("clocks.skew", one.clocks.skew, 0 <= one.clocks.skew <= 0.1, "0 to 0.1"),
+        ("clocks.draws", one.clocks.draws, one.clocks.draws >= 0, "0 or more"),
+        ("start.ramp", one.start.ramp, 0 < one.start.ramp <= 0.6, "above 0 and at most 0.6: resetb rises at 0.7"),
+        ("decisions.samples", one.decisions.samples, one.decisions.samples >= 1, "1 or more"),
+        ("decisions.distance", one.decisions.distance, one.decisions.distance >= 0, "0 or more"),
+        ("limits.samples", one.limits.samples, one.limits.samples >= 1, "1 or more"),
+    ]  # fmt: skip
+    for name, value, right, wanted in rules:
+        if not right:
+            raise InputError(f"{where}: {name} must be {wanted}, not {shown(value)}; {_REPAIR}")
+
+
+def format_plan(plan: Plan) -> str:
+    """The plan as TOML, every setting and limit in it; the same plan gives the same bytes."""
+    lines = [f"skip = {_toml(plan.skip)}"]
+    for name in ("spec", *NAMES):
+        table = {} if name == "spec" else asdict(getattr(plan.settings, name))
+        table |= plan.limits.get(name, {})
+        lines += ["", f"[{name}]", *(f"{key} = {_toml(value)}" for key, value in table.items())]
+    return "\n".join(lines) + "\n"
+
+
+def _toml(value: object) -> str:
+    if isinstance(value, tuple | list):
+        return f"[{', '.join(map(_toml, value))}]"
+    return f'"{value}"' if isinstance(value, str) else repr(value)

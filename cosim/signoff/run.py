@@ -1,0 +1,66 @@
+"""All checks of a plan, in the order in which a reader asks."""
+
+from collections.abc import Callable
+
+from cosim.cells.blocks import OUTSIDE
+from cosim.errors import InputError, MissingToolError
+from cosim.signoff.conditions import check_corners, check_mismatch, check_noise, check_nominal
+from cosim.signoff.plan import NAMES
+from cosim.signoff.stresses import check_clocks, check_frame, check_start, check_supply
+from cosim.signoff.subject import Subject
+from cosim.signoff.weakest import check_decisions, check_limits
+from cosim.study.signoff import Check, SignOff
+
+CHECKS: dict[str, Callable[[Subject], Check]] = {
+    "nominal": check_nominal,
+    "corners": check_corners,
+    "mismatch": check_mismatch,
+    "noise": check_noise,
+    "frame": check_frame,
+    "supply": check_supply,
+    "clocks": check_clocks,
+    "start": check_start,
+    "decisions": check_decisions,
+    "limits": check_limits,
+}
+NEVER = (
+    "stresses together: each check moves one thing",
+    "mismatch together with corners, temperature or supply",
+    "noise at transistor level, of the supply and of the substrate",
+    "what chips do under ripple, skew and power-up: these run on the nominal chip",
+    "ageing, electrostatic discharge, latch-up and temperature gradients",
+)
+
+
+def sign_off(subject: Subject, finished: Callable[[Check], None] = lambda check: None) -> SignOff:
+    """Make every check of the plan, and tell of each; one that a network has no model for is listed with why.
+
+    Raises InputError where the plan asks for what there is not.
+    """
+    checks: list[Check] = []
+    for name in NAMES:
+        checks.append(_made(subject, name))
+        finished(checks[-1])
+    return SignOff(
+        subject.design.technology.name, subject.run.engine, tuple(checks), tuple(_unchecked(subject, checks))
+    )
+
+
+def _made(subject: Subject, name: str) -> Check:
+    if name in subject.plan.skip:
+        return Check(name, "", "", skipped="left out by the plan")
+    try:
+        return CHECKS[name](subject)
+    except (InputError, MissingToolError) as reason:
+        if name not in _OPTIONAL:
+            raise
+        return Check(name, "", "", skipped=str(reason))
+
+
+_OPTIONAL = ("noise", "decisions", "mismatch")  # a network or a technology may have no model for them
+
+
+def _unchecked(subject: Subject, checks: list[Check]) -> list[str]:
+    left = [f"{one.name}: {one.skipped}" for one in checks if one.skipped]
+    wires = [] if subject.extracted else ["wires: give --extracted with the folder of cosim layout"]
+    return [*left, *wires, *NEVER, f"blocks outside the circuit: {', '.join(OUTSIDE)}"]

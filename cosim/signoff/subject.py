@@ -1,0 +1,89 @@
+"""What every check is given, and how a figure becomes a finding."""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from typing import Any
+
+from cosim.design import Condition, Design
+from cosim.engines.engine import Progress, Run
+from cosim.engines.table import simulator_beside
+from cosim.montecarlo.spec import Spec, format_limit
+from cosim.montecarlo.spec_file import judge
+from cosim.signoff.plan import Plan
+from cosim.simulation.simulated import simulate_samples
+from cosim.study.agreement import compare_engines, summarize_comparison
+from cosim.study.bias import Bias, biased
+from cosim.study.judged import Figures
+from cosim.study.signoff import Finding
+from cosim.tasks.testset import TestSet
+from cosim.technology.conditions import at
+
+FIGURES = {
+    "accuracy": "accuracy", "task_agreement": "decisions as software", "state_agreement": "states as software",
+    "power": "power", "energy": "energy of an inference", "latency": "latency", "area": "area of the gates",
+    "margin": "smallest margin of a decision", "rmse": "error of answers", "yield": "chips that work",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A compiled design, its samples, how they run, and what must hold.
+
+    compiled: how, as a store of chips keeps it; bar: a progress bar by its label; seed: of chips and noise;
+    extracted: whether the wires of a layout are in it.
+    """
+
+    design: Design
+    test_set: TestSet
+    run: Run
+    plan: Plan
+    compiled: Mapping[str, Any]
+    bar: Callable[[str], AbstractContextManager[Progress]]
+    seed: int = 0
+    extracted: bool = False
+    bias: Bias = "constant"
+
+    def at(self, corner: str | None = None, celsius: float | None = None, supply: float | None = None) -> Condition:
+        """The circuit in another condition."""
+        there = at(self.run.standing(self.design).technology, corner, celsius, supply)
+        return biased(self.design, there, self.bias, simulator_beside(self.run.engine))
+
+    def measure(self, label: str, run: Run) -> Figures | None:
+        """What a spec may be on, of all samples in another condition or under a stress; None where one failed."""
+        with self.bar(label) as progress:
+            outcomes = simulate_samples(self.design, self.test_set, run, progress)
+        comparison = compare_engines(self.design, self.test_set, outcomes, run)
+        if comparison is None or comparison.failures:
+            return None
+        return summarize_comparison(comparison).measured
+
+    def stressed(self, label: str, where: str, check: str, run: Run) -> tuple[Finding, ...]:
+        """The findings of one such run."""
+        return findings(self.plan.specs(check), self.measure(label, run), where)
+
+    def within(self, folder: str) -> Run:
+        """The run in a folder of its own below the sign-off's."""
+        return replace(self.run, folder=self.run.place / folder)
+
+
+def findings(specs: Sequence[Spec], figures: Figures | None, where: str = "") -> tuple[Finding, ...]:
+    """Every spec as a finding; figures None: nothing came out, and no spec is kept."""
+    if figures is None:
+        return tuple(
+            Finding(FIGURES[spec.metric], None, "a simulation failed", _limit(spec), met=False, where=where)
+            for spec in specs
+        )
+    found: list[Finding] = []
+    for spec, verdict in zip(specs, judge(specs, figures), strict=True):
+        ends = ""
+        if verdict.low is not None and verdict.high is not None:
+            ends = f"[{format_limit(spec.metric, verdict.low)}, {format_limit(spec.metric, verdict.high)}]"
+        shown = format_limit(spec.metric, verdict.value)
+        name = FIGURES[spec.metric]
+        found.append(Finding(name, verdict.value, shown, _limit(spec), verdict.met, where, ends, verdict.sure))
+    return tuple(found)
+
+
+def _limit(spec: Spec) -> str:
+    return f"{'>=' if spec.at_least else '<='} {format_limit(spec.metric, spec.limit)}"

@@ -1,0 +1,120 @@
+"""What is nearest to going wrong: decisions, in standard deviations of mismatch; and voltages across a transistor."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosim.circuit.bench import Bench, Voltage
+from cosim.circuit.elements import GROUND, Mos
+from cosim.engines.engine import DEFAULT_TIMEOUT, Failure, Run, Waveforms
+from cosim.engines.table import simulator_named
+from cosim.quantities import format_quantity
+from cosim.signoff.subject import Subject
+from cosim.simulation.simulated import sample_benches
+from cosim.simulation.single import run_benches
+from cosim.study.pvt import CELSIUS, SUPPLIES
+from cosim.study.sensitivity import Asked, Sensitivities, all_sensitivities
+from cosim.study.signoff import Check, Finding
+from cosim.technology.conditions import format_conditions
+
+PAIRS = (("V_GS", "gate", "source"), ("V_GD", "gate", "drain"), ("V_DS", "drain", "source"), ("V_GB", "gate", "bulk"))
+_SHOWN = 3  # decisions
+
+
+def check_decisions(subject: Subject) -> Check:
+    """The decisions that mismatch turns first, from the adjoint; reported, unless the plan has a limit."""
+    wanted = subject.plan.settings.decisions
+    few = subject.test_set.take(min(wanted.samples, len(subject.test_set.y)), subject.seed)
+    samples = [x[:length] for x, length in zip(few.x, few.lengths, strict=True)]
+    with subject.bar("decisions") as progress:
+        found: list[Sensitivities] = []
+        for k, x in enumerate(samples):
+            found += all_sensitivities(subject.design, [x], subject.run, Asked())
+            progress(k + 1, len(samples))
+    return Check(
+        "decisions",
+        "How far are the weakest decisions from their thresholds, over what mismatch moves them by?",
+        f"{len(samples)} samples, {Asked().decisions} least certain decisions of each",
+        tuple(_weakest(found, few.indices, wanted.distance)),
+        ("One standard deviation of the technology's mismatch, to first order; a share of the chips turns each: "
+         "yield counts what comes of it.",),
+    )  # fmt: skip
+
+
+def _weakest(found: Sequence[Sensitivities], indices: NDArray[np.int64], limit: float) -> Iterator[Finding]:
+    rows = [
+        (abs(one.margin_a) / one.sigma_a, one, int(index))
+        for index, sample in zip(indices, found, strict=True) for one in sample.decisions if one.sigma_a
+    ]  # fmt: skip
+    for distance, one, index in sorted(rows, key=lambda row: row[0])[:_SHOWN]:
+        yield Finding(
+            "distance of a state's decision",
+            distance,
+            f"{distance:.2f} sigma",
+            f">= {limit:g} sigma" if limit else "",
+            distance >= limit,
+            f"sample {index}, frame {one.frame}, {one.cell}",
+            f"{format_quantity(one.margin_a, 'A')}, sigma {format_quantity(one.sigma_a, 'A')}; {100 * one.flips:.0f} % "
+            "of chips turn it",
+        )
+    spreads = [
+        (sample.value_a / sample.sigma_a, int(k)) for k, sample in zip(indices, found, strict=True) if sample.sigma_a
+    ]
+    for distance, index in sorted(spreads)[:1]:
+        yield Finding(
+            "distance of a class's decision", distance, f"{distance:.2f} sigma", where=f"sample {index}",
+            interval="while no state turns",
+        )  # fmt: skip
+
+
+def check_limits(subject: Subject) -> Check:
+    """Every transistor's voltages over whole inferences, where the supply is highest."""
+    few = subject.test_set.take(min(subject.plan.settings.limits.samples, len(subject.test_set.y)), subject.seed)
+    technology = subject.run.standing(subject.design).technology
+    supply = max(SUPPLIES) * subject.design.nominal.technology.supply
+    devices = [one for one in subject.design.flat.elements if isinstance(one, Mos)]
+    found: list[Finding] = []
+    for celsius in (min(CELSIUS), max(CELSIUS)):
+        condition = subject.at("ff" if "ff" in technology.library.sections else None, celsius, supply)
+        run = replace(subject.run, condition=condition)
+        benches = [replace(bench, probes=()) for bench in sample_benches(subject.design, few, run)]
+        found += _largest(benches, devices, run, (technology.supply_max, format_conditions(condition.technology)))
+    return Check(
+        "limits",
+        f"Does every transistor stay within {technology.supply_max:g} V, the largest supply of {technology.name}?",
+        f"{len(devices)} transistors, {len(few.y)} samples in 2 conditions, every step of the solver",
+        tuple(found),
+    )
+
+
+def _largest(benches: Sequence[Bench], devices: Sequence[Mos], run: Run, limit: tuple[float, str]) -> Iterator[Finding]:
+    """Of each pair of terminals the largest voltage of any transistor at any time."""
+    (most, where), simulator = limit, simulator_named(run.engine)
+    worst: dict[str, tuple[float, str]] = {}
+    for k in range(0, len(benches), simulator.lanes):
+        for ran in run_benches(simulator, benches[k : k + simulator.lanes], run.timeout or DEFAULT_TIMEOUT):
+            if isinstance(ran.found, Failure):
+                yield Finding(
+                    "voltages", None, f"a simulation failed: {ran.found.kind.value}", "known", met=False, where=where
+                )
+                return
+            for name, volts, device in _voltages(ran.found, devices):
+                if volts > worst.get(name, (-1.0, ""))[0]:
+                    worst[name] = volts, device
+    for name, _, _ in PAIRS:
+        if name in worst:
+            volts, device = worst[name]
+            shown = format_quantity(volts, "V")
+            yield Finding(f"largest |{name}|", volts, shown, f"<= {most:g} V", volts <= most, where, f"in {device}")
+
+
+def _voltages(waves: Waveforms, devices: Iterable[Mos]) -> Iterator[tuple[str, float, str]]:
+    known = {probe.net: values for probe, values in waves.probes.items() if isinstance(probe, Voltage)}
+    known[GROUND] = np.zeros_like(waves.time)
+    for one in devices:
+        for name, first, second in PAIRS:
+            a, b = known.get(getattr(one, first)), known.get(getattr(one, second))
+            if a is not None and b is not None:
+                yield name, float(np.abs(a - b).max()), one.name

@@ -1,0 +1,41 @@
+"""What a sign-off leaves in its folder: signoff.json, plan.toml, and one page with those of its larger checks."""
+
+from pathlib import Path
+
+from cosim.montecarlo.keep import Places
+from cosim.montecarlo.page import read_run
+from cosim.montecarlo.run import SUMMARY_FILE
+from cosim.outputs import write_results, write_texts
+from cosim.report.kept_page import REPORT_FILE, has_page, read_page, write_page
+from cosim.report.page import Page
+from cosim.report.signoff_page import signoff_page
+from cosim.signoff.conditions import CHIPS, CORNERS, NOMINAL
+from cosim.signoff.plan import format_plan
+from cosim.signoff.subject import Subject
+from cosim.simulation.simulated import engine_named
+from cosim.study.signoff import SignOff
+
+RESULT, PLAN = "signoff.json", "plan.toml"
+
+
+def write_signoff(subject: Subject, found: SignOff) -> Path:
+    """Write all of it; returns the page's file. Raises InputError where that cannot be."""
+    place, plan = subject.run.place, format_plan(subject.plan)
+    engine = engine_named(subject.run.engine)
+    version = engine.describe(subject.run.standing(subject.design).technology).version
+    page = signoff_page(subject.design, found, plan, {subject.run.engine: version})
+    write_results(place, {RESULT: found})
+    write_texts(place, {PLAN: plan})
+    write_page(place, page, tuple(_others(subject, found)))
+    return place / REPORT_FILE
+
+
+def _others(subject: Subject, found: SignOff) -> list[Page]:
+    """The pages of the checks that have one."""
+    made = {one.name for one in found.made}
+    place = subject.run.place
+    pages = [read_page(place / one) for one in (NOMINAL, CORNERS) if one in made and has_page(place / one)]
+    if "mismatch" in made and (place / CHIPS / SUMMARY_FILE).is_file():
+        root = subject.compiled["pdk_root"]
+        pages.append(read_run(place / CHIPS, Places(root), waveforms=False))
+    return pages

@@ -1,0 +1,74 @@
+"""What a sign-off found: a check asks one question and holds figures against their limits. Keys of signoff.json."""
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One figure. where: under which condition or stress, in words, empty for the nominal one.
+
+    value: in SI, or a fraction; None where nothing came out. shown, interval, limit: in words, the last one empty for a
+    figure that is reported and not judged. sure: the whole interval, where there is one, is on one side of the limit.
+    """
+
+    figure: str
+    value: float | None
+    shown: str
+    limit: str = ""
+    met: bool = True
+    where: str = ""
+    interval: str = ""
+    sure: bool = True
+
+
+@dataclass(frozen=True)
+class Check:
+    """name: as its table in the plan has it; looked: what it looked at, such as "360 samples in 45 conditions".
+
+    notes: what a reader must know besides; skipped: why nothing was looked at, empty where it was.
+    """
+
+    name: str
+    question: str
+    looked: str
+    findings: tuple[Finding, ...] = ()
+    notes: tuple[str, ...] = ()
+    skipped: str = ""
+    passed: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "passed", not self.skipped and all(one.met for one in self.findings))
+
+    @property
+    def judged(self) -> tuple[Finding, ...]:
+        """Those that have a limit."""
+        return tuple(one for one in self.findings if one.limit)
+
+    @property
+    def missed(self) -> tuple[Finding, ...]:
+        """Those that do not keep it."""
+        return tuple(one for one in self.findings if not one.met)
+
+
+@dataclass(frozen=True)
+class SignOff:
+    """All checks in their order; unchecked: what nobody looked at, a line each. passed: every check that was made."""
+
+    technology: str
+    engine: str
+    checks: tuple[Check, ...]
+    unchecked: tuple[str, ...]
+    passed: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "passed", all(one.passed for one in self.made))
+
+    @property
+    def made(self) -> tuple[Check, ...]:
+        """Those that were not skipped."""
+        return tuple(one for one in self.checks if not one.skipped)
+
+    @property
+    def failed(self) -> tuple[Check, ...]:
+        """Those that did not pass."""
+        return tuple(one for one in self.made if not one.passed)

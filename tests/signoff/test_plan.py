@@ -1,0 +1,67 @@
+"""What a plan may say, and what is said of one that is wrong."""
+
+import pytest
+
+from cosim.errors import InputError
+from cosim.signoff.plan import NAMES, Plan, format_plan, read_plan
+
+
+def plan_of(tmp_path, text):
+    path = tmp_path / "plan.toml"
+    path.write_text(text)
+    return read_plan(path)
+
+
+def test_without_a_file_it_is_the_default_one():
+    assert read_plan(None) == Plan()
+
+
+def test_what_a_run_writes_is_read_back_the_same(tmp_path):
+    plan = plan_of(tmp_path, 'skip = ["noise"]\n[spec]\npower = "<= 400 nW"\n[supply]\nfrequencies_hz = [50, 2000]\n')
+    again = plan_of(tmp_path, format_plan(plan))
+    assert again == plan
+    assert format_plan(again) == format_plan(plan)
+    assert plan.settings.supply.frequencies_hz == (50.0, 2000.0)
+    assert plan.skip == ("noise",)
+
+
+def test_a_check_has_the_common_limits_unless_it_has_its_own(tmp_path):
+    plan = plan_of(
+        tmp_path, '[spec]\naccuracy = ">= 80 %"\ntask_agreement = ">= 90 %"\n[corners]\naccuracy = ">= 70 %"\n'
+    )
+    nominal, corners = ({one.metric: one.limit for one in plan.specs(name)} for name in ("nominal", "corners"))
+    assert nominal == {"accuracy": 0.8, "task_agreement": 0.9, "state_agreement": 0.995}
+    assert corners == {"accuracy": 0.7, "task_agreement": 0.95, "state_agreement": 0.99}
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("[noize]\n", ["'noize'", *NAMES]),
+        ('skip = "noise"\n', ["skip", "list", "'noise'"]),
+        ('skip = ["nose"]\n', ["skip", "'nose'"]),
+        ("noise = 3\n", ["noise", "[noise]", "3"]),
+        ("[spec]\naccuracy = 0.9\n", ["spec.accuracy", ">=", "0.9"]),
+        ('[spec]\naccuracy = ">= 900 %"\n', ["spec.accuracy", "900"]),
+        ("[spec]\nchips = 3\n", ["spec.chips", "accuracy"]),
+        ("[mismatch]\nchip = 3\n", ["mismatch.chip", "chips"]),
+        ('[mismatch]\nchips = "many"\n', ["mismatch.chips", "whole number"]),
+        ("[mismatch]\nchips = 0\n", ["mismatch.chips", "1 or more", "0"]),
+        ("[clocks]\nedges = [0.5]\n", ["clocks.edges", "at most 0.1", "0.5"]),
+        ("[supply]\nfrequencies_hz = [1e9]\n", ["supply.frequencies_hz", "1 MHz"]),
+        ("[supply]\nripple_v = nan\n", ["ripple_v"]),
+        ("[frame]\nshortest = 1.5\n", ["frame.shortest", "at most 1", "1.5"]),
+        ("[start]\nramp = 0.9\n", ["start.ramp", "0.9"]),
+        ("[noise\n", ["TOML"]),
+    ],
+)
+def test_what_is_wrong_is_named(tmp_path, text, named):
+    with pytest.raises(InputError) as found:
+        plan_of(tmp_path, text)
+    assert all(word in str(found.value) for word in ["plan.toml", *named])
+    assert len(str(found.value)) < 400
+
+
+def test_a_plan_that_is_not_there(tmp_path):
+    with pytest.raises(InputError, match="missing"):
+        read_plan(tmp_path / "none.toml")
