@@ -39,7 +39,7 @@ from cosim.study.agreement import ComparisonSummary, compare_engines, summarize_
 from cosim.study.bias import Bias, biased
 from cosim.study.noise import study_noise
 from cosim.study.power import PowerSummary, study_power, summarize_power, tabulate_power
-from cosim.study.pvt import Sweep, pvt_grid, summarize_pvt
+from cosim.study.pvt import Grid, Sweep, pvt_grid, summarize_pvt
 from cosim.study.sample_table import tabulate_samples
 from cosim.tasks.clipping import find_clipping
 from cosim.tasks.testset import TestSet
@@ -138,16 +138,23 @@ class Listener:
     finished: Callable[[str], None] = lambda line: None
 
 
-def run_pvt(
-    design: Design, test_set: TestSet, run: Run, listener: Listener, bias: Bias = "constant", audit: int = 0
-) -> Sweep:
+@dataclass(frozen=True)
+class Conditions:
+    """Where a circuit is looked at: bias as in `biased`; audit: how many samples of all conditions together go through
+    ngspice, too."""
+
+    bias: Bias = "constant"
+    audit: int = 0
+    grid: Grid = Grid()
+
+
+def run_pvt(design: Design, test_set: TestSet, run: Run, listener: Listener, asked: Conditions = Conditions()) -> Sweep:
     """Simulate the samples in every condition of `pvt_grid`; write pvt.json, whose content it returns, pvt.png and the
     page.
 
-    The network is compiled once, at the nominal point; `bias` as in `biased`. audit: how many samples of all conditions
-    together go through ngspice, too.
+    The network is compiled once, at the nominal point.
     """
-    conditions = pvt_grid(design.technology)
+    bias, conditions = asked.bias, pvt_grid(design.technology, asked.grid)
     sizes = device_sizes(design.assembly.circuit)
     for technology in conditions:
         device_cards(technology, sizes)  # what a library does not have is said before the first run
@@ -177,9 +184,9 @@ def run_pvt(
         summaries.append(None if comparison is None else summarize_comparison(comparison))
         listener.finished(where)
     sweep = summarize_pvt(conditions, summaries, count, bias, find_clipping(design.network.encoding, test_set))
-    if audit:
-        sweep = replace(sweep, audit=audit_conditions(runs, audit, lambda done, total: None))
-        listener.finished(f"audit of {audit}")
+    if asked.audit:
+        sweep = replace(sweep, audit=audit_conditions(runs, asked.audit, lambda done, total: None))
+        listener.finished(f"audit of {asked.audit}")
     write_results(run.place, {"design.json": summarize(design), "pvt.json": sweep})
     _write_conditions(run, tabulate_samples(design, test_set, found, run.engine), tuple(found))
     save_figure(draw_pvt(sweep), run.place / "pvt.png")

@@ -25,6 +25,7 @@ VERBS = {
     "power": "Supply power per block: static, dynamic, energy; ngspice and behavioral.",
     "sensitivity": "Name the transistors that decide a sample, by adjoint.",
     "montecarlo": "Draw chips that vary and count how many work.",
+    "merge": "Join the parts of a Monte Carlo run that were made apart.",
     "trim": "Set converters at the bias pins of drawn chips, and count again.",
     "signoff": "Check a circuit as a tape-out review would: PASS or FAIL, one page.",
     "sweep": "Run a verb at every value of one or two of its options.",

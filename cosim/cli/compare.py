@@ -101,7 +101,7 @@ def command(*, network_file: Path, to: Destination, how: Comparing, compiling: C
     """
     from cosim.checkpoint.file import stays_software
     from cosim.montecarlo.spec_file import read_specs, without_yield
-    from cosim.pipeline import Beside, Listener, run_comparison, run_pvt
+    from cosim.pipeline import Beside, Conditions, Listener, run_comparison, run_pvt
     from cosim.report.tables import format_comparison, format_pvt
     from cosim.simulation.simulated import engine_named
     from cosim.study.bias import biased
@@ -127,7 +127,8 @@ def command(*, network_file: Path, to: Destination, how: Comparing, compiling: C
     take_folder("compare", output)
     with progress_bar(how.engine) as progress:
         if how.pvt:
-            lines = format_pvt(summary := run_pvt(design, test_set, run, Listener(progress, say), how.bias, audit))
+            asked = Conditions(how.bias, audit)
+            lines = format_pvt(summary := run_pvt(design, test_set, run, Listener(progress, say), asked))
         else:
             noise = noise_of(design, running.seed) if how.noise else None
             summary = run_comparison(design, test_set, run, progress, Beside(audit, watched, noise))

@@ -10,8 +10,19 @@ from cosim.errors import InputError
 from cosim.files.settings import Settings, Value
 
 GIVEN = "cosim.config"  # in a context's meta: the file and its settings
-NO_SETTING = ("output", "json_file", "jobs", "timeout", "resume", "replay", "dask")  # names of what changes no result
-_BESIDE = "-o, --json, --jobs, --timeout, --resume, --replay and --dask are no settings, but for the command line"
+NO_SETTING = (
+    "output",
+    "json_file",
+    "jobs",
+    "timeout",
+    "resume",
+    "replay",
+    "dask",
+    "shard",
+)  # names of what changes no result
+_BESIDE = (
+    "-o, --json, --jobs, --timeout, --resume, --replay, --dask and --shard are no settings, but for the command line"
+)
 _REPAIR = "correct it, or leave it out"
 _KINDS = (
     (click.types.BoolParamType, (bool,), "true or false"),

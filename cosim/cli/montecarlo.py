@@ -31,7 +31,7 @@ from cosim.cli.common import (
 from cosim.cli.help import GroupedOption
 from cosim.cli.progress import progress_bar, say
 from cosim.cli.settings import RunVerb, keep_settings
-from cosim.cli.types import Range
+from cosim.cli.types import Range, Share
 from cosim.engines.table import BATCH, BEHAVIORAL, NGSPICE, engine_entry, engines, simulator_named
 from cosim.errors import InputError, MissingToolError
 
@@ -74,6 +74,7 @@ class Counting:
     resume: bool
     stop_width: float | None
     dask: str | None
+    shard: tuple[int, int] | None
     audit: int | None
     transistors: bool
     jobs: int
@@ -145,6 +146,9 @@ area_option = click.option(
 )
 @click.option("--resume", cls=StoreOption, is_flag=True, help="Go on with the chips that the store holds.")
 @click.option("--dask", cls=StoreOption, metavar="ADDRESS", help="Run on this dask scheduler, such as tcp://host:8786.")
+@click.option(
+    "--shard", cls=StoreOption, type=Share(), help="Only this part of the chips; cosim merge joins the parts."
+)
 @audit_option
 @noise_option
 @destination_options("runs/montecarlo")
@@ -176,6 +180,7 @@ def command(*, network_file: Path, to: Destination, drawing: Drawing, counting: 
     specs, of_all = without_yield(read_specs(counting.specs))
     output, audit = to.output, audit_count(counting.audit, drawing.engine)
     check_outputs(VERB, output, to.json_file)
+    _check_shard(counting, to)
     trial = load_trial(network_file, drawing, compiling)
     if counting.contributions:
         run.check_contributions(trial)
@@ -189,6 +194,14 @@ def command(*, network_file: Path, to: Destination, drawing: Drawing, counting: 
             say(f"{store.damaged} damaged lines of {output / CHIPS_FILE}: their chips run again")
         keep_trial(output, trial, asdict(compiling))
         keep_settings(output)
+        if counting.shard is not None:
+            numbers = run.shard_of(drawing.chips, *counting.shard)
+            with progress_bar("chips") as progress, _executing(trial, counting) as execute:
+                run.run_shard(trial, store, execute, numbers, progress)
+            click.echo(
+                f"{len(numbers)} of {drawing.chips} chips in {output}; with all parts: cosim merge FOLDER... -o FOLDER"
+            )
+            return
         with progress_bar("chips") as progress, _executing(trial, counting) as execute:
             summary = run.run_montecarlo(trial, store, execute, wanted, counting.stop_width, progress)
         if audit:
@@ -205,6 +218,15 @@ def command(*, network_file: Path, to: Destination, drawing: Drawing, counting: 
     check_audit(summary.audit, output)
     if not all(one.met for one in verdicts):
         raise SystemExit(1)
+
+
+def _check_shard(counting: Counting, to: Destination) -> None:
+    """Raises InputError for what needs all chips, where there is only a part of them."""
+    asked = {"--contributions": counting.contributions, "--stop-width": counting.stop_width, "--json": to.json_file}
+    if counting.shard is not None and (found := [name for name, value in asked.items() if value]):
+        raise InputError(
+            f"{found[0]} needs all chips; give it to the command without --shard, on what cosim merge wrote"
+        )
 
 
 def _contribute(trial: "Trial", output: Path, jobs: int) -> "dict[str, Contribution]":

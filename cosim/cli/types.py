@@ -1,6 +1,7 @@
 """Types of options that several verbs share."""
 
 import math
+import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -42,6 +43,21 @@ class Celsius(click.types.FloatParamType):
     """A temperature."""
 
     unit = "C"
+
+
+class Share(click.ParamType):
+    """One of n equal parts, such as 3/8: the third of eight."""
+
+    name = "i/n"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, int]:
+        if isinstance(value, tuple):
+            return value
+        match = re.fullmatch(r"(\d{1,6})/(\d{1,6})", str(value))
+        part, parts = (int(match[1]), int(match[2])) if match else (0, 0)
+        if not 1 <= part <= parts:
+            self.fail(f"must be i/n with i from 1 to n, such as 3/8, not {value}", param, ctx)
+        return part, parts
 
 
 class EngineName(click.ParamType):

@@ -118,6 +118,22 @@ def run_montecarlo(
     return summary
 
 
+def shard_of(chips: int, part: int, parts: int) -> range:
+    """The chips of one of `parts` equal shares, counted from 1."""
+    return range(part - 1, chips, parts)
+
+
+def run_shard(trial: Trial, store: Store, execute: Execute, numbers: Sequence[int], progress: Progress) -> None:
+    """Run those of some chips that the store does not hold yet; what all chips show is for `merge`."""
+    missing = [number for number in numbers if number not in store.records or store.records[number].reason in _LOST]
+    done = len(numbers) - len(missing)
+    progress(done, len(numbers))
+    for record in execute(missing) if missing else ():
+        store.append(record)
+        progress(done := done + 1, len(numbers))
+    store.tidy()
+
+
 def summarize_run(
     trial: Trial, records: Sequence[ChipRecord], specs: Sequence[Spec], confidence: float = CONFIDENCE
 ) -> ChipSummary:

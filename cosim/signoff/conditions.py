@@ -10,7 +10,7 @@ from cosim.montecarlo.run import check_specs, default_spec, run_montecarlo, run_
 from cosim.montecarlo.spec import Spec
 from cosim.montecarlo.store import open_store
 from cosim.montecarlo.trial import Trial
-from cosim.pipeline import Beside, Listener, run_comparison, run_pvt
+from cosim.pipeline import Beside, Conditions, Listener, run_comparison, run_pvt
 from cosim.report.trust import say_audit
 from cosim.signoff.subject import FIGURES, Subject, findings
 from cosim.simulation.audit import Audit
@@ -29,30 +29,25 @@ NOMINAL, CORNERS, CHIPS = "nominal", "corners", "chips"  # folders with pages of
 def check_nominal(subject: Subject) -> Check:
     """All samples, nominal devices, the condition that was asked for."""
     run = subject.within(NOMINAL)
-    beside, where = (
-        Beside(subject.plan.settings.nominal.audit),
-        format_conditions(run.standing(subject.design).technology),
-    )
+    beside = Beside(subject.plan.settings.nominal.audit)
+    where = format_conditions(run.standing(subject.design).technology)
     with subject.bar("nominal") as progress:
         found = run_comparison(subject.design, subject.test_set, run, progress, beside)
+    kept = findings(subject.plan.specs("nominal"), found.measured, where)
     return Check(
         "nominal",
         "Does the circuit decide as the software does?",
         f"{found.samples + found.failed} samples",
-        (
-            *findings(subject.plan.specs("nominal"), found.measured, where),
-            *_failures(found.failed),
-            *_audited(found.audit),
-        ),
+        (*kept, *_failures(found.failed), *_audited(found.audit)),
     )
 
 
 def check_corners(subject: Subject) -> Check:
-    """Every corner of the technology at three temperatures and three supplies."""
-    run = subject.within(CORNERS)
-    specs, audit = subject.plan.specs("corners"), subject.plan.settings.corners.audit
+    """Every condition of the plan's grid."""
+    run, specs = subject.within(CORNERS), subject.plan.specs("corners")
+    asked = Conditions(subject.bias, subject.plan.settings.corners.audit, subject.plan.grid)
     with subject.bar("corners") as progress:
-        sweep = run_pvt(subject.design, subject.test_set, run, Listener(progress), subject.bias, audit)
+        sweep = run_pvt(subject.design, subject.test_set, run, Listener(progress), asked)
     count = len(sweep.conditions)
     found = [finding for row in sweep.conditions for finding in findings(specs, row.measured or None, _where(row))]
     missed = [one for one in found if not one.met]

@@ -21,6 +21,7 @@ from typing import Literal
 from cosim.errors import InputError
 from cosim.montecarlo.spec import SPEC_METRICS, Spec, parse_spec
 from cosim.reading.text import check_known, listed, read_toml, shown, shown_path, typed
+from cosim.study.pvt import CELSIUS, SUPPLIES, Grid
 
 _REPAIR = "see docs/signoff.md for what a plan holds"
 _OFTEN, _MUCH = 1e6, 1.0
@@ -35,9 +36,13 @@ class Nominal:
 
 @dataclass(frozen=True)
 class Corners:
-    """audit: likewise, of all conditions together."""
+    """audit: likewise, of all conditions together. What other checks take for the slow, the leaky and the hot end is of
+    these conditions, too: corners, none for all; temperatures; supplies over the nominal one."""
 
     audit: int = 20
+    corners: tuple[str, ...] = ()
+    celsius: tuple[float, ...] = CELSIUS
+    supplies: tuple[float, ...] = SUPPLIES
 
 
 @dataclass(frozen=True)
@@ -147,6 +152,12 @@ class Plan:
         found = {**self.limits.get("spec", {}), **self.limits.get(check, {})}
         return tuple(parse_spec(f"{metric} {limit}") for metric, limit in found.items())
 
+    @property
+    def grid(self) -> Grid:
+        """The conditions that are looked at."""
+        one = self.settings.corners
+        return Grid(one.corners, one.celsius, one.supplies)
+
     def own(self, check: str) -> tuple[Spec, ...]:
         """Those of its own table alone."""
         return tuple(parse_spec(f"{metric} {limit}") for metric, limit in self.limits.get(check, {}).items())
@@ -203,6 +214,9 @@ def _check(plan: Plan, where: str) -> None:
     rules: list[tuple[str, object, bool, str]] = [
         ("nominal.audit", one.nominal.audit, one.nominal.audit >= 0, "0 or more"),
         ("corners.audit", one.corners.audit, one.corners.audit >= 0, "0 or more"),
+        ("corners.celsius", one.corners.celsius, one.corners.celsius != (), "a list of temperatures"),
+        ("corners.supplies", one.corners.supplies, bool(one.corners.supplies) and
+         all(0 < x < 2 for x in one.corners.supplies), "a list of shares of the nominal supply, such as [0.95, 1.0]"),
         ("mismatch.chips", one.mismatch.chips, one.mismatch.chips >= 1, "1 or more"),
         ("mismatch.device_area", one.mismatch.device_area, 0.01 <= one.mismatch.device_area <= 100, "0.01 to 100"),
         ("noise.draws", one.noise.draws, one.noise.draws >= 2, "2 or more"),

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import product
 
 from cosim.circuit.stress import PowerUp, Ripple, Skew, Step
 from cosim.circuit.waveforms import RESET_FRAMES, T_STEP_MAX, T_STEP_MIN
@@ -10,7 +11,6 @@ from cosim.engines.engine import Failure, Run
 from cosim.quantities import format_quantity
 from cosim.signoff.subject import Subject
 from cosim.simulation.simulated import engine_named
-from cosim.study.pvt import CELSIUS, SUPPLIES
 from cosim.study.signoff import Check, Finding
 from cosim.technology.conditions import format_conditions
 from cosim.variation.draws import Plan as Draws
@@ -27,8 +27,9 @@ def check_frame(subject: Subject) -> Check:
     """How short a frame may be, also where the circuit is slowest, and how long, also where it leaks most."""
     wanted, supply = subject.plan.settings.frame, subject.design.nominal.technology.supply
     nominal = subject.run.standing(subject.design)
-    slow = subject.at(_corner(subject, "ss"), min(CELSIUS), min(SUPPLIES) * supply)
-    leaky = subject.at(_corner(subject, "ff"), max(CELSIUS), max(SUPPLIES) * supply)
+    grid = subject.plan.grid
+    slow = subject.at(subject.corner("ss"), min(grid.celsius), min(grid.supplies) * supply)
+    leaky = subject.at(subject.corner("ff"), max(grid.celsius), max(grid.supplies) * supply)
     shorter = (*_unless(wanted.shortest), *(share for share in SHORTER if share < wanted.shortest))
     longer = (*_unless(wanted.longest), *(share for share in LONGER if share > wanted.longest))
     searches = (("shortest frame", shorter, min, (nominal, slow)), ("longest frame", longer, max, (nominal, leaky)))
@@ -84,11 +85,6 @@ def _bound(subject: Subject, figure: str, share: float | None, condition: Condit
     return Finding(figure, share * own, format_quantity(share * own, "s"), limit, met, where)
 
 
-def _corner(subject: Subject, name: str) -> str | None:
-    """A corner where the technology has it."""
-    return name if name in subject.design.technology.library.sections else None
-
-
 def check_supply(subject: Subject) -> Check:
     """Ripple at several frequencies, and a step up and down that lasts a third of a sample."""
     wanted, timing = subject.plan.settings.supply, subject.run.timing
@@ -134,9 +130,10 @@ def check_clocks(subject: Subject) -> Check:
 
 def check_start(subject: Subject) -> Check:
     """Whether every memory resets that was on before, in every corner, and whether all is well after power-up."""
-    sections = subject.design.technology.library.sections
+    corners = subject.plan.grid.corners or tuple(subject.design.technology.library.sections)
     held = len(subject.design.assembly.held)
-    stuck = [_stuck(subject, corner, celsius) for corner in sections for celsius in CELSIUS] if held else []
+    places = list(product(corners, subject.plan.grid.celsius)) if held else []
+    stuck = [_stuck(subject, corner, celsius) for corner, celsius in places]
     ramp = subject.plan.settings.start.ramp * RESET_FRAMES * subject.run.timing.t_step
     where = f"supply and currents come up in {format_quantity(ramp, 's')}"
     up = subject.stressed("power-up", where, "start", replace(subject.run, stress=PowerUp(ramp, 0.0)))

@@ -49,6 +49,10 @@ class Subject:
         there = at(self.run.standing(self.design).technology, corner, celsius, supply)
         return biased(self.design, there, self.bias, simulator_beside(self.run.engine))
 
+    def corner(self, name: str) -> str | None:
+        """A corner where the plan and the technology have it; None for the one that was asked for."""
+        return name if name in (self.plan.grid.corners or self.design.technology.library.sections) else None
+
     def measure(self, label: str, run: Run) -> Figures | None:
         """What a spec may be on, of all samples in another condition or under a stress; None where one failed."""
         with self.bar(label) as progress:

@@ -54,15 +54,24 @@ class Sweep:
     audit: Audit | None = None
 
 
-def pvt_grid(technology: Technology) -> tuple[Technology, ...]:
-    """Every corner that the technology has, at CELSIUS and SUPPLIES.
+@dataclass(frozen=True)
+class Grid:
+    """Corners, none for all that a technology has; temperatures in celsius; supplies over the nominal one."""
+
+    corners: tuple[str, ...] = ()
+    celsius: tuple[float, ...] = CELSIUS
+    supplies: tuple[float, ...] = SUPPLIES
+
+
+def pvt_grid(technology: Technology, grid: Grid = Grid()) -> tuple[Technology, ...]:
+    """Every corner of the grid at each of its temperatures and supplies.
 
     Raises InputError when its devices are not made for one of the supplies, or its library has not one of the sections.
     """
-    most = round(max(SUPPLIES) * technology.supply, 6)
+    most = round(max(grid.supplies) * technology.supply, 6)
     if most > technology.supply_max:
         raise InputError(
-            f"--pvt needs {max(SUPPLIES):.0%} of the supply, {most:g} V; {technology.name} has supply_max "
+            f"--pvt needs {max(grid.supplies):.0%} of the supply, {most:g} V; {technology.name} has supply_max "
             f"{technology.supply_max:g} V. Lower its supply, or run single conditions with --corner, --temp, --supply"
         )
     library = technology.library
@@ -70,7 +79,7 @@ def pvt_grid(technology: Technology) -> tuple[Technology, ...]:
         read_section(library.file, section, library.also)
     return tuple(
         at(technology, corner, celsius, round(share * technology.supply, 6))
-        for corner, celsius, share in product(library.sections, CELSIUS, SUPPLIES)
+        for corner, celsius, share in product(grid.corners or library.sections, grid.celsius, grid.supplies)
     )
 
 

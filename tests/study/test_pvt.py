@@ -10,7 +10,7 @@ import cosim.pipeline
 from cosim.compiler.passes import compile_network
 from cosim.engines.engine import Run
 from cosim.errors import InputError, SimulationError
-from cosim.pipeline import Listener, run_pvt
+from cosim.pipeline import Conditions, Listener, run_pvt
 from cosim.report.comparison_figures import draw_pvt
 from cosim.report.tables import format_pvt
 from cosim.study.agreement import ComparisonSummary
@@ -168,10 +168,12 @@ def test_a_condition_whose_reference_does_not_start_is_a_row(
     def refuse(technology, simulator):
         raise SimulationError("current reference: it does not start")
 
-    monkeypatch.setattr(cosim.pipeline, "pvt_grid", lambda nominal: (at(technology, "ss"),))
+    monkeypatch.setattr(cosim.pipeline, "pvt_grid", lambda nominal, grid: (at(technology, "ss"),))
     monkeypatch.setattr(cosim.study.bias, "measure_reference", refuse)
     lines = []
     test_set = TestSet(np.array([[[0.1, 0.9, 0.4]]]), np.array([0]), np.array([1]), np.array([0]))
-    sweep = run_pvt(design, test_set, Run(tmp_path), Listener(lambda done, total: None, lines.append), "tracking")
+    sweep = run_pvt(
+        design, test_set, Run(tmp_path), Listener(lambda done, total: None, lines.append), Conditions("tracking")
+    )
     assert lines == ["1/1 ss, 27 C, 1.8 V: current reference: it does not start"]
     assert (sweep.failed, sweep.worst, sweep.conditions[0].accuracy) == (1, (), None)

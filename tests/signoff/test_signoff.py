@@ -1,0 +1,167 @@
+"""A sign-off in reduced form: every check, on a network that passes some of them, and the same bytes again."""
+
+import json
+import re
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cosim.circuit.bench import Voltage
+from cosim.circuit.elements import Mos
+from cosim.engines.engine import Waveforms
+from cosim.report.signoff_table import format_check, say_whole, verdict_of
+from cosim.signoff.plan import NAMES
+from cosim.signoff.weakest import largest_voltages
+from cosim.study.signoff import Check, Finding, SignOff
+
+pytest.importorskip("numba")
+NETWORK = Path(__file__).parents[2] / "models" / "trained" / "digits_d4.pt"
+PLAN = """
+[nominal]
+audit = 1
+[corners]
+audit = 0
+corners = ["tt"]
+celsius = [27]
+supplies = [1.0]
+[mismatch]
+chips = 12
+yield = ">= 10 %"
+accuracy = ">= 20 %"
+[noise]
+draws = 2
+[frame]
+task_agreement = ">= 50 %"
+state_agreement = ">= 95 %"
+[supply]
+frequencies_hz = [1000]
+ripple_v = 0.02
+task_agreement = ">= 50 %"
+[clocks]
+draws = 1
+edges = [0.05]
+task_agreement = ">= 50 %"
+state_agreement = ">= 95 %"
+[start]
+task_agreement = ">= 50 %"
+state_agreement = ">= 95 %"
+[decisions]
+samples = 1
+[limits]
+samples = 1
+"""
+
+
+def cosim(folder, *arguments):
+    words = [sys.executable, "-m", "cosim", *map(str, arguments)]
+    done = subprocess.run(words, capture_output=True, text=True, cwd=folder)
+    assert "Traceback" not in done.stderr, done.stderr
+    return done
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("signoff")
+    (folder / "plan.toml").write_text(PLAN)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def signed(folder):
+    """All ten checks of three digits; what was printed, and the folder."""
+    asked = ("--plan", "plan.toml", "--samples", 3, "-j", 1, "-o", "all")
+    return cosim(folder, "signoff", NETWORK, *asked), folder / "all"
+
+
+@pytest.mark.ngspice
+def test_every_check_is_made_and_judged(signed):
+    done, place = signed
+    found = json.loads((place / "signoff.json").read_text())
+    names = [one["name"] for one in found["checks"]]
+    assert names == list(NAMES)
+    assert not [one for one in found["checks"] if one["skipped"]]
+    assert done.returncode == (0 if found["passed"] else 1)
+    for one in found["checks"]:
+        assert one["findings"], one["name"]
+        assert one["passed"] == all(row["met"] for row in one["findings"])
+        assert f"{one['name']:11}{'PASS' if one['passed'] else 'FAIL'}" in done.stdout
+    by_name = {one["name"]: {row["figure"]: row for row in one["findings"]} for one in found["checks"]}
+    assert by_name["nominal"]["states as ngspice's, outside ties"]["value"] == 1.0
+    assert by_name["start"]["memories that stay on"]["value"] == 0.0
+    shortest, longest = by_name["frame"]["shortest frame"]["value"], by_name["frame"]["longest frame"]["value"]
+    assert shortest <= 8e-3 and longest >= 20e-3  # bench_frames: 99 % of the states down to 3 ms
+    assert 1.8 <= by_name["limits"]["largest |V_GS|"]["value"] <= 1.98  # the supply, and what clocks couple on top
+    assert 0 < by_name["decisions"]["distance of a state's decision"]["value"] < 3
+
+
+@pytest.mark.ngspice
+def test_the_page_says_the_verdict_first_and_holds_the_others(signed):
+    done, place = signed
+    page = (place / "report.html").read_text()
+    whole = re.search(r"sign-off: ((?:.|\n)+?)\nnot checked:", done.stdout)[1].replace("\n", " ")
+    assert f"Sign-off of digits_d4 on generic180: {whole}" in page
+    for word in ("Not checked", "wires: give --extracted", "chips work", "in 1 conditions", "ripple_v = 0.02"):
+        assert word in page
+    assert cosim(place, "verify", ".").returncode == 0
+
+
+@pytest.mark.ngspice
+def test_the_plan_that_was_in_effect_gives_the_same_bytes_on_more_workers(signed, folder):
+    _, place = signed
+    asked = ("--plan", place / "plan.toml", "--samples", 3, "-j", 2, "-o", "again")
+    cosim(folder, "signoff", NETWORK, *asked)
+    for name in ("signoff.json", "plan.toml", "nominal/comparison.json", "chips/chips.jsonl", "chips/summary.json"):
+        assert (folder / "again" / name).read_bytes() == (place / name).read_bytes(), name
+
+
+def test_what_is_left_out_is_listed_and_an_impossible_limit_fails(folder):
+    skip = [name for name in NAMES if name != "noise"]
+    (folder / "noise.toml").write_text(f'skip = {skip}\n[noise]\ndraws = 2\nstate_agreement = ">= 100 %"\n')
+    done = cosim(folder, "signoff", NETWORK, "--plan", "noise.toml", "--samples", 60, "-o", "noise")
+    assert done.returncode == 1
+    assert "sign-off: FAIL in 1 of 1 checks: noise" in done.stdout
+    assert all(f"  {name}: left out by the plan" in done.stdout for name in skip)
+
+
+def test_a_plan_that_is_wrong_leaves_nothing(folder):
+    (folder / "wrong.toml").write_text("[mismatch]\nchips = -3\n")
+    done = cosim(folder, "signoff", NETWORK, "--plan", "wrong.toml", "-o", "never")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "wrong.toml: mismatch.chips must be 1 or more, not -3" in done.stderr
+    assert not (folder / "never").exists()
+
+
+def test_voltages_are_those_between_terminals_at_the_worst_moment():
+    time = np.linspace(0, 1, 5)
+    nets = {"d": [0, 1, 2, 1, 0], "g": [2, 0, -0.5, 0, 0], "s": [0, 0, 1, 0, 0]}
+    waves = Waveforms(time, {Voltage(net): np.array(values, dtype=float) for net, values in nets.items()})
+    device = Mos("m", "d", "g", "s", "0", "n", 1e-6, 1e-6)
+    other = replace(device, name="other", drain="unknown", gate="0")
+    found = largest_voltages(waves, [device, other])
+    assert found == {"V_GS": (2.0, "m"), "V_GD": (2.5, "m"), "V_DS": (1.0, "m"), "V_GB": (2.0, "m")}
+
+
+def test_a_verdict_is_unsure_only_where_it_hangs_on_an_interval():
+    kept, unsure = Finding("a", 1.0, "1", ">= 0"), Finding("a", 1.0, "1", ">= 0", sure=False)
+    missed = Finding("a", 1.0, "1", ">= 2", met=False)
+    missed_unsure = replace(missed, sure=False)
+    verdicts = {
+        (kept,): "PASS",
+        (kept, unsure): "PASS, unsure",
+        (missed, unsure): "FAIL",
+        (missed_unsure, kept): "FAIL, unsure",
+        (missed_unsure, missed): "FAIL",
+    }
+    for findings, wanted in verdicts.items():
+        assert verdict_of(Check("x", "why?", "3", findings)) == wanted
+    skipped = Check("y", "", "", skipped="no model for it")
+    assert (verdict_of(skipped), skipped.passed) == ("not made", False)
+    assert say_whole(SignOff("t", "e", (Check("x", "?", "3", (kept,)), skipped), ())) == "PASS in all 1 checks"
+    assert say_whole(SignOff("t", "e", (skipped,), ())) == "nothing was checked"
+    assert all(
+        len(line) < 80 for line in format_check(Check("x" * 9, "?", "3", (replace(missed, where="w" * 70),) * 9))
+    )
