@@ -29,12 +29,13 @@ T_STEP_MIN, T_STEP_MAX = 1e-6, 1.0  # s; frames take milliseconds, and 10 is mor
 
 @dataclass(frozen=True)
 class Timing:
-    """Frame timing. t_step in second; edge and clock_edge as fractions of it."""
+    """Frame timing. t_step in second; edge and clock_edge as fractions of it; reset: frames that it takes."""
 
     t_step: float = 10e-3
     edge: float = 0.01
     clock_edge: float = 0.01
     t_max_step: float = 0.02  # largest solver step over t_step
+    reset: float = RESET_FRAMES
 
     def __post_init__(self) -> None:
         """Raises InputError for a frame that no circuit of nanoamperes could follow, or nobody would wait for."""
@@ -51,7 +52,7 @@ class Timing:
     @property
     def start(self) -> float:
         """When frame 0 begins, in second."""
-        return RESET_FRAMES * self.t_step
+        return self.reset * self.t_step
 
     @property
     def reset_end(self) -> float:

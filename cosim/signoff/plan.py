@@ -90,9 +90,11 @@ class Clocks:
 
 @dataclass(frozen=True)
 class Start:
-    """ramp: how much of the reset the supply takes to come up."""
+    """ramp: how long the supply takes to come up; reset: after how long a reset from then on all must be well, at
+    most; both in frames."""
 
-    ramp: float = 0.5
+    ramp: float = 0.25
+    reset: float = 10.0
 
 
 @dataclass(frozen=True)
@@ -229,7 +231,8 @@ def _check(plan: Plan, where: str) -> None:
         ("clocks.edges", one.clocks.edges, all(0 < x <= 0.1 for x in one.clocks.edges), "above 0 and at most 0.1"),
         ("clocks.skew", one.clocks.skew, 0 <= one.clocks.skew <= 0.1, "0 to 0.1"),
         ("clocks.draws", one.clocks.draws, one.clocks.draws >= 0, "0 or more"),
-        ("start.ramp", one.start.ramp, 0 < one.start.ramp <= 0.6, "above 0 and at most 0.6: resetb rises at 0.7"),
+        ("start.ramp", one.start.ramp, 0 < one.start.ramp <= 0.3, "above 0 and at most 0.3: the shortest reset is 0.5"),
+        ("start.reset", one.start.reset, 0.5 <= one.start.reset <= 100, "0.5 to 100"),
         ("decisions.samples", one.decisions.samples, one.decisions.samples >= 1, "1 or more"),
         ("decisions.distance", one.decisions.distance, one.decisions.distance >= 0, "0 or more"),
         ("limits.samples", one.limits.samples, one.limits.samples >= 1, "1 or more"),

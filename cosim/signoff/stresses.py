@@ -5,7 +5,7 @@ from dataclasses import replace
 from itertools import product
 
 from cosim.circuit.stress import PowerUp, Ripple, Skew, Step
-from cosim.circuit.waveforms import RESET_FRAMES, T_STEP_MAX, T_STEP_MIN
+from cosim.circuit.waveforms import T_STEP_MAX, T_STEP_MIN
 from cosim.design import Condition
 from cosim.engines.engine import Failure, Run
 from cosim.quantities import format_quantity
@@ -18,6 +18,7 @@ from cosim.variation.draws import draw_chip
 
 SHORTER = (0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.25, 0.2, 0.15, 0.1)  # of the frame that was compiled for
 LONGER = (1.5, 2.0, 3.0, 5.0, 10.0, 20.0, 50.0)
+RESETS = (0.5, 1.0, 2.0, 5.0)  # frames
 _EDGE = 1e-3  # of a frame: of a supply step
 _TRACKING = 0.4  # of a frame: where a supply step falls
 _NAMED = 3  # memories that stay on
@@ -129,23 +130,37 @@ def check_clocks(subject: Subject) -> Check:
 
 
 def check_start(subject: Subject) -> Check:
-    """Whether every memory resets that was on before, in every corner, and whether all is well after power-up."""
+    """Whether every memory resets that was on before, in every corner; and how long the reset must be at power-up."""
     corners = subject.plan.grid.corners or tuple(subject.design.technology.library.sections)
     held = len(subject.design.assembly.held)
     places = list(product(corners, subject.plan.grid.celsius)) if held else []
     stuck = [_stuck(subject, corner, celsius) for corner, celsius in places]
-    ramp = subject.plan.settings.start.ramp * RESET_FRAMES * subject.run.timing.t_step
-    where = f"supply and currents come up in {format_quantity(ramp, 's')}"
-    up = subject.stressed("power-up", where, "start", replace(subject.run, stress=PowerUp(ramp, 0.0)))
     worst = max(stuck, key=lambda one: one.value or 0.0, default=None)
     others = tuple(one for one in stuck if not one.met and one is not worst)
+    shortest, tried = _power_up(subject)
     return Check(
         "start",
-        "Does every memory reset, and does it start from a supply that comes up?",
+        "Does every memory reset, and does the circuit start from a supply that comes up?",
         f"{held} memories, all on before the reset, in {len(stuck)} conditions; {len(subject.test_set.y)} samples",
-        (*(() if worst is None else (worst,)), *others, *up),
+        (*(() if worst is None else (worst,)), *others, shortest, *(replace(one, limit="", met=True) for one in tried)),
         () if held else ("No memory of this network is reset from outside.",),
     )
+
+
+def _power_up(subject: Subject) -> tuple[Finding, list[Finding]]:
+    """The shortest reset after which the figures are kept, and those of every reset that was tried."""
+    wanted, timing = subject.plan.settings.start, subject.run.timing
+    ramp = wanted.ramp * timing.t_step
+    where, tried = f"supply and currents come up in {format_quantity(ramp, 's')}", list[Finding]()
+    limit = f"<= {format_quantity(wanted.reset * timing.t_step, 's')}"
+    for reset in (*(one for one in RESETS if one < wanted.reset), wanted.reset):
+        length = format_quantity(reset * timing.t_step, "s")
+        run = replace(subject.run, timing=replace(timing, reset=reset), stress=PowerUp(ramp, 0.0))
+        found = subject.stressed(f"power-up, reset {length}", f"{where}, reset of {length}", "start", run)
+        tried += found
+        if all(one.met for one in found):
+            return Finding("shortest reset at power-up", reset * timing.t_step, length, limit, where=where), tried
+    return Finding("shortest reset at power-up", None, f"more than {limit[3:]}", limit, met=False, where=where), tried
 
 
 def _stuck(subject: Subject, corner: str, celsius: float) -> Finding:

@@ -2,7 +2,9 @@
 
 Half of them are random, the others those with the least certain decisions. A decision whose margin is under a limit is
 a tie: either state is right. Where a tie turned out otherwise, what follows in its sample, from that frame on, is its
-consequence and is not compared, because states feed back. Of all other states nearly all must be equal.
+consequence and is not compared, because states feed back. So is a decision a tie that was still under way when it was
+read, its net nearer than HOVERING to the threshold: a stage behind has then seen a current in between, which turns a
+state of that frame or of a later one while the latch itself ends the same. Of all other states nearly all must be equal.
 """
 
 from collections import Counter
@@ -22,6 +24,7 @@ from cosim.simulation.simulated import sample_benches
 from cosim.tasks.testset import TestSet
 
 TIE = 2e-3  # of the unit current: 0.1 mV at a gate changes a subthreshold current by so much
+HOVERING = 0.1  # of V_DD
 LEAST = 0.999  # of the states outside ties that must be equal
 Array = NDArray[np.float64]
 _COUNTS = ("instances", "failed", "bits", "ties", "turned", "behind", "wrong")
@@ -31,8 +34,8 @@ _COUNTS = ("instances", "failed", "bits", "ties", "turned", "behind", "wrong")
 class Audit:
     """What an audit found. instances: samples, each on its chip; failed: those that the simulator could not run.
 
-    bits: states of the others. ties: those whose margin is under `limit`, ampere; turned: ties that differ; behind:
-    states from the frame of a turned tie on, without ties; wrong: states that differ, without ties and what is behind
+    bits: states of the others. ties: those whose margin is under `limit`, ampere, or whose net was HOVERING; turned: ties
+    that differ; behind: states from the frame on in which a tie turned, or a hovering net another state, without ties; wrong: states that differ, without ties and what is behind
     them; agreement: the share of those that do not; worst: the largest margin of a wrong one, ampere, None where none
     is known. passed: agreement is at least LEAST, and something was compared.
     """
@@ -136,6 +139,7 @@ def reference_run(run: Run) -> Run:
 def judge(design: Design, found: Sequence[Outcome], others: Sequence[Outcome], bias_scale: float = 1.0) -> Audit:
     """Hold outcomes against those of ngspice for the same benches."""
     limit, allowed = TIE * bias_scale * design.i_unit, tolerances(design.graph)
+    near = HOVERING * design.nominal.technology.supply
     pairs = [
         (one, other)
         for one, other in zip(found, others, strict=True)
@@ -145,8 +149,11 @@ def judge(design: Design, found: Sequence[Outcome], others: Sequence[Outcome], b
     margins: list[Array] = []
     for one, other in pairs:
         margin = one.margins if one.margins.size else np.full(one.states.shape, np.inf)
-        differs, tie = differ(one.states, other.states, allowed), margin < limit
-        follows = (np.cumsum((differs & tie).any(axis=1)) > 0)[:, None] & ~tie
+        differs = differ(one.states, other.states, allowed)
+        hovers = one.latches < near if one.latches.size else np.zeros(differs.shape, np.bool_)
+        tie = (margin < limit) | hovers
+        turned = (differs & tie).any(axis=1) | (differs.any(axis=1) & hovers.any(axis=1))
+        follows = (np.cumsum(turned) > 0)[:, None] & ~tie
         errors = differs & ~tie & ~follows
         margins.append(margin[errors])
         counted = {"ties": tie, "turned": differs & tie, "behind": follows, "wrong": errors}

@@ -52,6 +52,9 @@ def test_a_check_has_the_common_limits_unless_it_has_its_own(tmp_path):
         ("[supply]\nripple_v = nan\n", ["ripple_v"]),
         ("[frame]\nshortest = 1.5\n", ["frame.shortest", "at most 1", "1.5"]),
         ("[start]\nramp = 0.9\n", ["start.ramp", "0.9"]),
+        ("[start]\nreset = 0.1\n", ["start.reset", "0.5", "0.1"]),
+        ("[corners]\ncelsius = []\n", ["corners.celsius", "list"]),
+        ("[corners]\nsupplies = [0]\n", ["corners.supplies", "0.95"]),
         ("[noise\n", ["TOML"]),
     ],
 )

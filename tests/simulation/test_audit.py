@@ -8,7 +8,7 @@ import pytest
 from cosim.compiler.passes import compile_network
 from cosim.engines.engine import Failure, FailureKind, Inference
 from cosim.report.trust import format_audit, format_refusal
-from cosim.simulation.audit import TIE, choose, judge, least_margin
+from cosim.simulation.audit import HOVERING, TIE, choose, judge, least_margin
 
 FRAMES, CELLS = 5, 4
 
@@ -61,6 +61,19 @@ def test_a_tie_may_turn_and_what_follows_is_not_compared(design):
     before = judge(design, [ours], [flipped(ours, (2, 1), (1, 3))])
     assert (before.wrong, before.passed) == (1, False)
     assert before.agreement == pytest.approx(1 - 1 / 7)
+
+
+def test_a_latch_that_hovers_is_a_tie_and_excuses_what_it_turns(design):
+    """0.1 V of 1.8 V from its threshold when read: what differs in its frame and behind it is not compared. Where
+    nothing does, the hovering state alone counts as a tie."""
+    ours = replace(inference(), latches=np.full((FRAMES, CELLS), 0.5))
+    ours.latches[2, 1] = 0.1
+    quiet = judge(design, [ours], [ours])
+    assert (quiet.ties, quiet.turned, quiet.behind, quiet.wrong) == (1, 0, 0, 0)
+    found = judge(design, [ours], [flipped(ours, (2, 3), (3, 3))])
+    assert (found.ties, found.turned, found.behind, found.wrong) == (1, 0, 11, 0)
+    ours.latches[2, 1] = HOVERING * design.nominal.technology.supply + 1e-9
+    assert judge(design, [ours], [flipped(ours, (2, 3), (3, 3))]).wrong == 2
 
 
 def test_without_margins_nothing_is_a_tie(design):
