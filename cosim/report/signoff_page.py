@@ -16,7 +16,7 @@ def signoff_page(design: Design, found: SignOff, plan: str, made_with: dict[str,
     subject, made = subject_of(design), found.made
     figures = sum(len(one.judged) for one in made)
     missed = sum(len(one.missed) for one in made)
-    unsure = sum(not one.sure for check in made for one in check.findings)
+    unsure = sum(not one.sure for check in made for one in check.judged)
     return Page(
         verb="signoff",
         subject=subject,
