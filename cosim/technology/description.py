@@ -82,20 +82,25 @@ def _drawing(table: "_Table") -> Drawing:
 
 def _wires(table: "_Table") -> WireTable:
     over, rim, beside, junctions = (table.table(key) for key in ("over", "rim", "beside", "junctions"))
-    below: dict[str, dict[str, float]] = {}
-    for k, layer in enumerate(CONDUCTORS):
-        one = over.table(layer)
-        below[layer] = {name: one.number(name, 0.0) * 1e-6 for name in ("ground", *CONDUCTORS[:k])}
-        one.finish()
     found = WireTable(
-        below,
-        {layer: rim.number(layer, 0.0) * 1e-12 for layer in CONDUCTORS},
+        _below(over, 1e-6),
+        _below(rim, 1e-12),
         {layer: (cap * 1e-18, offset * 1e-6) for layer in CONDUCTORS for cap, offset in [beside.pair(layer)]},
         {polarity: junctions.pair(polarity) for polarity in ("n", "p")},
         table.number("well", 0.0) * 1e-6,
     )
     for part in (over, rim, beside, junctions, table):
         part.finish()
+    return found
+
+
+def _below(table: "_Table", unit: float) -> dict[str, dict[str, float]]:
+    """Layer -> ground or a layer below it -> its number, in attofarad a square or plain micrometre in the file."""
+    found: dict[str, dict[str, float]] = {}
+    for k, layer in enumerate(CONDUCTORS):
+        one = table.table(layer)
+        found[layer] = {name: one.number(name, 0.0) * unit for name in ("ground", *CONDUCTORS[:k])}
+        one.finish()
     return found
 
 

@@ -32,12 +32,12 @@ class Rule:
 
 @dataclass(frozen=True)
 class WireTable:
-    """Capacitance of wires. over: layer -> layer below it, or ground -> F/m2; rim: layer -> F/m of its edge;
+    """Capacitance of wires. over: layer -> layer below it, or ground -> F/m2; rim: the same -> F/m of its edge;
     beside: layer -> (F for a length that equals the spacing, m that are added to the spacing);
     junctions: polarity -> (F/m2, F/m); well: of an n well to the substrate, F/m2."""
 
     over: Mapping[str, Mapping[str, float]]
-    rim: Mapping[str, float]
+    rim: Mapping[str, Mapping[str, float]]
     beside: Mapping[str, tuple[float, float]]
     junctions: Mapping[str, tuple[float, float]]
     well: float
