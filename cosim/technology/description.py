@@ -12,7 +12,18 @@ from cosim.errors import InputError, MissingToolError
 from cosim.files.read import is_file
 from cosim.reading.text import read_toml, shown
 from cosim.technology.conditions import CELSIUS_MAX, CELSIUS_MIN
-from cosim.technology.drawing import AREAS, CONDUCTORS, LAYERS, RULES, Drawing, Layer, Rule, WireTable
+from cosim.technology.drawing import (
+    AREAS,
+    CONDUCTORS,
+    LAYERS,
+    RULES,
+    VIAS,
+    Drawing,
+    Layer,
+    ResistanceTable,
+    Rule,
+    WireTable,
+)
 from cosim.technology.types import DeviceLibrary, DeviceModel, Geometry, Sizing, Technology
 
 CORNERS = ("tt", "ff", "ss", "fs", "sf")
@@ -74,6 +85,7 @@ def _drawing(table: "_Table") -> Drawing:
         {name: layers.layer(name) for name in LAYERS},
         {name: rules.rule(name, 1e6 if name in AREAS else 1e3) for name in RULES},
         _wires(table.table("wires")),
+        _resistances(table.table("resistance")),
     )
     for part in (mos, layers, rules, table):
         part.finish()
@@ -90,6 +102,16 @@ def _wires(table: "_Table") -> WireTable:
         table.number("well", 0.0) * 1e-6,
     )
     for part in (over, rim, beside, junctions, table):
+        part.finish()
+    return found
+
+
+def _resistances(table: "_Table") -> ResistanceTable:
+    sheet, via = table.table("sheet"), table.table("via")
+    found = ResistanceTable(
+        {layer: sheet.number(layer, 0.0) for layer in CONDUCTORS}, {name: via.number(name, 0.0) for name in VIAS}
+    )
+    for part in (sheet, via, table):
         part.finish()
     return found
 

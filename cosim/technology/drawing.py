@@ -19,6 +19,7 @@ RULES = (
     "plate_smallest", "plate_largest", "top_width", "top_space", "strap",
 )  # fmt: skip
 CONDUCTORS = ("poly", "metal1", "metal2", "metal3", "metal4", "metal5")  # from below
+VIAS = ("contact", "via1", "via2", "via3", "via4")
 AREAS = ("metal_area", "plate_smallest", "plate_largest")  # square micrometre; the other rules are lengths
 
 
@@ -44,12 +45,20 @@ class WireTable:
 
 
 @dataclass(frozen=True)
+class ResistanceTable:
+    """sheet: conductor -> ohm a square; via: one of VIAS -> ohm of one."""
+
+    sheet: Mapping[str, float]
+    via: Mapping[str, float]
+
+
+@dataclass(frozen=True)
 class Drawing:
     """The `[layout]` of a technology.
 
     mos: polarity -> the transistor's name in the LVS deck; capacitor: that of its metal capacitor; variant: of the
     metal stack, as the decks name it; decks: their folder, below that of the kits; layers, rules: all of LAYERS, RULES;
-    wires: what extraction takes.
+    wires, resistance: what extraction takes.
     """
 
     mos: Mapping[str, str]
@@ -59,6 +68,7 @@ class Drawing:
     layers: Mapping[str, Layer]
     rules: Mapping[str, Rule]
     wires: WireTable
+    resistance: ResistanceTable
 
     def __getitem__(self, rule: str) -> int:
         """The value of a rule, nanometre or square nanometre."""
