@@ -236,11 +236,16 @@ def format_mean(found: Interval | None, unit: str) -> str:
     return f"{number} +- {half:.{0 if half >= 10 else 1 if half >= 1 else 2}f} {prefixed}"
 
 
+def _format_gradient(s_vt: float, s_beta: float) -> str:
+    return f"gradient across the die, sigma {s_vt:g} uV/um and {s_beta:g} ppm/um"
+
+
 def format_summary(summary: ChipSummary) -> list[str]:
     """The terminal table of a run's summary, under 80 columns."""
     simulated = f"{summary.chips} chips, {summary.failed} failed; {summary.samples} samples each"
     lines = [
         f"{simulated}; engine {summary.engine}, variation {summary.variation.kind}",
+        *(() if (slopes := summary.gradient) is None else (_format_gradient(*slopes),)),
         "",
         f"{'':15}  {'nominal':>9}  {'mean':>9}  {'sd':>7}  {'5 %':>9}  {'median':>9}  {'95 %':>9}",
     ]

@@ -76,7 +76,7 @@ def _device(table: "_Table") -> DeviceModel:
 
 
 def _drawing(table: "_Table") -> Drawing:
-    mos, layers, rules = (table.table(key) for key in ("mos", "layers", "rules"))
+    mos, layers, rules, gradient = (table.table(key) for key in ("mos", "layers", "rules", "gradient"))
     found = Drawing(
         {polarity: mos.text(polarity) for polarity in ("n", "p")},
         table.text("capacitor"),
@@ -86,8 +86,9 @@ def _drawing(table: "_Table") -> Drawing:
         {name: rules.rule(name, 1e6 if name in AREAS else 1e3) for name in RULES},
         _wires(table.table("wires")),
         _resistances(table.table("resistance")),
+        (gradient.number("vt", 0.0), gradient.number("beta", 0.0)),
     )
-    for part in (mos, layers, rules, table):
+    for part in (mos, layers, rules, gradient, table):
         part.finish()
     return found
 

@@ -58,7 +58,7 @@ class Drawing:
 
     mos: polarity -> the transistor's name in the LVS deck; capacitor: that of its metal capacitor; variant: of the
     metal stack, as the decks name it; decks: their folder, below that of the kits; layers, rules: all of LAYERS, RULES;
-    wires, resistance: what extraction takes.
+    wires, resistance: what extraction takes; gradient: S of thresholds in V/m and of current factors in 1/m.
     """
 
     mos: Mapping[str, str]
@@ -69,6 +69,7 @@ class Drawing:
     rules: Mapping[str, Rule]
     wires: WireTable
     resistance: ResistanceTable
+    gradient: tuple[float, float]
 
     def __getitem__(self, rule: str) -> int:
         """The value of a rule, nanometre or square nanometre."""

@@ -1,4 +1,4 @@
-"""Resistance of wires: the sums of a small drawing, by hand. Needs no klayout."""
+"""Resistance of wires, the sums of a small drawing by hand, and places of transistors. Needs no klayout."""
 
 import math
 
@@ -6,6 +6,7 @@ import pytest
 
 from cosim.circuit.elements import GROUND, Circuit, Mos
 from cosim.layout.chip import draw_chip, drawing_of
+from cosim.layout.record import position_rows
 from cosim.layout.resist import signal_ohms, supply_ohms
 from cosim.technology.catalog import load_technology
 
@@ -46,3 +47,16 @@ def test_a_supply_is_a_strap_and_a_rail(chip, technology):
     x1, y1, x2, y2 = chip.box
     wanted = 0.09 * (y2 - y1) / 3000 + 0.09 * (x2 - x1) / 460 + 8 + 4.5
     assert math.isclose(supply_ohms(chip, drawing_of(technology))["vdd"], wanted)
+
+
+def test_a_transistor_stands_in_the_middle_of_its_gates(chip, technology):
+    """The one place where its diffusion lies under its poly: 2 um wide, 8 um long."""
+    found = {
+        name: (x * 1000 + chip.box[0], y * 1000 + chip.box[1])
+        for name, x, y in position_rows(chip, drawing_of(technology))
+    }
+    polys, diffusions = ([box for layer, box in chip.shapes if layer == name] for name in ("poly", "comp"))
+    gates = [(max(a[0], b[0]), max(a[1], b[1]), min(a[2], b[2]), min(a[3], b[3])) for a in polys for b in diffusions]
+    middles = {((x1 + x2) / 2, (y1 + y2) / 2) for x1, y1, x2, y2 in gates if (x2 - x1, y2 - y1) == (2000, 8000)}
+    assert set(found) == {"n", "p"}
+    assert set(found.values()) == middles
