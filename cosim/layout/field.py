@@ -47,22 +47,21 @@ class _Plane:
 def between_layers(drawn: Drawn, wires: WireTable, substrate: str) -> dict[Pair, float]:
     """Upper net and lower net or substrate -> farad. Gates have what lies over them, and nothing to the substrate."""
     nets = sorted(drawn.boxes)
-    total: dict[tuple[str, str], NDArray[np.float64]] = defaultdict(lambda: np.zeros((len(nets), len(nets) + 1)))
-    for planes in _strips(drawn, nets):
-        for pair, found in _strip_pairs(planes, wires, len(nets)):
-            total[pair] += found
+    others = [*nets, substrate]
     farads: dict[Pair, float] = defaultdict(float)
-    for (upper, lower), found in sorted(total.items()):
-        per_place = wires.over[upper][lower] * (GRID * 1e-9) ** 2
-        for k, other in np.argwhere(found > 0).tolist():
-            farads[nets[k], nets[other] if other < len(nets) else substrate] += float(found[k, other]) * per_place
+    for planes in _strips(drawn, nets):
+        for (upper, lower), places in _strip_pairs(planes, wires, len(nets)):
+            per_place = wires.over[upper][lower] * (GRID * 1e-9) ** 2
+            for at in np.flatnonzero(places).tolist():
+                k, other = divmod(at, len(others))
+                farads[nets[k], others[other]] += float(places[at]) * per_place
     return farads
 
 
 def _strip_pairs(
     planes: Mapping[str, _Plane], wires: WireTable, nets: int
 ) -> Iterator[tuple[tuple[str, str], NDArray[np.float64]]]:
-    """Layers, the lower one may be ground -> weighted places by (upper net, lower net), (nets, nets + 1)."""
+    """Layers, the lower one may be ground -> weighted places by upper net * (nets + 1) + lower net or ground."""
     for k, upper in enumerate(CONDUCTORS):
         if upper not in planes:
             continue
@@ -93,8 +92,7 @@ def _downward(k: int, planes: Mapping[str, _Plane], wires: WireTable) -> Weights
 def _counted(upper: NDArray[np.int32], lower: NDArray[np.int32], worth: Weights, nets: int) -> NDArray[np.float64]:
     pairs = (upper % nets).astype(np.int64) * (nets + 1) + lower
     inner = slice(SEEN // GRID, -(SEEN // GRID))  # the rest belongs to the next strips
-    sums = np.bincount(pairs[inner].ravel(), worth[inner].ravel(), nets * (nets + 1))
-    return sums.astype(np.float64).reshape(nets, nets + 1)
+    return np.bincount(pairs[inner].ravel(), worth[inner].ravel(), nets * (nets + 1)).astype(np.float64)
 
 
 def _strips(drawn: Drawn, nets: list[str]) -> Iterator[dict[str, _Plane]]:
