@@ -5,7 +5,7 @@ from textwrap import wrap
 
 from cosim.cells.blocks import OUTSIDE
 from cosim.quantities import format_quantity, parse_quantity
-from cosim.report.noise import format_chip_noise, format_noise
+from cosim.report.noise import format_chip_noise, format_gradient, format_noise
 from cosim.report.trust import format_audit, format_elsewhere, format_transitions, format_trust
 from cosim.report.value_errors import format_errors
 from cosim.study.agreement import ComparisonSummary
@@ -236,16 +236,11 @@ def format_mean(found: Interval | None, unit: str) -> str:
     return f"{number} +- {half:.{0 if half >= 10 else 1 if half >= 1 else 2}f} {prefixed}"
 
 
-def _format_gradient(s_vt: float, s_beta: float) -> str:
-    return f"gradient across the die, sigma {s_vt:g} uV/um and {s_beta:g} ppm/um"
-
-
 def format_summary(summary: ChipSummary) -> list[str]:
     """The terminal table of a run's summary, under 80 columns."""
     simulated = f"{summary.chips} chips, {summary.failed} failed; {summary.samples} samples each"
     lines = [
         f"{simulated}; engine {summary.engine}, variation {summary.variation.kind}",
-        *(() if (slopes := summary.gradient) is None else (_format_gradient(*slopes),)),
         "",
         f"{'':15}  {'nominal':>9}  {'mean':>9}  {'sd':>7}  {'5 %':>9}  {'median':>9}  {'95 %':>9}",
     ]
@@ -272,7 +267,8 @@ def format_summary(summary: ChipSummary) -> list[str]:
         )
         bias = f"behavioral - {summary.engine} {format_bias(metric, pair)}"
         lines.append(f"paired            {format_name(metric)}: {correlation}, {bias}")
-    return [*lines, *format_chip_noise(summary.noise), *format_trust(summary), *format_outside()]
+    lines += [*format_gradient(summary.gradient), *format_chip_noise(summary.noise)]
+    return [*lines, *format_trust(summary), *format_outside()]
 
 
 def format_yield(found: SpecYield) -> list[str]:
