@@ -38,10 +38,10 @@ def command(*, network_file: Path, output: Path, drawing: Drawing, compiling: Co
     """Draw NETWORK as a macro: GDS, LVS netlist, pins, areas, capacitance of wires.
 
     The folder receives layout.gds, lvs.sp (the netlist that is simulated, a line a unit), pins.csv in order from the
-    left, area.csv by block, wires.csv, which compare --extracted reads, couplings.csv, layout.json, layout.png and
-    layout.svg. Every drawn unit is held against its line of lvs.sp. Where the kit's decks run, checks.json
-    and violations.csv have what they find, with coordinates; exit status 1 where DRC or LVS fails. Density is printed
-    and not counted: fill is left to the chip that the macro goes on.
+    left, area.csv by block, wires.csv, which compare --extracted reads, positions.csv, which montecarlo --gradient
+    reads, couplings.csv, resistance.csv, layout.json and pictures. Every drawn unit is held against its line of lvs.sp.
+    Where the kit's decks run, checks.json and violations.csv have what they find, with coordinates; exit status 1 where
+    DRC or LVS fails. Density is printed and not counted: fill is left to the chip that the macro goes on.
     """
     from cosim.layout.checks import Checked, find_checker
     from cosim.layout.chip import drawing_of
@@ -62,6 +62,8 @@ def command(*, network_file: Path, output: Path, drawing: Drawing, compiling: Co
     click.echo(f"  size              {(x2 - x1) / 1000:.1f} x {(y2 - y1) / 1000:.1f} um")
     click.echo(f"  area              {made.chip.area * 1e12:.0f} um2, {made.ratio:.2f} times the gates")
     click.echo(f"  units             {made.units.summary}")
+    worst = made.resistance[0]
+    click.echo(f"  resistance        at most {100 * worst.worst:.2g} % of U_T or of a frame, on {worst.net}")
     passed = made.units.passed
     if checker is not None:
 

@@ -10,6 +10,7 @@ import click
 
 from cosim.cli.audit import audit_count, audit_option, check_audit
 from cosim.cli.common import (
+    FILE,
     Compiling,
     Destination,
     check_outputs,
@@ -36,6 +37,7 @@ from cosim.engines.table import BATCH, BEHAVIORAL, NGSPICE, engine_entry, engine
 from cosim.errors import InputError, MissingToolError
 
 if TYPE_CHECKING:
+    from cosim.design import Design
     from cosim.montecarlo.run import Execute
     from cosim.montecarlo.store import Store
     from cosim.montecarlo.trial import Trial
@@ -43,6 +45,7 @@ if TYPE_CHECKING:
     from cosim.simulation.undecided import UndecidedChips
     from cosim.study.chips import Contribution
     from cosim.variation.draws import Kind, Sampling
+    from cosim.variation.gradient import Gradient
 
 SIMULATED_SAMPLES = 30
 
@@ -59,6 +62,7 @@ class Drawing:
     seed: int
     tolerance: float | None = None
     noise: bool = False
+    gradient: Path | None = None
     variation: "Kind" = "local"
     sampling: "Sampling" = "random"
     replicates: int = 1
@@ -149,6 +153,8 @@ area_option = click.option(
 @click.option(
     "--shard", cls=StoreOption, type=Share(), help="Only this part of the chips; cosim merge joins the parts."
 )
+@click.option("--gradient", cls=DrawingOption, type=FILE,
+              help="Folder of cosim layout: mismatch grows with distance, too.")  # fmt: skip
 @audit_option
 @noise_option
 @destination_options("runs/montecarlo")
@@ -290,7 +296,16 @@ def load_trial(network_file: Path, drawing: Drawing, compiling: Compiling) -> "T
     samples = drawing.samples or (SIMULATED_SAMPLES if entry.simulator and not entry.quick else None)
     test_set = draw_samples(design.network, drawing.data, samples, drawing.seed, say).tolerating(drawing.tolerance)
     noise = noise_of(design, drawing.seed) if drawing.noise else None
-    return Trial(design, test_set, plan, drawing.engine, Timing(t_step=compiling.t_step), condition, noise)
+    gradient = None if drawing.gradient is None else _gradient(design, drawing.gradient)
+    return Trial(design, test_set, plan, drawing.engine, Timing(t_step=compiling.t_step), condition, noise, gradient)
+
+
+def _gradient(design: "Design", folder: Path) -> "Gradient":
+    from cosim.layout.chip import drawing_of
+    from cosim.layout.record import read_positions
+    from cosim.variation.gradient import Gradient
+
+    return Gradient(*drawing_of(design.technology).gradient, read_positions(folder, design))
 
 
 @contextmanager

@@ -1,21 +1,20 @@
 """Capacitance of the wires of a drawn layout: to ground, to wires below and beside, and what junctions add.
 
-    area      C = c_over A            of a conductor over the next one below it, else over ground
-    rim       C = c_rim P             of its edge, to what lies below it, in the shares of the areas
+    over      of areas and of the field at their edges, to the layers below and to ground: see `cosim.layout.field`
     beside    C = c l / (s + s_0)     two edges of one layer that see each other over a length l at a spacing s
+    junction  what diffusions and wells have beyond the models
 
-What lies between two layers shields them from each other; edges see no further than REACH. Gates are the
-transistor's own and left out. Coefficients and equations: the kit's magic technology
-file, R. T. Edwards, open_pdks.
+Edges of a layer see no further than REACH beside them. Gates are the transistor's own and left out. Equation of what is
+beside: the kit's magic technology file, R. T. Edwards, open_pdks; its coefficients: see the technology's file.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import chain
 
 from cosim.circuit.elements import GROUND
 from cosim.layout.connect import Drawn
+from cosim.layout.field import between_layers
 from cosim.layout.tiles import Box
 from cosim.technology.drawing import CONDUCTORS, Drawing, WireTable
 
@@ -67,17 +66,16 @@ def _area(box: Box) -> int:
 def extract(drawn: Drawn, drawing: Drawing, drawn_before: float = 0.0) -> list[Parasitic]:
     """All capacitances, largest kinds merged by pair. drawn_before: length of a diffusion that the models have, m."""
     grids = {layer: _Grid(_boxes(drawn, layer)) for layer in CONDUCTORS}
-    grids["poly"] = _Grid(chain(_boxes(drawn, "poly"), _boxes(drawn, "gate")))
     total: dict[tuple[Pair, str], float] = defaultdict(float)
 
     def add(a: str, b: str, kind: str, farad: float) -> None:
         if a != b:
             total[(min(a, b), max(a, b)), kind] += farad
 
-    for k, layer in enumerate(CONDUCTORS):
+    for (net, other), farad in between_layers(drawn, drawing.wires, _SUBSTRATE).items():
+        add(net, other, "ground" if other == _SUBSTRATE else "over", farad)
+    for layer in CONDUCTORS:
         for net, box in _boxes(drawn, layer):
-            for other, farad in _below(k, net, box, grids, drawing.wires):
-                add(net, other, "ground" if other == _SUBSTRATE else "over", farad)
             for other, farad in _beside(layer, net, box, grids[layer], drawing.wires):
                 add(net, other, "beside", farad)
     for net, box in _boxes(drawn, "nwell"):
@@ -91,40 +89,6 @@ def _boxes(drawn: Drawn, layer: str) -> Iterator[tuple[str, Box]]:
     for net, layers in drawn.boxes.items():
         for box in layers.get(layer, ()):
             yield net, box
-
-
-def _below(k: int, net: str, box: Box, grids: Mapping[str, _Grid], wires: WireTable) -> Iterator[tuple[str, float]]:
-    """What a box has to conductors below it and to ground: each place of it counts for the highest one only."""
-    layer = CONDUCTORS[k]
-    rim_share = wires.rim[layer] * _open_rim(net, box, grids[layer]) * 1e-9 / _area(box)
-    hidden: list[Box] = []
-    left = _area(box)
-    for lower in reversed(CONDUCTORS[:k]):
-        seen: list[Box] = []
-        for other, found in grids[lower].near(box):
-            common = _common(box, found)
-            if common is None:
-                continue
-            free = _area(common) - sum(_area(cut) for cut in (_common(common, one) for one in hidden) if cut)
-            seen.append(common)
-            if free > 0:
-                left -= free
-                yield other, free * (wires.over[layer][lower] * 1e-18 + rim_share)
-        hidden += seen
-    if left > 0:
-        yield _SUBSTRATE, left * (wires.over[layer]["ground"] * 1e-18 + rim_share)
-
-
-def _open_rim(net: str, box: Box, grid: _Grid) -> int:
-    """Length of the edges of a box where it does not touch one of its own net."""
-    length = 2 * (box[2] - box[0] + box[3] - box[1])
-    for other, found in grid.near(box):
-        if other == net and found != box:
-            if found[0] in (box[2],) or found[2] == box[0]:
-                length -= max(min(box[3], found[3]) - max(box[1], found[1]), 0)
-            elif found[1] == box[3] or found[3] == box[1]:
-                length -= max(min(box[2], found[2]) - max(box[0], found[0]), 0)
-    return max(length, 0)
 
 
 def _beside(layer: str, net: str, box: Box, grid: _Grid, wires: WireTable) -> Iterator[tuple[str, float]]:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, astuple, dataclass
 from pathlib import Path
 
 from cosim.circuit.elements import Mos
@@ -14,7 +14,18 @@ from cosim.layout.connect import read_layout
 from cosim.layout.extract import extract
 from cosim.layout.gds import gds_bytes, layout_of
 from cosim.layout.picture import draw_png, format_svg
-from cosim.layout.record import WIRES, area_rows, check_units, coupling_rows, format_wires, pin_rows, table
+from cosim.layout.record import (
+    POSITIONS,
+    WIRES,
+    area_rows,
+    check_units,
+    coupling_rows,
+    format_positions,
+    format_wires,
+    pin_rows,
+    table,
+)
+from cosim.layout.resist import Resistance, resistances
 from cosim.layout.schematic import format_schematic
 
 GDS, NETLIST = "layout.gds", "lvs.sp"
@@ -23,11 +34,12 @@ DECKS = ("main", "antenna", "density")
 
 @dataclass(frozen=True)
 class Made:
-    """A drawn chip, its share of gates, and whether each of its units is that of the netlist."""
+    """A drawn chip, its share of gates, whether each of its units is that of the netlist, and its nets' resistance."""
 
     chip: Chip
     gate_area: float
     units: Checked
+    resistance: Sequence[Resistance]
 
     @property
     def ratio(self) -> float:
@@ -49,15 +61,17 @@ def make_layout(design: Design, folder: Path, *, packed: bool = False, name: str
     drawn = read_layout(layout, drawing)
     wires = extract(drawn, drawing, design.technology.library.diffusion)
     gates = sum(one.gate_area for one in design.flat.elements if isinstance(one, Mos))
-    made = Made(chip, gates, check_units(drawn, netlist))
+    made = Made(chip, gates, check_units(drawn, netlist), resistances(chip, design, wires))
     areas = table(("block", "gates_um2", "capacitors_um2", "drawn_um2"), area_rows(chip, design))
     files = {
         GDS: gds,
         NETLIST: netlist.encode(),
         WIRES: format_wires(wires, design).encode(),
+        POSITIONS: format_positions(chip, design).encode(),
         "couplings.csv": table(("net", "other", "fF", "share"), coupling_rows(wires)).encode(),
         "pins.csv": table(("place", "pin", "metal", "x_um", "y_um"), pin_rows(chip)).encode(),
         "area.csv": areas.encode(),
+        "resistance.csv": _resistance(made).encode(),
         "layout.json": _summary(made).encode(),
         "layout.svg": format_svg(chip, ("nwell", "comp", "metal1", "metal3", "metal4", "plate")).encode(),
         "layout.png": draw_png(gds),
@@ -66,6 +80,11 @@ def make_layout(design: Design, folder: Path, *, packed: bool = False, name: str
         files[f"{GDS}.gz"] = gds_bytes(layout, packed=True)
     write_together({folder / file: content for file, content in files.items()})
     return made
+
+
+def _resistance(made: Made) -> str:
+    fields = ("net", "ohm", "farad", "ampere", "delay_over_frame", "drop_over_thermal_voltage")
+    return table(fields, (astuple(one) for one in made.resistance))
 
 
 def _summary(made: Made) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from cosim.cells.blocks import block_of
+from cosim.circuit.elements import Mos
 from cosim.design import Design
 from cosim.errors import InputError
 from cosim.files.read import is_file
@@ -15,11 +16,13 @@ from cosim.layout.chip import Chip, drawing_of
 from cosim.layout.connect import Drawn
 from cosim.layout.extract import Parasitic
 from cosim.layout.gds import label_of
-from cosim.layout.tiles import width
+from cosim.layout.route import flipped
+from cosim.layout.tiles import heights, width
 from cosim.outputs import block_areas, network_hash
+from cosim.technology.drawing import Drawing
 
-WIRES = "wires.csv"
-_HEADER = ("net", "other", "kind", "farad")
+WIRES, POSITIONS = "wires.csv", "positions.csv"
+_HEADER, _PLACES = ("net", "other", "kind", "farad"), ("device", "x_um", "y_um")
 
 
 def table(fields: Sequence[str], rows: Iterable[Iterable[object]]) -> str:
@@ -54,28 +57,83 @@ def pin_rows(chip: Chip) -> list[tuple[int, str, str, float, float]]:
     ]
 
 
+def position_rows(chip: Chip, drawing: Drawing) -> list[tuple[str, float, float]]:
+    """Name, and middle of all its units in um from the lower left corner of the macro, of every transistor."""
+    found: list[tuple[str, float, float]] = []
+    for band in chip.bands:
+        for k, row in enumerate(band.rows):
+            for placed in row.placed:
+                if placed.is_head:
+                    continue
+                block, at = placed.block, heights(placed.block, drawing)
+                x = placed.tile.right - width(block, drawing) / 2 - chip.box[0]
+                for mos, span in ((block.lower, (at.gate, at.gate_top)), (block.upper, (at.upper, at.drain))):
+                    if mos is not None:
+                        y = sum(flipped(*span, band.y, k)) / 2 - chip.box[1]
+                        found.append((mos.name, x / 1000, y / 1000))
+    return sorted(found)
+
+
+def format_positions(chip: Chip, design: Design) -> str:
+    """The table that `--gradient` reads, under the line that names its network."""
+    rows = position_rows(chip, drawing_of(design.technology))
+    return f"{_whose(design)}\n{table(_PLACES, rows)}"
+
+
+def read_positions(folder: Path, design: Design) -> dict[str, tuple[float, float]]:
+    """Transistor -> metres from the lower left corner.
+
+    Raises InputError where the folder has none of this network on this technology, or not of all its transistors.
+    """
+    rows = _rows(folder, POSITIONS, "--gradient", design)
+    try:
+        found = {row["device"]: (float(row["x_um"]) * 1e-6, float(row["y_um"]) * 1e-6) for row in rows}
+    except (KeyError, TypeError, ValueError):
+        raise InputError(
+            f"{folder / POSITIONS} must hold the columns {', '.join(_PLACES)}; draw this network again"
+        ) from None
+    missing = sorted({mos.name for mos in design.flat.elements if isinstance(mos, Mos)} - found.keys())
+    if missing:
+        raise InputError(
+            f"{folder / POSITIONS}: must have the place of {missing[0]} and of {len(missing) - 1} more transistors; "
+            "draw the network with the options that it is compiled with"
+        )
+    return found
+
+
 def format_wires(parasitics: Iterable[Parasitic], design: Design) -> str:
     """The table that `--extracted` reads, under a line that says which network it belongs to."""
     rows = ((one.a, one.b, one.kind, one.farad) for one in parasitics)
-    return f"# {network_hash(design)} on {design.technology.name}\n{table(_HEADER, rows)}"
+    return f"{_whose(design)}\n{table(_HEADER, rows)}"
 
 
 def read_wires(folder: Path, design: Design) -> list[Parasitic]:
     """Raises InputError where the folder holds no wires of this network on this technology."""
-    path = folder / WIRES
-    if not is_file(path):
-        raise InputError(f"--extracted {folder}: there is no {WIRES} in it; make it with cosim layout")
-    first, _, rest = path.read_text(encoding="utf-8").partition("\n")
-    wanted = f"# {network_hash(design)} on {design.technology.name}"
-    if first != wanted:
-        raise InputError(
-            f"{path}: its wires must be those of {wanted[2:]}, not of {first[2:]}; draw this network again"
-        )
-    rows = csv.DictReader(io.StringIO(rest))
+    rows = _rows(folder, WIRES, "--extracted", design)
     try:
         return [Parasitic(row["net"], row["other"], row["kind"], float(row["farad"])) for row in rows]
     except (KeyError, TypeError, ValueError):
-        raise InputError(f"{path} must hold the columns {', '.join(_HEADER)}; draw this network again") from None
+        raise InputError(
+            f"{folder / WIRES} must hold the columns {', '.join(_HEADER)}; draw this network again"
+        ) from None
+
+
+def _whose(design: Design) -> str:
+    return f"# {network_hash(design)} on {design.technology.name}"
+
+
+def _rows(folder: Path, name: str, option: str, design: Design) -> list[dict[str, str]]:
+    """The rows of a table that `_whose` stands above."""
+    path = folder / name
+    if not is_file(path):
+        raise InputError(f"{option} {folder}: there is no {name} in it; make it with cosim layout")
+    first, _, rest = path.read_text(encoding="utf-8").partition("\n")
+    wanted = _whose(design)
+    if first != wanted:
+        raise InputError(
+            f"{path}: its {Path(name).stem} must be those of {wanted[2:]}, not of {first[2:]}; draw this network again"
+        )
+    return list(csv.DictReader(io.StringIO(rest)))
 
 
 def coupling_rows(parasitics: Iterable[Parasitic], count: int = 40) -> list[tuple[str, str, float, float]]:

@@ -20,6 +20,7 @@ import numpy as np
 from cosim.calibration.fingerprint import calibration_fingerprint
 from cosim.calibration.noise import find_noise
 from cosim.checkpoint.file import checkpoint_bytes, load_network
+from cosim.circuit.elements import Mos
 from cosim.circuit.waveforms import Timing
 from cosim.compiler.passes import compile_network
 from cosim.compiler.settings import Settings
@@ -43,6 +44,7 @@ from cosim.technology.conditions import at
 from cosim.technology.types import Technology
 from cosim.units.epsilon import Circuit as Cell
 from cosim.variation.draws import Plan
+from cosim.variation.gradient import Gradient
 from cosim.variation.noise import Noise
 from cosim.version import __version__
 
@@ -88,6 +90,7 @@ class KeptTrial:
     plan: Plan
     sums: dict[str, str]
     noise: int | None = None  # its seed
+    gradient: Gradient | None = None
 
 
 def keep_trial(folder: Path, trial: Trial, options: Mapping[str, Any]) -> None:
@@ -119,6 +122,7 @@ def keep_trial(folder: Path, trial: Trial, options: Mapping[str, Any]) -> None:
         plan=trial.plan,
         sums=sums,
         noise=None if trial.noise is None else trial.noise.seed,
+        gradient=trial.gradient,
     )
     files[TRIAL_FILE] = seal_json(kept)
     write_together({folder / name: file for name, file in files.items()})
@@ -144,7 +148,8 @@ def load_trial(folder: Path, places: Places = Places()) -> Trial:
     condition = Condition(at(process, **vars(kept.conditions)))
     samples, timing = _samples(folder, design.network), Timing(t_step=kept.t_step_s)
     noise = None if kept.noise is None else Noise(find_noise(process), kept.noise)
-    trial = Trial(design, samples, kept.plan, kept.engine, timing, condition, noise)
+    _check_places(folder, kept, design)
+    trial = Trial(design, samples, kept.plan, kept.engine, timing, condition, noise, kept.gradient)
     rebuilt = run_settings(replace(trial, engine=BEHAVIORAL))
     known, again = ({key: value for key, value in one.items() if key not in _FREE} for one in (settings, rebuilt))
     if (found := find_difference(known, again)) is not None:
@@ -199,6 +204,12 @@ def _check_values(kept: KeptTrial, where: str) -> None:
     }
     if fault := next((text for text, holds in rules.items() if not holds), None):
         raise InputError(f"{where}: {fault}; {_REPAIR}")
+
+
+def _check_places(folder: Path, kept: KeptTrial, design: Design) -> None:
+    names = {element.name for element in design.flat.elements if isinstance(element, Mos)}
+    if kept.gradient is not None and (lacking := sorted(names - kept.gradient.places.keys())):
+        raise InputError(f"{folder / TRIAL_FILE}: gradient.places must have {lacking[0]}; {_REPAIR}")
 
 
 def damaged_files(folder: Path, sums: Mapping[str, str]) -> list[str]:

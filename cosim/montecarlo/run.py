@@ -72,6 +72,8 @@ def run_settings(trial: Trial) -> Settings:
     }
     if trial.noise is not None:
         settings["noise"] = {"seed": trial.noise.seed, "devices": trial.noise.fit.fingerprint}
+    if (gradient := trial.gradient) is not None:
+        settings["gradient"] = {"s_vt": gradient.s_vt, "s_beta": gradient.s_beta, "places": gradient.fingerprint}
     if trial.engine != BEHAVIORAL:
         engine = engine_named(trial.engine).describe(trial.technology)
         settings["simulator"] = {trial.engine: engine.version, "options": asdict(Tolerances())}
@@ -151,6 +153,7 @@ def summarize_run(
         technology=trial.technology.name,
         variation=trial.plan,
         noise=None if trial.noise is None else count_noise(records, trial.noise.seed, specs),
+        gradient=None if trial.gradient is None else (trial.gradient.s_vt, trial.gradient.s_beta),
     )
 
 
@@ -169,11 +172,16 @@ def check_specs(trial: Trial, specs: Sequence[Spec]) -> None:
 
 def nominal_chip(trial: Trial) -> Chip:
     """The chip that does not deviate."""
-    return replace(trial, plan=replace(trial.plan, kind="none", area=1.0)).chip(0)
+    return replace(trial, plan=replace(trial.plan, kind="none", area=1.0), gradient=None).chip(0)
 
 
 def check_contributions(trial: Trial) -> Trial:
     """The trial of local mismatch whose variance is shared. Raises InputError for too few chips or no coefficients."""
+    if trial.gradient is not None:
+        raise InputError(
+            "--contributions shares what transistors draw on their own, and a gradient is common to all; leave out "
+            "--gradient or --contributions"
+        )
     if trial.plan.chips < _LEAST_CHIPS:
         raise InputError(
             f"--contributions needs at least {_LEAST_CHIPS} chips, not {trial.plan.chips}; give more --chips"

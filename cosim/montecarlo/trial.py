@@ -32,6 +32,7 @@ from cosim.tasks.target import Answers
 from cosim.tasks.testset import TestSet
 from cosim.technology.types import Technology
 from cosim.variation.draws import Chip, Device, Plan, draw_chip, varying_devices
+from cosim.variation.gradient import Gradient, graded
 from cosim.variation.noise import Noise
 
 T = TypeVar("T", bound=np.generic)
@@ -39,7 +40,8 @@ T = TypeVar("T", bound=np.generic)
 
 @dataclass(frozen=True)
 class Trial:
-    """What every chip of a run is put through; noise: of the behavioral model's decisions, None for none."""
+    """What every chip of a run is put through; noise: of the behavioral model's decisions, and gradient: across the
+    die, None for none."""
 
     design: Design
     test_set: TestSet
@@ -48,6 +50,7 @@ class Trial:
     timing: Timing = Timing()
     condition: Condition | None = None
     noise: Noise | None = None
+    gradient: Gradient | None = None
 
     @property
     def technology(self) -> Technology:
@@ -85,7 +88,8 @@ class Trial:
 
     def chip(self, number: int) -> Chip:
         """The draw of one chip."""
-        return draw_chip(self.devices, self.technology, self.plan, number)
+        chip = draw_chip(self.devices, self.technology, self.plan, number)
+        return chip if self.gradient is None else graded(chip, self.gradient, self.plan)
 
     def run(self, chip: Chip) -> Run:
         """How the samples are run on a chip: in this process."""

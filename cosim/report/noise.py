@@ -1,4 +1,4 @@
-"""Noise as text: what it changes, and how many sigma decisions are away."""
+"""Noise as text, what it changes and how many sigma decisions are away; and gradients across the die."""
 
 from textwrap import wrap
 
@@ -38,6 +38,11 @@ def format_chip_noise(found: ChipNoise | None) -> list[str]:
         said.insert(0, f"changes {_share(found.decisions, 2)} of decisions")
     said.append(f"{found.passed} of {found.chips} chips meet the spec without it; seed {found.seed}")
     return [f"{'' if k else 'noise':{_NAME}}{text}" for k, text in enumerate(said)]
+
+
+def format_gradient(found: tuple[float, float] | None) -> list[str]:
+    """The line of a run of chips with gradients across the die: S in V/m and 1/m."""
+    return [] if found is None else [f"{'gradient':{_NAME}}sigma {found[0]:g} uV/um, {found[1]:g} ppm/um"]
 
 
 def chip_noise_rows(found: ChipNoise | None) -> list[tuple[str, str]]:

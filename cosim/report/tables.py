@@ -5,7 +5,7 @@ from textwrap import wrap
 
 from cosim.cells.blocks import OUTSIDE
 from cosim.quantities import format_quantity, parse_quantity
-from cosim.report.noise import format_chip_noise, format_noise
+from cosim.report.noise import format_chip_noise, format_gradient, format_noise
 from cosim.report.trust import format_audit, format_elsewhere, format_transitions, format_trust
 from cosim.report.value_errors import format_errors
 from cosim.study.agreement import ComparisonSummary
@@ -267,7 +267,8 @@ def format_summary(summary: ChipSummary) -> list[str]:
         )
         bias = f"behavioral - {summary.engine} {format_bias(metric, pair)}"
         lines.append(f"paired            {format_name(metric)}: {correlation}, {bias}")
-    return [*lines, *format_chip_noise(summary.noise), *format_trust(summary), *format_outside()]
+    lines += [*format_gradient(summary.gradient), *format_chip_noise(summary.noise)]
+    return [*lines, *format_trust(summary), *format_outside()]
 
 
 def format_yield(found: SpecYield) -> list[str]:

@@ -235,7 +235,8 @@ class ChipNoise:
 @dataclass(frozen=True, kw_only=True)
 class ChipSummary(ChipCount):
     """The chips beside the trained network and the nominal circuit on the same samples; audit: of some of them;
-    undecided: how many samples on chips an error of the engine could turn a decision of; noise: what it changes."""
+    undecided: how many samples on chips an error of the engine could turn a decision of; noise: what it changes;
+    gradient: S of thresholds in V/m and of current factors in 1/m."""
 
     samples: int
     software_accuracy: float
@@ -249,6 +250,7 @@ class ChipSummary(ChipCount):
     audit: Audit | None = None
     undecided: UndecidedChips | None = None
     noise: ChipNoise | None = None
+    gradient: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

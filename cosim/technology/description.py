@@ -12,7 +12,18 @@ from cosim.errors import InputError, MissingToolError
 from cosim.files.read import is_file
 from cosim.reading.text import read_toml, shown
 from cosim.technology.conditions import CELSIUS_MAX, CELSIUS_MIN
-from cosim.technology.drawing import AREAS, CONDUCTORS, LAYERS, RULES, Drawing, Layer, Rule, WireTable
+from cosim.technology.drawing import (
+    AREAS,
+    CONDUCTORS,
+    LAYERS,
+    RULES,
+    VIAS,
+    Drawing,
+    Layer,
+    ResistanceTable,
+    Rule,
+    WireTable,
+)
 from cosim.technology.types import DeviceLibrary, DeviceModel, Geometry, Sizing, Technology
 
 CORNERS = ("tt", "ff", "ss", "fs", "sf")
@@ -65,7 +76,7 @@ def _device(table: "_Table") -> DeviceModel:
 
 
 def _drawing(table: "_Table") -> Drawing:
-    mos, layers, rules = (table.table(key) for key in ("mos", "layers", "rules"))
+    mos, layers, rules, gradient = (table.table(key) for key in ("mos", "layers", "rules", "gradient"))
     found = Drawing(
         {polarity: mos.text(polarity) for polarity in ("n", "p")},
         table.text("capacitor"),
@@ -74,28 +85,45 @@ def _drawing(table: "_Table") -> Drawing:
         {name: layers.layer(name) for name in LAYERS},
         {name: rules.rule(name, 1e6 if name in AREAS else 1e3) for name in RULES},
         _wires(table.table("wires")),
+        _resistances(table.table("resistance")),
+        (gradient.number("vt", 0.0), gradient.number("beta", 0.0)),
     )
-    for part in (mos, layers, rules, table):
+    for part in (mos, layers, rules, gradient, table):
         part.finish()
     return found
 
 
 def _wires(table: "_Table") -> WireTable:
     over, rim, beside, junctions = (table.table(key) for key in ("over", "rim", "beside", "junctions"))
-    below: dict[str, dict[str, float]] = {}
-    for k, layer in enumerate(CONDUCTORS):
-        one = over.table(layer)
-        below[layer] = {name: one.number(name, 0.0) * 1e-6 for name in ("ground", *CONDUCTORS[:k])}
-        one.finish()
     found = WireTable(
-        below,
-        {layer: rim.number(layer, 0.0) * 1e-12 for layer in CONDUCTORS},
+        _below(over, 1e-6),
+        _below(rim, 1e-12),
         {layer: (cap * 1e-18, offset * 1e-6) for layer in CONDUCTORS for cap, offset in [beside.pair(layer)]},
         {polarity: junctions.pair(polarity) for polarity in ("n", "p")},
         table.number("well", 0.0) * 1e-6,
     )
     for part in (over, rim, beside, junctions, table):
         part.finish()
+    return found
+
+
+def _resistances(table: "_Table") -> ResistanceTable:
+    sheet, via = table.table("sheet"), table.table("via")
+    found = ResistanceTable(
+        {layer: sheet.number(layer, 0.0) for layer in CONDUCTORS}, {name: via.number(name, 0.0) for name in VIAS}
+    )
+    for part in (sheet, via, table):
+        part.finish()
+    return found
+
+
+def _below(table: "_Table", unit: float) -> dict[str, dict[str, float]]:
+    """Layer -> ground or a layer below it -> its number, in attofarad a square or plain micrometre in the file."""
+    found: dict[str, dict[str, float]] = {}
+    for k, layer in enumerate(CONDUCTORS):
+        one = table.table(layer)
+        found[layer] = {name: one.number(name, 0.0) * unit for name in ("ground", *CONDUCTORS[:k])}
+        one.finish()
     return found
 
 

@@ -19,6 +19,7 @@ RULES = (
     "plate_smallest", "plate_largest", "top_width", "top_space", "strap",
 )  # fmt: skip
 CONDUCTORS = ("poly", "metal1", "metal2", "metal3", "metal4", "metal5")  # from below
+VIAS = ("contact", "via1", "via2", "via3", "via4")
 AREAS = ("metal_area", "plate_smallest", "plate_largest")  # square micrometre; the other rules are lengths
 
 
@@ -32,15 +33,23 @@ class Rule:
 
 @dataclass(frozen=True)
 class WireTable:
-    """Capacitance of wires. over: layer -> layer below it, or ground -> F/m2; rim: layer -> F/m of its edge;
+    """Capacitance of wires. over: layer -> layer below it, or ground -> F/m2; rim: the same -> F/m of its edge;
     beside: layer -> (F for a length that equals the spacing, m that are added to the spacing);
     junctions: polarity -> (F/m2, F/m); well: of an n well to the substrate, F/m2."""
 
     over: Mapping[str, Mapping[str, float]]
-    rim: Mapping[str, float]
+    rim: Mapping[str, Mapping[str, float]]
     beside: Mapping[str, tuple[float, float]]
     junctions: Mapping[str, tuple[float, float]]
     well: float
+
+
+@dataclass(frozen=True)
+class ResistanceTable:
+    """sheet: conductor -> ohm a square; via: one of VIAS -> ohm of one."""
+
+    sheet: Mapping[str, float]
+    via: Mapping[str, float]
 
 
 @dataclass(frozen=True)
@@ -49,7 +58,7 @@ class Drawing:
 
     mos: polarity -> the transistor's name in the LVS deck; capacitor: that of its metal capacitor; variant: of the
     metal stack, as the decks name it; decks: their folder, below that of the kits; layers, rules: all of LAYERS, RULES;
-    wires: what extraction takes.
+    wires, resistance: what extraction takes; gradient: S of thresholds in V/m and of current factors in 1/m.
     """
 
     mos: Mapping[str, str]
@@ -59,6 +68,8 @@ class Drawing:
     layers: Mapping[str, Layer]
     rules: Mapping[str, Rule]
     wires: WireTable
+    resistance: ResistanceTable
+    gradient: tuple[float, float]
 
     def __getitem__(self, rule: str) -> int:
         """The value of a rule, nanometre or square nanometre."""

@@ -142,9 +142,9 @@ def draw_chip(devices: Sequence[Device], technology: Technology, plan: Plan, num
             "p": technology.pfet.spread_vt * ndtri(process_p),
         }
         vt = vt + [shifts[device.polarity] for device in devices]
-        supply = float(_single(supply * (1 + SUPPLY_SPREAD * (2 * at_supply - 1))))
-        celsius = float(_single(CELSIUS_RANGE[0] + at_celsius * (CELSIUS_RANGE[1] - CELSIUS_RANGE[0])))
-    return Chip(number, tuple(devices), _single(vt), _single(np.exp(beta)), supply, celsius)
+        supply = float(single(supply * (1 + SUPPLY_SPREAD * (2 * at_supply - 1))))
+        celsius = float(single(CELSIUS_RANGE[0] + at_celsius * (CELSIUS_RANGE[1] - CELSIUS_RANGE[0])))
+    return Chip(number, tuple(devices), single(vt), single(np.exp(beta)), supply, celsius)
 
 
 def uniforms(plan: Plan, number: int, names: tuple[str, ...]) -> Array:
@@ -183,5 +183,6 @@ def _generator(text: str) -> np.random.Generator:
     return np.random.Generator(np.random.Philox(int.from_bytes(blake2b(text.encode(), digest_size=16).digest(), "big")))
 
 
-def _single(values: Array | float) -> Array:
+def single(values: Array | float) -> Array:
+    """As a run's store keeps them."""
     return np.asarray(values, dtype=np.float32).astype(np.float64)

@@ -7,7 +7,7 @@ from cosim.compiler.passes import compile_network
 from cosim.errors import InputError
 from cosim.layout.backannotate import extracted, nets_of
 from cosim.layout.extract import Parasitic
-from cosim.layout.record import WIRES, format_wires
+from cosim.layout.record import POSITIONS, WIRES, format_wires, read_positions
 from cosim.report.comparison_sheet import wire_facts
 
 
@@ -47,3 +47,12 @@ def test_wires_of_another_network_are_refused(design, tmp_path, make_network, te
 def test_a_folder_without_wires_is_refused(design, tmp_path):
     with pytest.raises(InputError, match=r"there is no wires\.csv in it; make it with cosim layout"):
         extracted(design, tmp_path)
+
+
+def test_places_of_all_transistors_are_asked_for(design, tmp_path):
+    head = format_wires([], design).splitlines()[0]
+    (tmp_path / POSITIONS).write_text(f"{head}\ndevice,x_um,y_um\nelsewhere,1,2\n")
+    with pytest.raises(InputError, match=r"positions\.csv: must have the place of \S+ and of \d+ more transistors"):
+        read_positions(tmp_path, design)
+    with pytest.raises(InputError, match=r"--gradient .*: there is no positions\.csv in it; make it with cosim layout"):
+        read_positions(tmp_path / "none", design)

@@ -22,6 +22,7 @@ from cosim.resources import device_model_path
 from cosim.tasks.testset import TestSet
 from cosim.technology.calibration import load_calibration, write_calibration
 from cosim.variation.draws import Plan
+from cosim.variation.gradient import Gradient
 
 FILES = {"trial.json", "network.npz", "samples.npz", "calibration.json"}
 OPTIONS = {"technology": "generic180", "pdk_root": None, "saturate": False, "cell": "auto", "headroom": 1, "tau": None}
@@ -59,6 +60,27 @@ def test_the_same_bytes_again(store):
     before = {name: (store / name).read_bytes() for name in FILES}
     keep_trial(store, load_trial(store), OPTIONS)
     assert {name: (store / name).read_bytes() for name in FILES} == before
+
+
+def with_gradient(trial):
+    places = {device.name: (1e-6 * k, 2e-6 * k) for k, device in enumerate(trial.devices)}
+    return replace(trial, plan=replace(trial.plan, chips=2), gradient=Gradient(4.0, 2.0, places))
+
+
+def test_gradients_again(trial, make_store, tmp_path):
+    graded = with_gradient(trial)
+    make_store(tmp_path / "run", graded)
+    again = load_trial(tmp_path / "run")
+    assert run_settings(again) == run_settings(graded)
+    assert run_chip(again, 1) == run_chip(graded, 1) != run_chip(trial, 1)
+
+
+def test_a_transistor_without_a_place_is_named(trial, make_store, tmp_path):
+    make_store(tmp_path / "run", with_gradient(trial))
+    name = trial.devices[0].name
+    edit(tmp_path / "run" / "trial.json", gradient={"s_vt": 4.0, "s_beta": 2.0, "places": {}})
+    with pytest.raises(InputError, match=rf"trial.json: gradient.places must have {re.escape(name)}"):
+        load_trial(tmp_path / "run")
 
 
 @pytest.mark.parametrize(

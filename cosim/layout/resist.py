@@ -1,0 +1,155 @@
+"""Resistance of the drawn wires, as an upper bound a net, and what it can do: delay over the frame, drop over U_T.
+
+    R = R_sheet l / w of its trunk, of its two longest tracks, twice its longest stub and its longest terminal, the
+        metal of its farthest plate, the poly of its widest gate, and the contacts and vias of two ends
+    t = R C                      C: all its wires and its capacitor
+    V = I R                      I: all units that its transistors pass on, each at the unit current; no more than the
+                                 supply current of the whole circuit with all inputs on
+    e = V / U_T                  by what share a current changes whose transistor sees the drop at its gate or source
+
+A path on the net is never longer, so what is small here needs no place in the circuit. The supplies' nets are their
+straps, entered at one end, and the longest rail of a row, at the supply current of the whole circuit.
+Sheet and via resistances: the kit's magic technology file, section extract, nominal.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from cosim.circuit.elements import GROUND, Capacitor, Mos
+from cosim.circuit.waveforms import Timing
+from cosim.design import Design
+from cosim.engines.behavioral.model import behavioral_power, run_behavioral
+from cosim.layout.blocks import VDD
+from cosim.layout.chip import Chip, drawing_of
+from cosim.layout.extract import Parasitic, by_net
+from cosim.layout.gds import label_of
+from cosim.layout.plates import WIRE
+from cosim.layout.route import terminals_of
+from cosim.layout.tiles import RAIL_TOP
+from cosim.technology.drawing import Drawing
+
+FRAMES = 8  # in which the supply current is looked at
+MATTERS = 0.01  # of the frame, or of U_T: from which a wire's resistance would have to be simulated
+
+
+@dataclass(frozen=True)
+class Resistance:
+    """A net: ohm from end to end, farad, ampere, seconds of R C over those of a frame, and volts of R I over U_T."""
+
+    net: str
+    ohm: float
+    farad: float
+    ampere: float
+    delay: float
+    drop: float
+
+    @property
+    def worst(self) -> float:
+        """The larger share."""
+        return max(self.delay, self.drop)
+
+
+def supply_current(design: Design) -> float:
+    """The largest of the circuit's frames with all inputs off, and with all on, ampere."""
+    encoding = design.network.encoding
+    ends = [np.broadcast_to(encoding.offset + k * encoding.scale, (FRAMES, encoding.features)) for k in (0, 1)]
+    blocks = behavioral_power(design, run_behavioral(design, np.stack(ends)))
+    return float(np.max(sum(blocks.values(), np.zeros(())))) / design.technology.supply
+
+
+def resistances(chip: Chip, design: Design, wires: Iterable[Parasitic]) -> list[Resistance]:
+    """All nets that have a wire, the worst first."""
+    drawing, supply = drawing_of(design.technology), supply_current(design)
+    ohms = signal_ohms(chip, drawing) | supply_ohms(chip, drawing)
+    farads = {net: sum(kinds.values()) for net, kinds in by_net(list(wires)).items()}
+    for element in design.flat.elements:
+        if isinstance(element, Capacitor):
+            for net in (element.a, element.b):
+                farads[label_of(net)] = farads.get(label_of(net), 0.0) + element.value
+    amperes = _currents(design, supply)
+    frame, thermal = Timing().t_step, design.technology.thermal_voltage
+    found: list[Resistance] = []
+    for net, ohm in ohms.items():
+        farad, ampere = farads.get(label_of(net), 0.0), amperes.get(net, 0.0)
+        found.append(Resistance(label_of(net), ohm, farad, ampere, ohm * farad / frame, ohm * ampere / thermal))
+    return sorted(found, key=lambda one: (-one.worst, one.net))
+
+
+def signal_ohms(chip: Chip, drawing: Drawing) -> dict[str, float]:
+    """Net that has a track -> ohm, at most, between two of its ends."""
+    wires, wide = chip.wires, drawing["metal_width"]
+    tracks: dict[str, list[int]] = defaultdict(list)
+    stubs: dict[str, int] = defaultdict(int)
+    for track in wires.tracks:
+        tracks[track.net].append(track.x2 - track.x1)
+    for stub in wires.stubs:
+        stubs[stub.net] = max(stubs[stub.net], stub.high - stub.low)
+    trunks = {trunk.net: trunk for trunk in wires.trunks}
+    sheet, via = drawing.resistance.sheet, drawing.resistance.via
+    ends = 2 * sum(via[name] for name in ("contact", "via1", "via2", "via3"))
+    gates, strips = _gates(chip), _terminals(chip)
+    plates = {plate.net: plate for plate in chip.plates}
+    found: dict[str, float] = {}
+    for net, lengths in tracks.items():
+        squares = {"poly": gates.get(net, 0.0), "metal1": 2 * strips.get(net, 0.0)}
+        squares |= {"metal2": 2 * stubs[net] / wide, "metal3": sum(sorted(lengths)[-2:]) / wide}
+        ohm = ends
+        if (trunk := trunks.get(net)) is not None:
+            squares["metal4"] = (trunk.y2 - trunk.y1) / wide
+            if (plate := plates.get(net)) is not None:
+                squares["metal5"] = max(abs(trunk.x - x) for x in (plate.box[0], plate.box[2])) / WIRE
+                ohm += 2 * via["via4"]
+        found[net] = ohm + sum(sheet[layer] * count for layer, count in squares.items())
+    return found
+
+
+def _terminals(chip: Chip) -> dict[str, float]:
+    """Net -> squares of its longest metal1."""
+    found: dict[str, float] = defaultdict(float)
+    for terminal in (one for band in chip.bands for one in terminals_of(band)):
+        x1, y1, x2, y2 = terminal.box
+        found[terminal.net] = max(found[terminal.net], (x2 - x1) / (y2 - y1))
+    return found
+
+
+def _gates(chip: Chip) -> dict[str, float]:
+    """Net -> squares of the widest poly that it drives, over the lower units and along a finger above them."""
+    found: dict[str, float] = defaultdict(float)
+    for band in chip.bands:
+        for row in band.rows:
+            for placed in row.placed:
+                if not placed.is_head:
+                    x1, x2 = _ends(placed.tile.shapes)
+                    _, l, *upper = placed.block.shape  # noqa: E741 - a length
+                    squares = (x2 - x1) / l + (upper[0] / upper[1] if upper else 0.0)
+                    found[placed.block.gate] = max(found[placed.block.gate], squares)
+    return found
+
+
+def _ends(shapes: Iterable[tuple[str, tuple[int, int, int, int]]]) -> tuple[int, int]:
+    boxes = [box for layer, box in shapes if layer == "poly"]
+    return min((box[0] for box in boxes), default=0), max((box[2] for box in boxes), default=0)
+
+
+def supply_ohms(chip: Chip, drawing: Drawing) -> dict[str, float]:
+    """A strap from end to end, a row's rail from end to end, and the vias between."""
+    sheet, via = drawing.resistance.sheet, drawing.resistance.via
+    strap = sheet["metal2"] * (chip.box[3] - chip.box[1]) / drawing["strap"]
+    rail = sheet["metal1"] * (chip.box[2] - chip.box[0]) / (2 * RAIL_TOP)
+    return dict.fromkeys((VDD, GROUND), strap + rail + via["via1"] + via["contact"])
+
+
+def _currents(design: Design, supply: float) -> Mapping[str, float]:
+    """Net -> the most that its transistors can pass on: each unit the unit current, all of them that of the supply."""
+    units: dict[tuple[str, str], int] = defaultdict(int)
+    for element in design.flat.elements:
+        if isinstance(element, Mos):
+            for net in {element.drain, element.source}:
+                units[net, element.polarity] += element.m
+    found: dict[str, float] = {}
+    for (net, _), count in units.items():
+        found[net] = min(max(found.get(net, 0.0), count * design.i_unit), supply)
+    return found | {VDD: supply, GROUND: supply}

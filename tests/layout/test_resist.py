@@ -1,0 +1,62 @@
+"""Resistance of wires, the sums of a small drawing by hand, and places of transistors. Needs no klayout."""
+
+import math
+
+import pytest
+
+from cosim.circuit.elements import GROUND, Circuit, Mos
+from cosim.layout.chip import draw_chip, drawing_of
+from cosim.layout.record import position_rows
+from cosim.layout.resist import signal_ohms, supply_ohms
+from cosim.technology.catalog import load_technology
+
+
+@pytest.fixture(scope="module")
+def technology(tmp_path_factory):
+    """gf180mcu without its models."""
+    root = tmp_path_factory.mktemp("kits")
+    library = root / "gf180mcuD/libs.tech/ngspice/sm141064.ngspice"
+    library.parent.mkdir(parents=True)
+    library.write_text("")
+    return load_technology("gf180mcu", root)
+
+
+@pytest.fixture(scope="module")
+def chip(technology):
+    """An inverter's pair: `d` joins an n and a p row, so it has a trunk; `g` is a port."""
+    pair = (
+        Mos("n", "d", "g", GROUND, GROUND, "n", 2e-6, 8e-6),
+        Mos("p", "d", "g", "vdd", "vdd", "p", 2e-6, 8e-6),
+    )
+    return draw_chip(Circuit("cell", (), pair), ("g", "d", "vdd", GROUND), technology, "cell")
+
+
+def test_a_net_is_the_sum_of_its_parts(chip, technology):
+    """90 mohm a square in wires 0.28 um wide, 8 + 3 x 4.5 ohm at each end; poly of the gate: 7.3 ohm a square."""
+    trunk = next(one for one in chip.wires.trunks if one.net == "g")
+    tracks = sorted(one.x2 - one.x1 for one in chip.wires.tracks if one.net == "g")[-2:]
+    stub = max(one.high - one.low for one in chip.wires.stubs if one.net == "g")
+    metal = 0.09 * (trunk.y2 - trunk.y1 + sum(tracks) + 2 * stub) / 280
+    found = signal_ohms(chip, drawing_of(technology))["g"]
+    poly = (2000 + 2 * 220) / 8000 * 7.3  # of a unit 2 um wide, with 0.22 um at either end
+    terminal = found - metal - poly - 2 * (8 + 3 * 4.5)
+    assert 0 <= terminal < 2 * 0.09 * 10  # the head's metal is no longer than ten times its width
+
+
+def test_a_supply_is_a_strap_and_a_rail(chip, technology):
+    x1, y1, x2, y2 = chip.box
+    wanted = 0.09 * (y2 - y1) / 3000 + 0.09 * (x2 - x1) / 460 + 8 + 4.5
+    assert math.isclose(supply_ohms(chip, drawing_of(technology))["vdd"], wanted)
+
+
+def test_a_transistor_stands_in_the_middle_of_its_gates(chip, technology):
+    """The one place where its diffusion lies under its poly: 2 um wide, 8 um long."""
+    found = {
+        name: (x * 1000 + chip.box[0], y * 1000 + chip.box[1])
+        for name, x, y in position_rows(chip, drawing_of(technology))
+    }
+    polys, diffusions = ([box for layer, box in chip.shapes if layer == name] for name in ("poly", "comp"))
+    gates = [(max(a[0], b[0]), max(a[1], b[1]), min(a[2], b[2]), min(a[3], b[3])) for a in polys for b in diffusions]
+    middles = {((x1 + x2) / 2, (y1 + y2) / 2) for x1, y1, x2, y2 in gates if (x2 - x1, y2 - y1) == (2000, 8000)}
+    assert set(found) == {"n", "p"}
+    assert set(found.values()) == middles
