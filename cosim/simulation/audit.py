@@ -2,9 +2,9 @@
 
 Half of them are random, the others those with the least certain decisions. A decision whose margin is under a limit is
 a tie: either state is right. Where a tie turned out otherwise, what follows in its sample, from that frame on, is its
-consequence and is not compared, because states feed back. So is a decision a tie that was still under way when it was
-read, its net nearer than HOVERING to the threshold: a stage behind has then seen a current in between, which turns a
-state of that frame or of a later one while the latch itself ends the same. Of all other states nearly all must be equal.
+consequence and is not compared, because states feed back. A decision that was still under way when it was read, its net
+nearer than HOVERING to the threshold, is a tie, too: a stage behind it has seen a current in between, which turns a
+state there while the latch itself ends the same. Of all other states nearly all must be equal.
 """
 
 from collections import Counter
@@ -34,9 +34,10 @@ _COUNTS = ("instances", "failed", "bits", "ties", "turned", "behind", "wrong")
 class Audit:
     """What an audit found. instances: samples, each on its chip; failed: those that the simulator could not run.
 
-    bits: states of the others. ties: those whose margin is under `limit`, ampere, or whose net was HOVERING; turned: ties
-    that differ; behind: states from the frame on in which a tie turned, or a hovering net another state, without ties; wrong: states that differ, without ties and what is behind
-    them; agreement: the share of those that do not; worst: the largest margin of a wrong one, ampere, None where none
+    bits: states of the others. ties: those whose margin is under `limit`, ampere, or whose net was HOVERING; turned:
+    ties that differ; behind: states from the frame on in which a tie turned, or a hovering net another state, without
+    ties; wrong: states that differ, without ties and what is behind them; agreement: the share of those that do not;
+    worst: the largest margin of a wrong one, ampere, None where none
     is known. passed: agreement is at least LEAST, and something was compared.
     """
 
