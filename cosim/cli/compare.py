@@ -100,7 +100,6 @@ def command(*, network_file: Path, to: Destination, how: Comparing, compiling: C
     receives partitions.json. --data is then the folder of its task.
     """
     from cosim.checkpoint.file import stays_software
-    from cosim.montecarlo.spec_file import read_specs, without_yield
     from cosim.pipeline import Beside, Conditions, Listener, run_comparison, run_pvt
     from cosim.report.tables import format_comparison, format_pvt
     from cosim.simulation.simulated import engine_named
@@ -114,9 +113,7 @@ def command(*, network_file: Path, to: Destination, how: Comparing, compiling: C
     how.cutting.refuse()
     output, audit = to.output, audit_count(how.audit, how.engine)
     check_outputs("compare", output, to.json_file)
-    specs, of_all = without_yield(read_specs(how.specs))
-    if of_all:
-        raise InputError("--spec yield is of chips; give it to cosim montecarlo")
+    specs = _specs(how.specs)
     design, test_set, run = load_run(network_file, output, compiling, running, how.engine)
     test_set = test_set.tolerating(how.tolerance)
     watched, design = choose(design, how.probe), _with_wires(design, how.extracted)
@@ -127,8 +124,8 @@ def command(*, network_file: Path, to: Destination, how: Comparing, compiling: C
     take_folder("compare", output)
     with progress_bar(how.engine) as progress:
         if how.pvt:
-            asked = Conditions(how.bias, audit)
-            lines = format_pvt(summary := run_pvt(design, test_set, run, Listener(progress, say), asked))
+            listener, asked = Listener(progress, say), Conditions(how.bias, audit)
+            lines = format_pvt(summary := run_pvt(design, test_set, run, listener, asked))
         else:
             noise = noise_of(design, running.seed) if how.noise else None
             summary = run_comparison(design, test_set, run, progress, Beside(audit, watched, noise))
@@ -141,6 +138,16 @@ def command(*, network_file: Path, to: Destination, how: Comparing, compiling: C
     say_failed(summary.failed, output)
     if not met:
         raise SystemExit(1)
+
+
+def _specs(texts: tuple[str, ...]) -> "Specs":
+    """What must hold. Raises InputError for what only chips have."""
+    from cosim.montecarlo.spec_file import read_specs, without_yield
+
+    specs, of_all = without_yield(read_specs(texts))
+    if of_all:
+        raise InputError("--spec yield is of chips; give it to cosim montecarlo")
+    return specs
 
 
 def _check_asked(how: Comparing, compiling: Compiling, *, software: bool) -> None:

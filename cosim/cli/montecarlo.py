@@ -172,12 +172,10 @@ def command(*, network_file: Path, to: Destination, drawing: Drawing, counting: 
     --resume, and report.html is its page. Chip k is the same whatever the number of chips, processes or machines.
     """
     from cosim.montecarlo import run
-    from cosim.montecarlo.keep import Places, keep_trial
-    from cosim.montecarlo.page import write_report
+    from cosim.montecarlo.keep import keep_trial
     from cosim.montecarlo.spec_file import format_verdicts, judge, read_specs, without_yield
     from cosim.montecarlo.store import CHIPS_FILE, VERB, open_store
     from cosim.outputs import write_results
-    from cosim.report.kept_page import REPORT_FILE
     from cosim.report.tables import format_summary
     from cosim.study.judged import Measured
 
@@ -201,12 +199,7 @@ def command(*, network_file: Path, to: Destination, drawing: Drawing, counting: 
         keep_trial(output, trial, asdict(compiling))
         keep_settings(output)
         if counting.shard is not None:
-            numbers = run.shard_of(drawing.chips, *counting.shard)
-            with progress_bar("chips") as progress, _executing(trial, counting) as execute:
-                run.run_shard(trial, store, execute, numbers, progress)
-            click.echo(
-                f"{len(numbers)} of {drawing.chips} chips in {output}; with all parts: cosim merge FOLDER... -o FOLDER"
-            )
+            _run_shard(trial, store, counting, counting.shard)
             return
         with progress_bar("chips") as progress, _executing(trial, counting) as execute:
             summary = run.run_montecarlo(trial, store, execute, wanted, counting.stop_width, progress)
@@ -219,11 +212,31 @@ def command(*, network_file: Path, to: Destination, drawing: Drawing, counting: 
         if counting.contributions:
             summary = replace(summary, contributions=_contribute(trial, output, counting.jobs))
     write_json(to.json_file, summary)
-    write_report(output, output / REPORT_FILE, Places(compiling.pdk_root), waveforms=False)
-    click.echo(f"\nreport: {output / REPORT_FILE}; with the worst chip's waveforms: cosim report {output}")
+    _write_page(output, compiling.pdk_root)
     check_audit(summary.audit, output)
     if not all(one.met for one in verdicts):
         raise SystemExit(1)
+
+
+def _write_page(output: Path, pdk_root: Path | None) -> None:
+    """The page of a store, without simulating anything."""
+    from cosim.montecarlo.keep import Places
+    from cosim.montecarlo.page import write_report
+    from cosim.report.kept_page import REPORT_FILE
+
+    write_report(output, output / REPORT_FILE, Places(pdk_root), waveforms=False)
+    click.echo(f"\nreport: {output / REPORT_FILE}; with the worst chip's waveforms: cosim report {output}")
+
+
+def _run_shard(trial: "Trial", store: "Store", counting: Counting, shard: tuple[int, int]) -> None:
+    """One part of the chips, and no figures of them: those are of all."""
+    from cosim.montecarlo.run import run_shard, shard_of
+
+    numbers = shard_of(trial.plan.chips, *shard)
+    with progress_bar("chips") as progress, _executing(trial, counting) as execute:
+        run_shard(trial, store, execute, numbers, progress)
+    parts = "with all parts: cosim merge FOLDER... -o FOLDER"
+    click.echo(f"{len(numbers)} of {trial.plan.chips} chips in {store.folder}; {parts}")
 
 
 def _check_shard(counting: Counting, to: Destination) -> None:

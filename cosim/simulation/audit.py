@@ -37,8 +37,8 @@ class Audit:
     bits: states of the others. ties: those whose margin is under `limit`, ampere, or whose net was HOVERING; turned:
     ties that differ; behind: states from the frame on in which a tie turned, or a hovering net another state, without
     ties; wrong: states that differ, without ties and what is behind them; agreement: the share of those that do not;
-    worst: the largest margin of a wrong one, ampere, None where none
-    is known. passed: agreement is at least LEAST, and something was compared.
+    worst: the largest margin of a wrong one, ampere, None where none is known. passed: agreement is at least
+    LEAST, and something was compared.
     """
 
     simulator: str
