@@ -77,7 +77,7 @@ def _summary(made: Made) -> str:
         "gate_area_um2": round(made.gate_area * 1e12, 1),
         "area_over_gates": round(made.ratio, 3),
         "rows": sum(len(band.rows) for band in made.chip.bands),
-        "units": sum(block.m * (2 if block.upper else 1) for block in made.chip.blocks),
+        "units": sum(block.m * (2 if block.upper else 1) + len(block.over) for block in made.chip.blocks),
         "units_check": made.units.summary,
     }
     return json.dumps(content, indent=2) + "\n"
