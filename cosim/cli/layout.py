@@ -21,9 +21,10 @@ from cosim.cli.settings import RunVerb
 
 @dataclass(frozen=True)
 class Drawing:
-    """Whether the kit's decks run on what was drawn, and whether it is kept gzipped as well."""
+    """Whether the kit's decks run on what was drawn, whether it has fill, and whether it is kept gzipped as well."""
 
     check: bool
+    fill: bool
     gzip: bool
 
 
@@ -31,6 +32,7 @@ class Drawing:
 @network_argument
 @output_option("layout")
 @click.option("--check", is_flag=True, help="Run the kit's DRC and LVS in the klayout application.")
+@click.option("--fill", is_flag=True, help="Add squares of metal up to the foundry's density.")
 @click.option("--gzip", is_flag=True, help="Write layout.gds.gz, too.")
 @compile_options
 @collecting(drawing=Drawing)
@@ -56,12 +58,14 @@ def command(*, network_file: Path, output: Path, drawing: Drawing, compiling: Co
     checker = find_checker(technology, rules) if drawing.check else None
     design, _ = load_design(network_file, compiling)
     take_folder("layout", output)
-    made = make_layout(design, output, packed=drawing.gzip)
+    made = make_layout(design, output, packed=drawing.gzip, filled=drawing.fill)
     x1, y1, x2, y2 = made.chip.box
     click.echo(f"{network_file} on {technology.name}")
     click.echo(f"  size              {(x2 - x1) / 1000:.1f} x {(y2 - y1) / 1000:.1f} um")
     click.echo(f"  area              {made.chip.area * 1e12:.0f} um2, {made.ratio:.2f} times the gates")
     click.echo(f"  units             {made.units.summary}")
+    for layer, share in made.filled.after.items() if made.filled else ():
+        click.echo(f"  {layer:<17} {made.filled.before[layer]:.1%} of the area, {share:.1%} with fill")
     passed = made.units.passed
     if checker is not None:
 

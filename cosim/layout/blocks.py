@@ -70,11 +70,6 @@ class Block:
         return (*self.ends, self.gate, *(mos.gate for mos in self.over))
 
     @property
-    def switches(self) -> tuple[Mos, ...]:
-        """Its transistors that switch."""
-        return tuple(mos for mos in (self.lower, *self.over) if mos.role == "switch")
-
-    @property
     def diode(self) -> bool:
         """Whether it is a cascode with its gate line on its drain."""
         return self.upper is not None and not self.over and self.ends[1] == self.gate

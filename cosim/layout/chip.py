@@ -14,6 +14,7 @@ from cosim.layout.order import shortest
 from cosim.layout.plates import Plate, bottoms, draw_plates, place
 from cosim.layout.route import Plan, Wires, flipped, route, terminals_of
 from cosim.layout.rows import arrange
+from cosim.layout.sensitive import clocks
 from cosim.layout.tiles import HALF_TAP, RAIL_TOP, Box, Shape, contacts, width
 from cosim.layout.wells import draw_wells
 from cosim.technology.drawing import Drawing
@@ -60,6 +61,12 @@ class Chip:
     box: Box
 
     @property
+    def dummies(self) -> tuple[Mos, ...]:
+        """Units on the rails at the ends of rows."""
+        rows = (row for band in self.bands for row in band.rows)
+        return tuple(sorted((one.block.lower for row in rows for one in row.ends), key=lambda mos: mos.name))
+
+    @property
     def area(self) -> float:
         """Of the whole macro, square metre."""
         return (self.box[2] - self.box[0]) * (self.box[3] - self.box[1]) * 1e-18
@@ -89,7 +96,7 @@ def draw_chip(circuit: Circuit, ports: Sequence[str], technology: Technology, na
     bands = _bands(blocks, order, ports, drawing, beside)
     while True:
         plan, plates = _plan(bands, capacitors, ports, technology)
-        plan = replace(plan, loud=_clocks(blocks, ports))
+        plan = replace(plan, loud=clocks((one for one in circuit.elements if isinstance(one, Mos)), ports))
         try:
             wires = route(plan, drawing)
             break
@@ -122,12 +129,6 @@ def _plan(
     return Plan(tuple(bands), frozenset(ports), places, reach, straps, bands[0].low - _PIN, right, frozenset()), plates
 
 
-def _clocks(blocks: Sequence[Block], ports: Sequence[str]) -> frozenset[str]:
-    """Ports that turn switches on and off, and drive nothing else: they swing from rail to rail."""
-    gates = {mos.gate for block in blocks for mos in block.switches}
-    return frozenset(gates & set(ports) - {net for block in blocks for net in block.ends})
-
-
 def _reached(bands: Sequence[Band]) -> dict[str, list[int]]:
     """Net -> x of the middle of each of its terminals."""
     found: dict[str, list[int]] = {}
@@ -140,8 +141,7 @@ def _reached(bands: Sequence[Band]) -> dict[str, list[int]]:
 def _bands(
     blocks: Sequence[Block], order: dict[str, float], ports: Sequence[str], drawing: Drawing, beside: float
 ) -> list[Band]:
-    """The rows whose length makes the macro the smallest with `beside`, nm2 of capacitors, and hardly longer one way than
-    the other."""
+    """The rows that make the macro the smallest, with `beside` nm2 of capacitors; the squarer of two that are alike."""
     total = sum(width(block, drawing) + 600 for block in blocks)
     best: tuple[float, list[Band]] | None = None
     for rows in range(max(round(math.sqrt(total / 16000)), 1), 2 + round(math.sqrt(total / 7000))):
@@ -173,7 +173,7 @@ def _rows(bands: Sequence[Band], right: int, drawing: Drawing) -> list[Shape]:
         for k, row in enumerate(band.rows):
             low, high = flipped(HALF_TAP + grow, row.top, y, k)
             shapes.append((source, (-300, low, right + 300, high)))
-            for placed in row.placed:
+            for placed in (*row.placed, *row.ends):
                 for layer, (x1, y1, x2, y2) in placed.tile.shapes:
                     bottom, top = flipped(y1, y2, y, k)
                     shapes.append((layer, (x1, bottom, x2, top)))

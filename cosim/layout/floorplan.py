@@ -30,7 +30,7 @@ class Placed:
 @dataclass(frozen=True)
 class Row:
     """Blocks side by side, from x = 0 on; `top`: height above the middle of its tap; `under`: what it takes below that
-    where no row hangs there; nanometres."""
+    where no row hangs there; nanometres. ends: units on the rail before the first and behind the last block."""
 
     polarity: Polarity
     well: str
@@ -38,6 +38,7 @@ class Row:
     right: int
     top: int
     under: int = UNDER
+    ends: tuple[Placed, ...] = ()
 
 
 def below(rows: tuple[Row, ...]) -> int:

@@ -50,7 +50,7 @@ class Plate:
 
 @dataclass(frozen=True)
 class _Columns:
-    """How the plates of a rail stand: so many one above the other, each so high (nm); so many columns a bottom plate."""
+    """How a rail's plates stand: so many one above the other, each so high (nm); so many columns a bottom plate."""
 
     each: int
     high: int

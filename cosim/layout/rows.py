@@ -7,9 +7,11 @@ and switches. Rows are as even as can be, since all are as wide as the widest.
 from bisect import insort
 from collections import Counter, defaultdict
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from cosim.layout.blocks import Block
+from cosim.layout.dummies import draw_dummy, dummy_of, dummy_width
 from cosim.layout.floorplan import OWN, RAILS, Placed, Row
 from cosim.layout.tiles import close_diode, draw, head, head_width, heights, width
 from cosim.technology.drawing import Drawing
@@ -98,8 +100,9 @@ def _apart(drawing: Drawing) -> _Apart:
     return _Apart(drawing["poly_end"] + drawing["poly_space"] + 5, drawing["well_space"] + 2 * drawing["well_active"])
 
 
-def _make_row(items: list[_Item], widest: int, drawing: Drawing) -> Row:
-    """A row as wide as the widest one: gate lines move apart, so that a cell's transistors stand above each other."""
+def _make_row(items: list[_Item], widest: int, drawing: Drawing, start: int = 0) -> Row:
+    """A row as wide as the widest one: gate lines move apart, so that a cell's transistors stand above each other. It
+    begins at `start`."""
     placed: list[Placed] = []
     spots, right = _spots(items, _apart(drawing))
     last = max(spot for _, spot, first in spots if first)
@@ -107,7 +110,7 @@ def _make_row(items: list[_Item], widest: int, drawing: Drawing) -> Row:
     for block, spot, first in spots:
         if first and not (block.own_well and block.bulk == well):
             moved = free * spot // (max(last, 1) * 10) * 10
-        x, well = spot + moved, block.bulk
+        x, well = start + spot + moved, block.bulk
         if first:
             tile = head(block, x, drawing)
             placed.append(Placed(block, tile, is_head=True))
@@ -117,7 +120,23 @@ def _make_row(items: list[_Item], widest: int, drawing: Drawing) -> Row:
             close_diode(placed[-2].tile, placed[-1].tile)
     top = max(heights(item.block, drawing).top for item in items)
     first = items[0].block
-    return Row(first.polarity, OWN if first.own_well else first.bulk, tuple(placed), right + free, top)
+    return Row(first.polarity, OWN if first.own_well else first.bulk, tuple(placed), start + right + free, top)
+
+
+def _end(items: list[_Item], apart: _Apart, drawing: Drawing) -> int:
+    """What a unit on the rail takes at either end of a row, with the space to what it stands beside."""
+    return dummy_width(items[0].block.lower, drawing) + apart.lines
+
+
+def _make_mirrors(items: list[_Item], widest: int, drawing: Drawing, number: int) -> Row:
+    """A row of mirrors between units on the rail."""
+    end = _end(items, _apart(drawing), drawing)
+    row = _make_row(items, widest - 2 * end, drawing, end)
+    ends: list[Placed] = []
+    for k, x in enumerate((0, row.right + _apart(drawing).lines)):
+        one = dummy_of(items[0].block.lower, f"dummy{2 * number + k}")
+        ends.append(Placed(Block(one), draw_dummy(one, x, drawing), is_head=False))
+    return replace(row, right=row.right + end, ends=tuple(ends))
 
 
 def _fill(items: list[_Item], limit: int, apart: _Apart) -> list[list[_Item]]:
@@ -232,16 +251,21 @@ def _merged(classes: dict[_Class, list[_Item]], limit: int, apart: _Apart) -> di
 
 def arrange(blocks: Sequence[Block], order: dict[str, float], limit: int, drawing: Drawing) -> list[Row]:
     """All rows, those of one polarity and height behind one another."""
-    rows: list[list[_Item]] = []
+    rows: list[tuple[bool, list[_Item]]] = []
     apart = _apart(drawing)
     classes: dict[_Class, list[_Item]] = {}
     for key, members in _classes(blocks, drawing).items():
         gates = sorted(members, key=lambda block: (order.get(block.gate, 0.5), block.gate, wanted(block, order)))
         classes[key] = _items(gates, order, drawing)
     for key, items in _merged(classes, limit, apart).items():
-        short = _short(items, limit) if key.kind == "mirror" else items
-        rows += _deal(short, limit, apart) if short else []
+        mirrors = key.kind == "mirror"
+        short = _short(items, limit) if mirrors else items
         rest = [item for item in items if item not in short]
-        rows += _even(rest, limit, apart) if rest else []
-    widest = max(_spots(row, apart)[1] for row in rows)
-    return [_make_row(row, widest, drawing) for row in rows]
+        parts = [*(_deal(short, limit, apart) if short else ()), *(_even(rest, limit, apart) if rest else ())]
+        rows += [(mirrors, part) for part in parts]
+    ends = [2 * _end(row, apart, drawing) if mirrors else 0 for mirrors, row in rows]
+    widest = max(_spots(row, apart)[1] + end for (_, row), end in zip(rows, ends, strict=True))
+    return [
+        _make_mirrors(row, widest, drawing, k) if mirrors else _make_row(row, widest, drawing)
+        for k, (mirrors, row) in enumerate(rows)
+    ]

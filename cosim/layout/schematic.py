@@ -11,11 +11,16 @@ from cosim.technology.drawing import Drawing
 
 
 def format_schematic(
-    circuit: Circuit, plates: Sequence[Plate], ports: Sequence[str], name: str, drawing: Drawing
+    circuit: Circuit,
+    plates: Sequence[Plate],
+    ports: Sequence[str],
+    name: str,
+    drawing: Drawing,
+    dummies: Sequence[Mos] = (),
 ) -> str:
-    """One line a unit: `m` units of a transistor are m lines, each with its own width and length."""
+    """One line a unit: `m` units of a transistor are m lines, each with its own width and length; dummies come last."""
     lines = [f"* {name}, unit by unit", *fold(f".subckt {name} {' '.join(map(label_of, ports))}")]
-    for element in circuit.elements:
+    for element in (*circuit.elements, *dummies):
         if not isinstance(element, Mos):
             continue
         nets = " ".join(map(label_of, (element.drain, element.gate, element.source, element.bulk)))

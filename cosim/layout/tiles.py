@@ -30,6 +30,7 @@ FREE = 230  # nm, by which a gate line's metal reaches into the gap before it, s
 _AWAY = 200  # nm between a gate and the contact of a narrow diffusion
 FINGER = 60  # nm of metal beyond a finger's only contact: those of the two nets end before they see each other
 BARE = 1000  # nm of a gate beside the net between units, which the rail's metal leaves free, so as not to see that net
+_FROM_HEAD = 140  # nm, from the edge of a block to its drain's metal, which keeps from that of the gate line's head
 _BESIDE = 460  # nm from the edge of a switch's poly to its diffusion, the gate's contact between
 _OPEN = 440  # nm above the uppermost diffusion, half the space to one of another well
 DOGBONE = 120  # nm from the gate, where a narrow diffusion widens to hold a contact
@@ -174,7 +175,7 @@ def draw(block: Block, x: int, drawing: Drawing) -> Tile:
         tile.terminals.append(Terminal(top, high))
         return tile
     tile.inner.append(Terminal(block.lower.drain, high))
-    strip = (x + 140, at.drain + 100, x + wide, at.drain + 100 + STRIP)
+    strip = (x + _FROM_HEAD, at.drain + 100, x + wide, at.drain + 100 + STRIP)
     tile.add("metal1", *strip)
     _draw_upper(tile, block, x, drawing)
     if block.over:
@@ -201,7 +202,7 @@ def _draw_over(tile: Tile, block: Block, x: int, drawing: Drawing) -> None:
             half = contact // 2
             tile.add("contact", middle - half, y, middle - half + contact, y + contact)
             tile.add("comp", middle - half - edge, y - edge, middle - half + contact + edge, y + contact + edge)
-            metal = (x, min(under, y - edge), x + wide, y + contact + edge)
+            metal = (x + (_FROM_HEAD if under == bottom else 0), min(under, y - edge), x + wide, y + contact + edge)
             tile.add("metal1", *metal)
             (tile.terminals if name == block.ends[1] else tile.inner).append(Terminal(name, metal))
         tile.add("poly", left, gate, left + _BESIDE + w + drawing["poly_end"], gate + l)

@@ -12,7 +12,7 @@ from cosim.errors import InputError, MissingToolError
 from cosim.files.read import is_file
 from cosim.reading.text import read_toml, shown
 from cosim.technology.conditions import CELSIUS_MAX, CELSIUS_MIN
-from cosim.technology.drawing import AREAS, CONDUCTORS, LAYERS, RULES, Drawing, Layer, Rule, WireTable
+from cosim.technology.drawing import AREAS, CONDUCTORS, LAYERS, RULES, SHARES, Drawing, Layer, Rule, WireTable
 from cosim.technology.types import DeviceLibrary, DeviceModel, Geometry, Sizing, Technology
 
 CORNERS = ("tt", "ff", "ss", "fs", "sf")
@@ -72,7 +72,7 @@ def _drawing(table: "_Table") -> Drawing:
         table.text("variant"),
         table.text("decks"),
         {name: layers.layer(name) for name in LAYERS},
-        {name: rules.rule(name, 1e6 if name in AREAS else 1e3) for name in RULES},
+        {name: rules.rule(name, 1e6 if name in AREAS else 1 if name in SHARES else 1e3) for name in RULES},
         _wires(table.table("wires")),
     )
     for part in (mos, layers, rules, table):
