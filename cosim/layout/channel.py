@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from cosim.layout.floorplan import RAILS, Band
+from cosim.layout.sensitive import Manners
 from cosim.layout.tiles import FREE, Terminal
 from cosim.technology.drawing import Drawing
 
@@ -17,6 +18,8 @@ GRID = 40  # nm, of the search for the x of a stub
 _STEPS = 200  # of such a search
 _PATIENCE = 4  # so often a part is taken out before it is cut in two
 _SEEN = 4  # tracks, from which a neighbour counts
+_BESIDE = 40  # nm of wire for each harm that a stub does to one that is as near as this, nm
+_NEAR = 1700
 _OVER = 300  # nm, from the middle of a track to what it lies over
 _ROUNDS = 6  # how often, for each part, another may be taken out
 
@@ -85,9 +88,9 @@ class FullError(Exception):
 class Channel:
     """The band while its tracks are chosen."""
 
-    def __init__(self, band: Band, below: Sequence["Found"], loud: frozenset[str], drawing: Drawing) -> None:
+    def __init__(self, band: Band, below: Sequence["Found"], manners: Manners, drawing: Drawing) -> None:
         """below: what lies in the band under this one."""
-        self.loud, self.below = loud, below
+        self.manners, self.loud, self.below = manners, manners.clocks, below
         self.band, self.pitch = band, drawing["metal_width"] + drawing["metal_space"]
         self.space, self.room = drawing["metal_space"], drawing["via"] // 2 + 50
         self.reach = drawing["via"] // 2 + drawing["via_end"]
@@ -108,7 +111,7 @@ class Channel:
             if terminal.box[2] - terminal.box[0] < 900:
                 self.narrow[(terminal.box[0] + terminal.box[2]) // 2000].append(terminal)
         queue = deque(
-            sorted(parts, key=lambda part: (part.net not in self.loud, part.ends[0] - part.ends[1], part.net))
+            sorted(parts, key=lambda part: (*self.manners.rank(part.net), part.ends[0] - part.ends[1], part.net))
         )
         rounds = _ROUNDS * len(parts)
         while queue:
@@ -175,9 +178,8 @@ class Channel:
 
     def _harm(self, net: str, other: str, tracks: int) -> int:
         """What a micrometre beside each other, so many tracks away, costs over one of wire."""
-        if (net in self.loud) != (other in self.loud):
-            return 96 // tracks
-        return int(tracks == 1 and net not in self.loud)
+        harm = self.manners.harm(net, other)
+        return harm // tracks if harm else int(tracks == 1 and net not in self.loud)
 
     def _stub(self, terminal: Terminal, to: int, own: list[Stub]) -> tuple[int, Stub, set[Found]]:
         """The cheapest stub from a terminal to a track, what it costs, and what it takes the place of."""
@@ -200,9 +202,7 @@ class Channel:
                 continue
             hit = {found for at, found in near if abs(at - x) < self.pitch and (found.part.net != net or at != x)}
             cost = sum(self._weight(found) for found in hit) + self._hides(x, net, low, high)
-            cost += sum(
-                4000 for at, found in near if (found.part.net in self.loud) != (net in self.loud) and abs(at - x) < 1700
-            )
+            cost += sum(_BESIDE * self.manners.harm(net, found.part.net) for at, found in near if abs(at - x) < _NEAR)
             if best is None or cost < best[0]:
                 best = cost, Stub(net, x, y, to, past), hit
             if not best[0]:

@@ -14,7 +14,7 @@ from cosim.layout.order import shortest
 from cosim.layout.plates import Plate, bottoms, draw_plates, place
 from cosim.layout.route import Plan, Wires, flipped, route, terminals_of
 from cosim.layout.rows import arrange
-from cosim.layout.sensitive import clocks
+from cosim.layout.sensitive import Manners, manners
 from cosim.layout.tiles import HALF_TAP, RAIL_TOP, Box, Shape, contacts, width
 from cosim.layout.wells import draw_wells
 from cosim.technology.drawing import Drawing
@@ -96,7 +96,7 @@ def draw_chip(circuit: Circuit, ports: Sequence[str], technology: Technology, na
     bands = _bands(blocks, order, ports, drawing, beside)
     while True:
         plan, plates = _plan(bands, capacitors, ports, technology)
-        plan = replace(plan, loud=clocks((one for one in circuit.elements if isinstance(one, Mos)), ports))
+        plan = replace(plan, manners=manners(circuit, ports))
         try:
             wires = route(plan, drawing)
             break
@@ -126,7 +126,7 @@ def _plan(
         reach.setdefault(plate.net, []).append(plate.y)
     straps = {VDD: -_APART - _MET, GROUND: right + _APART + _MET}
     places = {net: int(median_low(xs)) for net, xs in _reached(bands).items()}
-    return Plan(tuple(bands), frozenset(ports), places, reach, straps, bands[0].low - _PIN, right, frozenset()), plates
+    return Plan(tuple(bands), frozenset(ports), places, reach, straps, bands[0].low - _PIN, right, Manners()), plates
 
 
 def _reached(bands: Sequence[Band]) -> dict[str, list[int]]:
