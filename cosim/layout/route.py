@@ -19,7 +19,7 @@ from cosim.technology.drawing import Drawing
 _NOWHERE = 10**9  # cost of a place that a trunk must not take
 _FROM_CLOCKS = 3360  # nm, between the trunk of a clock and others
 _SEEN = 2300  # nm, from which two trunks do not see each other
-_SHARE = 8  # a micrometre so near costs one over this of what it costs between tracks
+_SHARE = 96  # half of this: what a micrometre of distance costs over one beside a wire that stands as near as can be
 
 
 @dataclass(frozen=True)
@@ -170,7 +170,7 @@ def _trunks(
     lanes = Lanes(drawing["metal_space"] + 400)
     found: dict[str, Trunk] = {}
     pitch = drawing["metal_width"] + drawing["metal_space"]
-    for net in sorted(at, key=lambda net: (*plan.manners.rank(net), plan.place[net], net)):
+    for net in sorted(at, key=lambda net: (plan.manners.rank(net), plan.place[net], net)):
         ys = at[net] + plan.reach.get(net, []) + ([plan.edge] if net in plan.ports else [])
         if len(ys) == 2 and net not in joined:
             continue
@@ -210,5 +210,5 @@ def _harm(plan: Plan, lanes: Lanes, wire: tuple[str, int, int], x: int, pitch: i
             if harm == CLOCK:
                 return _NOWHERE
             if abs(lane - x) < _SEEN:
-                cost += (harm or 1) * length * pitch // abs(lane - x) // _SHARE
+                cost += (2 * harm or 1) * length * pitch // abs(lane - x) // _SHARE
     return cost

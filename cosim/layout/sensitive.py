@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from cosim.circuit.elements import GROUND, Capacitor, Circuit, Mos
 from cosim.layout.blocks import VDD
 
-CLOCK, DECISION, HELD, STEADY = 96, 64, 16, 2  # of a micrometre on the next track, over one of wire
+CLOCK, DECISION, HELD, STEADY = 96, 16, 3, 1  # of a micrometre on the next track, over one of wire
 
 
 @dataclass(frozen=True)
@@ -23,17 +23,20 @@ class Manners:
         """What a micrometre beside each other costs, over one of wire; 0 where it does none."""
         if (net in self.clocks) != (other in self.clocks):
             return CLOCK
-        if net not in self.held and other not in self.held:
+        if net == other:
             return 0
-        if {net, other} & self.decisions:
+        if net not in self.held and other not in self.held:
+            return HELD if net in self.decisions and other in self.decisions else 0
+        if net in self.decisions or other in self.decisions:
             return DECISION
-        if {net, other} & self.steady:
+        if net in self.steady or other in self.steady:
             return 0 if {net, other} & {VDD, GROUND} else STEADY
         return HELD
 
-    def rank(self, net: str) -> tuple[bool, bool]:
-        """What is wired first: clocks, then what capacitors hold."""
-        return net not in self.clocks, net not in self.held
+    def rank(self, net: str) -> int:
+        """What is wired first: clocks, then what capacitors hold, then decisions; others fill the space between."""
+        kinds = (self.clocks, self.held, self.decisions)
+        return next((k for k, kind in enumerate(kinds) if net in kind), len(kinds))
 
 
 def manners(circuit: Circuit, ports: Iterable[str]) -> Manners:

@@ -115,7 +115,7 @@ def test_roles_tell_which_nets_are_kept_apart():
     assert 0 < found.harm("out", "store") < HELD
 
 
-@pytest.mark.parametrize(("other", "least"), [("tick", 3360), ("choice", 2300), ("tail", 560)])
+@pytest.mark.parametrize(("other", "least"), [("tick", 3360), ("choice", 2000), ("tail", 900)])
 def test_trunks_keep_from_what_turns_states(other, least):
     """All belong at 50 um. Wires more than 2 um apart do not see each other; a place costs its distance, and what lies
     beside 100 um of the next trunk costs 12.5 um and more."""
