@@ -43,7 +43,7 @@ def command(*, network_file: Path, output: Path, drawing: Drawing, compiling: Co
     left, area.csv by block, wires.csv, which compare --extracted reads, couplings.csv, layout.json, layout.png and
     layout.svg. Every drawn unit is held against its line of lvs.sp. Where the kit's decks run, checks.json
     and violations.csv have what they find, with coordinates; exit status 1 where DRC or LVS fails. Density is printed
-    and not counted: fill is left to the chip that the macro goes on.
+    and not counted: fill is left to the chip that the macro goes on, where --fill does not add it.
     """
     from cosim.layout.checks import Checked, find_checker
     from cosim.layout.chip import drawing_of
@@ -64,8 +64,9 @@ def command(*, network_file: Path, output: Path, drawing: Drawing, compiling: Co
     click.echo(f"  size              {(x2 - x1) / 1000:.1f} x {(y2 - y1) / 1000:.1f} um")
     click.echo(f"  area              {made.chip.area * 1e12:.0f} um2, {made.ratio:.2f} times the gates")
     click.echo(f"  units             {made.units.summary}")
-    for layer, share in made.filled.after.items() if made.filled else ():
-        click.echo(f"  {layer:<17} {made.filled.before[layer]:.1%} of the area, {share:.1%} with fill")
+    if made.filled is not None:
+        for layer, share in made.filled.after.items():
+            click.echo(f"  {layer:<17} {made.filled.before[layer]:.1%} of the area, {share:.1%} with fill")
     passed = made.units.passed
     if checker is not None:
 
