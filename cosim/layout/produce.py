@@ -50,7 +50,8 @@ def make_layout(
     chip = draw_chip(design.flat, design.assembly.ports, design.technology, name)
     layout = layout_of(chip, drawing)
     ports = [pin.net for pin in chip.pins]
-    netlist = format_schematic(design.flat, chip.plates, ports, name, drawing, chip.dummies)
+    flat = replace(design.flat, elements=(*design.flat.elements, *chip.dummies))
+    netlist = format_schematic(flat, chip.plates, ports, name, drawing)
     drawn = read_layout(layout, drawing)
     wires = extract(drawn, drawing, design.technology.library.diffusion)
     gates = sum(one.gate_area for one in design.flat.elements if isinstance(one, Mos))

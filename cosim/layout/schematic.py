@@ -11,16 +11,12 @@ from cosim.technology.drawing import Drawing
 
 
 def format_schematic(
-    circuit: Circuit,
-    plates: Sequence[Plate],
-    ports: Sequence[str],
-    name: str,
-    drawing: Drawing,
-    dummies: Sequence[Mos] = (),
+    circuit: Circuit, plates: Sequence[Plate], ports: Sequence[str], name: str, drawing: Drawing
 ) -> str:
-    """One line a unit: `m` units of a transistor are m lines, each with its own width and length; dummies come last."""
+    """One line a unit: `m` units of a transistor are m lines, each with its own width and length. circuit: a flat one,
+    with the units that are drawn beside it."""
     lines = [f"* {name}, unit by unit", *fold(f".subckt {name} {' '.join(map(label_of, ports))}")]
-    for element in (*circuit.elements, *dummies):
+    for element in circuit.elements:
         if not isinstance(element, Mos):
             continue
         nets = " ".join(map(label_of, (element.drain, element.gate, element.source, element.bulk)))

@@ -1,5 +1,7 @@
 """What makes a drawing dense and quiet: switches on their sources, units at row ends, wells, wires kept apart, fill."""
 
+from dataclasses import replace
+
 import pytest
 
 from cosim.cells.mirror import signal_rails
@@ -64,7 +66,8 @@ def test_rows_of_mirrors_end_in_units_on_the_rail(technology):
     chip = draw_chip(circuit, ports, technology, "cell")
     rows = [row for band in chip.bands for row in band.rows]
     assert [len(row.ends) for row in rows] == [2] * len(rows)
-    netlist = format_schematic(circuit, (), ports, "cell", drawing_of(technology), chip.dummies)
+    whole = replace(circuit, elements=(*circuit.elements, *chip.dummies))
+    netlist = format_schematic(whole, (), ports, "cell", drawing_of(technology))
     lines = [line.split() for line in netlist.splitlines() if line.startswith("mdummy")]
     assert len(lines) == 2 * len(rows)
     assert {tuple(line[1:5]) for line in lines} == {("vss",) * 4, ("vdd",) * 4}

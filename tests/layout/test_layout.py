@@ -61,7 +61,8 @@ def trace(circuit, ports, technology):
 
 
 def netlist(circuit, ports, technology, dummies=()):
-    return format_schematic(circuit, (), ports, "cell", drawing_of(technology), dummies)
+    whole = replace(circuit, elements=(*circuit.elements, *dummies))
+    return format_schematic(whole, (), ports, "cell", drawing_of(technology))
 
 
 @pytest.mark.parametrize("name", CELLS)
