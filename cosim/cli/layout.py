@@ -21,9 +21,10 @@ from cosim.cli.settings import RunVerb
 
 @dataclass(frozen=True)
 class Drawing:
-    """Whether the kit's decks run on what was drawn, and whether it is kept gzipped as well."""
+    """Whether the kit's decks run on what was drawn, whether it has fill, and whether it is kept gzipped as well."""
 
     check: bool
+    fill: bool
     gzip: bool
 
 
@@ -31,6 +32,7 @@ class Drawing:
 @network_argument
 @output_option("layout")
 @click.option("--check", is_flag=True, help="Run the kit's DRC and LVS in the klayout application.")
+@click.option("--fill", is_flag=True, help="Add squares of metal up to the foundry's density.")
 @click.option("--gzip", is_flag=True, help="Write layout.gds.gz, too.")
 @compile_options
 @collecting(drawing=Drawing)
@@ -41,7 +43,8 @@ def command(*, network_file: Path, output: Path, drawing: Drawing, compiling: Co
     left, area.csv by block, wires.csv, which compare --extracted reads, positions.csv, which montecarlo --gradient
     reads, couplings.csv, resistance.csv, layout.json and pictures. Every drawn unit is held against its line of lvs.sp.
     Where the kit's decks run, checks.json and violations.csv have what they find, with coordinates; exit status 1 where
-    DRC or LVS fails. Density is printed and not counted: fill is left to the chip that the macro goes on.
+    DRC or LVS fails. Density is printed and not counted: fill is left to the chip that the macro goes on, where --fill
+    does not add it.
     """
     from cosim.layout.checks import Checked, find_checker
     from cosim.layout.chip import drawing_of
@@ -56,7 +59,7 @@ def command(*, network_file: Path, output: Path, drawing: Drawing, compiling: Co
     checker = find_checker(technology, rules) if drawing.check else None
     design, _ = load_design(network_file, compiling)
     take_folder("layout", output)
-    made = make_layout(design, output, packed=drawing.gzip)
+    made = make_layout(design, output, packed=drawing.gzip, filled=drawing.fill)
     x1, y1, x2, y2 = made.chip.box
     click.echo(f"{network_file} on {technology.name}")
     click.echo(f"  size              {(x2 - x1) / 1000:.1f} x {(y2 - y1) / 1000:.1f} um")
@@ -64,6 +67,9 @@ def command(*, network_file: Path, output: Path, drawing: Drawing, compiling: Co
     click.echo(f"  units             {made.units.summary}")
     worst = made.resistance[0]
     click.echo(f"  resistance        at most {100 * worst.worst:.2g} % of U_T or of a frame, on {worst.net}")
+    if made.filled is not None:
+        for layer, share in made.filled.after.items():
+            click.echo(f"  {layer:<17} {made.filled.before[layer]:.1%} of the area, {share:.1%} with fill")
     passed = made.units.passed
     if checker is not None:
 

@@ -1,8 +1,9 @@
-"""What is drawn as one piece: `m` units of a transistor, with the `m` units of its cascode on top where it has one."""
+"""What is drawn as one piece: `m` units of a transistor, with the `m` units of its cascode on top where it has one, and
+the switches that its current runs through on top of these."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from cosim.circuit.elements import GROUND, Mos
 from cosim.technology.types import Polarity
@@ -11,12 +12,19 @@ VDD = "vdd"
 RAIL: dict[Polarity, str] = {"n": GROUND, "p": VDD}
 
 
+_LONG = 6e-7  # m, of a switch on top: its gate's metal keeps from that of its ends
+_NARROW = 5e-7  # m, of a switch on top: it stands beside its gate's contact on the narrowest cascode
+
+
 @dataclass(frozen=True)
 class Block:
-    """A transistor of `m` units, and the one that stands on top of it and shares its gate line and its net between."""
+    """A transistor of `m` units, and the one that stands on top of it and shares its gate line and its net between.
+
+    over: switches in series on top of a cascode, from below, whose nets between nobody else is on."""
 
     lower: Mos
     upper: Mos | None = None
+    over: tuple[Mos, ...] = ()
 
     @property
     def polarity(self) -> Polarity:
@@ -41,10 +49,30 @@ class Block:
     @property
     def ends(self) -> tuple[str, str]:
         """Net at its bottom, which is its rail where one of both is, and at its top."""
+        if self.over:
+            return self.lower.source, self.links[-1]
         drain = (self.upper or self.lower).drain
         if self.upper is None and drain == RAIL[self.polarity]:
             return drain, self.lower.source
         return self.lower.source, drain
+
+    @property
+    def links(self) -> tuple[str, ...]:
+        """Nets above the cascode, from below: each between two of its switches, the last one above all."""
+        nets = [(self.upper or self.lower).drain]
+        for mos in self.over:
+            nets.append(mos.source if mos.drain == nets[-1] else mos.drain)
+        return tuple(nets)
+
+    @property
+    def nets(self) -> tuple[str, ...]:
+        """All that wires reach."""
+        return (*self.ends, self.gate, *(mos.gate for mos in self.over))
+
+    @property
+    def diode(self) -> bool:
+        """Whether it is a cascode with its gate line on its drain."""
+        return self.upper is not None and not self.over and self.ends[1] == self.gate
 
     @property
     def own_well(self) -> bool:
@@ -71,10 +99,10 @@ def nanometres(metres: float) -> int:
     return 5 * round(metres * 2e8)
 
 
-def stack(devices: Iterable[Mos]) -> list[Block]:
-    """The blocks of a circuit's transistors, in their order."""
+def stack(devices: Iterable[Mos], outside: Iterable[str] = ()) -> list[Block]:
+    """The blocks of a circuit's transistors, in their order. outside: nets that something else is on, too."""
     devices = list(devices)
-    uses: Counter[str] = Counter()
+    uses = Counter(outside)
     above: dict[str, Mos] = {}
     for mos in devices:
         uses.update((mos.drain, mos.gate, mos.source))
@@ -87,7 +115,33 @@ def stack(devices: Iterable[Mos]) -> list[Block]:
             blocks.append(Block(mos, upper))
             taken.add(upper.name)
     paired = {block.lower.name: block for block in blocks}
-    return [paired.get(mos.name, Block(mos)) for mos in devices if mos.name not in taken]
+    found = [paired.get(mos.name, Block(mos)) for mos in devices if mos.name not in taken]
+    return _with_switches(found, uses)
+
+
+def _with_switches(blocks: list[Block], uses: Counter[str]) -> list[Block]:
+    """Each cascode with the switches that only its current runs through."""
+    free = {block.lower.name: block.lower for block in blocks if block.upper is None and _stands_on_top(block.lower)}
+    at: dict[str, list[str]] = defaultdict(list)
+    for mos in free.values():
+        at[mos.drain].append(mos.name)
+        at[mos.source].append(mos.name)
+    found: list[Block] = []
+    for block in blocks:
+        grown = block
+        while block.upper is not None and uses[grown.links[-1]] == 2:
+            mos = next((free[name] for name in at[grown.links[-1]] if name in free), None)
+            if mos is None or (mos.polarity, mos.bulk) != (block.polarity, block.bulk):
+                break
+            del free[mos.name]
+            grown = replace(grown, over=(*grown.over, mos))
+        found.append(grown)
+    taken = {mos.name for block in found for mos in block.over}
+    return [block for block in found if block.lower.name not in taken]
+
+
+def _stands_on_top(mos: Mos) -> bool:
+    return mos.role == "switch" and mos.m == 1 and mos.l >= _LONG and mos.w <= _NARROW
 
 
 def _same(lower: Mos, upper: Mos) -> bool:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from cosim.layout.floorplan import RAILS, Band
+from cosim.layout.sensitive import CLOCK, DECISION, Manners
 from cosim.layout.tiles import FREE, Terminal
 from cosim.technology.drawing import Drawing
 
@@ -17,6 +18,8 @@ GRID = 40  # nm, of the search for the x of a stub
 _STEPS = 200  # of such a search
 _PATIENCE = 4  # so often a part is taken out before it is cut in two
 _SEEN = 4  # tracks, from which a neighbour counts
+_BESIDE = 60  # nm of wire for each harm that a stub does to one that is as near as this, nm
+_NEAR = 1700
 _OVER = 300  # nm, from the middle of a track to what it lies over
 _ROUNDS = 6  # how often, for each part, another may be taken out
 
@@ -85,9 +88,9 @@ class FullError(Exception):
 class Channel:
     """The band while its tracks are chosen."""
 
-    def __init__(self, band: Band, below: Sequence["Found"], loud: frozenset[str], drawing: Drawing) -> None:
+    def __init__(self, band: Band, below: Sequence["Found"], manners: Manners, drawing: Drawing) -> None:
         """below: what lies in the band under this one."""
-        self.loud, self.below = loud, below
+        self.manners, self.loud, self.below = manners, manners.clocks, below
         self.band, self.pitch = band, drawing["metal_width"] + drawing["metal_space"]
         self.space, self.room = drawing["metal_space"], drawing["via"] // 2 + 50
         self.reach = drawing["via"] // 2 + drawing["via_end"]
@@ -98,6 +101,7 @@ class Channel:
         self.columns: dict[int, list[tuple[Stub, Found]]] = defaultdict(list)  # by the micrometre
         self.narrow: dict[int, list[Terminal]] = defaultdict(list)  # by the micrometre: those with little choice
         self.ripped: Counter[Part] = Counter()
+        self.tired = 0  # so often all parts were tried: where there is no room, only clocks are kept apart at last
         self.quiet: list[Terminal] = []  # what clocks keep from
 
     def fill(self, parts: list[Part]) -> list[Found]:
@@ -108,13 +112,14 @@ class Channel:
             if terminal.box[2] - terminal.box[0] < 900:
                 self.narrow[(terminal.box[0] + terminal.box[2]) // 2000].append(terminal)
         queue = deque(
-            sorted(parts, key=lambda part: (part.net not in self.loud, part.ends[0] - part.ends[1], part.net))
+            sorted(parts, key=lambda part: (self.manners.rank(part.net), part.ends[0] - part.ends[1], part.net))
         )
-        rounds = _ROUNDS * len(parts)
+        rounds = 0
         while queue:
             part = queue.popleft()
-            rounds -= 1
-            if rounds < 0:
+            rounds += 1
+            self.tired = rounds // len(parts)
+            if self.tired >= _ROUNDS:
                 raise FullError
             taken = self._add(part) if self.ripped[part] <= _PATIENCE or len(part.terminals) == 1 else None
             if taken is not None:
@@ -162,12 +167,14 @@ class Channel:
         away = sum(abs(y - (one.box[1] + one.box[3]) // 2) for one in part.terminals)
         sides = range(-_SEEN, _SEEN + 1)
         near = [(abs(k), found) for k in sides for found in self.tracks.get(y + k * self.pitch, ())]
-        near += [(max(round((y - one.y) / self.pitch), 1), one) for one in self.below]
+        reach = y - _SEEN * self.pitch - self.pitch // 2
+        near += [(max(round((y - one.y) / self.pitch), 1), one) for one in self.below if one.y >= reach]
         beside = 0
         for tracks, found in near:
             a, b = found.part.ends
-            if found.part.net != part.net and 0 < tracks <= _SEEN:
-                beside += max(min(b, high) - max(a, low), 0) * self._harm(part.net, found.part.net, tracks)
+            length = min(b, high) - max(a, low)
+            if length > 0 < tracks and found.part.net != part.net:
+                beside += length * self._harm(part.net, found.part.net, tracks)
         if part.net in self.loud:
             over = (one.box for one in self.quiet if one.box[1] - _OVER < y < one.box[3] + _OVER)
             beside += sum(max(min(x2, high) - max(x1, low), 0) for x1, _, x2, _ in over) * self._harm(part.net, "", 1)
@@ -175,9 +182,10 @@ class Channel:
 
     def _harm(self, net: str, other: str, tracks: int) -> int:
         """What a micrometre beside each other, so many tracks away, costs over one of wire."""
-        if (net in self.loud) != (other in self.loud):
-            return 96 // tracks
-        return int(tracks == 1 and net not in self.loud)
+        harm = self.manners.harm(net, other)
+        if harm < CLOCK:
+            harm >>= self.tired
+        return harm // tracks if harm else int(tracks == 1 and net not in self.loud)
 
     def _stub(self, terminal: Terminal, to: int, own: list[Stub]) -> tuple[int, Stub, set[Found]]:
         """The cheapest stub from a terminal to a track, what it costs, and what it takes the place of."""
@@ -195,14 +203,13 @@ class Channel:
         steps = range(min(2 * (max((x2 - x1) // 2 - self.room, 0) // GRID) + 1, _STEPS))
         best: tuple[int, Stub, set[Found]] | None = None
         shared = [stub.x for stub in own if x1 + self.room <= stub.x <= x2 - self.room]
+        harms = [(at, harm) for at, one in near if (harm := self.manners.harm(net, one.part.net)) >= DECISION]
         for x in (*shared, *(middle + (step + 1) // 2 * (1 if step % 2 else -1) * GRID for step in steps)):
             if any(0 < abs(stub.x - x) < self.pitch for stub in own):
                 continue
             hit = {found for at, found in near if abs(at - x) < self.pitch and (found.part.net != net or at != x)}
             cost = sum(self._weight(found) for found in hit) + self._hides(x, net, low, high)
-            cost += sum(
-                4000 for at, found in near if (found.part.net in self.loud) != (net in self.loud) and abs(at - x) < 1700
-            )
+            cost += sum(_BESIDE * harm for at, harm in harms if abs(at - x) < _NEAR)
             if best is None or cost < best[0]:
                 best = cost, Stub(net, x, y, to, past), hit
             if not best[0]:

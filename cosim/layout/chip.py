@@ -9,16 +9,21 @@ from cosim.circuit.elements import GROUND, Capacitor, Circuit, Mos
 from cosim.errors import InputError, MappingError
 from cosim.layout.blocks import VDD, Block, stack
 from cosim.layout.channel import FullError
-from cosim.layout.floorplan import OWN, Band, arrange, higher, net_order, piled, stack_rows
+from cosim.layout.floorplan import OWN, Band, higher, net_order, piled, spaced, stack_rows
 from cosim.layout.order import shortest
 from cosim.layout.plates import Plate, bottoms, draw_plates, place
 from cosim.layout.route import Plan, Wires, flipped, route, terminals_of
+from cosim.layout.rows import arrange
+from cosim.layout.sensitive import Manners, manners
 from cosim.layout.tiles import HALF_TAP, RAIL_TOP, Box, Shape, contacts, width
 from cosim.layout.wells import draw_wells
 from cosim.technology.drawing import Drawing
 from cosim.technology.types import Technology
 
-_APART = 1500  # nm, between the rows and the straps of the supplies
+_APART = 600  # nm, between the rows and the straps of the supplies
+_MET = 500  # nm, from a strap's inner edge to the vias of wires that end on it
+_MARGIN = 600  # nm, from a bottom plate to the edge
+_SQUARE = 0.15  # power of a macro's length over its height that its area is weighed with
 _PIN = 3000  # nm, from the lowest row to the edge
 
 
@@ -56,6 +61,12 @@ class Chip:
     box: Box
 
     @property
+    def dummies(self) -> tuple[Mos, ...]:
+        """Units on the rails at the ends of rows."""
+        rows = (row for band in self.bands for row in band.rows)
+        return tuple(sorted((one.block.lower for row in rows for one in row.ends), key=lambda mos: mos.name))
+
+    @property
     def area(self) -> float:
         """Of the whole macro, square metre."""
         return (self.box[2] - self.box[0]) * (self.box[3] - self.box[1]) * 1e-18
@@ -74,25 +85,29 @@ def drawing_of(technology: Technology) -> Drawing:
 def draw_chip(circuit: Circuit, ports: Sequence[str], technology: Technology, name: str) -> Chip:
     """Draw a flat circuit. Raises InputError and MappingError for what cannot be drawn."""
     drawing = drawing_of(technology)
-    blocks = stack(element for element in circuit.elements if isinstance(element, Mos))
     capacitors = [element for element in circuit.elements if isinstance(element, Capacitor)]
+    outside = (*ports, *(net for one in capacitors for net in (one.a, one.b)))
+    blocks = stack((element for element in circuit.elements if isinstance(element, Mos)), outside)
     own = next((block.lower for block in blocks if block.own_well and block.polarity == "n"), None)
     if own is not None:
         raise MappingError(f"transistor {own.name} is in a p well of its own, on {own.bulk}, which cannot be drawn yet")
     order = net_order(blocks, ports, drawing)
-    bands = _bands(blocks, order, ports, drawing)
+    beside = sum(one.value for one in capacitors) / technology.capacitor_density * 1e18
+    bands = _bands(blocks, order, ports, drawing, beside)
     while True:
         plan, plates = _plan(bands, capacitors, ports, technology)
-        plan = replace(plan, loud=_clocks(blocks, ports))
+        plan = replace(plan, manners=manners(circuit, ports))
         try:
             wires = route(plan, drawing)
             break
         except FullError as error:
             bands = higher(bands, error.args[0])
-    straps, edge, right, strap = plan.straps, plan.edge, plan.right, drawing["strap"]
-    box = (straps[VDD] - strap // 2, edge, straps[GROUND] + strap // 2, bands[-1].high + 500)
-    shapes = [*_rows(bands, right, drawing), *_supplies(bands, straps, box, drawing), *_wires(wires, plan, drawing)]
-    shapes += draw_plates(plates, {trunk.net: trunk.x for trunk in wires.trunks}, straps, drawing)
+    under, strap = [one for _, one in bottoms(plates, drawing)], drawing["strap"]
+    left = min([-_APART - strap, *(one[0] - _MARGIN for one in under)])
+    far = max([plan.right + _APART + strap, *(one[2] + _MARGIN for one in under)])
+    box = (left, plan.edge, far, bands[-1].high + 500)
+    shapes = [*_rows(bands, plan.right, drawing), *_supplies(plan, box, drawing), *_wires(wires, plan, drawing)]
+    shapes += draw_plates(plates, {trunk.net: trunk.x for trunk in wires.trunks}, plan.straps, drawing)
     shapes.append(("boundary", box))
     pins = _pins(wires, plan, box, drawing)
     labels = _labels(pins, wires, bands)
@@ -109,18 +124,9 @@ def _plan(
     reach: dict[str, list[int]] = {}
     for plate in plates:
         reach.setdefault(plate.net, []).append(plate.y)
-    half, under = drawing["strap"] // 2, bottoms(plates, drawing)
-    left_edge = min([0, *(box[0] for rail, box in under if rail == VDD)])
-    right_edge = max([right, *(box[2] for rail, box in under if rail == GROUND)])
-    straps = {VDD: left_edge - _APART - half, GROUND: right_edge + _APART + half}
+    straps = {VDD: -_APART - _MET, GROUND: right + _APART + _MET}
     places = {net: int(median_low(xs)) for net, xs in _reached(bands).items()}
-    return Plan(tuple(bands), frozenset(ports), places, reach, straps, bands[0].low - _PIN, right, frozenset()), plates
-
-
-def _clocks(blocks: Sequence[Block], ports: Sequence[str]) -> frozenset[str]:
-    """Ports that turn switches on and off, and drive nothing else: they swing from rail to rail."""
-    gates = {block.gate for block in blocks if block.lower.role == "switch"}
-    return frozenset(gates & set(ports) - {net for block in blocks for net in block.ends})
+    return Plan(tuple(bands), frozenset(ports), places, reach, straps, bands[0].low - _PIN, right, Manners()), plates
 
 
 def _reached(bands: Sequence[Band]) -> dict[str, list[int]]:
@@ -132,19 +138,21 @@ def _reached(bands: Sequence[Band]) -> dict[str, list[int]]:
     return found
 
 
-def _bands(blocks: Sequence[Block], order: dict[str, float], ports: Sequence[str], drawing: Drawing) -> list[Band]:
-    """The rows whose length makes the macro the smallest, and not much higher than wide, or wider than high."""
+def _bands(
+    blocks: Sequence[Block], order: dict[str, float], ports: Sequence[str], drawing: Drawing, beside: float
+) -> list[Band]:
+    """The rows that make the macro the smallest, with `beside` nm2 of capacitors; the squarer of two that are alike."""
     total = sum(width(block, drawing) + 600 for block in blocks)
     best: tuple[float, list[Band]] | None = None
     for rows in range(max(round(math.sqrt(total / 16000)), 1), 2 + round(math.sqrt(total / 7000))):
         bands = stack_rows(arrange(blocks, order, total // rows + 8000, drawing), 0)
-        wide = max(row.right for band in bands for row in band.rows) + 9000
         high = bands[-1].high + _PIN + 500
-        cost = wide * high * max(wide / high, high / wide) ** 0.3
+        wide = max(row.right for band in bands for row in band.rows) + 9000 + 1.1 * beside / high
+        cost = wide * high * max(wide / high, high / wide) ** _SQUARE
         if best is None or cost < best[0]:
             best = cost, bands
     assert best is not None
-    return piled(shortest([band.rows for band in best[1]], ports), 0)
+    return piled(spaced(shortest([band.rows for band in best[1]], ports), drawing["well_space"]), 0)
 
 
 def _rows(bands: Sequence[Band], right: int, drawing: Drawing) -> list[Shape]:
@@ -165,7 +173,7 @@ def _rows(bands: Sequence[Band], right: int, drawing: Drawing) -> list[Shape]:
         for k, row in enumerate(band.rows):
             low, high = flipped(HALF_TAP + grow, row.top, y, k)
             shapes.append((source, (-300, low, right + 300, high)))
-            for placed in row.placed:
+            for placed in (*row.placed, *row.ends):
                 for layer, (x1, y1, x2, y2) in placed.tile.shapes:
                     bottom, top = flipped(y1, y2, y, k)
                     shapes.append((layer, (x1, bottom, x2, top)))
@@ -174,21 +182,23 @@ def _rows(bands: Sequence[Band], right: int, drawing: Drawing) -> list[Shape]:
     return shapes
 
 
-def _supplies(bands: Sequence[Band], straps: dict[str, int], box: Box, drawing: Drawing) -> list[Shape]:
+def _straps(right: int, drawing: Drawing) -> dict[str, tuple[int, int]]:
+    """Rail -> from where to where its strap reaches."""
+    strap = drawing["strap"]
+    return {VDD: (-_APART - strap, -_APART), GROUND: (right + _APART, right + _APART + strap)}
+
+
+def _supplies(plan: Plan, box: Box, drawing: Drawing) -> list[Shape]:
     """Straps of metal2 at both sides, and each band's rail of metal1 to its own."""
-    shapes: list[Shape] = []
-    half, via = drawing["strap"] // 2, drawing["via"]
-    ends = {VDD: straps[VDD], GROUND: straps[GROUND]}
-    for x in ends.values():
-        shapes.append(("metal2", (x - half, box[1], x + half, box[3])))
-    rows = max(row.right for band in bands for row in band.rows)
-    for band in (one for one in bands if one.rows[0].well != OWN):
+    straps, via = _straps(plan.right, drawing), drawing["via"]
+    shapes: list[Shape] = [("metal2", (x1, box[1], x2, box[3])) for x1, x2 in straps.values()]
+    for band in (one for one in plan.bands if one.rows[0].well != OWN):
         rail = GROUND if band.rows[0].polarity == "n" else VDD
-        x = ends[rail]
-        low, high = (x - half, rows) if rail == VDD else (0, x + half)
+        x1, x2 = straps[rail]
+        low, high = (x1, plan.right) if rail == VDD else (0, x2)
         shapes.append(("metal1", (low, band.y - RAIL_TOP, high, band.y + RAIL_TOP)))
         for k in range(4):
-            a = x - half + 400 + k * 600
+            a = x1 + 400 + k * 600
             shapes.append(("via1", (a, band.y - via // 2, a + via, band.y + via // 2)))
     return shapes
 
@@ -225,13 +235,14 @@ def _wires(wires: Wires, plan: Plan, drawing: Drawing) -> list[Shape]:
 
 
 def _pins(wires: Wires, plan: Plan, box: Box, drawing: Drawing) -> tuple[Pin, ...]:
-    half, strap = drawing["metal_width"] // 2, drawing["strap"] // 2
+    half = drawing["metal_width"] // 2
     found = [
         Pin(trunk.net, "metal4", (trunk.x - half, plan.edge, trunk.x + half, plan.edge + 2 * half))
         for trunk in wires.trunks
         if trunk.net in plan.ports
     ]
-    found += [Pin(net, "metal2", (x - strap, box[1], x + strap, box[1] + 1000)) for net, x in plan.straps.items()]
+    straps = _straps(plan.right, drawing)
+    found += [Pin(net, "metal2", (x1, box[1], x2, box[1] + 1000)) for net, (x1, x2) in straps.items()]
     return tuple(sorted(found, key=lambda pin: pin.box))
 
 
@@ -246,12 +257,9 @@ def _labels(pins: Sequence[Pin], wires: Wires, bands: Sequence[Band]) -> tuple[L
     for band in bands:
         for k, row in enumerate(band.rows):
             for placed in row.placed:
-                block = placed.block
-                if block.upper is None or placed.is_head:
-                    continue
-                mids = [box for layer, box in placed.tile.shapes if layer == "metal1"]
-                x1, y1, x2, y2 = mids[1]
-                low, high = flipped(y1, y2, band.y, k)
-                net = block.lower.drain
-                found.setdefault(net, Label(net, "metal1_label", (x1 + x2) // 2, (low + high) // 2))
+                for inner in placed.tile.inner:
+                    x1, y1, x2, y2 = inner.box
+                    low, high = flipped(y1, y2, band.y, k)
+                    at = (x1 + x2) // 2, (low + high) // 2
+                    found.setdefault(inner.net, Label(inner.net, "metal1_label", *at))
     return tuple(found.values())

@@ -22,6 +22,12 @@ _LANE = 250  # nm, of the search for the height of a plate's wire
 _APART = 2500  # nm, from which two such wires do not see each other
 _ABOVE_BAR = 3000  # nm, over the metal5 that leaves the bottom plates
 _GROUPS = 3200  # nm more between two bottom plates
+_BETWEEN = 700  # nm between top plates one above the other
+_COLUMNS = 800  # nm between columns of them
+_LEAST = 4500  # nm, height and width of a top plate that its wire can leave
+_BAR = 1800  # nm, height of the metal that joins bottom plates to the strap, below them
+_UNDER_ROWS = 600  # nm from the lower edge of the rows to that metal
+_EDGE = 20  # nm by which a bottom plate reaches further than it must
 
 
 @dataclass(frozen=True)
@@ -42,38 +48,67 @@ class Plate:
         return (self.box[2] - self.box[0]) * (self.box[3] - self.box[1])
 
 
-def side_of(farad: float, density: float) -> tuple[int, int]:
-    """Width and height of a top plate, nm: the pair on the grid next to its value."""
-    area = farad / density * 1e18
-    wide = 10 * round(math.sqrt(area) / 10)
-    return wide, 10 * round(area / wide / 10)
+@dataclass(frozen=True)
+class _Columns:
+    """How a rail's plates stand: so many one above the other, each so high (nm); so many columns a bottom plate."""
+
+    each: int
+    high: int
+    together: int
+
+
+def _columns(areas: Sequence[float], height: int, drawing: Drawing) -> _Columns:
+    """The columns that take the least width, of those whose wires keep apart where there are such."""
+    best: tuple[float, _Columns] | None = None
+    largest = max(areas)
+    for each in range(1, len(areas) + 1):
+        high = ((height + _BETWEEN) // each - _BETWEEN) // 10 * 10
+        wide = largest / max(high, 1)
+        together = int(drawing["plate_largest"] // (each * largest))
+        count = -(-len(areas) // each)
+        if together < 1 or (each > 1 and min(high, wide) < _LEAST):
+            continue
+        high = min(high, 10 * math.ceil(math.sqrt(largest) / 10)) if each == 1 else high
+        cost = count * (largest / high + _COLUMNS) + -(-count // together) * _GROUPS
+        cost += 1e6 * (count * _APART > high - _ABOVE_BAR - _BETWEEN)
+        if best is None or cost < best[0]:
+            best = cost, _Columns(each, high, together)
+    assert best is not None
+    return best[1]
 
 
 def place(capacitors: Sequence[Capacitor], density: float, drawing: Drawing, room: Box) -> list[Plate]:
-    """Columns outwards from the left edge of `room` for the supply, from its right edge for ground, bottom to top."""
+    """Columns outwards from the left edge of `room` for the supply, from its right edge for ground, bottom to top, each
+    as high as the room; the metal that joins them to their strap lies below."""
     plates: list[Plate] = []
     for rail in (VDD, GROUND):
         mine = [one for one in capacitors if rail in (one.a, one.b)]
         if not mine:
             continue
-        size = max(max(side_of(one.value, density)) for one in mine)
-        step = size + 1200
-        per_column = max((room[3] - room[1]) // step, 1)
-        together = max(drawing["plate_largest"] // (per_column * size * size), 1)
-        for k, one in enumerate(mine):
-            column, place_in = divmod(k, per_column)
-            wide, high = side_of(one.value, density)
-            if not drawing["plate_smallest"] <= wide * high <= drawing["plate_largest"]:
+        areas = [one.value / density * 1e18 for one in mine]
+        for one, area in zip(mine, areas, strict=True):
+            if not drawing["plate_smallest"] <= area <= drawing["plate_largest"]:
                 raise MappingError(f"capacitor {one.name}: {one.value * 1e15:g} fF is no single plate of this process")
-            y, group = room[1] + place_in * step, column // together
-            away = drawing["plate_in"] + drawing["plate_metal"] + 300 + column * (size + 800) + group * _GROUPS
+        bottom, edge = room[1] + above(drawing), drawing["plate_in"] + _EDGE
+        columns = _columns(areas, room[3] - edge - bottom, drawing)
+        step = 10 * round(max(areas) / columns.high / 10) + _COLUMNS
+        for k, (one, area) in enumerate(zip(mine, areas, strict=True)):
+            column, place_in = divmod(k, columns.each)
+            wide, group = 10 * round(area / columns.high / 10), column // columns.together
+            y = bottom + place_in * (columns.high + _BETWEEN)
+            away = drawing["plate_metal"] + edge + 280 + column * step + group * _GROUPS
             x = room[0] - away - wide if rail == VDD else room[2] + away
             net = one.b if one.a == rail else one.a
-            lane = _lane(one, (y, y + high), [plate.y for plate in plates])
-            plates.append(Plate(one, net, rail, (x, y, x + wide, y + high), lane, group))
+            lane = _lane(one, (y, y + columns.high), [plate.y for plate in plates])
+            plates.append(Plate(one, net, rail, (x, y, x + wide, y + columns.high), lane, group))
     if len(plates) < len(capacitors):
         raise MappingError("a capacitor between two nets that are no supply cannot be drawn yet")
     return plates
+
+
+def above(drawing: Drawing) -> int:
+    """From the lower edge of the rows to that of the top plates, nm: the bar below keeps from the bottom plate."""
+    return drawing["plate_metal"] + drawing["plate_in"] + _EDGE - _UNDER_ROWS
 
 
 def _lane(capacitor: Capacitor, span: tuple[int, int], taken: Sequence[int]) -> int:
@@ -95,7 +130,7 @@ def bottoms(plates: Sequence[Plate], drawing: Drawing) -> list[tuple[str, Box]]:
     found: list[tuple[str, Box]] = []
     for rail, group in dict.fromkeys((plate.rail, plate.group) for plate in plates):
         boxes = [plate.box for plate in plates if (plate.rail, plate.group) == (rail, group)]
-        edge = drawing["plate_in"] + 20
+        edge = drawing["plate_in"] + _EDGE
         left, right = (edge + 1400, edge) if rail == VDD else (edge, edge + 1400)
         low, high = min(box[1] for box in boxes) - edge, max(box[3] for box in boxes) + edge
         found.append((rail, (min(box[0] for box in boxes) - left, low, max(box[2] for box in boxes) + right, high)))
@@ -120,16 +155,17 @@ def draw_plates(
             shapes.append(("via4", (a, y - via // 2, a + via, y + via // 2)))
         shapes.append(("via4", (x - via // 2, y - via // 2, x + via // 2, y + via // 2)))
     for rail, box in bottoms(plates, drawing):
-        shapes.append(("metal4", box))
-        shapes.append(("plate_length", box))
+        shapes += [("metal4", box), ("plate_length", box)]
         x = box[0] + 420 if rail == VDD else box[2] - 420 - via
         low, strap = box[1] + 1000, straps[rail]
-        shapes.append(("metal5", (min(x, strap) - half, low - 200, max(x + via, strap) + half, low + 1600)))
+        bar = box[1] - drawing["plate_metal"] - _BAR
+        shapes.append(("metal5", (x - 200, bar, x + via + 200, low + 1600)))
+        shapes.append(("metal5", (min(x - 200, strap - 300), bar, max(x + via + 200, strap + 300), bar + _BAR)))
         for k in range(3):
-            y = low + 520 * k
-            shapes.append(("via4", (x, y, x + via, y + via)))
+            shapes.append(("via4", (x, low + 520 * k, x + via, low + 520 * k + via)))
+            y = bar + 200 + 520 * k
             for layer in ("via2", "via3", "via4"):
                 shapes.append((layer, (strap - via // 2, y, strap + via // 2, y + via)))
         for layer in ("metal3", "metal4"):
-            shapes.append((layer, (strap - 300, low - 200, strap + 300, low + 1600)))
+            shapes.append((layer, (strap - 300, bar, strap + 300, bar + _BAR)))
     return shapes

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, astuple, dataclass
+from dataclasses import asdict, astuple, dataclass, replace
 from pathlib import Path
 
 from cosim.circuit.elements import Mos
@@ -12,6 +12,7 @@ from cosim.layout.checks import Checked, Checker, run_drc, run_lvs
 from cosim.layout.chip import Chip, draw_chip, drawing_of
 from cosim.layout.connect import read_layout
 from cosim.layout.extract import extract
+from cosim.layout.fill import Filled, fill
 from cosim.layout.gds import gds_bytes, layout_of
 from cosim.layout.picture import draw_png, format_svg
 from cosim.layout.record import (
@@ -34,12 +35,14 @@ DECKS = ("main", "antenna", "density")
 
 @dataclass(frozen=True)
 class Made:
-    """A drawn chip, its share of gates, whether each of its units is that of the netlist, and its nets' resistance."""
+    """A drawn chip, its share of gates, whether each of its units is that of the netlist, its nets' resistance, and its
+    fill."""
 
     chip: Chip
     gate_area: float
     units: Checked
     resistance: Sequence[Resistance]
+    filled: Filled | None
 
     @property
     def ratio(self) -> float:
@@ -47,21 +50,30 @@ class Made:
         return self.chip.area / self.gate_area
 
 
-def make_layout(design: Design, folder: Path, *, packed: bool = False, name: str = "macro") -> Made:
+def make_layout(
+    design: Design, folder: Path, *, packed: bool = False, filled: bool = False, name: str = "macro"
+) -> Made:
     """Draw a design and write layout.gds, lvs.sp, the tables of wires, pins and areas, layout.json and pictures.
+
+    packed: gzipped as well; filled: with fill, which is not in the table of wires.
 
     Raises InputError, MappingError and MissingToolError.
     """
     drawing = drawing_of(design.technology)
     chip = draw_chip(design.flat, design.assembly.ports, design.technology, name)
     layout = layout_of(chip, drawing)
-    gds = gds_bytes(layout)
     ports = [pin.net for pin in chip.pins]
-    netlist = format_schematic(design.flat, chip.plates, ports, name, drawing)
+    flat = replace(design.flat, elements=(*design.flat.elements, *chip.dummies))
+    netlist = format_schematic(flat, chip.plates, ports, name, drawing)
     drawn = read_layout(layout, drawing)
     wires = extract(drawn, drawing, design.technology.library.diffusion)
     gates = sum(one.gate_area for one in design.flat.elements if isinstance(one, Mos))
-    made = Made(chip, gates, check_units(drawn, netlist), resistances(chip, design, wires))
+    dummies = fill(chip, design.flat, drawn, drawing) if filled else None
+    if dummies is not None:
+        chip = replace(chip, shapes=(*chip.shapes, *dummies.shapes))
+        layout = layout_of(chip, drawing)
+    gds = gds_bytes(layout)
+    made = Made(chip, gates, check_units(drawn, netlist), resistances(chip, design, wires), dummies)
     areas = table(("block", "gates_um2", "capacitors_um2", "drawn_um2"), area_rows(chip, design))
     files = {
         GDS: gds,
@@ -89,16 +101,22 @@ def _resistance(made: Made) -> str:
 
 def _summary(made: Made) -> str:
     x1, y1, x2, y2 = made.chip.box
-    content = {
+    content: dict[str, object] = {
         "width_um": (x2 - x1) / 1000,
         "height_um": (y2 - y1) / 1000,
         "area_um2": round(made.chip.area * 1e12, 1),
         "gate_area_um2": round(made.gate_area * 1e12, 1),
         "area_over_gates": round(made.ratio, 3),
         "rows": sum(len(band.rows) for band in made.chip.bands),
-        "units": sum(block.m * (2 if block.upper else 1) for block in made.chip.blocks),
+        "units": sum(block.m * (2 if block.upper else 1) + len(block.over) for block in made.chip.blocks),
+        "dummies": len(made.chip.dummies),
         "units_check": made.units.summary,
     }
+    if made.filled is not None:
+        content["metal_before_fill"], content["metal"] = (
+            {layer: round(share, 4) for layer, share in shares.items()}
+            for shares in (made.filled.before, made.filled.after)
+        )
     return json.dumps(content, indent=2) + "\n"
 
 

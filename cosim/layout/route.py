@@ -6,16 +6,20 @@ in the order of `net_order`, so that a track is as long as its terminals are apa
 
 from bisect import bisect_left, insort
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from cosim.errors import MappingError
 from cosim.layout.channel import Channel, Found, FullError, NoTrunkError, Part, Stub
 from cosim.layout.floorplan import RAILS, Band
+from cosim.layout.sensitive import CLOCK, Manners
 from cosim.layout.tiles import Terminal
 from cosim.technology.drawing import Drawing
 
+_NOWHERE = 10**9  # cost of a place that a trunk must not take
 _FROM_CLOCKS = 3360  # nm, between the trunk of a clock and others
+_SEEN = 2300  # nm, from which two trunks do not see each other
+_SHARE = 96  # half of this: what a micrometre of distance costs over one beside a wire that stands as near as can be
 
 
 @dataclass(frozen=True)
@@ -56,6 +60,13 @@ class Lanes:
             at += 1
         return not any(a < high + self.clear and low < b + self.clear and other != net for a, b, other in near)
 
+    def near(self, lane: int, reach: int, pitch: int) -> Iterator[tuple[int, list[tuple[int, int, str]]]]:
+        """The other lanes nearer than `reach`, and what lies there; from the nearest on."""
+        for away in range(pitch, reach, pitch):
+            for other in (lane - away, lane + away):
+                if other in self.held:
+                    yield other, self.held[other]
+
     def take(self, lane: int, low: int, high: int, net: str) -> None:
         """Put a stretch there."""
         insort(self.held[lane], (low, high, net))
@@ -75,7 +86,7 @@ class Plan:
     """What is wired: bands, pins on the lower edge at y = edge, where a net belongs (nm), and what else it must reach.
 
     reach: net -> heights at which its trunk is met from above; straps: rail -> x of its strap;
-    loud: clocks, which the other nets are kept from.
+    manners: which nets are kept from which.
     """
 
     bands: tuple[Band, ...]
@@ -85,7 +96,7 @@ class Plan:
     straps: dict[str, int]
     edge: int
     right: int
-    loud: frozenset[str]
+    manners: Manners
 
 
 def terminals_of(band: Band) -> Iterable[Terminal]:
@@ -120,7 +131,7 @@ def route(plan: Plan, drawing: Drawing) -> Wires:
                 also |= {net: (trunks[net].x,) for net in ends[k] if net in trunks}
                 parts = [Part(net, tuple(terminals), also[net]) for net, terminals in ends[k].items()]
                 try:
-                    done[k] = Channel(band, done.get(k - 1, ()), plan.loud, drawing).fill(parts)
+                    done[k] = Channel(band, done.get(k - 1, ()), plan.manners, drawing).fill(parts)
                 except FullError:
                     raise FullError(k) from None
         except NoTrunkError as error:
@@ -159,7 +170,7 @@ def _trunks(
     lanes = Lanes(drawing["metal_space"] + 400)
     found: dict[str, Trunk] = {}
     pitch = drawing["metal_width"] + drawing["metal_space"]
-    for net in sorted(at, key=lambda net: (net not in plan.loud, plan.place[net], net)):
+    for net in sorted(at, key=lambda net: (plan.manners.rank(net), plan.place[net], net)):
         ys = at[net] + plan.reach.get(net, []) + ([plan.edge] if net in plan.ports else [])
         if len(ys) == 2 and net not in joined:
             continue
@@ -170,25 +181,34 @@ def _trunks(
     return found
 
 
-def _quiet(plan: Plan, lanes: Lanes, wire: tuple[str, int, int], x: int) -> bool:
-    """Whether no clock stands near another net's trunk, or that near a clock's."""
-    net, low, high = wire
-    return not any(
-        (other in plan.loud) != (net in plan.loud) and a < high and low < b
-        for lane in lanes.held
-        if abs(lane - x) < _FROM_CLOCKS
-        for a, b, other in lanes.held[lane]
-    )
-
-
 def _place_trunk(plan: Plan, lanes: Lanes, wire: tuple[str, int, int], pitch: int) -> int:
+    """Where a trunk does the least harm and is the nearest to where its net belongs."""
     net, low, high = wire
-    for apart, near in ((2 * pitch, 24 * pitch), (pitch, 160 * pitch), (pitch, plan.right)):
-        first = plan.place[net] // apart
-        for step in range(20000):
-            x = (first + (step + 1) // 2 * (1 if step % 2 else -1)) * apart
-            if 0 <= x <= plan.right and lanes.free(x, low, high, net) and _quiet(plan, lanes, wire, x):
-                return x
-            if step // 2 * apart > near:
-                break
-    raise MappingError(f"net {net}: there is no room for its wire from y = {low / 1e3:g} to {high / 1e3:g} um")
+    first, best = plan.place[net] // pitch, (_NOWHERE, 0)
+    for step in range(2 * plan.right // pitch + 3):
+        away = (step + 1) // 2 * pitch
+        if away >= best[0]:
+            break
+        x = first * pitch + (away if step % 2 else -away)
+        if 0 <= x <= plan.right and lanes.free(x, low, high, net):
+            best = min(best, (away + _harm(plan, lanes, wire, x, pitch), x))
+    if best[0] >= _NOWHERE:
+        raise MappingError(f"net {net}: there is no room for its wire from y = {low / 1e3:g} to {high / 1e3:g} um")
+    return best[1]
+
+
+def _harm(plan: Plan, lanes: Lanes, wire: tuple[str, int, int], x: int, pitch: int) -> int:
+    """What a trunk at x costs for those beside it, nm of wire; nothing stands near a clock."""
+    net, low, high = wire
+    cost = 0
+    for lane, stretches in lanes.near(x, _FROM_CLOCKS, pitch):
+        for a, b, other in stretches:
+            length = min(high, b) - max(low, a)
+            if length <= 0 or other == net:
+                continue
+            harm = plan.manners.harm(net, other)
+            if harm == CLOCK:
+                return _NOWHERE
+            if abs(lane - x) < _SEEN:
+                cost += (2 * harm or 1) * length * pitch // abs(lane - x) // _SHARE
+    return cost

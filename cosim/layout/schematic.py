@@ -13,7 +13,8 @@ from cosim.technology.drawing import Drawing
 def format_schematic(
     circuit: Circuit, plates: Sequence[Plate], ports: Sequence[str], name: str, drawing: Drawing
 ) -> str:
-    """One line a unit: `m` units of a transistor are m lines, each with its own width and length."""
+    """One line a unit: `m` units of a transistor are m lines, each with its own width and length. circuit: a flat one,
+    with the units that are drawn beside it."""
     lines = [f"* {name}, unit by unit", *fold(f".subckt {name} {' '.join(map(label_of, ports))}")]
     for element in circuit.elements:
         if not isinstance(element, Mos):

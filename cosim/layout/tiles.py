@@ -1,5 +1,6 @@
 """How a block is drawn: rectangles in nanometres above the middle of its well tap, at y = 0, the rail below it.
 
+          |                    switches that its current runs through, each with a contact of its gate beside it
        ---- tie -------------- poly that joins the fingers of the upper units, with the contact of the gate line
        |d|  |d|                the drain's metal lies over it
       m| |m | |m               upper units: fingers that share their diffusions
@@ -14,7 +15,7 @@ The rail's metal covers the gates: it keeps wires above them away, and counts fo
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from cosim.layout.blocks import Block
+from cosim.layout.blocks import Block, nanometres
 from cosim.technology.drawing import Drawing
 
 Box = tuple[int, int, int, int]  # x1, y1, x2, y2
@@ -26,8 +27,12 @@ UNDER = HALF_TAP + 160  # what a tap takes below its middle where no row hangs t
 STRIP = 360  # height of a terminal's metal
 BOTTOM = HALF_TAP + 320  # of the lowest diffusion: the two implants between keep from either
 FREE = 230  # nm, by which a gate line's metal reaches into the gap before it, so that a wire may choose
+_AWAY = 200  # nm between a gate and the contact of a narrow diffusion
 FINGER = 60  # nm of metal beyond a finger's only contact: those of the two nets end before they see each other
 BARE = 1000  # nm of a gate beside the net between units, which the rail's metal leaves free, so as not to see that net
+_FROM_HEAD = 140  # nm, from the edge of a block to its drain's metal, which keeps from that of the gate line's head
+_BESIDE = 460  # nm from the edge of a switch's poly to its diffusion, the gate's contact between
+_OPEN = 440  # nm above the uppermost diffusion, half the space to one of another well
 DOGBONE = 120  # nm from the gate, where a narrow diffusion widens to hold a contact
 
 
@@ -41,10 +46,12 @@ class Terminal:
 
 @dataclass
 class Tile:
-    """A block that is drawn, or the head of its gate line: shapes, terminals, and its right and upper edge."""
+    """A block that is drawn, or the head of its gate line: shapes, terminals, metal of nets that no wire reaches, and
+    its right and upper edge."""
 
     shapes: list[Shape] = field(default_factory=list[Shape])
     terminals: list[Terminal] = field(default_factory=list[Terminal])
+    inner: list[Terminal] = field(default_factory=list[Terminal])
     right: int = 0
     top: int = 0
 
@@ -55,13 +62,15 @@ class Tile:
 
 @dataclass(frozen=True)
 class Heights:
-    """Where the parts of a block begin: the poly of its lower units, where that ends, and its upper units."""
+    """Where the parts of a block begin: the poly of its lower units, where that ends, its upper units, and the gates of
+    the switches on top of these with the last one's end."""
 
     gate: int
     gate_top: int
     end: int
     upper: int
     drain: int
+    over: tuple[int, ...] = ()
 
     @property
     def tie(self) -> int:
@@ -71,7 +80,9 @@ class Heights:
     @property
     def top(self) -> int:
         """Upper edge of the block with half the space to the next."""
-        return self.tie + STRIP + 140 if self.drain > self.end else self.end + 440
+        if self.over:
+            return self.over[-1] + _OPEN
+        return self.tie + STRIP + 140 if self.drain > self.end else self.end + _OPEN
 
 
 def heights(block: Block, drawing: Drawing) -> Heights:
@@ -83,13 +94,24 @@ def heights(block: Block, drawing: Drawing) -> Heights:
     if block.upper is None:
         return Heights(gate, gate + l, end, end, end)
     upper = end + drawing["poly_active"] + drawing["poly_end"]
-    return Heights(gate, gate + l, end, upper, upper + block.shape[2])
+    drain = upper + block.shape[2]
+    return Heights(gate, gate + l, end, upper, drain, _gates_over(block, drain, drawing))
+
+
+def _gates_over(block: Block, drain: int, drawing: Drawing) -> tuple[int, ...]:
+    """Lower edges of the gates of the switches on top, and the end of the last one's diffusion."""
+    at = drain + 120 + STRIP + drawing["poly_active"] + drawing["contact_in"]
+    found: list[int] = []
+    for mos in block.over:
+        found.append(at + drawing["contact"] + _AWAY)
+        at = found[-1] + nanometres(mos.l) + _AWAY
+    return (*found, at + drawing["contact"] + drawing["contact_in"]) if found else ()
 
 
 def _reach(w: int, drawing: Drawing) -> int:
     """Length of a diffusion between the gate and its end, with a contact."""
     contact, space = drawing["contact"] + drawing["contact_in"], drawing["contact_gate"]
-    return contact + (space if w >= drawing["contact"] + 2 * drawing["contact_in"] else 200)
+    return contact + (space if w >= drawing["contact"] + 2 * drawing["contact_in"] else _AWAY)
 
 
 def width(block: Block, drawing: Drawing) -> int:
@@ -151,12 +173,43 @@ def draw(block: Block, x: int, drawing: Drawing) -> Tile:
     tile.add("metal1", *high)
     if block.upper is None:
         tile.terminals.append(Terminal(top, high))
+        return tile
+    tile.inner.append(Terminal(block.lower.drain, high))
+    strip = (x + _FROM_HEAD, at.drain + 100, x + wide, at.drain + 100 + STRIP)
+    tile.add("metal1", *strip)
+    _draw_upper(tile, block, x, drawing)
+    if block.over:
+        _draw_over(tile, block, x, drawing)
     else:
-        strip = (x + 140, at.drain + 100, x + wide, at.drain + 100 + STRIP)
-        tile.add("metal1", *strip)
         tile.terminals.append(Terminal(top, strip))
-        _draw_upper(tile, block, x, drawing)
     return tile
+
+
+def _draw_over(tile: Tile, block: Block, x: int, drawing: Drawing) -> None:
+    """Switches one on another, which share the diffusions between; their metal is as wide as the block."""
+    at, wide = heights(block, drawing), width(block, drawing)
+    contact, edge = drawing["contact"], drawing["contact_in"]
+    bottom = at.drain + 100
+    for k, (mos, gate, net) in enumerate(zip(block.over, at.over, block.links, strict=False)):
+        w, l = nanometres(mos.w), nanometres(mos.l)  # noqa: E741 - a length
+        left = x + (wide - _BESIDE - w - drawing["poly_end"]) // 10 * 5
+        middle = left + _BESIDE + w // 2
+        low, high = gate - _AWAY - contact, gate + l + _AWAY
+        tile.add("comp", left + _BESIDE, low, left + _BESIDE + w, high + contact)
+        ends = [(low, bottom if k == 0 else low - edge, net)]
+        ends += [(high, high - edge, block.links[-1])] if k == len(block.over) - 1 else []
+        for y, under, name in ends:
+            half = contact // 2
+            tile.add("contact", middle - half, y, middle - half + contact, y + contact)
+            tile.add("comp", middle - half - edge, y - edge, middle - half + contact + edge, y + contact + edge)
+            metal = (x + (_FROM_HEAD if under == bottom else 0), min(under, y - edge), x + wide, y + contact + edge)
+            tile.add("metal1", *metal)
+            (tile.terminals if name == block.ends[1] else tile.inner).append(Terminal(name, metal))
+        tile.add("poly", left, gate, left + _BESIDE + w + drawing["poly_end"], gate + l)
+        y = gate + l // 10 * 5 - STRIP // 2
+        tile.shapes += contacts((left, y, left + STRIP, y + STRIP), drawing)
+        tile.add("metal1", x, y, x + wide, y + STRIP)
+        tile.terminals.append(Terminal(mos.gate, (x, y, x + wide, y + STRIP)))
 
 
 def _draw_lower(tile: Tile, block: Block, x: int, drawing: Drawing) -> None:
@@ -225,3 +278,11 @@ def head(block: Block, x: int, drawing: Drawing) -> Tile:
     tile.add("metal1", *box)
     tile.terminals.append(Terminal(block.gate, box))
     return tile
+
+
+def close_diode(line: Tile, block: Tile) -> None:
+    """Join the head of a gate line to the drain of the block behind it: both are one terminal then."""
+    (gate,), drain = line.terminals, block.terminals.pop()
+    box = (gate.box[0], drain.box[1], drain.box[2], drain.box[3])
+    line.add("metal1", *box)
+    line.terminals[:] = [Terminal(gate.net, box)]

@@ -11,21 +11,24 @@ LAYERS = (
     "comp", "nwell", "poly", "nplus", "pplus", "contact", "metal1", "via1", "metal2", "via2", "metal3", "via3",
     "metal4", "via4", "metal5", "plate", "plate_mark", "plate_length",
     "metal1_label", "metal2_label", "metal3_label", "metal4_label", "boundary",
+    "metal1_fill", "metal2_fill", "metal3_fill", "metal4_fill", "metal5_fill",
 )  # fmt: skip
 RULES = (
     "contact", "contact_space", "contact_in", "contact_gate", "active_space", "active_implant", "well_active",
     "well_space", "poly_space", "poly_end", "poly_active", "metal1_space", "metal_width", "metal_space", "metal_area",
     "via", "via_end", "plate_in", "plate_via", "plate_via_space", "plate_space", "plate_metal", "plate_reach",
-    "plate_smallest", "plate_largest", "top_width", "top_space", "strap",
+    "plate_smallest", "plate_largest", "top_width", "top_space", "strap", "metal_share",
 )  # fmt: skip
 CONDUCTORS = ("poly", "metal1", "metal2", "metal3", "metal4", "metal5")  # from below
 VIAS = ("contact", "via1", "via2", "via3", "via4")
-AREAS = ("metal_area", "plate_smallest", "plate_largest")  # square micrometre; the other rules are lengths
+AREAS = ("metal_area", "plate_smallest", "plate_largest")  # square micrometre
+SHARES = ("metal_share",)  # percent; the other rules are lengths
 
 
 @dataclass(frozen=True)
 class Rule:
-    """A smallest width, space or enclosure: the foundry's name of it, and nanometres, or square nanometres."""
+    """A smallest width, space, enclosure or share: the foundry's name of it, and nanometres, square nanometres or
+    percent."""
 
     name: str
     value: int
@@ -72,5 +75,5 @@ class Drawing:
     gradient: tuple[float, float]
 
     def __getitem__(self, rule: str) -> int:
-        """The value of a rule, nanometre or square nanometre."""
+        """The value of a rule, nanometre, square nanometre or percent."""
         return self.rules[rule].value

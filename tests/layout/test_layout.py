@@ -60,17 +60,18 @@ def trace(circuit, ports, technology):
     return chip, read_layout(layout_of(chip, drawing_of(technology)), drawing_of(technology))
 
 
-def netlist(circuit, ports, technology):
-    return format_schematic(circuit, (), ports, "cell", drawing_of(technology))
+def netlist(circuit, ports, technology, dummies=()):
+    whole = replace(circuit, elements=(*circuit.elements, *dummies))
+    return format_schematic(whole, (), ports, "cell", drawing_of(technology))
 
 
 @pytest.mark.parametrize("name", CELLS)
 def test_every_unit_is_that_of_the_netlist(name, technology):
     circuit, ports = flat(CELLS[name](technology))
-    _, drawn = trace(circuit, ports, technology)
-    checked = check_units(drawn, netlist(circuit, ports, technology))
+    chip, drawn = trace(circuit, ports, technology)
+    checked = check_units(drawn, netlist(circuit, ports, technology, chip.dummies))
     assert checked.passed, checked.summary
-    assert len(drawn.units) == sum(mos.m for mos in circuit.elements)
+    assert len(drawn.units) == sum(mos.m for mos in (*circuit.elements, *chip.dummies))
     assert not [net for net in drawn.boxes if "$" in net]  # no wire that nobody named
 
 
@@ -96,8 +97,8 @@ def with_fault(circuit, fault):
 @pytest.mark.parametrize("name", CELLS)
 def test_faults_are_seen(name, fault, technology):
     circuit, ports = flat(CELLS[name](technology))
-    _, drawn = trace(with_fault(circuit, FAULTS[fault]), ports, technology)
-    assert not check_units(drawn, netlist(circuit, ports, technology)).passed
+    chip, drawn = trace(with_fault(circuit, FAULTS[fault]), ports, technology)
+    assert not check_units(drawn, netlist(circuit, ports, technology, chip.dummies)).passed
 
 
 def test_the_same_bytes(technology):
@@ -158,11 +159,11 @@ def test_a_cell_passes_the_kits_rules_and_its_lvs_sees_faults(name, kit, tmp_pat
     technology, checker = kit
     circuit, ports = flat(CELLS[name](technology))
     drawing = drawing_of(technology)
-    (tmp_path / "cell.sp").write_text(netlist(circuit, ports, technology))
 
     def match(drawn):
-        layout = layout_of(draw_chip(drawn, ports, technology, "cell"), drawing)
-        (tmp_path / "cell.gds").write_bytes(gds_bytes(layout))
+        chip = draw_chip(drawn, ports, technology, "cell")
+        (tmp_path / "cell.gds").write_bytes(gds_bytes(layout_of(chip, drawing)))
+        (tmp_path / "cell.sp").write_text(netlist(circuit, ports, technology, chip.dummies))
         return run_lvs(checker, tmp_path / "cell.gds", tmp_path / "cell.sp", tmp_path).passed
 
     assert match(circuit)

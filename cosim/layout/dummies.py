@@ -1,0 +1,41 @@
+"""Units at both ends of a row of mirrors, so that its outermost units have neighbours, too: all of their nets are the
+rail, and the netlist of LVS has them.
+
+     ---- end ----   metal of the rail over all of it
+    [o]|  |          poly with its contact, diffusion
+     ==== tap ====   rail
+"""
+
+from cosim.circuit.elements import Mos
+from cosim.layout.blocks import RAIL, Block, nanometres
+from cosim.layout.tiles import BOTTOM, STRIP, Tile, contacts, heights
+from cosim.technology.drawing import Drawing
+
+_BESIDE = 460  # nm from the left edge to the diffusion, the gate's contact between
+
+
+def dummy_of(mos: Mos, name: str) -> Mos:
+    """A unit like those of a transistor, all of it on the rail."""
+    rail = RAIL[mos.polarity]
+    return Mos(name, rail, rail, rail, rail, mos.polarity, mos.w, mos.l)
+
+
+def dummy_width(mos: Mos, drawing: Drawing) -> int:
+    """What it takes of a row."""
+    return _BESIDE + nanometres(mos.w) + drawing["poly_end"]
+
+
+def draw_dummy(mos: Mos, x: int, drawing: Drawing) -> Tile:
+    """The unit with its left edge at x."""
+    tile, at = Tile(), heights(Block(mos), drawing)
+    w, whole = nanometres(mos.w), drawing["contact"] + 2 * drawing["contact_in"]
+    a, right = x + _BESIDE, x + dummy_width(mos, drawing)
+    tile.right, tile.top = right, at.top
+    tile.add("comp", a, BOTTOM, a + w, at.end)
+    tile.add("poly", a - drawing["poly_end"], at.gate, right, at.gate_top)
+    tile.add("poly", x, at.gate, a, at.gate + STRIP)
+    tile.add("metal1", x, 0, right, at.end)
+    pads = (a, BOTTOM, a + w, BOTTOM + whole), (a, at.end - whole, a + w, at.end)
+    for box in (*pads, (x, at.gate, x + STRIP, at.gate + STRIP)):
+        tile.shapes += contacts(box, drawing)
+    return tile

@@ -1,0 +1,271 @@
+"""Which blocks stand in which row, and where in it.
+
+Blocks of one height share rows: mirrors, single transistors with their cascodes, those with switches on top of them,
+and switches. Rows are as even as can be, since all are as wide as the widest.
+"""
+
+from bisect import insort
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from cosim.layout.blocks import Block
+from cosim.layout.dummies import draw_dummy, dummy_of, dummy_width
+from cosim.layout.floorplan import OWN, RAILS, Placed, Row
+from cosim.layout.tiles import close_diode, draw, head, head_width, heights, width
+from cosim.technology.drawing import Drawing
+from cosim.technology.types import Polarity
+
+GAP = 300  # between blocks under one poly
+_SHORT = 12  # of a row: shorter gate lines are spread over rows by where they belong
+_LARGE = 8  # of a row: longer gate lines are spread over rows
+_ALIKE = 20  # nm, by which blocks under one poly may differ
+_LOW = 6000  # nm, up to which a block is one of a row of switches
+_WORTH = 0.3  # of a row that switches must fill
+
+
+def wanted(block: Block, order: dict[str, float]) -> float:
+    """Where a block belongs: at the nets of its ends."""
+    at = [order[net] for net in block.ends if net not in RAILS]
+    return sum(at) / len(at) if at else 0.5
+
+
+class _Item(NamedTuple):
+    """A block as it is sorted into rows, and the widths of its tile and of its head."""
+
+    at: float
+    gate: str
+    shape: tuple[int, ...]
+    number: int
+    width: int
+    head: int
+    block: Block
+
+
+class _Apart(NamedTuple):
+    """Between two gate lines, and between transistors in two wells, nm."""
+
+    lines: int
+    wells: int
+
+
+def _items(blocks: Sequence[Block], order: dict[str, float], drawing: Drawing) -> list[_Item]:
+    return [
+        _Item(
+            order[one.bulk] if one.own_well else wanted(one, order),
+            one.gate,
+            one.shape,
+            k,
+            width(one, drawing),
+            head_width(one, drawing),
+            one,
+        )
+        for k, one in enumerate(blocks)
+    ]
+
+
+def _joined(before: _Item | None, item: _Item) -> bool:
+    """Whether a block continues the poly of the one before it."""
+    if before is None or before.gate != item.gate or len(before.shape) != len(item.shape) or _parted(before, item):
+        return False
+    if len(item.shape) == 2:
+        return before.shape == item.shape
+    return all(abs(a - b) <= _ALIKE for a, b in zip(before.shape, item.shape, strict=True))
+
+
+def _parted(before: _Item, item: _Item) -> bool:
+    """Whether another well begins."""
+    return before.block.bulk != item.block.bulk
+
+
+def _spots(items: list[_Item], apart: _Apart) -> tuple[list[tuple[Block, int, bool]], int]:
+    """Each block of a sorted row, the x at which it begins, whether the head of its gate line comes first there; the
+    right end."""
+    spots: list[tuple[Block, int, bool]] = []
+    x, before = 0, None
+    for item in items:
+        if _joined(before, item):
+            spots.append((item.block, x + GAP, False))
+            x += GAP + item.width
+        else:
+            x += (apart.wells if _parted(before, item) else apart.lines) if before else 0
+            spots.append((item.block, x, True))
+            x += item.head + item.width
+        before = item
+    return spots, x
+
+
+def _apart(drawing: Drawing) -> _Apart:
+    return _Apart(drawing["poly_end"] + drawing["poly_space"] + 5, drawing["well_space"] + 2 * drawing["well_active"])
+
+
+def _make_row(items: list[_Item], widest: int, drawing: Drawing, start: int = 0) -> Row:
+    """A row as wide as the widest one: gate lines move apart, so that a cell's transistors stand above each other. It
+    begins at `start`."""
+    placed: list[Placed] = []
+    spots, right = _spots(items, _apart(drawing))
+    last = max(spot for _, spot, first in spots if first)
+    moved, free, well = 0, (widest - right) if last else 0, ""
+    for block, spot, first in spots:
+        if first and not (block.own_well and block.bulk == well):
+            moved = free * spot // (max(last, 1) * 10) * 10
+        x, well = start + spot + moved, block.bulk
+        if first:
+            tile = head(block, x, drawing)
+            placed.append(Placed(block, tile, is_head=True))
+            x = tile.right
+        placed.append(Placed(block, draw(block, x, drawing), is_head=False))
+        if first and block.diode:
+            close_diode(placed[-2].tile, placed[-1].tile)
+    top = max(heights(item.block, drawing).top for item in items)
+    first = items[0].block
+    return Row(first.polarity, OWN if first.own_well else first.bulk, tuple(placed), start + right + free, top)
+
+
+def _end(items: list[_Item], apart: _Apart, drawing: Drawing) -> int:
+    """What a unit on the rail takes at either end of a row, with the space to what it stands beside."""
+    return dummy_width(items[0].block.lower, drawing) + apart.lines
+
+
+def _make_mirrors(items: list[_Item], widest: int, drawing: Drawing, number: int) -> Row:
+    """A row of mirrors between units on the rail."""
+    end = _end(items, _apart(drawing), drawing)
+    row = _make_row(items, widest - 2 * end, drawing, end)
+    ends: list[Placed] = []
+    for k, x in enumerate((0, row.right + _apart(drawing).lines)):
+        one = dummy_of(items[0].block.lower, f"dummy{2 * number + k}")
+        ends.append(Placed(Block(one), draw_dummy(one, x, drawing), is_head=False))
+    return replace(row, right=row.right + end, ends=tuple(ends))
+
+
+def _fill(items: list[_Item], limit: int, apart: _Apart) -> list[list[_Item]]:
+    """Rows of at most `limit` from blocks that stand by gate lines; a gate line is cut where a row is full."""
+    rows: list[list[_Item]] = [[]]
+    for item in items:
+        tried = rows[-1].copy()
+        insort(tried, item)
+        if rows[-1] and _spots(tried, apart)[1] > limit:
+            rows.append([item])
+        else:
+            rows[-1] = tried
+    return rows
+
+
+def _even(items: list[_Item], limit: int, apart: _Apart) -> list[list[_Item]]:
+    """As few rows as `limit` allows, and as even."""
+    best = _fill(items, limit, apart)
+    low, high = limit // 2, limit
+    while high - low > 2000:
+        middle = (low + high) // 2
+        rows = _fill(items, middle, apart)
+        if len(rows) > len(best):
+            low = middle
+        else:
+            best, high = rows, middle
+    return best
+
+
+def _cut(line: list[_Item], limit: int) -> list[list[_Item]]:
+    """What a gate line drives in parts that are short beside a row, each of it from the whole width."""
+    parts = -(-_LARGE * sum(item.width + GAP for item in line) // limit)
+    return [part for k in range(parts) if (part := line[k::parts])]
+
+
+def _deal(items: list[_Item], limit: int, apart: _Apart) -> list[list[_Item]]:
+    """Rows that each hold gate lines, or wells, from the whole width, so that what belongs together stands one above
+    the other."""
+    lines: dict[str, list[_Item]] = defaultdict(list)
+    for item in items:
+        lines[item.block.bulk if item.block.own_well else item.gate].append(item)
+    groups = [part for line in lines.values() for part in _cut(line, limit)]
+    ordered = sorted(groups, key=lambda group: (sum(item.at for item in group) / len(group), group[0].number))
+    count = -(-_spots(sorted(items), apart)[1] // limit)
+    rows: list[list[_Item]] = [[] for _ in range(count)]
+    lengths = [0] * count
+    for group in ordered:
+        shortest = lengths.index(min(lengths))
+        rows[shortest] += group
+        lengths[shortest] += sum(item.width + GAP for item in group) + group[0].head + apart.lines
+    return [sorted(row) for row in rows if row]
+
+
+def _short(items: list[_Item], limit: int) -> list[_Item]:
+    """What gate lines drive that are short beside a row, where that fills one."""
+    lengths: Counter[str] = Counter()
+    for item in items:
+        lengths[item.gate] += item.width + item.head
+    found = [item for item in items if lengths[item.gate] < limit // _SHORT]
+    return found if sum(item.width + item.head for item in found) > limit // 2 else []
+
+
+class _Class(NamedTuple):
+    """What may share a row: polarity, well, and what stands in it."""
+
+    polarity: Polarity
+    well: str
+    kind: str
+
+
+def _classes(blocks: Sequence[Block], drawing: Drawing) -> dict[_Class, list[Block]]:
+    """Blocks that may share a row: of one polarity, one well, one height."""
+    signals = {block.shape for block in blocks if block.lower.role in ("weight", "copy")}
+    found: dict[_Class, list[Block]] = defaultdict(list)
+    for block in blocks:
+        kind = "single"
+        if block.own_well:
+            kind = "own"
+        elif _near(block, signals):
+            kind = "mirror"
+        elif block.over:
+            kind = "switched"
+        elif heights(block, drawing).top < _LOW:
+            kind = "switch"
+        found[_Class(block.polarity, OWN if block.own_well else block.bulk, kind)].append(block)
+    return found
+
+
+def _near(block: Block, shapes: set[tuple[int, ...]]) -> bool:
+    return any(
+        len(shape) == len(block.shape) and all(abs(a - b) <= 600 for a, b in zip(shape, block.shape, strict=True))
+        for shape in shapes
+    )
+
+
+def _merged(classes: dict[_Class, list[_Item]], limit: int, apart: _Apart) -> dict[_Class, list[_Item]]:
+    """Classes that are worth a row; the others stand with single transistors, which fill rows of switched ones."""
+    found = {key: list(items) for key, items in classes.items()}
+    for key, items in classes.items():
+        single = key._replace(kind="single")
+        if key.kind == "switch" and _spots(sorted(items), apart)[1] < _WORTH * limit and single in classes:
+            found[single] += found.pop(key)
+    for key in [key for key in classes if key.kind == "switched" and key._replace(kind="single") in found]:
+        items, rest = found[key], found[key._replace(kind="single")]
+        used = _spots(sorted(items), apart)[1]
+        room = -(-used // limit) * limit - used
+        while rest and rest[-1].width + rest[-1].head + apart.lines < room:
+            items.append(rest.pop())
+            room -= items[-1].width + items[-1].head + apart.lines
+    return {key: items for key, items in found.items() if items}
+
+
+def arrange(blocks: Sequence[Block], order: dict[str, float], limit: int, drawing: Drawing) -> list[Row]:
+    """All rows, those of one polarity and height behind one another."""
+    rows: list[tuple[bool, list[_Item]]] = []
+    apart = _apart(drawing)
+    classes: dict[_Class, list[_Item]] = {}
+    for key, members in _classes(blocks, drawing).items():
+        gates = sorted(members, key=lambda block: (order.get(block.gate, 0.5), block.gate, wanted(block, order)))
+        classes[key] = _items(gates, order, drawing)
+    for key, items in _merged(classes, limit, apart).items():
+        mirrors = key.kind == "mirror"
+        short = _short(items, limit) if mirrors else items
+        rest = [item for item in items if item not in short]
+        parts = [*(_deal(short, limit, apart) if short else ()), *(_even(rest, limit, apart) if rest else ())]
+        rows += [(mirrors, part) for part in parts]
+    ends = [2 * _end(row, apart, drawing) if mirrors else 0 for mirrors, row in rows]
+    widest = max(_spots(row, apart)[1] + end for (_, row), end in zip(rows, ends, strict=True))
+    return [
+        _make_mirrors(row, widest, drawing, k) if mirrors else _make_row(row, widest, drawing)
+        for k, (mirrors, row) in enumerate(rows)
+    ]

@@ -1,0 +1,160 @@
+"""What makes a drawing dense and quiet: switches on their sources, units at row ends, wells, wires kept apart, fill."""
+
+from dataclasses import replace
+
+import pytest
+
+from cosim.cells.mirror import signal_rails
+from cosim.cells.schmitt import schmitt
+from cosim.circuit.elements import GROUND, Capacitor, Circuit, Instance, Mos
+from cosim.layout.blocks import VDD, Block, stack
+from cosim.layout.chip import draw_chip, drawing_of
+from cosim.layout.floorplan import OWN, Row, piled, spaced
+from cosim.layout.plates import place
+from cosim.layout.route import Lanes, Plan, _place_trunk
+from cosim.layout.schematic import format_schematic
+from cosim.layout.sensitive import CLOCK, DECISION, HELD, Manners, manners
+from cosim.technology.catalog import load_technology
+
+
+@pytest.fixture(scope="module")
+def technology(tmp_path_factory):
+    """gf180mcu without its models."""
+    root = tmp_path_factory.mktemp("kits")
+    library = root / "gf180mcuD/libs.tech/ngspice/sm141064.ngspice"
+    library.parent.mkdir(parents=True)
+    library.write_text("")
+    return load_technology("gf180mcu", root)
+
+
+def flat(block):
+    return Circuit(block.name, (block,), (Instance("cell", block.ports, block.name),)).flat(), block.ports
+
+
+def cascode(drain):
+    """A source of current, two transistors under one gate line."""
+    return [
+        Mos("lower", "mid", "bias", GROUND, GROUND, "n", 2e-6, 8e-6, role="level"),
+        Mos("upper", drain, "bias", "mid", GROUND, "n", 4e-6, 4e-7, role="level"),
+    ]
+
+
+def switch(name, drain, gate, source):
+    return Mos(name, drain, gate, source, GROUND, "n", 3e-7, 2e-6, role="switch")
+
+
+def test_switches_stand_on_the_source_that_feeds_them():
+    """Two in series, the upper one with drain and source the other way round."""
+    (block,) = stack([switch("two", "b", "y", "out"), switch("one", "b", "x", "a"), *cascode("a")], ["out"])
+    assert [mos.name for mos in block.over] == ["one", "two"]
+    assert (block.links, block.ends) == (("a", "b", "out"), (GROUND, "out"))
+    assert set(block.nets) == {GROUND, "out", "bias", "x", "y"}
+
+
+@pytest.mark.parametrize("outside", ["a port", "a third transistor"])
+def test_a_net_that_others_are_on_is_wired(outside):
+    devices = [*cascode("a"), switch("one", "out", "x", "a")]
+    if outside == "a port":
+        found = stack(devices, ["a"])
+    else:
+        found = stack([*devices, switch("other", "elsewhere", "y", "a")])
+    assert not any(block.over for block in found)
+
+
+def test_rows_of_mirrors_end_in_units_on_the_rail(technology):
+    circuit, ports = flat(signal_rails(technology, 8, 1.003))
+    chip = draw_chip(circuit, ports, technology, "cell")
+    rows = [row for band in chip.bands for row in band.rows]
+    assert [len(row.ends) for row in rows] == [2] * len(rows)
+    whole = replace(circuit, elements=(*circuit.elements, *chip.dummies))
+    netlist = format_schematic(whole, (), ports, "cell", drawing_of(technology))
+    lines = [line.split() for line in netlist.splitlines() if line.startswith("mdummy")]
+    assert len(lines) == 2 * len(rows)
+    assert {tuple(line[1:5]) for line in lines} == {("vss",) * 4, ("vdd",) * 4}
+    for row in rows:
+        inner = [box for placed in row.placed for layer, box in placed.tile.shapes if layer == "comp"]
+        ends = [box for placed in row.ends for layer, box in placed.tile.shapes if layer == "comp"]
+        assert min(ends)[2] < min(box[0] for box in inner)
+        assert max(ends)[0] > max(box[2] for box in inner)
+
+
+def row(polarity, well):
+    return Row(polarity, well, (), 1000, 10_000)
+
+
+def test_wells_keep_from_wells_only():
+    """1.4 um of two wells are kept once, those to the substrate not at all."""
+    n, p, own = (row("n", GROUND),), (row("p", VDD),), (row("p", OWN),)
+    height = piled([n, own, n], 0)[-1].high
+    assert piled(spaced([n, own, n], 1400), 0)[-1].high == height
+    assert piled(spaced([p, own, p], 1400), 0)[-1].high == height + 2800
+    assert piled(spaced([own, own, p], 1400), 0)[-1].high == height + 2800
+
+
+def test_plates_fill_the_height(technology):
+    """8 of 400 fF, 200 um2 each, in 240 um: one column of 29 um, 7 um wide; what their area misses is the grid."""
+    drawing = drawing_of(technology)
+    capacitors = [Capacitor(f"c{k}", f"n{k}", VDD, 400e-15) for k in range(8)]
+    plates = place(capacitors, technology.capacitor_density, drawing, (0, 0, 100_000, 240_000))
+    assert len({plate.box[0] for plate in plates}) == 1
+    assert 0.95 * 240_000 < max(plate.box[3] for plate in plates) < 240_000
+    area = 400e-15 / technology.capacitor_density * 1e18
+    high = plates[0].box[3] - plates[0].box[1]
+    assert all(abs(plate.farad_area - area) <= 5 * high for plate in plates)
+
+
+def test_roles_tell_which_nets_are_kept_apart():
+    """Names do not: a switch's gate on a port is a clock, on another net a decision."""
+    devices = (
+        switch("sample", "store", "tick", "in"),
+        switch("steer", "out", "choice", "tail"),
+        Capacitor("c", "store", GROUND, 4e-13),
+    )
+    found = manners(Circuit("cell", (), devices), ("tick", "out", "in"))
+    assert found.harm("tick", "store") == found.harm("out", "tick") == CLOCK
+    assert found.harm("choice", "store") == DECISION
+    assert found.harm("tail", "store") == HELD
+    assert found.harm("store", VDD) == found.harm("tail", "choice") == found.harm("tick", "tick") == 0
+    assert 0 < found.harm("out", "store") < HELD
+
+
+@pytest.mark.parametrize(("other", "least"), [("tick", 3360), ("choice", 2000), ("tail", 900)])
+def test_trunks_keep_from_what_turns_states(other, least):
+    """All belong at 50 um. Wires more than 2 um apart do not see each other; a place costs its distance, and what lies
+    beside 100 um of the next trunk costs 12.5 um and more."""
+    known = Manners(frozenset({"tick"}), frozenset({"choice"}), frozenset({"store"}))
+    plan = Plan((), frozenset(), {"store": 50_000, other: 50_000}, {}, {}, 0, 100_000, known)
+    lanes = Lanes(680)
+    lanes.take(50_400, 0, 100_000, other)
+    x = _place_trunk(plan, lanes, ("store", 0, 100_000), 560)
+    assert least <= abs(x - 50_400) < 20_000
+
+
+def test_a_single_transistor_stands_on_its_own():
+    """A switch on a net with a second transistor that is no source's."""
+    one, other = switch("one", "a", "x", "in"), switch("two", "b", "y", "a")
+    assert stack([one, other]) == [Block(one), Block(other)]
+
+
+def test_fill_covers_what_the_foundry_asks_and_keeps_its_distance(technology):
+    """30 % of each metal; wires of the same metal are 0.5 um away or more."""
+    db = pytest.importorskip("klayout.db")
+    from cosim.layout.connect import read_layout
+    from cosim.layout.fill import METALS, fill
+    from cosim.layout.gds import layout_of
+
+    circuit, ports = flat(schmitt(technology, 8))
+    drawing = drawing_of(technology)
+    chip = draw_chip(circuit, ports, technology, "cell")
+    drawn = read_layout(layout_of(chip, drawing), drawing)
+    filled = fill(chip, circuit, drawn, drawing)
+    assert filled == fill(chip, circuit, drawn, drawing)
+    for layer in METALS:
+        wires = db.Region([db.Box(*box) for name, box in chip.shapes if name == layer])
+        squares = db.Region([db.Box(*box) for name, box in filled.shapes if name == f"{layer}_fill"])
+        assert (wires.sized(499) & squares).is_empty()
+        assert squares.sized(249).merged().count() == squares.count()
+        x1, y1, x2, y2 = chip.box
+        share = (wires.merged().area() + squares.area()) / ((x2 - x1) * (y2 - y1))
+        assert filled.after[layer] == pytest.approx(share, rel=1e-9)
+        assert share >= 0.3
