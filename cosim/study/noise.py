@@ -72,7 +72,7 @@ def study_noise(design: Design, test_set: TestSet, noise: Noise, run: Run, draws
     states, answers, right = list[Array](), list[Array](), list[Array]()
     distances, sigmas = np.empty(0), np.empty(0)
     for draw in range(draws):
-        numbers = replace(noise, draw=draw, samples=test_set.indices)
+        numbers = replace(noise, draw=draw, samples=test_set.indices, timing=run.timing)
         trace = run_noisy(design, test_set.x, numbers, run.condition, run.chip)
         found, answered = seen(trace)
         changed = differ(found, quiet_states, tolerances(design.graph)) & valid[:, :, None]
