@@ -6,14 +6,14 @@
 
 I_1 is what M1 makes of the candidate, I_2 the threshold, both less by exp(-V_DS / U_T) at the rails;
 g_0 = g_ds1 + g_ds2; J what M7 and M9 bring back, S what M6 and M8 let them; C_0, C and C_f the capacitances of decision
-node, of it with the latch, and of the feedback's line. When the sample gate has closed, the hold node follows the decision node through M1's
-gate, by `kick` volt a volt: g_x = kick g_m1. So the cell compares what is frozen with where the decision node stood at
-that moment, v_f: a candidate that was low for long must be that much higher at last.
+node, of it with the latch, and of the feedback's line. When the sample gate has closed, the hold node follows the
+decision node through M1's gate, by `kick` volt a volt: g_x = kick g_m1. So the cell compares what is frozen with where
+the decision node stood at that moment, v_f: a candidate that was low for long must be that much higher at last.
 
 The threshold is the candidate from which on J regenerates. With a candidate that moves it is linear in it: `frozen` of
 what is frozen, the rest of what the node tracked, which follows the candidate with C_0 / g, g = -C_0 d(dv/dt)/dv where
-it stands. That is the impulse sensitivity of a clocked comparator: J. Kim, B. S. Leibowitz, J. Ren and C. J. Madden, IEEE
-Trans. Circuits Syst. I 56 (2009) 1844. Where regeneration has time, frozen = g_0 / (g_0 + g_x).
+it stands. That is the impulse sensitivity of a clocked comparator: J. Kim, B. S. Leibowitz, J. Ren and C. J. Madden,
+IEEE Trans. Circuits Syst. I 56 (2009) 1844. Where regeneration has time, frozen = g_0 / (g_0 + g_x).
 """
 
 from collections.abc import Sequence
@@ -34,8 +34,8 @@ _MOVED = 2e-3  # of the threshold, what the frozen candidate is moved by
 @dataclass(frozen=True)
 class Aperture:
     """Of one edge of a cell. frozen: share of what is frozen; tracked: of the candidate as a line with `lag`, s, has
-    it, at rest; ran: share of the variance of such a line that it comes to while the cell tracks; after: one-sided density
-    of noise into the decision node over the variance that it adds after the freeze, Hz."""
+    it, at rest; ran: share of the variance of such a line that it comes to while the cell tracks; after: of the
+    one-sided density of noise into the decision node, the variance that it adds after the freeze, Hz."""
 
     frozen: float
     tracked: float
