@@ -7,6 +7,7 @@ from cosim.circuit.bench import Bench, Tran
 from cosim.circuit.deck import format_circuit, format_elements
 from cosim.circuit.dialects.ngspice import format_bench
 from cosim.engines.batch.assemble import Assembled, assemble
+from cosim.engines.batch.blow import with_noise
 from cosim.engines.batch.flat import Flat, Last, Undriven, flatten, part
 from cosim.engines.batch.installed import check_numba
 from cosim.engines.batch.keep import FORMAT, device_tables
@@ -41,10 +42,11 @@ class Batch:
         rest, sources = part(bench.circuit)
         there = bench.technology
         driven = "\n".join(format_elements(sources, there))
+        noise = f"* {bench.noise}\n" if bench.noise else ""
         return (
             f"* {self.name} revision {REVISION}, tables {FORMAT}\n{_texts.of((rest, there), _format_rest)}{driven}\n"
             f"* {there.name} {there.corner} {there.celsius!r} C {there.supply!r} V\n"
-            f"* {bench.analysis} {bench.tolerances} {bench.preset} {bench.start} {bench.probes}\n"
+            f"* {bench.analysis} {bench.tolerances} {bench.preset} {bench.start} {bench.probes}\n{noise}"
         )
 
     def run(self, bench: Bench, timeout: float) -> Waveforms | Failure:
@@ -87,6 +89,8 @@ def assemble_benches(benches: Sequence[Bench]) -> tuple[Assembled, list[Flat]]:
     Raises Unsupported for what there is no model of; MissingToolError where tables must be measured without ngspice.
     """
     flat = [flatten(bench.circuit) for bench in benches]
+    if (noise := benches[0].noise) is not None:
+        flat = with_noise(flat, noise)
     return _assembled(benches[0], flat), flat
 
 
