@@ -26,7 +26,7 @@ from cosim.cells.clocked import HOLD_CAPACITANCE, LATCH_NODE
 from cosim.cells.schmitt import STATE_LEVEL
 from cosim.circuit.bench import TransientNoise, Voltage
 from cosim.circuit.waveforms import Timing
-from cosim.engines.behavioral.aperture import Cells, apertures
+from cosim.engines.behavioral.aperture import Cells, apertures, gate_lag
 from cosim.engines.engine import Failure
 from cosim.engines.table import simulator_named
 from cosim.technology.catalog import load_technology
@@ -73,7 +73,8 @@ class Cell:
                   technology.thermal_voltage), fit
         )  # fmt: skip
         white = density / (4 * lag)
-        frozen, both = white * banded(step / lag), white * lag / (lag + edge.lag)
+        gate = gate_lag(fit, TIMING, technology.supply, technology.thermal_voltage)
+        frozen, both = white * banded(step / lag) / (1 + 2 * gate / lag), white * lag / (lag + edge.lag)
         alone = edge.ran * (both + own / (4 * edge.lag))
         decided = edge.frozen**2 * frozen + 2 * edge.frozen * edge.tracked * both + edge.tracked**2 * alone
         everywhere = (("cand", rms(density)), *((("xcell.v0", rms(own)),) if own else ()))

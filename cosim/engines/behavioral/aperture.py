@@ -31,6 +31,16 @@ _SPAN, _TRIED, _ROUNDS = 0.4, 33, 4  # of the threshold: where it is looked for,
 _MOVED = 2e-3  # of the threshold, what the frozen candidate is moved by
 
 
+def gate_lag(fit: NoiseFit, timing: Timing, supply: float, u_t: float) -> float:
+    """In which the conductance of a closing sample gate falls to 1/e, s: n U_T over the slope of its clock.
+
+    While it closes, the hold node follows the candidate's current ever more slowly, by 1 / (lag (1 + exp(t / gate))),
+    so what white noise leaves on it is S / (4 lag) / (1 + 2 gate / lag): the integral of that squared, times what is
+    not forgotten.
+    """
+    return float(fit.devices["cell_p"].slopes[0]) * u_t * timing.clock_edge * timing.t_step / supply
+
+
 @dataclass(frozen=True)
 class Aperture:
     """Of one edge of a cell. frozen: share of what is frozen; tracked: of the candidate as a line with `lag`, s, has

@@ -38,7 +38,7 @@ class BehavioralTrace:
     """currents: node -> (n, time) output, ampere; candidates: memory node -> (n, time) rectified drive, ampere;
     states: memory node -> (n, time); readout: (n, time, outputs) ampere; ideal: as in `evaluate`; sigmas: memory node
     -> (n, time) standard deviation by noise of what it decides by, ampere, empty without noise; frozen: likewise, of
-    its candidate when its sample gate closes."""
+    its candidate while its sample gate is open."""
 
     currents: dict[str, Array]
     candidates: dict[str, Array]

@@ -14,8 +14,9 @@ resistance much smaller than 1/g_m, adds g_m^2 k T C_c / (C_h (C_h + C_c)) betwe
 Flicker is what its density gives from 1 Hz to the pole of the candidate: what is slower is the same in all frames of an
 inference, as mismatch is. Inputs and bias pins are ideal; the hold capacitor keeps the sum, one number a decision.
 
-A clocked 9T cell decides by a share of that and by what its decision node remembers of the candidate, one line more,
-whose own noise is that of M1, M2 and the feedback, their diodes' included (`aperture.Aperture`).
+The gate averages over the time in which it closes (`aperture.gate_lag`); of other lines that is left out. A clocked
+9T cell decides by a share of that and by what its decision node remembers of the candidate, one line more, whose own
+noise is that of M1, M2 and the feedback, their diodes' included (`aperture.Aperture`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -29,7 +30,7 @@ from numpy.typing import NDArray
 from cosim.cells.builder import PEDESTAL_STRENGTH, net
 from cosim.circuit.waveforms import Timing
 from cosim.design import Design
-from cosim.engines.behavioral.aperture import Aperture, Cells, apertures
+from cosim.engines.behavioral.aperture import Aperture, Cells, apertures, gate_lag
 from cosim.engines.behavioral.loads import Loads, loads_of
 from cosim.ir.nodes import And, Memory, Pedestal, Rectifier
 from cosim.technology.noise import NoiseFit
@@ -74,20 +75,22 @@ class Line:
 @dataclass(frozen=True, eq=False)
 class NoiseModel:
     """A design's noise in one condition. edges: clocked cell -> the edges that set and reset it; u_t: thermal voltage,
-    V; scale: by which its currents are those of a trace."""
+    V; gate: in which a sample gate closes, s; scale: by which its currents are those of a trace."""
 
     design: Design
     noise: Noise
     loads: Loads
     edges: Mapping[str, tuple[Aperture, Aperture]]
     u_t: float
+    gate: float
     scale: float = 1.0
 
 
 def noise_model(design: Design, noise: Noise, u_t: float, scale: float = 1.0) -> NoiseModel:
     """Raises InputError that names a unit whose noise is not modelled."""
     loads, edges = loads_of(design, noise.fit), _edges(design, noise.fit, noise.timing, u_t, scale)
-    return NoiseModel(design, noise, loads, edges, u_t, scale)
+    gate = gate_lag(noise.fit, noise.timing, design.technology.supply, u_t)
+    return NoiseModel(design, noise, loads, edges, u_t, gate, scale)
 
 
 @lru_cache(maxsize=4)
@@ -118,7 +121,7 @@ class Candidates:
         self.shared: dict[tuple[Key, Key], Array | float] = {}
 
     def frozen(self, node: Memory, candidate: Array) -> Array:
-        """Standard deviation of a memory's candidate as it is frozen, ampere, (n, time)."""
+        """Standard deviation of a memory's candidate while its sample gate is open, ampere, (n, time)."""
         if self.model.noise.flat:
             return np.full(candidate.shape, self.model.noise.flat)
         held, key = self.model.loads.held[node.name], (node.name, "candidate", False)
@@ -131,7 +134,12 @@ class Candidates:
 
     def decided(self, node: Memory, candidate: Array, frozen: Array) -> Array:
         """Standard deviation of what a memory decides by, ampere; frozen: what `frozen` says."""
-        if self.model.noise.flat or node.name not in self.model.edges:
+        if self.model.noise.flat:
+            return frozen
+        line = self.lines[node.name, "candidate", False]
+        slow = 2 * self.model.gate / line.lag
+        frozen = np.sqrt(frozen**2 - line.white / (4 * line.lag) * slow / (1 + slow) / self.model.scale**2)
+        if node.name not in self.model.edges:
             return frozen
         asked = self.graph.currents[node.name]
         sets, resets = (self._edge(node.name, candidate, frozen, on=on) for on in (False, True))
