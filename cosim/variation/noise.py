@@ -36,6 +36,16 @@ class Noise:
     samples: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     timing: Timing = Timing()
 
+    @property
+    def slopes(self) -> tuple[float, float]:
+        """I / (g_m U_T) of n and p devices in weak inversion."""
+        return self.fit.devices["cell_n"].slopes[0], self.fit.devices["cell_p"].slopes[0]
+
+    def key(self, sample: int) -> int:
+        """64 bits for the noise of a sample's transistors."""
+        text = f"{self.seed} {self.chip} {self.draw} {sample} transistors"
+        return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "big")
+
     def normals(self, cell: str, shape: tuple[int, int], first: int = 0) -> Array:
         """A standard normal number for each decision of a cell, (n, time); first: the number of the first frame."""
         n, time = shape

@@ -1,7 +1,7 @@
 """The batch engine as one of the simulators: benches of one circuit side by side, on tables of their technology."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from cosim.circuit.bench import Bench, Tran
 from cosim.circuit.deck import format_circuit, format_elements
@@ -65,9 +65,9 @@ class Batch:
             found = [reason for _ in benches]
         except Late:
             late = f"after {timeout:g} s"
-            return [Failure(FailureKind.TIMEOUT, late, format_bench(bench)) for bench in benches]
+            return [Failure(FailureKind.TIMEOUT, late, _deck(bench)) for bench in benches]
         return [
-            Failure(FailureKind.UNSUPPORTED, str(one), format_bench(bench)) if isinstance(one, Unsupported) else one
+            Failure(FailureKind.UNSUPPORTED, str(one), _deck(bench)) if isinstance(one, Unsupported) else one
             for one, bench in zip(found, benches, strict=True)
         ]
 
@@ -81,6 +81,11 @@ class Batch:
         reference = simulator_named(self.fallback).describe(technology)
         options = {name: f"{value:g}" for name, value in ACCURACY.items()}
         return Description(f"{REVISION}, tables {FORMAT} of {self.fallback} {reference.version}", options)
+
+
+def _deck(bench: Bench) -> str:
+    """For who looks into a failure; ngspice has no noise of transistors."""
+    return format_bench(replace(bench, noise=None))
 
 
 def assemble_benches(benches: Sequence[Bench]) -> tuple[Assembled, list[Flat]]:
