@@ -122,11 +122,11 @@ def march_all(
                 if blown is not None:
                     begin_noise(blown.room, lane, blown.noises[at[lane]])
         march.clock[ROWS] = 0
-        place = tile.circuit.structure, solver, tile.values, march, saved
+        place = tile.circuit.structure, solver
         if blown is None:
-            advance(*place, tile.varied, bool(waiting))
+            advance(*place, tile.values, march, saved, tile.varied, bool(waiting))
         else:
-            advance_noisy(*place, blown.room, tile.varied, bool(waiting))
+            advance_noisy(place, tile.values, march, saved, blown.room, tile.varied, bool(waiting))
         for lane, k in list(at.items()):
             parts[k].append(taken(saved, lane, int(march.clock[ROWS, lane])))
             if march.clock[STANDS, lane] != RUNNING:
