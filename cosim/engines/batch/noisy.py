@@ -53,9 +53,9 @@ class Noisy(NamedTuple):
 
 
 @kept_jit
-def advance_noisy(circuit: Any, v: Any, m: Any, saved: Any, n: Any, varied: bool, waiting: bool) -> None:
-    """`march.advance` with noise; circuit: its structure and its solver."""
-    s, p = circuit
+def advance_noisy(circuit: Any, m: Any, saved: Any, n: Any, how: Any) -> None:
+    """`march.advance` with noise; circuit: its structure, its solver and its values; how: varied, waiting."""
+    (s, p, v), (varied, waiting) = circuit, how
     while _running(m) > (LANES - 1 if waiting else 0):
         for lane in lanes():
             if m.clock[STANDS, lane] == RUNNING and m.clock[ROWS, lane] >= saved.time.shape[1]:

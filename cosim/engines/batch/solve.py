@@ -122,11 +122,11 @@ def march_all(
                 if blown is not None:
                     begin_noise(blown.room, lane, blown.noises[at[lane]])
         march.clock[ROWS] = 0
-        place = tile.circuit.structure, solver
+        place, how = (tile.circuit.structure, solver, tile.values), (tile.varied, bool(waiting))
         if blown is None:
-            advance(*place, tile.values, march, saved, tile.varied, bool(waiting))
+            advance(*place, march, saved, *how)
         else:
-            advance_noisy(place, tile.values, march, saved, blown.room, tile.varied, bool(waiting))
+            advance_noisy(place, march, saved, blown.room, how)
         for lane, k in list(at.items()):
             parts[k].append(taken(saved, lane, int(march.clock[ROWS, lane])))
             if march.clock[STANDS, lane] != RUNNING:
