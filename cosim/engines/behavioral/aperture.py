@@ -89,6 +89,12 @@ def apertures(cells: Cells, fit: NoiseFit) -> list[Aperture]:
     return [Aperture(*column) for column in columns]
 
 
+def turning_excess(cells: Cells, fit: NoiseFit) -> Array:
+    """How much more than the threshold's current, less the width's for the edge that resets, turns each cell, A."""
+    model = _Model(cells, fit)
+    return model.threshold(np.zeros(len(cells.thresh)))
+
+
 class _Model:
     """The equations for (cells, candidates) at once; candidates as their excess over the threshold's current, A."""
 
