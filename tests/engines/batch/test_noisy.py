@@ -33,7 +33,7 @@ def diode(technology):
 
 
 def ran(batch, benches):
-    found = batch.run_all(benches, 300.0)
+    found = batch.run_all(benches, 900.0)
     assert not any(isinstance(one, Failure) for one in found)
     return found
 
