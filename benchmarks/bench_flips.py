@@ -1,111 +1,178 @@
-"""What candidate noise does to one clocked 9T cell in ngspice: what freezes, how often it flips, and why less often.
+"""How often noise flips a clocked 9T cell: behavioral model, batched engine and ngspice, within 3 sigma of a threshold.
 
-    python benchmarks/bench_flips.py [TECHNOLOGY] [DECISIONS]
+    python benchmarks/bench_flips.py TECHNOLOGY [--current NA] [--noise candidate|devices] [--edge set|reset]
+                                     [--decisions N] [--ngspice N]
 
-White current noise (`trnoise`) of 10 pA rms stands on the candidate. Frozen: rms on the hold node against sigma^2 =
-S g_m / (4 C). Flips: every second frame resets the cell, the others have a candidate near the upper threshold, which is
-that of the same bench without noise. Pulses, without noise: the candidate is d below the threshold and n higher for the
-last 60 us before the sample gate closes; the least n that sets the cell.
+One cell, its threshold at `--current`, its width 0.3 of that, frames of 10 ms. A decision is one run of two frames: the
+first leaves the cell off (or on), the second has a candidate between -3 and +3 sigma of the threshold, as the
+behavioral model has sigma; the threshold is that of the same engine without noise. `candidate`: white current on the
+candidate's net; `devices`: of every transistor that carries a current, in ngspice of those whose noise the model
+counts, as `trnoise` sources of the size that they have at the threshold. Flips: decisions that differ from those
+without noise, with Clopper and Pearson's 95 % interval; sigma: that of a Gaussian through the decisions, by maximum
+likelihood.
 """
 
-import sys
+import argparse
+from dataclasses import dataclass, replace
+from time import process_time
 
 import numpy as np
+from scipy.optimize import minimize
 from scipy.stats import binomtest, norm
 
 from cosim.calibration.noise import find_noise
 from cosim.cells.benches import clocked_bench
 from cosim.cells.clocked import HOLD_CAPACITANCE, LATCH_NODE
 from cosim.cells.schmitt import STATE_LEVEL
-from cosim.circuit.dialects.ngspice import format_bench
+from cosim.circuit.bench import TransientNoise, Voltage
 from cosim.circuit.waveforms import Timing
+from cosim.engines.behavioral.aperture import Cells, apertures, gate_lag
 from cosim.engines.engine import Failure
-from cosim.engines.ngspice.session import run_deck
+from cosim.engines.table import simulator_named
 from cosim.technology.catalog import load_technology
 
-BIAS = (1e-9, 0.3e-9, 1e-9)  # A
-TIMING = Timing()
-SIGMA, EVERY = 10e-12, 6e-6  # A; s, of the samples of the noise, a third of the candidate's time constant
-BATCH, FRAMES = 30, 60  # decisions, and frozen frames, in a transient
-LEVELS = np.array([-1.0, -0.5, 0.0, 0.5, 1.0])
-PULSE, STEPS = 60e-6, 1e-12 * np.arange(0, 52, 2)  # s, A
-FROZEN = 0.5  # of a frame
+CHARGE, WIDTH, UNITS, SPAN = 1.602176634e-19, 0.3, 8, 3.0  # C; of the threshold; of the output diode; sigma
+TIMING, REST, STEPS = Timing(), (0.2, 1.6), 4  # of the threshold, before either edge; of the grid in a lag of 1 nA
+FLAT = 10e-12  # A, of a candidate of 1 nA
 
 
-def run(technology, candidates, source=""):
-    """Waveforms of a candidate a frame, (n,) ampere, with one more source on the candidate's node."""
-    deck = format_bench(clocked_bench(technology, 8, BIAS, candidates, TIMING))
-    deck = deck.replace(f".save v(xcell.{LATCH_NODE})", f".save v(xcell.{LATCH_NODE}) v(xcell.hold)")
-    found = run_deck(deck.replace(".end\n", f"{source}.end\n"))
-    assert not isinstance(found, Failure), found.detail
-    return found
+@dataclass(frozen=True)
+class Cell:
+    """A cell at one edge, and what the behavioral model says of it."""
+
+    technology: object
+    current: float
+    reset: bool
+    devices: bool
+
+    @property
+    def bias(self):
+        return self.current, WIDTH * self.current, self.current
+
+    @property
+    def edge(self):
+        """Where the threshold is about, A."""
+        return self.current * (1 - WIDTH * self.reset)
+
+    def noise(self):
+        """(sigma of what is decided, of what is frozen, A; TransientNoise in the batched engine and in ngspice)."""
+        technology, fit, i = self.technology, find_noise(self.technology), self.edge
+        p, n = fit.devices["cell_p"], fit.devices["cell_n"]
+        siemens = i / (float(p.slope(i)) * technology.thermal_voltage)
+        farad = HOLD_CAPACITANCE + p.gate + p.diode
+        lag, thermal = farad / siemens, lambda device, one: 2 * CHARGE * one * float(device.physical(one))
+        density = thermal(p, i) if self.devices else 4 * lag * FLAT**2 * i / 1e-9
+        step = min(1.5e-5 / (STEPS * i / 1e-9), 2e-5)
+        ends = [thermal(p, i), 2 * thermal(n, self.current)]
+        if self.reset:
+            ends += [2 * thermal(n, self.bias[1]), 2 * thermal(p, self.bias[1])]
+        rms = lambda one: float(np.sqrt(one / (2 * step)))  # noqa: E731
+        own, slopes = (sum(ends), (n.slopes[0], p.slopes[0])) if self.devices else (0.0, None)
+        (edge,) = apertures(
+            Cells(*(np.array([x]) for x in (*self.bias[:2], self.reset)), 2, TIMING, technology.supply,
+                  technology.thermal_voltage), fit
+        )  # fmt: skip
+        white = density / (4 * lag)
+        gate = gate_lag(fit, TIMING, technology.supply, technology.thermal_voltage)
+        frozen, both = white * banded(step / lag) / (1 + 2 * gate / lag), white * lag / (lag + edge.lag)
+        alone = edge.ran * (both + own / (4 * edge.lag))
+        decided = edge.frozen**2 * frozen + 2 * edge.frozen * edge.tracked * both + edge.tracked**2 * alone
+        everywhere = (("cand", rms(density)), *((("xcell.v0", rms(own)),) if own else ()))
+        batch = TransientNoise(step, 0, () if self.devices else everywhere, slopes)
+        return np.sqrt(decided + edge.after * own), np.sqrt(frozen), batch, TransientNoise(step, 0, everywhere)
+
+    def states(self, simulator, candidates, noise=None, seed=0):
+        """Whether the cell is on behind each candidate."""
+        first, found = REST[self.reset] * self.current, np.zeros(len(candidates), dtype=bool)
+        benches = []
+        for k, candidate in enumerate(candidates):
+            bench = clocked_bench(self.technology, UNITS, self.bias, np.array([first, candidate]), TIMING)
+            one = None if noise is None else replace(noise, key=seed * 1_000_003 + k + 1)
+            probes = (Voltage(f"xcell.{LATCH_NODE}"),)
+            benches.append(replace(bench, circuit=bench.circuit.flat(), probes=probes, noise=one))
+        for at in range(0, len(benches), simulator.lanes):
+            few = benches[at : at + simulator.lanes]
+            waves = simulator.run_all(few, 600.0) if simulator.lanes > 1 else [simulator.run(few[0], 600.0)]
+            for k, one in enumerate(waves, at):
+                assert not isinstance(one, Failure), one.detail
+                latch = np.interp(TIMING.sample_times(2)[1], one.time, one.voltage(f"xcell.{LATCH_NODE}"))
+                found[k] = latch > STATE_LEVEL * self.technology.supply
+        return found
+
+    def threshold(self, simulator):
+        """In these frames, A."""
+        low, high = 0.85 * self.edge, 1.15 * self.edge
+        width = 32 if simulator.lanes > 1 else 3
+        while high - low > 2e-5 * self.edge:
+            tried = np.linspace(low, high, width)
+            on = self.states(simulator, tried)
+            first = int(np.argmax(on))
+            assert on.any(), f"no threshold between {low} and {high} A"
+            low, high = tried[max(first - 1, 0)], tried[first]
+        return (low + high) / 2
 
 
-def states(technology, candidates, source=""):
-    """Whether the cell is on behind each candidate (n,), each with a reset in front."""
-    driven = np.stack([np.full(len(candidates), 0.2e-9), candidates], axis=1).ravel()
-    found = run(technology, driven, source)
-    latch = np.interp(TIMING.sample_times(len(driven)), found["time"], found[f"xcell.{LATCH_NODE}"])
-    return latch[1::2] > STATE_LEVEL * technology.supply
+def banded(ratio):
+    """Of the variance behind a lag, when white noise is linear between points of a grid, `ratio` lags apart."""
+    x = np.linspace(0, 2, 4001)
+    spline = np.where(x < 1, 2 / 3 - x**2 + x**3 / 2, (2 - x) ** 3 / 6)
+    return 2 * float(np.trapezoid(spline * np.exp(-x * ratio), x))
 
 
-def threshold(technology):
-    """The upper threshold in these frames, A."""
-    low, high = 0.9 * BIAS[0], 1.1 * BIAS[0]
-    for _ in range(3):
-        tried = np.linspace(low, high, 16)
-        first = int(np.argmax(states(technology, tried)))
-        low, high = tried[first - 1], tried[first]
-    return (low + high) / 2
+def through(distances, on):
+    """Offset and sigma of a Gaussian through decisions, with the standard error of sigma."""
+
+    def unlikely(point):
+        z = (distances - point[0]) / np.exp(point[1])
+        return -np.sum(np.where(on, norm.logcdf(z), norm.logcdf(-z)))
+
+    best = minimize(unlikely, (0.0, np.log(np.std(distances) / 3)), method="Nelder-Mead")
+    step = np.array([0.0, 1e-2])
+    bend = (unlikely(best.x + step) + unlikely(best.x - step) - 2 * best.fun) / step[1] ** 2
+    return best.x[0], np.exp(best.x[1]), np.exp(best.x[1]) / np.sqrt(bend)
 
 
-def frozen(technology, rise, siemens, noise):
-    """rms of the frozen hold node as candidate current, A, from 0.9 of the threshold."""
-    times = TIMING.start + TIMING.t_step * (np.arange(2, FRAMES) + FROZEN)
-    with_noise, without = (
-        np.interp(times, found["time"], found["xcell.hold"])
-        for found in (run(technology, np.full(FRAMES, 0.9 * rise), source) for source in (noise, ""))
+def report(name, distances, on, seconds=0.0):
+    flips = on != (distances > 0)
+    low, high = binomtest(int(flips.sum()), len(flips)).proportion_ci(method="exact")
+    offset, sigma, error = through(distances, on)
+    print(
+        f"{name:10} flips {int(flips.sum()):4} of {len(flips)}: {100 * flips.mean():.1f} % "
+        f"[{100 * low:.1f}, {100 * high:.1f}]; sigma {1e12 * sigma:.2f} pA [{1e12 * (sigma - 1.96 * error):.2f}, "
+        f"{1e12 * (sigma + 1.96 * error):.2f}], offset {1e12 * offset:+.2f} pA; {seconds:.0f} s",
+        flush=True,
     )
-    return 0.9 * siemens * float((with_noise - without).std())
-
-
-def pulses(close):
-    """A source of STEPS, one in every second frame."""
-    points = [(0.0, 0.0)]
-    for k, step in enumerate(STEPS):
-        end = TIMING.start + TIMING.t_step * (2 * k + 1 + close)
-        points += [(end - PULSE - 2e-6, 0.0), (end - PULSE, step), (end + PULSE, step), (end + PULSE + 2e-6, 0.0)]
-    return f"ipulse cand 0 pwl({' '.join(f'{time:.9g} {value:.6g}' for time, value in points)})\n"
 
 
 def main():
-    """All three."""
-    technology = load_technology(sys.argv[1] if len(sys.argv) > 1 else "generic180")
-    decisions = int(sys.argv[2]) if len(sys.argv) > 2 else 150
-    device, rise = find_noise(technology).devices["cell_p"], threshold(technology)
-    farad = HOLD_CAPACITANCE + device.gate + device.diode
-    siemens = rise / (float(device.slope(rise)) * technology.thermal_voltage)
-    white = 4 * farad * SIGMA**2 / siemens  # one-sided, A^2/Hz: 2 rms^2 EVERY of the source
-    noise = f"inoise cand 0 dc 0 trnoise({(white / 2 / EVERY) ** 0.5:.6g} {EVERY:g} 0 0)\n"
-    found = frozen(technology, rise, siemens, f"{noise}.options seed=1\n")
-    wanted = SIGMA * 0.9**0.5
-    print(f"{technology.name}: threshold {1e9 * rise:.4f} nA", flush=True)
-    print(f"frozen: {1e12 * found:.2f} pA in {FRAMES - 2} frames, predicted {1e12 * wanted:.2f} pA", flush=True)
-    levels = np.resize(LEVELS, decisions)
-    parts = np.array_split(levels, max(decisions // BATCH, 1))
-    on = np.concatenate(
-        [
-            states(technology, rise + SIGMA * part, f"{noise}.options seed={seed}\n")
-            for seed, part in enumerate(parts, 2)
-        ]
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("technology")
+    parser.add_argument("--current", type=float, default=1.0)
+    parser.add_argument("--noise", choices=("candidate", "devices"), default="candidate")
+    parser.add_argument("--edge", choices=("set", "reset"), default="set")
+    parser.add_argument("--decisions", type=int, default=500)
+    parser.add_argument("--ngspice", type=int, default=0)
+    asked = parser.parse_args()
+    technology = load_technology(asked.technology)
+    cell = Cell(technology, 1e-9 * asked.current, asked.edge == "reset", asked.noise == "devices")
+    sigma, frozen, in_batch, in_ngspice = cell.noise()
+    print(
+        f"{technology.name} {asked.current:g} nA {asked.edge} {asked.noise}: grid {1e6 * in_batch.step:.3g} us, "
+        f"frozen {1e12 * frozen:.2f} pA, decided {1e12 * sigma:.2f} pA",
+        flush=True,
     )
-    for level in LEVELS:
-        there = on[levels == level]
-        low, high = binomtest(int(there.sum()), len(there)).proportion_ci(method="exact")
-        print(f"{level:5.1f} sigma: on {there.mean():.3f} [{low:.3f}, {high:.3f}], predicted {norm.cdf(level):.3f}")
-    for below in (2.5e-12, 5e-12, 10e-12, 20e-12):
-        held = states(technology, np.full(len(STEPS), rise - below), pulses(TIMING.closes(2)[0]))
-        print(f"{1e12 * below:5.1f} pA below: set by {1e12 * STEPS[held].min():.0f} pA and more")
+    distances = sigma * SPAN * np.linspace(-1, 1, asked.decisions)
+    drawn = np.random.default_rng(1).standard_normal(asked.decisions)
+    print(f"expected   flips {100 * float(np.mean(norm.sf(np.abs(distances) / sigma))):.1f} %")
+    report("behavioral", distances, distances + sigma * drawn > 0)
+    engines = [("batch", in_batch, asked.decisions), ("ngspice", in_ngspice, asked.ngspice)]
+    for name, noise, count in engines:
+        if not count:
+            continue
+        before, simulator = process_time(), simulator_named(name)
+        rise = cell.threshold(simulator)
+        some = sigma * SPAN * np.linspace(-1, 1, count)
+        report(name, some, cell.states(simulator, rise + some, noise, seed=1), process_time() - before)
 
 
 if __name__ == "__main__":

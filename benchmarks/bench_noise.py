@@ -60,7 +60,7 @@ def measure(design, test, traces, fit, place):
         seen = (
             current,
             siemens * spectra[cell].variance ** 0.5,
-            *(float(one.sigmas[cell][sample, frame]) for one in traces),
+            *(float(one.frozen[cell][sample, frame]) for one in traces),
         )
         rows.append(row := Row(sample, frame, cell, *(1e12 * value for value in seen)))
         print(f"{sample:4} {frame:3} {cell:10} {row.current:8.1f} pA {row.spice:7.2f} {row.card:7.2f}", end="")

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from cosim.circuit.deck import device_sizes
 from cosim.design import Design
 from cosim.engines.engine import Inference, Outcome, Progress, Run
-from cosim.engines.table import engine_entry, simulator_beside
+from cosim.engines.table import BATCH, engine_entry, simulator_beside
 from cosim.errors import SimulationError
 from cosim.files.seal import seal_npz
 from cosim.files.write import write_atomically
@@ -41,6 +41,7 @@ from cosim.study.noise import study_noise
 from cosim.study.power import PowerSummary, study_power, summarize_power, tabulate_power
 from cosim.study.pvt import Grid, Sweep, pvt_grid, summarize_pvt
 from cosim.study.sample_table import tabulate_samples
+from cosim.study.transistor_noise import compare_noisy
 from cosim.tasks.clipping import find_clipping
 from cosim.tasks.testset import TestSet
 from cosim.technology.conditions import format_conditions
@@ -73,7 +74,8 @@ def run_samples(
 @dataclass(frozen=True)
 class Beside:
     """What a comparison has besides. audit: how many samples go through ngspice, too; watched: names of what its
-    waveforms show, none for the liveliest cell; noise: of the decisions of the behavioral model, None for none."""
+    waveforms show, none for the liveliest cell; noise: of the decisions of the behavioral model, and of the
+    transistors in the batched engine, None for none."""
 
     audit: int = 0
     watched: tuple[str, ...] = ()
@@ -95,7 +97,11 @@ def run_comparison(
     comparison = compare_engines(design, test_set, outcomes, run)
     assert comparison is not None
     if beside.noise is not None:
-        comparison = replace(comparison, noise=study_noise(design, test_set, beside.noise, run))
+        noise = study_noise(design, test_set, beside.noise, run)
+        if engine_entry(run.engine).name == BATCH:
+            noisy = simulate_samples(design, test_set, replace(run, noise=beside.noise), progress)
+            noise = replace(noise, transistors=compare_noisy(design, test_set, (outcomes, noisy), run))
+        comparison = replace(comparison, noise=noise)
     ran = Ran(design, test_set, outcomes, run)
     if engine_entry(run.engine).quick:
         comparison = replace(comparison, undecided=find_undecided(ran, lambda done, total: None))

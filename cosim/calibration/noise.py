@@ -11,6 +11,7 @@ import json
 import numpy as np
 from numpy.typing import NDArray
 
+from cosim.calibration.decision import measure_decision
 from cosim.calibration.find import Progress, first_fitting
 from cosim.cells.transistor import Device, transistor
 from cosim.circuit.deck import device_sizes, format_number
@@ -86,7 +87,9 @@ def measure_noise(technology: Technology, progress: Progress = lambda text: None
     for kind in KINDS:
         progress(f"noise: {kind}")
         devices[kind] = _measure(technology, kind)
-    return NoiseFit(technology.name, noise_fingerprint(technology), version, technology.celsius, devices)
+    progress("noise: decision node")
+    decision = measure_decision(technology, float(devices["cell_p"].slope(_AT)))
+    return NoiseFit(technology.name, noise_fingerprint(technology), version, technology.celsius, devices, decision)
 
 
 def _measure(technology: Technology, kind: str) -> DeviceNoise:

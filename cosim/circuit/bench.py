@@ -84,13 +84,29 @@ Probe = Voltage | Current | DrainCurrent
 
 
 @dataclass(frozen=True)
+class TransientNoise:
+    """White currents in a transient: normal numbers `step` s apart, linear in between, so one-sided 2 rms^2 step up to
+    half of 1/step.
+
+    key: 64 bits, of the numbers. sources: (net, rms A) from a net to ground. slopes: of n and p devices in weak
+    inversion, I / (g_m U_T): with them every transistor whose source is on its bulk has the noise of its own current.
+    """
+
+    step: float
+    key: int
+    sources: tuple[tuple[str, float], ...] = ()
+    slopes: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True)
 class Bench:
     """What is run.
 
     technology: of its devices, with corner, temperature and supply. probes: what is saved; none: every net's voltage.
     preset: nets that begin at the supply; start: (net, V) where the search of the operating point begins. skip_still:
     devices whose terminals stand still are not evaluated, which is safe from a known point on. from_rest: other benches
-    are the same circuit at time 0, so a simulator may find that point once and begin there. notes: comments.
+    are the same circuit at time 0, so a simulator may find that point once and begin there. notes: comments. noise:
+    of a transient, None for none.
     """
 
     circuit: Circuit
@@ -103,6 +119,7 @@ class Bench:
     skip_still: bool = False
     from_rest: bool = False
     notes: tuple[str, ...] = ()
+    noise: TransientNoise | None = None
 
     @property
     def transient(self) -> Tran:

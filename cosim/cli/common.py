@@ -134,7 +134,7 @@ probe_option = click.option(
     "more [default: the cell that changes most often].",
 )  # fmt: skip
 noise_option = click.option(
-    "--noise", cls=RunningOption, is_flag=True, help="What device noise changes, by the behavioral model."
+    "--noise", cls=RunningOption, is_flag=True, help="What device noise changes: behavioral, and in batch."
 )
 seed_option = click.option(
     "--seed", cls=RunningOption, type=click.IntRange(0), default=0, help="Seed of the sample draw."

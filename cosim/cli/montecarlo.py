@@ -188,8 +188,7 @@ def command(*, network_file: Path, to: Destination, drawing: Drawing, counting: 
     trial = load_trial(network_file, drawing, compiling)
     if counting.contributions:
         run.check_contributions(trial)
-    wanted = specs.at(trial.technology) or (run.default_spec(trial),)
-    run.check_specs(trial, wanted)
+    run.check_specs(trial, wanted := specs.at(trial.technology) or (run.default_spec(trial),))
     if counting.replay is not None:
         _replay(trial, counting.replay, output)
         return

@@ -25,6 +25,10 @@ def format_noise(found: NoiseSummary | None) -> list[str]:
     said += [f"accuracy {_share(found.accuracy)}, without {100 * found.quiet:.1f} %"]
     near = ", ".join(f"{100 * share.mean:.2f} % in {number}" for number, share in found.within.items())
     said += [f"sigma from a threshold: {near}"]
+    if (ran := found.transistors) is not None:
+        said += [f"transistors, {ran.samples} samples: changes {_share(ran.states, 2)} of states"]
+        said += [f"and {_share(ran.answers)} of decisions"]
+        said += [f"accuracy {_share(ran.accuracy)}, without {100 * ran.quiet:.1f} %"]
     lines = (line for text in said for line in wrap(text, _WIDTH - _NAME))
     return [f"{'' if k else 'noise':{_NAME}}{line}" for k, line in enumerate(lines)]
 
@@ -86,6 +90,14 @@ def noise_section(found: NoiseSummary | None) -> Blocks:
         ("comparisons that noise is expected to turn", _share(found.turned, 3)),
         ("comparisons, runs, seed", f"{found.decisions}, {found.draws}, {found.seed}"),
     ]
+    if (ran := found.transistors) is not None:
+        rows += [
+            ("states that noise of the transistors changes", _share(ran.states, 3)),
+            ("decisions that it changes", _share(ran.answers, 2)),
+            ("accuracy with it", f"{_share(ran.accuracy, 2)}; without {100 * ran.quiet:.2f} %"),
+            ("change of accuracy, points", _points(ran.change)),
+            ("samples; those that did not run", f"{ran.samples}; {ran.failed}"),
+        ]
     return Table(("noise", "value"), tuple(rows), (1,)), _SAID
 
 

@@ -1,10 +1,10 @@
 """An engine by its name; one that is a simulator alone infers so: the bench of every sample, run, and read."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from cosim.cells.schmitt import STATE_LEVEL
-from cosim.circuit.bench import Bench, held
+from cosim.circuit.bench import Bench, TransientNoise, held
 from cosim.circuit.stress import stressed
 from cosim.design import Design
 from cosim.engines.engine import (
@@ -27,6 +27,8 @@ from cosim.simulation.single import run_benches
 from cosim.simulation.testbench import inference_bench, inference_benches
 from cosim.tasks.testset import TestSet
 from cosim.technology.types import Technology
+
+NOISE_POINTS = 2000  # of the noise of a frame: 5 us, a third of the lag of a candidate of 1 nA
 
 
 @dataclass(frozen=True)
@@ -90,10 +92,18 @@ def engine_named(name: str) -> Engine:
 
 
 def sample_benches(design: Design, test_set: TestSet, run: Run) -> Iterator[Bench]:
-    """The bench of every sample, each as long as its valid steps."""
+    """The bench of every sample, each as long as its valid steps; its transistors have noise where the run has."""
     samples = (x[:length] for x, length in zip(test_set.x, test_set.lengths, strict=True))
     benches = inference_benches(design, samples, run.timing, run.condition, run.chip)
-    return benches if run.stress is None else (stressed(bench, run.stress) for bench in benches)
+    if (stress := run.stress) is not None:
+        benches = (stressed(bench, stress) for bench in benches)
+    if (noise := run.noise) is None:
+        return benches
+    step, slopes = run.timing.t_step / NOISE_POINTS, noise.slopes
+    return (
+        replace(bench, noise=TransientNoise(step, noise.key(int(index)), slopes=slopes))
+        for bench, index in zip(benches, test_set.indices, strict=True)
+    )
 
 
 def simulate_samples(

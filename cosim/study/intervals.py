@@ -63,6 +63,17 @@ def mean_interval(values: NDArray[np.float64]) -> Interval:
     return Interval(mean, mean - half, mean + half)
 
 
+def share_interval(values: NDArray[np.float64] | NDArray[np.bool_]) -> Interval:
+    """The mean of shares (n,) with its interval within 0 and 1."""
+    shares = values.astype(np.float64)
+    if len(shares) and np.ptp(shares) == 0 and shares[0] in (0.0, 1.0):
+        return Interval(*interval(int(shares.sum()), len(shares)))
+    found = mean_interval(shares)
+    if found.low is None or found.high is None:
+        return found
+    return Interval(found.mean, max(found.low, 0.0), min(found.high, 1.0))
+
+
 def shows_sign(found: Interval) -> bool:
     """Whether a mean's interval leaves 0 out, so that its sign is known; a single sample's does not."""
     if found.low is None or found.high is None:

@@ -20,7 +20,8 @@ from cosim.ir.nodes import Comparing
 from cosim.ir.states import States, differ, tolerances
 from cosim.network.late import later
 from cosim.network.reference import pool_readout
-from cosim.study.intervals import Interval, interval, mean_interval
+from cosim.study.intervals import Interval, mean_interval, share_interval
+from cosim.study.transistor_noise import TransistorNoise
 from cosim.tasks.target import Answers
 from cosim.tasks.testset import TestSet
 from cosim.units.table import unit_of
@@ -41,7 +42,7 @@ class NoiseSummary:
     sigma_a: quantiles over all decisions of the noise of their candidates, A, by their percentage; within: share of
     decisions so many sigma from the threshold that counts, or nearer, by that number; turned: share that noise is
     expected to turn. states, answers: share that noise changes; accuracy: with noise; quiet: without; change: accuracy
-    with noise minus without.
+    with noise minus without; transistors: the same where they are simulated with it, None where they are not.
     """
 
     seed: int
@@ -56,6 +57,7 @@ class NoiseSummary:
     accuracy: Interval
     quiet: float
     change: Interval
+    transistors: TransistorNoise | None = None
 
 
 def study_noise(design: Design, test_set: TestSet, noise: Noise, run: Run, draws: int = DRAWS) -> NoiseSummary:
@@ -72,7 +74,7 @@ def study_noise(design: Design, test_set: TestSet, noise: Noise, run: Run, draws
     states, answers, right = list[Array](), list[Array](), list[Array]()
     distances, sigmas = np.empty(0), np.empty(0)
     for draw in range(draws):
-        numbers = replace(noise, draw=draw, samples=test_set.indices)
+        numbers = replace(noise, draw=draw, samples=test_set.indices, timing=run.timing)
         trace = run_noisy(design, test_set.x, numbers, run.condition, run.chip)
         found, answered = seen(trace)
         changed = differ(found, quiet_states, tolerances(design.graph)) & valid[:, :, None]
@@ -140,14 +142,3 @@ def _share_of(values: Values, counted: NDArray[np.bool_]) -> Interval:
     axes = tuple(range(1, counted.ndim))
     there = counted.sum(axis=axes)
     return share_interval((values * counted).sum(axis=axes)[there > 0] / there[there > 0])
-
-
-def share_interval(values: Values) -> Interval:
-    """The mean of shares (n,) with its interval within 0 and 1."""
-    shares = values.astype(np.float64)
-    if len(shares) and np.ptp(shares) == 0 and shares[0] in (0.0, 1.0):
-        return Interval(*interval(int(shares.sum()), len(shares)))
-    found = mean_interval(shares)
-    if found.low is None or found.high is None:
-        return found
-    return Interval(found.mean, max(found.low, 0.0), min(found.high, 1.0))

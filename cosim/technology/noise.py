@@ -24,9 +24,10 @@ from cosim.files.json_form import json_object
 from cosim.files.read import is_file
 from cosim.files.write import write_atomically
 from cosim.reading.text import check_known, read_json, typed
+from cosim.technology.decision import DecisionNode, why_not_a_node
 
 Array = NDArray[np.float64]
-FORMAT = 1
+FORMAT = 2
 KINDS = ("mirror_n", "mirror_p", "cell_n", "cell_p")  # the geometries of `Sizing` that carry currents
 _REPAIR = "remove it, and it is measured again"
 
@@ -72,13 +73,15 @@ class DeviceNoise:
 
 @dataclass(frozen=True, eq=False)
 class NoiseFit:
-    """The kinds of devices of a technology; fingerprint: of cards, sizes and conditions; celsius: measured there."""
+    """The kinds of devices of a technology, and the decision node that they make; fingerprint: of cards, sizes and
+    conditions; celsius: measured there."""
 
     technology: str
     fingerprint: str
     simulator: str
     celsius: float
     devices: Mapping[str, DeviceNoise]
+    decision: DecisionNode
 
 
 def write_noise(path: Path, fit: NoiseFit) -> None:
@@ -116,4 +119,6 @@ def load_noise(path: Path) -> NoiseFit:
         rising = len(device.currents) > 1 and bool(np.all(np.diff(device.currents) > 0)) and device.currents[0] > 0
         if not rising or any(len(curve) != len(device.currents) or min(curve) < 0 for curve in curves):
             raise InputError(f"{where}: devices.{kind} must hold rising currents and as many figures; {_REPAIR}")
+    if (reason := why_not_a_node(fit.decision)) is not None:
+        raise InputError(f"{where}: {reason}; {_REPAIR}")
     return fit

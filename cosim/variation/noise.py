@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from cosim.circuit.waveforms import Timing
 from cosim.technology.noise import NoiseFit
 
 Array = NDArray[np.float64]
@@ -23,7 +24,8 @@ _FIRST, _SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 class Noise:
     """fit: of the technology's devices; card: with the thermal noise of their cards in place of that of physics; seed,
     chip, draw: of the numbers; flat: where positive, the standard deviation of every candidate, A, in place of what the
-    devices make; samples: (n,) the samples' indices in the full test set, empty for 0, 1, 2, ..."""
+    devices make; samples: (n,) the samples' indices in the full test set, empty for 0, 1, 2, ...; timing: of the
+    frames."""
 
     fit: NoiseFit
     seed: int = 0
@@ -32,6 +34,17 @@ class Noise:
     draw: int = 0
     flat: float = 0.0
     samples: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    timing: Timing = Timing()
+
+    @property
+    def slopes(self) -> tuple[float, float]:
+        """I / (g_m U_T) of n and p devices in weak inversion."""
+        return self.fit.devices["cell_n"].slopes[0], self.fit.devices["cell_p"].slopes[0]
+
+    def key(self, sample: int) -> int:
+        """64 bits for the noise of a sample's transistors."""
+        text = f"{self.seed} {self.chip} {self.draw} {sample} transistors"
+        return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "big")
 
     def normals(self, cell: str, shape: tuple[int, int], first: int = 0) -> Array:
         """A standard normal number for each decision of a cell, (n, time); first: the number of the first frame."""

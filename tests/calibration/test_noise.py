@@ -42,7 +42,7 @@ def test_another_size_or_temperature_is_measured_anew(technology):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda content: content.update(format=0), "not noise figures of format 1"),
+        (lambda content: content.update(format=0), "not noise figures of format 2"),
         (lambda content: content["devices"].pop("cell_n"), "devices must hold cell_n"),
         (
             lambda content: content["devices"]["cell_n"]["currents"].reverse(),

@@ -14,8 +14,8 @@ from cosim.engines.engine import Run
 from cosim.montecarlo.trial import Trial, run_chip
 from cosim.report.noise import format_noise
 from cosim.resources import trained_network_path
-from cosim.study.intervals import Interval
-from cosim.study.noise import decision_sigmas, share_interval, study_noise
+from cosim.study.intervals import Interval, share_interval
+from cosim.study.noise import decision_sigmas, study_noise
 from cosim.tasks.testset import load_test_set
 from cosim.variation.draws import Plan
 from cosim.variation.noise import Noise

@@ -2,14 +2,16 @@
 
 from collections.abc import Iterable
 
-from cosim.circuit.bench import Analysis, Bench, Dc, DrainCurrent, Op, Probe, Tolerances, Tran
+from cosim.circuit.bench import Analysis, Bench, Dc, DrainCurrent, Op, Probe, Tolerances, Tran, TransientNoise
 from cosim.circuit.deck import SPICE, device_sizes, fold, format_circuit, format_elements, format_number
 from cosim.circuit.dialects.dialect import START_FILE, Dialect, spice_probe, tolerance_texts
 from cosim.circuit.elements import Circuit
+from cosim.errors import InputError
 from cosim.technology.devices import Size, device_cards
 from cosim.technology.types import Technology
 
 _CARD_WIDTH = 109
+_SEEDS = 2**31 - 2  # of its generator
 
 
 def format_bench(bench: Bench) -> str:
@@ -22,9 +24,22 @@ def format_bench(bench: Bench) -> str:
         lines += fold(f".ic {' '.join(f'v({net})={supply}' for net in bench.preset)}")
     if bench.start:
         lines += format_point(bench.start)
+    if bench.noise is not None:
+        lines += _noise(bench.noise)
     analysis = "\n".join([*lines, _analysis(bench.analysis)])
     options = format_options(bench.tolerances, bench.technology, skip_still=bench.skip_still)
     return format_deck(bench.circuit, bench.technology, options, analysis, saved)
+
+
+def _noise(noise: TransientNoise) -> list[str]:
+    """Sources of white noise, and the seed of all of them. Raises InputError for that of transistors."""
+    if noise.slopes is not None:
+        raise InputError("ngspice has no noise of transistors in a transient; use --engine batch")
+    step = format_number(noise.step)
+    sources = (
+        f"inoise{k} {net} 0 dc 0 trnoise({format_number(rms)} {step} 0 0)" for k, (net, rms) in enumerate(noise.sources)
+    )
+    return [*sources, f".options seed={noise.key % _SEEDS + 1}"]
 
 
 def format_deck(circuit: Circuit, technology: Technology, options: str, analysis: str, saved: str) -> str:

@@ -1,12 +1,13 @@
 """The batch engine as one of the simulators: benches of one circuit side by side, on tables of their technology."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from cosim.circuit.bench import Bench, Tran
 from cosim.circuit.deck import format_circuit, format_elements
 from cosim.circuit.dialects.ngspice import format_bench
 from cosim.engines.batch.assemble import Assembled, assemble
+from cosim.engines.batch.blow import with_noise
 from cosim.engines.batch.flat import Flat, Last, Undriven, flatten, part
 from cosim.engines.batch.installed import check_numba
 from cosim.engines.batch.keep import FORMAT, device_tables
@@ -41,10 +42,11 @@ class Batch:
         rest, sources = part(bench.circuit)
         there = bench.technology
         driven = "\n".join(format_elements(sources, there))
+        noise = f"* {bench.noise}\n" if bench.noise else ""
         return (
             f"* {self.name} revision {REVISION}, tables {FORMAT}\n{_texts.of((rest, there), _format_rest)}{driven}\n"
             f"* {there.name} {there.corner} {there.celsius!r} C {there.supply!r} V\n"
-            f"* {bench.analysis} {bench.tolerances} {bench.preset} {bench.start} {bench.probes}\n"
+            f"* {bench.analysis} {bench.tolerances} {bench.preset} {bench.start} {bench.probes}\n{noise}"
         )
 
     def run(self, bench: Bench, timeout: float) -> Waveforms | Failure:
@@ -63,9 +65,9 @@ class Batch:
             found = [reason for _ in benches]
         except Late:
             late = f"after {timeout:g} s"
-            return [Failure(FailureKind.TIMEOUT, late, format_bench(bench)) for bench in benches]
+            return [Failure(FailureKind.TIMEOUT, late, _deck(bench)) for bench in benches]
         return [
-            Failure(FailureKind.UNSUPPORTED, str(one), format_bench(bench)) if isinstance(one, Unsupported) else one
+            Failure(FailureKind.UNSUPPORTED, str(one), _deck(bench)) if isinstance(one, Unsupported) else one
             for one, bench in zip(found, benches, strict=True)
         ]
 
@@ -81,12 +83,19 @@ class Batch:
         return Description(f"{REVISION}, tables {FORMAT} of {self.fallback} {reference.version}", options)
 
 
+def _deck(bench: Bench) -> str:
+    """For who looks into a failure; ngspice has no noise of transistors."""
+    return format_bench(replace(bench, noise=None))
+
+
 def assemble_benches(benches: Sequence[Bench]) -> tuple[Assembled, list[Flat]]:
     """The circuit that they share, and each one's own, flat.
 
     Raises Unsupported for what there is no model of; MissingToolError where tables must be measured without ngspice.
     """
     flat = [flatten(bench.circuit) for bench in benches]
+    if (noise := benches[0].noise) is not None:
+        flat = with_noise(flat, noise)
     return _assembled(benches[0], flat), flat
 
 

@@ -8,12 +8,14 @@ from time import monotonic
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.circuit.bench import Bench, Current, DrainCurrent, Probe, Voltage
+from cosim.circuit.bench import Bench, Current, DrainCurrent, Probe, TransientNoise, Voltage
 from cosim.engines.batch.assemble import Assembled
+from cosim.engines.batch.blow import begin_noise, noisy_for
 from cosim.engines.batch.flat import Flat
 from cosim.engines.batch.lanes import LANES, blank
 from cosim.engines.batch.layout import BEYOND, ROWS, RUNNING, STANDS, STUCK, March, Saved
 from cosim.engines.batch.march import advance
+from cosim.engines.batch.noisy import Noisy, advance_noisy
 from cosim.engines.batch.rest import rest_benches
 from cosim.engines.batch.tile import Rest, Tile, tile_for
 from cosim.engines.batch.unsupported import Unsupported
@@ -60,6 +62,16 @@ def march_here(
     return march_all(tile_for(circuit, bench, rests), rests, room_for(circuit, probes), deadline)
 
 
+def march_noisily(
+    circuit: Assembled, benches: Sequence[Bench], probes: tuple[Probe, ...], rests: Sequence[Rest], deadline: float
+) -> list[Marched]:
+    """`march_here` of benches with noise."""
+    noises = [bench.noise for bench in benches if bench.noise is not None]
+    noisy = noisy_for(circuit, noises[0], benches[0].technology.thermal_voltage)
+    tile = tile_for(circuit, benches[0], rests)
+    return march_all(tile, rests, room_for(circuit, probes), deadline, Blown(noisy, noises))
+
+
 def solve_benches(
     circuit: Assembled, benches: Sequence[Bench], flat: Sequence[Flat], timeout: float, march: Marcher
 ) -> list[Waveforms | Unsupported]:
@@ -71,17 +83,32 @@ def solve_benches(
     deadline, probes = monotonic() + timeout, benches[0].probes or net_probes(circuit)
     rests = rest_benches(circuit, benches, flat)
     found: list[Waveforms | Unsupported] = []
-    marched = march(circuit, benches[0], probes, rests, deadline)
+    if benches[0].noise is not None:
+        if march is not march_here:
+            raise Unsupported("noise")
+        marched = march_noisily(circuit, benches, probes, rests, deadline)
+    else:
+        marched = march(circuit, benches[0], probes, rests, deadline)
     for one, bench in zip(marched, benches, strict=True):
         traces = dict(zip(probes, one.probes, strict=True))
         found.append(why_not(circuit, one, bench) or Waveforms(one.time, traces))
     return found
 
 
-def march_all(tile: Tile, rests: Sequence[Rest], saved: Saved, deadline: float) -> list[Marched]:
+@dataclass(frozen=True)
+class Blown:
+    """Room for noise, and that of each bench."""
+
+    room: Noisy
+    noises: Sequence[TransientNoise]
+
+
+def march_all(
+    tile: Tile, rests: Sequence[Rest], saved: Saved, deadline: float, blown: Blown | None = None
+) -> list[Marched]:
     """March benches to their ends; where one is there, the next takes its lane.
 
-    deadline: by `time.monotonic`. Raises Late.
+    deadline: by `time.monotonic`; blown: their noise, None for none. Raises Late.
     """
     march, solver = tile.march, tile.circuit.program.solver
     parts: list[list[tuple[Array, Array]]] = [[] for _ in rests]
@@ -92,8 +119,14 @@ def march_all(tile: Tile, rests: Sequence[Rest], saved: Saved, deadline: float) 
             if lane not in at and waiting:
                 at[lane] = waiting.popleft()
                 tile.load(lane, rests[at[lane]])
+                if blown is not None:
+                    begin_noise(blown.room, lane, blown.noises[at[lane]])
         march.clock[ROWS] = 0
-        advance(tile.circuit.structure, solver, tile.values, march, saved, tile.varied, bool(waiting))
+        place, how = (tile.circuit.structure, solver, tile.values), (tile.varied, bool(waiting))
+        if blown is None:
+            advance(*place, march, saved, *how)
+        else:
+            advance_noisy(place, march, saved, blown.room, how)
         for lane, k in list(at.items()):
             parts[k].append(taken(saved, lane, int(march.clock[ROWS, lane])))
             if march.clock[STANDS, lane] != RUNNING:

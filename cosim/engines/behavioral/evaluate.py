@@ -37,7 +37,8 @@ from cosim.variation.deviations import Deviations
 class BehavioralTrace:
     """currents: node -> (n, time) output, ampere; candidates: memory node -> (n, time) rectified drive, ampere;
     states: memory node -> (n, time); readout: (n, time, outputs) ampere; ideal: as in `evaluate`; sigmas: memory node
-    -> (n, time) standard deviation of its candidate by noise, ampere, empty without noise."""
+    -> (n, time) standard deviation by noise of what it decides by, ampere, empty without noise; frozen: likewise, of
+    its candidate while its sample gate is open."""
 
     currents: dict[str, Array]
     candidates: dict[str, Array]
@@ -45,6 +46,7 @@ class BehavioralTrace:
     readout: Array
     ideal: bool
     sigmas: dict[str, Array] = field(default_factory=dict[str, Array])
+    frozen: dict[str, Array] = field(default_factory=dict[str, Array])
 
 
 def evaluate(
@@ -148,6 +150,7 @@ class _Engine:
         self.noise: Candidates | None = None
         self.first = 0  # number of the first frame
         self.sigmas: dict[str, Array] = {}
+        self.frozen: dict[str, Array] = {}
         self.graph, self.calibration, self.deviations, self.ideal = graph, calibration, deviations, ideal
         self.held = held  # states of all memories; None: each decides
         self.before: Mapping[str, States] | None = None  # states in front of the first frame; None: the reset's
@@ -171,7 +174,8 @@ class _Engine:
         else:
             self.run_frames(sources, self.reset(len(next(iter(sources.values())))))
         readout = np.stack([self.readout[k] for k in sorted(self.readout)], axis=2)
-        return BehavioralTrace(self.currents, self.candidates, self.states, readout, self.ideal, self.sigmas)
+        noisy = self.sigmas, self.frozen
+        return BehavioralTrace(self.currents, self.candidates, self.states, readout, self.ideal, *noisy)
 
     def run_frames(self, sources: Mapping[str, Array], first: Mapping[str, tuple[Array, Array]]) -> None:
         """All frames of each node; first: what those that are read late deliver in front of them, (n, 1)."""
@@ -209,7 +213,7 @@ class _Engine:
             frame.run_frames({name: values[:, t : t + 1] for name, values in sources.items()}, {})
             late = {name: frame.lines[name] for name in late}
             frames.append(frame)
-        for kept in ("currents", "candidates", "states", "readout", "sigmas"):
+        for kept in ("currents", "candidates", "states", "readout", "sigmas", "frozen"):
             parts = [getattr(frame, kept) for frame in frames]
             setattr(self, kept, {name: np.concatenate([part[name] for part in parts], axis=1) for name in parts[0]})
 
@@ -279,8 +283,9 @@ class _Engine:
         return self.current(node, cell, states)
 
     def drawn(self, node: Memory, candidate: Array, noise: Candidates) -> Array:
-        """The noise of a candidate, one number a decision, ampere."""
-        self.sigmas[node.name] = sigma = noise.sigma(node, candidate)
+        """The noise of what a memory decides by, one number a decision, ampere."""
+        self.frozen[node.name] = frozen = noise.frozen(node, candidate)
+        self.sigmas[node.name] = sigma = noise.decided(node, candidate, frozen)
         return sigma * noise.model.noise.normals(node.name, candidate.shape, self.first)
 
     def arriving(self, source: str, *, late: bool) -> Array:

@@ -74,7 +74,7 @@ class Behavioral:
         if run.noise is None:
             trace = run_behavioral(design, test_set.x, run.condition, run.chip)
         else:
-            noise = replace(run.noise, samples=test_set.indices)
+            noise = replace(run.noise, samples=test_set.indices, timing=run.timing)
             trace = run_noisy(design, test_set.x, noise, run.condition, run.chip)
         states: States = np.stack([trace.states[cell] for cell in design.assembly.decisions], axis=2)
         readout = run.standing(design).bias_scale * trace.readout

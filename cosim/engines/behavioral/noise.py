@@ -13,19 +13,28 @@ so that a single line has S g_m / (4 C), and a signal's own two lines are correl
 resistance much smaller than 1/g_m, adds g_m^2 k T C_c / (C_h (C_h + C_c)) between the diode's and the hold capacitance.
 Flicker is what its density gives from 1 Hz to the pole of the candidate: what is slower is the same in all frames of an
 inference, as mismatch is. Inputs and bias pins are ideal; the hold capacitor keeps the sum, one number a decision.
+
+The gate averages over the time in which it closes (`aperture.gate_lag`); of other lines that is left out. A clocked
+9T cell decides by a share of that and by what its decision node remembers of the candidate, one line more, whose own
+noise is that of M1, M2 and the feedback, their diodes' included (`aperture.Aperture`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cosim.cells.builder import PEDESTAL_STRENGTH, net
+from cosim.circuit.waveforms import Timing
 from cosim.design import Design
+from cosim.engines.behavioral.aperture import Aperture, Cells, apertures, gate_lag
 from cosim.engines.behavioral.loads import Loads, loads_of
 from cosim.ir.nodes import And, Memory, Pedestal, Rectifier
+from cosim.technology.noise import NoiseFit
+from cosim.units.schmitt.node import Schmitt, SchmittBias
 from cosim.variation.noise import Noise
 
 Array = NDArray[np.float64]
@@ -65,18 +74,40 @@ class Line:
 
 @dataclass(frozen=True, eq=False)
 class NoiseModel:
-    """A design's noise in one condition. u_t: thermal voltage, V; scale: by which its currents are those of a trace."""
+    """A design's noise in one condition. edges: clocked cell -> the edges that set and reset it; u_t: thermal voltage,
+    V; gate: in which a sample gate closes, s; scale: by which its currents are those of a trace."""
 
     design: Design
     noise: Noise
     loads: Loads
+    edges: Mapping[str, tuple[Aperture, Aperture]]
     u_t: float
+    gate: float
     scale: float = 1.0
 
 
 def noise_model(design: Design, noise: Noise, u_t: float, scale: float = 1.0) -> NoiseModel:
     """Raises InputError that names a unit whose noise is not modelled."""
-    return NoiseModel(design, noise, loads_of(design, noise.fit), u_t, scale)
+    loads, edges = loads_of(design, noise.fit), _edges(design, noise.fit, noise.timing, u_t, scale)
+    gate = gate_lag(noise.fit, noise.timing, design.technology.supply, u_t)
+    return NoiseModel(design, noise, loads, edges, u_t, gate, scale)
+
+
+@lru_cache(maxsize=4)
+def _edges(
+    design: Design, fit: NoiseFit, timing: Timing, u_t: float, scale: float
+) -> Mapping[str, tuple[Aperture, Aperture]]:
+    """Of all clocked 9T cells, at their bias currents."""
+    biases = {node.name: design.graph.biases[node.name] for node in design.graph.memories if isinstance(node, Schmitt)}
+    if not biases:
+        return {}
+    thresh, width = (
+        np.tile([scale * getattr(bias, pin) for bias in biases.values()], 2) for pin in ("i_thresh", "i_width")
+    )
+    on = np.repeat([False, True], len(biases))
+    stages = len(design.assembly.clocks)
+    found = apertures(Cells(thresh, width, on, stages, timing, design.technology.supply, u_t), fit)
+    return dict(zip(biases, zip(found, found[len(biases) :], strict=False), strict=True))
 
 
 class Candidates:
@@ -89,8 +120,8 @@ class Candidates:
         self.sources: dict[Key, frozenset[Key]] = {}
         self.shared: dict[tuple[Key, Key], Array | float] = {}
 
-    def sigma(self, node: Memory, candidate: Array) -> Array:
-        """Standard deviation of a memory's candidate as it is frozen, ampere, (n, time)."""
+    def frozen(self, node: Memory, candidate: Array) -> Array:
+        """Standard deviation of a memory's candidate while its sample gate is open, ampere, (n, time)."""
         if self.model.noise.flat:
             return np.full(candidate.shape, self.model.noise.flat)
         held, key = self.model.loads.held[node.name], (node.name, "candidate", False)
@@ -100,6 +131,38 @@ class Candidates:
         share = held.candidate / (held.hold * (held.hold + held.candidate))
         gate = self._conductance(diode) ** 2 * CHARGE * self.model.u_t * share
         return np.sqrt(self.covariance(key, key) + self._drift(key) + gate) / self.model.scale
+
+    def decided(self, node: Memory, candidate: Array, frozen: Array) -> Array:
+        """Standard deviation of what a memory decides by, ampere; frozen: what `frozen` says."""
+        if self.model.noise.flat:
+            return frozen
+        line = self.lines[node.name, "candidate", False]
+        slow = 2 * self.model.gate / line.lag
+        frozen = np.sqrt(frozen**2 - line.white / (4 * line.lag) * slow / (1 + slow) / self.model.scale**2)
+        if node.name not in self.model.edges:
+            return frozen
+        asked = self.graph.currents[node.name]
+        sets, resets = (self._edge(node.name, candidate, frozen, on=on) for on in (False, True))
+        return np.where(candidate < (asked.i_rise + asked.i_fall) / 2, resets, sets)
+
+    def _edge(self, name: str, candidate: Array, frozen: Array, *, on: bool) -> Array:
+        edge, key, white = self.model.edges[name][on], (name, "candidate", False), self._white(self._feeds(name, on=on))
+        line = (name, "reset" if on else "set", False)
+        self.lines[line] = Line(np.full(candidate.shape, edge.lag), white, (), ((key, 1.0),))
+        both, alone = self.covariance(key, line), edge.ran * self.covariance(line, line)
+        more = 2 * edge.frozen * edge.tracked * both + edge.tracked**2 * alone + edge.after * white
+        return np.sqrt((edge.frozen * frozen) ** 2 + more / self.model.scale**2)
+
+    def _feeds(self, name: str, *, on: bool) -> list[Flow]:
+        """Devices that make currents in the decision node: M1, M2 with its diode, and M8 and M7 with theirs."""
+        bias = self.graph.biases[name]
+        assert isinstance(bias, SchmittBias)
+        thresh, width = (np.asarray(self.model.scale * current) for current in (bias.i_thresh, bias.i_width))
+        flows = [
+            Flow("cell_n", 2 * thresh, 2.0),
+            Flow("cell_p", np.maximum(thresh - (width if on else 0), _LEAST), 1.0),
+        ]
+        return [*flows, Flow("cell_n", 2 * width, 2.0), Flow("cell_p", 2 * width, 2.0)] if on else flows
 
     def sigma_of(self, signal: str) -> Array:
         """Of the current that a signal's line p carries, ampere, (n, time)."""
@@ -194,13 +257,20 @@ class Candidates:
     def _line(
         self, diode: Flow, farad: float, flows: Sequence[Flow], into: Sequence[tuple[Key, Array | float]]
     ) -> Line:
-        fit, white, drifts = self.model.noise.fit, np.float64(0.0), list[tuple[Array, float]]()
+        drifts = list[tuple[Array, float]]()
         for flow in (diode, *flows):
-            device, each = fit.devices[flow.kind], flow.current / flow.units
+            device = self.model.noise.fit.devices[flow.kind]
+            drifts.append((2 * CHARGE * flow.current * device.drift(flow.current / flow.units), device.exponent))
+        return Line(farad / self._conductance(diode), self._white((diode, *flows)), tuple(drifts), tuple(into))
+
+    def _white(self, flows: Sequence[Flow]) -> Array:
+        """Their thermal densities together, one-sided, A^2/Hz."""
+        total = np.zeros(())
+        for flow in flows:
+            device, each = self.model.noise.fit.devices[flow.kind], flow.current / flow.units
             thermal = device.factor(each) if self.model.noise.card else device.physical(each)
-            white = white + 2 * CHARGE * flow.current * thermal
-            drifts.append((2 * CHARGE * flow.current * device.drift(each), device.exponent))
-        return Line(farad / self._conductance(diode), np.asarray(white), tuple(drifts), tuple(into))
+            total = total + 2 * CHARGE * flow.current * thermal
+        return total
 
     def _conductance(self, diode: Flow) -> Array:
         slope = self.model.noise.fit.devices[diode.kind].slope(diode.current / diode.units)

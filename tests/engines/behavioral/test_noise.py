@@ -37,7 +37,7 @@ def candidates_of(design, fit, trace):
     currents = lambda source, *, late: trace.currents[source]  # noqa: E731
     found = Candidates(noise_model(design, Noise(fit), design.technology.thermal_voltage), currents)
     for node in design.graph.memories:
-        found.sigma(node, trace.candidates[node.name])
+        found.frozen(node, trace.candidates[node.name])
     return found
 
 
@@ -49,7 +49,7 @@ def test_sigma_is_what_ngspice_says_at_the_hold_nodes(design, fit, inputs):
     for cell, spectrum in spectra.items():
         if (current := trace.candidates[cell][2, 6]) > 2e-11:
             siemens = current / (fit.devices["cell_p"].slope(current) * design.technology.thermal_voltage)
-            assert trace.sigmas[cell][2, 6] == pytest.approx(siemens * np.sqrt(spectrum.variance), rel=0.15)
+            assert trace.frozen[cell][2, 6] == pytest.approx(siemens * np.sqrt(spectrum.variance), rel=0.15)
             checked += 1
     assert checked >= 4
 

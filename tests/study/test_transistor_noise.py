@@ -1,0 +1,60 @@
+"""Noise of transistors in a run: shares by hand, and benches whose noise is a sample's own."""
+
+from dataclasses import replace
+
+import pytest
+
+from cosim.calibration.noise import find_noise
+from cosim.checkpoint.file import load_network
+from cosim.compiler.passes import compile_network
+from cosim.engines.behavioral.model import Behavioral
+from cosim.engines.engine import Failure, FailureKind, Run
+from cosim.report.noise import format_noise, noise_section
+from cosim.resources import trained_network_path
+from cosim.simulation.simulated import sample_benches
+from cosim.study.noise import study_noise
+from cosim.study.transistor_noise import compare_noisy
+from cosim.tasks.testset import load_test_set
+from cosim.variation.noise import Noise
+
+NETWORK = trained_network_path("digits_d4")
+
+
+@pytest.fixture(scope="module")
+def tried(technology, calibration):
+    network = load_network(NETWORK)
+    return compile_network(network, technology, calibration), load_test_set(network, None).take(12, 0)
+
+
+def test_shares_are_of_samples_that_ran_both_ways(tried, technology):
+    """Of three samples one fails, one is the same, and of one 2 of its 4 x frames states differ."""
+    design, test = tried
+    quiet = list(Behavioral().infer(design, test, Run(), lambda *_: None))
+    turned = quiet[1].states.copy()
+    turned[3, :2] = 1 - turned[3, :2]
+    noisy = [*quiet]
+    noisy[1] = replace(quiet[1], states=turned)
+    noisy[2] = Failure(FailureKind.TIMEOUT, "", "")
+    found = compare_noisy(design, test, (quiet, noisy), Run())
+    assert (found.samples, found.failed) == (len(quiet) - 1, 1)
+    assert found.states.mean == pytest.approx(2 / turned.size / found.samples)
+    assert found.answers.mean == 0
+    assert found.change.mean == 0
+    assert compare_noisy(design, test, (quiet, [noisy[2]] * len(quiet)), Run()) is None
+    study = study_noise(design, test, Noise(find_noise(technology)), Run(), draws=1)
+    lines = format_noise(replace(study, transistors=found))
+    assert any(f"transistors, {found.samples} samples" in line for line in lines)
+    assert len(noise_section(replace(study, transistors=found))[0].rows) == len(noise_section(study)[0].rows) + 5
+
+
+def test_a_samples_noise_is_its_own(tried, technology):
+    """The key follows seed, chip and the sample's index, whatever is run beside it; without noise benches have none."""
+    design, test = tried
+    noise = Noise(find_noise(technology), seed=3)
+    keys = [bench.noise.key for bench in sample_benches(design, test, Run(noise=noise))]
+    assert len(set(keys)) == len(keys)
+    assert keys == [noise.key(index) for index in test.indices.tolist()]
+    assert noise.key(5) not in {replace(noise, seed=4).key(5), replace(noise, chip=1).key(5)}
+    assert all(bench.noise is None for bench in sample_benches(design, test, Run()))
+    step = next(sample_benches(design, test, Run(noise=noise))).noise.step
+    assert step == pytest.approx(5e-6)
