@@ -31,6 +31,7 @@ from cosim.cli.common import (
 )
 from cosim.cli.help import GroupedOption
 from cosim.cli.progress import progress_bar, say
+from cosim.cli.replay import replay
 from cosim.cli.settings import RunVerb, keep_settings
 from cosim.cli.types import Range, Share
 from cosim.engines.table import BATCH, BEHAVIORAL, NGSPICE, engine_entry, engines, simulator_named
@@ -190,7 +191,7 @@ def command(*, network_file: Path, to: Destination, drawing: Drawing, counting: 
         run.check_contributions(trial)
     run.check_specs(trial, wanted := specs.at(trial.technology) or (run.default_spec(trial),))
     if counting.replay is not None:
-        _replay(trial, counting.replay, output)
+        replay(trial, counting.replay, output)
         return
     with open_store(output, run.run_settings(trial), resume=counting.resume) as store:
         if store.damaged:
@@ -333,26 +334,3 @@ def _executing(trial: "Trial", counting: Counting) -> "Generator[Execute, None, 
 
     with dask_cluster(counting.dask) as cluster:
         yield lambda numbers: run_on(cluster, trial, numbers, cluster.slots, timeout)
-
-
-def _replay(trial: "Trial", number: int, store: Path) -> None:
-    """One chip on transistors, beside what the store says about it."""
-    from cosim.montecarlo.run import replay_chip, run_settings
-    from cosim.montecarlo.store import check_settings, read_store
-    from cosim.report.tables import percent
-
-    if number >= trial.plan.chips:
-        raise InputError(f"--replay must be below --chips ({trial.plan.chips}), not {number}")
-    known, records = read_store(store)
-    check_settings(store, known, run_settings(trial))
-    folder = store / f"chip_{number}"
-    record = replay_chip(trial, number, folder)
-    simulator = NGSPICE if trial.engine == BEHAVIORAL else trial.engine
-    click.echo(f"chip {number}: {record.status}{f' {record.detail}' if record.status != 'ok' else ''}")
-    for engine, figures in ((BEHAVIORAL, record.behavioral), (simulator, record.simulated)):
-        if figures is not None:
-            click.echo(f"{engine:12} accuracy {percent(figures.accuracy)}")
-    if number in records and records[number].simulated is not None:
-        same = records[number].simulated == record.simulated
-        click.echo(f"the store says {'the same' if same else 'something else'} about its transistors")
-    click.echo(f"decks: {folder}")
