@@ -192,7 +192,7 @@ def run_behavioral_chip(trial: Trial, chip: Chip) -> Figures:
 
 def run_noisy_chip(trial: Trial, chip: Chip, noise: Noise) -> Figures:
     """The same with noise at every decision."""
-    run = replace(trial.run(chip), engine=BEHAVIORAL, noise=replace(noise, chip=chip.number))
+    run = replace(trial.run(chip), engine=BEHAVIORAL, noise=replace(noise, chip=chip.number, timing=trial.timing))
     found = run_figures(trial, run)
     assert not isinstance(found, Failure)
     return found
