@@ -17,8 +17,8 @@ from cosim.technology.types import Technology
 from cosim.units.ladder.points import TAU_SHARE, ladder_currents
 from cosim.units.table import measuring
 
-# Fields that change no current, and a bench's technology, of which only what it decides counts.
-_LEFT_OUT = {"technology", "title", "summary", "origin", "notes", "role", "match", "part"}
+# Fields that change no current, noise, without which all is measured, and a technology, of which what it decides counts.
+_LEFT_OUT = {"technology", "title", "summary", "origin", "notes", "role", "match", "part", "noise"}
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from cosim.errors import InputError
 
 @click.command(cls=Verb)
 @click.argument("folders", metavar="FOLDER...", type=FILE, nargs=-1, required=True)
-@click.option("-o", "--output", type=FILE, required=True, help="Folder of the whole run.")
+@click.option("-o", "--output", type=FILE, default=Path("runs/montecarlo"), help="Folder of the whole run.")
 @jobs_option
 @timeout_option
 def command(folders: tuple[Path, ...], output: Path, jobs: int, timeout: float) -> None:

@@ -31,8 +31,9 @@ def block_with(page, words):
 
 
 def commands(page):
-    """Arguments of every cosim command in a page's blocks; a letter that stands for a number is 0."""
+    """Arguments of every cosim command in a page's blocks; a letter that stands for a number is 0, a variable 1."""
     text = re.sub(r"\\\n|[][]", " ", "\n".join(blocks(page)))  # what is in brackets may be left out
+    text = re.sub(r"\$\w+", "1", text)
     lines = re.findall(rf"(?:^|; )(?:\.venv/bin/)?cosim ((?:{'|'.join(VERBS)})\b[^;&\n]*)", text, re.MULTILINE)
     return [
         ["0" if len(part) == 1 and part.isupper() else part for part in shlex.split(line, comments=True)]
