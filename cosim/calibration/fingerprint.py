@@ -17,7 +17,7 @@ from cosim.technology.types import Technology
 from cosim.units.ladder.points import TAU_SHARE, ladder_currents
 from cosim.units.table import measuring
 
-# Fields that change no current, noise, without which all is measured, and a technology, of which what it decides counts.
+# Fields that change no current; noise, without which all is measured; a technology, of which what it decides counts.
 _LEFT_OUT = {"technology", "title", "summary", "origin", "notes", "role", "match", "part", "noise"}
 
 

@@ -1,7 +1,8 @@
 """A bench under stress: a supply that is not still, a supply that comes up, and clocks that are not in step.
 
 The bench's own sources are bent, so that every engine runs the same. All logic comes from drivers on the same supply:
-what is high follows it. Bias and input currents stay what they are, but while the supply comes up they grow with it.
+what is high follows it. Bias and input currents stay what they are, but while the supply comes up they grow with it,
+and so does what the readout's ground is below it.
 """
 
 from collections.abc import Iterable
@@ -37,7 +38,7 @@ class Step:
 
 @dataclass(frozen=True)
 class PowerUp:
-    """At time 0 the supply and all currents are at `floor` of what they are to be, and reach that at `end`, s."""
+    """At time 0 all sources are at `floor` of what they are to be, and reach that at `end`, s."""
 
     end: float
     floor: float
@@ -65,7 +66,7 @@ def _bent(element: Element, stress: Stress, bench: Bench) -> Element:
         return element
     if isinstance(stress, Skew):
         return _late(element, stress) if _is_logic(element) else element
-    if not (_is_logic(element) or element.name == SUPPLY or (isinstance(stress, PowerUp) and element.kind == "i")):
+    if not (_is_logic(element) or element.name == SUPPLY or isinstance(stress, PowerUp)):
         return element
     times, factors = _course(stress, bench)
     return replace(element, value=_product(element.value, times, factors))
