@@ -123,7 +123,7 @@ def test_run_pvt_simulates_each_condition_and_resumes(technology, calibration, m
     design = compile_network(network, technology, calibration)
     x = np.array([[[0.1, 0.9, 0.4], [0.8, 0.2, 0.6]]])
     conditions = (at(technology, "ss", 0.0, 1.71), at(technology, "ff", 60.0, 1.89))
-    monkeypatch.setattr(cosim.pipeline, "pvt_grid", lambda nominal: conditions)
+    monkeypatch.setattr(cosim.pipeline, "pvt_grid", lambda nominal, grid: conditions)
     seen, lines = [], []
     test_set = TestSet(x, np.array([0]), np.array([2]), np.array([0]))
     run = Run(tmp_path)
