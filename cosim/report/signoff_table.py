@@ -37,13 +37,13 @@ def say_finding(one: Finding) -> str:
 
 
 def format_check(check: Check) -> list[str]:
-    """A check under 80 columns: what missed its limit, or else the first figures that have one."""
+    """A check under 80 columns: what missed its limit, or else the worst of each figure that has one."""
     lines = [f"{check.name:{_INDENT}}{verdict_of(check)}"]
     if check.skipped:
         return [f"{lines[0]}: {check.skipped}"] if len(lines[0]) + len(check.skipped) < _WIDTH else [
             lines[0], *_wrapped(check.skipped)
         ]  # fmt: skip
-    shown = check.missed or (check.judged or check.findings)[:_MOST]
+    shown = check.missed or tuple(_worst(check)) or check.findings[:_MOST]
     return [*lines, *(line for one in shown[: 2 * _MOST] for line in _wrapped(say_finding(one))), *_more(len(shown))]
 
 
@@ -54,6 +54,15 @@ def format_signoff(found: SignOff) -> Iterator[str]:
     yield "not checked:"
     for one in found.unchecked:
         yield from wrap(one, _WIDTH, initial_indent="  ", subsequent_indent="    ")
+
+
+def _worst(check: Check) -> Iterator[Finding]:
+    """Of each figure that is judged the one nearest to its limit, or the furthest beyond."""
+    for name in dict.fromkeys(one.figure for one in check.judged):
+        same = [one for one in check.judged if one.figure == name and one.value is not None]
+        if same:
+            furthest = min if same[0].limit.startswith(">=") else max
+            yield furthest(same, key=lambda one: one.value or 0.0)
 
 
 def _more(count: int) -> list[str]:
