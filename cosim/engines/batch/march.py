@@ -63,24 +63,36 @@ def advance(s: Any, p: Any, v: Any, m: Any, saved: Any, varied: bool, waiting: b
 
     Earlier where one has no row left to save into, or where another bench waits for a lane.
     """
-    while _running(m) > (LANES - 1 if waiting else 0):
-        for lane in lanes():
-            if m.clock[STANDS, lane] == RUNNING and m.clock[ROWS, lane] >= saved.time.shape[1]:
-                return
+    while goes_on(m, saved, waiting):
         for lane in lanes():
             if m.pace[BEGINS, lane] > 0.0:
                 begin_step(m, lane)
-                _drive(s, v, m, lane)
-        _begin(v, m, p.pivot.size)
-        solve(s, p, v, m, varied)
-        accepted = 0
-        for lane in lanes():
-            accepted += judge(m, lane)
-        if accepted > 0:
-            evaluate(s, v, load(m.pace, SLOPE), varied, NEARBY)
-            _save(s, v, m, saved)
-            _widen(m.low, m.high, v.volt, load(m.pace, ACCEPTED))
-            _accept(v, m)
+                drive(s, v, m, lane)
+        beat(s, p, v, m, saved, varied)
+
+
+@jit
+def goes_on(m: Any, saved: Any, waiting: bool) -> bool:
+    """Whether no lane is full, and enough of them run."""
+    for lane in lanes():
+        if m.clock[STANDS, lane] == RUNNING and m.clock[ROWS, lane] >= saved.time.shape[1]:
+            return False
+    return _running(m) > (LANES - 1 if waiting else 0)
+
+
+@jit
+def beat(s: Any, p: Any, v: Any, m: Any, saved: Any, varied: bool) -> None:
+    """One solve in all lanes; what a step that has converged leaves is saved and taken over."""
+    _begin(v, m, p.pivot.size)
+    solve(s, p, v, m, varied)
+    accepted = 0
+    for lane in lanes():
+        accepted += judge(m, lane)
+    if accepted > 0:
+        evaluate(s, v, load(m.pace, SLOPE), varied, NEARBY)
+        _save(s, v, m, saved)
+        _widen(m.low, m.high, v.volt, load(m.pace, ACCEPTED))
+        _accept(v, m)
 
 
 @jit
@@ -93,7 +105,7 @@ def _running(m: Any) -> int:
 
 
 @jit
-def _drive(s: Any, v: Any, m: Any, lane: int) -> None:
+def drive(s: Any, v: Any, m: Any, lane: int) -> None:
     """Sources of a lane, and its nets' offsets, at the end of the step that it begins."""
     clock = m.clock
     ahead = int(clock[AHEAD, lane])

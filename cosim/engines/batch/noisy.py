@@ -10,23 +10,21 @@ of SplitMix64 (G. L. Steele, D. Lea and C. H. Flood, OOPSLA 2014), made normal a
 the order that they have.
 """
 
-from math import cos, log, sqrt
+from math import cos, log, sqrt, tau
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cosim.engines.batch.compiled import jit, kept_jit
-from cosim.engines.batch.evaluate import evaluate
-from cosim.engines.batch.lanes import LANES, absolute, lanes, least, load, most, splat, store
-from cosim.engines.batch.layout import ACCEPTED, BEGINS, NEARBY, NEXT, NOW, ROWS, RUNNING, SLOPE, STANDS, STEP
-from cosim.engines.batch.march import _accept, _begin, _drive, _running, _save, _widen
-from cosim.engines.batch.newton import solve
-from cosim.engines.batch.pace import begin_step, judge
+from cosim.engines.batch.lanes import absolute, lanes, least, load, most, splat, store
+from cosim.engines.batch.layout import BEGINS, NEXT, NOW, STEP
+from cosim.engines.batch.march import beat, drive, goes_on
+from cosim.engines.batch.pace import begin_step
 from cosim.engines.batch.tied import tied_current
+from cosim.quantities import Q_ELECTRON
 
 Array = NDArray[np.float64]
-_CHARGE = 1.602176634e-19  # C
 _GOLDEN, _SHIFT = np.uint64(0x9E3779B97F4A7C15), np.uint64(11)
 _FIRST, _SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 _S1, _S2, _S3, _PLACES = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(32)
@@ -56,28 +54,16 @@ class Noisy(NamedTuple):
 def advance_noisy(circuit: Any, m: Any, saved: Any, n: Any, how: Any) -> None:
     """`march.advance` with noise; circuit: its structure, its solver and its values; how: varied, waiting."""
     (s, p, v), (varied, waiting) = circuit, how
-    while _running(m) > (LANES - 1 if waiting else 0):
-        for lane in lanes():
-            if m.clock[STANDS, lane] == RUNNING and m.clock[ROWS, lane] >= saved.time.shape[1]:
-                return
+    while goes_on(m, saved, waiting):
         if _turning(m, n) > 0:
             _densities(s, v, n)
         for lane in lanes():
             if m.pace[BEGINS, lane] > 0.0:
                 _turn(m, n, lane)
                 begin_step(m, lane)
-                _drive(s, v, m, lane)
+                drive(s, v, m, lane)
                 _blow(v, m, n, lane)
-        _begin(v, m, p.pivot.size)
-        solve(s, p, v, m, varied)
-        accepted = 0
-        for lane in lanes():
-            accepted += judge(m, lane)
-        if accepted > 0:
-            evaluate(s, v, load(m.pace, SLOPE), varied, NEARBY)
-            _save(s, v, m, saved)
-            _widen(m.low, m.high, v.volt, load(m.pace, ACCEPTED))
-            _accept(v, m)
+        beat(s, p, v, m, saved, varied)
 
 
 @jit
@@ -106,7 +92,7 @@ def _densities(s: Any, v: Any, n: Any) -> None:
             siemens = most(absolute(load(v.tied_kept, 3 * device + 1) * splat(n.weak[e])), splat(1e-24))
             charge = least(most(current / siemens, splat(1.0)), splat(_INVERTED))
             thermal = (charge * (4.0 / 3.0) - 1.0 / 3.0) / (charge * charge)
-            total = total + current * thermal * (2.0 * _CHARGE)
+            total = total + current * thermal * (2.0 * Q_ELECTRON)
         store(n.density, k, total)
 
 
@@ -138,7 +124,7 @@ def _normal(key: Any, point: Any, source: Any) -> float:
     mixed = _mix(_mix((source << _PLACES) + point + _GOLDEN) * _GOLDEN + key)
     other = _mix(mixed + _GOLDEN)
     radius = sqrt(-2.0 * log((float(mixed >> _SHIFT) + 0.5) / 9007199254740992.0))
-    return radius * cos(6.283185307179586 * (float(other >> _SHIFT) / 9007199254740992.0))
+    return radius * cos(tau * (float(other >> _SHIFT) / 9007199254740992.0))
 
 
 @jit
