@@ -22,10 +22,12 @@ def say_whole(found: SignOff) -> str:
     """The verdict on all of it."""
     made, failed = found.made, found.failed
     if not made:
-        return "nothing was checked"
+        return "FAIL, nothing was checked"
+    left = [one.name for one in found.checks if one.skipped]
+    besides = f"; not made: {', '.join(left)}" if left else ""
     if not failed:
-        return f"PASS in all {len(made)} checks"
-    return f"FAIL in {len(failed)} of {len(made)} checks: {', '.join(one.name for one in failed)}"
+        return f"PASS in {len(made)} of {len(found.checks)} checks{besides}"
+    return f"FAIL in {len(failed)} of {len(made)} checks: {', '.join(one.name for one in failed)}{besides}"
 
 
 def say_finding(one: Finding) -> str:

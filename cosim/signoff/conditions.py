@@ -11,9 +11,8 @@ from cosim.montecarlo.spec import Spec
 from cosim.montecarlo.store import open_store
 from cosim.montecarlo.trial import Trial
 from cosim.pipeline import Beside, Conditions, Listener, run_comparison, run_pvt
-from cosim.report.trust import say_audit
-from cosim.signoff.subject import FIGURES, Subject, findings
-from cosim.simulation.audit import Audit
+from cosim.signoff.subject import FIGURES, Subject, findings, where_modelled
+from cosim.simulation.audit import LEAST, Audit
 from cosim.study.judged import Figures, Measured
 from cosim.study.noise import study_noise
 from cosim.study.pvt import Condition
@@ -83,7 +82,8 @@ def check_mismatch(subject: Subject) -> Check:
     wanted = subject.plan.settings.mismatch
     draws = Draws(wanted.variation, subject.seed, wanted.chips, area=wanted.device_area)
     technology = subject.run.standing(subject.design).technology
-    check_coefficients(technology, draws)
+    with where_modelled():
+        check_coefficients(technology, draws)
     trial = Trial(subject.design, subject.test_set, draws, wanted.engine, subject.run.timing, subject.run.condition)
     of_all = tuple(one for one in subject.plan.specs("mismatch") if one.metric == "yield")
     specs = tuple(one for one in subject.plan.own("mismatch") if one.metric != "yield") or (default_spec(trial),)
@@ -116,9 +116,9 @@ def check_mismatch(subject: Subject) -> Check:
 def check_noise(subject: Subject) -> Check:
     """Noise of the devices at every decision of the behavioral model, against the same circuit without."""
     draws = subject.plan.settings.noise.draws
-    question = "Does it decide the same with the noise of its devices?"
-    noise = Noise(find_noise(subject.design.technology, lambda text: None), subject.seed)
-    found = study_noise(subject.design, subject.test_set, noise, subject.run, draws)
+    noise = Noise(find_noise(subject.design.technology), subject.seed)
+    with where_modelled():
+        found = study_noise(subject.design, subject.test_set, noise, subject.run, draws)
     figures: Figures = {}
     for metric, share in (("task_agreement", found.answers), ("state_agreement", found.states)):
         ends = (None, None) if share.low is None or share.high is None else (1 - share.high, 1 - share.low)
@@ -128,7 +128,7 @@ def check_noise(subject: Subject) -> Check:
     words = {"decisions as software": "decisions as without noise", "states as software": "states as without noise"}
     return Check(
         "noise",
-        question,
+        "Does it decide the same with the noise of its devices?",
         f"{found.samples} samples, {found.draws} times each, behavioral model",
         tuple(replace(one, figure=words.get(one.figure, one.figure)) for one in findings(specs, figures)),
     )
@@ -142,12 +142,9 @@ def _audited(audit: Audit | None) -> tuple[Finding, ...]:
     """The audit as a figure, where there was one."""
     if audit is None:
         return ()
-    said = say_audit(audit)
-    shown = f"{100 * audit.agreement:.3f} %"
-    return (
-        Finding(f"states as {audit.simulator}'s, outside ties", audit.agreement, shown, ">= 99.9 %", audit.passed,
-                interval=f"{audit.instances} samples, {audit.wrong} wrong" if said else ""),
-    )  # fmt: skip
+    figure, shown = f"states as {audit.simulator}'s, outside ties", f"{100 * audit.agreement:.3f} %"
+    limit, why = f">= {100 * LEAST:g} %", f"{audit.instances} samples, {audit.wrong} wrong"
+    return (Finding(figure, audit.agreement, shown, limit, audit.passed, interval=why),)
 
 
 def _percent(value: float) -> str:

@@ -3,11 +3,10 @@
 from collections.abc import Callable
 
 from cosim.cells.blocks import OUTSIDE
-from cosim.errors import InputError, MissingToolError
 from cosim.signoff.conditions import check_corners, check_mismatch, check_noise, check_nominal
 from cosim.signoff.plan import NAMES
 from cosim.signoff.stresses import check_clocks, check_frame, check_start, check_supply
-from cosim.signoff.subject import Subject
+from cosim.signoff.subject import NotModelledError, Subject
 from cosim.signoff.weakest import check_decisions, check_limits
 from cosim.study.signoff import Check, SignOff
 
@@ -51,13 +50,8 @@ def _made(subject: Subject, name: str) -> Check:
         return Check(name, "", "", skipped="left out by the plan")
     try:
         return CHECKS[name](subject)
-    except (InputError, MissingToolError) as reason:
-        if name not in _OPTIONAL:
-            raise
+    except NotModelledError as reason:
         return Check(name, "", "", skipped=str(reason))
-
-
-_OPTIONAL = ("noise", "decisions", "mismatch")  # a network or a technology may have no model for them
 
 
 def _unchecked(subject: Subject, checks: list[Check]) -> list[str]:

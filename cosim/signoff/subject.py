@@ -1,13 +1,14 @@
 """What every check is given, and how a figure becomes a finding."""
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
 from cosim.design import Condition, Design
 from cosim.engines.engine import Progress, Run
 from cosim.engines.table import simulator_beside
+from cosim.errors import InputError
 from cosim.montecarlo.spec import Spec, format_limit
 from cosim.montecarlo.spec_file import judge
 from cosim.signoff.plan import Plan
@@ -24,6 +25,19 @@ FIGURES = {
     "power": "power", "energy": "energy of an inference", "latency": "latency", "area": "area of the gates",
     "margin": "smallest margin of a decision", "rmse": "error of answers", "yield": "chips that work",
 }  # fmt: skip
+
+
+class NotModelledError(Exception):
+    """A check has no model for this network or technology: it is listed as not made, with the reason."""
+
+
+@contextmanager
+def where_modelled() -> Generator[None, None, None]:
+    """Around what refuses a network or a technology, and nothing else: that the refusal is a check that is not made."""
+    try:
+        yield
+    except InputError as reason:
+        raise NotModelledError(str(reason)) from None
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from cosim.circuit.elements import GROUND, Mos
 from cosim.engines.engine import Failure, Run, Waveforms
 from cosim.engines.table import simulator_named
 from cosim.quantities import format_quantity
-from cosim.signoff.subject import Subject
+from cosim.signoff.subject import Subject, where_modelled
 from cosim.simulation.simulated import sample_benches
 from cosim.simulation.single import run_benches
 from cosim.study.sensitivity import Asked, Sensitivities, all_sensitivities
@@ -30,7 +30,8 @@ def check_decisions(subject: Subject) -> Check:
     with subject.bar("decisions") as progress:
         found: list[Sensitivities] = []
         for k, x in enumerate(samples):
-            found += all_sensitivities(subject.design, [x], subject.run, Asked())
+            with where_modelled():
+                found += all_sensitivities(subject.design, [x], subject.run, Asked())
             progress(k + 1, len(samples))
     return Check(
         "decisions",

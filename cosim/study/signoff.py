@@ -52,7 +52,8 @@ class Check:
 
 @dataclass(frozen=True)
 class SignOff:
-    """All checks in their order; unchecked: what nobody looked at, a line each. passed: every check that was made."""
+    """All checks in their order; unchecked: what nobody looked at, a line each. passed: every check that was
+    made, and one was."""
 
     technology: str
     engine: str
@@ -61,7 +62,7 @@ class SignOff:
     passed: bool = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "passed", all(one.passed for one in self.made))
+        object.__setattr__(self, "passed", bool(self.made) and not self.failed)
 
     @property
     def made(self) -> tuple[Check, ...]:

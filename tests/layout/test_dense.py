@@ -14,17 +14,6 @@ from cosim.layout.plates import place
 from cosim.layout.route import Lanes, Plan, _place_trunk
 from cosim.layout.schematic import format_schematic
 from cosim.layout.sensitive import CLOCK, DECISION, HELD, Manners, manners
-from cosim.technology.catalog import load_technology
-
-
-@pytest.fixture(scope="module")
-def technology(tmp_path_factory):
-    """gf180mcu without its models."""
-    root = tmp_path_factory.mktemp("kits")
-    library = root / "gf180mcuD/libs.tech/ngspice/sm141064.ngspice"
-    library.parent.mkdir(parents=True)
-    library.write_text("")
-    return load_technology("gf180mcu", root)
 
 
 def flat(block):

@@ -27,16 +27,6 @@ from cosim.technology.catalog import load_technology
 pytest.importorskip("klayout.db")
 
 
-@pytest.fixture(scope="module")
-def technology(tmp_path_factory):
-    """gf180mcu without its models: a drawing needs none."""
-    root = tmp_path_factory.mktemp("kits")
-    library = root / "gf180mcuD/libs.tech/ngspice/sm141064.ngspice"
-    library.parent.mkdir(parents=True)
-    library.write_text("")
-    return load_technology("gf180mcu", root)
-
-
 def integrator(technology):
     """Of a ladder, with a well of its own; without its capacitor, which is no unit."""
     block = dpi(technology, 8, 2, 0.7e-12)

@@ -12,17 +12,6 @@ from cosim.layout.floorplan import Placed, Row
 from cosim.layout.order import shortest
 from cosim.layout.plates import WIRE, bottoms, place
 from cosim.layout.tiles import Terminal, Tile
-from cosim.technology.catalog import load_technology
-
-
-@pytest.fixture(scope="module")
-def technology(tmp_path_factory):
-    """gf180mcu without its models."""
-    root = tmp_path_factory.mktemp("kits")
-    library = root / "gf180mcuD/libs.tech/ngspice/sm141064.ngspice"
-    library.parent.mkdir(parents=True)
-    library.write_text("")
-    return load_technology("gf180mcu", root)
 
 
 def row(*nets):

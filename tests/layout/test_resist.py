@@ -8,17 +8,6 @@ from cosim.circuit.elements import GROUND, Circuit, Mos
 from cosim.layout.chip import draw_chip, drawing_of
 from cosim.layout.record import position_rows
 from cosim.layout.resist import signal_ohms, supply_ohms
-from cosim.technology.catalog import load_technology
-
-
-@pytest.fixture(scope="module")
-def technology(tmp_path_factory):
-    """gf180mcu without its models."""
-    root = tmp_path_factory.mktemp("kits")
-    library = root / "gf180mcuD/libs.tech/ngspice/sm141064.ngspice"
-    library.parent.mkdir(parents=True)
-    library.write_text("")
-    return load_technology("gf180mcu", root)
 
 
 @pytest.fixture(scope="module")

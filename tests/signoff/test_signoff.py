@@ -129,8 +129,17 @@ def test_what_is_left_out_is_listed_and_an_impossible_limit_fails(folder):
     (folder / "noise.toml").write_text(f'skip = {skip}\n[noise]\ndraws = 2\nstate_agreement = ">= 100 %"\n')
     done = cosim(folder, "signoff", NETWORK, "--plan", "noise.toml", "--samples", 60, "-o", "noise")
     assert done.returncode == 1
-    assert "sign-off: FAIL in 1 of 1 checks: noise" in done.stdout
+    assert "sign-off: FAIL in 1 of 1 checks: noise; not made:" in done.stdout
     assert all(f"  {name}: left out by the plan" in done.stdout for name in skip)
+
+
+def test_a_limit_on_what_there_is_not_is_no_check_that_was_left_out(folder):
+    """A spec that chips cannot be held against ends the sign-off; it does not make it pass without the check."""
+    skip = [name for name in NAMES if name != "mismatch"]
+    (folder / "rmse.toml").write_text(f'skip = {skip}\n[mismatch]\nchips = 2\nrmse = "<= 1"\n')
+    done = cosim(folder, "signoff", NETWORK, "--plan", "rmse.toml", "--samples", 3, "-o", "rmse")
+    assert done.returncode == 2
+    assert "rmse" in done.stderr and "PASS" not in done.stdout
 
 
 def test_a_plan_that_is_wrong_leaves_nothing(folder):
@@ -166,8 +175,12 @@ def test_a_verdict_is_unsure_only_where_it_hangs_on_an_interval():
         assert verdict_of(Check("x", "why?", "3", findings)) == wanted
     skipped = Check("y", "", "", skipped="no model for it")
     assert (verdict_of(skipped), skipped.passed) == ("not made", False)
-    assert say_whole(SignOff("t", "e", (Check("x", "?", "3", (kept,)), skipped), ())) == "PASS in all 1 checks"
-    assert say_whole(SignOff("t", "e", (skipped,), ())) == "nothing was checked"
+    assert (
+        say_whole(SignOff("t", "e", (Check("x", "?", "3", (kept,)), skipped), ()))
+        == "PASS in 1 of 2 checks; not made: y"
+    )
+    nothing = SignOff("t", "e", (skipped,), ())
+    assert (say_whole(nothing), nothing.passed) == ("FAIL, nothing was checked", False)
     assert all(
         len(line) < 80 for line in format_check(Check("x" * 9, "?", "3", (replace(missed, where="w" * 70),) * 9))
     )
