@@ -64,8 +64,7 @@ def options(verb, tiny, folder):
 )
 def test_one_line(stopped, tiny, tmp_path, verb, number, wanted, said):
     code, lines = stopped(verb, number, wanted, *options(verb, tiny, tmp_path))
-    assert code == 128 + number
-    assert lines[-1] == f"cosim: {said}\n"
+    assert (code, lines[-1]) == (128 + number, f"cosim: {said}\n"), "".join(lines)
     assert all(line.startswith("  ") for line in lines[:-1]), "".join(lines)
 
 

@@ -5,7 +5,7 @@ import pytest
 from cosim.technology.catalog import load_technology
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def technology(tmp_path_factory):
     """gf180mcu without its models: a drawing needs none."""
     root = tmp_path_factory.mktemp("kits")
