@@ -57,6 +57,7 @@ class Fitting:
     learning_rate: float
     device: Literal["cpu", "cuda"]
     mixed: bool
+    shift: int
 
 
 @dataclass(frozen=True)
@@ -74,6 +75,10 @@ class Files:
 
 class ShapeOption(GroupedOption):
     title = "The backbone"
+
+
+class FittingOption(GroupedOption):
+    title = "The training"
 
 
 @click.command(cls=RunVerb, name="backbone")
@@ -95,6 +100,7 @@ class ShapeOption(GroupedOption):
     help="Over time.  [default: last; none where each step has a target]",
 )
 @click.option("--dropout", cls=ShapeOption, default=_S.dropout, help="Rate in the perceptrons.")
+@click.option("--shift", cls=FittingOption, default=_T.shift, help="Steps by which samples are moved at random.")
 @click.option("--epsilon", type=Epsilon(), default="anneal", help="'anneal' (1 to 0) or a number in [-1, 1].")
 @click.option("--iterations", type=int, help="Gradient steps.  [default: the paper's]")
 @click.option("--batch", default=_T.batch, help="Samples a step.")

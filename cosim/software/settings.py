@@ -18,8 +18,8 @@ def paper_iterations(task: str) -> int:
 @dataclass(frozen=True)
 class Training:
     """epsilon None anneals from 1 to 0, a number is constant. Every `validate_every` iterations `validations` batches
-    of held-out samples are looked at; `patience` looks at 100 % in a row end the training. mixed: bfloat16 where
-    autocast takes it, never in a cell."""
+    of held-out samples are looked at; `patience` looks at 100 % in a row end the training. shift: samples are
+    moved by up to so many steps, either way. mixed: bfloat16 where autocast takes it, never in a cell."""
 
     iterations: int = MOST_ITERATIONS
     batch: int = 64
@@ -28,6 +28,7 @@ class Training:
     validate_every: int = 64
     validations: int = 20
     patience: int = 100
+    shift: int = 0
     device: Literal["cpu", "cuda"] = "cpu"
     mixed: bool = False
 
@@ -37,6 +38,8 @@ def check_training(training: Training) -> Training:
     for option in ("iterations", "batch", "validate_every", "validations", "patience"):
         if (value := getattr(training, option)) < 1:
             raise InputError(f"--{option.replace('_', '-')} must be at least 1, not {value}")
+    if training.shift < 0:
+        raise InputError(f"--shift must be 0 or a number of steps, not {training.shift}")
     if not 0 < training.learning_rate <= 1:
         raise InputError(f"--lr must lie in (0, 1], not {training.learning_rate:g}; the paper's is 0.001")
     if training.epsilon is not None and not -1 <= training.epsilon <= 1:

@@ -1,13 +1,14 @@
 """Where the samples of a backbone come from: a task's fixed arrays, or a generator that draws every batch anew."""
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
 import numpy as np
 from numpy.random import Generator, default_rng
 
+from cosim.errors import InputError
 from cosim.tasks.load import STEP_TASKS, check_task, is_published_copy, load_step_task, load_task
 from cosim.tasks.parity import PUBLISHED_TEST, PUBLISHED_TRAIN
 from cosim.tasks.steps import Steps, StepTask
@@ -32,6 +33,19 @@ class Samples:
         """Some of the samples."""
         mask = None if self.mask is None else self.mask[chosen]
         return Samples(self.x[chosen], self.y[chosen], self.lengths[chosen], mask)
+
+
+def shifted(samples: Samples, most: int, rng: Generator) -> Samples:
+    """The same, each moved in time by -most to most steps; what comes in at an end is the step that was there.
+
+    Steps behind a sample's length stay. Raises InputError for tokens, and for targets of single steps.
+    """
+    if samples.x.ndim == 2 or samples.mask is not None:
+        raise InputError("--shift is for sequences of numbers with one target each; leave it out")
+    steps = np.arange(samples.x.shape[1])
+    moves, ends = rng.integers(-most, most + 1, len(samples.x))[:, None], samples.lengths[:, None]
+    places = np.where(steps < ends, np.clip(steps - moves, 0, ends - 1), steps)
+    return replace(samples, x=np.take_along_axis(samples.x, places[:, :, None], axis=1))
 
 
 class Source(Protocol):

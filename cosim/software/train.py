@@ -21,7 +21,7 @@ from cosim.software.file import Model, Plain, load_model, save_model
 from cosim.software.measure import Batch, loss_of, measure, score_of, to_tensors
 from cosim.software.settings import Training, check_training
 from cosim.software.shape import Shape, check_shape
-from cosim.software.sources import Samples, Source
+from cosim.software.sources import Samples, Source, shifted
 from cosim.training.config import seed_path, state_path
 from cosim.training.history import Columns, Passing, Recorder, join_columns
 from cosim.training.interrupts import deferred_signals
@@ -231,7 +231,10 @@ class _Run:
             group["lr"] = rate
         epsilon = epsilon_at(i, total, self.epsilon)
         self.model.set_epsilon(epsilon)
-        samples = self.source.batch(np.random.default_rng([self.seed, i]), self.training.batch)
+        rng = np.random.default_rng([self.seed, i])
+        samples = self.source.batch(rng, self.training.batch)
+        if self.training.shift:
+            samples = shifted(samples, self.training.shift, rng)
         loss = self._loss(to_tensors(samples, self.device))
         self.optimiser.zero_grad()
         loss.backward()

@@ -1,7 +1,8 @@
 """Keywords at the seed paper's frame rate: a folder of <word>/<speaker>_nohash_<k>.wav (Google Speech Commands).
 
 One second at 16 kHz becomes 101 frames, 10 ms apart, of 13 coefficients. Every class has as many recordings as the
-rarest one, and nobody is heard in training and in test: by a hash of the speaker's name one in ten tests.
+rarest one, and nobody is heard in training and in test: by a hash of the speaker's name one in ten tests. `yes-all`
+trains with every recording there is, those of the rarer class as often as makes it even.
 """
 
 from pathlib import Path
@@ -20,8 +21,9 @@ OTHER = "other"
 FEWEST = 100  # recordings of a word that is a class of its own in `all`; the published set has 1500 and more
 
 
-def load_keywords_task(folder: Path, kind: str) -> Task:
-    """x (n, 101, 13). kind: yes (other, yes), digits (other, zero .. nine), all (every word of 100 recordings or more).
+def load_keywords_task(folder: Path, kind: str, fold: int = 0) -> Task:
+    """x (n, 101, 13). kind: yes and yes-all (other, yes), digits (other, zero .. nine), all (every word of 100
+    recordings or more). fold: which tenth of the speakers is for the test, 0 to 9.
 
     Raises InputError for a folder without the words or without recordings of a class for training or for the test,
     and for files that are no 16 kHz wav; MissingToolError without librosa.
@@ -32,21 +34,24 @@ def load_keywords_task(folder: Path, kind: str) -> Task:
         for label in labels
     ]
     rng = np.random.default_rng(0)
-    train, test = (_balanced(folder, labels, by_class, rng, test=test) for test in (False, True))
-    paths = [path for path, _ in (*train, *test)]
+    parts = [_heard(folder, labels, by_class, fold, test=test) for test in (False, True)]
+    even, test = (_balanced(part, rng) for part in parts)
+    train = _repeated(parts[0]) if kind == "yes-all" else even
+    paths = {path: place for place, path in enumerate(dict.fromkeys(path for path, _ in (*train, *test)))}
     clips = [read_wav(path, RATE, 1.0) for path in paths]
-    x = np.stack(mfcc([np.pad(clip, (0, RATE - len(clip))) for clip in clips], RATE, HOP))
+    features = np.stack(mfcc([np.pad(clip, (0, RATE - len(clip))) for clip in clips], RATE, HOP))
+    x = features[[paths[path] for path, _ in (*train, *test)]]
     y = np.array([label for _, label in (*train, *test)], dtype=np.int64)
     _, speakers = np.unique([speaker_of(path) for path, _ in train], return_inverse=True)
     x_train, x_test = x[: len(train)], x[len(train) :]
-    parts = x_train, y[: len(train)], x_test, y[len(train) :], full_lengths(x_train), full_lengths(x_test)
+    arrays = x_train, y[: len(train)], x_test, y[len(train) :], full_lengths(x_train), full_lengths(x_test)
     groups = speakers.astype(np.int64)
-    return Task(f"kws-{kind}", *parts, labels, *percentile_range(x_train), groups)
+    return Task(f"kws-{kind}", *arrays, labels, *percentile_range(x_train), groups)
 
 
 def _classes(folder: Path, kind: str) -> tuple[tuple[str, ...], list[str]]:
     """The labels of a kind and the words whose recordings are read."""
-    named = () if kind == "all" else ("yes",) if kind == "yes" else DIGITS
+    named = {"all": (), "digits": DIGITS}.get(kind, ("yes",))
     check_words(folder, named)
     words = sorted(path.name for path in folder.iterdir() if path.is_dir() and not path.name.startswith("_"))
     if named:
@@ -64,18 +69,38 @@ def _label(word: str, labels: tuple[str, ...]) -> str:
     return word if word in labels else OTHER
 
 
-def _balanced(
-    folder: Path, labels: tuple[str, ...], by_class: list[list[Path]], rng: np.random.Generator, *, test: bool
-) -> list[tuple[Path, int]]:
-    """As many recordings of each class, with its number, drawn from the speakers of one part."""
-    found = [[path for path in paths if (speaker_hash(speaker_of(path)) < TEST_SHARE) == test] for paths in by_class]
-    fewest = min(len(paths) for paths in found)
-    if fewest == 0:
+def _heard(
+    folder: Path, labels: tuple[str, ...], by_class: list[list[Path]], fold: int, *, test: bool
+) -> list[list[Path]]:
+    """The recordings of each class by the speakers of one part."""
+    tested = [[_fold(path) == fold for path in paths] for paths in by_class]
+    found = [
+        [path for path, its in zip(paths, which, strict=True) if its == test]
+        for paths, which in zip(by_class, tested, strict=True)
+    ]
+    if not all(found):
         rarest = labels[[len(paths) for paths in found].index(0)]
         part = "test" if test else "training"
         raise InputError(f"{folder}: none of the {part} speakers says {rarest!r}; add recordings")
+    return found
+
+
+def _fold(path: Path) -> int:
+    """The tenth of the speakers that a recording's is of."""
+    return int(speaker_hash(speaker_of(path)) // TEST_SHARE)
+
+
+def _balanced(found: list[list[Path]], rng: np.random.Generator) -> list[tuple[Path, int]]:
+    """As many recordings of each class, with its number."""
+    fewest = min(map(len, found))
     return [
         (paths[place], label)
         for label, paths in enumerate(found)
         for place in np.sort(rng.permutation(len(paths))[:fewest])
     ]
+
+
+def _repeated(found: list[list[Path]]) -> list[tuple[Path, int]]:
+    """All recordings of each class, with its number, as often as the largest class has room for."""
+    most = max(map(len, found))
+    return [(path, label) for label, paths in enumerate(found) for path in paths * (most // len(paths))]

@@ -315,6 +315,22 @@ def test_keywords_are_balanced_and_split_by_speaker(tmp_path, monkeypatch, kind,
     assert_same(task, load_keywords_task(tmp_path, kind))
 
 
+def test_every_recording_of_the_others_is_trained_with(tmp_path, monkeypatch):
+    """Of 40 and 90 recordings: the rarer as often as makes it even; every tenth of the speakers can be the test's."""
+    monkeypatch.setattr("cosim.tasks.keywords.mfcc", fake_features)
+    write_words(tmp_path, {"yes": 40, "no": 60, "up": 30})
+    task, published = load_task("kws-yes-all", tmp_path), load_task("kws-yes", tmp_path)
+    assert np.array_equal(task.x_test, published.x_test) and np.array_equal(task.y_test, published.y_test)
+    heard = [task.x_train[task.y_train == label, 0, 0] for label in (0, 1)]
+    speakers = [{speaker for speaker in range(count) if speaker_hash(f"s{speaker}") >= 0.1} for count in (60, 40)]
+    assert {round(value) - 100 for value in heard[0]} == speakers[0]
+    assert {round(value) - 100 for value in heard[1]} == speakers[1]
+    assert len(heard[1]) == len(speakers[1]) * (len(heard[0]) // len(speakers[1]))
+    folds = [load_keywords_task(tmp_path, "yes-all", fold) for fold in range(10)]
+    yes = [set(fold.x_test[fold.y_test == 1, 0, 0]) for fold in folds]
+    assert sum(map(len, yes)) == len(set().union(*yes)) == 40
+
+
 def test_keywords_refusals(tmp_path):
     write_words(tmp_path, {"yes": 1, "no": 40})
     with pytest.raises(InputError, match=r"none of the test speakers says 'yes'; add recordings"):

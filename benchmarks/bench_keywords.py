@@ -1,0 +1,69 @@
+"""A keyword told from all other words by backbones, over ten folds of speakers: each recording of `yes` is tested once.
+
+    python benchmarks/bench_keywords.py FOLDER SPEECH_COMMANDS [FOLD ...]
+
+For each fold, a tenth of the speakers, a backbone is trained on all recordings of the others (task kws-yes-all): one in
+software with epsilon 1, and one with epsilon annealed to 0, whose cells are bits that `cosim compile` cuts out. The
+test has as many recordings of other words as of `yes`. Trained models are kept in FOLDER: the same command continues.
+"""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy.stats import binomtest
+
+from cosim.software.file import load_model
+from cosim.software.settings import Training
+from cosim.software.shape import Shape
+from cosim.software.sources import TaskSource
+from cosim.software.train import Setup, train_backbone
+from cosim.tasks.keywords import load_keywords_task
+from cosim.tasks.task import Task
+
+SHAPE = {"cell": "cmru", "state": 16, "width": 48, "pooling": "mean", "dropout": 0.1}
+KINDS = {
+    "software": (Shape(1, 1, **SHAPE), Training(800, 32, 2e-3, epsilon=1.0, shift=8)),
+    "hardware": (Shape(1, 1, **SHAPE, start="low"), Training(1600, 32, 2e-3, shift=8)),
+}
+
+
+def right(path: Path, task: Task, kind: str, seed: int) -> NDArray[np.bool_]:
+    """(2, n): which recordings of other words, and of the keyword, the model at `path` decides right."""
+    if not path.is_file():
+        shape, training = KINDS[kind]
+        train_backbone(Setup(shape, training, TaskSource(task), (seed,)), path)
+    backbone = load_model(path).backbone
+    with torch.no_grad():
+        scores = backbone(torch.from_numpy(task.x_test), torch.from_numpy(task.len_test))
+    good = scores.argmax(dim=1).numpy() == task.y_test
+    return np.stack([good[task.y_test == label] for label in (0, 1)])
+
+
+def line(name: str, found: NDArray[np.bool_]) -> str:
+    """Accuracy of balanced classes with its interval (Clopper and Pearson, 95 %), and that of each class."""
+    ok, count = int(found.sum()), found.size
+    low, high = (100 * float(one) for one in binomtest(ok, count).proportion_ci(0.95))
+    share, other, yes = (100 * float(one.mean()) for one in (found, *found))
+    return f"{name:12} {share:5.1f} % [{low:.1f}, {high:.1f}] of {count:4}  other {other:5.1f} %  yes {yes:5.1f} %"
+
+
+def main() -> None:
+    """A line for each fold, and one for all of them."""
+    folder, data = Path(sys.argv[1]), Path(sys.argv[2])
+    folder.mkdir(parents=True, exist_ok=True)
+    folds = [int(text) for text in sys.argv[3:]] or list(range(10))
+    found: dict[str, list[NDArray[np.bool_]]] = {kind: [] for kind in KINDS}
+    for fold in folds:
+        task = load_keywords_task(data, "yes-all", fold)
+        for kind, its in found.items():
+            its.append(right(folder / f"{kind}{fold}.pt", task, kind, fold))
+            print(line(f"{kind} {fold}", its[-1]), flush=True)
+    for kind, its in found.items():
+        print(line(kind, np.concatenate(its, axis=1)), flush=True)
+
+
+if __name__ == "__main__":
+    main()
