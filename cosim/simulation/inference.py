@@ -36,7 +36,7 @@ from cosim.files.write import make_folder
 from cosim.ir.states import States
 from cosim.simulation.keep import INFERENCES, keep_result, kept_result
 from cosim.simulation.schedule import Lost, run_tasks
-from cosim.simulation.single import run_benches
+from cosim.simulation.single import Ran, beyond_it, fallback_of, run_alone, run_benches
 from cosim.simulation.workers import WorkerPool
 from cosim.units.kind import Turns
 
@@ -118,8 +118,17 @@ def split_tiles(benches: Iterable[Bench], plans: Iterable[ReadPlan], lanes: int)
 
 def infer_tile(simulator: Simulator, tile: Tile, timeout: float) -> list[Outcome]:
     """Run the benches of a tile from this process and read what their plans ask for; `timeout` second for each."""
+    return _read(simulator, tile, run_benches(simulator, tile.benches, timeout))
+
+
+def infer_alone(simulator: Simulator, tile: Tile, timeout: float) -> list[Outcome]:
+    """The same without another simulator's help."""
+    return _read(simulator, tile, [Ran(one) for one in run_alone(simulator, tile.benches, timeout)])
+
+
+def _read(simulator: Simulator, tile: Tile, ran: Sequence[Ran]) -> list[Outcome]:
     found: list[Outcome] = []
-    for one, bench, plan in zip(run_benches(simulator, tile.benches, timeout), tile.benches, tile.plans, strict=True):
+    for one, bench, plan in zip(ran, tile.benches, tile.plans, strict=True):
         if isinstance(one.found, Failure):
             found.append(one.found)
         elif short := find_stop(one.found, plan):
@@ -176,8 +185,9 @@ def run_inferences(
 ) -> list[Outcome]:
     """Outcomes in the order of the benches. In a folder, finished ones are read back instead of run again.
 
-    A bench that fails, exceeds the time-out or loses its process twice is a Failure; the others go on. Raises
-    InputError when the folder cannot be written.
+    A bench that fails, exceeds the time-out or loses its process twice is a Failure; the others go on. What a simulator
+    has no model for runs in its fallback, one by one behind all others. Raises InputError when the folder cannot be
+    written.
     """
     simulator, store = simulator_named(run.engine), None if run.folder is None else run.folder / INFERENCES
     outcomes: dict[int, Outcome] = {}
@@ -189,12 +199,25 @@ def run_inferences(
         outcomes |= {index: outcome for index, outcome in found if outcome is not None}
     progress(len(outcomes), len(benches))
     todo = [index for index in range(len(benches)) if index not in outcomes]
-    for tile, results in _run_pool(_tiles(todo, benches, plans, run, simulator), run, simulator) if todo else ():
+
+    def keep(tile: Tile, results: Sequence[Outcome], beyond: Mapping[int, str]) -> None:
         for index, outcome in zip(tile.numbers, results, strict=True):
+            if index in beyond and isinstance(outcome, Inference):
+                outcome = replace(outcome, elsewhere=beyond[index])
             outcomes[index] = outcome
             if store is not None and isinstance(outcome, Inference):
                 _save(store, names[index], outcome)
-        progress(len(outcomes), len(benches))
+
+    for tile, results in _run_pool(_tiles(todo, benches, plans, run, simulator), run, simulator) if todo else ():
+        keep(tile, results, {})
+        progress(sum(not beyond_it(one) for one in outcomes.values()), len(benches))
+    beyond = {index: why for index, one in outcomes.items() if (why := beyond_it(one))}
+    if beyond and (other := fallback_of(simulator)) is not None:
+        beyond = {index: f"{other.name}: {why}" for index, why in beyond.items()}
+        tiles, begun = _tiles(list(beyond), benches, plans, run, other), len(benches) - len(beyond)
+        for done, (tile, results) in enumerate(_run_pool(tiles, run, other), 1):
+            keep(tile, results, beyond)
+            progress(begun + done, len(benches))
     return [outcomes[index] for index in range(len(benches))]
 
 
@@ -212,7 +235,7 @@ def _run_pool(tiles: list[Tile], run: Run, simulator: Simulator) -> Iterator[tup
     jobs = max(run.jobs, 1)
     with WorkerPool(min(jobs, len(tiles))) as pool:
         found = run_tasks(
-            lambda tile: pool.submit(infer_tile, simulator, tile, run.timeout), tiles, jobs,
+            lambda tile: pool.submit(infer_alone, simulator, tile, run.timeout), tiles, jobs,
             lambda tile: run.timeout * len(tile.benches) + simulator.grace,
         )  # fmt: skip
         for tile, outcomes in found:

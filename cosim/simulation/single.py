@@ -22,21 +22,39 @@ def run_benches(simulator: Simulator, benches: Sequence[Bench], timeout: float) 
 
     What a Batched simulator has no model for runs in its fallback, unless that is not installed.
     """
+    found = run_alone(simulator, benches, timeout)
+    beyond = {k: why for k, one in enumerate(found) if (why := beyond_it(one))}
+    other = fallback_of(simulator) if beyond else None
+    if other is None:
+        return [Ran(one) for one in found]
+    return [
+        Ran(other.run(bench, timeout), f"{other.name}: {beyond[k]}") if k in beyond else Ran(one)
+        for k, (bench, one) in enumerate(zip(benches, found, strict=True))
+    ]
+
+
+def run_alone(simulator: Simulator, benches: Sequence[Bench], timeout: float) -> list[Waveforms | Failure]:
+    """The same without another simulator's help."""
+    if isinstance(simulator, Batched):
+        return simulator.run_all(benches, timeout * len(benches))
+    return [simulator.run(bench, timeout) for bench in benches]
+
+
+def beyond_it(found: object) -> str:
+    """What a simulator has no model for, where that is why it gave nothing; else empty."""
+    return found.detail if isinstance(found, Failure) and found.kind is FailureKind.UNSUPPORTED else ""
+
+
+def fallback_of(simulator: Simulator) -> Simulator | None:
+    """What runs a bench that a simulator has no model for; None where there is none, or it is not installed."""
     if not isinstance(simulator, Batched):
-        return [Ran(simulator.run(bench, timeout)) for bench in benches]
-    found = simulator.run_all(benches, timeout * len(benches))
-    return [_ran(simulator, bench, waves, timeout) for bench, waves in zip(benches, found, strict=True)]
-
-
-def _ran(simulator: Batched, bench: Bench, found: Waveforms | Failure, timeout: float) -> Ran:
-    if not (isinstance(found, Failure) and found.kind is FailureKind.UNSUPPORTED):
-        return Ran(found)
+        return None
     try:
         other = simulator_named(simulator.fallback)
         other.check()
     except MissingToolError:
-        return Ran(found)
-    return Ran(other.run(bench, timeout), f"{other.name}: {found.detail}")
+        return None
+    return other
 
 
 def run_bench(bench: Bench, what: str, simulator: str = NGSPICE) -> Waveforms:
