@@ -1,5 +1,6 @@
 """run.toml of a verb: what is in effect when it runs, and the command that is the same again."""
 
+import os
 import shlex
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager, suppress
@@ -19,6 +20,7 @@ from cosim.version import __version__
 
 PAGE_FILE = "page.json"
 _KEPT = "cosim.settings"  # in a context's meta
+_DRAWN = ("wires.csv", "positions.csv")  # of cosim layout, which --extracted and --gradient read
 _LONGEST = 900  # characters of a file's name: run.toml has one on a line
 
 
@@ -93,7 +95,7 @@ def _settings(ctx: click.Context, params: list[click.Parameter], typed: Mapping[
     verb = verb_of(ctx)
     if any(one.startswith("-") for one in named):
         words, named = [], [*words, "--", *named]
-    inputs = _inputs([*known.values(), *settings_of(params, click.Argument).values()], {**arguments, **options})
+    inputs = checksums_of([*known.values(), *settings_of(params, click.Argument).values()], {**arguments, **options})
     return Settings(verb, __version__, shlex.join(["cosim", *verb.split(), *named, *words]), arguments, options, inputs)
 
 
@@ -164,8 +166,9 @@ def _words(ctx: click.Context, option: click.Parameter, value: Value) -> list[st
     return [word for one in (value if isinstance(value, list) else [value]) for word in (long_name(option), str(one))]
 
 
-def _inputs(params: list[click.Parameter], values: Mapping[str, Value]) -> dict[str, str]:
-    """Checksums of the files that the values name; words of another verb's command line may be files, too."""
+def checksums_of(params: list[click.Parameter], values: Mapping[str, Value]) -> dict[str, str]:
+    """Checksums of the files that the values name, and of what is read of a drawing's folder; words of another verb's
+    command line may be files, too."""
     names = [values.get(setting_name(param)) for param in params if isinstance(param.type, click.Path)]
     handed_on = [values.get(setting_name(param)) for param in params if param.type is click.UNPROCESSED]
     names += [word for words in handed_on if isinstance(words, list) for word in words]
@@ -174,8 +177,9 @@ def _inputs(params: list[click.Parameter], values: Mapping[str, Value]) -> dict[
     for name in [*names, technology if str(technology).endswith(".toml") else None]:
         if isinstance(name, str) and len(ascii(name)) < _LONGEST:
             with suppress(OSError, ValueError):  # which the verb says
-                if Path(name).is_file():
-                    found[name] = file_checksum(Path(name))
+                for path in (name, *(os.path.join(name, one) for one in _DRAWN)):
+                    if Path(path).is_file():
+                        found[path] = file_checksum(Path(path))
     return found
 
 

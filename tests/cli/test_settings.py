@@ -2,11 +2,14 @@
 
 import tomllib
 from dataclasses import replace
+from pathlib import Path
 
+import click
 import numpy as np
 import pytest
 
-from cosim.files.settings import Settings, write_settings
+from cosim.cli.settings import checksums_of
+from cosim.files.settings import Settings, file_checksum, write_settings
 from cosim.reading.settings import read_settings
 from cosim.version import __version__
 
@@ -214,3 +217,15 @@ def test_any_text_is_read_back(tmp_path):
         wanted = Settings(text, text, text, {"a": text}, {"b": [text, 1, 1e-9, True], "c": []}, {text[:90]: "ab"})
         write_settings(tmp_path, wanted)
         assert read_settings(tmp_path) == wanted
+
+
+def test_what_is_read_of_a_drawing_has_checksums(tmp_path):
+    """A folder of `cosim layout`: its wires and places, not the rest; any other folder has none."""
+    (tmp_path / "drawn").mkdir()
+    for name in ("wires.csv", "positions.csv", "layout.gds"):
+        (tmp_path / "drawn" / name).write_text(name)
+    option = click.Option(["--extracted"], type=click.Path())
+    drawn = str(tmp_path / "drawn")
+    found = checksums_of([option], {"extracted": drawn})
+    assert found == {name: file_checksum(Path(name)) for name in (f"{drawn}/wires.csv", f"{drawn}/positions.csv")}
+    assert checksums_of([option], {"extracted": str(tmp_path)}) == {}
