@@ -6,7 +6,9 @@ import subprocess
 import sys
 import threading
 import time
+from collections import deque
 from functools import partial
+from operator import call
 from types import SimpleNamespace
 
 import pytest
@@ -127,3 +129,18 @@ def test_a_lock_that_is_being_taken_is_not_left_behind():
     with stopping_on_signals(), pytest.raises(Stop):
         take()
     assert seen == ["taken", "left"]
+
+
+def test_a_lock_that_is_given_for_a_wait_is_not_given_up_twice():
+    """A signal between the two would end in a RuntimeError of the block that holds it."""
+    lock = threading.Lock()
+    both = map(call, [lock.release, partial(signal.raise_signal, signal.SIGINT)])  # no frame of its own, as a lock's
+    noisy = SimpleNamespace(
+        acquire=lock.acquire,
+        release=partial(deque, both, 0),
+        __enter__=None,
+        __exit__=None,
+    )
+    with stopping_on_signals(), pytest.raises(Stop), lock:
+        threading.Condition(noisy).wait(5.0)
+    assert not lock.locked()
