@@ -25,7 +25,7 @@ from cosim.files.write import make_folder
 from cosim.resources import models_path
 from cosim.technology.devices import device_cards
 from cosim.technology.noise import FORMAT, KINDS, DeviceNoise, NoiseFit, load_noise, write_noise
-from cosim.technology.types import Technology
+from cosim.technology.types import HOLD_CAPACITANCE, Technology
 
 Array = NDArray[np.float64]
 Point = dict[str, float]  # net -> V
@@ -76,6 +76,7 @@ def noise_fingerprint(technology: Technology) -> str:
         "sizes": {kind: [(mos.w, mos.l) for mos in circuit.flatten()] for kind, circuit in circuits.items()},
         "conditions": (technology.supply, technology.celsius, technology.library.diffusion),
         "currents": CURRENTS,
+        **({} if technology.hold_capacitance == HOLD_CAPACITANCE else {"hold": technology.hold_capacitance}),
     }
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
 
