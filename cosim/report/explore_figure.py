@@ -39,14 +39,17 @@ def _draw(panel: Axes, found: Exploration, names: tuple[str, str]) -> None:
         x, y = ([factor * _of(one, name).value for one in some] for name, factor in zip(names, factors, strict=True))
         return x, y
 
-    panel.plot(*place(lacking), "o", ms=3, mfc="none", mec=LIGHT, label=f"yield under {100 * found.least_yield:g} %")
-    panel.plot(*place(beaten), "o", ms=3, color=GREY, mec="none", label="beaten")
-    panel.plot(*place(refuted), "x", ms=4, color=RED, label="refuted by transistors")
+    low = f"yield under {100 * found.least_yield:g} %"
+    for some, mark, color, label in (
+        (lacking, "o", LIGHT, low), (beaten, "o", GREY, "beaten"), (refuted, "x", RED, "refuted by transistors")
+    ):  # fmt: skip
+        if some:
+            panel.plot(*place(some), mark, ms=3.5, mfc="none" if some is lacking else color, mec=color, label=label)
     x, y = place(found.on_front)
-    errors = [[abs(factor * (end - _of(one, name).value)) for one, end in zip(found.on_front, ends, strict=True)]
-              for name, factor in [(names[1], factors[1])]
-              for ends in zip(*(_ends(_of(one, name)) for one in found.on_front), strict=True)]  # fmt: skip
-    panel.errorbar(x, y, errors or None, fmt="o", ms=4.5, color=BLUE, lw=0.8, capsize=2, label="front")
+    ends = [_ends(_of(one, names[1])) for one in found.on_front]
+    below = [middle - factors[1] * low for middle, (low, _) in zip(y, ends, strict=True)]
+    above = [factors[1] * high - middle for middle, (_, high) in zip(y, ends, strict=True)]
+    panel.errorbar(x, y, (below, above), fmt="o", ms=4.5, color=BLUE, lw=0.8, capsize=2, label="front")
     for one, right, up in zip(found.on_front, x, y, strict=True):
         panel.annotate(str(one.number), (right, up), (3, 3), textcoords="offset points", fontsize=_SMALL)
     _finish(panel, found, names[0], [factors[0] * _of(one, names[0]).value for one in there])
