@@ -14,7 +14,7 @@ ORDER = (
     "version", "errors", "quantities", "files", "reading", "resources", "technology", "network", "automata", "recall",
     "tasks", "ir", "circuit", "cells", "units", "checkpoint", "exchange", "design", "compiler", "variation", "training",
     "software", "engines", "simulation", "outputs", "layout", "calibration", "study", "loading", "report", "pipeline",
-    "partitions", "montecarlo", "signoff", "diff", "api", "cli", "__main__",
+    "partitions", "montecarlo", "signoff", "explore", "diff", "api", "cli", "__main__",
 )  # fmt: skip
 STRANGERS = {("ir", "circuit"), ("circuit", "ir")}  # neither knows the other; cells and what follows see both
 # who may import what, anywhere in the module; everyone else may not
@@ -23,6 +23,7 @@ PYSPICE = {"engines/ngspice/session.py"}
 TORCH = {"training", "software"}  # folders
 TORCH_LAZY = {"checkpoint/file.py", "reading/tensors.py"}
 TQDM = {"cli/progress.py"}
+OPTUNA = {"explore/search.py"}
 NUMBA = {  # kernels take it from there
     "engines/batch/compiled.py",
     "engines/batch/device/march.py",
@@ -82,6 +83,7 @@ def test_imports_point_upwards(module):
         ("matplotlib", MATPLOTLIB),
         ("torch", TORCH_LAZY),
         ("tqdm", TQDM),
+        ("optuna", OPTUNA),
         ("numba", NUMBA | {"engines/batch/installed.py"}),  # it looks for a device
         ("llvmlite", NUMBA),
     ],

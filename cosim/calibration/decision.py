@@ -7,7 +7,7 @@ import numpy as np
 
 from cosim.cells.benches import bias_lines, clocked_bench, supply_of
 from cosim.cells.bias import bias_diode
-from cosim.cells.clocked import CLOCKED, HOLD_CAPACITANCE, LATCH_NODE, clocked_schmitt
+from cosim.cells.clocked import CLOCKED, LATCH_NODE, clocked_schmitt
 from cosim.cells.rectifier import CANDIDATE, candidate_diode
 from cosim.cells.schmitt import DECISION_NODE
 from cosim.circuit.bench import Voltage
@@ -156,7 +156,7 @@ def _freezes(technology: Technology, candidate: float, slope: float) -> float:
         _volt("d", _V0, _AT * technology.supply),
     ]
     conductance = _edge(technology, lines, "h") / _APART
-    enough = HOLD_CAPACITANCE * _slew(technology) / (slope * technology.thermal_voltage)
+    enough = technology.hold_capacitance * _slew(technology) / (slope * technology.thermal_voltage)
     return float(np.argmax(conductance < enough)) / _STEPS
 
 

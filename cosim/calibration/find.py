@@ -11,7 +11,7 @@ from cosim.engines.table import NGSPICE, simulator_named
 from cosim.errors import InputError, MissingToolError
 from cosim.files.cache import cache_folder
 from cosim.resources import models_path
-from cosim.technology.calibration import Calibration, load_calibration, write_calibration
+from cosim.technology.calibration import Calibration, as_kept, load_calibration, write_calibration
 from cosim.technology.types import Technology
 
 
@@ -55,7 +55,7 @@ def find_calibration(technology: Technology, units: int, progress: Progress = la
     if (kept := first_fitting(paths, load_calibration, fingerprint)) is not None:
         return kept
     try:
-        calibration = calibrate(technology, units, progress)
+        calibration = as_kept(calibrate(technology, units, progress))
     except MissingToolError as error:
         raise MissingToolError(
             f"no calibration of {technology.name} with {units} unit devices fits this version, and a new one needs "

@@ -24,8 +24,8 @@ from cosim.files.cache import cache_folder
 from cosim.files.write import make_folder
 from cosim.resources import models_path
 from cosim.technology.devices import device_cards
-from cosim.technology.noise import FORMAT, KINDS, DeviceNoise, NoiseFit, load_noise, write_noise
-from cosim.technology.types import Technology
+from cosim.technology.noise import FORMAT, KINDS, DeviceNoise, NoiseFit, as_kept, load_noise, write_noise
+from cosim.technology.types import HOLD_CAPACITANCE, Technology
 
 Array = NDArray[np.float64]
 Point = dict[str, float]  # net -> V
@@ -53,7 +53,7 @@ def find_noise(technology: Technology, progress: Progress = lambda text: None) -
         raise MissingToolError(
             f"no noise figures of {technology.name} fit this version, and new ones need ngspice: {error}"
         ) from None
-    found = measure_noise(technology, progress)
+    found = as_kept(measure_noise(technology, progress))
     try:
         make_folder(kept.parent)
         write_noise(kept, found)
@@ -76,6 +76,7 @@ def noise_fingerprint(technology: Technology) -> str:
         "sizes": {kind: [(mos.w, mos.l) for mos in circuit.flatten()] for kind, circuit in circuits.items()},
         "conditions": (technology.supply, technology.celsius, technology.library.diffusion),
         "currents": CURRENTS,
+        **({} if technology.hold_capacitance == HOLD_CAPACITANCE else {"hold": technology.hold_capacitance}),
     }
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
 

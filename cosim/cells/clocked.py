@@ -34,7 +34,6 @@ PORTS = ("cand", "thresh", "width", "gain", "out", "clk", "clkb", "resetb", "vdd
 LATCH_NODE = "latch"
 RESET_INVERTER = "reset_inverter"
 DECISION_PORTS = ("dec", "decb")
-HOLD_CAPACITANCE = 0.4e-12  # F; keeps what the decision kicks back through M1 under 1 % of the candidate
 
 
 def clocked_schmitt(
@@ -76,7 +75,7 @@ def sample_gate(technology: Technology, *, on: bool = False) -> tuple[Element, .
         *transistor("sn", n, "hold", "clk", "cand"),
         *transistor("sp", p, "hold", "clkb", "cand"),
         *(transistor("reset", n, "hold", "reset") if on else transistor("reset", p, "hold", "resetb")),
-        Capacitor("hold", "hold", "vdd", HOLD_CAPACITANCE),
+        Capacitor("hold", "hold", "vdd", technology.hold_capacitance),
     )
 
 

@@ -29,6 +29,7 @@ VERBS = {
     "trim": "Set converters at the bias pins of drawn chips, and count again.",
     "signoff": "Check a circuit as a tape-out review would: PASS or FAIL, one page.",
     "sweep": "Run a verb at every value of one or two of its options.",
+    "explore": "Search for the cheapest circuits that still work.",
     "diff": "Say what changed between two runs, by how much, and where.",
     "report": "Write one page of what verbs found about a network.",
     "characterize": "Sweep a cell: ideal, as drawn, calibrated.",

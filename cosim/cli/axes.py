@@ -42,12 +42,12 @@ def option_named(option: str, name: str, verb: click.Command) -> click.Option:
     return there[option]
 
 
-def arguments(axis: Axis, value: Value, verb: click.Command) -> list[str]:
-    """What a value is on the verb's command line."""
-    (option,) = (one for one in verb.params if isinstance(one, click.Option) and setting_name(one) == axis.option)
+def arguments(name: str, value: Value, verb: click.Command) -> list[str]:
+    """What a value of an option, named without its dashes, is on the verb's command line."""
+    (option,) = (one for one in verb.params if isinstance(one, click.Option) and setting_name(one) == name)
     if option.is_flag:
-        return [f"--{axis.option}"] if value == "yes" else []
-    return [f"--{axis.option}={value}"]
+        return [f"--{name}"] if value == "yes" else []
+    return [f"--{name}={value}"]
 
 
 def _read_axis(text: str, name: str, verb: click.Command) -> Axis:

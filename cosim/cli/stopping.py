@@ -24,6 +24,7 @@ GO_ON = {
     "power": _CONTINUES,
     "montecarlo": _RESUMES,
     "sweep": _CONTINUES,
+    "explore": _CONTINUES,
     "characterize": f"{_ANEW}, that of a ladder continues",
 }
 

@@ -1,11 +1,8 @@
 """cosim sweep: a verb at every value of one or two of its options."""
 
-import io
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import redirect_stdout
 from dataclasses import dataclass, replace
-from importlib import import_module
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,29 +10,20 @@ from typing import TYPE_CHECKING
 import click
 
 from cosim.cli.common import Destination, check_outputs, collecting, destination_options, take_folder, write_json
-from cosim.cli.config import NO_SETTING, setting_name
+from cosim.cli.inner import RESULTS, Content, Inner, describe_network, fixed_options
 from cosim.cli.progress import say
 from cosim.cli.settings import RunVerb
-from cosim.errors import CosimError, InputError
+from cosim.errors import InputError
 from cosim.version import __version__
 
 if TYPE_CHECKING:
     from cosim.study.sweep import Axis, Figure, SweepSummary, SweptPoint, Value
 
-Content = dict[str, object]  # of a verb's JSON file
-RESULTS = {  # of a verb: the file that its figures are in, or where there is none that of a cut backbone
-    "montecarlo": ("summary.json",),
-    "compare": ("comparison.json", "partitions.json"),
-    "power": ("power.json",),
-    "compile": ("design.json", "partitions.json"),
-    "trim": ("trim.json",),
-}
 _ONE_RUN = {
     "replay": "replays one chip; leave it out of a sweep",
     "pvt": "is a sweep of its own; sweep corner, temp and supply instead",
     "output": "is the sweep's own; give it before what goes to the verb",
 }
-_COMPLAINT = "some of its runs failed, or its audit refuses them; its folder has which"
 
 
 @dataclass(frozen=True)
@@ -51,15 +39,12 @@ class Sweeping:
 
 @dataclass(frozen=True)
 class _Sweep:
-    """A verb, its arguments but for the axes, the axes, the figures to show (none: the verb's own), and the folder."""
+    """A verb with its arguments but for the axes, the axes, the figures to show (none: the verb's own), the folder."""
 
-    name: str
-    verb: click.Command
-    rest: tuple[str, ...]
+    inner: Inner
     axes: "tuple[Axis, ...]"
     asked: tuple[str, ...]
     output: Path
-    jobs: int
 
 
 @click.command(cls=RunVerb, context_settings={"ignore_unknown_options": True})
@@ -95,10 +80,8 @@ def command(*, to: Destination, sweeping: Sweeping) -> None:
     from cosim.report.sweep_page import write_sweep
     from cosim.report.sweep_table import format_sweep
 
-    name, output = sweeping.verb, to.output
-    verb = import_module(f"cosim.cli.{name}").command
-    axes = read_axes(sweeping.over, name, verb)
-    sweep = _Sweep(name, verb, sweeping.rest, axes, sweeping.figures, output, sweeping.jobs)
+    inner, output = Inner(sweeping.verb, sweeping.rest, sweeping.jobs), to.output
+    sweep = _Sweep(inner, read_axes(sweeping.over, inner.name, inner.verb), sweeping.figures, output)
     summary = _describe(sweep)
     check_outputs("sweep", output, to.json_file)
     take_folder("sweep", output)
@@ -120,53 +103,18 @@ def _describe(sweep: _Sweep) -> "SweepSummary":
     """What is swept, no point yet. Raises InputError for an option that is fixed and swept, or that is for one run."""
     from cosim.study.sweep import PAIRED, SweepSummary
 
-    with _context(sweep, []) as context:
-        asked = [one for one in sweep.verb.params if isinstance(one, click.Option) and _is_given(context, one)]
-        given = {setting_name(one): context.params.get(one.name or "") for one in asked}
-        network = context.params["network_file"]
+    inner = sweep.inner
+    given, network = inner.given()
     if both := next((axis.option for axis in sweep.axes if axis.option in given), None):
         raise InputError(f"--{both} is both fixed and swept with --over {both}; leave one of them out")
     if one := next((option for option in _ONE_RUN if given.get(option) is not None), None):
         raise InputError(f"--{one} {_ONE_RUN[one]}")
-    fixed = {setting_name(one): _plain(given[setting_name(one)]) for one in asked if one.name not in NO_SETTING}
     swept = {axis.option for axis in sweep.axes}
-    paired = "" if "seed" in swept else PAIRED.get(sweep.name, "")
+    paired = "" if "seed" in swept else PAIRED.get(inner.name, "")
+    fixed, subject = fixed_options(inner.verb, given), describe_network(network)
     return SweepSummary(
-        sweep.name, *_subject(network), network.name, fixed, sweep.axes, paired, (), (), (), {"cosim": __version__}
+        inner.name, *subject, network.name, fixed, sweep.axes, paired, (), (), (), {"cosim": __version__}
     )
-
-
-def _subject(network_file: Path) -> tuple[str, str]:
-    """What a page calls the network, and its hash; a backbone goes by its file."""
-    from cosim.checkpoint.file import load_network, stays_software
-    from cosim.files.seal import checksum
-    from cosim.outputs import hash_network
-    from cosim.report.words import network_name
-
-    if stays_software(network_file):
-        return network_file.stem, checksum(network_file.read_bytes())
-    network = load_network(network_file)
-    return network_name(network), hash_network(network)
-
-
-def _is_given(context: click.Context, option: click.Option) -> bool:
-    from click.core import ParameterSource
-
-    return context.get_parameter_source(option.name or "") is not ParameterSource.DEFAULT
-
-
-def _plain(value: object) -> object:
-    """A value of the command line in JSON; of a file its name, not where it stands."""
-    if isinstance(value, Path):
-        return value.name
-    return [_plain(one) for one in value] if isinstance(value, list | tuple) else value
-
-
-def _context(sweep: _Sweep, more: Sequence[str]) -> click.Context:
-    """The verb's command line as if it had been typed; nothing that its context keeps is shared with another."""
-    command = click.get_current_context().find_root().command
-    above = click.Context(command, info_name="cosim", **command.context_settings)
-    return sweep.verb.make_context(sweep.name, [*sweep.rest, *more], parent=above)
 
 
 def _run_points(sweep: _Sweep) -> "Iterator[tuple[SweptPoint, Content]]":
@@ -179,44 +127,17 @@ def _run_points(sweep: _Sweep) -> "Iterator[tuple[SweptPoint, Content]]":
 
 
 def _run_point(sweep: _Sweep, values: "tuple[Value, ...]") -> "tuple[SweptPoint, Content]":
+    from cosim.cli.axes import arguments
     from cosim.study.sweep import SweptPoint
 
     pairs = list(zip(sweep.axes, values, strict=True))
-    name, content = "_".join(_folder_part(axis, value) for axis, value in pairs), Content()
-    reason, folder = _call(sweep, values, sweep.output / name), sweep.output / name
-    if reason in ("", _COMPLAINT):
-        path = next((folder / file for file in RESULTS[sweep.name] if (folder / file).is_file()), None)
-        content = Content() if path is None else _read(path)
+    name = "_".join(_folder_part(axis, value) for axis, value in pairs)
+    more = [part for axis, value in pairs for part in arguments(axis.option, value, sweep.inner.verb)]
+    reason, content = sweep.inner.run(sweep.output / name, more)
     figures = _figures_of(sweep, content) if content else {}
     status = "failed" if not content else "incomplete" if reason else "ok"
     there = {axis.option: value for axis, value in pairs}
     return SweptPoint(name, there, status, figures, reason.replace(f"{sweep.output}/", "") or None), content
-
-
-def _call(sweep: _Sweep, values: "tuple[Value, ...]", folder: Path) -> str:
-    """Run the verb at a point as the command line would; what went wrong there, or ''."""
-    from cosim.cli.axes import arguments
-
-    more = [part for axis, value in zip(sweep.axes, values, strict=True) for part in arguments(axis, value, sweep.verb)]
-    known = {param.name for param in sweep.verb.params}
-    more += [text for name, text in (("resume", "--resume"), ("jobs", f"--jobs={sweep.jobs}")) if name in known]
-    try:
-        with _context(sweep, [*more, f"--output={folder}"]) as context, redirect_stdout(io.StringIO()):
-            sweep.verb.invoke(context)
-    except SystemExit as end:
-        return _COMPLAINT if end.code else ""
-    except CosimError as error:
-        return str(error)
-    except click.ClickException as error:
-        return error.format_message()
-    return ""
-
-
-def _read(path: Path) -> Content:
-    from cosim.reading.text import read_json
-
-    found = read_json(path, "the same command writes it again")
-    return found if isinstance(found, dict) else Content()
 
 
 def _figures_of(sweep: _Sweep, content: Content) -> "dict[str, Figure | None]":
@@ -226,9 +147,11 @@ def _figures_of(sweep: _Sweep, content: Content) -> "dict[str, Figure | None]":
     found = dict(find_figures(content))
     if sweep.asked:
         return {name: pick_figure(found, name) for name in sweep.asked}
-    there = [name for name in DEFAULTS[sweep.name] if any(f"{key}.".startswith(f"{name}.") for key in found)]
+    there = [name for name in DEFAULTS[sweep.inner.name] if any(f"{key}.".startswith(f"{name}.") for key in found)]
     if not there:
-        raise InputError(f"--figure must be given, because there is no {DEFAULTS[sweep.name][0]}: {', '.join(found)}")
+        raise InputError(
+            f"--figure must be given, because there is no {DEFAULTS[sweep.inner.name][0]}: {', '.join(found)}"
+        )
     return {name: pick_figure(found, name) for name in there}
 
 

@@ -18,12 +18,13 @@ RESULTS = (
     "trim.json",
     "design.json",
     "sweep.json",
+    "explore.json",
     "signoff.json",
     "page.json",
     "diff.json",
 )
 TABLES = ("simulation.npz", "pvt.npz", "power.npz")
-_WITHIN = ("sweep", "signoff")  # have runs in folders of their own
+_WITHIN = ("sweep", "explore", "signoff")  # have runs in folders of their own
 AGAIN, RESUME = "the same command writes it again", "--resume writes it again"
 
 
@@ -33,7 +34,7 @@ def command(folder: Path) -> None:
     """Check the files that a verb keeps in FOLDER against their checksums; nothing is changed or run.
 
     FOLDER is the store of montecarlo, or a folder of simulate, compare, power, trim, characterize or demo, or
-    that of sweep or signoff with all that is in it. The exit status is 1 if anything is damaged.
+    that of sweep, explore or signoff with all that is in it. The exit status is 1 if anything is damaged.
     """
     from cosim.reading.settings import read_settings
 

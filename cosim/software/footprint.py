@@ -12,11 +12,11 @@ what its channels delay the inputs may delay in their place: bits where the chan
 import math
 from dataclasses import dataclass
 
-from cosim.cells.clocked import HOLD_CAPACITANCE
 from cosim.errors import InputError
 from cosim.software.delays import FixedDelays, LearnedDelays
 from cosim.software.gamma import GammaDelays
 from cosim.software.mgrade import Mgrade
+from cosim.technology.types import HOLD_CAPACITANCE
 
 WORD = 32
 PARTS: tuple[str, ...] = ("encoder", "convolution", "cell", "mlp", "norm", "decoder")

@@ -227,6 +227,13 @@ def format_calibration(calibration: Calibration) -> str:
     return json.dumps(_rounded({"format": FORMAT, **calibration.content()}), indent=2) + "\n"
 
 
+def as_kept(calibration: Calibration) -> Calibration:
+    """The calibration as it is read from its file: whoever measured it goes on with the same numbers."""
+    content = json.loads(format_calibration(calibration))
+    del content["format"]
+    return typed(content, Calibration, calibration.technology, _REPAIR)
+
+
 def load_calibration(path: Path) -> Calibration:
     """Raises InputError that names the field when the file is missing, is no calibration, or has another format."""
     if not is_file(path):

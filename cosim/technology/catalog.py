@@ -3,11 +3,14 @@
 from pathlib import Path
 
 from cosim.errors import InputError
+from cosim.reading.text import read_toml, shown
 from cosim.resources import models_path
+from cosim.technology.derived import derive
 from cosim.technology.description import read_technology
 from cosim.technology.types import Technology
 
 DEFAULT_TECHNOLOGY = "generic180"
+_REPAIR = "docs/technologies.md says what a technology is"
 
 
 def technology_names() -> tuple[str, ...]:
@@ -22,9 +25,20 @@ def load_technology(name: str, pdk_root: Path | None = None) -> Technology:
     technology or a wrong root, MissingToolError when the kit is not installed.
     """
     if name.endswith(".toml"):
-        return read_technology(Path(name), pdk_root)
+        return _read(Path(name), pdk_root)
     if name not in technology_names():
         raise InputError(
             f"technology must be one of {', '.join(technology_names())}, or a .toml file of your own, not {name!r}"
         )
     return read_technology(models_path() / "devices" / f"{name}.toml", pdk_root)
+
+
+def _read(path: Path, pdk_root: Path | None) -> Technology:
+    """A file of one's own, or one that says what it changes of another technology, its `base`."""
+    content = read_toml(path, _REPAIR)
+    base = content.get("base")
+    if base is None:
+        return read_technology(path, pdk_root)
+    if not isinstance(base, str) or base not in technology_names():
+        raise InputError(f"{path}: base must be one of {', '.join(technology_names())}, not {shown(base)}")
+    return derive(path, content, load_technology(base, pdk_root))

@@ -102,6 +102,13 @@ def _rounded(value: object) -> object:
     return [_rounded(item) for item in value] if isinstance(value, list | tuple) else value
 
 
+def as_kept(fit: NoiseFit) -> NoiseFit:
+    """The fit as it is read from its file: whoever measured it goes on with the same numbers."""
+    content = json.loads(format_noise(fit))
+    del content["format"]
+    return typed(content, NoiseFit, fit.technology, _REPAIR)
+
+
 def load_noise(path: Path) -> NoiseFit:
     """Raises InputError that names the field when the file is missing, or no fit of this format."""
     where = str(path)

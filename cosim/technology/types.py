@@ -11,6 +11,7 @@ from cosim.technology.drawing import Drawing
 
 Polarity = Literal["n", "p"]
 POLARITIES: tuple[Polarity, ...] = ("n", "p")
+HOLD_CAPACITANCE = 0.4e-12  # F; keeps what the decision kicks back through M1 under 1 % of the candidate
 
 
 @dataclass(frozen=True)
@@ -89,6 +90,7 @@ class Technology:
     capacitor_density: of its metal capacitors, F/m2, for estimates of area
     corner: one of `library.sections`
     drawing: what a layout of it must keep to, None where that is not known
+    hold_capacitance: of what holds a candidate while a cell decides, F
     """
 
     name: str
@@ -104,6 +106,7 @@ class Technology:
     capacitor_density: float
     corner: str = "tt"
     drawing: Drawing | None = None
+    hold_capacitance: float = HOLD_CAPACITANCE
 
     @property
     def thermal_voltage(self) -> float:

@@ -258,6 +258,14 @@ def test_stale_or_damaged_cache_is_measured_again(files, technology, calibration
         assert load_calibration(cached_path(technology.name, 8)) == fresh
 
 
+def test_a_first_run_has_the_numbers_of_the_next(files, technology, calibration):
+    """The file has 9 digits; what is measured is used as the file has it."""
+    files.setattr(calibration_files, "calibrate", lambda *_: replace(calibration, v_node=0.5123456789123))
+    first = find_calibration(technology, 8)
+    assert first.v_node == 0.512345679
+    assert find_calibration(technology, 8) == first == load_calibration(cached_path(technology.name, 8))
+
+
 def test_a_cache_that_cannot_be_written_costs_the_file_not_the_calibration(files, technology, calibration, tmp_path):
     """A file where the cache's folder should be: nothing can be read there, nothing written."""
     (tmp_path / "in_the_way").write_text("")

@@ -7,7 +7,6 @@ import pytest
 
 from cosim.calibration.noise import find_noise
 from cosim.cells.benches import clocked_bench, supply_of
-from cosim.cells.clocked import HOLD_CAPACITANCE
 from cosim.cells.rectifier import CANDIDATE, candidate_diode
 from cosim.circuit.bench import Bench, Tran, TransientNoise, Voltage
 from cosim.circuit.dialects.ngspice import format_bench
@@ -16,6 +15,7 @@ from cosim.circuit.waveforms import Timing
 from cosim.engines.behavioral.aperture import Cells, apertures
 from cosim.engines.engine import Failure
 from cosim.errors import InputError
+from cosim.technology.types import HOLD_CAPACITANCE
 
 CHARGE, AMPERE, FARAD, STEP = 1.602176634e-19, 1e-9, 0.4e-12, 2e-6
 

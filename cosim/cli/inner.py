@@ -1,0 +1,112 @@
+"""A verb that another verb runs: its command line as if it had been typed, its folder, and the results in there."""
+
+import io
+from collections.abc import Mapping, Sequence
+from contextlib import redirect_stdout
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+
+import click
+
+from cosim.cli.config import NO_SETTING, setting_name
+from cosim.errors import CosimError
+
+Content = dict[str, object]  # of a verb's JSON file
+RESULTS = {  # of a verb: the file that its figures are in, or where there is none that of a cut backbone
+    "montecarlo": ("summary.json",),
+    "compare": ("comparison.json", "partitions.json"),
+    "power": ("power.json",),
+    "compile": ("design.json", "partitions.json"),
+    "trim": ("trim.json",),
+}
+COMPLAINT = "some of its runs failed, or its audit refuses them; its folder has which"
+
+
+@dataclass(frozen=True)
+class Inner:
+    """A verb, its arguments as they were typed, and the worker processes of each run."""
+
+    name: str
+    rest: tuple[str, ...]
+    jobs: int
+
+    @property
+    def verb(self) -> click.Command:
+        """The verb's command."""
+        return import_module(f"cosim.cli.{self.name}").command
+
+    def context(self, more: Sequence[str] = ()) -> click.Context:
+        """The verb's command line as if it had been typed; nothing that its context keeps is shared with another."""
+        command = click.get_current_context().find_root().command
+        above = click.Context(command, info_name="cosim", **command.context_settings)
+        return self.verb.make_context(self.name, [*self.rest, *more], parent=above)
+
+    def given(self) -> tuple[Mapping[str, object], Path]:
+        """The options that were typed, by long name, with their values, and the network's file."""
+        with self.context() as context:
+            asked = [one for one in self.verb.params if isinstance(one, click.Option) and _is_given(context, one)]
+            return {setting_name(one): context.params.get(one.name or "") for one in asked}, context.params[
+                "network_file"
+            ]
+
+    def run(self, folder: Path, more: Sequence[str]) -> tuple[str, Content]:
+        """Run it in a folder: what went wrong there, or '', and what its results hold, nothing without such."""
+        known = {param.name for param in self.verb.params}
+        extra = [text for name, text in (("resume", "--resume"), ("jobs", f"--jobs={self.jobs}")) if name in known]
+        reason = self._call([*more, *extra, f"--output={folder}"])
+        if reason not in ("", COMPLAINT):
+            return reason, {}
+        path = next((folder / file for file in RESULTS[self.name] if (folder / file).is_file()), None)
+        return reason, {} if path is None else _read(path)
+
+    def _call(self, more: Sequence[str]) -> str:
+        try:
+            with self.context(more) as context, redirect_stdout(io.StringIO()):
+                self.verb.invoke(context)
+        except SystemExit as end:
+            return COMPLAINT if end.code else ""
+        except CosimError as error:
+            return str(error)
+        except click.ClickException as error:
+            return error.format_message()
+        return ""
+
+
+def fixed_options(verb: click.Command, given: Mapping[str, object]) -> Content:
+    """Of options that were typed those that change a figure, as JSON has them."""
+    no_setting = {setting_name(one) for one in verb.params if one.name in NO_SETTING}
+    return {name: _plain(value) for name, value in given.items() if name not in no_setting}
+
+
+def describe_network(network_file: Path) -> tuple[str, str]:
+    """What a page calls the network, and its hash; a backbone goes by its file."""
+    from cosim.checkpoint.file import load_network, stays_software
+    from cosim.files.seal import checksum
+    from cosim.outputs import hash_network
+    from cosim.report.words import network_name
+
+    if stays_software(network_file):
+        return network_file.stem, checksum(network_file.read_bytes())
+    network = load_network(network_file)
+    return network_name(network), hash_network(network)
+
+
+def _is_given(context: click.Context, option: click.Option) -> bool:
+    from click.core import ParameterSource
+
+    return context.get_parameter_source(option.name or "") is not ParameterSource.DEFAULT
+
+
+def _plain(value: object) -> object:
+    """A value of the command line in JSON; of a file its name, not where it stands."""
+    if isinstance(value, Path):
+        return value.name
+    return [_plain(one) for one in value] if isinstance(value, list | tuple) else value
+
+
+def _read(path: Path) -> Content:
+    from cosim.reading.text import read_json
+
+    found = read_json(path, "the same command writes it again")
+    return found if isinstance(found, dict) else {}

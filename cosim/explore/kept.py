@@ -1,0 +1,97 @@
+"""What a search keeps: search.json says what it is, and two files get a line for every finished trial and check.
+
+A line is on disk before the next trial begins. Its checksum is one over what the search is, too; from the first line
+on that does not fit, trials run again, which is fast where their chips are kept.
+"""
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+from cosim.errors import InputError
+from cosim.files.json_form import json_object
+from cosim.files.read import is_file
+from cosim.files.seal import seal_json, seal_line, unseal_json, unseal_line
+from cosim.files.write import write_atomically
+from cosim.reading.text import JSON_LIMIT, parse_json, read_bytes, shown, typed
+from cosim.study.explore import OnTransistors, Tried
+
+SEARCH_FILE, TRIALS_FILE, CHECKS_FILE = "search.json", "trials.jsonl", "transistors.jsonl"
+_AGAIN = "choose another folder with -o"
+R = TypeVar("R")
+
+
+class Kept:
+    """A folder's finished trials and checks, by the number of the trial."""
+
+    def __init__(self, folder: Path, search: Mapping[str, object]) -> None:
+        """Raises InputError where the folder holds another search."""
+        plain = json.loads(json.dumps(json_object(search)))
+        self._folder = folder
+        self._key = hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()
+        _check(folder / SEARCH_FILE, plain)
+        write_atomically(folder / SEARCH_FILE, seal_json(plain))
+        self.trials = self._read(TRIALS_FILE, Tried)
+        self.checks = self._read(CHECKS_FILE, OnTransistors)
+
+    def trial(self, tried: Tried) -> None:
+        """Keep a trial."""
+        self._append(TRIALS_FILE, tried.number, tried)
+        self.trials[tried.number] = tried
+
+    def check(self, number: int, found: OnTransistors) -> None:
+        """Keep what transistors say of one."""
+        self._append(CHECKS_FILE, number, found)
+        self.checks[number] = found
+
+    def _append(self, name: str, number: int, record: object) -> None:
+        path = self._folder / name
+        try:
+            with path.open("ab") as file:
+                file.write(seal_line({"number": number, "is": json_object(record)}, self._key))
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise InputError(
+                f"cannot write to {path}: {error.strerror}; make room, then give the command again"
+            ) from None
+
+    def _read(self, name: str, cls: type[R]) -> dict[int, R]:
+        """The whole lines of a file up to the first that is not; what follows is cut off."""
+        path, found, whole = self._folder / name, dict[int, R](), 0
+        if not is_file(path):
+            return found
+        content = read_bytes(path, JSON_LIMIT, _AGAIN)
+        for line in content.splitlines(keepends=True):
+            try:
+                plain: Any = parse_json(unseal_line(line, self._key), name, _AGAIN)
+            except ValueError:
+                break
+            found[plain["number"]] = typed(_named(plain["is"]), cls, name, _AGAIN)
+            whole += len(line)
+        if whole < len(content):
+            write_atomically(path, content[:whole])
+        return found
+
+
+def _named(plain: Mapping[str, object]) -> dict[str, object]:
+    """A record's keys as its fields are called, see `json_object`."""
+    return {"yield_" if key == "yield" else key: value for key, value in plain.items()}
+
+
+def _check(path: Path, search: Mapping[str, object]) -> None:
+    if not is_file(path):
+        return
+    try:
+        known: Any = parse_json(unseal_json(read_bytes(path, JSON_LIMIT, _AGAIN)), path.name, _AGAIN)
+    except ValueError:  # damaged: lines that are no trials of this search are left out
+        return
+    for name in sorted({*known, *search}):
+        if known.get(name) != search.get(name):
+            raise InputError(
+                f"{path.parent}: holds another search: {name} is {shown(known.get(name))} there, not "
+                f"{shown(search.get(name))}; {_AGAIN}"
+            )
