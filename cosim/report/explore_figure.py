@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from cosim.report.figures import BLUE, FONT, GREY, LIGHT, RED, Axes, Figure, log_axis, plain, styled
+from cosim.report.figures import BLUE, FONT, GREY, LIGHT, RED, Axes, Figure, few_ticks, log_axis, plain, styled
 from cosim.report.sweep_table import FRACTION, scale_of
 from cosim.study.explore import Exploration, Tried, violation
 from cosim.study.sweep import Figure as Found
@@ -59,6 +59,8 @@ def _finish(panel: Axes, found: Exploration, name: str, values: Sequence[float])
     panel.set_xlabel(_label(found.trials, name))
     if values and min(values) > 0 and max(values) > _DECADES * min(values):
         log_axis(panel, "x", min(values), max(values))
+    else:
+        few_ticks(panel, "x")
     panel.grid(lw=0.3)
     plain(panel, size=FONT)
 

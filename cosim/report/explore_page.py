@@ -46,7 +46,8 @@ def explore_page(found: Exploration, figure: Figure | None, links: Links) -> Pag
     drawn = () if figure is None else (_picture(figure, f"{caption} {said}.", caption),)
     checked = sum(one.transistors is not None for one in found.trials)
     refuted = sum(one.refuted for one in found.trials)
-    front = (Table(head_of(found), tuple(row_of(found, one) for one in found.on_front)),) if found.front else ()
+    head, rows = head_of(found), tuple(row_of(found, one) for one in found.on_front)
+    front = (Table(head, rows, tuple(range(len(head)))),) if rows else ()
     return Page(
         verb="explore",
         subject=Subject(found.network, found.network_hash),
