@@ -99,10 +99,13 @@ class Start:
 
 @dataclass(frozen=True)
 class Decisions:
-    """samples: looked at; distance: of the weakest, at least, in standard deviations of mismatch; 0: not judged."""
+    """samples: looked at by adjoint; distance: of the weakest, at least, in standard deviations of mismatch; 0: not
+    judged. within: share of all samples' decisions that stand within three sigma of noise and what calibration leaves,
+    at most; 1: not judged."""
 
     samples: int = 8
     distance: float = 0.0
+    within: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -235,6 +238,7 @@ def _check(plan: Plan, where: str) -> None:
         ("start.reset", one.start.reset, 0.5 <= one.start.reset <= 100, "0.5 to 100"),
         ("decisions.samples", one.decisions.samples, one.decisions.samples >= 1, "1 or more"),
         ("decisions.distance", one.decisions.distance, one.decisions.distance >= 0, "0 or more"),
+        ("decisions.within", one.decisions.within, 0 <= one.decisions.within <= 1, "0 to 1"),
         ("limits.samples", one.limits.samples, one.limits.samples >= 1, "1 or more"),
     ]  # fmt: skip
     for name, value, right, wanted in rules:

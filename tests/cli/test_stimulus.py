@@ -121,7 +121,7 @@ def test_the_sample_drives_it(cosim_main, tiny, data, tmp_path):
     ("options", "message"),
     [
         (("--stimulus", 5), "no sample 5: the test set has samples 0 to 4; choose one of them"),
-        ((), "test data are for a stimulus only; add --stimulus 0, or leave --data out"),
+        ((), "test data are for a stimulus or margins; add --stimulus 0 or --margins, or leave it out"),
     ],
 )
 def test_what_is_refused(cosim_main, tiny, data, tmp_path, options, message):
