@@ -22,6 +22,7 @@ from cosim.errors import InputError
 from cosim.montecarlo.spec import SPEC_METRICS, Spec, parse_spec
 from cosim.reading.text import check_known, listed, read_toml, shown, shown_path, typed
 from cosim.study.pvt import CELSIUS, SUPPLIES, Grid
+from cosim.technology.types import Flicker
 
 _REPAIR = "see docs/signoff.md for what a plan holds"
 _OFTEN, _MUCH = 1e6, 1.0
@@ -57,9 +58,11 @@ class Mismatch:
 
 @dataclass(frozen=True)
 class Noise:
-    """draws: runs of each sample with other numbers."""
+    """draws: runs of each sample with other numbers; flicker: of the devices, the worst case where the technology has
+    one."""
 
     draws: int = 10
+    flicker: Flicker = "typical"
 
 
 @dataclass(frozen=True)
