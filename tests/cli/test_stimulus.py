@@ -1,6 +1,7 @@
 """The testbench of `cosim compile`: a sample of the test set drives it, and it shows what expected.csv says."""
 
 import csv
+import json
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -115,6 +116,18 @@ def test_the_sample_drives_it(cosim_main, tiny, data, tmp_path):
     found = [float(row["software"]) for row in expected(tmp_path) if row["unit"] == "A"]
     # the file has 9 digits
     np.testing.assert_allclose(found, 1e-9 * readout.ravel(), rtol=1e-8, atol=0)
+
+
+def test_margins_of_its_decisions_are_counted(cosim_main, tiny, data, tmp_path):
+    code, out, _ = cosim_main("compile", tiny / "net.npz", "-o", tmp_path, "--margins", "--data", data)
+    assert code == 0
+    found = json.loads((tmp_path / "margins.json").read_text())
+    assert found["samples"] == len(LENGTHS)
+    for layer in found["layers"]:
+        assert layer["decisions"] % sum(LENGTHS) == 0
+        assert 0 <= layer["chips"]["fewest"] <= layer["circuit"]["fewest"]
+        assert f"{layer['layer']}: circuit {layer['circuit']['fewest']:.2f}, " in out
+    assert "How far decisions are from their thresholds" in (tmp_path / "report.html").read_text()
 
 
 @pytest.mark.parametrize(
