@@ -43,8 +43,8 @@ def find_noise(technology: Technology, progress: Progress = lambda text: None) -
     Raises MissingToolError when they must be measured and ngspice is missing, InputError when the library lacks a size.
     """
     fingerprint = noise_fingerprint(technology)
-    kept = cache_folder() / _file(technology.name)
-    paths = models_path() / "devices" / _file(technology.name), kept
+    kept = cache_folder() / _file(technology)
+    paths = models_path() / "devices" / _file(technology), kept
     if (fitting := first_fitting(paths, load_noise, fingerprint)) is not None:
         return fitting
     try:
@@ -62,8 +62,8 @@ def find_noise(technology: Technology, progress: Progress = lambda text: None) -
     return found
 
 
-def _file(technology: str) -> str:
-    return f"{technology}.noise.json"
+def _file(technology: Technology) -> str:
+    return f"{technology.name}.{'flicker.' if technology.flicker == 'worst' else ''}noise.json"
 
 
 def noise_fingerprint(technology: Technology) -> str:

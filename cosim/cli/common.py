@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from cosim.engines.table import Entry
     from cosim.loading import Place
     from cosim.tasks.testset import TestSet
+    from cosim.technology.types import Flicker
     from cosim.units.epsilon import Circuit as Cell
     from cosim.variation.noise import Noise
 
@@ -135,6 +136,9 @@ probe_option = click.option(
 )  # fmt: skip
 noise_option = click.option(
     "--noise", cls=RunningOption, is_flag=True, help="What device noise changes: behavioral, and in batch."
+)
+flicker_option = one_of(
+    "--flicker", ("typical", "worst"), "Of the noise; worst where the technology says it.", cls=RunningOption
 )
 seed_option = click.option(
     "--seed", cls=RunningOption, type=click.IntRange(0), default=0, help="Seed of the sample draw."
@@ -300,12 +304,13 @@ def load_run(
     )
 
 
-def noise_of(design: "Design", seed: int) -> "Noise":
+def noise_of(design: "Design", seed: int, flicker: "Flicker" = "typical") -> "Noise":
     """What noise needs: the figures of the technology's devices, measured where none are kept."""
     from cosim.calibration.noise import find_noise
+    from cosim.technology.conditions import with_flicker
     from cosim.variation.noise import Noise
 
-    return Noise(find_noise(design.technology, say), seed)
+    return Noise(find_noise(with_flicker(design.technology, flicker), say), seed)
 
 
 def check_outputs(verb: str, folder: Path, json_file: Path | None = None) -> None:

@@ -19,6 +19,7 @@ from cosim.cli.common import (
     compile_options,
     destination_options,
     engine_option,
+    flicker_option,
     load_run,
     network_argument,
     noise_of,
@@ -42,13 +43,13 @@ if TYPE_CHECKING:
     from cosim.study.agreement import ComparisonSummary
     from cosim.study.bias import Bias
     from cosim.study.pvt import Sweep
-    from cosim.technology.types import Technology
+    from cosim.technology.types import Flicker, Technology
 
 
 @dataclass(frozen=True)
 class Comparing:
     """Under which conditions, with which bias currents, the simulator of the transistors, how many it audits; the error
-    of a right answer; whether decisions have noise; and the converters of a backbone."""
+    of a right answer; whether decisions have noise, and with which flicker; and the converters of a backbone."""
 
     pvt: bool
     bias: "Bias"
@@ -59,6 +60,7 @@ class Comparing:
     probe: tuple[str, ...]
     extracted: Path | None
     noise: bool
+    flicker: "Flicker"
     cutting: Cutting
 
 
@@ -86,6 +88,7 @@ def _compared() -> tuple[Entry, ...]:
     "--extracted", cls=RunningOption, type=FILE, help="Folder of cosim layout, whose wires are simulated, too."
 )
 @noise_option
+@flicker_option
 @compile_options
 @run_options
 @cut_options(conversion=True)
@@ -127,7 +130,7 @@ def command(*, network_file: Path, to: Destination, how: Comparing, compiling: C
             listener, asked = Listener(progress, say), Conditions(how.bias, audit)
             lines = format_pvt(summary := run_pvt(design, test_set, run, listener, asked))
         else:
-            noise = noise_of(design, running.seed) if how.noise else None
+            noise = noise_of(design, running.seed, how.flicker) if how.noise else None
             summary = run_comparison(design, test_set, run, progress, Beside(audit, watched, noise))
             lines = format_comparison(summary)
     met, said = judge_specs(specs, summary, run.standing(design).technology)
@@ -156,6 +159,8 @@ def _check_asked(how: Comparing, compiling: Compiling, *, software: bool) -> Non
         raise InputError("--probe is for a network that compiles whole, without --pvt; leave it out")
     if how.pvt and any(value is not None for value in (compiling.corner, compiling.celsius, compiling.supply)):
         raise InputError("--pvt runs all conditions; leave --corner, --temp and --supply out")
+    if how.flicker != "typical" and not how.noise:
+        raise InputError(f"--flicker {how.flicker} is of the noise; add --noise, or leave it out")
     if how.noise and (how.pvt or software):
         raise InputError("--noise is for a network that compiles whole, without --pvt; leave it out")
     if how.pvt and software:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 from textwrap import fill
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -26,13 +26,21 @@ from cosim.cli.settings import RunVerb
 from cosim.errors import InputError
 from cosim.quantities import format_quantity
 
+if TYPE_CHECKING:
+    from cosim.design import Condition, Design
+    from cosim.study.margins import Margins
+    from cosim.tasks.testset import TestSet
+
+MARGINS_FILE = "margins.json"
+
 
 @dataclass(frozen=True)
 class Driving:
-    """The simulator that it is written for, and the test sample that drives it."""
+    """The simulator that it is written for, the test sample that drives it, and whether margins are counted."""
 
     dialect: str
     stimulus: int | None
+    margins: bool
     data: Path | None
 
 
@@ -43,6 +51,7 @@ class Driving:
 @one_of("--dialect", [dialect.name for dialect in DIALECTS], "Simulator that the files are for.", "ngspice")
 @click.option("--stimulus", type=click.IntRange(0), metavar="N",
               help="Sample of the test set that drives the testbench [default: made up].")  # fmt: skip
+@click.option("--margins", is_flag=True, help="Count how many sigma the test set's decisions are from thresholds.")
 @data_option
 @compile_options
 @cut_options(conversion=False)
@@ -62,31 +71,50 @@ def command(*, network_file: Path, output: Path, driving: Driving, compiling: Co
     """
     from cosim.checkpoint.file import stays_software
     from cosim.circuit.waveforms import Timing
-    from cosim.outputs import Exercise, summarize
+    from cosim.files.json_form import json_object
+    from cosim.outputs import Exercise, summarize, write_results
     from cosim.report.design_page import write_design, write_design_page
     from cosim.report.kept_page import REPORT_FILE
+    from cosim.report.margins import format_margins
     from cosim.tasks.testset import load_test_set
 
     data, stimulus = driving.data, driving.stimulus
     if stays_software(network_file):
-        if stimulus is not None:
-            raise InputError("--stimulus is for a network that compiles whole; leave it out for a backbone")
+        if stimulus is not None or driving.margins:
+            option = "--stimulus" if stimulus is not None else "--margins"
+            raise InputError(f"{option} is for a network that compiles whole; leave it out for a backbone")
         compile_backbone(network_file, output, compiling, Wanted(cutting, data, dialect_named(driving.dialect)))
         return
     cutting.refuse()
-    if data is not None and stimulus is None:
-        raise InputError(f"--data {data}: test data are for a stimulus only; add --stimulus 0, or leave --data out")
+    if data is not None and stimulus is None and not driving.margins:
+        raise InputError(
+            f"--data {data}: test data are for a stimulus or margins; add --stimulus 0 or --margins, or leave it out"
+        )
     check_outputs("compile", output)
     design, condition = load_design(network_file, compiling)
-    x = None if stimulus is None else load_test_set(design.network, data).inputs(stimulus)
+    test_set = None if stimulus is None and not driving.margins else load_test_set(design.network, data)
+    x = None if stimulus is None or test_set is None else test_set.inputs(stimulus)
+    margins = count_margins(design, test_set, condition) if driving.margins and test_set is not None else None
     take_folder("compile", output)
     exercise = Exercise(Timing(t_step=compiling.t_step), condition, x)
     paths = write_design(design, output, exercise, dialect_named(driving.dialect), say)
-    write_design_page(design, output, condition)
+    write_design_page(design, output, condition, margins)
     _say_design(network_file, summarize(design, condition))
+    if margins is not None:
+        write_results(output, {MARGINS_FILE: json_object(margins)})
+        click.echo("\n".join(format_margins(margins)))
     written = f"  written           {', '.join(path.name for path in paths)} in {output}"
     click.echo(fill(written, 79, subsequent_indent=20 * " ", break_long_words=False, break_on_hyphens=False))
     click.echo(f"  report            {output / REPORT_FILE}")
+
+
+def count_margins(design: "Design", test_set: "TestSet", condition: "Condition | None") -> "Margins":
+    """Of all samples of a test set."""
+    from cosim.calibration.noise import find_noise
+    from cosim.study.margins import study_margins
+    from cosim.variation.noise import Noise
+
+    return study_margins(design, test_set, Noise(find_noise(design.technology, say)), condition)
 
 
 def _say_design(network_file: Path, summary: dict[str, Any]) -> None:

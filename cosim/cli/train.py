@@ -20,8 +20,10 @@ from cosim.training.config import Architecture, TrainingConfig, check_config, se
 if TYPE_CHECKING:
     from cosim.network.types import Network
     from cosim.tasks.task import Task
+    from cosim.technology.types import Technology
     from cosim.training.seeds import Seeds
     from cosim.training.trainer import Job, TrainingResult
+    from cosim.variation.sigma import Spread
 
 EXTRA = "pip install 'cosim-analog[train]'"
 _A, _C = Architecture(), TrainingConfig()
@@ -41,9 +43,10 @@ class Files:
 
 @dataclass(frozen=True)
 class Devices:
-    """What the chips of a training vary by."""
+    """What the chips of a training vary by, and what its decisions are made with."""
 
     variation: str
+    sigma_of: str
     technology: str
     pdk_root: Path | None
     area: float
@@ -139,6 +142,11 @@ board_option = click.option(
 @pdk_root_option
 @click.option("--area", cls=DescentOption, default=1.0, help="Gate areas over drawn ones, for mismatch alone.")
 @click.option("--margin", cls=DescentOption, default=_C.margin, help="Distance to keep from thresholds, in units.")
+@click.option("--margin-sigma", cls=DescentOption, default=0.0, help="The same in sigma of each candidate; 0: off.")
+@one_of(
+    "--sigma-of", ("circuit", "chips"), "Noise and what calibration leaves; chips: mismatch, too.", cls=DescentOption
+)
+@click.option("--device-noise", cls=DescentOption, is_flag=True, help="Decide with the noise of the devices.")
 @click.option("--weight-cost", cls=DescentOption, default=_C.weight_cost, help="Loss per unit of summed |weight|.")
 @click.option("--range-max", cls=DescentOption, default=_C.range_max, help="Largest range of a state, 0 for any.")
 @click.option("--width-min", cls=NetworkOption, default=_A.width_min, help="Smallest hysteresis width, in units.")
@@ -158,9 +166,8 @@ def command(*, task: str | None, files: Files, config: TrainingConfig, devices: 
 
     TASK is generated or comes with a package (digits, pixel-digits, copy-first, copy-first-quiet, copy-item, flip-flop,
     parity, parity-published), is read from --data (speech-commands, kws-*, fsdd, mnist*, cifar10*, pathfinder), or is
-    npz for data of your own; docs/tasks.md has all. Inputs, weights and thresholds keep to what the circuit can
-    realise. Beside the checkpoint stands the curve of the training, model_curve.csv and .svg. Several seeds keep
-    the network with the smallest loss on held-out samples.
+    npz for data of your own; docs/tasks.md has all. All that is learned keeps to what the circuit can realise. Several
+    seeds keep the network with the smallest held-out loss.
     """
     from cosim.tasks.load import check_task, load_task
 
@@ -233,16 +240,27 @@ def stopping_truthfully(*kept: Path) -> Generator[None, None, None]:
 def complete_config(config: TrainingConfig, devices: Devices) -> TrainingConfig:
     """The configuration with what its options leave to others: the BMRU's epsilon, the mismatch of a technology."""
     from cosim.technology.catalog import DEFAULT_TECHNOLOGY, load_technology
-    from cosim.training.mismatch import derive_mismatch
+    from cosim.variation.mismatch import derive_mismatch
 
-    mismatch = None
-    if devices.variation == "local":
+    mismatch, spread, counted = None, None, config.margin_sigma > 0 or config.device_noise
+    grid = config.architecture.grid
+    if devices.variation == "local" or counted:
         process = load_technology(devices.technology, devices.pdk_root)
-        mismatch = derive_mismatch(process, config.architecture.grid, devices.area)
+        mismatch = derive_mismatch(process, grid, devices.area) if devices.variation == "local" else None
+        spread = _spread(process, grid, chips=devices.sigma_of == "chips") if counted else None
     elif devices.technology != DEFAULT_TECHNOLOGY or devices.area != 1:
         raise InputError("--technology and --area need --variation local: nominal training knows no devices")
     annealed = config.epsilon is None and config.architecture.cell != "bmru"
-    return replace(config, mismatch=mismatch, epsilon=None if annealed else config.epsilon or 0.0)
+    epsilon = None if annealed else config.epsilon or 0.0
+    return replace(config, mismatch=mismatch, spread=spread, epsilon=epsilon)
+
+
+def _spread(technology: "Technology", grid: float | None, *, chips: bool) -> "Spread":
+    from cosim.calibration.noise import find_noise
+    from cosim.engines.behavioral.sigma import devices_of
+    from cosim.technology.scale import units_for
+
+    return devices_of(technology, find_noise(technology), units_for(grid), chips=chips)
 
 
 def describe_constants(task: "Task") -> list[str]:

@@ -12,10 +12,12 @@ from cosim.quantities import format_quantity
 from cosim.report.automaton_sheet import format_automaton
 from cosim.report.inside import format_inside, schematics_grid
 from cosim.report.kept_page import write_page
+from cosim.report.margins import margins_section
 from cosim.report.network_figure import draw_network
 from cosim.report.page import Blocks, Facts, Page, Section, Table
 from cosim.report.provenance import circuit_facts, origins, subject_of
 from cosim.report.words import say_conditions, worded
+from cosim.study.margins import Margins
 
 SCHEMATIC = "network.svg"
 _NAMED = 50  # lost parameters
@@ -35,19 +37,23 @@ def write_design(
     return write_texts(folder, {**texts, SCHEMATIC: draw_network(design)})
 
 
-def write_design_page(design: Design, folder: Path, condition: Condition | None = None) -> None:
+def write_design_page(
+    design: Design, folder: Path, condition: Condition | None = None, margins: Margins | None = None
+) -> None:
     """Its page, in the folder of the design."""
-    write_page(folder, design_page(design, condition))
+    write_page(folder, design_page(design, condition, margins))
 
 
-def design_page(design: Design, condition: Condition | None = None) -> Page:
-    """The page of a compiled network: figures, schematic, areas, what was lost, mapping, cells."""
+def design_page(design: Design, condition: Condition | None = None, margins: Margins | None = None) -> Page:
+    """The page of a compiled network: figures, schematic, margins where they were counted, areas, what was lost,
+    mapping, cells."""
     rows, subject, there = map_parameters(design), subject_of(design), (condition or design.nominal).technology
     lost, summary = [row for row in rows if row.status in (ZERO, CUT)], summarize(design, condition, rows)
     inside = format_inside(design, rows)
     sections = {
         "The automaton": format_automaton(design.network),
         "The network": inside.pop("The network"),
+        **({} if margins is None else {"How far decisions are from their thresholds": margins_section(margins)}),
         "Area by block": (_areas(design),),
         "What was lost": _format_lost(lost),
         **inside,

@@ -17,7 +17,7 @@ from cosim.study.judged import Figures, Measured
 from cosim.study.noise import study_noise
 from cosim.study.pvt import Condition
 from cosim.study.signoff import Check, Finding
-from cosim.technology.conditions import format_conditions
+from cosim.technology.conditions import format_conditions, with_flicker
 from cosim.variation.draws import Plan as Draws
 from cosim.variation.draws import check_coefficients
 from cosim.variation.noise import Noise
@@ -115,9 +115,11 @@ def check_mismatch(subject: Subject) -> Check:
 
 def check_noise(subject: Subject) -> Check:
     """Noise of the devices at every decision of the behavioral model, against the same circuit without."""
-    draws = subject.plan.settings.noise.draws
-    noise = Noise(find_noise(subject.design.technology), subject.seed)
+    wanted = subject.plan.settings.noise
+    draws = wanted.draws
     with where_modelled():
+        technology = with_flicker(subject.design.technology, wanted.flicker)
+        noise = Noise(find_noise(technology), subject.seed)
         found = study_noise(subject.design, subject.test_set, noise, subject.run, draws)
     figures: Figures = {}
     for metric, share in (("task_agreement", found.answers), ("state_agreement", found.states)):
@@ -129,7 +131,7 @@ def check_noise(subject: Subject) -> Check:
     return Check(
         "noise",
         "Does it decide the same with the noise of its devices?",
-        f"{found.samples} samples, {found.draws} times each, behavioral model",
+        f"{found.samples} samples, {found.draws} times each, behavioral model, {wanted.flicker} flicker",
         tuple(replace(one, figure=words.get(one.figure, one.figure)) for one in findings(specs, figures)),
     )
 

@@ -22,6 +22,7 @@ from cosim.errors import InputError
 from cosim.montecarlo.spec import SPEC_METRICS, Spec, parse_spec
 from cosim.reading.text import check_known, listed, read_toml, shown, shown_path, typed
 from cosim.study.pvt import CELSIUS, SUPPLIES, Grid
+from cosim.technology.types import Flicker
 
 _REPAIR = "see docs/signoff.md for what a plan holds"
 _OFTEN, _MUCH = 1e6, 1.0
@@ -57,9 +58,11 @@ class Mismatch:
 
 @dataclass(frozen=True)
 class Noise:
-    """draws: runs of each sample with other numbers."""
+    """draws: runs of each sample with other numbers; flicker: of the devices, the worst case where the technology has
+    one."""
 
     draws: int = 10
+    flicker: Flicker = "typical"
 
 
 @dataclass(frozen=True)
@@ -99,10 +102,13 @@ class Start:
 
 @dataclass(frozen=True)
 class Decisions:
-    """samples: looked at; distance: of the weakest, at least, in standard deviations of mismatch; 0: not judged."""
+    """samples: looked at by adjoint; distance: of the weakest, at least, in standard deviations of mismatch; 0: not
+    judged. within: share of all samples' decisions that stand within three sigma of noise and what calibration leaves,
+    at most; 1: not judged."""
 
     samples: int = 8
     distance: float = 0.0
+    within: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -235,6 +241,7 @@ def _check(plan: Plan, where: str) -> None:
         ("start.reset", one.start.reset, 0.5 <= one.start.reset <= 100, "0.5 to 100"),
         ("decisions.samples", one.decisions.samples, one.decisions.samples >= 1, "1 or more"),
         ("decisions.distance", one.decisions.distance, one.decisions.distance >= 0, "0 or more"),
+        ("decisions.within", one.decisions.within, 0 <= one.decisions.within <= 1, "0 to 1"),
         ("limits.samples", one.limits.samples, one.limits.samples >= 1, "1 or more"),
     ]  # fmt: skip
     for name, value, right, wanted in rules:

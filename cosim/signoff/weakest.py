@@ -6,17 +6,20 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from cosim.calibration.noise import find_noise
 from cosim.circuit.bench import Bench, Voltage
 from cosim.circuit.elements import GROUND, Mos
 from cosim.engines.engine import Failure, Run, Waveforms
 from cosim.engines.table import simulator_named
 from cosim.quantities import format_quantity
-from cosim.signoff.subject import Subject, where_modelled
+from cosim.signoff.subject import NotModelledError, Subject, where_modelled
 from cosim.simulation.simulated import sample_benches
 from cosim.simulation.single import run_benches
+from cosim.study.margins import NEAR, study_margins
 from cosim.study.sensitivity import Asked, Sensitivities, all_sensitivities
 from cosim.study.signoff import Check, Finding
 from cosim.technology.conditions import format_conditions
+from cosim.variation.noise import Noise
 
 PAIRS = (("V_GS", "gate", "source"), ("V_GD", "gate", "drain"), ("V_DS", "drain", "source"), ("V_GB", "gate", "bulk"))
 _SHOWN = 3  # decisions
@@ -35,9 +38,9 @@ def check_decisions(subject: Subject) -> Check:
             progress(k + 1, len(samples))
     return Check(
         "decisions",
-        "How far are the weakest decisions from their thresholds, over what mismatch moves them by?",
+        "How far are the weakest decisions from their thresholds, over what moves them?",
         f"{len(samples)} samples, {Asked().decisions} least certain decisions of each",
-        tuple(_weakest(found, few.indices, wanted.distance)),
+        (*_weakest(found, few.indices, wanted.distance), *_margins(subject, wanted.within)),
         ("One standard deviation of the technology's mismatch, to first order; a share of the chips turns each: "
          "yield counts what comes of it.",),
     )  # fmt: skip
@@ -67,6 +70,40 @@ def _weakest(found: Sequence[Sensitivities], indices: NDArray[np.int64], limit: 
             "distance of a class's decision", distance, f"{distance:.2f} sigma", where=f"sample {index}",
             interval="while no state turns",
         )  # fmt: skip
+
+
+def _margins(subject: Subject, most: float) -> Iterator[Finding]:
+    """Layer by layer, of all samples and decisions; nothing where noise has no model, which its own check says."""
+    run = subject.run
+    try:
+        with where_modelled():
+            noise = Noise(find_noise(subject.design.technology), timing=run.timing)
+            found = study_margins(subject.design, subject.test_set, noise, run.condition)
+    except NotModelledError:
+        return
+    for one in found.layers:
+        share = one.circuit.within
+        ends = "" if share.low is None or share.high is None else f"[{_percent(share.low)}, {_percent(share.high)}]"
+        yield Finding(
+            f"decisions within {NEAR:g} sigma of noise and what calibration leaves",
+            share.mean,
+            _percent(share.mean),
+            f"<= {_percent(most)}" if most < 1 else "",
+            share.mean <= most,
+            one.layer,
+            ends,
+            share.low is None or share.high is None or not share.low <= most <= share.high,
+        )
+        yield Finding("fewest sigma, likewise", one.circuit.fewest, f"{one.circuit.fewest:.2f} sigma", where=one.layer)
+        chips = f"{_percent(one.chips.within.mean)} within {NEAR:g}"
+        yield Finding(
+            "fewest sigma, with mismatch", one.chips.fewest, f"{one.chips.fewest:.2f} sigma", where=one.layer,
+            interval=chips,
+        )  # fmt: skip
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.2f} %"
 
 
 def check_limits(subject: Subject) -> Check:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from cosim.errors import InputError
 from cosim.technology.calibration import Calibration
-from cosim.technology.types import Technology
+from cosim.technology.types import Flicker, Technology
 
 CELSIUS_MIN, CELSIUS_MAX = -55.0, 150.0  # what BSIM cards are extracted for
 
@@ -31,6 +31,16 @@ def at(
         )
     found = technology.corner if corner is None else _find_corner(technology, corner)
     return replace(technology, corner=found, celsius=celsius, supply=supply)
+
+
+def with_flicker(technology: Technology, flicker: Flicker) -> Technology:
+    """The technology whose flicker noise is typical or the worst case. Raises InputError where it knows no worst."""
+    if flicker == "worst" and not technology.library.flicker_worst:
+        raise InputError(
+            f"{technology.name} knows no worst case of flicker noise; leave it typical, or name the library's "
+            "parameter as library.flicker_worst in the technology's file"
+        )
+    return replace(technology, flicker=flicker)
 
 
 def nominal(technology: Technology, calibration: Calibration) -> Technology:

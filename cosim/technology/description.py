@@ -34,6 +34,7 @@ _MISMATCH = {"a_vt": 1e-6, "a_beta": 1e-5, "spread_vt": 1.0}
 _LENGTHS = 1e-8, 1e-3  # m: what is drawn; a length in micrometre lies outside
 _ROLES = tuple(Sizing.__dataclass_fields__)
 _SWITCHES = ("latch_switch", "sample_switch")
+_PARAMETER = re.compile(r"[a-z_]\w*=-?[\d.]+", re.ASCII)
 _NAME = re.compile(r"\w[\w-]*", re.ASCII)  # it becomes part of a file name
 
 
@@ -148,13 +149,15 @@ def _geometry(table: "_Table", grid: float) -> Geometry:
 
 def _library(table: "_Table", corners: "_Table", path: Path, pdk_root: Path | None) -> DeviceLibrary:
     file, also = table.text("file"), table.texts("also")
-    install, package = table.text("install", ""), table.text("package", "")
+    install, package, worst = (table.text(key, "") for key in ("install", "package", "flicker_worst"))
     length_unit, diffusion = table.number("length_unit"), table.number("diffusion", least=0.0)
     table.finish()
     sections = {corner: corners.text(corner, "") for corner in CORNERS}
     corners.finish()
     if not sections["tt"]:
         raise InputError(f"{path}: corners.tt must name a section of the library")
+    if worst and not _PARAMETER.fullmatch(worst):
+        raise InputError(f"{path}: library.flicker_worst must be NAME=NUMBER, such as fnoicor=1, not {shown(worst)}")
     parts = Path(package).parts
     if package and (len(parts) < 2 or not parts[0].isidentifier()):
         raise InputError(f"{path}: library.package must be PACKAGE/PATH/IN/IT, not {shown(package)}")
@@ -169,6 +172,7 @@ def _library(table: "_Table", corners: "_Table", path: Path, pdk_root: Path | No
         {corner: section for corner, section in sections.items() if section},
         length_unit,
         diffusion,
+        worst,
     )
 
 

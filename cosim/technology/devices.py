@@ -50,7 +50,8 @@ def oxide_thickness(technology: Technology, polarity: Polarity) -> float:
 
 def _section(technology: Technology) -> Section:
     library = technology.library
-    return read_section(library.file, library.sections[technology.corner], library.also)
+    given = library.flicker_worst if technology.flicker == "worst" else ""
+    return read_section(library.file, library.sections[technology.corner], library.also, given)
 
 
 _card = cache(model_card)  # the same few sizes for every deck of a worker

@@ -100,8 +100,9 @@ class Section:
 
 
 @lru_cache(maxsize=16)
-def read_section(path: Path, name: str, also: tuple[Path, ...] = ()) -> Section:
-    """Read a `.lib` section of a library; `also`: files that the library expects to be included before it.
+def read_section(path: Path, name: str, also: tuple[Path, ...] = (), given: str = "") -> Section:
+    """Read a `.lib` section of a library; `also`: files that the library expects to be included before it; given: a
+    parameter, name=value, that is to be another than they say.
 
     Raises InputError that names the file and what is missing in it.
     """
@@ -146,7 +147,7 @@ def read_section(path: Path, name: str, also: tuple[Path, ...] = ()) -> Section:
             device.resistors.append(tuple(rest.split()[:2]))
         elif device is not None and not word.startswith("."):
             device.stranger = device.stranger or line
-    return Section(path, name, Parameters(parameters), devices, models, tnom)
+    return Section(path, name, Parameters(parameters | _assignments(given)), devices, models, tnom)
 
 
 def model_card(section: Section, device: str, drawn: Drawn, name: str) -> ModelCard:

@@ -10,6 +10,7 @@ import numpy as np
 from cosim.technology.drawing import Drawing
 
 Polarity = Literal["n", "p"]
+Flicker = Literal["typical", "worst"]
 POLARITIES: tuple[Polarity, ...] = ("n", "p")
 HOLD_CAPACITANCE = 0.4e-12  # F; keeps what the decision kicks back through M1 under 1 % of the candidate
 
@@ -54,13 +55,15 @@ class DeviceModel:
 @dataclass(frozen=True)
 class DeviceLibrary:
     """Where the models stand. also: files that the library expects before it; sections: corner -> section of the file;
-    length_unit: metre per unit of w and l in it; diffusion: length of a source or drain in metre, 0 for none."""
+    length_unit: metre per unit of w and l in it; diffusion: length of a source or drain in metre, 0 for none;
+    flicker_worst: name=value of the parameter that makes flicker noise the worst case, empty where there is none."""
 
     file: Path
     also: tuple[Path, ...]
     sections: Mapping[str, str]
     length_unit: float
     diffusion: float
+    flicker_worst: str = ""
 
 
 @dataclass(frozen=True)
@@ -88,7 +91,7 @@ class Technology:
     grid: layout grid in metre; every drawn width and length is a multiple
     supply, supply_max: nominal and largest supply in volt; celsius: temperature
     capacitor_density: of its metal capacitors, F/m2, for estimates of area
-    corner: one of `library.sections`
+    corner: one of `library.sections`; flicker: whether noise is asked for with the worst case of flicker
     drawing: what a layout of it must keep to, None where that is not known
     hold_capacitance: of what holds a candidate while a cell decides, F
     """
@@ -107,6 +110,7 @@ class Technology:
     corner: str = "tt"
     drawing: Drawing | None = None
     hold_capacitance: float = HOLD_CAPACITANCE
+    flicker: Flicker = "typical"
 
     @property
     def thermal_voltage(self) -> float:

@@ -12,21 +12,24 @@ from cosim.network.types import INPUT, InputEncoding, Late, Network, Pooling, Re
 from cosim.training.cells import RecurrentCell
 from cosim.training.chips import Chips, Lines
 from cosim.training.config import Architecture
+from cosim.training.devices import Devices
 from cosim.training.hardware import GridLinear
 from cosim.units.table import recurrent_kinds
+from cosim.variation.sigma import Spread
 
-Found = tuple[dict[str, Tensor], dict[str, Tensor]]  # signals and distances, see BackboneOutput
+Found = tuple[dict[str, Tensor], dict[str, Tensor], dict[str, Tensor]]  # signals, distances, sigmas: BackboneOutput
 
 
 @dataclass(frozen=True)
 class BackboneOutput:
     """readout: (n, time, outputs) per step; scores: (n, outputs) pooled; signals: layer name -> (n, time, width);
-    distances: recurrent layer name -> (n, time, width), see CellOutput."""
+    distances, sigmas: recurrent layer name -> (n, time, width), see CellOutput; no sigmas where none are counted."""
 
     readout: Tensor
     scores: Tensor
     signals: dict[str, Tensor]
     distances: dict[str, Tensor]
+    sigmas: dict[str, Tensor]
 
 
 @dataclass(frozen=True)
@@ -87,6 +90,23 @@ class Backbone(nn.Module):
         for cell in self.cells.values():
             cell.epsilon = epsilon
 
+    def set_devices(self, spread: Spread | None, drawn: Spread | None) -> None:
+        """From now on count distances in standard deviations of `spread`, draw the noise of `drawn` at decisions."""
+        starts = {name: cell.start for name, cell in self.cells.items()}
+        starts |= {name: torch.zeros(self.encoding.width) for name in self.late}
+        for name, cell in self.cells.items():
+            widths = [(starts.get(source), self._width(source)) for source in self.sources[name]]
+            zero = torch.cat([torch.zeros(width) if start is None else start.detach() for start, width in widths])
+            states = torch.cat([torch.full((width,), float(start is not None)) for start, width in widths])
+            cell.devices = Devices(spread, drawn, zero, states)
+
+    def _width(self, source: str) -> int:
+        """Of a signal."""
+        layer = dict(self.layers.items()).get(source)
+        if isinstance(layer, GridLinear):
+            return len(layer.bias)
+        return len(layer.start) if isinstance(layer, RecurrentCell) else self.encoding.width
+
     def encode(self, x: Tensor) -> Tensor:
         """Raw (n, time, features) to input currents (n, time, width), as cosim.network.reference.encode_inputs."""
         return encode(x, self.offset, self.scale, self.encoding)
@@ -109,11 +129,11 @@ class Backbone(nn.Module):
         if chips is not None:
             lines |= {name: chips.draw_state_lines(torch.zeros(self.encoding.width)) for name in self.late}
         run = self._by_steps if self.fed_back else self._by_layers
-        found, distances = run(signals, lines, _Drawn(noise, rng, chips))
+        found, *judged = run(signals, lines, _Drawn(noise, rng, chips))
         inputs, mirrors = _read(self.sources["readout"], found, lines)
         readout = self.readout(inputs, noise, rng, mirrors)
         lengths = torch.full((len(x),), x.shape[1]) if lengths is None else lengths
-        return BackboneOutput(readout, pool(readout, lengths, self.architecture.pooling), found, distances)
+        return BackboneOutput(readout, pool(readout, lengths, self.architecture.pooling), found, *judged)
 
     def _by_layers(
         self,
@@ -123,7 +143,7 @@ class Backbone(nn.Module):
         before: dict[str, Tensor] | None = None,
     ) -> Found:
         """All steps of each layer at once, and distances; `lines` gets theirs. before: states in front of them."""
-        signals, distances = dict(signals), dict[str, Tensor]()
+        signals, distances, sigmas = dict(signals), dict[str, Tensor](), dict[str, Tensor]()
         for name, layer in self.layers.items():
             inputs, mirrors = _read(self.sources[name], signals, lines)
             if isinstance(layer, GridLinear):
@@ -132,11 +152,13 @@ class Backbone(nn.Module):
                 kept = () if before is None else (before[name],)
                 output = layer(inputs, drawn.noise, drawn.rng, mirrors, *kept)
                 signals[name], distances[name] = output.h, output.distance
+                if output.sigmas is not None:
+                    sigmas[name] = output.sigmas
             if drawn.chips is not None:
                 state = isinstance(layer, RecurrentCell)
                 width = signals[name].shape[2]
                 lines[name] = drawn.chips.draw_state_lines(layer.start) if state else drawn.chips.draw_lines(width)
-        return signals, distances
+        return signals, distances, sigmas
 
     def _by_steps(
         self,
@@ -156,7 +178,8 @@ class Backbone(nn.Module):
             now |= {name: before[late.signal][:, None] for name, late in self.fed_back.items()}
             found.append(self._by_layers(now, lines, drawn, before))
             before = {name: found[-1][0][name][:, 0] for name in before}
-        return _join([one for one, _ in found]), _join([one for _, one in found])
+        signals_, distances, sigmas = (_join(list(one)) for one in zip(*found, strict=True))
+        return signals_, distances, sigmas
 
     def total_weight(self) -> Tensor:
         """Sum of |w| over all mirrors of weights and biases, before rounding."""

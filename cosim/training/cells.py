@@ -27,9 +27,11 @@ from cosim.network.layers import FULL_SCALE, FirstQuadrantLayer, RecurrentLayer,
 from cosim.network.offset import common_mode_offset
 from cosim.training.chips import Lines
 from cosim.training.config import Architecture
+from cosim.training.devices import Devices
 from cosim.training.hardware import GridLinear, perturb
 from cosim.training.scan import linear_scan
 from cosim.training.surrogate import heaviside, sign
+from cosim.variation.sigma import Row
 
 EXTRA_GAIN = 3**-0.5  # initial standard deviation, times sqrt(inputs), of what moves thresholds and alpha
 BETA_MIN = 0.1  # lowest reset threshold of a first-quadrant unit: at zero input the unit must be off
@@ -37,10 +39,12 @@ BETA_MIN = 0.1  # lowest reset threshold of a first-quadrant unit: at zero input
 
 @dataclass(frozen=True)
 class CellOutput:
-    """h: states, and distance: of the candidate to the nearest threshold that decides; (n, time, width) each."""
+    """h: states, and distance: of the candidate to the nearest threshold that decides; (n, time, width) each; sigmas:
+    likewise, in standard deviations of that very candidate, None where they are not counted."""
 
     h: Tensor
     distance: Tensor
+    sigmas: Tensor | None = None
 
 
 class RecurrentCell(nn.Module, ABC):
@@ -50,6 +54,7 @@ class RecurrentCell(nn.Module, ABC):
     """
 
     epsilon: float = 0.0
+    devices: Devices | None = None
 
     @property
     @abstractmethod
@@ -101,11 +106,14 @@ class FirstQuadrantCell(RecurrentCell):
         lo, hi = self.thresholds(noise, rng)
         if lines is not None:
             u, lo, hi = lines.chips.compare(u, lo, hi)
+        decided = _Decided.by(self, u, x, rng)
+        u = decided.candidate
         sets, resets = heaviside(u - hi), heaviside(lo - u)
         start = 2.0 * (self.start if before is None else before) - 1.0 if lines is None else _start_on_chips(lo)
         # sets - resets is z S(u - c), and sets + resets is z, without the rounding of centre and half width.
         q = linear_scan(1.0 - (1.0 - self.epsilon) * (sets + resets), sets - resets, start)
-        return CellOutput((1.0 + q) / 2.0, _deciding_distance(u, lo, hi, (1.0 - self.epsilon) * _before(q, start)))
+        kept = (1.0 - self.epsilon) * _before(q, start)
+        return CellOutput((1.0 + q) / 2.0, _deciding_distance(_away(u, lo, hi), kept), decided.sigmas(lo, hi, kept))
 
     def to_layer(self, name: str, sources: tuple[str, ...]) -> FirstQuadrantLayer:
         """The layer as numpy data, float64."""
@@ -169,26 +177,36 @@ class SignedCell(RecurrentCell):
             return self._on_chips(x, noise, rng, lines)
         candidate = self.linear(x, noise, rng)
         beta = perturb(self.bias_beta(), noise, rng) if self.beta is None else self.beta(x, noise, rng).abs()
+        offset = 0.0 if self.devices is None else self.offset()
+        decided = _Decided.by(self, candidate, x, rng, (offset, offset))
+        candidate = decided.candidate
         step = torch.ones(()) if self.alpha is None else self.alpha(x, noise, rng)
         z = heaviside(candidate.abs() - beta)
         target, start = self.stored(sign(candidate) * step), self.start if before is None else before
         h = linear_scan(1.0 - (1.0 - self.epsilon) * z, z * target, start)
-        distance = _deciding_distance(candidate, -beta, beta, (1.0 - self.epsilon) * _before(h, start), step)
+        kept = (1.0 - self.epsilon) * _before(h, start)
+        distance = _deciding_distance(_away(candidate, -beta, beta), kept, step)
         if self.beta is not None:
             distance = torch.minimum(distance, beta)  # a window that closes is as bad as a candidate on its edge
-        return CellOutput(h, distance)
+        return CellOutput(h, distance, decided.sigmas(-beta, beta, kept))
+
+    def offset(self) -> Tensor:
+        """The common-mode offset that a cell with constant thresholds rides on, (width,)."""
+        return torch.from_numpy(common_mode_offset(self.bias_beta().detach().numpy()))
 
     def _on_chips(self, x: Tensor, noise: float, rng: torch.Generator | None, lines: Lines) -> CellOutput:
         """On one cell as compiled: candidate and thresholds ride on a common-mode offset."""
-        beta = self.bias_beta()
-        offset = torch.from_numpy(common_mode_offset(beta.detach().numpy()))
+        beta, offset = self.bias_beta(), self.offset()
         beta = perturb(beta, noise, rng)
         candidate = self.linear(x, noise, rng, lines, offset)
         candidate, lo, hi = lines.chips.compare(candidate, offset - beta, offset + beta)
+        decided = _Decided.by(self, candidate, x, rng, (offset, 0.0))
+        candidate = decided.candidate
         sets, resets = heaviside(candidate - hi), heaviside(lo - candidate)
         start = _start_on_chips(lo)
         h = linear_scan(1.0 - (1.0 - self.epsilon) * (sets + resets), sets - resets, start)
-        return CellOutput(h, _deciding_distance(candidate, lo, hi, (1.0 - self.epsilon) * _before(h, start)))
+        kept = (1.0 - self.epsilon) * _before(h, start)
+        return CellOutput(h, _deciding_distance(_away(candidate, lo, hi), kept), decided.sigmas(lo, hi, kept))
 
     def to_layer(self, name: str, sources: tuple[str, ...]) -> SignedLayer:
         """The layer as numpy data, float64."""
@@ -219,14 +237,55 @@ def _positive(free: Tensor) -> Tensor:
     return free.abs()
 
 
-def _deciding_distance(candidate: Tensor, lo: Tensor, hi: Tensor, kept: Tensor, step: Tensor | float = 1.0) -> Tensor:
+@dataclass(frozen=True)
+class _Decided:
+    """What a cell decides by: its candidates, with the noise of its devices where that is drawn; base: what is left out
+    of them and of thresholds, and flows; row: what they are the sums of, None where devices do not count."""
+
+    candidate: Tensor
+    devices: Devices | None = None
+    row: Row | None = None
+    base: Tensor | float = 0.0
+
+    @staticmethod
+    def by(
+        cell: "FirstQuadrantCell | SignedCell",
+        u: Tensor,
+        x: Tensor,
+        rng: torch.Generator | None,
+        offset: tuple[Tensor | float, Tensor | float] = (0.0, 0.0),
+    ) -> "_Decided":
+        """offset: of the row, and of it what is not in u."""
+        if cell.devices is None:
+            return _Decided(u)
+        row, base = cell.devices.row(x, cell.linear, offset[0]), offset[1]
+        return _Decided(cell.devices.with_noise(row, u + base, rng) - base, cell.devices, row, base)
+
+    def sigmas(self, lo: Tensor, hi: Tensor, kept: Tensor) -> Tensor | None:
+        """The distance to the nearest threshold that decides, in standard deviations."""
+        if self.devices is None or self.devices.spread is None or self.row is None:
+            return None
+        base = self.base
+        spread = self.devices.sigmas(self.row, self.candidate + base, lo + base, hi + base)
+        to_hi, to_lo = _away(self.candidate, lo, hi)
+        return _deciding_distance((to_hi / spread[0], to_lo / spread[1]), kept)
+
+
+Away = tuple[Tensor, Tensor]  # distances of candidates (n, time, width) from the upper threshold and from the lower one
+
+
+def _away(candidate: Tensor, lo: Tensor, hi: Tensor) -> Away:
+    return (candidate - hi).abs(), (candidate - lo).abs()
+
+
+def _deciding_distance(away: Away, kept: Tensor, step: Tensor | float = 1.0) -> Tensor:
     """Distance to the nearest threshold that decides, see above; infinite where none does. (n, time, width).
 
     kept: (1 - epsilon) h', of the state before each step; `step`: alpha, as eq. 7 adds it.
     """
     least = abs(step) / 2
-    to_hi = torch.where((kept - step).abs() > least, (candidate - hi).abs(), math.inf)
-    to_lo = torch.where((kept + step).abs() > least, (candidate - lo).abs(), math.inf)
+    to_hi = torch.where((kept - step).abs() > least, away[0], math.inf)
+    to_lo = torch.where((kept + step).abs() > least, away[1], math.inf)
     return torch.minimum(to_hi, to_lo)
 
 

@@ -1,7 +1,7 @@
 """Chips drawn at random: a network's weights, thresholds and levels as local mismatch makes them; gradients pass.
 
 Every transistor of the compiled circuit that carries a signal's size deviates on its own, ln-normally, see
-cosim.training.mismatch. What shares a transistor shares its deviation (N = units per weight 1.0, k = |w| N):
+cosim.variation.mismatch. What shares a transistor shares its deviation (N = units per weight 1.0, k = |w| N):
 
     signal   pMOS diode D, copy C, nMOS diode Dn (N units each), one set for all weights that read it:
              line p, read by w < 0: exp(-e_D);   line n, read by w > 0: exp(e_C - e_D - e_Dn)
@@ -22,7 +22,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from cosim.training.mismatch import MismatchModel
+from cosim.variation.mismatch import MismatchModel
 
 
 @dataclass(frozen=True)

@@ -7,12 +7,14 @@ from typing import Any, Literal
 from cosim.errors import InputError
 from cosim.network.layers import MOST_LEVELS
 from cosim.network.types import Pooling
-from cosim.training.mismatch import MismatchModel
+from cosim.variation.mismatch import MismatchModel
+from cosim.variation.sigma import Spread
 
 Beta = Literal["fixed", "input"]
 CellKind = Literal["bmru", "cmru", "alphacmru"]
 
 MOST_TAPS = 64
+MOST_SIGMA = 100.0
 W_MAX = 4.0  # largest weight magnitude; on a grid of 1/8 that is 32 unit devices in a mirror
 
 
@@ -54,7 +56,8 @@ class TrainingConfig:
     weight_cost: loss per unit of summed |weight|, because current, area and the error of a difference of mirrored
     currents all grow with it. range_max: largest minus smallest state that a unit should keep to, because a native unit
     needs a rung for every step of it, 0 for no limit. mismatch: what the chips of the training vary by, None for
-    nominal devices."""
+    nominal devices. margin_sigma: distance that candidates should keep, in standard deviations of themselves, of
+    `spread`, 0 for none; device_noise: every decision is made with the noise of `spread`."""
 
     architecture: Architecture = field(default_factory=Architecture)
     iterations: int = 6000
@@ -67,6 +70,9 @@ class TrainingConfig:
     range_max: float = 0.0
     seed: int = 0
     mismatch: MismatchModel | None = None
+    margin_sigma: float = 0.0
+    device_noise: bool = False
+    spread: Spread | None = None
 
 
 def state_path(path: Path) -> Path:
@@ -80,13 +86,14 @@ def seed_path(path: Path, seed: int) -> Path:
 
 
 def describe_config(config: TrainingConfig) -> dict[str, Any]:
-    """The settings as plain values, for files; without mismatch, taps, feedback or levels they do not mention them."""
+    """The settings as plain values, for files; without mismatch, taps and the like they do not mention them."""
     settings = asdict(config)
     for option in ("taps", "feedback", "levels"):
         if not settings["architecture"][option]:
             del settings["architecture"][option]
-    if config.mismatch is None:
-        del settings["mismatch"]
+    for option in ("mismatch", "margin_sigma", "device_noise", "spread"):
+        if not settings[option]:
+            del settings[option]
     return settings
 
 
@@ -109,29 +116,36 @@ def check_config(config: TrainingConfig) -> None:
             raise InputError(f"--{option} must lie in [0, 1), not {value:g}")
     if config.range_max != 0 and not config.range_max >= 2:
         raise InputError(f"--range-max must be at least 2, or 0 for no limit, not {config.range_max:g}")
-    if config.mismatch is not None:
-        _check_variation(config)
+    if not 0 <= config.margin_sigma <= MOST_SIGMA:
+        raise InputError(f"--margin-sigma must lie in 0 to {MOST_SIGMA:g}, not {config.margin_sigma:g}; 4 suits noise")
+    for option, asked in (
+        ("--variation local", config.mismatch is not None),
+        ("--margin-sigma", config.margin_sigma > 0),
+        ("--device-noise", config.device_noise),
+    ):
+        if asked:
+            _check_devices(config, option)
 
 
-def _check_variation(config: TrainingConfig) -> None:
+def _check_devices(config: TrainingConfig, option: str) -> None:
     """Only what becomes one 9T cell per unit, with thresholds from bias currents, has known transistors here."""
     if config.architecture.beta == "input":
         raise InputError(
-            "--variation local needs --beta fixed: the offset that a cell with input-dependent thresholds rides on is "
+            f"{option} needs --beta fixed: the offset that a cell with input-dependent thresholds rides on is "
             "found by the compiler, from the trained weights"
         )
     if config.architecture.feedback:
-        raise InputError("--variation local and --feedback do not go together yet; train with --noise instead")
+        raise InputError(f"{option} and --feedback do not go together yet; train with --noise instead")
     if config.architecture.unit == "mingru":
         raise InputError(
-            "--variation local needs --unit first-quadrant or signed: it knows the transistors of the 9T cell, not "
+            f"{option} needs --unit first-quadrant or signed: it knows the transistors of the 9T cell, not "
             "those of the minGRU's tau-cell"
         )
     if config.architecture.cell == "alphacmru":
-        raise InputError("--variation local knows no register yet: train --cell cmru or bmru")
+        raise InputError(f"{option} knows no register yet: train --cell cmru or bmru")
     if config.epsilon not in (None, 0):
         raise InputError(
-            f"--variation local needs --epsilon anneal or 0, not {config.epsilon:g}: it knows the transistors of the "
+            f"{option} needs --epsilon anneal or 0, not {config.epsilon:g}: it knows the transistors of the "
             "9T cell, not those of ladders and toggles"
         )
 

@@ -21,8 +21,8 @@ def round_to_grid(w: Tensor, grid: float | None, w_max: float = W_MAX) -> Tensor
 def perturb(w: Tensor, noise: float, rng: torch.Generator | None) -> Tensor:
     """w times exp(noise N(0, 1)), one draw per element: a mirror's relative error, which never changes the sign.
 
-    In weak inversion a deviation of a threshold voltage multiplies the current, see cosim.training.mismatch. `rng` None
-    or noise 0 returns w.
+    In weak inversion a deviation of a threshold voltage multiplies the current, see cosim.variation.mismatch. `rng`
+    None or noise 0 returns w.
     """
     if rng is None or noise == 0:
         return w

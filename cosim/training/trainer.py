@@ -137,6 +137,9 @@ class _Run:
         config, task = job.config, job.task
         self.config, self.task = config, task
         self.backbone = _initial_backbone(config, task)
+        if config.spread is not None:
+            counted = config.spread if config.margin_sigma > 0 else None
+            self.backbone.set_devices(counted, config.spread if config.device_noise else None)
         self.rng = torch.Generator().manual_seed(config.seed)
         # One flat list of small parameters: the fused kernel updates them in one call.
         self.optimiser = torch.optim.AdamW(
@@ -225,6 +228,8 @@ class _Run:
                 loss = loss + RANGE_COST * range_excess(output.signals[name][valid], cell.start, self.config.range_max)
         if self.config.margin > 0:
             loss = loss + sum(margin_penalty(d[valid], self.config.margin) for d in output.distances.values())
+        if self.config.margin_sigma > 0:
+            loss = loss + sum(margin_penalty(d[valid], self.config.margin_sigma) for d in output.sigmas.values())
         return loss + self.config.weight_cost * self.backbone.total_weight()
 
     def best_network(self) -> Network:

@@ -1,6 +1,7 @@
 """The testbench of `cosim compile`: a sample of the test set drives it, and it shows what expected.csv says."""
 
 import csv
+import json
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -117,11 +118,23 @@ def test_the_sample_drives_it(cosim_main, tiny, data, tmp_path):
     np.testing.assert_allclose(found, 1e-9 * readout.ravel(), rtol=1e-8, atol=0)
 
 
+def test_margins_of_its_decisions_are_counted(cosim_main, tiny, data, tmp_path):
+    code, out, _ = cosim_main("compile", tiny / "net.npz", "-o", tmp_path, "--margins", "--data", data)
+    assert code == 0
+    found = json.loads((tmp_path / "margins.json").read_text())
+    assert found["samples"] == len(LENGTHS)
+    for layer in found["layers"]:
+        assert layer["decisions"] % sum(LENGTHS) == 0
+        assert 0 <= layer["chips"]["fewest"] <= layer["circuit"]["fewest"]
+        assert f"{layer['layer']}: circuit {layer['circuit']['fewest']:.2f}, " in out
+    assert "How far decisions are from their thresholds" in (tmp_path / "report.html").read_text()
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         (("--stimulus", 5), "no sample 5: the test set has samples 0 to 4; choose one of them"),
-        ((), "test data are for a stimulus only; add --stimulus 0, or leave --data out"),
+        ((), "test data are for a stimulus or margins; add --stimulus 0 or --margins, or leave it out"),
     ],
 )
 def test_what_is_refused(cosim_main, tiny, data, tmp_path, options, message):

@@ -23,7 +23,7 @@ from cosim.errors import InputError, MissingToolError, OutOfMemoryError
 from cosim.resources import trained_network_path
 from cosim.technology.catalog import load_technology
 from cosim.training.config import Architecture, TrainingConfig
-from cosim.training.mismatch import derive_mismatch
+from cosim.variation.mismatch import derive_mismatch
 
 SMALL = ["--cells", "3", "--iterations", "20", "--batch", "8"]
 

@@ -6,7 +6,8 @@ import pytest
 
 from cosim.circuit.dialects.ngspice import format_devices
 from cosim.errors import InputError
-from cosim.technology.conditions import at, format_conditions
+from cosim.technology.conditions import at, format_conditions, with_flicker
+from cosim.technology.devices import device_cards
 
 SIZES = {"n": [("n", 1e-6, 1e-6)], "p": [("p", 1e-6, 1e-6)]}
 
@@ -67,3 +68,20 @@ def test_mixed_corners_mix_the_fast_and_the_slow_card(technology):
     assert card("fs", "n") == card("ff", "n") and card("fs", "p") == card("ss", "p")
     assert card("sf", "n") == card("ss", "n") and card("sf", "p") == card("ff", "p")
     assert len({card(corner, polarity) for corner in ("tt", "ff", "ss") for polarity in "np"}) == 6
+
+
+def test_a_worst_case_of_flicker_is_of_those_that_say_it(technology, tmp_path):
+    """The library's parameter is given another value, and the card's noise follows; nothing else does."""
+    with pytest.raises(InputError, match="generic180 knows no worst case of flicker noise; leave it typical, or name"):
+        with_flicker(technology, "worst")
+    text = technology.library.file.read_text()
+    varied = text.replace("noia=3.3e41", "noia='3.3e41*(1+9*worst)'").replace(
+        ".lib devices", ".lib devices\n.param worst=0"
+    )
+    (tmp_path / "generic180.lib").write_text(varied)
+    library = replace(technology.library, file=tmp_path / "generic180.lib", flicker_worst="worst=1")
+    own = replace(technology, library=library)
+    sizes = [("n", 1e-6, 5e-6)]
+    (typical,), (worst,) = (device_cards(with_flicker(own, one), sizes).cards for one in ("typical", "worst"))
+    assert worst.parameters["noia"] == pytest.approx(10 * typical.parameters["noia"])
+    assert {**worst.parameters, "noia": 0.0} == {**typical.parameters, "noia": 0.0}

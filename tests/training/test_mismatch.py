@@ -24,9 +24,9 @@ from cosim.training.backbone import Backbone  # noqa: E402
 from cosim.training.cells import FirstQuadrantCell, SignedCell  # noqa: E402
 from cosim.training.chips import Chips, Lines  # noqa: E402
 from cosim.training.config import Architecture, TrainingConfig, check_config, describe_config, state_path  # noqa: E402
-from cosim.training.mismatch import MismatchModel, derive_mismatch  # noqa: E402
 from cosim.training.trainer import train  # noqa: E402
 from cosim.units.schmitt.node import Schmitt  # noqa: E402
+from cosim.variation.mismatch import MismatchModel, derive_mismatch  # noqa: E402
 
 GENERIC = load_technology("generic180")
 COUNT = 20011  # chips of a statistical test
@@ -312,7 +312,8 @@ def test_the_offset_of_signed_units_is_the_compilers() -> None:
 def test_nominal_settings_do_not_mention_mismatch(tmp_path: Path) -> None:
     """The bytes of a nominal checkpoint are those from before there was any."""
     plain = dataclasses.replace(CONFIG, mismatch=None)
-    assert describe_config(plain).keys() == dataclasses.asdict(plain).keys() - {"mismatch"}
+    later = {"mismatch", "margin_sigma", "device_noise", "spread"}
+    assert describe_config(plain).keys() == dataclasses.asdict(plain).keys() - later
     result = train(plain, make_task(), tmp_path / "model.pt")
     assert "mismatch" not in load_network(result.path).history["settings"]
     assert "chips" not in result.figures

@@ -1,0 +1,161 @@
+"""Every decision of an evaluation in standard deviations of its own candidate: noise, mismatch, and what is left.
+
+The equations are those of `variation.sigma`, with the currents, mirrors and thresholds of a compiled design; the noise
+is that of `engines.behavioral.noise`. Pedestals count among what a row adds.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosim.circuit.waveforms import Timing
+from cosim.design import Condition, Design
+from cosim.engines.behavioral.aperture import Cells, apertures, gate_lag
+from cosim.engines.behavioral.evaluate import BehavioralTrace, cell_of
+from cosim.engines.behavioral.noise import Candidates, noise_model
+from cosim.ir.nodes import Comparing, Memory, Rectifier
+from cosim.network.late import later
+from cosim.technology.noise import NoiseFit
+from cosim.technology.scale import I_UNIT
+from cosim.technology.types import Technology
+from cosim.units.table import unit_of
+from cosim.variation.mismatch import derive_mismatch
+from cosim.variation.noise import Noise
+from cosim.variation.sigma import Row, RowNoise, Spread, candidate_variance, left_by, row_noise, threshold_variance
+
+_WIDTH = 0.3  # of the threshold, of the cell whose share is taken
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Decided:
+    """A memory's decisions, (n, time), ampere. distance: to the nearest threshold that counts, inf where none does;
+    noise, mismatch, left: standard deviations of that distance."""
+
+    distance: Array
+    noise: Array
+    mismatch: Array
+    left: Array
+
+    @property
+    def sigma(self) -> Array:
+        """All three together."""
+        return np.sqrt(self.noise**2 + self.mismatch**2 + self.left**2)
+
+    @property
+    def sigmas(self) -> Array:
+        """The distance in them."""
+        return self.distance / self.sigma
+
+
+def decided_by(
+    design: Design, trace: BehavioralTrace, noise: Noise, condition: Condition | None = None
+) -> dict[str, Decided]:
+    """Memory -> its decisions in a trace without noise, of the nominal circuit in a condition.
+
+    Raises InputError for a unit whose noise is not modelled, or a technology without mismatch.
+    """
+    return _Study(design, trace, noise, condition or design.nominal).run()
+
+
+def devices_of(technology: Technology, fit: NoiseFit, units: int, *, chips: bool) -> Spread:
+    """What a training counts by: noise and what calibration leaves, with `chips` mismatch as well; units: unit devices
+    per weight 1.0. Raises InputError for a technology without mismatch."""
+    mismatch = derive_mismatch(technology, 1 / units) if chips else None
+    return Spread(units, left_by(technology.name), training_noise(technology, fit), mismatch)
+
+
+def training_noise(technology: Technology, fit: NoiseFit, timing: Timing = Timing()) -> RowNoise:
+    """Numbers of `variation.sigma` at I_UNIT. share: of a 9T cell with such a threshold, both edges together."""
+    u_t = technology.thermal_voltage
+    gate = gate_lag(fit, timing, technology.supply, u_t)
+    hold = technology.hold_capacitance + fit.devices["cell_p"].gate
+    found = row_noise(fit, I_UNIT, (hold, gate), 1.0)
+    bias = np.full(2, I_UNIT)
+    edges = apertures(Cells(bias, _WIDTH * bias, np.array([False, True]), 2, timing, technology.supply, u_t), fit)
+    lag = gate / found.gate  # of a candidate of I_UNIT
+    shares = [
+        edge.frozen**2 + (2 * edge.frozen * edge.tracked + edge.tracked**2 * edge.ran) * lag / (lag + edge.lag)
+        for edge in edges
+    ]
+    return replace(found, share=float(np.sqrt(np.mean(shares))))
+
+
+class _Study:
+    def __init__(self, design: Design, trace: BehavioralTrace, noise: Noise, condition: Condition) -> None:
+        self.design, self.graph, self.trace = design, design.graph, trace
+        model = noise_model(design, noise, condition.technology.thermal_voltage, condition.bias_scale)
+        self.noisy = Candidates(model, self.current)
+        grid = 1 / self.graph.units
+        self.mismatch = Spread(self.graph.units, None, mismatch=derive_mismatch(design.technology, grid))
+        self.left = Spread(self.graph.units, left_by(design.technology.name))
+
+    def run(self) -> dict[str, Decided]:
+        """Of the memories that compare."""
+        return {node.name: self.decided(node) for node in self.graph.of(Comparing)}
+
+    def current(self, source: str, *, late: bool) -> Array:
+        """Of a signal, or of what a row reads of it late, ampere."""
+        found = self.trace.currents[source]
+        return later(found, 1, found.min()) if late else found
+
+    def decided(self, node: Comparing) -> Decided:
+        candidate, unit = self.trace.candidates[node.name], self.graph.i_unit
+        frozen = self.noisy.frozen(node, candidate)
+        noise = self.noisy.decided(node, candidate, frozen)
+        row, u = self.row(node.name), candidate / unit
+        distance, edge, highest = self.nearest(node, candidate)
+        rise, width = highest / unit, (highest - edge) / unit
+        parts = [
+            np.sqrt(self.arriving(node.name, row, u, spread) + threshold_variance(rise, width, spread)) * unit
+            for spread in (self.mismatch, self.left)
+        ]
+        return Decided(distance, np.broadcast_to(noise, u.shape), *parts)
+
+    def nearest(self, node: Comparing, candidate: Array) -> tuple[Array, Array, Array]:
+        """Distance to the nearest threshold that counts, that threshold, and the highest of the memory's, ampere."""
+        cell = cell_of(self.graph, node, self.design.calibration)
+        turns = unit_of(node).turns(cell, self.lines(node))
+        (off, at_off), (on, at_on) = (_nearest(candidate, few) for few in (turns.off, turns.on))
+        was_on = later(self.trace.states[node.name], 1, node.start) > 0
+        highest = np.max([np.broadcast_to(one, candidate.shape) for one in (*turns.off, *turns.on)], axis=0)
+        return np.where(was_on, on, off), np.where(was_on, at_on, at_off), highest
+
+    def lines(self, node: Comparing) -> tuple[Array, ...]:
+        """Of the threshold and of the width, where beta flows into them, ampere."""
+        betas = [self.trace.currents[source] for source, _ in self.graph.into(node.name, "beta")]
+        if not betas:
+            return ()
+        bias, push = self.graph.biases[node.name], self.design.calibration.mirror.push
+        total = push * sum(betas, np.zeros(betas[0].shape))
+        return getattr(bias, "i_thresh") + total, getattr(bias, "i_width") + 2 * total  # noqa: B009 - of its unit
+
+    def row(self, name: str) -> Row:
+        """What is added up, in units."""
+        into, unit = self.graph.into(name), self.graph.i_unit
+        weight = np.array([[self.graph.mirrors[source, name].realised for source, _ in into]])
+        x = np.stack([self.current(source, late=weight.late) for source, weight in into], axis=-1) / unit
+        states = np.array([isinstance(self.graph.nodes[source], Memory) for source, _ in into])
+        return Row(weight, x, np.where(states, np.maximum(x - self.graph.i_pedestal / unit, 0.0), 0.0))
+
+    def arriving(self, name: str, row: Row, u: Array, spread: Spread) -> Array:
+        """Variance of a row's sum, that of the rectifiers it reads included, units^2."""
+        found = candidate_variance(row, u[..., None], spread)[..., 0]
+        for source, weight in self.graph.into(name):
+            if isinstance(self.graph.nodes[source], Rectifier):
+                inner = self.current(source, late=weight.late) / self.graph.i_unit
+                own = self.arriving(source, self.row(source), 0 * inner, spread) * (inner > 0)
+                found = found + self.graph.mirrors[source, name].realised ** 2 * own
+        return found
+
+
+def _nearest(candidate: Array, turns: Sequence[Array]) -> tuple[Array, Array]:
+    """The distance to the nearest of some thresholds, inf to none, and that threshold, ampere."""
+    distance, edge = np.full(candidate.shape, np.inf), np.zeros(candidate.shape)
+    for turn in turns:
+        away = np.abs(candidate - turn)
+        edge = np.where(away < distance, turn, edge)
+        distance = np.minimum(distance, away)
+    return distance, edge

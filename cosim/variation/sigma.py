@@ -1,0 +1,158 @@
+"""How far a candidate stands from a threshold, in standard deviations of that very candidate.
+
+    sigma^2 = noise^2 + mismatch^2 + left^2          t_j = w_j I_j, what the row adds; u = sum t_j; T the threshold
+
+    mismatch^2 = sum t_j^2 (line + weight) + sum l_j^2 s_cn^2 + (sum l_j)^2 s_cn^2 + 2 u^2 s_cp^2
+                 + 2 rise^2 s_cn^2 [ + 2 width^2 (s_cn^2 + s_cp^2), T = rise - width, where it resets ]
+        line, weight    s_p^2 / N, s_p^2 / k        w < 0, k = |w| N unit devices
+                        (2 s_p^2 + s_n^2) / N, s_n^2 / k   w > 0
+        l_j             of t_j, what a state's level makes of it: M5 of each cell, and one bias diode for all of them
+    left^2     = gain^2 sum t_j^2 + (threshold T)^2
+    noise^2    = share^2 (a u (u + sum |t_j|) / (1 + 2 gate u) + b_j sum t_j^2 u / (u + corner))
+
+All of them grow with what the row adds, whatever is left of it. Mismatch is that of `mismatch.MismatchModel`, to first
+order, exact for a row but for rectifiers, which bring the variance of their own. Noise is the same as that of
+`engines.behavioral.noise`, where lines are alone: the candidate's own diode and weights, S g_m / (4 C), and each line's
+S / (4 (tau + tau_c)) with its tau at i_unit; share: what a 9T cell decides by. The behavioral model has it without
+these simplifications, a training has no time for it. What calibration leaves is measured (`LEFT`).
+
+Values are arrays of numpy or tensors of torch, in units of i_unit.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from cosim.technology.noise import NoiseFit
+from cosim.variation.mismatch import MismatchModel
+
+Values = Any  # an array or a tensor: both have all that is done here
+CHARGE = 1.602176634e-19  # C
+
+
+@dataclass(frozen=True)
+class Left:
+    """What calibration leaves. gain: of each current that a row adds; threshold: of the threshold; relative."""
+
+    gain: float
+    threshold: float
+
+
+# benchmarks/bench_left.py; of another technology the largest of each.
+LEFT: Mapping[str, Left] = {
+    "generic180": Left(5e-4, 2.5e-3),
+    "gf180mcu": Left(8e-4, 4.0e-3),
+    "sky130": Left(9e-4, 3.6e-3),
+}
+
+
+def left_by(technology: str) -> Left:
+    """What is left in a technology, by its name."""
+    known = LEFT.values()
+    return LEFT.get(technology, Left(max(one.gain for one in known), max(one.threshold for one in known)))
+
+
+@dataclass(frozen=True)
+class RowNoise:
+    """The numbers of noise above, for i_unit and a technology; device, gate_farad: capacitance of a unit device of a
+    line as a diode and as a reader, F; farad: of the candidate, F; line: b_j times the capacitance of its line, F."""
+
+    own: float
+    gate: float
+    share: float
+    line: float
+    farad: float
+    device: float
+    reader: float
+
+
+@dataclass(frozen=True)
+class Spread:
+    """What counts: each part, or None."""
+
+    units: int
+    left: Left | None
+    noise: RowNoise | None = None
+    mismatch: MismatchModel | None = None
+
+
+@dataclass(frozen=True)
+class Row:
+    """Rows that read the same signals. weight: (outputs, inputs); x: (..., inputs), their currents; level: what a
+    state's level makes, 0 where none does."""
+
+    weight: Values
+    x: Values
+    level: Values
+
+    @property
+    def added(self) -> Values:
+        """sum |t_j|, (..., outputs)."""
+        return abs(self.x) @ abs(self.weight).T
+
+
+def row_noise(fit: NoiseFit, i_unit: float, edge: tuple[float, float], share: float) -> RowNoise:
+    """Of a technology. edge: capacitance of the hold node with M1, F, and in what a sample gate closes, s; share: what
+    is decided by, of the frozen standard deviation."""
+    diode, line = fit.devices["cell_p"], fit.devices["mirror_p"]
+    u_t = 8.617333e-5 * (fit.celsius + 273.15)
+    hold, gate = edge
+    farad, volt = hold + diode.diode, float(diode.slope(i_unit)) * u_t
+    thermal = float(diode.physical(i_unit))
+    own = CHARGE * thermal / (2 * farad * volt)
+    return RowNoise(
+        own, gate * i_unit / (farad * volt), share, CHARGE * thermal / (2 * volt), farad, line.diode, line.gate
+    )
+
+
+def candidate_variance(row: Row, u: Values, spread: Spread) -> Values:
+    """Of what rows (..., outputs) add up to, noise included; u: their sums, as far as they are positive."""
+    found = u * 0.0
+    if spread.noise is not None:
+        found = found + noise_variance(row, u, spread.units, spread.noise)
+    per_weight = row.weight**2 * _per_weight(row.weight, spread)
+    found = found + row.x**2 @ per_weight.T
+    if (model := spread.mismatch) is not None:
+        common = row.level @ row.weight.T
+        found = found + (row.level**2 @ (row.weight**2).T + common**2) * model.cell_n**2 + 2 * (u * model.cell_p) ** 2
+    return found
+
+
+def threshold_variance(rise: Values, width: Values, spread: Spread) -> Values:
+    """Of the threshold rise - width; width: 0 for the upper one."""
+    found = rise * 0.0 + width * 0.0
+    if spread.left is not None:
+        found = found + (spread.left.threshold * (rise - width)) ** 2
+    if (model := spread.mismatch) is not None:
+        found = found + 2 * (rise * model.cell_n) ** 2 + 2 * width**2 * (model.cell_n**2 + model.cell_p**2)
+    return found
+
+
+def noise_variance(row: Row, u: Values, units: int, noise: RowNoise) -> Values:
+    """Of what rows decide by, as the noise of devices makes it; units: unit devices per weight 1.0."""
+    loads = units * (2 * noise.device + noise.reader * abs(row.weight).sum(0) / 2)  # F, of each line: half read either
+    positive = row.weight > 0
+    devices = 1.0 + 1.5 * positive  # p: its diode; n: its diode and copy, and of line p's as much as passes
+    states = (row.level**2).sum(tuple(range(row.level.ndim - 1))) > 0
+    lines = (row.x**2) @ (row.weight**2 * (devices + 1.0 * states) * (noise.line / loads)).T
+    corner = noise.farad / loads.mean()
+    own = noise.own * u * (u + row.added) / (1 + 2 * noise.gate * u)
+    return noise.share**2 * (own + lines * u / (u + corner))
+
+
+def without_noise(spread: Spread) -> Spread:
+    """The other parts: the behavioral model has noise of its own."""
+    return replace(spread, noise=None)
+
+
+def _per_weight(weight: Values, spread: Spread) -> Values:
+    """Variance of ln of what a weight brings, (outputs, inputs)."""
+    found = 0.0 * weight
+    if spread.left is not None:
+        found = found + spread.left.gain**2
+    if (model := spread.mismatch) is not None:
+        positive, units = weight > 0, spread.units
+        p, n = model.mirror_p**2, model.mirror_n**2
+        counts = (abs(weight) * units).clip(1.0)
+        found = found + positive * ((2 * p + n) / units + n / counts) + ~positive * (p / units + p / counts)
+    return found
