@@ -13,12 +13,14 @@ from cosim.compiler.settings import AROUND, Settings, parse_around
 from cosim.engines.engine import NO_CLASS, Inference, Run, decided_by
 from cosim.errors import InputError, MappingError
 from cosim.loading import compile_for
+from cosim.montecarlo.trim import check_trimmable
 from cosim.network.reference import run_reference
 from cosim.simulation.inference import run_inference
 from cosim.simulation.metering import meter
 from cosim.simulation.plans import metered_plan, read_plan
 from cosim.simulation.simulated import simulate_samples
 from cosim.simulation.testbench import inference_bench
+from cosim.study.bias import biased
 from cosim.study.power import study_power, summarize_power
 from cosim.tasks.testset import TestSet
 from cosim.technology.chip import load_chip, write_chip
@@ -150,3 +152,10 @@ def test_what_is_measured_of_the_blocks(technology, tmp_path):
     (tmp_path / "chip.json").write_text("{}")
     with pytest.raises(InputError, match=r"chip.json: not figures of the chip's blocks of format 1; remove it"):
         load_chip(tmp_path / "chip.json")
+
+
+def test_nothing_scales_a_tree(design, technology):
+    with pytest.raises(InputError, match=r"--bias tracking scales sources at pins, and --with bias leaves none"):
+        biased(design, technology, "tracking")
+    with pytest.raises(InputError, match=r"net: trim sets sources at the bias pins; leave bias out of --with"):
+        check_trimmable(design, "net")
