@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
+from cosim.calibration.chip import find_chip
 from cosim.calibration.find import find_calibration
 from cosim.checkpoint.file import load_network
 from cosim.compiler.passes import check_mapping, compile_network
@@ -87,6 +88,8 @@ def compile_for(
     """Compile for a technology with the calibration that fits; `say` hears of one that must be measured."""
     check_mapping(network, settings, origin, units)  # before a calibration that may take half a minute
     calibration = find_calibration(process, units or units_for(network.weight_grid), say)
+    if settings.around:
+        settings = replace(settings, fit=find_chip(process, say))
     return compile_network(network, process, calibration, settings, origin)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosim.cells.assembly import Carried
-from cosim.cells.blocks import BLOCKS, block_of
+from cosim.cells.blocks import block_of
 from cosim.cells.schmitt import STATE_LEVEL
 from cosim.checkpoint.file import network_to_arrays
 from cosim.circuit.bench import Bench, Current
@@ -209,15 +209,16 @@ def summarize(
 
 
 def block_areas(design: Design) -> dict[str, tuple[float, float]]:
-    """Drawn gate area and capacitor area of each of BLOCKS, square metre. No wiring, no wells, no spacing."""
-    gates, capacitors = dict.fromkeys(BLOCKS, 0.0), dict.fromkeys(BLOCKS, 0.0)
+    """Drawn gate area and capacitor area of each block, square metre. No wiring, no wells, no spacing."""
+    blocks = design.assembly.blocks
+    gates, capacitors = dict.fromkeys(blocks, 0.0), dict.fromkeys(blocks, 0.0)
     for element in design.flat.elements:
         match element:
             case Mos():
                 gates[block_of(element.part)] += element.gate_area
             case Capacitor() if element.part is not None:  # of a wire it has none
                 capacitors[block_of(element.part)] += element.value / design.technology.capacitor_density
-    return {block: (gates[block], capacitors[block]) for block in BLOCKS}
+    return {block: (gates[block], capacitors[block]) for block in blocks}
 
 
 def network_hash(design: Design) -> str:

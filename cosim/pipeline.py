@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cosim.cells.blocks import outside_of
 from cosim.circuit.deck import device_sizes
 from cosim.design import Design
 from cosim.engines.engine import Inference, Outcome, Progress, Run
@@ -190,6 +191,7 @@ def run_pvt(design: Design, test_set: TestSet, run: Run, listener: Listener, ask
         summaries.append(None if comparison is None else summarize_comparison(comparison))
         listener.finished(where)
     sweep = summarize_pvt(conditions, summaries, count, bias, find_clipping(design.network.encoding, test_set))
+    sweep = replace(sweep, power_outside=outside_of(design.assembly.blocks))
     if asked.audit:
         sweep = replace(sweep, audit=audit_conditions(runs, asked.audit, lambda done, total: None))
         listener.finished(f"audit of {asked.audit}")

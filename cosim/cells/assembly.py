@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+from cosim.cells.blocks import BLOCKS
 from cosim.circuit.elements import Circuit
 
 
@@ -15,6 +16,27 @@ class Carried:
 
 
 Shown = tuple[str, ...] | Carried  # nets of which as many are high as a whole state says, or an analog state
+
+
+@dataclass(frozen=True)
+class Around:
+    """What of the chip stands around its network, `cosim.compiler.around`; nothing by default.
+
+    blocks: of power, beside those of the network; pins: bias pin -> the block that its current belongs to, where that
+    is not `bias`; codes: nets of the bits of each input, the lowest first, in place of a current into its pin; lines:
+    nets of the classes, of which the decided one is high; drivers: pins of (sample, sampleb, begin) with them.
+    constant: block -> what it draws beside its pins, whatever the network does, A; feeds: whether a tree on the chip
+    makes the currents of all pins; start: nets and the volts near which its reference is found at work.
+    """
+
+    blocks: tuple[str, ...] = ()
+    pins: dict[str, str] = field(default_factory=dict[str, str])
+    codes: tuple[tuple[str, ...], ...] = ()
+    lines: tuple[str, ...] = ()
+    drivers: tuple[str, ...] = ()
+    constant: dict[str, float] = field(default_factory=dict[str, float])
+    feeds: bool = False
+    start: tuple[tuple[str, float], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -35,6 +57,7 @@ class Assembly:
         are held at V_DD until time 0: a cell whose lower threshold has fallen below 0 has two states even while the
         reset holds its candidate at 0. Which one it takes is history: on a chip that has run before, the state that it
         could not leave. So it starts there
+    around: what stands around the network
     """
 
     circuit: Circuit
@@ -55,6 +78,17 @@ class Assembly:
     steering: dict[tuple[str, str], str]
     symbols: dict[str, str]
     held: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    around: Around = Around()
+
+    @property
+    def blocks(self) -> tuple[str, ...]:
+        """By what its power is counted."""
+        return (*BLOCKS, *self.around.blocks)
+
+    @property
+    def code_bits(self) -> tuple[str, ...]:
+        """The nets of all codes."""
+        return tuple(bit for code in self.around.codes for bit in code)
 
     @property
     def transistors(self) -> int:

@@ -8,10 +8,15 @@
               goes on to ground
     cells     recurrent units: memory, quantiser, pedestal sink, and beta's copies into their lines
     bias      currents into the bias pins, and the diodes that they flow through
+    converters  inputs from codes: their level's current; what they draw comes through the diodes of the inputs
+    tree      reference, lines of the bias tree, and the currents into all pins
+    decision  averages, winner-take-all and class lines, and what outputs pull
 
 So a block holds every device whose current its own supply net delivers, and rows draw what their positive weights
 pull. Clocks, pulses and reset are not blocks: their drivers stand outside, and so does OUTSIDE.
 """
+
+from collections.abc import Iterable
 
 from cosim.circuit.elements import Part
 
@@ -20,6 +25,11 @@ OUTSIDE = (
     "current reference and bias tree", "input converters", "clock generator and drivers", "readout stage's own bias",
     "pooling and decision", "wires", "pads",
 )  # fmt: skip
+_INSIDE = {
+    "converters": {"input converters"},
+    "decision": {"readout stage's own bias", "pooling and decision"},
+    "tree": {"current reference and bias tree"},
+}  # what of OUTSIDE a block of the chip is
 INPUT_DIODES, LINE_COPIES = Part("input diodes", "inputs"), Part("line copies", "rails")
 COMPARATORS = Part("symbol comparators", "rails")
 CANDIDATES, RECTIFIERS = Part("candidate diodes", "rows"), Part("rectifiers", "rows")
@@ -27,6 +37,14 @@ CELLS, QUANTISERS, PEDESTALS, BETAS = (
     Part(group, "cells") for group in ("cells", "quantisers", "pedestals", "threshold copies")
 )
 BIAS_DIODES = Part("bias diodes", "bias")
+CONVERTERS, DECISION = Part("input converters", "converters"), Part("decision", "decision")
+BIAS_TREE = Part("bias tree", "tree")
+
+
+def outside_of(blocks: Iterable[str]) -> tuple[str, ...]:
+    """What of OUTSIDE is in none of the blocks."""
+    inside = {what for block in blocks for what in _INSIDE.get(block, ())}
+    return tuple(what for what in OUTSIDE if what not in inside)
 
 
 def block_of(part: Part | None) -> str:

@@ -11,7 +11,8 @@ Stages decide one after the other: stage s + 1 settles on what stage s has decid
 half a frame: inputs at the pedestal, every candidate clamped to 0, so every cell starts in state 0.
 """
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +25,9 @@ LAST_CLOSE = 0.7
 DECIDE = 0.27
 APART = 0.01  # of a frame, between the edges of clk and those of dec
 RESET_FRAMES = 0.5
+AFTER = 0.06  # of a frame, from its end to the sample of its outputs: no state has changed, and the inputs have moved
+SAMPLED = 0.24  # of a frame, all samples of a sequence together
+DECIDED = 0.6  # frames from the end of the last one until the class is read
 T_STEP_MIN, T_STEP_MAX = 1e-6, 1.0  # s; frames take milliseconds, and 10 is more likely 10m
 
 
@@ -89,6 +93,25 @@ def reset_waveform(supply: float, timing: Timing) -> Waveform:
 def clock_waveforms(supply: float, close: float, frames: int, timing: Timing) -> tuple[Waveform, Waveform]:
     """clk and clkb: low during reset, then high except for DECIDE of a frame from `close` on."""
     return square(supply, 0.0, [timing.reset_end, *timing.moments(frames, close, close + DECIDE)], timing)
+
+
+def sampled_time(stages: int, timing: Timing) -> float:
+    """How long all samples of a sequence take together, s: between the edge of inputs and the close of stage 0."""
+    return min(SAMPLED, LAST_CLOSE / stages - AFTER - 0.05) * timing.t_step
+
+
+def sample_waveforms(supply: float, sampled: float, chosen: Sequence[int], timing: Timing) -> tuple[Waveform, Waveform]:
+    """sample and sampleb: high after each of the chosen frames, `sampled` second in all."""
+    each = sampled / len(chosen)
+    begins = [timing.start + (k + 1 + AFTER) * timing.t_step for k in chosen]
+    edges = replace(timing, clock_edge=min(timing.clock_edge, each / (4 * timing.t_step)))
+    return square(supply, 0.0, [moment for begin in begins for moment in (begin, begin + each)], edges)
+
+
+def begin_waveform(supply: float, timing: Timing) -> Waveform:
+    """begin: high in the first half of the reset."""
+    end = 0.4 * timing.start
+    return ((0.0, supply), (end, supply), (end + timing.clock_edge * timing.t_step, 0.0))
 
 
 def decision_waveforms(supply: float, close: float, frames: int, timing: Timing) -> tuple[Waveform, Waveform]:

@@ -65,12 +65,9 @@ pdk_root_option = click.option(
 )
 corner_option = click.option("--corner", cls=TechnologyOption, help="Process corner: tt, ff, ss, fs, sf [default: tt].")
 celsius_option = click.option(
-    "--temp",
-    "celsius",
-    cls=TechnologyOption,
-    type=Celsius(),
+    "--temp", "celsius", cls=TechnologyOption, type=Celsius(),
     help="Temperature in celsius [default: the technology's, 27].",
-)
+)  # fmt: skip
 supply_option = click.option(
     "--supply", cls=TechnologyOption, type=Quantity("V"), help="Supply [default: the technology's]."
 )
@@ -78,11 +75,9 @@ i_unit_option = click.option(
     "--i-unit", cls=CompilingOption, type=Quantity("A"), default="1n", help="Current that stands for software 1.0."
 )
 grid_option = click.option(
-    "--units",
-    cls=CompilingOption,
-    type=click.IntRange(1, MAX_UNITS),
+    "--units", cls=CompilingOption, type=click.IntRange(1, MAX_UNITS),
     help="Unit devices per weight 1.0 [default: from the network's weight grid, else 8].",
-)
+)  # fmt: skip
 saturate_option = click.option(
     "--saturate", cls=CompilingOption, is_flag=True, help="Cut weights beyond the largest mirror, and list them."
 )
@@ -96,17 +91,21 @@ cell_option = one_of(
     cls=CompilingOption,
 )
 headroom_option = click.option(
-    "--headroom",
-    cls=CompilingOption,
-    type=click.IntRange(0),
-    default=1,
+    "--headroom", cls=CompilingOption, type=click.IntRange(0), default=1,
     help="Rungs beyond the states seen, either end.",
-)
+)  # fmt: skip
 ranges_option = click.option(
     "--ranges-from", cls=CompilingOption, type=FILE, help="Samples (.npz) that show which states a ladder must hold."
 )
 tau_option = click.option(
     "--tau", cls=CompilingOption, type=Quantity("s"), help="Time constant of the ladders [default: a quarter frame]."
+)
+with_option = click.option(
+    "--with",
+    "around",
+    cls=CompilingOption,
+    metavar="BLOCKS",
+    help="Of the chip, too: inputs,decision,bias, or some of them.",
 )
 bias_option = one_of(
     "--bias",
@@ -117,11 +116,9 @@ data_option = click.option(
     "--data", cls=RunningOption, type=FILE, help="Test data: an .npz (x_test, y_test) or the task's folder."
 )
 tolerance_option = click.option(
-    "--tolerance",
-    cls=RunningOption,
-    type=float,
+    "--tolerance", cls=RunningOption, type=float,
     help="Error of a real-valued answer that is right [default: a tenth of the targets' range].",
-)
+)  # fmt: skip
 SAMPLES = 100  # where a simulator takes seconds for each
 samples_option = click.option(
     "--samples",
@@ -211,6 +208,7 @@ class Compiling:
     ranges_from: Path | None = None
     t_step: float = 10e-3
     tau: float | None = None
+    around: str | None = None
 
     @property
     def place(self) -> "Place":
@@ -222,11 +220,12 @@ class Compiling:
     @property
     def settings(self) -> "Settings":
         """How it is compiled."""
-        from cosim.compiler.settings import Settings
+        from cosim.compiler.settings import Settings, parse_around
 
         return Settings(
-            self.i_unit, self.saturate, cell=self.cell, headroom=self.headroom, t_step=self.t_step, tau=self.tau
-        )
+            self.i_unit, self.saturate, cell=self.cell, headroom=self.headroom, t_step=self.t_step, tau=self.tau,
+            around=parse_around(self.around),
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -263,6 +262,7 @@ compile_options = options(
     ranges_option,
     t_step_option,
     tau_option,
+    with_option,
     collecting(compiling=Compiling),
 )
 run_options = options(

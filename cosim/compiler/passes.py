@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+from cosim.compiler.around import surround
 from cosim.compiler.assemble import assemble
 from cosim.compiler.centre import centre
 from cosim.compiler.checks import (
@@ -33,7 +34,7 @@ PASSES: tuple[Pass, ...] = (
     ("size", lambda graph, job: size(graph, job.calibration, origin=job.origin, pedestal=job.settings.pedestal), ()),
     ("assemble", lambda graph, job: Design(
         job.network, job.technology, job.calibration, graph,
-        assemble(graph, job.technology, job.calibration, job.settings.slow),
+        surround(assemble(graph, job.technology, job.calibration, job.settings.slow), graph, job),
     ), ()),
 )  # fmt: skip
 FOR_TECHNOLOGY = "scale"  # the first pass that needs one

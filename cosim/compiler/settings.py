@@ -5,19 +5,25 @@ from dataclasses import dataclass
 from cosim.circuit.waveforms import Timing
 from cosim.compiler.lower import HEADROOM
 from cosim.compiler.size import PEDESTAL_UNITS
+from cosim.errors import InputError
 from cosim.network.types import Network
+from cosim.reading.text import shown
 from cosim.technology.calibration import Calibration
+from cosim.technology.chip import ChipFit
 from cosim.technology.scale import I_UNIT
 from cosim.technology.types import Technology
 from cosim.units.epsilon import Circuit
 from cosim.units.ladder.points import TAU_FRAMES
+
+AROUND = ("inputs", "decision", "bias")  # in the order in which they are added
 
 
 @dataclass(frozen=True)
 class Settings:
     """i_unit: ampere per software 1.0; saturate: weights beyond the largest mirror are cut, not refused; pedestal: what
     a signal of 0 carries, in units; cell, headroom: as in `lower`; t_step: of a frame, s; tau: of the ladders' DPIs, s,
-    None for TAU_FRAMES of a frame."""
+    None for TAU_FRAMES of a frame; around: which of AROUND stand around the network, and fit: what was measured of
+    them, which `compile_for` finds."""
 
     i_unit: float = I_UNIT
     saturate: bool = False
@@ -26,11 +32,25 @@ class Settings:
     headroom: int = HEADROOM
     t_step: float = Timing().t_step
     tau: float | None = None
+    around: tuple[str, ...] = ()
+    fit: ChipFit | None = None
 
     @property
     def slow(self) -> float:
         """Time constant of slow units, s."""
         return TAU_FRAMES * self.t_step if self.tau is None else self.tau
+
+
+def parse_around(text: str | None) -> tuple[str, ...]:
+    """The blocks that a list such as `inputs,decision` names, in the order of AROUND. Raises InputError."""
+    if text is None:
+        return ()
+    words = [word.strip() for word in text.split(",")]
+    if strange := next((word for word in words if word not in AROUND), None):
+        raise InputError(
+            f"--with must name blocks of {', '.join(AROUND)}, not {shown(strange)}; separate them by commas"
+        )
+    return tuple(block for block in AROUND if block in words)
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from cosim.circuit.stress import Stress
 from cosim.circuit.waveforms import Timing
 from cosim.design import Condition, Design
 from cosim.ir.states import States
+from cosim.tasks.target import Answers
 from cosim.tasks.testset import TestSet
 from cosim.technology.types import Technology
 from cosim.variation.chip import standing
@@ -26,6 +27,7 @@ from cosim.variation.noise import Noise
 Array = NDArray[np.float64]
 Vectors = Mapping[str, Array]  # what a simulator prints, by its own names
 DEFAULT_TIMEOUT = 600.0  # s per inference
+NO_CLASS = -1
 Progress = Callable[[int, int], None]
 
 
@@ -82,6 +84,7 @@ class Inference:
     margins: how far each decision was from its threshold, (frames, cells), ampere, inf where it has none; empty where
     nothing measured them; latches: likewise how far the nearest net that shows it was from its threshold, volt.
     elsewhere: what ran it in place of the run's simulator, and why; empty where nothing did.
+    lines: which class lines were high when the decision on the chip was read, (outputs,); empty without one.
     """
 
     states: States
@@ -91,6 +94,14 @@ class Inference:
     margins: NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 0)))
     latches: NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 0)))
     elsewhere: str = ""
+    lines: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, np.bool_))
+
+    @property
+    def chosen(self) -> int | None:
+        """The class that the chip itself decided on, NO_CLASS where not one line was high; None without lines."""
+        if not self.lines.size:
+            return None
+        return int(self.lines.argmax()) if self.lines.sum() == 1 else NO_CLASS
 
 
 Outcome = Inference | Failure
@@ -134,6 +145,12 @@ class Description:
     def as_json(self, simulator: str) -> dict[str, object]:
         """As results keep it: the version under the simulator's name."""
         return {simulator: self.version, "options": dict(self.options)}
+
+
+def decided_by(inferences: Sequence[Inference], answers: Answers) -> Answers:
+    """The classes of samples: those of the chip's own lines where it has a decision, else the answers themselves."""
+    chosen = [one.chosen for one in inferences]
+    return answers if None in chosen else np.array(chosen, dtype=np.int64)
 
 
 class Engine(Protocol):

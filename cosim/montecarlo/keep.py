@@ -17,13 +17,14 @@ from typing import Any
 
 import numpy as np
 
+from cosim.calibration.chip import find_chip
 from cosim.calibration.fingerprint import calibration_fingerprint
 from cosim.calibration.noise import find_noise
 from cosim.checkpoint.file import checkpoint_bytes, load_network
 from cosim.circuit.elements import Mos
 from cosim.circuit.waveforms import Timing
 from cosim.compiler.passes import compile_network
-from cosim.compiler.settings import Settings
+from cosim.compiler.settings import Settings, parse_around
 from cosim.design import Condition, Design
 from cosim.engines.table import BEHAVIORAL, engines
 from cosim.errors import InputError
@@ -91,6 +92,7 @@ class KeptTrial:
     sums: dict[str, str]
     noise: int | None = None  # its seed
     gradient: Gradient | None = None
+    around: str | None = None  # blocks of the chip, as --with has them
 
 
 def keep_trial(folder: Path, trial: Trial, options: Mapping[str, Any]) -> None:
@@ -123,6 +125,7 @@ def keep_trial(folder: Path, trial: Trial, options: Mapping[str, Any]) -> None:
         sums=sums,
         noise=None if trial.noise is None else trial.noise.seed,
         gradient=trial.gradient,
+        around=options.get("around"),
     )
     files[TRIAL_FILE] = seal_json(kept)
     write_together({folder / name: file for name, file in files.items()})
@@ -243,7 +246,10 @@ def _design(folder: Path, kept: KeptTrial, process: Technology) -> Design:
             "the technology's files of that time, or run the chips again"
         )
     origin = str(folder / NETWORK_FILE)
-    return compile_network(network, process, calibration, Settings(**vars(kept.compile), t_step=kept.t_step_s), origin)
+    around = parse_around(kept.around)
+    fit = find_chip(process) if around else None
+    settings = Settings(**vars(kept.compile), t_step=kept.t_step_s, around=around, fit=fit)
+    return compile_network(network, process, calibration, settings, origin)
 
 
 def _samples(folder: Path, network: Network) -> TestSet:

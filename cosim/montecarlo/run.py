@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import scipy
 
-from cosim.cells.blocks import OUTSIDE
+from cosim.cells.blocks import outside_of
 from cosim.circuit.bench import Tolerances
 from cosim.engines.engine import FailureKind, Progress
 from cosim.engines.table import BEHAVIORAL, NGSPICE
@@ -148,7 +148,7 @@ def summarize_run(
         software_accuracy=float(target.same(answers, y).mean()),
         software_rmse=None if answers.ndim == 1 else rms(answers - y),
         nominal=Nominal(**{one.name: getattr(nominal, one.name) for one in fields(Nominal)}),
-        power_outside=OUTSIDE,
+        power_outside=outside_of(trial.design.assembly.blocks),
         clipped=find_clipping(trial.design.network.encoding, trial.test_set),
         technology=trial.technology.name,
         variation=trial.plan,

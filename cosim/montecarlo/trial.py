@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from cosim.circuit.waveforms import Timing
 from cosim.design import Condition, Design
-from cosim.engines.engine import Engine, Failure, Inference, Outcome, Run
+from cosim.engines.engine import Engine, Failure, Inference, Outcome, Run, decided_by
 from cosim.engines.table import BEHAVIORAL
 from cosim.ir.states import States, differ, software_states, tolerances
 from cosim.montecarlo.record import pack_certainty, pack_draws
@@ -154,6 +154,7 @@ def figures_of(engine: Engine, trial: Trial, run: Run, outcomes: Sequence[Outcom
     wanted_states, wanted = trial.software
     target, pooled = trial.test_set.target, trial.pool(readout)
     answers = target.answers(pooled / (run.standing(trial.design).bias_scale * trial.design.i_unit))
+    answers = decided_by(inferences, answers)
     wrong = (differ(states, wanted_states, tolerances(trial.design.graph)) & trial.valid[:, :, None]).sum()
     return Figures(
         accuracy=float(target.same(answers, trial.test_set.y).mean()),

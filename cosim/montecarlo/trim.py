@@ -51,6 +51,8 @@ def check_trimmable(design: Design, origin: str) -> None:
     cells = list(design.graph.of(Schmitt))
     if len(cells) < len(design.assembly.decisions):
         raise InputError(f"{origin}: trim is for 9T cells; this network has ladders, toggles or registers")
+    if design.assembly.around.feeds:
+        raise InputError(f"{origin}: trim sets sources at the bias pins; leave bias out of --with")
     for cell in cells:
         if design.graph.into(cell.name, "beta"):
             raise InputError(f"{origin}: trim is for constant thresholds; those of {cell.name} depend on its input")

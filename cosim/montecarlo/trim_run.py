@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from scipy.stats import binomtest
 
-from cosim.cells.blocks import OUTSIDE
+from cosim.cells.blocks import outside_of
 from cosim.engines.engine import Engine, Failure, FailureKind
 from cosim.errors import SimulationError
 from cosim.montecarlo.run import nominal_chip
@@ -85,7 +85,7 @@ def summarize_trim(
         spec=tuple(spec.text for spec in specs),
         engine=trial.engine,
         samples=len(trial.test_set.y),
-        power_outside=OUTSIDE,
+        power_outside=outside_of(trial.design.assembly.blocks),
         clipped=find_clipping(trial.design.network.encoding, trial.test_set),
         ranges=dict(zip(("thresh", "width", "gain"), trim_ranges(trial), strict=True)),
         rows=tuple(rows),

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cosim.cells.blocks import OUTSIDE
 from cosim.circuit.elements import Capacitor
 from cosim.design import Design
 from cosim.engines.engine import Description, Run
@@ -227,7 +226,7 @@ def _engines(summary: ComparisonSummary) -> Blocks:
     earliest = f", in frame {diverged.earliest_frame} at the earliest" if diverged.samples_diverged else ""
     return (
         Table(head, tuple(rows), tuple(range(1, len(head)))),
-        f"Intervals: Clopper-Pearson at 95 %. Not in power: {', '.join(OUTSIDE)}.",
+        f"Intervals: Clopper-Pearson at 95 %. Not in power: {', '.join(summary.power_outside)}.",
         f"The readout has an RMSE of {summary.readout_rmse_units:.3f} units{beside} against software. A state differs "
         f"in {diverged.samples_diverged} of {summary.samples} samples{earliest}.",
     )

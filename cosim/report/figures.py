@@ -24,7 +24,10 @@ UPPER, LOWER = RED, GREEN  # thresholds; also told apart by the dashes of UPPER_
 UPPER_DASH, LOWER_DASH = (0, (5, 2)), (0, (5, 1.5, 1, 1.5))
 MEETS, FAILS = SKY, RED
 CYCLE = (BLUE, ORANGE, GREEN, PURPLE, RED, SKY, BLACK, YELLOW)
-COLORS = {"inputs": SKY, "rails": BLUE, "rows": GREEN, "readout": YELLOW, "cells": RED, "bias": LIGHT}
+COLORS = {
+    "inputs": SKY, "rails": BLUE, "rows": GREEN, "readout": YELLOW, "cells": RED, "bias": LIGHT,
+    "converters": "#004488", "decision": "#997700", "tree": "#994455",
+}  # fmt: skip
 INK = {ORANGE: "#9a6700", PURPLE: "#9b4f7b"}  # of small letters, where the colour itself is too light
 GREYS = LinearSegmentedColormap.from_list("greys", ("#ffffff", "#bdbdbd"))
 REDS = LinearSegmentedColormap.from_list("reds", ("#fdf1e7", "#f2a66b", RED, "#7a3500"))

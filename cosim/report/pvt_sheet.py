@@ -1,6 +1,5 @@
 """The page of a sweep over process, supply and temperature."""
 
-from cosim.cells.blocks import OUTSIDE
 from cosim.design import Design
 from cosim.quantities import format_quantity
 from cosim.report.comparison_figures import draw_pvt
@@ -48,7 +47,7 @@ def pvt_page(design: Design, sweep: Sweep, made_with: dict[str, str]) -> Page:
         notes=() if sweep.clipped is None else (f"{sweep.clipped}.",),
         sections=(
             Section("States and decisions equal to the software's", (_picture(sweep),)),
-            Section("Every condition", (_table(sweep), f"Not in power: {', '.join(OUTSIDE)}.")),
+            Section("Every condition", (_table(sweep), f"Not in power: {', '.join(sweep.power_outside)}.")),
             Section("Audit", tuple(f"{line}." for line in say_audit(sweep.audit))),
             Section("The circuit", (Facts(tuple(worded(circuit_facts(design)))),)),
         ),

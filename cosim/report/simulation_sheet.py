@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cosim.design import Design
-from cosim.engines.engine import Inference, Outcome, Run
+from cosim.engines.engine import Inference, Outcome, Run, decided_by
 from cosim.network.reference import pool_readout
 from cosim.quantities import format_quantity
 from cosim.report.answers import say_answer, say_target
@@ -41,7 +41,7 @@ class Simulated:
         """(1,) the class that a readout is decided as, or (1, outputs) what it is in units."""
         readout = outcome.readout[None] / (self.run.standing(self.design).bias_scale * self.design.i_unit)
         pooled = pool_readout(readout, np.array([len(outcome.readout)]), self.design.network.readout.pooling)
-        return self.test_set.target.answers(pooled)
+        return decided_by([outcome], self.test_set.target.answers(pooled))
 
     def right(self, place: int, outcome: Inference) -> bool:
         """Whether the answer to the sample there is right."""

@@ -64,7 +64,7 @@ def format_comparison(summary: ComparisonSummary) -> list[str]:
         lines.append(f"wrong states      up to {summary.largest_margin_of_a_wrong_bit:.3f} units from a threshold")
     if summary.saturated_states:
         lines.append(f"saturated         {summary.saturated_states} states beyond their ladder; use more --headroom")
-    trust = format_trust(summary) + format_outside()
+    trust = format_trust(summary) + format_outside(summary.power_outside)
     return lines + format_transitions(summary.transitions) + format_noise(summary.noise) + trust
 
 
@@ -92,9 +92,9 @@ def format_ladder(summary: LadderSummary) -> list[str]:
     return [f"  {line}" for line in lines]
 
 
-def format_outside() -> list[str]:
+def format_outside(outside: Sequence[str] = OUTSIDE) -> list[str]:
     """What no figure of power holds, as the last lines of a table."""
-    return wrap(f"{'not in power':18}{', '.join(OUTSIDE)}", 79, subsequent_indent=18 * " ")
+    return wrap(f"{'not in power':18}{', '.join(outside)}", 79, subsequent_indent=18 * " ")
 
 
 def format_value(metric: str, value: float, digits: int | None = None) -> str:
@@ -122,16 +122,15 @@ def within(bounds: tuple[float, float]) -> str:
 def format_pvt(sweep: Sweep) -> list[str]:
     """The terminal table of `summarize_pvt`, under 80 columns."""
     lines = [f"{'corner':6} {'temp':>6} {'supply':>8}  {'states':>9} {'decisions':>10}  {'accuracy':>8} {'power':>9}"]
-    rows = sweep.conditions
+    rows, samples = sweep.conditions, sweep.conditions[0].samples + sweep.conditions[0].failed
     lines += [_condition(row) for row in rows]
-    samples = rows[0].samples + rows[0].failed
     lines += [
         "",
         f"samples         {samples} in each of {len(rows)} conditions, {sweep.failed} runs failed",
         "agreement       states and decisions, software vs the simulator",
         *_format_worst(sweep.worst, rows),
         *format_elsewhere({"another": sum(row.elsewhere for row in rows)}),
-        *format_outside(),
+        *format_outside(sweep.power_outside),
     ]
     return lines + format_audit(sweep.audit)
 
@@ -185,7 +184,8 @@ def format_power(summary: PowerSummary) -> list[str]:
         lines += ["", _columns("rail", ("power", "a frame"))]
         for rail, row in summary.rails.items():
             lines.append(_columns(rail, (format_mean(row.power_w, "W"), format_mean(row.energy_frame_j, "J"))))
-    return [*lines, "", *format_few(summary, lines), *format_elsewhere(summary.elsewhere), *format_outside()]
+    last = format_elsewhere(summary.elsewhere) + format_outside(summary.power_outside)
+    return [*lines, "", *format_few(summary, lines), *last]
 
 
 def format_few(summary: PowerSummary, lines: Sequence[str]) -> list[str]:
@@ -268,7 +268,7 @@ def format_summary(summary: ChipSummary) -> list[str]:
         bias = f"behavioral - {summary.engine} {format_bias(metric, pair)}"
         lines.append(f"paired            {format_name(metric)}: {correlation}, {bias}")
     lines += [*format_gradient(summary.gradient), *format_chip_noise(summary.noise)]
-    return [*lines, *format_trust(summary), *format_outside()]
+    return [*lines, *format_trust(summary), *format_outside(summary.power_outside)]
 
 
 def format_yield(found: SpecYield) -> list[str]:

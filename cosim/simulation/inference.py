@@ -79,6 +79,7 @@ class ReadPlan:
     sample, s; window: (start, end) of the power mean, s.
     meters: sources whose current is read in each of `metered`, (windows, 2) begins and ends, s.
     margins: of each decision, None where there is none to read; closes: when they are read, (decisions, frames) s.
+    lines: nets of the classes, read at `decided` second.
     """
 
     decisions: tuple[Shown, ...]
@@ -91,6 +92,8 @@ class ReadPlan:
     metered: Array = field(default_factory=lambda: np.empty((0, 2)))
     margins: tuple[Margin | None, ...] = ()
     closes: Array = field(default_factory=lambda: np.empty((0, 0)))
+    lines: tuple[str, ...] = ()
+    decided: float = 0.0
 
 
 def run_inference(
@@ -140,7 +143,7 @@ def _read(simulator: Simulator, tile: Tile, ran: Sequence[Ran]) -> list[Outcome]
 
 def find_stop(waves: Waveforms, plan: ReadPlan) -> str:
     """Where waveforms end too early for a plan; empty if they do not."""
-    last, end = waves.time[-1], plan.window[1]
+    last, end = waves.time[-1], max(plan.window[1], plan.decided)
     return f"stopped at {last:.6g} s of {end:.6g} s" if last < end * (1 - 1e-6) else ""
 
 
@@ -157,10 +160,12 @@ def read_inference(waves: Waveforms, plan: ReadPlan) -> Inference:
         current = _current(waves, meter)
         for i, (begin, end) in enumerate(plan.metered):
             delivered[i, j] = _mean(time, current, (begin, end))
+    lines = np.array([waves.voltage(net)[-1] for net in plan.lines]) > plan.threshold
+    found = Inference(states, readout, power, delivered, lines=lines)
     if not plan.margins:
-        return Inference(states, readout, power, delivered)
+        return found
     latches = np.stack([_latch(shown, volts, plan) for shown in plan.decisions], axis=1)
-    return Inference(states, readout, power, delivered, _margins(waves, plan, states), latches)
+    return replace(found, margins=_margins(waves, plan, states), latches=latches)
 
 
 def _margins(waves: Waveforms, plan: ReadPlan, states: States) -> Array:
@@ -265,13 +270,17 @@ def _load(store: Path, name: str, plan: ReadPlan) -> Inference | None:
     )  # fmt: skip
     margin = np.zeros((frames, len(most)))
     beside = {"margins": margin, "latches": margin, "elsewhere": np.zeros(_WORDS, np.uint8)}
+    beside |= {"lines": np.zeros(len(plan.lines), np.bool_)} if plan.lines else {}
     kept = kept_result(store, name, _arrays(blank), beside)
     if kept is None or (kept["states"] < least).any() or (kept["states"] > most).any():
         return None
     margins, latches = kept.get("margins", blank.margins), kept.get("latches", blank.latches)
     words = kept.get("elsewhere", np.zeros(0, np.uint8)).tobytes()
     elsewhere, power = words.rstrip(b"\0").decode(errors="ignore"), float(kept["power_w"])
-    return Inference(kept["states"], kept["readout"], power, kept["delivered"], margins, latches, elsewhere)
+    lines = kept.get("lines", blank.lines)
+    if len(lines) != len(plan.lines):
+        return None
+    return Inference(kept["states"], kept["readout"], power, kept["delivered"], margins, latches, elsewhere, lines)
 
 
 def _arrays(inference: Inference) -> dict[str, NDArray[Any]]:
@@ -283,6 +292,8 @@ def _arrays(inference: Inference) -> dict[str, NDArray[Any]]:
     }
     if inference.margins.size:
         arrays |= {"margins": inference.margins, "latches": inference.latches}
+    if inference.lines.size:
+        arrays["lines"] = inference.lines
     if words := inference.elsewhere.encode()[:_WORDS]:
         arrays["elsewhere"] = np.frombuffer(words.ljust(_WORDS, b"\0"), np.uint8)
     return arrays

@@ -36,11 +36,12 @@ def supply_source(block: str) -> str:
     return block_supply(block).removeprefix("v")
 
 
-def meter(bench: Bench) -> Bench:
-    """A testbench without subcircuits, with one supply source for each of BLOCKS.
+def meter(bench: Bench, assembly: Assembly | None = None) -> Bench:
+    """A testbench without subcircuits, with one supply source for each block of the assembly, by default BLOCKS.
 
     It saves the currents of these and of the reset, too.
     """
+    blocks, pins = (BLOCKS, {}) if assembly is None else (assembly.blocks, assembly.around.pins)
 
     def on_block(element: Element) -> Element:
         match element:
@@ -49,14 +50,14 @@ def meter(bench: Bench) -> Bench:
             case Source(name="ground"):
                 return _moved(element, block_supply("readout"))
             case Source():
-                return _moved(element, block_supply("bias"))
+                return _moved(element, block_supply(pins.get(element.name, "bias")))
             case Mos() | Capacitor():
                 return _moved(element, block_supply(block_of(element.part)))
             case Instance():
                 raise AssertionError("a flat circuit has no instances")
 
     flat, supply = bench.circuit.flat(), bench.technology.supply
-    sources = tuple(Source(supply_source(block), "v", block_supply(block), GROUND, supply) for block in BLOCKS)
+    sources = tuple(Source(supply_source(block), "v", block_supply(block), GROUND, supply) for block in blocks)
     circuit = replace(flat, elements=(*map(on_block, flat.elements), *sources))
     metered = (Current("resetb"), *(Current(source.name) for source in sources))
     return replace(bench, circuit=circuit, probes=(*bench.probes, *metered))
@@ -69,22 +70,25 @@ def _moved(element: Mos | Capacitor | Source, net: str) -> Element:
 
 
 def meters_of(assembly: Assembly) -> dict[str, Meter]:
-    """What a metered run reads, by name: each of BLOCKS, `vground`, every output, clock and pulse, and `resetb`.
+    """What a metered run reads, by name: each block, `vground`, every output, clock and pulse, and `resetb`.
 
     What the virtual ground's source delivers is what flows back through it: minus what is drawn through it. Outputs as
     `pushed_by` has them.
     """
     pins = (pin for pair in (*assembly.clocks, *assembly.decides.values(), *assembly.pulses.values()) for pin in pair)
     return {
-        **{block: Meter(supply_source(block)) for block in BLOCKS},
+        **{block: Meter(supply_source(block)) for block in assembly.blocks},
         "vground": Meter("ground"),
         **pushed_by(assembly),
-        **{pin: Meter(pin, one_way=True) for pin in (*pins, "resetb")},
+        **{pin: Meter(pin, one_way=True) for pin in (*pins, *assembly.around.drivers, "resetb")},
     }
 
 
 def pushed_by(assembly: Assembly) -> dict[str, Meter]:
-    """Output pin -> the current that it pushes into the virtual ground, while it does."""
+    """Output pin -> the current that it pushes into the virtual ground, while it does; the chip's own decision sinks it
+    to ground."""
+    if assembly.around.lines:
+        return {}
     return {pin: Meter(pin, one_way=True) for pin in assembly.outputs}
 
 

@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from cosim.cells.blocks import BLOCKS
 from cosim.cells.schmitt import STATE_LEVEL
 from cosim.circuit.waveforms import Timing
 from cosim.design import Condition, Design
 from cosim.simulation.inference import Meter, ReadPlan
 from cosim.simulation.metering import frame_windows, meters_of, pushed_by, settled_windows, supply_source
+from cosim.simulation.testbench import run_time
 
 
 def read_plan(design: Design, frames: int, timing: Timing = Timing(), condition: Condition | None = None) -> ReadPlan:
@@ -22,6 +22,8 @@ def read_plan(design: Design, frames: int, timing: Timing = Timing(), condition:
         threshold=STATE_LEVEL * supply,
         times=timing.sample_times(frames),
         window=(timing.start, timing.start + frames * timing.t_step),
+        lines=assembly.around.lines,
+        decided=run_time(assembly, frames, timing),
     )
 
 
@@ -38,7 +40,10 @@ def metered_plan(
     settled, _ = settled_windows(timing, design.assembly, frames)
     return replace(
         read_plan(design, frames, timing, condition),
-        supplies=(*((Meter(supply_source(block)), supply) for block in BLOCKS), *_readout_stage(design, supply)),
+        supplies=(
+            *((Meter(supply_source(block)), supply) for block in design.assembly.blocks),
+            *_readout_stage(design, supply),
+        ),
         meters=tuple(meters_of(design.assembly).values()),
         metered=np.concatenate([frame_windows(timing, frames), settled]),
     )

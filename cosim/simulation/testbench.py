@@ -15,11 +15,15 @@ from cosim.cells.builder import PEDESTAL_STRENGTH
 from cosim.circuit.bench import Bench, Current, DrainCurrent, Probe, Tran, Voltage
 from cosim.circuit.elements import GROUND, Element, Source
 from cosim.circuit.waveforms import (
+    DECIDED,
     Timing,
     Waveform,
+    begin_waveform,
     clock_waveforms,
     decision_waveforms,
     reset_waveform,
+    sample_waveforms,
+    sampled_time,
     square,
     staircase,
 )
@@ -31,7 +35,12 @@ from cosim.variation.draws import Chip
 
 
 def input_elements(design: Design, condition: Condition, inputs: NDArray[np.float64], timing: Timing) -> list[Element]:
-    """Current sources that draw inputs (time, width), in units, plus the pedestal from the input pins."""
+    """Current sources that draw inputs (time, width), in units, plus the pedestal from the input pins.
+
+    Where converters do that, the bits of their codes.
+    """
+    if design.assembly.around.codes:
+        return _code_elements(design, condition, inputs, timing)
     unit, pedestal = condition.input_scale * design.i_unit, condition.input_scale * design.graph.i_pedestal
     return [
         Source(pin, "i", pin, GROUND, staircase(unit * inputs[:, j], pedestal, timing))
@@ -40,20 +49,15 @@ def input_elements(design: Design, condition: Condition, inputs: NDArray[np.floa
 
 
 def control_elements(design: Design, condition: Condition, frames: int, timing: Timing) -> list[Element]:
-    """Supply, reset, frame clocks, bias pins, unit current and the readout's virtual ground with one sense each.
-
-    The pedestal's own rail takes PEDESTAL_STRENGTH i_pedestal into as many times more unit devices.
-    """
-    assembly, supply, bias = design.assembly, condition.technology.supply, condition.bias_scale
+    """Supply, reset, frame clocks, bias pins, unit current and the readout's virtual ground with one sense each."""
+    assembly, supply = design.assembly, condition.technology.supply
     elements: list[Element] = [
         Source("dd", "v", "vdd", GROUND, supply),
         Source("ground", "v", "vdd", "vground", design.calibration.v_node),
         Source("resetb", "v", "resetb", GROUND, reset_waveform(supply, timing)),
-        Source("unit", "i", assembly.unit_pin, GROUND, bias * design.i_unit),
     ]
-    if assembly.pedestal_pin is not None:
-        pedestal = bias * PEDESTAL_STRENGTH * design.graph.i_pedestal
-        elements.append(Source("pedestal", "i", assembly.pedestal_pin, GROUND, pedestal))
+    if not assembly.around.feeds:
+        elements += _bias_elements(design, condition)
     closes = timing.closes(len(assembly.clocks))
     for (clk, clkb), close in zip(assembly.clocks, closes, strict=True):
         high, low = clock_waveforms(supply, close, frames, timing)
@@ -64,9 +68,53 @@ def control_elements(design: Design, condition: Condition, frames: int, timing: 
     for stage, (pulse, pulseb) in assembly.pulses.items():
         high, low = pulse_waveforms(supply, closes[stage], frames, timing)
         elements += [Source(pulse, "v", pulse, GROUND, high), Source(pulseb, "v", pulseb, GROUND, low)]
-    elements += [Source(pin, "i", "vdd", pin, bias * amp) for pin, amp in design.bias_pins(condition).items()]
+    if assembly.around.lines:
+        return [*elements, *_decision_elements(design, supply, frames, timing)]
     elements += [Source(pin, "v", "vground", pin, 0.0) for pin in assembly.outputs]
     return elements
+
+
+def _bias_elements(design: Design, condition: Condition) -> list[Element]:
+    """Currents of the pins.
+
+    The pedestal's own rail takes PEDESTAL_STRENGTH i_pedestal into as many times more unit devices.
+    """
+    assembly, bias = design.assembly, condition.bias_scale
+    elements: list[Element] = [Source("unit", "i", assembly.unit_pin, GROUND, bias * design.i_unit)]
+    if assembly.pedestal_pin is not None:
+        pedestal = bias * PEDESTAL_STRENGTH * design.graph.i_pedestal
+        elements.append(Source("pedestal", "i", assembly.pedestal_pin, GROUND, pedestal))
+    return elements + [Source(pin, "i", "vdd", pin, bias * amp) for pin, amp in design.bias_pins(condition).items()]
+
+
+def _code_elements(design: Design, condition: Condition, inputs: NDArray[np.float64], timing: Timing) -> list[Element]:
+    """A logic signal for each bit of each input."""
+    supply, levels = condition.technology.supply, design.network.encoding.levels
+    assert levels is not None, "converters are for inputs with levels"
+    codes = np.rint(inputs * levels).astype(np.int64)
+    return [
+        Source(bit, "v", bit, GROUND, staircase(supply * (codes[:, j] >> k & 1).astype(np.float64), 0.0, timing))
+        for j, bits in enumerate(design.assembly.around.codes)
+        for k, bit in enumerate(bits)
+    ]
+
+
+def _decision_elements(design: Design, supply: float, frames: int, timing: Timing) -> list[Element]:
+    """What the decision needs: its clock, its beginning, and a sense in each output's way into it."""
+    assembly = design.assembly
+    chosen = range(frames) if design.network.readout.pooling == "mean" else (frames - 1,)
+    sampled = sampled_time(len(assembly.clocks), timing)
+    waves = *sample_waveforms(supply, sampled, chosen, timing), begin_waveform(supply, timing)
+    return [
+        *(Source(pin, "v", pin, GROUND, wave) for pin, wave in zip(assembly.around.drivers, waves, strict=True)),
+        *(Source(pin, "v", f"{pin}_y", pin, 0.0) for pin in assembly.outputs),
+    ]
+
+
+def run_time(assembly: Assembly, frames: int, timing: Timing) -> float:
+    """How long an inference takes, its decision on the chip included, s."""
+    decided = DECIDED if assembly.around.lines else 0.0
+    return timing.start + (frames + decided) * timing.t_step
 
 
 def inference_bench(
@@ -103,8 +151,9 @@ def inference_benches(
             controls[frames] = control_elements(design, there, frames, timing)
         driven = input_elements(design, there, inputs, timing)
         whole = replace(circuit, elements=(*circuit.elements, *controls[frames], *driven))
-        run = Tran(timing.t_max_step * timing.t_step, timing.start + frames * timing.t_step)
-        yield Bench(whole, there.technology, run, probes, preset=preset, from_rest=True)
+        run = Tran(timing.t_max_step * timing.t_step, run_time(design.assembly, frames, timing))
+        start = design.assembly.around.start
+        yield Bench(whole, there.technology, run, probes, preset=preset, start=start, from_rest=True)
 
 
 def encode_sample(design: Design, x: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -116,7 +165,8 @@ def saved_probes(assembly: Assembly) -> tuple[Probe, ...]:
     """What every testbench saves."""
     pairs = (*assembly.clocks, *assembly.decides.values(), *assembly.pulses.values())
     sources = (*assembly.outputs, "dd", "ground", *(pin for pair in pairs for pin in pair))
-    return (*(probe for shown in assembly.decisions.values() for probe in probes_of(shown)), *map(Current, sources))
+    shown = (probe for shown in assembly.decisions.values() for probe in probes_of(shown))
+    return (*shown, *map(Voltage, assembly.around.lines), *map(Current, (*sources, *assembly.around.drivers)))
 
 
 def probes_of(shown: Shown) -> tuple[Probe, ...]:

@@ -2,17 +2,17 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.cells.blocks import OUTSIDE
+from cosim.cells.blocks import outside_of
 from cosim.design import Design
 from cosim.engines.behavioral.evaluate import BehavioralTrace
 from cosim.engines.behavioral.model import behavioral_power, run_behavioral
-from cosim.engines.engine import Failure, Inference, Outcome, Run
+from cosim.engines.engine import Failure, Inference, Outcome, Run, decided_by
 from cosim.ir.states import States, differ, software_states, tolerances
 from cosim.network.late import padded
 from cosim.network.reference import Trace, pool_readout, run_reference
@@ -54,7 +54,7 @@ class Comparison:
     margins: (n, time, cells) distance of the software candidate to its nearer threshold, units.
     saturated: number of software states beyond the rungs of their ladder; tolerances: (cells,), as `differ` has them.
     elsewhere: how many samples something else ran in the simulator's place, by what and why; audit: of some of them;
-    undecided: states that an error of the simulator could turn, where it says; transitions: of an automaton.
+    undecided: states that its error could turn; transitions: of an automaton; blocks: those whose power counts.
     """
 
     engines: dict[str, Engine]
@@ -77,6 +77,7 @@ class Comparison:
     target: Target = Classes()
     cost: dict[str, Measured] = field(default_factory=dict[str, Measured])
     noise: NoiseSummary | None = None
+    blocks: tuple[str, ...] = ()
 
     def state_agreement(self, first: str, second: str) -> float:
         """Fraction of equal states over all samples, valid frames and cells."""
@@ -134,8 +135,7 @@ class Comparison:
             "task_agreement": Measured(*interval(same, len(self.y))),
             "state_agreement": Measured(self.state_agreement("software", self.simulator)),
         }
-        errors = self.errors()
-        if errors is not None:
+        if (errors := self.errors()) is not None:
             own = errors.engines[self.simulator]
             found["rmse"] = Measured(own.rmse, *(own.rmse_interval or (None, None)))
         return found | self.cost
@@ -233,6 +233,7 @@ def compare_engines(
     simulated = np.stack([padded(inference.readout, steps) for inference in inferences])
     states = np.stack([padded(inference.states, steps) for inference in inferences])
     transistors = engine(states, simulated / (run.standing(design).bias_scale * design.i_unit))
+    transistors = replace(transistors, decisions=decided_by(inferences, transistors.decisions))
     watts = np.array([inference.power_w for inference in inferences])
     cost = measure_cost(design, watts, lengths, run.timing.t_step)
     return Comparison(
@@ -253,6 +254,7 @@ def compare_engines(
         transitions=find_transitions(design, test_set, outcomes, run),
         target=test_set.target,
         cost=cost | _decision_margin(test_set, simulated, lengths, design),
+        blocks=design.assembly.blocks,
     )
 
 
@@ -321,7 +323,7 @@ def summarize_comparison(comparison: Comparison) -> ComparisonSummary:
         accuracy_interval={engine: Bounds(low, high) for engine, (_, low, high) in accuracy.items()},
         balanced_accuracy=comparison.balanced_accuracy(),
         power_w={"software": None, **{engine: float(watt.mean()) for engine, watt in comparison.power_w.items()}},
-        power_outside=OUTSIDE,
+        power_outside=outside_of(comparison.blocks),
         first_divergence=Divergence(
             int((diverged >= 0).sum()), int(diverged[diverged >= 0].min()) if (diverged >= 0).any() else None
         ),

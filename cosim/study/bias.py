@@ -37,10 +37,15 @@ def biased(design: Design, technology: Technology, bias: Bias, simulator: str = 
     """The condition of a design with this technology, its bias currents from one of three sources.
 
     constant: as at the nominal point. reference: as the reference cell changes, inputs as at the nominal point;
-    tracking: bias currents and inputs as the reference cell changes. Raises SimulationError as `measure_reference`.
+    tracking: bias currents and inputs as the reference cell changes. Raises SimulationError as `measure_reference`, and
+    InputError where a tree on the chip makes the currents.
     """
     factor = 1.0
     if bias != "constant":
+        if design.assembly.around.feeds:
+            raise InputError(
+                f"--bias {bias} scales sources at pins, and --with bias leaves none; leave one of them out"
+            )
         compiled_for = nominal(technology, design.calibration)
         factor = measure_reference(technology, simulator)[0] / measure_reference(compiled_for, simulator)[0]
     return Condition(technology, factor, factor if bias == "tracking" else 1.0)

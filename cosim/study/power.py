@@ -17,13 +17,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.cells.blocks import BLOCKS, OUTSIDE
+from cosim.cells.blocks import outside_of
 from cosim.design import Design
 from cosim.engines.behavioral.model import behavioral_power, run_behavioral
 from cosim.engines.engine import Inference, Outcome, Run
 from cosim.engines.table import BEHAVIORAL
 from cosim.outputs import block_areas
-from cosim.simulation.metering import meters_of, settled_windows
+from cosim.simulation.metering import meters_of, pushed_by, settled_windows
 from cosim.study.agreement import count_elsewhere
 from cosim.study.intervals import Interval, mean_interval
 from cosim.tasks.clipping import Clipping, find_clipping
@@ -170,13 +170,13 @@ def tabulate_power(
 
 
 def _blocks(design: Design, metered: dict[str, Array]) -> dict[str, Array]:
-    """BLOCKS from `meters_of`: the readout's source got back what outputs push."""
-    blocks = {block: metered[block] for block in BLOCKS}
+    """The blocks from `meters_of`: the readout's source got back what outputs push."""
+    blocks = {block: metered[block] for block in design.assembly.blocks}
     return blocks | {"readout": blocks["readout"] + _pushed(design, metered)}
 
 
 def _pushed(design: Design, metered: dict[str, Array]) -> Array:
-    return sum((metered[pin] for pin in design.assembly.outputs), np.zeros(len(metered["vground"])))
+    return sum((metered[pin] for pin in pushed_by(design.assembly)), np.zeros(len(metered["vground"])))
 
 
 def _behavioral(design: Design, x: Array, lengths: NDArray[np.int64], run: Run) -> dict[str, Array]:
@@ -188,10 +188,14 @@ def _behavioral(design: Design, x: Array, lengths: NDArray[np.int64], run: Run) 
 def _rails(design: Design, mean: dict[str, Array]) -> dict[str, Array]:
     assembly, nothing = design.assembly, np.zeros(len(mean["vground"]))
     pulses = [pin for pair in assembly.pulses.values() for pin in pair]
+    controls = (
+        *(pin for pair in (*assembly.clocks, *assembly.decides.values()) for pin in pair),
+        *assembly.around.drivers,
+    )
     rails = {
-        "vdd": sum((mean[block] for block in BLOCKS), nothing) + mean["vground"],
+        "vdd": sum((mean[block] for block in assembly.blocks), nothing) + mean["vground"],
         "vground": _pushed(design, mean) - mean["vground"],
-        "clocks": sum((mean[pin] for pair in (*assembly.clocks, *assembly.decides.values()) for pin in pair), nothing),
+        "clocks": sum((mean[pin] for pin in controls), nothing),
         "reset": mean["resetb"],
     }
     return rails | ({"pulses": sum((mean[pin] for pin in pulses), nothing)} if pulses else {})
@@ -213,7 +217,7 @@ def summarize_power(design: Design, study: PowerStudy, run: Run = Run()) -> Powe
         samples=len(study.frames),
         failed=study.failed,
         frames=float(study.frames.mean()),
-        power_outside=OUTSIDE,
+        power_outside=outside_of(design.assembly.blocks),
         total=rows.pop(TOTAL),
         blocks=rows,
         rails={
@@ -232,14 +236,14 @@ def _rows(design: Design, study: PowerStudy, run: Run) -> dict[str, PowerRow]:
     areas[TOTAL] = np.sum(list(areas.values()), axis=0)
     behavioral, total, static = _with_total(study.behavioral), _with_total(study.total), _with_total(study.static)
     rows = {}
-    for name in (*BLOCKS, TOTAL):
+    for name in (*design.assembly.blocks, TOTAL):
         measured, settled = total.get(name), static.get(name)
         powers = {run.engine: measured, BEHAVIORAL: behavioral[name]}
         energies = {engine: None if power is None else t_step * power for engine, power in powers.items()}
         lag = None if measured is None or settled is None else t_step * _difference(measured, settled)
         rows[name] = PowerRow(
             power_w={engine: _interval(power) for engine, power in powers.items()},
-            difference=_interval(None if measured is None else (behavioral[name] - measured) / measured.mean()),
+            difference=_relative(behavioral[name], measured),
             static_w=_interval(settled),
             dynamic_frame_j=_interval(lag),
             energy_frame_j={engine: _interval(energy) for engine, energy in energies.items()},
@@ -260,6 +264,13 @@ def _with_total(blocks: dict[str, Array] | None) -> dict[str, Array]:
 def _difference(total: Array, static: Array) -> Array:
     """What is not static; nothing where floats alone differ."""
     return np.where(np.isclose(total, static, rtol=1e-9, atol=0), 0.0, total - static)
+
+
+def _relative(behavioral: Array, measured: Array | None) -> Interval | None:
+    """By how much the equations differ; None where nothing was measured, or the block draws nothing."""
+    if measured is None or not measured.mean():
+        return None
+    return _interval((behavioral - measured) / measured.mean())
 
 
 def _interval(values: Array | None) -> Interval | None:

@@ -7,9 +7,12 @@ from typing import get_args
 import numpy as np
 import pytest
 
+from cosim.cells.average import average, average_bias
 from cosim.cells.bias import bias_diode, pedestal_sink, strong_diode
 from cosim.cells.blocks import BLOCKS
 from cosim.cells.clocked import clocked_schmitt
+from cosim.cells.converter import converter
+from cosim.cells.decision import decision
 from cosim.cells.dpi import dpi
 from cosim.cells.ladder import rung
 from cosim.cells.linear import Term, linear_row
@@ -19,6 +22,7 @@ from cosim.cells.rectifier import candidate_diode, relu_diode
 from cosim.cells.reference import reference
 from cosim.cells.schmitt import schmitt
 from cosim.cells.toggle import toggle
+from cosim.cells.tree import tree, tree_source
 from cosim.circuit.elements import Circuit, Mos, Role
 from cosim.compiler.passes import compile_network
 from cosim.compiler.settings import Settings
@@ -44,6 +48,12 @@ CELLS = {
     "rectifier": lambda technology: relu_diode(technology, 8),
     "reference": reference,
     "toggle": toggle,
+    "converter": lambda technology: converter(technology, 5),
+    "average": lambda technology: average(technology, 4e-12),
+    "average's bias": average_bias,
+    "bias tree": tree,
+    "source of the tree": lambda technology: tree_source(technology, 12),
+    "decision": lambda technology: decision(technology, 3),
 }  # fmt: skip
 
 

@@ -1,11 +1,12 @@
 """A design's equations as an engine: every sample at once, and power from its currents."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cosim.cells.assembly import Assembly
 from cosim.cells.builder import PEDESTAL_STRENGTH
 from cosim.circuit.waveforms import Timing
 from cosim.design import Condition, Design
@@ -57,10 +58,20 @@ def behavioral_power(
 ) -> dict[str, Array]:
     """Mean power per frame and block, watt, (n, time)."""
     there, assembly = standing(design, condition, chip), design.assembly
-    bias, strength = sum(design.bias_pins(there).values()), {PEDESTAL: PEDESTAL_STRENGTH}
-    feed = Feed(there.technology.supply, bias, timing.closes(len(assembly.clocks)), assembly.rails, strength)
+    around, strength = around_currents(assembly, pins := design.bias_pins(there)), {PEDESTAL: PEDESTAL_STRENGTH}
+    bias = sum(current for pin, current in pins.items() if pin not in assembly.around.pins)
+    closes = timing.closes(len(assembly.clocks))
+    feed = Feed(there.technology.supply, bias, closes, assembly.rails, strength, around)
     blocks = estimate_power(design.graph, design.calibration, trace, feed, deviations_of(design, there, chip))
     return {name: there.bias_scale * power for name, power in blocks.items()}
+
+
+def around_currents(assembly: Assembly, pins: Mapping[str, float]) -> dict[str, float]:
+    """Block around the network -> what it draws whatever the network does, A; pins: current of each bias pin."""
+    found = dict.fromkeys(assembly.around.blocks, 0.0) | assembly.around.constant
+    for pin, block in assembly.around.pins.items():
+        found[block] += pins[pin]
+    return found
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,8 @@
                                  pulls, and sinks to ground what it pushes
     memory                       the equations of its kind, cosim.units
     bias pins                    each once
+    decision on the chip         what outputs pull; the idle current of each average and of their replica; four times
+                                 its bias: followers, their copies, winner-take-all, its line
 
 g_push: a p copy into an nMOS diode; g_sink: an n copy onto a pMOS diode; g_n = g_sink + slope_n v_node: an n copy with
 its drain at V_DD. The decision branch of a memory or comparator carries the less of what M1 and M9 source and M2 sinks,
@@ -21,7 +23,7 @@ Static: the lag of currents behind their edges is left to ngspice (cosim.simulat
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
@@ -45,7 +47,8 @@ class Feed:
     """How a circuit is supplied.
 
     supply: V; bias_total: sum of the bias-pin currents, A; closes: when each stage decides, fraction of a frame;
-    rails: the signals that have a line n; strength: signal -> how much stronger its own diodes are built, if not 1.
+    rails: the signals that have a line n; strength: signal -> how much stronger its own diodes are built, if not 1;
+    around: blocks around the network -> their constant current, A.
     """
 
     supply: float
@@ -53,6 +56,7 @@ class Feed:
     closes: Sequence[float]
     rails: frozenset[str]
     strength: Mapping[str, float]
+    around: Mapping[str, float] = field(default_factory=dict[str, float])
 
 
 def estimate_power(
@@ -62,8 +66,9 @@ def estimate_power(
     feed: Feed,
     deviations: Deviations = Deviations(),
 ) -> dict[str, Array]:
-    """Mean power per frame in watt, (n, time), for each of BLOCKS; deviations: those of the trace."""
-    total = {block: np.zeros(trace.readout.shape[:2]) for block in BLOCKS}
+    """Mean power per frame in watt, (n, time), for each block; deviations: those of the trace."""
+    constant = dict.fromkeys(BLOCKS, 0.0) | dict(feed.around)
+    total = {block: np.full(trace.readout.shape[:2], feed.supply * amp) for block, amp in constant.items()}
     total["bias"] += feed.supply * feed.bias_total
     decides, changes = _moments(graph, feed.closes)
     begins = sorted({0.0, *decides.values(), *changes.values()})
@@ -128,13 +133,19 @@ def _block_currents(graph: Sized, trace: BehavioralTrace, push: float, feed: Fee
     current, strength, nothing = trace.currents, feed.strength, np.zeros(trace.readout.shape[:2])
     sources = graph.of(InputCurrent, UnitCurrent, Pedestal)
     rows = (_pulled(graph, node.name, trace) for node in graph.of(Rectifier, Memory))
-    return {
+    outputs = [node.name for node in graph.of(Output)]
+    readout = sum((_output_current(graph, name, trace) for name in outputs), nothing)
+    decision = {}
+    if "decision" in feed.around:
+        decision = {"decision": sum((np.maximum(current[name], 0.0) for name in outputs), nothing)}
+        readout = readout - decision["decision"]
+    return decision | {
         "inputs": sum((strength.get(node.name, 1) * current[node.name] for node in sources), nothing),
         "rails": sum(
             (strength.get(name, 1) * push * current[name] for name in sorted(feed.rails)), _compared(graph, trace, push)
         ),
         "rows": sum(rows, nothing),
-        "readout": sum((_output_current(graph, node.name, trace) for node in graph.of(Output)), nothing),
+        "readout": readout,
     }
 
 

@@ -1,0 +1,86 @@
+"""The blocks around a network, measured in ngspice once: which file applies, and what is measured for it."""
+
+import hashlib
+import json
+
+import numpy as np
+
+from cosim.calibration.find import Progress, first_fitting
+from cosim.cells.converter import STEP, converter_bench
+from cosim.cells.tree import ALL_FINE, TREE_COUNTS, tree_bench
+from cosim.circuit.bench import Bench
+from cosim.circuit.deck import device_sizes
+from cosim.circuit.elements import Mos
+from cosim.engines.table import NGSPICE, simulator_named
+from cosim.errors import InputError, MissingToolError
+from cosim.files.cache import cache_folder
+from cosim.files.write import make_folder
+from cosim.resources import models_path
+from cosim.simulation.single import run_bench
+from cosim.technology.chip import FORMAT, ChipFit, load_chip, write_chip
+from cosim.technology.devices import device_cards
+from cosim.technology.types import Technology
+
+LEVELS, LEVEL, UNITS = 16, 1e-9, 8  # codes, current of the largest in A, unit devices of the input's diode
+_END = 1.0  # s, after the supply came up
+
+
+def find_chip(technology: Technology, progress: Progress = lambda text: None) -> ChipFit:
+    """Figures that fit these cards and blocks: those that come with the package, kept ones, or measured and kept now.
+
+    Raises MissingToolError when they must be measured and ngspice is missing, InputError when the library lacks a size.
+    """
+    fingerprint, name = chip_fingerprint(technology), f"{technology.name}.chip.json"
+    kept = cache_folder() / name
+    if (fitting := first_fitting((models_path() / "devices" / name, kept), load_chip, fingerprint)) is not None:
+        return fitting
+    try:
+        simulator_named(NGSPICE).check()
+    except MissingToolError as error:
+        raise MissingToolError(
+            f"no figures of the chip's blocks in {technology.name} fit this version, and new ones need ngspice: {error}"
+        ) from None
+    progress(f"measuring converter and bias tree of {technology.name}")
+    found = measure_chip(technology)
+    try:
+        make_folder(kept.parent)
+        write_chip(kept, found)
+    except InputError as error:
+        progress(f"figures of the chip's blocks not kept: {error}, by setting XDG_CACHE_HOME")
+    return found
+
+
+def chip_fingerprint(technology: Technology) -> str:
+    """Hash of the cards, the circuits and the conditions that the figures follow from."""
+    circuits = [bench.circuit for bench in _benches(technology)]
+    cards = device_cards(technology, set().union(*map(device_sizes, circuits))).cards
+    content = {
+        "format": FORMAT,
+        "cards": {card.name: (card.polarity, card.version, dict(sorted(card.parameters.items()))) for card in cards},
+        "devices": [[_drawn(mos) for mos in circuit.flatten()] for circuit in circuits],
+        "conditions": (technology.supply, technology.celsius, technology.library.diffusion),
+    }
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _drawn(mos: Mos) -> tuple[str, str, str, str, str, float, float, int]:
+    return mos.name, mos.drain, mos.gate, mos.source, mos.bulk, mos.w, mos.l, mos.m
+
+
+def _benches(technology: Technology) -> tuple[Bench, Bench]:
+    return converter_bench(technology, LEVELS, UNITS, LEVEL, (LEVELS,)), tree_bench(technology, _END)
+
+
+def measure_chip(technology: Technology) -> ChipFit:
+    """Measure. Raises SimulationError where ngspice fails or the reference does not start, MissingToolError without."""
+    version = f"{NGSPICE}-{simulator_named(NGSPICE).describe(technology).version}"
+    where = f"the chip's blocks in {technology.name}"
+    drawing, feeding = _benches(technology)
+    drawn = run_bench(drawing, where)
+    code = float(np.interp(0.99 * STEP, drawn.time, drawn.through("out")))
+    fed = run_bench(feeding, where)
+    fine, *pins = (float(fed.through(f"sense{count}")[-1]) for count in (0, *TREE_COUNTS))
+    each = tuple(pin / count for pin, count in zip(pins, TREE_COUNTS, strict=True))
+    return ChipFit(
+        technology.name, chip_fingerprint(technology), version, code / LEVEL, tuple(pins), each, fine / ALL_FINE
+    )

@@ -1,0 +1,173 @@
+"""Around: blocks of the chip beside its network, each where it is asked for.
+
+    inputs     converters, from codes to the currents into the input pins
+    decision   averages of the outputs over time, and a winner-take-all: one line a class
+    bias       reference and tree, which make the currents of all pins, those of the other blocks included
+
+They stand beside the instance `network`, on its pins, so the network is what it is without them.
+"""
+
+from dataclasses import replace
+
+from cosim.cells.assembly import Assembly
+from cosim.cells.average import RATIO, average, average_bias
+from cosim.cells.bias import BIAS_DIODE, PEDESTAL_SINK, bias_diode, pedestal_sink
+from cosim.cells.blocks import BIAS_TREE, CONVERTERS, DECISION
+from cosim.cells.builder import PEDESTAL_STRENGTH
+from cosim.cells.converter import converter, level_diode
+from cosim.cells.decision import DECIDE_PIN, DECISION_CONTROLS, IDLE_PIN, decision
+from cosim.cells.reference import REFERENCE, reference
+from cosim.cells.tree import BRANCHES, REFERENCE_UNITS, TREE, source_name, tree, tree_source, trim_nets
+from cosim.cells.winner import winner
+from cosim.circuit.elements import Instance, Part, Subcircuit
+from cosim.circuit.waveforms import Timing, sampled_time
+from cosim.compiler.settings import Target
+from cosim.errors import MappingError
+from cosim.ir.graph import Sized
+from cosim.ir.nodes import InputCurrent, Memory, Output
+
+SWING = 4 / 3  # of V_DD, what the mean of an output moves by that is the sum of its weights' sizes
+IDLE = 0.1e-9  # A
+BIAS = 2e-9  # A, of the followers and of the winner-take-all
+UNIT_LINE, PEDESTAL_LINE = "tree_unit", "tree_pedestal"
+LEVEL_PIN, REST_PIN = "level", "level_rest"
+
+
+def surround(assembly: Assembly, graph: Sized, job: Target) -> Assembly:
+    """The assembly with the blocks of `job.settings.around`. Raises MappingError where a network has no use for one."""
+    wanted = job.settings.around
+    if "inputs" in wanted:
+        assembly = _with_converters(assembly, graph, job)
+    if "decision" in wanted:
+        assembly = _with_decision(assembly, graph, job)
+    if "bias" in wanted:
+        assembly = _with_tree(assembly, graph, job)
+    return assembly
+
+
+def _with_converters(assembly: Assembly, graph: Sized, job: Target) -> Assembly:
+    """A converter on each input pin; one line of the level and one of the pedestal for all of them."""
+    levels, inputs = job.network.encoding.levels, list(graph.of(InputCurrent))
+    if levels is None:
+        raise MappingError(
+            f"{job.origin}: --with inputs takes codes, so meta.input_levels must say how many levels an input has; "
+            "train with --input-levels 16, or leave inputs out"
+        )
+    bits, sink = levels.bit_length(), job.calibration.mirror.sink
+    assert job.settings.fit is not None, "blocks around a network need what was measured of them"
+    codes = tuple(tuple(f"code_{node.index}_{k}" for k in range(bits)) for node in inputs)
+    cell, diode, rest = converter(job.technology, bits), level_diode(job.technology, levels), bias_diode(job.technology)
+    pins = {LEVEL_PIN: graph.i_unit / job.settings.fit.converter, REST_PIN: graph.i_pedestal / sink}
+    instances = [
+        Instance(LEVEL_PIN, (LEVEL_PIN,), diode.name, part=CONVERTERS),
+        Instance(REST_PIN, (REST_PIN,), BIAS_DIODE, part=CONVERTERS),
+        *(
+            Instance(f"converter_{node.index}", (pin, LEVEL_PIN, REST_PIN, *code), cell.name, part=CONVERTERS)
+            for node, pin, code in zip(inputs, assembly.input_pins, codes, strict=True)
+        ),
+    ]
+    around = replace(assembly.around, codes=codes)
+    return _added(replace(assembly, around=around), (rest, diode, cell), instances, pins, CONVERTERS)
+
+
+def _with_decision(assembly: Assembly, graph: Sized, job: Target) -> Assembly:
+    """Averages and the winner-take-all behind the outputs."""
+    pooling, outputs = job.network.readout.pooling, len(assembly.outputs)
+    if pooling == "vote" or outputs < 2:
+        what = f"readout.pooling {pooling}" if pooling == "vote" else f"{outputs} output"
+        raise MappingError(
+            f"{job.origin}: --with decision takes the largest of two or more outputs, pooled by mean or last, not "
+            f"{what}; train with --pooling mean, or leave decision out"
+        )
+    lines = tuple(f"class_{k}" for k in range(outputs))
+    blocks = (
+        bias_diode(job.technology), average(job.technology, _capacitance(assembly, graph, job)),
+        average_bias(job.technology), winner(job.technology, outputs), decision(job.technology, outputs),
+    )  # fmt: skip
+    ys = tuple(f"{pin}_y" for pin in assembly.outputs)
+    instances = [
+        Instance(IDLE_PIN, (IDLE_PIN,), BIAS_DIODE, part=DECISION),
+        Instance(DECIDE_PIN, (DECIDE_PIN,), BIAS_DIODE, part=DECISION),
+        Instance(
+            "decision",
+            (IDLE_PIN, DECIDE_PIN, *DECISION_CONTROLS[:3], "resetb", *ys, *lines, "vdd"),
+            blocks[-1].name,
+            part=DECISION,
+        ),
+    ]
+    around = replace(
+        assembly.around,
+        lines=lines,
+        drivers=DECISION_CONTROLS[:3],
+        constant={**assembly.around.constant, DECISION.block: (1 + outputs) * IDLE + 4 * BIAS},
+    )
+    pins = {IDLE_PIN: IDLE, DECIDE_PIN: BIAS}
+    return _added(replace(assembly, around=around), blocks, instances, pins, DECISION)
+
+
+def _with_tree(assembly: Assembly, graph: Sized, job: Target) -> Assembly:
+    """The reference, its tree, and a source on each pin; the unit current and the pedestal are drawn by sinks."""
+    technology, fit, sink = job.technology, job.settings.fit, job.calibration.mirror.sink
+    assert fit is not None, "blocks around a network need what was measured of them"
+    drawn = {UNIT_LINE: (assembly.unit_pin, graph.i_unit)}
+    if assembly.pedestal_pin is not None:
+        drawn[PEDESTAL_LINE] = assembly.pedestal_pin, PEDESTAL_STRENGTH * graph.i_pedestal
+    pins = {line: current / sink for line, (_, current) in drawn.items()}
+    blocks = [bias_diode(technology), pedestal_sink(technology), reference(technology), tree(technology)]
+    instances = [
+        Instance("reference", ("reference", "vdd"), REFERENCE, part=BIAS_TREE),
+        Instance("tree", ("reference", "coarse", "fine", "vdd"), TREE, part=BIAS_TREE),
+        *(Instance(line, (line,), BIAS_DIODE, part=BIAS_TREE) for line in drawn),
+        *(Instance(f"{line}_sink", (pin, line), PEDESTAL_SINK, part=BIAS_TREE) for line, (pin, _) in drawn.items()),
+    ]
+    for pin, current in {**assembly.bias_pins, **pins}.items():
+        coarse, fine = fit.units(current)
+        blocks.append(tree_source(technology, coarse))
+        nets = pin, "coarse", "fine", *trim_nets(fine), "vdd"
+        instances.append(Instance(f"feed_{pin}", nets, source_name(coarse), f"{current:.6g} A", BIAS_TREE))
+    high = technology.supply
+    start = ("xreference.n", 0.55), ("xreference.p", high - 0.6), ("xreference.b", 0.95)
+    around = replace(
+        assembly.around, feeds=True, start=start,
+        constant={**assembly.around.constant, BIAS_TREE.block: BRANCHES * fit.coarse[-1] * REFERENCE_UNITS},
+    )  # fmt: skip
+    fed = _added(replace(assembly, around=around), tuple(blocks), instances, pins, BIAS_TREE)
+    return replace(fed, around=replace(fed.around, pins=dict.fromkeys(fed.bias_pins, BIAS_TREE.block)))
+
+
+def _capacitance(assembly: Assembly, graph: Sized, job: Target) -> float:
+    """Of an average, F: a mean of the sum of an output's weights in size moves it by SWING V_DD."""
+    most = max(
+        sum(abs(weight.target) * _level(graph, source) for source, weight in graph.into(node.name))
+        for node in graph.of(Output)
+    )
+    sampled = sampled_time(len(assembly.clocks), Timing(t_step=job.settings.t_step))
+    return most * graph.i_unit * sampled / (RATIO * SWING * job.technology.supply)
+
+
+def _level(graph: Sized, source: str) -> float:
+    """The largest current of a signal in units."""
+    node = graph.nodes[source]
+    return node.level * node.most if isinstance(node, Memory) else 1.0
+
+
+def _added(
+    assembly: Assembly, blocks: tuple[Subcircuit, ...], instances: list[Instance], pins: dict[str, float], part: Part
+) -> Assembly:
+    """With instances at the top level, and pins whose current belongs to their block."""
+    circuit, around = assembly.circuit, assembly.around
+    there = {block.name for block in circuit.subcircuits}
+    new = tuple({block.name: block for block in blocks if block.name not in there}.values())
+    network = circuit.subcircuits[-1]
+    return replace(
+        assembly,
+        circuit=replace(
+            circuit,
+            subcircuits=(*circuit.subcircuits[:-1], *new, network),
+            elements=(*circuit.elements, *instances),
+        ),
+        bias_pins={**assembly.bias_pins, **pins},
+        around=replace(
+            around, blocks=(*around.blocks, part.block), pins={**around.pins, **dict.fromkeys(pins, part.block)}
+        ),
+    )

@@ -1,0 +1,161 @@
+"""A network with its chip around it: codes in, one of the class lines high, all currents from one reference."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from cosim.calibration.chip import chip_fingerprint, find_chip, measure_chip
+from cosim.cells.blocks import BLOCKS, OUTSIDE
+from cosim.circuit.elements import Source
+from cosim.compiler.passes import compile_network
+from cosim.compiler.settings import AROUND, Settings, parse_around
+from cosim.engines.engine import NO_CLASS, Inference, Run, decided_by
+from cosim.errors import InputError, MappingError
+from cosim.loading import compile_for
+from cosim.montecarlo.trim import check_trimmable
+from cosim.network.reference import run_reference
+from cosim.simulation.inference import run_inference
+from cosim.simulation.metering import meter
+from cosim.simulation.plans import metered_plan, read_plan
+from cosim.simulation.simulated import simulate_samples
+from cosim.simulation.testbench import inference_bench
+from cosim.study.bias import biased
+from cosim.study.power import study_power, summarize_power
+from cosim.tasks.testset import TestSet
+from cosim.technology.chip import load_chip, write_chip
+
+FRAMES = 3
+
+
+@pytest.fixture(scope="module")
+def network(make_network):
+    found = make_network(5, widths=(2,), outputs=3, alphas=(1.0,))
+    return replace(found, encoding=replace(found.encoding, levels=4))
+
+
+@pytest.fixture(scope="module")
+def design(network, technology):
+    return compile_for(network, "net", technology, Settings(around=AROUND))
+
+
+@pytest.fixture(scope="module")
+def x(network):
+    """Of 40 the one whose decision is clearest."""
+    many = np.random.default_rng(2).integers(0, 5, (40, FRAMES, 3)) / 4
+    scores = np.sort(run_reference(network, many).scores, axis=1)
+    return many[np.argmax(scores[:, -1] - scores[:, -2])]
+
+
+def test_a_network_alone_is_what_it_was(network, design, technology, calibration):
+    alone = compile_network(network, technology, calibration)
+    assert alone.assembly.blocks == BLOCKS
+    own = [mos for mos in design.flat.elements if mos.name.startswith("network.")]
+    assert own == list(alone.flat.elements)
+    assert design.assembly.bias_pins.items() >= alone.assembly.bias_pins.items()
+
+
+def test_no_pin_has_a_source(design, x):
+    sources = [one for one in inference_bench(design, x).circuit.elements if isinstance(one, Source)]
+    assert [one.name for one in sources if one.kind == "i"] == []
+    codes = {one.name: one.value for one in sources if one.name.startswith("code_")}
+    assert len(codes) == 3 * 3  # codes 0 to 4 of three inputs
+    times = 5e-3 + 10e-3 * (np.arange(FRAMES) + 0.5)
+    bits = {
+        name: np.interp(times, *np.array(wave).T) if isinstance(wave, tuple) else wave for name, wave in codes.items()
+    }
+    found = [sum(2**k * (bits[f"code_{j}_{k}"] > 0.9) for k in range(3)) for j in range(3)]
+    np.testing.assert_array_equal(np.array(np.broadcast_arrays(*found)).T, 4 * x)
+
+
+@pytest.mark.ngspice
+def test_states_class_and_power(network, design, technology, calibration, x):
+    """A row's drain stands up to 0.25 V elsewhere, at 2.3 %/V of at most 8 nA: 0.05 nA.
+
+    Power of all blocks is that of one supply: no current changes where its source does, so 1e-3 is the solver's. The
+    equations know the tree's currents by whole fine units, 1 pA of 50 to 1000 and of 0.1 nA, and what its outputs'
+    drains add, 2.5 %/V over 1.3 V."""
+    software = run_reference(network, x[None])
+    alone = compile_network(network, technology, calibration)
+    plain = run_inference(inference_bench(alone, x), read_plan(alone, FRAMES))
+    chip = run_inference(inference_bench(design, x), read_plan(design, FRAMES))
+    metered = run_inference(meter(inference_bench(design, x), design.assembly), metered_plan(design, FRAMES))
+    assert isinstance(plain, Inference) and isinstance(chip, Inference) and isinstance(metered, Inference)
+    np.testing.assert_array_equal(chip.states, plain.states)
+    np.testing.assert_allclose(chip.readout, plain.readout, atol=0.05e-9)
+    assert chip.chosen == metered.chosen == software.decisions[0]
+    assert metered.power_w == pytest.approx(chip.power_w, rel=1e-3)
+    test_set = TestSet(x[None], np.zeros(1, dtype=np.int64), np.array([FRAMES]), np.arange(1))
+    summary = summarize_power(design, study_power(design, test_set, [metered]))
+    assert tuple(summary.blocks) == (*BLOCKS, "converters", "decision", "tree")
+    assert sum(row.power_w["ngspice"].mean for row in summary.blocks.values()) == pytest.approx(chip.power_w, rel=1e-3)
+    for name in ("readout", "decision", "tree"):
+        assert abs(summary.blocks[name].difference.mean) < 0.05, name
+    assert summary.blocks["bias"].difference is None  # nothing comes from outside
+    assert set(OUTSIDE) - set(summary.power_outside) == {
+        "current reference and bias tree", "input converters", "readout stage's own bias", "pooling and decision",
+    }  # fmt: skip
+
+
+def test_digits_are_decided_on_the_chip(technology):
+    """Of the eight clearest of 40 digits the margin is above half a unit, 40 mV or e in current."""
+    pytest.importorskip("numba")
+    from cosim.loading import draw_samples, load_ranged
+    from cosim.resources import trained_network_path
+
+    net = load_ranged(trained_network_path("digits_d4.pt"), None)
+    whole = compile_for(net, "digits", technology, Settings(around=AROUND))
+    many = draw_samples(net, None, 40, 0, print)
+    scores = np.sort(run_reference(net, many.x, many.lengths).scores, axis=1)
+    few = many.select(np.argsort(scores[:, -2] - scores[:, -1])[:8])
+    outcomes = simulate_samples(whole, few, Run(jobs=0, engine="batch"))
+    assert all(isinstance(one, Inference) and not one.elsewhere for one in outcomes)
+    assert [one.chosen for one in outcomes] == run_reference(net, few.x, few.lengths).decisions.tolist()
+
+
+def test_which_blocks():
+    assert parse_around(None) == ()
+    assert parse_around("bias, inputs") == ("inputs", "bias")
+    with pytest.raises(InputError, match=r"--with must name blocks of inputs, decision, bias, not 'clock'"):
+        parse_around("inputs,clock")
+
+
+def test_what_a_network_must_have(network, technology):
+    free = replace(network, encoding=replace(network.encoding, levels=None))
+    with pytest.raises(MappingError, match=r"net: --with inputs takes codes, .* train with --input-levels 16"):
+        compile_for(free, "net", technology, Settings(around=("inputs",)))
+    votes = replace(network, readout=replace(network.readout, pooling="vote"))
+    with pytest.raises(MappingError, match=r"net: --with decision takes the largest .* not readout.pooling vote"):
+        compile_for(votes, "net", technology, Settings(around=("decision",)))
+
+
+def test_lines_say_the_class():
+    def one(*high):
+        return Inference(np.zeros((1, 1)), np.zeros((1, 3)), 0.0, lines=np.array(high))
+
+    lines = [one(False, True, False), one(False, False, False), one(True, False, True)]
+    assert decided_by(lines, np.zeros(3)).tolist() == [1, NO_CLASS, NO_CLASS]
+    assert decided_by([one()], np.array([2])).tolist() == [2]
+
+
+@pytest.mark.ngspice
+def test_what_is_measured_of_the_blocks(technology, tmp_path):
+    shipped, found = find_chip(technology), measure_chip(technology)
+    assert shipped.fingerprint == found.fingerprint == chip_fingerprint(technology)
+    write_chip(tmp_path / "chip.json", found)
+    kept = load_chip(tmp_path / "chip.json")
+    np.testing.assert_allclose(kept.coarse, shipped.coarse, rtol=1e-4)
+    for current in (50e-12, 0.8e-9, 2.3e-9):
+        coarse, fine = kept.units(current)
+        each = float(np.interp(np.log(current), np.log(kept.pins), kept.coarse))
+        assert abs(coarse * each + fine * kept.fine - current) < 0.55 * kept.fine + max(0.0, each - 32 * kept.fine)
+    (tmp_path / "chip.json").write_text("{}")
+    with pytest.raises(InputError, match=r"chip.json: not figures of the chip's blocks of format 1; remove it"):
+        load_chip(tmp_path / "chip.json")
+
+
+def test_nothing_scales_a_tree(design, technology):
+    with pytest.raises(InputError, match=r"--bias tracking scales sources at pins, and --with bias leaves none"):
+        biased(design, technology, "tracking")
+    with pytest.raises(InputError, match=r"net: trim sets sources at the bias pins; leave bias out of --with"):
+        check_trimmable(design, "net")
