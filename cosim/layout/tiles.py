@@ -204,7 +204,8 @@ def _draw_over(tile: Tile, block: Block, x: int, drawing: Drawing) -> None:
             tile.add("comp", middle - half - edge, y - edge, middle - half + contact + edge, y + contact + edge)
             metal = (x + (_FROM_HEAD if under == bottom else 0), min(under, y - edge), x + wide, y + contact + edge)
             tile.add("metal1", *metal)
-            (tile.terminals if name == block.ends[1] else tile.inner).append(Terminal(name, metal))
+            met = block.forked or name == block.ends[1]
+            (tile.terminals if met else tile.inner).append(Terminal(name, metal))
         tile.add("poly", left, gate, left + _BESIDE + w + drawing["poly_end"], gate + l)
         y = gate + l // 10 * 5 - STRIP // 2
         tile.shapes += contacts((left, y, left + STRIP, y + STRIP), drawing)
