@@ -13,7 +13,8 @@ CLOCK, DECISION, LOAD, HELD, STEADY = 96, 16, 4, 3, 1  # of a micrometre on the 
 class Manners:
     """Which nets wires are kept apart for: clocks, decisions, which swing from rail to rail as well, what capacitors
     hold, and nets that hardly move: ports and supplies. compared: what comparators decide on, which swings, too, but
-    not while what a capacitor holds is a sample; integrated: what a capacitor holds and a diode charges. urgent: what comparators decide on without a clock, slow with a load."""
+    not while what a capacitor holds is a sample; integrated: what a capacitor holds and a diode charges; urgent: what
+    comparators decide on without a clock, slow with a load."""
 
     clocks: frozenset[str] = frozenset()
     decisions: frozenset[str] = frozenset()
