@@ -314,11 +314,16 @@ def load_trial(network_file: Path, drawing: Drawing, compiling: Compiling) -> "T
 
 
 def _gradient(design: "Design", folder: Path) -> "Gradient":
-    from cosim.layout.chip import drawing_of
     from cosim.layout.record import read_positions
     from cosim.variation.gradient import Gradient
 
-    return Gradient(*drawing_of(design.technology).gradient, read_positions(folder, design))
+    technology = design.technology
+    if technology.drawing is None:
+        raise InputError(
+            f"--gradient {folder}: {technology.name} has no table [layout], so no drawing of it has places; take "
+            "--technology gf180mcu and a folder that cosim layout wrote with it, or leave --gradient out"
+        )
+    return Gradient(*technology.drawing.gradient, read_positions(folder, design))
 
 
 @contextmanager

@@ -20,7 +20,8 @@ _NARROW = 5e-7  # m, of a switch on top: it stands beside its gate's contact on 
 class Block:
     """A transistor of `m` units, and the one that stands on top of it and shares its gate line and its net between.
 
-    over: switches in series on top of a cascode, from below, whose nets between nobody else is on."""
+    over: switches on top of a cascode, from below: in series, whose nets between nobody else is on, or two side by side
+    in the circuit, which share what they lead to in their middle."""
 
     lower: Mos
     upper: Mos | None = None
@@ -65,9 +66,15 @@ class Block:
         return tuple(nets)
 
     @property
+    def forked(self) -> bool:
+        """Whether its current runs through one of two switches on top, or through both."""
+        return len(self.over) == 2 and self.links[0] == self.links[2]
+
+    @property
     def nets(self) -> tuple[str, ...]:
         """All that wires reach."""
-        return (*self.ends, self.gate, *(mos.gate for mos in self.over))
+        middle = self.links[1:2] if self.forked else ()
+        return (*self.ends, *middle, self.gate, *(mos.gate for mos in self.over))
 
     @property
     def diode(self) -> bool:
@@ -128,8 +135,10 @@ def _with_switches(blocks: list[Block], uses: Counter[str]) -> list[Block]:
         at[mos.source].append(mos.name)
     found: list[Block] = []
     for block in blocks:
-        grown = block
-        while block.upper is not None and uses[grown.links[-1]] == 2:
+        grown = replace(block, over=_fork(block, [free[name] for name in at[block.links[0]] if name in free], uses))
+        for mos in grown.over:
+            del free[mos.name]
+        while block.upper is not None and not grown.forked and uses[grown.links[-1]] == 2:
             mos = next((free[name] for name in at[grown.links[-1]] if name in free), None)
             if mos is None or (mos.polarity, mos.bulk) != (block.polarity, block.bulk):
                 break
@@ -138,6 +147,16 @@ def _with_switches(blocks: list[Block], uses: Counter[str]) -> list[Block]:
         found.append(grown)
     taken = {mos.name for block in found for mos in block.over}
     return [block for block in found if block.lower.name not in taken]
+
+
+def _fork(block: Block, near: list[Mos], uses: Counter[str]) -> tuple[Mos, ...]:
+    """The two switches that join the top of a cascode, and nothing else does, with one other net."""
+    top = block.links[0]
+    if block.upper is None or len(near) != 2 or uses[top] != 3:
+        return ()
+    (one, other), far = near, [mos.source if mos.drain == top else mos.drain for mos in near]
+    alike = all((mos.polarity, mos.bulk) == (block.polarity, block.bulk) for mos in near)
+    return (one, other) if alike and far[0] == far[1] else ()
 
 
 def _stands_on_top(mos: Mos) -> bool:

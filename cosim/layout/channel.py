@@ -150,10 +150,11 @@ class Channel:
         if best is None or best[0] >= _NOWHERE:
             return None
         _, y, stubs, hit = best
-        for found in hit:
+        taken = sorted(hit, key=lambda found: (found.part.net, found.y, found.part.ends))
+        for found in taken:
             self._remove(found)
         self._keep(Found(part, y, tuple(stubs)))
-        return [found.part for found in hit]
+        return [found.part for found in taken]
 
     def _meets(self, found: Found, low: int, high: int) -> bool:
         a, b = found.part.ends

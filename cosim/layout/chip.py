@@ -1,21 +1,19 @@
 """The whole macro: rows, wires, capacitors, supplies and pins, as rectangles in nanometres."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from statistics import median_low
 
 from cosim.circuit.elements import GROUND, Capacitor, Circuit, Mos
 from cosim.errors import InputError, MappingError
+from cosim.layout.bands import PIN, Wanted, find_bands
 from cosim.layout.blocks import VDD, Block, stack
 from cosim.layout.channel import FullError
-from cosim.layout.floorplan import OWN, Band, higher, net_order, piled, spaced, stack_rows
-from cosim.layout.order import shortest
+from cosim.layout.floorplan import OWN, Band, higher, net_order
 from cosim.layout.plates import Plate, bottoms, draw_plates, place
 from cosim.layout.route import Plan, Wires, flipped, route, terminals_of
-from cosim.layout.rows import arrange
-from cosim.layout.sensitive import Manners, manners
-from cosim.layout.tiles import HALF_TAP, RAIL_TOP, Box, Shape, contacts, width
+from cosim.layout.sensitive import Manners, manners, unclocked
+from cosim.layout.tiles import HALF_TAP, RAIL_TOP, Box, Shape, contacts
 from cosim.layout.wells import draw_wells
 from cosim.technology.drawing import Drawing
 from cosim.technology.types import Technology
@@ -23,8 +21,6 @@ from cosim.technology.types import Technology
 _APART = 600  # nm, between the rows and the straps of the supplies
 _MET = 500  # nm, from a strap's inner edge to the vias of wires that end on it
 _MARGIN = 600  # nm, from a bottom plate to the edge
-_SQUARE = 0.15  # power of a macro's length over its height that its area is weighed with
-_PIN = 3000  # nm, from the lowest row to the edge
 
 
 @dataclass(frozen=True)
@@ -93,7 +89,7 @@ def draw_chip(circuit: Circuit, ports: Sequence[str], technology: Technology, na
         raise MappingError(f"transistor {own.name} is in a p well of its own, on {own.bulk}, which cannot be drawn yet")
     order = net_order(blocks, ports, drawing)
     beside = sum(one.value for one in capacitors) / technology.capacitor_density * 1e18
-    bands = _bands(blocks, order, ports, drawing, beside)
+    bands = find_bands(blocks, Wanted(order, tuple(ports), unclocked(circuit), beside), drawing)
     while True:
         plan, plates = _plan(bands, capacitors, ports, technology)
         plan = replace(plan, manners=manners(circuit, ports))
@@ -126,7 +122,7 @@ def _plan(
         reach.setdefault(plate.net, []).append(plate.y)
     straps = {VDD: -_APART - _MET, GROUND: right + _APART + _MET}
     places = {net: int(median_low(xs)) for net, xs in _reached(bands).items()}
-    return Plan(tuple(bands), frozenset(ports), places, reach, straps, bands[0].low - _PIN, right, Manners()), plates
+    return Plan(tuple(bands), frozenset(ports), places, reach, straps, bands[0].low - PIN, right, Manners()), plates
 
 
 def _reached(bands: Sequence[Band]) -> dict[str, list[int]]:
@@ -136,23 +132,6 @@ def _reached(bands: Sequence[Band]) -> dict[str, list[int]]:
         for terminal in terminals_of(band):
             found.setdefault(terminal.net, []).append((terminal.box[0] + terminal.box[2]) // 2)
     return found
-
-
-def _bands(
-    blocks: Sequence[Block], order: dict[str, float], ports: Sequence[str], drawing: Drawing, beside: float
-) -> list[Band]:
-    """The rows that make the macro the smallest, with `beside` nm2 of capacitors; the squarer of two that are alike."""
-    total = sum(width(block, drawing) + 600 for block in blocks)
-    best: tuple[float, list[Band]] | None = None
-    for rows in range(max(round(math.sqrt(total / 16000)), 1), 2 + round(math.sqrt(total / 7000))):
-        bands = stack_rows(arrange(blocks, order, total // rows + 8000, drawing), 0)
-        high = bands[-1].high + _PIN + 500
-        wide = max(row.right for band in bands for row in band.rows) + 9000 + 1.1 * beside / high
-        cost = wide * high * max(wide / high, high / wide) ** _SQUARE
-        if best is None or cost < best[0]:
-            best = cost, bands
-    assert best is not None
-    return piled(spaced(shortest([band.rows for band in best[1]], ports), drawing["well_space"]), 0)
 
 
 def _rows(bands: Sequence[Band], right: int, drawing: Drawing) -> list[Shape]:

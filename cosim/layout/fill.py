@@ -2,8 +2,8 @@
 
 They stand on the layers for dummies, which the decks of DRC and LVS read as metal, and are not in wires.csv. They keep
 from wires of their own layer, and further from what turns states: clocks, candidates and what capacitors hold, which
-they do not lie over or under either. Large squares come first, and no more of them than are needed, spread over all the
-macro.
+they do not lie over or under either, but for squares of metal5 within a top plate, which see no other net. Large
+squares come first, and no more of them than are needed, spread over all the macro.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from cosim.layout.chip import Chip
 from cosim.layout.connect import Drawn
 from cosim.layout.gds import geometry, label_of
 from cosim.layout.sensitive import sensitive
-from cosim.layout.tiles import Shape
+from cosim.layout.tiles import Box, Shape
 from cosim.technology.drawing import Drawing
 
 METALS = ("metal1", "metal2", "metal3", "metal4", "metal5")
@@ -59,18 +59,21 @@ def fill(chip: Chip, circuit: Circuit, drawn: Drawn, drawing: Drawing) -> Filled
             room -= guarded[other].sized(_APART)
         if layer in ("metal4", "metal5"):
             room -= taken["plate"].sized(drawing["plate_metal"] + drawing["plate_reach"])
-        squares = _squares(room, (wanted - before[layer]) * whole, chip)
+        if layer == "metal5":
+            room += taken["plate"].sized(-_APART) - taken[layer].sized(_APART)
+        sizes = [one for one in _SIZES if one * one >= drawing["top_area" if layer == "metal5" else "metal_area"]]
+        squares = _squares(room, (wanted - before[layer]) * whole, chip, sizes)
         found += [(f"{layer}_fill", box) for box in squares]
         after[layer] += sum((box[2] - box[0]) * (box[3] - box[1]) for box in squares) / whole
     return Filled(tuple(found), before, after)
 
 
-def _squares(room: Any, wanted: float, chip: Chip) -> list[tuple[int, int, int, int]]:  # noqa: ANN401 - klayout's
+def _squares(room: Any, wanted: float, chip: Chip, sizes: Sequence[int]) -> list[Box]:  # noqa: ANN401 - klayout's
     """Squares within a region, as many as cover `wanted` nm2, or as fit."""
     db = geometry()
-    found: list[tuple[int, int, int, int]] = []
+    found: list[Box] = []
     left, low, right, high = chip.box
-    for size in _SIZES:
+    for size in sizes:
         if wanted <= 0:
             break
         pitch = size + _APART
@@ -87,7 +90,7 @@ def _squares(room: Any, wanted: float, chip: Chip) -> list[tuple[int, int, int, 
     return found
 
 
-def _spread(boxes: Sequence[tuple[int, int, int, int]], count: int) -> list[tuple[int, int, int, int]]:
+def _spread(boxes: Sequence[Box], count: int) -> list[Box]:
     """So many of them, from everywhere."""
     if count >= len(boxes):
         return list(boxes)

@@ -62,7 +62,7 @@ def _columns(areas: Sequence[float], height: int, drawing: Drawing) -> _Columns:
     best: tuple[float, _Columns] | None = None
     largest = max(areas)
     for each in range(1, len(areas) + 1):
-        high = ((height + _BETWEEN) // each - _BETWEEN) // 10 * 10
+        high = min(((height + _BETWEEN) // each - _BETWEEN) // 10 * 10, int(largest / _LEAST) // 10 * 10)
         wide = largest / max(high, 1)
         together = int(drawing["plate_largest"] // (each * largest))
         count = -(-len(areas) // each)

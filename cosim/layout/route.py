@@ -8,6 +8,7 @@ from bisect import bisect_left, insort
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from cosim.errors import MappingError
 from cosim.layout.channel import Channel, Found, FullError, NoTrunkError, Part, Stub
@@ -30,6 +31,15 @@ class Trunk:
     x: int
     y1: int
     y2: int
+
+
+class _Span(NamedTuple):
+    """What a trunk must reach: heights, nm, and how many tracks a micrometre aside makes longer, as far as counts."""
+
+    net: str
+    low: int
+    high: int
+    tracks: int
 
 
 @dataclass(frozen=True)
@@ -175,21 +185,23 @@ def _trunks(
         if len(ys) == 2 and net not in joined:
             continue
         low, high = min(ys), max(ys)
-        x = _place_trunk(plan, lanes, (net, low, high), pitch)
+        tracks = len(at[net]) // 2 if net in plan.manners.urgent else 1
+        x = _place_trunk(plan, lanes, _Span(net, low, high, tracks), pitch)
         lanes.take(x, low, high, net)
         found[net] = Trunk(net, x, low, high)
     return found
 
 
-def _place_trunk(plan: Plan, lanes: Lanes, wire: tuple[str, int, int], pitch: int) -> int:
+def _place_trunk(plan: Plan, lanes: Lanes, wire: _Span, pitch: int) -> int:
     """Where a trunk does the least harm and is the nearest to where its net belongs."""
-    net, low, high = wire
+    net, low, high, tracks = wire
     first, best = plan.place[net] // pitch, (_NOWHERE, 0)
     for step in range(2 * plan.right // pitch + 3):
-        away = (step + 1) // 2 * pitch
+        aside = (step + 1) // 2 * pitch
+        away = aside * tracks
         if away >= best[0]:
             break
-        x = first * pitch + (away if step % 2 else -away)
+        x = first * pitch + (aside if step % 2 else -aside)
         if 0 <= x <= plan.right and lanes.free(x, low, high, net):
             best = min(best, (away + _harm(plan, lanes, wire, x, pitch), x))
     if best[0] >= _NOWHERE:
@@ -197,9 +209,9 @@ def _place_trunk(plan: Plan, lanes: Lanes, wire: tuple[str, int, int], pitch: in
     return best[1]
 
 
-def _harm(plan: Plan, lanes: Lanes, wire: tuple[str, int, int], x: int, pitch: int) -> int:
+def _harm(plan: Plan, lanes: Lanes, wire: _Span, x: int, pitch: int) -> int:
     """What a trunk at x costs for those beside it, nm of wire; nothing stands near a clock."""
-    net, low, high = wire
+    net, low, high, _ = wire
     cost = 0
     for lane, stretches in lanes.near(x, _FROM_CLOCKS, pitch):
         for a, b, other in stretches:

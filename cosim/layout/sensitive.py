@@ -6,18 +6,23 @@ from dataclasses import dataclass
 from cosim.circuit.elements import GROUND, Capacitor, Circuit, Mos
 from cosim.layout.blocks import VDD
 
-CLOCK, DECISION, HELD, STEADY = 96, 16, 3, 1  # of a micrometre on the next track, over one of wire
+CLOCK, DECISION, LOAD, HELD, STEADY = 96, 16, 4, 3, 1  # of a micrometre on the next track, over one of wire
 
 
 @dataclass(frozen=True)
 class Manners:
     """Which nets wires are kept apart for: clocks, decisions, which swing from rail to rail as well, what capacitors
-    hold, and nets that hardly move: ports and supplies."""
+    hold, and nets that hardly move: ports and supplies. compared: what comparators decide on, which swings, too, but
+    not while what a capacitor holds is a sample; integrated: what a capacitor holds and a diode charges; urgent: what
+    comparators decide on without a clock, slow with a load."""
 
     clocks: frozenset[str] = frozenset()
     decisions: frozenset[str] = frozenset()
     held: frozenset[str] = frozenset()
     steady: frozenset[str] = frozenset()
+    compared: frozenset[str] = frozenset()
+    integrated: frozenset[str] = frozenset()
+    urgent: frozenset[str] = frozenset()
 
     def harm(self, net: str, other: str) -> int:
         """What a micrometre beside each other costs, over one of wire; 0 where it does none."""
@@ -26,8 +31,12 @@ class Manners:
         if net == other:
             return 0
         if net not in self.held and other not in self.held:
+            if net in self.urgent or other in self.urgent:
+                return LOAD
             return HELD if net in self.decisions and other in self.decisions else 0
         if net in self.decisions or other in self.decisions:
+            return DECISION
+        if (net in self.compared and other in self.integrated) or (other in self.compared and net in self.integrated):
             return DECISION
         if net in self.steady or other in self.steady:
             return 0 if {net, other} & {VDD, GROUND} else STEADY
@@ -44,7 +53,16 @@ def manners(circuit: Circuit, ports: Iterable[str]) -> Manners:
     devices = [one for one in circuit.elements if isinstance(one, Mos)]
     ticks = clocks(devices, ports)
     decisions = {mos.gate for mos in devices if mos.role == "switch"} - ticks
-    return Manners(ticks, frozenset(decisions), held(circuit), frozenset({*ports, VDD, GROUND} - ticks))
+    kept = held(circuit)
+    return Manners(
+        ticks,
+        frozenset(decisions),
+        kept,
+        frozenset({*ports, VDD, GROUND} - ticks),
+        frozenset(mos.drain for mos in devices if mos.role == "compare") - decisions,
+        kept & {mos.gate for mos in devices if mos.gate == mos.drain},
+        unclocked(circuit),
+    )
 
 
 def clocks(devices: Iterable[Mos], ports: Iterable[str]) -> frozenset[str]:
@@ -58,6 +76,13 @@ def held(circuit: Circuit) -> frozenset[str]:
     """What a capacitor holds: samples, and integrators."""
     nets = {net for one in circuit.elements if isinstance(one, Capacitor) for net in (one.a, one.b)}
     return frozenset(nets - {GROUND, VDD})
+
+
+def unclocked(circuit: Circuit) -> frozenset[str]:
+    """What comparators decide on that turn switches themselves, with no clock between: slow with a load."""
+    devices = [one for one in circuit.elements if isinstance(one, Mos)]
+    compared = {mos.drain for mos in devices if mos.role == "compare"}
+    return frozenset(compared & {mos.gate for mos in devices if mos.role == "switch"})
 
 
 def candidates(devices: Iterable[Mos]) -> frozenset[str]:

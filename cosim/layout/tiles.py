@@ -33,6 +33,7 @@ BARE = 1000  # nm of a gate beside the net between units, which the rail's metal
 _FROM_HEAD = 140  # nm, from the edge of a block to its drain's metal, which keeps from that of the gate line's head
 _BESIDE = 460  # nm from the edge of a switch's poly to its diffusion, the gate's contact between
 _OPEN = 440  # nm above the uppermost diffusion, half the space to one of another well
+_NEXT = 220  # nm from a block's edge at least, where its poly meets that of the next block of its gate line
 DOGBONE = 120  # nm from the gate, where a narrow diffusion widens to hold a contact
 
 
@@ -204,7 +205,8 @@ def _draw_over(tile: Tile, block: Block, x: int, drawing: Drawing) -> None:
             tile.add("comp", middle - half - edge, y - edge, middle - half + contact + edge, y + contact + edge)
             metal = (x + (_FROM_HEAD if under == bottom else 0), min(under, y - edge), x + wide, y + contact + edge)
             tile.add("metal1", *metal)
-            (tile.terminals if name == block.ends[1] else tile.inner).append(Terminal(name, metal))
+            met = block.forked or name == block.ends[1]
+            (tile.terminals if met else tile.inner).append(Terminal(name, metal))
         tile.add("poly", left, gate, left + _BESIDE + w + drawing["poly_end"], gate + l)
         y = gate + l // 10 * 5 - STRIP // 2
         tile.shapes += contacts((left, y, left + STRIP, y + STRIP), drawing)
@@ -226,7 +228,7 @@ def _draw_lower(tile: Tile, block: Block, x: int, drawing: Drawing) -> None:
                 tile.add("comp", b, min(y1, gate), b + whole, max(y2, gate))
             for shape in contacts((a, y1, a + w, y2), drawing):
                 tile.shapes.append(shape)
-    end = drawing["poly_end"]
+    end = max(drawing["poly_end"], _NEXT)
     tile.add("poly", x - end, at.gate, tile.right + end, at.gate + l)
 
 
@@ -240,7 +242,7 @@ def _draw_upper(tile: Tile, block: Block, x: int, drawing: Drawing) -> None:
     gates = [first + k * (l + shared) for k in range(block.m)]
     for gate in gates:
         tile.add("poly", gate, at.upper - end, gate + l, at.tie + STRIP)
-    tile.add("poly", x - end, at.tie, tile.right + 80, at.tie + STRIP)
+    tile.add("poly", x - max(end, _NEXT), at.tie, tile.right + 80, at.tie + STRIP)
     half = drawing["contact"] // 2
     middles = [left + side + half, *(gate + l + shared // 2 for gate in gates[:-1]), left + wide - side - half]
     for k, middle in enumerate(middles):

@@ -17,11 +17,11 @@ RULES = (
     "contact", "contact_space", "contact_in", "contact_gate", "active_space", "active_implant", "well_active",
     "well_space", "poly_space", "poly_end", "poly_active", "metal1_space", "metal_width", "metal_space", "metal_area",
     "via", "via_end", "plate_in", "plate_via", "plate_via_space", "plate_space", "plate_metal", "plate_reach",
-    "plate_smallest", "plate_largest", "top_width", "top_space", "strap", "metal_share",
+    "plate_smallest", "plate_largest", "top_width", "top_space", "top_area", "strap", "metal_share",
 )  # fmt: skip
 CONDUCTORS = ("poly", "metal1", "metal2", "metal3", "metal4", "metal5")  # from below
 VIAS = ("contact", "via1", "via2", "via3", "via4")
-AREAS = ("metal_area", "plate_smallest", "plate_largest")  # square micrometre
+AREAS = ("metal_area", "top_area", "plate_smallest", "plate_largest")  # square micrometre
 SHARES = ("metal_share",)  # percent; the other rules are lengths
 
 

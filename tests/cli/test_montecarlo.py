@@ -120,6 +120,8 @@ def test_trim(cosim_main, options, tmp_path):
         (["--stop-width", "nan"], "nan is not in the range 0<x<=1"),
         (["--replay", 100], "--replay must be below --chips (100), not 100"),
         (["--replay", 1], "no Monte Carlo run there"),
+        (["--gradient", "nodir"], "--gradient nodir: generic180 has no table [layout], so no drawing of it has places; "
+         "take --technology gf180mcu and a folder that cosim layout wrote with it, or leave --gradient out"),
         (["--dask", "tcp://127.0.0.1:9"], "--dask tcp://127.0.0.1:9: no scheduler answers there"),
     ],
 )  # fmt: skip

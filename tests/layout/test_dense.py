@@ -11,9 +11,9 @@ from cosim.layout.blocks import VDD, Block, stack
 from cosim.layout.chip import draw_chip, drawing_of
 from cosim.layout.floorplan import OWN, Row, piled, spaced
 from cosim.layout.plates import place
-from cosim.layout.route import Lanes, Plan, _place_trunk
+from cosim.layout.route import Lanes, Plan, _place_trunk, _Span
 from cosim.layout.schematic import format_schematic
-from cosim.layout.sensitive import CLOCK, DECISION, HELD, Manners, manners
+from cosim.layout.sensitive import CLOCK, DECISION, HELD, LOAD, Manners, manners, unclocked
 
 
 def flat(block):
@@ -38,6 +38,17 @@ def test_switches_stand_on_the_source_that_feeds_them():
     assert [mos.name for mos in block.over] == ["one", "two"]
     assert (block.links, block.ends) == (("a", "b", "out"), (GROUND, "out"))
     assert set(block.nets) == {GROUND, "out", "bias", "x", "y"}
+
+
+def test_two_switches_from_one_source_share_what_they_lead_to():
+    """Either lets the current through; what they lead to is wired, as all that others are on."""
+    pair = [switch("one", "out", "x", "a"), switch("two", "a", "y", "out")]
+    (block,) = stack([*cascode("a"), *pair], ["out"])
+    assert block.forked
+    assert (block.links, block.ends) == (("a", "out", "a"), (GROUND, "a"))
+    assert set(block.nets) == {GROUND, "a", "out", "bias", "x", "y"}
+    apart = stack([*cascode("a"), pair[0], switch("two", "a", "y", "elsewhere")], ["out", "elsewhere"])
+    assert not any(one.over for one in apart)
 
 
 @pytest.mark.parametrize("outside", ["a port", "a third transistor"])
@@ -92,6 +103,15 @@ def test_plates_fill_the_height(technology):
     assert all(abs(plate.farad_area - area) <= 5 * high for plate in plates)
 
 
+def test_plates_that_would_be_too_narrow_are_lower(technology):
+    """8 of 200 um2 in 400 um would be 49 um high and 4.1 um wide, too narrow for a wire: they are lower."""
+    drawing = drawing_of(technology)
+    capacitors = [Capacitor(f"c{k}", f"n{k}", VDD, 400e-15) for k in range(8)]
+    plates = place(capacitors, technology.capacitor_density, drawing, (0, 0, 100_000, 400_000))
+    assert len({plate.box[0] for plate in plates}) == 1
+    assert {plate.box[2] - plate.box[0] for plate in plates} == {4500}
+
+
 def test_roles_tell_which_nets_are_kept_apart():
     """Names do not: a switch's gate on a port is a clock, on another net a decision."""
     devices = (
@@ -107,6 +127,25 @@ def test_roles_tell_which_nets_are_kept_apart():
     assert 0 < found.harm("out", "store") < HELD
 
 
+def test_comparators_keep_from_integrators_and_those_without_a_clock_are_short():
+    """What holds a sample stands still while a comparator decides; an integrator does not."""
+    devices = (
+        Mos("one", "choice", "in", VDD, VDD, "p", 2e-6, 8e-6, role="compare"),
+        Mos("two", "quick", "in", VDD, VDD, "p", 2e-6, 8e-6, role="compare"),
+        switch("steer", "out", "quick", "tail"),
+        Mos("charge", "sum", "sum", "well", "well", "p", 2e-6, 8e-6, role="pair"),
+        Capacitor("c", "sum", GROUND, 7e-13),
+        Capacitor("d", "store", GROUND, 4e-13),
+    )
+    circuit = Circuit("cell", (), devices)
+    found = manners(circuit, ("in", "out"))
+    assert unclocked(circuit) == found.urgent == {"quick"}
+    assert found.harm("choice", "sum") == found.harm("sum", "choice") == found.harm("quick", "sum") == DECISION
+    assert found.harm("choice", "store") == HELD
+    assert found.harm("quick", "tail") == found.harm("tail", "quick") == LOAD
+    assert found.harm("choice", "tail") == 0
+
+
 @pytest.mark.parametrize(("other", "least"), [("tick", 3360), ("choice", 2000), ("tail", 900)])
 def test_trunks_keep_from_what_turns_states(other, least):
     """All belong at 50 um. Wires more than 2 um apart do not see each other; a place costs its distance, and what lies
@@ -115,7 +154,7 @@ def test_trunks_keep_from_what_turns_states(other, least):
     plan = Plan((), frozenset(), {"store": 50_000, other: 50_000}, {}, {}, 0, 100_000, known)
     lanes = Lanes(680)
     lanes.take(50_400, 0, 100_000, other)
-    x = _place_trunk(plan, lanes, ("store", 0, 100_000), 560)
+    x = _place_trunk(plan, lanes, _Span("store", 0, 100_000, 1), 560)
     assert least <= abs(x - 50_400) < 20_000
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from cosim.cells.dpi import dpi
 from cosim.cells.mirror import signal_rails
+from cosim.cells.quantiser import quantiser, quantiser_blocks
 from cosim.cells.rectifier import candidate_diode
 from cosim.cells.schmitt import schmitt
 from cosim.circuit.elements import Circuit, Instance, Mos
@@ -63,6 +64,29 @@ def test_every_unit_is_that_of_the_netlist(name, technology):
     assert checked.passed, checked.summary
     assert len(drawn.units) == sum(mos.m for mos in (*circuit.elements, *chip.dummies))
     assert not [net for net in drawn.boxes if "$" in net]  # no wire that nobody named
+
+
+def test_two_switches_on_one_source_are_drawn(technology):
+    """The quantiser's driver has them; its own capacitor is no unit."""
+    block = quantiser()
+    blocks = (block, *quantiser_blocks(technology))
+    circuit = Circuit(block.name, blocks, (Instance("cell", block.ports, block.name),)).flat()
+    circuit = replace(circuit, elements=tuple(one for one in circuit.elements if isinstance(one, Mos)))
+    ports = [port for port in block.ports if "clk" not in port and "pulse" not in port]  # as pins they need more room
+    chip, drawn = trace(circuit, ports, technology)
+    assert [len(one.over) for one in chip.blocks if one.forked] == [2]
+    checked = check_units(drawn, netlist(circuit, ports, technology, chip.dummies))
+    assert checked.passed, checked.summary
+
+
+def test_poly_of_a_gate_line_is_one_where_gates_end_short(technology):
+    """0.13 um beyond a diffusion, as in sky130: less than half of what lies between two blocks."""
+    rules = dict(technology.drawing.rules)
+    rules["poly_end"] = replace(rules["poly_end"], value=130)
+    short = replace(technology, drawing=replace(technology.drawing, rules=rules))
+    circuit, ports = flat(CELLS["schmitt"](short))
+    chip, drawn = trace(circuit, ports, short)
+    assert check_units(drawn, netlist(circuit, ports, short, chip.dummies)).passed
 
 
 def swapped(mos):

@@ -1,6 +1,6 @@
 """Where bands and capacitors stand. Needs no klayout."""
 
-from itertools import combinations
+from itertools import combinations, pairwise
 
 import pytest
 
@@ -26,6 +26,15 @@ def test_bands_that_share_nets_stand_together():
     or more from the edge."""
     a, b, c = (row("x"),), (row("port", "vdd"),), (row("x"),)
     assert shortest([a, b, c], ["port"])[0] is b
+
+
+def test_bands_of_a_net_that_should_be_short_stand_together():
+    """x is on the first and the second band, three nets are on the first and the third: these two stand together,
+    unless x counts for twenty."""
+    a, b, c = (row("x", "k", "l", "m"),), (row("x", "y"),), (row("k", "l", "m", "y"),)
+    assert [pile for pile in shortest([a, b, c], []) if pile is not b] in ([a, c], [c, a])
+    assert shortest([b, c, a], [])[1] is not b
+    assert {id(a), id(b)} in [{id(one) for one in pair} for pair in pairwise(shortest([b, c, a], [], {"x"}))]
 
 
 def test_a_bottom_plate_holds_no_more_than_the_rules_allow(technology):

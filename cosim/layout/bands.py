@@ -1,0 +1,68 @@
+"""How many rows a macro has: those that make it the smallest, where no net has to be short."""
+
+import math
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median_low
+
+from cosim.layout.blocks import Block
+from cosim.layout.floorplan import Band, piled, spaced, stack_rows
+from cosim.layout.order import shortest
+from cosim.layout.route import terminals_of
+from cosim.layout.rows import arrange
+from cosim.layout.tiles import width
+from cosim.technology.drawing import Drawing
+
+PIN = 3000  # nm, from the lowest row to the edge
+_SQUARE = 0.15  # power of a macro's length over its height that its area is weighed with
+_SLOW = 1e6  # nm of the longest net that should be short, that count as much as twice the area
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What rows are chosen by: where nets belong from left to right, ports, which nets should be short, and the area of
+    capacitors, nm2."""
+
+    order: Mapping[str, float]
+    ports: tuple[str, ...]
+    urgent: frozenset[str]
+    beside: float
+
+
+def find_bands(blocks: Sequence[Block], wanted: Wanted, drawing: Drawing) -> list[Band]:
+    """The rows that make the macro the smallest; the squarer of two that are alike, and that with the shorter nets."""
+    total = sum(width(block, drawing) + 600 for block in blocks)
+    best: tuple[float, list[Band]] | None = None
+    for rows in range(max(round(math.sqrt(total / 16000)), 1), 2 + round(math.sqrt(total / 7000))):
+        bands = stack_rows(arrange(blocks, dict(wanted.order), total // rows + 8000, drawing), 0)
+        high = bands[-1].high + PIN + 500
+        wide = max(row.right for band in bands for row in band.rows) + 9000 + 1.1 * wanted.beside / high
+        cost = wide * high * max(wide / high, high / wide) ** _SQUARE
+        if wanted.urgent:
+            cost *= 1 + _longest(_pile(bands, wanted, drawing), wanted.urgent) / _SLOW
+        if best is None or cost < best[0]:
+            best = cost, bands
+    assert best is not None
+    return _pile(best[1], wanted, drawing)
+
+
+def _pile(bands: Sequence[Band], wanted: Wanted, drawing: Drawing) -> list[Band]:
+    piles = shortest([band.rows for band in bands], wanted.ports, wanted.urgent)
+    return piled(spaced(piles, drawing["well_space"]), 0)
+
+
+def _longest(bands: Sequence[Band], urgent: frozenset[str]) -> int:
+    """The length of the longest of some nets, nm: its trunk, and its tracks from there to its terminals."""
+    ends: dict[str, dict[int, list[tuple[int, int]]]] = defaultdict(lambda: defaultdict(list))
+    for k, band in enumerate(bands):
+        for terminal in terminals_of(band):
+            if terminal.net in urgent:
+                ends[terminal.net][k].append((terminal.box[0], terminal.box[2]))
+    lengths = [0]
+    for found in ends.values():
+        trunk = int(median_low([(a + b) // 2 for each in found.values() for a, b in each]))
+        heights = [(bands[k].low + bands[k].high) // 2 for k in found]
+        tracks = [max(trunk, *(a for a, _ in each)) - min(trunk, *(b for _, b in each)) for each in found.values()]
+        lengths.append(max(heights) - min(heights) + sum(tracks))
+    return max(lengths)
