@@ -15,8 +15,11 @@ from cosim.automata.lines import dilated_line, ring
 from cosim.automata.network import network_of
 from cosim.automata.table import modulo
 from cosim.calibration.find import shipped_path
+from cosim.cells.average import average, average_bias
 from cosim.cells.bias import bias_diode, strong_diode
 from cosim.cells.clocked import clocked_schmitt, reset_inverter
+from cosim.cells.converter import converter, level_diode
+from cosim.cells.decision import decision
 from cosim.cells.dpi import dpi, dpi_capacitance
 from cosim.cells.ladder import ladder, ladder_blocks
 from cosim.cells.linear import Term, linear_row
@@ -28,6 +31,7 @@ from cosim.cells.schmitt import schmitt
 from cosim.cells.steering import steering_and, symbol_comparator
 from cosim.cells.tau_cell import gate_charge, tau_capacitance, tau_cell, tau_cell_gated, tau_line
 from cosim.cells.toggle import toggle
+from cosim.cells.tree import tree, tree_source
 from cosim.cells.winner import winner
 from cosim.circuit.deck import device_sizes, format_circuit
 from cosim.circuit.dialects.ngspice import format_devices
@@ -80,6 +84,16 @@ def golden_texts() -> dict[str, str]:
         ),
         "steering": (steering_and(technology, 2), symbol_comparator(technology, UNITS)),
         "winner": (winner(technology, 3),),
+        "chip": (
+            level_diode(technology, 16),
+            converter(technology, 5),
+            average_bias(technology),
+            average(technology, 4e-12),
+            winner(technology, 3),
+            decision(technology, 3),
+            tree(technology),
+            tree_source(technology, 30),
+        ),
         "dpi": (dpi(technology, UNITS, 1, capacitance), dpi(technology, UNITS, 2, capacitance)),
         "tau_cell": (
             tau_line(technology),

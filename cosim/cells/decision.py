@@ -7,7 +7,7 @@
                                      vdd -- diode p, copy p of 2 --+-- line k --|sink of 1, gate line bias
 
 The means are voltages, so that the followers, whose sources share one tail, tell them apart by exponentials: where a
-unit moves a mean by 80 mV, a difference of 1/16 unit is 5 mV and 1.15 of current. The winner-take-all gives I_bias to
+unit moves a mean by 54 mV, a difference of 1/16 unit is 3.4 mV and 1.10 of current. The winner-take-all gives I_bias to
 the largest, and a comparator as in `steering.py`, twice what out k pulls against I_bias, makes a rail of it.
 Source: J. Lazzaro, S. Ryckebusch, M. A. Mahowald and C. A. Mead, NIPS 1 (1988) 703.
 """

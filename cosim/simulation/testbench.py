@@ -57,7 +57,7 @@ def control_elements(design: Design, condition: Condition, frames: int, timing: 
         Source("resetb", "v", "resetb", GROUND, reset_waveform(supply, timing)),
     ]
     if not assembly.around.feeds:
-        elements += _bias_elements(design, condition)
+        elements += _drawn_elements(design, condition.bias_scale)
     closes = timing.closes(len(assembly.clocks))
     for (clk, clkb), close in zip(assembly.clocks, closes, strict=True):
         high, low = clock_waveforms(supply, close, frames, timing)
@@ -68,23 +68,23 @@ def control_elements(design: Design, condition: Condition, frames: int, timing: 
     for stage, (pulse, pulseb) in assembly.pulses.items():
         high, low = pulse_waveforms(supply, closes[stage], frames, timing)
         elements += [Source(pulse, "v", pulse, GROUND, high), Source(pulseb, "v", pulseb, GROUND, low)]
+    if not assembly.around.feeds:
+        pins = design.bias_pins(condition)
+        elements += [Source(pin, "i", "vdd", pin, condition.bias_scale * amp) for pin, amp in pins.items()]
     if assembly.around.lines:
         return [*elements, *_decision_elements(design, supply, frames, timing)]
     elements += [Source(pin, "v", "vground", pin, 0.0) for pin in assembly.outputs]
     return elements
 
 
-def _bias_elements(design: Design, condition: Condition) -> list[Element]:
-    """Currents of the pins.
-
-    The pedestal's own rail takes PEDESTAL_STRENGTH i_pedestal into as many times more unit devices.
-    """
-    assembly, bias = design.assembly, condition.bias_scale
+def _drawn_elements(design: Design, bias: float) -> list[Element]:
+    """Unit current and pedestal, whose own rail takes PEDESTAL_STRENGTH i_pedestal into as many times more devices."""
+    assembly = design.assembly
     elements: list[Element] = [Source("unit", "i", assembly.unit_pin, GROUND, bias * design.i_unit)]
     if assembly.pedestal_pin is not None:
         pedestal = bias * PEDESTAL_STRENGTH * design.graph.i_pedestal
         elements.append(Source("pedestal", "i", assembly.pedestal_pin, GROUND, pedestal))
-    return elements + [Source(pin, "i", "vdd", pin, bias * amp) for pin, amp in design.bias_pins(condition).items()]
+    return elements
 
 
 def _code_elements(design: Design, condition: Condition, inputs: NDArray[np.float64], timing: Timing) -> list[Element]:

@@ -98,7 +98,7 @@ def test_states_class_and_power(network, design, technology, calibration, x):
 
 
 def test_digits_are_decided_on_the_chip(technology):
-    """Of the eight clearest of 40 digits the margin is above half a unit, 40 mV or e in current."""
+    """Of the eight clearest of 40 digits the margin is above half a unit, 27 mV or twice the current."""
     pytest.importorskip("numba")
     from cosim.loading import draw_samples, load_ranged
     from cosim.resources import trained_network_path
