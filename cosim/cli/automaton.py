@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cosim.cli.common import FILE, collecting
+from cosim.cli.options import FILE, collecting
 from cosim.cli.progress import say
 from cosim.cli.train import EXTRA
 from cosim.errors import InputError, importing

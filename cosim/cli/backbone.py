@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from cosim.cli.common import FILE, collecting, one_of
 from cosim.cli.help import GroupedOption
+from cosim.cli.options import FILE, collecting, one_of
 from cosim.cli.progress import progress_bar
 from cosim.cli.settings import RunVerb, keep_settings
 from cosim.cli.train import (

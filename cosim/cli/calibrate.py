@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from cosim.cli.common import FILE, engine_option, pdk_root_option, technology_option
+from cosim.cli.options import FILE, engine_option, pdk_root_option, technology_option
 from cosim.cli.progress import say
 from cosim.cli.settings import RunVerb, keep_settings
 from cosim.engines.table import cell_simulators

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cosim.cli.common import (
-    Destination,
-    check_outputs,
+from cosim.cli.common import Destination, check_outputs, take_folder, write_json
+from cosim.cli.options import (
     collecting,
     engine_option,
     jobs_option,
@@ -17,11 +16,9 @@ from cosim.cli.common import (
     output_option,
     pdk_root_option,
     t_step_option,
-    take_folder,
     tau_option,
     technology_option,
     timeout_option,
-    write_json,
 )
 from cosim.cli.progress import progress_bar, say
 from cosim.cli.settings import RunVerb

@@ -8,28 +8,30 @@ import click
 
 from cosim.cli.audit import audit_count, audit_option, check_audit
 from cosim.cli.common import (
-    FILE,
     Compiling,
     Destination,
     Running,
-    RunningOption,
-    bias_option,
     check_outputs,
-    collecting,
     compile_options,
     destination_options,
-    engine_option,
-    flicker_option,
     load_run,
-    network_argument,
     noise_of,
-    noise_option,
-    probe_option,
     run_options,
     say_failed,
     take_folder,
-    tolerance_option,
     write_json,
+)
+from cosim.cli.options import (
+    FILE,
+    RunningOption,
+    bias_option,
+    collecting,
+    engine_option,
+    flicker_option,
+    network_argument,
+    noise_option,
+    probe_option,
+    tolerance_option,
 )
 from cosim.cli.partitions import Cutting, Held, compare_backbone, cut_options
 from cosim.cli.progress import progress_bar, say

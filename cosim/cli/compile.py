@@ -8,18 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cosim.circuit.dialects.table import DIALECTS, dialect_named
-from cosim.cli.common import (
-    Compiling,
-    check_outputs,
-    collecting,
-    compile_options,
-    data_option,
-    load_design,
-    network_argument,
-    one_of,
-    output_option,
-    take_folder,
-)
+from cosim.cli.common import Compiling, check_outputs, compile_options, load_design, take_folder
+from cosim.cli.options import collecting, data_option, network_argument, one_of, output_option
 from cosim.cli.partitions import Cutting, Wanted, compile_backbone, cut_options
 from cosim.cli.progress import say
 from cosim.cli.settings import RunVerb

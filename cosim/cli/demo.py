@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cosim.cli.common import check_outputs, jobs_option, output_option, say_failed, take_folder
+from cosim.cli.common import check_outputs, say_failed, take_folder
+from cosim.cli.options import jobs_option, output_option
 from cosim.cli.progress import progress_bar
 from cosim.cli.settings import RunVerb
 

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import click
 
-from cosim.cli.common import FILE, check_outputs, collecting, json_option, pdk_root_option, take_folder, write_json
+from cosim.cli.common import check_outputs, take_folder, write_json
 from cosim.cli.help import Verb
+from cosim.cli.options import FILE, collecting, json_option, pdk_root_option
 from cosim.cli.progress import progress_bar
 
 

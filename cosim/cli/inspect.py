@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from cosim.checkpoint.file import load_network
-from cosim.cli.common import FILE
+from cosim.cli.options import FILE
 from cosim.errors import MappingError
 from cosim.reading.text import shown_path
 from cosim.report.network_table import describe_network, format_network

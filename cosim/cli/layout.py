@@ -5,16 +5,8 @@ from pathlib import Path
 
 import click
 
-from cosim.cli.common import (
-    Compiling,
-    check_outputs,
-    collecting,
-    compile_options,
-    load_design,
-    network_argument,
-    output_option,
-    take_folder,
-)
+from cosim.cli.common import Compiling, check_outputs, compile_options, load_design, take_folder
+from cosim.cli.options import collecting, network_argument, output_option
 from cosim.cli.progress import say
 from cosim.cli.settings import RunVerb
 

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import click
 
-from cosim.cli.common import FILE, check_outputs, jobs_option, timeout_option
+from cosim.cli.common import check_outputs
 from cosim.cli.help import Verb
+from cosim.cli.options import FILE, jobs_option, timeout_option
 from cosim.errors import InputError
 
 

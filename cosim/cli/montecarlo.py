@@ -10,26 +10,28 @@ import click
 
 from cosim.cli.audit import audit_count, audit_option, check_audit
 from cosim.cli.common import (
-    FILE,
     Compiling,
     Destination,
     check_outputs,
-    collecting,
     compile_options,
-    data_option,
     destination_options,
+    load_design,
+    noise_of,
+    write_json,
+)
+from cosim.cli.help import GroupedOption
+from cosim.cli.options import (
+    FILE,
+    collecting,
+    data_option,
     engine_option,
     jobs_option,
-    load_design,
     network_argument,
-    noise_of,
     noise_option,
     one_of,
     timeout_option,
     tolerance_option,
-    write_json,
 )
-from cosim.cli.help import GroupedOption
 from cosim.cli.progress import progress_bar, say
 from cosim.cli.replay import replay
 from cosim.cli.settings import RunVerb, keep_settings

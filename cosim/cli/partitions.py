@@ -8,19 +8,16 @@ import click
 
 from cosim.cli.audit import audit_count, check_audit
 from cosim.cli.common import (
-    SAMPLES,
     Compiling,
     Destination,
-    Option,
     Running,
     check_outputs,
-    collecting,
-    options,
     say_failed,
     take_folder,
     write_json,
 )
 from cosim.cli.help import GroupedOption
+from cosim.cli.options import SAMPLES, Option, collecting, options
 from cosim.cli.progress import progress_bar, say
 from cosim.cli.types import Quantity
 from cosim.engines.table import engine_entry, simulator_beside

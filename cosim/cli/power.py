@@ -10,17 +10,15 @@ from cosim.cli.common import (
     Destination,
     Running,
     check_outputs,
-    collecting,
     compile_options,
     destination_options,
-    engine_option,
     load_run,
-    network_argument,
     run_options,
     say_failed,
     take_folder,
     write_json,
 )
+from cosim.cli.options import collecting, engine_option, network_argument
 from cosim.cli.progress import progress_bar
 from cosim.cli.settings import RunVerb
 from cosim.errors import MissingToolError

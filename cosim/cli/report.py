@@ -5,8 +5,8 @@ from pathlib import Path
 
 import click
 
-from cosim.cli.common import FILE, collecting, pdk_root_option
 from cosim.cli.help import Verb
+from cosim.cli.options import FILE, collecting, pdk_root_option
 from cosim.cli.progress import say
 from cosim.cli.settings import say_version
 from cosim.errors import InputError

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from cosim.cli.common import FILE, check_outputs, collecting, one_of, output_option, take_folder
+from cosim.cli.common import check_outputs, take_folder
+from cosim.cli.options import FILE, collecting, one_of, output_option
 from cosim.cli.progress import progress_bar, say
 from cosim.cli.settings import RunVerb
 from cosim.cli.train import EXTRA

@@ -5,18 +5,9 @@ from pathlib import Path
 
 import click
 
-from cosim.cli.common import (
-    Compiling,
-    collecting,
-    compile_options,
-    data_option,
-    json_option,
-    load_design,
-    network_argument,
-    timeout_option,
-    write_json,
-)
+from cosim.cli.common import Compiling, compile_options, load_design, write_json
 from cosim.cli.help import Verb
+from cosim.cli.options import collecting, data_option, json_option, network_argument, timeout_option
 from cosim.cli.types import Range
 
 

@@ -7,23 +7,18 @@ from typing import TYPE_CHECKING
 import click
 
 from cosim.cli.common import (
-    FILE,
     Compiling,
     Destination,
     Running,
-    RunningOption,
-    bias_option,
     check_outputs,
-    collecting,
     compile_options,
     destination_options,
-    engine_option,
     load_run,
-    network_argument,
     run_options,
     take_folder,
     write_json,
 )
+from cosim.cli.options import FILE, RunningOption, bias_option, collecting, engine_option, network_argument
 from cosim.cli.progress import progress_bar
 from cosim.cli.settings import RunVerb
 from cosim.engines.table import BATCH

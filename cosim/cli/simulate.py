@@ -9,16 +9,12 @@ from cosim.cli.common import (
     Compiling,
     Running,
     check_outputs,
-    collecting,
     compile_options,
-    engine_option,
     load_run,
-    network_argument,
-    output_option,
-    probe_option,
     run_options,
     take_folder,
 )
+from cosim.cli.options import collecting, engine_option, network_argument, output_option, probe_option
 from cosim.cli.progress import progress_bar
 from cosim.cli.settings import RunVerb
 from cosim.errors import InputError

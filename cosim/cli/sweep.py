@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cosim.cli.common import Destination, check_outputs, collecting, destination_options, take_folder, write_json
+from cosim.cli.common import Destination, check_outputs, destination_options, take_folder, write_json
 from cosim.cli.inner import RESULTS, Content, Inner, describe_network, fixed_options
+from cosim.cli.options import collecting
 from cosim.cli.progress import say
 from cosim.cli.settings import RunVerb
 from cosim.errors import InputError

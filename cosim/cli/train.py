@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cosim.cli.common import FILE, collecting, one_of, pdk_root_option, technology_option
 from cosim.cli.help import GroupedOption
+from cosim.cli.options import FILE, collecting, one_of, pdk_root_option, technology_option
 from cosim.cli.progress import progress_bar
 from cosim.cli.settings import RunVerb, keep_settings
 from cosim.cli.stopping import StoppedError

@@ -10,12 +10,8 @@ from cosim.cli.common import (
     Compiling,
     Destination,
     check_outputs,
-    collecting,
     compile_options,
-    data_option,
     destination_options,
-    jobs_option,
-    network_argument,
     take_folder,
     write_json,
 )
@@ -28,6 +24,7 @@ from cosim.cli.montecarlo import (
     load_trial,
     spec_option,
 )
+from cosim.cli.options import collecting, data_option, jobs_option, network_argument
 from cosim.cli.progress import progress_bar
 from cosim.cli.settings import RunVerb
 from cosim.errors import InputError

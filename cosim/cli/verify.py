@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from cosim.cli.common import FILE
+from cosim.cli.options import FILE
 from cosim.cli.settings import say_version
 from cosim.errors import InputError
 from cosim.files.settings import SETTINGS_FILE

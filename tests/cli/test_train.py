@@ -14,8 +14,8 @@ import pytest
 from click.testing import CliRunner
 
 from cosim.checkpoint.file import load_network, save_checkpoint
-from cosim.cli.common import take
 from cosim.cli.inspect import command as inspect_command
+from cosim.cli.options import take
 from cosim.cli.stopping import StoppedError
 from cosim.cli.train import Devices, complete_config
 from cosim.cli.train import command as train_command
