@@ -19,11 +19,11 @@ from cosim.cli.common import (
     compile_options,
     destination_options,
     engine_option,
-    flicker_option,
     load_run,
     network_argument,
     noise_of,
     noise_option,
+    one_of,
     probe_option,
     run_options,
     say_failed,
@@ -88,7 +88,7 @@ def _compared() -> tuple[Entry, ...]:
     "--extracted", cls=RunningOption, type=FILE, help="Folder of cosim layout, whose wires are simulated, too."
 )
 @noise_option
-@flicker_option
+@one_of("--flicker", ("typical", "worst"), "Of the noise; worst where the technology says it.", cls=RunningOption)
 @compile_options
 @run_options
 @cut_options(conversion=True)
