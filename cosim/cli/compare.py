@@ -27,9 +27,9 @@ from cosim.cli.options import (
     bias_option,
     collecting,
     engine_option,
-    flicker_option,
     network_argument,
     noise_option,
+    one_of,
     probe_option,
     tolerance_option,
 )
@@ -90,7 +90,7 @@ def _compared() -> tuple[Entry, ...]:
     "--extracted", cls=RunningOption, type=FILE, help="Folder of cosim layout, whose wires are simulated, too."
 )
 @noise_option
-@flicker_option
+@one_of("--flicker", ("typical", "worst"), "Of the noise; worst where the technology says it.", cls=RunningOption)
 @compile_options
 @run_options
 @cut_options(conversion=True)

@@ -123,9 +123,6 @@ probe_option = click.option(
 noise_option = click.option(
     "--noise", cls=RunningOption, is_flag=True, help="What device noise changes: behavioral, and in batch."
 )
-flicker_option = one_of(
-    "--flicker", ("typical", "worst"), "Of the noise; worst where the technology says it.", cls=RunningOption
-)
 seed_option = click.option(
     "--seed", cls=RunningOption, type=click.IntRange(0), default=0, help="Seed of the sample draw."
 )
