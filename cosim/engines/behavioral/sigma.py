@@ -20,6 +20,7 @@ from cosim.network.late import later
 from cosim.technology.noise import NoiseFit
 from cosim.technology.scale import I_UNIT
 from cosim.technology.types import Technology
+from cosim.units.schmitt.node import SchmittBias
 from cosim.units.table import unit_of
 from cosim.variation.mismatch import derive_mismatch
 from cosim.variation.noise import Noise
@@ -128,9 +129,9 @@ class _Study:
         betas = [self.trace.currents[source] for source, _ in self.graph.into(node.name, "beta")]
         if not betas:
             return ()
-        bias, push = self.graph.biases[node.name], self.design.calibration.mirror.push
+        bias, push = self.graph.bias(node.name, SchmittBias), self.design.calibration.mirror.push
         total = push * sum(betas, np.zeros(betas[0].shape))
-        return getattr(bias, "i_thresh") + total, getattr(bias, "i_width") + 2 * total  # noqa: B009 - of its unit
+        return bias.i_thresh + total, bias.i_width + 2 * total
 
     def row(self, name: str) -> Row:
         """What is added up, in units."""
