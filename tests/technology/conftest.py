@@ -82,13 +82,15 @@ N = (
     "toxe=7e-9 toxp=7e-9 toxm=7e-9 ndep=2e17 nsd=1e20 phin=0 xj=1.5e-7 k2=-0.02 dvt0=1.5 dvt1=0.6 lpe0=5e-8\n"
     "+ nfactor=1.0 voff=-0.10 cdsc=2e-4 eta0=0.06 etab=-0.05 dsub=0.5 ua=1e-9 ub=1e-18 vsat=9e4 rdsw=200\n"
     "+ pclm=0.30 pdiblc1=0.2 pdiblc2=0.0005 drout=0.5 pvag=0.1 igcmod=0 igbmod=0 cgso=2e-10 cgdo=2e-10 cgbo=0\n"
-    "+ cjs=1e-3 cjsws=2e-10 jss=1e-8 jsws=1e-14 kt1=-0.3 ute=-1.5"
+    "+ cjs=1e-3 cjsws=2e-10 jss=1e-8 jsws=1e-14 kt1=-0.3 ute=-1.5\n"
+    "+ tnoimod=0 ntnoi=0.565 fnoimod=1 noia=3.3e41 noib=1.65e26 noic=8.75e9"
 )
 P = (
     "level=14 version=4.8.1 tnom=27 toxe=7e-9 toxp=7e-9 toxm=7e-9 ndep=1.5e17 nsd=1e20 phin=0 xj=1.5e-7\n"
     "+ k1=0.60 k2=0.0 dvt0=1.5 dvt1=0.6 lpe0=5e-8 nfactor=1.0 voff=-0.10 cdsc=2e-4 eta0=0.06 etab=-0.05 dsub=0.5\n"
     "+ u0=0.020 ua=1e-9 ub=1e-18 vsat=7e4 rdsw=400 pclm=0.30 pdiblc1=0.2 pdiblc2=0.0005 drout=0.5 pvag=0.1\n"
-    "+ igcmod=0 igbmod=0 cgso=2e-10 cgdo=2e-10 cgbo=0 cjs=1e-3 cjsws=2e-10 jss=1e-8 jsws=1e-14 kt1=-0.3 ute=-1.2"
+    "+ igcmod=0 igbmod=0 cgso=2e-10 cgdo=2e-10 cgbo=0 cjs=1e-3 cjsws=2e-10 jss=1e-8 jsws=1e-14 kt1=-0.3 ute=-1.2\n"
+    "+ tnoimod=0 ntnoi=0.58 fnoimod=1 noia=1.3e41 noib=3.15e25 noic=8.75e9"
 )
 P_MODELS = f"""\
 .model acme_p_core.1 pmos lmin=0.2u lmax=20u wmin=0.3u wmax=2u vth0=-0.62 {P}
