@@ -1,9 +1,11 @@
-"""Pictures of a drawn chip: SVG of its rectangles, and PNG by klayout's own view."""
+"""Pictures of a drawn chip and of its cells: SVG of rectangles, and PNG by klayout's own view."""
 
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from cosim.layout.chip import Chip
+from cosim.circuit.elements import Circuit, Instance
+from cosim.design import Design
+from cosim.layout.chip import Chip, draw_chip
 from cosim.layout.tiles import Box
 
 COLOURS = {
@@ -29,6 +31,18 @@ def format_svg(chip: Chip, layers: tuple[str, ...] = tuple(COLOURS), window: Box
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {size}" role="img" aria-label="layout of {chip.name}">'
     )
     return "\n".join([head, *parts, "</svg>"]) + "\n"
+
+
+def cell_pictures(design: Design) -> dict[str, str]:
+    """Each cell and row of a network as SVG, by name, drawn alone; in the chip its units stand among others."""
+    blocks = design.assembly.circuit.subcircuits
+    inside = {part.subcircuit for block in blocks for part in block.elements if isinstance(part, Instance)}
+    found: dict[str, str] = {}
+    for block in blocks:
+        if block.name in inside:
+            alone = Circuit(block.name, blocks, (Instance("cell", block.ports, block.name),)).flat()
+            found[block.name] = format_svg(draw_chip(alone, block.ports, design.technology, block.name))
+    return found
 
 
 def _meets(a: Box, b: Box) -> bool:

@@ -7,14 +7,14 @@ from pathlib import Path
 
 from cosim.circuit.elements import Mos
 from cosim.design import Design
-from cosim.files.write import write_together
+from cosim.files.write import make_folder, write_together
 from cosim.layout.checks import Checked, Checker, run_drc, run_lvs
 from cosim.layout.chip import Chip, draw_chip, drawing_of
 from cosim.layout.connect import read_layout
 from cosim.layout.extract import extract
 from cosim.layout.fill import Filled, fill
 from cosim.layout.gds import gds_bytes, layout_of
-from cosim.layout.picture import draw_png, format_svg
+from cosim.layout.picture import cell_pictures, draw_png, format_svg
 from cosim.layout.record import (
     POSITIONS,
     WIRES,
@@ -29,7 +29,7 @@ from cosim.layout.record import (
 from cosim.layout.resist import Resistance, resistances
 from cosim.layout.schematic import format_schematic
 
-GDS, NETLIST = "layout.gds", "lvs.sp"
+GDS, NETLIST, CELLS = "layout.gds", "lvs.sp", "cells"
 DECKS = ("main", "antenna", "density")
 
 
@@ -53,7 +53,8 @@ class Made:
 def make_layout(
     design: Design, folder: Path, *, packed: bool = False, filled: bool = False, name: str = "macro"
 ) -> Made:
-    """Draw a design and write layout.gds, lvs.sp, the tables of wires, pins and areas, layout.json and pictures.
+    """Draw a design and write layout.gds, lvs.sp, the tables of wires, pins and areas, layout.json and pictures
+    of the chip and of each cell.
 
     packed: gzipped as well; filled: with fill, which is not in the table of wires.
 
@@ -87,7 +88,9 @@ def make_layout(
         "layout.json": _summary(made).encode(),
         "layout.svg": format_svg(chip, ("nwell", "comp", "metal1", "metal3", "metal4", "plate")).encode(),
         "layout.png": draw_png(gds),
+        **{f"{CELLS}/{cell}.svg": picture.encode() for cell, picture in cell_pictures(design).items()},
     }
+    make_folder(folder / CELLS)
     if packed:
         files[f"{GDS}.gz"] = gds_bytes(layout, packed=True)
     write_together({folder / file: content for file, content in files.items()})

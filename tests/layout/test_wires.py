@@ -1,5 +1,8 @@
 """Wires of a layout in a circuit: they are those of its nets, and the page of a comparison says that they are there."""
 
+import re
+from xml.etree import ElementTree
+
 import pytest
 
 from cosim.circuit.elements import Capacitor
@@ -7,6 +10,7 @@ from cosim.compiler.passes import compile_network
 from cosim.errors import InputError
 from cosim.layout.backannotate import extracted, nets_of
 from cosim.layout.extract import Parasitic
+from cosim.layout.picture import cell_pictures
 from cosim.layout.record import POSITIONS, WIRES, format_wires, read_positions
 from cosim.report.comparison_sheet import wire_facts
 
@@ -56,3 +60,16 @@ def test_places_of_all_transistors_are_asked_for(design, tmp_path):
         read_positions(tmp_path, design)
     with pytest.raises(InputError, match=r"--gradient .*: there is no positions\.csv in it; make it with cosim layout"):
         read_positions(tmp_path / "none", design)
+
+
+def test_a_picture_of_each_cell(design):
+    """Of every block of the network, drawn alone, and not of the network; every path lies in its view."""
+    found = cell_pictures(design)
+    blocks = {block.name for block in design.assembly.circuit.subcircuits}
+    assert blocks - found.keys() == {"network"}
+    for name, text in found.items():
+        picture = ElementTree.fromstring(text)
+        _, _, wide, high = map(float, picture.attrib["viewBox"].split())
+        assert picture.attrib["aria-label"] == f"layout of {name}" and len(picture) > 3
+        starts = [at for path in picture for at in re.findall(r"M(\S+) (-?[\d.]+)h", path.attrib["d"])]
+        assert starts and all(0 <= float(x) <= wide and 0 <= float(y) <= high for x, y in starts)
