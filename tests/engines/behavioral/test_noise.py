@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from scipy.linalg import solve_continuous_lyapunov
 
-from cosim.calibration.noise import find_noise
 from cosim.compiler.passes import compile_network
 from cosim.engines.behavioral.model import run_behavioral, run_noisy
 from cosim.engines.behavioral.noise import CHARGE, Candidates, noise_model
@@ -15,21 +14,6 @@ from cosim.network.layers import MinGruLayer
 from cosim.network.types import InputEncoding, Network, Readout
 from cosim.study.held_noise import held_noise
 from cosim.variation.noise import Noise
-
-
-@pytest.fixture(scope="module")
-def fit(technology):
-    return find_noise(technology)
-
-
-@pytest.fixture(scope="module")
-def design(make_network, technology, calibration):
-    return compile_network(make_network(26, hidden=5), technology, calibration)
-
-
-@pytest.fixture(scope="module")
-def inputs():
-    return np.random.default_rng(9).uniform(size=(7, 11, 3))
 
 
 def candidates_of(design, fit, trace):

@@ -5,8 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cosim.calibration.noise import find_noise
-from cosim.compiler.passes import compile_network
 from cosim.engines.behavioral.evaluate import cell_of, evaluate_held
 from cosim.engines.behavioral.model import run_behavioral, run_noisy
 from cosim.engines.behavioral.sigma import decided_by, devices_of, training_noise
@@ -20,21 +18,6 @@ from cosim.variation.noise import Noise
 from cosim.variation.sigma import LEFT, Left, Row, Spread, candidate_variance, left_by, noise_variance
 
 CHIPS = 400
-
-
-@pytest.fixture(scope="module")
-def fit(technology):
-    return find_noise(technology)
-
-
-@pytest.fixture(scope="module")
-def design(make_network, technology, calibration):
-    return compile_network(make_network(26, hidden=5), technology, calibration)
-
-
-@pytest.fixture(scope="module")
-def inputs():
-    return np.random.default_rng(9).uniform(size=(7, 11, 3))
 
 
 @pytest.fixture(scope="module")
