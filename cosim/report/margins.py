@@ -5,7 +5,7 @@ from cosim.report.page import Blocks, Table
 from cosim.study.margins import NEAR, Margins, Near
 
 _NAME = 20  # columns
-_HEAD = ("layer", "decisions", "noise", "left by calibration", "mismatch", "fewest", f"within {NEAR:g} sigma",
+_HEAD = ("layer", "decisions", "noise", "calibration", "mismatch", "fewest", f"within {NEAR:g} sigma",
          "chips: fewest", f"chips: within {NEAR:g} sigma")  # fmt: skip
 _SAID = (
     "The distance of each candidate from the threshold that counts, in standard deviations of that candidate, which "
