@@ -48,7 +48,10 @@ class StoppedError(CosimError):
 
 @contextmanager
 def stopping_on_signals() -> Generator[None, None, None]:
-    """SIGINT and SIGTERM raise Stop; a second one ends the process at once. What is ignored, as by nohup, stays so."""
+    """SIGINT and SIGTERM raise Stop; a second one ends the process at once. What is ignored, as by nohup, stays so.
+
+    A Stop that has to wait, and finds the work done by then, is dropped.
+    """
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     heard = [number for number, handler in before.items() if handler is not signal.SIG_IGN]
 
@@ -63,6 +66,8 @@ def stopping_on_signals() -> Generator[None, None, None]:
     try:
         yield
     finally:
+        if any(signal.getsignal(number) is not stop for number in heard):
+            signal.setitimer(signal.ITIMER_REAL, 0.0)
         for number in heard:
             signal.signal(number, before[number])
 

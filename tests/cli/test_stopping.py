@@ -99,16 +99,32 @@ def test_what_is_ignored_stays_ignored():
 def test_ngspice_does_not_swallow_it(capfd):
     """Python hears a signal in a callback of the simulator, where what it raises goes nowhere."""
     lines = ["* rc", "v1 in 0 sin(0 1 1k)", "r1 in out 1k", "c1 out 0 1u", ".save v(out)", ".tran 1u 300m 0 1u", ".end"]
+
+    def run_then_wait():
+        run_deck("\n".join(lines))
+        time.sleep(5.0)  # it comes a moment after ngspice's last callback
+
     before = signal.signal(signal.SIGVTALRM, lambda *_: signal.raise_signal(signal.SIGINT))
     run_deck("\n".join([*lines[:-2], ".tran 1u 1m", ".end"]))  # so that the library is there
     try:
         with stopping_on_signals():
             signal.setitimer(signal.ITIMER_VIRTUAL, 0.05)  # s of processor time; 300,000 steps take longer
             with pytest.raises(Stop):
-                run_deck("\n".join(lines))
+                run_then_wait()
     finally:
         signal.signal(signal.SIGVTALRM, before)
     assert capfd.readouterr().err == ""
+
+
+def test_what_had_to_wait_does_not_come_after_the_work(monkeypatch):
+    monkeypatch.setattr("cosim.cli.stopping._LATER", 60.0)
+    lock = SimpleNamespace(acquire=None, release=None, __enter__=partial(signal.raise_signal, signal.SIGINT))
+    lock.__exit__ = lambda *_: None
+    before = signal.getsignal(signal.SIGINT)
+    with stopping_on_signals():
+        threading.Condition(lock).__enter__()
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+    assert signal.getsignal(signal.SIGINT) is before
 
 
 def test_a_lock_that_is_being_taken_is_not_left_behind():
