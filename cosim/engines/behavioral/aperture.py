@@ -28,6 +28,7 @@ from cosim.technology.noise import NoiseFit
 Array = NDArray[np.float64]
 _TRACK_STEPS, _DECIDE_STEPS, _SHORTEST = 100, 200, 2e-4  # of both parts; the first step of the second over its length
 _SPAN, _TRIED, _ROUNDS = 0.4, 33, 4  # of the threshold: where it is looked for, by so many at once, so often
+_LEAST = 1e-18  # A, far below any leakage: a cell whose width is all in its rows has none of its own
 _MOVED = 2e-3  # of the threshold, what the frozen candidate is moved by
 
 
@@ -152,13 +153,14 @@ class _Model:
         stood = np.where(node.freezes < node.joins + met, track, volt)
         first = self.i_thresh - self.back + excess + more - self.left
         rest = np.maximum(self.charge / self.cells.timing.t_step, 0.0)  # of J, a frame after it was on
-        back = np.broadcast_to(np.where(self.cells.on[:, None], self.i_width, rest), excess.shape)
+        start = np.where(self.cells.on[:, None], self.i_width, rest)
+        back = np.broadcast_to(np.maximum(start, _LEAST), excess.shape)
         for step in _steps(self.decide_time):
             current, falls = self.net(volt, first, back)
             current = current - self.kicked * (volt - stood)
             volt = np.clip(volt + current / (node.joined / step + falls + self.kicked), 0.0, supply)
             switched = node.switched(volt)
-            let = self.i_width * switched / (self.i_width + switched)
+            let = np.maximum(self.i_width * switched / (self.i_width + switched), _LEAST)
             back = let / (1 + np.expm1(np.log(let / back)) * np.exp(-let * step / self.charge))
         return back
 

@@ -54,6 +54,12 @@ def test_it_is_the_same_in_a_tenth_of_the_time_at_ten_times_the_current(technolo
     assert fast.lag == pytest.approx(slow.lag / 10, rel=0.05)
 
 
+@pytest.mark.parametrize("on", [False, True])
+def test_a_cell_whose_width_is_all_in_its_rows_is_taken_as_frozen(technology, fit, on):
+    (one,) = apertures(cells_of(technology, [1e-9], on=on, width=0.0), fit)
+    assert one.frozen == 1.0 and np.isfinite([one.tracked, one.lag, one.ran, one.after]).all()
+
+
 def test_a_closing_gate_averages(technology, fit):
     """Var = integral of (rate exp(-integral of rate from then on))^2 S / 2, rate = 1 / (lag (1 + exp(t / gate))); by
     quadrature against 1 / (1 + 2 gate / lag), 1e-4 of the sum's step."""
