@@ -1,0 +1,130 @@
+"""Clock generator: from one clock, every phase of a frame, without overlap and without a spike.
+
+    ck    N ticks a frame, from outside
+    run   low holds the chip in its reset; high, and it begins
+
+    run --d|FF|--+--|FF|--+--|FF|--+--|FF|-- 4     the reset ends in steps, a tick each: begin and pulses fall,
+                 1        2        3               resetb rises, dec falls, clk rises with tick 0
+
+    +--o|FF|--|FF|-- ... --|FF|--+                 a toggle of N/2 steps: its last bit comes back inverted
+    |    0      1         N/2-1  |                 bit j is high from tick j to tick j + N/2
+    +----------------------------+
+
+    from tick a to tick b = bit a and not bit b    (of j >= N/2: the inverse of bit j - N/2)
+
+One bit turns in a tick, and a phase hangs on two bits, so none has a spike, as those of a counter in binary have. clk
+is low in its phase. dec, which must not overlap it, takes the bits half a period early: it begins when ck falls in the
+first tick of its stage, and ends when ck falls in the last but one. sample is high in its ticks while ck and `take` are
+high. So how long an output is sampled is how long ck is, and a chip learns from its clock how many frames there are.
+Source: the twisted ring, J. F. Wakerly, Digital Design, 4th ed., 2006, ch. 8; phases as in `cosim.circuit.waveforms`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import gcd
+
+from cosim.cells.logic import FLIP_FLOP, INVERTER, NAND, flip_flop, inverter, inverter_name, nand
+from cosim.circuit.bench import Bench, Current, Tran
+from cosim.circuit.elements import GROUND, Circuit, Element, Instance, Source, Subcircuit
+from cosim.circuit.waveforms import SHARP
+from cosim.technology.types import Technology
+
+CLOCK = "clock"
+CK, RUN, TAKE = "ck", "run", "take"
+SAMPLE_NETS = ("sample", "sampleb", "begin")
+RESET_STEPS = 4
+DRIVER = 8  # devices of the inverter that drives all flip-flops
+
+
+@dataclass(frozen=True)
+class Phase:
+    """Nets that are high and low from tick `begin` to tick `end`, and until a step of the reset.
+
+    early: by the half of a period in which ck is low.
+    """
+
+    high: str
+    low: str
+    begin: int
+    end: int
+    step: int
+    early: bool = False
+
+
+def clock(ticks: int, phases: Sequence[Phase], sample: tuple[int, int] | None) -> Subcircuit:
+    """sample: from tick to tick. Needs inverters of 1 and DRIVER, nand of 2 and, with a sample, of 4, flip_flop.
+
+    Ports ck run, with a sample take sample sampleb begin, then resetb, the nets of the phases, vdd.
+    """
+    half, made = ticks // 2, tuple(net for phase in phases for net in (phase.high, phase.low))
+    sampled = (TAKE, *SAMPLE_NETS) if sample else ()
+    elements: list[Element] = [
+        Instance("ckb", (CK, "ckb", "vdd"), INVERTER),
+        Instance("ckd", ("ckb", "ckd", "vdd"), inverter_name(DRIVER)),
+        Instance("back", (f"r{half - 1}", "back", "vdd"), INVERTER),
+    ]
+    for k in range(RESET_STEPS):
+        elements.append(_flip_flop(f"s{k + 1}", f"s{k}" if k else RUN, RUN))
+    for j in range(half):
+        elements.append(_flip_flop(f"r{j}", f"r{j - 1}" if j else "back", "s3"))
+    for phase in phases:
+        elements += [
+            _nand(f"in_{phase.high}", _span(half, phase.begin, phase.end, early=phase.early), f"{phase.high}_in"),
+            _nand(phase.high, (f"{phase.high}_in", f"s{phase.step}"), phase.high),
+            Instance(phase.low, (phase.high, phase.low, "vdd"), INVERTER),
+        ]
+    if sample:
+        elements += [
+            _nand("sampleb", (*_span(half, *sample, early=True), "ckd", TAKE), "sampleb"),
+            Instance("sample", ("sampleb", "sample", "vdd"), INVERTER),
+            Instance("begin", ("s1", "begin", "vdd"), INVERTER),
+        ]
+    elements += [
+        Instance("reset", ("s2", "reset", "vdd"), INVERTER),
+        Instance("resetb", ("reset", "resetb", "vdd"), INVERTER),
+    ]
+    ports = CK, RUN, *sampled, "resetb", *made, "vdd"
+    return Subcircuit(CLOCK, ports, tuple(elements), f"clock generator: {ticks} ticks a frame")
+
+
+def ticks_of(stages: int) -> int:
+    """The fewest ticks of a frame of which each phase is a whole number: closes are multiples of 0.7 / stages."""
+    return 20 * stages // gcd(14, stages)
+
+
+def flip_flops(ticks: int) -> int:
+    """Of the generator."""
+    return ticks // 2 + RESET_STEPS
+
+
+def clock_bench(technology: Technology, ticks: int, tick: float) -> Bench:
+    """A generator without phases, from its reset through a frame and a half. Saves what the supply gives."""
+    end = 1.5 * ticks * tick
+    edges = [
+        k * tick + at for k in range(1, ticks * 3 // 2) for at in (0.0, SHARP * tick, 0.5 * tick, (0.5 + SHARP) * tick)
+    ]
+    levels = [technology.supply * high for high in (0.0, 1.0, 1.0, 0.0)] * (len(edges) // 4)
+    cell = clock(ticks, (), None)
+    elements: tuple[Element, ...] = (
+        Source("dd", "v", "vdd", GROUND, technology.supply),
+        Source("ck", "v", CK, GROUND, ((0.0, 0.0), *zip(edges, levels, strict=True))),
+        Source("run", "v", RUN, GROUND, ((0.0, 0.0), (1.5 * tick, 0.0), (1.6 * tick, technology.supply))),
+        Instance(CLOCK, cell.ports, CLOCK),
+    )
+    blocks = inverter(technology), inverter(technology, DRIVER), nand(technology, 2), flip_flop(technology), cell
+    return Bench(Circuit("clock bench", blocks, elements), technology, Tran(tick, end), (Current("dd"),))
+
+
+def _flip_flop(name: str, d: str, rb: str) -> Instance:
+    return Instance(name, (d, "ckd", rb, name, f"{name}b", f"{name}e", f"{name}eb", "vdd"), FLIP_FLOP)
+
+
+def _nand(name: str, gates: tuple[str, ...], out: str) -> Instance:
+    return Instance(name, (*gates, out, "vdd"), f"{NAND}_{len(gates)}")
+
+
+def _span(half: int, begin: int, end: int, *, early: bool) -> tuple[str, str]:
+    """The two nets that are both high from tick `begin` to tick `end`."""
+    stem = "e" if early else ""
+    opened, closed = (divmod(tick % (2 * half), half) for tick in (begin, end))
+    return f"r{opened[1]}{stem}{'b' * opened[0]}", f"r{closed[1]}{stem}{'b' * (1 - closed[0])}"
