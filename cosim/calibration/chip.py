@@ -6,11 +6,13 @@ import json
 import numpy as np
 
 from cosim.calibration.find import Progress, first_fitting
+from cosim.cells.clock import clock_bench, flip_flops
 from cosim.cells.converter import STEP, converter_bench
 from cosim.cells.tree import ALL_FINE, TREE_COUNTS, tree_bench
 from cosim.circuit.bench import Bench
 from cosim.circuit.deck import device_sizes
 from cosim.circuit.elements import Mos
+from cosim.engines.engine import Waveforms
 from cosim.engines.table import NGSPICE, simulator_named
 from cosim.errors import InputError, MissingToolError
 from cosim.files.cache import cache_folder
@@ -22,6 +24,7 @@ from cosim.technology.devices import device_cards
 from cosim.technology.types import Technology
 
 LEVELS, LEVEL, UNITS = 16, 1e-9, 8  # codes, current of the largest in A, unit devices of the input's diode
+TICKS, TICK = 20, 50e-6  # of a frame; s
 _END = 1.0  # s, after the supply came up
 
 
@@ -40,7 +43,7 @@ def find_chip(technology: Technology, progress: Progress = lambda text: None) ->
         raise MissingToolError(
             f"no figures of the chip's blocks in {technology.name} fit this version, and new ones need ngspice: {error}"
         ) from None
-    progress(f"measuring converter and bias tree of {technology.name}")
+    progress(f"measuring converter, bias tree and clock generator of {technology.name}")
     found = measure_chip(technology)
     try:
         make_folder(kept.parent)
@@ -67,20 +70,35 @@ def _drawn(mos: Mos) -> tuple[str, str, str, str, str, float, float, int]:
     return mos.name, mos.drain, mos.gate, mos.source, mos.bulk, mos.w, mos.l, mos.m
 
 
-def _benches(technology: Technology) -> tuple[Bench, Bench]:
-    return converter_bench(technology, LEVELS, UNITS, LEVEL, (LEVELS,)), tree_bench(technology, _END)
+def _benches(technology: Technology) -> tuple[Bench, Bench, Bench]:
+    return (
+        converter_bench(technology, LEVELS, UNITS, LEVEL, (LEVELS,)),
+        tree_bench(technology, _END),
+        clock_bench(technology, TICKS, TICK),
+    )
 
 
 def measure_chip(technology: Technology) -> ChipFit:
     """Measure. Raises SimulationError where ngspice fails or the reference does not start, MissingToolError without."""
     version = f"{NGSPICE}-{simulator_named(NGSPICE).describe(technology).version}"
     where = f"the chip's blocks in {technology.name}"
-    drawing, feeding = _benches(technology)
+    drawing, feeding, ticking = _benches(technology)
     drawn = run_bench(drawing, where)
     code = float(np.interp(0.99 * STEP, drawn.time, drawn.through("out")))
     fed = run_bench(feeding, where)
     fine, *pins = (float(fed.through(f"sense{count}")[-1]) for count in (0, *TREE_COUNTS))
     each = tuple(pin / count for pin, count in zip(pins, TREE_COUNTS, strict=True))
+    leakage, tick = _ticking(run_bench(ticking, where))
     return ChipFit(
-        technology.name, chip_fingerprint(technology), version, code / LEVEL, tuple(pins), each, fine / ALL_FINE
-    )
+        technology.name, chip_fingerprint(technology), version, code / LEVEL, tuple(pins), each, fine / ALL_FINE,
+        tick, leakage,
+    )  # fmt: skip
+
+
+def _ticking(waves: Waveforms) -> tuple[float, float]:
+    """What a flip-flop takes beside its ticks, A, and in each, C, its share of what drives them all included."""
+    end, drawn = waves.time[-1], waves.delivered("dd")
+    whole = waves.time >= end - TICKS * TICK
+    quiet = float(np.interp(end - 0.01 * TICK, waves.time, drawn))
+    charge = float(np.trapezoid(drawn[whole], waves.time[whole])) - quiet * TICKS * TICK
+    return quiet / flip_flops(TICKS), charge / (TICKS * flip_flops(TICKS))

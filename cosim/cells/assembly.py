@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 from cosim.cells.blocks import BLOCKS
+from cosim.cells.clock import CK, RUN, TAKE
 from cosim.circuit.elements import Circuit
 
 
@@ -25,6 +26,7 @@ class Around:
     blocks: of power, beside those of the network; pins: bias pin -> the block that its current belongs to, where that
     is not `bias`; codes: nets of the bits of each input, the lowest first, in place of a current into its pin; lines:
     nets of the classes, of which the decided one is high; drivers: pins of (sample, sampleb, begin) with them.
+    ticks: of a frame, where a generator makes all phases; sampled: in how many of them outputs are sampled.
     constant: block -> what it draws beside its pins, whatever the network does, A; feeds: whether a tree on the chip
     makes the currents of all pins; start: nets and the volts near which its reference is found at work.
     """
@@ -34,6 +36,8 @@ class Around:
     codes: tuple[tuple[str, ...], ...] = ()
     lines: tuple[str, ...] = ()
     drivers: tuple[str, ...] = ()
+    ticks: int = 0
+    sampled: int = 0
     constant: dict[str, float] = field(default_factory=dict[str, float])
     feeds: bool = False
     start: tuple[tuple[str, float], ...] = ()
@@ -84,6 +88,24 @@ class Assembly:
     def blocks(self) -> tuple[str, ...]:
         """By what its power is counted."""
         return (*BLOCKS, *self.around.blocks)
+
+    @property
+    def reset(self) -> str:
+        """The pin that is low during the reset."""
+        return RUN if self.around.ticks else "resetb"
+
+    @property
+    def phases(self) -> tuple[str, ...]:
+        """The pins of clocks and decisions, and of what samples outputs, that are driven from outside."""
+        if self.around.ticks:
+            return (CK, TAKE) if self.around.lines else (CK,)
+        return (*(pin for pair in (*self.clocks, *self.decides.values()) for pin in pair), *self.around.drivers)
+
+    @property
+    def driven(self) -> tuple[str, ...]:
+        """With those of pulses."""
+        pulses = () if self.around.ticks else self.pulses.values()
+        return (*self.phases, *(pin for pair in pulses for pin in pair))
 
     @property
     def code_bits(self) -> tuple[str, ...]:

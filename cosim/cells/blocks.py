@@ -9,11 +9,12 @@
     cells     recurrent units: memory, quantiser, pedestal sink, and beta's copies into their lines
     bias      currents into the bias pins, and the diodes that they flow through
     converters  inputs from codes: their level's current; what they draw comes through the diodes of the inputs
+    clock     generator of all phases, from one clock
     tree      reference, lines of the bias tree, and the currents into all pins
     decision  averages, winner-take-all and class lines, and what outputs pull
 
 So a block holds every device whose current its own supply net delivers, and rows draw what their positive weights
-pull. Clocks, pulses and reset are not blocks: their drivers stand outside, and so does OUTSIDE.
+pull. Clocks, pulses and reset are not blocks where their drivers stand outside, and neither is OUTSIDE.
 """
 
 from collections.abc import Iterable
@@ -28,6 +29,7 @@ OUTSIDE = (
 _INSIDE = {
     "converters": {"input converters"},
     "decision": {"readout stage's own bias", "pooling and decision"},
+    "clock": {"clock generator and drivers"},
     "tree": {"current reference and bias tree"},
 }  # what of OUTSIDE a block of the chip is
 INPUT_DIODES, LINE_COPIES = Part("input diodes", "inputs"), Part("line copies", "rails")
@@ -38,7 +40,7 @@ CELLS, QUANTISERS, PEDESTALS, BETAS = (
 )
 BIAS_DIODES = Part("bias diodes", "bias")
 CONVERTERS, DECISION = Part("input converters", "converters"), Part("decision", "decision")
-BIAS_TREE = Part("bias tree", "tree")
+CLOCK_GENERATOR, BIAS_TREE = Part("clock generator", "clock"), Part("bias tree", "tree")
 
 
 def outside_of(blocks: Iterable[str]) -> tuple[str, ...]:

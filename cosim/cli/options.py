@@ -94,7 +94,7 @@ with_option = click.option(
     "around",
     cls=CompilingOption,
     metavar="BLOCKS",
-    help="Of the chip, too: inputs,decision,bias, or some of them.",
+    help="Of the chip, too: inputs,decision,clock,bias, or some of them.",
 )
 bias_option = one_of(
     "--bias",

@@ -2,6 +2,7 @@
 
     inputs     converters, from codes to the currents into the input pins
     decision   averages of the outputs over time, and a winner-take-all: one line a class
+    clock      generator of all phases of a frame, from one clock
     bias       reference and tree, which make the currents of all pins, those of the other blocks included
 
 They stand beside the instance `network`, on its pins, so the network is what it is without them.
@@ -12,10 +13,12 @@ from dataclasses import replace
 from cosim.cells.assembly import Assembly
 from cosim.cells.average import RATIO, average, average_bias
 from cosim.cells.bias import BIAS_DIODE, PEDESTAL_SINK, bias_diode, pedestal_sink
-from cosim.cells.blocks import BIAS_TREE, CONVERTERS, DECISION
+from cosim.cells.blocks import BIAS_TREE, CLOCK_GENERATOR, CONVERTERS, DECISION
 from cosim.cells.builder import PEDESTAL_STRENGTH
+from cosim.cells.clock import CLOCK, DRIVER, SAMPLE_NETS, Phase, clock, flip_flops, ticks_of
 from cosim.cells.converter import converter, level_diode
-from cosim.cells.decision import DECIDE_PIN, DECISION_CONTROLS, IDLE_PIN, decision
+from cosim.cells.decision import DECIDE_PIN, IDLE_PIN, decision
+from cosim.cells.logic import flip_flop, inverter, nand
 from cosim.cells.reference import REFERENCE, reference
 from cosim.cells.tree import BRANCHES, REFERENCE_UNITS, TREE, source_name, tree, tree_source, trim_nets
 from cosim.cells.winner import winner
@@ -40,6 +43,8 @@ def surround(assembly: Assembly, graph: Sized, job: Target) -> Assembly:
         assembly = _with_converters(assembly, graph, job)
     if "decision" in wanted:
         assembly = _with_decision(assembly, graph, job)
+    if "clock" in wanted:
+        assembly = _with_clock(assembly, job)
     if "bias" in wanted:
         assembly = _with_tree(assembly, graph, job)
     return assembly
@@ -79,6 +84,11 @@ def _with_decision(assembly: Assembly, graph: Sized, job: Target) -> Assembly:
             f"{job.origin}: --with decision takes the largest of two or more outputs, pooled by mean or last, not "
             f"{what}; train with --pooling mean, or leave decision out"
         )
+    if sampled_time(stages := len(assembly.clocks), Timing()) <= 0:
+        raise MappingError(
+            f"{job.origin}: --with decision samples outputs before the first of the network's {stages} stages decides, "
+            f"which leaves no time in a frame; leave decision out"
+        )
     lines = tuple(f"class_{k}" for k in range(outputs))
     blocks = (
         bias_diode(job.technology), average(job.technology, _capacitance(assembly, graph, job)),
@@ -90,7 +100,7 @@ def _with_decision(assembly: Assembly, graph: Sized, job: Target) -> Assembly:
         Instance(DECIDE_PIN, (DECIDE_PIN,), BIAS_DIODE, part=DECISION),
         Instance(
             "decision",
-            (IDLE_PIN, DECIDE_PIN, *DECISION_CONTROLS[:3], "resetb", *ys, *lines, "vdd"),
+            (IDLE_PIN, DECIDE_PIN, *SAMPLE_NETS, "resetb", *ys, *lines, "vdd"),
             blocks[-1].name,
             part=DECISION,
         ),
@@ -98,11 +108,50 @@ def _with_decision(assembly: Assembly, graph: Sized, job: Target) -> Assembly:
     around = replace(
         assembly.around,
         lines=lines,
-        drivers=DECISION_CONTROLS[:3],
+        drivers=SAMPLE_NETS,
         constant={**assembly.around.constant, DECISION.block: (1 + outputs) * IDLE + 4 * BIAS},
     )
     pins = {IDLE_PIN: IDLE, DECIDE_PIN: BIAS}
     return _added(replace(assembly, around=around), blocks, instances, pins, DECISION)
+
+
+def _with_clock(assembly: Assembly, job: Target) -> Assembly:
+    """The generator, on the pins of all phases and on the network's reset."""
+    stages, fit = len(assembly.clocks), job.settings.fit
+    assert fit is not None, "blocks around a network need what was measured of them"
+    ticks = ticks_of(stages)
+    tenth = ticks // 10
+    closes = [7 * tenth * (stage + 1) // stages for stage in range(stages)]
+    phases = [
+        *(
+            Phase(clkb, clk, close, close + 3 * tenth, 4)
+            for (clk, clkb), close in zip(assembly.clocks, closes, strict=True)
+        ),
+        *(
+            Phase(dec, decb, closes[stage] + 1, closes[stage] + 3 * tenth, 3, early=True)
+            for stage, (dec, decb) in assembly.decides.items()
+        ),
+        *(
+            Phase(pulse, pulseb, closes[stage] + tenth, closes[stage] + tenth * 5 // 2, 1)
+            for stage, (pulse, pulseb) in assembly.pulses.items()
+        ),
+    ]
+    begin = tenth // 2
+    sampled = min(5 * begin, closes[0] - tenth) if assembly.around.lines else 0
+    cell = clock(ticks, phases, (begin, begin + sampled) if sampled else None)
+    drawn = flip_flops(ticks) * (fit.leakage + fit.tick * ticks / job.settings.t_step)
+    around = replace(
+        assembly.around,
+        ticks=ticks,
+        sampled=sampled,
+        constant={**assembly.around.constant, CLOCK_GENERATOR.block: drawn},
+    )
+    gates = [
+        inverter(job.technology), inverter(job.technology, DRIVER), flip_flop(job.technology),
+        *(nand(job.technology, inputs) for inputs in ((2, 4) if sampled else (2,))),
+    ]  # fmt: skip
+    instance = Instance(CLOCK, cell.ports, CLOCK, part=CLOCK_GENERATOR)
+    return _added(replace(assembly, around=around), (*gates, cell), [instance], {}, CLOCK_GENERATOR)
 
 
 def _with_tree(assembly: Assembly, graph: Sized, job: Target) -> Assembly:

@@ -15,7 +15,7 @@ from cosim.technology.types import Technology
 from cosim.units.epsilon import Circuit
 from cosim.units.ladder.points import TAU_FRAMES
 
-AROUND = ("inputs", "decision", "bias")  # in the order in which they are added
+AROUND = ("inputs", "decision", "clock", "bias")  # in the order in which they are added
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,8 @@ MEETS, FAILS = SKY, RED
 CYCLE = (BLUE, ORANGE, GREEN, PURPLE, RED, SKY, BLACK, YELLOW)
 COLORS = {
     "inputs": SKY, "rails": BLUE, "rows": GREEN, "readout": YELLOW, "cells": RED, "bias": LIGHT,
-    "converters": "#004488", "decision": "#997700", "tree": "#994455",
+    "converters": "#004488", "decision": "#997700", "clock": "#000000",
+    "tree": "#994455",
 }  # fmt: skip
 INK = {ORANGE: "#9a6700", PURPLE: "#9b4f7b"}  # of small letters, where the colour itself is too light
 GREYS = LinearSegmentedColormap.from_list("greys", ("#ffffff", "#bdbdbd"))

@@ -59,7 +59,7 @@ def meter(bench: Bench, assembly: Assembly | None = None) -> Bench:
     flat, supply = bench.circuit.flat(), bench.technology.supply
     sources = tuple(Source(supply_source(block), "v", block_supply(block), GROUND, supply) for block in blocks)
     circuit = replace(flat, elements=(*map(on_block, flat.elements), *sources))
-    metered = (Current("resetb"), *(Current(source.name) for source in sources))
+    metered = (Current("resetb" if assembly is None else assembly.reset), *(Current(source.name) for source in sources))
     return replace(bench, circuit=circuit, probes=(*bench.probes, *metered))
 
 
@@ -75,12 +75,11 @@ def meters_of(assembly: Assembly) -> dict[str, Meter]:
     What the virtual ground's source delivers is what flows back through it: minus what is drawn through it. Outputs as
     `pushed_by` has them.
     """
-    pins = (pin for pair in (*assembly.clocks, *assembly.decides.values(), *assembly.pulses.values()) for pin in pair)
     return {
         **{block: Meter(supply_source(block)) for block in assembly.blocks},
         "vground": Meter("ground"),
         **pushed_by(assembly),
-        **{pin: Meter(pin, one_way=True) for pin in (*pins, *assembly.around.drivers, "resetb")},
+        **{pin: Meter(pin, one_way=True) for pin in (*assembly.driven, assembly.reset)},
     }
 
 

@@ -4,7 +4,7 @@ Frames as in cosim.circuit.waveforms. Where a stage has ladders or toggles, its 
 PULSE_BEGIN to PULSE_END after the close.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from cosim.cells.assembly import Assembly, Carried, Shown
 from cosim.cells.builder import PEDESTAL_STRENGTH
+from cosim.cells.clock import CK, RESET_STEPS, RUN, TAKE
 from cosim.circuit.bench import Bench, Current, DrainCurrent, Probe, Tran, Voltage
 from cosim.circuit.elements import GROUND, Element, Source
 from cosim.circuit.waveforms import (
@@ -19,19 +20,24 @@ from cosim.circuit.waveforms import (
     Timing,
     Waveform,
     begin_waveform,
+    ck_waveform,
     clock_waveforms,
     decision_waveforms,
     reset_waveform,
+    run_waveform,
     sample_waveforms,
     sampled_time,
     square,
     staircase,
+    take_waveform,
 )
 from cosim.design import Condition, Design
 from cosim.network.reference import encode_inputs
 from cosim.units.pulse import PULSE_BEGIN, PULSE_END
 from cosim.variation.chip import chip_circuit, standing
 from cosim.variation.draws import Chip
+
+LONGEST_HIGH = 0.8  # of a tick, that ck is high
 
 
 def input_elements(design: Design, condition: Condition, inputs: NDArray[np.float64], timing: Timing) -> list[Element]:
@@ -49,32 +55,63 @@ def input_elements(design: Design, condition: Condition, inputs: NDArray[np.floa
 
 
 def control_elements(design: Design, condition: Condition, frames: int, timing: Timing) -> list[Element]:
-    """Supply, reset, frame clocks, bias pins, unit current and the readout's virtual ground with one sense each."""
+    """Supply, reset, clocks, bias pins, unit current and the readout's virtual ground with one sense each."""
     assembly, supply = design.assembly, condition.technology.supply
-    elements: list[Element] = [
+    waves = (_clock if assembly.around.ticks else _phases)(design, supply, frames, timing)
+    reset, *clocks = (Source(pin, "v", pin, GROUND, wave) for pin, wave in waves.items())
+    drawn: list[Element] = []
+    biases: list[Element] = []
+    if not assembly.around.feeds:
+        drawn = _drawn_elements(design, condition.bias_scale)
+        pins = design.bias_pins(condition).items()
+        biases = [Source(pin, "i", "vdd", pin, condition.bias_scale * amp) for pin, amp in pins]
+    into = {pin: f"{pin}_y" if assembly.around.lines else "vground" for pin in assembly.outputs}
+    return [
         Source("dd", "v", "vdd", GROUND, supply),
         Source("ground", "v", "vdd", "vground", design.calibration.v_node),
-        Source("resetb", "v", "resetb", GROUND, reset_waveform(supply, timing)),
+        reset,
+        *drawn,
+        *clocks,
+        *biases,
+        *(Source(pin, "v", end, pin, 0.0) for pin, end in into.items()),
     ]
-    if not assembly.around.feeds:
-        elements += _drawn_elements(design, condition.bias_scale)
-    closes = timing.closes(len(assembly.clocks))
-    for (clk, clkb), close in zip(assembly.clocks, closes, strict=True):
-        high, low = clock_waveforms(supply, close, frames, timing)
-        elements += [Source(clk, "v", clk, GROUND, high), Source(clkb, "v", clkb, GROUND, low)]
-    for stage, (dec, decb) in assembly.decides.items():
-        high, low = decision_waveforms(supply, closes[stage], frames, timing)
-        elements += [Source(dec, "v", dec, GROUND, high), Source(decb, "v", decb, GROUND, low)]
-    for stage, (pulse, pulseb) in assembly.pulses.items():
-        high, low = pulse_waveforms(supply, closes[stage], frames, timing)
-        elements += [Source(pulse, "v", pulse, GROUND, high), Source(pulseb, "v", pulseb, GROUND, low)]
-    if not assembly.around.feeds:
-        pins = design.bias_pins(condition)
-        elements += [Source(pin, "i", "vdd", pin, condition.bias_scale * amp) for pin, amp in pins.items()]
-    if assembly.around.lines:
-        return [*elements, *_decision_elements(design, supply, frames, timing)]
-    elements += [Source(pin, "v", "vground", pin, 0.0) for pin in assembly.outputs]
-    return elements
+
+
+def _phases(design: Design, supply: float, frames: int, timing: Timing) -> dict[str, Waveform]:
+    """Pin -> waveform of the reset and of every phase."""
+    assembly, closes = design.assembly, timing.closes(len(design.assembly.clocks))
+    pairs = {
+        pair: clock_waveforms(supply, close, frames, timing)
+        for pair, close in zip(assembly.clocks, closes, strict=True)
+    }
+    for stage, pair in assembly.decides.items():
+        pairs[pair] = decision_waveforms(supply, closes[stage], frames, timing)
+    for stage, pair in assembly.pulses.items():
+        pairs[pair] = pulse_waveforms(supply, closes[stage], frames, timing)
+    found = {"resetb": reset_waveform(supply, timing)}
+    found |= {pin: wave for pair, waves in pairs.items() for pin, wave in zip(pair, waves, strict=True)}
+    if not assembly.around.lines:
+        return found
+    sampled = sampled_time(len(assembly.clocks), timing)
+    sample = sample_waveforms(supply, sampled, _counted(design, frames), timing)
+    return found | dict(zip(assembly.around.drivers, (*sample, begin_waveform(supply, timing)), strict=True))
+
+
+def _clock(design: Design, supply: float, frames: int, timing: Timing) -> dict[str, Waveform]:
+    """The same for a generator on the chip: its clock, high for as long as outputs are to be sampled, and `take`."""
+    around, high, take = design.assembly.around, 0.5, dict[str, Waveform]()
+    if around.lines:
+        counted = _counted(design, frames)
+        each = sampled_time(len(design.assembly.clocks), timing) / (around.sampled * len(counted))
+        high = min(LONGEST_HIGH, each * around.ticks / timing.t_step)
+        take = {TAKE: take_waveform(supply, counted[0], timing)}
+    ck = ck_waveform(supply, around.ticks, high, run_time(design.assembly, frames, timing), timing)
+    return {RUN: run_waveform(supply, around.ticks, RESET_STEPS, timing), CK: ck} | take
+
+
+def _counted(design: Design, frames: int) -> Sequence[int]:
+    """The frames whose outputs the decision averages."""
+    return range(frames) if design.network.readout.pooling == "mean" else (frames - 1,)
 
 
 def _drawn_elements(design: Design, bias: float) -> list[Element]:
@@ -96,18 +133,6 @@ def _code_elements(design: Design, condition: Condition, inputs: NDArray[np.floa
         Source(bit, "v", bit, GROUND, staircase(supply * (codes[:, j] >> k & 1).astype(np.float64), 0.0, timing))
         for j, bits in enumerate(design.assembly.around.codes)
         for k, bit in enumerate(bits)
-    ]
-
-
-def _decision_elements(design: Design, supply: float, frames: int, timing: Timing) -> list[Element]:
-    """What the decision needs: its clock, its beginning, and a sense in each output's way into it."""
-    assembly = design.assembly
-    chosen = range(frames) if design.network.readout.pooling == "mean" else (frames - 1,)
-    sampled = sampled_time(len(assembly.clocks), timing)
-    waves = *sample_waveforms(supply, sampled, chosen, timing), begin_waveform(supply, timing)
-    return [
-        *(Source(pin, "v", pin, GROUND, wave) for pin, wave in zip(assembly.around.drivers, waves, strict=True)),
-        *(Source(pin, "v", f"{pin}_y", pin, 0.0) for pin in assembly.outputs),
     ]
 
 
@@ -163,10 +188,9 @@ def encode_sample(design: Design, x: NDArray[np.float64]) -> NDArray[np.float64]
 
 def saved_probes(assembly: Assembly) -> tuple[Probe, ...]:
     """What every testbench saves."""
-    pairs = (*assembly.clocks, *assembly.decides.values(), *assembly.pulses.values())
-    sources = (*assembly.outputs, "dd", "ground", *(pin for pair in pairs for pin in pair))
+    sources = (*assembly.outputs, "dd", "ground", *assembly.driven)
     shown = (probe for shown in assembly.decisions.values() for probe in probes_of(shown))
-    return (*shown, *map(Voltage, assembly.around.lines), *map(Current, (*sources, *assembly.around.drivers)))
+    return (*shown, *map(Voltage, assembly.around.lines), *map(Current, sources))
 
 
 def probes_of(shown: Shown) -> tuple[Probe, ...]:

@@ -187,16 +187,12 @@ def _behavioral(design: Design, x: Array, lengths: NDArray[np.int64], run: Run) 
 
 def _rails(design: Design, mean: dict[str, Array]) -> dict[str, Array]:
     assembly, nothing = design.assembly, np.zeros(len(mean["vground"]))
-    pulses = [pin for pair in assembly.pulses.values() for pin in pair]
-    controls = (
-        *(pin for pair in (*assembly.clocks, *assembly.decides.values()) for pin in pair),
-        *assembly.around.drivers,
-    )
+    pulses = assembly.driven[len(assembly.phases) :]
     rails = {
         "vdd": sum((mean[block] for block in assembly.blocks), nothing) + mean["vground"],
         "vground": _pushed(design, mean) - mean["vground"],
-        "clocks": sum((mean[pin] for pin in controls), nothing),
-        "reset": mean["resetb"],
+        "clocks": sum((mean[pin] for pin in assembly.phases), nothing),
+        "reset": mean[assembly.reset],
     }
     return rails | ({"pulses": sum((mean[pin] for pin in pulses), nothing)} if pulses else {})
 

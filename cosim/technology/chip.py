@@ -1,4 +1,4 @@
-"""What the blocks around a network give, measured once: converters, and the sources of the bias tree.
+"""What the blocks around a network give and take, measured once: converters, sources of the bias tree, clock generator.
 
 A converter draws a little more than its level's current, and a source of the tree gives a little more than its units
 say, because their drains stand elsewhere than those of the diodes that they copy.
@@ -16,7 +16,7 @@ from cosim.files.read import is_file
 from cosim.files.write import write_atomically
 from cosim.reading.text import check_known, read_json, typed
 
-FORMAT = 1
+FORMAT = 2
 _REPAIR = "remove it, and it is measured again"
 
 
@@ -25,7 +25,8 @@ class ChipFit:
     """fingerprint: of cards, circuits and conditions.
 
     converter: current of the largest code over that of its level. pins, coarse: currents into a bias diode, rising, and
-    what one coarse unit of the tree gives there, A; fine: what one fine unit gives, A.
+    what one coarse unit of the tree gives there, A; fine: what one fine unit gives, A. tick: charge that a flip-flop of
+    the clock generator takes in each tick, with its share of all that drives them, C; leakage: current besides, A.
     """
 
     technology: str
@@ -35,6 +36,8 @@ class ChipFit:
     pins: tuple[float, ...]
     coarse: tuple[float, ...]
     fine: float
+    tick: float
+    leakage: float
 
     def units(self, current: float) -> tuple[int, int]:
         """Coarse and fine units that come nearest to a pin's current, A."""
@@ -69,6 +72,6 @@ def load_chip(path: Path) -> ChipFit:
     check_known(content, ChipFit, where, _REPAIR)
     fit = typed(content, ChipFit, where, _REPAIR)
     rising = len(fit.pins) == len(fit.coarse) > 1 and fit.pins[0] > 0 and bool(np.all(np.diff(fit.pins) > 0))
-    if not rising or min(*fit.coarse, fit.fine, fit.converter) <= 0:
+    if not rising or min(*fit.coarse, fit.fine, fit.converter, fit.tick, fit.leakage) <= 0:
         raise InputError(f"{where}: pins must rise, one coarse for each, and all be positive; {_REPAIR}")
     return fit
