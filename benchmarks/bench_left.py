@@ -47,17 +47,24 @@ def decisions(design, test):
     held = evaluate_held(graph, design.calibration, trace, states)
     rows = []
     for cell, own in states.items():
-        turns = unit_of(graph.nodes[cell]).turns(cell_of(graph, graph.nodes[cell], design.calibration), ())
-        before = later(own, 1, graph.nodes[cell].start)
-        edge = np.where(before > 0, turns.on[0], turns.off[0])
-        away = held.candidates[cell] - edge
+        node = graph.nodes[cell]
+        turns = unit_of(node).turns(cell_of(graph, node, design.calibration), ())
+        before = later(own, 1, node.start)
+        edge = np.where(before > 0, nearest(held.candidates[cell], turns.on), nearest(held.candidates[cell], turns.off))
+        away, upper = held.candidates[cell] - edge, edge >= turns.off[0]
         error = (margins[cell] - np.abs(away)) * np.sign(away)
         squares = sum((graph.mirrors[source, cell].realised * held.currents[source]) ** 2
                       for source, _ in graph.into(cell))  # fmt: skip
-        seen = ~np.isnan(margins[cell])
-        beyond = np.where(before > 0, -away, away) / edge
+        seen = ~np.isnan(margins[cell]) & ~(upper & (node.most > 1) & (before == node.most))
+        beyond = np.where(upper, away, -away) / edge
         rows.append(np.stack([beyond, own != before, edge, error, np.sqrt(squares)], axis=-1)[seen])
     return np.concatenate(rows)
+
+
+def nearest(candidate, edges):
+    """The edge that each candidate is the nearest to, A."""
+    edges = np.array([float(edge) for edge in edges])
+    return edges[np.abs(candidate[..., None] - edges).argmin(axis=-1)]
 
 
 def threshold_spread(beyond, turned):

@@ -68,10 +68,14 @@ class Standing:
 @dataclass(frozen=True)
 class Turns:
     """The candidates at which a decision turns, ampere, each a number or one for every frame: those that count while
-    the state before it is 0, and those while it is not."""
+    the state before it is 0, and those while it is not.
+
+    own: whether each has devices of its own; otherwise the lower one is the upper one less a width.
+    """
 
     off: tuple[Array, ...]
     on: tuple[Array, ...]
+    own: bool = False
 
 
 def _never(cell: object, lines: Sequence[Array]) -> Turns:

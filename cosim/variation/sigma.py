@@ -3,7 +3,7 @@
     sigma^2 = noise^2 + mismatch^2 + left^2          t_j = w_j I_j, what the row adds; u = sum t_j; T the threshold
 
     mismatch^2 = sum t_j^2 (line + weight) + sum l_j^2 s_cn^2 + (sum l_j)^2 s_cn^2 + 2 u^2 s_cp^2
-                 + 2 rise^2 s_cn^2 [ + 2 width^2 (s_cn^2 + s_cp^2), T = rise - width, where it resets ]
+                 + 2 rise^2 s_cn^2 [ + 2 width^2 (s_cn^2 + s_cp^2), T = rise - width, where a 9T cell resets ]
         line, weight    s_p^2 / N, s_p^2 / k        w < 0, k = |w| N unit devices
                         (2 s_p^2 + s_n^2) / N, s_n^2 / k   w > 0
         l_j             of t_j, what a state's level makes of it: M5 of each cell, and one bias diode for all of them
@@ -44,12 +44,20 @@ LEFT: Mapping[str, Left] = {
     "gf180mcu": Left(8e-4, 4.0e-3),
     "sky130": Left(9e-4, 3.6e-3),
 }
+# of ladders, whose comparators decide anew in each frame
+LEFT_COMPARED: Mapping[str, Left] = {
+    "generic180": Left(2e-4, 5e-4),
+    "gf180mcu": Left(3e-4, 1.2e-3),
+    "sky130": Left(2e-4, 3.5e-3),
+}
 
 
-def left_by(technology: str) -> Left:
-    """What is left in a technology, by its name."""
-    known = LEFT.values()
-    return LEFT.get(technology, Left(max(one.gain for one in known), max(one.threshold for one in known)))
+def left_by(technology: str, *, remembers: bool = True) -> Left:
+    """What is left in a technology, by its name; remembers: whether a decision knows the one before, as a 9T cell's
+    does and a comparator's does not."""
+    every = LEFT if remembers else LEFT_COMPARED
+    known = every.values()
+    return every.get(technology, Left(max(one.gain for one in known), max(one.threshold for one in known)))
 
 
 @dataclass(frozen=True)

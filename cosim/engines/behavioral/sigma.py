@@ -20,6 +20,7 @@ from cosim.network.late import later
 from cosim.technology.noise import NoiseFit
 from cosim.technology.scale import I_UNIT
 from cosim.technology.types import Technology
+from cosim.units.kind import Turns
 from cosim.units.schmitt.node import SchmittBias
 from cosim.units.table import unit_of
 from cosim.variation.mismatch import derive_mismatch
@@ -91,7 +92,6 @@ class _Study:
         self.noisy = Candidates(model, self.current)
         grid = 1 / self.graph.units
         self.mismatch = Spread(self.graph.units, None, mismatch=derive_mismatch(design.technology, grid))
-        self.left = Spread(self.graph.units, left_by(design.technology.name))
 
     def run(self) -> dict[str, Decided]:
         """Of the memories that compare."""
@@ -107,22 +107,23 @@ class _Study:
         frozen = self.noisy.frozen(node, candidate)
         noise = self.noisy.decided(node, candidate, frozen)
         row, u = self.row(node.name), candidate / unit
-        distance, edge, highest = self.nearest(node, candidate)
-        rise, width = highest / unit, (highest - edge) / unit
+        turns = unit_of(node).turns(cell_of(self.graph, node, self.design.calibration), self.lines(node))
+        distance, edge, rise = (one / unit for one in self.nearest(node, candidate, turns))
+        left = Spread(self.graph.units, left_by(self.design.technology.name, remembers=not turns.own))
         parts = [
-            np.sqrt(self.arriving(node.name, row, u, spread) + threshold_variance(rise, width, spread)) * unit
-            for spread in (self.mismatch, self.left)
+            np.sqrt(self.arriving(node.name, row, u, spread) + threshold_variance(rise, rise - edge, spread)) * unit
+            for spread in (self.mismatch, left)
         ]
-        return Decided(distance, np.broadcast_to(noise, u.shape), *parts)
+        return Decided(distance * unit, np.broadcast_to(noise, u.shape), *parts)
 
-    def nearest(self, node: Comparing, candidate: Array) -> tuple[Array, Array, Array]:
-        """Distance to the nearest threshold that counts, that threshold, and the highest of the memory's, ampere."""
-        cell = cell_of(self.graph, node, self.design.calibration)
-        turns = unit_of(node).turns(cell, self.lines(node))
+    def nearest(self, node: Comparing, candidate: Array, turns: Turns) -> tuple[Array, Array, Array]:
+        """Distance to the nearest threshold that counts, that threshold, and the one whose devices it has, ampere."""
         (off, at_off), (on, at_on) = (_nearest(candidate, few) for few in (turns.off, turns.on))
         was_on = later(self.trace.states[node.name], 1, node.start) > 0
-        highest = np.max([np.broadcast_to(one, candidate.shape) for one in (*turns.off, *turns.on)], axis=0)
-        return np.where(was_on, on, off), np.where(was_on, at_on, at_off), highest
+        edge = np.where(was_on, at_on, at_off)
+        every = (edge,) if turns.own else (*turns.off, *turns.on)
+        rise = np.max([np.broadcast_to(one, candidate.shape) for one in every], axis=0)
+        return np.where(was_on, on, off), edge, rise
 
     def lines(self, node: Comparing) -> tuple[Array, ...]:
         """Of the threshold and of the width, where beta flows into them, ampere."""

@@ -56,7 +56,7 @@ def push_gain(calibration: Calibration, current: float) -> float:
 
 def turn_register(cell: RegisterCell, lines: Sequence[Array]) -> Turns:
     """Both thresholds, whatever the state."""
-    return Turns(window_thresholds(cell), window_thresholds(cell))
+    return Turns(window_thresholds(cell), window_thresholds(cell), own=True)
 
 
 def deliver_register(cell: RegisterCell, states: States) -> Array:

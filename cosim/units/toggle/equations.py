@@ -31,7 +31,7 @@ def decide_toggle(cell: ToggleCell, candidate: Array) -> States:
 
 def turn_toggle(cell: ToggleCell, lines: Sequence[Array]) -> Turns:
     """The threshold, whatever the state."""
-    return Turns((_threshold(cell),), (_threshold(cell),))
+    return Turns((_threshold(cell),), (_threshold(cell),), own=True)
 
 
 def _threshold(cell: ToggleCell) -> Array:

@@ -5,17 +5,30 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from cosim.checkpoint.file import load_network
+from cosim.compiler.passes import compile_network
 from cosim.engines.behavioral.evaluate import cell_of, evaluate_held
 from cosim.engines.behavioral.model import run_behavioral, run_noisy
 from cosim.engines.behavioral.sigma import decided_by, devices_of, training_noise
 from cosim.network.late import later
+from cosim.resources import trained_network_path
 from cosim.study.margins import NEAR, study_margins
-from cosim.tasks.testset import TestSet
+from cosim.tasks.testset import TestSet, load_test_set
 from cosim.units.table import unit_of
 from cosim.variation.chip import deviations_of
 from cosim.variation.draws import Plan, draw_chip, varying_devices
+from cosim.variation.mismatch import derive_mismatch
 from cosim.variation.noise import Noise
-from cosim.variation.sigma import LEFT, Left, Row, Spread, candidate_variance, left_by, noise_variance
+from cosim.variation.sigma import (
+    LEFT,
+    Left,
+    Row,
+    Spread,
+    candidate_variance,
+    left_by,
+    noise_variance,
+    threshold_variance,
+)
 
 CHIPS = 400
 
@@ -34,20 +47,71 @@ def distance_on(design, trace, chip, node):
     """A cell's distance from the threshold that counts, on a chip whose states are held on the nominal ones, A."""
     fixed = deviations_of(design, design.nominal, chip)
     held = evaluate_held(design.graph, design.calibration, trace, trace.states, fixed)
-    turns = unit_of(node).turns(cell_of(design.graph, node, design.calibration, fixed.cells.get(node.name)), ())
+    cell, own = (cell_of(design.graph, node, design.calibration, *few) for few in ((fixed.cells.get(node.name),), ()))
+    turns, nominal = unit_of(node).turns(cell, ()), unit_of(node).turns(own, ())
     was_on = later(trace.states[node.name], 1, node.start) > 0
-    return held.candidates[node.name] - np.where(was_on, turns.on[0], turns.off[0])
+    off, on = (
+        _of_nearest(trace.candidates[node.name], held.candidates[node.name], *edges)
+        for edges in ((nominal.off, turns.off), (nominal.on, turns.on))
+    )
+    return np.where(was_on, on, off)
+
+
+def _of_nearest(candidate, held, nominal, edges):
+    """held minus the edge that is the nearest to the nominal candidate where edges are nominal."""
+    nearest = np.abs(candidate - np.reshape(nominal, (-1, 1, 1))).argmin(axis=0)
+    return np.choose(nearest, [held - edge for edge in edges])
 
 
 def test_mismatch_is_that_of_chips_that_are_drawn(design, trace, decided):
     """The standard deviation over 400 chips has a standard error of 1 / sqrt(800), 3.5 %; the mean over 5 cells and 77
     decisions of each, which share devices, is taken to have half of that. 8 %: to first order, and rectifiers alone."""
-    plan = Plan("local", seed=4, chips=CHIPS)
+    ratios = mismatch_ratios(design, trace, decided)
+    assert len(ratios) >= 3
+    assert np.mean(ratios) == pytest.approx(1.0, abs=0.08)
+
+
+def native(name, technology, calibration, samples):
+    """A design of a network that comes with the package, and its trace."""
+    network = load_network(trained_network_path(name))
+    design = compile_network(network, technology, calibration)
+    return design, run_behavioral(design, load_test_set(network, None).take(samples, 0).x)
+
+
+def test_comparators_of_ladders_have_thresholds_of_their_own(technology, calibration, fit):
+    """As above, with half as many chips and more decisions; with the lower threshold as the upper one less a width,
+    as a 9T cell has it, the ratio is under 0.8."""
+    design, trace = native("digits_native_d8", technology, calibration, 2)
+    ratios = mismatch_ratios(design, trace, decided_by(design, trace, Noise(fit)), CHIPS // 2)
+    assert len(ratios) == len(list(design.graph.memories))
+    assert np.mean(ratios) == pytest.approx(1.0, abs=0.1)
+
+
+def test_the_threshold_of_a_toggle_is_that_of_chips_that_are_drawn(technology, calibration, fit):
+    """Candidates of parity are far from it, where the comparison's own spread grows with them; at the threshold it is
+    2 s_cp^2. 400 chips have a standard error of 3.5 %, and 11 % are three of it."""
+    design, _ = native("parity_d2", technology, calibration, 1)
+    model, cell = derive_mismatch(design.technology, 1 / 8), next(iter(design.graph.memories))
+    turns = np.array([
+        unit_of(cell).turns(cell_of(design.graph, cell, calibration, chip.cells.get(cell.name)), ()).off[0]
+        for chip in (deviations_of(design, design.nominal, one) for one in drawn_chips(design, CHIPS))
+    ])  # fmt: skip
+    edge = turns.mean() / design.i_unit
+    wanted = threshold_variance(edge, 0.0, Spread(8, None, mismatch=model)) + 2 * (edge * model.cell_p) ** 2
+    assert turns.std() / design.i_unit == pytest.approx(np.sqrt(wanted), rel=0.11)
+
+
+def drawn_chips(design, count):
+    plan = Plan("local", seed=4, chips=count)
     devices = varying_devices(design.assembly.circuit, design.technology, plan)
+    return (draw_chip(devices, design.technology, plan, number) for number in range(count))
+
+
+def mismatch_ratios(design, trace, decided, count=CHIPS):
+    """Of each memory, the standard deviation of its distance over drawn chips over the equations'."""
     nodes = list(design.graph.memories)
     found = {node.name: [] for node in nodes}
-    for number in range(CHIPS):
-        chip = draw_chip(devices, design.technology, plan, number)
+    for chip in drawn_chips(design, count):
         for node in nodes:
             found[node.name].append(distance_on(design, trace, chip, node))
     ratios = []
@@ -56,8 +120,7 @@ def test_mismatch_is_that_of_chips_that_are_drawn(design, trace, decided):
         if far.any():
             # of a distance over its chip's gain of the comparison, which scales both sides and turns nothing
             ratios.append((np.std(found[node.name], axis=0) / decided[node.name].mismatch)[far].mean())
-    assert len(ratios) >= 3
-    assert np.mean(ratios) == pytest.approx(1.0, abs=0.08)
+    return ratios
 
 
 def test_noise_is_the_models(design, inputs, trace, decided, fit):
