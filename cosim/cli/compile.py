@@ -61,11 +61,9 @@ def command(*, network_file: Path, output: Path, driving: Driving, compiling: Co
     """
     from cosim.checkpoint.file import stays_software
     from cosim.circuit.waveforms import Timing
-    from cosim.files.json_form import json_object
-    from cosim.outputs import Exercise, summarize, write_results
+    from cosim.outputs import Exercise, summarize
     from cosim.report.design_page import write_design, write_design_page
     from cosim.report.kept_page import REPORT_FILE
-    from cosim.report.margins import format_margins
     from cosim.tasks.testset import load_test_set
 
     data, stimulus = driving.data, driving.stimulus
@@ -87,13 +85,12 @@ def command(*, network_file: Path, output: Path, driving: Driving, compiling: Co
     margins = count_margins(design, test_set, condition) if driving.margins and test_set is not None else None
     take_folder("compile", output)
     exercise = Exercise(Timing(t_step=compiling.t_step), condition, x)
-    paths = write_design(design, output, exercise, dialect_named(driving.dialect), say)
+    names = [path.name for path in write_design(design, output, exercise, dialect_named(driving.dialect), say)]
     write_design_page(design, output, condition, margins)
     _say_design(network_file, summarize(design, condition))
     if margins is not None:
-        write_results(output, {MARGINS_FILE: json_object(margins)})
-        click.echo("\n".join(format_margins(margins)))
-    written = f"  written           {', '.join(path.name for path in paths)} in {output}"
+        names.append(keep_margins(output, margins))
+    written = f"  written           {', '.join(names)} in {output}"
     click.echo(fill(written, 79, subsequent_indent=20 * " ", break_long_words=False, break_on_hyphens=False))
     click.echo(f"  report            {output / REPORT_FILE}")
 
@@ -105,6 +102,17 @@ def count_margins(design: "Design", test_set: "TestSet", condition: "Condition |
     from cosim.variation.noise import Noise
 
     return study_margins(design, test_set, Noise(find_noise(design.technology, say)), condition)
+
+
+def keep_margins(output: Path, margins: "Margins") -> str:
+    """Print them, and say the file that they are in."""
+    from cosim.files.json_form import json_object
+    from cosim.outputs import write_results
+    from cosim.report.margins import format_margins
+
+    write_results(output, {MARGINS_FILE: json_object(margins)})
+    click.echo("\n".join(format_margins(margins)))
+    return MARGINS_FILE
 
 
 def _say_design(network_file: Path, summary: dict[str, Any]) -> None:

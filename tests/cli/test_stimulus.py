@@ -120,7 +120,7 @@ def test_the_sample_drives_it(cosim_main, tiny, data, tmp_path):
 
 def test_margins_of_its_decisions_are_counted(cosim_main, tiny, data, tmp_path):
     code, out, _ = cosim_main("compile", tiny / "net.npz", "-o", tmp_path, "--margins", "--data", data)
-    assert code == 0
+    assert code == 0 and "network.svg, margins.json in" in " ".join(out.split())
     found = json.loads((tmp_path / "margins.json").read_text())
     assert found["samples"] == len(LENGTHS)
     for layer in found["layers"]:
