@@ -9,11 +9,12 @@ import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.text import Text
 
+from cosim.cells.blocks import BIAS_TREE, BLOCKS, CLOCK_GENERATOR, CONVERTERS, DECISION
 from cosim.circuit.waveforms import DECIDE, Timing
 from cosim.report.characterize_figures import draw_characterisation
 from cosim.report.chip_figures import Spread, YieldCurve, draw_failure, draw_pairs, draw_spread, draw_yield_curve
 from cosim.report.comparison_figures import draw_confusion
-from cosim.report.figures import DOUBLE, SIMULATOR, SINGLE, engine_colors, figure_bytes, styled
+from cosim.report.figures import COLORS, DOUBLE, SIMULATOR, SINGLE, engine_colors, figure_bytes, styled
 from cosim.report.spread_figures import draw_levels, draw_quantiles, draw_running_yield, draw_thresholds, draw_weak
 from cosim.report.waveform_figure import draw_waveforms
 from cosim.study.agreement import Comparison, Engine
@@ -211,3 +212,9 @@ def test_thresholds_are_written_with_units(technology):
     upper, right = (arrows[place] for place in (1, 0))
     assert upper.xy[1] > upper.get_position()[1]  # up at the upper threshold, to the right below the loop
     assert right.xy[0] > right.get_position()[0]
+
+
+def test_every_block_has_a_colour():
+    around = {part.block for part in (CONVERTERS, DECISION, CLOCK_GENERATOR, BIAS_TREE)}
+    assert around <= set(COLORS) and set(BLOCKS) <= set(COLORS)
+    assert len(set(COLORS.values())) == len(COLORS)
