@@ -100,9 +100,7 @@ def flip_flops(ticks: int) -> int:
 def clock_bench(technology: Technology, ticks: int, tick: float) -> Bench:
     """A generator without phases, from its reset through a frame and a half. Saves what the supply gives."""
     end = 1.5 * ticks * tick
-    edges = [
-        k * tick + at for k in range(1, ticks * 3 // 2) for at in (0.0, SHARP * tick, 0.5 * tick, (0.5 + SHARP) * tick)
-    ]
+    edges = [k * tick + at for k in range(1, ticks * 3 // 2) for at in (0.0, SHARP, 0.5 * tick, 0.5 * tick + SHARP)]
     levels = [technology.supply * high for high in (0.0, 1.0, 1.0, 0.0)] * (len(edges) // 4)
     cell = clock(ticks, (), None)
     elements: tuple[Element, ...] = (

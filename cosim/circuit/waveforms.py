@@ -27,7 +27,7 @@ APART = 0.01  # of a frame, between the edges of clk and those of dec
 RESET_FRAMES = 0.5
 AFTER = 0.06  # of a frame, from its end to the sample of its outputs: no state has changed, and the inputs have moved
 SAMPLED = 0.24  # of a frame, all samples of a sequence together
-SHARP = 2e-3  # of a tick, an edge of logic
+SHARP = 10e-9  # s, an edge of logic: a simulator that steps over what follows in it may lose a bit of a flip-flop
 DECIDED = 0.6  # frames from the end of the last one until the class is read
 T_STEP_MIN, T_STEP_MAX = 1e-6, 1.0  # s; frames take milliseconds, and 10 is more likely 10m
 
@@ -118,7 +118,7 @@ def begin_waveform(supply: float, timing: Timing) -> Waveform:
 def ck_waveform(supply: float, ticks: int, high: float, end: float, timing: Timing) -> Waveform:
     """ck of a clock generator: so many ticks a frame, of which `high` is high, until `end`; tick 0 begins frame 0."""
     tick = timing.t_step / ticks
-    edge = min(SHARP, high / 4) * tick
+    edge = min(SHARP, high / 4 * tick)
     points, first = [(0.0, 0.0)], timing.start - int(timing.start / tick) * tick
     for begin in np.arange(max(first, edge), end, tick).tolist():
         points += [(begin, 0.0), (begin + edge, supply), (begin + high * tick, supply)]
@@ -130,7 +130,7 @@ def run_waveform(supply: float, ticks: int, steps: int, timing: Timing) -> Wavef
     """run: high half a tick before the first of so many steps, the last of which is tick 0 of frame 0."""
     tick = timing.t_step / ticks
     begin = timing.start - (steps - 0.5) * tick
-    return ((0.0, 0.0), (begin, 0.0), (begin + SHARP * tick, supply))
+    return ((0.0, 0.0), (begin, 0.0), (begin + SHARP, supply))
 
 
 def take_waveform(supply: float, first: int, timing: Timing) -> Waveform:

@@ -39,7 +39,7 @@ def expected(at):
 
 @pytest.mark.ngspice
 def test_every_phase_is_where_it_should_be(technology):
-    """An edge takes nanoseconds; 4 us behind each edge of ck, which takes 0.1 us, all is settled to 1 % of the supply.
+    """An edge takes nanoseconds; 5 us behind each edge of ck all is settled to 1 % of the supply.
     Between two edges each net stays: the levels behind them are as many as the spans have ends."""
     supply, tick = technology.supply, TIMING.t_step / TICKS
     cell, end = clock(TICKS, PHASES, SAMPLE), TIMING.start + FRAMES * TIMING.t_step

@@ -155,6 +155,17 @@ def test_pulses_and_decisions_from_the_clock(technology, late, kind):
     np.testing.assert_array_equal(found.states, software_states(whole.graph, run_reference(net, x))[0])
 
 
+@pytest.mark.ngspice
+def test_a_simulator_with_large_steps_loses_no_bit_of_the_ring(technology, late):
+    """With edges of 1 us ngspice solves one whole edge in a step: bits then pass two flip-flops, or none."""
+    net, x = late.register(2), np.array([1.0, 0.0]).reshape(1, 2, 1)
+    whole = compile_for(net, "register", technology, Settings(around=("clock",)))
+    bench = inference_bench(whole, x[0])
+    found = run_inference(bench, read_plan(whole, 2))
+    assert isinstance(found, Inference)
+    np.testing.assert_array_equal(found.states, software_states(whole.graph, run_reference(net, x))[0])
+
+
 def test_no_time_for_a_decision(make_network, technology):
     """Of seven stages the first closes at 0.1 of a frame, and outputs would be sampled from 0.06 to 0.05."""
     deep = make_network(5, widths=(1,) * 7, outputs=2, alphas=(1.0,))
