@@ -42,7 +42,11 @@ class Device:
 
 
 def devices_of(elements: Iterable[Element]) -> tuple[Device, ...]:
-    """The transistors of a flat circuit, self-cascodes as one."""
+    """The transistors of a flat circuit, self-cascodes as one.
+
+    Of a stack, three or more in series with one gate, each stays by itself, and its lowest is taken as one whose source
+    floats: at millivolts from drain to source and a gate far above threshold the table of the others is not made for.
+    """
     transistors = [element for element in elements if isinstance(element, Mos)]
     ends: dict[str, list[Mos]] = defaultdict(list)
     for mos in transistors:
@@ -52,12 +56,20 @@ def devices_of(elements: Iterable[Element]) -> tuple[Device, ...]:
         if not isinstance(element, Mos):
             for net in _ends(element):
                 ends[net].append(_OTHER)
-    upper: dict[str, Mos] = {}
+    upper, feet = dict[str, Mos](), set[str]()
     for mos in transistors:
-        if mos.source == mos.bulk and (found := _cascode(mos, ends[mos.drain])) is not None:
+        if mos.source != mos.bulk or (found := _cascode(mos, ends[mos.drain])) is None:
+            continue
+        if _cascode(found, ends[found.drain]) is None:
             upper[mos.name] = found
+        else:
+            feet.add(mos.name)
     above = {mos.name for mos in upper.values()}
-    return tuple(_device(mos, upper.get(mos.name)) for mos in transistors if mos.name not in above)
+    return tuple(
+        _floating(mos) if mos.name in feet else _device(mos, upper.get(mos.name))
+        for mos in transistors
+        if mos.name not in above
+    )
 
 
 _OTHER = Mos("", "", "", "", "", "n", 0.0, 0.0)
@@ -87,6 +99,10 @@ def _device(mos: Mos, upper: Mos | None) -> Device:
     if mos.drain == mos.bulk:
         kind = Kind(mos.polarity, mos.w, mos.l)
         return Device(kind, mos.source, mos.gate, mos.drain, mos.bulk, mos.m, (mos.name,), flipped=True)
+    return _floating(mos)
+
+
+def _floating(mos: Mos) -> Device:
     kind = Kind(mos.polarity, mos.w, mos.l, floating=True)
     return Device(kind, mos.drain, mos.gate, mos.source, mos.bulk, mos.m, (mos.name,))
 

@@ -116,6 +116,18 @@ def test_a_differential_pair_integrator(both, technology, calibration):
     np.testing.assert_allclose(a, b, rtol=1e-2)
 
 
+@pytest.mark.parametrize("gate", [0.8, 1.2])
+def test_a_stack_in_the_triode_region(both, technology, gate):
+    """53 mV over 16 devices, as the current reference has them: 3 mV each, where the table of a tied device was wrong
+    by a factor of three. 1 in 1,000: what splines of floating devices miss, 0.3 % at most, in the mean of 16 drops."""
+    nets = ["x", *(f"s{k}" for k in range(1, 16)), "0"]
+    stack = [Mos(f"m{k}", nets[k], "g", nets[k + 1], "0", "n", 0.5e-6, 10e-6) for k in range(16)]
+    elements = *stack, Source("g", "v", "g", "0", gate), Source("x", "v", "x", "0", 0.053)
+    bench = Bench(circuit("stack", *elements), technology, Tran(1e-3, 20e-3), (Current("x"),))
+    ours, truth = (waves.through("x")[-1] for waves in both(bench))
+    assert ours == pytest.approx(truth, rel=1e-3)
+
+
 def test_what_there_is_no_model_for_is_said(batch, technology):
     """A bulk that nothing holds, an analysis that is no transient, a probe of nothing, circuits that differ."""
     supply, load = supply_of(technology), Source("i", "i", "vdd", "b", 1e-9)

@@ -100,6 +100,14 @@ def test_a_self_cascode_is_one_device():
     assert len(twice) == 2
 
 
+def test_a_stack_is_no_cascode():
+    """Three in series with one gate: the lowest has the table of a floating source, like the others."""
+    ends = ("a", "0"), ("b", "a"), ("out", "b")
+    found = devices_of(nmos(f"m{k}", drain, "g", source) for k, (drain, source) in enumerate(ends))
+    assert [device.parts for device in found] == [("m0",), ("m1",), ("m2",)]
+    assert all(device.kind.floating and device.kind.cascode is None for device in found)
+
+
 def test_a_drain_on_the_bulk_is_a_source():
     (found,) = devices_of((nmos("x", "0", "g", "a"),))
     assert found.flipped and not found.kind.floating and (found.drain, found.source) == ("a", "0")
