@@ -1,6 +1,6 @@
 """cosim power: supply power by block and by rail, a simulator beside the behavioral equations."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import click
@@ -13,23 +13,25 @@ from cosim.cli.common import (
     compile_options,
     destination_options,
     load_run,
+    noise_of,
     run_options,
     say_failed,
     take_folder,
     write_json,
 )
-from cosim.cli.options import collecting, engine_option, network_argument
+from cosim.cli.options import RunningOption, collecting, engine_option, network_argument
 from cosim.cli.progress import progress_bar
 from cosim.cli.settings import RunVerb
-from cosim.errors import MissingToolError
+from cosim.errors import InputError, MissingToolError
 
 
 @dataclass(frozen=True)
 class Metering:
-    """Whether a simulator runs at all, and which."""
+    """Whether a simulator runs at all, and which; whether decisions have noise."""
 
     behavioral: bool
     engine: str
+    noise: bool
 
 
 @click.command(cls=RunVerb)
@@ -37,6 +39,7 @@ class Metering:
 @destination_options("runs/power")
 @click.option("--behavioral", is_flag=True, help="Equations alone; needs no simulator.")
 @engine_option("Simulator of the transistors.")
+@click.option("--noise", cls=RunningOption, is_flag=True, help="With device noise at every decision, in batch as well.")
 @compile_options
 @run_options
 @collecting(how=Metering)
@@ -48,12 +51,17 @@ def command(*, network_file: Path, to: Destination, how: Metering, compiling: Co
     report.html. Finished samples are kept: the same command continues an interrupted run. Without it the behavioral
     side is written.
     """
+    from cosim.engines.table import BATCH, engine_entry
     from cosim.pipeline import run_power
     from cosim.report.tables import format_power
 
+    if how.noise and not how.behavioral and engine_entry(how.engine).name != BATCH:
+        raise InputError(f"--noise: {how.engine} has none of its transistors; add --engine batch, or --behavioral")
     output = to.output
     check_outputs("power", output, to.json_file)
     design, test_set, run = load_run(network_file, output, compiling, running, how.engine)
+    if how.noise:
+        run = replace(run, noise=noise_of(design, running.seed))
     missing: MissingToolError | None = None
     take_folder("power", output)
     with progress_bar(how.engine) as progress:

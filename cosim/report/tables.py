@@ -161,8 +161,7 @@ def format_power(summary: PowerSummary) -> list[str]:
 
     A mean whose interval holds 0 is no figure; how many samples would make it one stands below.
     """
-    rows, engines = summary.rows, summary.engines
-    simulated = len(engines) > 1
+    rows, engines, simulated = summary.rows, summary.engines, len(summary.engines) > 1
     counts = f"{summary.samples} samples of {summary.frames:g} frames of {format_quantity(summary.t_step_s, 's')}"
     lines = [
         f"{counts}, {summary.failed} failed; {summary.transistors} transistors; means with 95 % intervals",
@@ -185,7 +184,8 @@ def format_power(summary: PowerSummary) -> list[str]:
         for rail, row in summary.rails.items():
             lines.append(_columns(rail, (format_mean(row.power_w, "W"), format_mean(row.energy_frame_j, "J"))))
     last = format_elsewhere(summary.elsewhere) + format_outside(summary.power_outside)
-    return [*lines, "", *format_few(summary, lines), *last]
+    noisy = [] if summary.noise is None else [f"noise             of the devices, seed {summary.noise}"]
+    return [*lines, "", *noisy, *format_few(summary, lines), *last]
 
 
 def format_few(summary: PowerSummary, lines: Sequence[str]) -> list[str]:

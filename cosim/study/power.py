@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from cosim.cells.blocks import outside_of
 from cosim.design import Design
-from cosim.engines.behavioral.model import behavioral_power, run_behavioral
+from cosim.engines.behavioral.model import behavioral_power, run_samples
 from cosim.engines.engine import Inference, Outcome, Run
 from cosim.engines.table import BEHAVIORAL
 from cosim.outputs import block_areas
@@ -100,6 +100,7 @@ class PowerSummary:
     rails: dict[str, RailRow]
     clipped: Clipping | None
     elsewhere: dict[str, int]
+    noise: int | None = None  # its seed
 
     @property
     def engines(self) -> tuple[str, ...]:
@@ -120,8 +121,8 @@ def study_power(design: Design, test_set: TestSet, outcomes: Sequence[Outcome] |
     good = _simulated(outcomes)
     failed = len(outcomes or ()) - len(good)
     chosen = good or list(range(len(test_set.y)))
-    lengths = test_set.lengths[chosen]
-    behavioral = _behavioral(design, test_set.x[chosen], lengths, run)
+    counted = test_set.select(np.array(chosen))
+    lengths, behavioral = counted.lengths, _behavioral(design, counted, run)
     clipped = find_clipping(design.network.encoding, test_set)
     if not good:
         return PowerStudy(lengths, behavioral, failed=failed, clipped=clipped)
@@ -179,9 +180,10 @@ def _pushed(design: Design, metered: dict[str, Array]) -> Array:
     return sum((metered[pin] for pin in pushed_by(design.assembly)), np.zeros(len(metered["vground"])))
 
 
-def _behavioral(design: Design, x: Array, lengths: NDArray[np.int64], run: Run) -> dict[str, Array]:
-    valid, there = np.arange(x.shape[1])[None, :] < lengths[:, None], (run.condition, run.chip)
-    blocks = behavioral_power(design, run_behavioral(design, x, *there), run.timing, *there)
+def _behavioral(design: Design, test_set: TestSet, run: Run) -> dict[str, Array]:
+    lengths = test_set.lengths
+    valid, trace = np.arange(test_set.x.shape[1])[None, :] < lengths[:, None], run_samples(design, test_set, run)
+    blocks = behavioral_power(design, trace, run.timing, run.condition, run.chip)
     return {block: (power * valid).sum(axis=1) / lengths for block, power in blocks.items()}
 
 
@@ -222,6 +224,7 @@ def summarize_power(design: Design, study: PowerStudy, run: Run = Run()) -> Powe
         },
         clipped=study.clipped,
         elsewhere=study.elsewhere,
+        noise=None if run.noise is None else run.noise.seed,
     )
 
 

@@ -120,6 +120,14 @@ def test_folder_that_cannot_be_made(cosim_main, options, tmp_path):
     assert "cannot write into" in err
 
 
+def test_noise_is_for_an_engine_that_has_it(cosim_main, options, tmp_path):
+    code, _, err = cosim_main("power", *options, "-o", tmp_path / "a", "--noise")
+    assert code == 2 and "--noise: ngspice has none of its transistors; add --engine batch, or --behavioral" in err
+    code, out, _ = cosim_main("power", *options, "-o", tmp_path / "b", "--noise", "--behavioral", "--seed", 4)
+    assert code == 0 and "of the devices, seed 4" in out
+    assert json.loads((tmp_path / "b" / "power.json").read_text())["noise"] == 4
+
+
 @pytest.mark.parametrize("option", [["--samples", "0"], ["--t-step", "0"], ["--supply", "9"], ["--units", "65"]])
 def test_bad_options(cosim_main, options, tmp_path, option):
     assert cosim_main("power", *options, "-o", tmp_path, *option)[0] == 2

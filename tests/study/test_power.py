@@ -7,12 +7,14 @@ import numpy as np
 import pytest
 
 from cosim.calibration.find import shipped_path
+from cosim.calibration.noise import find_noise
 from cosim.cells.blocks import BLOCKS, block_of
 from cosim.checkpoint.file import load_network
 from cosim.circuit.bench import Tolerances
 from cosim.circuit.elements import Mos, Source
 from cosim.circuit.waveforms import DECIDE, Timing
 from cosim.compiler.passes import compile_network
+from cosim.engines.behavioral.model import behavioral_power, run_noisy
 from cosim.engines.engine import Failure, FailureKind, Inference, Run
 from cosim.files.json_form import json_object
 from cosim.outputs import block_areas, summarize
@@ -30,6 +32,7 @@ from cosim.study.power import PowerSummary, study_power, summarize_power
 from cosim.tasks.testset import TestSet, load_test_set
 from cosim.technology.calibration import load_calibration
 from cosim.technology.scale import units_for
+from cosim.variation.noise import Noise
 
 TRAINED = (
     "digits_d4",
@@ -277,6 +280,20 @@ def made_up(design, samples):
 def test_set():
     rng = np.random.default_rng(2)
     return TestSet(rng.uniform(size=(4, 3, 3)), np.zeros(4, dtype=int), np.array([3, 3, 3, 3]), np.arange(4))
+
+
+def test_with_noise_the_power_is_that_of_states_with_noise(tiny, test_set, technology):
+    """An absurd 1 nA of it, so that states turn; the equations of a state are the same."""
+    design, _ = tiny
+    noise = Noise(find_noise(technology), seed=3, flat=1e-9)
+    noisy = study_power(design, test_set, None, Run(noise=noise))
+    plain = study_power(design, test_set, None)
+    trace = run_noisy(design, test_set.x, noise)
+    cells = behavioral_power(design, trace)["cells"].mean(axis=1)
+    np.testing.assert_allclose(noisy.behavioral["cells"], cells, rtol=1e-12, atol=0)
+    assert not np.allclose(noisy.behavioral["cells"], plain.behavioral["cells"], rtol=1e-3, atol=0)
+    summary = summarize_power(design, noisy, Run(noise=noise))
+    assert summary.noise == 3 and any(line.startswith("noise  ") for line in format_power(summary))
 
 
 def test_failed_samples_count_on_neither_side(tiny, test_set):

@@ -49,6 +49,14 @@ def run_noisy(
     return evaluate_noisy(model, inputs, deviations_of(design, there, chip))
 
 
+def run_samples(design: Design, test_set: TestSet, run: Run) -> BehavioralTrace:
+    """Samples as a run has them, with its noise where it has any."""
+    if run.noise is None:
+        return run_behavioral(design, test_set.x, run.condition, run.chip)
+    noise = replace(run.noise, samples=test_set.indices, timing=run.timing)
+    return run_noisy(design, test_set.x, noise, run.condition, run.chip)
+
+
 def behavioral_power(
     design: Design,
     trace: BehavioralTrace,
@@ -82,11 +90,7 @@ class Behavioral:
 
     def infer(self, design: Design, test_set: TestSet, run: Run, progress: Progress) -> Iterator[Inference]:
         """Outcomes in the order of the samples; none fails."""
-        if run.noise is None:
-            trace = run_behavioral(design, test_set.x, run.condition, run.chip)
-        else:
-            noise = replace(run.noise, samples=test_set.indices, timing=run.timing)
-            trace = run_noisy(design, test_set.x, noise, run.condition, run.chip)
+        trace = run_samples(design, test_set, run)
         states: States = np.stack([trace.states[cell] for cell in design.assembly.decisions], axis=2)
         readout = run.standing(design).bias_scale * trace.readout
         lengths: NDArray[np.int64] = test_set.lengths
