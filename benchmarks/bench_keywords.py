@@ -2,9 +2,10 @@
 
     python benchmarks/bench_keywords.py FOLDER SPEECH_COMMANDS [FOLD ...]
 
-For each fold, a tenth of the speakers, a backbone is trained on all recordings of the others (task kws-yes-all): one in
-software with epsilon 1, and one with epsilon annealed to 0, whose cells are bits that `cosim compile` cuts out. The
-test has as many recordings of other words as of `yes`. Trained models are kept in FOLDER: the same command continues.
+For each fold, a tenth of the speakers, a backbone is trained on all words that the others say (task kws-words-all), and
+from there two that know the keyword alone (kws-yes-all): one in software with epsilon 1, and one with epsilon annealed
+to 0, whose cells are bits that `cosim compile` cuts out. The test has as many recordings of other words as of `yes`.
+Trained models are kept in FOLDER: the same command continues.
 """
 
 import sys
@@ -15,7 +16,7 @@ import torch
 from numpy.typing import NDArray
 from scipy.stats import binomtest
 
-from cosim.software.file import load_model
+from cosim.software.file import Model, load_model
 from cosim.software.settings import Training
 from cosim.software.shape import Shape
 from cosim.software.sources import TaskSource
@@ -23,21 +24,25 @@ from cosim.software.train import Setup, train_backbone
 from cosim.tasks.keywords import load_keywords_task
 from cosim.tasks.task import Task
 
-SHAPE = {"cell": "cmru", "state": 16, "width": 48, "pooling": "mean", "dropout": 0.1}
+SHAPE = Shape(1, 1, cell="cmru", state=16, width=48, pooling="mean", dropout=0.1, start="low")
+WORDS = Training(2000, 32, 2e-3, epsilon=1.0, shift=8)
 KINDS = {
-    "software": (Shape(1, 1, **SHAPE), Training(800, 32, 2e-3, epsilon=1.0, shift=8)),
-    "hardware": (Shape(1, 1, **SHAPE, start="low"), Training(1600, 32, 2e-3, shift=8)),
+    "software": Training(400, 32, 5e-4, epsilon=1.0, shift=8),
+    "hardware": Training(1200, 32, 1e-3, shift=8),
 }
 
 
-def right(path: Path, task: Task, kind: str, seed: int) -> NDArray[np.bool_]:
-    """(2, n): which recordings of other words, and of the keyword, the model at `path` decides right."""
+def trained(path: Path, task: Task, training: Training, seed: int, start: Model | None = None) -> Model:
+    """The model at `path`, which is trained if it is not there."""
     if not path.is_file():
-        shape, training = KINDS[kind]
-        train_backbone(Setup(shape, training, TaskSource(task), (seed,)), path)
-    backbone = load_model(path).backbone
+        train_backbone(Setup(SHAPE, training, TaskSource(task), (seed,), start=start), path)
+    return load_model(path)
+
+
+def right(model: Model, task: Task) -> NDArray[np.bool_]:
+    """(2, n): which recordings of other words, and of the keyword, a model decides right."""
     with torch.no_grad():
-        scores = backbone(torch.from_numpy(task.x_test), torch.from_numpy(task.len_test))
+        scores = model.backbone(torch.from_numpy(task.x_test), torch.from_numpy(task.len_test))
     good = scores.argmax(dim=1).numpy() == task.y_test
     return np.stack([good[task.y_test == label] for label in (0, 1)])
 
@@ -57,9 +62,10 @@ def main() -> None:
     folds = [int(text) for text in sys.argv[3:]] or list(range(10))
     found: dict[str, list[NDArray[np.bool_]]] = {kind: [] for kind in KINDS}
     for fold in folds:
+        words = trained(folder / f"words{fold}.pt", load_keywords_task(data, "words-all", fold), WORDS, fold)
         task = load_keywords_task(data, "yes-all", fold)
         for kind, its in found.items():
-            its.append(right(folder / f"{kind}{fold}.pt", task, kind, fold))
+            its.append(right(trained(folder / f"{kind}{fold}.pt", task, KINDS[kind], fold, words), task))
             print(line(f"{kind} {fold}", its[-1]), flush=True)
     for kind, its in found.items():
         print(line(kind, np.concatenate(its, axis=1)), flush=True)

@@ -62,8 +62,8 @@ class Fitting:
 
 @dataclass(frozen=True)
 class Files:
-    """Where samples come from and the model goes to, its seeds, whether what a stopped training left is used, and where
-    TensorBoard reads."""
+    """Where samples come from and the model goes to, its seeds, whether what a stopped training left is used, where
+    TensorBoard reads, and the model to start from."""
 
     data: Path | None
     output: Path
@@ -71,6 +71,7 @@ class Files:
     seed: int
     resume: bool
     tensorboard: Path | None
+    origin: Path | None
 
 
 class ShapeOption(GroupedOption):
@@ -101,6 +102,9 @@ class FittingOption(GroupedOption):
 )
 @click.option("--dropout", cls=ShapeOption, default=_S.dropout, help="Rate in the perceptrons.")
 @click.option("--shift", cls=FittingOption, default=_T.shift, help="Steps by which samples are moved at random.")
+@click.option(
+    "--from", "origin", cls=FittingOption, type=FILE, help="Start from another backbone's weights, but the readout."
+)
 @click.option("--epsilon", type=Epsilon(), default="anneal", help="'anneal' (1 to 0) or a number in [-1, 1].")
 @click.option("--iterations", type=int, help="Gradient steps.  [default: the paper's]")
 @click.option("--batch", default=_T.batch, help="Samples a step.")
@@ -134,12 +138,14 @@ def command(*, task: str | None, parts: Parts, fitting: Fitting, files: Files) -
     with stopping_truthfully(*kept, *map(state_path, kept)):
         source = load_source(task, files.data)
         with importing("training", EXTRA):
+            from cosim.software.file import load_model
             from cosim.software.train import Setup, train_backbone
             from cosim.training.board import writing_board
         parts = replace(parts, pooling=parts.pooling or ("none" if source.stepwise else _S.pooling))
         shape = Shape(1, 1, **vars(parts))
+        start = files.origin and load_model(files.origin)
         with writing_board(files.tensorboard) as passing, progress_bar("training") as progress:
-            setup = Setup(shape, training, source, seeds, passing)
+            setup = Setup(shape, training, source, seeds, passing, start)
             trained = train_backbone(setup, files.output, progress, resume=files.resume)
     write_curve_of(files.output, trained.model.history)
     keep_settings(files.output)

@@ -22,6 +22,7 @@ from cosim.software.measure import Batch, loss_of, measure, score_of, to_tensors
 from cosim.software.settings import Training, check_training
 from cosim.software.shape import Shape, check_shape
 from cosim.software.sources import Samples, Source, shifted
+from cosim.software.start import begin, check_start, start_fingerprint
 from cosim.training.config import seed_path, state_path
 from cosim.training.history import Columns, Passing, Recorder, join_columns
 from cosim.training.interrupts import deferred_signals
@@ -73,13 +74,15 @@ class Trained:
 @dataclass(frozen=True)
 class Setup:
     """What is trained: one backbone for each seed. Inputs and outputs of the shape are those of the source.
-    passing: hears the points of the curves."""
+    passing: hears the points of the curves. start: whose weights every seed begins with, but for the last Linear, and
+    whose inputs are scaled as there."""
 
     shape: Shape
     training: Training
     source: Source
     seeds: tuple[int, ...] = (0,)
     passing: Passing | None = None
+    start: Model | None = None
 
     def checked(self) -> "Setup":
         """The same with a whole shape; raises InputError, MissingToolError without the device."""
@@ -92,6 +95,8 @@ class Setup:
             raise InputError(f"--pooling of {source.name} must be {wanted}; it is {shape.pooling}")
         if training.device == "cuda" and not torch.cuda.is_available():
             raise MissingToolError("--device cuda needs a CUDA device and a torch built for it; take --device cpu")
+        if self.start is not None:
+            check_start(self.start, shape)
         return replace(self, shape=check_shape(shape))
 
 
@@ -203,6 +208,9 @@ class _Run:
         if not shape.tokens:
             self.model.offset.copy_(torch.from_numpy(source.offset))
             self.model.scale.copy_(torch.from_numpy(source.scale))
+        if setup.start is not None:
+            begin(self.model, setup.start)
+        self.start = setup.start and start_fingerprint(setup.start)
         self.model.to(self.device)
         self.optimiser = torch.optim.AdamW(
             self.model.parameters(), training.learning_rate, ADAM_BETAS, ADAM_EPSILON, WEIGHT_DECAY, fused=True
@@ -216,7 +224,9 @@ class _Run:
     @property
     def settings(self) -> Plain:
         """What decides the training besides its data, as plain values."""
-        return {**asdict(self.model.shape), **asdict(self.training), "epsilon": self.epsilon, "seed": self.seed}
+        begun: Plain = {} if self.start is None else {"from": self.start}
+        parts = asdict(self.model.shape) | asdict(self.training)
+        return parts | {"epsilon": self.epsilon, "seed": self.seed} | begun
 
     @property
     def done(self) -> bool:

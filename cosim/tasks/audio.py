@@ -1,7 +1,7 @@
 """Recordings to features: 16-bit mono wav files, mel-frequency cepstral coefficients (MFCC)."""
 
 import wave
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +10,10 @@ from cosim.errors import InputError, importing
 from cosim.reading.text import open_file, parsing
 
 COEFFICIENTS = 13
+SPEEDS = 0.85, 1.15  # of a varied recording
+SHIFT = 0.1  # s, either way
+LOUDNESS = -6.0, 6.0  # dB
+BACKGROUND = -40.0, 6.0  # dB, of a background as it was recorded
 
 
 def read_wav(path: Path, rate: int, seconds: float) -> np.ndarray:
@@ -29,7 +33,24 @@ def read_wav(path: Path, rate: int, seconds: float) -> np.ndarray:
     return np.frombuffer(content, dtype="<i2", count=len(content) // 2).astype(np.float32) / 32768.0
 
 
-def mfcc(clips: Sequence[np.ndarray], rate: int, hop: int) -> list[np.ndarray]:
+def varied(clip: np.ndarray, rate: int, noises: Sequence[np.ndarray], rng: np.random.Generator) -> np.ndarray:
+    """A recording (samples,) as another voice might say it elsewhere: slower or faster, which changes its pitch as well
+    (T. Ko et al., Audio augmentation for speech recognition, Interspeech 2015), sooner or later, louder or softer, and
+    with one of `noises` (samples,) behind it."""
+    steps, speed = np.arange(len(clip)), rng.uniform(*SPEEDS)
+    middle, most = (len(clip) - 1) / 2, round(SHIFT * rate)
+    place = (steps - middle) * speed + middle - rng.integers(-most, most + 1)
+    found = np.interp(place, steps, clip, left=0.0, right=0.0)
+    if noises:
+        found += noises[int(rng.integers(len(noises)))] * _gain(rng.uniform(*BACKGROUND))
+    return (found * _gain(rng.uniform(*LOUDNESS))).astype(np.float32)
+
+
+def _gain(decibel: float) -> float:
+    return 10 ** (decibel / 20)
+
+
+def mfcc(clips: Iterable[np.ndarray], rate: int, hop: int) -> list[np.ndarray]:
     """Per clip (frames, 13) float32, frames = 1 + samples // hop, from windows of 2 hop samples.
 
     Raises MissingToolError without librosa.

@@ -1,16 +1,18 @@
 """Keywords at the seed paper's frame rate: a folder of <word>/<speaker>_nohash_<k>.wav (Google Speech Commands).
 
 One second at 16 kHz becomes 101 frames, 10 ms apart, of 13 coefficients. Every class has as many recordings as the
-rarest one, and nobody is heard in training and in test: by a hash of the speaker's name one in ten tests. `yes-all`
-trains with every recording there is, those of the rarer class as often as makes it even.
+rarest one, and nobody is heard in training and in test: by a hash of the speaker's name one in ten tests. `yes-all` and
+`words-all` train with every recording there is, those of a rarer class as often as makes it even, and each in FORMS
+forms: as it is, and as another voice might say it in another room, see `audio.varied`.
 """
 
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 
 from cosim.errors import InputError
-from cosim.tasks.audio import list_folder, mfcc, read_wav
+from cosim.tasks.audio import list_folder, mfcc, read_wav, varied
 from cosim.tasks.speech_commands import check_words, speaker_hash, speaker_of
 from cosim.tasks.task import Task, full_lengths, percentile_range
 
@@ -18,12 +20,15 @@ RATE, HOP = 16000, 160
 TEST_SHARE = 0.1
 DIGITS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 OTHER = "other"
+WHOLE = ("yes-all", "words-all")  # kinds that train with every recording
+FORMS = 4  # of each recording in these
+BACKGROUND = "_silence_"  # recordings without a word, which the varied forms are mixed with
 FEWEST = 100  # recordings of a word that is a class of its own in `all`; the published set has 1500 and more
 
 
 def load_keywords_task(folder: Path, kind: str, fold: int = 0) -> Task:
     """x (n, 101, 13). kind: yes and yes-all (other, yes), digits (other, zero .. nine), all (every word of 100
-    recordings or more). fold: which tenth of the speakers is for the test, 0 to 9.
+    recordings or more), words-all (other and these). fold: which tenth of the speakers is for the test, 0 to 9.
 
     Raises InputError for a folder without the words or without recordings of a class for training or for the test,
     and for files that are no 16 kHz wav; MissingToolError without librosa.
@@ -36,33 +41,48 @@ def load_keywords_task(folder: Path, kind: str, fold: int = 0) -> Task:
     rng = np.random.default_rng(0)
     parts = [_heard(folder, labels, by_class, fold, test=test) for test in (False, True)]
     even, test = (_balanced(part, rng) for part in parts)
-    train = _repeated(parts[0]) if kind == "yes-all" else even
-    paths = {path: place for place, path in enumerate(dict.fromkeys(path for path, _ in (*train, *test)))}
-    clips = [read_wav(path, RATE, 1.0) for path in paths]
-    features = np.stack(mfcc([np.pad(clip, (0, RATE - len(clip))) for clip in clips], RATE, HOP))
-    x = features[[paths[path] for path, _ in (*train, *test)]]
-    y = np.array([label for _, label in (*train, *test)], dtype=np.int64)
+    train = _repeated(parts[0]) * FORMS if kind in WHOLE else even
+    noises = sorted((folder / BACKGROUND).glob("*.wav")) if kind in WHOLE else []
+    x_train, x_test = (_features([path for path, _ in part], noises) for part in (train, test))
+    y_train, y_test = (np.array([label for _, label in part], dtype=np.int64) for part in (train, test))
     _, speakers = np.unique([speaker_of(path) for path, _ in train], return_inverse=True)
-    x_train, x_test = x[: len(train)], x[len(train) :]
-    arrays = x_train, y[: len(train)], x_test, y[len(train) :], full_lengths(x_train), full_lengths(x_test)
-    groups = speakers.astype(np.int64)
-    return Task(f"kws-{kind}", *arrays, labels, *percentile_range(x_train), groups)
+    arrays = x_train, y_train, x_test, y_test, full_lengths(x_train), full_lengths(x_test)
+    return Task(f"kws-{kind}", *arrays, labels, *percentile_range(x_train), speakers.astype(np.int64))
+
+
+def _features(paths: Sequence[Path], noises: Sequence[Path]) -> np.ndarray:
+    """(paths, 101, 13); a recording that comes again comes in another form."""
+    return np.stack(mfcc(_forms(paths, [_second(path) for path in noises]), RATE, HOP))
+
+
+def _forms(paths: Sequence[Path], noises: Sequence[np.ndarray]) -> Iterator[np.ndarray]:
+    clips = {path: _second(path) for path in dict.fromkeys(paths)}
+    rng, heard = np.random.default_rng(0), set[Path]()
+    for path in paths:
+        yield varied(clips[path], RATE, noises, rng) if path in heard else clips[path]
+        heard.add(path)
+
+
+def _second(path: Path) -> np.ndarray:
+    """(RATE,): a recording of one second, or with silence behind it."""
+    clip = read_wav(path, RATE, 1.0)
+    return np.pad(clip, (0, RATE - len(clip)))
 
 
 def _classes(folder: Path, kind: str) -> tuple[tuple[str, ...], list[str]]:
     """The labels of a kind and the words whose recordings are read."""
-    named = {"all": (), "digits": DIGITS}.get(kind, ("yes",))
+    named = {"all": (), "words-all": (), "digits": DIGITS}.get(kind, ("yes",))
     check_words(folder, named)
     words = sorted(path.name for path in folder.iterdir() if path.is_dir() and not path.name.startswith("_"))
     if named:
         return (OTHER, *named), words
-    labels = tuple(word for word in words if len(list((folder / word).glob("*.wav"))) >= FEWEST)
-    if len(labels) < 2:
+    frequent = tuple(word for word in words if len(list((folder / word).glob("*.wav"))) >= FEWEST)
+    if len(frequent) < 2:
         raise InputError(
-            f"{folder}: kws-all must have two words of {FEWEST} recordings or more, not {', '.join(labels) or 'none'}; "
-            "add recordings"
+            f"{folder}: kws-{kind} must have two words of {FEWEST} recordings or more, not "
+            f"{', '.join(frequent) or 'none'}; add recordings"
         )
-    return labels, list(labels)
+    return ((OTHER, *frequent), words) if kind in WHOLE else (frequent, list(frequent))
 
 
 def _label(word: str, labels: tuple[str, ...]) -> str:

@@ -45,6 +45,7 @@ WITH_FOLDER: dict[str, Callable[[Path], Task]] = {
     "speech-commands": load_speech_commands_task,
     "kws-yes": lambda folder: load_keywords_task(folder, "yes"),
     "kws-yes-all": lambda folder: load_keywords_task(folder, "yes-all"),
+    "kws-words-all": lambda folder: load_keywords_task(folder, "words-all"),
     "kws-digits": lambda folder: load_keywords_task(folder, "digits"),
     "kws-all": lambda folder: load_keywords_task(folder, "all"),
     "fsdd": load_fsdd_task,

@@ -65,6 +65,21 @@ def test_what_compiles_refuses_it_in_one_line(model, cosim_main, tmp_path, verb)
     assert not (tmp_path / "out").exists()
 
 
+def test_it_starts_from_the_weights_of_another(model, cosim_main, tmp_path):
+    """One iteration at the rate of a warm-up leaves what was learned."""
+    one = ("--width", "16", "--iterations", "1", "--epsilon", "1", "--batch", "8", "--lr", "1e-6")
+    found = []
+    for name, options in (("from", ("--from", str(model[0]))), ("alone", ())):
+        path = tmp_path / f"{name}.pt"
+        code, _, err = cosim_main("backbone", "copy-item-6", *one, *options, "-o", str(path))
+        assert code == 0, err
+        held = [torch.load(file, weights_only=True)["arrays"]["decoder.weight"] for file in (path, model[0])]
+        found.append(float((held[0] - held[1]).abs().max()))
+    assert found[0] < 1e-5 < found[1]
+    code, out, err = cosim_main("backbone", "copy-item-7", *one, "--from", str(tmp_path), "-o", str(tmp_path / "x.pt"))
+    assert (code, out) == (2, "") and len(err.strip().splitlines()) == 1 and not (tmp_path / "x.pt").exists()
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

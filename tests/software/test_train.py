@@ -287,3 +287,43 @@ def test_the_seed_decides_the_network():
     assert all(torch.equal(one[name], same[name]) for name in one)
     assert not torch.equal(one["encoder.weight"], other["encoder.weight"])
     assert isinstance(Backbone(shape), torch.nn.Module)
+
+
+# --from
+
+
+def test_it_starts_from_another_backbone_but_for_the_readout(tmp_path):
+    first = train_backbone(SETUP, tmp_path / "first.pt").model
+    other = TaskSource(replace(make_task(), labels=("a", "b", "c", "d"), offset=np.full(3, 0.5)))
+    run = _Run(replace(SETUP, source=other, start=first).checked(), 5)
+    taken, alone = first.backbone.state_dict(), _Run(replace(SETUP, source=other).checked(), 5).model.state_dict()
+    for name, value in run.model.state_dict().items():
+        torch.testing.assert_close(value, (alone if name.startswith("output.") else taken)[name], rtol=0, atol=0)
+    assert run.model.offset.tolist() == [0, 0, 0]  # what its weights are made for
+
+
+def test_a_start_decides_what_can_be_resumed(tmp_path):
+    first = train_backbone(SETUP, tmp_path / "first.pt").model
+    second = train_backbone(replace(SETUP, seeds=(1,)), tmp_path / "second.pt").model
+    setup, path = replace(SETUP, start=first), tmp_path / "b.pt"
+    whole = train_backbone(setup, tmp_path / "whole.pt")
+    with pytest.raises(Stop):
+        train_backbone(setup, path, stop_at(35))
+    with pytest.raises(InputError, match="from"):
+        train_backbone(replace(setup, start=second), path, resume=True)
+    assert train_backbone(setup, path, resume=True).path.read_bytes() == whole.path.read_bytes()
+    assert whole.path.read_bytes() != (tmp_path / "first.pt").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"width": 12}, "--from: the backbone there has width 16, and this one 12; give --width as there"),
+        ({"cell": "lru"}, "--from: the backbone there has cell cmru, and this one lru; give --cell as there"),
+    ],
+)
+def test_a_start_of_another_shape(tmp_path, change, words):
+    first = train_backbone(replace(SETUP, training=replace(TRAINING, iterations=1)), tmp_path / "first.pt").model
+    with pytest.raises(InputError, match=words):
+        train_backbone(replace(SETUP, shape=replace(SHAPE, **change), start=first), tmp_path / "b.pt")
+    assert not (tmp_path / "b.pt").exists()

@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 
 from cosim.errors import InputError
+from cosim.tasks.audio import read_wav, varied
 from cosim.tasks.cifar import TEST, TRAIN, load_cifar_task
 from cosim.tasks.copy_first import copy_sets, generate_copy_first_task, generate_copy_value_task
 from cosim.tasks.digits import load_digits_task
-from cosim.tasks.keywords import DIGITS, load_keywords_task
+from cosim.tasks.keywords import DIGITS, FORMS, _forms, load_keywords_task
 from cosim.tasks.listops import TOKENS, evaluate, generate_listops_task, grow_expression
 from cosim.tasks.load import check_task, is_task, load_task
 from cosim.tasks.mnist import load_mnist_task, load_permuted_mnist_task
@@ -286,6 +287,7 @@ def write_words(folder, counts):
 
 def fake_features(clips, rate, hop):
     """What each recording holds, in place of its coefficients, which test_tasks.py and librosa look after."""
+    clips = list(clips)
     assert (rate, hop) == (16000, 160) and all(len(clip) == 16000 for clip in clips)
     return [np.full((101, 13), 32768 * clip[0], np.float32) for clip in clips]
 
@@ -296,10 +298,12 @@ def fake_features(clips, rate, hop):
         ("yes", {"yes": 40, "no": 60, "up": 30, "_silence_": 9}, ("other", "yes")),
         ("digits", dict.fromkeys(DIGITS, 25) | {"no": 60}, ("other", *DIGITS)),
         ("all", {"no": 100, "up": 120, "bed": 99}, ("no", "up")),
+        ("words-all", {"no": 110, "up": 110, "bed": 60, "cat": 50, "_silence_": 9}, ("other", "no", "up")),
     ],
 )
 def test_keywords_are_balanced_and_split_by_speaker(tmp_path, monkeypatch, kind, counts, labels):
     monkeypatch.setattr("cosim.tasks.keywords.mfcc", fake_features)
+    monkeypatch.setattr("cosim.tasks.keywords.varied", lambda clip, *_: clip)
     write_words(tmp_path, counts)
     task = load_task(f"kws-{kind}", tmp_path)
     assert task.labels == labels and task.name == f"kws-{kind}"
@@ -316,8 +320,10 @@ def test_keywords_are_balanced_and_split_by_speaker(tmp_path, monkeypatch, kind,
 
 
 def test_every_recording_of_the_others_is_trained_with(tmp_path, monkeypatch):
-    """Of 40 and 90 recordings: the rarer as often as makes it even; every tenth of the speakers can be the test's."""
+    """Of 40 and 90 recordings: the rarer as often as makes it even, FORMS times; every tenth of the speakers can be the
+    test's."""
     monkeypatch.setattr("cosim.tasks.keywords.mfcc", fake_features)
+    monkeypatch.setattr("cosim.tasks.keywords.varied", lambda clip, *_: clip)
     write_words(tmp_path, {"yes": 40, "no": 60, "up": 30})
     task, published = load_task("kws-yes-all", tmp_path), load_task("kws-yes", tmp_path)
     assert np.array_equal(task.x_test, published.x_test) and np.array_equal(task.y_test, published.y_test)
@@ -325,10 +331,49 @@ def test_every_recording_of_the_others_is_trained_with(tmp_path, monkeypatch):
     speakers = [{speaker for speaker in range(count) if speaker_hash(f"s{speaker}") >= 0.1} for count in (60, 40)]
     assert {round(value) - 100 for value in heard[0]} == speakers[0]
     assert {round(value) - 100 for value in heard[1]} == speakers[1]
-    assert len(heard[1]) == len(speakers[1]) * (len(heard[0]) // len(speakers[1]))
+    others = 90 - len(task.y_test) // 2  # at least; the test leaves out what makes its classes uneven
+    assert len(heard[0]) % FORMS == 0 and len(heard[0]) <= FORMS * others
+    assert len(heard[1]) == FORMS * len(speakers[1]) * (len(heard[0]) // FORMS // len(speakers[1]))
     folds = [load_keywords_task(tmp_path, "yes-all", fold) for fold in range(10)]
     yes = [set(fold.x_test[fold.y_test == 1, 0, 0]) for fold in folds]
     assert sum(map(len, yes)) == len(set().union(*yes)) == 40
+
+
+def test_a_recording_comes_once_as_it_is_and_then_in_other_forms(tmp_path):
+    write_words(tmp_path, {"yes": 2})
+    one, two = sorted((tmp_path / "yes").iterdir())
+    paths, noises = [one, two, one, one, two], [np.full(16000, 0.5, np.float32)]
+    forms = list(_forms(paths, noises))
+    for path, form in zip(paths[:2], forms, strict=False):
+        clip = read_wav(path, 16000, 1.0)
+        np.testing.assert_array_equal(form, np.r_[clip, np.zeros(8000, np.float32)])
+    assert len(np.unique(np.stack(forms), axis=0)) == 5 and {form.dtype for form in forms} == {np.dtype(np.float32)}
+    for form, again in zip(forms, _forms(paths, noises), strict=True):
+        np.testing.assert_array_equal(form, again)
+
+
+def test_a_varied_recording_is_faster_moved_louder_and_in_front_of_something():
+    """A burst of a tone: its pitch and its time say the speed and the move, the ends what is behind it."""
+    rate = 16000
+    time = np.arange(rate) / rate
+    burst = np.where(abs(time - 0.5) < 0.2, np.sin(2 * np.pi * 1000 * time), 0).astype(np.float32)
+    behind, rng = [np.full(rate, 0.1, np.float32)], np.random.default_rng(3)
+    found = []
+    for _ in range(200):
+        form = varied(burst, rate, behind, rng)
+        floor = float(form[0])
+        loud = np.flatnonzero(abs(form - floor) > 1e-4)
+        spectrum = abs(np.fft.rfft(form - floor))
+        found.append((spectrum.argmax() / 1000, (loud[0] + loud[-1]) / 2 / rate - 0.5, abs(form - floor).max(), floor))
+        assert len(loud) / rate == pytest.approx(0.4 / found[-1][0], rel=0.01)  # a period of 400, zero crossings
+    speeds, moves, levels, floors = np.array(found).T
+    assert 0.85 <= speeds.min() < 0.87 and 1.13 < speeds.max() <= 1.15
+    # found / speed: the move is in the recording's own time
+    assert 0.09 < abs(moves * speeds).max() < 0.102
+    # a step of 23 degrees misses a peak by 2 %
+    assert levels.min() / 0.98 >= 10**-0.3 and levels.max() <= 10**0.3 + 1e-6
+    assert 0.1 * 10**-2.3 <= floors.min() < 0.002 and 0.2 < floors.max() <= 0.1 * 10**0.6
+    assert not varied(burst, rate, [], rng)[0]
 
 
 def test_keywords_refusals(tmp_path):
