@@ -23,7 +23,7 @@ def options_long(tiny, tmp_path_factory):
     """The same network on so many samples that a chip takes some 10 ms."""
     data = tmp_path_factory.mktemp("long") / "data.npz"
     rng = np.random.default_rng(3)
-    np.savez(data, x_test=rng.uniform(size=(20_000, 3, 3)), y_test=rng.integers(0, 2, 20_000))
+    np.savez(data, x_test=rng.uniform(size=(4_000, 3, 3)), y_test=rng.integers(0, 2, 4_000))
     return [str(tiny / "net.npz"), "--data", str(data), "--jobs", "1", "--chips", "120"]
 
 
