@@ -25,6 +25,7 @@ GO_ON = {
     "montecarlo": _RESUMES,
     "sweep": _CONTINUES,
     "explore": _CONTINUES,
+    "signoff": _CONTINUES,
     "characterize": f"{_ANEW}, that of a ladder continues",
 }
 

@@ -101,8 +101,13 @@ def place(capacitors: Sequence[Capacitor], density: float, drawing: Drawing, roo
             net = one.b if one.a == rail else one.a
             lane = _lane(one, (y, y + columns.high), [plate.y for plate in plates])
             plates.append(Plate(one, net, rail, (x, y, x + wide, y + columns.high), lane, group))
-    if len(plates) < len(capacitors):
-        raise MappingError("a capacitor between two nets that are no supply cannot be drawn yet")
+    drawn = {plate.capacitor.name for plate in plates}
+    for one in capacitors:
+        if one.name not in drawn:
+            raise MappingError(
+                f"capacitor {one.name} from {one.a} to {one.b}, none of which is a supply, cannot be drawn yet; leave "
+                "its block out of --with"
+            )
     return plates
 
 

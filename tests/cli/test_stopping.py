@@ -72,7 +72,13 @@ def test_one_line(stopped, tiny, tmp_path, verb, number, wanted, said):
 
 def test_the_hint_knows_the_verb():
     assert set(GO_ON) <= set(VERBS)
-    for verb, said in {"compare": CONTINUES, "montecarlo": RESUMES, "trim": ANEW, None: ANEW}.items():
+    for verb, said in {
+        "compare": CONTINUES,
+        "signoff": CONTINUES,
+        "montecarlo": RESUMES,
+        "trim": ANEW,
+        None: ANEW,
+    }.items():
         assert str(StoppedError(KeyboardInterrupt(), verb)) == f"interrupted; {said}"
 
 

@@ -7,6 +7,7 @@ import pytest
 from cosim.cells.mirror import signal_rails
 from cosim.cells.schmitt import schmitt
 from cosim.circuit.elements import GROUND, Capacitor, Circuit, Instance, Mos
+from cosim.errors import MappingError
 from cosim.layout.blocks import VDD, Block, stack
 from cosim.layout.chip import draw_chip, drawing_of
 from cosim.layout.floorplan import OWN, Row, piled, spaced
@@ -110,6 +111,14 @@ def test_plates_that_would_be_too_narrow_are_lower(technology):
     plates = place(capacitors, technology.capacitor_density, drawing, (0, 0, 100_000, 400_000))
     assert len({plate.box[0] for plate in plates}) == 1
     assert {plate.box[2] - plate.box[0] for plate in plates} == {4500}
+
+
+def test_a_capacitor_between_signals_is_refused_by_name(technology):
+    capacitors = [Capacitor("c0", "n0", VDD, 400e-15), Capacitor("average.c", "in", "held", 400e-15)]
+    with pytest.raises(
+        MappingError, match=r"capacitor average\.c from in to held, none .*; leave its block out of --with"
+    ):
+        place(capacitors, technology.capacitor_density, drawing_of(technology), (0, 0, 100_000, 240_000))
 
 
 def test_roles_tell_which_nets_are_kept_apart():
