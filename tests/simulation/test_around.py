@@ -121,7 +121,7 @@ def test_digits_are_decided_on_the_chip(technology):
 def test_one_clock_drives_it_all(network, technology, x, pooling):
     """States and class are those of software. The blocks' power is that of one supply. The equations know the clock
     from ngspice, without its phases, 1 in 10 of its nets; edges cost a fifth less in the engine, whose switches are
-    exact below 250 nA alone: 30 % for both."""
+    exact below 250 nA alone: 0.9 / 0.8 to 1 / 0.8 of what it finds."""
     pytest.importorskip("numba")
     pooled = replace(network, readout=replace(network.readout, pooling=pooling))
     test_set = TestSet(x[None], np.zeros(1, dtype=np.int64), np.array([FRAMES]), np.arange(1))
@@ -138,7 +138,7 @@ def test_one_clock_drives_it_all(network, technology, x, pooling):
     blocks = {name: row.power_w["batch"].mean for name, row in summary.blocks.items()}
     assert tuple(blocks) == (*BLOCKS, "converters", "decision", "clock", "tree")
     assert sum(blocks.values()) == pytest.approx(chip.power_w, rel=1e-3)
-    assert abs(summary.blocks["clock"].difference.mean) < 0.3
+    assert 0.9 / 0.8 < 1 + summary.blocks["clock"].difference.mean < 1 / 0.8
     assert set(summary.power_outside) == {"wires", "pads"}
 
 
