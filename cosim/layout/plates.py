@@ -105,8 +105,8 @@ def place(capacitors: Sequence[Capacitor], density: float, drawing: Drawing, roo
     for one in capacitors:
         if one.name not in drawn:
             raise MappingError(
-                f"capacitor {one.name} from {one.a} to {one.b}, none of which is a supply, cannot be drawn yet; leave "
-                "its block out of --with"
+                f"capacitor {one.name} from {one.a} to {one.b}, neither of which is a supply, cannot be drawn yet; "
+                "leave its block out of --with"
             )
     return plates
 

@@ -116,7 +116,7 @@ def test_plates_that_would_be_too_narrow_are_lower(technology):
 def test_a_capacitor_between_signals_is_refused_by_name(technology):
     capacitors = [Capacitor("c0", "n0", VDD, 400e-15), Capacitor("average.c", "in", "held", 400e-15)]
     with pytest.raises(
-        MappingError, match=r"capacitor average\.c from in to held, none .*; leave its block out of --with"
+        MappingError, match=r"capacitor average\.c from in to held, neither .*; leave its block out of --with"
     ):
         place(capacitors, technology.capacitor_density, drawing_of(technology), (0, 0, 100_000, 240_000))
 
