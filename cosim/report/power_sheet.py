@@ -24,6 +24,7 @@ def power_page(design: Design, summary: PowerSummary, made_with: dict[str, str])
     power, energy = _mean(total.power_w[first], "W"), _mean(total.energy_inference_j[first], "J")
     frame = _mean(total.energy_frame_j[first], "J")
     engines = " beside ".join(summary.engines)
+    noise = "" if summary.noise is None else f" Decisions have the noise of the devices, seed {summary.noise}."
     corner = f"{summary.corner}, {summary.celsius:g} °C, {summary.supply_v:g} V"
     differs = () if total.difference is None else ((f"{100 * total.difference.mean:+.2f} %", "behavioral beside it"),)
     return Page(
@@ -32,7 +33,7 @@ def power_page(design: Design, summary: PowerSummary, made_with: dict[str, str])
         title=f"{subject.name} on {summary.technology}: {power}, {energy} an inference",
         lead=f"Supply power of {summary.transistors} transistors of {summary.technology} ({corner}) on "
         f"{summary.samples} test samples of {summary.frames:g} frames of {format_quantity(summary.t_step_s, 's')}: "
-        f"{engines}; {summary.failed} simulations failed. Means with 95 % intervals.",
+        f"{engines}; {summary.failed} simulations failed. Means with 95 % intervals.{noise}",
         cards=(
             (power, f"mean supply power by {first}"),
             (frame, "a frame"),

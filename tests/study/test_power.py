@@ -21,6 +21,7 @@ from cosim.outputs import block_areas, summarize
 from cosim.reading.text import typed
 from cosim.report.figures import save_figure
 from cosim.report.power_figure import draw_power
+from cosim.report.power_sheet import power_page
 from cosim.report.tables import format_power
 from cosim.resources import trained_network_path
 from cosim.simulation.inference import run_inference
@@ -294,6 +295,8 @@ def test_with_noise_the_power_is_that_of_states_with_noise(tiny, test_set, techn
     assert not np.allclose(noisy.behavioral["cells"], plain.behavioral["cells"], rtol=1e-3, atol=0)
     summary = summarize_power(design, noisy, Run(noise=noise))
     assert summary.noise == 3 and any(line.startswith("noise  ") for line in format_power(summary))
+    leads = [power_page(design, summarize_power(design, noisy, run), {}).lead for run in (Run(noise=noise), Run())]
+    assert ["noise of the devices, seed 3" in lead for lead in leads] == [True, False]
 
 
 def test_failed_samples_count_on_neither_side(tiny, test_set):
