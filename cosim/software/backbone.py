@@ -18,6 +18,7 @@ from torch import Tensor, nn
 
 from cosim.software.cells import Cell, Lru, MinGru, Parallel
 from cosim.software.hysteresis import Drive, HysteresisCell
+from cosim.software.repeated import Steps, each, in_full, joined, repeated, take_step, whole
 from cosim.software.shape import Shape
 
 _LONGEST = 10000.0
@@ -36,7 +37,10 @@ class Mlp(nn.Module):
 
 
 class Block(nn.Module):
-    """x (n, time, m) to the same; with `last` (n,) only that step leaves, (n, 1, m): only the cell looks at others."""
+    """x (n, time, m) to the same; with `last` (n,) only that step leaves, (n, 1, m): only the cell looks at others.
+
+    Of repeated steps everything before the cell is computed once.
+    """
 
     def __init__(self, width: int, cell: Cell, *, positions: bool, dropout: float = 0.0) -> None:
         super().__init__()
@@ -47,20 +51,21 @@ class Block(nn.Module):
         self.readout, self.gate = nn.Linear(cell.outputs, width), nn.Linear(width, width)
         self.mlp = Mlp(width, dropout)
 
-    def run_cell(self, x: Tensor) -> Tensor:
+    def run_cell(self, x: Steps) -> Tensor:
         """What the cell makes of the normalised input, (n, time, outputs); never in half precision, which would round
         candidates to three digits before they are compared."""
+        given = x if isinstance(x, Tensor) else x.rows
         if self.position is not None:
-            place = _positions_like(x.shape[1], x.shape[2], x.dtype, x.device)
-            x = self.position(torch.cat([x, place.expand_as(x)], dim=2))
-        with torch.autocast(x.device.type, enabled=False):
-            return self.cell(x.float() if x.dtype in (torch.bfloat16, torch.float16) else x)
+            x = joined(self.position, x, _positions_like(x.shape[1], x.shape[2], given.dtype, given.device))
+        with torch.autocast(given.device.type, enabled=False):
+            return self.cell(in_full(x))
 
-    def forward(self, x: Tensor, last: Tensor | None = None) -> Tensor:
-        normed = self.norm1(x)
+    def forward(self, x: Steps, last: Tensor | None = None) -> Tensor:
+        normed = each(self.norm1, x)
         y = self.run_cell(normed)
         if last is not None:
             x, normed, y = (take_step(part, last) for part in (x, normed, y))
+        x, normed = whole(x), whole(normed)
         x = self.u1 * x + self.cell_norm(self.readout(y)) * torch.sigmoid(self.gate(normed))
         return self.u2 * x + self.mlp(self.norm2(x))
 
@@ -101,13 +106,20 @@ class Backbone(nn.Module):
     def forward(self, x: Tensor, lengths: Tensor | None = None) -> Tensor:
         """lengths: (n,) valid steps, all by default."""
         steps = torch.full((len(x),), x.shape[1], device=x.device) if lengths is None else lengths
-        x = self.encoder(x if self.shape.tokens else (x - self.offset) / self.scale)
-        x = x + self.encoder_mlp(x)
+        x = self._encode(x)
         for block in self.blocks:
             final = block is self.blocks[-1] and self.shape.pooling == "last"
             x = block(x, steps - 1 if final else None)
         y = self.decoder(x[:, 0] if self.shape.pooling == "last" else self._pool(x, steps))
         return self.output(y + self.decoder_mlp(y))
+
+    def _encode(self, x: Tensor) -> Steps:
+        few = None if self.training and self.shape.dropout > 0 else repeated(x)  # dropout differs from step to step
+        return each(self._encode_each, few or x)
+
+    def _encode_each(self, x: Tensor) -> Tensor:
+        x = self.encoder(x if self.shape.tokens else (x - self.offset) / self.scale)
+        return x + self.encoder_mlp(x)
 
     def _pool(self, x: Tensor, lengths: Tensor) -> Tensor:
         if self.shape.pooling == "none":
@@ -149,11 +161,6 @@ def positions(steps: int, width: int) -> Tensor:
     found = torch.empty(steps, width, dtype=torch.float64)
     found[:, 0::2], found[:, 1::2] = angle.sin(), angle[:, : width // 2].cos()
     return found
-
-
-def take_step(x: Tensor, step: Tensor) -> Tensor:
-    """One step of each sample: x (n, time, features), step (n,), to (n, 1, features)."""
-    return x[torch.arange(len(x), device=x.device), step][:, None]
 
 
 @torch.no_grad()

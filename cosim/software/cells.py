@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from cosim.software.repeated import Steps, project, times
 from cosim.training.scan import linear_scan
 
 LEAST_DECAY = 1e-6  # -ln |lambda| at least: single precision then keeps |lambda| below 1, a million steps are kept
@@ -35,14 +36,14 @@ class Cell(nn.Module, ABC):
         self.outputs = state if outputs is None else outputs
 
     @abstractmethod
-    def recurrence(self, x: Tensor) -> Recurrence:
+    def recurrence(self, x: Steps) -> Recurrence:
         """What x asks of the state."""
 
-    def read(self, h: Tensor, x: Tensor) -> Tensor:
+    def read(self, h: Tensor, x: Steps) -> Tensor:
         """What leaves the cell, (n, time, outputs), from its states and its input: here the states."""
         return h
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x: Steps) -> Tensor:
         step = self.recurrence(x)
         return self.read(linear_scan(step.a, step.b, step.b.new_zeros(self.state)), x)
 
@@ -58,9 +59,9 @@ class MinGru(Cell):
         self.gate = nn.Linear(inputs, state)
         self.candidate = nn.Linear(inputs, state)
 
-    def recurrence(self, x: Tensor) -> Recurrence:
-        gate = self.gate(x)
-        return Recurrence(torch.sigmoid(-gate), torch.sigmoid(gate) * self.candidate(x))
+    def recurrence(self, x: Steps) -> Recurrence:
+        gate = project(self.gate, x)
+        return Recurrence(torch.sigmoid(-gate), torch.sigmoid(gate) * project(self.candidate, x))
 
 
 class Lru(Cell):
@@ -91,13 +92,13 @@ class Lru(Cell):
         """L, (state,), complex."""
         return torch.polar((-self.decay()).exp(), self.theta.exp())
 
-    def recurrence(self, x: Tensor) -> Recurrence:
+    def recurrence(self, x: Steps) -> Recurrence:
         gamma = torch.sqrt(-torch.expm1(-2.0 * self.decay()))
-        drive = torch.complex(x @ (gamma[:, None] * self.b[0]).T, x @ (gamma[:, None] * self.b[1]).T)
+        drive = torch.complex(*(times(gamma[:, None] * part, x) for part in self.b))
         return Recurrence(self.eigenvalues().expand(drive.shape), drive)
 
-    def read(self, h: Tensor, x: Tensor) -> Tensor:
-        return h.real @ self.c[0].T - h.imag @ self.c[1].T + self.d(x)
+    def read(self, h: Tensor, x: Steps) -> Tensor:
+        return h.real @ self.c[0].T - h.imag @ self.c[1].T + project(self.d, x)
 
 
 class Parallel(Cell):
@@ -107,12 +108,12 @@ class Parallel(Cell):
         super().__init__(cells[0].inputs, sum(cell.state for cell in cells), sum(cell.outputs for cell in cells))
         self.cells = nn.ModuleList(cells)
 
-    def recurrence(self, x: Tensor) -> Recurrence:
+    def recurrence(self, x: Steps) -> Recurrence:
         steps = [cell.recurrence(x) for cell in self.cells]  # type: ignore[operator]
         return Recurrence(torch.cat([one.a for one in steps], dim=2), torch.cat([one.b for one in steps], dim=2))
 
-    def read(self, h: Tensor, x: Tensor) -> Tensor:
+    def read(self, h: Tensor, x: Steps) -> Tensor:
         raise NotImplementedError("each cell reads its own states")
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x: Steps) -> Tensor:
         return torch.cat([cell(x) for cell in self.cells], dim=2)

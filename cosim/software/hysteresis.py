@@ -18,6 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from cosim.software.cells import Cell, Recurrence
+from cosim.software.repeated import Steps, project
 from cosim.training.scan import linear_scan
 from cosim.training.surrogate import heaviside, sign
 
@@ -54,11 +55,11 @@ class HysteresisCell(Cell):
         self.scale = nn.Linear(inputs, state) if scaled else None
         self.alpha = None if scaled else nn.Parameter(torch.ones(state))
 
-    def drive(self, x: Tensor) -> Drive:
+    def drive(self, x: Steps) -> Drive:
         """Candidate, threshold and level at each step, from x (n, time, inputs)."""
-        candidate = self.candidate(x)
-        free = self.bias if self.threshold is None else self.threshold(x)
-        level = self.alpha if self.scale is None else self.scale(x)
+        candidate = project(self.candidate, x)
+        free = self.bias if self.threshold is None else project(self.threshold, x)
+        level = self.alpha if self.scale is None else project(self.scale, x)
         assert free is not None
         assert level is not None
         return Drive(candidate, free.abs().expand_as(candidate), level.expand_as(candidate))
@@ -74,8 +75,8 @@ class HysteresisCell(Cell):
         start = -drive.level[:, 0] if self.start == "low" else step.b.new_zeros(self.state)
         return linear_scan(step.a, step.b, start)
 
-    def recurrence(self, x: Tensor) -> Recurrence:
+    def recurrence(self, x: Steps) -> Recurrence:
         return self.updates(self.drive(x))
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x: Steps) -> Tensor:
         return (self.memory or self.decide)(self.drive(x))
