@@ -17,7 +17,7 @@ _SEEDS = 2**31 - 2  # of its generator
 def format_bench(bench: Bench) -> str:
     """One self-contained deck of a bench."""
     nested = bool(bench.circuit.subcircuits)
-    saved = " ".join(_saved(probe, nested=nested) for probe in bench.probes) or "all"
+    saved = " ".join(saved_name(probe, nested=nested) for probe in bench.probes) or "all"
     lines: list[str] = []
     if bench.preset:
         supply = format_number(bench.technology.supply)
@@ -85,7 +85,8 @@ def _drain(device: str) -> str:
     return f"@m.{''.join(f'x{instance}.' for instance in path)}m{name}[id]" if path else f"@m{name}[id]"
 
 
-def _saved(probe: Probe, *, nested: bool) -> str:
+def saved_name(probe: Probe, *, nested: bool = True) -> str:
+    """What it saves and prints a probe as."""
     return vector(probe, nested=nested) if isinstance(probe, DrainCurrent) else spice_probe(probe)
 
 
@@ -111,10 +112,10 @@ def _testbench(bench: Bench) -> list[str]:
         *([f".include {START_FILE}"] if bench.skip_still else []),
         *format_elements(bench.circuit.elements, bench.technology),
         *options.splitlines(),
-        *(f".save {spice_probe(probe)}" for probe in bench.probes),
+        *(f".save {saved_name(probe)}" for probe in bench.probes),
         _analysis(bench.analysis),
         ".end",
     ]
 
 
-NGSPICE = Dialect("ngspice", SPICE, format_devices, _testbench, spice_probe)
+NGSPICE = Dialect("ngspice", SPICE, format_devices, _testbench, saved_name)
