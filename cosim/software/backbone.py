@@ -61,13 +61,11 @@ class Block(nn.Module):
             return self.cell(in_full(x))
 
     def forward(self, x: Steps, last: Tensor | None = None) -> Tensor:
-        normed = each(self.norm1, x)
-        y = self.run_cell(normed)
-        if last is not None:
-            x, normed, y = (take_step(part, last) for part in (x, normed, y))
-        x, normed = whole(x), whole(normed)
-        x = self.u1 * x + self.cell_norm(self.readout(y)) * torch.sigmoid(self.gate(normed))
-        return self.u2 * x + self.mlp(self.norm2(x))
+        steps = each(self.norm1, x)
+        y = self.run_cell(steps)
+        kept, normed, y = (whole(part) if last is None else take_step(part, last) for part in (x, steps, y))
+        kept = self.u1 * kept + self.cell_norm(self.readout(y)) * torch.sigmoid(self.gate(normed))
+        return self.u2 * kept + self.mlp(self.norm2(kept))
 
 
 class Backbone(nn.Module):
@@ -106,10 +104,11 @@ class Backbone(nn.Module):
     def forward(self, x: Tensor, lengths: Tensor | None = None) -> Tensor:
         """lengths: (n,) valid steps, all by default."""
         steps = torch.full((len(x),), x.shape[1], device=x.device) if lengths is None else lengths
-        x = self._encode(x)
+        seen: Steps = self._encode(x)
         for block in self.blocks:
             final = block is self.blocks[-1] and self.shape.pooling == "last"
-            x = block(x, steps - 1 if final else None)
+            seen = block(seen, steps - 1 if final else None)
+        x = whole(seen)
         y = self.decoder(x[:, 0] if self.shape.pooling == "last" else self._pool(x, steps))
         return self.output(y + self.decoder_mlp(y))
 

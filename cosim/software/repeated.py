@@ -1,8 +1,8 @@
 """Sequences in which few steps differ: what acts on a step alone is computed once for each of those.
 
-Two kinds of step make up every string of bits, 256 every image read pixel by pixel, and behind the first step an item or
-a quiet value to copy is followed by zeros. Encoder, perceptron and normalisation act on each step alone, so they run on
-the different steps; the maps into a cell are linear, so a position is added behind them, W (x + p) = W x + W p:
+Two kinds of step make up every string of bits, 256 an image read pixel by pixel, and an item or a quiet value to copy
+is followed by zeros. Encoder, perceptron and normalisation act on each step alone, so they run on the different steps;
+the maps into a cell are linear, so a position is added behind them, W (x + p) = W x + W p:
 
     x[i, t] = rows[index[i, t]] + places[t]        W x + b = (W rows + b)[index] + W places
 
@@ -12,7 +12,6 @@ a matter of minutes to hours on one core (docs/reproduced.md).
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
 
 import torch
 from torch import Tensor, nn
@@ -47,7 +46,7 @@ Steps = Tensor | Repeated
 def repeated(x: Tensor) -> Repeated | None:
     """x (n, time, features), or tokens (n, time), as few rows; None where more than a quarter of its steps differ."""
     flat = x.reshape(-1, *x.shape[2:])
-    keys = flat if flat.ndim == 1 else flat[:, 0] if flat.shape[1] == 1 else flat.double() @ _mixture(flat.shape[1]).to(x.device)
+    keys = flat if flat.ndim == 1 else flat[:, 0] if flat.shape[1] == 1 else flat.double() @ _mixture(flat)
     found, index = torch.unique(keys, return_inverse=True)
     if WORTH * len(found) > len(flat):
         return None
@@ -56,10 +55,10 @@ def repeated(x: Tensor) -> Repeated | None:
     return Repeated(rows, index.view(x.shape[:2])) if torch.equal(rows[index], flat) else None
 
 
-@lru_cache(maxsize=8)
-def _mixture(features: int) -> Tensor:
+def _mixture(steps: Tensor) -> Tensor:
     """Weights whose sums tell steps apart; where two different ones have the same, `repeated` finds out."""
-    return torch.randn(features, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    drawn = torch.randn(steps.shape[1], dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    return drawn.to(steps.device)
 
 
 def each(act: Callable[[Tensor], Tensor], x: Steps) -> Steps:
@@ -88,7 +87,11 @@ def joined(layer: nn.Linear, x: Steps, places: Tensor) -> Steps:
 def in_full(x: Steps) -> Steps:
     """The same, in single precision where it was in half."""
     if isinstance(x, Repeated):
-        return Repeated(in_full(x.rows), x.index, x.places if x.places is None else in_full(x.places))
+        return Repeated(_in_full(x.rows), x.index, x.places if x.places is None else _in_full(x.places))
+    return _in_full(x)
+
+
+def _in_full(x: Tensor) -> Tensor:
     return x.float() if x.dtype in (torch.bfloat16, torch.float16) else x
 
 

@@ -62,7 +62,7 @@ def test_steps_that_are_not_themselves_stay_as_they_are():
 
 
 def test_different_steps_of_one_sum_are_told_apart(monkeypatch):
-    monkeypatch.setattr("cosim.software.repeated._mixture", lambda features: torch.ones(features, dtype=torch.float64))
+    monkeypatch.setattr("cosim.software.repeated._mixture", lambda steps: torch.ones_like(steps[0]))
     x = items()  # sums 1 and 0
     assert repeated(x) is None
 
