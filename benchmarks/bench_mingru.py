@@ -1,6 +1,6 @@
 """The minGRU's tau-cell: transistors against the behavioral model, retention, and a hybrid beside BMRU units.
 
-python benchmarks/bench_mingru.py follow [technology] [t_step]      50 frames, z from 0.02 to 0.98, 3 seeds
+python benchmarks/bench_mingru.py follow [technology] [t_step] [top]   50 frames, a from 0.02 to 4, 3 seeds
 python benchmarks/bench_mingru.py hold [technology]                 drift of a state of 1 nA at z = 0
 python benchmarks/bench_mingru.py hybrid FILE.npz [seed]            4 minGRU + 4 BMRU on digits, for cosim compare
 """
@@ -31,17 +31,18 @@ from cosim.units.mingru.node import fit_of
 CELLS, CANDIDATES, GATES, FRAMES = 4, 3, 2, 50
 
 
-def follow(name: str = "generic180", t_step: str = "10e-3") -> None:
-    """Largest and mean-square difference of states in nA, in the first frame and after it."""
+def follow(name: str = "generic180", t_step: str = "10e-3", top: str = "") -> None:
+    """Largest and mean-square difference of states in nA, in the first frame and after it; top: of ratio gates."""
     technology, timing = load_technology(name), Timing(float(t_step))
     calibration = find_calibration(technology, 8, print)
+    tops = np.full(CELLS, float(top)) if top else None
     for seed in range(3):
         rng = np.random.default_rng(seed)
         weight, gate = np.zeros((2, CELLS, CANDIDATES + GATES))
         weight[:, :CANDIDATES] = rng.integers(0, 3, (CELLS, CANDIDATES)) / 8
         weight[np.arange(CELLS), rng.integers(0, CANDIDATES, CELLS)] += 0.5
         gate[np.arange(CELLS), CANDIDATES + np.arange(CELLS) % GATES] = 4.0
-        layer = MinGruLayer("fading", ("input",), weight, np.zeros(CELLS), gate, np.zeros(CELLS))
+        layer = MinGruLayer("fading", ("input",), weight, np.zeros(CELLS), gate, np.zeros(CELLS), tops)
         encoding = InputEncoding(np.zeros(CANDIDATES + GATES), np.ones(CANDIDATES + GATES))
         network = check_network(Network(encoding, (layer,), Readout(("fading",), np.eye(2, CELLS), np.zeros(2))))
         design = compile_network(network, technology, calibration, Settings(t_step=timing.t_step))

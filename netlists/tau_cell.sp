@@ -45,3 +45,16 @@ modiode o o 0 0 generic180_n w=5e-06 l=4.81e-06 m=1
 mosink out o 0 0 generic180_n w=5e-06 l=5e-06 m=1
 mdiode out out vdd vdd generic180_p w=1e-06 l=5e-06 m=8
 .ends tau_cell_gated
+
+* tau carries I_b a / (a + I_b), a a unit of line
+.subckt ratio_gate line half bias tau vdd
+mcopy a line vdd vdd generic180_p w=1e-06 l=5e-06 m=1
+mhalf b half vdd vdd generic180_p w=1e-06 l=5e-06 m=1
+mda a a r 0 generic180_n w=5e-06 l=5e-06 m=1
+mdb b b r 0 generic180_n w=5e-06 l=5e-06 m=1
+mlow r r 0 0 generic180_n w=5e-06 l=5e-06 m=1
+ma tau a t 0 generic180_n w=5e-06 l=5e-06 m=1
+mb vdd b t 0 generic180_n w=5e-06 l=5e-06 m=1
+mtail t bias 0 0 generic180_n w=5e-06 l=5e-06 m=1
+mdiode tau tau vdd vdd generic180_p w=1e-06 l=5e-06 m=1
+.ends ratio_gate

@@ -25,6 +25,7 @@ from cosim.cells.ladder import ladder, ladder_blocks
 from cosim.cells.linear import Term, linear_row
 from cosim.cells.mirror import input_diode, signal_rails
 from cosim.cells.quantiser import comparator, quantiser, quantiser_blocks, sampler
+from cosim.cells.ratio_gate import ratio_gate
 from cosim.cells.rectifier import candidate_diode, relu_diode
 from cosim.cells.register import register, register_blocks
 from cosim.cells.schmitt import schmitt
@@ -100,6 +101,7 @@ def golden_texts() -> dict[str, str]:
             tau_cell(technology, UNITS, tau_capacitance(technology, Timing().t_step, 1e-11)),
             candidate_diode(technology),
             tau_cell_gated(technology, UNITS, gated, fit_of(calibration).trim),
+            ratio_gate(technology),
         ),
         "quantiser": (*quantiser_blocks(technology), quantiser()),
         "ladder": (

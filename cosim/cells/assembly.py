@@ -61,6 +61,7 @@ class Assembly:
         are held at V_DD until time 0: a cell whose lower threshold has fallen below 0 has two states even while the
         reset holds its candidate at 0. Which one it takes is history: on a chip that has run before, the state that it
         could not leave. So it starts there
+    pushed: bias pins whose current flows a second time, onto a gate line p
     around: what stands around the network
     """
 
@@ -82,6 +83,7 @@ class Assembly:
     steering: dict[tuple[str, str], str]
     symbols: dict[str, str]
     held: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    pushed: frozenset[str] = frozenset()
     around: Around = Around()
 
     @property

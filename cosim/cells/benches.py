@@ -15,9 +15,12 @@ from cosim.cells.clocked import CLOCKED, LATCH_NODE, clocked_schmitt
 from cosim.cells.dpi import DPI, INTEGRATION_NODE, dpi
 from cosim.cells.mirror import INPUT_DIODE, SIGNAL_RAILS, input_diode, signal_rails, weight
 from cosim.cells.quantiser import COMPARATOR, DRIVER, SAMPLER, comparator, driver, sampler
+from cosim.cells.ratio_gate import RATIO_GATE, ratio_gate
 from cosim.cells.rectifier import CANDIDATE, candidate_diode
 from cosim.cells.schmitt import DECISION_NODE, SCHMITT, schmitt
 from cosim.cells.steering import STEERING_AND, SYMBOL_COMPARATOR, steering_and, symbol_comparator
+from cosim.cells.tau_cell import TAU_LINE, tau_line
+from cosim.cells.transistor import Device, transistor
 from cosim.cells.winner import winner
 from cosim.circuit.bench import PRECISE, Bench, Current, Dc, Op, Tran, Voltage
 from cosim.circuit.elements import GROUND, Circuit, Element, Instance, Source, Subcircuit
@@ -122,6 +125,26 @@ def winner_bench(technology: Technology, i_bias: float, currents: NDArray[np.flo
     circuit = Circuit("winner bench", (bias_diode(technology), candidate_diode(technology), cell), tuple(elements))
     run = Tran(t_step / STEPS_A_FRAME, steps * t_step)
     return Bench(circuit, technology, run, tuple(Current(f"out{k}") for k in places), PRECISE)
+
+
+def ratio_bench(technology: Technology, units: int, i_b: float, i_max: float) -> Bench:
+    """A ratio gate of bias i_b on a signal from 0 to i_max, ampere, in SWEEP_POINTS steps.
+
+    What it carries is copied by a unit device, through `out`, whose drain stands at half of the supply.
+    """
+    elements: tuple[Element, ...] = (
+        supply_of(technology),
+        Source("in", "i", "p", GROUND, 0.0),
+        Instance("in", ("p", "vdd"), f"{INPUT_DIODE}_{units}"),
+        *bias_lines({"top": i_b}),
+        Instance("push", ("top", "half", "vdd"), TAU_LINE),
+        Instance("gate", ("p", "half", "top", "tau", "vdd"), RATIO_GATE),
+        *transistor("copy", Device("inner", "p", technology.sizing.mirror_p), "node", "tau"),
+        Source("out", "v", "node", GROUND, technology.supply / 2),
+    )
+    blocks = input_diode(technology, units), bias_diode(technology), tau_line(technology), ratio_gate(technology)
+    sweep = Dc("i", "in", 0.0, i_max, i_max / SWEEP_POINTS)
+    return Bench(Circuit("ratio gate bench", blocks, elements), technology, sweep, (Current("out"),), PRECISE)
 
 
 def schmitt_bench(technology: Technology, units: int, bias: Pins, i_peak: float, v_node: float) -> Bench:

@@ -8,6 +8,7 @@ from cosim.cells.linear import Term, linear_row
 from cosim.cells.mirror import signal_rails
 from cosim.cells.rectifier import candidate_diode
 from cosim.cells.steering import steering_and, symbol_comparator
+from cosim.cells.tau_cell import tau_line
 from cosim.circuit.elements import Element, Instance, Part, Subcircuit
 from cosim.ir.graph import Edge, Sized
 from cosim.ir.nodes import Memory, Node, Output, Pedestal
@@ -62,6 +63,7 @@ class Builder:
         self.apart = graph.read_late
         self.symbols: dict[str, str] = {}
         self.rails: set[str] = set()
+        self.pushing: set[str] = set()
 
     def define(self, *blocks: Subcircuit) -> None:
         """Blocks that others instantiate."""
@@ -160,6 +162,13 @@ class Builder:
             self.bias_pins[pin] = strength * current
             self.add(diode, pin, (pin,), BIAS_DIODES)
         return self.bias_lines[key]
+
+    def pushed(self, line: str) -> str:
+        """Gate line p of the current of a bias line, one for all that push it."""
+        if line not in self.pushing:
+            self.pushing.add(line)
+            self.add(tau_line(self.technology), f"push_{line}", (line, f"{line}_p", "vdd"), BIAS_DIODES)
+        return f"{line}_p"
 
     def own_line(self, name: str, purpose: str, current: float, trim: float) -> str:
         """A gate line of one cell's own, because an input-dependent beta flows into it too."""

@@ -98,6 +98,10 @@ board_option = click.option(
     "States 0 and alpha, or -alpha and alpha; or an analog one that fades (minGRU).", _A.unit,
 )  # fmt: skip
 @one_of("--beta", ("fixed", "input"), "Thresholds.", _A.beta, cls=NetworkOption)
+@one_of(
+    "--gate", ("exponential", "ratio"), "z of a minGRU: 1 - exp(-a), or with a that saturates.", _A.gate,
+    cls=NetworkOption,
+)  # fmt: skip
 @one_of("--cell", ("bmru", "cmru", "alphacmru"), "Recurrent unit; alphacmru compiles with --levels.", _A.cell)
 @click.option(
     "--levels",

@@ -65,5 +65,5 @@ def _finish(builder: Builder) -> Assembly:
     return Assembly(
         circuit, ports, builder.bias_pins, input_pins, unit_pin, pedestal_pin, outputs, clocks, decides, pulses,
         builder.decisions, candidates, builder.weights, builder.cell_bias, frozenset(builder.rails),
-        builder.steering, builder.symbols, builder.held,
+        builder.steering, builder.symbols, builder.held, frozenset(builder.pushing),
     )  # fmt: skip

@@ -20,6 +20,7 @@ from cosim.network.late import FALL, RISE
 Array = NDArray[np.float64]
 MOST_BITS = 4  # of an AND: switches in series above a current source
 MOST_LEVELS = 32  # of a stored value
+LEAST_RATE, MOST_RATE = 0.5, 16.0  # of a ratio gate: z of 0.39 and of 1 - 1e-7
 FULL_SCALE = 1.0  # of a stored value on a grid: it lies between -1 and 1
 
 
@@ -290,8 +291,9 @@ def on_levels(value: Array, levels: int) -> Array:
 class MinGruLayer(RecurrentLayer):
     """minGRU with an exponential gate: a leaky integrator whose rate is an input (first quadrant).
 
-    r_t = max(W_gate x_t + b_gate, 0), z_t = 1 - exp(-r_t), u_t = max(W x_t + b, 0),
+    a_t = max(W_gate x_t + b_gate, 0), r_t = a_t, z_t = 1 - exp(-r_t), u_t = max(W x_t + b, 0),
     h_t = (1 - z_t) h_{t-1} + z_t u_t, from h = 0 on. The published unit has a logistic gate and a signed candidate.
+    top (width,), absent for none: with a ratio gate r_t = top a_t / (top + a_t), which is logistic in ln a_t.
     """
 
     kind = "mingru"
@@ -299,13 +301,24 @@ class MinGruLayer(RecurrentLayer):
 
     weight_gate: Array
     bias_gate: Array
+    top: Array | None = None
 
     @property
     def start(self) -> Array:
         return np.zeros(self.width)
 
+    def check(self, origin: str) -> None:
+        """Raises NetworkError for a largest rate that no ratio gate has."""
+        for i, top in enumerate(() if self.top is None else self.top):
+            if not LEAST_RATE <= top <= MOST_RATE:
+                raise NetworkError(
+                    f"{origin}: {self.name}.top[{i}] must lie in {LEAST_RATE:g} to {MOST_RATE:g}, not {top:g}; it is "
+                    "the largest rate of a ratio gate"
+                )
+
     def run(self, x: Array, before: Array | None = None) -> LayerTrace:
         candidate, gate = np.maximum(self.drive(x), 0.0), np.maximum(x @ self.weight_gate.T + self.bias_gate, 0.0)
+        gate = gate if self.top is None else self.top * gate / (self.top + gate)
         kept, state = np.exp(-gate), self.start if before is None else before
         states = np.empty_like(candidate)
         for t in range(x.shape[1]):

@@ -7,8 +7,10 @@ from collections.abc import Callable
 
 from cosim.ir.graph import Lowered
 from cosim.ir.nodes import And, Pedestal
+from cosim.report.mingru_schematics import draw_ratio_gate, draw_tau_cell
 from cosim.report.register_schematics import draw_level, draw_register
 from cosim.report.schematic_sheet import HALF, HEIGHT, NET, Point, Sheet
+from cosim.units.mingru.node import MinGru
 from cosim.units.table import unit_of
 
 
@@ -183,30 +185,6 @@ def draw_dpi() -> bytes:
     return sheet.svg()
 
 
-def draw_tau_cell() -> bytes:
-    """The gated tau-cell without its mirrors: M1 to M4, both I_tau, the switch, C."""
-    sheet = Sheet()
-    low = -3.4
-    m1, t3, t2, m4 = (sheet.mos("p", (4.2 * k, 0), name) for k, name in enumerate(("M1", "tau3", "tau2", "M4")))
-    m3, m2 = sheet.mos("p", (4.2, low), "M3"), sheet.mos("p", (8.4, low), "M2")
-    sheet.supply(m1.first, t3.first, t2.first, m4.first)
-    for top, own, name in ((t3, m3, "b"), (t2, m2, "s")):
-        sheet.wire(top.last, own.first)
-        sheet.text(own.first, name, "right", NET)
-        sheet.ground(own.last)
-        sheet.port(top.gate, "tau")
-    sheet.port(m1.gate, "b")
-    sheet.port(m1.last, "d", "bottom")
-    sheet.port(m3.gate, "d")
-    sheet.port(m2.gate, "d")
-    sheet.arrow((m2.first[0] + 0.8, m2.first[1]), (m4.gate[0] - 0.4, m2.first[1]), "pulse", "top")
-    sheet.capacitor((m4.gate[0], m4.gate[1] - 2.0), (m4.gate[0], m4.gate[1] - 3.8), "C to vdd")
-    sheet.wire(m4.gate, (m4.gate[0], m4.gate[1] - 2.0))
-    sheet.text(m4.gate, "vc", "top", NET)
-    sheet.port(m4.last, "I", "bottom")
-    return sheet.svg()
-
-
 def draw_quantiser() -> bytes:
     """The three-level quantiser in blocks."""
     sheet = Sheet()
@@ -315,6 +293,7 @@ CELLS: dict[str, tuple[str, Callable[[], bytes]]] = {
     "level": ("Level of the register: comparator, keeper, output", draw_level),
     "tau-cell": ("Low pass whose rate is a current: gated tau-cell of a minGRU", draw_tau_cell),
 }  # as `Unit.drawings` names them
+RATIO = "Rate that saturates: ratio gate of a minGRU"
 STEERING = "Product of bits: symbol comparator, and a steering AND"
 
 
@@ -326,6 +305,7 @@ def schematics_of(graph: Lowered) -> dict[str, bytes]:
         "Signal and weights: a current mirror of N unit devices, one transistor a weight": draw_mirror(),
         "Summing node: a row of weights with its rectifier": draw_rectifier(),
         **{words: draw() for name, (words, draw) in CELLS.items() if name in drawn},
+        **({RATIO: draw_ratio_gate()} if any(isinstance(node, MinGru) and node.top for node in graph.memories) else {}),
         **({STEERING: draw_steering()} if any(True for _ in graph.of(And)) else {}),
         "Bias: a pin, its diode and what it leads": draw_bias(pedestal=pedestal),
     }

@@ -12,6 +12,7 @@ from cosim.variation.sigma import Spread
 
 Beta = Literal["fixed", "input"]
 CellKind = Literal["bmru", "cmru", "alphacmru"]
+Gate = Literal["exponential", "ratio"]
 
 MOST_TAPS = 64
 MOST_SIGMA = 100.0
@@ -29,7 +30,7 @@ class Architecture:
     thresholds in its gaps. `width_min` is the smallest hysteresis width, beta_hi - beta_lo or 2 beta, in units. `taps`:
     the first layer reads the input of so many frames before, too, bits that shift cells hold on the chip. `feedback`:
     each recurrent layer also reads its own state of the frame before, which costs no device. `levels` K puts what an
-    alphaCMRU stores onto K + 1 levels, which a register on the chip holds.
+    alphaCMRU stores onto K + 1 levels, which a register on the chip holds. `gate` ratio: a minGRU's rate saturates.
     """
 
     cells: int = 16
@@ -47,6 +48,7 @@ class Architecture:
     taps: int = 0
     feedback: bool = False
     levels: int | None = None
+    gate: Gate = "exponential"
 
 
 @dataclass(frozen=True)
@@ -91,6 +93,8 @@ def describe_config(config: TrainingConfig) -> dict[str, Any]:
     for option in ("taps", "feedback", "levels"):
         if not settings["architecture"][option]:
             del settings["architecture"][option]
+    if settings["architecture"]["gate"] == "exponential":
+        del settings["architecture"]["gate"]
     for option in ("mismatch", "margin_sigma", "device_noise", "spread"):
         if not settings[option]:
             del settings[option]
@@ -155,6 +159,8 @@ def _check_architecture(architecture: Architecture) -> None:
         raise InputError("--beta input needs --unit signed: first-quadrant thresholds are fixed bias currents")
     if architecture.unit == "mingru" and (architecture.beta == "input" or architecture.cell == "alphacmru"):
         raise InputError("--unit mingru compares nothing and has no levels: leave --beta and --cell out")
+    if architecture.gate == "ratio" and architecture.unit != "mingru":
+        raise InputError(f"--gate ratio needs --unit mingru: a {architecture.unit} unit has no rate; leave --gate out")
     if architecture.unit == "first-quadrant" and architecture.cell == "alphacmru":
         raise InputError("--cell alphacmru needs --unit signed: a first-quadrant unit has one fixed output level")
     if architecture.levels is not None and architecture.cell != "alphacmru":

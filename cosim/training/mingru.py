@@ -1,4 +1,5 @@
-"""The minGRU in torch, with the gate that its circuit has: z = 1 - exp(-max(W_gate x + b_gate, 0)).
+"""The minGRU in torch, with the gates that its circuit has: z = 1 - exp(-r), r = a = max(W_gate x + b_gate, 0), or
+r = TOP a / (TOP + a) behind a ratio gate.
 
 Both rows are mirrors, so weights lie on their grid; the recurrence is linear in h and runs as a parallel scan.
 Source of the unit: L. Feng et al., arXiv 2410.01201 (minGRU, with a logistic gate).
@@ -6,6 +7,7 @@ Source of the unit: L. Feng et al., arXiv 2410.01201 (minGRU, with a logistic ga
 
 import math
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -15,6 +17,8 @@ from cosim.training.chips import Lines
 from cosim.training.config import Architecture
 from cosim.training.hardware import GridLinear
 from cosim.training.scan import linear_scan
+
+TOP = 4.0  # the largest rate: z of 0.98 at most
 
 
 class MinGruCell(RecurrentCell):
@@ -27,6 +31,7 @@ class MinGruCell(RecurrentCell):
         super().__init__()
         width, grid = architecture.cells, architecture.grid
         self.linear = GridLinear(inputs, width, grid, gain=1.5, bias_range=(0.1, 0.5))
+        self.top = TOP if architecture.gate == "ratio" else None
         self.gate = GridLinear(inputs, width, grid, gain=0.75, bias_range=(0.1, 0.5))
 
     @property
@@ -39,11 +44,14 @@ class MinGruCell(RecurrentCell):
     ) -> CellOutput:
         """x (n, time, inputs)."""
         candidate = torch.relu(self.linear(x, noise, rng, lines))
-        kept = torch.exp(-torch.relu(self.gate(x, noise, rng, lines)))
+        rate = torch.relu(self.gate(x, noise, rng, lines))
+        rate = rate if self.top is None else self.top * rate / (self.top + rate)
+        kept = torch.exp(-rate)
         h = linear_scan(kept, (1.0 - kept) * candidate, self.start)
         return CellOutput(h, torch.full_like(h, math.inf))
 
     def to_layer(self, name: str, sources: tuple[str, ...]) -> MinGruLayer:
         """The layer as numpy data, float64."""
-        arrays = (as_array(value) for linear in (self.linear, self.gate) for value in linear.rounded())
-        return MinGruLayer(name, sources, *arrays)
+        (weight, bias), (weight_gate, bias_gate) = (map(as_array, one.rounded()) for one in (self.linear, self.gate))
+        top = None if self.top is None else np.full(len(self.linear.bias), self.top)
+        return MinGruLayer(name, sources, weight, bias, weight_gate, bias_gate, top)

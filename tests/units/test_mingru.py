@@ -1,6 +1,8 @@
 """The minGRU: its equation in software, in torch, in the behavioral model and on transistors."""
 
+import csv
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,15 +13,19 @@ from cosim.cells.tau_cell import STATE_NODE
 from cosim.checkpoint.file import load_network, save_checkpoint
 from cosim.circuit.elements import Capacitor, Source
 from cosim.circuit.waveforms import Timing
+from cosim.compiler.mapping import map_parameters
 from cosim.compiler.passes import compile_network
 from cosim.compiler.settings import Settings
 from cosim.engines.behavioral.evaluate import evaluate
 from cosim.engines.behavioral.model import run_behavioral
-from cosim.errors import MappingError
+from cosim.engines.engine import Failure
+from cosim.engines.ngspice.session import run_deck
+from cosim.errors import MappingError, NetworkError
 from cosim.montecarlo.trial import Trial, run_chip
 from cosim.network.layers import FirstQuadrantLayer, MinGruLayer
 from cosim.network.reference import encode_inputs, run_reference
 from cosim.network.types import InputEncoding, Late, Network, Readout, check_network
+from cosim.report.schematics import RATIO, schematics_of
 from cosim.simulation.inference import run_inference
 from cosim.simulation.plans import read_plan
 from cosim.simulation.single import run_bench
@@ -32,13 +38,18 @@ from cosim.variation.draws import Plan
 INPUTS, GATES = 3, 2  # what candidates and what gates read
 
 
-def fading_layer(width=2):
-    """Candidates of up to 1, gates of 4 times one input: r from 0.02 to 4."""
+TOP = 4.0
+GATE = pytest.mark.parametrize("top", [None, TOP], ids=["exponential", "ratio"])
+
+
+def fading_layer(width=2, top=None):
+    """Candidates of up to 1, gates of 4 times one input: a from 0.02 to 4."""
     rng = np.random.default_rng(1)
     weight, gate = np.zeros((width, INPUTS + GATES)), np.zeros((width, INPUTS + GATES))
     weight[:, :INPUTS] = rng.integers(1, 3, (width, INPUTS)) / 8
     gate[np.arange(width), INPUTS + np.arange(width) % GATES] = 4.0
-    return MinGruLayer("fading", ("input",), weight, np.zeros(width), gate, np.zeros(width))
+    tops = None if top is None else np.full(width, top)
+    return MinGruLayer("fading", ("input",), weight, np.zeros(width), gate, np.zeros(width), tops)
 
 
 def network_of(*layers):
@@ -49,7 +60,7 @@ def network_of(*layers):
 
 
 def sequences(n, frames):
-    """Inputs, those of gates so that z is spread from 0.02 to 0.98: r from 0.0202 to 3.92."""
+    """Inputs, those of gates so that a is spread from 0.0202 to 3.92: z from 0.02 to 0.98, behind a ratio gate 0.86."""
     rng = np.random.default_rng(3)
     x = rng.uniform(0, 1, (n, frames, INPUTS + GATES))
     x[:, :, INPUTS:] = 0.00505 * (0.98 / 0.00505) ** x[:, :, INPUTS:]
@@ -61,10 +72,18 @@ def design(technology, calibration):
     return compile_network(network_of(fading_layer()), technology, calibration)
 
 
-def test_the_layer_moves_by_z_and_goes_on_from_a_state():
-    layer, x = fading_layer(), sequences(2, 6)
+@pytest.fixture(params=[None, TOP], ids=["exponential", "ratio"])
+def gated(request, technology, calibration):
+    """The same with either gate."""
+    return compile_network(network_of(fading_layer(top=request.param)), technology, calibration)
+
+
+@GATE
+def test_the_layer_moves_by_z_and_goes_on_from_a_state(top):
+    layer, x = fading_layer(top=top), sequences(2, 6)
     found = layer.run(x)
-    z = 1 - np.exp(-(x @ layer.weight_gate.T))
+    rate = x @ layer.weight_gate.T
+    z = 1 - np.exp(-(rate if top is None else top / (1 + np.exp(np.log(top) - np.log(rate)))))  # logistic in ln a
     wanted = np.zeros((2, 2))
     for t in range(6):
         wanted = (1 - z[:, t]) * wanted + z[:, t] * (x[:, t] @ layer.weight.T)
@@ -73,35 +92,38 @@ def test_the_layer_moves_by_z_and_goes_on_from_a_state():
     np.testing.assert_array_equal(layer.run(x[:, 3:], front.last).h, found.h[:, 3:])
 
 
-def test_torch_is_the_layer():
+@pytest.mark.parametrize("gate", ["exponential", "ratio"])
+def test_torch_is_the_layer(gate):
     torch = pytest.importorskip("torch")
     from cosim.training.config import Architecture
     from cosim.training.mingru import MinGruCell
 
     torch.manual_seed(0)
-    cell, x = MinGruCell(5, Architecture(cells=6, unit="mingru")), torch.rand(4, 70, 5)
+    cell, x = MinGruCell(5, Architecture(cells=6, unit="mingru", gate=gate)), torch.rand(4, 70, 5)
     h = cell(x).h
     layer = cell.to_layer("fading", ("input",))
+    assert (layer.top is None) == (gate == "exponential")
     # float32 over 70 steps of a contraction: some 1e-7 of states of up to 4
     np.testing.assert_allclose(layer.run(x.numpy().astype(np.float64)).h, h.detach().numpy(), atol=5e-6)
     h.sum().backward()
     assert all(parameter.grad.abs().sum() > 0 for parameter in cell.parameters())
 
 
-def test_a_checkpoint_keeps_it(tmp_path):
-    network = network_of(fading_layer())
+@GATE
+def test_a_checkpoint_keeps_it(tmp_path, top):
+    network = network_of(fading_layer(top=top))
     save_checkpoint(tmp_path / "net.npz", network)
     (layer,) = load_network(tmp_path / "net.npz").layers
-    assert isinstance(layer, MinGruLayer)
+    assert isinstance(layer, MinGruLayer) and list(layer.arrays()) == list(network.layers[0].arrays())
     for name, array in network.layers[0].arrays().items():
         np.testing.assert_array_equal(layer.arrays()[name], array)
 
 
-def test_ideal_currents_give_the_software(design):
+def test_ideal_currents_give_the_software(gated):
     x = sequences(2, 20)
-    trace = evaluate(design.graph, design.calibration, encode_inputs(design.network.encoding, x), ideal=True)
-    software = run_reference(design.network, x).signals["fading"]
-    for node in design.graph.memories:
+    trace = evaluate(gated.graph, gated.calibration, encode_inputs(gated.network.encoding, x), ideal=True)
+    software = run_reference(gated.network, x).signals["fading"]
+    for node in gated.graph.memories:
         np.testing.assert_allclose(node.step * trace.states[node.name], software[:, :, node.index], atol=1e-9)
 
 
@@ -132,10 +154,27 @@ def test_what_it_refuses(technology, calibration):
         compile_network(check_network(late), technology, calibration)
 
 
-def test_its_chips_are_drawn(design):
+def test_a_largest_rate_has_its_limits():
+    for top in (0.4, 17.0):
+        with pytest.raises(NetworkError, match=r"fading\.top\[0\] must lie in 0\.5 to 16, not"):
+            network_of(fading_layer(top=top))
+
+
+def test_a_ratio_gate_has_one_pin_for_all(technology, calibration):
+    """top i_unit / N, and its gate line p once."""
+    design = compile_network(network_of(fading_layer(4, TOP)), technology, calibration)
+    (pin,) = {pin for pins in design.assembly.cell_bias.values() for pin in pins}
+    assert design.assembly.pushed == {pin}
+    assert design.assembly.bias_pins[pin] == pytest.approx(TOP * design.i_unit / calibration.units)
+    assert [row.element for row in map_parameters(design) if row.parameter.startswith("fading.top")] == 4 * [pin]
+    assert RATIO in schematics_of(design.graph)
+    assert RATIO not in schematics_of(compile_network(network_of(fading_layer()), technology, calibration).graph)
+
+
+def test_its_chips_are_drawn(gated):
     x = sequences(2, 6)
-    samples = TestSet(x, run_reference(design.network, x).decisions, np.full(2, 6), np.arange(2))
-    record = run_chip(Trial(design, samples, Plan("local", 3, 4)), 1)
+    samples = TestSet(x, run_reference(gated.network, x).decisions, np.full(2, 6), np.arange(2))
+    record = run_chip(Trial(gated, samples, Plan("local", 3, 4)), 1)
     assert record.status == "ok"
     assert record.behavioral.state_agreement < 1.0  # loop and mirrors deviate by more than 3 %
 
@@ -151,19 +190,35 @@ def compare(design, x):
 
 
 @pytest.mark.ngspice
-def test_transistors_follow_the_equation(design):
+def test_transistors_follow_the_equation(gated):
     """Acceptance: 3 % of full scale over 50 frames for z in 0.02 to 0.98; here of 1 nA, and 1.5 % after the first.
 
     The first frame begins on an empty capacitor, and M2 opens with a jolt at d that costs some 30 us of the pulse.
     """
     x = sequences(1, 50)
-    comparison = compare(design, x)
-    nanoampere = np.array([node.step for node in design.graph.memories])
-    behavioral = np.stack([run_behavioral(design, x).states[node.name] for node in design.graph.memories], axis=2)
+    comparison = compare(gated, x)
+    nanoampere = np.array([node.step for node in gated.graph.memories])
+    behavioral = np.stack([run_behavioral(gated, x).states[node.name] for node in gated.graph.memories], axis=2)
     error = nanoampere * np.abs(comparison.engines["ngspice"].states - behavioral)
     assert error[:, 0].max() < 0.03 and error[:, 1:].max() < 0.015
     assert np.ptp(nanoampere * behavioral) > 0.4
     np.testing.assert_allclose(comparison.power_w["behavioral"], comparison.power_w["ngspice"], rtol=0.05)
+
+
+@pytest.mark.ngspice
+def test_its_testbench_shows_it(cosim_main, tmp_path, monkeypatch):
+    """What `cosim compile` writes: the state is the s in the current of a transistor, within 3 % of full scale."""
+    save_checkpoint(tmp_path / "net.npz", network_of(fading_layer(top=TOP)))
+    assert cosim_main("compile", tmp_path / "net.npz", "-o", tmp_path / "out")[0] == 0
+    monkeypatch.chdir(tmp_path / "out")
+    waves = run_deck(Path("testbench.sp").read_text())
+    assert not isinstance(waves, Failure), waves.detail
+    rows = [row for row in csv.DictReader(Path("expected.csv").read_text().splitlines()) if row["unit"] == "1"]
+    wanted = np.array([float(row["behavioral"]) for row in rows])
+    rest, step = np.array([row["threshold_v"].removesuffix(" s").split(" + ") for row in rows], dtype=float).T
+    found = [np.interp(float(row["time_s"]), waves["time"], np.abs(waves[row["vectors"]])) for row in rows]
+    assert np.ptp(wanted) > 0.3
+    np.testing.assert_allclose((found - rest) / step, wanted, rtol=0, atol=0.03)
 
 
 @pytest.mark.ngspice

@@ -68,6 +68,7 @@ def behavioral_power(
     there, assembly = standing(design, condition, chip), design.assembly
     around, strength = around_currents(assembly, pins := design.bias_pins(there)), {PEDESTAL: PEDESTAL_STRENGTH}
     bias = sum(current for pin, current in pins.items() if pin not in assembly.around.pins)
+    bias += sum(pins[pin] for pin in assembly.pushed)
     closes = timing.closes(len(assembly.clocks))
     feed = Feed(there.technology.supply, bias, closes, assembly.rails, strength, around)
     blocks = estimate_power(design.graph, design.calibration, trace, feed, deviations_of(design, there, chip))

@@ -35,7 +35,8 @@ def lower_mingru(layer: MinGruLayer, placing: Placing) -> None:
     tops = placing.largest_signals()
     for i in range(layer.width):
         full = _full_scale(placing, i, float(np.maximum(weight[i], 0.0) @ tops + max(bias[i], 0.0)))
-        node = MinGru(f"{layer.name}.{i}", layer.name, i, placing.stage, full, 0.0, full)
+        top = None if layer.top is None else float(layer.top[i])
+        node = MinGru(f"{layer.name}.{i}", layer.name, i, placing.stage, full, 0.0, full, top)
         gate = f"{node.name}.gate"
         placing.graph.add(Rectifier(gate, layer.name, i), node)
         placing.add_row(gate, weight_gate[i], bias_gate[i], Parameter(layer.name, i, "_gate"))
@@ -49,9 +50,9 @@ def _full_scale(placing: Placing, index: int, bound: float) -> float:
     return next((value for value in (seen, bound) if value > 0), 1.0)
 
 
-def no_pins(node: MinGru, sizing: Sizing) -> MinGruPins:
-    """It has no bias pins: its level is the candidate's, its rate the gate's."""
-    return MinGruPins()
+def solve_mingru(node: MinGru, sizing: Sizing) -> MinGruPins:
+    """One pin for its ratio gate, whose currents are those of one unit device; its level is the candidate's."""
+    return MinGruPins(None if node.top is None else node.top * sizing.graph.i_unit / sizing.calibration.units)
 
 
 def capacitance(calibration: Calibration, i_unit: float, tau: float) -> float:

@@ -14,22 +14,32 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class MinGru(Memory):
-    """h_t = (1 - z) h_{t-1} + z u, z = 1 - exp(-r), r of its `rate` edge; h = step s, from 0 on; s = 1: full scale."""
+    """h_t = (1 - z) h_{t-1} + z u, z = 1 - exp(-r), from 0 on; h = step s, s = 1: full scale. Of its `rate` edge's a,
+    r = a, or behind a ratio gate r = top a / (top + a)."""
 
     tolerance: ClassVar[float] = 0.03
+
+    top: float | None = None
+
+    def rate(self, a: Array) -> Array:
+        """r of what arrives by the rate edge, both in units."""
+        return a if self.top is None else self.top * a / (self.top + a)
 
 
 @dataclass(frozen=True)
 class MinGruPins:
-    """It has no bias pins."""
+    """i_top: of its ratio gate, ampere; None without one: level and rate come by signals."""
+
+    i_top: float | None = None
 
 
 @dataclass(frozen=True)
 class MinGruFactors:
-    """target: what its state settles to, over nominal; rate: its r."""
+    """target: what its state settles to, over nominal; rate: its r; ratio: what the ratio gate makes of a over top."""
 
     target: float = 1.0
     rate: float = 1.0
+    ratio: float = 1.0
 
 
 @dataclass(frozen=True)

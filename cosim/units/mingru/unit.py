@@ -4,7 +4,7 @@ from cosim.network.layers import MinGruLayer
 from cosim.units.kind import Unit
 from cosim.units.mingru.circuit import build_mingru, report_mingru
 from cosim.units.mingru.equations import decide_mingru, deliver_mingru, mingru_effects, supply_mingru
-from cosim.units.mingru.lower import check_frame, lower_mingru, no_pins, takes
+from cosim.units.mingru.lower import check_frame, lower_mingru, solve_mingru, takes
 from cosim.units.mingru.node import MinGru, MinGruFactors, MinGruPins
 
 MINGRU = Unit[MinGru, MinGruPins, MinGruFactors](
@@ -13,7 +13,7 @@ MINGRU = Unit[MinGru, MinGruPins, MinGruFactors](
     layers=(MinGruLayer,),
     takes=takes,
     lower=lower_mingru,
-    bias=no_pins,
+    bias=solve_mingru,
     build=build_mingru,
     report=report_mingru,
     decide=decide_mingru,
