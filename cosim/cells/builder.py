@@ -163,11 +163,11 @@ class Builder:
             self.add(diode, pin, (pin,), BIAS_DIODES)
         return self.bias_lines[key]
 
-    def pushed(self, line: str) -> str:
-        """Gate line p of the current of a bias line, one for all that push it."""
+    def pushed(self, line: str, *, rest: bool = False) -> str:
+        """Gate line p of the current of a bias line, one for all that push it; rest: as `tau_line`."""
         if line not in self.pushing:
             self.pushing.add(line)
-            self.add(tau_line(self.technology), f"push_{line}", (line, f"{line}_p", "vdd"), BIAS_DIODES)
+            self.add(tau_line(self.technology, rest=rest), f"push_{line}", (line, f"{line}_p", "vdd"), BIAS_DIODES)
         return f"{line}_p"
 
     def own_line(self, name: str, purpose: str, current: float, trim: float) -> str:

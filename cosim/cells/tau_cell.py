@@ -27,12 +27,17 @@ Source: A. van Schaik and C. Jin, Proc. IEEE ISCAS 2003, vol. 1, 569 (tau-cell);
 transistors are the log-domain loop of D. R. Frey, IEE Proc. G 140 (1993) 406, in which I_tau may be a signal.
 """
 
+from typing import Literal
+
 from cosim.cells.transistor import Device, transistor
 from cosim.circuit.elements import GROUND, Capacitor, Element, Mos, Subcircuit
 from cosim.technology.types import Technology
 
 TAU_CELL, TAU_CELL_GATED = "tau_cell", "tau_cell_gated"
-TAU_LINE = "tau_line"
+Place = Literal["first", "next"]
+_OF_LINE: dict[Place | None, str] = {None: TAU_CELL_GATED, "first": "tau_cell_first", "next": "tau_cell_next"}
+TAU_LINE, REST_LINE = "tau_line", "rest_line"
+REST_STRENGTH = 8  # what the reset leaves is wrong by a share of I_tau over this
 STATE_NODE = "vc"
 OUTPUT_DEVICE = "4"  # M4, which carries the state
 
@@ -56,22 +61,33 @@ def tau_cell(technology: Technology, units: int, capacitance: float) -> Subcircu
     )
 
 
-def tau_cell_gated(technology: Technology, units: int, capacitance: float, trim: float = 1.0) -> Subcircuit:
-    """The gated cell with the diode of its state. Ports line tau out pulseb resetb vdd.
+def tau_cell_gated(
+    technology: Technology, units: int, capacitance: float, trim: float = 1.0, *, place: Place | None = None
+) -> Subcircuit:
+    """The gated cell with the diode of its state. Ports line tau out pulseb resetb, rest where it rests, vdd.
 
-    line: gate line p of a candidate diode; tau: gate line p of a signal, of which one unit device is I_tau; out: gate
-    line p of the state, `units` unit devices; pulseb: low in the pulse; resetb low: I = 0. trim: nominal length of the
-    n diode of the output over drawn, which takes out the gain of the mirrors.
+    place: in a dispersive line, whose next cells have the `out` of the one before as their line, and whose cells rest
+    on a current, which flows into the first. line: gate line p of a candidate diode; tau: gate line p of a signal, of
+    which one unit device is I_tau; out: gate line p of the state, `units` unit devices; pulseb: low in the pulse;
+    resetb low: I = 0, or that of the gate line p `rest`. trim: nominal length of the n diode of the output over drawn,
+    which takes out the gain of the mirrors.
     """
     switch, unit = Device("switch", "p", technology.sizing.sample_switch), technology.sizing.mirror_p
+    cell = technology.sizing.cell_p
+    copy = Device("inner", "p", unit, units) if place == "next" else Device("inner", "p", cell)
     return Subcircuit(
-        TAU_CELL_GATED,
-        ("line", "tau", "out", "pulseb", "resetb", "vdd"),
+        _OF_LINE[place],
+        ("line", "tau", "out", "pulseb", "resetb", *(["rest"] if place else []), "vdd"),
         (
-            *transistor("in", Device("inner", "p", technology.sizing.cell_p), "i", "line"),
+            *transistor("in", copy, "i", "line"),
+            *(
+                transistor("floor", Device("inner", "p", technology.sizing.cell_p), "i", "rest")
+                if place == "first"
+                else ()
+            ),
             *_loop(technology, "s"),
             *transistor("pulse", switch, STATE_NODE, "pulseb", "s"),
-            *transistor("reset", switch, STATE_NODE, "resetb"),
+            *transistor("reset", switch, STATE_NODE, "resetb", "rest" if place else "vdd"),
             *_output(technology, capacitance, trim),
             *transistor("diode", Device("output", "p", unit, units), "out", "out"),
         ),
@@ -79,17 +95,21 @@ def tau_cell_gated(technology: Technology, units: int, capacitance: float, trim:
     )
 
 
-def tau_line(technology: Technology) -> Subcircuit:
-    """The gate line p of a constant I_tau, from a bias line of it: one for all cells. Ports bias tau vdd."""
-    n, unit = technology.sizing.cell_n, technology.sizing.mirror_p
+def tau_line(technology: Technology, *, rest: bool = False) -> Subcircuit:
+    """The gate line p of a constant I_tau, from a bias line of it: one for all cells. Ports bias tau vdd.
+
+    rest: of REST_STRENGTH times the current that M4 has with its gate there; the reset ties the cells of lines to it.
+    """
+    n, p, unit = technology.sizing.cell_n, technology.sizing.cell_p, technology.sizing.mirror_p
+    diode = Device("inner", "p", p, REST_STRENGTH) if rest else Device("inner", "p", unit)
     return Subcircuit(
-        TAU_LINE,
+        REST_LINE if rest else TAU_LINE,
         ("bias", "tau", "vdd"),
         (
             *transistor("sink", Device("inner", "n", n), "tau", "bias"),
-            *transistor("diode", Device("inner", "p", unit), "tau", "tau"),
+            *transistor("diode", diode, "tau", "tau"),
         ),
-        "gate line p of a constant I_tau",
+        "gate line p of the current on which tau-cells rest" if rest else "gate line p of a constant I_tau",
     )
 
 

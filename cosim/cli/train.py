@@ -135,6 +135,12 @@ board_option = click.option(
     help="Frames before, whose input the first layer reads, too; of one bit.",
 )
 @click.option(
+    "--lines",
+    cls=NetworkOption,
+    default=_A.lines,
+    help="Dispersive delay lines of the input, which the first layer reads, too.",
+)
+@click.option(
     "--feedback", cls=NetworkOption, is_flag=True, help="Each layer also reads its own state of the frame before."
 )
 @click.option("--noise", cls=DescentOption, default=_C.noise, help="Relative parameter noise while training.")

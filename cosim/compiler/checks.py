@@ -39,7 +39,7 @@ def check_stages(graph: Lowered, job: Job) -> None:
     early = next((node for node in graph.memories if unit_of(node).pulsed and node.stage < stages - 1), None)
     if early is not None and LAST_CLOSE / stages < PULSE_END:
         epsilon = next(getattr(layer, "epsilon", None) for layer in job.network.layers if layer.name == early.layer)
-        kind = "is a minGRU" if epsilon is None else f"has epsilon {epsilon:g}"
+        kind = "moves in a pulse" if epsilon is None else f"has epsilon {epsilon:g}"
         raise MappingError(
             f"{job.origin}: {early.layer} {kind} and stands before the last of {stages} recurrent "
             f"layers in a row: its pulse ends {PULSE_END:g} of a frame after its decision, but the next layer decides "
@@ -64,7 +64,7 @@ def check_units_work(graph: Scaled, target: Target) -> None:
     kinds = [unit for unit in UNITS if any(isinstance(node, unit.node) for node in graph.memories)]
     if how.tau is not None and not any(unit.slow for unit in kinds):
         raise MappingError(
-            f"{origin}: tau is that of ladders, and no layer has epsilon 1 or is a minGRU; leave --tau out"
+            f"{origin}: tau is that of ladders, and no layer has epsilon 1 or tau-cells; leave --tau out"
         )
     for unit in kinds:
         unit.check(graph.i_unit, how.t_step, how.slow, target.calibration, origin)

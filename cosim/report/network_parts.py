@@ -10,7 +10,12 @@ from cosim.ir.nodes import PEDESTAL, And, Comparing, InputCurrent, Memory, Node,
 from cosim.quantities import format_quantity
 
 BOXES, WIRES = 48, 2000  # of a column, of a picture; beyond them neighbours are drawn as one
-CELLS = {"Schmitt": "9T Schmitt", "MinGru": "tau-cell", "Shift": "9T shift cell"}  # others by the name of their node
+CELLS = {
+    "Schmitt": "9T Schmitt",
+    "MinGru": "tau-cell",
+    "Gamma": "delay line",
+    "Shift": "9T shift cell",
+}  # others by the name of their node
 _SENDS = {"beta": "beta, into the threshold lines", "value": "value", "gate": "gate", "rate": "rate"}
 
 

@@ -1,6 +1,6 @@
 """The hardware backbone: only what has a circuit. No normalisation, no learned positions, no activation but ReLU."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 
 import numpy as np
@@ -13,10 +13,12 @@ from cosim.training.cells import RecurrentCell
 from cosim.training.chips import Chips, Lines
 from cosim.training.config import Architecture
 from cosim.training.devices import Devices
+from cosim.training.gamma import GammaCell
 from cosim.training.hardware import GridLinear
 from cosim.units.table import recurrent_kinds
 from cosim.variation.sigma import Spread
 
+LINES = "delays"
 Found = tuple[dict[str, Tensor], dict[str, Tensor], dict[str, Tensor]]  # signals, distances, sigmas: BackboneOutput
 
 
@@ -59,16 +61,21 @@ class Backbone(nn.Module):
         self.late = {f"input_{k}": Late(INPUT, k) for k in range(1, architecture.taps + 1)}
         widths |= dict.fromkeys(self.late, encoding.width)
         previous = INPUT
+        if architecture.lines:
+            self.sources[LINES] = (INPUT,)
+            self.layers[LINES] = GammaCell(encoding.width, replace(architecture, cells=architecture.lines))
+            widths[LINES] = architecture.lines
+        lines = (LINES,) if architecture.lines else ()
         if architecture.hidden:
-            self.sources["hidden"] = (INPUT, *self.late)
-            inputs = encoding.width * (1 + len(self.late))
+            self.sources["hidden"] = (INPUT, *self.late, *lines)
+            inputs = sum(widths[source] for source in self.sources["hidden"])
             self.layers["hidden"] = GridLinear(inputs, architecture.hidden, architecture.grid, 1.5, (0.0, 0.25))
             widths["hidden"] = architecture.hidden
             previous = "hidden"
         for i in range(architecture.layers):
             name = f"layer{i + 1}"
             skipped = (INPUT,) if architecture.skip and previous != INPUT and i > 0 else ()
-            taps = tuple(self.late) if previous == INPUT else ()
+            taps = (*self.late, *lines) if previous == INPUT else ()
             own = (f"{name}_1",) if architecture.feedback else ()
             widths |= dict.fromkeys(own, architecture.cells)
             self.sources[name] = (*skipped, previous, *taps, *own)

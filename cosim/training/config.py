@@ -15,6 +15,7 @@ CellKind = Literal["bmru", "cmru", "alphacmru"]
 Gate = Literal["exponential", "ratio"]
 
 MOST_TAPS = 64
+MOST_LINES = 64
 MOST_SIGMA = 100.0
 W_MAX = 4.0  # largest weight magnitude; on a grid of 1/8 that is 32 unit devices in a mirror
 
@@ -28,9 +29,10 @@ class Architecture:
     alphacmru an input-dependent output level. `ramp` adds a time ramp to the inputs. `grid` None leaves weights
     continuous, `input_levels` None the inputs; with both, candidates lie on a lattice and the compiler centres the
     thresholds in its gaps. `width_min` is the smallest hysteresis width, beta_hi - beta_lo or 2 beta, in units. `taps`:
-    the first layer reads the input of so many frames before, too, bits that shift cells hold on the chip. `feedback`:
-    each recurrent layer also reads its own state of the frame before, which costs no device. `levels` K puts what an
-    alphaCMRU stores onto K + 1 levels, which a register on the chip holds. `gate` ratio: a minGRU's rate saturates.
+    the first layer reads the input of so many frames before, too, bits that shift cells hold on the chip. `lines`: it
+    reads so many dispersive delays of the input, too, each of a row of its own. `feedback`: each recurrent layer also
+    reads its own state of the frame before, which costs no device. `levels` K puts what an alphaCMRU stores onto K + 1
+    levels, which a register on the chip holds. `gate` ratio: a minGRU's rate saturates.
     """
 
     cells: int = 16
@@ -46,6 +48,7 @@ class Architecture:
     input_levels: int | None = 16
     width_min: float = 0.2
     taps: int = 0
+    lines: int = 0
     feedback: bool = False
     levels: int | None = None
     gate: Gate = "exponential"
@@ -90,7 +93,7 @@ def seed_path(path: Path, seed: int) -> Path:
 def describe_config(config: TrainingConfig) -> dict[str, Any]:
     """The settings as plain values, for files; without mismatch, taps and the like they do not mention them."""
     settings = asdict(config)
-    for option in ("taps", "feedback", "levels"):
+    for option in ("taps", "lines", "feedback", "levels"):
         if not settings["architecture"][option]:
             del settings["architecture"][option]
     if settings["architecture"]["gate"] == "exponential":
@@ -145,6 +148,8 @@ def _check_devices(config: TrainingConfig, option: str) -> None:
             f"{option} needs --unit first-quadrant or signed: it knows the transistors of the 9T cell, not "
             "those of the minGRU's tau-cell"
         )
+    if config.architecture.lines:
+        raise InputError(f"{option} knows the transistors of the 9T cell, not those of delay lines: leave --lines out")
     if config.architecture.cell == "alphacmru":
         raise InputError(f"{option} knows no register yet: train --cell cmru or bmru")
     if config.epsilon not in (None, 0):
@@ -181,6 +186,10 @@ def _check_architecture(architecture: Architecture) -> None:
         raise InputError(f"--taps must lie in 0 to {MOST_TAPS}, not {architecture.taps}")
     if architecture.taps and architecture.input_levels != 1:
         raise InputError("--taps needs --input-levels 1: on the chip a shift cell holds one bit of an earlier input")
+    if not 0 <= architecture.lines <= MOST_LINES:
+        raise InputError(f"--lines must lie in 0 to {MOST_LINES}, not {architecture.lines}")
+    if architecture.lines and architecture.feedback:
+        raise InputError("--lines and --feedback do not go together: a line of tau-cells goes on from no state of bits")
     if architecture.feedback and architecture.unit not in ("first-quadrant", "signed"):
         raise InputError(f"--feedback needs --unit first-quadrant or signed, not {architecture.unit}")
     if not 0 < architecture.width_min < 4:

@@ -7,6 +7,7 @@ from cosim.ir.nodes import Memory
 from cosim.network.layers import RecurrentLayer
 from cosim.technology.calibration import Calibration, Own
 from cosim.technology.types import Technology
+from cosim.units.gamma.unit import GAMMA
 from cosim.units.kind import AnyUnit
 from cosim.units.ladder.unit import LADDER
 from cosim.units.mingru.unit import MINGRU
@@ -16,7 +17,7 @@ from cosim.units.shift.unit import SHIFT
 from cosim.units.toggle.unit import TOGGLE
 
 # a shift cell is a Schmitt trigger, too
-UNITS: tuple[AnyUnit, ...] = (SHIFT, SCHMITT, LADDER, TOGGLE, REGISTER, MINGRU)
+UNITS: tuple[AnyUnit, ...] = (SHIFT, SCHMITT, LADDER, TOGGLE, REGISTER, MINGRU, GAMMA)
 
 
 def recurrent_kinds() -> tuple[type[RecurrentLayer], ...]:

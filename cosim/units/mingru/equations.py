@@ -64,7 +64,7 @@ def mingru_effects(node: MinGru, pins: MinGruPins, site: Site) -> Iterator[Effec
     def device(name: str) -> str:
         return f"{instance(f'cell_{stem}')}.{name}"
 
-    mirrors = (site.candidate, -1), *((device(name), sign) for name, sign in _MIRRORS)
+    mirrors = (site.candidate, -1), *((device(name), sign) for name, sign in MIRRORS)
     yield effect("target", node.name, current, *mirrors)
     if pins.i_top is None:
         yield effect("rate", node.name, current, (device("tau2"), 1), (gate, -1))
@@ -78,7 +78,7 @@ def mingru_effects(node: MinGru, pins: MinGruPins, site: Site) -> Iterator[Effec
 
 
 _RATIO = {"copy": 1, "half": -1, "da": -1, "db": 1, "a": 1, "b": -1}
-_MIRRORS = (
+MIRRORS = (
     ("in", 1), ("idiode", -1), ("sink", 1), ("1", -1), ("4", 1), ("3", -1), ("2", 1), ("tau3", 1), ("tau2", -1),
     ("odiode", -1), ("osink", 1),
 )  # fmt: skip

@@ -34,7 +34,7 @@ def lower_mingru(layer: MinGruLayer, placing: Placing) -> None:
         )
     tops = placing.largest_signals()
     for i in range(layer.width):
-        full = _full_scale(placing, i, float(np.maximum(weight[i], 0.0) @ tops + max(bias[i], 0.0)))
+        full = full_scale(placing, i, float(np.maximum(weight[i], 0.0) @ tops + max(bias[i], 0.0)))
         top = None if layer.top is None else float(layer.top[i])
         node = MinGru(f"{layer.name}.{i}", layer.name, i, placing.stage, full, 0.0, full, top)
         gate = f"{node.name}.gate"
@@ -44,7 +44,7 @@ def lower_mingru(layer: MinGruLayer, placing: Placing) -> None:
         placing.graph.connect(gate, node.name, Weight(1.0, f"{layer.name}.gate[{i}]", "rate"))
 
 
-def _full_scale(placing: Placing, index: int, bound: float) -> float:
+def full_scale(placing: Placing, index: int, bound: float) -> float:
     """The largest h over the training data, where known; else the bound of the candidate; 1 where neither is."""
     seen = 0.0 if placing.ranges is None else float(placing.ranges[1, index])
     return next((value for value in (seen, bound) if value > 0), 1.0)

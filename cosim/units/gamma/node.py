@@ -1,0 +1,32 @@
+"""The dispersive delay line as data: what it is in the graph, its bias current, and a chip's factors."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from cosim.ir.nodes import Memory
+
+
+@dataclass(frozen=True)
+class Gamma(Memory):
+    """`order` filters in a row, of n / p time constants in a frame each; h = step s, s = 1: full scale."""
+
+    tolerance: ClassVar[float] = 0.03
+
+    order: int = 1
+    position: float = 1.0
+
+
+@dataclass(frozen=True)
+class GammaPins:
+    """i_tau: of all its cells, ampere, which is the position; i_rest: of the gate line that the reset puts them on."""
+
+    i_tau: float
+    i_rest: float
+
+
+@dataclass(frozen=True)
+class GammaFactors:
+    """Of each cell, none for all nominal. targets: what it settles to, over its input; rates: its I_tau."""
+
+    targets: tuple[float, ...] = ()
+    rates: tuple[float, ...] = ()
