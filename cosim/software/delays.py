@@ -17,16 +17,11 @@ import torch
 from torch import Tensor, nn
 
 from cosim.errors import InputError
+from cosim.training.convolution import convolve
 
 Start = Literal["dilated", "uniform"]
 SIGMA_LAST = 0.5
 ANNEALED = 0.5  # share of the training over which sigma falls
-
-
-def convolve(u: Tensor, kernel: Tensor) -> Tensor:
-    """x (n, time, H) of u (n, time, H) and one causal kernel (H, G + 1) a channel; zeros before the first step."""
-    padded = nn.functional.pad(u.transpose(1, 2), (kernel.shape[1] - 1, 0))
-    return nn.functional.conv1d(padded, kernel.flip(1)[:, None], groups=len(kernel)).transpose(1, 2)
 
 
 def whole_taps(weight: Tensor, positions: Tensor, reach: int) -> Tensor:

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from cosim.errors import InputError
-from cosim.software.delays import convolve
+from cosim.training.convolution import convolve
 
 SHORTEST = 0.5  # frames; of a position
 

@@ -10,10 +10,10 @@ import torch
 from torch import Tensor, nn
 
 from cosim.network.gamma import LEAST_RATE, MOST_RATE, GammaLayer
-from cosim.software.delays import convolve
 from cosim.training.cells import CellOutput, RecurrentCell, as_array
 from cosim.training.chips import Lines
 from cosim.training.config import Architecture
+from cosim.training.convolution import convolve
 from cosim.training.hardware import GridLinear
 
 ORDER = 4  # tau-cells of a line: a width of half the delay

@@ -99,7 +99,7 @@ def test_without_its_entry_a_checkpoint_is_refused(network, tmp_path, monkeypatc
     save_checkpoint(tmp_path / "net.npz", network)
     monkeypatch.setattr(table, "UNITS", table.UNITS[:-1])
     with pytest.raises(
-        NetworkError, match="kind must be one of relu, and, first-quadrant, signed, mingru, not 'leaky'"
+        NetworkError, match="kind must be one of relu, and, first-quadrant, signed, mingru, gamma, not 'leaky'"
     ):
         load_network(tmp_path / "net.npz")
 
