@@ -75,16 +75,13 @@ def tau_cell_gated(
     switch, unit = Device("switch", "p", technology.sizing.sample_switch), technology.sizing.mirror_p
     cell = technology.sizing.cell_p
     copy = Device("inner", "p", unit, units) if place == "next" else Device("inner", "p", cell)
+    floor = transistor("floor", Device("inner", "p", cell), "i", "rest") if place == "first" else ()
     return Subcircuit(
         _OF_LINE[place],
         ("line", "tau", "out", "pulseb", "resetb", *(["rest"] if place else []), "vdd"),
         (
             *transistor("in", copy, "i", "line"),
-            *(
-                transistor("floor", Device("inner", "p", technology.sizing.cell_p), "i", "rest")
-                if place == "first"
-                else ()
-            ),
+            *floor,
             *_loop(technology, "s"),
             *transistor("pulse", switch, STATE_NODE, "pulseb", "s"),
             *transistor("reset", switch, STATE_NODE, "resetb", "rest" if place else "vdd"),
