@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields, is_dataclass
 import numpy as np
 
 from cosim.cells.benches import DpiDrive, clocked_bench, comparator_bench, dpi_bench, mirror_bench, schmitt_bench
+from cosim.cells.register_bench import LevelDrive, level_bench
 from cosim.cells.tau_bench import TauDrive, tau_cell_bench
 from cosim.circuit.deck import device_sizes
 from cosim.circuit.waveforms import Timing
@@ -31,6 +32,8 @@ class Points:
     shift_range: A, and of the threshold, how far beyond it and before it is searched; shift_steps: from the threshold
     to the furthest. comparator_spans: of the threshold, either way; the next where one holds no decision.
     tau_gate: where a tau-cell's rate is 1 by the choice of its capacitor; tau_steps: of its candidate, averaged over.
+    level_reach: A, and of the turn, how far from it a register's level may turn; level_rounds: each of so many
+    level_steps values.
     """
 
     mirror_currents: tuple[float, ...] = (2e-11, 5e-11, 1e-10, 2e-10, 5e-10, 1e-9, 2e-9, 4e-9, 8e-9, 16e-9)
@@ -60,6 +63,10 @@ class Points:
     tau_gates: tuple[float, ...] = (0.02e-9, 0.05e-9, 0.1e-9, 0.2e-9, 0.5e-9, 1e-9, 2e-9, 4e-9)
     tau_gate: float = 0.7e-9
     tau_steps: tuple[tuple[float, float], ...] = ((1e-9, 0.2e-9), (0.2e-9, 1e-9), (2e-9, 0.5e-9), (0.5e-9, 2e-9))
+    level_turns: tuple[float, ...] = (0.1e-9, 0.5e-9, 1e-9, 2e-9, 4e-9)
+    level_reach: tuple[float, float] = (20e-12, 0.02)
+    level_rounds: int = 2
+    level_steps: int = 9
 
 
 POINTS = Points()
@@ -78,6 +85,7 @@ def calibration_fingerprint(technology: Technology, units: int, points: Points =
         comparator_bench(technology, 1e-9, candidate, 1e-10, 1e-10),
         dpi_bench(technology, units, DpiDrive(1e-9, 1e-11, 1e-11, 1e-12, 1e-2), 0.5),
         tau_cell_bench(technology, units, TauDrive(1e-12, 1.0, candidate, candidate, (0.5, 0.6))),
+        level_bench(technology, units, LevelDrive(1e-9, 1e-10, 5e-10, candidate, (0.5, 0.6))),
     )
     sizes = set().union(*(device_sizes(bench.circuit) for bench in benches))
     content = {

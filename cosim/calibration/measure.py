@@ -9,6 +9,7 @@ import numpy as np
 
 from cosim.calibration.fingerprint import POINTS, calibration_fingerprint
 from cosim.calibration.fit import find_crossings, fit_relative
+from cosim.calibration.level import fit_level
 from cosim.calibration.native import BENCH, fit_comparator, fit_dpi
 from cosim.calibration.tau_cell import fit_tau_cell
 from cosim.cells.benches import (
@@ -30,6 +31,7 @@ from cosim.simulation.single import run_bench
 from cosim.technology.calibration import Calibration, MirrorFit, Own, SchmittFit
 from cosim.technology.types import Technology
 from cosim.units.mingru.node import MinGru
+from cosim.units.register.node import Register
 from cosim.units.table import measuring
 
 Progress = Callable[[str], None]
@@ -91,6 +93,8 @@ def _own(found: Calibration, technology: Technology, simulator: str, progress: P
     """What units have measured for themselves."""
     progress("tau-cell: gain, rate and leak")
     own = {MinGru.__name__: fit_tau_cell(technology, found.units, simulator)}
+    progress("register: turn of a level")
+    own[Register.__name__] = fit_level(technology, found.units, simulator)
     return own | {name: measure(technology, found, simulator) for name, measure in measuring().items()}
 
 

@@ -6,29 +6,31 @@
     pos --[up]-------+                                       pos, neg: gate lines p of the value with either sign
     neg --[not up]---+-- val                                 write: pulse and (up or not keeps)
 
-    level k       vdd              vdd      vdd
-                   |                |        |
-             val o|M1            M9 |o fb M7 |diode   out o-+     M1 against M2: the value against turn k
-                   |                |        |-- fb         |
-                   |            cp  |o write |           M3 |o q  q follows v0 while write is high, and the keeper
-              v0 --+--[pn, pp]- q --+        |              |     is cut off at both ends; then it keeps itself,
-                   |            cn  |o      M6 |o q      M5 |o gain  2 I_keep of M8 against I_keep of Mk
-          turn k o|M2               | writeb |              |
-                   |             Mk |o keep M8 |o keep, 2   |     I_out = I_gain (q_1 + ... + q_K)
-                   0                0        0              0
+    level k      vdd                         vdd          vdd
+                 |                           |            |
+            val o|M1                     fb o|M9          |M7 diode     out
+                 |                           |            +-- fb         |
+            v0 --+--[pn, pp]-- g --[hn, hp]--+-- q     g o|M6         q o|M3
+                 |    write       writeb     |            |              |
+         turn k o|M2                   keep o|Mk    keep o|M8, 2   gain o|M5
+                 |                           |            |              |
+                 0                           0            0              0
 
-The comparators of the levels have no hysteresis, and what they settle on before the write is what is written: the
-keeper's currents are in q alone, and not while they write. Between two writes a level is a static current-mode latch of
-its own, whose current does not depend on its turn: nothing leaks, and no error adds up, however long it holds. A 9T
-cell whose hysteresis spans all turns would draw more than the largest value in each level.
+    M1 against M2: the value against turn k. While write is high g is v0, and q follows what M6 makes of it; else g is
+    q, which keeps itself, 2 I_keep of M8 against I_keep of Mk. I_out = I_gain (q_1 + ... + q_K)
+
+The comparators of the levels have no hysteresis, and what they settle on before the write is what is written: a write
+puts the small gate of M6 on v0, nothing else, so what was kept before moves v0 by the little that this gate holds.
+M6 decides at a few hundred millivolts, where M1 and M2 are not equal as drawn: calibration measures the value that
+turns a level. Between two writes a level is a static current-mode latch of its own, whose current does not depend on
+its turn: nothing leaks, and no error adds up, however long it holds. A 9T cell whose hysteresis spans all turns would
+draw more than the largest value in each level.
 
 Which value is written, and whether, both comparators of the window decide. They need no gates of their own: the
 candidate is frozen in the pulse, and before it the value is switched through as soon as the candidate is there, so that
 the comparators of the levels have most of a frame; one whose value exceeds its turn by dI needs C V / dI.
 
-No gate here draws current while it switches: current sources pull `write` down, and `upb` and `writeb` up. The gate to
-q has both polarities, so that q is at the rail when the write ends. Below an n gate alone it stands a threshold lower,
-and when the keeper then lifts it, what charges the nodes below M3 flows in the output while that is read.
+No gate here draws current while it switches: current sources pull `write` down, and `upb` and `writeb` up.
 """
 
 from dataclasses import replace
@@ -100,7 +102,6 @@ def level(technology: Technology, units: int, *, on: bool) -> Subcircuit:
     """A level: its comparator, its keeper, its part of the output, and its reset to on or off."""
     n, p = Device("inner", "n", technology.sizing.cell_n), Device("inner", "p", technology.sizing.cell_p)
     cell = technology.sizing.cell_n
-    steer = Device("switch", "n", technology.sizing.latch_switch)
     gates = {polarity: Device("switch", polarity, technology.sizing.sample_switch) for polarity in ("n", "p")}
     reset = "resetb" if on else "reset"
     return Subcircuit(
@@ -109,16 +110,16 @@ def level(technology: Technology, units: int, *, on: bool) -> Subcircuit:
         (
             *transistor("1", Device("compare", "p", technology.sizing.mirror_p, units), "v0", "val"),
             *transistor("2", Device("threshold", "n", cell), "v0", "turn"),
-            *transistor("pn", gates["n"], "q", "write", "v0"),
-            *transistor("pp", gates["p"], "q", "writeb", "v0"),
-            *transistor("9", p, "c", "fb"),
-            *transistor("cp", gates["p"], "q", "write", "c"),
-            *transistor("cn", gates["n"], "q", "writeb", "d"),
-            *transistor("keep", n, "d", "keep"),
+            *transistor("pn", gates["n"], "g", "write", "v0"),
+            *transistor("pp", gates["p"], "g", "writeb", "v0"),
+            *transistor("hn", gates["n"], "g", "writeb", "q"),
+            *transistor("hp", gates["p"], "g", "write", "q"),
+            *transistor("9", p, "q", "fb"),
+            *transistor("keep", n, "q", "keep"),
             *transistor("7", p, "fb", "fb"),
-            *transistor("6", steer, "fb", "q", "b"),
+            *transistor("6", gates["n"], "fb", "g", "b"),
             *transistor("8", replace(n, m=2), "b", "keep"),
-            *transistor("3", steer, "out", "q", "a"),
+            *transistor("3", gates["n"], "out", "q", "a"),
             *transistor("5", Device("level", "n", cell), "a", "gain"),
             *(transistor("reset", gates["p"], "q", reset) if on else transistor("reset", gates["n"], "q", reset)),
         ),

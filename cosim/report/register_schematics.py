@@ -34,41 +34,36 @@ def draw_register() -> bytes:
 def draw_level() -> bytes:
     """A level of the register: comparator, keeper, and its part of the output."""
     sheet = Sheet()
-    node, low = -2.07, -2.9
+    node, low, above = -2.07, -2.9, -0.2
     m1, m2 = sheet.mos("p", (0, 0), "M1"), sheet.mos("n", (0, low), "M2")
-    m9, keep = sheet.mos("p", (6.4, 2.0), "M9", "right"), sheet.mos("n", (6.4, low - HEIGHT), "keep")
-    cut, cut_n = sheet.mos("p", (6.4, 2.0 - HEIGHT), "cp"), sheet.mos("n", (6.4, low), "cn")
-    m7, m6 = sheet.diode("p", (11.0, 2.0), "M7", "left"), sheet.mos("n", (11.0, -1.0), "M6")
-    m8 = sheet.mos("n", (11.0, low), "M8, two")
-    m3, m5 = sheet.mos("n", (15.4, -1.0), "M3"), sheet.mos("n", (15.4, low), "M5")
-    gate = sheet.mos("n", (2.2, node), "pn, pp", "top")
+    m9, keep = sheet.mos("p", (8.4, 2.6), "M9", "right"), sheet.mos("n", (8.4, low), "keep")
+    m7, m6 = sheet.diode("p", (12.0, 2.6), "M7", "left"), sheet.mos("n", (12.0, above + HEIGHT / 2), "M6")
+    m8 = sheet.mos("n", (12.0, low), "M8, two")
+    m3, m5 = sheet.mos("n", (16.4, -1.0), "M3"), sheet.mos("n", (16.4, low), "M5")
+    write, hold = sheet.mos("n", (1.4, node), "pn, pp", "top"), sheet.mos("n", (5.4, node), "hn, hp", "top")
     sheet.supply(m1.first, m9.first, m7.first)
     sheet.ground(m2.last, keep.last, m8.last, m5.last)
     sheet.wire(m1.last, m2.first)
     sheet.dot((0, node))
-    sheet.text((0.9, node), "v0", "bottom", NET)
-    sheet.wire((0, node), gate.first)
-    sheet.wire(gate.last, (8.4, node), (8.4, m6.gate[1]), m6.gate)
-    sheet.wire(cut.last, cut_n.first)
-    sheet.dot((6.4, node))
-    sheet.text((7.4, node), "q", "bottom", NET)
+    sheet.text((0.8, node), "v0", "bottom", NET)
+    sheet.wire((0, node), write.first)
+    sheet.wire(write.last, hold.first)
+    sheet.dot((4.7, node))
+    sheet.text((5.0, node), "g", "bottom", NET)
+    sheet.wire((4.7, node), (4.7, m6.gate[1]), m6.gate)
+    sheet.wire(hold.last, (8.4, node))
+    sheet.dot((8.4, node))
+    sheet.text((8.9, node), "q", "bottom", NET)
+    sheet.wire(m9.last, keep.first)
     sheet.wire(m9.gate, m7.gate)
-    sheet.text((8.4, m9.gate[1]), "fb", "top", NET)
+    sheet.text((10.2, m9.gate[1]), "fb", "top", NET)
     sheet.wire(m7.last, m6.first)
     for upper, lower in ((m6, m8), (m3, m5)):
         sheet.wire(upper.last, lower.first)
-    for drawn, name in (
-        (m1, "val"),
-        (m2, "turn"),
-        (keep, "keep"),
-        (m8, "keep"),
-        (m5, "gain"),
-        (m3, "q"),
-        (cut, "write"),
-        (cut_n, "writeb"),
-    ):
+    for drawn, name in ((m1, "val"), (m2, "turn"), (keep, "keep"), (m8, "keep"), (m5, "gain"), (m3, "q")):
         sheet.port(drawn.gate, name)
-    sheet.port(gate.gate, "write", "top")
-    sheet.wire(m3.first, (15.4, -0.4), (16.4, -0.4))
-    sheet.port((16.4, -0.4), "out", "right")
+    sheet.port(write.gate, "write", "top")
+    sheet.port(hold.gate, "writeb", "top")
+    sheet.wire(m3.first, (16.4, -0.4), (17.4, -0.4))
+    sheet.port((17.4, -0.4), "out", "right")
     return sheet.svg()

@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 
 from cosim.calibration import find as calibration_files
-from cosim.calibration import fingerprint
+from cosim.calibration import fingerprint, level
 from cosim.calibration import measure as calibrate
 from cosim.calibration.find import cached_path, find_calibration, make_cached_path, shipped_path
 from cosim.calibration.fingerprint import POINTS, calibration_fingerprint
+from cosim.calibration.level import measure_turn
 from cosim.calibration.measure import measure_schmitt
 from cosim.calibration.native import measure_comparator, measure_dpi_output
 from cosim.cells.benches import mirror_bench, schmitt_bench
@@ -22,6 +23,7 @@ from cosim.engines.ngspice.session import run_bench
 from cosim.engines.ngspice.simulator import Ngspice
 from cosim.errors import InputError, MissingToolError, SimulationError
 from cosim.technology.calibration import load_calibration, write_calibration
+from cosim.units.register.node import level_of
 
 SHIPPED = sorted(
     int(path.name.split(".")[1][1:]) for path in shipped_path("generic180", 8).parent.glob("generic180.u*.json")
@@ -135,6 +137,23 @@ def test_comparator_without_a_decision_says_so(technology):
     text = r"comparator at I_thresh 1e-14 A did not change its decision within 20 % of that"
     with pytest.raises(SimulationError, match=text):
         measure_comparator(technology, 1e-14)
+
+
+@pytest.mark.ngspice
+def test_a_registers_level_at_a_new_point_agrees_with_the_shipped_fit(technology, calibration):
+    """A turn is found in steps of 1.5 pA, at 1.4 nA as at both points around it: 0.8 pA each. What a level was moves it
+    by less than the 15.6 pA that values of weights and inputs in eighths lie apart."""
+    i_turn = 1.4e-9
+    up, down = (measure_turn(technology, 8, i_turn, far, "ngspice") for far in (0.0, 2.0))
+    assert (up + down) / 2 == pytest.approx(level_of(calibration).value(i_turn) - i_turn, abs=1.6e-12)
+    assert 0 <= up - down < 5e-12
+
+
+@pytest.mark.ngspice
+def test_a_registers_level_that_does_not_turn_says_so(technology, monkeypatch):
+    monkeypatch.setattr(level, "POINTS", replace(POINTS, level_reach=(1e-12, 0.0)))
+    with pytest.raises(SimulationError, match="level at a turn of 1e-09 A does not turn within 1e-12 A of it"):
+        measure_turn(technology, 8, 1e-9, 0.0, "ngspice")
 
 
 @pytest.mark.ngspice
@@ -299,5 +318,6 @@ def test_whole_calibration_measured_anew_equals_the_shipped_one(technology, cali
     )
     decides = float(calibration.comparator.decides_at(1e-9))
     assert float(anew.comparator.decides_at(1e-9)) == pytest.approx(decides, rel=1e-3, abs=0)
+    assert level_of(anew).value(1e-9) == pytest.approx(level_of(calibration).value(1e-9), abs=1e-12)
     assert anew.dpi.ratios == pytest.approx(calibration.dpi.ratios, rel=1e-4)
     assert (anew.dpi.rise, anew.dpi.fall) == pytest.approx((calibration.dpi.rise, calibration.dpi.fall), rel=1e-3)

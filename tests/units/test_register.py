@@ -281,6 +281,42 @@ def test_transistors_store_what_the_software_stores(design):
     )
 
 
+@pytest.mark.ngspice
+@pytest.mark.parametrize("before", [0.0, 1.0])
+def test_what_a_level_was_does_not_decide_what_it_becomes(before, technology, calibration):
+    """From no level on, and from all: values next to each turn, half a gap of 2 / 128 away. That is 7.8 pA, and found
+    are 3: what the gate of M6 holds, the step of the calibration, and the slope of a line that carries 2 nA."""
+    pytest.importorskip("numba")
+    design = compile_network(fine(), technology, calibration)
+    near = np.array([[(k - 0.5) / LEVELS + gap / 128 for k in range(1, LEVELS + 1)] for gap in (-1, 0)])
+    x = np.ones((2, 2 * LEVELS, 2))
+    x[:, ::2, 0], x[:, 1::2, 0] = before, near
+    wanted = software_states(design.graph, run_reference(design.network, x))
+    np.testing.assert_array_equal(wanted[:, 1::2, 0], [np.arange(LEVELS), np.arange(1, LEVELS + 1)])
+    test_set = TestSet(x, np.zeros(2, dtype=np.int64), np.full(2, 2 * LEVELS), np.arange(2))
+    outcomes = simulate_samples(design, test_set, Run(engine="batch"))
+    np.testing.assert_array_equal(np.stack([outcome.states for outcome in outcomes]), wanted)
+
+
+def fine():
+    """One unit that stores v = 2 x - 1, x in steps of 1/128."""
+    network = registers()
+    (layer,) = network.layers
+    one = replace(
+        layer, weight=layer.weight[:1], bias=layer.bias[:1], bias_beta=layer.bias_beta[:1], alpha=layer.alpha[:1],
+        weight_alpha=layer.weight_alpha[:1],
+    )  # fmt: skip
+    encoding = InputEncoding(np.zeros(2), np.ones(2), levels=128)
+    return check_network(
+        replace(
+            network,
+            encoding=encoding,
+            layers=(one,),
+            readout=replace(network.readout, weight=np.eye(1), bias=np.zeros(1)),
+        )
+    )
+
+
 def test_the_keeper_is_a_fraction_of_a_level():
     """What a level that is on costs beside its output: 3 keeps against a step of 2 / K."""
     assert 3 * KEEP < 2 / LEVELS

@@ -1,7 +1,8 @@
 """The register frame by frame: the turns that +v exceeds where u >= i_rise, those of -v where u <= i_fall, else kept.
 
-Level k is on where g_push v >= I_turn. Supply current: both comparators, the levels' min(g_push v, I_turn) of
-the value that is switched through, 3 I_keep for each level that is on, and the gates'. The output is in its signal.
+Level k is on where v exceeds I_turn by what calibration found. Supply current: both comparators, the levels'
+min(g_push v, I_turn) of the value that is switched through, 3 I_keep for each level that is on, and the gates'. The
+output is in its signal.
 """
 
 from collections.abc import Iterator, Sequence
@@ -12,11 +13,10 @@ from numpy.typing import NDArray
 from cosim.cells.builder import instance, net
 from cosim.cells.register import GATES
 from cosim.ir.states import States
-from cosim.technology.calibration import Calibration
 from cosim.units.effect import Effect, Site, effect
 from cosim.units.kind import Array, Cell, Standing, Turns, pick, step_through
 from cosim.units.native import comparator_current
-from cosim.units.register.node import Register, RegisterFactors, RegisterPins
+from cosim.units.register.node import Register, RegisterFactors, RegisterPins, level_of
 from cosim.units.window import window_thresholds
 
 RegisterCell = Cell[Register, RegisterPins, RegisterFactors]
@@ -43,15 +43,9 @@ def _exceeded(cell: RegisterCell, value: Array) -> NDArray[np.int16]:
     if cell.ideal:
         turns = [turn * i_unit for turn in node.turns]
     else:
-        asked = [push_gain(cell.calibration, turn * i_unit) for turn in node.turns]
-        turns = [i_turn / gain for i_turn, gain in zip(cell.bias.i_turns, asked, strict=True)]
+        turns = [level_of(cell.calibration).value(i_turn) for i_turn in cell.bias.i_turns]
     found = sum(value >= factor * turn for factor, turn in zip(factors, turns, strict=True))
     return np.asarray(found, dtype=np.int16)
-
-
-def push_gain(calibration: Calibration, current: float) -> float:
-    """From a line p into the node of a level's comparator, at this current."""
-    return float(calibration.mirror.interpolate(calibration.mirror.gain_push, np.float64(current)))
 
 
 def turn_register(cell: RegisterCell, lines: Sequence[Array]) -> Turns:

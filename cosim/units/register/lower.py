@@ -12,8 +12,7 @@ from cosim.network.offset import common_mode_offset
 from cosim.network.types import Array
 from cosim.units.native import check_currents, comparator_bias
 from cosim.units.placing import Parameter, Placing
-from cosim.units.register.equations import push_gain
-from cosim.units.register.node import Register, RegisterPins
+from cosim.units.register.node import Register, RegisterPins, level_of
 from cosim.units.sizing import MIN_FALL, Sizing
 
 KEEP = 0.04  # of i_unit: what a level sinks to stay off; twice that keeps it on
@@ -76,8 +75,8 @@ def solve_register(node: Register, sizing: Sizing) -> RegisterPins:
     keep = KEEP * i_unit
     source = sizing.graph.into(node.name, "value")[0][0]
     traffic = sizing.traffic(source)
-    wanted = [sizing.arriving(turn * i_unit, traffic) for turn in node.turns]
-    turns = tuple(push_gain(sizing.calibration, turn) * turn for turn in wanted)
+    fit = level_of(sizing.calibration)
+    turns = tuple(fit.solve(sizing.arriving(turn * i_unit, traffic)) for turn in node.turns)
     if turns[0] < MIN_FALL:
         raise MappingError(
             f"{sizing.origin}: {node.name}: the lowest turn must be at least {MIN_FALL * 1e12:g} pA, not "

@@ -2,7 +2,14 @@
 
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
 from cosim.ir.nodes import Storing
+from cosim.technology.calibration import Calibration
+
+_STEPS = 8  # of the iteration that finds a turn's current; what a turn needs hardly depends on it
+Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -39,3 +46,29 @@ class RegisterFactors:
     lower: float = 1.0
     turns: tuple[float, ...] = ()
     levels: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True)
+class LevelFit:
+    """What was measured of a register's level: by how much a value must exceed the current of its turn, `shifts`, at
+    currents `turns`, both in ampere; linear between them, flat outside."""
+
+    turns: Array
+    shifts: Array
+
+    def value(self, i_turn: float) -> float:
+        """The value that turns a level, ampere."""
+        return i_turn + float(np.interp(i_turn, self.turns, self.shifts))
+
+    def solve(self, value: float) -> float:
+        """The current of a turn that this value turns on, ampere."""
+        i_turn = value
+        for _ in range(_STEPS):
+            i_turn += value - self.value(i_turn)
+        return i_turn
+
+
+def level_of(calibration: Calibration) -> LevelFit:
+    """The fit of a calibration."""
+    own = calibration.own[Register.__name__]
+    return LevelFit(np.array(own["turns"]), np.array(own["shifts"]))
