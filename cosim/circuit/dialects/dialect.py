@@ -4,10 +4,9 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 
-from cosim.circuit.bench import Bench, DrainCurrent, Probe, Tolerances, Voltage
+from cosim.circuit.bench import Bench, Current, DrainCurrent, Probe, Tolerances, Voltage
 from cosim.circuit.deck import Language, format_circuit, format_number
 from cosim.circuit.elements import Circuit
-from cosim.errors import InputError
 from cosim.technology.devices import Size, card_name, device_cards
 from cosim.technology.foundry import ModelCard
 from cosim.technology.types import Technology
@@ -53,17 +52,15 @@ def tolerance_texts(tolerances: Tolerances) -> dict[str, str]:
     return {name: format_number(value) for name, value in asdict(tolerances).items()}
 
 
-def spice_probe(probe: Probe) -> str:
-    """v(net) or i(source), as SPICE writes it. Raises InputError for what only ngspice is asked for."""
-    match probe:
-        case Voltage(net):
-            return f"v({net})"
-        case DrainCurrent(device):
-            raise InputError(
-                f"only ngspice saves a transistor's current, here that of {device}; use it, or leave it out"
-            )
-        case _:
-            return f"i(v{probe.source})"
+def spice_probe(probe: Voltage | Current) -> str:
+    """v(net) or i(source), as SPICE writes it."""
+    return f"v({probe.net})" if isinstance(probe, Voltage) else f"i(v{probe.source})"
+
+
+def transistor_name(probe: DrainCurrent) -> str:
+    """The transistor whose current is saved, by the names that netlists have: instances on the way begin with x."""
+    *path, name = probe.device.split(".")
+    return ".".join((*(f"x{instance}" for instance in path), f"m{name}"))
 
 
 SPICE_CARD = ".model {name} {kind}mos level=54 {fields}"

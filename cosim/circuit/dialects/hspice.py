@@ -1,8 +1,16 @@
 """HSPICE: SPICE, with option names as published decks use them."""
 
-from cosim.circuit.bench import Bench
+from cosim.circuit.bench import Bench, DrainCurrent, Probe
 from cosim.circuit.deck import SPICE, fold, format_elements, format_number
-from cosim.circuit.dialects.dialect import SPICE_CARD, CardForm, Dialect, spice_probe, tolerance_texts, two_numbers
+from cosim.circuit.dialects.dialect import (
+    SPICE_CARD,
+    CardForm,
+    Dialect,
+    spice_probe,
+    tolerance_texts,
+    transistor_name,
+    two_numbers,
+)
 
 
 def _testbench(bench: Bench) -> list[str]:
@@ -22,11 +30,16 @@ def _testbench(bench: Bench) -> list[str]:
         *fold(settings),
         ".option post probe",
         f".temp {format_number(bench.technology.celsius)}",
-        *fold(f".probe tran {' '.join(map(spice_probe, bench.probes))}"),
+        *fold(f".probe tran {' '.join(map(_printed, bench.probes))}"),
         f".tran {format_number(run.step)} {format_number(run.end)}",
         ".end",
     ]
 
 
+def _printed(probe: Probe) -> str:
+    """i1: into the first terminal, the drain."""
+    return f"i1({transistor_name(probe)})" if isinstance(probe, DrainCurrent) else spice_probe(probe)
+
+
 _CARDS = CardForm(SPICE, SPICE_CARD, two_numbers, defaults=(("tnom", 27.0),))  # HSPICE's own default is 25 C
-HSPICE = Dialect("hspice", SPICE, _CARDS.format_devices, _testbench, spice_probe)
+HSPICE = Dialect("hspice", SPICE, _CARDS.format_devices, _testbench, _printed)

@@ -2,9 +2,17 @@
 
 from dataclasses import replace
 
-from cosim.circuit.bench import Bench, Probe, Voltage
+from cosim.circuit.bench import Bench, DrainCurrent, Probe, Voltage
 from cosim.circuit.deck import BRACKETS, fold, format_elements, format_number
-from cosim.circuit.dialects.dialect import CardForm, Dialect, Files, spice_probe, tolerance_texts, two_numbers
+from cosim.circuit.dialects.dialect import (
+    CardForm,
+    Dialect,
+    Files,
+    spice_probe,
+    tolerance_texts,
+    transistor_name,
+    two_numbers,
+)
 
 _LANGUAGE = replace(
     BRACKETS,
@@ -38,7 +46,9 @@ def _testbench(bench: Bench) -> list[str]:
 
 
 def _printed(probe: Probe) -> str:
-    """A net, or a source's first terminal."""
+    """A net, a source's first terminal, or a transistor's drain."""
+    if isinstance(probe, DrainCurrent):
+        return f"{transistor_name(probe)}:d"
     name = spice_probe(probe)[2:-1]
     return name if isinstance(probe, Voltage) else f"v_{name[1:]}:p"
 

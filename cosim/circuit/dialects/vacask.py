@@ -3,9 +3,9 @@
 import re
 from dataclasses import replace
 
-from cosim.circuit.bench import Bench, Dc, Op, Probe, Tolerances, Tran, Voltage
+from cosim.circuit.bench import Bench, Dc, DrainCurrent, Op, Probe, Tolerances, Tran, Voltage
 from cosim.circuit.deck import BRACKETS, device_sizes, format_elements, format_number
-from cosim.circuit.dialects.dialect import CardForm, Dialect, Files, spice_probe, tolerance_texts
+from cosim.circuit.dialects.dialect import CardForm, Dialect, Files, spice_probe, tolerance_texts, transistor_name
 from cosim.circuit.elements import Circuit
 from cosim.technology.types import Technology
 
@@ -85,12 +85,16 @@ def _transient(bench: Bench) -> str:
 
 
 def _saved(probe: Probe) -> str:
+    if isinstance(probe, DrainCurrent):
+        return f"p('{transistor_name(probe).replace('.', ':')}',id)"
     name = spice_probe(probe)[2:-1].replace(".", ":")
     return f"v('{name}')" if isinstance(probe, Voltage) else f"i(v_{name[1:]})"
 
 
 def printed(probe: Probe) -> str:
-    """A net, or a source's branch, as the raw file names it."""
+    """A net, a source's branch, or a transistor's drain current, as the raw file names it."""
+    if isinstance(probe, DrainCurrent):
+        return f"{transistor_name(probe).replace('.', ':')}.id"
     name = spice_probe(probe)[2:-1].replace(".", ":")
     return name if isinstance(probe, Voltage) else f"v_{name[1:]}:flow(br)"
 

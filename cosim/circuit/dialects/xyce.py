@@ -1,8 +1,8 @@
 """Xyce: SPICE, with a colon in hierarchical names, which it prints in capitals."""
 
-from cosim.circuit.bench import Bench, Probe
+from cosim.circuit.bench import Bench, DrainCurrent, Probe
 from cosim.circuit.deck import SPICE, fold, format_elements, format_number
-from cosim.circuit.dialects.dialect import SPICE_CARD, CardForm, Dialect, spice_probe, tolerance_texts
+from cosim.circuit.dialects.dialect import SPICE_CARD, CardForm, Dialect, spice_probe, tolerance_texts, transistor_name
 
 _RESIDUAL_AMPERE = 1e-12  # 2-norm over all nodes; Xyce's 1e-6 (op) and 1e-2 (transient) exceed every current here
 
@@ -27,7 +27,9 @@ def _testbench(bench: Bench) -> list[str]:
 
 
 def _printed(probe: Probe) -> str:
-    return spice_probe(probe).replace(".", ":").upper()
+    """id: lead current of the drain."""
+    name = f"id({transistor_name(probe)})" if isinstance(probe, DrainCurrent) else spice_probe(probe)
+    return name.replace(".", ":").upper()
 
 
 def _nearest_version(version: str) -> str:

@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.circuit.bench import Bench, Dc, Op, Tolerances
+from cosim.circuit.bench import Bench, Dc, DrainCurrent, Op, Probe, Tolerances
 from cosim.circuit.dialects.vacask import RUN, SWEPT, format_bench, option_texts, printed
 from cosim.engines.engine import Description, Failure, FailureKind, Vectors, Waveforms
 from cosim.engines.vacask.program import find_vacask, vacask_version
@@ -54,7 +54,8 @@ class Vacask:
                 axis = vectors[SWEPT]
             case _:
                 axis = vectors["time"]
-        return Waveforms(axis, {probe: vectors[printed(probe)] for probe in bench.probes})
+        parallel = _in_parallel(bench)
+        return Waveforms(axis, {one: parallel.get(one, 1) * vectors[printed(one)] for one in bench.probes})
 
     def check(self) -> None:
         """Raises MissingToolError without VACASK."""
@@ -63,6 +64,13 @@ class Vacask:
     def describe(self, technology: Technology) -> Description:
         """Its version and the options that a deck sets."""
         return Description(vacask_version(), option_texts(Tolerances(), technology))
+
+
+def _in_parallel(bench: Bench) -> dict[Probe, int]:
+    """How many devices a saved transistor stands for: VACASK gives the current of one."""
+    if not any(isinstance(probe, DrainCurrent) for probe in bench.probes):
+        return {}
+    return {DrainCurrent(mos.name): mos.m for mos in bench.circuit.flatten()}
 
 
 def run_deck(deck: str, timeout: float) -> Vectors | Failure:
