@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 from cosim.circuit.waveforms import Timing
 from cosim.compiler.lower import HEADROOM
-from cosim.compiler.size import PEDESTAL_UNITS
 from cosim.errors import InputError
+from cosim.ir.nodes import PEDESTAL_UNITS
 from cosim.network.types import Network
 from cosim.reading.text import shown
 from cosim.technology.calibration import Calibration

@@ -3,13 +3,24 @@
 from dataclasses import replace
 
 from cosim.compiler.steer import steer
+from cosim.errors import MappingError
 from cosim.ir.graph import Scaled, Sized
-from cosim.ir.nodes import PEDESTAL, And, InputCurrent, Memory, Mirror, Output, Pedestal, Rectifier, Weight
+from cosim.ir.nodes import (
+    PEDESTAL,
+    PEDESTAL_UNITS,
+    And,
+    InputCurrent,
+    Memory,
+    Mirror,
+    Node,
+    Output,
+    Pedestal,
+    Rectifier,
+    Weight,
+)
 from cosim.technology.calibration import Calibration
 from cosim.units.sizing import Sizing, largest_count
 from cosim.units.table import unit_of
-
-PEDESTAL_UNITS = 0.05  # of i_unit: gate lines of a 0 then settle with C n u_t / I, about 1 ms
 
 
 def size(
@@ -22,6 +33,12 @@ def size(
     repair.
     """
     units, sizing = calibration.units, Sizing(graph, calibration, origin)
+    risen = next((node.name for node in graph.memories if node.floor and pedestal != PEDESTAL_UNITS), None)
+    if risen is not None:
+        raise MappingError(
+            f"{origin}: {risen} stands on a floor of pedestals of {PEDESTAL_UNITS:g}, and these are {pedestal:g}; "
+            "leave `pedestal` out"
+        )
     ands = {node.name for node in graph.of(And)}
     mirrors = {
         edge: Mirror(0, weight.target) if ands & {*edge} else _mirror(edge[0], weight, units)
@@ -41,14 +58,18 @@ def _mirror(source: str, weight: Weight, units: int) -> Mirror:
     return Mirror(count, count / units)
 
 
+def _pedestals(source: Node) -> int:
+    """How many pedestals a signal of 0 carries."""
+    return 1 + source.floor if isinstance(source, Memory) else int(isinstance(source, InputCurrent))
+
+
 def _with_pedestal(graph: Sized) -> Sized:
     """One weight more per row that takes the pedestals of its sources out again, exactly: counts are integers."""
     weights, mirrors = dict(graph.weights), dict(graph.mirrors)
     for node in graph.of(Rectifier, Memory, Output):
         count = -sum(
-            graph.mirrors[source, node.name].count
+            _pedestals(graph.nodes[source]) * graph.mirrors[source, node.name].count
             for source, _ in graph.into(node.name)
-            if isinstance(graph.nodes[source], InputCurrent | Memory)
         )
         edge, built = (PEDESTAL, node.name), Mirror(count, count / graph.units)
         weights[edge], mirrors[edge] = Weight(built.realised, f"{node.name}: pedestal of its sources"), built

@@ -27,6 +27,9 @@ class UnitCurrent:
     name: str = UNIT_CURRENT
 
 
+PEDESTAL_UNITS = 0.05  # of i_unit: gate lines of a 0 then settle with C n u_t / I, about 1 ms
+
+
 @dataclass(frozen=True)
 class Pedestal:
     """I = i_pedestal, constant: what an input or a state of 0 carries, so that its gate lines settle.
@@ -67,10 +70,12 @@ class Memory:
 
     u = max(sum of drive, 0). level as a current in software units; zero, step in those of h. `stage` counts the
     recurrent layers in front: cells of one stage are sampled together. The kinds of unit are in `cosim.units`.
-    tolerance: how far two states may differ and be the same, in steps: more than 0 for an analog state.
+    tolerance: how far two states may differ and be the same, in steps: more than 0 for an analog state. floor: what its
+    output carries at state 0 beside the pedestal, in pedestals, so that rows take it out with that, exactly.
     """
 
     tolerance: ClassVar[float] = 0.0
+    floor: ClassVar[int] = 0
 
     name: str
     layer: str

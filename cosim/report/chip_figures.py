@@ -221,7 +221,8 @@ def draw_failure(chip: Waves, nominal: Waves, labels: WaveLabels, timing: Timing
             axes[3].plot(time, found[f"output.{k}"], label=name, **(line | {"color": color}))
         axes[4].set_ylim(bottom=0, top=1.4 * float(np.percentile(found["power"], 99)))
     thresholds = (labels.i_rise, UPPER, UPPER_DASH, "upper"), (labels.i_fall, LOWER, LOWER_DASH, "lower")
-    for (asked, color, dash, text), own in zip(thresholds, labels.own or (None, None), strict=True):
+    own_thresholds = labels.own or (None, None)
+    for (asked, color, dash, text), own in zip(thresholds, own_thresholds, strict=True) if labels.compares else ():
         axes[1].axhline(_NANO * asked, color=color, ls=dash, lw=1.0, label=f"{text}, asked")
         if own is not None:
             axes[1].axhline(_NANO * own, color=color, lw=1.0, label=f"{text}, this chip")

@@ -4,7 +4,8 @@ from dataclasses import asdict
 
 import numpy as np
 
-from cosim.network.layers import EpsilonLayer, Layer, SignedLayer
+from cosim.network.gamma import GammaLayer
+from cosim.network.layers import EpsilonLayer, Layer, MinGruLayer, SignedLayer
 from cosim.network.types import Network, Readout
 
 
@@ -85,6 +86,7 @@ def format_network(network: Network) -> list[str]:
         "",
         *_table(network),
     ]
+    lines += [f"{layer.name}: {text}" for layer in network.layers if (text := _analog(layer))]
     for name, late in network.late.items():
         lines.append(f"{name} is {late.signal} {late.frames} frame{'s' if late.frames > 1 else ''} before")
     if figures := network.history.get("figures", {}):
@@ -114,6 +116,22 @@ def _table(network: Network) -> list[str]:
         )
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     return ["  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+
+
+def _analog(layer: Layer) -> str:
+    """What an analog state goes by, beside its weights; empty for other layers."""
+    if isinstance(layer, GammaLayer):
+        first, last = _span(layer.position)
+        return f"delays of {first:.3g} to {last:.3g} frames on average, {layer.order.max():g} filters in a line"
+    if isinstance(layer, MinGruLayer):
+        gate = (
+            "exponential gate"
+            if layer.top is None
+            else "ratio gate with tops of {:.3g} to {:.3g}".format(*_span(layer.top))
+        )
+        rate, bias = ("{:.3g} to {:.3g}".format(*_span(array)) for array in (layer.weight_gate, layer.bias_gate))
+        return f"{gate}; rate: weight {rate}, bias {bias}"
+    return ""
 
 
 def _figure(value: object) -> str:

@@ -59,8 +59,10 @@ def draw_waveforms(waves: Waves, labels: WaveLabels, timing: Timing) -> Figure:
     _draw_inputs(figure, inputs, time, waves, labels.inputs)
     draw_clocks(clock, labels, timing, frames)
     candidate.plot(time, _NANO * waves["candidate"], color=BLACK, label="candidate")
-    candidate.axhline(_NANO * labels.i_rise, color=UPPER, ls=UPPER_DASH, label=_named("upper threshold", labels.i_rise))
-    candidate.axhline(_NANO * labels.i_fall, color=LOWER, ls=LOWER_DASH, label=_named("lower threshold", labels.i_fall))
+    if labels.compares:
+        thresholds = ("upper", labels.i_rise, UPPER, UPPER_DASH), ("lower", labels.i_fall, LOWER, LOWER_DASH)
+        for which, at, color, dash in thresholds:
+            candidate.axhline(_NANO * at, color=color, ls=dash, label=_named(f"{which} threshold", at))
     candidate.set_ylabel(f"candidate of\n{labels.unit} (nA)")
     state.plot(time, _NANO * waves["state"], color=BLACK, label="state")
     if labels.i_pedestal:
@@ -96,10 +98,12 @@ def _note(labels: WaveLabels, frames: int) -> str:
     """What marks mean, under the figure."""
     texts = []
     if frames <= _MOST_FRAMES:
-        texts.append(
-            "Shaded: this stage decides on candidates that its hold capacitors keep; else it tracks. "
-            "Triangles: the readout is read."
+        shaded = (
+            "this stage decides on candidates that its hold capacitors keep; else it tracks"
+            if labels.compares
+            else "in this time the cell's gate opens once, and its state goes on; else it holds"
         )
+        texts.append(f"Shaded: {shaded}. Triangles: the readout is read.")
     if labels.i_pedestal:
         texts.append(
             "Pedestal: the current that a state of 0 still carries, so that its gate lines settle; every row that "

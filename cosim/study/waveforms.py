@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from cosim.cells.assembly import Carried
 from cosim.circuit.waveforms import Timing
 from cosim.design import Design
 from cosim.engines.behavioral.model import run_behavioral
@@ -22,7 +23,8 @@ Waves = Mapping[str, NDArray[np.float64]]
 
 @dataclass(frozen=True)
 class WaveLabels:
-    """What waveforms show: the memory node, its thresholds in A as asked for, names of the outputs, a title.
+    """What waveforms show: the memory node, its thresholds in A as asked for, 0 where it compares nothing, names of the
+    outputs, a title.
 
     own: the thresholds (upper, lower) of the node on one chip, A; i_pedestal: what its state of 0 carries, A; stage,
     stages: in which of how many stages it decides; inputs: names of the input currents; verdict: what was decided.
@@ -39,6 +41,11 @@ class WaveLabels:
     stages: int = 1
     inputs: tuple[str, ...] = ()
     verdict: "Verdict | None" = None
+
+    @property
+    def compares(self) -> bool:
+        """Whether the node has thresholds; an analog state has none."""
+        return self.i_rise > 0
 
 
 @dataclass(frozen=True)
@@ -83,14 +90,15 @@ def ends_of(design: Design, recorded: Recorded) -> dict[str, NDArray[np.float64]
 
 def labels_of(design: Design, cell: str, run: Run) -> WaveLabels:
     """Labels of a memory node's waveforms, without a verdict."""
-    graph, currents = design.graph, design.graph.currents[cell]
+    graph, currents, shown = design.graph, design.graph.currents[cell], design.assembly.decisions[cell]
+    rest = shown.rest if isinstance(shown, Carried) else graph.i_pedestal
     return WaveLabels(
         unit=cell,
         i_rise=currents.i_rise,
         i_fall=currents.i_fall,
         outputs=list(design.network.labels) or [str(k) for k in range(len(design.assembly.outputs))],
         title=f"{design.network.task or 'network'} on {design.assembly.transistors} transistors",
-        i_pedestal=run.standing(design).bias_scale * graph.i_pedestal,
+        i_pedestal=run.standing(design).bias_scale * rest,
         stage=next(node.stage for node in graph.memories if node.name == cell),
         stages=len(design.assembly.clocks),
         inputs=input_names(design.network.encoding),

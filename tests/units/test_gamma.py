@@ -7,20 +7,26 @@ from scipy.special import gammainc
 from cosim.checkpoint.file import load_network, save_checkpoint
 from cosim.compiler.mapping import map_parameters
 from cosim.compiler.passes import compile_network
+from cosim.compiler.settings import Settings
 from cosim.engines.behavioral.evaluate import evaluate
 from cosim.engines.behavioral.model import run_behavioral
+from cosim.engines.engine import Run
 from cosim.errors import InputError, MappingError, NetworkError
+from cosim.ir.nodes import PEDESTAL, Output
 from cosim.montecarlo.trial import Trial, run_chip
 from cosim.network.gamma import GammaLayer, line_step
 from cosim.network.layers import ReluLayer
 from cosim.network.reference import encode_inputs, run_reference
 from cosim.network.types import InputEncoding, Network, Readout, check_network
+from cosim.report.network_table import format_network
 from cosim.simulation.inference import run_inference
 from cosim.simulation.plans import read_plan
 from cosim.simulation.testbench import inference_bench
 from cosim.study.agreement import compare_engines
+from cosim.study.waveforms import labels_of
 from cosim.tasks.testset import TestSet
 from cosim.training.config import Architecture, TrainingConfig, check_config
+from cosim.units.gamma.node import Gamma
 from cosim.variation.draws import Plan
 
 INPUTS, ORDER = 3, 4
@@ -169,6 +175,39 @@ def test_a_position_is_a_bias_current(design):
     # I_tau p is a constant but for the measured rate, which lies within 0.84 to 1.44 of the equation's
     assert fast > middle > slow and max(np.array(currents) * POSITIONS) < 1.44 / 0.84 * min(currents[2] * 8, fast * 2)
     assert len(design.assembly.pushed) == 4
+
+
+def test_its_floor_is_taken_out_with_the_pedestal(design, technology, calibration):
+    """A row that reads a line takes four pedestals out for each count, of an input one: exactly, as counts."""
+    graph = design.graph
+    for node in graph.of(Output):
+        riding = sum(
+            graph.mirrors[line.name, node.name].count
+            for line in graph.memories
+            if (line.name, node.name) in graph.mirrors
+        )
+        assert riding and graph.mirrors[PEDESTAL, node.name].count == -(1 + Gamma.floor) * riding
+    for node in graph.memories:
+        assert graph.mirrors[PEDESTAL, node.name].count == -graph.mirrors[f"in.{node.index % INPUTS}", node.name].count
+    words = r"delays\.0 stands on a floor of pedestals of 0\.05, and these are 0\.1; leave `pedestal` out"
+    with pytest.raises(MappingError, match=words):
+        compile_network(design.network, technology, calibration, Settings(pedestal=0.1))
+
+
+def test_a_line_that_nothing_enters_reads_zero(design):
+    """But for what four gains of up to 2 % make of its floor."""
+    x = np.zeros((1, 12, INPUTS))
+    for states in run_behavioral(design, x).states.values():
+        assert np.abs(states).max() < 0.15 * (1.02**ORDER - 1)  # floor over full scale; a cell's gain
+
+
+def test_its_waveforms_have_no_thresholds(design):
+    labels = labels_of(design, "delays.1", Run())
+    assert not labels.compares and labels.i_pedestal == pytest.approx(0.2 * design.i_unit)  # with the floor
+
+
+def test_inspect_says_how_long_it_delays():
+    assert "delays: delays of 2 to 8 frames on average, 4 filters in a line" in format_network(network_of(delays()))
 
 
 def test_its_chips_are_drawn(design):

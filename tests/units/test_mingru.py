@@ -25,6 +25,7 @@ from cosim.montecarlo.trial import Trial, run_chip
 from cosim.network.layers import FirstQuadrantLayer, MinGruLayer
 from cosim.network.reference import encode_inputs, run_reference
 from cosim.network.types import InputEncoding, Late, Network, Readout, check_network
+from cosim.report.network_table import format_network
 from cosim.report.schematics import RATIO, schematics_of
 from cosim.simulation.inference import run_inference
 from cosim.simulation.plans import read_plan
@@ -107,6 +108,17 @@ def test_torch_is_the_layer(gate):
     np.testing.assert_allclose(layer.run(x.numpy().astype(np.float64)).h, h.detach().numpy(), atol=5e-6)
     h.sum().backward()
     assert all(parameter.grad.abs().sum() > 0 for parameter in cell.parameters())
+
+
+@pytest.mark.parametrize(
+    ("top", "words"),
+    [
+        (None, "fading: exponential gate; rate: weight 0 to 4, bias 0 to 0"),
+        (TOP, "fading: ratio gate with tops of 4 to 4; rate: weight 0 to 4, bias 0 to 0"),
+    ],
+)
+def test_inspect_says_what_gate_it_has(top, words):
+    assert words in format_network(network_of(fading_layer(top=top)))
 
 
 @GATE

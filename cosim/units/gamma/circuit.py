@@ -29,7 +29,8 @@ def build_gamma(builder: Builder, node: Gamma, pins: GammaPins) -> None:
         nets = (line, tau, out, f"pulseb{node.stage}", "resetb", rest, "vdd")
         builder.add(cell, cell_name(stem, k, node.order), nets, CELLS, f"{node.name}: {k + 1} of {node.order}")
         line = out
-    builder.decisions[node.name] = Carried(f"{NETWORK}.cell_{stem}.diode", graph.i_pedestal, node.level * graph.i_unit)
+    rest = (1 + node.floor) * graph.i_pedestal
+    builder.decisions[node.name] = Carried(f"{NETWORK}.cell_{stem}.diode", rest, node.level * graph.i_unit)
     builder.add_state_line(node)
 
 

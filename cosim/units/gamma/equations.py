@@ -29,8 +29,8 @@ GammaCell = Cell[Gamma, GammaPins, GammaFactors]
 
 
 def decide_gamma(cell: GammaCell, candidate: Array) -> States:
-    """States (n, time), over full scale."""
-    return run_line(cell, candidate)[:, :, -1] / cell.asked[2]
+    """States (n, time), over full scale and above the floor."""
+    return (run_line(cell, candidate)[:, :, -1] - _floor(cell)) / cell.asked[2]
 
 
 def run_line(cell: GammaCell, candidate: Array) -> Array:
@@ -45,7 +45,7 @@ def run_line(cell: GammaCell, candidate: Array) -> Array:
         rate = asked * float(fit.rate(np.array(asked * i_unit)))
         decay = float(np.exp(-fit.leak / gate_charge(i_unit, units, GATED)))
     kept, taken = line_step(rate * rates)
-    given, line = candidate + FLOOR * i_unit, np.full((len(candidate), order), FLOOR * i_unit)
+    given, line = candidate + _floor(cell), np.full((len(candidate), order), _floor(cell))
     found = np.empty((*candidate.shape, order))
     for t in range(candidate.shape[1]):
         read = np.column_stack([given[:, t], line[:, :-1]])
@@ -57,14 +57,19 @@ def run_line(cell: GammaCell, candidate: Array) -> Array:
 
 def deliver_gamma(cell: GammaCell, states: States) -> Array:
     """Output current (n, time), ampere."""
-    return np.asarray(cell.asked[2] * states, dtype=np.float64)
+    return np.asarray(cell.asked[2] * states + _floor(cell), dtype=np.float64)
+
+
+def _floor(cell: GammaCell) -> float:
+    """What its cells stand on, ampere."""
+    return FLOOR * cell.asked[2] / cell.node.level
 
 
 def supply_gamma(cell: GammaCell, standing: Standing) -> Array:
     """The line with its output and its pedestal, ampere, (n, time)."""
     mirror, held = cell.calibration.mirror, deliver_gamma(cell, standing.states)
     inside = run_line(cell, standing.candidate)[:, :, :-1].sum(axis=2)
-    given = standing.candidate + FLOOR * cell.asked[2] / cell.node.level
+    given = standing.candidate + _floor(cell)
     copies = mirror.push * (given + inside) * (1 + mirror.sink)
     return standing.current + held + copies + 2 * inside + 2 * cell.node.order * cell.bias.i_tau
 

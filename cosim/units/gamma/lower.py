@@ -4,7 +4,7 @@ import numpy as np
 
 from cosim.cells.tau_cell import REST_STRENGTH
 from cosim.errors import MappingError
-from cosim.ir.nodes import Rectifier
+from cosim.ir.nodes import PEDESTAL_UNITS, Rectifier
 from cosim.network.gamma import GammaLayer
 from cosim.network.layers import RecurrentLayer
 from cosim.units.gamma.node import Gamma, GammaPins
@@ -13,7 +13,7 @@ from cosim.units.mingru.node import fit_of
 from cosim.units.placing import Parameter, Placing
 from cosim.units.sizing import Sizing
 
-FLOOR = 0.125  # units: a tau-cell follows no current that is next to 0
+FLOOR = Gamma.floor * PEDESTAL_UNITS  # units
 _ROUNDS = 5  # of a fixed point whose error shrinks tenfold in each: rates lie within 0.84 to 1.44 from 0.02 to 4
 
 
@@ -45,9 +45,9 @@ def lower_gamma(layer: GammaLayer, placing: Placing) -> None:
             )
     tops = placing.largest_signals()
     for i in range(layer.width):
-        full = FLOOR + full_scale(placing, i, float(np.maximum(weight[i], 0.0) @ tops + max(bias[i], 0.0)))
+        full = full_scale(placing, i, float(np.maximum(weight[i], 0.0) @ tops + max(bias[i], 0.0)))
         order, position = int(layer.order[i]), float(layer.position[i])
-        node = Gamma(f"{layer.name}.{i}", layer.name, i, placing.stage, full, -FLOOR, full, order, position)
+        node = Gamma(f"{layer.name}.{i}", layer.name, i, placing.stage, full, 0.0, full, order, position)
         placing.graph.add(node)
         placing.add_row(node.name, weight[i], bias[i], Parameter(layer.name, i))
 

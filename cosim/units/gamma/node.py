@@ -8,9 +8,11 @@ from cosim.ir.nodes import Memory
 
 @dataclass(frozen=True)
 class Gamma(Memory):
-    """`order` filters in a row, of n / p time constants in a frame each; h = step s, s = 1: full scale."""
+    """`order` filters in a row, of n / p time constants in a frame each; h = step s, s = 1: full scale. Its cells stand
+    on a floor: a tau-cell follows no current that is next to 0."""
 
     tolerance: ClassVar[float] = 0.03
+    floor: ClassVar[int] = 3
 
     order: int = 1
     position: float = 1.0

@@ -72,6 +72,6 @@ def check_frame(i_unit: float, t_step: float, tau: float, calibration: Calibrati
     if not LEAST <= found <= MOST:
         wanted = "longer frame or a larger" if found < LEAST else "shorter frame or a smaller"
         raise MappingError(
-            f"{origin}: the capacitor of a minGRU must lie in {LEAST * 1e12:g} to {MOST * 1e12:g} pF, not "
+            f"{origin}: the capacitor of a minGRU or of a line must lie in {LEAST * 1e12:g} to {MOST * 1e12:g} pF, not "
             f"{found * 1e12:.3g} pF: it goes with --t-step times --i-unit; use a {wanted} --i-unit"
         )
