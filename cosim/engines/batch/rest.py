@@ -18,6 +18,7 @@ from cosim.engines.batch.tile import Drawn, Ramps, Rest, empty_tile
 
 Array = NDArray[np.float64]
 _HOLD = 1e-3  # S
+_LEAK = 1e-15  # S, to its rail, of a net that only one polarity reaches: at 1 V a millionth of 1 nA
 _FIRST_REST = 1e-10  # s: the first step on the way to rest
 
 
@@ -31,20 +32,21 @@ def rest_benches(circuit: Assembled, benches: Sequence[Bench], flat: Sequence[Fl
     ]
     first = {key: k for k, key in reversed(list(enumerate(keys)))}
     found: dict[int, tuple[Array, Array, bool]] = {}
-    unlike = sorted(first.values())
+    unlike, held = sorted(first.values()), held_rows(circuit, benches[0], flat[0])
     for few in (unlike[at : at + LANES] for at in range(0, len(unlike), LANES)):
-        found.update(zip(few, _settled(circuit, benches[0], [(ramps[k], drawn[k]) for k in few]), strict=True))
+        found.update(zip(few, _settled(circuit, benches[0], held, [(ramps[k], drawn[k]) for k in few]), strict=True))
     return [Rest(own, one, *found[first[key]]) for own, one, key in zip(ramps, drawn, keys, strict=True)]
 
 
-def _settled(circuit: Assembled, bench: Bench, few: Sequence[tuple[Ramps, Drawn]]) -> list[tuple[Array, Array, bool]]:
+def _settled(
+    circuit: Assembled, bench: Bench, held: Array, few: Sequence[tuple[Ramps, Drawn]]
+) -> list[tuple[Array, Array, bool]]:
     """x, charges, and whether it rests, of at most LANES."""
     tile = empty_tile(circuit, bench, 1, [one for _, one in few])
     # where nothing but a leak holds a pair of nets that a switch joins, 1e-9 of the switch, single precision loses it
     values = tile.values._replace(matrix=blank(circuit.program.size + SPARE))
     s, march = circuit.structure, tile.march
-    held = held_rows(circuit, bench)
-    march = march._replace(held=held, hold=np.full((len(held), LANES), bench.technology.supply))
+    march = march._replace(held=held[:, :2].copy(), hold=np.repeat(held[:, 2:], LANES, axis=1))
     for net, volt in bench.start:
         if net in circuit.net:
             values.x[s.row[circuit.net[net]]] = volt
@@ -67,10 +69,23 @@ def net_voltages(circuit: Assembled, rest: Rest) -> Array:
     return found
 
 
-def held_rows(circuit: Assembled, bench: Bench) -> Array:
-    """Rows that are pulled on the way to rest, and by how much, S."""
-    rows = [(circuit.structure.row[circuit.net[net]], _HOLD) for net in bench.preset if net in circuit.net]
-    return np.array(rows, dtype=np.float64).reshape(-1, 2)
+def held_rows(circuit: Assembled, bench: Bench, flat: Flat) -> Array:
+    """Rows that are pulled on the way to rest, by how much, S, and where to, V.
+
+    Those that the bench sets; and nets that p devices alone reach, to the supply, or n devices alone, to ground. Where
+    nothing drives such a net the tables know no current that would hold it, as junctions do.
+    """
+    supply = bench.technology.supply
+    reached: dict[str, set[str]] = {}
+    for mos in flat.shared:
+        if isinstance(mos, Mos):
+            for net in (mos.drain, mos.source):
+                reached.setdefault(net, set()).add(mos.polarity)
+    rails = {frozenset("p"): supply, frozenset("n"): 0.0}
+    leaks = {net: rails[frozenset(by)] for net, by in reached.items() if frozenset(by) in rails}
+    pulled = [(net, _HOLD, supply) for net in bench.preset] + [(net, _LEAK, volt) for net, volt in leaks.items()]
+    rows = [(circuit.structure.row[circuit.net[net]], *pull) for net, *pull in pulled if net in circuit.net]
+    return np.array([one for one in rows if one[0] < circuit.nets.unknowns], dtype=np.float64).reshape(-1, 3)
 
 
 def _draws(circuit: Assembled, flat: Sequence[Flat]) -> list[Drawn]:

@@ -86,7 +86,7 @@ def record(benches: Sequence[Bench], timeout: float) -> Recorded:
         rows[0, : len(circuit.net), lane] = net_voltages(circuit, rest)
         rows[1 : len(one.time) + 1, :, lane] = one.probes.T
         rows[len(one.time) + 1 :, :, lane] = one.probes[:, -1]
-    held = held_rows(circuit, benches[0])
+    held = held_rows(circuit, benches[0], flat[0])[:, :2].copy()
     corners = tuple(one.ramps.corner for one in rests)
     return Recorded(circuit, tile, benches[0].probes, tuple(one.time for one in marched), corners, rows, held)
 
