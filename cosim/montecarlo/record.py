@@ -70,8 +70,9 @@ def pack_certainty(margins: Array) -> str | None:
 
 
 def unpack_certainty(record: ChipRecord, samples: int) -> Array:
-    """(samples,) ampere, as `pack_certainty` wrote them: inf where none was measured, nan for a chip that failed."""
-    if record.status != "ok":
+    """(samples,) ampere, as `pack_certainty` wrote them: inf where none was measured, nan for a chip that failed or
+    whose samples all ran in another simulator than was asked."""
+    if record.status != "ok" or sum((record.elsewhere or {}).values()) == samples:
         return np.full(samples, np.nan)
     if record.certainty is None:
         return np.full(samples, np.inf)

@@ -84,6 +84,8 @@ def say_audit(audit: Audit | None) -> list[str]:
     """The same as statements."""
     if audit is None:
         return []
+    if not audit.instances:
+        return [f"nothing to audit: {audit.simulator} ran every sample"]
     failed = f", {audit.failed} failed" if audit.failed else ""
     compared = audit.bits - audit.ties - audit.behind
     worst = "" if audit.worst is None else f", up to {format_quantity(audit.worst, 'A')} from a threshold"

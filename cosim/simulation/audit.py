@@ -38,7 +38,7 @@ class Audit:
     ties that differ; behind: states from the frame on in which a tie turned, or a hovering net another state, without
     ties; wrong: states that differ, without ties and what is behind them; agreement: the share of those that do not;
     worst: the largest margin of a wrong one, ampere, None where none is known. passed: agreement is at least
-    LEAST, and something was compared.
+    LEAST, and something was compared; or there was nothing to audit, since ngspice ran every sample itself.
     """
 
     simulator: str
@@ -127,7 +127,7 @@ def merge(audits: Sequence[Audit]) -> Audit:
 
 def _concluded(counts: Mapping[str, int], limit: float, worst: float | None) -> Audit:
     compared = counts["bits"] - counts["ties"] - counts["behind"]
-    agreement = 1.0 - counts["wrong"] / compared if compared else 0.0
+    agreement = 1.0 - counts["wrong"] / compared if compared else float(not counts["instances"])
     numbers = {name: counts[name] for name in _COUNTS}
     return Audit(NGSPICE, **numbers, limit=limit, agreement=agreement, worst=worst, passed=agreement >= LEAST)
 

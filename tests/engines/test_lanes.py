@@ -256,3 +256,5 @@ def test_certainty_of_a_chip_in_a_record():
     assert pack_certainty(np.full(3, np.inf)) is None
     assert np.isinf(unpack_certainty(replace(record, certainty=None), 3)).all()
     assert np.isnan(unpack_certainty(replace(record, status="failed"), 3)).all()
+    assert np.isnan(unpack_certainty(replace(record, certainty=None, elsewhere={"ngspice: a diode": 3}), 3)).all()
+    assert np.isinf(unpack_certainty(replace(record, certainty=None, elsewhere={"ngspice: a diode": 2}), 3)).all()

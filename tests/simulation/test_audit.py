@@ -7,7 +7,7 @@ import pytest
 
 from cosim.compiler.passes import compile_network
 from cosim.engines.engine import Failure, FailureKind, Inference
-from cosim.report.trust import format_audit, format_refusal
+from cosim.report.trust import format_audit, format_refusal, say_audit
 from cosim.simulation.audit import HOVERING, TIE, choose, judge, least_margin
 
 FRAMES, CELLS = 5, 4
@@ -90,6 +90,13 @@ def test_what_failed_is_not_compared(design):
     nothing = judge(design, [inference()], [failure])
     assert (nothing.bits, nothing.passed) == (0, False)
     assert least_margin(failure) == np.inf
+
+
+def test_what_ngspice_ran_itself_needs_no_audit(design):
+    """Nothing to audit passes and says so; samples that failed in ngspice do not."""
+    found = judge(design, [], [])
+    assert (found.instances, found.bits, found.passed) == (0, 0, True)
+    assert say_audit(found) == ["nothing to audit: ngspice ran every sample"]
 
 
 def test_half_are_the_least_certain_and_the_others_random():
