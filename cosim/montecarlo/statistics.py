@@ -19,6 +19,7 @@ from cosim.engines.table import BEHAVIORAL
 from cosim.montecarlo.spec import Spec, meets_specs, passes_specs
 from cosim.study.agreement import METRICS
 from cosim.study.chips import (
+    LEAST_PAIRED,
     RMSE,
     ChipCount,
     ChipNoise,
@@ -128,7 +129,7 @@ def pair(behavioral: NDArray[np.float64], simulated: NDArray[np.float64]) -> Pai
     difference = behavioral - simulated
     half = quantile_t(difference) * difference.std(ddof=1) / len(difference) ** 0.5
     bias, correlation, bounds = difference.mean(), None, None
-    if np.ptp(behavioral) > 0 and np.ptp(simulated) > 0 and len(difference) > 3:
+    if np.ptp(behavioral) > 0 and np.ptp(simulated) > 0 and len(difference) >= LEAST_PAIRED:
         found = stats.pearsonr(behavioral, simulated).confidence_interval(CONFIDENCE)
         correlation = float(np.corrcoef(behavioral, simulated)[0, 1])
         bounds = Bounds(float(found.low), float(found.high))

@@ -22,7 +22,15 @@ from cosim.report.noise import chip_noise_rows
 from cosim.report.page import Blocks, Facts, Grid, Page, Section, Table
 from cosim.report.provenance import origins, subject_of
 from cosim.report.spread_section import format_cells, format_spreads, picture_running_yield
-from cosim.report.tables import format_bias, format_correlation, format_name, format_value, percent, within
+from cosim.report.tables import (
+    format_bias,
+    format_correlation,
+    format_name,
+    format_value,
+    percent,
+    why_no_correlation,
+    within,
+)
 from cosim.report.trust import trust_rows
 from cosim.report.words import VARIATION, say_conditions, worded
 from cosim.study.agreement import METRICS
@@ -173,7 +181,7 @@ def _pairs(study: ChipStudy) -> Blocks:
     for metric, pair in paired.items():
         factor, unit = scale_of(study, metric)
         behavioral, other = (factor * figures_of(study, metric, one)[0] for one in ("behavioral", engine))
-        bias, correlation = format_bias(metric, pair), format_correlation(pair) or "none: one engine sees no spread"
+        bias, correlation = format_bias(metric, pair), format_correlation(pair) or f"none: {why_no_correlation(pair)}"
         caption = f"{format_name(metric).capitalize()}: correlation {correlation}, behavioral - {engine} {bias}."
         figure = draw_pairs(f"{format_name(metric)} ({unit})", behavioral, other, engine)
         pictures.append(_svg(figure, f"Behavioral against {engine}, {len(other)} chips. {caption}", caption))

@@ -9,7 +9,7 @@ from cosim.report.noise import format_chip_noise, format_gradient, format_noise
 from cosim.report.trust import format_audit, format_elsewhere, format_transitions, format_trust
 from cosim.report.value_errors import format_errors
 from cosim.study.agreement import ComparisonSummary
-from cosim.study.chips import ChipCount, ChipSummary, Contribution, Pair, SpecYield, TrimSummary
+from cosim.study.chips import LEAST_PAIRED, ChipCount, ChipSummary, Contribution, Pair, SpecYield, TrimSummary
 from cosim.study.intervals import MOST, Interval, samples_to_sign, shows_sign
 from cosim.study.ladder_study import LadderSummary
 from cosim.study.power import PowerRow, PowerSummary, RailRow
@@ -263,7 +263,7 @@ def format_summary(summary: ChipSummary) -> list[str]:
         lines.append(f"failed            {count}: {reason}")
     for metric, pair in (summary.paired or {}).items():
         correlation = (
-            f"r {found}" if (found := format_correlation(pair)) else "no correlation: one engine sees no spread"
+            f"r {found}" if (found := format_correlation(pair)) else f"no correlation: {why_no_correlation(pair)}"
         )
         bias = f"behavioral - {summary.engine} {format_bias(metric, pair)}"
         lines.append(f"paired            {format_name(metric)}: {correlation}, {bias}")
@@ -343,8 +343,13 @@ def format_bias(metric: str, pair: Pair) -> str:
     return f"{mean} [{low}, {high}]"
 
 
+def why_no_correlation(pair: Pair) -> str:
+    """Why `format_correlation` has nothing to say."""
+    return f"only {pair.chips} chips" if pair.chips < LEAST_PAIRED else "one engine sees no spread"
+
+
 def format_correlation(pair: Pair) -> str:
-    """Of both engines over chips, with its interval; empty where one engine sees no spread."""
+    """Of both engines over chips, with its interval; empty where there is none, see `Pair`."""
     if pair.correlation is None or (bounds := pair.correlation_interval) is None:
         return ""
     return f"{pair.correlation:.3f} [{bounds.low:.3f}, {bounds.high:.3f}]"

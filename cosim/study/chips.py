@@ -138,11 +138,14 @@ class SpecYield:
     without_failed: Yield | None = None
 
 
+LEAST_PAIRED = 4  # chips: Fisher's z of fewer has no interval
+
+
 @dataclass(frozen=True)
 class Pair:
     """One figure of the same chips by both engines: bias = behavioral - simulated (t), correlation (Fisher's z).
 
-    Without spread in one engine there is no correlation.
+    Without spread in one engine, or with fewer than LEAST_PAIRED chips, there is no correlation.
     """
 
     chips: int
