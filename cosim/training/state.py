@@ -65,7 +65,11 @@ def read_state(path: Path, own: State, parameters: Sequence[Tensor]) -> State:
     moments = {}
     if iteration > 0:
         step = torch.tensor(0.0)
-        moments = {i: {"step": step, "exp_avg": one.data, "exp_avg_sq": one.data} for i, one in enumerate(parameters)}
+        moments = {
+            i: {"step": step, "exp_avg": one.data, "exp_avg_sq": one.data}
+            for i, one in enumerate(parameters)
+            if one.requires_grad
+        }
     best = None if found["best"] is None else dict(own["backbone"])
     form = own | {"optimiser": own["optimiser"] | {"state": moments}, "best": best}
     state = _fitted(found, form, str(path))

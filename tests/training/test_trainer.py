@@ -85,6 +85,17 @@ def test_a_resumed_run_ends_in_the_same_bytes(tmp_path: Path, stopped: int) -> N
     assert not state_path(broken).exists()
 
 
+def test_a_run_with_lines_goes_on_from_its_state(tmp_path: Path) -> None:
+    """A line's bias is no parameter that the optimiser moves, so it has no moments either."""
+    config = dataclasses.replace(CONFIG, architecture=Architecture(cells=4, layers=1, lines=2))
+    whole, broken = tmp_path / "whole.pt", tmp_path / "broken.pt"
+    train(config, make_task(), whole)
+    with pytest.raises(Stop):
+        train(config, make_task(), broken, stop_at(51))
+    train(config, make_task(), broken, resume=True)
+    assert whole.read_bytes() == broken.read_bytes()
+
+
 @pytest.mark.parametrize(("number", "after"), [(signal.SIGINT, 2), (signal.SIGTERM, 59), (signal.SIGINT, 60)])
 def test_a_signal_waits_for_the_state(tmp_path: Path, number: int, after: int) -> None:
     """Before the first save, between two, and after the last iteration: the run goes on to the bytes of a whole one."""
