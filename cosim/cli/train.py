@@ -259,7 +259,10 @@ def complete_config(config: TrainingConfig, devices: Devices) -> TrainingConfig:
         mismatch = derive_mismatch(process, grid, devices.area) if devices.variation == "local" else None
         spread = _spread(process, grid, chips=devices.sigma_of == "chips") if counted else None
     elif devices.technology != DEFAULT_TECHNOLOGY or devices.area != 1:
-        raise InputError("--technology and --area need --variation local: nominal training knows no devices")
+        raise InputError(
+            "--technology and --area need --variation local, --margin-sigma or --device-noise: nominal training knows "
+            "no devices"
+        )
     annealed = config.epsilon is None and config.architecture.cell != "bmru"
     epsilon = None if annealed else config.epsilon or 0.0
     return replace(config, mismatch=mismatch, spread=spread, epsilon=epsilon)

@@ -142,7 +142,7 @@ def _check_layer(network: Network, layer: Layer, origin: str) -> None:
     elif isinstance(layer, ReluLayer):
         why = "NIR has no rectifier; train without --hidden"
     elif not isinstance(layer, EpsilonLayer):
-        why = f"NIR has no node for a layer of kind {layer.kind}; epsilon 0 alone is written"
+        why = f"NIR has no node for a layer of kind {layer.kind}, whose state fades; share the checkpoint instead"
     elif layer.epsilon != 0:
         why = (
             f"with epsilon {layer.epsilon:g} a state goes by steps at frames, and what NIR adds up, the node I, ramps "

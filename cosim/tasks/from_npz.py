@@ -67,8 +67,9 @@ def _without_padding(x: np.ndarray, lengths: np.ndarray, path: Path, part: str) 
     x = np.where(padding[:, :, None], np.float32(0), x)
     if not np.isfinite(x).all():
         raise InputError(
-            f"{path}: x_{part} holds {np.count_nonzero(~np.isfinite(x))} values that are not finite within the lengths "
-            f"of its samples; repair them, or give the lengths in len_{part} if they pad shorter samples"
+            f"{path}: x_{part} holds {np.count_nonzero(~np.isfinite(x))} values that are not finite in single "
+            f"precision within the lengths of its samples; repair them, or give the lengths in len_{part} if they pad "
+            "shorter samples"
         )
     return x
 

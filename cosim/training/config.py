@@ -115,7 +115,7 @@ def check_config(config: TrainingConfig) -> None:
     if config.epsilon is not None and not -1 <= config.epsilon <= 1:
         raise InputError(f"--epsilon must be 'anneal' or a number in [-1, 1], not {config.epsilon:g}")
     if config.architecture.unit == "mingru" and config.epsilon is not None:
-        raise InputError(f"--epsilon is that of units with hysteresis; leave {config.epsilon:g} out with --unit mingru")
+        raise InputError("--epsilon and --cell are those of units with hysteresis; leave them out with --unit mingru")
     if config.architecture.cell == "bmru" and config.epsilon != 0:
         raise InputError("--cell bmru is the unit with epsilon 0 throughout; add --epsilon 0, or train --cell cmru")
     for option, value in (("noise", config.noise), ("margin", config.margin), ("weight-cost", config.weight_cost)):
@@ -184,6 +184,8 @@ def _check_architecture(architecture: Architecture) -> None:
         raise InputError(f"--input-levels must be at least 1, or 0 for continuous, not {architecture.input_levels}")
     if not 0 <= architecture.taps <= MOST_TAPS:
         raise InputError(f"--taps must lie in 0 to {MOST_TAPS}, not {architecture.taps}")
+    if architecture.taps and architecture.unit == "mingru":
+        raise InputError("--taps and --unit mingru do not go together: a tau-cell goes on from no state of bits")
     if architecture.taps and architecture.input_levels != 1:
         raise InputError("--taps needs --input-levels 1: on the chip a shift cell holds one bit of an earlier input")
     if not 0 <= architecture.lines <= MOST_LINES:

@@ -102,7 +102,9 @@ def test_variation_takes_the_technologys_mismatch() -> None:
     config = parse("--variation", "local", "--area", "0.5", "--grid", "0.25")
     assert config.mismatch == derive_mismatch(technology, 0.25, 0.5)
     assert parse("--variation", "none").mismatch is None
-    with pytest.raises(InputError, match="--technology and --area need --variation local: nominal training knows no"):
+    with pytest.raises(
+        InputError, match="--technology and --area need --variation local, --margin-sigma or --device-noise"
+    ):
         parse("--area", "2")
     with pytest.raises(InputError, match="--technology and --area need --variation local"):
         parse("--technology", "gf180mcu")

@@ -401,7 +401,7 @@ def test_npz_regression(tmp_path: Path) -> None:
         ({"x_train": np.ones((13, 5))}, r"x_train must be numbers of shape \(samples, time, features\), not float64"),
         (
             {"x_test": np.full((7, 4, 3), np.nan)},
-            "x_test holds 84 values that are not finite within the lengths of its samples; repair them, or",
+            "x_test holds 84 values that are not finite in single precision within the lengths of its samples; repair",
         ),
         ({"x_test": np.ones((7, 4, 2))}, "x_test must have 3 features like x_train, not 2"),
         ({"x_train": np.ones((1, 5, 3))}, "x_train must hold at least 2 samples, not 1"),

@@ -333,6 +333,10 @@ def test_feedback_of_the_states(unit: str, epsilon: float) -> None:
         ({"taps": -1}, "--taps must lie in 0 to 64"),
         ({"taps": 2}, "--taps needs --input-levels 1"),
         ({"feedback": True, "unit": "leaky"}, "--feedback needs --unit first-quadrant or signed, not leaky"),
+        (
+            {"taps": 2, "unit": "mingru"},
+            "--taps and --unit mingru do not go together: a tau-cell goes on from no state",
+        ),
     ],
 )
 def test_taps_that_cannot_be(fields, text):
@@ -341,6 +345,6 @@ def test_taps_that_cannot_be(fields, text):
 
 
 def test_epsilon_is_of_units_with_hysteresis():
-    with pytest.raises(InputError, match="leave 1 out with --unit mingru"):
+    with pytest.raises(InputError, match="--epsilon and --cell are those of units with hysteresis; leave them out"):
         check_config(TrainingConfig(Architecture(unit="mingru"), epsilon=1.0))
     check_config(TrainingConfig(Architecture(unit="mingru")))

@@ -98,8 +98,8 @@ def _ends(mos: Mos, device: DeviceNoise) -> list[tuple[str, float]]:
 def _held(design: Design, node: Memory, devices: Sequence[Mos], farads: Mapping[str, float]) -> Held:
     if not unit_of(node).samples:
         raise InputError(
-            f"--noise: {node.name} is a {type(node).__name__}, which holds an analog state; noise is modelled where a "
-            "sample gate freezes a candidate that is compared. Leave --noise out for this network"
+            f"{node.name} holds an analog state, and noise is modelled where a sample gate "
+            "freezes a candidate that is compared; leave --noise and --margins out for this network"
         )
     candidate = design.assembly.candidates[node.name]
     hold = next(mos.drain for mos in devices if mos.role == "switch" and mos.source == candidate)

@@ -44,7 +44,7 @@ def test_an_analog_state_is_refused_by_name(technology, calibration, fit):
     readout = Readout(("layer0",), np.eye(1), np.zeros(1), "last")
     network = Network(InputEncoding(np.zeros(2), np.ones(2)), (layer,), readout)
     design = compile_network(network, technology, calibration)
-    with pytest.raises(InputError, match="layer0.0 is a MinGru, which holds an analog state"):
+    with pytest.raises(InputError, match="layer0.0 holds an analog state"):
         run_noisy(design, np.zeros((1, 3, 2)), Noise(fit))
 
 
