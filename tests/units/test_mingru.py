@@ -154,7 +154,9 @@ def test_what_it_refuses(technology, calibration):
     network = network_of(fading_layer())
     with pytest.raises(MappingError, match=r"tau must be 0\.25 of the frame, 0\.0025 s, not 0\.002 s; leave --tau out"):
         compile_network(network, technology, calibration, Settings(tau=2e-3))
-    with pytest.raises(MappingError, match=r"capacitor of a minGRU must lie in 0\.5 to 20 pF, not 0\.2.. pF"):
+    with pytest.raises(
+        MappingError, match=r"capacitor of a minGRU or of a line must lie in 0\.5 to 20 pF, not 0\.2.. pF"
+    ):
         compile_network(network, technology, calibration, Settings(t_step=0.5e-3))
     bits = np.ones(2)
     held = FirstQuadrantLayer("held", ("input",), np.zeros((2, 5)), bits, 0.3 * bits, 0.6 * bits, bits)
