@@ -53,7 +53,7 @@ def command(*, network_file: Path, to: Destination, how: Metering, compiling: Co
     """
     from cosim.engines.table import BATCH, engine_entry
     from cosim.pipeline import run_power
-    from cosim.report.tables import format_power
+    from cosim.report.power_table import format_power
 
     if how.noise and not how.behavioral and engine_entry(how.engine).name != BATCH:
         raise InputError(f"--noise: {how.engine} has none of its transistors; add --engine batch, or --behavioral")

@@ -8,8 +8,8 @@ from cosim.report.figures import figure_bytes
 from cosim.report.html import Picture
 from cosim.report.page import Block, Facts, Page, Section, Table
 from cosim.report.power_figure import draw_power
+from cosim.report.power_table import format_few, format_mean, format_signed
 from cosim.report.provenance import circuit_facts, origins, subject_of
-from cosim.report.tables import format_few, format_mean, format_signed
 from cosim.report.trust import say_elsewhere
 from cosim.report.words import worded
 from cosim.study.intervals import Interval

@@ -1,23 +1,19 @@
 """Summaries as text: what fits a terminal."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from textwrap import wrap
 
 from cosim.cells.blocks import OUTSIDE
-from cosim.quantities import format_quantity, parse_quantity
+from cosim.quantities import format_quantity
 from cosim.report.noise import format_chip_noise, format_gradient, format_noise
 from cosim.report.trust import format_audit, format_elsewhere, format_transitions, format_trust
 from cosim.report.value_errors import format_errors
 from cosim.study.agreement import ComparisonSummary
 from cosim.study.chips import LEAST_PAIRED, ChipCount, ChipSummary, Contribution, Pair, SpecYield, TrimSummary
-from cosim.study.intervals import MOST, Interval, samples_to_sign, shows_sign
 from cosim.study.ladder_study import LadderSummary
-from cosim.study.power import PowerRow, PowerSummary, RailRow
 from cosim.study.pvt import Condition, Sweep
 
 CONDITIONS, CELLS = 6, 4  # that are named, where there are more
-TOO_FEW = "too few"
-_WIDE, _NARROW = 21, 12  # columns with and without an interval
 SHOWN = ("5", "50", "95")
 FAITHFUL = 0.9  # of the decisions: below it the nominal circuit is not the trained network
 
@@ -154,86 +150,6 @@ def _condition(row: Condition) -> str:
         return f"{where}  every simulation failed"
     states, decisions = percent(row.state_agreement, 2), percent(row.task_agreement)
     return f"{where}  {states:>9} {decisions:>10}  {percent(row.accuracy):>8} {format_quantity(row.power_w, 'W'):>9}"
-
-
-def format_power(summary: PowerSummary) -> list[str]:
-    """The tables of `summarize_power`, under 100 columns: power and area, energies, rails.
-
-    A mean whose interval holds 0 is no figure; how many samples would make it one stands below.
-    """
-    rows, engines, simulated = summary.rows, summary.engines, len(summary.engines) > 1
-    counts = f"{summary.samples} samples of {summary.frames:g} frames of {format_quantity(summary.t_step_s, 's')}"
-    lines = [
-        f"{counts}, {summary.failed} failed; {summary.transistors} transistors; means with 95 % intervals",
-        "",
-        _columns("power", engines, (*(("differs",) if simulated else ()), "gates", "capacitors")),
-    ]
-    for name, row in rows.items():
-        powers = [format_mean(row.power_w[engine], "W") for engine in engines]
-        differs = [f"{100 * row.difference.mean:+.2f} %"] if row.difference else []
-        areas = [f"{area:.0f} um2" for area in (row.gate_area_um2, row.capacitor_area_um2)]
-        lines.append(_columns(name, powers, [*differs, *areas]))
-    parts = ("static", "dynamic, a frame") if simulated else ()
-    lines += ["", _columns("energy", (*parts, "a frame", "an inference"))]
-    for name, row in rows.items():
-        parts = [format_mean(row.static_w, "W"), format_signed(row.dynamic_frame_j, "J")] if simulated else []
-        energies = [format_mean(found[engines[0]], "J") for found in (row.energy_frame_j, row.energy_inference_j)]
-        lines.append(_columns(name, [*parts, *energies]))
-    if simulated:
-        lines += ["", _columns("rail", ("power", "a frame"))]
-        for rail, row in summary.rails.items():
-            lines.append(_columns(rail, (format_mean(row.power_w, "W"), format_mean(row.energy_frame_j, "J"))))
-    last = format_elsewhere(summary.elsewhere) + format_outside(summary.power_outside)
-    noisy = [] if summary.noise is None else [f"noise             of the devices, seed {summary.noise}"]
-    return [*lines, "", *noisy, *format_few(summary, lines), *last]
-
-
-def format_few(summary: PowerSummary, lines: Sequence[str]) -> list[str]:
-    """What TOO_FEW in the lines means, and how many samples its figures need."""
-    if not any(TOO_FEW in line for line in lines):
-        return []
-    if summary.samples == 1:
-        return [f"{TOO_FEW:18}one sample has no interval, so an energy's sign is not known; give more --samples"]
-    rows = [*summary.rows.values(), *summary.rails.values()]
-    means = [mean for row in rows for mean in _means(row) if not shows_sign(mean)]
-    needed = [samples_to_sign(mean, summary.samples) for mean in means]
-    known = [count for count in needed if count is not None]
-    beyond = f", {len(needed) - len(known)} of {len(needed)} not even {MOST}" if len(known) < len(needed) else ""
-    most = f"; about --samples {max(known)} would show it{beyond}" if known else ""
-    return [f"{TOO_FEW:18}samples: the interval of the mean holds 0{most}"]
-
-
-def _means(row: PowerRow | RailRow) -> Iterator[Interval]:
-    """Every mean of a row that a table shows."""
-    if isinstance(row, RailRow):
-        yield from (row.power_w, row.energy_frame_j)
-        return
-    engines = (row.power_w, row.energy_frame_j, row.energy_inference_j)
-    found = (row.static_w, row.dynamic_frame_j, *(mean for means in engines for mean in means.values()))
-    yield from (mean for mean in found if mean is not None)
-
-
-def _columns(name: str, wide: Sequence[str], narrow: Sequence[str] = ()) -> str:
-    cells = [f"{cell:>{_WIDE}}" for cell in wide] + [f"{cell:>{_NARROW}}" for cell in narrow]
-    return f"{name:8}" + "".join(cells)
-
-
-def format_signed(found: Interval | None, unit: str) -> str:
-    """A mean that may have either sign: without an interval it has none that is known."""
-    return format_mean(found, unit) if found is not None and shows_sign(found) else TOO_FEW
-
-
-def format_mean(found: Interval | None, unit: str) -> str:
-    """8.58 +- 0.21 nW; TOO_FEW where the interval holds 0."""
-    assert found is not None
-    mean, high = found.mean, found.high
-    if high is not None and not shows_sign(found):
-        return TOO_FEW
-    number, prefixed = format_quantity(mean, unit).split(" ")
-    if high is None:
-        return f"{number} {prefixed}"
-    half = (high - mean) / parse_quantity(f"1 {prefixed}", unit)
-    return f"{number} +- {half:.{0 if half >= 10 else 1 if half >= 1 else 2}f} {prefixed}"
 
 
 def format_summary(summary: ChipSummary) -> list[str]:

@@ -22,7 +22,7 @@ from cosim.reading.text import typed
 from cosim.report.figures import save_figure
 from cosim.report.power_figure import draw_power
 from cosim.report.power_sheet import power_page
-from cosim.report.tables import format_power
+from cosim.report.power_table import format_power
 from cosim.resources import trained_network_path
 from cosim.simulation.inference import run_inference
 from cosim.simulation.metering import meter, meters_of, settled_windows
