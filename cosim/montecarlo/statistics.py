@@ -17,7 +17,7 @@ from scipy import stats
 
 from cosim.engines.table import BEHAVIORAL
 from cosim.montecarlo.spec import Spec, meets_specs, passes_specs
-from cosim.study.agreement import METRICS
+from cosim.study.agreement import METRICS, SHARES
 from cosim.study.chips import (
     LEAST_PAIRED,
     RMSE,
@@ -112,16 +112,18 @@ def count_unreset(good: Sequence[Figures], specs: Sequence[Spec]) -> Unreset:
 def describe_metrics(good: Sequence[Figures]) -> dict[str, Statistic]:
     """Metric -> its statistic over chips that were simulated; none without such."""
     metrics = (*METRICS, RMSE) if good and good[0].rmse is not None else METRICS
-    return {metric: describe([found[metric] for found in good]) for metric in metrics if good}
+    return {metric: describe([found[metric] for found in good], share=metric in SHARES) for metric in metrics if good}
 
 
-def describe(values: Sequence[float]) -> Statistic:
-    """A figure over chips."""
+def describe(values: Sequence[float], *, share: bool = False) -> Statistic:
+    """A figure over chips; the interval of a share ends at 0 and at 1."""
     x = np.asarray(values, dtype=np.float64)
     mean, sd = float(x.mean()), float(x.std(ddof=1)) if len(x) > 1 else 0.0
     half = quantile_t(x) * sd / len(x) ** 0.5 if len(x) > 1 else None
     quantiles = {f"{100 * q:g}": float(np.quantile(x, q)) for q in QUANTILES}
-    return Statistic(mean, None if half is None else Bounds(mean - half, mean + half), sd, quantiles)
+    low, high = (0.0, 1.0) if share else (-np.inf, np.inf)
+    bounds = None if half is None else Bounds(max(low, mean - half), min(high, mean + half))
+    return Statistic(mean, bounds, sd, quantiles)
 
 
 def pair(behavioral: NDArray[np.float64], simulated: NDArray[np.float64]) -> Pair:

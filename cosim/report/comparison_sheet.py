@@ -22,7 +22,7 @@ from cosim.report.noise import noise_section
 from cosim.report.page import Blocks, Facts, Page, Section, Table
 from cosim.report.provenance import circuit_facts, origins, subject_of
 from cosim.report.samples import Watched, draw_sample
-from cosim.report.tables import percent, within
+from cosim.report.tables import percent, say_analog, within
 from cosim.report.trust import format_elsewhere, say_audit, say_undecided
 from cosim.report.value_errors import draw_values, errors_section
 from cosim.report.words import say_conditions, worded
@@ -201,11 +201,12 @@ def comparison_cards(summary: ComparisonSummary) -> tuple[tuple[str, str], ...]:
     balanced, simulator = summary.balanced_accuracy, summary.simulator
     accuracy, answers = ("accuracy", "decisions") if summary.errors is None else ("right answers", "answers")
     right = f"{accuracy} of the transistors {within(summary.accuracy_interval[simulator])}"
+    states = f"of {summary.state_bits} states equal the software's"
     return (
         (percent(summary.task_agreement), f"{answers} as software {within(summary.task_agreement_interval)}"),
         *(() if balanced is None else ((percent(balanced[simulator]), "balanced accuracy of the transistors"),)),
         (percent(summary.accuracy[simulator]), f"{right}; software {percent(summary.accuracy['software'])}"),
-        (percent(summary.state_agreement, 2), f"of {summary.state_bits} states equal the software's"),
+        (percent(summary.state_agreement, 2), "; ".join((states, *say_analog(summary)))),
         (format_quantity(summary.power_w[simulator] or 0.0, "W"), "mean supply power"),
     )
 

@@ -48,6 +48,7 @@ def format_comparison(summary: ComparisonSummary) -> list[str]:
         f"samples           {counts}",
         f"state agreement   {equal}, software vs {summary.simulator}",
         f"                  {percent(summary.state_agreement_behavioral, 2)} behavioral vs {summary.simulator}",
+        *(f"                  {text}" for text in say_analog(summary)),
         f"task agreement    {decisions}, software vs {summary.simulator}",
         f"first divergence  in {diverged.samples_diverged} of {summary.samples} samples"
         + (f", earliest in frame {diverged.earliest_frame}" if diverged.samples_diverged else ""),
@@ -62,6 +63,12 @@ def format_comparison(summary: ComparisonSummary) -> list[str]:
         lines.append(f"saturated         {summary.saturated_states} states beyond their ladder; use more --headroom")
     trust = format_trust(summary) + format_outside(summary.power_outside)
     return lines + format_transitions(summary.transitions) + format_noise(summary.noise) + trust
+
+
+def say_analog(summary: ComparisonSummary) -> list[str]:
+    """When analog states are equal; nothing of a network that has none."""
+    tolerance = summary.analog_tolerance
+    return [f"analog states are equal within {percent(tolerance, 0)} of full scale"] if tolerance else []
 
 
 def format_ladder(summary: LadderSummary) -> list[str]:

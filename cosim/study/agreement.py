@@ -29,7 +29,8 @@ from cosim.tasks.target import Answers, Classes, Target
 from cosim.tasks.testset import TestSet
 from cosim.units.shift.node import Shift
 
-METRICS = ("accuracy", "task_agreement", "state_agreement", "power")  # of one chip, or of the nominal circuit
+SHARES = ("accuracy", "task_agreement", "state_agreement")
+METRICS = (*SHARES, "power")  # of one chip, or of the nominal circuit
 
 
 @dataclass(frozen=True)
@@ -173,6 +174,7 @@ class ComparisonSummary:
 
     Agreements and accuracies are fractions of 1, powers W, readout_rmse_units and margins units. None: a balanced
     accuracy of classes about equal, software's power, the correlation of a constant, the margin where no bit is wrong.
+    analog_tolerance: within what share of full scale analog states are the same; 0 without any.
     """
 
     simulator: str
@@ -204,6 +206,7 @@ class ComparisonSummary:
     errors: ValueErrors | None = field(default=None, kw_only=True)
     measured: dict[str, Measured] = field(default_factory=dict[str, Measured], kw_only=True)
     noise: NoiseSummary | None = field(default=None, kw_only=True)
+    analog_tolerance: float = field(default=0.0, kw_only=True)
 
 
 def compare_engines(
@@ -309,7 +312,8 @@ def summarize_comparison(comparison: Comparison) -> ComparisonSummary:
     changed = sources if any(sources.values()) else decisions
     simulator = comparison.simulator
     same = round(comparison.task_agreement("software", simulator) * len(comparison.y))
-    wrong = comparison.wrong()
+    margins = comparison.margins[comparison.wrong()]
+    margins = margins[np.isfinite(margins)]  # an analog state has no threshold
     return ComparisonSummary(
         simulator=simulator,
         samples=len(comparison.y),
@@ -332,7 +336,7 @@ def summarize_comparison(comparison: Comparison) -> ComparisonSummary:
         error_sources=sources,
         decision_sources=decisions,
         dominant_error_source=max(changed, key=lambda name: changed[name]) if any(changed.values()) else "none",
-        largest_margin_of_a_wrong_bit=float(comparison.margins[wrong].max()) if wrong.any() else None,
+        largest_margin_of_a_wrong_bit=float(margins.max()) if margins.size else None,
         saturated_states=comparison.saturated,
         transistors=comparison.transistors,
         elsewhere=comparison.elsewhere,
@@ -342,6 +346,7 @@ def summarize_comparison(comparison: Comparison) -> ComparisonSummary:
         errors=comparison.errors(),
         measured=comparison.measured(),
         noise=comparison.noise,
+        analog_tolerance=float(comparison.tolerances.max()),
     )
 
 

@@ -123,6 +123,8 @@ def test_describe():
     assert (found.mean, found.quantiles["50"], found.quantiles["0"]) == (2.5, 2.5, 1.0)
     assert found.sd == pytest.approx(np.std([1, 2, 3, 4], ddof=1), rel=1e-12)
     assert describe([1.0]).mean_interval is None
+    shares = describe([1.0, 0.9, 0.2], share=True).mean_interval
+    assert shares is not None and shares.low == 0.0 and shares.high == 1.0
 
 
 def test_intervals_by_hand():

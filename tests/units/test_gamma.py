@@ -10,7 +10,7 @@ from cosim.compiler.passes import compile_network
 from cosim.compiler.settings import Settings
 from cosim.engines.behavioral.evaluate import evaluate
 from cosim.engines.behavioral.model import run_behavioral
-from cosim.engines.engine import Run
+from cosim.engines.engine import Inference, Run
 from cosim.errors import InputError, MappingError, NetworkError
 from cosim.ir.nodes import PEDESTAL, Output
 from cosim.montecarlo.trial import Trial, run_chip
@@ -19,10 +19,11 @@ from cosim.network.layers import ReluLayer
 from cosim.network.reference import encode_inputs, run_reference
 from cosim.network.types import InputEncoding, Network, Readout, check_network
 from cosim.report.network_table import format_network
+from cosim.report.tables import format_comparison
 from cosim.simulation.inference import run_inference
 from cosim.simulation.plans import read_plan
 from cosim.simulation.testbench import inference_bench
-from cosim.study.agreement import compare_engines
+from cosim.study.agreement import compare_engines, summarize_comparison
 from cosim.study.waveforms import labels_of
 from cosim.tasks.testset import TestSet
 from cosim.training.config import Architecture, TrainingConfig, check_config
@@ -215,6 +216,18 @@ def test_its_chips_are_drawn(design):
     samples = TestSet(x, run_reference(design.network, x).decisions, np.full(2, 8), np.arange(2))
     record = run_chip(Trial(design, samples, Plan("local", 3, 4)), 1)
     assert record.status == "ok" and record.behavioral.state_agreement < 1.0
+
+
+def test_a_wrong_analog_state_is_no_distance_from_a_threshold(design):
+    x = sequences(1, 8)
+    states = np.stack([run_behavioral(design, x).states[node.name][0] for node in design.graph.memories], axis=1)
+    off = Inference(states + 0.1, np.zeros((8, 2)), 1e-7)
+    samples = TestSet(x, run_reference(design.network, x).decisions, np.array([8]), np.array([0]))
+    comparison = compare_engines(design, samples, [off])
+    assert comparison is not None
+    summary = summarize_comparison(comparison)
+    assert summary.state_agreement < 1 and summary.largest_margin_of_a_wrong_bit is None
+    assert "analog states are equal within 3 % of full scale" in "\n".join(format_comparison(summary))
 
 
 @pytest.mark.ngspice
