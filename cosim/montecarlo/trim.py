@@ -50,7 +50,10 @@ def check_trimmable(design: Design, origin: str) -> None:
     """Raises InputError for a network whose cells are not all 9T cells of constant thresholds."""
     cells = list(design.graph.of(Schmitt))
     if other := next((name for name in design.assembly.decisions if name not in {cell.name for cell in cells}), None):
-        raise InputError(f"{origin}: trim is for 9T cells, and {other} is none")
+        raise InputError(
+            f"{origin}: trim is for networks of 9T cells alone, and {other} is none; `cosim montecarlo` says "
+            "how many chips work as they are"
+        )
     if design.assembly.around.feeds:
         raise InputError(f"{origin}: trim sets sources at the bias pins; leave bias out of --with")
     for cell in cells:

@@ -21,6 +21,6 @@ def check_units(grid: float | None, units: int, origin: str) -> None:
         return
     raise MappingError(
         f"{origin}: weights on a grid of 1/{exact} need {exact} unit devices per 1.0 or a multiple of it, not {units}, "
-        f"with which 1/{exact} would be {units / exact:g} devices; use find_calibration(technology, units={exact}), on "
-        "the command line leave --units out"
+        f"with which 1/{exact} would be {units / exact:g} devices; leave --units out, or in Python use "
+        f"find_calibration(technology, units={exact})"
     )

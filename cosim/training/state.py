@@ -116,9 +116,15 @@ def data_fingerprint(task: Task) -> str:
 
 
 def _difference(found: object, wanted: State) -> str:
-    old, new, devices = _flatten(found), _flatten(wanted), wanted.get("mismatch") or {}
-    changed = [key for key in new if old.get(key) != new[key] and (key in old or key not in devices)]
-    return ", ".join(f"{key} {shown(old.get(key))} not {shown(new[key])}" for key in changed)
+    old, new = _flatten(found), _flatten(wanted)
+    devices = _table(_table(found).get("mismatch")) | _table(wanted.get("mismatch"))
+    both = [key for key in new | old if key not in devices or (key in old and key in new)]
+    changed = [key for key in both if old.get(key) != new.get(key)]
+    return ", ".join(f"{key} {_setting(old, key)} not {_setting(new, key)}" for key in changed)
+
+
+def _setting(settings: State, key: str) -> str:
+    return shown(settings[key]) if key in settings else "left out"
 
 
 def _flatten(settings: object) -> State:

@@ -347,6 +347,14 @@ def test_resume_refusals(tmp_path: Path) -> None:
     other = dataclasses.replace(CONFIG, architecture=Architecture(cells=7, layers=1), batch=16)
     with pytest.raises(InputError, match=r"other settings: batch 17 not 16, cells 5 not 7;"):
         train(other, make_task(), path, resume=True)
+    lined = dataclasses.replace(CONFIG, architecture=Architecture(cells=5, layers=1, lines=2))
+    with pytest.raises(InputError, match=r"other settings: lines left out not 2;"):
+        train(lined, make_task(), path, resume=True)
+    beside = tmp_path / "lined.pt"
+    with pytest.raises(Stop):
+        train(lined, make_task(), beside, stop_at(30))
+    with pytest.raises(InputError, match=r"other settings: lines 2 not left out;"):
+        train(CONFIG, make_task(), beside, resume=True)
     with pytest.raises(InputError, match=r"the training data has changed"):
         train(CONFIG, make_task(seed=1), path, resume=True)
     state_path(path).write_bytes(b"nonsense")

@@ -63,7 +63,8 @@ def _check_still(layer: SignedLayer, placing: Placing) -> None:
         if moved is not None:
             raise MappingError(
                 f"{placing.origin}: {layer.name}.weight_alpha[{i},*] reads {moved} late, which turns while the value "
-                "is written, and a value must stand still then; let it read what is not late"
+                "is written, and a value must stand still then; let it read what is not late, or train "
+                "without --feedback"
             )
 
 
