@@ -312,11 +312,11 @@ def format_result(result: "TrainingResult") -> list[str]:
         score = f"balanced accuracy {figures['test_balanced_accuracy']:.1%}, accuracy {figures['test_accuracy']:.1%}"
     else:
         score = f"mean absolute error {figures['test_mae']:.4g}"
-    near = figures["near_deciding_threshold"]
+    near = figures.get("near_deciding_threshold")  # an analog state has no threshold
     return [
         f"test: {score} ({figures['test_samples']} samples)",
         *([_format_chips(figures["chips"])] if "chips" in figures else []),
-        f"candidates within 0.02 of a threshold that decides: {near['0.02']:.2%}",
+        *([f"candidates within 0.02 of a threshold that decides: {near['0.02']:.2%}"] if near else []),
         f"weights and biases that are not zero: {figures['nonzero_weights']}",
         f"checkpoint: {result.path}",
     ]

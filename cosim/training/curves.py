@@ -1,5 +1,6 @@
 """What is reported about a trained network, from the float64 reference: scores, distances from thresholds, ranges."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -23,8 +24,9 @@ def measure_figures(network: Network, task: Task) -> Figures:
         figures |= _classification(trace, task.y_test)
     else:
         figures["test_mae"] = float(np.abs(trace.scores - task.y_test).mean())
-    figures["near_threshold"] = _near(network, trace, deciding=False)
-    figures["near_deciding_threshold"] = _near(network, trace, deciding=True)
+    if compared := [layer for layer in network.recurrent_layers if trace.layers[layer.name].window is not None]:
+        figures["near_threshold"] = _near(compared, trace, deciding=False)
+        figures["near_deciding_threshold"] = _near(compared, trace, deciding=True)
     arrays = [layer.arrays() for layer in (*network.layers, network.readout)]
     weights = [
         array for found in arrays for name, array in found.items() if name.startswith("weight") or name == "bias"
@@ -43,10 +45,10 @@ def _classification(trace: Trace, y: np.ndarray) -> Figures:
     }
 
 
-def _near(network: Network, trace: Trace, *, deciding: bool) -> dict[str, float]:
+def _near(layers: Sequence[RecurrentLayer], trace: Trace, *, deciding: bool) -> dict[str, float]:
     """Fraction of (sample, valid step, unit) candidates closer to a threshold than each limit in NEAR."""
     valid = _valid(trace)
-    distances = [_distance(layer, trace, deciding=deciding)[valid].ravel() for layer in network.recurrent_layers]
+    distances = [_distance(layer, trace, deciding=deciding)[valid].ravel() for layer in layers]
     flat = np.concatenate(distances)
     return {f"{limit:g}": float((flat < limit).mean()) for limit in NEAR}
 

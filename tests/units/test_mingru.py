@@ -32,6 +32,7 @@ from cosim.simulation.plans import read_plan
 from cosim.simulation.single import run_bench
 from cosim.simulation.testbench import inference_bench
 from cosim.study.agreement import compare_engines
+from cosim.tasks.task import Task
 from cosim.tasks.testset import TestSet
 from cosim.units.mingru.node import fit_of
 from cosim.variation.draws import Plan
@@ -119,6 +120,16 @@ def test_torch_is_the_layer(gate):
 )
 def test_inspect_says_what_gate_it_has(top, words):
     assert words in format_network(network_of(fading_layer(top=top)))
+
+
+def test_no_figure_says_how_near_to_a_threshold_it_is():
+    pytest.importorskip("torch")
+    from cosim.training.curves import measure_figures
+
+    x = sequences(4, 3).astype(np.float32)
+    targets, lengths = np.zeros((4, 2), np.float32), np.full(4, 3)
+    task = Task("fade", x, targets, x, targets, lengths, lengths, (), np.zeros(5), np.ones(5))
+    assert "near_threshold" not in measure_figures(network_of(fading_layer()), task)
 
 
 @GATE
