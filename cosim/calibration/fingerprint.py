@@ -16,6 +16,7 @@ from cosim.technology.devices import device_cards
 from cosim.technology.foundry import ModelCard
 from cosim.technology.types import Technology
 from cosim.units.ladder.points import TAU_SHARE, ladder_currents
+from cosim.units.pulse import PULSE_END
 from cosim.units.table import measuring
 
 # Fields that change no current; noise, without which all is measured; a technology, of which what it decides counts.
@@ -56,7 +57,7 @@ class Points:
     shift_steps: int = 31
     comparator_steps: int = 32
     comparator_currents: tuple[float, ...] = (0.1e-9, 0.25e-9, 0.5e-9, 1e-9, 2e-9, 4e-9, 8e-9)
-    comparator_spans: tuple[float, ...] = (0.06, 0.2)
+    comparator_spans: tuple[float, ...] = (0.06, 0.2, 0.5)
     dpi_alphas: tuple[float, ...] = (0.1e-9, 0.25e-9, 0.5e-9, 1e-9, 2e-9)
     dpi_secants: int = 3
     tau_candidates: tuple[float, ...] = (0.05e-9, 0.1e-9, 0.2e-9, 0.5e-9, 1e-9, 2e-9, 4e-9, 8e-9)
@@ -82,7 +83,7 @@ def calibration_fingerprint(technology: Technology, units: int, points: Points =
         mirror_bench(technology, units, 1.0, 1e-9, 0.5),
         schmitt_bench(technology, units, bias, 1.5e-9, 0.5),
         clocked_bench(technology, units, bias, candidate, timing),
-        comparator_bench(technology, 1e-9, candidate, 1e-10, 1e-10),
+        comparator_bench(technology, 1e-9, candidate, (1e-10, 1e-10), (0.4, 0.5)),
         dpi_bench(technology, units, DpiDrive(1e-9, 1e-11, 1e-11, 1e-12, 1e-2), 0.5),
         tau_cell_bench(technology, units, TauDrive(1e-12, 1.0, candidate, candidate, (0.5, 0.6))),
         level_bench(technology, units, LevelDrive(1e-9, 1e-10, 5e-10, candidate, (0.5, 0.6))),
@@ -96,7 +97,7 @@ def calibration_fingerprint(technology: Technology, units: int, points: Points =
         "grid": technology.grid,  # the trim is a length on it
         "slope factor": technology.nfet.slope_factor,  # the DPI's capacitor goes with it
         "points": _plain(points),
-        "pulses": (TAU_SHARE, _plain(ladder_currents(1e-9))),
+        "pulses": (TAU_SHARE, PULSE_END, _plain(ladder_currents(1e-9))),
     }
     if own := measuring():
         content["own"] = sorted(own)

@@ -7,7 +7,7 @@ import numpy as np
 
 from cosim.calibration.fingerprint import POINTS
 from cosim.calibration.fit import find_crossings
-from cosim.cells.benches import DpiDrive, comparator_bench, dpi_bench
+from cosim.cells.benches import CLOSE, DpiDrive, comparator_bench, dpi_bench
 from cosim.cells.dpi import dpi_capacitance, dpi_fall_time, dpi_rise_time
 from cosim.circuit.waveforms import Timing
 from cosim.engines.table import NGSPICE
@@ -16,6 +16,7 @@ from cosim.simulation.single import run_bench
 from cosim.technology.calibration import ComparatorFit, DpiFit
 from cosim.technology.types import Technology
 from cosim.units.ladder.points import TAU_SHARE, ladder_currents
+from cosim.units.pulse import PULSE_BEGIN, PULSE_END
 
 BENCH = "calibration bench"  # what failed, in messages
 
@@ -27,7 +28,10 @@ def fit_comparator(technology: Technology, simulator: str) -> ComparatorFit:
 
 
 def measure_comparator(technology: Technology, i_thresh: float, simulator: str = NGSPICE) -> float:
-    """Candidate in ampere at which the quantiser's driver stands half way from retain to set, within a frame.
+    """Candidate in ampere at which the quantiser's driver stands half way from retain to set, at the end of a pulse.
+
+    There, and not behind the decision: the gate that then keeps it moves it, by what several pA of the candidate do
+    where a comparator has little gain.
 
     The mean of coming from below and from above: every second frame puts the comparator onto the other side, the
     frames between try a row of candidates. Raises SimulationError where no candidate changes the decision.
@@ -38,13 +42,13 @@ def measure_comparator(technology: Technology, i_thresh: float, simulator: str =
 def _decision(technology: Technology, i_thresh: float, prepare: float, simulator: str) -> float:
     """The candidate that changes a decision when every frame before it has the candidate `prepare`, ampere."""
     timing, currents = Timing(), ladder_currents(1e-9)
-    base, delta = currents.i_reset, currents.i_retain - currents.i_reset
+    driver, pulse = (currents.i_reset, currents.i_retain - currents.i_reset), (CLOSE + PULSE_BEGIN, CLOSE + PULSE_END)
     for span in POINTS.comparator_spans:
         tried = i_thresh * (1 + np.linspace(-span, span, POINTS.comparator_steps))
         candidates = np.stack([np.full(POINTS.comparator_steps, prepare), tried], axis=1).ravel()
-        waves = run_bench(comparator_bench(technology, i_thresh, candidates, base, delta), BENCH, simulator)
+        waves = run_bench(comparator_bench(technology, i_thresh, candidates, driver, pulse), BENCH, simulator)
         above = waves.voltage("in") - waves.voltage("half")
-        excess = np.interp(timing.sample_times(2 * POINTS.comparator_steps), waves.time, above)[1::2]
+        excess = np.interp(timing.moments(2 * POINTS.comparator_steps, CLOSE + PULSE_END), waves.time, above)[1::2]
         if crossings := find_crossings(tried, excess, 0.0):
             return crossings[0]
     raise SimulationError(

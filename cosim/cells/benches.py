@@ -24,11 +24,12 @@ from cosim.cells.transistor import Device, transistor
 from cosim.cells.winner import winner
 from cosim.circuit.bench import PRECISE, Bench, Current, Dc, Op, Tran, Voltage
 from cosim.circuit.elements import GROUND, Circuit, Element, Instance, Source, Subcircuit
-from cosim.circuit.waveforms import Timing, Waveform, clock_waveforms, reset_waveform, staircase
+from cosim.circuit.waveforms import LAST_CLOSE, Timing, Waveform, clock_waveforms, reset_waveform, square, staircase
 from cosim.technology.types import Technology
 
 RAMP = 16.0  # s; so slow that a threshold is where the cell flips
 RAMP_POINTS, SWEEP_POINTS, STEPS_A_FRAME = 1500, 200, 100
+CLOSE = LAST_CLOSE / 2  # of a frame: where the first of two stages decides, which has the shorter track phase
 Pins = tuple[float, float, float]  # I_thresh, I_width, I_gain, A
 _PINS = ("thresh", "width", "gain")
 
@@ -188,24 +189,33 @@ def clocked_bench(
 
 
 def comparator_bench(
-    technology: Technology, i_thresh: float, candidates: NDArray[np.float64], base: float, delta: float
+    technology: Technology,
+    i_thresh: float,
+    candidates: NDArray[np.float64],
+    driver_currents: tuple[float, float],
+    pulse: tuple[float, float],
 ) -> Bench:
-    """The upper comparator of a quantiser with its driver, always in a pulse, one candidate a frame.
+    """The upper comparator of a quantiser with its driver, one candidate a frame. driver_currents: base and delta, A;
+    pulse: from and to these fractions of each frame.
 
     Saves the voltages of `in`, the driver's gate line n, and `half`, which carries what is half way from retain to set.
     """
+    timing, (base, delta) = Timing(), driver_currents
+    high, low = square(technology.supply, 0.0, timing.moments(len(candidates), *pulse), timing)
     elements: tuple[Element, ...] = (
-        *_framed(technology, candidates, Timing()),
+        *_framed(technology, candidates, timing),
+        Source("pulse", "v", "pulse", GROUND, high),
+        Source("pulseb", "v", "pulseb", GROUND, low),
         *bias_lines({"thresh": i_thresh, "base": base, "delta": delta, "half": base + 1.5 * delta}),
         Instance("cand", ("cand", "vdd"), CANDIDATE),
         Instance("sampler", ("cand", "hold", "clk", "clkb", "resetb", "vdd"), SAMPLER),
         Instance("upper", ("hold", "thresh", "up", "clk", "clkb", "vdd"), COMPARATOR),
         Instance("lower", ("hold", "thresh", "down", "clk", "clkb", "vdd"), COMPARATOR),
-        Instance("driver", ("up", "vdd", "base", "delta", "in", "vdd", GROUND, "vdd"), DRIVER),
+        Instance("driver", ("up", "vdd", "base", "delta", "in", "pulse", "pulseb", "vdd"), DRIVER),
     )
     blocks = tuple(cell(technology) for cell in (candidate_diode, bias_diode, sampler, comparator, driver))
     circuit = Circuit("comparator bench", blocks, elements)
-    return Bench(circuit, technology, _frames(candidates, Timing()), (Voltage("in"), Voltage("half")), PRECISE)
+    return Bench(circuit, technology, _frames(candidates, timing), (Voltage("in"), Voltage("half")), PRECISE)
 
 
 @dataclass(frozen=True)
@@ -267,8 +277,8 @@ def _signal(technology: Technology, units: int, trim: float) -> tuple[Subcircuit
 
 
 def _framed(technology: Technology, candidates: NDArray[np.float64], timing: Timing) -> tuple[Source, ...]:
-    """Supply, one candidate a frame, reset, and the clocks of the first of two stages: the shorter track phase."""
-    high, low = clock_waveforms(technology.supply, timing.closes(2)[0], len(candidates), timing)
+    """Supply, one candidate a frame, reset, and clocks that close at CLOSE."""
+    high, low = clock_waveforms(technology.supply, CLOSE, len(candidates), timing)
     return (
         supply_of(technology),
         Source("in", "i", "cand", GROUND, staircase(candidates, 0.0, timing)),
