@@ -23,8 +23,8 @@ from cosim.design import Design
 from cosim.engines.behavioral.evaluate import evaluate_held
 from cosim.engines.behavioral.model import run_behavioral
 from cosim.resources import trained_network_path
-from cosim.simulation.inference import read_inference
 from cosim.simulation.plans import read_plan
+from cosim.simulation.read import read_inference
 from cosim.simulation.single import run_bench
 from cosim.simulation.testbench import inference_bench
 from cosim.tasks.testset import load_test_set

@@ -11,8 +11,9 @@ from cosim.compiler.passes import compile_network
 from cosim.engines.engine import Failure, Inference
 from cosim.engines.ngspice.session import run_bench
 from cosim.resources import trained_network_path
-from cosim.simulation.inference import read_inference, run_inference
+from cosim.simulation.inference import run_inference
 from cosim.simulation.plans import read_plan
+from cosim.simulation.read import read_inference
 from cosim.simulation.testbench import inference_bench
 from cosim.tasks.testset import load_test_set
 from cosim.technology.catalog import load_technology

@@ -9,7 +9,7 @@ from cosim.circuit.elements import Circuit
 
 @dataclass(frozen=True)
 class Carried:
-    """An analog state: (I - rest) / step of the current I through a transistor of the flat circuit, ampere."""
+    """An analog state, or a pulse: (I - rest) / step of the current I of a transistor of the flat circuit, ampere."""
 
     device: str
     rest: float
@@ -62,6 +62,8 @@ class Assembly:
         reset holds its candidate at 0. Which one it takes is history: on a chip that has run before, the state that it
         could not leave. So it starts there
     pushed: bias pins whose current flows a second time, onto a gate line p
+    drives: memory node -> the pulse by which a quantiser moves it, 0 down, 1 not, 2 up; what lies between two of them
+        is a decision that has not been made
     around: what stands around the network
     """
 
@@ -84,6 +86,7 @@ class Assembly:
     symbols: dict[str, str]
     held: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
     pushed: frozenset[str] = frozenset()
+    drives: dict[str, Carried] = field(default_factory=dict[str, Carried])
     around: Around = Around()
 
     @property

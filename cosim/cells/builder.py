@@ -1,6 +1,6 @@
 """The network's subcircuit while it is built: blocks, instances, gate lines of signals and of bias currents."""
 
-from cosim.cells.assembly import Shown
+from cosim.cells.assembly import Carried, Shown
 from cosim.cells.bias import STRENGTH, bias_diode, pedestal_sink, strong_diode
 from cosim.cells.blocks import BIAS_DIODES, CANDIDATES, CELLS, COMPARATORS, LINE_COPIES, PEDESTALS
 from cosim.cells.clocked import RESET_INVERTER, reset_inverter
@@ -59,6 +59,7 @@ class Builder:
         self.cell_bias: dict[str, tuple[str, ...]] = {}
         self.decisions: dict[str, Shown] = {}
         self.held: dict[str, tuple[str, ...]] = {}
+        self.drives: dict[str, Carried] = {}
         self.steering: dict[Edge, str] = {}
         self.apart = graph.read_late
         self.symbols: dict[str, str] = {}

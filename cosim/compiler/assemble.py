@@ -66,4 +66,5 @@ def _finish(builder: Builder) -> Assembly:
         circuit, ports, builder.bias_pins, input_pins, unit_pin, pedestal_pin, outputs, clocks, decides, pulses,
         builder.decisions, candidates, builder.weights, builder.cell_bias, frozenset(builder.rails),
         builder.steering, builder.symbols, builder.held, frozenset(builder.pushing),
+        builder.drives,
     )  # fmt: skip

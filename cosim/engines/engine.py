@@ -82,7 +82,8 @@ class Inference:
     that pulls. What an output pushes is in it, too: the stage sinks that to ground, and no supply gets it back.
     delivered: mean current that each meter's source delivers in each window, (windows, meters), ampere.
     margins: how far each decision was from its threshold, (frames, cells), ampere, inf where it has none; empty where
-    nothing measured them; latches: likewise how far the nearest net that shows it was from its threshold, volt.
+    nothing measured them; latches: likewise how far the nearest net that shows it was from its threshold, volt, or a
+    quantiser's pulse from half a step, which counts as the supply.
     elsewhere: what ran it in place of the run's simulator, and why; empty where nothing did.
     lines: which class lines were high when the decision on the chip was read, (outputs,); empty without one.
     """

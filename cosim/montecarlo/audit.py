@@ -11,8 +11,9 @@ from cosim.engines.engine import Inference, Outcome, Progress, Run
 from cosim.montecarlo.record import unpack_certainty
 from cosim.montecarlo.trial import Trial
 from cosim.simulation.audit import TIE, Audit, choose, judge, reference_run
-from cosim.simulation.inference import ReadPlan, run_inferences
+from cosim.simulation.inference import run_inferences
 from cosim.simulation.plans import read_plan
+from cosim.simulation.read import ReadPlan
 from cosim.simulation.simulated import Simulated, engine_named, sample_benches
 from cosim.simulation.undecided import REPEATED, UndecidedChips, steps_error, tighter_benches
 from cosim.study.chips import ChipRecord

@@ -3,7 +3,7 @@
 The candidate is the current of its diode: in the cell itself the decision node takes whatever voltage makes the
 currents into it cancel. The threshold is that of the unit's equations, as calibration measured it and as the chip's
 draws move it; where it depends on the input, from the currents of the cell's own threshold lines. What calibration
-leaves of it is not in it.
+leaves of it is not in it. A quantiser's comparators have no memory: the size of its pulse says whether they decided.
 """
 
 from collections.abc import Sequence
@@ -18,8 +18,9 @@ from cosim.design import Design
 from cosim.engines.behavioral.evaluate import cell_of
 from cosim.engines.engine import Run
 from cosim.ir.nodes import Comparing
-from cosim.simulation.inference import Margin, ReadPlan
+from cosim.simulation.read import Margin, ReadPlan
 from cosim.units.kind import Array, Cell, Turns
+from cosim.units.pulse import PULSE_END
 from cosim.units.table import unit_of
 from cosim.variation.chip import deviations_of
 
@@ -64,19 +65,24 @@ def decision_margins(design: Design, run: Run) -> tuple[Margin | None, ...]:
         lines = tuple(roles[instance(pin), "bias"] for pin in assembly.cell_bias[node.name][:2]) if own else ()
         turns = turns if own else _Fixed(turns(()))
         diode = roles[instance(f"cand_{net(node.name)}"), "candidate"]
-        found[node.name] = Margin(diode, closes[node.stage], turns, lines, started=node.start > 0)
+        pulse = assembly.drives.get(node.name)
+        if pulse is not None:
+            pulse = replace(pulse, rest=there.bias_scale * pulse.rest, step=there.bias_scale * pulse.step)
+        found[node.name] = Margin(diode, closes[node.stage], turns, lines, node.start > 0, pulse)
     return tuple(found.get(name) for name in assembly.decisions)
 
 
 def with_candidates(bench: Bench, margins: tuple[Margin | None, ...]) -> Bench:
     """The bench that saves what margins are read from, too."""
     known = set(bench.probes)
-    devices = (device for margin in margins if margin is not None for device in (margin.device, *margin.lines))
-    wanted = dict.fromkeys(map(DrainCurrent, devices))
+    asked = [margin for margin in margins if margin is not None]
+    devices = [device for margin in asked for device in (margin.device, *margin.lines)]
+    pulses = [margin.pulse.device for margin in asked if margin.pulse is not None]
+    wanted = dict.fromkeys(map(DrainCurrent, (*devices, *pulses)))
     return replace(bench, probes=(*bench.probes, *(probe for probe in wanted if probe not in known)))
 
 
 def with_margins(plan: ReadPlan, margins: tuple[Margin | None, ...], run: Run) -> ReadPlan:
     """The plan that reads them, too."""
     closes = [run.timing.moments(len(plan.times), 0.0 if margin is None else margin.close) for margin in margins]
-    return replace(plan, margins=margins, closes=np.array(closes))
+    return replace(plan, margins=margins, closes=np.array(closes), pulsed=PULSE_END * run.timing.t_step)

@@ -18,7 +18,7 @@ from cosim.cells.blocks import BLOCKS, block_of
 from cosim.circuit.bench import Bench, Current
 from cosim.circuit.elements import GROUND, Capacitor, Element, Instance, Mos, Source
 from cosim.circuit.waveforms import DECIDE, Timing
-from cosim.simulation.inference import Meter
+from cosim.simulation.read import Meter
 from cosim.units.pulse import PULSE_BEGIN, PULSE_END
 
 SUPPLY = "vdd"

@@ -7,8 +7,8 @@ import numpy as np
 from cosim.cells.schmitt import STATE_LEVEL
 from cosim.circuit.waveforms import Timing
 from cosim.design import Condition, Design
-from cosim.simulation.inference import Meter, ReadPlan
 from cosim.simulation.metering import frame_windows, meters_of, pushed_by, settled_windows, supply_source
+from cosim.simulation.read import Meter, ReadPlan
 from cosim.simulation.testbench import run_time
 
 

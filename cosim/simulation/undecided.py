@@ -16,8 +16,9 @@ from cosim.design import Design
 from cosim.engines.engine import Inference, Outcome, Progress, Run
 from cosim.simulation.audit import TIE, Ran, choose
 from cosim.simulation.certainty import decision_margins, with_candidates, with_margins
-from cosim.simulation.inference import ReadPlan, run_inferences
+from cosim.simulation.inference import run_inferences
 from cosim.simulation.plans import read_plan
+from cosim.simulation.read import ReadPlan
 from cosim.simulation.simulated import sample_benches
 from cosim.tasks.testset import TestSet
 

@@ -17,7 +17,8 @@ from cosim.engines.engine import Failure, Inference, Progress, Run
 from cosim.errors import SimulationError
 from cosim.ir.states import States
 from cosim.outputs import write_texts
-from cosim.simulation.inference import Meter, ReadPlan, deck_hash, run_inferences
+from cosim.simulation.inference import deck_hash, run_inferences
+from cosim.simulation.read import Meter, ReadPlan
 from cosim.study.characterize import DPI_SPREAD, Array, Row, row_json
 from cosim.technology.calibration import Calibration
 from cosim.technology.conditions import nominal

@@ -22,8 +22,8 @@ from cosim.engines.table import NGSPICE, engine_entry
 from cosim.errors import InputError
 from cosim.ir.nodes import InputCurrent, Memory, Output, Rectifier
 from cosim.reading.text import shown
-from cosim.simulation.inference import drawn_power
 from cosim.simulation.plans import read_plan
+from cosim.simulation.read import drawn_power
 from cosim.simulation.single import run_bench
 from cosim.simulation.testbench import encode_sample, inference_bench
 

@@ -29,8 +29,8 @@ from cosim.engines.table import BATCH, simulator_named
 from cosim.errors import InputError, SimulationError
 from cosim.network.reference import pool_readout
 from cosim.simulation.certainty import decision_margins, with_candidates, with_margins
-from cosim.simulation.inference import read_inference
 from cosim.simulation.plans import read_plan
+from cosim.simulation.read import read_inference
 from cosim.simulation.testbench import inference_benches
 from cosim.study.flips import Closing, least_certain, threshold_slopes
 from cosim.variation.draws import Device, Plan, varying_devices

@@ -14,7 +14,8 @@ from cosim.montecarlo.run import CONTRIBUTIONS_FILE, SUMMARY_FILE, run_settings
 from cosim.montecarlo.store import open_store, read_sealed, read_store
 from cosim.outputs import write_results
 from cosim.simulation import inference
-from cosim.simulation.inference import ReadPlan, deck_hash
+from cosim.simulation.inference import deck_hash
+from cosim.simulation.read import ReadPlan
 
 PLAN = ReadPlan((("a",), ("b",)), ("o0", "o1"), (), 0.5, np.arange(5.0), (0.0, 5.0))
 

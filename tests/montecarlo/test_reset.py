@@ -10,8 +10,8 @@ from cosim.engines.ngspice.session import run_bench
 from cosim.montecarlo.spec import meets_specs, parse_spec, passes_specs
 from cosim.montecarlo.trial import run_behavioral_chip, run_chip
 from cosim.montecarlo.trim import measure_behavioral
-from cosim.simulation.inference import read_inference
 from cosim.simulation.plans import read_plan
+from cosim.simulation.read import read_inference
 from cosim.simulation.simulated import engine_named
 from cosim.simulation.testbench import inference_bench
 

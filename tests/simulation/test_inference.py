@@ -15,9 +15,10 @@ from cosim.circuit.elements import Capacitor, Circuit, Instance, Source
 from cosim.compiler.passes import compile_network
 from cosim.engines.engine import Failure, FailureKind, Inference, Run
 from cosim.errors import InputError
-from cosim.simulation.inference import Meter, ReadPlan, deck_hash, run_inference, run_inferences
+from cosim.simulation.inference import deck_hash, run_inference, run_inferences
 from cosim.simulation.keep import INFERENCES
 from cosim.simulation.plans import read_plan
+from cosim.simulation.read import Meter, ReadPlan
 from cosim.simulation.testbench import inference_bench
 
 pytestmark = pytest.mark.ngspice

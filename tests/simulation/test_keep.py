@@ -7,8 +7,9 @@ import pytest
 
 from cosim.engines.engine import Inference
 from cosim.simulation import inference
-from cosim.simulation.inference import Meter, ReadPlan, deck_hash
+from cosim.simulation.inference import deck_hash
 from cosim.simulation.keep import damaged_results
+from cosim.simulation.read import Meter, ReadPlan
 
 DECK = "* a deck\n"
 PLAN = ReadPlan(

@@ -13,17 +13,9 @@ from cosim.engines import table
 from cosim.engines.engine import Description, Failure, FailureKind, Inference, Run, Waveforms
 from cosim.errors import MissingToolError, SimulationError
 from cosim.simulation import inference
-from cosim.simulation.inference import (
-    Margin,
-    Meter,
-    ReadPlan,
-    Tile,
-    infer_tile,
-    read_inference,
-    run_inferences,
-    split_tiles,
-)
+from cosim.simulation.inference import Tile, infer_tile, run_inferences, split_tiles
 from cosim.simulation.keep import INFERENCES
+from cosim.simulation.read import Margin, Meter, ReadPlan, read_inference
 from cosim.simulation.single import run_bench
 from cosim.units.kind import Turns
 

@@ -1,5 +1,6 @@
 """Quantiser and ladder in a network: their instances, their lines, and their rows in the mapping report."""
 
+from cosim.cells.assembly import Carried
 from cosim.cells.blocks import CELLS, QUANTISERS
 from cosim.cells.builder import NETWORK, Builder, net
 from cosim.cells.dpi import dpi_capacitance
@@ -21,6 +22,7 @@ def build_ladder(builder: Builder, node: Ladder, pins: LadderPins) -> None:
     origin = f"{node.name}: rise {node.rise:.6g} fall {node.fall:.6g}"
     nets = (candidate, upper, lower, base, delta, f"{stem}_in", *clock_pins(node), "resetb", "vdd")
     builder.add(quantiser(), f"{QUANTISER}_{stem}", nets, QUANTISERS, origin)
+    builder.drives[node.name] = Carried(f"{NETWORK}.{QUANTISER}_{stem}.driver.diode_n", pins.i_base, pins.i_delta)
 
     bias = pins.ladder
     builder.define(*ladder_blocks(technology, units, dpi_capacitance(technology, builder.tau, bias.i_tau)))

@@ -9,8 +9,8 @@ from cosim.loading import draw_samples
 from cosim.montecarlo.trial import Trial
 from cosim.resources import trained_network_path
 from cosim.simulation.certainty import decision_margins, with_candidates, with_margins
-from cosim.simulation.inference import read_inference
 from cosim.simulation.plans import read_plan
+from cosim.simulation.read import read_inference
 from cosim.simulation.simulated import engine_named, sample_benches
 from cosim.units.toggle.node import Toggle
 from cosim.variation.draws import Plan
