@@ -317,7 +317,8 @@ class _Run:
 
     def load(self, path: Path) -> None:
         """Go on from a saved state; raises InputError when there is none or it belongs to another run."""
-        state = read_state(path, self.state(), [value.detach().cpu() for value in self.model.parameters()])
+        moved = [value.detach().cpu().requires_grad_(value.requires_grad) for value in self.model.parameters()]
+        state = read_state(path, self.state(), moved)
         with parsing(str(path), "the state of such a training", "delete it and start anew"):
             self.model.load_state_dict(state["backbone"])
             self.optimiser.load_state_dict(state["optimiser"])
