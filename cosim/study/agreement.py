@@ -15,11 +15,11 @@ from cosim.engines.behavioral.model import behavioral_power, run_behavioral
 from cosim.engines.engine import Failure, Inference, Outcome, Run, decided_by
 from cosim.ir.states import States, differ, software_states, tolerances
 from cosim.network.late import padded
-from cosim.network.reference import Trace, pool_readout, run_reference
+from cosim.network.reference import pool_readout, run_reference
 from cosim.network.scores import balanced_accuracy, is_unbalanced
-from cosim.network.types import Network
 from cosim.simulation.audit import Audit
 from cosim.simulation.undecided import Undecided
+from cosim.study.distances import cell_distances
 from cosim.study.intervals import Bounds, interval
 from cosim.study.judged import Measured, decision_margin, measure_cost
 from cosim.study.noise import NoiseSummary
@@ -27,7 +27,6 @@ from cosim.study.transitions import Transitions, find_transitions
 from cosim.study.value_errors import ValueErrors, measure_errors
 from cosim.tasks.target import Answers, Classes, Target
 from cosim.tasks.testset import TestSet
-from cosim.units.shift.node import Shift
 
 SHARES = ("accuracy", "task_agreement", "state_agreement")
 METRICS = (*SHARES, "power")  # of one chip, or of the nominal circuit
@@ -242,7 +241,7 @@ def compare_engines(
     return Comparison(
         engines={"software": software, "behavioral": evaluated(behavioral), run.engine: transistors},
         rounding=evaluated(run_behavioral(design, x, *there, ideal=True)),
-        margins=_cell_margins(design, reference),
+        margins=cell_distances(design, reference),
         cells=cells,
         valid=valid,
         y=test_set.y[good],
@@ -275,32 +274,6 @@ def _decision_margin(
 def _saturated(design: Design, states: States, valid: NDArray[np.bool_]) -> int:
     tops = [np.inf if node.tolerance else node.most for node in design.graph.memories]
     return int((((states < 0) | (states > np.array(tops))) & valid[:, :, None]).sum())
-
-
-def threshold_margins(network: Network, reference: Trace) -> NDArray[np.float64]:
-    """Distance of each candidate to its nearer threshold in units, (n, time, cells)."""
-    margins: list[NDArray[np.float64]] = []
-    for layer in network.recurrent_layers:
-        trace = reference.layers[layer.name]
-        low, high = trace.window or (np.full(layer.width, -np.inf), np.full(layer.width, np.inf))
-        margins.append(np.minimum(np.abs(trace.candidate - low), np.abs(trace.candidate - high)))
-    return np.concatenate(margins, axis=2)
-
-
-def _cell_margins(design: Design, reference: Trace) -> NDArray[np.float64]:
-    """The same of every cell of the circuit; a shift cell's candidate is the level of the bit that it takes over."""
-    layers = design.network.recurrent_layers
-    places = [(layer.name, k) for layer in layers for k in range(layer.width)]
-    units = dict(zip(places, np.moveaxis(threshold_margins(design.network, reference), 2, 0), strict=True))
-    states = software_states(design.graph, reference)
-    margins: list[NDArray[np.float64]] = []
-    for k, node in enumerate(design.graph.memories):
-        if isinstance(node, Shift):
-            level = node.level * states[:, :, k]
-            margins.append(np.minimum(np.abs(level - node.rise), np.abs(level - node.fall)))
-        else:
-            margins.append(units[node.layer, node.index])
-    return np.stack(margins, axis=2)
 
 
 def summarize_comparison(comparison: Comparison) -> ComparisonSummary:

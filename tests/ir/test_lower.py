@@ -20,7 +20,7 @@ from cosim.ir.states import software_states
 from cosim.network.layers import ReluLayer
 from cosim.network.reference import encode_inputs, run_reference
 from cosim.network.types import InputEncoding, check_network
-from cosim.study.agreement import threshold_margins
+from cosim.study.distances import threshold_distances
 from cosim.units.schmitt.node import Schmitt
 
 I_UNIT = 0.25e-9  # so that every threshold of a random network lies in the calibrated range
@@ -56,7 +56,7 @@ def test_ideal_circuit_equals_the_network(make_network, technology, calibration,
     # Beyond [0, 1] the encoding clips. With thresholds on the grid, clipped inputs put candidates exactly onto them.
     low, high = (0.0, 1.0) if options["kind"] == "signed_input" else (-0.2, 1.2)
     reference = run_reference(network, np.random.default_rng(seed + 100).uniform(low, high, (13, 11, 3)))
-    assert threshold_margins(network, reference).min() > 1e-9
+    assert threshold_distances(network, reference).min() > 1e-9
     sized = size(scale(lower(network), I_UNIT), calibration)
     for (source, target), weight in sized.weights.items():
         assert sized.mirrors[source, target].realised == pytest.approx(weight.target, abs=1e-12), weight.origin

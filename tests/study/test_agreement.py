@@ -23,8 +23,8 @@ from cosim.study.agreement import (
     Engine,
     compare_engines,
     summarize_comparison,
-    threshold_margins,
 )
+from cosim.study.distances import threshold_distances
 from cosim.study.intervals import interval
 from cosim.tasks.testset import TestSet
 
@@ -197,7 +197,7 @@ def test_margins_are_distances_to_the_nearer_threshold(make_network):
     for kind in ("first", "signed"):
         network = make_network(3, kind, widths=(5,))
         reference = run_reference(network, np.random.default_rng(1).uniform(size=(2, 3, 3)))
-        margins = threshold_margins(network, reference)
+        margins = threshold_distances(network, reference)
         candidate, layer = reference.candidates["layer0"], network.layers[0]
         for unit in range(5):
             if kind == "first":
@@ -249,7 +249,7 @@ def test_a_comparison_keeps_the_samples_whose_simulation_succeeded(make_network,
     np.testing.assert_array_equal(software.readout, reference.readout)
     np.testing.assert_array_equal(software.decisions, reference.decisions)
     np.testing.assert_array_equal(software.states, software_states(design.graph, reference))
-    np.testing.assert_array_equal(found.margins, threshold_margins(design.network, reference))
+    np.testing.assert_array_equal(found.margins, threshold_distances(design.network, reference))
     trace, ideal = (run_behavioral(design, test_set.x[good], run.condition, ideal=ideal) for ideal in (False, True))
     np.testing.assert_allclose(behavioral.readout, trace.readout / design.i_unit, rtol=1e-12)
     np.testing.assert_allclose(found.rounding.readout, ideal.readout / design.i_unit, rtol=1e-12)

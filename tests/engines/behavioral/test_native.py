@@ -16,7 +16,8 @@ from cosim.network.types import check_network
 from cosim.simulation.inference import run_inference
 from cosim.simulation.plans import read_plan
 from cosim.simulation.simulated import sample_benches
-from cosim.study.agreement import compare_engines, threshold_margins
+from cosim.study.agreement import compare_engines
+from cosim.study.distances import threshold_distances
 from cosim.tasks.testset import TestSet
 from cosim.units.ladder.node import Ladder
 from cosim.units.toggle.node import Toggle
@@ -49,7 +50,7 @@ def samples(kind, make_network):
     x = np.empty((1, 0, 3))
     while x.shape[1] < FRAMES:
         longer = np.concatenate([x, rng.uniform(size=(1, 1, 3))], axis=1)
-        if threshold_margins(network, run_reference(network, longer)).min() > MARGIN:
+        if threshold_distances(network, run_reference(network, longer)).min() > MARGIN:
             x = longer
     lengths = np.array([FRAMES])
     network = replace(network, state_ranges=measure_state_ranges(network, x, lengths))

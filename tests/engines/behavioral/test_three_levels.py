@@ -10,7 +10,8 @@ from cosim.network.reference import run_reference
 from cosim.simulation.inference import run_inference
 from cosim.simulation.plans import read_plan
 from cosim.simulation.simulated import sample_benches
-from cosim.study.agreement import compare_engines, threshold_margins
+from cosim.study.agreement import compare_engines
+from cosim.study.distances import threshold_distances
 from cosim.tasks.testset import TestSet
 
 pytestmark = pytest.mark.ngspice
@@ -41,7 +42,7 @@ def samples(network):
         x = np.empty((1, 0, 3))
         while x.shape[1] < FRAMES:
             longer = np.concatenate([x, rng.uniform(size=(1, 1, 3))], axis=1)
-            if threshold_margins(network, run_reference(network, longer)).min() > MARGIN:
+            if threshold_distances(network, run_reference(network, longer)).min() > MARGIN:
                 x = longer
         if decision_gap(network, x) > 0.1:  # far more than readouts err, so that decisions may not differ either
             found.append(x[0])
