@@ -29,7 +29,7 @@ def test_what_no_number_of_units_builds_is_rounded_by_any(grid):
 def test_a_calibration_for_other_units_than_the_grid_is_refused(make_network, technology, calibration):
     """Twice as many build the grid as well; 12 would round every odd weight on 1/8."""
     network = replace(make_network(3), weight_grid=1 / 8)
-    text = r"of 1/8 need 8 unit .* not 12, with which 1/8 would be 1\.5 devices; use find_calibration\(.*, units=8\)"
+    text = r"not 12, with which 1/8 would be 1\.5 devices; leave --units out, or in Python use find_calib.*, units=8\)"
     with pytest.raises(MappingError, match=text):
         compile_network(network, technology, replace(calibration, units=12))
     graph = compile_network(network, technology, replace(calibration, units=16)).graph

@@ -421,8 +421,8 @@ def test_a_state_runs_no_code(tmp_path: Path, interrupted: Path) -> None:
             r"rng must have shape \(\d+,\) of torch.uint8, not",
         ),
         (lambda s: s.update(rng=torch.zeros_like(s["rng"])), "must be the state of such a training, but is cut off"),
-        (lambda s: s.update(config=3), "belongs to other settings: iterations None not 60"),
-        (lambda s: s["config"].update(architecture=None), "belongs to other settings: .*cells None not 5"),
+        (lambda s: s.update(config=3), "belongs to other settings: iterations left out not 60"),
+        (lambda s: s["config"].update(architecture=None), "belongs to other settings: .*cells left out not 5"),
         (lambda s: s["config"].update(batch=torch.ones(2)), "config: batch: must be text, a number, .* of type Tensor"),
     ],
 )
