@@ -7,7 +7,15 @@ from dataclasses import dataclass, fields, is_dataclass
 
 import numpy as np
 
-from cosim.cells.benches import DpiDrive, clocked_bench, comparator_bench, dpi_bench, mirror_bench, schmitt_bench
+from cosim.cells.benches import (
+    DpiDrive,
+    clocked_bench,
+    comparator_bench,
+    dpi_bench,
+    mirror_bench,
+    schmitt_bench,
+    sink_bench,
+)
 from cosim.cells.register_bench import LevelDrive, level_bench
 from cosim.cells.tau_bench import TauDrive, tau_cell_bench
 from cosim.circuit.deck import device_sizes
@@ -29,12 +37,13 @@ class Points:
 
     trim_currents: where signals live, the trim centres the gain here. rises: thresholds beyond 8 nA are refused by the
     compiler. range_currents: 1 pA to 5 uA; range_spread: how far a usable gain may be off. trim_start: a smaller
-    mismatch of gains needs no slope; largest_ln_trim: no mirror of one polarity needs twice the length. slope_step: V.
-    shift_range: A, and of the threshold, how far beyond it and before it is searched; shift_steps: from the threshold
-    to the furthest. comparator_spans: of the threshold, either way; the next where one holds no decision.
-    tau_gate: where a tau-cell's rate is 1 by the choice of its capacitor; tau_steps: of its candidate, averaged over.
-    level_reach: A, and of the turn, how far from it a register's level may turn; level_rounds: each of so many
-    level_steps values.
+    mismatch of gains needs no slope; largest_ln_trim: no mirror of one polarity needs twice the length. stretches:
+    lengths of a bias diode over nominal, about those of thresholds by the input; stretch_currents: where such
+    thresholds live. slope_step: V. shift_range: A, and of the threshold, how far beyond it and before it is searched;
+    shift_steps: from the threshold to the furthest. comparator_spans: of the threshold, either way; the next where one
+    holds no decision. tau_gate: where a tau-cell's rate is 1 by the choice of its capacitor; tau_steps: of its
+    candidate, averaged over. level_reach: A, and of the turn, how far from it a register's level may turn;
+    level_rounds: each of so many level_steps values.
     """
 
     mirror_currents: tuple[float, ...] = (2e-11, 5e-11, 1e-10, 2e-10, 5e-10, 1e-9, 2e-9, 4e-9, 8e-9, 16e-9)
@@ -45,6 +54,8 @@ class Points:
     trim_currents: tuple[float, ...] = (2e-10, 5e-10, 1e-9, 2e-9)
     trim_start: float = 1e-3
     largest_ln_trim: float = math.log(2)
+    stretches: tuple[float, float] = (0.97, 1.03)
+    stretch_currents: tuple[float, ...] = (1e-9, 2e-9, 4e-9)
     slope_step: float = 0.1
     swing_currents: tuple[float, float] = (1e-10, 2e-9)
     rises: tuple[float, ...] = (0.08e-9, 0.2e-9, 0.5e-9, 1e-9, 2e-9, 4e-9, 8e-9)
@@ -81,6 +92,7 @@ def calibration_fingerprint(technology: Technology, units: int, points: Points =
     bias, candidate, timing = (1e-9, 5e-10, 1e-9), np.array([1e-9]), Timing()
     benches = (
         mirror_bench(technology, units, 1.0, 1e-9, 0.5),
+        sink_bench(technology, 1.0, 1e-9, 0.5),
         schmitt_bench(technology, units, bias, 1.5e-9, 0.5),
         clocked_bench(technology, units, bias, candidate, timing),
         comparator_bench(technology, 1e-9, candidate, (1e-10, 1e-10), (0.4, 0.5)),

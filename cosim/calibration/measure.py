@@ -18,6 +18,7 @@ from cosim.cells.benches import (
     clocked_bench,
     mirror_bench,
     schmitt_bench,
+    sink_bench,
 )
 from cosim.cells.clocked import LATCH_NODE
 from cosim.cells.schmitt import DECISION_NODE, STATE_LEVEL
@@ -49,19 +50,8 @@ def measure_calibration(
     Raises SimulationError when the simulator fails on a bench, MissingToolError without it.
     """
     v_node = 0.5
-    for _ in range(2):  # the node voltage of a candidate diode at 1 nA, then the gains there
-        waves = _run(mirror_bench(technology, units, 1.0, 1e-9, v_node), simulator)
-        v_node = technology.supply - float(waves.voltage("cand")[-1])
-    progress("mirror: trim")
-    trim = _find_trim(technology, units, v_node, simulator)
-    progress("mirror: gain over current")
-    gains = np.array(
-        [_gains(technology, units, trim, current, v_node, simulator) for current in POINTS.mirror_currents]
-    )
-    slope_n, slope_p = _drain_slopes(technology, units, trim, v_node, simulator)
-    swing = _node_swing(technology, units, simulator)
-    gain_n, gain_p, gain_push = (tuple(map(float, column)) for column in gains.T)
-    mirror = MirrorFit(trim, POINTS.mirror_currents, gain_n, gain_p, gain_push, slope_n, slope_p, swing)
+    v_node, mirror = _measure_mirror(technology, units, simulator, progress)
+    trim = mirror.trim
     progress("mirror: leakage and usable currents")
     leakage = max(_currents(technology, units, trim, 0.0, v_node, simulator)[:2])
     current_min, current_max = _usable_currents(technology, units, trim, v_node, simulator)
@@ -89,6 +79,29 @@ def measure_calibration(
     return replace(found, own=_own(found, technology, simulator, progress))
 
 
+def _measure_mirror(technology: Technology, units: int, simulator: str, progress: Progress) -> tuple[float, MirrorFit]:
+    """How far a candidate node at 1 nA stands under the supply, V; and the gains there."""
+    v_node, relu_above = 0.5, 0.0
+    for _ in range(2):
+        waves = _run(mirror_bench(technology, units, 1.0, 1e-9, v_node), simulator)
+        node = float(waves.voltage("cand")[-1])
+        v_node, relu_above = technology.supply - node, float(waves.voltage("p")[-1]) - node
+    progress("mirror: trim")
+    trim = _find_trim(technology, units, v_node, simulator)
+    progress("mirror: gain over current")
+    currents = POINTS.mirror_currents
+    gains = np.array([_gains(technology, units, trim, current, v_node, simulator) for current in currents])
+    gain_n, gain_p, gain_push = (tuple(map(float, column)) for column in gains.T)
+    progress("mirror: sinks of a bias line")
+    gain_sink = tuple(_sunk(technology, 1.0, current, v_node, simulator) for current in currents)
+    diodes = _diode_slopes(technology, v_node, simulator)
+    slope_n, slope_p = _drain_slopes(technology, units, trim, v_node, simulator)
+    swing = _node_swing(technology, units, simulator)
+    return v_node, MirrorFit(
+        trim, currents, gain_n, gain_p, gain_push, gain_sink, diodes, slope_n, slope_p, swing, relu_above
+    )
+
+
 def _own(found: Calibration, technology: Technology, simulator: str, progress: Progress) -> dict[str, Own]:
     """What units have measured for themselves."""
     progress("tau-cell: gain, rate and leak")
@@ -96,6 +109,31 @@ def _own(found: Calibration, technology: Technology, simulator: str, progress: P
     progress("register: turn of a level")
     own[Register.__name__] = fit_level(technology, found.units, simulator)
     return own | {name: measure(technology, found, simulator) for name, measure in measuring().items()}
+
+
+def _sunk(technology: Technology, stretch: float, current: float, v_node: float, simulator: str) -> float:
+    """What a sink takes over the current of its bias diode."""
+    gain = abs(float(_run(sink_bench(technology, stretch, current, v_node), simulator).through("node")[-1])) / current
+    if not (math.isfinite(gain) and gain > 0):
+        raise SimulationError(
+            f"a sink of {technology.name} takes {gain:.3g} times the {current:.3g} A of its bias diode; check its "
+            "devices, its sizing and its supply"
+        )
+    return gain
+
+
+def _diode_slopes(technology: Technology, v_node: float, simulator: str) -> tuple[float, float]:
+    """d ln gain / d ln length of a bias diode, shorter and longer, means over POINTS.stretch_currents."""
+    steps = technology.sizing.cell_n.l / technology.grid
+
+    def slope(stretch: float) -> float:
+        moved = max(abs(round(steps * (stretch - 1))), 1) * math.copysign(1, stretch - 1)
+        ends = (1.0, (steps + moved) / steps)
+        gains = [[_sunk(technology, one, i, v_node, simulator) for one in ends] for i in POINTS.stretch_currents]
+        return float(np.mean(np.diff(np.log(gains))) / math.log(ends[1]))
+
+    shorter, longer = map(slope, POINTS.stretches)
+    return shorter, longer
 
 
 def _drain_slopes(

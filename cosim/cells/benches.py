@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.cells.bias import BIAS_DIODE, STRONG_DIODE, bias_diode
+from cosim.cells.bias import BIAS_DIODE, PEDESTAL_SINK, STRONG_DIODE, bias_diode, pedestal_sink
 from cosim.cells.clocked import CLOCKED, LATCH_NODE, clocked_schmitt
 from cosim.cells.dpi import DPI, INTEGRATION_NODE, dpi
 from cosim.cells.mirror import INPUT_DIODE, SIGNAL_RAILS, input_diode, signal_rails, weight
@@ -37,7 +37,7 @@ _PINS = ("thresh", "width", "gain")
 def mirror_bench(technology: Technology, units: int, trim: float, current: float, v_node: float) -> Bench:
     """One signal of `current` into weight +1 (source n), weight -1 (p), line n (push) and a candidate diode (net cand).
 
-    The nodes that the weights load stand at `v_node` under the supply.
+    The nodes that the weights load stand at `v_node` under the supply. Net p is what a rectifier of unit devices is at.
     """
     elements: tuple[Element, ...] = (
         supply_of(technology),
@@ -56,7 +56,21 @@ def mirror_bench(technology: Technology, units: int, trim: float, current: float
         Instance("cand", ("cand", "vdd"), CANDIDATE),
     )
     circuit = Circuit("mirror bench", (*_signal(technology, units, trim), bias_diode(technology)), elements)
-    return Bench(circuit, technology, Op(), (*map(Current, ("n", "p", "push")), Voltage("cand")), PRECISE)
+    return Bench(circuit, technology, Op(), (*map(Current, ("n", "p", "push")), Voltage("cand"), Voltage("p")), PRECISE)
+
+
+def sink_bench(technology: Technology, stretch: float, current: float, v_node: float) -> Bench:
+    """A bias diode of this length over nominal, `current` ampere in it, and its sink from a node `v_node` under the
+    supply. Saves what the sink takes, through `node`."""
+    elements: tuple[Element, ...] = (
+        supply_of(technology),
+        Source("bias", "i", "vdd", "bias", current),
+        Instance("bias", ("bias",), BIAS_DIODE),
+        Instance("sink", ("node", "bias"), PEDESTAL_SINK),
+        Source("node", "v", "vdd", "node", v_node),
+    )
+    circuit = Circuit("sink bench", (bias_diode(technology, stretch), pedestal_sink(technology)), elements)
+    return Bench(circuit, technology, Op(), (Current("node"),), PRECISE)
 
 
 def rectifier_bench(technology: Technology, units: int, trim: float, i_push: float, i_pull_max: float) -> Bench:

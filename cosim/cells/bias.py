@@ -15,13 +15,13 @@ STRENGTH = 32
 PEDESTAL_SINK = "pedestal_sink"
 
 
-def bias_diode(technology: Technology, trim: float = 1.0, name: str = BIAS_DIODE) -> Subcircuit:
-    """An nMOS diode of the cell's device. Port line. `trim`: nominal length over drawn."""
+def bias_diode(technology: Technology, stretch: float = 1.0, name: str = BIAS_DIODE) -> Subcircuit:
+    """An nMOS diode of the cell's device. Port line. `stretch`: drawn length over nominal."""
     n = technology.sizing.cell_n
     return Subcircuit(
         name,
         ("line",),
-        transistor("diode", Device("bias", "n", n, length=technology.snap(n.l / trim)), "line", "line"),
+        transistor("diode", Device("bias", "n", n, length=technology.snap(n.l * stretch)), "line", "line"),
         "bias diode: current into line -> nMOS gate line",
     )
 

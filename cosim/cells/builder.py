@@ -142,7 +142,7 @@ class Builder:
         """What a state's gate line p carries besides the state: its pedestal, and the line n that it drives."""
         stem = net(node.name)
         if i_pedestal := self.graph.i_pedestal:
-            line = self.bias_line("pedestal", i_pedestal / self.calibration.mirror.sink)
+            line = self.bias_line("pedestal", self.calibration.mirror.sink_bias(i_pedestal))
             self.add(pedestal_sink(self.technology), f"pedestal_{stem}", (f"{stem}_p", line), PEDESTALS)
         self.add_rails(node.name)
         self.add_symbol(node)
@@ -172,9 +172,13 @@ class Builder:
         return f"{line}_p"
 
     def own_line(self, name: str, purpose: str, current: float, trim: float) -> str:
-        """A gate line of one cell's own, because an input-dependent beta flows into it too."""
+        """A gate line of one cell's own, because an input-dependent beta flows into it too.
+
+        trim: what its diode carries over what its gates take.
+        """
         pin = f"bias_{purpose}_{net(name)}"
         self.bias_pins[pin] = current
-        block = bias_diode(self.technology, trim, f"bias_diode_{purpose}_{net(name)}")
+        stretch = self.calibration.mirror.stretch(1 / trim)
+        block = bias_diode(self.technology, stretch, f"bias_diode_{purpose}_{net(name)}")
         self.add(block, pin, (pin,), BIAS_DIODES)
         return pin

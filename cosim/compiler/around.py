@@ -58,11 +58,11 @@ def _with_converters(assembly: Assembly, graph: Sized, job: Target) -> Assembly:
             f"{job.origin}: --with inputs takes codes, so meta.input_levels must say how many levels an input has; "
             "train with --input-levels 16, or leave inputs out"
         )
-    bits, sink = levels.bit_length(), job.calibration.mirror.sink
+    bits, rest_bias = levels.bit_length(), job.calibration.mirror.sink_bias(graph.i_pedestal)
     assert job.settings.fit is not None, "blocks around a network need what was measured of them"
     codes = tuple(tuple(f"code_{node.index}_{k}" for k in range(bits)) for node in inputs)
     cell, diode, rest = converter(job.technology, bits), level_diode(job.technology, levels), bias_diode(job.technology)
-    pins = {LEVEL_PIN: graph.i_unit / job.settings.fit.converter, REST_PIN: graph.i_pedestal / sink}
+    pins = {LEVEL_PIN: graph.i_unit / job.settings.fit.converter, REST_PIN: rest_bias}
     instances = [
         Instance(LEVEL_PIN, (LEVEL_PIN,), diode.name, part=CONVERTERS),
         Instance(REST_PIN, (REST_PIN,), BIAS_DIODE, part=CONVERTERS),

@@ -22,7 +22,7 @@ from cosim.technology.scale import MAX_UNITS
 
 Array = NDArray[np.float64]
 Own = Mapping[str, tuple[float, ...]]
-FORMAT = 6
+FORMAT = 7
 _NANO = 1e-9
 _SOLVER_STEPS = 60
 _LARGEST = 1e3  # of voltages, gains and times over their ideal
@@ -109,9 +109,12 @@ class MirrorFit:
     """Current gain of the signal paths at the measured currents.
 
     currents: ampere; gain_n: through line n into a candidate node, with the trimmed diode; gain_p: from line p into a
-    candidate node; gain_push: from line p into an nMOS diode. trim: nominal length of the n diode over drawn.
+    candidate node; gain_push: from line p into an nMOS diode; gain_sink: from a bias diode into a candidate node. trim:
+    nominal length of the n diode over drawn. diode_slopes: d ln gain / d ln length of a bias diode, shorter and longer
+    than nominal: 1 but for a threshold voltage that depends on the length.
     slope_n, slope_p: relative change of a pulling and of a pushing weight's current per volt of drain voltage, 1/V.
-    swing: volt by which a candidate node falls per e-fold of its current.
+    swing: volt by which a candidate node falls per e-fold of its current. relu_above: how far a rectifier of unit
+    devices, at 1 nA, stands above a candidate node, volt.
     """
 
     trim: float
@@ -119,18 +122,25 @@ class MirrorFit:
     gain_n: tuple[float, ...]
     gain_p: tuple[float, ...]
     gain_push: tuple[float, ...]
+    gain_sink: tuple[float, ...]
+    diode_slopes: tuple[float, float]
     slope_n: float
     slope_p: float
     swing: float
+    relu_above: float
 
-    def node_drop(self, current: ArrayLike) -> Array:
-        """How far a candidate node that carries `current` stands below one that carries 1 nA, volt."""
-        return self.swing * np.log(np.maximum(current, self.currents[0]) / _NANO)
+    def node_drop(self, current: ArrayLike, *, relu: bool = False) -> Array:
+        """How far a candidate node, or a rectifier, that carries `current` stands below a candidate node at 1 nA, V."""
+        return self.swing * np.log(np.maximum(current, self.currents[0]) / _NANO) - self.relu_above * relu
 
     def interpolate(self, gains: tuple[float, ...], current: ArrayLike) -> Array:
         """A gain at other currents: linear over log current, flat outside the measured range."""
         low, high = self.currents[0], self.currents[-1]
         return np.interp(np.log(np.clip(current, low, high)), np.log(self.currents), gains)
+
+    def pushed(self, current: ArrayLike) -> Array:
+        """What a gate line p of `current` gives an nMOS diode, ampere."""
+        return np.asarray(current) * self.interpolate(self.gain_push, np.asarray(current))
 
     @property
     def push(self) -> float:
@@ -139,9 +149,17 @@ class MirrorFit:
 
     @property
     def sink(self) -> float:
-        """Gain from an untrimmed nMOS diode into a candidate node at 1 nA: the n path without its first mirror."""
-        gain_n = float(self.interpolate(self.gain_n, np.float64(_NANO)))
-        return gain_n * self.trim / self.push
+        """gain_sink at 1 nA."""
+        return float(self.interpolate(self.gain_sink, np.float64(_NANO)))
+
+    def sink_bias(self, current: float) -> float:
+        """What a bias diode carries whose sink into a candidate node takes `current`, ampere."""
+        return current / float(self.interpolate(self.gain_sink, np.float64(current)))
+
+    def stretch(self, gain: float) -> float:
+        """Length of a bias diode over nominal, with which its sinks take `gain` times what they take at nominal."""
+        shorter, longer = self.diode_slopes
+        return float(gain ** (1 / (longer if gain > 1 else shorter)))
 
 
 @dataclass(frozen=True)
@@ -254,14 +272,16 @@ def _rules(c: Calibration) -> dict[str, tuple[bool, str]]:
     mirror, schmitt, comparator, dpi = c.mirror, c.schmitt, c.comparator, c.dpi
     curves = {
         "mirror.gain_n": (mirror.gain_n, mirror.currents), "mirror.gain_p": (mirror.gain_p, mirror.currents),
-        "mirror.gain_push": (mirror.gain_push, mirror.currents), "dpi.ratios": (dpi.ratios, dpi.alphas),
+        "mirror.gain_push": (mirror.gain_push, mirror.currents),
+        "mirror.gain_sink": (mirror.gain_sink, mirror.currents), "dpi.ratios": (dpi.ratios, dpi.alphas),
         "comparator.ratios": (comparator.ratios, comparator.currents),
     }  # fmt: skip
     axes = {"mirror.currents": mirror.currents, "comparator.currents": comparator.currents, "dpi.alphas": dpi.alphas}
     sizes = {"rise": 6, "fall": 6, "level": 3, "set_shift": 2, "reset_shift": 2}
     positive = {
         "supply": c.supply, "v_node": c.v_node, "current_min": c.current_min, "mirror.trim": mirror.trim,
-        "dpi.share": dpi.share, "dpi.rise": dpi.rise, "dpi.fall": dpi.fall,
+        "mirror.diode_slopes": min(mirror.diode_slopes), "dpi.share": dpi.share, "dpi.rise": dpi.rise,
+        "dpi.fall": dpi.fall,
     }  # fmt: skip
     return {
         "technology": (c.technology.isprintable() and c.simulator.isprintable(), "printable, as simulator must be"),

@@ -32,15 +32,15 @@ class Sizing:
         """The set-points of a node."""
         return self.graph.currents[node.name]
 
-    def arriving(self, current: float, traffic: float) -> float:
-        """What arrives at a candidate node when the ideal sum is `current`.
+    def arriving(self, current: float, traffic: float, *, relu: bool = False) -> float:
+        """What arrives at a candidate node, or a rectifier, when the ideal sum is `current`.
 
         All weights share the gain of the path. Beyond that a node that carries more than 1 nA stands lower, so its
         pulling weights give less and its pushing ones more, in proportion to all that flows through it, `traffic`.
         """
         mirror = self.calibration.mirror
         slope = (mirror.slope_n + mirror.slope_p) / 2
-        drop = float(mirror.node_drop(np.float64(current)))
+        drop = float(mirror.node_drop(np.float64(current), relu=relu))
         arriving = candidate_gain(self.calibration) * current - slope * traffic * drop
         return max(arriving, current / 2)
 

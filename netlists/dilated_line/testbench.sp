@@ -52,7 +52,7 @@ ibias_base_0 vdd bias_base_0 dc 5e-11
 ibias_delta_0 vdd bias_delta_0 dc 2e-10
 ibias_thresh_1 vdd bias_thresh_1 dc 3.56583726422e-10
 ibias_width_0 vdd bias_width_0 dc 2.03216545353e-10
-ibias_pedestal_0 vdd bias_pedestal_0 dc 4.90597299954e-11
+ibias_pedestal_0 vdd bias_pedestal_0 dc 4.89220050856e-11
 ibias_thresh_2 vdd bias_thresh_2 dc 7.65147031205e-10
 ibias_width_1 vdd bias_width_1 dc 5.12268366991e-10
 vreadout_0 vground readout_0 dc 0e+00

@@ -36,7 +36,7 @@ ibias_symbol_0 vdd bias_symbol_0 dc 5.5e-10
 ibias_gain_0 vdd bias_gain_0 dc 9.88503780763e-10
 ibias_thresh_0 vdd bias_thresh_0 dc 5.60914903588e-10
 ibias_width_0 vdd bias_width_0 dc 2.04357335793e-10
-ibias_pedestal_0 vdd bias_pedestal_0 dc 4.90597299954e-11
+ibias_pedestal_0 vdd bias_pedestal_0 dc 4.89220050856e-11
 ibias_thresh_1 vdd bias_thresh_1 dc 5.60716224402e-10
 ibias_width_1 vdd bias_width_1 dc 2.04506120308e-10
 vreadout_0 vground readout_0 dc 0e+00

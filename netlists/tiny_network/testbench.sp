@@ -23,7 +23,7 @@ vclkb0 clkb0 0 pwl(0e+00 1.8e+00 4.8e-03 1.8e+00 4.9e-03 0e+00 1.2e-02 0e+00 1.2
 ibias_thresh_0 vdd bias_thresh_0 dc 5.91744546986e-10
 ibias_width_0 vdd bias_width_0 dc 2.86080161515e-10
 ibias_gain_0 vdd bias_gain_0 dc 9.88503780763e-10
-ibias_pedestal_0 vdd bias_pedestal_0 dc 4.90597299954e-11
+ibias_pedestal_0 vdd bias_pedestal_0 dc 4.89220050856e-11
 ibias_thresh_1 vdd bias_thresh_1 dc 5.61090257432e-10
 ibias_width_1 vdd bias_width_1 dc 4.08021599546e-10
 vreadout_0 vground readout_0 dc 0e+00

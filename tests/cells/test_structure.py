@@ -70,8 +70,8 @@ def test_row_leaves_zeros_out_and_shares_gate_lines(technology):
     ]  # fmt: skip
 
 
-def test_trims_shorten_and_stay_on_the_grid(technology):
+def test_lengths_stay_on_the_grid(technology):
     diode = next(mos for mos in signal_rails(technology, 8, 1.038).elements if mos.name == "diode")
     assert diode.l == pytest.approx(4.815e-6, rel=1e-12, abs=0)  # 5 um / 1.038 = 4.81696 um, on the 5 nm grid
     assert diode.m == 8
-    assert bias_diode(technology, 0.5).elements[0].l == pytest.approx(2 * technology.sizing.cell_n.l, rel=1e-12, abs=0)
+    assert bias_diode(technology, 2.0).elements[0].l == pytest.approx(2 * technology.sizing.cell_n.l, rel=1e-12, abs=0)

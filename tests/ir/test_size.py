@@ -222,7 +222,7 @@ def steep(calibration):
     count = len(calibration.mirror.currents)
     gain_p = tuple(np.linspace(0.9, 1.1, count))
     mirror = replace(calibration.mirror, gain_n=(1.3,) * count, gain_p=gain_p, gain_push=(0.93,) * count)
-    return replace(calibration, mirror=replace(mirror, slope_n=0.31, slope_p=0.17, swing=0.037))
+    return replace(calibration, mirror=replace(mirror, slope_n=0.31, slope_p=0.17, swing=0.037, relu_above=0.11))
 
 
 def row(kind=Schmitt, terms=TERMS, beta=(), **fields):
@@ -280,20 +280,28 @@ def test_at_least_half_of_a_candidate_arrives(calibration):
     assert fit.reset_in_frame(fit.i_fall(bias.i_thresh, bias.i_width)) == pytest.approx(0.65e-9, rel=1e-8)
 
 
-@pytest.mark.parametrize("i_unit", [1e-9, 0.25e-9])
-@pytest.mark.parametrize("beta", [0.1, 0.2])
-def test_a_beta_moves_both_thresholds_by_itself(steep, beta, i_unit):
-    """Exact at the two points at which the inverse of the cell was taken: rise + beta and fall - beta.
+@pytest.mark.parametrize("i_unit", [1e-9, 0.6e-9])
+def test_a_beta_moves_both_thresholds_by_itself(steep, i_unit):
+    """Straight lines next to what rise + beta and fall - beta ask for, by least squares: nothing left, nor a slope.
 
-    A beta arrives through the gain of a push, once in the threshold line and twice in the width line.
+    A beta arrives at a rectifier, 0.11 V above where a candidate stands, and through the gain of a push, once in the
+    threshold line and twice in the width line. What is left of the width line moves the upper threshold.
     """
-    bias = bias_of(row(beta=["hidden.0"]), steep, i_unit)
-    rise, fall = (arrives(x * i_unit, steep, TRAFFIC * i_unit) for x in (1.7 + beta, 0.7 - beta))
-    found = (
-        (bias.i_thresh + 0.93 * beta * i_unit) / bias.trim_thresh,
-        (bias.i_width + 2 * 0.93 * beta * i_unit) / bias.trim_width,
-    )
-    assert found == pytest.approx(steep.schmitt.solve_clocked(rise, fall), rel=1e-7)
+    graph = row(beta=["hidden.0"])
+    edges = {("in.0", "hidden.0"): Weight(2.0, ""), ("in.1", "hidden.0"): Weight(-1.0, "")}
+    graph = replace(graph, weights=graph.weights | edges)
+    bias, fit, traffic = bias_of(graph, steep, i_unit), steep.schmitt, 0.4 * 3 * i_unit
+    betas = 0.7 * i_unit * np.array([0.1, 0.2625, 0.425, 0.5875, 0.75])
+    pushed = 0.93 * (arrives(betas, steep, traffic) + 0.24 * traffic * 0.11)
+    width = (bias.i_width + 2 * pushed) / bias.trim_width
+    thresh = (bias.i_thresh + pushed) / bias.trim_thresh
+    rises, falls = (arrives(x, steep, TRAFFIC * i_unit) for x in (1.7 * i_unit + betas, 0.7 * i_unit - betas))
+    asked = np.array([fit.solve_clocked(*pair) for pair in zip(rises, falls, strict=True)]).T
+    left = rises - fit.set_in_frame(fit.i_rise(asked[0], width))
+    for rest in (asked[0] + left - thresh, asked[1] - width):
+        assert np.abs(rest).max() < 0.01 * i_unit
+        assert [rest.sum(), rest @ pushed / i_unit] == pytest.approx([0.0, 0.0], abs=1e-9 * i_unit)
+    assert np.abs(rises - fit.set_in_frame(fit.i_rise(thresh, width))).max() < 0.01 * i_unit
     assert bias.trim_thresh != pytest.approx(bias.trim_width, rel=1e-3)
 
 

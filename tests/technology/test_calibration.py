@@ -29,8 +29,9 @@ FIT = SchmittFit(
     reset_shift=(-1e-3, 4e-3),
 )
 MIRROR = MirrorFit(
-    1.038, (1e-10, 1e-9, 4e-9), (1.004, 0.998, 0.993), (1.001, 0.999, 0.997), (1.02, 1.016, 1.013), 0.02, 0.03, 0.035
-)
+    1.038, (1e-10, 1e-9, 4e-9), (1.004, 0.998, 0.993), (1.001, 0.999, 0.997), (1.02, 1.016, 1.013),
+    (1.015, 1.01, 1.008), (0.6, 0.35), 0.02, 0.03, 0.035, 0.14,
+)  # fmt: skip
 COMPARATOR = ComparatorFit((1e-10, 1e-9, 1e-8), (0.981, 0.985, 0.987))
 DPI = DpiFit(0.02, (1e-10, 5e-10, 2e-9), (1.08, 1.049, 0.9997), 0.95, 0.97)
 CALIBRATION = Calibration(
@@ -153,12 +154,22 @@ def test_gains_are_interpolated_over_log_current_and_flat_outside():
     assert float(MIRROR.interpolate(MIRROR.gain_n, np.float64(1.0))) == 0.993
     assert float(MIRROR.interpolate(MIRROR.gain_n, np.float64(0.0))) == 1.004
     assert MIRROR.push == pytest.approx(1.016, rel=1e-12)
-    assert MIRROR.sink == pytest.approx(0.998 * 1.038 / 1.016, rel=1e-12)
+    assert MIRROR.sink == pytest.approx(1.01, rel=1e-12)
+    assert MIRROR.pushed([1e-10, 4e-9]) == pytest.approx([1.02e-10, 4.052e-9], rel=1e-12)
+    assert MIRROR.sink_bias(1e-10) == pytest.approx(1e-10 / 1.015, rel=1e-12)
+
+
+def test_a_bias_diode_is_longer_for_more_and_shorter_for_less():
+    """gain = length^slope, each side with its own."""
+    assert [MIRROR.stretch(gain) for gain in (1.03**0.35, 1.0, 0.97**0.6)] == pytest.approx(
+        [1.03, 1.0, 0.97], rel=1e-12
+    )
 
 
 def test_node_falls_by_one_swing_per_e_fold():
     drop = MIRROR.node_drop(np.array([1e-9, np.e * 1e-9]))
     assert drop == pytest.approx([0.0, 0.035], abs=1e-15)
+    assert MIRROR.node_drop(np.array([1e-9]), relu=True) == pytest.approx([-0.14], abs=1e-15)
 
 
 @given(st.floats(0.05e-9, 8e-9))

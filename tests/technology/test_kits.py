@@ -13,6 +13,7 @@ import pytest
 from cosim.calibration.find import shipped_path
 from cosim.calibration.fingerprint import calibration_fingerprint
 from cosim.calibration.measure import measure_schmitt
+from cosim.cells.benches import sink_bench
 from cosim.cells.transistor import Device, transistor
 from cosim.circuit.bench import PRECISE
 from cosim.circuit.deck import device_sizes
@@ -20,7 +21,7 @@ from cosim.circuit.dialects.ngspice import format_bench, format_deck, format_opt
 from cosim.circuit.elements import Circuit, Source
 from cosim.compiler.passes import compile_network
 from cosim.engines.engine import Failure
-from cosim.engines.ngspice.session import run_deck
+from cosim.engines.ngspice.session import run_bench, run_deck
 from cosim.errors import MissingToolError
 from cosim.simulation.testbench import inference_bench
 from cosim.technology.calibration import load_calibration
@@ -44,7 +45,7 @@ RUN = """
 import sys
 import numpy as np
 from cosim.engines.engine import Failure
-from cosim.engines.ngspice.session import run_deck
+from cosim.engines.ngspice.session import run_bench, run_deck
 waves = run_deck(open("library.sp").read())
 if isinstance(waves, Failure):
     sys.exit(f"{waves.kind.value}: {waves.detail}")
@@ -168,3 +169,13 @@ def test_signal_mirrors_hold_their_current(kit, polarity):
     assert 0 < found < 0.05
     if drawn.cascode:
         assert found < slope(Geometry(drawn.w, drawn.l)) / 3
+
+
+@pytest.mark.ngspice
+@pytest.mark.parametrize("gain", [0.985, 1.012])
+def test_a_bias_diode_of_another_length_gives_the_gain(kit, gain):
+    """Half a step of the layout grid, 2.5 nm of 4 um, and 2 % of ln gain, for the slope over currents and lengths."""
+    calibration = load_calibration(shipped_path(kit.name, 8))
+    benches = [sink_bench(kit, one, 2e-9, calibration.v_node) for one in (calibration.mirror.stretch(gain), 1.0)]
+    took = [abs(float(run_bench(bench).through("node")[-1])) for bench in benches]
+    assert took[0] / took[1] == pytest.approx(gain, rel=6e-4 + 0.02 * abs(gain - 1))

@@ -53,9 +53,10 @@ def test_thresholds_that_move_follow_their_lines():
     assert any(design.graph.into(node.name, "beta") for node, design in moving)
     for node, design in moving:
         cell = cell_of(design.graph, node, design.calibration, FACTORS["Schmitt"])
-        push, bias = design.calibration.mirror.push, cell.bias
+        bias = cell.bias
         beta = np.array([0.02e-9, 0.1e-9, 0.2e-9])
-        found = unit_of(node).turns(cell, (bias.i_thresh + push * beta, bias.i_width + 2 * push * beta))
+        pushed = design.calibration.mirror.pushed(beta)
+        found = unit_of(node).turns(cell, (bias.i_thresh + pushed, bias.i_width + 2 * pushed))
         assert (found.on[0] > 0).any()
         for k, one in enumerate(beta):
             if found.on[0][k] <= 0:  # no candidate resets it then

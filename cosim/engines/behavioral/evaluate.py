@@ -272,7 +272,7 @@ class _Engine:
         if self.ideal or isinstance(self.graph.nodes[name], Output):
             return drive
         mirror = self.calibration.mirror
-        drop = mirror.node_drop(drive)
+        drop = mirror.node_drop(drive, relu=isinstance(self.graph.nodes[name], Rectifier))
         return np.where(drive > 0, pull * (1 - mirror.slope_n * drop) - push * (1 + mirror.slope_p * drop), drive)
 
     def remember(self, node: Memory, candidate: Array) -> Array:

@@ -76,10 +76,10 @@ def _line_currents(
     cell: SchmittCell, beta: tuple[Array | np.float64, Array | np.float64], factors: tuple[float, float]
 ) -> tuple[Array, Array]:
     """What the threshold and the width line give, with beta on them: factors times their currents, over their trims."""
-    bias, push, (thresh, width) = cell.bias, cell.calibration.mirror.push, factors
+    bias, pushed, (thresh, width) = cell.bias, cell.calibration.mirror.pushed, factors
     return (
-        np.asarray(thresh * (bias.i_thresh + push * beta[0]) / bias.trim_thresh),
-        np.asarray(width * (bias.i_width + 2 * push * beta[1]) / bias.trim_width),
+        np.asarray(thresh * (bias.i_thresh + pushed(beta[0])) / bias.trim_thresh),
+        np.asarray(width * (bias.i_width + 2 * pushed(beta[1])) / bias.trim_width),
     )
 
 

@@ -24,7 +24,7 @@ from cosim.units.schmitt.node import Schmitt, SchmittBias
 from cosim.units.sizing import MAX_RISE, MIN_FALL, Sizing
 
 MIN_WIDTH = 12e-12  # A; below about this the 9T cell shows no hysteresis (arXiv 2605.07936)
-_BETA_PROBE = 0.1  # of i_unit; step at which the thresholds are linearised, so that fall - beta stays above 0
+_BETAS = np.linspace(0.1, 0.75, 5)  # of the offset: there hysteresis is 18 to 86 % of the rise, as it is calibrated
 
 
 def lower_schmitt(layer: EitherLayer, placing: Placing) -> None:
@@ -118,22 +118,26 @@ def solve_schmitt(node: Schmitt, sizing: Sizing) -> SchmittBias:
         rise, fall = (sizing.arriving(current, traffic) for current in (asked.i_rise, asked.i_fall))
         i_thresh, i_width = fit.solve_clocked(rise, fall)
         return SchmittBias(i_thresh, i_width, i_gain)
-    probe = _BETA_PROBE * sizing.graph.i_unit
-    near, far = (
-        np.array(
-            fit.solve_clocked(
-                sizing.arriving(asked.i_rise + beta, traffic), sizing.arriving(asked.i_fall - beta, traffic)
-            )
-        )
-        for beta in (probe, 2 * probe)
+    betas = _BETAS * asked.i_fall
+    rises, falls = (
+        np.array([sizing.arriving(current, traffic) for current in line])
+        for line in (asked.i_rise + betas, asked.i_fall - betas)
     )
-    (slope_thresh, slope_width) = (far - near) / probe
-    (start_thresh, start_width) = near - (far - near)
-    push = calibration.mirror.push
-    trim_thresh, trim_width = push / slope_thresh, 2 * push / slope_width
-    return SchmittBias(
-        start_thresh * trim_thresh, max(start_width * trim_width, 0.0), i_gain, float(trim_thresh), float(trim_width)
-    )
+    threshes, widths = np.array([fit.solve_clocked(*pair) for pair in zip(rises, falls, strict=True)]).T
+    around = max(sizing.traffic(source) for source, _ in sizing.graph.into(node.name, "beta"))
+    pushed = calibration.mirror.pushed([sizing.arriving(beta, around, relu=True) for beta in betas])
+    start_width, slope_width = _line(pushed, widths)
+    # The upper threshold moves a little with the width, too: what is left of it where the width is on its line.
+    threshes += rises - fit.set_in_frame(fit.i_rise(threshes, start_width + slope_width * pushed))
+    start_thresh, slope_thresh = _line(pushed, threshes)
+    trim_thresh, trim_width = 1 / slope_thresh, 2 / slope_width
+    return SchmittBias(start_thresh * trim_thresh, start_width * trim_width, i_gain, trim_thresh, trim_width)
+
+
+def _line(x: Array, y: Array) -> tuple[float, float]:
+    """Start, which no pin can make negative, and slope of the straight line next to y, by least squares."""
+    slope, start = np.polyfit(x, y, 1)
+    return (float(start), float(slope)) if start >= 0 else (0.0, float(x @ y / (x @ x)))
 
 
 def _check_currents(node: Schmitt, currents: MemoryCurrents, origin: str, *, dynamic: bool) -> None:

@@ -23,8 +23,9 @@ class Schmitt(Comparing):
 class SchmittBias:
     """Bias-pin currents in ampere that realise the thresholds and the level.
 
-    With an input-dependent threshold the pins carry the constant part, and the diodes of the two lines have their
-    width trimmed (`trim_thresh`, `trim_width`, over nominal) so that beta arrives with the right slope.
+    With an input-dependent threshold the pins carry the constant part, and the diodes of the two lines are
+    of other lengths: they carry `trim_thresh` and `trim_width` times what the cell compares, so that beta arrives with
+    the right slope.
     """
 
     i_thresh: float

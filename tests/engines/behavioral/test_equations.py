@@ -39,6 +39,7 @@ def steep(calibration):
     count = len(calibration.mirror.currents)
     gains = {"gain_n": tuple(np.linspace(1.2, 0.9, count)), "gain_p": tuple(np.linspace(0.85, 1.15, count))}
     mirror = replace(calibration.mirror, **gains, gain_push=(0.93,) * count, slope_n=0.31, slope_p=0.17, swing=0.037)
+    mirror = replace(mirror, relu_above=0.11)
     schmitt = replace(
         calibration.schmitt,
         rise=(0.003, 0.97, 0.13, 0.005, 0.007, 0.011),
@@ -104,7 +105,8 @@ def test_a_row_with_every_deviation(sized, steep, ideal):
             term = abs(count) / 8 * weights[source, target] * currents[source]
             pull = pull + (count > 0) * term * gain_n * lines_n[source]
             push = push + (count < 0) * term * gain_p * lines_p[source]
-        drop = 0.037 * np.log(np.maximum(pull - push, mirror.currents[0]) / 1e-9) * (swing and not ideal)
+        drop = 0.037 * np.log(np.maximum(pull - push, mirror.currents[0]) / 1e-9) - 0.11
+        drop = drop * (swing and not ideal)
         return np.where(pull > push, pull * (1 - 0.31 * drop) - push * (1 + 0.17 * drop), pull - push)
 
     currents["hidden.0"] = np.maximum(by_hand("hidden.0", counts, True), 0.0)

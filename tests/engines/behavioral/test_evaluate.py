@@ -48,7 +48,7 @@ def test_first_row_by_hand(design, inputs):
     terms.append((np.full(inputs.shape[:2], graph.i_pedestal), -riding / 8))
     pull = sum(w * i * mirror.interpolate(mirror.gain_n, i) for i, w in terms if w > 0)
     push = sum(-w * i * mirror.interpolate(mirror.gain_p, i) for i, w in terms if w < 0)
-    drop = mirror.node_drop(pull - push)
+    drop = mirror.node_drop(pull - push) - mirror.relu_above
     expected = np.where(
         pull > push, pull * (1 - mirror.slope_n * drop) - push * (1 + mirror.slope_p * drop), pull - push
     )
