@@ -95,7 +95,10 @@ def calibration_fingerprint(technology: Technology, units: int, points: Points =
         sink_bench(technology, 1.0, 1e-9, 0.5),
         schmitt_bench(technology, units, bias, 1.5e-9, 0.5),
         clocked_bench(technology, units, bias, candidate, timing),
-        comparator_bench(technology, 1e-9, candidate, (1e-10, 1e-10), (0.4, 0.5)),
+        *(
+            comparator_bench(technology, 1e-9, candidate, (1e-10, 1e-10), (0.4, 0.5), upper=one)
+            for one in (True, False)
+        ),
         dpi_bench(technology, units, DpiDrive(1e-9, 1e-11, 1e-11, 1e-12, 1e-2), 0.5),
         tau_cell_bench(technology, units, TauDrive(1e-12, 1.0, candidate, candidate, (0.5, 0.6))),
         level_bench(technology, units, LevelDrive(1e-9, 1e-10, 5e-10, candidate, (0.5, 0.6))),

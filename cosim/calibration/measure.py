@@ -56,8 +56,8 @@ def measure_calibration(
     leakage = max(_currents(technology, units, trim, 0.0, v_node, simulator)[:2])
     current_min, current_max = _usable_currents(technology, units, trim, v_node, simulator)
     schmitt = _measure_schmitt(technology, units, v_node, mirror, simulator, progress)
-    progress("comparator: threshold in a frame")
-    comparator = fit_comparator(technology, simulator)
+    progress("comparators: thresholds in a frame")
+    upper, lower = (fit_comparator(technology, simulator, upper=one) for one in (True, False))
     progress("DPI: gain and time constant")
     dpi = fit_dpi(technology, units, v_node, simulator)
     found = Calibration(
@@ -73,7 +73,8 @@ def measure_calibration(
         current_max,
         mirror,
         schmitt,
-        comparator,
+        upper,
+        lower,
         dpi,
     )
     return replace(found, own=_own(found, technology, simulator, progress))

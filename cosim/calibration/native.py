@@ -21,14 +21,18 @@ from cosim.units.pulse import PULSE_BEGIN, PULSE_END
 BENCH = "calibration bench"  # what failed, in messages
 
 
-def fit_comparator(technology: Technology, simulator: str) -> ComparatorFit:
+def fit_comparator(technology: Technology, simulator: str, *, upper: bool) -> ComparatorFit:
+    """The upper or the lower comparator of a quantiser."""
     currents = POINTS.comparator_currents
-    ratios = tuple(measure_comparator(technology, current, simulator) / current for current in currents)
+    ratios = tuple(measure_comparator(technology, current, simulator, upper=upper) / current for current in currents)
     return ComparatorFit(currents, ratios)
 
 
-def measure_comparator(technology: Technology, i_thresh: float, simulator: str = NGSPICE) -> float:
-    """Candidate in ampere at which the quantiser's driver stands half way from retain to set, at the end of a pulse.
+def measure_comparator(
+    technology: Technology, i_thresh: float, simulator: str = NGSPICE, *, upper: bool = True
+) -> float:
+    """Candidate in ampere at which the quantiser's driver stands half way from retain to set, or from reset to retain,
+    at the end of a pulse.
 
     There, and not behind the decision: the gate that then keeps it moves it, by what several pA of the candidate do
     where a comparator has little gain.
@@ -36,17 +40,19 @@ def measure_comparator(technology: Technology, i_thresh: float, simulator: str =
     The mean of coming from below and from above: every second frame puts the comparator onto the other side, the
     frames between try a row of candidates. Raises SimulationError where no candidate changes the decision.
     """
-    return float(np.mean([_decision(technology, i_thresh, side * i_thresh, simulator) for side in (0.5, 1.5)]))
+    sides = (0.5 * i_thresh, 1.5 * i_thresh)
+    return float(np.mean([_decision(technology, i_thresh, side, simulator, upper=upper) for side in sides]))
 
 
-def _decision(technology: Technology, i_thresh: float, prepare: float, simulator: str) -> float:
+def _decision(technology: Technology, i_thresh: float, prepare: float, simulator: str, *, upper: bool) -> float:
     """The candidate that changes a decision when every frame before it has the candidate `prepare`, ampere."""
     timing, currents = Timing(), ladder_currents(1e-9)
     driver, pulse = (currents.i_reset, currents.i_retain - currents.i_reset), (CLOSE + PULSE_BEGIN, CLOSE + PULSE_END)
     for span in POINTS.comparator_spans:
         tried = i_thresh * (1 + np.linspace(-span, span, POINTS.comparator_steps))
         candidates = np.stack([np.full(POINTS.comparator_steps, prepare), tried], axis=1).ravel()
-        waves = run_bench(comparator_bench(technology, i_thresh, candidates, driver, pulse), BENCH, simulator)
+        bench = comparator_bench(technology, i_thresh, candidates, driver, pulse, upper=upper)
+        waves = run_bench(bench, BENCH, simulator)
         above = waves.voltage("in") - waves.voltage("half")
         excess = np.interp(timing.moments(2 * POINTS.comparator_steps, CLOSE + PULSE_END), waves.time, above)[1::2]
         if crossings := find_crossings(tried, excess, 0.0):

@@ -30,6 +30,7 @@ from cosim.technology.types import Technology
 RAMP = 16.0  # s; so slow that a threshold is where the cell flips
 RAMP_POINTS, SWEEP_POINTS, STEPS_A_FRAME = 1500, 200, 100
 CLOSE = LAST_CLOSE / 2  # of a frame: where the first of two stages decides, which has the shorter track phase
+APART = 10.0  # thresholds of a quantiser's comparators, which do not disturb each other then
 Pins = tuple[float, float, float]  # I_thresh, I_width, I_gain, A
 _PINS = ("thresh", "width", "gain")
 
@@ -208,24 +209,29 @@ def comparator_bench(
     candidates: NDArray[np.float64],
     driver_currents: tuple[float, float],
     pulse: tuple[float, float],
+    *,
+    upper: bool = True,
 ) -> Bench:
-    """The upper comparator of a quantiser with its driver, one candidate a frame. driver_currents: base and delta, A;
-    pulse: from and to these fractions of each frame.
+    """The upper or the lower comparator of a quantiser, with its driver, one candidate a frame; the other one, which
+    hangs on the same held candidate, decides APART from there, and never. driver_currents: base and delta, A; pulse:
+    from and to these fractions of each frame.
 
-    Saves the voltages of `in`, the driver's gate line n, and `half`, which carries what is half way from retain to set.
+    Saves the voltages of `in`, the driver's gate line n, and `half`, which carries what is half way from retain to set,
+    or from reset to retain.
     """
     timing, (base, delta) = Timing(), driver_currents
+    lines = {"upper": i_thresh, "lower": i_thresh / APART} if upper else {"upper": i_thresh * APART, "lower": i_thresh}
     high, low = square(technology.supply, 0.0, timing.moments(len(candidates), *pulse), timing)
     elements: tuple[Element, ...] = (
         *_framed(technology, candidates, timing),
         Source("pulse", "v", "pulse", GROUND, high),
         Source("pulseb", "v", "pulseb", GROUND, low),
-        *bias_lines({"thresh": i_thresh, "base": base, "delta": delta, "half": base + 1.5 * delta}),
+        *bias_lines({**lines, "base": base, "delta": delta, "half": base + (0.5 + upper) * delta}),
         Instance("cand", ("cand", "vdd"), CANDIDATE),
         Instance("sampler", ("cand", "hold", "clk", "clkb", "resetb", "vdd"), SAMPLER),
-        Instance("upper", ("hold", "thresh", "up", "clk", "clkb", "vdd"), COMPARATOR),
-        Instance("lower", ("hold", "thresh", "down", "clk", "clkb", "vdd"), COMPARATOR),
-        Instance("driver", ("up", "vdd", "base", "delta", "in", "pulse", "pulseb", "vdd"), DRIVER),
+        Instance("upper", ("hold", "upper", "up", "clk", "clkb", "vdd"), COMPARATOR),
+        Instance("lower", ("hold", "lower", "down", "clk", "clkb", "vdd"), COMPARATOR),
+        Instance("driver", ("up", "down", "base", "delta", "in", "pulse", "pulseb", "vdd"), DRIVER),
     )
     blocks = tuple(cell(technology) for cell in (candidate_diode, bias_diode, sampler, comparator, driver))
     circuit = Circuit("comparator bench", blocks, elements)

@@ -164,7 +164,7 @@ class MirrorFit:
 
 @dataclass(frozen=True)
 class ComparatorFit:
-    """Quantiser's comparator: the candidate at which its driver stands half way, within a frame, over I_thresh.
+    """A quantiser's comparator: the candidate at which its driver stands half way, within a frame, over I_thresh.
 
     currents: I_thresh in ampere; ratios: threshold over I_thresh, linear over log current between them.
     """
@@ -210,7 +210,8 @@ class Calibration:
     fingerprint: hash of devices, sizes, cells, tolerances and measuring points: it says whether the file still applies.
     v_node: voltage under the supply of a candidate node at 1 nA, where the readout's virtual ground belongs.
     leakage: what a weight of 1 carries at a signal of 0, ampere; current_min, current_max: between these both lines of
-    a signal keep the gains that they have at 1 nA within 2 %, ampere. own: unit -> what it has measured for itself.
+    a signal keep the gains that they have at 1 nA within 2 %, ampere. upper, lower: a quantiser's comparators. own:
+    unit -> what it has measured for itself.
     """
 
     technology: str
@@ -225,7 +226,8 @@ class Calibration:
     current_max: float
     mirror: MirrorFit
     schmitt: SchmittFit
-    comparator: ComparatorFit
+    upper: ComparatorFit
+    lower: ComparatorFit
     dpi: DpiFit
     own: Mapping[str, Own] = field(default_factory=dict[str, Own])
 
@@ -269,14 +271,19 @@ def load_calibration(path: Path) -> Calibration:
 
 def _rules(c: Calibration) -> dict[str, tuple[bool, str]]:
     """What the numbers of a calibration must be, by field."""
-    mirror, schmitt, comparator, dpi = c.mirror, c.schmitt, c.comparator, c.dpi
+    mirror, schmitt, upper, lower, dpi = c.mirror, c.schmitt, c.upper, c.lower, c.dpi
     curves = {
         "mirror.gain_n": (mirror.gain_n, mirror.currents), "mirror.gain_p": (mirror.gain_p, mirror.currents),
         "mirror.gain_push": (mirror.gain_push, mirror.currents),
         "mirror.gain_sink": (mirror.gain_sink, mirror.currents), "dpi.ratios": (dpi.ratios, dpi.alphas),
-        "comparator.ratios": (comparator.ratios, comparator.currents),
+        "upper.ratios": (upper.ratios, upper.currents), "lower.ratios": (lower.ratios, lower.currents),
     }  # fmt: skip
-    axes = {"mirror.currents": mirror.currents, "comparator.currents": comparator.currents, "dpi.alphas": dpi.alphas}
+    axes = {
+        "mirror.currents": mirror.currents,
+        "dpi.alphas": dpi.alphas,
+        "upper.currents": upper.currents,
+        "lower.currents": lower.currents,
+    }
     sizes = {"rise": 6, "fall": 6, "level": 3, "set_shift": 2, "reset_shift": 2}
     positive = {
         "supply": c.supply, "v_node": c.v_node, "current_min": c.current_min, "mirror.trim": mirror.trim,

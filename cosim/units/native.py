@@ -22,9 +22,10 @@ def check_currents(node: Comparing, lowest: float, currents: MemoryCurrents, ori
         )
 
 
-def comparator_bias(sizing: Sizing, node: Comparing, threshold: float) -> float:
+def comparator_bias(sizing: Sizing, node: Comparing, threshold: float, *, upper: bool = True) -> float:
     """The bias of a comparator for a threshold as it arrives, ampere."""
-    return sizing.calibration.comparator.solve(sizing.arriving(threshold, sizing.traffic(node.name)))
+    fit = sizing.calibration.upper if upper else sizing.calibration.lower
+    return fit.solve(sizing.arriving(threshold, sizing.traffic(node.name)))
 
 
 def clock_pins(node: Comparing) -> tuple[str, str, str, str]:

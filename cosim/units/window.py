@@ -13,5 +13,5 @@ def window_thresholds(cell: Cell[Any, Any, Any]) -> tuple[Array, Array]:
     if cell.ideal:
         i_rise, i_fall, _ = cell.asked
         return np.asarray(upper * i_rise), np.asarray(lower * i_fall)
-    comparator = cell.calibration.comparator
-    return upper * comparator.decides_at(cell.bias.i_upper), lower * comparator.decides_at(cell.bias.i_lower)
+    found = cell.calibration
+    return upper * found.upper.decides_at(cell.bias.i_upper), lower * found.lower.decides_at(cell.bias.i_lower)

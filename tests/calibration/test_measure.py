@@ -42,7 +42,9 @@ def test_shipped_calibration_fits_todays_cells(technology, units):
     assert (shipped.technology, shipped.units) == ("generic180", units)
     assert (shipped.supply, shipped.celsius) == (technology.supply, technology.celsius)
     assert shipped.schmitt.error < 0.01
-    assert np.ptp(shipped.comparator.ratios) < 0.01  # so that lines between the points are good to 0.1 %
+    assert (
+        max(np.ptp(shipped.upper.ratios), np.ptp(shipped.lower.ratios)) < 0.01
+    )  # so that lines between the points are good to 0.1 %
     # a DPI is near its equation: 10 % in gain, where I_g / I_tau = 1 / 0.98 is ideal, and in both times
     assert np.abs(0.98 * np.array(shipped.dpi.ratios) - 1).max() < 0.1
     assert (shipped.dpi.rise, shipped.dpi.fall) == pytest.approx((1.0, 1.0), abs=0.1)
@@ -148,11 +150,15 @@ def test_a_bias_diode_of_another_length_gives_the_gain(technology, calibration, 
 
 
 @pytest.mark.ngspice
-def test_comparator_at_a_new_point_agrees_with_the_shipped_fit(technology, calibration):
+@pytest.mark.parametrize("upper", [True, False])
+def test_comparator_at_a_new_point_agrees_with_the_shipped_fit(technology, calibration, upper):
     """Between two points, whose ratios differ by 3e-4: a straight line over log current is off by less than that."""
-    fit, i_thresh = calibration.comparator, 1.4e-9  # other points: tests/cells/test_quantiser.py
+    fit, i_thresh = (
+        calibration.upper if upper else calibration.lower,
+        1.4e-9,
+    )  # other points: tests/cells/test_quantiser.py
     expected = float(fit.decides_at(i_thresh))
-    assert measure_comparator(technology, i_thresh) == pytest.approx(expected, rel=3e-4, abs=0)
+    assert measure_comparator(technology, i_thresh, upper=upper) == pytest.approx(expected, rel=3e-4, abs=0)
 
 
 @pytest.mark.ngspice
@@ -339,8 +345,8 @@ def test_whole_calibration_measured_anew_equals_the_shipped_one(technology, cali
     assert float(anew.schmitt.i_fall(*point)) == pytest.approx(
         float(calibration.schmitt.i_fall(*point)), rel=2e-3, abs=0
     )
-    decides = float(calibration.comparator.decides_at(1e-9))
-    assert float(anew.comparator.decides_at(1e-9)) == pytest.approx(decides, rel=1e-3, abs=0)
+    for ours, theirs in ((calibration.upper, anew.upper), (calibration.lower, anew.lower)):
+        assert float(theirs.decides_at(1e-9)) == pytest.approx(float(ours.decides_at(1e-9)), rel=1e-3, abs=0)
     assert level_of(anew).value(1e-9) == pytest.approx(level_of(calibration).value(1e-9), abs=1e-12)
     assert anew.dpi.ratios == pytest.approx(calibration.dpi.ratios, rel=1e-4)
     assert (anew.dpi.rise, anew.dpi.fall) == pytest.approx((calibration.dpi.rise, calibration.dpi.fall), rel=1e-3)

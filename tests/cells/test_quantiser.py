@@ -37,8 +37,8 @@ def drive(run_bench, supply, signal_blocks, technology, calibration):
         clk, clkb = clock_waveforms(volts, CLOSE, frames, TIMING)
         pulse, pulseb = pulse_waveforms(volts, CLOSE, frames, TIMING)
         logic = {"clk": clk, "clkb": clkb, "pulse": pulse, "pulseb": pulseb, "resetb": reset_waveform(volts, TIMING)}
-        solve = calibration.comparator.solve
-        pins = {"upper": solve(upper), "lower": solve(lower), "base": BASE, "delta": DELTA}
+        pins = {"upper": calibration.upper.solve(upper), "lower": calibration.lower.solve(lower)}
+        pins |= {"base": BASE, "delta": DELTA}
         burst = [(0.0, 0.0)]
         for k in range(frames):
             for fraction, level in ((CLOSE + 0.02, 0), (CLOSE + 0.03, 1), (CLOSE + DECIDE - 0.03, 1), (0.65, 0)):

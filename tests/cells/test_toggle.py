@@ -47,7 +47,7 @@ def run(run_bench, supply, signal_blocks, technology, calibration):
         logic = {"clk": clk, "clkb": clkb, "pulse": pulse, "pulseb": pulseb, "resetb": reset_waveform(volts, TIMING)}
         i_thresh, i_width = fit.solve_clocked(CURRENTS.i_rise, CURRENTS.i_fall)
         pins = {
-            "upper": calibration.comparator.solve(UPPER),
+            "upper": calibration.upper.solve(UPPER),
             "base": CURRENTS.i_reset,
             "delta": CURRENTS.i_retain - CURRENTS.i_reset,
             "thresh": i_thresh,

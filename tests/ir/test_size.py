@@ -319,10 +319,10 @@ def test_pins_of_a_ladder_and_a_toggle(steep):
     ladder, toggle = (bias_of(row(kind), steep, i_unit) for kind in (Ladder, Toggle))
     for bias in (ladder, toggle):
         expected = arrives(1.7 * i_unit, steep, TRAFFIC * i_unit)
-        assert steep.comparator.decides_at(bias.i_upper) == pytest.approx(expected, rel=1e-8)
+        assert steep.upper.decides_at(bias.i_upper) == pytest.approx(expected, rel=1e-8)
         assert (bias.i_base, bias.i_delta) == pytest.approx((0.05 * i_unit, 0.2 * i_unit), rel=1e-12)
     expected = arrives(0.7 * i_unit, steep, TRAFFIC * i_unit)
-    assert steep.comparator.decides_at(ladder.i_lower) == pytest.approx(expected, rel=1e-8)
+    assert steep.lower.decides_at(ladder.i_lower) == pytest.approx(expected, rel=1e-8)
     assert ladder.ladder == solve_ladder(ladder_currents(i_unit), steep)
     fit, pair = steep.schmitt, (toggle.i_thresh, toggle.i_width)
     assert fit.set_in_frame(fit.i_rise(*pair)) == pytest.approx(0.35 * i_unit, rel=1e-8)

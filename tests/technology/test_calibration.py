@@ -35,7 +35,21 @@ MIRROR = MirrorFit(
 COMPARATOR = ComparatorFit((1e-10, 1e-9, 1e-8), (0.981, 0.985, 0.987))
 DPI = DpiFit(0.02, (1e-10, 5e-10, 2e-9), (1.08, 1.049, 0.9997), 0.95, 0.97)
 CALIBRATION = Calibration(
-    "made_up", "0123456789abcdef", "ngspice-39", 8, 1.8, 27.0, 0.54, 2e-14, 2e-12, 1e-7, MIRROR, FIT, COMPARATOR, DPI
+    "made_up",
+    "0123456789abcdef",
+    "ngspice-39",
+    8,
+    1.8,
+    27.0,
+    0.54,
+    2e-14,
+    2e-12,
+    1e-7,
+    MIRROR,
+    FIT,
+    COMPARATOR,
+    COMPARATOR,
+    DPI,
 )
 
 
@@ -63,16 +77,16 @@ def test_absent_file(tmp_path):
         (lambda c: c.pop("mirror"), "must have the field mirror"),
         (lambda c: c["mirror"].pop("trim"), "mirror must have the field trim"),
         (lambda c: c["schmitt"].update(surprise=1), "schmitt.surprise is no field; known are error, fall, level"),
-        (lambda c: c.pop("comparator"), "must have the field comparator"),
+        (lambda c: c.pop("upper"), "must have the field upper"),
         (lambda c: c["dpi"].pop("share"), "dpi must have the field share"),
-        (lambda c: c.update(surprise=1), "surprise is no field; known are celsius, comparator"),
+        (lambda c: c.update(surprise=1), "surprise is no field; known are celsius, current_max"),
         (lambda c: c.update(mirror=None), "mirror must be a table, not null"),
         (lambda c: c["mirror"]["gain_n"].__setitem__(1, "1"), r"mirror.gain_n\[1\] must be a number, not text"),
         (lambda c: c["mirror"]["gain_n"].__setitem__(1, -1), "mirror.gain_n must be positive, one per current"),
         (lambda c: c["mirror"]["gain_push"].pop(), "mirror.gain_push must be positive, one per current"),
         (lambda c: c["mirror"]["currents"].reverse(), "mirror.currents must be positive and rising"),
         (lambda c: c["dpi"]["alphas"].__setitem__(0, 0), "dpi.alphas must be positive and rising"),
-        (lambda c: c["comparator"].update(currents=[], ratios=[]), "comparator.currents must be positive and rising"),
+        (lambda c: c["upper"].update(currents=[], ratios=[]), "upper.currents must be positive and rising"),
         (lambda c: c["schmitt"]["rise"].append(1.0), "schmitt.rise must be a list of 6"),
         (lambda c: c["schmitt"].update(level=[float("nan")] * 3), r"schmitt.level\[2\]: must be a finite number"),
         (lambda c: c.update(units=10**30), "units: must be a whole number of at most 64 bits"),

@@ -44,7 +44,8 @@ def solve_pins(node: Ladder, sizing: Sizing) -> LadderPins:
     asked = sizing.asked(node)
     check_currents(node, asked.i_fall, asked, sizing.origin)
     shared = ladder_currents(sizing.graph.i_unit)
-    upper, lower = (comparator_bias(sizing, node, threshold) for threshold in (asked.i_rise, asked.i_fall))
+    upper = comparator_bias(sizing, node, asked.i_rise)
+    lower = comparator_bias(sizing, node, asked.i_fall, upper=False)
     bias = solve_ladder(shared, sizing.calibration)
     return LadderPins(upper, lower, shared.i_reset, shared.i_retain - shared.i_reset, bias)
 

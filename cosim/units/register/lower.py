@@ -72,7 +72,8 @@ def solve_register(node: Register, sizing: Sizing) -> RegisterPins:
     """Bias currents of thresholds and turns as they arrive. Raises MappingError for what cannot be built."""
     asked, i_unit = sizing.asked(node), sizing.graph.i_unit
     check_currents(node, asked.i_fall, asked, sizing.origin)
-    upper, lower = (comparator_bias(sizing, node, threshold) for threshold in (asked.i_rise, asked.i_fall))
+    upper = comparator_bias(sizing, node, asked.i_rise)
+    lower = comparator_bias(sizing, node, asked.i_fall, upper=False)
     keep = KEEP * i_unit
     source = sizing.graph.into(node.name, "value")[0][0]
     traffic = sizing.traffic(source)

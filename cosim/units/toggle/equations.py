@@ -35,7 +35,7 @@ def turn_toggle(cell: ToggleCell, lines: Sequence[Array]) -> Turns:
 
 
 def _threshold(cell: ToggleCell) -> Array:
-    decides_at = cell.asked[0] if cell.ideal else cell.calibration.comparator.decides_at(cell.bias.i_upper)
+    decides_at = cell.asked[0] if cell.ideal else cell.calibration.upper.decides_at(cell.bias.i_upper)
     return np.asarray(cell.factors.upper * decides_at)
 
 

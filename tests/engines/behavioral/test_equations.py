@@ -200,10 +200,9 @@ def test_a_ladder_and_a_toggle_with_every_deviation(sized, steep, ideal, kind, c
     trace = evaluate(graph, steep, inputs, deviations, ideal=ideal)
     bias, asked = graph.biases["layer0.0"], graph.currents["layer0.0"]
     gain = bias.ladder.i_gain if kind is Ladder else bias.i_gain
-    decides = steep.comparator.decides_at
-    rise = upper * (asked.i_rise if ideal else decides(bias.i_upper))
+    rise = upper * (asked.i_rise if ideal else steep.upper.decides_at(bias.i_upper))
     high = asked.i_high if ideal else float(steep.schmitt.i_high(gain))
-    fall = lower * (asked.i_fall if ideal else decides(bias.i_lower)) if kind is Ladder else 0.0
+    fall = lower * (asked.i_fall if ideal else steep.lower.decides_at(bias.i_lower)) if kind is Ladder else 0.0
     candidate, state = trace.candidates["layer0.0"], np.full(60, 3 if kind is Ladder else 0)
     levels = high * np.cumsum([0.0, *factors]) + pedestal * I_PEDESTAL
     for t in range(candidate.shape[1]):
