@@ -62,6 +62,7 @@ class _Meta:
     history: dict[str, Any]
     input_levels: int | None = None
     late: dict[str, Late] = field(default_factory=dict[str, Late])
+    regression: bool = False
 
 
 @dataclass(frozen=True)
@@ -144,6 +145,7 @@ def network_to_arrays(network: Network) -> tuple[dict[str, np.ndarray], dict[str
         "readout": {"sources": list(network.readout.sources), "pooling": network.readout.pooling},
         "history": dict(network.history),
         **({"late": {name: asdict(late) for name, late in network.late.items()}} if network.late else {}),
+        **({"regression": True} if network.regression else {}),
     }
     return {name: np.ascontiguousarray(array, dtype=np.float64) for name, array in arrays.items()}, meta
 
@@ -180,6 +182,7 @@ def network_from_arrays(arrays: Mapping[str, np.ndarray], meta: Mapping[str, Any
         known.history,
         {name.removeprefix(RANGES): array for name, array in arrays.items() if name.startswith(RANGES)},
         known.late,
+        known.regression,
     )
     entries.check_all_read()
     return check_network(network, origin)

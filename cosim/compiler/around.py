@@ -78,6 +78,11 @@ def _with_converters(assembly: Assembly, graph: Sized, job: Target) -> Assembly:
 def _with_decision(assembly: Assembly, graph: Sized, job: Target) -> Assembly:
     """Averages and the winner-take-all behind the outputs."""
     pooling, outputs = job.network.readout.pooling, len(assembly.outputs)
+    if job.network.regression:
+        raise MappingError(
+            f"{job.origin}: --with decision takes the largest output as a class, and this network was trained for real "
+            "numbers; leave decision out"
+        )
     if pooling == "vote" or outputs < 2:
         what = f"readout.pooling {pooling}" if pooling == "vote" else f"{outputs} output"
         raise MappingError(

@@ -158,9 +158,14 @@ def summarize_run(
 
 
 def default_spec(trial: Trial) -> Spec:
-    """Accuracy at most 5 points below that of the nominal circuit."""
+    """Accuracy at most 5 points below that of the nominal circuit. Raises InputError where any chip would do."""
     nominal = run_behavioral_chip(trial, nominal_chip(trial)).accuracy
-    return parse_spec(f"accuracy>={max(nominal - _TOLERATED, 0.0):.3f}")
+    if nominal <= _TOLERATED:
+        raise InputError(
+            f"the nominal circuit answers {100 * nominal:.3g} % right, so every chip would be within "
+            f"{100 * _TOLERATED:g} points of that; say what a chip must do with --spec"
+        )
+    return parse_spec(f"accuracy>={nominal - _TOLERATED:.3f}")
 
 
 def check_specs(trial: Trial, specs: Sequence[Spec]) -> None:

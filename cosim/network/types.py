@@ -81,7 +81,10 @@ class Readout:
 
 @dataclass(frozen=True)
 class Network:
-    """A whole network: encoding, layers in order, readout, and what it was trained for."""
+    """A whole network: encoding, layers in order, readout, and what it was trained for.
+
+    regression: it was trained for real numbers; a network without labels that does not say so may be for either.
+    """
 
     encoding: InputEncoding
     layers: tuple[Layer, ...]
@@ -93,6 +96,7 @@ class Network:
     # recurrent layer name -> (2, width): smallest and largest h of each unit over the training set, the start included
     state_ranges: Mapping[str, Array] = field(default_factory=dict)
     late: Mapping[str, Late] = field(default_factory=dict)  # name, among the sources of layers -> what it stands for
+    regression: bool = False
 
     @property
     def recurrent_layers(self) -> tuple[RecurrentLayer, ...]:
@@ -131,6 +135,8 @@ def check_network(network: Network, origin: str = "network") -> Network:
         raise NetworkError(
             f"{origin}: meta.weight_grid must be positive and finite, not {grid:g}; leave it out for none"
         )
+    if network.regression and network.labels:
+        raise NetworkError(f"{origin}: meta.labels must be empty where meta.regression is true; leave one of them out")
     if not network.recurrent_layers:
         raise NetworkError(f"{origin}: a network needs at least one recurrent layer, found none")
     widths = {INPUT: encoding.width, **_late_widths(origin, network)}

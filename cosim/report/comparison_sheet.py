@@ -97,7 +97,7 @@ def write_comparison(compared: Compared) -> Reported:
 
 
 INFERENCE = (
-    "Inputs, one unit's candidate with its thresholds, its state, the readout of the classes, the supply power. Spikes "
+    "Inputs, one unit's candidate with its thresholds, its state, the readout, the supply power. Spikes "
     "at the edges of the clock are what its switches and the cells that flip couple into the lines."
 )
 DECISIONS = (

@@ -291,7 +291,7 @@ CELLS: dict[str, tuple[str, Callable[[], bytes]]] = {
     "toggle": ("Toggle: master and slave", draw_toggle),
     "register": ("Thermometer register: a value is written, or its levels stay", draw_register),
     "level": ("Level of the register: comparator, keeper, output", draw_level),
-    "tau-cell": ("Low pass whose rate is a current: gated tau-cell of a minGRU", draw_tau_cell),
+    "tau-cell": ("Low pass whose rate is a current: gated tau-cell", draw_tau_cell),
 }  # as `Unit.drawings` names them
 RATIO = "Rate that saturates: ratio gate of a minGRU"
 STEERING = "Product of bits: symbol comparator, and a steering AND"

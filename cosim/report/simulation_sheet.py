@@ -24,7 +24,7 @@ from cosim.tasks.testset import TestSet
 
 _LEAST = 600  # pixels under which a picture's words cannot be read
 _ROWS = 400  # of the table of samples
-_WAVES = "Inputs, one unit's candidate with its thresholds, its state, the readout of the classes, the supply power."
+_WAVES = "Inputs, one unit's candidate with its thresholds, its state, the readout, the supply power."
 
 
 @dataclass(frozen=True)

@@ -115,10 +115,11 @@ def trust_rows(summary: ChipSummary) -> list[tuple[str, str]]:
 
 def format_refusal(audit: Audit, place: str) -> str:
     """Why a run whose audit failed is refused, and where it is."""
+    compared = audit.bits - audit.ties - audit.behind
     return (
-        f"refused by its audit: {100 * audit.agreement:.3f} % of the states outside ties are those of "
+        f"refused by its audit: {100 * audit.agreement:.3f} % of the {compared} states outside ties are those of "
         f"{audit.simulator}, and {100 * LEAST:g} % must be. The results are in {place}, marked as refused; run it with "
-        f"--engine {audit.simulator}, or look into the samples with a larger --audit"
+        f"--engine {audit.simulator}, or, where {audit.instances} are not all samples, audit more of them with --audit"
     )
 
 

@@ -9,17 +9,17 @@ from cosim.study.intervals import Bounds
 from cosim.study.value_errors import EngineErrors, ValueErrors
 
 HEAD = ("rms error", "95 % interval", "NRMSE", "R2", "95 % interval")
-_WIDTHS = (9, 17, 7, 7, 17)
 
 
 def format_errors(errors: ValueErrors | None) -> list[str]:
     """Under 80 columns; nothing for classes."""
     if errors is None:
         return []
-    lines = ["", f"{'':12}" + "".join(f"{name:>{width}}" for name, width in zip(HEAD, _WIDTHS, strict=True))]
-    for name, found in errors.engines.items():
-        cells = zip(_cells(found), _WIDTHS, strict=True)
-        lines.append(f"{name:12}" + "".join(f"{text:>{width}}" for text, width in cells))
+    rows = {"": HEAD, **{name: _cells(found) for name, found in errors.engines.items()}}
+    widths = [max(map(len, column)) + 2 for column in zip(*rows.values(), strict=True)]
+    lines = [""]
+    for name, row in rows.items():
+        lines.append(f"{name:10}" + "".join(f"{text:>{width}}" for text, width in zip(row, widths, strict=True)))
     apart = ", ".join(f"{name} {value:.4g}" for name, value in errors.software_rmse.items())
     return [*lines, "", f"from software     rms {apart}", f"right, same       {say_tolerance(errors)}"]
 

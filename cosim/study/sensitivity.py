@@ -1,7 +1,7 @@
 """Which devices decide a sample: how it answers to every transistor and bias current, from one run each way.
 
     margin    what is read out of the decided class over that of the runner-up, pooled over the frames as the network
-              does; or the current of one output, or of one frame
+              does; or the current of one output, as always where answers are real numbers, or of one frame
     decision  of a memory in a frame: its candidate's current over its threshold, see `flips`
     sigma     sqrt((d/dV_T sigma_vt)^2 + (d/dln beta sigma_beta)^2) of each transistor, with the technology's mismatch
     share     of the variance, the sum of the squares of all sigmas
@@ -124,6 +124,11 @@ def _check_asked(design: Design, frames: int, asked: Asked) -> None:
         raise InputError(f"no frame {asked.frame}: the sample has frames 0 to {frames - 1}; choose one of them")
     if asked.output is not None and not 0 <= asked.output < count:
         raise InputError(f"no output {asked.output}: the network has outputs 0 to {count - 1}; choose one of them")
+    if asked.output is None and design.network.regression and count > 1:
+        raise InputError(
+            "the network was trained for real numbers, which have no margin; choose one of its outputs, 0 to "
+            f"{count - 1} (--readout)"
+        )
     if asked.frame is None and pooling == "vote":
         raise InputError("readout.pooling is vote: votes are counted, and a count has no derivative; choose a frame")
 

@@ -76,7 +76,7 @@ def load_test_set(network: Network, data: str | Path | None) -> TestSet:
     """
     data = None if data is None else Path(data)
     if data is not None and data.suffix == ".npz":
-        return check_test_set(_load_npz(data, network.labels), network, shown_path(data))
+        return check_test_set(_load_npz(data, network), network, shown_path(data))
     from cosim.tasks.load import brings_data, is_task, load_task
 
     if data is not None and (brings_data(network.task) or not is_task(network.task)):
@@ -94,8 +94,8 @@ def load_test_set(network: Network, data: str | Path | None) -> TestSet:
     return check_test_set(_test_set(task.x_test, task.y_test, task.len_test), network, network.task)
 
 
-def _load_npz(path: Path, names: tuple[str, ...]) -> TestSet:
-    where = shown_path(path)
+def _load_npz(path: Path, network: Network) -> TestSet:
+    where, names = shown_path(path), network.labels
     if not is_file(path):
         raise InputError(f"{where}: no such file; give an .npz with x_test and y_test")
     arrays = read_arrays(path, "write it with numpy.savez", ("x_test", "y_test", "len_test"))
@@ -114,7 +114,12 @@ def _load_npz(path: Path, names: tuple[str, ...]) -> TestSet:
         raise InputError(
             f"{where}: len_test must hold one length per sample {y.shape[:1]}, not {lengths.shape} of {lengths.dtype}"
         )
-    real = y.ndim == 2 and y.dtype.kind == "f" and not names and not is_one_hot(y)
+    real = y.ndim == 2 and y.dtype.kind == "f" and not names and (network.regression or not is_one_hot(y))
+    if network.regression and not real:
+        raise InputError(
+            f"{where}: the network was trained for real numbers, so y_test must be {network.readout.width} of them a "
+            f"sample, not {y.dtype} {y.shape}; take the test set of its own task"
+        )
     return _test_set(x, y if real else class_indices(y, names, f"{where}: y_test"), lengths)
 
 

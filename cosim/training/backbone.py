@@ -200,7 +200,14 @@ class Backbone(nn.Module):
             if isinstance(module, GridLinear):
                 module.clip_()
 
-    def to_network(self, task: str = "", labels: tuple[str, ...] = (), history: dict | None = None) -> Network:
+    def to_network(
+        self,
+        task: str = "",
+        labels: tuple[str, ...] = (),
+        history: dict | None = None,
+        *,
+        regression: bool = False,
+    ) -> Network:
         """The same function as plain numpy data, checked."""
         layers: list[Layer] = []
         for name, layer in self.layers.items():
@@ -212,6 +219,7 @@ class Backbone(nn.Module):
         readout = Readout(self.sources["readout"], *_arrays(self.readout), self.architecture.pooling)
         grid, late = self.architecture.grid, self.late | self.fed_back
         network = Network(self.encoding, tuple(layers), readout, task, labels, grid, history or {}, late=late)
+        network = replace(network, regression=regression)
         return check_network(network)
 
 

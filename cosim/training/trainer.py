@@ -237,7 +237,7 @@ class _Run:
         assert self.best is not None  # the last iteration always validates
         self.backbone.load_state_dict(self.best)
         self.backbone.set_epsilon(epsilon_at(self.config.iterations, self.config.iterations, self.config.epsilon))
-        return self.backbone.to_network(self.task.name, self.task.labels)
+        return self.backbone.to_network(self.task.name, self.task.labels, regression=not self.task.labels)
 
     @torch.no_grad()
     def measure_chips(self) -> dict[str, float]:
@@ -293,7 +293,7 @@ def initial_network(config: TrainingConfig, task: Task) -> Network:
     """What a training begins with, with its final epsilon and the ranges of states that have not moved yet."""
     backbone = _initial_backbone(config, task)
     backbone.set_epsilon(epsilon_at(config.iterations, config.iterations, config.epsilon))
-    network = backbone.to_network(task.name, task.labels)
+    network = backbone.to_network(task.name, task.labels, regression=not task.labels)
     return replace(network, state_ranges=measure_state_ranges(network, task.x_train[:0], task.len_train[:0]))
 
 

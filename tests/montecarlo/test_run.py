@@ -249,6 +249,14 @@ def test_default_spec_is_near_nominal(trial):
     assert spec.metric == "accuracy" and spec.at_least and 0.9 <= spec.limit <= 0.95
 
 
+def test_no_default_spec_where_any_chip_would_meet_it(trial):
+    wrong = replace(trial.test_set, y=(trial.test_set.y + 1) % trial.design.network.readout.width)
+    with pytest.raises(
+        InputError, match="the nominal circuit answers .* % right, .* say what a chip must do with --spec"
+    ):
+        default_spec(replace(trial, test_set=wrong))
+
+
 def test_contributions_divide_all_transistors(trial):
     figures = chip_figures(trial, 0)
     groups = [len({division(device) for device in trial.devices}) for division in DIVISIONS.values()]

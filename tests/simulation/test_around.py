@@ -188,6 +188,9 @@ def test_what_a_network_must_have(network, technology):
     votes = replace(network, readout=replace(network.readout, pooling="vote"))
     with pytest.raises(MappingError, match=r"net: --with decision takes the largest .* not readout.pooling vote"):
         compile_for(votes, "net", technology, Settings(around=("decision",)))
+    real = replace(network, labels=(), regression=True)
+    with pytest.raises(MappingError, match=r"net: --with decision takes the largest .* trained for real numbers"):
+        compile_for(real, "net", technology, Settings(around=("decision",)))
 
 
 def test_lines_say_the_class():

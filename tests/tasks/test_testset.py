@@ -76,6 +76,20 @@ def test_targets_of_a_task_without_classes_are_real_numbers(network):
         load_test_set(replace(network, task="copy-first-5", labels=()), None)
 
 
+@pytest.mark.parametrize("y", [np.zeros(4, dtype=int), np.eye(7, dtype=int)[[0, 1, 2, 0]], np.zeros(4)])
+def test_a_network_of_real_numbers_takes_no_classes(tmp_path, network, y):
+    regression, path = replace(network, labels=(), regression=True), tmp_path / "data.npz"
+    x = np.full((4, 6, network.encoding.features), 0.5)
+    np.savez(path, x_test=x, y_test=y)
+    with pytest.raises(
+        InputError, match=r"data\.npz: the network was trained for real numbers, so y_test must be \d+ of"
+    ):
+        load_test_set(regression, path)
+    ones = np.eye(network.readout.width)[:4]  # which may be real numbers, as this network says that its answers are
+    np.savez(path, x_test=x[: len(ones)], y_test=ones)
+    assert load_test_set(regression, path).tolerance == pytest.approx(0.1, rel=1e-12)
+
+
 def test_absent_file(tmp_path, network):
     with pytest.raises(InputError, match=r"absent\.npz: no such file; give an \.npz with x_test and y_test"):
         load_test_set(network, tmp_path / "absent.npz")

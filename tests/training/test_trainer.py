@@ -191,8 +191,9 @@ def test_regression_and_other_poolings(tmp_path: Path, pooling) -> None:
         task = generate_copy_first_task(steps=5, n_train=300, n_test=37)
         config = dataclasses.replace(CONFIG, architecture=Architecture(cells=5, pooling="last"), iterations=500)
         config = dataclasses.replace(config, epsilon=1.0, weight_cost=0.0)
-        figures = train(config, task, tmp_path / "model.pt").figures
-        assert figures["test_mae"] < 0.4  # always answering 0 gives 0.5
+        trained = train(config, task, tmp_path / "model.pt")
+        assert trained.figures["test_mae"] < 0.4  # always answering 0 gives 0.5
+        assert trained.network.regression and load_network(tmp_path / "model.pt").regression
     else:
         config = dataclasses.replace(CONFIG, architecture=Architecture(cells=5, pooling="vote"), iterations=300)
         assert train(config, make_task(), tmp_path / "model.npz").figures["test_accuracy"] > 0.6

@@ -144,6 +144,14 @@ def test_what_there_is_not(design, x, asked, text):
         sensitivities(design, x, asked=asked)
 
 
+def test_real_numbers_have_no_margin(design, x):
+    real = replace(design, network=replace(design.network, labels=(), regression=True))
+    with pytest.raises(
+        InputError, match=r"trained for real numbers, .* choose one of its outputs, 0 to 9 \(--readout\)"
+    ):
+        sensitivities(real, x)
+
+
 def test_transposed_solve():
     rng, n = np.random.default_rng(0), 7
     full = np.where(rng.uniform(size=(n, n)) < 0.3, rng.normal(size=(n, n)), 0.0) + 5 * np.eye(n)
