@@ -3,11 +3,12 @@
 import hashlib
 import json
 import math
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 
 import numpy as np
 
 from cosim.cells.benches import (
+    ComparatorDrive,
     DpiDrive,
     clocked_bench,
     comparator_bench,
@@ -90,15 +91,13 @@ def calibration_fingerprint(technology: Technology, units: int, points: Points =
     Raises InputError when the technology's library does not have a device or a size.
     """
     bias, candidate, timing = (1e-9, 5e-10, 1e-9), np.array([1e-9]), Timing()
+    compared = ComparatorDrive(candidate, 1e-10, 1e-10, (0.4, 0.5))
     benches = (
         mirror_bench(technology, units, 1.0, 1e-9, 0.5),
         sink_bench(technology, 1.0, 1e-9, 0.5),
         schmitt_bench(technology, units, bias, 1.5e-9, 0.5),
         clocked_bench(technology, units, bias, candidate, timing),
-        *(
-            comparator_bench(technology, 1e-9, candidate, (1e-10, 1e-10), (0.4, 0.5), upper=one)
-            for one in (True, False)
-        ),
+        *(comparator_bench(technology, 1e-9, replace(compared, upper=one)) for one in (True, False)),
         dpi_bench(technology, units, DpiDrive(1e-9, 1e-11, 1e-11, 1e-12, 1e-2), 0.5),
         tau_cell_bench(technology, units, TauDrive(1e-12, 1.0, candidate, candidate, (0.5, 0.6))),
         level_bench(technology, units, LevelDrive(1e-9, 1e-10, 5e-10, candidate, (0.5, 0.6))),

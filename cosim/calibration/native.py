@@ -7,7 +7,7 @@ import numpy as np
 
 from cosim.calibration.fingerprint import POINTS
 from cosim.calibration.fit import find_crossings
-from cosim.cells.benches import CLOSE, DpiDrive, comparator_bench, dpi_bench
+from cosim.cells.benches import CLOSE, ComparatorDrive, DpiDrive, comparator_bench, dpi_bench
 from cosim.cells.dpi import dpi_capacitance, dpi_fall_time, dpi_rise_time
 from cosim.circuit.waveforms import Timing
 from cosim.engines.table import NGSPICE
@@ -47,12 +47,16 @@ def measure_comparator(
 def _decision(technology: Technology, i_thresh: float, prepare: float, simulator: str, *, upper: bool) -> float:
     """The candidate that changes a decision when every frame before it has the candidate `prepare`, ampere."""
     timing, currents = Timing(), ladder_currents(1e-9)
-    driver, pulse = (currents.i_reset, currents.i_retain - currents.i_reset), (CLOSE + PULSE_BEGIN, CLOSE + PULSE_END)
+    base, delta, pulse = (
+        currents.i_reset,
+        currents.i_retain - currents.i_reset,
+        (CLOSE + PULSE_BEGIN, CLOSE + PULSE_END),
+    )
     for span in POINTS.comparator_spans:
         tried = i_thresh * (1 + np.linspace(-span, span, POINTS.comparator_steps))
         candidates = np.stack([np.full(POINTS.comparator_steps, prepare), tried], axis=1).ravel()
-        bench = comparator_bench(technology, i_thresh, candidates, driver, pulse, upper=upper)
-        waves = run_bench(bench, BENCH, simulator)
+        drive = ComparatorDrive(candidates, base, delta, pulse, upper)
+        waves = run_bench(comparator_bench(technology, i_thresh, drive), BENCH, simulator)
         above = waves.voltage("in") - waves.voltage("half")
         excess = np.interp(timing.moments(2 * POINTS.comparator_steps, CLOSE + PULSE_END), waves.time, above)[1::2]
         if crossings := find_crossings(tried, excess, 0.0):

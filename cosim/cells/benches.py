@@ -203,25 +203,28 @@ def clocked_bench(
     return Bench(circuit, technology, _frames(candidates, timing), (Voltage(f"xcell.{LATCH_NODE}"),), PRECISE)
 
 
-def comparator_bench(
-    technology: Technology,
-    i_thresh: float,
-    candidates: NDArray[np.float64],
-    driver_currents: tuple[float, float],
-    pulse: tuple[float, float],
-    *,
-    upper: bool = True,
-) -> Bench:
-    """The upper or the lower comparator of a quantiser, with its driver, one candidate a frame; the other one, which
-    hangs on the same held candidate, decides APART from there, and never. driver_currents: base and delta, A; pulse:
-    from and to these fractions of each frame.
+@dataclass(frozen=True)
+class ComparatorDrive:
+    """A candidate for each frame, A; base and delta of the driver, A; the pulse from and to these fractions of a frame;
+    upper: whether it is the upper comparator."""
+
+    candidates: NDArray[np.float64]
+    base: float
+    delta: float
+    pulse: tuple[float, float]
+    upper: bool = True
+
+
+def comparator_bench(technology: Technology, i_thresh: float, drive: ComparatorDrive) -> Bench:
+    """The upper or the lower comparator of a quantiser, with its driver; the other one, which hangs on the same held
+    candidate, decides APART from there, and never.
 
     Saves the voltages of `in`, the driver's gate line n, and `half`, which carries what is half way from retain to set,
     or from reset to retain.
     """
-    timing, (base, delta) = Timing(), driver_currents
+    timing, candidates, base, delta, upper = Timing(), drive.candidates, drive.base, drive.delta, drive.upper
     lines = {"upper": i_thresh, "lower": i_thresh / APART} if upper else {"upper": i_thresh * APART, "lower": i_thresh}
-    high, low = square(technology.supply, 0.0, timing.moments(len(candidates), *pulse), timing)
+    high, low = square(technology.supply, 0.0, timing.moments(len(candidates), *drive.pulse), timing)
     elements: tuple[Element, ...] = (
         *_framed(technology, candidates, timing),
         Source("pulse", "v", "pulse", GROUND, high),
