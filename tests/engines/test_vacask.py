@@ -101,14 +101,14 @@ def test_what_a_calibration_measures(technology, calibration):
 @needs_vacask
 @pytest.mark.ngspice
 def test_power_by_block(design, samples):
-    """A flat circuit, whose names are paths."""
+    """A flat circuit, whose names are paths. A block's current in a frame, too, may differ by what `bypass` costs."""
     bench = meter(inference_bench(design, samples[0]))
     plan = metered_plan(design, FRAMES, Timing(), design.nominal)
     ours, theirs = (run_inference(bench, plan, name) for name in NAMES)
     assert isinstance(ours, Inference) and isinstance(theirs, Inference)
     assert_equal(ours, theirs, design.i_unit)
     blocks = range(len(BLOCKS))
-    np.testing.assert_allclose(theirs.delivered[:, blocks], ours.delivered[:, blocks], rtol=1e-3)
+    np.testing.assert_allclose(theirs.delivered[:, blocks], ours.delivered[:, blocks], rtol=1e-3, atol=0.002 * design.i_unit)
 
 
 @needs_vacask

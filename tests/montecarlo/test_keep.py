@@ -102,7 +102,7 @@ def test_conditions_and_compile_options(make_network, make_store, tmp_path, kind
     test_set = TestSet(x, np.zeros(4, dtype=np.int64), np.array([3, 1, 2, 3]), np.arange(4))
     timing = replace(Trial(design, test_set, Plan("all", 1, 2)).timing, t_step=options["t_step"])
     trial = Trial(design, test_set, Plan("all", 1, 2, "lhs"), timing=timing, condition=condition)
-    make_store(tmp_path / "run", trial)
+    make_store(tmp_path / "run", trial, "power<=1uW")
     keep_trial(tmp_path / "run", trial, options)
     again = load_trial(tmp_path / "run")
     assert again.technology == condition.technology
