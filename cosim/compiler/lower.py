@@ -7,6 +7,7 @@ import numpy as np
 
 from cosim.compiler.late import Taps, read_until, stages_of
 from cosim.compiler.steer import lower_and
+from cosim.errors import MappingError
 from cosim.ir.graph import Lowered, Wiring
 from cosim.ir.nodes import InputCurrent, Node, Output, Rectifier, UnitCurrent
 from cosim.network.layers import AndLayer, EpsilonLayer, Layer, RecurrentLayer, ReluLayer
@@ -24,9 +25,11 @@ def lower(network: Network, origin: str = "network", cell: Circuit = "auto", hea
     `cell`: what recurrent units become, auto chooses by epsilon; `headroom`: rungs of a ladder beyond the network's
     state ranges. Raises MappingError for units that have no circuit, with the reason and the repair.
     """
-    for recurrent in network.recurrent_layers:
-        if isinstance(recurrent, EpsilonLayer):
-            check_epsilon(recurrent, origin, cell)
+    chosen = [layer for layer in network.recurrent_layers if isinstance(layer, EpsilonLayer)]
+    if cell != "auto" and not chosen:
+        raise MappingError(f"{origin}: --cell {cell} is for layers with an epsilon, and there is none; leave it out")
+    for layer in chosen:
+        check_epsilon(layer, origin, cell)
     ahead = _lower(_without_late(network), origin, headroom, {}).nodes if network.late else {}
     return _lower(network, origin, headroom, ahead).lowered()
 

@@ -169,6 +169,8 @@ def test_what_it_refuses(technology, calibration):
         MappingError, match=r"capacitor of a minGRU or of a line must lie in 0\.5 to 20 pF, not 0\.2.. pF"
     ):
         compile_network(network, technology, calibration, Settings(t_step=0.5e-3))
+    with pytest.raises(MappingError, match="--cell schmitt is for layers with an epsilon, and there is none"):
+        compile_network(network, technology, calibration, Settings(cell="schmitt"))
     bits = np.ones(2)
     held = FirstQuadrantLayer("held", ("input",), np.zeros((2, 5)), bits, 0.3 * bits, 0.6 * bits, bits)
     fading = replace(
