@@ -94,7 +94,7 @@ def calibration_fingerprint(technology: Technology, units: int, points: Points =
     compared = ComparatorDrive(candidate, 1e-10, 1e-10, (0.4, 0.5))
     benches = (
         mirror_bench(technology, units, 1.0, 1e-9, 0.5),
-        sink_bench(technology, 1.0, 1e-9, 0.5),
+        *(sink_bench(technology, stretch, 1e-9, 0.5) for stretch in (1.0, *points.stretches)),
         schmitt_bench(technology, units, bias, 1.5e-9, 0.5),
         clocked_bench(technology, units, bias, candidate, timing),
         *(comparator_bench(technology, 1e-9, replace(compared, upper=one)) for one in (True, False)),

@@ -49,7 +49,6 @@ def measure_calibration(
 
     Raises SimulationError when the simulator fails on a bench, MissingToolError without it.
     """
-    v_node = 0.5
     v_node, mirror = _measure_mirror(technology, units, simulator, progress)
     trim = mirror.trim
     progress("mirror: leakage and usable currents")

@@ -47,15 +47,11 @@ def measure_comparator(
 def _decision(technology: Technology, i_thresh: float, prepare: float, simulator: str, *, upper: bool) -> float:
     """The candidate that changes a decision when every frame before it has the candidate `prepare`, ampere."""
     timing, currents = Timing(), ladder_currents(1e-9)
-    base, delta, pulse = (
-        currents.i_reset,
-        currents.i_retain - currents.i_reset,
-        (CLOSE + PULSE_BEGIN, CLOSE + PULSE_END),
-    )
+    base, pulse = currents.i_reset, (CLOSE + PULSE_BEGIN, CLOSE + PULSE_END)
     for span in POINTS.comparator_spans:
         tried = i_thresh * (1 + np.linspace(-span, span, POINTS.comparator_steps))
         candidates = np.stack([np.full(POINTS.comparator_steps, prepare), tried], axis=1).ravel()
-        drive = ComparatorDrive(candidates, base, delta, pulse, upper)
+        drive = ComparatorDrive(candidates, base, currents.i_retain - base, pulse, upper)
         waves = run_bench(comparator_bench(technology, i_thresh, drive), BENCH, simulator)
         above = waves.voltage("in") - waves.voltage("half")
         excess = np.interp(timing.moments(2 * POINTS.comparator_steps, CLOSE + PULSE_END), waves.time, above)[1::2]

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from cosim.explore.search import Space
     from cosim.study.explore import Exploration, Knob, Tried
 
-TOLERATED, LEAST_YIELD = 0.05, 0.5
+LEAST_YIELD = 0.5
 _OURS = {
     "engine": "chips run by the behavioral model, the front on transistors",
     "transistors": "chips run by the behavioral model, the front on transistors",
@@ -185,6 +185,7 @@ def _circuits(
 def _default_spec(given: Mapping[str, object], network_file: Path) -> str:
     """Accuracy at most 5 points below the software's on the same samples."""
     from cosim.loading import draw_samples, load_ranged
+    from cosim.montecarlo.spec import spec_near
     from cosim.network.reference import pool_readout, run_reference
 
     options: dict[str, object] = {"data": None, "samples": None, "seed": 0, "tolerance": None, **given}
@@ -198,7 +199,7 @@ def _default_spec(given: Mapping[str, object], network_file: Path) -> str:
         run_reference(network, test_set.x, test_set.lengths).readout, test_set.lengths, network.readout.pooling
     )
     right = float(test_set.target.same(test_set.target.answers(pooled), test_set.y).mean())
-    return f"accuracy>={max(right - TOLERATED, 0.0):.3f}"
+    return spec_near(right, "the network").text
 
 
 def _about(circuits: "Circuits", space: "Space", made_with: Mapping[str, str]) -> "Exploration":

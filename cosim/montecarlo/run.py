@@ -17,7 +17,7 @@ from cosim.engines.table import BEHAVIORAL, NGSPICE
 from cosim.errors import InputError
 from cosim.montecarlo.contributions import chip_figures, share_variance
 from cosim.montecarlo.execute import map_chips
-from cosim.montecarlo.spec import Spec, parse_spec, passes_specs
+from cosim.montecarlo.spec import Spec, passes_specs, spec_near
 from cosim.montecarlo.statistics import checkpoints, count_noise, describe, is_precise, stop_confidence, summarize_chips
 from cosim.montecarlo.store import MADE_WITH, Settings, Store
 from cosim.montecarlo.trial import (
@@ -39,7 +39,6 @@ from cosim.version import __version__
 
 Execute = Callable[[Sequence[int]], Iterator[ChipRecord]]
 SUMMARY_FILE, CONTRIBUTIONS_FILE = "summary.json", "contributions.json"
-_TOLERATED = 0.05
 _LEAST_CHIPS = 20
 _LOST = (FailureKind.TIMEOUT.value, FailureKind.CRASH.value)
 
@@ -158,14 +157,8 @@ def summarize_run(
 
 
 def default_spec(trial: Trial) -> Spec:
-    """Accuracy at most 5 points below that of the nominal circuit. Raises InputError where any chip would do."""
-    nominal = run_behavioral_chip(trial, nominal_chip(trial)).accuracy
-    if nominal <= _TOLERATED:
-        raise InputError(
-            f"the nominal circuit answers {100 * nominal:.3g} % right, so every chip would be within "
-            f"{100 * _TOLERATED:g} points of that; say what a chip must do with --spec"
-        )
-    return parse_spec(f"accuracy>={nominal - _TOLERATED:.3f}")
+    """Accuracy near that of the nominal circuit."""
+    return spec_near(run_behavioral_chip(trial, nominal_chip(trial)).accuracy, "the nominal circuit")
 
 
 def check_specs(trial: Trial, specs: Sequence[Spec]) -> None:

@@ -8,6 +8,7 @@ from cosim.errors import InputError
 from cosim.quantities import format_quantity, parse_quantity
 from cosim.study.chips import Figures, Nominal
 
+TOLERATED = 0.05
 SHARES = ("accuracy", "task_agreement", "state_agreement", "yield")
 UNITS = {"power": "W", "energy": "J", "margin": "A", "latency": "s", "area": "um2", "rmse": ""}
 SPEC_METRICS = (*SHARES, *UNITS)
@@ -68,6 +69,16 @@ def parse_spec(text: str, where: str = "--spec") -> Spec:
         )
     limit = _limit(metric, match[3], f"{where} {metric}")
     return Spec(re.sub(r"\s", "", text), metric, match[2] == ">=", limit)
+
+
+def spec_near(right: float, what: str) -> Spec:
+    """Accuracy at most TOLERATED below `right`, of `what` is named. Raises InputError where anything would do."""
+    if right <= TOLERATED:
+        raise InputError(
+            f"{what} answers {100 * right:.3g} % right, and anything is within {100 * TOLERATED:g} points of that; say "
+            "with --spec what a chip must do"
+        )
+    return parse_spec(f"accuracy>={right - TOLERATED:.3f}")
 
 
 def _limit(metric: str, number: str, where: str) -> float:

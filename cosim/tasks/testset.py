@@ -116,10 +116,7 @@ def _load_npz(path: Path, network: Network) -> TestSet:
         )
     real = y.ndim == 2 and y.dtype.kind == "f" and not names and (network.regression or not is_one_hot(y))
     if network.regression and not real:
-        raise InputError(
-            f"{where}: the network was trained for real numbers, so y_test must be {network.readout.width} of them a "
-            f"sample, not {y.dtype} {y.shape}; take the test set of its own task"
-        )
+        raise _wants_numbers(where, network, f"{y.dtype} {y.shape}")
     return _test_set(x, y if real else class_indices(y, names, f"{where}: y_test"), lengths)
 
 
@@ -141,6 +138,8 @@ def check_test_set(test_set: TestSet, network: Network, origin: str) -> TestSet:
         raise InputError(f"{origin}: the test set is empty; give at least one sample")
     if test_set.tolerance is not None:
         _check_values(test_set, network, origin)
+    elif network.regression:
+        raise _wants_numbers(origin, network, "classes")
     elif test_set.y.min() < 0 or test_set.y.max() >= outputs:
         raise InputError(
             f"{origin}: classes must lie in 0..{outputs - 1} for this network, "
@@ -156,6 +155,13 @@ def check_test_set(test_set: TestSet, network: Network, origin: str) -> TestSet:
     check_inputs(network.encoding, test_set.x, origin)
     check_symbols(network, test_set.x, test_set.lengths, origin)
     return test_set
+
+
+def _wants_numbers(where: str, network: Network, given: str) -> InputError:
+    return InputError(
+        f"{where}: the network was trained for real numbers, so targets must be {network.readout.width} of them a "
+        f"sample, not {given}; take the test set of its own task"
+    )
 
 
 def _check_values(test_set: TestSet, network: Network, origin: str) -> None:

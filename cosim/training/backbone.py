@@ -219,8 +219,7 @@ class Backbone(nn.Module):
         readout = Readout(self.sources["readout"], *_arrays(self.readout), self.architecture.pooling)
         grid, late = self.architecture.grid, self.late | self.fed_back
         network = Network(self.encoding, tuple(layers), readout, task, labels, grid, history or {}, late=late)
-        network = replace(network, regression=regression)
-        return check_network(network)
+        return check_network(replace(network, regression=regression))
 
 
 def _read(sources: tuple[str, ...], signals: dict[str, Tensor], lines: dict[str, Lines]) -> tuple[Tensor, Lines | None]:

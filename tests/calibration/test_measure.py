@@ -42,9 +42,8 @@ def test_shipped_calibration_fits_todays_cells(technology, units):
     assert (shipped.technology, shipped.units) == ("generic180", units)
     assert (shipped.supply, shipped.celsius) == (technology.supply, technology.celsius)
     assert shipped.schmitt.error < 0.01
-    assert (
-        max(np.ptp(shipped.upper.ratios), np.ptp(shipped.lower.ratios)) < 0.01
-    )  # so that lines between the points are good to 0.1 %
+    for fit in (shipped.upper, shipped.lower):
+        assert np.ptp(fit.ratios) < 0.01  # so that lines between the points are good to 0.1 %
     # a DPI is near its equation: 10 % in gain, where I_g / I_tau = 1 / 0.98 is ideal, and in both times
     assert np.abs(0.98 * np.array(shipped.dpi.ratios) - 1).max() < 0.1
     assert (shipped.dpi.rise, shipped.dpi.fall) == pytest.approx((1.0, 1.0), abs=0.1)
@@ -153,10 +152,8 @@ def test_a_bias_diode_of_another_length_gives_the_gain(technology, calibration, 
 @pytest.mark.parametrize("upper", [True, False])
 def test_comparator_at_a_new_point_agrees_with_the_shipped_fit(technology, calibration, upper):
     """Between two points, whose ratios differ by 3e-4: a straight line over log current is off by less than that."""
-    fit, i_thresh = (
-        calibration.upper if upper else calibration.lower,
-        1.4e-9,
-    )  # other points: tests/cells/test_quantiser.py
+    fit = calibration.upper if upper else calibration.lower
+    i_thresh = 1.4e-9  # other points: tests/cells/test_quantiser.py
     expected = float(fit.decides_at(i_thresh))
     assert measure_comparator(technology, i_thresh, upper=upper) == pytest.approx(expected, rel=3e-4, abs=0)
 

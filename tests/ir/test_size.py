@@ -280,11 +280,11 @@ def test_at_least_half_of_a_candidate_arrives(calibration):
     assert fit.reset_in_frame(fit.i_fall(bias.i_thresh, bias.i_width)) == pytest.approx(0.65e-9, rel=1e-8)
 
 
-@pytest.mark.parametrize("i_unit", [1e-9, 0.6e-9])
+@pytest.mark.parametrize("i_unit", [1e-9, 0.3e-9])  # below, beta is under the smallest measured current
 def test_a_beta_moves_both_thresholds_by_itself(steep, i_unit):
     """Straight lines next to what rise + beta and fall - beta ask for, by least squares: nothing left, nor a slope.
 
-    A beta arrives at a rectifier, 0.11 V above where a candidate stands, and through the gain of a push, once in the
+    A beta arrives at a rectifier, 0.11 V above a candidate here, and through the gain of a push, once in the
     threshold line and twice in the width line. What is left of the width line moves the upper threshold.
     """
     graph = row(beta=["hidden.0"])

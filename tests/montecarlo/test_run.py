@@ -252,7 +252,7 @@ def test_default_spec_is_near_nominal(trial):
 def test_no_default_spec_where_any_chip_would_meet_it(trial):
     wrong = replace(trial.test_set, y=(trial.test_set.y + 1) % trial.design.network.readout.width)
     with pytest.raises(
-        InputError, match="the nominal circuit answers .* % right, .* say what a chip must do with --spec"
+        InputError, match="the nominal circuit answers .* % right, .* say with --spec what a chip must do"
     ):
         default_spec(replace(trial, test_set=wrong))
 

@@ -82,9 +82,11 @@ def test_a_network_of_real_numbers_takes_no_classes(tmp_path, network, y):
     x = np.full((4, 6, network.encoding.features), 0.5)
     np.savez(path, x_test=x, y_test=y)
     with pytest.raises(
-        InputError, match=r"data\.npz: the network was trained for real numbers, so y_test must be \d+ of"
+        InputError, match=r"data\.npz: the network was trained for real numbers, so targets must be \d+ of"
     ):
         load_test_set(regression, path)
+    with pytest.raises(InputError, match="digits: the network was trained for real numbers, so .* not classes; take"):
+        load_test_set(replace(regression, task="digits"), None)
     ones = np.eye(network.readout.width)[:4]  # which may be real numbers, as this network says that its answers are
     np.savez(path, x_test=x[: len(ones)], y_test=ones)
     assert load_test_set(regression, path).tolerance == pytest.approx(0.1, rel=1e-12)

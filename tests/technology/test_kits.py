@@ -45,7 +45,7 @@ RUN = """
 import sys
 import numpy as np
 from cosim.engines.engine import Failure
-from cosim.engines.ngspice.session import run_bench, run_deck
+from cosim.engines.ngspice.session import run_deck
 waves = run_deck(open("library.sp").read())
 if isinstance(waves, Failure):
     sys.exit(f"{waves.kind.value}: {waves.detail}")
