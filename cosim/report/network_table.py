@@ -80,7 +80,7 @@ def format_network(network: Network) -> list[str]:
     offset, scale = (f"{low:.4g} to {high:.4g}" for low, high in map(_span, (encoding.offset, encoding.scale)))
     lines = [
         f"task     {network.task or 'not named'}",
-        f"labels   {'real numbers' if network.regression else ', '.join(network.labels) or 'none'}",
+        f"labels   {'none, answers are real numbers' if network.regression else ', '.join(network.labels) or 'none'}",
         f"input    {encoding.features} features{ramp}, {levels}; offset {offset}, scale {scale}",
         f"grid     {network.weight_grid or 'continuous weights'}",
         f"pooling  {network.readout.pooling}",

@@ -16,6 +16,7 @@ from cosim.checkpoint.file import load_network  # noqa: E402
 from cosim.errors import InputError, OutOfMemoryError  # noqa: E402
 from cosim.network.layers import SignedLayer  # noqa: E402
 from cosim.network.reference import run_reference  # noqa: E402
+from cosim.report.network_table import format_network  # noqa: E402
 from cosim.tasks.copy_first import generate_copy_first_task  # noqa: E402
 from cosim.tasks.parity import generate_parity_task  # noqa: E402
 from cosim.tasks.task import Task, full_lengths  # noqa: E402
@@ -194,6 +195,7 @@ def test_regression_and_other_poolings(tmp_path: Path, pooling) -> None:
         trained = train(config, task, tmp_path / "model.pt")
         assert trained.figures["test_mae"] < 0.4  # always answering 0 gives 0.5
         assert trained.network.regression and load_network(tmp_path / "model.pt").regression
+        assert format_network(trained.network)[1] == "labels   none, answers are real numbers"
     else:
         config = dataclasses.replace(CONFIG, architecture=Architecture(cells=5, pooling="vote"), iterations=300)
         assert train(config, make_task(), tmp_path / "model.npz").figures["test_accuracy"] > 0.6
