@@ -19,6 +19,7 @@ from cosim.cells.benches import (
 )
 from cosim.cells.register_bench import LevelDrive, level_bench
 from cosim.cells.tau_bench import TauDrive, tau_cell_bench
+from cosim.circuit.bench import Bench
 from cosim.circuit.deck import device_sizes
 from cosim.circuit.waveforms import Timing
 from cosim.technology.devices import device_cards
@@ -85,14 +86,11 @@ class Points:
 POINTS = Points()
 
 
-def calibration_fingerprint(technology: Technology, units: int, points: Points = POINTS) -> str:
-    """Hash of circuits, sizes, device parameters, tolerances, conditions, layout grid and measuring points.
-
-    Raises InputError when the technology's library does not have a device or a size.
-    """
+def calibration_benches(technology: Technology, units: int, points: Points = POINTS) -> tuple[Bench, ...]:
+    """Return every kind of bench that a calibration runs, each with one set of currents and lengths."""
     bias, candidate, timing = (1e-9, 5e-10, 1e-9), np.array([1e-9]), Timing()
     compared = ComparatorDrive(candidate, 1e-10, 1e-10, (0.4, 0.5))
-    benches = (
+    return (
         mirror_bench(technology, units, 1.0, 1e-9, 0.5),
         *(sink_bench(technology, stretch, 1e-9, 0.5) for stretch in (1.0, *points.stretches)),
         schmitt_bench(technology, units, bias, 1.5e-9, 0.5),
@@ -102,6 +100,14 @@ def calibration_fingerprint(technology: Technology, units: int, points: Points =
         tau_cell_bench(technology, units, TauDrive(1e-12, 1.0, candidate, candidate, (0.5, 0.6))),
         level_bench(technology, units, LevelDrive(1e-9, 1e-10, 5e-10, candidate, (0.5, 0.6))),
     )
+
+
+def calibration_fingerprint(technology: Technology, units: int, points: Points = POINTS) -> str:
+    """Hash of circuits, sizes, device parameters, tolerances, conditions, layout grid and measuring points.
+
+    Raises InputError when the technology's library does not have a device or a size.
+    """
+    benches = calibration_benches(technology, units, points)
     sizes = set().union(*(device_sizes(bench.circuit) for bench in benches))
     content = {
         "benches": [_plain(bench) for bench in benches],

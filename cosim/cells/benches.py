@@ -232,8 +232,8 @@ def comparator_bench(technology: Technology, i_thresh: float, drive: ComparatorD
         *bias_lines({**lines, "base": base, "delta": delta, "half": base + (0.5 + upper) * delta}),
         Instance("cand", ("cand", "vdd"), CANDIDATE),
         Instance("sampler", ("cand", "hold", "clk", "clkb", "resetb", "vdd"), SAMPLER),
-        Instance("upper", ("hold", "upper", "up", "clk", "clkb", "vdd"), COMPARATOR),
-        Instance("lower", ("hold", "lower", "down", "clk", "clkb", "vdd"), COMPARATOR),
+        Instance("above", ("hold", "upper", "up", "clk", "clkb", "vdd"), COMPARATOR),
+        Instance("below", ("hold", "lower", "down", "clk", "clkb", "vdd"), COMPARATOR),
         Instance("driver", ("up", "down", "base", "delta", "in", "pulse", "pulseb", "vdd"), DRIVER),
     )
     blocks = tuple(cell(technology) for cell in (candidate_diode, bias_diode, sampler, comparator, driver))

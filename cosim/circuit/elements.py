@@ -1,12 +1,14 @@
 """Devices, subcircuits and instances as frozen data. Lengths in metre, currents in ampere, voltages in volt.
 
-Ground is the net `0`. Net and element names are lower case, because SPICE does not distinguish case.
+Ground is the net `0`. Net and element names are lower case, because SPICE does not distinguish case. A block and a
+circuit hold no name twice, see `check_names`: ngspice takes two instances of one name without a word, VACASK refuses.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import ClassVar, Literal
 
+from cosim.errors import MappingError
 from cosim.technology.types import Polarity
 
 GROUND = "0"
@@ -49,6 +51,7 @@ class Mos:
     that of its instance, in a flat circuit.
     """
 
+    letter: ClassVar[str] = "m"  # that its name begins with in a netlist
     name: str
     drain: str
     gate: str
@@ -78,6 +81,7 @@ class Instance:
     match: (group inside, net outside) where they are one group although a switch stands between.
     """
 
+    letter: ClassVar[str] = "x"  # that its name begins with in a netlist
     name: str
     nets: tuple[str, ...]
     subcircuit: str
@@ -90,6 +94,7 @@ class Instance:
 class Capacitor:
     """A capacitor in farad."""
 
+    letter: ClassVar[str] = "c"  # that its name begins with in a netlist
     name: str
     a: str
     b: str
@@ -109,27 +114,79 @@ class Source:
     value: float | tuple[tuple[float, float], ...]
     origin: str = ""
 
+    @property
+    def letter(self) -> str:
+        """Return the letter that its name begins with in a netlist."""
+        return self.kind
+
 
 Element = Mos | Instance | Capacitor | Source
 
 
+def check_names(place: str, elements: Sequence[Element]) -> None:
+    """Raise MappingError where two elements of one block or top level have one name, in any dialect.
+
+    A name is what a netlist writes, with its letter: a source `upper` and an instance `upper` are two names.
+    """
+    names = [(element.letter + element.name).lower() for element in elements]
+    if len(set(names)) == len(names):
+        return
+    name = next(name for at, name in enumerate(names) if name in names[:at])
+    first, second, *_ = (_described(element) for element, one in zip(elements, names, strict=True) if one == name)
+    raise MappingError(
+        f"{place}: names of elements must differ, not two of {name}: {first} and {second}; give one of them another "
+        "name"
+    )
+
+
+def _described(element: Element) -> str:
+    """Return where an element comes from, or the nets that it is on where nobody said."""
+    match element:
+        case Mos(_, drain, gate, source, bulk):
+            nets: tuple[str, ...] = (drain, gate, source, bulk)
+        case Instance(_, nets, subcircuit):
+            return element.origin or f"{subcircuit} on {' '.join(nets)}"
+        case Capacitor(_, a, b) | Source(_, _, a, b):
+            nets = (a, b)
+    return element.origin or f"{type(element).__name__} on {' '.join(nets)}"
+
+
 @dataclass(frozen=True)
 class Subcircuit:
-    """A named block with ports; `summary` becomes the comment above its definition."""
+    """A named block with ports; `summary` becomes the comment above its definition.
+
+    Raises MappingError where two of its elements have one name.
+    """
 
     name: str
     ports: tuple[str, ...]
     elements: tuple[Element, ...]
     summary: str = ""
 
+    def __post_init__(self) -> None:
+        check_names(f"subcircuit {self.name}", self.elements)
+
 
 @dataclass(frozen=True)
 class Circuit:
-    """Subcircuit definitions in order of use and the elements of the top level."""
+    """Subcircuit definitions in order of use and the elements of the top level.
+
+    Raises MappingError where two elements, or two definitions, have one name.
+    """
 
     title: str
     subcircuits: tuple[Subcircuit, ...] = ()
     elements: tuple[Element, ...] = field(default=())
+
+    def __post_init__(self) -> None:
+        check_names(self.title, self.elements)
+        names = [block.name for block in self.subcircuits]
+        if len(set(names)) < len(names):
+            twice = next(name for place, name in enumerate(names) if name in names[:place])
+            raise MappingError(
+                f"{self.title}: names of subcircuits must differ, not two of {twice}; define it once, or give one of "
+                "them another name"
+            )
 
     def flatten(self) -> Iterator[Mos]:
         """Every transistor with its hierarchical name, in netlist order; nets as a simulator names them, see `flat`."""
