@@ -75,12 +75,11 @@ def format_design(
 ) -> dict[str, str]:
     """All files of a design for a simulator, name -> text.
 
-    An ngspice testbench whose operating point is slow to find gets it as a file, where there is an ngspice
-    to find it; `say` hears of that.
+    An ngspice testbench gets its operating point as a file, where there is an ngspice to find it; `say` hears of that.
     """
     rows, files, technology = map_parameters(design), dialect.files, exercise.technology(design)
     summary = {**summarize(design, exercise.condition, rows), "dialect": dialect.name}
-    start = find_start(exercise.bench(design), say) if dialect is NGSPICE and rests_slowly(technology) else None
+    start = find_start(exercise.bench(design), say) if dialect is NGSPICE else None
     texts = {
         files.netlist: format_netlist(design, dialect),
         files.devices: dialect.devices(technology, device_sizes(design.assembly.circuit)),

@@ -53,8 +53,8 @@ def command(*, network_file: Path, output: Path, driving: Driving, compiling: Co
     for the eye network.svg and report.html.
     Every learned parameter stands in the mapping with its circuit element, its target and its realised value; the
     states and currents that the testbench should show stand in expected.csv. With --dialect spectre the first three
-    are network.scs, devices.scs and testbench.scs, with vacask network.inc, devices.inc and testbench.sim. With
-    self-cascodes start.sp holds the operating point that testbench.sp begins at, where ngspice is there to find it.
+    are network.scs, devices.scs and testbench.scs, with vacask network.inc, devices.inc and testbench.sim. For ngspice
+    start.sp holds the operating point that testbench.sp begins at, where ngspice is there to find it.
 
     A backbone of cosim backbone is cut: its cells are compiled, a folder for each, and partitions.json says what stays
     software and what the converters between them are. --data is then the folder of its task.

@@ -222,6 +222,15 @@ class Simulator(Protocol):
 
 
 @runtime_checkable
+class Starting(Simulator, Protocol):
+    """A simulator that finds the operating point of a bench once and begins there."""
+
+    def begun(self, bench: Bench) -> Bench:
+        """Return the bench as it is run, from that point; itself where none can be found."""
+        ...
+
+
+@runtime_checkable
 class Batched(Simulator, Protocol):
     """A simulator that runs benches side by side: one circuit, in which values of sources and deviations differ.
 

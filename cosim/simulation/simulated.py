@@ -17,6 +17,7 @@ from cosim.engines.engine import (
     Progress,
     Run,
     Simulator,
+    Starting,
 )
 from cosim.engines.table import engine_entry
 from cosim.simulation.certainty import decision_margins, with_candidates, with_margins
@@ -72,8 +73,11 @@ class Simulated:
         return tuple(cell for cell, nets in held_at.items() if waves.voltage(nets[0])[-1] > threshold)
 
     def decks(self, design: Design, test_set: TestSet, run: Run) -> Iterator[str]:
-        """What the simulator reads for each sample."""
-        yield from map(self.simulator.write, sample_benches(design, test_set, run))
+        """Yield a deck for each sample, to be run by hand as fast as it runs here."""
+        benches = sample_benches(design, test_set, run)
+        if isinstance(self.simulator, Starting):
+            benches = map(self.simulator.begun, benches)
+        yield from map(self.simulator.write, benches)
 
     def check(self) -> None:
         """Raises MissingToolError where the simulator is not installed."""

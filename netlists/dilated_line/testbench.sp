@@ -61,7 +61,7 @@ iin_0_p in_0_p 0 pwl(0e+00 5e-11 5e-03 5e-11 5.1e-03 1.05e-09 1.5e-02 1.05e-09 1
 + 4.51e-02 1.05e-09 6.5e-02 1.05e-09 6.51e-02 5e-11)
 iin_1_p in_1_p 0 pwl(0e+00 5e-11 1.5e-02 5e-11 1.51e-02 1.05e-09 4.5e-02 1.05e-09 4.51e-02 5e-11 6.5e-02 5e-11
 + 6.51e-02 1.05e-09)
-.options gmin=1e-16 abstol=1e-15 vntol=1e-06 chgtol=1e-17 reltol=1e-04 trtol=2e+01 xmu=4e-01 bypass=0
+.options gmin=1e-16 abstol=1e-15 vntol=1e-06 chgtol=1e-17 reltol=1e-04 trtol=2e+01 xmu=4e-01 bypass=0 num_threads=1
 .temp 2.7e+01
 .save v(xnetwork.xcell_count_0.q)
 .save v(xnetwork.xcell_line_0.latch)

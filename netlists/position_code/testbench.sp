@@ -45,7 +45,7 @@ vreadout_1 vground readout_1 dc 0e+00
 vreadout_2 vground readout_2 dc 0e+00
 iin_0_p in_0_p 0 pwl(0e+00 5e-11 5e-03 5e-11 5.1e-03 1.05e-09 1.5e-02 1.05e-09 1.51e-02 5e-11 4.5e-02 5e-11
 + 4.51e-02 1.05e-09 6.5e-02 1.05e-09 6.51e-02 5e-11)
-.options gmin=1e-16 abstol=1e-15 vntol=1e-06 chgtol=1e-17 reltol=1e-04 trtol=2e+01 xmu=4e-01 bypass=0
+.options gmin=1e-16 abstol=1e-15 vntol=1e-06 chgtol=1e-17 reltol=1e-04 trtol=2e+01 xmu=4e-01 bypass=0 num_threads=1
 .temp 2.7e+01
 .save v(xnetwork.xcell_count_0.q)
 .save v(xnetwork.xcell_count_1.q)

@@ -44,7 +44,7 @@ iin_0_p in_0_p 0 pwl(0e+00 5e-11 4.5e-02 5e-11 4.51e-02 1.05e-09 6.5e-02 1.05e-0
 iin_1_p in_1_p 0 pwl(0e+00 5e-11 5e-03 5e-11 5.1e-03 1.05e-09 2.5e-02 1.05e-09 2.51e-02 5e-11)
 iin_2_p in_2_p 0 pwl(0e+00 5e-11 2.5e-02 5e-11 2.51e-02 1.05e-09 4.5e-02 1.05e-09 4.51e-02 5e-11 6.5e-02 5e-11
 + 6.51e-02 1.05e-09)
-.options gmin=1e-16 abstol=1e-15 vntol=1e-06 chgtol=1e-17 reltol=1e-04 trtol=2e+01 xmu=4e-01 bypass=0
+.options gmin=1e-16 abstol=1e-15 vntol=1e-06 chgtol=1e-17 reltol=1e-04 trtol=2e+01 xmu=4e-01 bypass=0 num_threads=1
 .temp 2.7e+01
 .save v(xnetwork.xcell_ring_0.latch)
 .save v(xnetwork.xcell_ring_1.latch)

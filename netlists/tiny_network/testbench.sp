@@ -37,7 +37,7 @@ iin_1_p in_1_p 0 pwl(0e+00 5e-11 5e-03 5e-11 5.1e-03 3.83333333333e-10 1.5e-02 3
 + 7.16666666667e-10 2.5e-02 7.16666666667e-10 2.51e-02 1.05e-09 3.5e-02 1.05e-09 3.51e-02 5e-11 4.5e-02 5e-11
 + 4.51e-02 3.83333333333e-10 5.5e-02 3.83333333333e-10 5.51e-02 7.16666666667e-10 6.5e-02 7.16666666667e-10
 + 6.51e-02 1.05e-09 7.5e-02 1.05e-09 7.51e-02 5e-11)
-.options gmin=1e-16 abstol=1e-15 vntol=1e-06 chgtol=1e-17 reltol=1e-04 trtol=2e+01 xmu=4e-01 bypass=0
+.options gmin=1e-16 abstol=1e-15 vntol=1e-06 chgtol=1e-17 reltol=1e-04 trtol=2e+01 xmu=4e-01 bypass=0 num_threads=1
 .temp 2.7e+01
 .save v(xnetwork.xcell_layer0_0.latch)
 .save v(xnetwork.xcell_layer0_1.latch)

@@ -41,6 +41,9 @@ def test_simulate(cosim_main, options, tiny, tmp_path):
     assert sorted(path.name for path in (tmp_path / "decks").iterdir()) == sorted(
         f"sample_{k}.sp" for k in chosen.indices
     )
+    for path in (tmp_path / "decks").iterdir():  # as fast by hand as here: one thread, and begun where the run begins
+        deck = path.read_text()
+        assert "bypass=1 num_threads=1\n" in deck and "\n.nodeset v(" in deck
     assert len(list((tmp_path / "inferences").iterdir())) == 2
     assert not (tmp_path / "failed").exists()
 

@@ -1,4 +1,4 @@
-"""A testbench with self-cascodes begins at an operating point that `compile` found, where it could."""
+"""A testbench begins at an operating point that `compile` found, where it could."""
 
 import csv
 from dataclasses import replace
@@ -84,8 +84,11 @@ def test_it_is_for_ngspice_alone(design, tmp_path, monkeypatch, dialect):
     assert not any("start.sp" in path.read_text() for path in tmp_path.iterdir())
 
 
-def test_a_circuit_that_rests_at_once_has_none(technology, calibration, make_network, tmp_path, monkeypatch):
-    monkeypatch.setattr(outputs, "resting_point", lambda deck: pytest.fail("it is found at once"))
+@pytest.mark.ngspice
+def test_a_circuit_that_rests_at_once_begins_there_too(technology, calibration, make_network, tmp_path):
+    """From there `bypass=1` is safe, which is what makes a run by hand as fast as one of cosim's own."""
     design = compile_network(make_network(13, widths=(2,), outputs=2), technology, calibration)
-    assert all(path.name != "start.sp" for path in write_design(design, tmp_path))
-    assert "What a run costs" not in (tmp_path / "testbench.sp").read_text()
+    assert tmp_path / "start.sp" in write_design(design, tmp_path)
+    bench = (tmp_path / "testbench.sp").read_text()
+    assert "What a run costs" not in bench
+    assert ".include start.sp\n" in bench and "bypass=1 num_threads=1\n" in bench

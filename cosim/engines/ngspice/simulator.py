@@ -16,6 +16,7 @@ from cosim.circuit.dialects.ngspice import format_bench, format_options
 from cosim.engines.engine import Description, Failure, FailureKind, Waveforms
 from cosim.engines.ngspice.library import effective_options, find_ngspice_library, ngspice_version
 from cosim.engines.ngspice.session import run_bench, run_deck
+from cosim.errors import MissingToolError
 from cosim.technology.types import Technology
 
 Point = tuple[tuple[str, float], ...]  # (net, V)
@@ -32,6 +33,14 @@ class Ngspice:
     def write(self, bench: Bench) -> str:
         """The deck of a bench."""
         return format_bench(bench)
+
+    def begun(self, bench: Bench) -> Bench:
+        """Return the bench as `run` runs it: from its resting point, with `bypass`; itself where no point is found."""
+        try:
+            point = resting_point(bench) if bench.from_rest else ()
+        except MissingToolError:
+            return bench
+        return started(bench, point) if point and not isinstance(point, Failure) else bench
 
     def run(self, bench: Bench, timeout: float) -> Waveforms | Failure:
         """Run a bench. Raises MissingToolError without libngspice."""
