@@ -13,6 +13,7 @@ from cosim.cli.config import CONFIG, GIVEN, setting_name, settings_of, verb_of
 from cosim.cli.help import HELP_ALL, Verb, long_name
 from cosim.cli.progress import say
 from cosim.errors import InputError
+from cosim.files.claim import MARKER
 from cosim.files.read import is_file
 from cosim.files.settings import SETTINGS_FILE, Scalar, Settings, Value, file_checksum, write_settings
 from cosim.files.write import write_atomically
@@ -64,13 +65,17 @@ def keep_settings(place: Path) -> None:
 
 @contextmanager
 def _beside_its_results(folder: Path) -> Generator[None, None, None]:
-    """The settings of an earlier run come back where its results stay, because the verb ends without new ones."""
+    """Take the settings back where the verb ends without results: those of an earlier run are written again where its
+    results stay, and there are none where nothing else is in the folder."""
     before, page = (_content(folder / name) for name in (SETTINGS_FILE, PAGE_FILE))
     try:
         yield
     finally:
-        if before is not None and page is not None and page == _content(folder / PAGE_FILE):
+        alone = not {path.name for path in folder.iterdir()} - {SETTINGS_FILE, MARKER}
+        if before is not None and (alone or (page is not None and page == _content(folder / PAGE_FILE))):
             write_atomically(folder / SETTINGS_FILE, before)
+        elif before is None and alone:
+            (folder / SETTINGS_FILE).unlink(missing_ok=True)
 
 
 def _content(path: Path) -> bytes | None:

@@ -3,7 +3,7 @@
 import fcntl
 import os
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from cosim.errors import InputError
@@ -23,12 +23,13 @@ _KNOWN_BY = {  # without a marker, as older versions left it: a folder that hold
 
 @contextmanager
 def own_folder(folder: Path, verb: str) -> Generator[None, None, None]:
-    """Make the folder of a verb, or take one that is its own or nobody's, and keep other processes out.
+    """Make the folder of a verb, or take one that is its own or nobody's, and keep other processes out. Where
+    nothing is in it at the end, the mark goes, and so do the folders that were made for it.
 
     Raises InputError when it cannot be written, when another verb made it, or when a process writes there.
     """
     check_owner(folder, verb)
-    make_folder(folder)
+    mine, made = (folder / MARKER).exists(), make_folder(folder)
     with writing_into(folder):
         marker = _lock(
             folder / MARKER, f"{folder}: another process writes there; wait for it, or choose another folder with -o"
@@ -40,7 +41,17 @@ def own_folder(folder: Path, verb: str) -> Generator[None, None, None]:
             sync_folder(folder)
         yield
     finally:
+        if not mine and os.listdir(folder) == [MARKER]:
+            _remove(folder / MARKER, made)
         os.close(marker)
+
+
+def _remove(marker: Path, folders: list[Path]) -> None:
+    """Remove a marker and the folders that were made for it, inner first, as far as nothing else is in them."""
+    with suppress(OSError):
+        marker.unlink()
+        for folder in folders:
+            folder.rmdir()
 
 
 @contextmanager

@@ -71,13 +71,17 @@ def check_writable(path: Path, size: int = 1) -> None:
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
 
 
-def make_folder(folder: Path) -> None:
-    """Make a folder and those above it, on the disk when this returns. Raises InputError when that cannot be."""
+def make_folder(folder: Path) -> list[Path]:
+    """Make a folder and those above it, on the disk when this returns; returns those that were not there, inner first.
+
+    Raises InputError when that cannot be.
+    """
     with writing_into(folder):
         missing = [one for one in (folder, *folder.parents) if not one.exists()]
         folder.mkdir(parents=True, exist_ok=True)
         for one in missing:
             sync_folder(one.parent)
+    return missing
 
 
 def check_folder(folder: Path) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from cosim.cli.common import Compiling, load_design
-from cosim.files.claim import own_folder
+from cosim.files.claim import MARKER, own_folder
 from cosim.montecarlo.page import NO_WAVES, read_run
 from cosim.montecarlo.trial import Trial
 from cosim.report.kept_page import read_page, write_page
@@ -61,8 +61,8 @@ def test_a_page_that_cannot_be_written_is_said_before_the_work(cosim_main, store
     monkeypatch.setattr("cosim.montecarlo.page.study_chips", lambda *_: pytest.fail("the work has begun"))
     code, _, err = cosim_main("report", store, "-o", tmp_path / "no" / "page.html")
     assert code == 2 and f"page.html: the folder {tmp_path / 'no'} must exist; create it, or choose another" in err
-    with own_folder(tmp_path / "theirs", "compare"):
-        pass
+    (tmp_path / "theirs").mkdir()
+    (tmp_path / "theirs" / MARKER).write_text("compare\n")
     code, _, err = cosim_main("report", store, "-o", tmp_path / "theirs" / "report.html")
     assert code == 2 and "report.html: the folder belongs to cosim compare; choose another file with -o" in err
     assert [path.name for path in (tmp_path / "theirs").iterdir()] == [".cosim"]

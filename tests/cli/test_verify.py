@@ -10,7 +10,7 @@ import threading
 import numpy as np
 import pytest
 
-from cosim.files.claim import own_folder
+from cosim.files.claim import MARKER, own_folder
 
 LOADS = {"montecarlo": "load_trial", "trim": "load_trial", "compile": "load_design"}  # how a verb's work begins
 
@@ -126,8 +126,7 @@ def test_verify_needs_neither_torch_nor_ngspice(cosim_main, chips, tmp_path):
 @pytest.mark.parametrize("verb", ["simulate", "compare", "power", "montecarlo", "trim", "compile"])
 def test_a_folder_of_another_verb_is_refused_before_the_work(cosim_main, tiny, tmp_path, verb, monkeypatch):
     monkeypatch.setattr(f"cosim.cli.{verb}.{LOADS.get(verb, 'load_run')}", None)
-    with own_folder(tmp_path, "demo"):
-        pass
+    (tmp_path / MARKER).write_text("demo\n")
     code, _, err = cosim_main(verb, tiny / "net.npz", "-o", tmp_path)
     assert code == 2 and f"cosim: {tmp_path}: belongs to cosim demo; choose another folder with -o" in err
     assert [path.name for path in tmp_path.iterdir()] == [".cosim"]

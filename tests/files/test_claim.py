@@ -28,12 +28,27 @@ def test_a_folder_is_made_marked_and_taken_again(tmp_path):
     for _ in range(2):
         with own_folder(tmp_path / "a" / "b", "compare"):
             assert (tmp_path / "a" / "b" / MARKER).read_text() == "compare\n"
+            (tmp_path / "a" / "b" / "result").touch()
     assert owner_of(tmp_path / "a" / "b") == "compare"
+
+
+def test_of_a_run_without_results_nothing_stays(tmp_path):
+    """Neither a mark nor a folder that was made for it; one that was there stays, and one that holds more does."""
+    (tmp_path / "there").mkdir()
+    with own_folder(tmp_path / "there", "compare"), own_folder(tmp_path / "a" / "b", "compare"):
+        (tmp_path / "a" / "note").touch()
+    with own_folder(tmp_path / "c" / "d", "compare"):
+        pass
+    assert sorted(path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*")) == [
+        "a",
+        "a/note",
+        "there",
+    ]
 
 
 def test_another_verb_is_refused(tmp_path):
     with own_folder(tmp_path / "x", "compare"):
-        pass
+        (tmp_path / "x" / "result").touch()
     with pytest.raises(InputError, match="x: belongs to cosim compare; choose another folder with -o"):
         check_owner(tmp_path / "x", "montecarlo")
     with pytest.raises(InputError, match="belongs to cosim compare"), own_folder(tmp_path / "x", "montecarlo"):
