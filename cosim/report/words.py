@@ -87,6 +87,8 @@ WORDS = {
     "largest_rounding": Word("largest rounding of a weight"),
     "lost": Word("parameters that became zero or were cut"),
     "made_with": Word("made with"),
+    "mismatch_dl": Word("added to a drawn length for mismatch", _in("um", 1e6)),
+    "mismatch_dw": Word("added to a drawn width for mismatch", _in("um", 1e6)),
     "name": Word("name of the model"),
     "network": Word("network"),
     "nfet": Word("n transistors"),

@@ -29,8 +29,14 @@ from cosim.technology.types import DeviceLibrary, DeviceModel, Geometry, Sizing,
 
 CORNERS = ("tt", "ff", "ss", "fs", "sf")
 _NUMBERS = ("grid", "supply", "supply_max", "capacitor_density")
-# 0 where a technology does not know them; at most: in V m, m and V, a hundred times that of any process
-_MISMATCH = {"a_vt": 1e-6, "a_beta": 1e-5, "spread_vt": 1.0}
+# 0 where a technology does not know them; bounds in V m, m, V and m, a hundred times those of any process
+_MISMATCH = {
+    "a_vt": (0.0, 1e-6),
+    "a_beta": (0.0, 1e-5),
+    "spread_vt": (0.0, 1.0),
+    "mismatch_dw": (-1e-6, 1e-6),
+    "mismatch_dl": (-1e-6, 1e-6),
+}
 _LENGTHS = 1e-8, 1e-3  # m: what is drawn; a length in micrometre lies outside
 _ROLES = tuple(Sizing.__dataclass_fields__)
 _SWITCHES = ("latch_switch", "sample_switch")
@@ -66,7 +72,9 @@ def read_technology(path: Path, pdk_root: Path | None) -> Technology:
 
 
 def _device(table: "_Table") -> DeviceModel:
-    mismatch = {key: table.number(key, 0.0, most) if key in table.content else 0.0 for key, most in _MISMATCH.items()}
+    mismatch = {
+        key: table.number(key, low, high) if key in table.content else 0.0 for key, (low, high) in _MISMATCH.items()
+    }
     model = DeviceModel(
         table.text("device"),
         **mismatch,

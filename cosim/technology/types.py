@@ -7,6 +7,7 @@ from typing import Literal
 
 import numpy as np
 
+from cosim.errors import InputError
 from cosim.technology.drawing import Drawing
 
 Polarity = Literal["n", "p"]
@@ -29,10 +30,11 @@ class DeviceModel:
     """One transistor type of a technology.
 
     name: the transistor in the library, a model or a subcircuit
-    a_vt: Pelgrom coefficient of the threshold voltage of a SINGLE device, V m: sigma = a_vt / sqrt(W L)
+    a_vt: Pelgrom coefficient of the threshold voltage of a SINGLE device, V m: sigma = a_vt / sqrt(`mismatch_area`)
     a_beta: the same for the relative current factor, m
     spread_vt: standard deviation, over chips, of the threshold voltage that all its transistors share, V
     slope_factor: subthreshold slope factor n at 27 C (kappa = 1/n)
+    mismatch_dw, mismatch_dl: m, what the foundry adds to drawn width and length where it takes their root for mismatch
     response: (A at W = L, n) in rising order: a threshold shift dV changes ln I by -dV / (n U_T), and n rises with the
         current, towards moderate inversion; empty: slope_factor at any current
     """
@@ -43,6 +45,21 @@ class DeviceModel:
     spread_vt: float
     slope_factor: float
     response: tuple[tuple[float, float], ...] = ()
+    mismatch_dw: float = 0.0
+    mismatch_dl: float = 0.0
+
+    def mismatch_area(self, w: float, l: float, m: int = 1) -> float:  # noqa: E741 - the field's own letter
+        """Return m (W + dW) (L + dL) in square metre: what variances of m units of a drawn size fall with.
+
+        Raises InputError for a size that has nothing left.
+        """
+        wide, long = w + self.mismatch_dw, l + self.mismatch_dl
+        if not (wide > 0 and long > 0):
+            raise InputError(
+                f"{self.name}: a device of w {w * 1e6:g} um, l {l * 1e6:g} um must be larger than what mismatch_dw "
+                f"{self.mismatch_dw:g} m and mismatch_dl {self.mismatch_dl:g} m take from it; draw it larger"
+            )
+        return m * wide * long
 
     def response_at(self, density: float) -> float:
         """n at a current in ampere of a device of W = L: linear over its logarithm, flat outside what was measured."""

@@ -1,6 +1,7 @@
 """Draws: how every transistor of a chip deviates, and under which conditions the chip stands.
 
-    local        each transistor on its own: sigma_vt = a_vt / sqrt(m W L), sigma_beta = a_beta / sqrt(m W L)
+    local        each transistor on its own: sigma_vt = a_vt / sqrt(m W' L'), sigma_beta = a_beta / sqrt(m W' L'), where
+                 W' = W + dW, L' = L + dL with the technology's mismatch_dw, mismatch_dl
     process      all n and all p transistors of a chip together: sigma = spread_vt of the technology
     environment  supply uniform within +-5 %, temperature uniform between 0 and 60 C
 
@@ -98,7 +99,8 @@ def varying_devices(circuit: Circuit, technology: Technology, plan: Plan) -> tup
     check_coefficients(technology, plan)
     devices = []
     for mos in circuit.flatten():
-        model, side = technology.device(mos.polarity), (mos.gate_area * plan.area) ** 0.5
+        model = technology.device(mos.polarity)
+        side = (model.mismatch_area(mos.w, mos.l, mos.m) * plan.area) ** 0.5
         sigmas = model.a_vt / side, model.a_beta / side
         devices.append(Device(mos.name, mos.polarity, *sigmas, mos.role, mos.part))
     return tuple(sorted(devices, key=lambda device: device.name))

@@ -1,8 +1,9 @@
 """What local mismatch does to one chip, as standard deviations; free of torch, so that a configuration can hold them.
 
 Two equal transistors differ in threshold voltage and current factor, both normally distributed with a variance that
-falls with gate area: sigma = a / sqrt(W L). In weak inversion I ~ exp((V_GS - V_T) / (n U_T)), so the current of one
-transistor of m unit devices is its nominal one times exp(e), e ~ N(0, s^2),
+falls with gate area: sigma = a / sqrt(W L), where the technology may add something to drawn W and L first. In weak
+inversion I ~ exp((V_GS - V_T) / (n U_T)), so the current of one transistor of m unit devices is its nominal one times
+exp(e), e ~ N(0, s^2),
 
     s^2 = [(a_vt / (n U_T))^2 + a_beta^2] / (m W L)
 
@@ -73,4 +74,4 @@ def derive_mismatch(technology: Technology, grid: float | None, area: float = 1.
 def current_deviation(device: DeviceModel, geometry: Geometry, u_t: float, current: float) -> float:
     """Standard deviation of ln(current) of one device that carries `current` in ampere; u_t = k T / q in volt."""
     n = device.response_at(current * geometry.l / geometry.w)
-    return math.hypot(device.a_vt / (n * u_t), device.a_beta) / math.sqrt(geometry.w * geometry.l)
+    return math.hypot(device.a_vt / (n * u_t), device.a_beta) / math.sqrt(device.mismatch_area(geometry.w, geometry.l))

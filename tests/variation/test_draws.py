@@ -20,6 +20,7 @@ from cosim.variation.draws import (
     uniforms,
     varying_devices,
 )
+from cosim.variation.mismatch import derive_mismatch
 
 PLAN = Plan("local", 3, 64)
 
@@ -40,6 +41,30 @@ def test_sigma_is_pelgroms_of_all_units_together(circuit, devices, technology):
         side = (mos.m * mos.w * mos.l) ** 0.5
         assert found[mos.name].sigma_vt == pytest.approx(technology.device(mos.polarity).a_vt / side, rel=1e-12)
         assert found[mos.name].sigma_beta == pytest.approx(technology.device(mos.polarity).a_beta / side, rel=1e-12)
+
+
+def test_sigma_is_that_of_what_a_foundry_adds_to_drawn_sizes(circuit, devices, technology):
+    """Both draws, those of chips and those of training, take it: 0.1 um wider and 0.15 um shorter."""
+    added = {"mismatch_dw": 0.1e-6, "mismatch_dl": -0.15e-6}
+    other = replace(technology, nfet=replace(technology.nfet, **added), pfet=replace(technology.pfet, **added))
+    drawn = {device.name: device for device in devices}
+    for mos, found in zip(
+        sorted(circuit.flatten(), key=lambda mos: mos.name), varying_devices(circuit, other, PLAN), strict=True
+    ):
+        ratio = ((mos.w + 0.1e-6) * (mos.l - 0.15e-6) / (mos.w * mos.l)) ** 0.5
+        assert drawn[mos.name].sigma_vt / found.sigma_vt == pytest.approx(ratio, rel=1e-12)
+        assert drawn[mos.name].sigma_beta / found.sigma_beta == pytest.approx(ratio, rel=1e-12)
+    usual, changed = derive_mismatch(technology, 0.125), derive_mismatch(other, 0.125)
+    for role in ("mirror_n", "mirror_p", "cell_n", "cell_p"):
+        size = getattr(technology.sizing, role)
+        ratio = ((size.w + 0.1e-6) * (size.l - 0.15e-6) / (size.w * size.l)) ** 0.5
+        assert getattr(usual, role) / getattr(changed, role) == pytest.approx(ratio, rel=1e-12)
+
+
+def test_a_device_of_which_mismatch_leaves_nothing_is_refused(technology):
+    short = replace(technology, nfet=replace(technology.nfet, mismatch_dl=-1e-6))
+    with pytest.raises(InputError, match=r"l 1 um must be larger than what mismatch_dw 0 m and mismatch_dl -1e-06 m"):
+        short.nfet.mismatch_area(2e-6, 1e-6)
 
 
 @pytest.mark.parametrize("sampling", ["random", "lhs", "sobol"])
