@@ -62,6 +62,8 @@ def command(*, network_file: Path, output: Path, drawing: Drawing, compiling: Co
     if made.filled is not None:
         for layer, share in made.filled.after.items():
             click.echo(f"  {layer:<17} {made.filled.before[layer]:.1%} of the area, {share:.1%} with fill")
+    for cell, reason in made.without_picture.items():
+        click.echo(f"  no picture        of {cell} alone: {reason}")
     passed = made.units.passed
     if checker is not None:
 

@@ -30,21 +30,37 @@ class Wanted:
     beside: float
 
 
-def find_bands(blocks: Sequence[Block], wanted: Wanted, drawing: Drawing) -> list[Band]:
-    """The rows that make the macro the smallest; the squarer of two that are alike, and that with the shorter nets."""
-    total = sum(width(block, drawing) + 600 for block in blocks)
-    best: tuple[float, list[Band]] | None = None
+def find_rows(blocks: Sequence[Block], wanted: Wanted, drawing: Drawing) -> int:
+    """Return how many rows make the macro the smallest; the squarer of two that are alike, and that with the shorter
+    nets."""
+    total = _length(blocks, drawing)
+    best: tuple[float, int] | None = None
     for rows in range(max(round(math.sqrt(total / 16000)), 1), 2 + round(math.sqrt(total / 7000))):
-        bands = stack_rows(arrange(blocks, dict(wanted.order), total // rows + 8000, drawing), 0)
+        bands = _arrange(blocks, wanted, rows, drawing)
         high = bands[-1].high + PIN + 500
         wide = max(row.right for band in bands for row in band.rows) + 9000 + 1.1 * wanted.beside / high
         cost = wide * high * max(wide / high, high / wide) ** _SQUARE
         if wanted.urgent:
             cost *= 1 + _longest(_pile(bands, wanted, drawing), wanted.urgent) / _SLOW
         if best is None or cost < best[0]:
-            best = cost, bands
+            best = cost, rows
     assert best is not None
-    return _pile(best[1], wanted, drawing)
+    return best[1]
+
+
+def find_bands(blocks: Sequence[Block], wanted: Wanted, rows: int, drawing: Drawing) -> list[Band]:
+    """Return some `rows` rows of one length, piled in the order that makes trunks the shortest."""
+    return _pile(_arrange(blocks, wanted, rows, drawing), wanted, drawing)
+
+
+def _length(blocks: Sequence[Block], drawing: Drawing) -> int:
+    """Return how long a single row of all blocks would be, nm."""
+    return sum(width(block, drawing) + 600 for block in blocks)
+
+
+def _arrange(blocks: Sequence[Block], wanted: Wanted, rows: int, drawing: Drawing) -> list[Band]:
+    limit = _length(blocks, drawing) // rows + 8000
+    return stack_rows(arrange(blocks, dict(wanted.order), limit, drawing), 0)
 
 
 def _pile(bands: Sequence[Band], wanted: Wanted, drawing: Drawing) -> list[Band]:

@@ -119,8 +119,8 @@ def run_lvs(checker: Checker, gds: Path, netlist: Path, folder: Path) -> Checked
     deck = checker.decks / "lvs" / "gf180mcu.lvs"
     log = folder / "lvs.log"
     options = {
-        "input": gds.resolve(), "schematic": netlist.resolve(), "report": (folder / "layout.lvsdb").resolve(),
-        "target_netlist": (folder / "extracted.cir").resolve(), "thr": checker.jobs, "run_mode": "deep",
+        "input": gds, "schematic": netlist, "report": folder / "layout.lvsdb",
+        "target_netlist": folder / "extracted.cir", "thr": checker.jobs, "run_mode": "deep",
         "lvs_sub": "vss", "poly_res": "1k", "mim_cap": "2", "schematic_simplify": "true", "verbose": "false",
         "spice_net_names": "true", "spice_comments": "false", "scale": "false", "net_only": "false",
         "top_lvl_pins": "false", "combine": "false", "purge": "false", "purge_nets": "false",
@@ -131,11 +131,13 @@ def run_lvs(checker: Checker, gds: Path, netlist: Path, folder: Path) -> Checked
 
 
 def _run(checker: Checker, deck: Path, options: dict[str, object], log: Path) -> str:
+    """Run a deck and return what it says; its paths are made absolute, because klayout takes them from the deck's
+    folder."""
     top, plates, metals = STACKS[checker.drawing.variant]
     given = {**options, "metal_top": top, "mim_option": plates, "metal_level": metals}
-    command = [checker.application, "-b", "-r", str(deck)]
+    command = [checker.application, "-b", "-r", str(deck.resolve())]
     for key, value in given.items():
-        command += ["-rd", f"{key}={value}"]
+        command += ["-rd", f"{key}={value.resolve() if isinstance(value, Path) else value}"]
     done = subprocess.run(
         command, capture_output=True, text=True, check=False, env={**os.environ, "HOME": str(log.parent.resolve())}
     )

@@ -6,12 +6,12 @@ from statistics import median_low
 
 from cosim.circuit.elements import GROUND, Capacitor, Circuit, Mos
 from cosim.errors import InputError, MappingError
-from cosim.layout.bands import PIN, Wanted, find_bands
+from cosim.layout.bands import PIN, Wanted, find_bands, find_rows
 from cosim.layout.blocks import VDD, Block, stack
 from cosim.layout.channel import FullError
 from cosim.layout.floorplan import OWN, Band, higher, net_order
 from cosim.layout.plates import Plate, bottoms, draw_plates, place
-from cosim.layout.route import Plan, Wires, flipped, route, terminals_of
+from cosim.layout.route import NoRoomError, Plan, Wires, flipped, route, terminals_of
 from cosim.layout.sensitive import Manners, manners, unclocked
 from cosim.layout.tiles import HALF_TAP, RAIL_TOP, Box, Shape, contacts
 from cosim.layout.wells import draw_wells
@@ -21,6 +21,7 @@ from cosim.technology.types import Technology
 _APART = 600  # nm, between the rows and the straps of the supplies
 _MET = 500  # nm, from a strap's inner edge to the vias of wires that end on it
 _MARGIN = 600  # nm, from a bottom plate to the edge
+_FEWEST = 0.4  # of the rows that make the smallest macro: fewer and longer ones take their place where wires need room
 
 
 @dataclass(frozen=True)
@@ -89,15 +90,18 @@ def draw_chip(circuit: Circuit, ports: Sequence[str], technology: Technology, na
         raise MappingError(f"transistor {own.name} is in a p well of its own, on {own.bulk}, which cannot be drawn yet")
     order = net_order(blocks, ports, drawing)
     beside = sum(one.value for one in capacitors) / technology.capacitor_density * 1e18
-    bands = find_bands(blocks, Wanted(order, tuple(ports), unclocked(circuit), beside), drawing)
+    wanted = Wanted(order, tuple(ports), unclocked(circuit), beside)
+    rows = find_rows(blocks, wanted, drawing)
+    least = rows * _FEWEST
     while True:
-        plan, plates = _plan(bands, capacitors, ports, technology)
-        plan = replace(plan, manners=manners(circuit, ports))
+        bands = find_bands(blocks, wanted, rows, drawing)
         try:
-            wires = route(plan, drawing)
+            bands, plan, plates, wires = _routed(bands, circuit, ports, technology)
             break
-        except FullError as error:
-            bands = higher(bands, error.args[0])
+        except NoRoomError:
+            rows = rows * 7 // 8
+            if rows < least:
+                raise
     under, strap = [one for _, one in bottoms(plates, drawing)], drawing["strap"]
     left = min([-_APART - strap, *(one[0] - _MARGIN for one in under)])
     far = max([plan.right + _APART + strap, *(one[2] + _MARGIN for one in under)])
@@ -108,6 +112,24 @@ def draw_chip(circuit: Circuit, ports: Sequence[str], technology: Technology, na
     pins = _pins(wires, plan, box, drawing)
     labels = _labels(pins, wires, bands)
     return Chip(name, tuple(shapes), labels, pins, tuple(bands), wires, tuple(plates), tuple(blocks), box)
+
+
+def _routed(
+    bands: list[Band], circuit: Circuit, ports: Sequence[str], technology: Technology
+) -> tuple[list[Band], Plan, list[Plate], Wires]:
+    """Return the bands, as high as their wires make them, what was wired, the capacitors, and the wires.
+
+    Raises NoRoomError where the rows are too short for the wires between them, MappingError for a capacitor.
+    """
+    drawing, found = drawing_of(technology), manners(circuit, ports)
+    capacitors = [element for element in circuit.elements if isinstance(element, Capacitor)]
+    while True:
+        plan, plates = _plan(bands, capacitors, ports, technology)
+        plan = replace(plan, manners=found)
+        try:
+            return bands, plan, plates, route(plan, drawing)
+        except FullError as error:
+            bands = higher(bands, error.args[0])
 
 
 def _plan(

@@ -5,6 +5,7 @@ from tempfile import TemporaryDirectory
 
 from cosim.circuit.elements import Circuit, Instance
 from cosim.design import Design
+from cosim.errors import MappingError
 from cosim.layout.chip import Chip, draw_chip
 from cosim.layout.tiles import Box
 
@@ -33,16 +34,23 @@ def format_svg(chip: Chip, layers: tuple[str, ...] = tuple(COLOURS), window: Box
     return "\n".join([head, *parts, "</svg>"]) + "\n"
 
 
-def cell_pictures(design: Design) -> dict[str, str]:
-    """Each cell and row of a network as SVG, by name, drawn alone; in the chip its units stand among others."""
+def cell_pictures(design: Design) -> tuple[dict[str, str], dict[str, str]]:
+    """Draw each cell and row of a network alone; in the chip its units stand among others.
+
+    Returns the pictures as SVG by the cell's name, and of each cell that has no room for its wires alone why.
+    """
     blocks = design.assembly.circuit.subcircuits
     inside = {part.subcircuit for block in blocks for part in block.elements if isinstance(part, Instance)}
     found: dict[str, str] = {}
+    left_out: dict[str, str] = {}
     for block in blocks:
         if block.name in inside:
             alone = Circuit(block.name, blocks, (Instance("cell", block.ports, block.name),)).flat()
-            found[block.name] = format_svg(draw_chip(alone, block.ports, design.technology, block.name))
-    return found
+            try:
+                found[block.name] = format_svg(draw_chip(alone, block.ports, design.technology, block.name))
+            except MappingError as error:
+                left_out[block.name] = str(error)
+    return found, left_out
 
 
 def _meets(a: Box, b: Box) -> bool:

@@ -1,7 +1,7 @@
 """From a design to the files of a layout, and its checks."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, astuple, dataclass, replace
 from pathlib import Path
 
@@ -35,14 +35,15 @@ DECKS = ("main", "antenna", "density")
 
 @dataclass(frozen=True)
 class Made:
-    """A drawn chip, its share of gates, whether each of its units is that of the netlist, its nets' resistance, and its
-    fill."""
+    """A drawn chip, its share of gates, whether each of its units is that of the netlist, its nets' resistance, its
+    fill, and why a cell has no picture of its own, by the cell's name."""
 
     chip: Chip
     gate_area: float
     units: Checked
     resistance: Sequence[Resistance]
     filled: Filled | None
+    without_picture: Mapping[str, str]
 
     @property
     def ratio(self) -> float:
@@ -74,7 +75,8 @@ def make_layout(
         chip = replace(chip, shapes=(*chip.shapes, *dummies.shapes))
         layout = layout_of(chip, drawing)
     gds = gds_bytes(layout)
-    made = Made(chip, gates, check_units(drawn, netlist), resistances(chip, design, wires), dummies)
+    pictures, without_picture = cell_pictures(design)
+    made = Made(chip, gates, check_units(drawn, netlist), resistances(chip, design, wires), dummies, without_picture)
     areas = table(("block", "gates_um2", "capacitors_um2", "drawn_um2"), area_rows(chip, design))
     files = {
         GDS: gds,
@@ -88,7 +90,7 @@ def make_layout(
         "layout.json": _summary(made).encode(),
         "layout.svg": format_svg(chip, ("nwell", "comp", "metal1", "metal3", "metal4", "plate")).encode(),
         "layout.png": draw_png(gds),
-        **{f"{CELLS}/{cell}.svg": picture.encode() for cell, picture in cell_pictures(design).items()},
+        **{f"{CELLS}/{cell}.svg": picture.encode() for cell, picture in pictures.items()},
     }
     make_folder(folder / CELLS)
     if packed:
@@ -98,7 +100,7 @@ def make_layout(
 
 
 def _resistance(made: Made) -> str:
-    fields = ("net", "ohm", "farad", "ampere", "delay_over_frame", "drop_over_thermal_voltage")
+    fields = ("net", "ohm", "gate_ohm", "farad", "ampere", "delay_over_frame", "drop_over_thermal_voltage")
     return table(fields, (astuple(one) for one in made.resistance))
 
 

@@ -1,15 +1,17 @@
 """Resistance of the drawn wires, as an upper bound a net, and what it can do: delay over the frame, drop over U_T.
 
     R = R_sheet l / w of its trunk, of its two longest tracks, twice its longest stub and its longest terminal, the
-        metal of its farthest plate, the poly of its widest gate, and the contacts and vias of two ends
-    t = R C                      C: all its wires and its capacitor
+        metal of its farthest plate, and the contacts and vias of two ends
+    G = R_sheet l / w of poly, from the contact of a gate line to its farthest gate: its head, the strip that joins its
+        fingers along the whole line, a finger; of the longest gate line
+    t = (R + 2 G) C              C: all its wires and its capacitor, without the gates themselves
     V = I R                      I: all units that its transistors pass on, each at the unit current; no more than the
-                                 supply current of the whole circuit with all inputs on
+                                 supply current of the whole circuit with all inputs on; none runs in poly
     e = V / U_T                  by what share a current changes whose transistor sees the drop at its gate or source
 
 A path on the net is never longer, so what is small here needs no place in the circuit. The supplies' nets are their
-straps, entered at one end, and the longest rail of a row, at the supply current of the whole circuit.
-Sheet and via resistances: the kit's magic technology file, section extract, nominal.
+straps, entered at one end, and the longest rail of a row or wire to one of their terminals, at the supply current of
+the whole circuit. Sheet and via resistances: the kit's magic technology file, section extract, nominal.
 """
 
 from collections import defaultdict
@@ -28,7 +30,7 @@ from cosim.layout.extract import Parasitic, by_net
 from cosim.layout.gds import label_of
 from cosim.layout.plates import WIRE
 from cosim.layout.route import terminals_of
-from cosim.layout.tiles import RAIL_TOP
+from cosim.layout.tiles import RAIL_TOP, STRIP, heights
 from cosim.technology.drawing import Drawing
 
 FRAMES = 8  # in which the supply current is looked at
@@ -37,10 +39,12 @@ MATTERS = 0.01  # of the frame, or of U_T: from which a wire's resistance would 
 
 @dataclass(frozen=True)
 class Resistance:
-    """A net: ohm from end to end, farad, ampere, seconds of R C over those of a frame, and volts of R I over U_T."""
+    """A net: ohm of its wires from end to end, ohm from a contact to the farthest gate, farad, ampere, seconds of delay
+    over those of a frame, and volts of drop over U_T."""
 
     net: str
     ohm: float
+    gate: float
     farad: float
     ampere: float
     delay: float
@@ -63,7 +67,8 @@ def supply_current(design: Design) -> float:
 def resistances(chip: Chip, design: Design, wires: Iterable[Parasitic]) -> list[Resistance]:
     """All nets that have a wire, the worst first."""
     drawing, supply = drawing_of(design.technology), supply_current(design)
-    ohms = signal_ohms(chip, drawing) | supply_ohms(chip, drawing)
+    ohms, gates = signal_ohms(chip, drawing), gate_ohms(chip, drawing)
+    ohms |= supply_ohms(chip, ohms, drawing)
     farads = {net: sum(kinds.values()) for net, kinds in by_net(list(wires)).items()}
     for element in design.flat.elements:
         if isinstance(element, Capacitor):
@@ -73,13 +78,14 @@ def resistances(chip: Chip, design: Design, wires: Iterable[Parasitic]) -> list[
     frame, thermal = Timing().t_step, design.technology.thermal_voltage
     found: list[Resistance] = []
     for net, ohm in ohms.items():
-        farad, ampere = farads.get(label_of(net), 0.0), amperes.get(net, 0.0)
-        found.append(Resistance(label_of(net), ohm, farad, ampere, ohm * farad / frame, ohm * ampere / thermal))
+        gate, farad, ampere = gates.get(net, 0.0), farads.get(label_of(net), 0.0), amperes.get(net, 0.0)
+        delay, drop = (ohm + 2 * gate) * farad / frame, ohm * ampere / thermal
+        found.append(Resistance(label_of(net), ohm, gate, farad, ampere, delay, drop))
     return sorted(found, key=lambda one: (-one.worst, one.net))
 
 
 def signal_ohms(chip: Chip, drawing: Drawing) -> dict[str, float]:
-    """Net that has a track -> ohm, at most, between two of its ends."""
+    """Return the ohms that the metal of each net with a track has, at most, between two of its ends."""
     wires, wide = chip.wires, drawing["metal_width"]
     tracks: dict[str, list[int]] = defaultdict(list)
     stubs: dict[str, int] = defaultdict(int)
@@ -90,17 +96,17 @@ def signal_ohms(chip: Chip, drawing: Drawing) -> dict[str, float]:
     trunks = {trunk.net: trunk for trunk in wires.trunks}
     sheet, via = drawing.resistance.sheet, drawing.resistance.via
     ends = 2 * sum(via[name] for name in ("contact", "via1", "via2", "via3"))
-    gates, strips = _gates(chip), _terminals(chip)
-    plates = {plate.net: plate for plate in chip.plates}
+    strips = _terminals(chip)
     found: dict[str, float] = {}
     for net, lengths in tracks.items():
-        squares = {"poly": gates.get(net, 0.0), "metal1": 2 * strips.get(net, 0.0)}
-        squares |= {"metal2": 2 * stubs[net] / wide, "metal3": sum(sorted(lengths)[-2:]) / wide}
+        squares = {"metal1": 2 * strips.get(net, 0.0), "metal2": 2 * stubs[net] / wide}
+        squares["metal3"] = sum(sorted(lengths)[-2:]) / wide
         ohm = ends
         if (trunk := trunks.get(net)) is not None:
             squares["metal4"] = (trunk.y2 - trunk.y1) / wide
-            if (plate := plates.get(net)) is not None:
-                squares["metal5"] = max(abs(trunk.x - x) for x in (plate.box[0], plate.box[2])) / WIRE
+            ends_of_plates = [x for plate in chip.plates if plate.net == net for x in (plate.box[0], plate.box[2])]
+            if ends_of_plates:
+                squares["metal5"] = max(abs(trunk.x - x) for x in ends_of_plates) / WIRE
                 ohm += 2 * via["via4"]
         found[net] = ohm + sum(sheet[layer] * count for layer, count in squares.items())
     return found
@@ -115,31 +121,39 @@ def _terminals(chip: Chip) -> dict[str, float]:
     return found
 
 
-def _gates(chip: Chip) -> dict[str, float]:
-    """Net -> squares of the widest poly that it drives, over the lower units and along a finger above them."""
+def gate_ohms(chip: Chip, drawing: Drawing) -> dict[str, float]:
+    """Return the ohms of poly that each gate line has, at most, from its contact to its farthest gate."""
     found: dict[str, float] = defaultdict(float)
-    for band in chip.bands:
-        for row in band.rows:
-            for placed in row.placed:
-                if not placed.is_head:
-                    x1, x2 = _ends(placed.tile.shapes)
-                    _, l, *upper = placed.block.shape  # noqa: E741 - a length
-                    squares = (x2 - x1) / l + (upper[0] / upper[1] if upper else 0.0)
-                    found[placed.block.gate] = max(found[placed.block.gate], squares)
+    for row in (row for band in chip.bands for row in band.rows):
+        start = 0
+        for placed in row.placed:
+            left, right = _ends(placed.tile.shapes)
+            if placed.is_head:
+                start = left
+                continue
+            at, (_, l, *upper) = heights(placed.block, drawing), placed.block.shape  # noqa: E741 - a length
+            squares = (right - start) / min(l, STRIP)
+            if upper:
+                squares += (at.tie + STRIP - at.gate) / STRIP + (at.tie + STRIP - at.upper) / upper[1]
+            ohm = drawing.resistance.sheet["poly"] * squares
+            found[placed.block.gate] = max(found[placed.block.gate], ohm)
     return found
 
 
 def _ends(shapes: Iterable[tuple[str, tuple[int, int, int, int]]]) -> tuple[int, int]:
+    """Return from where to where the poly of a tile reaches."""
     boxes = [box for layer, box in shapes if layer == "poly"]
     return min((box[0] for box in boxes), default=0), max((box[2] for box in boxes), default=0)
 
 
-def supply_ohms(chip: Chip, drawing: Drawing) -> dict[str, float]:
-    """A strap from end to end, a row's rail from end to end, and the vias between."""
+def supply_ohms(chip: Chip, wires: Mapping[str, float], drawing: Drawing) -> dict[str, float]:
+    """Return the ohms, at most, of each supply: a strap from end to end with a row's rail from end to end and the vias
+    between, or with what `wires` has for its terminals off the rails."""
     sheet, via = drawing.resistance.sheet, drawing.resistance.via
     strap = sheet["metal2"] * (chip.box[3] - chip.box[1]) / drawing["strap"]
     rail = sheet["metal1"] * (chip.box[2] - chip.box[0]) / (2 * RAIL_TOP)
-    return dict.fromkeys((VDD, GROUND), strap + rail + via["via1"] + via["contact"])
+    rail += via["via1"] + via["contact"]
+    return {net: strap + max(rail, wires.get(net, 0.0)) for net in (VDD, GROUND)}
 
 
 def _currents(design: Design, supply: float) -> Mapping[str, float]:

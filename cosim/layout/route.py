@@ -23,6 +23,10 @@ _SEEN = 2300  # nm, from which two trunks do not see each other
 _SHARE = 96  # half of this: what a micrometre of distance costs over one beside a wire that stands as near as can be
 
 
+class NoRoomError(MappingError):
+    """Rows are too short: beside the wires that run up across them there is no place for one more."""
+
+
 @dataclass(frozen=True)
 class Trunk:
     """A wire of metal4 at x, from y1 to y2."""
@@ -125,7 +129,7 @@ def flipped(y1: int, y2: int, y: int, k: int) -> tuple[int, int]:
 
 
 def route(plan: Plan, drawing: Drawing) -> Wires:
-    """All wires. Raises FullError with the index of a band that must be higher, MappingError for a trunk."""
+    """All wires. Raises FullError with the index of a band that must be higher, NoRoomError for a trunk."""
     ends = [defaultdict[str, list[Terminal]](list) for _ in plan.bands]
     for k, band in enumerate(plan.bands):
         for terminal in terminals_of(band):
@@ -205,7 +209,7 @@ def _place_trunk(plan: Plan, lanes: Lanes, wire: _Span, pitch: int) -> int:
         if 0 <= x <= plan.right and lanes.free(x, low, high, net):
             best = min(best, (away + _harm(plan, lanes, wire, x, pitch), x))
     if best[0] >= _NOWHERE:
-        raise MappingError(f"net {net}: there is no room for its wire from y = {low / 1e3:g} to {high / 1e3:g} um")
+        raise NoRoomError(f"net {net}: there is no room for its wire from y = {low / 1e3:g} to {high / 1e3:g} um")
     return best[1]
 
 

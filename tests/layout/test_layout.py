@@ -5,6 +5,7 @@ The decks of the foundry run on them where its kit and the klayout application a
 
 import sys
 from dataclasses import replace
+from pathlib import Path
 from subprocess import CompletedProcess
 
 import pytest
@@ -15,8 +16,8 @@ from cosim.cells.quantiser import quantiser, quantiser_blocks
 from cosim.cells.rectifier import candidate_diode
 from cosim.cells.schmitt import schmitt
 from cosim.circuit.elements import Circuit, Instance, Mos
-from cosim.errors import InputError, MissingToolError
-from cosim.layout.checks import find_application, find_checker, read_violations, run_drc, run_lvs
+from cosim.errors import InputError, MissingToolError, SimulationError
+from cosim.layout.checks import Checker, find_application, find_checker, read_violations, run_drc, run_lvs
 from cosim.layout.chip import draw_chip, drawing_of
 from cosim.layout.connect import read_layout
 from cosim.layout.extract import by_net, extract
@@ -206,3 +207,37 @@ def test_an_old_application_is_named(monkeypatch):
     )
     with pytest.raises(MissingToolError, match=r"must be 0\.28\.4 or newer, not KLayout 0\.27\.9"):
         find_application()
+
+
+def test_decks_get_absolute_paths(technology, monkeypatch, tmp_path):
+    """klayout takes relative ones from the deck's folder, and would write its report elsewhere than it is read."""
+    monkeypatch.chdir(tmp_path)
+    folder, rules = Path("it's a layout"), Path("kit", "drc", "rule_decks")
+    folder.mkdir()
+    rules.mkdir(parents=True)
+    for name in ("layers_def.drc", "antenna.drc"):
+        (rules / name).touch()
+    words = []
+
+    def run(command, **_):
+        words.extend(command)
+        options = dict(word.split("=", 1) for word in command if "=" in word)
+        Path(options["report"]).write_text("<report-database/>")
+        return CompletedProcess(command, 0, "Congratulations! Netlists match", "")
+
+    monkeypatch.setattr("cosim.layout.checks.subprocess.run", run)
+    checker = Checker("klayout", "0.28.5", Path("kit"), drawing_of(technology))
+    assert run_drc(checker, folder / "layout.gds", folder, "antenna").passed
+    assert run_lvs(checker, folder / "layout.gds", folder / "lvs.sp", folder).passed
+    named = [word.partition("=")[2] or word for word in words if "/" in word]
+    assert named and all(Path(one).is_absolute() for one in named)
+    assert (folder / "antenna.lyrdb").exists()
+
+
+def test_a_deck_that_fails_is_named_with_its_log(technology, monkeypatch, tmp_path):
+    monkeypatch.setattr(
+        "cosim.layout.checks.subprocess.run", lambda *_, **__: CompletedProcess([], 1, "", "no such layer\n")
+    )
+    checker = Checker("klayout", "0.28.5", tmp_path, drawing_of(technology))
+    with pytest.raises(SimulationError, match=r"klayout failed on gf180mcu\.lvs: no such layer; the log is .*lvs\.log"):
+        run_lvs(checker, tmp_path / "layout.gds", tmp_path / "lvs.sp", tmp_path)

@@ -5,6 +5,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from cosim.checkpoint.file import load_network
 from cosim.circuit.elements import Capacitor
 from cosim.compiler.passes import compile_network
 from cosim.errors import InputError
@@ -13,6 +14,7 @@ from cosim.layout.extract import Parasitic
 from cosim.layout.picture import cell_pictures
 from cosim.layout.record import POSITIONS, WIRES, format_wires, read_positions
 from cosim.report.comparison_sheet import wire_facts
+from cosim.resources import trained_network_path
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +66,8 @@ def test_places_of_all_transistors_are_asked_for(design, tmp_path):
 
 def test_a_picture_of_each_cell(design):
     """Of every block of the network, drawn alone, and not of the network; every path lies in its view."""
-    found = cell_pictures(design)
+    found, left_out = cell_pictures(design)
+    assert not left_out
     blocks = {block.name for block in design.assembly.circuit.subcircuits}
     assert blocks - found.keys() == {"network"}
     for name, text in found.items():
@@ -73,3 +76,12 @@ def test_a_picture_of_each_cell(design):
         assert picture.attrib["aria-label"] == f"layout of {name}" and len(picture) > 3
         starts = [at for path in picture for at in re.findall(r"M(\S+) (-?[\d.]+)h", path.attrib["d"])]
         assert starts and all(0 <= float(x) <= wide and 0 <= float(y) <= high for x, y in starts)
+
+
+def test_a_cell_without_room_for_its_wires_has_no_picture(technology, calibration):
+    """In the one step of a memory of two cells, the sampler is too narrow for a clock beside its net, and is named."""
+    design = compile_network(load_network(trained_network_path("parity_d2")), technology, calibration)
+    found, left_out = cell_pictures(design)
+    assert set(left_out) == {"sampler", "comparator"}
+    assert left_out["sampler"].startswith("net hold: there is no room for its wire from y = ")
+    assert "toggle" in " ".join(found) and not found.keys() & left_out.keys()
