@@ -1,0 +1,57 @@
+"""Every network that comes with cosim, and automata, as `cosim layout` draws them: each unit is that of the netlist.
+
+Needs klayout and the kit of gf180mcu.
+"""
+
+import json
+
+import pytest
+
+from cosim.checkpoint.file import stays_software
+from cosim.errors import MissingToolError
+from cosim.resources import models_path
+from cosim.technology.catalog import load_technology
+
+pytest.importorskip("klayout.db")
+
+NETWORKS = [path for path in sorted((models_path() / "trained").glob("*.pt")) if not stays_software(path)]
+AUTOMATA = ["--modulo 2", "--modulo 5", "(a|b)*abb"]
+
+
+@pytest.fixture(autouse=True)
+def _kit():
+    try:
+        load_technology("gf180mcu")
+    except MissingToolError as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture
+def draw(cosim_main, tmp_path):
+    """(file) -> a layout's folder, whose units are those of the netlist."""
+
+    def drawn(path):
+        code, out, err = cosim_main("layout", path, "--technology", "gf180mcu", "-o", tmp_path / "drawn")
+        assert code == 0, err
+        assert "each is in both" in out
+        assert (tmp_path / "drawn" / "layout.png").stat().st_size > 10_000
+        left_out = out.count("no picture        of ")
+        assert len(list((tmp_path / "drawn" / "cells").iterdir())) + left_out > 2
+        return tmp_path / "drawn"
+
+    return drawn
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", NETWORKS, ids=lambda path: path.stem)
+def test_a_network_that_comes_with_cosim_is_drawn(draw, path):
+    found = json.loads((draw(path) / "layout.json").read_text())
+    assert 2 < found["area_over_gates"] < 8
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("source", AUTOMATA)
+def test_an_automaton_is_drawn(cosim_main, draw, tmp_path, source):
+    code, _, err = cosim_main("automaton", *source.split(), "-o", tmp_path / "a.npz")
+    assert code == 0, err
+    draw(tmp_path / "a.npz")
