@@ -8,10 +8,18 @@ from collections.abc import Generator
 from contextlib import contextmanager
 
 
+def printable(text: str) -> str:
+    """Return a text on one line: line breaks and what else a terminal cannot print, as names may have, are escaped."""
+    return text if text.isprintable() else "".join(one if one.isprintable() else ascii(one)[1:-1] for one in text)
+
+
 class CosimError(Exception):
-    """Base of every error raised on purpose by this package."""
+    """Base of every error raised on purpose by this package; its message is one line."""
 
     exit_code = 2
+
+    def __str__(self) -> str:
+        return printable(super().__str__())
 
 
 class InputError(CosimError):

@@ -87,7 +87,7 @@ def format_design(
         "expected.csv": format_expected(design, exercise, dialect),
         "mapping.csv": format_mapping(rows),
         "mapping.json": json.dumps([asdict(row) for row in rows], indent=1) + "\n",
-        "design.json": json.dumps(summary, indent=2) + "\n",
+        "design.json": seal_json(summary).decode(),
     }
     return texts if start is None else {**texts, START_FILE: start}
 
@@ -121,7 +121,7 @@ def write_texts(folder: Path, texts: dict[str, str]) -> list[Path]:
 
 
 def write_results(folder: Path, results: Mapping[str, object]) -> None:
-    """The same for what `seal_json` takes: JSON objects, each with its checksum as its last entry."""
+    """Write JSON objects into a folder as `write_texts` does, each with its checksum as its last entry."""
     make_folder(folder)
     write_together({folder / name: seal_json(content) for name, content in results.items()})
 

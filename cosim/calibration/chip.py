@@ -14,12 +14,11 @@ from cosim.circuit.deck import device_sizes
 from cosim.circuit.elements import Mos
 from cosim.engines.engine import Waveforms
 from cosim.engines.table import NGSPICE, simulator_named
-from cosim.errors import InputError, MissingToolError
-from cosim.files.cache import cache_folder
-from cosim.files.write import make_folder
+from cosim.errors import MissingToolError
+from cosim.files.cache import cached_files, keep_in_cache
 from cosim.resources import models_path
 from cosim.simulation.single import run_bench
-from cosim.technology.chip import FORMAT, ChipFit, load_chip, write_chip
+from cosim.technology.chip import FORMAT, ChipFit, as_kept, chip_bytes, load_chip
 from cosim.technology.devices import device_cards
 from cosim.technology.types import Technology
 
@@ -34,8 +33,8 @@ def find_chip(technology: Technology, progress: Progress = lambda text: None) ->
     Raises MissingToolError when they must be measured and ngspice is missing, InputError when the library lacks a size.
     """
     fingerprint, name = chip_fingerprint(technology), f"{technology.name}.chip.json"
-    kept = cache_folder() / name
-    if (fitting := first_fitting((models_path() / "devices" / name, kept), load_chip, fingerprint)) is not None:
+    paths = models_path() / "devices" / name, *cached_files(name)
+    if (fitting := first_fitting(paths, load_chip, fingerprint)) is not None:
         return fitting
     try:
         simulator_named(NGSPICE).check()
@@ -44,12 +43,8 @@ def find_chip(technology: Technology, progress: Progress = lambda text: None) ->
             f"no figures of the chip's blocks in {technology.name} fit this version, and new ones need ngspice: {error}"
         ) from None
     progress(f"measuring converter, bias tree and clock generator of {technology.name}")
-    found = measure_chip(technology)
-    try:
-        make_folder(kept.parent)
-        write_chip(kept, found)
-    except InputError as error:
-        progress(f"figures of the chip's blocks not kept: {error}, by setting XDG_CACHE_HOME")
+    found = as_kept(measure_chip(technology))
+    keep_in_cache(name, chip_bytes(found), "figures of the chip's blocks", progress)
     return found
 
 

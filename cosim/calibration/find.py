@@ -9,20 +9,20 @@ from cosim.calibration.fingerprint import calibration_fingerprint
 from cosim.calibration.measure import Progress, measure_calibration
 from cosim.engines.table import NGSPICE, simulator_named
 from cosim.errors import InputError, MissingToolError
-from cosim.files.cache import cache_folder
+from cosim.files.cache import cached_files, keep_in_cache
 from cosim.resources import models_path
-from cosim.technology.calibration import Calibration, as_kept, load_calibration, write_calibration
+from cosim.technology.calibration import Calibration, as_kept, calibration_bytes, load_calibration
 from cosim.technology.types import Technology
 
 
 def shipped_path(technology: str, units: int) -> Path:
     """Where the calibration that comes with the package stands, whether it exists or not."""
-    return models_path() / "devices" / f"{technology}.u{units}.calibration.json"
+    return models_path() / "devices" / cached_name(technology, units)
 
 
-def cached_path(technology: str, units: int) -> Path:
-    """Where a calibration that was measured on this machine is kept."""
-    return cache_folder() / f"{technology}.u{units}.calibration.json"
+def cached_name(technology: str, units: int) -> str:
+    """Return the name under which a calibration that was measured on this machine is kept in the cache's folder."""
+    return f"{technology}.u{units}.calibration.json"
 
 
 class Fitting(Protocol):
@@ -36,7 +36,7 @@ F = TypeVar("F", bound=Fitting)
 
 
 def first_fitting(paths: Iterable[Path], load: Callable[[Path], F], fingerprint: str) -> F | None:
-    """The first file with this fingerprint; one that is absent or of another format is passed over."""
+    """The first file with this fingerprint; one that is absent, damaged or of another format is passed over."""
     for path in paths:
         with suppress(InputError):
             if (found := load(path)).fingerprint == fingerprint:
@@ -51,7 +51,8 @@ def find_calibration(technology: Technology, units: int, progress: Progress = la
     Raises MissingToolError when one must be measured and ngspice is missing.
     """
     fingerprint = calibration_fingerprint(technology, units)
-    paths = shipped_path(technology.name, units), cached_path(technology.name, units)
+    name = cached_name(technology.name, units)
+    paths = shipped_path(technology.name, units), *cached_files(name)
     if (kept := first_fitting(paths, load_calibration, fingerprint)) is not None:
         return kept
     try:
@@ -61,21 +62,8 @@ def find_calibration(technology: Technology, units: int, progress: Progress = la
             f"no calibration of {technology.name} with {units} unit devices fits this version, and a new one needs "
             f"ngspice: {error}"
         ) from None
-    try:
-        write_calibration(make_cached_path(technology.name, units), calibration)
-    except InputError as error:
-        progress(f"calibration not kept: {error}, by setting XDG_CACHE_HOME")
+    keep_in_cache(name, calibration_bytes(calibration), "calibration", progress)
     return calibration
-
-
-def make_cached_path(technology: str, units: int) -> Path:
-    """`cached_path`, in a folder that is made if need be. Raises InputError when it cannot be."""
-    path = cached_path(technology, units)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"cannot write {path}: {error.strerror}; choose another place") from None
-    return path
 
 
 def calibrate(

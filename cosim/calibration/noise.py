@@ -19,12 +19,11 @@ from cosim.circuit.elements import GROUND, Circuit, Source
 from cosim.engines.engine import Vectors
 from cosim.engines.ngspice.noise import analyse
 from cosim.engines.table import NGSPICE, simulator_named
-from cosim.errors import InputError, MissingToolError
-from cosim.files.cache import cache_folder
-from cosim.files.write import make_folder
+from cosim.errors import MissingToolError
+from cosim.files.cache import cached_files, keep_in_cache
 from cosim.resources import models_path
 from cosim.technology.devices import device_cards
-from cosim.technology.noise import FORMAT, KINDS, DeviceNoise, NoiseFit, as_kept, load_noise, write_noise
+from cosim.technology.noise import FORMAT, KINDS, DeviceNoise, NoiseFit, as_kept, load_noise, noise_bytes
 from cosim.technology.types import HOLD_CAPACITANCE, Technology
 
 Array = NDArray[np.float64]
@@ -43,8 +42,8 @@ def find_noise(technology: Technology, progress: Progress = lambda text: None) -
     Raises MissingToolError when they must be measured and ngspice is missing, InputError when the library lacks a size.
     """
     fingerprint = noise_fingerprint(technology)
-    kept = cache_folder() / _file(technology)
-    paths = models_path() / "devices" / _file(technology), kept
+    name = _file(technology)
+    paths = models_path() / "devices" / name, *cached_files(name)
     if (fitting := first_fitting(paths, load_noise, fingerprint)) is not None:
         return fitting
     try:
@@ -54,11 +53,7 @@ def find_noise(technology: Technology, progress: Progress = lambda text: None) -
             f"no noise figures of {technology.name} fit this version, and new ones need ngspice: {error}"
         ) from None
     found = as_kept(measure_noise(technology, progress))
-    try:
-        make_folder(kept.parent)
-        write_noise(kept, found)
-    except InputError as error:
-        progress(f"noise figures not kept: {error}, by setting XDG_CACHE_HOME")
+    keep_in_cache(name, noise_bytes(found), "noise figures", progress)
     return found
 
 

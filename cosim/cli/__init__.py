@@ -8,7 +8,7 @@ from io import TextIOWrapper
 import click
 
 from cosim.cli.stopping import StoppedError, stopping_on_signals
-from cosim.errors import CosimError
+from cosim.errors import CosimError, printable
 from cosim.version import __version__
 
 VERBS = {
@@ -105,4 +105,4 @@ def _format_usage(error: click.ClickException) -> str:
     context = getattr(error, "ctx", None)
     path = context.command_path if context else "cosim"
     end = "" if text.endswith((".", "?")) else "."
-    return f"{text[:1].lower()}{text[1:]}{end} See: {path} --help"
+    return printable(f"{text[:1].lower()}{text[1:]}{end} See: {path} --help")

@@ -19,13 +19,14 @@ from cosim.technology.scale import DEFAULT_UNITS, MAX_UNITS
 @click.option("-o", "--output", type=FILE, help="File [default: the cache that compile reads].")
 def command(technology: str, pdk_root: Path | None, units: int, engine: str, output: Path | None) -> None:
     """Measure mirrors and 9T cell, fit their errors and write the calibration that the compiler inverts."""
-    from cosim.calibration.find import calibrate, make_cached_path
+    from cosim.calibration.find import cached_name, calibrate
+    from cosim.files.cache import make_cached_path
     from cosim.files.write import check_writable
     from cosim.technology.calibration import write_calibration
     from cosim.technology.catalog import load_technology
 
     process = load_technology(technology, pdk_root)
-    path = output or make_cached_path(process.name, units)
+    path = output or make_cached_path(cached_name(process.name, units))
     check_writable(path)
     calibration = calibrate(process, units, say, engine)
     write_calibration(path, calibration)

@@ -52,13 +52,15 @@ class Inner:
 
     def run(self, folder: Path, more: Sequence[str]) -> tuple[str, Content]:
         """Run it in a folder: what went wrong there, or '', and what its results hold, nothing without such."""
+        from cosim.reading.sealed import read_sealed
+
         known = {param.name for param in self.verb.params}
         extra = [text for name, text in (("resume", "--resume"), ("jobs", f"--jobs={self.jobs}")) if name in known]
         reason = self._call([*more, *extra, f"--output={folder}"])
         if reason not in ("", COMPLAINT):
             return reason, {}
         path = next((folder / file for file in RESULTS[self.name] if (folder / file).is_file()), None)
-        return reason, {} if path is None else _read(path)
+        return reason, {} if path is None else read_sealed(path, "the same command writes it again")
 
     def _call(self, more: Sequence[str]) -> str:
         try:
@@ -103,10 +105,3 @@ def _plain(value: object) -> object:
     if isinstance(value, Path):
         return value.name
     return [_plain(one) for one in value] if isinstance(value, list | tuple) else value
-
-
-def _read(path: Path) -> Content:
-    from cosim.reading.text import read_json
-
-    found = read_json(path, "the same command writes it again")
-    return found if isinstance(found, dict) else {}

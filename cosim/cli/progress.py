@@ -6,6 +6,8 @@ from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from typing import Protocol
 
+from cosim.errors import printable
+
 SILENCE = 30.0  # s without a line after which the next report is one
 
 
@@ -13,7 +15,7 @@ def say(text: str) -> None:
     """A line of progress on stderr, so that stdout stays for results; above a bar that is there."""
     from tqdm import tqdm
 
-    tqdm.write(f"  {text}", file=sys.stderr)
+    tqdm.write(f"  {printable(text)}", file=sys.stderr)
 
 
 class Progress(Protocol):

@@ -64,7 +64,7 @@ def check_kept(folder: Path) -> Iterator[tuple[str, str]]:
         if point.name in (INFERENCES, "failed"):
             continue
         yield from ((f"{point.name}/{name}", fault) for name, fault in check_kept(point))
-    for name in RESULTS if owner != "compile" else ():
+    for name in RESULTS:
         if is_file(folder / name):
             yield name, _fault_of(folder / name) and AGAIN
     for name in TABLES:
@@ -81,7 +81,14 @@ def check_kept(folder: Path) -> Iterator[tuple[str, str]]:
 def check_store(folder: Path) -> Iterator[tuple[str, str]]:
     """The same of what a Monte Carlo run keeps for going on, replaying and its page."""
     from cosim.files.read import is_file
-    from cosim.montecarlo.keep import CALIBRATION_FILE, NETWORK_FILE, SAMPLES_FILE, TRIAL_FILE, damaged_files
+    from cosim.montecarlo.keep import (
+        CALIBRATION_FILE,
+        NETWORK_FILE,
+        SAMPLES_FILE,
+        TRIAL_FILE,
+        damaged_files,
+        read_trial_file,
+    )
     from cosim.montecarlo.run import CONTRIBUTIONS_FILE, SUMMARY_FILE
     from cosim.montecarlo.store import CHIPS_FILE, RUN_FILE, read_chips, read_sealed
 
@@ -94,9 +101,12 @@ def check_store(folder: Path) -> Iterator[tuple[str, str]]:
         lines = _some([f"line {number}" for number in kept.damaged])
         fault = f"{len(kept.damaged)} of {kept.lines} records, {lines}: --resume runs their chips again"
         yield CHIPS_FILE, fault if kept.damaged else ""
-    fault = _fault_of(folder / TRIAL_FILE)
+    damaged: list[str] = []
+    try:
+        damaged, fault = damaged_files(folder, read_trial_file(folder).sums), ""
+    except InputError as error:
+        fault = str(error)
     yield TRIAL_FILE, fault and RESUME
-    damaged = [] if fault else damaged_files(folder, read_sealed(folder / TRIAL_FILE)["sums"])
     for name in (NETWORK_FILE, SAMPLES_FILE, CALIBRATION_FILE):
         yield name, f"not to be told without {TRIAL_FILE}" if fault else RESUME if name in damaged else ""
     for name in (SUMMARY_FILE, CONTRIBUTIONS_FILE):

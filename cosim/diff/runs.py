@@ -8,7 +8,7 @@
 Everything has a checksum, which must fit.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,22 +19,34 @@ from numpy.typing import NDArray
 from cosim.errors import InputError
 from cosim.files.claim import owner_of
 from cosim.files.read import is_file
-from cosim.files.seal import unseal_json
 from cosim.files.settings import Settings
 from cosim.montecarlo.keep import SAMPLES_FILE, read_kept
 from cosim.montecarlo.page import read_summary
+from cosim.montecarlo.store import RUN_FILE, check_run, read_store
 from cosim.montecarlo.store import VERB as MONTECARLO
-from cosim.montecarlo.store import read_store
-from cosim.reading.arrays import is_whole, read_arrays
+from cosim.reading.arrays import check_forms, read_arrays
+from cosim.reading.sealed import read_sealed, read_sealed_arrays
 from cosim.reading.settings import read_settings
-from cosim.reading.text import JSON_LIMIT, parse_json, read_bytes, shown_path
+from cosim.reading.text import shown_path
 from cosim.study.chips import ChipRecord, ChipSummary
-from cosim.study.sample_table import ROWS, STACKED, SampleTable
+from cosim.study.sample_table import STACKED, UNDECIDED, SampleTable
 
 Array = NDArray[np.float64]
 Arrays = dict[str, NDArray[Any]]
 VERBS = ("compare", "demo", "simulate", "power", MONTECARLO)
 _AGAIN = "the same command writes it again"
+_SAMPLES = {
+    "indices": "whole n", "sums": "text n", "y": "real n *", "lengths": "whole n", "software": "whole n",
+    "decisions": "whole n", "wrong": "whole n cells", "power_w": "real n", "cells": "text cells",
+    "tolerances": "real cells", "engine": "text", "states": "real n time cells",
+}  # fmt: skip
+_CONDITIONS = {name: form for name, form in _SAMPLES.items() if name != "states"} | {
+    "decisions": "whole conditions n", "wrong": "whole conditions n cells", "power_w": "real conditions n",
+    "conditions": "text conditions",
+}  # fmt: skip
+_POWER = {"indices": "whole n", "sums": "text n", "figures": "text figures", "power_w": "real figures n"}
+_DRAWN_SAMPLES = {"indices": "whole n", "y": "real n *"}
+_HASHES = ("network", "technology", "calibration")  # in what a run was made from
 _RESULT = {"compare": "comparison.json", "demo": "comparison.json", "simulate": "simulation.npz", "power": "power.json"}
 
 
@@ -99,10 +111,11 @@ def read_run(folder: Path) -> Run:
         raise InputError(
             f"{name}: this run of {verb} is not finished, {result.name} is missing; the same command goes on"
         )
-    made = {**_sealed(folder / "design.json"), **(_sealed(result) if result.suffix == ".json" else {})}
+    parts = [folder / "design.json", *([result] if result.suffix == ".json" else [])]
+    made = [(path, read_sealed(path, _AGAIN, finite=False)) for path in parts]
     facts = Facts(folder, name, "compare" if verb == "demo" else verb, read_settings(folder), _made(made))
     if verb == "power":
-        rows = _arrays(folder / "power.npz", ("indices", "sums", "figures", "power_w"))
+        rows = read_sealed_arrays(folder / "power.npz", _POWER, _AGAIN)
         return Metered(
             facts, rows["indices"], rows["sums"], dict(zip(rows["figures"].tolist(), rows["power_w"], strict=True))
         )
@@ -112,16 +125,18 @@ def read_run(folder: Path) -> Run:
 
 def _drawn(folder: Path, name: str) -> Drawn:
     settings, records = read_store(folder)
+    check_run(folder, settings)
     summary = read_summary(folder)
     if missing := [number for number in range(summary.chips) if number not in records]:
         raise InputError(f"{name}: chip {missing[0]} of {summary.chips} is not there; go on with --resume")
     read_kept(folder)  # its checksums
-    samples = read_arrays(folder / SAMPLES_FILE, _AGAIN, ("indices", "y"))
+    samples = read_arrays(folder / SAMPLES_FILE, _AGAIN, _DRAWN_SAMPLES)
+    check_forms(samples, _DRAWN_SAMPLES, shown_path(folder / SAMPLES_FILE), _AGAIN)
     _check_classes(folder / SAMPLES_FILE, samples["y"])
     made = {key: value for key, value in settings.items() if key not in ("devices", "design")}
-    facts = Facts(
-        folder, name, MONTECARLO, read_settings(folder), {**settings["design"], **made, "chips": summary.chips}
-    )
+    made = {**settings["design"], **made, "chips": summary.chips}
+    _check_named(folder / RUN_FILE, made)
+    facts = Facts(folder, name, MONTECARLO, read_settings(folder), made)
     chosen = tuple(records[number] for number in range(summary.chips))
     return Drawn(facts, summary, chosen, samples["indices"], samples["y"])
 
@@ -133,29 +148,48 @@ _MADE = (
 )  # fmt: skip
 
 
-def _made(content: Mapping[str, object]) -> dict[str, object]:
-    """What a run was made from, without what it found."""
+def _made(parts: Sequence[tuple[Path, Mapping[str, object]]]) -> dict[str, object]:
+    """What a run was made from, without what it found. Raises InputError where its files do not name the network."""
+    content = {name: value for _, part in parts for name, value in part.items()}
+    _check_named(parts[0][0], content)
     return {name: content[name] for name in _MADE if name in content}
 
 
+def _check_named(path: Path, made: Mapping[str, object]) -> None:
+    if missing := [name for name in _HASHES if not isinstance(made.get(name), str)]:
+        raise InputError(f"{shown_path(path)}: must have the field {missing[0]}, a text; {_AGAIN}")
+
+
 def _table(path: Path) -> SampleTable:
-    rows = _arrays(path, (*ROWS, "states"))
-    _check_classes(path, rows["y"])
+    rows = _rows(path, _SAMPLES)
     return _sample_table(rows, {name: rows[name] for name in STACKED}, rows["states"])
 
 
 def _conditions(path: Path) -> dict[str, SampleTable]:
-    rows = _arrays(path, (*ROWS, "conditions"))
-    _check_classes(path, rows["y"])
+    rows = _rows(path, _CONDITIONS)
     names = rows["conditions"].tolist()
     return {name: _sample_table(rows, {key: rows[key][k] for key in STACKED}) for k, name in enumerate(names)}
 
 
+def _rows(path: Path, forms: Mapping[str, str]) -> Arrays:
+    """The arrays of a table of samples, of these forms and of values that samples can have."""
+    rows = read_sealed_arrays(path, forms, _AGAIN)
+    _check_classes(path, rows["y"])
+    steps = rows["states"].shape[1] if "states" in rows else np.iinfo(np.int64).max
+    bounds = {"lengths": (1, steps), "wrong": (0, rows["lengths"][:, None]), "decisions": (UNDECIDED, 2**31)}
+    for name, (least, most) in bounds.items():
+        if not np.all((rows[name] >= least) & (rows[name] <= most)):
+            raise InputError(
+                f"{shown_path(path)}: {name} must be {least} or more, and of the frames there are; {_AGAIN}"
+            )
+    return rows
+
+
 def _check_classes(path: Path, y: NDArray[Any]) -> None:
     """Raises InputError for targets (n, outputs) that are real numbers: their errors are not paired yet."""
-    if y.ndim != 1:
+    if y.ndim != 1 or y.dtype.kind == "f":
         raise InputError(
-            f"{shown_path(path)}: y must be classes, one for each sample, not {y.shape[1]} real numbers; diff pairs "
+            f"{shown_path(path)}: y must be classes, one for each sample, not real numbers; diff pairs "
             "decisions, so compare rmse in the comparison.json or summary.json of both runs"
         )
 
@@ -165,30 +199,3 @@ def _sample_table(rows: Arrays, stacked: Arrays, states: NDArray[Any] | None = N
     return SampleTable(
         **plain, **stacked, cells=tuple(rows["cells"].tolist()), engine=str(rows["engine"]), states=states
     )
-
-
-def _arrays(path: Path, names: tuple[str, ...]) -> Arrays:
-    """Those of a sealed file. Raises InputError where it is missing, damaged, or of a cosim that kept less."""
-    where = shown_path(path)
-    if not is_file(path):
-        raise InputError(f"{where}: missing, so its samples cannot be paired; {_AGAIN}")
-    if not is_whole(path):
-        raise InputError(f"{where}: damaged, its checksum does not fit; {_AGAIN}")
-    found = read_arrays(path, _AGAIN, names)
-    if missing := [name for name in names if name not in found]:
-        raise InputError(f"{where}: {missing[0]} missing, it is of an earlier cosim; {_AGAIN}")
-    return found
-
-
-def _sealed(path: Path) -> dict[str, object]:
-    """A JSON object that ends with its checksum. Raises InputError where it is missing or that does not fit."""
-    where = shown_path(path)
-    if not is_file(path):
-        raise InputError(f"{where}: missing; {_AGAIN}")
-    try:
-        text = unseal_json(read_bytes(path, JSON_LIMIT, _AGAIN))
-    except ValueError as error:
-        raise InputError(f"{where}: damaged: {error}; {_AGAIN}") from None
-    found = parse_json(text, where, _AGAIN, finite=False)
-    assert isinstance(found, dict)  # what is left of a checksum ends as an object does
-    return found

@@ -14,8 +14,9 @@ from typing import Any, TypeVar
 from cosim.errors import InputError
 from cosim.files.json_form import json_object
 from cosim.files.read import is_file
-from cosim.files.seal import seal_json, seal_line, unseal_json, unseal_line
+from cosim.files.seal import seal_json, seal_line, unseal_line
 from cosim.files.write import write_atomically
+from cosim.reading.sealed import read_sealed
 from cosim.reading.text import JSON_LIMIT, parse_json, read_bytes, shown, typed
 from cosim.study.explore import OnTransistors, Tried
 
@@ -67,14 +68,23 @@ class Kept:
         content = read_bytes(path, JSON_LIMIT, _AGAIN)
         for line in content.splitlines(keepends=True):
             try:
-                plain: Any = parse_json(unseal_line(line, self._key), name, _AGAIN)
-            except ValueError:
+                number, record = _parts(parse_json(unseal_line(line, self._key), name, _AGAIN))
+                found[number] = typed(_named(record), cls, name, _AGAIN)
+            except (ValueError, InputError):
                 break
-            found[plain["number"]] = typed(_named(plain["is"]), cls, name, _AGAIN)
             whole += len(line)
         if whole < len(content):
             write_atomically(path, content[:whole])
         return found
+
+
+def _parts(plain: object) -> tuple[int, dict[str, Any]]:
+    """Return the number and the record of a line; raises ValueError where it has none."""
+    match plain:
+        case {"number": int(number), "is": dict(record)}:
+            return number, record
+        case _:
+            raise ValueError
 
 
 def _named(plain: Mapping[str, object]) -> dict[str, object]:
@@ -86,8 +96,8 @@ def _check(path: Path, search: Mapping[str, object]) -> None:
     if not is_file(path):
         return
     try:
-        known: Any = parse_json(unseal_json(read_bytes(path, JSON_LIMIT, _AGAIN)), path.name, _AGAIN)
-    except ValueError:  # damaged: lines that are no trials of this search are left out
+        known = read_sealed(path, _AGAIN)
+    except InputError:  # damaged: lines that are no trials of this search are left out
         return
     for name in sorted({*known, *search}):
         if known.get(name) != search.get(name):

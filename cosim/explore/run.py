@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from cosim.explore.kept import Kept
-from cosim.explore.search import Space, propose
+from cosim.explore.search import Space, belongs, propose
 from cosim.report.explore_table import shown_value
 from cosim.study.explore import OnTransistors, Tried, front_of
 from cosim.study.sweep import Value
@@ -32,7 +32,7 @@ def explore(search: Search, kept: Kept) -> tuple[Tried, ...]:
     tried = list[Tried]()
     while len(tried) < search.trials:
         number = len(tried)
-        if (one := kept.trials.get(number)) is None:
+        if (one := kept.trials.get(number)) is None or not belongs(search.space, one):
             values = propose(search.space, tried)
             if values is None:
                 search.say(f"nothing new to try after {number} trials")

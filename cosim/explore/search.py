@@ -48,6 +48,20 @@ def optuna() -> ModuleType:
     return found
 
 
+def belongs(space: Space, one: Tried) -> bool:
+    """Return whether a trial is one of this search: its knobs within their bounds, every objective in its figures."""
+    if one.values.keys() != space.start.keys():
+        return False
+    whole = not one.figures or {"yield", *space.objectives} <= one.figures.keys()
+    return whole and all(_allowed(knob, one.values[knob.option]) for knob in space.knobs)
+
+
+def _allowed(knob: Knob, value: Value) -> bool:
+    if knob.values:
+        return value in knob.values
+    return isinstance(value, int | float) and knob.low is not None and knob.low <= value <= (knob.high or knob.low)
+
+
 def propose(space: Space, tried: Sequence[Tried]) -> dict[str, Value] | None:
     """Values for the next trial; the first are those that the space starts with. None where nothing new is found."""
     if not tried:

@@ -16,6 +16,15 @@ def json_object(record: object) -> dict[str, Any]:
     return found
 
 
+def round_numbers(value: object, digits: int) -> object:
+    """Return a JSON value whose real numbers have so many significant digits; tuples become lists."""
+    if isinstance(value, float):
+        return float(f"{value:.{digits}g}")
+    if isinstance(value, Mapping):
+        return {key: round_numbers(item, digits) for key, item in value.items()}
+    return [round_numbers(item, digits) for item in value] if isinstance(value, list | tuple) else value
+
+
 def _plain(value: object) -> object:
     if is_dataclass(value):
         items = ((one, getattr(value, one.name)) for one in fields(value))

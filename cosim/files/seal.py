@@ -1,7 +1,8 @@
 """Checksums inside kept files: what a disk, a copy or an editor changed is seen before anything trusts it.
 
-The last entry of a JSON object, or the comment of a zip archive, is the checksum of every byte before it. A `key`
-goes into the checksum without being kept: content of another origin does not pass.
+The last entry of a JSON object, the comment of a zip archive, the last line of a table or the last bytes of any other
+file are the checksum of every byte before them. A `key` goes into the checksum without being kept: content of another
+origin does not pass.
 """
 
 import hashlib
@@ -20,6 +21,7 @@ DIGITS = 16  # of SHA-256, hexadecimal: of 1.8e19 damaged files one passes
 _FILE = ',\n  "sha256": "', '"\n}\n'
 _LINE = ',"sha256":"', '"}\n'
 _COMMENT = b"sha256 "
+_TRAILER = "# sha256 ", "\n"
 _MISFIT = "its checksum does not fit"
 
 
@@ -38,7 +40,7 @@ def seal_json(content: object) -> bytes:
 
 def unseal_json(content: bytes) -> bytes:
     """The object's text without the checksum; raises ValueError when that does not fit."""
-    return _unseal(content, _FILE, "")
+    return _unseal(content, _FILE, "") + b"}"
 
 
 def seal_line(content: object, key: str) -> bytes:
@@ -48,7 +50,30 @@ def seal_line(content: object, key: str) -> bytes:
 
 def unseal_line(line: bytes, key: str) -> bytes:
     """The text of a line, given with its end, without the checksum; raises ValueError when that does not fit."""
-    return _unseal(line, _LINE, key)
+    return _unseal(line, _LINE, key) + b"}"
+
+
+def seal_text(text: str) -> bytes:
+    """Return lines of text, a table for one, with the checksum as a comment in a last line of its own."""
+    return _seal(text.encode(), _TRAILER, "")
+
+
+def unseal_text(content: bytes) -> bytes:
+    """Return the lines without that of the checksum; raises ValueError when it does not fit."""
+    return _unseal(content, _TRAILER, "")
+
+
+def seal_bytes(content: bytes) -> bytes:
+    """Return any bytes with their checksum behind them."""
+    return content + checksum(content).encode()
+
+
+def unseal_bytes(content: bytes) -> bytes:
+    """Return the bytes without their checksum; raises ValueError when it does not fit."""
+    body = content[:-DIGITS]
+    if seal_bytes(body) != content:
+        raise ValueError(_MISFIT)
+    return body
 
 
 def seal_npz(arrays: Mapping[str, NDArray[Any]], key: str = "") -> bytes:
@@ -82,4 +107,4 @@ def _unseal(content: bytes, ends: tuple[str, str], key: str) -> bytes:
     body = content.rpartition(ends[0].encode())[0]
     if not body or content != _seal(body, ends, key):
         raise ValueError(_MISFIT)
-    return body + b"}"
+    return body

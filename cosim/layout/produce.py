@@ -81,8 +81,8 @@ def make_layout(
     files = {
         GDS: gds,
         NETLIST: netlist.encode(),
-        WIRES: format_wires(wires, design).encode(),
-        POSITIONS: format_positions(chip, design).encode(),
+        WIRES: format_wires(wires, design),
+        POSITIONS: format_positions(chip, design),
         "couplings.csv": table(("net", "other", "fF", "share"), coupling_rows(wires)).encode(),
         "pins.csv": table(("place", "pin", "metal", "x_um", "y_um"), pin_rows(chip)).encode(),
         "area.csv": areas.encode(),

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -11,6 +12,7 @@ from cosim.circuit.elements import Mos
 from cosim.design import Design
 from cosim.errors import InputError
 from cosim.files.read import is_file
+from cosim.files.seal import seal_text
 from cosim.layout.checks import Checked
 from cosim.layout.chip import Chip, drawing_of
 from cosim.layout.connect import Drawn
@@ -19,10 +21,14 @@ from cosim.layout.gds import label_of
 from cosim.layout.route import flipped
 from cosim.layout.tiles import heights, width
 from cosim.outputs import block_areas, network_hash
+from cosim.reading.sealed import read_sealed_text
+from cosim.reading.text import parsing, shown_name
 from cosim.technology.drawing import Drawing
 
 WIRES, POSITIONS = "wires.csv", "positions.csv"
-_HEADER, _PLACES = ("net", "other", "kind", "farad"), ("device", "x_um", "y_um")
+_HEADER, _PLACES = ("net", "other", "kind", "farad"), ("device", "x_um", "y_um")  # names first, then _QUANTITIES
+_QUANTITIES = ("farad", "x_um", "y_um")
+_AGAIN = "draw this network again with cosim layout"
 
 
 def table(fields: Sequence[str], rows: Iterable[Iterable[object]]) -> str:
@@ -74,24 +80,19 @@ def position_rows(chip: Chip, drawing: Drawing) -> list[tuple[str, float, float]
     return sorted(found)
 
 
-def format_positions(chip: Chip, design: Design) -> str:
-    """The table that `--gradient` reads, under the line that names its network."""
-    rows = position_rows(chip, drawing_of(design.technology))
-    return f"{_whose(design)}\n{table(_PLACES, rows)}"
+def format_positions(chip: Chip, design: Design) -> bytes:
+    """Return the table that `--gradient` reads, under the line that names its network, above its checksum."""
+    return _sealed(table(_PLACES, position_rows(chip, drawing_of(design.technology))), design)
 
 
 def read_positions(folder: Path, design: Design) -> dict[str, tuple[float, float]]:
-    """Transistor -> metres from the lower left corner.
+    """Return the place of each transistor, metres from the lower left corner, as `format_positions` wrote it.
 
-    Raises InputError where the folder has none of this network on this technology, or not of all its transistors.
+    Raises InputError where the folder has none of this network on this technology, or not of all its transistors, or
+    where the table is damaged.
     """
-    rows = _rows(folder, POSITIONS, "--gradient", design)
-    try:
-        found = {row["device"]: (float(row["x_um"]) * 1e-6, float(row["y_um"]) * 1e-6) for row in rows}
-    except (KeyError, TypeError, ValueError):
-        raise InputError(
-            f"{folder / POSITIONS} must hold the columns {', '.join(_PLACES)}; draw this network again"
-        ) from None
+    rows = _rows(folder, POSITIONS, "--gradient", _PLACES, design)
+    found = {device: (1e-6 * x, 1e-6 * y) for (device,), (x, y) in rows}
     missing = sorted({mos.name for mos in design.flat.elements if isinstance(mos, Mos)} - found.keys())
     if missing:
         raise InputError(
@@ -101,39 +102,55 @@ def read_positions(folder: Path, design: Design) -> dict[str, tuple[float, float
     return found
 
 
-def format_wires(parasitics: Iterable[Parasitic], design: Design) -> str:
-    """The table that `--extracted` reads, under a line that says which network it belongs to."""
-    rows = ((one.a, one.b, one.kind, one.farad) for one in parasitics)
-    return f"{_whose(design)}\n{table(_HEADER, rows)}"
+def format_wires(parasitics: Iterable[Parasitic], design: Design) -> bytes:
+    """Return the table that `--extracted` reads, under the line that names its network, above its checksum."""
+    return _sealed(table(_HEADER, ((one.a, one.b, one.kind, one.farad) for one in parasitics)), design)
 
 
 def read_wires(folder: Path, design: Design) -> list[Parasitic]:
-    """Raises InputError where the folder holds no wires of this network on this technology."""
-    rows = _rows(folder, WIRES, "--extracted", design)
-    try:
-        return [Parasitic(row["net"], row["other"], row["kind"], float(row["farad"])) for row in rows]
-    except (KeyError, TypeError, ValueError):
-        raise InputError(
-            f"{folder / WIRES} must hold the columns {', '.join(_HEADER)}; draw this network again"
-        ) from None
+    """Return what `format_wires` wrote.
+
+    Raises InputError where the folder holds no wires of this network on this technology, or the table is damaged.
+    """
+    rows = _rows(folder, WIRES, "--extracted", _HEADER, design)
+    if any(farad < 0 for _, (farad,) in rows):
+        raise InputError(f"{folder / WIRES}: farad must be 0 or more in every row; {_AGAIN}")
+    return [Parasitic(net, other, kind, farad) for (net, other, kind), (farad,) in rows]
 
 
 def _whose(design: Design) -> str:
     return f"# {network_hash(design)} on {design.technology.name}"
 
 
-def _rows(folder: Path, name: str, option: str, design: Design) -> list[dict[str, str]]:
-    """The rows of a table that `_whose` stands above."""
+def _sealed(rows: str, design: Design) -> bytes:
+    return seal_text(f"{_whose(design)}\n{rows}")
+
+
+def _rows(
+    folder: Path, name: str, option: str, fields: tuple[str, ...], design: Design
+) -> list[tuple[list[str], list[float]]]:
+    """Return the texts and the numbers of each row of a table that `_whose` stands above.
+
+    Those of `fields` that are quantities are finite numbers. Raises InputError with `option` where there is no such
+    table, and with the file where it is damaged, of another network, or of other columns.
+    """
     path = folder / name
     if not is_file(path):
         raise InputError(f"{option} {folder}: there is no {name} in it; make it with cosim layout")
-    first, _, rest = path.read_text(encoding="utf-8").partition("\n")
-    wanted = _whose(design)
-    if first != wanted:
+    first, _, rest = read_sealed_text(path, _AGAIN).partition("\n")
+    if first != (wanted := _whose(design)):
         raise InputError(
-            f"{path}: its {Path(name).stem} must be those of {wanted[2:]}, not of {first[2:]}; draw this network again"
+            f"{path}: its {Path(name).stem} must be those of {wanted[2:]}, not of {shown_name(first[2:])}; {_AGAIN}"
         )
-    return list(csv.DictReader(io.StringIO(rest)))
+    texts = sum(field not in _QUANTITIES for field in fields)
+    with parsing(str(path), f"a table of the columns {', '.join(fields)}", _AGAIN):
+        header, *rows = csv.reader(io.StringIO(rest), strict=True)
+        if tuple(header) != fields or any(len(row) != len(fields) for row in rows):
+            raise ValueError("a row has other columns")
+        found = [(row[:texts], list(map(float, row[texts:]))) for row in rows]
+        if not all(math.isfinite(number) for _, numbers in found for number in numbers):
+            raise ValueError("a number is not finite")
+    return found
 
 
 def coupling_rows(parasitics: Iterable[Parasitic], count: int = 40) -> list[tuple[str, str, float, float]]:

@@ -32,14 +32,14 @@ from cosim.files.read import is_file
 from cosim.files.seal import checksum, seal_json
 from cosim.files.write import write_together
 from cosim.montecarlo.run import run_settings
-from cosim.montecarlo.store import find_difference, read_sealed, read_store
+from cosim.montecarlo.store import check_run, find_difference, read_sealed, read_store
 from cosim.montecarlo.trial import Trial
 from cosim.network.types import Network
 from cosim.reading.arrays import read_arrays
-from cosim.reading.text import check_known, check_plain, open_file, typed
+from cosim.reading.text import JSON_LIMIT, check_known, check_plain, open_file, read_bytes, typed
 from cosim.tasks.target import check_tolerance
 from cosim.tasks.testset import TestSet, check_test_set
-from cosim.technology.calibration import format_calibration, load_calibration
+from cosim.technology.calibration import format_calibration, parse_calibration
 from cosim.technology.catalog import load_technology
 from cosim.technology.conditions import at
 from cosim.technology.types import Technology
@@ -145,6 +145,7 @@ def load_trial(folder: Path, places: Places = Places()) -> Trial:
     Raises InputError for a store without these files, and when what they give is not the trial of run.json.
     """
     settings, _ = read_store(folder)
+    check_run(folder, settings)
     kept = read_kept(folder)
     process = _technology(folder, kept, places)
     design = _design(folder, kept, process)
@@ -169,6 +170,16 @@ def read_kept(folder: Path) -> KeptTrial:
 
     Raises InputError where one of them is missing, damaged or of another format.
     """
+    kept = read_trial_file(folder)
+    if damaged := damaged_files(folder, kept.sums):
+        raise InputError(
+            f"{folder / damaged[0]}: missing or damaged, its checksum is not the one in {TRIAL_FILE}; {_REPAIR}"
+        )
+    return kept
+
+
+def read_trial_file(folder: Path) -> KeptTrial:
+    """Return the content of trial.json alone. Raises InputError where it is missing, damaged or of another format."""
     path = folder / TRIAL_FILE
     try:
         content = read_sealed(path)
@@ -182,10 +193,6 @@ def read_kept(folder: Path) -> KeptTrial:
     check_known(check_plain(content, str(path), _REPAIR), KeptTrial, str(path), _REPAIR)
     kept = typed(content, KeptTrial, str(path), _REPAIR)
     _check_values(kept, str(path))
-    if damaged := damaged_files(folder, kept.sums):
-        raise InputError(
-            f"{folder / damaged[0]}: missing or damaged, its checksum is not the one in {TRIAL_FILE}; {_REPAIR}"
-        )
     return kept
 
 
@@ -239,7 +246,8 @@ def _technology(folder: Path, kept: KeptTrial, places: Places) -> Technology:
 
 
 def _design(folder: Path, kept: KeptTrial, process: Technology) -> Design:
-    network, calibration = load_network(folder / NETWORK_FILE), load_calibration(folder / CALIBRATION_FILE)
+    network, kept_at = load_network(folder / NETWORK_FILE), folder / CALIBRATION_FILE
+    calibration = parse_calibration(read_bytes(kept_at, JSON_LIMIT, _REPAIR), str(kept_at))  # trial.json has its sum
     if calibration_fingerprint(process, calibration.units) != calibration.fingerprint:
         raise InputError(
             f"{folder}: {process.name} has other devices or cells than those that its run was calibrated with; give "

@@ -16,10 +16,11 @@ from typing import Any
 from cosim.errors import InputError
 from cosim.files.claim import own_folder
 from cosim.files.read import is_file
-from cosim.files.seal import checksum, seal_json, seal_line, unseal_json, unseal_line
+from cosim.files.seal import checksum, seal_json, seal_line, unseal_line
 from cosim.files.write import sync_folder, write_atomically
 from cosim.montecarlo.record import check_record, record_line
-from cosim.reading.text import JSON_LIMIT, open_file, parse_json, read_bytes
+from cosim.reading import sealed
+from cosim.reading.text import open_file, parse_json, typed
 from cosim.study.chips import ChipRecord
 
 VERB = "montecarlo"  # owner of the folder
@@ -107,6 +108,19 @@ def open_store(folder: Path, settings: Settings, *, resume: bool) -> Iterator[St
         yield store
 
 
+@dataclass(frozen=True)
+class _Run:
+    """What every run.json has, of what its readers ask for."""
+
+    cosim: str
+    engine: str
+    design: dict[str, object]
+    devices: list[str]
+    samples_hash: str
+    calibration: str
+    made_with: dict[str, object]
+
+
 def read_store(folder: Path) -> tuple[Settings, dict[int, ChipRecord]]:
     """Settings and records by chip. Raises InputError for a folder that is no run, and for what is damaged."""
     try:
@@ -124,6 +138,11 @@ def read_store(folder: Path) -> tuple[Settings, dict[int, ChipRecord]]:
     return settings, dict(sorted(kept.records.items()))
 
 
+def check_run(folder: Path, settings: Settings) -> None:
+    """Raises InputError where the settings in a store lack a field that every run has, or have one of another type."""
+    typed(settings, _Run, str(folder / RUN_FILE), f"{_RESUME}: the command that made the run writes it again")
+
+
 def read_sealed(path: Path) -> Settings:
     """A JSON object that ends with its checksum, without it.
 
@@ -131,14 +150,7 @@ def read_sealed(path: Path) -> Settings:
     """
     if not is_file(path):
         raise FileNotFoundError(path)
-    repair = f"{_RESUME}: the command that made the run writes it again"
-    try:
-        text = unseal_json(read_bytes(path, JSON_LIMIT, repair))
-    except ValueError as error:
-        raise InputError(f"{path}: damaged, or of a cosim without checksums: {error}; {repair}") from None
-    found = parse_json(text, str(path), repair, finite=False)
-    assert isinstance(found, dict)  # what is left of a checksum ends as a JSON object does
-    return found
+    return sealed.read_sealed(path, f"{_RESUME}: the command that made the run writes it again", finite=False)
 
 
 def read_chips(folder: Path, settings: Settings) -> Kept:
@@ -151,15 +163,15 @@ def read_chips(folder: Path, settings: Settings) -> Kept:
     whole = content[: content.rfind(b"\n") + 1].splitlines(keepends=True)
     records: dict[int, ChipRecord] = {}
     damaged, order = [], []
-    for number, sealed in enumerate(whole, start=1):
+    for number, line in enumerate(whole, start=1):
         try:
-            text = unseal_line(sealed, key)
+            text = unseal_line(line, key)
         except ValueError:
             damaged.append(number)
             continue
         where = f"{path}: line {number}"
-        line = parse_json(text, where, "choose another run")
-        record = check_record(line, settings.get("engine", ""), len(settings.get("devices", ())), where)
+        plain, devices = parse_json(text, where, "choose another run"), len(settings.get("devices", ()))
+        record = check_record(plain, settings.get("engine", ""), devices, where)
         records[record.chip] = record
         order.append(record.chip)
     tidy = order == sorted(records) and not damaged and content.endswith(b"\n")

@@ -4,10 +4,10 @@ How much memory a file may ask for depends on its own size: compression is a con
 """
 
 import zipfile
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from math import prod
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,8 @@ _KINDS = "biufcSU"  # truth values, numbers, text: no objects, nothing structure
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
 _ENCRYPTED = 0x1
+_FORMS = {"text": "U", "whole": "iu", "real": "iuf"}  # kinds of `check_forms`, and numpy's letters
+_WORDS = {"text": "text", "whole": "whole numbers", "real": "real numbers"}
 
 
 def memory_limit(path: Path) -> int:
@@ -49,13 +51,13 @@ def is_whole(path: Path, key: str = "") -> bool:
     return True
 
 
-def read_arrays(path: Path, repair: str, names: Collection[str] | None = None) -> dict[str, NDArray]:
+def read_arrays(path: Path, repair: str, names: Collection[str] | None = None) -> dict[str, NDArray[Any]]:
     """The arrays of an .npz, or those of them that are in `names`, by name; not to be written into.
 
     Raises InputError that names the file, the array, the limit and `repair` for what is no .npz of plain arrays.
     """
     where = shown_path(path)
-    arrays: dict[str, NDArray] = {}
+    arrays: dict[str, NDArray[Any]] = {}
     with open_file(path, repair) as file, parsing(where, "an .npz file", repair), zipfile.ZipFile(file) as archive:
         left = memory_limit(path)
         for member in check_members(archive, where, repair):
@@ -67,6 +69,30 @@ def read_arrays(path: Path, repair: str, names: Collection[str] | None = None) -
                     arrays[name] = _read_array(content, member.file_size, left, f"{where}: {shown(name)}", repair)
                 left -= max(arrays[name].itemsize, _REAL) * arrays[name].size
     return arrays
+
+
+def check_forms(arrays: Mapping[str, NDArray[Any]], forms: Mapping[str, str], where: str, repair: str) -> None:
+    """Check arrays against their forms: a kind of _FORMS, then for every axis its length or a name for it.
+
+    `{"y": "whole n", "xy": "real n 2"}` asks for whole numbers (n,) and for real numbers (n, 2) with the same n; a * in
+    the end stands for any further axes.
+    Raises InputError that names `where`, the array and `repair` where one is missing or of another form.
+    """
+    lengths: dict[str, int] = {}
+    for name, form in forms.items():
+        kind, *axes = form.removesuffix(" *").split()
+        if (array := arrays.get(name)) is None:
+            raise InputError(f"{where}: {name} is missing; it is of another cosim, or no such file: {repair}")
+        wanted = [int(axis) if axis.isdigit() else lengths.get(axis) for axis in axes]
+        shape = array.shape[: len(axes)] if form.endswith("*") else array.shape
+        fits = len(axes) == len(shape) and all(one in (None, n) for one, n in zip(wanted, shape, strict=True))
+        if array.dtype.kind not in _FORMS[kind] or not fits:
+            asked = ", ".join(axis if one is None else str(one) for axis, one in zip(axes, wanted, strict=True))
+            raise InputError(
+                f"{where}: {name} must hold {_WORDS[kind]} of shape ({asked}), not {shown(array.dtype)} of shape "
+                f"{shown(array.shape)}; {repair}"
+            )
+        lengths |= zip(axes, shape, strict=True)
 
 
 def check_members(archive: zipfile.ZipFile, where: str, repair: str) -> list[zipfile.ZipInfo]:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from cosim.errors import InputError, importing
 from cosim.reading.arrays import check_members, check_memory
-from cosim.reading.text import open_file, parsing, shown_path
+from cosim.reading.text import open_file, parsing, shown, shown_path
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -49,6 +49,8 @@ def _check_archive(path: Path, where: str, repair: str) -> None:
                 raise InputError(f"{where}: must be stored without compression, as torch.save does; {repair}")
             if Path(member.filename).name == _PICKLE and member.file_size > _PICKLE_LIMIT:
                 raise InputError(f"{where}: {_PICKLE} must have at most {_PICKLE_LIMIT / 1e6:.3g} MB; {repair}")
+        if (damaged := archive.testzip()) is not None:  # torch.load would not tell
+            raise InputError(f"{where}: {shown(damaged)} is damaged, its checksum does not fit; {repair}")
 
 
 def tensor_array(tensor: "Tensor", where: str, limit: int) -> NDArray[np.float64]:

@@ -8,10 +8,10 @@ from typing import Literal
 
 from cosim.errors import InputError
 from cosim.files.read import is_file
-from cosim.files.seal import unseal_json
 from cosim.outputs import write_results, write_texts
+from cosim.reading.sealed import read_sealed
 from cosim.reading.settings import read_settings
-from cosim.reading.text import JSON_LIMIT, parse_json, read_bytes, shown_path, typed
+from cosim.reading.text import shown_path, typed
 from cosim.report.html import Picture
 from cosim.report.page import Block, Facts, Fold, Grid, Links, Page, Section, Subject, Table, format_pages
 
@@ -95,12 +95,8 @@ def has_page(folder: Path) -> bool:
 def read_page(folder: Path) -> Page:
     """The page that a verb left in its folder. Raises InputError where there is none, or where it is damaged."""
     path = folder / PAGE_FILE
-    where, content = shown_path(path), read_bytes(path, JSON_LIMIT, _AGAIN)
-    try:
-        text = unseal_json(content)
-    except ValueError as error:
-        raise InputError(f"{where}: damaged ({error}); {_AGAIN}") from None
-    kept = typed(parse_json(text, where, _AGAIN), _Page, where, _AGAIN)
+    where = shown_path(path)
+    kept = typed(read_sealed(path, _AGAIN), _Page, where, _AGAIN)
     sections = tuple(
         Section(one.name, tuple(_block(part, where) for part in one.blocks), one.sheet) for one in kept.sections
     )

@@ -15,14 +15,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cosim.errors import InputError, MappingError
-from cosim.files.read import is_file
+from cosim.files.json_form import round_numbers
+from cosim.files.seal import seal_json
 from cosim.files.write import write_atomically
-from cosim.reading.text import check_known, read_json, typed
+from cosim.reading.sealed import read_sealed_record, record_of
+from cosim.reading.text import parse_json, shown_path
 from cosim.technology.scale import MAX_UNITS
 
 Array = NDArray[np.float64]
 Own = Mapping[str, tuple[float, ...]]
 FORMAT = 7
+_WHAT, _DIGITS = "calibration", 9
 _NANO = 1e-9
 _SOLVER_STEPS = 60
 _LARGEST = 1e3  # of voltages, gains and times over their ideal
@@ -238,34 +241,49 @@ class Calibration:
 
 
 def write_calibration(path: Path, calibration: Calibration) -> None:
-    """The calibration as JSON. Raises InputError when it cannot be written."""
-    write_atomically(path, format_calibration(calibration).encode())
+    """Write the calibration as JSON with its checksum. Raises InputError when it cannot be written."""
+    write_atomically(path, calibration_bytes(calibration))
+
+
+def calibration_bytes(calibration: Calibration) -> bytes:
+    """Return the content of a calibration's file: JSON, numbers at 9 digits, the checksum last."""
+    return seal_json(_content(calibration))
 
 
 def format_calibration(calibration: Calibration) -> str:
-    """The calibration as JSON, numbers at 9 digits."""
-    return json.dumps(_rounded({"format": FORMAT, **calibration.content()}), indent=2) + "\n"
+    """Return the calibration as JSON without a checksum, for a store that has those of all its files in one place."""
+    return json.dumps(_content(calibration), indent=2) + "\n"
 
 
 def as_kept(calibration: Calibration) -> Calibration:
-    """The calibration as it is read from its file: whoever measured it goes on with the same numbers."""
-    content = json.loads(format_calibration(calibration))
-    del content["format"]
-    return typed(content, Calibration, calibration.technology, _REPAIR)
+    """Return the calibration as it is read from its file: whoever measured it goes on with the same numbers."""
+    return record_of(_content(calibration), calibration.technology, Calibration, FORMAT, _WHAT, _REPAIR)
 
 
 def load_calibration(path: Path) -> Calibration:
-    """Raises InputError that names the field when the file is missing, is no calibration, or has another format."""
-    if not is_file(path):
-        raise InputError(f"{path}: no calibration file there; make it with: cosim calibrate")
-    content = read_json(path, _REPAIR)
-    if not isinstance(content, dict) or content.pop("format", None) != FORMAT:
-        raise InputError(f"{path}: not a calibration of format {FORMAT}; {_REPAIR}")
-    check_known(content, Calibration, str(path), _REPAIR)
-    calibration = typed(content, Calibration, str(path), _REPAIR)
+    """Return the calibration in a file.
+
+    Raises InputError that names the field when the file is missing, damaged, is no calibration, or has another format.
+    """
+    return _checked(read_sealed_record(path, Calibration, FORMAT, _WHAT, _REPAIR), shown_path(path))
+
+
+def parse_calibration(text: bytes, where: str) -> Calibration:
+    """Return the calibration in a text without a checksum, as `format_calibration` wrote it; errors name `where`."""
+    content = parse_json(text, where, _REPAIR)
+    return _checked(record_of(content, where, Calibration, FORMAT, _WHAT, _REPAIR), where)
+
+
+def _content(calibration: Calibration) -> dict[str, object]:
+    rounded = round_numbers({"format": FORMAT, **calibration.content()}, _DIGITS)
+    assert isinstance(rounded, dict)
+    return rounded
+
+
+def _checked(calibration: Calibration, where: str) -> Calibration:
     for name, (holds, wanted) in _rules(calibration).items():
         if not holds:
-            raise InputError(f"{path}: {name} must be {wanted}; {_REPAIR}")
+            raise InputError(f"{where}: {name} must be {wanted}; {_REPAIR}")
     return calibration
 
 
@@ -315,13 +333,3 @@ def _rise(axis: tuple[float, ...]) -> bool:
 def _quadratic_2d(c: tuple[float, ...], i_thresh: ArrayLike, i_width: ArrayLike) -> Array:
     x, y = np.asarray(i_thresh) / _NANO, np.asarray(i_width) / _NANO
     return _NANO * (c[0] + c[1] * x + c[2] * y + c[3] * x * x + c[4] * x * y + c[5] * y * y)
-
-
-def _rounded(value: object) -> object:
-    if isinstance(value, float):
-        return float(f"{value:.9g}")
-    if isinstance(value, dict):
-        return {key: _rounded(item) for key, item in value.items()}
-    if isinstance(value, tuple | list):
-        return [_rounded(item) for item in value]
-    return value

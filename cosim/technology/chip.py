@@ -4,19 +4,19 @@ A converter draws a little more than its level's current, and a source of the tr
 say, because their drains stand elsewhere than those of the diodes that they copy.
 """
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from cosim.errors import InputError
-from cosim.files.json_form import json_object
-from cosim.files.read import is_file
-from cosim.files.write import write_atomically
-from cosim.reading.text import check_known, read_json, typed
+from cosim.files.json_form import json_object, round_numbers
+from cosim.files.seal import seal_json
+from cosim.reading.sealed import read_sealed_record, record_of
+from cosim.reading.text import shown_path
 
 FORMAT = 2
+_WHAT, _DIGITS = "figures of the chip's blocks", 7
 _REPAIR = "remove it, and it is measured again"
 
 
@@ -48,29 +48,25 @@ class ChipFit:
         return coarse, min(fine, most)
 
 
-def write_chip(path: Path, fit: ChipFit) -> None:
-    """The fit as JSON, numbers at 7 digits. Raises InputError when it cannot be written."""
-    content = {"format": FORMAT, **json_object(fit)}
-    rounded = {name: _rounded(value) for name, value in content.items()}
-    write_atomically(path, (json.dumps(rounded, indent=2) + "\n").encode())
+def chip_bytes(fit: ChipFit) -> bytes:
+    """Return the content of the fit's file: JSON, numbers at 7 digits, the checksum last."""
+    return seal_json(_content(fit))
 
 
-def _rounded(value: object) -> object:
-    if isinstance(value, list):
-        return [_rounded(item) for item in value]
-    return float(f"{value:.7g}") if isinstance(value, float) else value
+def as_kept(fit: ChipFit) -> ChipFit:
+    """Return the fit as it is read from its file: whoever measured it goes on with the same numbers."""
+    return record_of(_content(fit), fit.technology, ChipFit, FORMAT, _WHAT, _REPAIR)
+
+
+def _content(fit: ChipFit) -> object:
+    return round_numbers({"format": FORMAT, **json_object(fit)}, _DIGITS)
 
 
 def load_chip(path: Path) -> ChipFit:
-    """Raises InputError that names the field when the file is missing, or no fit of this format."""
-    where = str(path)
-    if not is_file(path):
-        raise InputError(f"{where}: no figures of the chip's blocks there; {_REPAIR}")
-    content = read_json(path, _REPAIR)
-    if not isinstance(content, dict) or content.pop("format", None) != FORMAT:
-        raise InputError(f"{where}: not figures of the chip's blocks of format {FORMAT}; {_REPAIR}")
-    check_known(content, ChipFit, where, _REPAIR)
-    fit = typed(content, ChipFit, where, _REPAIR)
+    """Return the fit in a file. Raises InputError that names the field when it is missing, damaged, or none of this
+    format."""
+    where = shown_path(path)
+    fit = read_sealed_record(path, ChipFit, FORMAT, _WHAT, _REPAIR)
     rising = len(fit.pins) == len(fit.coarse) > 1 and fit.pins[0] > 0 and bool(np.all(np.diff(fit.pins) > 0))
     if not rising or min(*fit.coarse, fit.fine, fit.converter, fit.tick, fit.leakage) <= 0:
         raise InputError(f"{where}: pins must rise, one coarse for each, and all be positive; {_REPAIR}")

@@ -11,7 +11,6 @@ with q_s the normalised charge at its source (C. C. Enz and E. A. Vittoz, Charge
 ch. 6). What a card's own equations give in its place is `DeviceNoise.thermal`.
 """
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,15 +19,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cosim.errors import InputError
-from cosim.files.json_form import json_object
-from cosim.files.read import is_file
-from cosim.files.write import write_atomically
-from cosim.reading.text import check_known, read_json, typed
+from cosim.files.json_form import json_object, round_numbers
+from cosim.files.seal import seal_json
+from cosim.reading.sealed import read_sealed_record, record_of
+from cosim.reading.text import shown_path
 from cosim.technology.decision import DecisionNode, why_not_a_node
 
 Array = NDArray[np.float64]
 FORMAT = 2
 KINDS = ("mirror_n", "mirror_p", "cell_n", "cell_p")  # the geometries of `Sizing` that carry currents
+_WHAT, _DIGITS = "noise figures", 6
 _REPAIR = "remove it, and it is measured again"
 
 
@@ -84,41 +84,25 @@ class NoiseFit:
     decision: DecisionNode
 
 
-def write_noise(path: Path, fit: NoiseFit) -> None:
-    """The fit as JSON. Raises InputError when it cannot be written."""
-    write_atomically(path, format_noise(fit))
-
-
-def format_noise(fit: NoiseFit) -> bytes:
-    """The fit as JSON, numbers at 6 digits."""
-    return (json.dumps(_rounded({"format": FORMAT, **json_object(fit)}), indent=2) + "\n").encode()
-
-
-def _rounded(value: object) -> object:
-    if isinstance(value, float):
-        return float(f"{value:.6g}")
-    if isinstance(value, dict):
-        return {key: _rounded(item) for key, item in value.items()}
-    return [_rounded(item) for item in value] if isinstance(value, list | tuple) else value
+def noise_bytes(fit: NoiseFit) -> bytes:
+    """Return the content of the fit's file: JSON, numbers at 6 digits, the checksum last."""
+    return seal_json(_content(fit))
 
 
 def as_kept(fit: NoiseFit) -> NoiseFit:
-    """The fit as it is read from its file: whoever measured it goes on with the same numbers."""
-    content = json.loads(format_noise(fit))
-    del content["format"]
-    return typed(content, NoiseFit, fit.technology, _REPAIR)
+    """Return the fit as it is read from its file: whoever measured it goes on with the same numbers."""
+    return record_of(_content(fit), fit.technology, NoiseFit, FORMAT, _WHAT, _REPAIR)
+
+
+def _content(fit: NoiseFit) -> object:
+    return round_numbers({"format": FORMAT, **json_object(fit)}, _DIGITS)
 
 
 def load_noise(path: Path) -> NoiseFit:
-    """Raises InputError that names the field when the file is missing, or no fit of this format."""
-    where = str(path)
-    if not is_file(path):
-        raise InputError(f"{where}: no file of noise figures there; {_REPAIR}")
-    content = read_json(path, _REPAIR)
-    if not isinstance(content, dict) or content.pop("format", None) != FORMAT:
-        raise InputError(f"{where}: not noise figures of format {FORMAT}; {_REPAIR}")
-    check_known(content, NoiseFit, where, _REPAIR)
-    fit = typed(content, NoiseFit, where, _REPAIR)
+    """Return the fit in a file. Raises InputError that names the field when it is missing, damaged, or none of this
+    format."""
+    where = shown_path(path)
+    fit = read_sealed_record(path, NoiseFit, FORMAT, _WHAT, _REPAIR)
     if missing := [kind for kind in KINDS if kind not in fit.devices]:
         raise InputError(f"{where}: devices must hold {' and '.join(missing)}; {_REPAIR}")
     for kind, device in fit.devices.items():

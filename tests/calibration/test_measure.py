@@ -9,7 +9,7 @@ import pytest
 from cosim.calibration import find as calibration_files
 from cosim.calibration import fingerprint, level
 from cosim.calibration import measure as calibrate
-from cosim.calibration.find import cached_path, find_calibration, make_cached_path, shipped_path
+from cosim.calibration.find import cached_name, find_calibration, shipped_path
 from cosim.calibration.fingerprint import POINTS, calibration_fingerprint
 from cosim.calibration.level import measure_turn
 from cosim.calibration.measure import measure_schmitt
@@ -22,6 +22,7 @@ from cosim.engines.engine import Failure, FailureKind, Waveforms
 from cosim.engines.ngspice.session import run_bench
 from cosim.engines.ngspice.simulator import Ngspice
 from cosim.errors import InputError, MissingToolError, SimulationError
+from cosim.files.cache import cache_folder, make_cached_path
 from cosim.technology.calibration import load_calibration, write_calibration
 from cosim.units.register.node import level_of
 
@@ -287,7 +288,7 @@ def test_no_calibration_and_no_ngspice(files, technology):
 
 
 def test_cached_calibration_is_used(files, technology, calibration):
-    write_calibration(make_cached_path(technology.name, 8), calibration)
+    write_calibration(make_cached_path(cached_name(technology.name, 8)), calibration)
     assert find_calibration(technology, 8) == calibration
 
 
@@ -298,9 +299,9 @@ def test_stale_or_damaged_cache_is_measured_again(files, technology, calibration
         lambda path: write_calibration(path, replace(calibration, fingerprint="0" * 16)),
         lambda path: path.write_text("{"),
     ):
-        spoil(make_cached_path(technology.name, 8))
+        spoil(make_cached_path(cached_name(technology.name, 8)))
         assert find_calibration(technology, 8) == fresh
-        assert load_calibration(cached_path(technology.name, 8)) == fresh
+        assert load_calibration(cache_folder() / cached_name(technology.name, 8)) == fresh
 
 
 def test_a_first_run_has_the_numbers_of_the_next(files, technology, calibration):
@@ -308,7 +309,9 @@ def test_a_first_run_has_the_numbers_of_the_next(files, technology, calibration)
     files.setattr(calibration_files, "calibrate", lambda *_: replace(calibration, v_node=0.5123456789123))
     first = find_calibration(technology, 8)
     assert first.v_node == 0.512345679
-    assert find_calibration(technology, 8) == first == load_calibration(cached_path(technology.name, 8))
+    assert (
+        find_calibration(technology, 8) == first == load_calibration(cache_folder() / cached_name(technology.name, 8))
+    )
 
 
 def test_a_cache_that_cannot_be_written_costs_the_file_not_the_calibration(files, technology, calibration, tmp_path):
@@ -318,7 +321,7 @@ def test_a_cache_that_cannot_be_written_costs_the_file_not_the_calibration(files
     fresh, heard = replace(calibration, v_node=0.5), []
     files.setattr(calibration_files, "calibrate", lambda technology, units, progress: fresh)
     assert find_calibration(technology, 8, heard.append) == fresh
-    path = cached_path(technology.name, 8)
+    path = cache_folder() / cached_name(technology.name, 8)
     assert heard == [
         f"calibration not kept: cannot write {path}: Not a directory; choose another place, by setting XDG_CACHE_HOME"
     ]

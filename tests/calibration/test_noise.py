@@ -8,10 +8,11 @@ import pytest
 
 from cosim.calibration.noise import find_noise, measure_noise, noise_fingerprint
 from cosim.errors import InputError
+from cosim.files.seal import seal_json, unseal_json
 from cosim.resources import models_path
 from cosim.technology.catalog import load_technology
 from cosim.technology.conditions import at
-from cosim.technology.noise import KINDS, load_noise, write_noise
+from cosim.technology.noise import KINDS, load_noise, noise_bytes
 
 
 @pytest.mark.ngspice
@@ -50,7 +51,7 @@ def test_another_size_or_temperature_is_measured_anew(technology):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda content: content.update(format=0), "not noise figures of format 2"),
+        (lambda content: content.update(format=0), "holds no noise figures of format 2"),
         (lambda content: content["devices"].pop("cell_n"), "devices must hold cell_n"),
         (
             lambda content: content["devices"]["cell_n"]["currents"].reverse(),
@@ -60,14 +61,14 @@ def test_another_size_or_temperature_is_measured_anew(technology):
     ],
 )
 def test_damaged_files_are_refused_by_the_field(tmp_path, change, said):
-    content = json.loads((models_path() / "devices" / "generic180.noise.json").read_text())
+    content = json.loads(unseal_json((models_path() / "devices" / "generic180.noise.json").read_bytes()))
     change(content)
-    (tmp_path / "own.json").write_text(json.dumps(content))
+    (tmp_path / "own.json").write_bytes(seal_json(content))
     with pytest.raises(InputError, match=said):
         load_noise(tmp_path / "own.json")
 
 
 def test_what_is_written_is_read_again(tmp_path):
     fit = find_noise(load_technology("generic180"))
-    write_noise(tmp_path / "own.json", fit)
+    (tmp_path / "own.json").write_bytes(noise_bytes(fit))
     assert load_noise(tmp_path / "own.json").devices == fit.devices

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from cosim.files.claim import MARKER, own_folder
+from cosim.files.seal import seal_json, unseal_json
 
 LOADS = {"montecarlo": "load_trial", "trim": "load_trial", "compile": "load_design"}  # how a verb's work begins
 
@@ -214,3 +215,21 @@ def test_arrays_of_simulation_are_as_before(tmp_path):
     (tmp_path / "x.npz").write_bytes(seal_npz({"a": np.arange(3)}))
     with np.load(tmp_path / "x.npz") as arrays:
         assert arrays.files == ["a"]
+
+
+def test_a_trial_without_sums_is_damaged(cosim_main, chips, tmp_path):
+    """Under a checksum that fits."""
+    run = tmp_path / "run"
+    assert cosim_main(*chips, "-o", run)[0] == 0
+    plain = json.loads(unseal_json((run / "trial.json").read_bytes()))
+    del plain["sums"]
+    (run / "trial.json").write_bytes(seal_json(plain))
+    code, out, err = cosim_main("verify", run)
+    assert (code, err) == (1, "") and "trial.json        damaged  --resume writes it again\n" in out
+
+
+def test_a_name_with_a_line_break_makes_one_line(cosim_main, tmp_path):
+    code, _, err = cosim_main("verify", tmp_path / "a\nb\x1b[2J")
+    assert code == 2 and err.count("\n") == 1 and "a\\nb\\x1b[2J" in err
+    code, _, err = cosim_main("verify\nagain")
+    assert code == 2 and err.count("\n") == 1

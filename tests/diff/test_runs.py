@@ -13,6 +13,7 @@ from cosim.diff.runs import Sampled, read_run
 from cosim.diff.samples import diff_sampled
 from cosim.errors import InputError
 from cosim.files.claim import own_folder
+from cosim.files.seal import seal_json, seal_npz, unseal_json
 from cosim.files.settings import Settings, write_settings
 from cosim.montecarlo.trial import Trial
 from cosim.study.paired import mcnemar
@@ -161,7 +162,7 @@ def test_folders_that_are_no_finished_run(simulate, designs, samples, tmp_path):
     content = (good / "simulation.npz").read_bytes()
     (bad / "design.json").write_bytes((good / "design.json").read_bytes())
     (bad / "simulation.npz").write_bytes(content[:500] + bytes([content[500] ^ 1]) + content[501:])
-    refused("simulation.npz: damaged, its checksum does not fit")
+    refused("simulation.npz: damaged, or of a cosim without checksums: its checksum does not fit")
     (bad / "simulation.npz").write_bytes(content)
     assert diff_folders(good, bad).nothing
     (bad / "design.json").write_text((good / "design.json").read_text().replace("tt", "ss"))
@@ -172,3 +173,36 @@ def test_runs_of_two_verbs(simulate, meter, designs, samples, tmp_path):
     a, b = simulate(tmp_path / "a", designs[0], samples), meter(tmp_path / "b", designs[0], samples)
     with pytest.raises(InputError, match="one is of cosim simulate, the other of cosim power; give two runs"):
         diff_folders(a, b)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"y": np.array(1)}, r"y must hold real numbers of shape \(40\), not .*int.* of shape \(\)"),
+        ({"wrong": np.zeros((40, 2), int)}, "cells must hold text of shape"),
+        ({"decisions": np.full(40, -5)}, "decisions must be -1 or more"),
+        ({"lengths": np.full(40, 99)}, "lengths must be 1 or more, and of the frames there are"),
+        ({"states": None}, "states is missing; it is of another cosim, or no such file"),
+        ({"power_w": np.full(40, "a")}, "power_w must hold real numbers"),
+    ],
+)
+def test_samples_of_another_form_are_refused(simulate, designs, samples, tmp_path, change, said):
+    """Under a checksum that fits."""
+    a = simulate(tmp_path / "a", designs[0], samples)
+    arrays = dict(np.load(a / "simulation.npz")) | change
+    (a / "simulation.npz").write_bytes(seal_npz({name: one for name, one in arrays.items() if one is not None}))
+    with pytest.raises(InputError, match=rf"simulation\.npz: {said}.*the same command writes it again"):
+        diff_folders(a, a)
+
+
+def test_a_result_that_names_no_network_is_refused(meter, designs, samples, tmp_path):
+    a = meter(tmp_path / "a", designs[0], samples)
+    plain = json.loads(unseal_json((a / "design.json").read_bytes()))
+    (a / "design.json").write_bytes(seal_json(plain | {"network": 3}))
+    with pytest.raises(InputError, match=r"design\.json: must have the field network, a text; the same command"):
+        diff_folders(a, a)
+    arrays = dict(np.load(a / "power.npz")) | {"figures": np.array(["x"])}
+    (a / "design.json").write_bytes(seal_json(plain))
+    (a / "power.npz").write_bytes(seal_npz(arrays))
+    with pytest.raises(InputError, match=r"power\.npz: power_w must hold real numbers of shape \(1, 40\)"):
+        diff_folders(a, a)

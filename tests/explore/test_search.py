@@ -1,5 +1,6 @@
 """Proposals, fronts and what is kept of a search, on circuits whose figures are known in closed form."""
 
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -9,6 +10,7 @@ from cosim.errors import InputError
 from cosim.explore.kept import CHECKS_FILE, TRIALS_FILE, Kept
 from cosim.explore.run import Search, explore
 from cosim.explore.search import Space, propose
+from cosim.files.seal import seal_line, unseal_line
 from cosim.study.explore import Knob, OnTransistors, Tried, front_of, violation, worth
 from cosim.study.sweep import Figure
 
@@ -136,3 +138,31 @@ def test_a_search_goes_on_where_it_stopped(tmp_path):
 def test_another_search_is_refused(tmp_path, kept):
     with pytest.raises(InputError, match=r"holds another search: search is 'one' there, not 'two'; choose another"):
         Kept(tmp_path, {"search": "two"})
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"values": {"i-unit": 1e-9}},
+        {"values": {"i-unit": 1.0, "units": 8}},
+        {"values": {"i-unit": 1e-9, "units": 5}},
+        {"figures": {"yield": {"value": 1.0}}},
+        {"figures": 3},
+        {"number": "one"},
+    ],
+)
+def test_a_line_that_is_no_trial_of_this_search_runs_again(tmp_path, kept, change):
+    """Under a checksum that fits: of another version, or of someone's own script."""
+    whole = explore(search(3), kept)
+    lines = (tmp_path / TRIALS_FILE).read_bytes().splitlines(keepends=True)
+    plain = json.loads(unseal_line(lines[1], kept._key))
+    plain = plain | change if "number" in change else plain | {"is": plain["is"] | change}
+    (tmp_path / TRIALS_FILE).write_bytes(b"".join([lines[0], seal_line(plain, kept._key), lines[2]]))
+    assert explore(search(3), Kept(tmp_path, {"search": "one"})) == whole
+    assert explore(search(3), Kept(tmp_path, {"search": "one"})) == whole
+
+
+@pytest.mark.parametrize("line", [{"number": 0}, {"is": {}}, {"number": 0, "is": []}, {"a": 1}])
+def test_a_line_without_a_record_is_none(tmp_path, kept, line):
+    (tmp_path / TRIALS_FILE).write_bytes(seal_line(line, kept._key))
+    assert Kept(tmp_path, {"search": "one"}).trials == {}

@@ -13,7 +13,7 @@ CONTENT = {"a": [1, 2.5, None], "b": {"c": "größe"}}
 ARRAYS = {"states": np.arange(6, dtype=np.int16).reshape(2, 3), "power_w": np.array(1e-7)}
 
 
-@pytest.fixture(params=["json", "line", "npz"])
+@pytest.fixture(params=["json", "line", "text", "bytes", "npz"])
 def kind(request):
     """(sealed bytes, how they are opened)."""
     match request.param:
@@ -21,12 +21,18 @@ def kind(request):
             return seal.seal_json(CONTENT), seal.unseal_json
         case "line":
             return seal.seal_line(CONTENT, "key"), lambda content: seal.unseal_line(content, "key")
+        case "text":
+            return seal.seal_text("a,b\n1,2\n"), seal.unseal_text
+        case "bytes":
+            return seal.seal_bytes(b"code"), seal.unseal_bytes
     return seal.seal_npz(ARRAYS, "key"), lambda content: seal.check_zip(content, "key")
 
 
 def test_content_comes_back():
     assert json.loads(seal.unseal_json(seal.seal_json(CONTENT))) == CONTENT
     assert json.loads(seal.unseal_line(seal.seal_line(CONTENT, "key"), "key")) == CONTENT
+    assert seal.unseal_text(seal.seal_text("a,b\n1,2\n")) == b"a,b\n1,2\n"
+    assert seal.unseal_bytes(seal.seal_bytes(b"code")) == b"code"
     content = seal.seal_npz(ARRAYS, "key")
     seal.check_zip(content, "key")
     with np.load(io.BytesIO(content)) as found:

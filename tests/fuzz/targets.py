@@ -14,6 +14,7 @@ from random import Random
 import mutate
 import numpy as np
 import torch
+from kept import OBJECT, kept_files
 
 from cosim.calibration.find import shipped_path
 from cosim.checkpoint.file import load_network, network_to_arrays, save_checkpoint
@@ -118,7 +119,21 @@ def targets(folder: Path) -> list[Target]:
         *_processes(folder, network),
         *_stores(folder),
         Target("expression", _write(folder / "expression.txt", EXPRESSION), mutate.mutate_text, _expression(folder)),
+        *_kept(folder / "all", network),
     ]
+
+
+def _kept(folder: Path, network: Network) -> list[Target]:
+    """Each kept file with other content under a checksum that fits, and broken."""
+    files = kept_files(folder, one_layer(network))
+    broken = [Target(f"{one.name}, broken", one.path, mutate.mutate_bytes, one.read) for one in files if one.sealed]
+    return [*(Target(one.name, one.path, one.change, one.read) for one in files), *broken]
+
+
+def one_layer(network: Network) -> Network:
+    """The network with its first layer alone, which compiles."""
+    readout = replace(network.readout, sources=("a",), weight=np.eye(3))
+    return replace(network, layers=network.layers[:1], readout=readout, state_ranges={})
 
 
 def _write(path: Path, content: bytes) -> Path:
@@ -229,12 +244,7 @@ def _processes(folder: Path, network: Network) -> list[Target]:
     shutil.copy(devices / "generic180.lib", folder / "own")
     library = _write(folder / "lib" / "tiny.lib", LIBRARY.encode())
     _write(folder / "lib" / "also.inc", b".param scale=1 dv=0\n")
-    plain = replace(
-        network,
-        layers=network.layers[:1],
-        readout=replace(network.readout, sources=("a",), weight=np.eye(3)),
-        state_ranges={},
-    )
+    plain = one_layer(network)
 
     def cards() -> object:
         read_file.cache_clear()
@@ -250,7 +260,7 @@ def _processes(folder: Path, network: Network) -> list[Target]:
         return [model_card(section, drawn.polarity, drawn, drawn.polarity) for drawn in sizes]
 
     return [
-        Target("calibration", calibration, mutate.mutate_json,
+        Target("calibration", calibration, OBJECT,
                lambda: compile_network(plain, technology, load_calibration(calibration))),
         Target("technology", toml, mutate.mutate_text, cards),
         Target("library", library, mutate.mutate_text, card),

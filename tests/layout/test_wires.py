@@ -9,6 +9,7 @@ from cosim.checkpoint.file import load_network
 from cosim.circuit.elements import Capacitor
 from cosim.compiler.passes import compile_network
 from cosim.errors import InputError
+from cosim.files.seal import _seal, seal_text
 from cosim.layout.backannotate import extracted, nets_of
 from cosim.layout.extract import Parasitic
 from cosim.layout.picture import cell_pictures
@@ -23,7 +24,7 @@ def design(make_network, technology, calibration):
 
 
 def with_these(design, folder, *found):
-    (folder / WIRES).write_text(format_wires(found, design))
+    (folder / WIRES).write_bytes(format_wires(found, design))
     return extracted(design, folder)
 
 
@@ -45,7 +46,7 @@ def test_wires_of_another_circuit_are_refused(design, tmp_path):
 
 def test_wires_of_another_network_are_refused(design, tmp_path, make_network, technology, calibration):
     other = compile_network(make_network(3, hidden=3, outputs=2), technology, calibration)
-    (tmp_path / WIRES).write_text(format_wires([], other))
+    (tmp_path / WIRES).write_bytes(format_wires([], other))
     with pytest.raises(InputError, match="its wires must be those of .* not of .*; draw this network again"):
         extracted(design, tmp_path)
 
@@ -56,8 +57,8 @@ def test_a_folder_without_wires_is_refused(design, tmp_path):
 
 
 def test_places_of_all_transistors_are_asked_for(design, tmp_path):
-    head = format_wires([], design).splitlines()[0]
-    (tmp_path / POSITIONS).write_text(f"{head}\ndevice,x_um,y_um\nelsewhere,1,2\n")
+    head = format_wires([], design).decode().splitlines()[0]
+    (tmp_path / POSITIONS).write_bytes(seal_text(f"{head}\ndevice,x_um,y_um\nelsewhere,1,2\n"))
     with pytest.raises(InputError, match=r"positions\.csv: must have the place of \S+ and of \d+ more transistors"):
         read_positions(tmp_path, design)
     with pytest.raises(InputError, match=r"--gradient .*: there is no positions\.csv in it; make it with cosim layout"):
@@ -85,3 +86,38 @@ def test_a_cell_without_room_for_its_wires_has_no_picture(technology, calibratio
     assert set(left_out) == {"sampler", "comparator"}
     assert left_out["sampler"].startswith("net hold: there is no room for its wire from y = ")
     assert "toggle" in " ".join(found) and not found.keys() & left_out.keys()
+
+
+def test_a_damaged_table_is_refused(design, tmp_path):
+    """One changed byte, a byte that is no UTF-8 and a table without a checksum."""
+    whole = format_wires([Parasitic("vdd", "vss", "over", 1e-15)], design)
+    changed = whole.replace(b"over", b"ovar"), whole.replace(b"vdd", b"v\xffd"), whole.rpartition(b"# sha256")[0]
+    for content in changed:
+        (tmp_path / WIRES).write_bytes(content)
+        with pytest.raises(InputError, match=r"wires\.csv: damaged, or of a cosim without .*; draw this network again"):
+            extracted(design, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        ("vdd,vss,over", "a row has other columns"),
+        ("vdd,vss,over,one", "could not convert string to float"),
+        ("vdd,vss,over,nan", "a number is not finite"),
+        ("x" * 200_000 + ",vss,over,1e-15", "field larger than field limit"),
+    ],
+)
+def test_rows_under_a_checksum_are_checked(design, tmp_path, row, said):
+    head = format_wires([], design).decode().splitlines()[:2]
+    (tmp_path / WIRES).write_bytes(seal_text("\n".join([*head, row, ""])))
+    with pytest.raises(InputError, match=rf"wires\.csv: must be a table of the columns net, .*{said}.*; draw this"):
+        extracted(design, tmp_path)
+    (tmp_path / WIRES).write_bytes(seal_text("\n".join([*head, "vdd,vss,over,-1e-15", ""])))
+    with pytest.raises(InputError, match=r"wires\.csv: farad must be 0 or more in every row; draw this network again"):
+        extracted(design, tmp_path)
+
+
+def test_text_under_a_checksum_is_utf8(design, tmp_path):
+    (tmp_path / WIRES).write_bytes(_seal(b"\xff\n", ("# sha256 ", "\n"), ""))
+    with pytest.raises(InputError, match=r"wires\.csv: must be text in UTF-8, but is cut off or something else"):
+        extracted(design, tmp_path)

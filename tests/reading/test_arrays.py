@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from cosim.errors import InputError
-from cosim.reading.arrays import MEMBERS, MEMORY_FLOOR, read_arrays
+from cosim.reading.arrays import MEMBERS, MEMORY_FLOOR, check_forms, read_arrays
 
 REPAIR = "save it again"
 
@@ -159,3 +159,20 @@ def test_the_limit_is_one_for_all_arrays(tmp_path):
     array = np.zeros(3 << 18, dtype=np.uint8)
     np.savez_compressed(tmp_path / "a.npz", a=array, b=array)
     refuses(tmp_path / "a.npz", "'b' must take at most 2.097 MB")
+
+
+def test_forms():
+    arrays = {"a": np.zeros((3, 2)), "b": np.zeros(3, int), "c": np.array("x"), "d": np.zeros((3, 4, 5))}
+    check_forms(arrays, {"a": "real n 2", "b": "whole n", "c": "text", "d": "real n *"}, "file", REPAIR)
+    for forms, said in (
+        (
+            {"a": "real n 3"},
+            r"file: a must hold real numbers of shape \(n, 3\), not dtype\('float64'\) of shape \(3, 2\)",
+        ),
+        ({"a": "whole n 2"}, r"file: a must hold whole numbers of shape \(n, 2\)"),
+        ({"b": "real n", "a": "real k n"}, r"file: a must hold real numbers of shape \(k, 3\)"),
+        ({"b": "real n k"}, r"file: b must hold real numbers of shape \(n, k\)"),
+        ({"e": "text"}, f"file: e is missing; it is of another cosim, or no such file: {REPAIR}"),
+    ):
+        with pytest.raises(InputError, match=said):
+            check_forms(arrays, forms, "file", REPAIR)

@@ -110,3 +110,14 @@ def test_tensors_without_plain_numbers_are_refused(tensor):
             tensor = torch.quantize_per_tensor(torch.ones(2), 0.1, 0, torch.qint8)
     with pytest.raises(InputError, match="w must be a dense tensor of real numbers on the CPU, not .* save it as one"):
         tensor_array(tensor, "w", 1000)
+
+
+def test_every_flipped_bit_of_a_tensor_is_seen(plain):
+    """torch.load says nothing of a part whose checksum does not fit."""
+    content = plain.read_bytes()
+    place = content.index(struct.pack("<6f", *range(6)))
+    for bit in range(8 * 24):
+        changed = bytearray(content)
+        changed[place + bit // 8] ^= 1 << bit % 8
+        plain.write_bytes(changed)
+        refuses(plain, r"data/0' is damaged, its checksum does not fit; save it again")

@@ -127,7 +127,7 @@ def test_other_settings_and_damage_are_refused(tmp_path):
             list(run_table(counted([], **changed), tmp_path, 1, quiet))
     path = kept_path(tmp_path, counted([]), counted([]).rows[0], 0)
     path.write_text(path.read_text().replace("0.5", "0.9"))
-    with pytest.raises(InputError, match=r"seed0\.json: is damaged, its checksum does not fit; delete it"):
+    with pytest.raises(InputError, match=r"seed0\.json: damaged, or of .*: its checksum does not fit; delete it"):
         list(run_table(counted([]), tmp_path, 1, quiet))
 
 

@@ -9,6 +9,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from cosim.errors import InputError, MappingError
+from cosim.files.seal import seal_json, unseal_json
 from cosim.technology.calibration import (
     FORMAT,
     Calibration,
@@ -65,15 +66,15 @@ def test_nine_digits_are_written(tmp_path):
 
 
 def test_absent_file(tmp_path):
-    with pytest.raises(InputError, match=r"absent\.json: no calibration file there; make it with: cosim calibrate"):
+    with pytest.raises(InputError, match=r"absent\.json: no calibration there; make it anew with: cosim calibrate"):
         load_calibration(tmp_path / "absent.json")
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda c: c.update(format=FORMAT - 1), f"not a calibration of format {FORMAT}"),
-        (lambda c: c.pop("format"), f"not a calibration of format {FORMAT}"),
+        (lambda c: c.update(format=FORMAT - 1), f"holds no calibration of format {FORMAT}"),
+        (lambda c: c.pop("format"), f"holds no calibration of format {FORMAT}"),
         (lambda c: c.pop("mirror"), "must have the field mirror"),
         (lambda c: c["mirror"].pop("trim"), "mirror must have the field trim"),
         (lambda c: c["schmitt"].update(surprise=1), "schmitt.surprise is no field; known are error, fall, level"),
@@ -100,9 +101,9 @@ def test_absent_file(tmp_path):
 def test_what_is_wrong_is_named(tmp_path, change, message):
     path = tmp_path / "file.json"
     write_calibration(path, CALIBRATION)
-    content = json.loads(path.read_text())
+    content = json.loads(unseal_json(path.read_bytes()))
     change(content)
-    path.write_text(json.dumps(content))
+    path.write_bytes(seal_json(content))
     with pytest.raises(InputError, match=rf"file\.json: {message}.*; make it anew with: cosim calibrate"):
         load_calibration(path)
 
@@ -111,7 +112,7 @@ def test_what_is_wrong_is_named(tmp_path, change, message):
 def test_not_json_or_not_an_object(tmp_path, text):
     path = tmp_path / "file.json"
     path.write_text(text)
-    with pytest.raises(InputError, match=r"file\.json: (must be JSON, but is|not a calibration of).*; make it anew"):
+    with pytest.raises(InputError, match=r"file\.json: damaged, or of a cosim without checksums: .*; make it anew"):
         load_calibration(path)
 
 

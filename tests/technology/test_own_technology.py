@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cosim.calibration.find import make_cached_path
+from cosim.calibration.find import cached_name
 from cosim.calibration.fingerprint import calibration_fingerprint
 from cosim.calibration.measure import measure_schmitt
 from cosim.cells.benches import mirror_bench
@@ -17,6 +17,7 @@ from cosim.cli import main
 from cosim.compiler.passes import compile_network
 from cosim.engines.engine import Failure
 from cosim.engines.ngspice.session import run_bench
+from cosim.files.cache import make_cached_path
 from cosim.simulation.testbench import inference_bench
 from cosim.technology.calibration import write_calibration
 from cosim.technology.catalog import load_technology
@@ -86,7 +87,7 @@ def test_mirror_and_9t_cell_are_those_of_generic180(acme_technology, technology,
 def test_compile_by_the_command_line(acme, acme_technology, calibration, make_network, monkeypatch, tmp_path, capsys):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     own = replace(calibration, technology="acme200", fingerprint=calibration_fingerprint(acme_technology, 8))
-    write_calibration(make_cached_path("acme200", 8), own)
+    write_calibration(make_cached_path(cached_name("acme200", 8)), own)
     save_checkpoint(tmp_path / "net.npz", make_network(26, widths=(3,), outputs=2, alphas=(1.0,)))
     arguments = ["compile", tmp_path / "net.npz", "--technology", acme, "--corner", "quick", "-o", tmp_path / "out"]
     monkeypatch.setattr("sys.argv", ["cosim", *map(str, arguments)])

@@ -2,15 +2,21 @@
 # numba compiles what these are given: that has no type that pyright knows.
 """How kernels are compiled."""
 
-import os
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from functools import cache
 from hashlib import sha256
+from io import BytesIO
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
 from numba.core import config
+from numba.core.caching import IndexDataCacheFile
+
+from cosim.errors import InputError
+from cosim.files.cache import cache_folder
+from cosim.files.seal import seal_bytes, unseal_bytes
 
 T = TypeVar("T")
 _CONFIG = cast(Any, config)
@@ -18,12 +24,41 @@ _CONFIG = cast(Any, config)
 
 @cache
 def _kept() -> str:
-    """The folder of what is compiled: numba looks at the file of a function, not at those that it calls or reads."""
+    """The folder of what is compiled: numba looks at the file of a function, not at those that it calls or reads.
+
+    Raises InputError where there is no place for it.
+    """
     digest = sha256(numba.__version__.encode())
     for path in sorted(Path(__file__).parent.glob("*.py")):
         digest.update(path.read_bytes())
-    root = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return str(root / "cosim" / "kernels" / digest.hexdigest()[:16])
+    return str(cache_folder() / "kernels" / digest.hexdigest()[:16])
+
+
+class _SealedFile(IndexDataCacheFile):
+    """numba's files of a compiled function, each with a checksum: machine code that changed on the disk is not run."""
+
+    def _load_index(self) -> Any:
+        return super()._load_index() if _is_whole(self._index_path) else {}
+
+    def _load_data(self, name: str) -> Any:
+        if not _is_whole(path := self._data_path(name)):
+            raise OSError(f"{path} is damaged")  # numba takes what cannot be read as not there
+        return super()._load_data(name)
+
+    @contextmanager
+    def _open_for_write(self, filepath: str) -> Generator[BytesIO, None, None]:
+        content = BytesIO()
+        yield content
+        with super()._open_for_write(filepath) as file:
+            file.write(seal_bytes(content.getvalue()))  # unpickling stops before the checksum
+
+
+def _is_whole(path: str) -> bool:
+    try:
+        unseal_bytes(Path(path).read_bytes())
+    except (OSError, ValueError):
+        return False
+    return True
 
 
 _OPTIONS: dict[str, Any] = {"_nrt": False, "nogil": True, "error_model": "numpy", "fastmath": {"contract", "nsz"}}
@@ -35,10 +70,13 @@ jit: Any = numba.njit(**_OPTIONS)
 
 def kept_jit(function: Callable[..., T]) -> Callable[..., T]:
     """A function that Python calls, with all that it calls: compiled once where the user's cache can be written."""
-    before, _CONFIG.CACHE_DIR = _CONFIG.CACHE_DIR, _kept()
+    before = _CONFIG.CACHE_DIR
     try:
-        return numba.njit(cache=True, **_OPTIONS)(function)
-    except RuntimeError:  # no place for it
+        _CONFIG.CACHE_DIR = _kept()
+        kernel = numba.njit(cache=True, **_OPTIONS)(function)
+        kernel._cache._cache_file.__class__ = _SealedFile
+        return kernel
+    except (RuntimeError, InputError):  # no place for it
         return numba.njit(**_OPTIONS)(function)
     finally:
         _CONFIG.CACHE_DIR = before

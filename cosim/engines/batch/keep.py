@@ -5,13 +5,11 @@ no whole degree, as one chip's own is, a table serves once.
 """
 
 import hashlib
-import io
 import json
-import zipfile
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
 from pathlib import Path
-from zlib import error as ZlibError
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,15 +29,24 @@ from cosim.engines.batch.tables import (
 )
 from cosim.engines.table import NGSPICE, simulator_named
 from cosim.errors import InputError
-from cosim.files.cache import cache_folder
-from cosim.files.write import make_folder, write_atomically
+from cosim.files.cache import cached_files, keep_in_cache
+from cosim.files.seal import seal_npz
+from cosim.reading.arrays import check_forms, is_whole, read_arrays
 from cosim.technology.devices import Size, device_cards
 from cosim.technology.types import Technology
 
 FORMAT = 2  # raised whenever a table of the same device comes out differently
 Progress = Callable[[str], None]
-_Stored = Mapping[str, NDArray[np.generic]]
-_UNREADABLE = (OSError, EOFError, KeyError, ValueError, TypeError, zipfile.BadZipFile, ZlibError, NotImplementedError)
+_Stored = Mapping[str, NDArray[Any]]
+_REPAIR = "it is measured anew"
+_TIED = {
+    "provenance": "text", "x": "real 3", "y": "real 3", "gate": f"real x {GATE_COLUMNS} 4",
+    "drain": f"real y {DRAIN_COLUMNS} 4", "responses": f"real x {RESPONSES} 4", "c_gd": "real", "error": "real",
+}  # fmt: skip
+_FLOAT = {
+    "provenance": "text", "gate": "real 3", "source": "real 3", "drain": "real 3",
+    "values": f"real gate source drain {FLOAT_COLUMNS}", "thermal": "real", "shift": "real", "error": "real",
+}  # fmt: skip
 
 
 def device_tables(
@@ -59,31 +66,27 @@ def device_tables(
     found: dict[Kind, Table] = {}
     for kind in dict.fromkeys(kinds):
         provenance = _provenance(technology, kind, version)
-        path = table_path(provenance)
-        table = load_table(path, provenance)
+        name = table_name(provenance)
+        table = next((load_table(path, provenance) for path in cached_files(name)), None)
         if table is None:
             progress(f"device table: {technology.name}, {_format_kind(kind)}")
             table = found[kind] = fit_table(laboratory, kind)
             if not float(technology.celsius).is_integer():
                 continue  # a chip's own temperature, which no other chip has
-            try:
-                make_folder(path.parent)
-                write_atomically(path, table_bytes(table, provenance))
-            except InputError as error:
-                progress(f"device table not kept: {error}, by setting XDG_CACHE_HOME")
+            keep_in_cache(name, table_bytes(table, provenance), "device table", progress)
         found[kind] = table
     return found
 
 
-def table_path(provenance: str) -> Path:
-    """Where the table of this provenance is kept."""
+def table_name(provenance: str) -> str:
+    """Return the name that the table of this provenance has in the cache's folder."""
     name = json.loads(provenance)["technology"]
-    return cache_folder() / "tables" / f"{name}.{hashlib.sha256(provenance.encode()).hexdigest()[:16]}.npz"
+    return f"tables/{name}.{hashlib.sha256(provenance.encode()).hexdigest()[:16]}.npz"
 
 
 def table_bytes(table: Table, provenance: str) -> bytes:
-    """A table as a file, the same bytes for the same table."""
-    arrays: dict[str, NDArray[np.generic]] = {"provenance": np.array(provenance)}
+    """Return the content of a table's file, with its checksum; the same bytes for the same table."""
+    arrays: dict[str, NDArray[Any]] = {"provenance": np.array(provenance)}
     for name, value in vars(table).items():
         match value:
             case Axis(start, step, count):
@@ -92,56 +95,48 @@ def table_bytes(table: Table, provenance: str) -> bytes:
                 arrays[name] = np.asarray(value)
     if isinstance(table, Float):
         arrays["values"] = table.values.astype(np.float32)
-    file = io.BytesIO()
-    np.savez(file, allow_pickle=False, **arrays)
-    return file.getvalue()
+    return seal_npz(arrays, provenance)
 
 
 def load_table(path: Path, provenance: str) -> Table | None:
-    """The table in a file, or None where there is none that is whole and of this provenance."""
-    try:
-        with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as file:
-            stored = {name: file[name] for name in file.files}
-        if str(stored["provenance"]) != provenance:
-            return None
-        table = _float(stored) if "values" in stored else _tied(stored)
-    except _UNREADABLE:
+    """Return the table in a file, or None where there is none that is whole and of this provenance."""
+    if not is_whole(path, provenance):
         return None
-    return table
+    try:
+        stored = read_arrays(path, _REPAIR)
+        check_forms(stored, _FLOAT if "values" in stored else _TIED, str(path), _REPAIR)
+        return _float(stored) if "values" in stored else _tied(stored)
+    except (InputError, ValueError):
+        return None
 
 
 def _tied(stored: _Stored) -> Tied:
-    x, y = _axis(stored["x"]), _axis(stored["y"])
-    return Tied(
-        x,
-        y,
-        _array(stored["gate"], (x.count - 1, GATE_COLUMNS, 4)),
-        _array(stored["drain"], (y.count - 1, DRAIN_COLUMNS, 4)),
-        _array(stored["responses"], (x.count - 1, RESPONSES, 4)),
-        float(stored["c_gd"]),
-        float(stored["error"]),
-    )
+    x, y = _axis(stored["x"], len(stored["gate"]) + 1), _axis(stored["y"], len(stored["drain"]) + 1)
+    gate, drain, responses = (_finite(stored[name]) for name in ("gate", "drain", "responses"))
+    c_gd, error = (float(_finite(stored[name])) for name in ("c_gd", "error"))
+    return Tied(x, y, gate, drain, responses, c_gd, error)
 
 
 def _float(stored: _Stored) -> Float:
-    axes = [_axis(stored[name]) for name in ("gate", "source", "drain")]
-    values = _array(stored["values"], (*(axis.count + 1 for axis in axes), FLOAT_COLUMNS))
-    gate, source, drain = axes
-    thermal, shift, error = (float(stored[name]) for name in ("thermal", "shift", "error"))
+    values, names = _finite(stored["values"]), ("gate", "source", "drain")
+    gate, source, drain = (_axis(stored[name], values.shape[k] - 1) for k, name in enumerate(names))
+    thermal, shift, error = (float(_finite(stored[name])) for name in ("thermal", "shift", "error"))
     return Float(gate, source, drain, values, thermal, shift, error)
 
 
-def _axis(stored: NDArray[np.generic]) -> Axis:
-    start, step, count = stored.tolist()
-    return Axis(start, step, int(count))
-
-
-def _array(stored: NDArray[np.generic], shape: tuple[int, ...]) -> NDArray[np.float64]:
-    """Raises ValueError where it is not finite or of another shape."""
-    found = stored.astype(np.float64)
-    if found.shape != shape or not np.isfinite(found).all():
+def _axis(stored: NDArray[Any], count: int) -> Axis:
+    """Return an axis; raises ValueError where it is not of `count` points that rise."""
+    start, step, stored_count = _finite(stored).tolist()
+    if stored_count != count or count < 1 or step <= 0:
         raise ValueError
-    return found
+    return Axis(start, step, count)
+
+
+def _finite(stored: NDArray[Any]) -> NDArray[np.float64]:
+    """Return an array in double precision; raises ValueError where it is not finite."""
+    if not np.isfinite(stored).all():
+        raise ValueError
+    return stored.astype(np.float64)
 
 
 def _provenance(technology: Technology, kind: Kind, version: str) -> str:

@@ -11,9 +11,10 @@ import torch
 
 from cosim.errors import InputError
 from cosim.files.json_form import json_object
-from cosim.files.seal import seal_json, unseal_json
+from cosim.files.seal import seal_json
 from cosim.files.write import make_folder, write_atomically
-from cosim.reading.text import JSON_LIMIT, parse_json, read_bytes, shown_path, typed
+from cosim.reading.sealed import read_sealed
+from cosim.reading.text import shown_path, typed
 from cosim.software.tables import backbones, delays
 from cosim.software.tables.catalog import ONE_SIZE, TABLES, Size
 from cosim.software.tables.table import Figure, Outcome, Progress, Row, Table
@@ -130,11 +131,7 @@ def _outcome(row: Row, seed: int, path: Path, progress: Progress) -> Outcome:
 
 def _read(path: Path, row: Row, seed: int) -> Outcome:
     where = shown_path(path)
-    try:
-        text = unseal_json(read_bytes(path, JSON_LIMIT, _REPAIR))
-    except ValueError as error:
-        raise InputError(f"{where}: is damaged, {error}; {_REPAIR}") from None
-    kept = typed(parse_json(text, where, _REPAIR), _Kept, where, _REPAIR)
+    kept = typed(read_sealed(path, _REPAIR), _Kept, where, _REPAIR)
     wanted = _Kept(row.name, row.settings, row.iterations, seed, kept.outcome)
     if kept != wanted or not {figure.key for figure in row.figures} <= kept.outcome.figures.keys():
         raise InputError(f"{where}: is of a network with other settings; {_REPAIR}, or choose another folder with -o")

@@ -16,6 +16,7 @@ from cosim.engines.engine import Failure
 from cosim.engines.ngspice.session import run_deck
 from cosim.engines.table import simulator_named
 from cosim.errors import MissingToolError
+from cosim.files.seal import seal_npz
 from cosim.technology.catalog import load_technology
 from cosim.technology.conditions import at
 
@@ -305,3 +306,41 @@ def test_a_cache_that_cannot_be_written_is_told(technology, monkeypatch, tmp_pat
     assert said[0] == "device table: generic180, n 1u/5u"
     assert said[1].startswith("device table not kept: cannot write")
     assert said[1].endswith("by setting XDG_CACHE_HOME")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda arrays: arrays.update(x=np.array([b"a", b"b", b"c"])),
+        lambda arrays: arrays.update(x=np.array([0.0, 0.0, 3.0])),
+        lambda arrays: arrays.update(x=np.array([0.0, np.inf, 3.0])),
+        lambda arrays: arrays.update(gate=arrays["gate"][:-1]),
+        lambda arrays: arrays.update(c_gd=np.array([1e-15])),
+        lambda arrays: arrays.pop("drain"),
+        lambda arrays: arrays.update(provenance=np.array(1)),
+    ],
+)
+def test_a_table_of_another_form_is_measured_anew(technology, kept, monkeypatch, change):
+    """Its checksum fits: it is of another cosim, or of someone's own script."""
+    found, files = kept
+    (file,) = (file for file in files if "values" not in np.load(file))
+    arrays = dict(np.load(file))
+    text = str(arrays["provenance"])
+    change(arrays)
+    file.write_bytes(seal_npz(arrays, text))
+    asked = []
+    monkeypatch.setattr(keep, "fit_table", lambda _, kind: asked.append(kind) or found[kind])
+    device_tables(technology, found)
+    assert asked == [TIED["n"]]
+
+
+def test_every_bit_of_a_table_counts(kept):
+    _, files = kept
+    file = min(files, key=lambda path: path.stat().st_size)
+    content, text = file.read_bytes(), str(np.load(file)["provenance"])
+    assert keep.load_table(file, text) is not None
+    for bit in np.random.default_rng(1).integers(8 * len(content), size=200).tolist():
+        changed = bytearray(content)
+        changed[bit // 8] ^= 1 << bit % 8
+        file.write_bytes(changed)
+        assert keep.load_table(file, text) is None

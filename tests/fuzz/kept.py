@@ -1,0 +1,237 @@
+"""What cosim keeps and reads back, as it is written: each file broken, and each with other content under a checksum.
+
+`kept_files` lists them, for the fuzzer (`targets`) and for single flipped bits (`flips.py`).
+"""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+
+import mutate
+import numpy as np
+
+from cosim.automata.table import read_table
+from cosim.calibration.find import shipped_path
+from cosim.circuit.elements import Mos
+from cosim.compiler.passes import compile_network
+from cosim.design import Design
+from cosim.diff.pair import diff_folders
+from cosim.engines.batch.keep import load_table, table_bytes
+from cosim.engines.batch.tables import DRAIN_COLUMNS, FLOAT_COLUMNS, GATE_COLUMNS, RESPONSES, Axis, Float, Tied
+from cosim.engines.engine import Run
+from cosim.explore.kept import CHECKS_FILE, SEARCH_FILE, TRIALS_FILE, Kept
+from cosim.explore.search import Space, belongs
+from cosim.files.claim import own_folder
+from cosim.files.json_form import json_object
+from cosim.files.seal import seal_json, seal_line, seal_text, seal_zip, unseal_json, unseal_line, unseal_text
+from cosim.files.settings import Settings, write_settings
+from cosim.layout.backannotate import extracted, nets_of
+from cosim.layout.extract import Parasitic
+from cosim.layout.record import POSITIONS, WIRES, format_wires, read_positions, table
+from cosim.montecarlo.keep import keep_trial
+from cosim.montecarlo.run import run_montecarlo, run_settings
+from cosim.montecarlo.spec import parse_spec
+from cosim.montecarlo.spec_file import read_specs
+from cosim.montecarlo.store import open_store, run_key
+from cosim.montecarlo.trial import Trial, run_chips
+from cosim.network.types import Network
+from cosim.outputs import network_hash
+from cosim.pipeline import run_power, run_samples
+from cosim.reading.sealed import read_sealed
+from cosim.reading.settings import read_settings
+from cosim.report.difference_page import format_page_of
+from cosim.report.difference_table import format_difference
+from cosim.report.kept_page import read_page
+from cosim.report.page import format_pages
+from cosim.resources import models_path
+from cosim.signoff.plan import format_plan, read_plan
+from cosim.study.explore import Knob, OnTransistors, Tried, front_of, violation, worth
+from cosim.study.sweep import Figure, find_figures
+from cosim.tasks.testset import TestSet
+from cosim.technology.calibration import load_calibration
+from cosim.technology.catalog import load_technology
+from cosim.technology.chip import load_chip
+from cosim.technology.noise import load_noise
+from cosim.variation.draws import Plan
+
+Change = Callable[[Random, bytes], bytes]
+KNOBS = (Knob("i-unit", "A", 1e-9, 1e-10, 1e-8, log=True), Knob("units", "", 8, values=(4, 8, 16)))
+SPACE = Space(KNOBS, ("yield", "power"), 0.5, seed=3)
+
+
+@dataclass(frozen=True)
+class File:
+    """A kept file. read: what is made of it, which raises a CosimError for what is refused, or returns None for what is
+    measured anew; change: another content, resealed where it can be; sealed: whether it has a checksum."""
+
+    name: str
+    path: Path
+    read: Callable[[], object]
+    change: Change
+    sealed: bool = True
+
+
+def resealed(unseal: Callable[[bytes], bytes], seal: Callable[..., bytes], change: Change) -> Change:
+    """Another content under a checksum that fits it, where it still has the form to carry one."""
+
+    def changed(rng: Random, content: bytes) -> bytes:
+        other = change(rng, unseal(content))
+        try:
+            return seal(other)
+        except Exception:
+            return other
+
+    return changed
+
+
+def _seal_object(content: bytes) -> bytes:
+    found = json.loads(content)
+    return seal_json(found) if isinstance(found, dict) and found else content
+
+
+OBJECT = resealed(unseal_json, _seal_object, mutate.mutate_json)
+TABLE = resealed(unseal_text, lambda content: seal_text(content.decode("utf-8", "surrogateescape")), mutate.mutate_text)
+
+
+def _arrays(key: str = "") -> Change:
+    return resealed(lambda content: content, lambda content: seal_zip(content, key), mutate.mutate_npz)
+
+
+def _lines(key: str) -> Change:
+    def changed(rng: Random, content: bytes) -> bytes:
+        first, *rest = content.splitlines(keepends=True)
+        other = mutate.mutate_value(rng, json.loads(unseal_line(first, key)))
+        line = seal_line(other, key) if isinstance(other, dict) and other else b"{}\n"
+        return b"".join([line, *rest])
+
+    return changed
+
+
+def kept_files(folder: Path, network: Network) -> list[File]:
+    """All of them, written below `folder` by what writes them."""
+    design = compile_network(network, load_technology("generic180"), load_calibration(shipped_path("generic180", 8)))
+    return [*_measured(folder), *_drawing(folder, design), *_search(folder), *_runs(folder, design), *_by_hand(folder)]
+
+
+def _measured(folder: Path) -> list[File]:
+    devices = models_path() / "devices"
+    shipped = ((shipped_path("generic180", 8), load_calibration), (devices / "generic180.chip.json", load_chip),
+               (devices / "generic180.noise.json", load_noise))  # fmt: skip
+    found = []
+    for source, load in shipped:
+        path = _write(folder / "cache" / source.name, source.read_bytes())
+        found.append(File(f"cache, {source.name}", path, lambda load=load, path=path: load(path), OBJECT))
+    rng, axis = np.random.default_rng(2), Axis(0.0, 0.1, 4)
+    tied = Tied(axis, axis, *(rng.normal(size=(3, n, 4)) for n in (GATE_COLUMNS, DRAIN_COLUMNS, RESPONSES)), 1e-15, 0.0)
+    values = rng.normal(size=(5, 5, 5, FLOAT_COLUMNS)).astype(np.float32)
+    for one in (tied, Float(axis, axis, axis, values.astype(float), 0.026, 0.7, 1e-3)):
+        name, text = type(one).__name__, json.dumps({"technology": "generic180"})
+        path = _write(folder / "cache" / f"{name}.npz", table_bytes(one, text))
+        read = lambda path=path, text=text: load_table(path, text)  # noqa: E731
+        found.append(File(f"cache, table of {name}", path, read, _arrays(text)))
+    return found
+
+
+def _drawing(folder: Path, design: Design) -> list[File]:
+    label = next(label for label, net in nets_of(design.flat).items() if net not in ("0", "vdd"))
+    wires = format_wires([Parasitic(label, "vss", "over", 1e-15), Parasitic("vdd", label, "beside", 2e-15)], design)
+    places = [(mos.name, 1.0, 2.5) for mos in design.flat.elements if isinstance(mos, Mos)]
+    head = f"# {network_hash(design)} on {design.technology.name}"
+    positions = seal_text(f"{head}\n{table(('device', 'x_um', 'y_um'), places)}")
+    drawn = folder / "drawn"
+    return [
+        File(WIRES, _write(drawn / WIRES, wires), lambda: extracted(design, drawn).flat.elements, TABLE),
+        File(POSITIONS, _write(drawn / POSITIONS, positions), lambda: read_positions(drawn, design), TABLE),
+    ]
+
+
+def _search(folder: Path) -> list[File]:
+    place, search = folder / "search", {"search": "one"}
+    place.mkdir()
+    kept = Kept(place, search)
+    for number in range(3):
+        figures = {"yield": Figure(0.5 + number / 10, 0.4, 0.9), "power": Figure(1e-8 * number)}
+        kept.trial(Tried(number, f"trial-{number}", {"i-unit": 1e-9, "units": 8}, figures))
+        kept.check(number, OnTransistors("batch", 5, {"accuracy": Figure(0.8, 0.1, 0.9)}))
+
+    def read() -> object:
+        again = Kept(place, search)
+        tried = [one for one in again.trials.values() if belongs(SPACE, one)]
+        scores = [(violation(one, 0.5), worth(one, SPACE.objectives) if one.figures else ()) for one in tried]
+        return front_of(tried, SPACE.objectives, 0.5), scores, tried, again.checks
+
+    names = ((SEARCH_FILE, OBJECT), (TRIALS_FILE, _lines(kept._key)), (CHECKS_FILE, _lines(kept._key)))
+    return [File(f"search, {name}", place / name, read, change) for name, change in names]
+
+
+def _runs(folder: Path, design: Design) -> list[File]:
+    x = np.random.default_rng(4).uniform(size=(6, 4, design.network.encoding.features))
+    samples = TestSet(x, np.arange(6) % 3, np.full(6, 4), np.arange(6))
+    places = {verb: (folder / f"{verb} a", folder / f"{verb} b") for verb in ("simulate", "power", "montecarlo")}
+    trial = Trial(design, samples, Plan("local", 2, 3))
+    for a in places["simulate"]:
+        with own_folder(a, "simulate"):
+            run_samples(design, samples, Run(a, 0, engine="behavioral"), lambda *_: None)
+    for a in places["power"]:
+        with own_folder(a, "power"):
+            run_power(design, samples, Run(a, 0), lambda *_: None, simulate=False)
+    options = {"technology": "generic180", "pdk_root": None, "saturate": False, "cell": "auto", "headroom": 1}
+    for a in places["montecarlo"]:
+        with open_store(a, run_settings(trial), resume=False) as store:
+            keep_trial(a, trial, {**options, "tau": None})
+            run_montecarlo(
+                trial,
+                store,
+                lambda numbers: run_chips(trial, tuple(numbers)),
+                [parse_spec("power<=1uW")],
+                None,
+                lambda *_: None,
+            )
+    key = run_key(run_settings(trial))
+    kinds = {
+        "simulate": (("simulation.npz", _arrays()), ("design.json", OBJECT)),
+        "power": (("power.npz", _arrays()), ("power.json", OBJECT), ("design.json", OBJECT)),
+        "montecarlo": (("summary.json", OBJECT), ("run.json", OBJECT), ("trial.json", OBJECT),
+                       ("chips.jsonl", _lines(key)), ("network.npz", mutate.mutate_npz),
+                       ("samples.npz", mutate.mutate_npz)),
+    }  # fmt: skip
+    found = []
+    for verb, names in kinds.items():
+        a, b = places[verb]
+
+        def read(a: Path = a, b: Path = b) -> object:
+            difference = diff_folders(a, b)
+            return format_difference(difference), json.dumps(json_object(difference)), len(format_page_of(difference))
+
+        found += [File(f"diff of {verb}, {name}", a / name, read, change) for name, change in names]
+    a = places["power"][0]
+    found.append(File("page.json", a / "page.json", lambda: format_pages([read_page(a)]), OBJECT))
+    figures = lambda: dict(find_figures(read_sealed(a / "power.json", "again")))  # noqa: E731
+    return [*found, File("figures of a point", a / "power.json", figures, OBJECT)]
+
+
+def _by_hand(folder: Path) -> list[File]:
+    """What users may edit: it has no checksum."""
+    settings = folder / "settings"
+    settings.mkdir()
+    write_settings(settings, Settings("compare", "0.1.0", "", {"network": "a.npz"}, {"samples": 5, "spec": ["a", "b"]}))
+    plan = _write(folder / "plan.toml", format_plan(read_plan(None)).encode())
+    specs = _write(folder / "specs.toml", b'[spec]\naccuracy = ">= 0.9"\n[[at]]\ncorner = "ss"\npower = "<= 1uW"\n')
+    states = {"even": {"next": {"0": "even", "1": "odd"}, "output": "no"}}
+    states["odd"] = {"next": {"0": "odd", "1": "even"}, "output": "yes"}
+    machine = {"symbols": ["0", "1"], "start": "even", "states": states}
+    automaton = _write(folder / "automaton.json", json.dumps(machine).encode())
+    return [
+        File("run.toml", settings / "run.toml", lambda: read_settings(settings), mutate.mutate_text, sealed=False),
+        File("plan", plan, lambda: format_plan(read_plan(plan)), mutate.mutate_text, sealed=False),
+        File("specs", specs, lambda: read_specs([str(specs)]), mutate.mutate_text, sealed=False),
+        File("automaton", automaton, lambda: read_table(automaton), mutate.mutate_json, sealed=False),
+    ]
+
+
+def _write(path: Path, content: bytes) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+    return path
