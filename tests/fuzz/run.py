@@ -91,6 +91,7 @@ def main(seed: int, count: int, only: int | None) -> dict[str, object]:
                 kinds[outcome] += 1
             else:
                 faults.append(f"seed {seed}, number {number}, {target.name}:\n{outcome}")
+                print(faults[-1], file=sys.stderr, flush=True)
         ran = Path(mutate.Code.target).exists()
     return {
         "mutations": count, "faults": faults, "code_ran": ran, "outcomes": outcomes, "slowest_s": slowest[0],
