@@ -9,7 +9,7 @@ import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from cosim.errors import InputError
 from cosim.files.json_form import json_object
@@ -78,7 +78,7 @@ class Kept:
         return found
 
 
-def _parts(plain: object) -> tuple[int, dict[str, Any]]:
+def _parts(plain: object) -> tuple[int, Mapping[str, object]]:
     """Return the number and the record of a line; raises ValueError where it has none."""
     match plain:
         case {"number": int(number), "is": dict(record)}:

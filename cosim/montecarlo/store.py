@@ -150,7 +150,8 @@ def read_sealed(path: Path) -> Settings:
     """
     if not is_file(path):
         raise FileNotFoundError(path)
-    return sealed.read_sealed(path, f"{_RESUME}: the command that made the run writes it again", finite=False)
+    found: Any = sealed.read_sealed(path, f"{_RESUME}: the command that made the run writes it again", finite=False)
+    return found
 
 
 def read_chips(folder: Path, settings: Settings) -> Kept:

@@ -19,7 +19,7 @@ TEXT_LIMIT = 256 << 20  # bytes of a table: the wires of 20,000 nets take 10 MB
 T = TypeVar("T")
 
 
-def read_sealed(path: Path, repair: str, *, finite: bool = True) -> dict[str, Any]:
+def read_sealed(path: Path, repair: str, *, finite: bool = True) -> dict[str, object]:
     """Return the JSON object of a file that ends with its checksum, without that; with `finite` no nan or infinity.
 
     Raises InputError that names the file and `repair` where it is missing, damaged, or has no checksum.

@@ -41,7 +41,6 @@ from cosim.outputs import network_hash
 from cosim.pipeline import run_power, run_samples
 from cosim.reading.sealed import read_sealed
 from cosim.reading.settings import read_settings
-from cosim.report.difference_page import format_page_of
 from cosim.report.difference_table import format_difference
 from cosim.report.kept_page import read_page
 from cosim.report.page import format_pages
@@ -148,6 +147,7 @@ def _drawing(folder: Path, design: Design) -> list[File]:
 
 
 def _search(folder: Path) -> list[File]:
+    """A search of three trials; one of fewer is what goes on from there, so its others are measured anew."""
     place, search = folder / "search", {"search": "one"}
     place.mkdir()
     kept = Kept(place, search)
@@ -160,6 +160,8 @@ def _search(folder: Path) -> list[File]:
         again = Kept(place, search)
         tried = [one for one in again.trials.values() if belongs(SPACE, one)]
         scores = [(violation(one, 0.5), worth(one, SPACE.objectives) if one.figures else ()) for one in tried]
+        if len(tried) < 3 or len(again.checks) < 3:
+            return None
         return front_of(tried, SPACE.objectives, 0.5), scores, tried, again.checks
 
     names = ((SEARCH_FILE, OBJECT), (TRIALS_FILE, _lines(kept._key)), (CHECKS_FILE, _lines(kept._key)))
@@ -203,7 +205,7 @@ def _runs(folder: Path, design: Design) -> list[File]:
 
         def read(a: Path = a, b: Path = b) -> object:
             difference = diff_folders(a, b)
-            return format_difference(difference), json.dumps(json_object(difference)), len(format_page_of(difference))
+            return format_difference(difference), json.dumps(json_object(difference))
 
         found += [File(f"diff of {verb}, {name}", a / name, read, change) for name, change in names]
     a = places["power"][0]

@@ -1,4 +1,5 @@
-"""Fuzz of every loader: a mutated file is read or refused, in little memory and time, and runs no code."""
+"""Fuzz of every loader: a mutated file is read or refused, in little memory and time, and runs no code; and single
+flipped bits of everything that is kept: refused, measured anew, or without a difference."""
 
 import json
 import os
@@ -12,12 +13,13 @@ pytest.importorskip("torch")
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the peak of memory is read from /proc")
 
 MEMORY_MB = 500.0  # of the whole process, 400 of them torch, scipy and the loaders
-MUTATIONS = 2000
+MUTATIONS = 2000  # of all loaders together, which take turns; five seeds are a campaign of 10,000
+FLIPS = 200
 
 
-def fuzz(seed):
+def call(script, *arguments):
     """In a process of its own: a crash there is one fault, and its memory is its own."""
-    command = [sys.executable, str(Path(__file__).parent / "run.py"), str(seed), str(MUTATIONS)]
+    command = [sys.executable, str(Path(__file__).parent / script), *map(str, arguments)]
     environment = os.environ | {"MALLOC_MMAP_THRESHOLD_": "1000000"}  # what is freed goes back, and counts no more
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=1200, env=environment)
     assert done.returncode == 0, done.stderr[-3000:]
@@ -31,16 +33,34 @@ def check(found):
     assert found["peak_mb"] <= MEMORY_MB
     assert sum(sum(kinds.values()) for kinds in found["outcomes"].values()) == MUTATIONS
     unread = {name for name, kinds in found["outcomes"].items() if not kinds["read"]}
-    assert all(name.startswith("store, ") for name in unread)  # whose files have checksums
+    assert all(name.startswith("store, ") or name.endswith(", broken") for name in unread)  # they have checksums
 
 
 @pytest.mark.timeout(1500)
 def test_mutated_files_are_read_or_refused():
-    check(fuzz(0))
+    check(call("run.py", 0, MUTATIONS))
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(1500)
 @pytest.mark.parametrize("seed", [1, 2, 3, 4])
 def test_more_mutated_files_are_read_or_refused(seed):
-    check(fuzz(seed))
+    check(call("run.py", seed, MUTATIONS))
+
+
+def check_flips(found, count):
+    """No other numbers, no traceback; and no kind of file takes every flipped bit for what it was."""
+    assert not found["faults"], "\n".join(found["faults"][:3])
+    assert sum(sum(kinds.values()) for kinds in found["outcomes"].values()) == count
+    assert all(kinds["refused"] + kinds["measured anew"] for kinds in found["outcomes"].values())
+
+
+@pytest.mark.timeout(1500)
+def test_a_flipped_bit_gives_no_other_numbers():
+    check_flips(call("flips.py", 0, FLIPS), FLIPS)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1500)
+def test_more_flipped_bits_give_no_other_numbers():
+    check_flips(call("flips.py", 1, 1000), 1000)
