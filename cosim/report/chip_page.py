@@ -17,7 +17,7 @@ from cosim.report.chip_study import (
 )
 from cosim.report.figures import Figure, figure_bytes
 from cosim.report.html import Picture
-from cosim.report.inside import format_inside, schematics_grid
+from cosim.report.inside import format_inside, schematics_section
 from cosim.report.noise import chip_noise_rows
 from cosim.report.page import Blocks, Facts, Grid, Page, Section, Table
 from cosim.report.provenance import origins, subject_of
@@ -75,7 +75,7 @@ def _sections(study: ChipStudy) -> tuple[Section, ...]:
         "Table of figures": _figures(summary),
         "Power of the nominal circuit": _blocks(study),
         **format_inside(study.design),
-        "Cells": (schematics_grid(study.design),),
+        "Cells": schematics_section(study.design),
         "How it was run": (Facts(tuple(worded(study.settings))),),
     }
     own_sheet = ("The worst chip", "Every parameter and its transistor", "Cells", "How it was run")

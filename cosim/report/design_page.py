@@ -10,7 +10,7 @@ from cosim.design import Condition, Design
 from cosim.outputs import Exercise, block_areas, format_design, summarize, write_texts
 from cosim.quantities import format_quantity
 from cosim.report.automaton_sheet import format_automaton
-from cosim.report.inside import format_inside, schematics_grid
+from cosim.report.inside import format_inside, schematics_section
 from cosim.report.kept_page import write_page
 from cosim.report.margins import margins_section
 from cosim.report.network_figure import draw_network
@@ -57,7 +57,7 @@ def design_page(design: Design, condition: Condition | None = None, margins: Mar
         "Area by block": (_areas(design),),
         "What was lost": _format_lost(lost),
         **inside,
-        "Cells": (schematics_grid(design),),
+        "Cells": schematics_section(design),
         "The circuit": (Facts(tuple(worded(circuit_facts(design)))),),
     }
     kept = f"all {len(rows)} parameters kept" if not lost else f"{len(lost)} of {len(rows)} parameters lost or cut"

@@ -5,6 +5,7 @@ import re
 from cosim.compiler.mapping import MappingRow, map_parameters
 from cosim.design import Design
 from cosim.quantities import format_quantity
+from cosim.report.device_sizes import HEAD, device_rows
 from cosim.report.html import Picture
 from cosim.report.network_figure import draw_network
 from cosim.report.page import Blocks, Fold, Grid, Table
@@ -17,6 +18,11 @@ _NETWORK = (
     "Inputs, rows of mirrors, cells and readout from left to right. A row lists what it reads and how many unit "
     "devices carry it. In network.svg, which cosim compile writes, a wire or a box that is pointed at tells "
     "its figures."
+)
+_CELLS = (
+    "As they are built in {}: beside each transistor its W/L in um, and how many are in parallel. Two transistors on "
+    "one gate are a self-cascode. A box is a block whose devices are in the table below; rows of weights differ from "
+    "node to node, and the schematic of the network shows them."
 )
 _MAPPING = (
     "A weight: wanted, and the ratio of unit devices that was built. A threshold or level: the current wanted at the "
@@ -50,14 +56,15 @@ def format_mapping(rows: list[MappingRow]) -> Blocks:
     return _MAPPING, Fold(note, table, unfolded=True)
 
 
-def schematics_grid(design: Design) -> Grid:
-    """Schematics of the cells that it is built from."""
-    return Grid(
-        tuple(
-            Picture("svg+xml", drawing, f"Schematic. {name}.", name, round(_READABLE * _width(drawing)))
-            for name, drawing in schematics_of(design.graph).items()
-        )
+def schematics_section(design: Design) -> Blocks:
+    """Return schematics of the cells that a network is built from, and every device of every block."""
+    circuit = design.assembly.circuit
+    pictures = (
+        Picture("svg+xml", drawing, f"Schematic. {name}.", name, round(_READABLE * _width(drawing)))
+        for name, drawing in schematics_of(design.graph, circuit).items()
     )
+    table = Table(HEAD, tuple(device_rows(circuit)), (3, 4, 5), tall=True, search=True)
+    return _CELLS.format(design.technology.name), Grid(tuple(pictures)), Fold("Every block and its devices", table)
 
 
 def _width(drawing: bytes) -> int:

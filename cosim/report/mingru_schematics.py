@@ -3,12 +3,13 @@
 Names of transistors and nets are those of the netlist, as the docstrings of `cosim.cells` give them.
 """
 
+from cosim.report.device_sizes import NO_SIZES, Sizes
 from cosim.report.schematic_sheet import NET, Sheet
 
 
-def draw_tau_cell() -> bytes:
+def draw_tau_cell(sizes: Sizes = NO_SIZES) -> bytes:
     """The gated tau-cell without its mirrors: M1 to M4, both I_tau, the switch, C."""
-    sheet = Sheet()
+    sheet = Sheet(sizes)
     low = -3.4
     m1, t3, t2, m4 = (sheet.mos("p", (4.2 * k, 0), name) for k, name in enumerate(("M1", "tau3", "tau2", "M4")))
     m3, m2 = sheet.mos("p", (4.2, low), "M3"), sheet.mos("p", (8.4, low), "M2")
@@ -30,9 +31,9 @@ def draw_tau_cell() -> bytes:
     return sheet.svg()
 
 
-def draw_ratio_gate() -> bytes:
+def draw_ratio_gate(sizes: Sizes = NO_SIZES) -> bytes:
     """Both copies on their diodes, lifted by a third, and the pair that shares the tail."""
-    sheet = Sheet()
+    sheet = Sheet(sizes)
     low, feet = -3.2, -6.4
     copy, half = (sheet.mos("p", (x, 0), name, "left") for x, name in ((0, "copy"), (4.6, "half")))
     da, db = (sheet.diode("n", (x, low), name, "left") for x, name in ((0, "da"), (4.6, "db")))
@@ -44,7 +45,7 @@ def draw_ratio_gate() -> bytes:
     sheet.ground(foot.last, tail.last)
     for top, bottom, name in ((copy, da, "a"), (half, db, "b")):
         sheet.wire(top.last, bottom.first)
-        sheet.text(top.last, name, "right", NET)
+        sheet.text((top.last[0], top.last[1] - 0.5), name, "right", NET)
     sheet.wire(diode.last, a.first)
     sheet.wire((14.2, 0.0), b.first)
     for left, right, end, name in ((da, db, foot, "r"), (a, b, tail, "t")):

@@ -1,16 +1,17 @@
 """Schematics of the thermometer register, drawn; names as in `cosim.cells.register`."""
 
+from cosim.report.device_sizes import NO_SIZES, Sizes
 from cosim.report.schematic_sheet import HEIGHT, NET, Sheet
 
 
-def draw_register() -> bytes:
+def draw_register(sizes: Sizes = NO_SIZES) -> bytes:
     """The thermometer register in blocks: window in front, value of either sign, levels."""
-    sheet = Sheet()
-    sheet.box((1.8, 0), 2.4, 1.6, "sample", "gate")
-    sheet.box((6.4, 0), 3.6, 2.4, "comparators", "upper, lower")
+    sheet = Sheet(sizes)
+    sheet.box((1.8, 0), 2.4, 1.8, "sample", "gate", key="sampler")
+    sheet.box((6.4, 0), 3.6, 2.4, "comparators", "upper, lower", key="window")
     sheet.box((11.6, 0), 3.2, 1.6, "gates")
     sheet.box((11.6, -3.0), 3.2, 1.6, "switches")
-    sheet.box((17.4, -1.5), 4.0, 4.6, "levels 1 ... K", "each kept by", "its own latch")
+    sheet.box((17.4, -1.5), 4.0, 4.6, "levels 1 ... K", "each kept by", "its own latch", key="level_off")
     sheet.arrow((-0.6, 0), (0.6, 0))
     sheet.port((-0.6, 0), "cand")
     sheet.arrow((3.0, 0), (4.6, 0))
@@ -25,20 +26,20 @@ def draw_register() -> bytes:
         sheet.port((8.8, y), name)
     sheet.wire((19.4, -1.5), (20.4, -1.5))
     sheet.port((20.4, -1.5), "out", "right")
-    for x, top, name in ((1.8, 0.8, "clk"), (11.6, 0.8, "pulse")):
+    for x, top, name in ((1.8, 0.9, "clk"), (11.6, 0.8, "pulse")):
         sheet.arrow((x, top + 1.0), (x, top))
         sheet.port((x, top + 1.0), name, "top")
     return sheet.svg()
 
 
-def draw_level() -> bytes:
+def draw_level(sizes: Sizes = NO_SIZES) -> bytes:
     """A level of the register: comparator, keeper, and its part of the output."""
-    sheet = Sheet()
+    sheet = Sheet(sizes)
     node, low, above = -2.07, -2.9, -0.2
     m1, m2 = sheet.mos("p", (0, 0), "M1"), sheet.mos("n", (0, low), "M2")
     m9, keep = sheet.mos("p", (8.4, 2.6), "M9", "right"), sheet.mos("n", (8.4, low), "keep")
     m7, m6 = sheet.diode("p", (12.0, 2.6), "M7", "left"), sheet.mos("n", (12.0, above + HEIGHT / 2), "M6")
-    m8 = sheet.mos("n", (12.0, low), "M8, two")
+    m8 = sheet.mos("n", (12.0, low), "M8")
     m3, m5 = sheet.mos("n", (16.4, -1.0), "M3"), sheet.mos("n", (16.4, low), "M5")
     write, hold = sheet.mos("n", (1.4, node), "pn, pp", "top"), sheet.mos("n", (5.4, node), "hn, hp", "top")
     sheet.supply(m1.first, m9.first, m7.first)

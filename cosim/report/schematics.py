@@ -5,8 +5,10 @@ Names of transistors and nets are those of the netlist, as the docstrings of `co
 
 from collections.abc import Callable
 
+from cosim.circuit.elements import Circuit
 from cosim.ir.graph import Lowered
 from cosim.ir.nodes import And, Pedestal
+from cosim.report.device_sizes import NO_SIZES, Sizes, sizes_of
 from cosim.report.mingru_schematics import draw_ratio_gate, draw_tau_cell
 from cosim.report.register_schematics import draw_level, draw_register
 from cosim.report.schematic_sheet import HALF, HEIGHT, NET, Point, Sheet
@@ -14,15 +16,15 @@ from cosim.units.mingru.node import MinGru
 from cosim.units.table import unit_of
 
 
-def draw_mirror() -> bytes:
+def draw_mirror(sizes: Sizes = NO_SIZES) -> bytes:
     """Signal diode, its copy into gate line n, and a weight of either sign."""
-    sheet = Sheet()
+    sheet = Sheet(sizes)
     low, node = -2.9, -2.5
-    diode = sheet.mos("p", (0, 0), "N", "right")
-    copy = sheet.mos("p", (2.6, 0), "N", "left")
-    line = sheet.mos("n", (2.6, low), "N", "right")
-    push = sheet.mos("p", (7.4, 0), "|k|, w < 0")
-    pull = sheet.mos("n", (7.4, low), "k, w > 0")
+    diode = sheet.mos("p", (0, 0), "diode", "right", "diode p")
+    copy = sheet.mos("p", (2.6, 0), "copy", "left")
+    line = sheet.mos("n", (2.6, low), "diode", "right", "diode n")
+    push = sheet.mos("p", (7.4, 0), "w < 0")
+    pull = sheet.mos("n", (7.4, low), "w > 0")
     sheet.supply(diode.first, copy.first, push.first)
     sheet.ground(line.last, pull.last)
     sheet.wire(diode.gate, copy.gate)
@@ -47,9 +49,9 @@ def draw_mirror() -> bytes:
     return sheet.svg()
 
 
-def draw_rectifier() -> bytes:
+def draw_rectifier(sizes: Sizes = NO_SIZES) -> bytes:
     """A row of weights on its summing node, and the diode that makes max(I, 0) of it."""
-    sheet = Sheet()
+    sheet = Sheet(sizes)
     node = -2.07
     diode = sheet.diode("p", (0, 0), "diode")
     push = sheet.mos("p", (4.2, 0), "w < 0", "left")
@@ -69,14 +71,14 @@ def draw_rectifier() -> bytes:
     return sheet.svg()
 
 
-def draw_schmitt() -> bytes:
+def draw_schmitt(sizes: Sizes = NO_SIZES) -> bytes:
     """The nine transistors of the cell."""
-    sheet = Sheet()
+    sheet = Sheet(sizes)
     mid, low = -2.7, -4.75
     v0 = mid - HALF
-    m1, m9 = sheet.mos("p", (0, 0), "M1"), sheet.mos("p", (2.6, 0), "M9", "right")
+    m1, m9 = sheet.mos("p", (0, 0), "M1"), sheet.mos("p", (3.2, 0), "M9", "right")
     m7, m4 = sheet.diode("p", (6.6, 0), "M7"), sheet.diode("p", (10.4, 0), "M4")
-    m2 = sheet.mos("n", (1.3, low), "M2")
+    m2 = sheet.mos("n", (1.6, low), "M2")
     m6, m8 = sheet.mos("n", (6.6, mid), "M6"), sheet.mos("n", (6.6, low), "M8")
     m3, m5 = sheet.mos("n", (10.4, mid), "M3"), sheet.mos("n", (10.4, low), "M5")
     sheet.supply(m1.first, m9.first, m7.first, m4.first)
@@ -88,10 +90,10 @@ def draw_schmitt() -> bytes:
         sheet.wire(upper.last, middle.first)
         sheet.wire(middle.last, lower.first)
     sheet.wire(m1.last, (0, v0), m6.gate)
-    sheet.wire(m9.last, (2.6, v0))
-    sheet.wire((1.3, v0), m2.first)
-    sheet.dot((1.3, v0))
-    sheet.dot((2.6, v0))
+    sheet.wire(m9.last, (3.2, v0))
+    sheet.wire((1.6, v0), m2.first)
+    sheet.dot((1.6, v0))
+    sheet.dot((3.2, v0))
     sheet.text((4.4, v0), "v0", "top", NET)
     for drawn, name in ((m1, "cand"), (m2, "thresh"), (m8, "width"), (m5, "gain"), (m3, "v0")):
         sheet.port(drawn.gate, name)
@@ -100,9 +102,9 @@ def draw_schmitt() -> bytes:
     return sheet.svg()
 
 
-def draw_clocked() -> bytes:
+def draw_clocked(sizes: Sizes = NO_SIZES) -> bytes:
     """The gates that make the cell a clocked one: sample gate, reset, hold capacitor; decision gate."""
-    sheet = Sheet()
+    sheet = Sheet(sizes)
     _draw_gate(sheet, (0, 0), "sn", "sp", "clk", "clkb", "cand", "hold")
     reset = sheet.mos("p", (5.0, 2.3), "reset")
     sheet.supply(reset.first, (7.0, 2.3))
@@ -135,9 +137,9 @@ def _draw_gate(sheet: Sheet, at: Point, n: str, p: str, n_gate: str, p_gate: str
     sheet.port((x - 1.0, y), source)
 
 
-def draw_bias(*, pedestal: bool = True) -> bytes:
+def draw_bias(sizes: Sizes = NO_SIZES, *, pedestal: bool = True) -> bytes:
     """A bias diode, and the cells' transistors that it leads; with a pedestal the sink on a state's line, too."""
-    sheet = Sheet()
+    sheet = Sheet(sizes)
     diode = sheet.diode("n", (0, 0), "diode", "right")
     sheet.arrow((0, 1.6), (0, 0.4), "bias current", "left")
     sheet.port((0, 1.6), "pin", "top")
@@ -156,9 +158,9 @@ def draw_bias(*, pedestal: bool = True) -> bytes:
     return sheet.svg()
 
 
-def draw_dpi() -> bytes:
+def draw_dpi(sizes: Sizes = NO_SIZES) -> bytes:
     """The differential pair integrator."""
-    sheet = Sheet()
+    sheet = Sheet(sizes)
     pair, vc = -2.4, -5.0
     feed = sheet.mos("p", (1.5, 0), "in")
     m1, m2 = sheet.mos("p", (0, pair), "M1"), sheet.mos("p", (3.0, pair), "M2", "right")
@@ -185,37 +187,37 @@ def draw_dpi() -> bytes:
     return sheet.svg()
 
 
-def draw_quantiser() -> bytes:
+def draw_quantiser(sizes: Sizes = NO_SIZES) -> bytes:
     """The three-level quantiser in blocks."""
-    sheet = Sheet()
-    sheet.box((1.8, 0), 2.4, 1.6, "sample", "gate")
+    sheet = Sheet(sizes)
+    sheet.box((1.8, 0), 2.4, 1.8, "sample", "gate", key="sampler")
     sheet.wire((3.0, 0), (4.4, 0))
     sheet.dot((4.4, 0))
     sheet.text((3.7, 0), "hold", "top", NET)
     for y, name, decision in ((1.4, "upper", "up"), (-1.4, "lower", "down")):
-        sheet.box((7.0, y), 3.2, 1.6, "comparator", name)
+        sheet.box((7.0, y), 3.2, 1.8, "comparator", name, key="comparator")
         sheet.wire((4.4, 0), (4.4, y))
         sheet.arrow((4.4, y), (5.4, y))
         sheet.arrow((8.6, y), (10.6, y))
         sheet.text((9.6, y), decision, "top", NET)
-    sheet.box((12.5, 0), 3.8, 4.4, "driver", "I_base, I_delta")
+    sheet.box((12.5, 0), 3.8, 4.4, "driver", "I_base, I_delta", key="driver")
     sheet.arrow((-0.6, 0), (0.6, 0))
     sheet.port((-0.6, 0), "cand")
     sheet.wire((14.4, 0), (15.4, 0))
     sheet.port((15.4, 0), "in", "right")
-    for x, top, name in ((1.8, 0.8, "clk"), (12.5, 2.2, "pulse")):
+    for x, top, name in ((1.8, 0.9, "clk"), (12.5, 2.2, "pulse")):
         sheet.arrow((x, top + 1.0), (x, top))
         sheet.port((x, top + 1.0), name, "top")
     return sheet.svg()
 
 
-def draw_ladder() -> bytes:
+def draw_ladder(sizes: Sizes = NO_SIZES) -> bytes:
     """Three rungs of a ladder in blocks: low-passed states open the windows of both neighbours."""
-    sheet = Sheet()
-    width, gap = 2.6, 2.8
+    sheet = Sheet(sizes)
+    width, gap = 3.2, 2.8
     centres = [k * (width + gap) for k in range(3)]
     for k, x in enumerate(centres, start=1):
-        sheet.box((x, 0), width, 1.8, f"rung {k}", "9T cell")
+        sheet.box((x, 0), width, 1.8, f"rung {k}", "9T cell", key="rung_off")
         sheet.arrow((x, 2.0), (x, 0.9))
         sheet.arrow((x, -0.9), (x, -2.0), f"alpha s{k}", "right")
     for x in centres[:-1]:
@@ -234,13 +236,13 @@ def draw_ladder() -> bytes:
     return sheet.svg()
 
 
-def draw_toggle() -> bytes:
+def draw_toggle(sizes: Sizes = NO_SIZES) -> bytes:
     """Master and slave of the toggle in blocks."""
-    sheet = Sheet()
-    sheet.box((1.8, 0), 2.4, 1.6, "sample", "gate")
-    sheet.box((6.2, 0), 3.2, 1.6, "comparator")
+    sheet = Sheet(sizes)
+    sheet.box((1.8, 0), 2.4, 1.8, "sample", "gate", key="sampler")
+    sheet.box((6.2, 0), 3.2, 1.6, "comparator", key="comparator")
     sheet.box((11.2, 0), 3.8, 1.6, "drive", "I_base, I_delta")
-    sheet.box((16.4, 0), 3.2, 1.6, "clocked", "9T cell")
+    sheet.box((16.4, 0), 3.2, 1.6, "clocked", "9T cell", key="schmitt_clocked")
     sheet.arrow((-0.6, 0), (0.6, 0))
     sheet.port((-0.6, 0), "cand")
     for start, end, name in ((3.0, 4.6, "hold"), (7.8, 9.3, "up"), (13.1, 14.8, "")):
@@ -257,9 +259,9 @@ def draw_toggle() -> bytes:
     return sheet.svg()
 
 
-def draw_steering() -> bytes:
+def draw_steering(sizes: Sizes = NO_SIZES) -> bytes:
     """Symbol comparator, and a current source below a switch for each of two bits."""
-    sheet = Sheet()
+    sheet = Sheet(sizes)
     upper, middle, lower = 0.0, -HEIGHT, -2 * HEIGHT
     m1, m2 = sheet.mos("p", (0, upper), "M1"), sheet.mos("n", (0, middle - 0.6), "M2")
     sheet.supply(m1.first)
@@ -282,7 +284,7 @@ def draw_steering() -> bytes:
     return sheet.svg()
 
 
-CELLS: dict[str, tuple[str, Callable[[], bytes]]] = {
+CELLS: dict[str, tuple[str, Callable[[Sizes], bytes]]] = {
     "9T cell": ("Memory: nine-transistor Schmitt trigger", draw_schmitt),
     "clocked": ("Clocked cell: M1 sees hold, M3 and M6 see latch", draw_clocked),
     "quantiser": ("Three-level quantiser in front of a ladder", draw_quantiser),
@@ -297,15 +299,16 @@ RATIO = "Rate that saturates: ratio gate of a minGRU"
 STEERING = "Product of bits: symbol comparator, and a steering AND"
 
 
-def schematics_of(graph: Lowered) -> dict[str, bytes]:
-    """The cells of a network: what each is -> its drawing as SVG."""
+def schematics_of(graph: Lowered, circuit: Circuit) -> dict[str, bytes]:
+    """Draw the cells of a network as its technology builds them: what each is -> its drawing as SVG."""
     drawn = {name for node in graph.memories for name in unit_of(node).drawings}
-    pedestal = any(True for _ in graph.of(Pedestal))
+    pedestal, sizes = any(True for _ in graph.of(Pedestal)), sizes_of(circuit)
+    ratio = any(isinstance(node, MinGru) and node.top for node in graph.memories)
     return {
-        "Signal and weights: a current mirror of N unit devices, one transistor a weight": draw_mirror(),
-        "Summing node: a row of weights with its rectifier": draw_rectifier(),
-        **{words: draw() for name, (words, draw) in CELLS.items() if name in drawn},
-        **({RATIO: draw_ratio_gate()} if any(isinstance(node, MinGru) and node.top for node in graph.memories) else {}),
-        **({STEERING: draw_steering()} if any(True for _ in graph.of(And)) else {}),
-        "Bias: a pin, its diode and what it leads": draw_bias(pedestal=pedestal),
+        "Signal and weights: a current mirror, one transistor a weight": draw_mirror(sizes["mirror"]),
+        "Summing node: a row of weights with its rectifier": draw_rectifier(sizes["row"]),
+        **{words: draw(sizes[name]) for name, (words, draw) in CELLS.items() if name in drawn},
+        **({RATIO: draw_ratio_gate(sizes["ratio gate"])} if ratio else {}),
+        **({STEERING: draw_steering(sizes["steering"])} if any(True for _ in graph.of(And)) else {}),
+        "Bias: a pin, its diode and what it leads": draw_bias(sizes["bias"], pedestal=pedestal),
     }
