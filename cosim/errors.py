@@ -34,6 +34,10 @@ class MappingError(InputError):
     """A network is sound but cannot be put on the chosen technology."""
 
 
+class UnitCurrentError(MappingError):
+    """A current of a circuit cannot be made at this unit current; at another one it may be."""
+
+
 class MissingToolError(CosimError):
     """Something must be installed first; the message says what and how."""
 

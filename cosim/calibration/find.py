@@ -44,16 +44,19 @@ def first_fitting(paths: Iterable[Path], load: Callable[[Path], F], fingerprint:
     return None
 
 
+def known_calibration(technology: Technology, units: int) -> Calibration | None:
+    """Return the calibration that applies, without measuring one; None where there is none."""
+    paths = shipped_path(technology.name, units), *cached_files(cached_name(technology.name, units))
+    return first_fitting(paths, load_calibration, calibration_fingerprint(technology, units))
+
+
 def find_calibration(technology: Technology, units: int, progress: Progress = lambda text: None) -> Calibration:
     """A calibration that fits these device models, sizes, cells and options; measured and cached if there is none.
 
     Where the cache cannot be written, `progress` hears of it and the calibration serves this once.
     Raises MissingToolError when one must be measured and ngspice is missing.
     """
-    fingerprint = calibration_fingerprint(technology, units)
-    name = cached_name(technology.name, units)
-    paths = shipped_path(technology.name, units), *cached_files(name)
-    if (kept := first_fitting(paths, load_calibration, fingerprint)) is not None:
+    if (kept := known_calibration(technology, units)) is not None:
         return kept
     try:
         calibration = as_kept(calibrate(technology, units, progress))
@@ -62,7 +65,7 @@ def find_calibration(technology: Technology, units: int, progress: Progress = la
             f"no calibration of {technology.name} with {units} unit devices fits this version, and a new one needs "
             f"ngspice: {error}"
         ) from None
-    keep_in_cache(name, calibration_bytes(calibration), "calibration", progress)
+    keep_in_cache(cached_name(technology.name, units), calibration_bytes(calibration), "calibration", progress)
     return calibration
 
 

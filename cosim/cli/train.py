@@ -2,7 +2,7 @@
 
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +13,7 @@ from cosim.cli.options import FILE, collecting, one_of, pdk_root_option, technol
 from cosim.cli.progress import progress_bar
 from cosim.cli.settings import RunVerb, keep_settings
 from cosim.cli.stopping import StoppedError
+from cosim.cli.train_target import Devices, circuit_check, complete_config
 from cosim.errors import InputError, MappingError, importing
 from cosim.files.write import check_writable
 from cosim.training.config import Architecture, TrainingConfig, check_config, seed_path, state_path
@@ -20,12 +21,11 @@ from cosim.training.config import Architecture, TrainingConfig, check_config, se
 if TYPE_CHECKING:
     from cosim.network.types import Network
     from cosim.tasks.task import Task
-    from cosim.technology.types import Technology
     from cosim.training.seeds import Seeds
     from cosim.training.trainer import Job, TrainingResult
-    from cosim.variation.sigma import Spread
 
 EXTRA = "pip install 'cosim-analog[train]'"
+_OBSTACLE = "this network cannot be compiled, only trained and inspected: "
 _A, _C = Architecture(), TrainingConfig()
 
 
@@ -39,17 +39,6 @@ class Files:
     resume: bool
     seeds: int
     tensorboard: Path | None
-
-
-@dataclass(frozen=True)
-class Devices:
-    """What the chips of a training vary by, and what its decisions are made with."""
-
-    variation: str
-    sigma_of: str
-    technology: str
-    pdk_root: Path | None
-    area: float
 
 
 class NetworkOption(GroupedOption):
@@ -187,6 +176,7 @@ def command(*, task: str | None, files: Files, config: TrainingConfig, devices: 
     if output.suffix not in (".pt", ".npz"):
         raise InputError(f"--output must end in .pt or .npz, not {output.name!r}")
     check_output(output)
+    check = circuit_check(devices, config.architecture.grid, output)
     seeds = range(config.seed, config.seed + files.seeds)
     kept = [output] if files.seeds == 1 else [seed_path(output, seed) for seed in seeds]
     with stopping_truthfully(*(kept if files.seeds > 1 else ()), *map(state_path, kept)):
@@ -198,13 +188,13 @@ def command(*, task: str | None, files: Files, config: TrainingConfig, devices: 
         known = describe_obstacle(initial_network(config, loaded), output)
         _warn([*describe_constants(loaded), *known])
         with writing_board(files.tensorboard) as passing:
-            best, lines = _train(Job(config, loaded, passing), seeds, files)
+            best, lines = _train(Job(config, loaded, passing, check), seeds, files)
     write_curve_of(output, best.network.history)
     keep_settings(output)
     for line in [*lines, *format_result(best)]:
         click.echo(line)
-    if not known:
-        _warn(describe_obstacle(best.network, output))
+    if not known and "refused" in best.figures:
+        _warn([_OBSTACLE + best.figures["refused"]])
 
 
 def _train(job: "Job", seeds: range, files: Files) -> "tuple[TrainingResult, list[str]]":
@@ -247,35 +237,6 @@ def stopping_truthfully(*kept: Path) -> Generator[None, None, None]:
         raise StoppedError(stop, None) from None
 
 
-def complete_config(config: TrainingConfig, devices: Devices) -> TrainingConfig:
-    """The configuration with what its options leave to others: the BMRU's epsilon, the mismatch of a technology."""
-    from cosim.technology.catalog import DEFAULT_TECHNOLOGY, load_technology
-    from cosim.variation.mismatch import derive_mismatch
-
-    mismatch, spread, counted = None, None, config.margin_sigma > 0 or config.device_noise
-    grid = config.architecture.grid
-    if devices.variation == "local" or counted:
-        process = load_technology(devices.technology, devices.pdk_root)
-        mismatch = derive_mismatch(process, grid, devices.area) if devices.variation == "local" else None
-        spread = _spread(process, grid, chips=devices.sigma_of == "chips") if counted else None
-    elif devices.technology != DEFAULT_TECHNOLOGY or devices.area != 1:
-        raise InputError(
-            "--technology and --area need --variation local, --margin-sigma or --device-noise: nominal training knows "
-            "no devices"
-        )
-    annealed = config.epsilon is None and config.architecture.cell != "bmru"
-    epsilon = None if annealed else config.epsilon or 0.0
-    return replace(config, mismatch=mismatch, spread=spread, epsilon=epsilon)
-
-
-def _spread(technology: "Technology", grid: float | None, *, chips: bool) -> "Spread":
-    from cosim.calibration.noise import find_noise
-    from cosim.engines.behavioral.sigma import devices_of
-    from cosim.technology.scale import units_for
-
-    return devices_of(technology, find_noise(technology), units_for(grid), chips=chips)
-
-
 def describe_constants(task: "Task") -> list[str]:
     """What must be said about features that never change."""
     from cosim.tasks.task import constant_features
@@ -296,7 +257,7 @@ def describe_obstacle(network: "Network", path: Path) -> list[str]:
     try:
         check_mapping(network, origin=str(path))
     except MappingError as error:
-        return [f"this network cannot be compiled, only trained and inspected: {error}"]
+        return [f"{_OBSTACLE}{error}"]
     return []
 
 

@@ -1,26 +1,36 @@
 """What must hold of a graph behind a pass. Each raises MappingError with the parameter, its value, limit and repair."""
 
+from collections.abc import Iterator
+
 from cosim.circuit.waveforms import LAST_CLOSE
 from cosim.compiler.settings import Job, Target
-from cosim.errors import MappingError
+from cosim.errors import MappingError, UnitCurrentError
 from cosim.ir.graph import Lowered, Scaled
-from cosim.ir.nodes import PEDESTAL, And
+from cosim.ir.nodes import PEDESTAL, And, Memory
+from cosim.units.limits import SetPoint
 from cosim.units.pulse import PULSE_END
 from cosim.units.sizing import largest_count
 from cosim.units.table import UNITS, unit_of
 
 
 def check_weights(graph: Lowered, job: Job) -> None:
-    """No weight is beyond the largest mirror, unless it may saturate."""
+    """No weight is beyond the largest mirror, unless it may saturate; the worst one is named."""
+    if job.settings.saturate:
+        return
     units = job.units
-    for (source, _), weight in graph.weights.items():
-        largest = largest_count(source)
-        if abs(weight.target) * units > largest and source != PEDESTAL and not job.settings.saturate:
-            limit = f"+-{largest / units:g} ({largest} unit devices at 1/{units})"
-            raise MappingError(
-                f"{job.origin}: {weight.origin} must lie within {limit}, not {weight.target:g}; clip it in training, "
-                "or compile with --saturate to cut it and have it listed"
-            )
+    counts = ((largest_count(source), weight) for (source, _), weight in graph.weights.items() if source != PEDESTAL)
+    beyond = [(abs(weight.target) * units / largest, largest, weight) for largest, weight in counts]
+    if beyond := [one for one in beyond if one[0] > 1]:
+        _, largest, weight = max(beyond, key=lambda one: one[0])
+        limit = f"+-{largest / units:g} ({largest} unit devices at 1/{units})"
+        raise MappingError(
+            f"{job.origin}: {weight.origin} must lie within {limit}, not {weight.target:g}{_among(len(beyond))}; clip "
+            "it in training, or compile with --saturate to cut it and have it listed"
+        )
+
+
+def _among(count: int) -> str:
+    return f", the worst of {count}" if count > 1 else ""
 
 
 def check_pulls(graph: Lowered, job: Job) -> None:
@@ -70,17 +80,34 @@ def check_units_work(graph: Scaled, target: Target) -> None:
         unit.check(graph.i_unit, how.t_step, how.slow, target.calibration, origin)
 
 
+def check_set_points(graph: Scaled, job: Job) -> None:
+    """Thresholds, widths and levels are currents that can be built; the worst of all memories is named."""
+    beyond = [(node.name, point) for node, point in set_points(graph) if point.excess > 1]
+    if beyond:
+        name, worst = max(beyond, key=lambda one: one[1].excess)
+        found = f"{job.origin}: {name}: {worst}{_among(len(beyond))}"
+        raise UnitCurrentError(found) if worst.current > 0 else MappingError(f"{found}; {worst.repair}")
+
+
+def set_points(graph: Scaled) -> Iterator[tuple[Memory, SetPoint]]:
+    """The currents of all memories that have limits."""
+    for node in graph.memories:
+        moving = bool(graph.into(node.name, "beta"))
+        for point in unit_of(node).points(node, graph.currents[node.name], moving=moving):
+            yield node, point
+
+
 def check_signals(graph: Scaled, target: Target) -> None:
     """Signals stay within the currents for which the mirrors were found usable."""
     origin, calibration, i_unit, pedestal = target.origin, target.calibration, graph.i_unit, target.settings.pedestal
     low, high = calibration.current_min, calibration.current_max
     if pedestal and pedestal * i_unit < low:
-        raise MappingError(
+        raise UnitCurrentError(
             f"{origin}: --i-unit must be at least {low / pedestal:.3g} A on {calibration.technology}, not "
             f"{i_unit:.3g} A: a signal of 0 carries {pedestal:g} of it, and mirrors need {low * 1e12:g} pA"
         )
     if (1 + pedestal) * i_unit > high:
-        raise MappingError(
+        raise UnitCurrentError(
             f"{origin}: --i-unit must be at most {high / (1 + pedestal):.3g} A on {calibration.technology}, not "
             f"{i_unit:.3g} A: mirrors keep their gain up to {high * 1e9:g} nA"
         )

@@ -1,6 +1,7 @@
 """The passes in their order, from a network to its circuit, each with what must hold behind it and at the end."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from cosim.compiler.around import surround
@@ -9,6 +10,7 @@ from cosim.compiler.centre import centre
 from cosim.compiler.checks import (
     check_feedback,
     check_pulls,
+    check_set_points,
     check_signals,
     check_stages,
     check_units_work,
@@ -18,7 +20,10 @@ from cosim.compiler.lower import lower
 from cosim.compiler.scale import scale
 from cosim.compiler.settings import Job, Settings, Target
 from cosim.compiler.size import size
+from cosim.compiler.unit_current import advise_unit_current
 from cosim.design import Design
+from cosim.errors import MappingError, UnitCurrentError
+from cosim.ir.graph import Lowered
 from cosim.network.types import Network
 from cosim.technology.calibration import Calibration
 from cosim.technology.scale import check_units, units_for
@@ -30,7 +35,8 @@ PASSES: tuple[Pass, ...] = (
     ("lower", lambda network, job: lower(network, job.origin, job.settings.cell, job.settings.headroom),
      (check_weights, check_pulls, check_stages, check_feedback)),
     ("centre", lambda graph, job: centre(graph), ()),
-    ("scale", lambda graph, job: scale(graph, job.settings.i_unit), (check_units_work, check_signals)),
+    ("scale", lambda graph, job: scale(graph, job.settings.i_unit),
+     (check_units_work, check_signals, check_set_points)),
     ("size", lambda graph, job: size(graph, job.calibration, origin=job.origin, pedestal=job.settings.pedestal), ()),
     ("assemble", lambda graph, job: Design(
         job.network, job.technology, job.calibration, graph,
@@ -38,6 +44,7 @@ PASSES: tuple[Pass, ...] = (
     ), ()),
 )  # fmt: skip
 FOR_TECHNOLOGY = "scale"  # the first pass that needs one
+AFTER_SIZES = "assemble"  # the first pass behind everything that may refuse the network's values
 
 
 def compile_network(
@@ -53,12 +60,38 @@ def compile_network(
     calibration's unit devices.
     """
     target = Target(network, origin, settings, calibration.units, technology, calibration)
-    design = _run(PASSES, target)
+    sized = _size(target)
+    design = _run(PASSES[_place(AFTER_SIZES) :], target, sized)
     assert isinstance(design, Design)
     for _, _, checks in PASSES:
         for check in checks:
             check(design.graph, target)
     return design
+
+
+def check_sizes(network: Network, technology: Technology, calibration: Calibration, origin: str = "network") -> None:
+    """Raises the MappingError of `compile_network` without options, and makes no circuit."""
+    _size(Target(network, origin, Settings(), calibration.units, technology, calibration))
+
+
+def _size(target: Target) -> object:
+    """The sized graph. Raises MappingError, with the unit current that would do where another one would."""
+    first, end = _place(FOR_TECHNOLOGY), _place(AFTER_SIZES)
+    found, sizing = _run(PASSES[:first], target, target.network), PASSES[first:end]
+
+    def refused(i_unit: float) -> str:
+        try:
+            _run(sizing, replace(target, settings=replace(target.settings, i_unit=i_unit)), found)
+        except MappingError as error:
+            return str(error).removeprefix(f"{target.origin}: ")
+        return ""
+
+    try:
+        return _run(sizing, target, found)
+    except UnitCurrentError as error:
+        assert isinstance(found, Lowered)
+        advice = advise_unit_current(found, target.settings.i_unit, refused, target.technology.name)
+        raise MappingError(f"{error}; {advice}") from None
 
 
 def check_mapping(
@@ -68,15 +101,18 @@ def check_mapping(
 
     `units` per weight 1.0, default by the network's grid.
     """
-    names = [name for name, _, _ in PASSES]
     job = Job(network, origin, settings, units or units_for(network.weight_grid))
-    _run(PASSES[: names.index(FOR_TECHNOLOGY)], job)
+    _run(PASSES[: _place(FOR_TECHNOLOGY)], job, network)
 
 
-def _run(passes: tuple[Pass, ...], job: Job) -> object:
-    """What the last pass gives."""
+def _place(name: str) -> int:
+    """Where a pass stands among all."""
+    return [one for one, _, _ in PASSES].index(name)
+
+
+def _run(passes: tuple[Pass, ...], job: Job, found: object) -> object:
+    """What the last pass gives, the first one of which takes what was `found` before."""
     check_units(job.network.weight_grid, job.units, job.origin)
-    found: object = job.network
     for _, run, checks in passes:
         found = run(found, job)
         for check in checks:

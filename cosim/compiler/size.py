@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from cosim.compiler.steer import steer
-from cosim.errors import MappingError
+from cosim.errors import MappingError, UnitCurrentError
 from cosim.ir.graph import Scaled, Sized
 from cosim.ir.nodes import (
     PEDESTAL,
@@ -44,12 +44,20 @@ def size(
         edge: Mirror(0, weight.target) if ands & {*edge} else _mirror(edge[0], weight, units)
         for edge, weight in graph.weights.items()
     }
-    biases = {node.name: unit_of(node).bias(node, sizing) for node in graph.memories}
+    biases = {node.name: _bias(node, sizing) for node in graph.memories}
     sized = Sized(
         graph.nodes, graph.weights, graph.i_unit, graph.currents, units, pedestal * graph.i_unit, mirrors, biases,
         steer(graph, calibration, origin),
     )  # fmt: skip
     return _with_pedestal(sized) if pedestal else sized
+
+
+def _bias(node: Memory, sizing: Sizing) -> object:
+    """The bias currents of a memory. Raises UnitCurrentError that names it."""
+    try:
+        return unit_of(node).bias(node, sizing)
+    except UnitCurrentError as error:
+        raise UnitCurrentError(f"{sizing.origin}: {node.name}: {error}") from None
 
 
 def _mirror(source: str, weight: Weight, units: int) -> Mirror:

@@ -2,15 +2,15 @@
 
 import numpy as np
 
-from cosim.errors import MappingError
+from cosim.errors import MappingError, UnitCurrentError
 from cosim.ir.graph import Edge, Scaled
 from cosim.ir.nodes import And, InputCurrent, Memory, Node, Weight
 from cosim.network.layers import AndLayer
 from cosim.technology.calibration import Calibration
+from cosim.units.limits import MAX_RISE
 from cosim.units.placing import Placing
 from cosim.units.schmitt.node import Schmitt
 from cosim.units.shift.node import Shift
-from cosim.units.sizing import MAX_RISE
 from cosim.units.toggle.node import Toggle
 
 _SAME = 1e-9
@@ -42,16 +42,15 @@ def lower_and(layer: AndLayer, placing: Placing) -> None:
 
 
 def steer(graph: Scaled, calibration: Calibration, origin: str) -> dict[Edge, float]:
-    """The bias current of each weight on an And, ampere. Raises MappingError for one beyond the calibrated range."""
+    """The bias current of each weight on an And, ampere. Raises UnitCurrentError beyond the calibrated range."""
     found: dict[Edge, float] = {}
     for (source, target), weight in graph.weights.items():
         if isinstance(graph.nodes[source], And) and weight.target:
             level = weight.target * graph.i_unit
             if level > MAX_RISE:
-                raise MappingError(
+                raise UnitCurrentError(
                     f"{origin}: {weight.origin} must be at most {MAX_RISE / graph.i_unit:g} at {graph.i_unit:.3g} A, "
-                    f"not {weight.target:g}: an AND is a source of at most {MAX_RISE * 1e9:g} nA; use a smaller "
-                    "--i-unit or a smaller weight"
+                    f"not {weight.target:g}: an AND is a source of at most {MAX_RISE * 1e9:g} nA"
                 )
             found[source, target] = calibration.schmitt.solve_gain(level)
     return found

@@ -10,3 +10,8 @@ OFFSET_STEP = 0.125
 def common_mode_offset(beta: ArrayLike) -> NDArray[np.floating]:
     """What is added for the largest beta at which a unit may reset, in software units; any shape, in its precision."""
     return np.ceil((np.asarray(beta) + OFFSET_MARGIN) / OFFSET_STEP) * OFFSET_STEP
+
+
+def largest_beta(upper: float) -> float:
+    """The largest constant beta of a unit whose upper threshold, offset included, may be `upper`, in software units."""
+    return (upper - OFFSET_MARGIN - OFFSET_STEP) / 2

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cosim.errors import InputError, MappingError
+from cosim.errors import InputError, UnitCurrentError
 from cosim.files.json_form import round_numbers
 from cosim.files.seal import seal_json
 from cosim.files.write import write_atomically
@@ -75,7 +75,7 @@ class SchmittFit:
     def solve_thresholds(self, i_rise: float, i_fall: float) -> tuple[float, float]:
         """(I_thresh, I_width) that give both thresholds.
 
-        Raises MappingError where no positive pair exists, that is, where the hysteresis is wider than the rise.
+        Raises UnitCurrentError where no positive pair exists, that is, where the hysteresis is wider than the rise.
         """
         i_thresh, i_width = i_rise, i_rise - i_fall
         rise_error = fall_error = np.inf
@@ -87,7 +87,7 @@ class SchmittFit:
                 i_width += rise_error - fall_error
         solved = i_thresh > 0 and i_width > 0 and abs(rise_error) + abs(fall_error) < 1e-15
         if not (solved and i_fall < i_rise):
-            raise MappingError(
+            raise UnitCurrentError(
                 f"no bias gives a 9T cell the thresholds {i_rise:.3g} A and {i_fall:.3g} A (solved: I_thresh "
                 f"{i_thresh:.3g} A, I_width {i_width:.3g} A); keep 0 < lower < upper, within the calibrated range"
             )

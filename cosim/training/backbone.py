@@ -195,10 +195,14 @@ class Backbone(nn.Module):
         ).sum()
 
     def clip_(self) -> None:
-        """Pull all grid weights back into their range; call after each optimiser step."""
+        """Pull all that is learned back to what the circuit can have; call after each optimiser step."""
         for module in self.modules():
-            if isinstance(module, GridLinear):
+            if isinstance(module, GridLinear | RecurrentCell):
                 module.clip_()
+
+    def excess(self) -> Tensor:
+        """Sum over the recurrent layers of how near thresholds are to what no cell can have."""
+        return torch.stack([cell.excess() for cell in self.cells.values()]).sum()
 
     def to_network(
         self,

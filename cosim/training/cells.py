@@ -24,11 +24,11 @@ import torch
 from torch import Tensor, nn
 
 from cosim.network.layers import FULL_SCALE, FirstQuadrantLayer, RecurrentLayer, SignedLayer
-from cosim.network.offset import common_mode_offset
+from cosim.network.offset import common_mode_offset, largest_beta
 from cosim.training.chips import Lines
 from cosim.training.config import Architecture
 from cosim.training.devices import Devices
-from cosim.training.hardware import GridLinear, perturb
+from cosim.training.hardware import GridLinear, bound_excess, circuit_limits, perturb
 from cosim.training.scan import linear_scan
 from cosim.training.surrogate import heaviside, sign
 from cosim.variation.sigma import Row
@@ -56,6 +56,13 @@ class RecurrentCell(nn.Module, ABC):
     epsilon: float = 0.0
     devices: Devices | None = None
 
+    def excess(self) -> Tensor:
+        """How near thresholds are to what no cell can have, 0 for far enough, see `bound_excess`."""
+        return torch.zeros(())
+
+    def clip_(self) -> None:
+        """Pull what is learned, but for weights, back to what a cell can have."""
+
     @property
     @abstractmethod
     def start(self) -> Tensor:
@@ -77,7 +84,7 @@ class FirstQuadrantCell(RecurrentCell):
     def __init__(self, inputs: int, architecture: Architecture) -> None:
         super().__init__()
         width = architecture.cells
-        self.width_min = architecture.width_min
+        self.width_min, self.upper = architecture.width_min, circuit_limits(architecture.grid).upper
         self.linear = GridLinear(inputs, width, architecture.grid, gain=1.5, bias_range=(0.0, 0.5))
         self.lo_free = nn.Parameter(torch.empty(width).uniform_(0.0, 0.5))
         self.width_free = nn.Parameter(torch.empty(width).uniform_(0.0, 0.4))
@@ -92,6 +99,16 @@ class FirstQuadrantCell(RecurrentCell):
         lo, width = BETA_MIN + _positive(self.lo_free), self.width_min + _positive(self.width_free)
         lo, width = (perturb(value, noise, rng) for value in (lo, width))
         return lo, lo + width
+
+    def excess(self) -> Tensor:
+        return bound_excess(self.thresholds()[1], self.upper)
+
+    @torch.no_grad()
+    def clip_(self) -> None:
+        most = self.upper - BETA_MIN - self.width_min
+        self.lo_free.clamp_(-most, most)
+        rest = most - _positive(self.lo_free)
+        self.width_free.copy_(torch.clamp(self.width_free, -rest, rest))
 
     def forward(
         self,
@@ -137,6 +154,7 @@ class SignedCell(RecurrentCell):
         width, grid = architecture.cells, architecture.grid
         driven, scaled = architecture.beta == "input", architecture.cell == "alphacmru"
         self.width_min, self.levels = architecture.width_min, architecture.levels
+        self.largest = largest_beta(circuit_limits(grid).upper)
         self.linear = GridLinear(inputs, width, grid, gain=1.5, bias_range=(-0.5, 0.5))
         least = self.width_min / 2
         self.beta_free = None if driven else nn.Parameter(torch.empty(width).uniform_(0.0, 0.4))
@@ -162,6 +180,15 @@ class SignedCell(RecurrentCell):
             return self.beta.rounded()[1]
         assert self.beta_free is not None
         return self.width_min / 2 + _positive(self.beta_free)
+
+    def excess(self) -> Tensor:
+        return torch.zeros(()) if self.beta_free is None else bound_excess(self.bias_beta(), self.largest)
+
+    @torch.no_grad()
+    def clip_(self) -> None:
+        if self.beta_free is not None:
+            most = self.largest - self.width_min / 2
+            self.beta_free.clamp_(-most, most)
 
     def forward(
         self,

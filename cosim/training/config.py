@@ -7,6 +7,8 @@ from typing import Any, Literal
 from cosim.errors import InputError
 from cosim.network.layers import MOST_LEVELS
 from cosim.network.types import Pooling
+from cosim.technology.scale import I_UNIT
+from cosim.units.limits import limits_at
 from cosim.variation.mismatch import MismatchModel
 from cosim.variation.sigma import Spread
 
@@ -194,5 +196,8 @@ def _check_architecture(architecture: Architecture) -> None:
         raise InputError("--lines and --feedback do not go together: a line of tau-cells goes on from no state of bits")
     if architecture.feedback and architecture.unit not in ("first-quadrant", "signed"):
         raise InputError(f"--feedback needs --unit first-quadrant or signed, not {architecture.unit}")
-    if not 0 < architecture.width_min < 4:
-        raise InputError(f"--width-min must lie in (0, 4), not {architecture.width_min:g}; a memory needs hysteresis")
+    least = limits_at(I_UNIT, 1).width
+    if not least <= architecture.width_min < 4:
+        raise InputError(
+            f"--width-min must lie in [{least:g}, 4), not {architecture.width_min:g}; a memory needs hysteresis"
+        )

@@ -1,12 +1,17 @@
 """What the circuit demands of a trained parameter: a mirror grid, tolerance to mismatch, distance from thresholds."""
 
 import math
+from dataclasses import replace
 
 import torch
 from torch import Tensor, nn
 
+from cosim.technology.scale import I_UNIT, units_for
 from cosim.training.chips import Lines
 from cosim.training.config import W_MAX
+from cosim.units.limits import Limits, limits_at
+
+NEAR_BOUND = 0.875  # of a bound: beyond, a parameter costs
 
 
 def round_to_grid(w: Tensor, grid: float | None, w_max: float = W_MAX) -> Tensor:
@@ -40,6 +45,21 @@ def range_excess(states: Tensor, start: Tensor, range_max: float) -> Tensor:
     return torch.relu(highest - lowest - range_max).mean()
 
 
+def circuit_limits(grid: float | None) -> Limits:
+    """What a network with weights on this grid can have on the chip, in software units, without options to compile.
+
+    The compiler moves a threshold to the middle of the gap of its candidate, which is up to a step of the grid: the
+    highest one leaves half a step.
+    """
+    found = limits_at(I_UNIT, units_for(grid))
+    return replace(found, upper=found.upper - (grid or 0.0) / 2, weight=min(W_MAX, found.weight))
+
+
+def bound_excess(value: Tensor, bound: float) -> Tensor:
+    """Mean of how far values, any shape, are beyond NEAR_BOUND of a bound: what pulls them back before they are cut."""
+    return torch.relu(value - NEAR_BOUND * bound).mean()
+
+
 class GridLinear(nn.Module):
     """W x + b with W and b on the mirror grid; `weight` (outputs, inputs) and `bias` (outputs,) hold the free values.
 
@@ -56,13 +76,13 @@ class GridLinear(nn.Module):
     ) -> None:
         super().__init__()
         bound = gain * math.sqrt(3.0 / inputs)
-        self.grid = grid
+        self.grid, self.w_max = grid, circuit_limits(grid).weight
         self.weight = nn.Parameter(torch.empty(outputs, inputs).uniform_(-bound, bound))
         self.bias = nn.Parameter(torch.empty(outputs).uniform_(*bias_range))
 
     def rounded(self) -> tuple[Tensor, Tensor]:
         """Weight and bias as the mirrors realise them."""
-        return round_to_grid(self.weight, self.grid), round_to_grid(self.bias, self.grid)
+        return round_to_grid(self.weight, self.grid, self.w_max), round_to_grid(self.bias, self.grid, self.w_max)
 
     def forward(
         self,
@@ -81,5 +101,5 @@ class GridLinear(nn.Module):
     @torch.no_grad()
     def clip_(self) -> None:
         """Pull the free values back into the range of the mirrors, so that they do not run away behind the rounding."""
-        self.weight.clamp_(-W_MAX, W_MAX)
-        self.bias.clamp_(-W_MAX, W_MAX)
+        self.weight.clamp_(-self.w_max, self.w_max)
+        self.bias.clamp_(-self.w_max, self.w_max)

@@ -19,7 +19,7 @@ from cosim.network.layers import Array, Layer, ReluLayer
 from cosim.network.types import INPUT, InputEncoding, Network, Pooling, Readout, check_network
 from cosim.reading.text import listed, shown
 from cosim.training.backbone import encode
-from cosim.training.cells import FirstQuadrantCell, SignedCell
+from cosim.training.cells import FirstQuadrantCell, RecurrentCell, SignedCell
 from cosim.training.config import Architecture, TrainingConfig, check_config
 from cosim.training.hardware import GridLinear, margin_penalty
 
@@ -117,10 +117,18 @@ def set_epsilon(model: nn.Module, epsilon: float) -> None:
 
 
 def clip_(model: nn.Module) -> None:
-    """Pull all grid weights of a model back into the range of the mirrors; call after each optimiser step."""
+    """Pull all grid weights and thresholds of a model back to what the circuit can have; call after each optimiser
+    step."""
     for module in model.modules():
-        if isinstance(module, GridLinear):
+        if isinstance(module, GridLinear | RecurrentCell):
             module.clip_()
+
+
+def bound_loss(model: nn.Module) -> Tensor:
+    """Sum over the CMRUs of a model of how near their thresholds are to what no cell can have; a summand of the loss,
+    which turns them back before `clip_` cuts them."""
+    found = [module.excess() for module in model.modules() if isinstance(module, RecurrentCell)]
+    return torch.stack(found).sum() if found else torch.zeros(())
 
 
 def margin_loss(model: nn.Module, margin: float = 0.05) -> Tensor:

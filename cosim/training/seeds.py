@@ -36,7 +36,8 @@ class Seeds:
 def train_seeds(
     job: Job, seeds: Sequence[int], path: Path, progress: Progress | None = None, *, resume: bool = False
 ) -> Seeds:
-    """Train the job with each seed, one after another, and write the network of smallest validation loss to `path`.
+    """Train the job with each seed, one after another, and write the network of smallest validation loss to `path`, of
+    those that can be compiled if any can.
 
     Each seed's network is what `train` gives for it, and stays beside `path` (`seed_path`) until all are done; an
     interrupted run leaves them and the state of the one that it was at, from which `resume` goes on. The network that
@@ -59,13 +60,18 @@ def train_seeds(
 
             done = _finished(own, kept[seed]) if resume and kept[seed].is_file() else None
             found[seed] = done or run_job(own, kept[seed], tell, resume=resume and state_path(kept[seed]).is_file())
-        chosen = min(seeds, key=lambda seed: (found[seed].figures["validation_loss"], seed))
+        chosen = min(seeds, key=lambda seed: _rank(found[seed].figures, seed))
         network = _with_all(found[chosen].network, found)
         save_checkpoint(path, network)
     for one in kept.values():
         one.unlink(missing_ok=True)
     figures = {seed: one.figures for seed, one in found.items()}
     return Seeds(TrainingResult(network, found[chosen].figures, path), figures)
+
+
+def _rank(figures: Figures, seed: int) -> tuple[bool, float, int]:
+    """What is smaller for a better network: any that can be compiled comes before those that cannot."""
+    return "refused" in figures, figures["validation_loss"], seed
 
 
 def _with_all(network: Network, found: dict[int, TrainingResult]) -> Network:

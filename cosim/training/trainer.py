@@ -14,12 +14,13 @@ import torch
 from torch import Tensor
 
 from cosim.checkpoint.file import save_checkpoint
-from cosim.errors import InputError, naming_memory
+from cosim.compiler.passes import check_mapping
+from cosim.errors import InputError, MappingError, naming_memory
 from cosim.files.claim import own_file
 from cosim.network.ranges import measure_state_ranges
 from cosim.network.types import Network
 from cosim.reading.text import parsing
-from cosim.tasks.task import Task, grouped_holdout, stratified_holdout
+from cosim.tasks.task import Task
 from cosim.training.backbone import Backbone, BackboneOutput, pool
 from cosim.training.chips import Chips
 from cosim.training.config import TrainingConfig, check_config, describe_config, state_path
@@ -27,15 +28,16 @@ from cosim.training.curves import Figures, measure_figures
 from cosim.training.hardware import margin_penalty, range_excess
 from cosim.training.history import Passing, Recorder
 from cosim.training.interrupts import deferred_signals
+from cosim.training.samples import held_out, samples_of, sampling_weights
 from cosim.training.schedule import epsilon_at, epsilon_is_final, learning_rate_at
 from cosim.training.state import State, check_state, data_fingerprint, read_state, write_state
 
-VALIDATION_FRACTION = 0.1
 GRADIENT_NORM = 1.0
 ADAM_BETAS = (0.9, 0.99)
 WEIGHT_DECAY = 1e-4
 LABEL_SMOOTHING = 0.05
 RANGE_COST = 0.3  # loss per level that the units of a layer exceed their range by, on average
+BOUND_COST = 0.3  # loss per unit that the thresholds of a layer are near what no cell can have, on average
 VALIDATION_CHIPS, TEST_CHIPS = 16, 64  # with mismatch: to choose the checkpoint, and for the figures
 VALIDATION_SEED, TEST_SEED = 2**32, 2**33  # plus the run's own: chips that the training does not draw
 SAVES = 20  # of the resume state, over the whole run
@@ -54,11 +56,13 @@ class TrainingResult:
 
 @dataclass(frozen=True)
 class Job:
-    """What is trained, on what; passing: hears the points of its curve."""
+    """What is trained, on what; passing: hears the points of its curve; check: raises MappingError for a network that
+    could not be compiled for where it shall go."""
 
     config: TrainingConfig
     task: Task
     passing: Passing | None = None
+    check: Callable[[Network], None] = check_mapping
 
 
 def train(
@@ -105,11 +109,11 @@ def _train(run: "_Run", path: Path, progress: Progress | None, *, resume: bool) 
         "figures": figures,
         "curve": run.recorder.columns("accuracy" if task.labels else "mae"),
     }
-    network = replace(
-        network,
-        history=history,
-        state_ranges=measure_state_ranges(network, task.x_train, task.len_train, "training data"),
-    )
+    ranges = measure_state_ranges(network, task.x_train, task.len_train, "training data")
+    network = replace(network, state_ranges=ranges)
+    if refused := refusal(network, run.check):
+        figures["refused"] = refused
+    network = replace(network, history=history)
     with run.saying_what_is_kept(state_path(path)):
         save_checkpoint(path, network)
     state_path(path).unlink(missing_ok=True)
@@ -135,7 +139,7 @@ class _Run:
 
     def __init__(self, job: Job) -> None:
         config, task = job.config, job.task
-        self.config, self.task = config, task
+        self.config, self.task, self.check = config, task, job.check
         self.backbone = _initial_backbone(config, task)
         if config.spread is not None:
             counted = config.spread if config.margin_sigma > 0 else None
@@ -145,12 +149,13 @@ class _Run:
         self.optimiser = torch.optim.AdamW(
             self.backbone.parameters(), config.learning_rate, ADAM_BETAS, weight_decay=WEIGHT_DECAY, fused=True
         )
-        held = _held_out(task, config.seed)
-        self.fit, self.held = _samples(task, ~held), _samples(task, held)
-        self.weights = _sampling_weights(task.y_train[~held])
+        held = held_out(task, config.seed)
+        self.fit, self.held = samples_of(task, ~held), samples_of(task, held)
+        self.weights = sampling_weights(task.y_train[~held])
         self.iteration = self.saved = 0
         self.best_loss = float("inf")
         self.best: dict[str, Tensor] | None = None
+        self.refused = ""  # what the compiler says against the best
         self.recorder = Recorder(config.iterations, config.seed, job.passing)
 
     def step(self) -> dict[str, float]:
@@ -179,7 +184,10 @@ class _Run:
         return found if self.best is None else found | {"validation": self.best_loss}
 
     def _validate(self) -> tuple[float, float]:
-        """Loss and score of the held-out samples; the best network so far is kept, once epsilon is the final one."""
+        """Loss and score of the held-out samples; the best network so far is kept, once epsilon is the final one.
+
+        One that can be compiled is better than any that cannot.
+        """
         i, total = self.iteration, self.config.iterations
         self.backbone.set_epsilon(epsilon_at(i, total, self.config.epsilon))
         x, y, lengths = self.held
@@ -190,10 +198,22 @@ class _Run:
                 scores.append(self.score(output, y))
         loss = float(np.mean(losses))
         final = i == total or epsilon_is_final(i, total, self.config.epsilon)
-        if final and (loss < self.best_loss or self.best is None):
-            self.best_loss = loss
-            self.best = {name: value.clone() for name, value in self.backbone.state_dict().items()}
+        if final and (loss < self.best_loss or self.best is None or self.refused):
+            self._keep_better(loss)
         return loss, float(np.mean(scores))
+
+    def _keep_better(self, loss: float) -> None:
+        """Keep the network as it is now, of this validation loss, where it is the best so far."""
+        refused = self.refusal()
+        if self.best is None or (bool(refused), loss) < (bool(self.refused), self.best_loss):
+            self.best_loss, self.refused = loss, refused
+            self.best = {name: value.clone() for name, value in self.backbone.state_dict().items()}
+
+    def refusal(self) -> str:
+        """What the compiler says against the network as it is now; nothing where it takes it."""
+        network, (x, _, lengths) = self._network(), self.held
+        ranges = measure_state_ranges(network, x.numpy(), lengths.numpy(), "held-out data")
+        return refusal(replace(network, state_ranges=ranges), self.check)
 
     def score(self, output: BackboneOutput, y: Tensor) -> float:
         """Fraction decided right, or mean absolute error."""
@@ -214,7 +234,7 @@ class _Run:
             yield self.backbone(x, lengths, chips=Chips(self.config.mismatch, 1, rng))
 
     def loss(self, output: BackboneOutput, y: Tensor, lengths: Tensor) -> Tensor:
-        """Task loss plus margin penalty plus the cost of weights."""
+        """Task loss plus penalties for margins and bounds plus the cost of weights."""
         # Votes have no gradient: a voting network is trained on its mean readout.
         voting = self.config.architecture.pooling == "vote"
         scores = pool(output.readout, lengths, "mean") if voting else output.scores
@@ -230,12 +250,16 @@ class _Run:
             loss = loss + sum(margin_penalty(d[valid], self.config.margin) for d in output.distances.values())
         if self.config.margin_sigma > 0:
             loss = loss + sum(margin_penalty(d[valid], self.config.margin_sigma) for d in output.sigmas.values())
-        return loss + self.config.weight_cost * self.backbone.total_weight()
+        return loss + self.config.weight_cost * self.backbone.total_weight() + BOUND_COST * self.backbone.excess()
 
     def best_network(self) -> Network:
         """The network with the smallest validation loss."""
         assert self.best is not None  # the last iteration always validates
         self.backbone.load_state_dict(self.best)
+        return self._network()
+
+    def _network(self) -> Network:
+        """The network as it is now, with the final epsilon."""
         self.backbone.set_epsilon(epsilon_at(self.config.iterations, self.config.iterations, self.config.epsilon))
         return self.backbone.to_network(self.task.name, self.task.labels, regression=not self.task.labels)
 
@@ -286,7 +310,20 @@ class _Run:
             self.rng.set_state(state["rng"])
         self.iteration = self.saved = state["iteration"]
         self.best_loss, self.best = state["best_loss"], state["best"]
+        if self.best is not None:
+            self.backbone.load_state_dict(self.best)
+            self.refused = self.refusal()
+            self.backbone.load_state_dict(state["backbone"])
         self.recorder.rows = state["curve"]
+
+
+def refusal(network: Network, check: Callable[[Network], None]) -> str:
+    """Return what a check says against a network; nothing where it takes it."""
+    try:
+        check(network)
+    except MappingError as error:
+        return str(error)
+    return ""
 
 
 def initial_network(config: TrainingConfig, task: Task) -> Network:
@@ -307,23 +344,3 @@ def _initial_backbone(config: TrainingConfig, task: Task) -> Backbone:
         torch.manual_seed(config.seed)
         encoding = task.encoding(ramp=config.architecture.ramp, levels=config.architecture.input_levels)
         return Backbone(config.architecture, encoding, task.outputs)
-
-
-def _held_out(task: Task, seed: int) -> np.ndarray:
-    count = max(1, round(VALIDATION_FRACTION * len(task.y_train)))
-    if task.groups_train is None:
-        return stratified_holdout(task.y_train, count, seed)
-    return grouped_holdout(task.groups_train, count, seed)
-
-
-def _samples(task: Task, mask: np.ndarray) -> tuple[Tensor, Tensor, Tensor]:
-    parts = task.x_train[mask], task.y_train[mask], task.len_train[mask]
-    return torch.from_numpy(parts[0]), torch.from_numpy(parts[1]), torch.from_numpy(parts[2])
-
-
-def _sampling_weights(y: np.ndarray) -> Tensor:
-    """Chance of each sample to be drawn: every class equally likely, so that a rare class is learned as well."""
-    if y.ndim != 1:
-        return torch.ones(len(y))
-    counts = np.bincount(y)
-    return torch.from_numpy(1.0 / counts[y])

@@ -14,12 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosim.cells.builder import Builder
-from cosim.ir.nodes import Memory
+from cosim.ir.nodes import Memory, MemoryCurrents
 from cosim.ir.states import States
 from cosim.network.layers import RecurrentLayer
 from cosim.technology.calibration import Calibration, Own
 from cosim.technology.types import Technology
 from cosim.units.effect import Effect, Site
+from cosim.units.limits import SetPoint
 from cosim.units.placing import Placing
 from cosim.units.report import Learned, PinRow
 from cosim.units.sizing import Sizing
@@ -83,6 +84,11 @@ def _never(cell: object, lines: Sequence[Array]) -> Turns:
     return Turns((), ())
 
 
+def _no_points(node: object, asked: MemoryCurrents, *, moving: bool) -> tuple[SetPoint, ...]:
+    """Return nothing for a unit without thresholds."""
+    return ()
+
+
 def _allow(i_unit: float, t_step: float, tau: float, calibration: Calibration, origin: str) -> None:
     """Any frame."""
 
@@ -93,6 +99,8 @@ class Unit(Generic[N, B, F]):
 
     node, factors: types of its node and of a chip's factors on it, all 1 by default; layers: kinds of layer that it
     may take.
+    points: (node, set-points in ampere, moving: whether its thresholds move with the input) -> those currents and what
+    can be built of them.
     turns: from the currents of its threshold lines, where it has lines of its own, ampere (frames,).
     unreset: whether this cell stays on at a candidate of 0.
     drawings: schematics that show it, cosim.report.schematics.CELLS.
@@ -115,6 +123,7 @@ class Unit(Generic[N, B, F]):
     deliver: Callable[[Cell[N, B, F], States], Array]
     supply: Callable[[Cell[N, B, F], Standing], Array]
     effects: Callable[[N, B, Site], Iterator[Effect]]
+    points: Callable[..., tuple[SetPoint, ...]] = _no_points
     turns: Callable[[Cell[N, B, F], Sequence[Array]], Turns] = _never
     unreset: Callable[[Cell[N, B, F]], bool] = lambda cell: False
     drawings: tuple[str, ...] = ()

@@ -4,22 +4,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosim.cells.builder import Builder
-from cosim.errors import MappingError
 from cosim.ir.nodes import Comparing, MemoryCurrents
 from cosim.technology.calibration import Calibration
-from cosim.units.sizing import MAX_RISE, MIN_FALL, Sizing
+from cosim.units.limits import SetPoint, cell_points
+from cosim.units.sizing import Sizing
 
 Array = NDArray[np.float64]
 
 
-def check_currents(node: Comparing, lowest: float, currents: MemoryCurrents, origin: str) -> None:
-    """Raises MappingError where a threshold, of which `lowest` is the lowest, or the level cannot be built."""
-    if lowest < MIN_FALL or currents.i_rise > MAX_RISE or currents.i_high > MAX_RISE:
-        raise MappingError(
-            f"{origin}: {node.name}: thresholds and level must lie between {MIN_FALL * 1e12:g} pA and "
-            f"{MAX_RISE * 1e9:g} nA, not {lowest * 1e9:.3g} to {currents.i_rise * 1e9:.3g} nA and "
-            f"{currents.i_high * 1e9:.3g} nA; change --i-unit"
-        )
+def window_points(node: Comparing, asked: MemoryCurrents, *, moving: bool) -> tuple[SetPoint, ...]:
+    """Thresholds and level of a unit behind two comparators."""
+    return cell_points(asked.i_fall, asked.i_rise, asked.i_high)
 
 
 def comparator_bias(sizing: Sizing, node: Comparing, threshold: float, *, upper: bool = True) -> float:

@@ -1,4 +1,4 @@
-"""What a unit needs to find its bias currents: what arrives at a candidate, and the limits of what can be built."""
+"""What a unit needs to find its bias currents: what arrives at a candidate."""
 
 from dataclasses import dataclass
 
@@ -7,11 +7,8 @@ import numpy as np
 from cosim.ir.graph import Scaled
 from cosim.ir.nodes import UNIT_CURRENT, Memory, MemoryCurrents, UnitCurrent
 from cosim.technology.calibration import Calibration
+from cosim.units.limits import MAX_BIAS_COUNT, MAX_COUNT
 
-MAX_COUNT = 64  # unit devices of one weight; more belongs into a larger i_unit
-MAX_BIAS_COUNT = 256  # of one bias, which may carry a common-mode offset and the offsets of the states it reads, too
-MIN_FALL = 10e-12  # A; a lower threshold must stand clear of leakage and of the rectifier's residue
-MAX_RISE = 8e-9  # A; end of the calibrated range
 TYPICAL_ACTIVITY = 0.4  # mean of inputs and states over their range, for second-order corrections only
 
 

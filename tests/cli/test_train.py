@@ -17,8 +17,8 @@ from cosim.checkpoint.file import load_network, save_checkpoint
 from cosim.cli.inspect import command as inspect_command
 from cosim.cli.options import take
 from cosim.cli.stopping import StoppedError
-from cosim.cli.train import Devices, complete_config
 from cosim.cli.train import command as train_command
+from cosim.cli.train_target import Devices, complete_config
 from cosim.errors import InputError, MissingToolError, OutOfMemoryError
 from cosim.resources import trained_network_path
 from cosim.technology.catalog import load_technology
@@ -102,12 +102,9 @@ def test_variation_takes_the_technologys_mismatch() -> None:
     config = parse("--variation", "local", "--area", "0.5", "--grid", "0.25")
     assert config.mismatch == derive_mismatch(technology, 0.25, 0.5)
     assert parse("--variation", "none").mismatch is None
-    with pytest.raises(
-        InputError, match="--technology and --area need --variation local, --margin-sigma or --device-noise"
-    ):
+    with pytest.raises(InputError, match="--area needs --variation local, --margin-sigma or --device-noise"):
         parse("--area", "2")
-    with pytest.raises(InputError, match="--technology and --area need --variation local"):
-        parse("--technology", "gf180mcu")
+    assert parse("--technology", "gf180mcu").mismatch is None  # what its compiler refuses is a bound all the same
     with pytest.raises(InputError, match="technology must be one of"):
         parse("--variation", "local", "--technology", "generic90")
     with pytest.raises(InputError, match="--area must be positive and finite, not 0;"):

@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 from scipy.integrate import solve_ivp
 
 from cosim.cells.dpi import dpi_fall_time, dpi_rise_time
+from cosim.compiler.checks import check_set_points
 from cosim.compiler.lower import lower
 from cosim.compiler.passes import compile_network
 from cosim.compiler.scale import scale
-from cosim.compiler.settings import Settings
+from cosim.compiler.settings import Settings, Target
 from cosim.compiler.size import size
 from cosim.engines.behavioral.evaluate import evaluate
 from cosim.engines.engine import Inference
@@ -282,9 +283,12 @@ def test_cell_ladder_needs_epsilon_one(ladders, epsilon):
 
 def test_native_currents_must_be_in_range(ladders, technology, calibration):
     network, _ = ladders(3, "first", widths=(2,))
-    for i_unit, limit in ((45e-12, "10 pA"), (20e-9, "8 nA")):
-        with pytest.raises(MappingError, match=f"layer0.0: thresholds and level must lie between .*{limit}.* change"):
-            size(scale(lower(network), i_unit), calibration, origin="model.pt")
+    for i_unit, limit in ((45e-12, "least 10 pA"), (20e-9, "most 8 nA")):
+        target = Target(network, "model.pt", Settings(i_unit=i_unit), calibration.units, technology, calibration)
+        with pytest.raises(
+            MappingError, match=rf"^model\.pt: layer0\.[01]: .* must be at {limit}, not .*, the worst of"
+        ):
+            check_set_points(scale(lower(network), i_unit), target)
 
 
 def outcomes_of(design, x):

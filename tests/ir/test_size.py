@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cosim.compiler.checks import check_signals, check_weights
+from cosim.compiler.checks import check_set_points, check_signals, check_weights
 from cosim.compiler.lower import lower
 from cosim.compiler.scale import scale
 from cosim.compiler.settings import Settings, Target
@@ -25,9 +25,8 @@ from cosim.ir.nodes import (
 )
 from cosim.units.ladder.node import Ladder
 from cosim.units.ladder.points import ladder_currents, solve_ladder
-from cosim.units.schmitt.lower import MIN_WIDTH
+from cosim.units.limits import MAX_BIAS_COUNT, MAX_COUNT, MAX_RISE, MIN_FALL, MIN_WIDTH
 from cosim.units.schmitt.node import Schmitt
-from cosim.units.sizing import MAX_BIAS_COUNT, MAX_COUNT, MAX_RISE, MIN_FALL
 from cosim.units.toggle.node import Toggle
 
 
@@ -37,6 +36,7 @@ def size(graph, calibration, *, origin="network", saturate=False, pedestal=PEDES
     target = Target(None, origin, settings, calibration.units, None, calibration)
     check_signals(graph, target)
     check_weights(graph, target)
+    check_set_points(graph, target)
     return size_alone(graph, calibration, origin=origin, pedestal=pedestal)
 
 
@@ -101,7 +101,7 @@ def test_largest_weight_and_bias_pass(network, sized, calibration):
 def test_narrow_hysteresis_is_refused(network, sized):
     high = network.layers[0].beta_lo + 0.3
     high[4] = network.layers[0].beta_lo[4] + 0.9 * MIN_WIDTH / 1e-9
-    text = r"model\.pt: layer0\.4: hysteresis width must be at least 12 pA, not 10\.8 pA; raise the minimum width"
+    text = r"model\.pt: layer0\.4: hysteresis width must be at least 12 pA, not 10\.8 pA"
     with pytest.raises(MappingError, match=text):
         sized(changed(network, beta_hi=high))
 
@@ -109,9 +109,7 @@ def test_narrow_hysteresis_is_refused(network, sized):
 def test_low_threshold_is_refused(network, sized):
     low = network.layers[0].beta_lo.copy()
     low[1] = 0.9 * MIN_FALL / 1e-9
-    with pytest.raises(
-        MappingError, match=r"layer0\.1: lower threshold must be at least 10 pA, not 9 pA; raise beta_lo"
-    ):
+    with pytest.raises(MappingError, match=r"layer0\.1: lower threshold must be at least 10 pA, not 9 pA"):
         sized(changed(network, beta_lo=low))
 
 
@@ -119,19 +117,20 @@ def test_high_threshold_is_refused(network, sized):
     high = network.layers[0].beta_hi.copy()
     high[1] = 1.25 * MAX_RISE / 1e-9
     limit = 1e9 * MAX_RISE
-    text = rf"layer0\.1: upper threshold must be at most {limit:g} nA, not {1.25 * limit:g} nA; use a smaller"
+    text = rf"layer0\.1: upper threshold must be at most {limit:g} nA, not {1.25 * limit:g} nA"
     with pytest.raises(MappingError, match=text):
         sized(changed(network, beta_hi=high))
 
 
 @pytest.mark.parametrize(
     ("level", "repair"),
-    [(-1.0, "flip the sign"), (0.0, "flip the sign"), (1.25e9 * MAX_RISE, "use a smaller --i-unit")],
+    [(-1.0, "flip the sign"), (0.0, "flip the sign"), (1.25e9 * MAX_RISE, "")],
 )
 def test_impossible_levels_are_refused(network, sized, level, repair):
     alpha = network.layers[0].alpha.copy()
     alpha[2] = level
-    text = rf"layer0\.2: state level must be positive and at most {MAX_RISE * 1e9:g} nA, not {level:g} nA; {repair}"
+    wanted = "" if level > 0 else "positive and "
+    text = rf"layer0\.2: state level must be {wanted}at most {MAX_RISE * 1e9:g} nA, not {level:g} nA.*{repair}"
     with pytest.raises(MappingError, match=text):
         sized(changed(network, alpha=alpha))
 
@@ -369,16 +368,18 @@ def test_currents_at_their_limits_pass(calibration, kind, currents):
 @pytest.mark.parametrize(
     ("kind", "currents", "text"),
     [
-        (Schmitt, (1e-9, 0.9891e-9, 1e-9), "width must be at least 12 pA, not 10.9 pA; "),
-        (Schmitt, (1e-9, 9.87e-12, 1e-9), "lower threshold must be at least 10 pA, not 9.87 pA; "),
-        (Schmitt, (8.12e-9, 1e-9, 1e-9), "upper threshold must be at most 8 nA, not 8.12 nA; "),
-        (Schmitt, (2e-9, 1e-9, 8.12e-9), "level must be positive and at most 8 nA, not 8.12 nA; use a smaller"),
+        (Schmitt, (1e-9, 0.9891e-9, 1e-9), "width must be at least 12 pA, not 10.9 pA"),
+        (Schmitt, (1e-9, 1e-9, 1e-9), "width must be at least 12 pA, not 0 pA; swap the thresholds"),
+        (Schmitt, (1e-9, 9.87e-12, 1e-9), "lower threshold must be at least 10 pA, not 9.87 pA"),
+        (Schmitt, (1e-9, -1e-12, 1e-9), "lower threshold must be at least 10 pA, not -1 pA; raise beta_lo in training"),
+        (Schmitt, (8.12e-9, 1e-9, 1e-9), "upper threshold must be at most 8 nA, not 8.12 nA"),
+        (Schmitt, (2e-9, 1e-9, 8.12e-9), "level must be at most 8 nA, not 8.12 nA"),
         (Schmitt, (2e-9, 1e-9, -0.5e-9), "level must be positive and at most 8 nA, not -0.5 nA; flip the sign"),
-        (Ladder, (2e-9, 9.87e-12, 1.7e-9), "between 10 pA and 8 nA, not 0.00987 to 2 nA and 1.7 nA; change --i-unit"),
-        (Ladder, (8.12e-9, 1e-9, 1.7e-9), "between 10 pA and 8 nA, not 1 to 8.12 nA and 1.7 nA; change --i-unit"),
-        (Ladder, (2e-9, 1e-9, 8.12e-9), "between 10 pA and 8 nA, not 1 to 2 nA and 8.12 nA; change --i-unit"),
-        (Toggle, (9.87e-12, 1e-9, 1.7e-9), "not 0.00987 to 0.00987 nA and 1.7 nA; change --i-unit"),
-        (Toggle, (8.12e-9, 1e-9, 1.7e-9), "not 8.12 to 8.12 nA and 1.7 nA; change --i-unit"),
+        (Ladder, (2e-9, 9.87e-12, 1.7e-9), "lower threshold must be at least 10 pA, not 9.87 pA$"),
+        (Ladder, (8.12e-9, 1e-9, 1.7e-9), "upper threshold must be at most 8 nA, not 8.12 nA$"),
+        (Ladder, (2e-9, 1e-9, 8.12e-9), "state level must be at most 8 nA, not 8.12 nA$"),
+        (Toggle, (9.87e-12, 1e-9, 1.7e-9), "lower threshold must be at least 10 pA, not 9.87 pA$"),
+        (Toggle, (8.12e-9, 1e-9, 1.7e-9), "upper threshold must be at most 8 nA, not 8.12 nA$"),
     ],
 )
 def test_currents_beyond_their_limits_are_named(calibration, kind, currents, text):

@@ -455,7 +455,7 @@ def test_a_state_behind_its_settings_is_refused(tmp_path: Path, interrupted: Pat
         ({"architecture": Architecture(hidden=-1)}, "--hidden must be at least 0, not -1"),
         ({"architecture": Architecture(grid=2.0)}, r"--grid must lie in \(0, 1\], or 0 .* not 2"),
         ({"architecture": Architecture(grid=0.3)}, r"--grid must divide 4, .* not 0\.3"),
-        ({"architecture": Architecture(width_min=0.0)}, r"--width-min must lie in \(0, 4\), not 0"),
+        ({"architecture": Architecture(width_min=0.0)}, r"--width-min must lie in \[0\.012, 4\), not 0;"),
         ({"architecture": Architecture(beta="input")}, "--beta input needs --unit signed"),
         ({"architecture": Architecture(cell="alphacmru")}, "--cell alphacmru needs --unit signed"),
         ({"architecture": Architecture(cell="bmru")}, "--cell bmru is the unit with epsilon 0 throughout"),

@@ -6,7 +6,7 @@ from cosim.technology.calibration import Calibration
 from cosim.units.epsilon import EitherLayer, lattices, lifting_offset
 from cosim.units.ladder.node import Ladder, LadderPins
 from cosim.units.ladder.points import ALPHA, check_ladder, ladder_currents, ladder_timing, solve_ladder
-from cosim.units.native import check_currents, comparator_bias
+from cosim.units.native import comparator_bias
 from cosim.units.placing import Parameter, Placing
 from cosim.units.sizing import Sizing
 
@@ -42,7 +42,6 @@ def lower_ladder(layer: EitherLayer, placing: Placing) -> None:
 def solve_pins(node: Ladder, sizing: Sizing) -> LadderPins:
     """Comparator thresholds as they arrive, and the set-points that all ladders share."""
     asked = sizing.asked(node)
-    check_currents(node, asked.i_fall, asked, sizing.origin)
     shared = ladder_currents(sizing.graph.i_unit)
     upper = comparator_bias(sizing, node, asked.i_rise)
     lower = comparator_bias(sizing, node, asked.i_fall, upper=False)

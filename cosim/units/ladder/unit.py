@@ -6,6 +6,7 @@ from cosim.units.ladder.circuit import build_ladder, report_ladder
 from cosim.units.ladder.equations import decide_ladder, deliver_ladder, ladder_effects, supply_ladder, turn_ladder
 from cosim.units.ladder.lower import check_frame, lower_ladder, solve_pins, takes
 from cosim.units.ladder.node import Ladder, LadderFactors, LadderPins
+from cosim.units.native import window_points
 
 LADDER = Unit[Ladder, LadderPins, LadderFactors](
     node=Ladder,
@@ -13,6 +14,7 @@ LADDER = Unit[Ladder, LadderPins, LadderFactors](
     layers=EPSILON_LAYERS,
     takes=takes,
     lower=lower_ladder,
+    points=window_points,
     bias=solve_pins,
     build=build_ladder,
     report=report_ladder,

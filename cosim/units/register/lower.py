@@ -5,15 +5,16 @@ stands on an offset of FULL_SCALE in two rectified rows, max(1 + v, 0) and max(1
 turn k is (k - 1/2) steps of 2 / K. So s = 0 ... K stands for h = -1 + 2 s / K.
 """
 
-from cosim.errors import MappingError
+from cosim.errors import MappingError, UnitCurrentError
 from cosim.ir.nodes import Rectifier, Weight
 from cosim.network.layers import FULL_SCALE, RecurrentLayer, SignedLayer
 from cosim.network.offset import common_mode_offset
 from cosim.network.types import Array
-from cosim.units.native import check_currents, comparator_bias
+from cosim.units.limits import MIN_FALL, SetPoint
+from cosim.units.native import comparator_bias
 from cosim.units.placing import Parameter, Placing
 from cosim.units.register.node import Register, RegisterPins, level_of
-from cosim.units.sizing import MIN_FALL, Sizing
+from cosim.units.sizing import Sizing
 
 KEEP = 0.04  # of i_unit: what a level sinks to stay off; twice that keeps it on
 RELEASE = 0.5  # of i_unit: what ends a write; the keepers then have a part of the frame before it is read
@@ -71,7 +72,6 @@ def _check_still(layer: SignedLayer, placing: Placing) -> None:
 def solve_register(node: Register, sizing: Sizing) -> RegisterPins:
     """Bias currents of thresholds and turns as they arrive. Raises MappingError for what cannot be built."""
     asked, i_unit = sizing.asked(node), sizing.graph.i_unit
-    check_currents(node, asked.i_fall, asked, sizing.origin)
     upper = comparator_bias(sizing, node, asked.i_rise)
     lower = comparator_bias(sizing, node, asked.i_fall, upper=False)
     keep = KEEP * i_unit
@@ -80,10 +80,7 @@ def solve_register(node: Register, sizing: Sizing) -> RegisterPins:
     fit = level_of(sizing.calibration)
     turns = tuple(fit.solve(sizing.arriving(turn * i_unit, traffic)) for turn in node.turns)
     if turns[0] < MIN_FALL:
-        raise MappingError(
-            f"{sizing.origin}: {node.name}: the lowest turn must be at least {MIN_FALL * 1e12:g} pA, not "
-            f"{turns[0] * 1e12:.3g} pA; train with fewer --levels or raise --i-unit"
-        )
+        raise UnitCurrentError(str(SetPoint("lowest turn", turns[0], least=MIN_FALL)))
     return RegisterPins(
         upper, lower, sizing.calibration.schmitt.solve_gain(asked.i_high), keep, RELEASE * i_unit, turns
     )

@@ -2,6 +2,7 @@
 
 from cosim.network.layers import SignedLayer
 from cosim.units.kind import Unit
+from cosim.units.native import window_points
 from cosim.units.register.circuit import build_register, report_register
 from cosim.units.register.equations import (
     decide_register,
@@ -19,6 +20,7 @@ REGISTER = Unit[Register, RegisterPins, RegisterFactors](
     layers=(SignedLayer,),
     takes=takes,
     lower=lower_register,
+    points=window_points,
     bias=solve_register,
     build=build_register,
     report=report_register,

@@ -19,11 +19,11 @@ from cosim.network.layers import EpsilonLayer, RecurrentLayer, SignedLayer
 from cosim.network.offset import common_mode_offset
 from cosim.network.types import Array
 from cosim.units.epsilon import EitherLayer
+from cosim.units.limits import MIN_WIDTH, SetPoint, cell_points
 from cosim.units.placing import Parameter, Placing
 from cosim.units.schmitt.node import Schmitt, SchmittBias
-from cosim.units.sizing import MAX_RISE, MIN_FALL, Sizing
+from cosim.units.sizing import Sizing
 
-MIN_WIDTH = 12e-12  # A; below about this the 9T cell shows no hysteresis (arXiv 2605.07936)
 _BETAS = np.linspace(0.1, 0.75, 5)  # of the offset: there hysteresis is 18 to 86 % of the rise, as it is calibrated
 
 
@@ -106,10 +106,16 @@ def _largest_beta_at_reset(candidate: tuple[Array, float], beta: tuple[Array, fl
     return largest
 
 
+def schmitt_points(node: Schmitt, asked: MemoryCurrents, *, moving: bool) -> tuple[SetPoint, ...]:
+    """Thresholds, level and, where they stand still, the hysteresis between them."""
+    points = cell_points(asked.i_fall, asked.i_rise, asked.i_high)
+    width = SetPoint("hysteresis width", asked.i_rise - asked.i_fall, least=MIN_WIDTH, repair="swap the thresholds")
+    return points if moving else (width, *points)
+
+
 def solve_schmitt(node: Schmitt, sizing: Sizing) -> SchmittBias:
     """Bias currents for thresholds that are what the candidate really is where the ideal one crosses them."""
     asked, betas = sizing.asked(node), bool(sizing.graph.into(node.name, "beta"))
-    _check_currents(node, asked, sizing.origin, dynamic=betas)
     calibration = sizing.calibration
     fit = calibration.schmitt
     i_gain = fit.solve_gain(asked.i_high)
@@ -138,28 +144,3 @@ def _line(x: Array, y: Array) -> tuple[float, float]:
     """Start, which no pin can make negative, and slope of the straight line next to y, by least squares."""
     slope, start = np.polyfit(x, y, 1)
     return (float(start), float(slope)) if start >= 0 else (0.0, float(x @ y / (x @ x)))
-
-
-def _check_currents(node: Schmitt, currents: MemoryCurrents, origin: str, *, dynamic: bool) -> None:
-    width = currents.i_rise - currents.i_fall
-    if not dynamic and width < MIN_WIDTH:
-        raise MappingError(
-            f"{origin}: {node.name}: hysteresis width must be at least {MIN_WIDTH * 1e12:g} pA, not {width * 1e12:.3g} "
-            "pA; raise the minimum width in training (--width-min) or --i-unit"
-        )
-    if currents.i_fall < MIN_FALL:
-        raise MappingError(
-            f"{origin}: {node.name}: lower threshold must be at least {MIN_FALL * 1e12:g} pA, not "
-            f"{currents.i_fall * 1e12:.3g} pA; raise beta_lo in training or --i-unit"
-        )
-    if currents.i_rise > MAX_RISE:
-        raise MappingError(
-            f"{origin}: {node.name}: upper threshold must be at most {MAX_RISE * 1e9:g} nA, not "
-            f"{currents.i_rise * 1e9:.3g} nA; use a smaller --i-unit or smaller thresholds"
-        )
-    if not 0 < currents.i_high <= MAX_RISE:
-        repair = "use a smaller --i-unit" if currents.i_high > 0 else "flip the sign of what reads it instead"
-        raise MappingError(
-            f"{origin}: {node.name}: state level must be positive and at most {MAX_RISE * 1e9:g} nA, not "
-            f"{currents.i_high * 1e9:.3g} nA; {repair}"
-        )

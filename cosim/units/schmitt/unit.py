@@ -11,7 +11,7 @@ from cosim.units.schmitt.equations import (
     supply_schmitt,
     turn_schmitt,
 )
-from cosim.units.schmitt.lower import lower_schmitt, solve_schmitt, takes
+from cosim.units.schmitt.lower import lower_schmitt, schmitt_points, solve_schmitt, takes
 from cosim.units.schmitt.node import Schmitt, SchmittBias, SchmittFactors
 
 SCHMITT = Unit[Schmitt, SchmittBias, SchmittFactors](
@@ -20,6 +20,7 @@ SCHMITT = Unit[Schmitt, SchmittBias, SchmittFactors](
     layers=EPSILON_LAYERS,
     takes=takes,
     lower=lower_schmitt,
+    points=schmitt_points,
     bias=solve_schmitt,
     build=build_schmitt,
     report=report_schmitt,

@@ -1,10 +1,12 @@
 """From a layer to toggles, and from their threshold to bias currents."""
 
 from cosim.errors import MappingError
+from cosim.ir.nodes import MemoryCurrents
 from cosim.network.layers import EpsilonLayer, RecurrentLayer
 from cosim.units.epsilon import EitherLayer, lattices, lifting_offset
 from cosim.units.ladder.points import ladder_currents
-from cosim.units.native import check_currents, comparator_bias
+from cosim.units.limits import SetPoint, cell_points
+from cosim.units.native import comparator_bias
 from cosim.units.placing import Parameter, Placing
 from cosim.units.sizing import Sizing
 from cosim.units.toggle.node import Toggle, TogglePins
@@ -40,10 +42,14 @@ def _form(low: int, high: int, where: str) -> tuple[int, int]:
     )
 
 
+def toggle_points(node: Toggle, asked: MemoryCurrents, *, moving: bool) -> tuple[SetPoint, ...]:
+    """Its one threshold and its level."""
+    return cell_points(asked.i_rise, asked.i_rise, asked.i_high)
+
+
 def solve_toggle(node: Toggle, sizing: Sizing) -> TogglePins:
     """The comparator's threshold as it arrives, and the set-points that all ladders and toggles share."""
     asked, fit = sizing.asked(node), sizing.calibration.schmitt
-    check_currents(node, asked.i_rise, asked, sizing.origin)
     shared = ladder_currents(sizing.graph.i_unit)
     upper = comparator_bias(sizing, node, asked.i_rise)
     thresholds = fit.solve_clocked(shared.i_rise, shared.i_fall)

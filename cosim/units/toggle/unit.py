@@ -4,7 +4,7 @@ from cosim.units.epsilon import EPSILON_LAYERS
 from cosim.units.kind import Unit
 from cosim.units.toggle.circuit import build_toggle, report_toggle
 from cosim.units.toggle.equations import decide_toggle, deliver_toggle, supply_toggle, toggle_effects, turn_toggle
-from cosim.units.toggle.lower import lower_toggle, solve_toggle, takes
+from cosim.units.toggle.lower import lower_toggle, solve_toggle, takes, toggle_points
 from cosim.units.toggle.node import Toggle, ToggleFactors, TogglePins
 
 TOGGLE = Unit[Toggle, TogglePins, ToggleFactors](
@@ -13,6 +13,7 @@ TOGGLE = Unit[Toggle, TogglePins, ToggleFactors](
     layers=EPSILON_LAYERS,
     takes=takes,
     lower=lower_toggle,
+    points=toggle_points,
     bias=solve_toggle,
     build=build_toggle,
     report=report_toggle,

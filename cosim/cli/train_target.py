@@ -1,0 +1,70 @@
+"""What a network is trained for: a technology, with its mismatch, its noise, and what its compiler refuses."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cosim.errors import InputError
+from cosim.training.config import TrainingConfig
+
+if TYPE_CHECKING:
+    from cosim.network.types import Network
+    from cosim.technology.types import Technology
+    from cosim.variation.sigma import Spread
+
+
+@dataclass(frozen=True)
+class Devices:
+    """What the chips of a training vary by, and what its decisions are made with."""
+
+    variation: str
+    sigma_of: str
+    technology: str
+    pdk_root: Path | None
+    area: float
+
+
+def complete_config(config: TrainingConfig, devices: Devices) -> TrainingConfig:
+    """The configuration with what its options leave to others: the BMRU's epsilon, the mismatch of a technology."""
+    from cosim.technology.catalog import load_technology
+    from cosim.variation.mismatch import derive_mismatch
+
+    mismatch, spread, counted = None, None, config.margin_sigma > 0 or config.device_noise
+    grid = config.architecture.grid
+    if devices.variation == "local" or counted:
+        process = load_technology(devices.technology, devices.pdk_root)
+        mismatch = derive_mismatch(process, grid, devices.area) if devices.variation == "local" else None
+        spread = _spread(process, grid, chips=devices.sigma_of == "chips") if counted else None
+    elif devices.area != 1:
+        raise InputError(
+            "--area needs --variation local, --margin-sigma or --device-noise: nominal training knows no devices"
+        )
+    annealed = config.epsilon is None and config.architecture.cell != "bmru"
+    epsilon = None if annealed else config.epsilon or 0.0
+    return replace(config, mismatch=mismatch, spread=spread, epsilon=epsilon)
+
+
+def _spread(technology: "Technology", grid: float | None, *, chips: bool) -> "Spread":
+    from cosim.calibration.noise import find_noise
+    from cosim.engines.behavioral.sigma import devices_of
+    from cosim.technology.scale import units_for
+
+    return devices_of(technology, find_noise(technology), units_for(grid), chips=chips)
+
+
+def circuit_check(devices: Devices, grid: float | None, output: Path) -> "Callable[[Network], None]":
+    """What raises MappingError for a network that `cosim compile` would refuse without options for this technology.
+
+    Without a calibration at hand, which would have to be measured, only what needs none is checked.
+    """
+    from cosim.calibration.find import known_calibration
+    from cosim.compiler.passes import check_mapping, check_sizes
+    from cosim.technology.catalog import load_technology
+    from cosim.technology.scale import units_for
+
+    technology = load_technology(devices.technology, devices.pdk_root)
+    calibration = known_calibration(technology, units_for(grid))
+    if calibration is None:
+        return lambda network: check_mapping(network, origin=str(output))
+    return lambda network: check_sizes(network, technology, calibration, str(output))

@@ -1,0 +1,63 @@
+"""The limits of what can be built: counts of unit devices, and currents of a memory.
+
+The compiler refuses what is beyond them, and training keeps what it learns within them.
+"""
+
+import math
+from dataclasses import dataclass
+
+MAX_COUNT = 64  # unit devices of one weight; more belongs into a larger i_unit
+MAX_BIAS_COUNT = 256  # of one bias, which may carry a common-mode offset and the offsets of the states it reads, too
+MIN_WIDTH = 12e-12  # A; below about this the 9T cell shows no hysteresis (arXiv 2605.07936)
+MIN_FALL = 10e-12  # A; a lower threshold must stand clear of leakage and of the rectifier's residue
+MAX_RISE = 8e-9  # A; end of the calibrated range
+
+
+@dataclass(frozen=True)
+class SetPoint:
+    """A current of a memory, ampere, and from where to where it can be built; what: its name, for messages; repair: of
+    one that is not positive, which no unit current helps."""
+
+    what: str
+    current: float
+    least: float = 0.0
+    most: float = math.inf
+    repair: str = ""
+
+    @property
+    def excess(self) -> float:
+        """By what factor the current is out of its range: above 1 where it is, infinite where it is not positive."""
+        if self.current <= 0:
+            return math.inf
+        return max(self.least / self.current, self.current / self.most)
+
+    def __str__(self) -> str:
+        if self.least:
+            return f"{self.what} must be at least {self.least * 1e12:g} pA, not {self.current * 1e12:.3g} pA"
+        positive = "" if self.current > 0 else "positive and "
+        return f"{self.what} must be {positive}at most {self.most * 1e9:g} nA, not {self.current * 1e9:.3g} nA"
+
+
+def cell_points(lower: float, upper: float, level: float) -> tuple[SetPoint, ...]:
+    """What any memory with thresholds must keep to: its lower and its upper threshold and its level, ampere."""
+    return (
+        SetPoint("lower threshold", lower, least=MIN_FALL, repair="raise beta_lo in training"),
+        SetPoint("upper threshold", upper, most=MAX_RISE),
+        SetPoint("state level", level, most=MAX_RISE, repair="flip the sign of what reads it instead"),
+    )
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What can be built at a unit current, in software units: the narrowest hysteresis, the lowest lower threshold, the
+    highest upper one (of a level, too), and the largest weight."""
+
+    width: float
+    lower: float
+    upper: float
+    weight: float
+
+
+def limits_at(i_unit: float, units: int) -> Limits:
+    """The limits at this many ampere per software 1.0, with so many unit devices per weight 1.0."""
+    return Limits(MIN_WIDTH / i_unit, MIN_FALL / i_unit, MAX_RISE / i_unit, MAX_COUNT / units)
