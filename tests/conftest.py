@@ -2,6 +2,7 @@
 
 import os
 import resource
+import subprocess
 import sys
 from contextlib import contextmanager
 from functools import cache
@@ -100,6 +101,33 @@ def run_bench(technology: Technology):
         waves = run_deck(format_deck(circuit, at(technology, corner), options, analysis, save))
         assert not isinstance(waves, Failure), waves.detail
         return waves
+
+    return run
+
+
+SESSION = """
+import sys
+import numpy as np
+from cosim.engines.ngspice.library import find_ngspice_library
+from cosim.engines.ngspice.server import Session
+session = Session(str(find_ngspice_library()))
+exec(sys.stdin.read())
+np.savez("found.npz", **found)
+print("\\n".join(session.output))
+"""
+
+
+@pytest.fixture
+def in_ngspice(tmp_path):
+    """(lines that use `session` and set `found`) -> (`found`, what ngspice said), in a process of their own."""
+
+    def run(lines):
+        command = [sys.executable, "-W", "ignore", "-c", SESSION]
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+        done = subprocess.run(command, input=lines, cwd=tmp_path, env=environment, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        with np.load(tmp_path / "found.npz") as found:
+            return dict(found), done.stdout.splitlines()
 
     return run
 

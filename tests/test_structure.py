@@ -19,7 +19,7 @@ ORDER = (
 STRANGERS = {("ir", "circuit"), ("circuit", "ir")}  # neither knows the other; cells and what follows see both
 # who may import what, anywhere in the module; everyone else may not
 MATPLOTLIB = {"report/comparison_figures.py", "report/figures.py"}
-PYSPICE = {"engines/ngspice/session.py"}
+PYSPICE = {"engines/ngspice/server.py"}
 TORCH = {"training", "software"}  # folders
 TORCH_LAZY = {"checkpoint/file.py", "reading/tensors.py"}
 TQDM = {"cli/progress.py"}

@@ -10,7 +10,7 @@ from cosim.errors import CosimError
 _CONTINUES = "the same command continues where it stopped"
 _RESUMES = "the same command with --resume continues where it stopped"
 _ANEW = "the same command begins anew"
-_DEAF = ("/torch/", "/PySpice/")  # files: torch aborts while it is imported, a callback of ngspice swallows
+_DEAF = "/torch/"  # torch aborts while it is imported
 _LOCKING = ("/threading.py", "/concurrent/futures/_base.py")  # files of what takes a lock, or gives it for a wait
 _TAKING = ("__enter__", "__exit__", "_release_save", "_acquire_restore")
 _LATER = 1e-3  # s
@@ -74,14 +74,14 @@ def stopping_on_signals() -> Generator[None, None, None]:
 
 
 def _raise_where_it_is_heard(number: int, frame: FrameType | None) -> None:
-    """Raise Stop, later by SIGALRM where foreign code would abort on it or swallow it, or a lock would stay taken, or
-    be given up twice."""
+    """Raise Stop, later by SIGALRM where foreign code would abort on it, or a lock would stay taken, or be given up
+    twice."""
     frames = list[CodeType]()
     while frame is not None:
         frames.append(frame.f_code)
         frame = frame.f_back
     locking = frames and frames[0].co_name in _TAKING and frames[0].co_filename.endswith(_LOCKING)
-    if locking or any(deaf in code.co_filename for code in frames for deaf in _DEAF):
+    if locking or any(_DEAF in code.co_filename for code in frames):
         signal.setitimer(signal.ITIMER_REAL, _LATER)
         return
     raise Stop(number)

@@ -21,7 +21,16 @@ from cosim.study.chips import ChipRecord
 BEHAVIORAL_CHUNK = 8  # chips of a task: 0.1 s of work
 
 Result = TypeVar("Result")
-Chunk = tuple[int, ...]
+
+
+class Chunk(tuple[int, ...]):
+    """The numbers of chips that run one after the other."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return f"chip{'s' if len(self) > 1 else ''} {', '.join(map(str, self))}"
+
 
 _trial: Trial | None = None  # of a local worker process; its first call sets it
 
@@ -61,7 +70,7 @@ def map_chips(
         for chunk, results in tasks:
             if isinstance(results, Lost):
                 raise SimulationError(
-                    f"a worker process ended twice ({results.detail}), by memory perhaps; try fewer --jobs"
+                    f"a worker process ended twice ({results.detail}) with {chunk}, by memory perhaps; try fewer --jobs"
                 )
             found.update(zip(chunk, results, strict=True))
             while number in found:
@@ -85,7 +94,7 @@ def _records(
         elif len(chunk) == 1:
             yield _failed(trial, chunk[0], found)
         else:
-            alone += [(number,) for number in chunk]
+            alone += [Chunk([number]) for number in chunk]
     if alone:
         yield from _records(submit, trial, alone, slots, timeout, started)
 
@@ -114,4 +123,4 @@ def _work_here(work: Callable[[Trial, int], Result], numbers: Chunk) -> list[Res
 
 def _chunks(trial: Trial, numbers: Sequence[int]) -> list[Chunk]:
     size = BEHAVIORAL_CHUNK if trial.engine == BEHAVIORAL else 1
-    return [tuple(numbers[k : k + size]) for k in range(0, len(numbers), size)]
+    return [Chunk(numbers[k : k + size]) for k in range(0, len(numbers), size)]

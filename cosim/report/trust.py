@@ -86,10 +86,12 @@ def say_audit(audit: Audit | None) -> list[str]:
         return []
     if not audit.instances:
         return [f"nothing to audit: {audit.simulator} ran every sample"]
-    failed = f", {audit.failed} failed" if audit.failed else ""
+    failed = f", {audit.failed} failed, the first: {audit.reason}" if audit.failed else ""
     compared = audit.bits - audit.ties - audit.behind
     worst = "" if audit.worst is None else f", up to {format_quantity(audit.worst, 'A')} from a threshold"
-    share = 100 * audit.ties / audit.bits if audit.bits else 0.0
+    if not audit.bits:
+        return [f"REFUSED: all {audit.instances} in {audit.simulator} failed, so nothing was compared: {audit.reason}"]
+    share = 100 * audit.ties / audit.bits
     ties = f"{audit.ties} ({share:.2f} %) under {format_quantity(audit.limit, 'A')}, {audit.turned} turned, and "
     return [
         f"{'passed' if audit.passed else 'REFUSED'}: {audit.instances} in {audit.simulator}{failed}",
@@ -116,6 +118,12 @@ def trust_rows(summary: ChipSummary) -> list[tuple[str, str]]:
 def format_refusal(audit: Audit, place: str) -> str:
     """Why a run whose audit failed is refused, and where it is."""
     compared = audit.bits - audit.ties - audit.behind
+    if not audit.bits:
+        return (
+            f"refused by its audit: all {audit.instances} simulations in {audit.simulator} failed, so nothing was "
+            f"compared; the first: {audit.reason}. The results are in {place}, marked as refused; give each more time "
+            "with --timeout, where that was it, or leave the audit out with --audit 0"
+        )
     return (
         f"refused by its audit: {100 * audit.agreement:.3f} % of the {compared} states outside ties are those of "
         f"{audit.simulator}, and {100 * LEAST:g} % must be. The results are in {place}, marked as refused; run it with "

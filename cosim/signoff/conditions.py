@@ -146,6 +146,8 @@ def _audited(audit: Audit | None) -> tuple[Finding, ...]:
         return ()
     figure, shown = f"states as {audit.simulator}'s, outside ties", f"{100 * audit.agreement:.3f} %"
     limit, why = f">= {100 * LEAST:g} %", f"{audit.instances} samples, {audit.wrong} wrong"
+    if audit.failed:
+        why += f", {audit.failed} failed: {audit.reason}"
     return (Finding(figure, audit.agreement, shown, limit, audit.passed, interval=why),)
 
 

@@ -32,7 +32,8 @@ _COUNTS = ("instances", "failed", "bits", "ties", "turned", "behind", "wrong")
 
 @dataclass(frozen=True)
 class Audit:
-    """What an audit found. instances: samples, each on its chip; failed: those that the simulator could not run.
+    """What an audit found. instances: samples, each on its chip; failed: those that the simulator could not run;
+    reason: why the first of these could not be, in words; empty where none failed.
 
     bits: states of the others. ties: those whose margin is under `limit`, ampere, or whose net was HOVERING; turned:
     ties that differ; behind: states from the frame on in which a tie turned, or a hovering net another state, without
@@ -53,6 +54,7 @@ class Audit:
     agreement: float
     worst: float | None
     passed: bool
+    reason: str = ""
 
 
 def least_margin(found: Outcome) -> float:
@@ -122,14 +124,18 @@ def merge(audits: Sequence[Audit]) -> Audit:
     for one in audits:
         counts.update({name: getattr(one, name) for name in _COUNTS})
     worst = max((one.worst for one in audits if one.worst is not None), default=None)
-    return _concluded(counts, max((one.limit for one in audits), default=0.0), worst)
+    reason = next((one.reason for one in audits if one.reason), "")
+    return _concluded(counts, max((one.limit for one in audits), default=0.0), worst, reason)
 
 
-def _concluded(counts: Mapping[str, int], limit: float, worst: float | None) -> Audit:
+def _concluded(counts: Mapping[str, int], limit: float, worst: float | None, reason: str) -> Audit:
     compared = counts["bits"] - counts["ties"] - counts["behind"]
     agreement = 1.0 - counts["wrong"] / compared if compared else float(not counts["instances"])
     numbers = {name: counts[name] for name in _COUNTS}
-    return Audit(NGSPICE, **numbers, limit=limit, agreement=agreement, worst=worst, passed=agreement >= LEAST)
+    passed = agreement >= LEAST
+    return Audit(
+        NGSPICE, **numbers, limit=limit, agreement=agreement, worst=worst, passed=passed, reason=reason
+    )  # fmt: skip
 
 
 def reference_run(run: Run) -> Run:
@@ -161,4 +167,5 @@ def judge(design: Design, found: Sequence[Outcome], others: Sequence[Outcome], b
         counts.update(bits=tie.size, **{name: int(states.sum()) for name, states in counted.items()})
     known = np.concatenate([*margins, np.empty(0)])
     known = known[np.isfinite(known)]
-    return _concluded(counts, limit, float(known.max()) if known.size else None)
+    reason = next((f"{one.kind.value}: {one.detail}" for one in others if isinstance(one, Failure)), "")
+    return _concluded(counts, limit, float(known.max()) if known.size else None, reason)

@@ -57,6 +57,9 @@ class Tile:
     benches: tuple[Bench, ...]
     plans: tuple[ReadPlan, ...]
 
+    def __str__(self) -> str:
+        return f"sample{'s' if len(self.numbers) > 1 else ''} {', '.join(map(str, self.numbers))}"
+
 
 def split_tiles(benches: Iterable[Bench], plans: Iterable[ReadPlan], lanes: int) -> Iterator[Tile]:
     """All benches in their order, `lanes` in a tile, the rest in the last one."""

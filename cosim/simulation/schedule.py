@@ -1,8 +1,11 @@
 """Many tasks on an executor: the one place where tasks are submitted, watched, tried again and given up.
 
-Time is counted on the monotonic clock: a wall clock that is set, or a laptop that wakes up, ends nothing.
+A limit counts the processor's time where an executor tells it, as `WorkerPool` does, and else the monotonic clock's: a
+loaded machine, a wall clock that is set, or a laptop that wakes up, ends nothing. Who waits WAIT times as long without
+using the processor is ended, too.
 """
 
+import logging
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, wait
@@ -11,10 +14,12 @@ from time import monotonic
 from typing import Generic, TypeVar
 
 from cosim.engines.engine import FailureKind
+from cosim.engines.processor import WAIT
 from cosim.errors import CosimError
-from cosim.simulation.workers import WorkerDied
+from cosim.simulation.workers import PoolFuture, WorkerDied
 
 TRIES = 2
+_log = logging.getLogger("cosim")
 _POLL = 0.5  # s at most between looks for tasks that take too long
 
 Task = TypeVar("Task")
@@ -47,9 +52,9 @@ def run_tasks(
 ) -> Iterator[tuple[Task, Result | Lost]]:
     """Each task with its result as it finishes, `slots` of them submitted at a time.
 
-    A task that runs for more than `limit(task)` second is cancelled; one whose worker died is tried TRIES times.
-    `started` says whether a future's task runs; where nothing tells, time counts from the submission. Raises a
-    CosimError that a task raised.
+    A task that runs for more than `limit(task)` seconds is cancelled; one whose worker died is tried TRIES times.
+    A line on stderr says so, with the text of the task. `started` says whether a future's task runs; where nothing
+    tells, time counts from the submission. Raises a CosimError that a task raised.
     """
     waiting = deque(_Flight(task, 1) for task in tasks)
     flying: dict[Future[Result], _Flight[Task]] = {}
@@ -63,6 +68,7 @@ def run_tasks(
             flight = flying.pop(future)
             outcome = _outcome(future)
             if isinstance(outcome, Lost) and flight.tries < TRIES:
+                _log.warning("a worker process ended (%s) with %s; another runs it again", outcome.detail, flight.task)
                 waiting.appendleft(_Flight(flight.task, flight.tries + 1))
             else:
                 yield flight.task, outcome
@@ -80,7 +86,13 @@ def _is_late(
 ) -> bool:
     if flight.since is None and started(future):
         flight.since = monotonic()
-    return flight.since is not None and not future.done() and monotonic() - flight.since > limit(flight.task)
+    if flight.since is None or future.done():
+        return False
+    waited, longest = monotonic() - flight.since, limit(flight.task)
+    if waited <= longest or waited > WAIT * longest:
+        return waited > longest
+    used = future.processor_time() if isinstance(future, PoolFuture) else None
+    return used is None or used > longest
 
 
 def _outcome(future: Future[Result]) -> Result | Lost:

@@ -19,6 +19,8 @@ from multiprocessing.connection import Connection
 from queue import SimpleQueue
 from typing import Any, Self
 
+from cosim.engines.processor import format_status, processor_time
+
 _LOOK = 1.0  # s between looks for the parent
 _BOOT = """
 import sys
@@ -43,7 +45,7 @@ class WorkerPool:
     """
 
     def __init__(self, jobs: int, prepare: Callable[..., None] | None = None, *arguments: object) -> None:
-        self._calls: SimpleQueue[_Pending | None] = SimpleQueue()
+        self._calls: SimpleQueue[PoolFuture | None] = SimpleQueue()
         self._workers = [_Worker(self._calls, (prepare or _nothing, arguments)) for _ in range(jobs)]
 
     def submit(self, function: Callable[..., Any], /, *arguments: object) -> Future[Any]:
@@ -51,7 +53,7 @@ class WorkerPool:
 
         Its exception is WorkerDied where the worker ended, or what the function raised.
         """
-        pending = _Pending((function, arguments))
+        pending = PoolFuture((function, arguments))
         self._calls.put(pending)
         return pending
 
@@ -67,7 +69,7 @@ class WorkerPool:
             worker.join()
 
 
-class _Pending(Future[Any]):
+class PoolFuture(Future[Any]):
     """A call that waits for its worker, or runs in it."""
 
     def __init__(self, call: Call) -> None:
@@ -75,13 +77,14 @@ class _Pending(Future[Any]):
         self._call = call
         self._lock = threading.Lock()
         self._process: _Process | None = None  # in which it runs
+        self._before = 0.0  # s that the process had used when it began
 
     def run_in(self, process: "_Process") -> None:
         """Wait for what the call gives there."""
         with self._lock:
             if not self.set_running_or_notify_cancel():
                 return
-            self._process = process
+            self._process, self._before = process, processor_time(process.pid) or 0.0
         try:
             result = process.call(self._call)
         except Exception as error:
@@ -103,6 +106,12 @@ class _Pending(Future[Any]):
                 self._process.kill()
         return super().cancel()
 
+    def processor_time(self) -> float | None:
+        """Return what the call has used so far in its worker, s; None where the system does not tell."""
+        with self._lock:
+            used = None if self._process is None else processor_time(self._process.pid)
+            return None if used is None else used - self._before
+
     def _leave(self) -> None:
         with self._lock:
             self._process = None
@@ -111,7 +120,7 @@ class _Pending(Future[Any]):
 class _Worker(threading.Thread):
     """The thread that waits for one process; a process that ended is replaced when there is a next call."""
 
-    def __init__(self, calls: "SimpleQueue[_Pending | None]", prepare: Call) -> None:
+    def __init__(self, calls: "SimpleQueue[PoolFuture | None]", prepare: Call) -> None:
         super().__init__(daemon=True)
         self._calls, self._prepare = calls, prepare
         self._lock = threading.Lock()
@@ -158,7 +167,7 @@ class _Process:
                 [sys.executable, "-P", "-c", _BOOT, str(there.fileno())],
                 stdin=subprocess.DEVNULL, pass_fds=[there.fileno()], process_group=0,
             )  # fmt: skip
-        self.alive = True
+        self.alive, self.pid = True, self._process.pid
         self._send([os.path.abspath(path) for path in sys.path])
 
     def call(self, call: Call) -> object:
@@ -167,7 +176,7 @@ class _Process:
         try:
             good, value = self._connection.recv()
         except (EOFError, OSError):
-            raise WorkerDied(f"exit code {self.close()}") from None
+            raise WorkerDied(format_status(self.close())) from None
         if not good:
             raise value
         return value
@@ -180,7 +189,7 @@ class _Process:
         try:
             self._connection.send(content)
         except OSError:
-            raise WorkerDied(f"exit code {self.close()}") from None
+            raise WorkerDied(format_status(self.close())) from None
 
     def close(self) -> int:
         """Its exit code, once it has ended."""

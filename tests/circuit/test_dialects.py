@@ -20,8 +20,6 @@ from cosim.circuit.elements import Capacitor, Circuit, Instance, Mos, Source, Su
 from cosim.circuit.waveforms import Timing
 from cosim.compiler.passes import compile_network
 from cosim.compiler.settings import Settings
-from cosim.engines.engine import Failure
-from cosim.engines.ngspice import session as ngspice
 from cosim.errors import MissingToolError
 from cosim.network.ranges import measure_state_ranges
 from cosim.outputs import Exercise, format_exercise, format_expected, made_up_stimulus
@@ -428,19 +426,16 @@ def test_ngspice_cards_are_the_technology_s_own(kit):
 
 
 @pytest.fixture
-def mode():
-    """(mode of compatibility) -> run_deck in it; the session goes back to none afterwards."""
-    session = ngspice._session()
+def mode(in_ngspice):
+    """(mode of compatibility, deck) -> its vectors in that mode."""
 
     def run(name, deck):
-        session.command(f"set ngbehavior={name}" if name else "unset ngbehavior")
-        waves = ngspice.run_deck(deck)
-        assert not isinstance(waves, Failure), waves.detail
-        assert any(f"Compatibility modes selected: {name}" in line for line in session.output) == bool(name)
+        command = f"set ngbehavior={name}" if name else "unset ngbehavior"
+        waves, said = in_ngspice(f"session.command({command!r})\n(found,) = session.run({deck!r}, None)")
+        assert any(f"Compatibility modes selected: {name}" in line for line in said) == bool(name)
         return waves
 
-    yield run
-    session.command("unset ngbehavior")
+    return run
 
 
 @pytest.mark.ngspice

@@ -75,8 +75,8 @@ def test_found_once_and_the_same_results(benches, design, monkeypatch):
     """States equal; readout within the 0.002 i_unit rms that bypass costs, times 5 for the largest of 12."""
     ran = []
     rest._rest.cache_clear()
-    monkeypatch.setattr(rest, "run_deck", lambda deck: ran.append(deck) or run_deck(deck))
-    monkeypatch.setattr(rest, "run_bench", lambda bench: ran.append(format_bench(bench)) or run_bench(bench))
+    monkeypatch.setattr(rest, "run_deck", lambda deck, timeout: ran.append(deck) or run_deck(deck))
+    monkeypatch.setattr(rest, "run_bench", lambda bench, timeout: ran.append(format_bench(bench)) or run_bench(bench))
     plan = read_plan(design, FRAMES)
     for bench in benches:
         found, alone = run_inference(bench, plan), read_inference(run_bench(bench), plan)
@@ -88,7 +88,7 @@ def test_found_once_and_the_same_results(benches, design, monkeypatch):
 
 @pytest.mark.ngspice
 def test_a_network_without_a_resting_point_runs_on_its_own(benches, design, monkeypatch):
-    def unsettled(deck):
+    def unsettled(deck, timeout):
         return (
             Failure(FailureKind.CONVERGENCE, "gmin stepping failed", deck)
             if "\n.tran 1e-05 1e-05\n" in deck

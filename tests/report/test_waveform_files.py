@@ -7,7 +7,6 @@ import re
 import numpy as np
 import pytest
 
-from cosim.engines.ngspice import session
 from cosim.report.waveform_files import FILES, format_raw, format_vcd, format_waveforms, plain_names
 from cosim.study.probing import Recorded
 
@@ -37,16 +36,11 @@ def test_npz_has_every_vector_with_its_unit(recorded):
 
 @pytest.mark.ngspice
 @pytest.mark.parametrize("title", ["digits, test sample 3", "two\nlines: größe\nBinary:\n"])
-def test_ngspice_loads_the_raw_file(recorded, tmp_path, title):
+def test_ngspice_loads_the_raw_file(recorded, tmp_path, title, in_ngspice):
     files = format_waveforms(recorded, title)
     (tmp_path / "w.raw").write_bytes(files["waveforms.raw"])
-    ngspice = session._session()
-    ngspice.clear()
-    ngspice.command(f"load {tmp_path / 'w.raw'}")
-    try:
-        loaded = ngspice.vectors(ngspice.shared.last_plot)
-    finally:
-        ngspice.command("destroy all")
+    load = f"load {tmp_path / 'w.raw'}"
+    loaded, _ = in_ngspice(f"session.command({load!r})\nfound = session.plot(session.shared.last_plot)")
     npz = read_npz(files["waveforms.npz"])
     pairs = {
         "time": "time_s", "in_0": "in.0", "layer1_2_state": "layer1.2.state", "layer1_weight_0_3": "layer1.weight[0,3]",

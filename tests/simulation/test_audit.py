@@ -8,7 +8,7 @@ import pytest
 from cosim.compiler.passes import compile_network
 from cosim.engines.engine import Failure, FailureKind, Inference
 from cosim.report.trust import format_audit, format_refusal, say_audit
-from cosim.simulation.audit import HOVERING, TIE, choose, judge, least_margin
+from cosim.simulation.audit import HOVERING, TIE, choose, judge, least_margin, merge
 
 FRAMES, CELLS = 5, 4
 
@@ -89,6 +89,19 @@ def test_what_failed_is_not_compared(design):
     assert (found.instances, found.failed, found.bits, found.passed) == (2, 1, 20, True)
     nothing = judge(design, [inference()], [failure])
     assert (nothing.bits, nothing.passed) == (0, False)
+    assert found.reason == nothing.reason == merge([judge(design, [], []), nothing]).reason
+    assert (
+        say_audit(found)[0]
+        == "passed: 2 in ngspice, 1 failed, the first: the simulator found no convergence: too small"
+    )
+    assert say_audit(nothing) == [
+        "REFUSED: all 1 in ngspice failed, so nothing was compared: the simulator found no convergence: too small"
+    ]
+    assert format_refusal(nothing, "there") == (
+        "refused by its audit: all 1 simulations in ngspice failed, so nothing was compared; the first: the simulator "
+        "found no convergence: too small. The results are in there, marked as refused; give each more time with "
+        "--timeout, where that was it, or leave the audit out with --audit 0"
+    )
     assert least_margin(failure) == np.inf
 
 

@@ -204,7 +204,11 @@ def test_time_out(plan, endless):
     """The run would take hours; whatever the machine does, it cannot be over in a second."""
     (failure,) = run_inferences([endless], [plan], Run(timeout=1.0))
     assert isinstance(failure, Failure)
-    assert (failure.kind, failure.detail, failure.deck) == (FailureKind.TIMEOUT, "after 1 s", format_bench(endless))
+    assert (failure.kind, failure.detail, failure.deck) == (
+        FailureKind.TIMEOUT,
+        "after 1 s of processor time",
+        format_bench(endless),
+    )
 
 
 def test_a_slow_sample_keeps_no_other_from_the_store(benches, endless, plan, tmp_path):

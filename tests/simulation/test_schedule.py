@@ -5,10 +5,11 @@ from concurrent.futures import Future
 import pytest
 
 from cosim.engines.engine import FailureKind
+from cosim.engines.processor import WAIT
 from cosim.errors import InputError
 from cosim.simulation import schedule
 from cosim.simulation.schedule import Lost, run_tasks
-from cosim.simulation.workers import WorkerDied
+from cosim.simulation.workers import PoolFuture, WorkerDied
 
 
 class Scripted:
@@ -37,14 +38,17 @@ def clock(monkeypatch):
     seconds = iter(range(1000))
     monkeypatch.setattr(schedule, "monotonic", lambda: next(seconds))
     monkeypatch.setattr(schedule, "_POLL", 0.0)
+    return seconds
 
 
-def test_a_dead_worker_is_a_second_try_and_then_a_loss():
-    died = WorkerDied("exit code -9")
+def test_a_dead_worker_is_named_a_second_try_and_then_a_loss(caplog):
+    died = WorkerDied("SIGKILL")
     executor = Scripted(a=["A"], b=[died, "B"], c=[died, died, "never"])
     found = dict(run_tasks(executor.submit, ["a", "b", "c"], 1, lambda task: 60.0))
-    assert found == {"a": "A", "b": "B", "c": Lost(FailureKind.CRASH, "exit code -9")}
+    assert found == {"a": "A", "b": "B", "c": Lost(FailureKind.CRASH, "SIGKILL")}
     assert executor.submitted == ["a", "b", "b", "c", "c"]
+    said = "a worker process ended (SIGKILL) with {}; another runs it again"
+    assert [record.message for record in caplog.records] == [said.format("b"), said.format("c")]
 
 
 def test_another_executors_own_words_are_kept():
@@ -63,6 +67,40 @@ def test_a_task_that_takes_too_long_is_given_up_and_not_tried_again(clock):
     executor = Scripted(slow=[None], quick=["Q"])
     found = list(run_tasks(executor.submit, ["slow", "quick"], 1, lambda task: 5.0))
     assert found == [("slow", Lost(FailureKind.TIMEOUT, "after 5 s")), ("quick", "Q")]
+
+
+class Busy(PoolFuture):
+    """A call whose worker has used a second of the processor in three looks at the clock."""
+
+    def __init__(self, share):
+        super().__init__((abs, (1,)))
+        self.looks, self.share = 0, share
+
+    def processor_time(self):
+        self.looks += 1
+        return self.looks * self.share
+
+
+def submit_busy(share):
+    def submit(task):
+        future = Busy(share)
+        future.set_running_or_notify_cancel()
+        return future
+
+    return submit
+
+
+def test_a_limit_counts_what_a_worker_has_used(clock):
+    """The clock moves on a second with each look; behind 5 s it takes 15 looks until 5 s were used."""
+    ((_, lost),) = run_tasks(submit_busy(1 / 3), ["a"], 1, lambda task: 5.0)
+    assert lost == Lost(FailureKind.TIMEOUT, "after 5 s")
+    assert next(clock) > 5 + 15
+
+
+def test_one_that_waits_for_ever_is_given_up(clock):
+    ((_, lost),) = run_tasks(submit_busy(0.0), ["a"], 1, lambda task: 5.0)
+    assert lost.kind is FailureKind.TIMEOUT
+    assert WAIT * 5.0 < next(clock) < WAIT * 5.0 + 5
 
 
 def test_time_counts_once_a_task_runs(clock):

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from time import monotonic
+from time import thread_time
 from typing import NamedTuple
 
 import numpy as np
@@ -72,7 +72,7 @@ def record(benches: Sequence[Bench], timeout: float) -> Recorded:
 
     Raises Late and Unsupported, see `solve_tile`.
     """
-    deadline = monotonic() + timeout
+    deadline = thread_time() + timeout
     circuit, flat = assemble_benches(benches)
     probes = (*net_probes(circuit), *benches[0].probes)
     saved, rests = room_for(circuit, probes), rest_benches(circuit, benches, flat)

@@ -64,7 +64,7 @@ class Batch:
         except Unsupported as reason:
             found = [reason for _ in benches]
         except Late:
-            late = f"after {timeout:g} s"
+            late = f"after {timeout:g} s of processor time"
             return [Failure(FailureKind.TIMEOUT, late, _deck(bench)) for bench in benches]
         return [
             Failure(FailureKind.UNSUPPORTED, str(one), _deck(bench)) if isinstance(one, Unsupported) else one

@@ -3,7 +3,7 @@
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from time import monotonic
+from time import thread_time
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,7 +58,7 @@ Marcher = Callable[[Assembled, Bench, tuple[Probe, ...], Sequence[Rest], float],
 def march_here(
     circuit: Assembled, bench: Bench, probes: tuple[Probe, ...], rests: Sequence[Rest], deadline: float
 ) -> list[Marched]:
-    """March benches like `bench` to their ends on this core. deadline: by `monotonic`. Raises Late, Unsupported."""
+    """March benches like `bench` to their ends on this core. deadline: by `thread_time`. Raises Late, Unsupported."""
     return march_all(tile_for(circuit, bench, rests), rests, room_for(circuit, probes), deadline)
 
 
@@ -77,10 +77,10 @@ def solve_benches(
 ) -> list[Waveforms | Unsupported]:
     """Waveforms of benches that stand in one technology; flat: their circuits.
 
-    Of a bench no step of which converged, or that left the tables, the reason. Raises Late after `timeout` seconds;
-    Unsupported for what cannot be probed.
+    Of a bench no step of which converged, or that left the tables, the reason. Raises Late after `timeout` seconds of
+    the processor; Unsupported for what cannot be probed.
     """
-    deadline, probes = monotonic() + timeout, benches[0].probes or net_probes(circuit)
+    deadline, probes = thread_time() + timeout, benches[0].probes or net_probes(circuit)
     rests = rest_benches(circuit, benches, flat)
     found: list[Waveforms | Unsupported] = []
     if benches[0].noise is not None:
@@ -108,7 +108,7 @@ def march_all(
 ) -> list[Marched]:
     """March benches to their ends; where one is there, the next takes its lane.
 
-    deadline: by `time.monotonic`; blown: their noise, None for none. Raises Late.
+    deadline: by `time.thread_time`; blown: their noise, None for none. Raises Late.
     """
     march, solver = tile.march, tile.circuit.program.solver
     parts: list[list[tuple[Array, Array]]] = [[] for _ in rests]
@@ -132,7 +132,7 @@ def march_all(
             if march.clock[STANDS, lane] != RUNNING:
                 found[k] = conclude(march, lane, parts[k])
                 del at[lane]
-        if monotonic() > deadline:
+        if thread_time() > deadline:
             raise Late
     return [found[k] for k in range(len(rests))]
 

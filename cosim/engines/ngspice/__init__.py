@@ -1,1 +1,1 @@
-"""ngspice as a library in this process, through PySpice."""
+"""ngspice as a library in a process of its own, through PySpice."""

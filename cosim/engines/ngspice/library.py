@@ -10,9 +10,7 @@ import re
 import subprocess
 import sys
 import sysconfig
-import tempfile
-from collections.abc import Generator, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 
@@ -28,7 +26,12 @@ INSTALL_COMMANDS = {
 _PATTERNS = ("libngspice.so", "libngspice.so.*", "libngspice.dylib", "libngspice.*.dylib")
 
 _VERSION = re.compile(r"ngspice-(\d[\w.+]*)")
-_START_FILES = (".spiceinit", "spinit")
+
+# At its start ngspice runs the commands in `spinit` and in the first `.spiceinit` that it finds: in the current folder,
+# in the user's, or where a variable points. Such a file can run a shell, change results or end the process. In a folder
+# of ours, whose files say nothing, it starts as it is, whatever its version. `ngSpice_nospiceinit`, which newer ones
+# export, would have to be called before the initialisation, where some builds crash on it.
+START = Path(__file__).parent / "start"
 _START_FOLDERS = ("HOME", "SPICE_LIB_DIR", "SPICE_SCRIPTS", "SPICE_USERINIT_DIR", "NGSPICE_INPUT_DIR")
 
 # Runs in a child process: a library that crashes or hangs while loading must not take the caller with it.
@@ -53,31 +56,10 @@ print(json.dumps(lines))
 """
 
 
-@contextmanager
-def start_folder() -> Generator[Path, None, None]:
-    """A folder in which ngspice may start, with start files of ours that say nothing; gone afterwards.
-
-    At its start ngspice runs the commands in `spinit` and in the first `.spiceinit` that it finds: in the current
-    folder, in the user's, or where a variable points. Such a file can run a shell, change results or end the process.
-    Blank ones that are found first work in every version; `ngSpice_nospiceinit`, which newer ones export, would have to
-    be called before the initialisation, where some builds crash on it. Raises MissingToolError without a place for it.
-    """
-    with ExitStack() as stack:
-        try:
-            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="cosim-")))
-            for name in _START_FILES:
-                (folder / name).write_text("* nothing is set here\n", encoding="ascii")
-        except OSError as error:
-            raise MissingToolError(
-                f"ngspice needs a temporary folder to start in ({error}); set TMPDIR to one that can be written"
-            ) from None
-        yield folder
-
-
-def start_environment(folder: Path) -> dict[str, str]:
-    """The variables with which ngspice looks for start files in `folder` alone, and for nothing that a user set."""
+def start_environment() -> dict[str, str]:
+    """Return the variables with which ngspice looks for start files in START alone, and for nothing that a user set."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("SPICE_", "NGSPICE_"))}
-    return {**kept, **dict.fromkeys(_START_FOLDERS, str(folder))}
+    return {**kept, **dict.fromkeys(_START_FOLDERS, str(START))}
 
 
 def find_ngspice_library() -> Path:
@@ -129,15 +111,13 @@ def effective_options(path: Path, deck: str, timeout: float = 20.0) -> dict[str,
 
 def _ask(path: Path, deck: tuple[str, ...], command: str, timeout: float) -> list[str]:
     """What a libngspice prints from its start on: a deck's run, if there is one, and a command, in a child process."""
-    with start_folder() as folder:
-        arguments = [sys.executable, "-I", "-c", _PROBE, str(path.absolute()), json.dumps(deck), command]
-        try:
-            probe = subprocess.run(
-                arguments, capture_output=True, text=True, timeout=timeout, check=False, cwd=folder,
-                env=start_environment(folder),
-            )  # fmt: skip
-        except subprocess.TimeoutExpired:
-            raise MissingToolError(f"{path} gave no answer within {timeout:g} s. {format_install_hint()}") from None
+    arguments = [sys.executable, "-I", "-c", _PROBE, str(path.absolute()), json.dumps(deck), command]
+    try:
+        probe = subprocess.run(
+            arguments, capture_output=True, text=True, timeout=timeout, check=False, cwd=START, env=start_environment()
+        )
+    except subprocess.TimeoutExpired:
+        raise MissingToolError(f"{path} gave no answer within {timeout:g} s. {format_install_hint()}") from None
     reply = probe.stdout.strip().splitlines()
     lines = _decode_lines(reply[-1] if reply else "")
     if any(_VERSION.search(line) for line in lines) and not lines[0].startswith("cannot load"):

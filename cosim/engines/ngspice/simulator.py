@@ -1,4 +1,4 @@
-"""ngspice as one of the simulators: in this process, from the resting point where a bench has one.
+"""ngspice as one of the simulators: from the resting point where a bench has one.
 
 The benches of one network differ in their frames alone, so at time 0 they are one circuit. Its operating point can take
 longer than the transient behind it (self-cascodes; ngspice steps gmin, then the sources), and there every device has to
@@ -10,6 +10,7 @@ thresholds fall into its other state at a clock edge.
 
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from math import inf
 
 from cosim.circuit.bench import Bench, Tolerances, relaxed, resting, started
 from cosim.circuit.dialects.ngspice import format_bench, format_options
@@ -24,10 +25,10 @@ Point = tuple[tuple[str, float], ...]  # (net, V)
 
 @dataclass(frozen=True)
 class Ngspice:
-    """ngspice in this process; a run that takes too long ends with the process, which is up to the caller."""
+    """ngspice in its own process, which ends a run that takes too long."""
 
     name: str = "ngspice"
-    grace: float = 0.0
+    grace: float = 10.0
     lanes: int = 1
 
     def write(self, bench: Bench) -> str:
@@ -43,8 +44,11 @@ class Ngspice:
         return started(bench, point) if point and not isinstance(point, Failure) else bench
 
     def run(self, bench: Bench, timeout: float) -> Waveforms | Failure:
-        """Run a bench. Raises MissingToolError without libngspice."""
-        return run_from_rest(bench) if bench.from_rest else run_bench(bench)
+        """Run a bench; each deck that it takes may use `timeout` seconds of the processor.
+
+        Raises MissingToolError without libngspice.
+        """
+        return run_from_rest(bench, timeout) if bench.from_rest else run_bench(bench, timeout)
 
     def check(self) -> None:
         """Raises MissingToolError without libngspice."""
@@ -57,31 +61,32 @@ class Ngspice:
         return Description(ngspice_version(library), effective_options(library, deck))
 
 
-def run_from_rest(bench: Bench) -> Waveforms | Failure:
+def run_from_rest(bench: Bench, timeout: float = inf) -> Waveforms | Failure:
     """Run a transient from its resting point; a time step that collapsed gets a second, relaxed try.
 
-    A failure carries the deck of the bench as it was given, which finds the resting point by itself.
+    A failure carries the deck of the bench as it was given, which finds the resting point by itself. timeout: seconds
+    of the processor for each deck.
     """
-    found = run_started(bench)
+    found = run_started(bench, timeout)
     if isinstance(found, Failure) and found.kind is FailureKind.CONVERGENCE:
-        found = run_bench(relaxed(bench))
+        found = run_bench(relaxed(bench), timeout)
     return replace(found, deck=format_bench(bench)) if isinstance(found, Failure) else found
 
 
-def run_started(bench: Bench) -> Waveforms | Failure:
-    """Run a transient from its resting point."""
-    point = resting_point(bench)
-    return point if isinstance(point, Failure) else run_bench(started(bench, point))
+def run_started(bench: Bench, timeout: float = inf) -> Waveforms | Failure:
+    """Run a transient from its resting point; timeout: seconds of the processor for either."""
+    point = resting_point(bench, timeout)
+    return point if isinstance(point, Failure) else run_bench(started(bench, point), timeout)
 
 
-def resting_point(bench: Bench) -> Point | Failure:
-    """The voltages at time 0 of a bench."""
-    return _rest(format_bench(resting(bench)))
+def resting_point(bench: Bench, timeout: float = inf) -> Point | Failure:
+    """Return the voltages at time 0 of a bench; timeout: seconds of the processor."""
+    return _rest(format_bench(resting(bench)), timeout)
 
 
 @lru_cache(maxsize=2)
-def _rest(deck: str) -> Point | Failure:
-    vectors = run_deck(deck)
+def _rest(deck: str, timeout: float) -> Point | Failure:
+    vectors = run_deck(deck, timeout)
     if isinstance(vectors, Failure):
         return vectors
     return tuple((name, float(values[0])) for name, values in vectors.items() if name != "time" and "#" not in name)

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from cosim.circuit.bench import Bench, Dc, DrainCurrent, Op, Probe, Tolerances
 from cosim.circuit.dialects.vacask import RUN, SWEPT, format_bench, option_texts, printed
 from cosim.engines.engine import Description, Failure, FailureKind, Vectors, Waveforms
+from cosim.engines.processor import wait_within
 from cosim.engines.vacask.program import find_vacask, vacask_version
 from cosim.technology.types import Technology
 
@@ -74,7 +75,7 @@ def _in_parallel(bench: Bench) -> dict[Probe, int]:
 
 
 def run_deck(deck: str, timeout: float) -> Vectors | Failure:
-    """Run a deck for at most `timeout` seconds and return its saved vectors by its own names.
+    """Run a deck for at most `timeout` seconds of the processor and return its saved vectors by its own names.
 
     Raises MissingToolError without VACASK.
     """
@@ -84,18 +85,18 @@ def run_deck(deck: str, timeout: float) -> Vectors | Failure:
         (folder / _DECK).write_text(deck, encoding="utf-8")
         (folder / _SETTINGS).touch()
         try:
-            done = subprocess.run(
+            process = subprocess.Popen(
                 [program, "--quiet-progress", "--skip-postprocess", "--tomlfile", _SETTINGS, "--ncpu", "1", _DECK],
                 cwd=folder, env=_environment(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT, text=True, errors="replace", timeout=timeout, check=False,
-                preexec_fn=_die_with_parent,
+                stderr=subprocess.STDOUT, text=True, errors="replace", preexec_fn=_die_with_parent,
             )  # fmt: skip
+            said = wait_within(process, timeout)
         except subprocess.TimeoutExpired:
-            return Failure(FailureKind.TIMEOUT, f"after {timeout:g} s", deck)
+            return Failure(FailureKind.TIMEOUT, f"after {timeout:g} s of processor time", deck)
         raw = folder / f"{RUN}.raw"
-        if done.returncode == 0 and "aborted" not in done.stdout and raw.is_file():
+        if process.returncode == 0 and "aborted" not in said and raw.is_file():
             return read_raw(raw.read_bytes())
-    return Failure(_kind(done.returncode), _news(done.stdout) or f"exit status {done.returncode}", deck)
+    return Failure(_kind(process.returncode), _news(said) or f"exit status {process.returncode}", deck)
 
 
 def read_raw(content: bytes) -> dict[str, NDArray[np.float64]]:

@@ -1,0 +1,196 @@
+"""The process in which ngspice runs: started at the first deck, given one after the other, and replaced if it dies.
+
+A simulator in C that has a fault can write anywhere in the process that it is loaded into, and what it spoils there
+shows later and elsewhere, or never. In a process of its own it can spoil its own results at most. Text goes in, numbers
+come back, and nothing that it sends is run. Each process of ours has one such child, which ends with it.
+"""
+
+import atexit
+import json
+import logging
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import inf, isfinite
+from multiprocessing import Pipe
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosim.engines.engine import Failure, FailureKind, Vectors
+from cosim.engines.ngspice.library import MINIMUM_NGSPICE, find_ngspice_library, is_new_enough
+from cosim.engines.processor import format_status
+from cosim.errors import MissingToolError
+
+_BOOT = """
+import json, sys
+from multiprocessing.connection import Connection
+connection = Connection(int(sys.argv[1]))
+sys.path[:] = json.loads(connection.recv_bytes())
+from cosim.engines.ngspice.server import serve
+serve(connection, int(sys.argv[2]), sys.argv[3])
+"""
+_TRIES = 2
+_LONGEST = 1e8  # s, of a timer
+_log = logging.getLogger("cosim")
+
+
+class ProcessDied(Exception):
+    """A process ended in the middle of a deck. status: as `subprocess` has it."""
+
+    def __init__(self, status: int) -> None:
+        super().__init__(status)
+        self.status = status
+
+
+@dataclass(frozen=True)
+class Request:
+    """A deck, and what to run on it: the analysis that it asks for (None), or others."""
+
+    deck: str
+    analyses: Sequence[str] | None = None
+
+    @property
+    def title(self) -> str:
+        """The first line of the deck."""
+        return self.deck.partition("\n")[0].lstrip("* ").strip()
+
+    def encode(self, seconds: float) -> bytes:
+        """Return the message for the child; `seconds` of its processor time are what the deck may take."""
+        limit = min(seconds, _LONGEST) if isfinite(seconds) else 0.0  # 0: no timer
+        content = {"deck": self.deck, "analyses": self.analyses, "folder": _folder(), "seconds": limit}
+        return json.dumps(content).encode()
+
+
+def ask_ngspice(request: Request, seconds: float = inf) -> list[Vectors] | Failure:
+    """Return the vectors of a deck's plots; `seconds` of the processor's time at most, inf for any.
+
+    Where ngspice dies, a line on stderr names the signal and the deck, which runs once more in a new process; where it
+    dies again, that is a Failure. Raises MissingToolError without libngspice.
+    """
+    global _process
+    how = ""
+    with _lock:
+        for _ in range(_TRIES):
+            if how:
+                _log.warning("ngspice ended by %s on %s; a new one runs it again", how, request.title)
+            try:
+                if _process is None:
+                    _process = NgspiceProcess()
+                return _process.ask(request, seconds)
+            except ProcessDied as died:
+                _process = None
+                if died.status == -signal.SIGPROF:
+                    return Failure(FailureKind.TIMEOUT, f"after {seconds:g} s of processor time", request.deck)
+                how = format_status(died.status)
+            except BaseException:  # Ctrl-C: nobody waits for the answer any more
+                if _process is not None:
+                    _process.close()
+                _process = None
+                raise
+    return Failure(FailureKind.CRASH, f"ngspice ended by {how}, {_TRIES} times, on {request.title}", request.deck)
+
+
+class NgspiceProcess:
+    """An interpreter with ngspice in it. Raises MissingToolError where there is no libngspice that is new enough."""
+
+    def __init__(self) -> None:
+        library = str(find_ngspice_library().absolute())
+        self._connection, there = Pipe()
+        with there:
+            self._process = subprocess.Popen(
+                [sys.executable, "-P", "-c", _BOOT, str(there.fileno()), str(os.getpid()), library],
+                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, pass_fds=[there.fileno()], process_group=0,
+                env={"OMP_NUM_THREADS": "1", **os.environ},
+            )  # fmt: skip
+        self._send(json.dumps([os.path.abspath(path) for path in sys.path]).encode())
+        version = str(json.loads(self._receive())["version"])
+        if not is_new_enough(version):
+            self.close()
+            raise MissingToolError(
+                f"ngspice must be at least {MINIMUM_NGSPICE}, not {version} ({library}); install a newer libngspice, "
+                "or name another one with NGSPICE_LIBRARY_PATH"
+            )
+
+    def ask(self, request: Request, seconds: float) -> list[Vectors] | Failure:
+        """Return what a deck gives. Raises ProcessDied."""
+        self._send(request.encode(seconds))
+        head, numbers = json.loads(self._receive()), self._receive()
+        if "kind" in head:
+            return Failure(FailureKind[head["kind"]], str(head["words"]), request.deck)
+        return _read_plots(head["plots"], numbers)
+
+    def close(self) -> int:
+        """End it at once, and return its exit status once it has ended."""
+        self._process.kill()
+        self._connection.close()
+        return self._process.wait()
+
+    def forget(self) -> None:
+        """Leave it to the process that this one was forked from."""
+        self._connection.close()
+        self._process.returncode = 0  # as Popen knows one that was waited for
+
+    def _send(self, content: bytes) -> None:
+        try:
+            self._connection.send_bytes(content)
+        except OSError:
+            raise ProcessDied(self._status()) from None
+
+    def _receive(self) -> bytes:
+        try:
+            return self._connection.recv_bytes()
+        except (EOFError, OSError):
+            raise ProcessDied(self._status()) from None
+
+    def _status(self) -> int:
+        """How it ended: its end of the connection is closed by then, so it ends by itself."""
+        self._connection.close()
+        return self._process.wait()
+
+
+def _read_plots(layout: list[list[list[Any]]], numbers: bytes) -> list[Vectors]:
+    """Return the vectors that stand in `numbers` one after the other; layout: name, type and length of each."""
+    found: list[Vectors] = []
+    at = 0
+    for plot in layout:
+        vectors: dict[str, NDArray[Any]] = {}
+        for name, kind, length in plot:
+            vectors[name] = np.frombuffer(numbers, np.dtype(kind), length, at).copy()
+            at += vectors[name].nbytes
+        found.append(vectors)
+    return found
+
+
+def _folder() -> str | None:
+    try:
+        return os.getcwd()
+    except FileNotFoundError:
+        return None
+
+
+_lock = threading.Lock()
+_process: NgspiceProcess | None = None
+
+
+def _begin_anew() -> None:
+    """In a process that was forked off: the child is the other's, and so is whoever holds the lock."""
+    global _lock, _process
+    _lock = threading.Lock()
+    if _process is not None:
+        _process.forget()
+        _process = None
+
+
+def _end() -> None:
+    if _process is not None:
+        _process.close()
+
+
+os.register_at_fork(after_in_child=_begin_anew)
+atexit.register(_end)
