@@ -1,7 +1,12 @@
 # pyright: basic
 # numba compiles what these are given: that has no type that pyright knows.
-"""How kernels are compiled."""
+"""How kernels are compiled.
 
+With COSIM_CHECKED=1 each of their accesses is held against the bounds of its array, those of `lanes` included, and one
+beyond them is an IndexError: `make test-checked` runs the tests so. Kernels are then slower and have their own cache.
+"""
+
+import os
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from functools import cache
@@ -20,6 +25,7 @@ from cosim.files.seal import seal_bytes, unseal_bytes
 
 T = TypeVar("T")
 _CONFIG = cast(Any, config)
+CHECKED = os.environ.get("COSIM_CHECKED") == "1"
 
 
 @cache
@@ -28,7 +34,7 @@ def _kept() -> str:
 
     Raises InputError where there is no place for it.
     """
-    digest = sha256(numba.__version__.encode())
+    digest = sha256(f"{numba.__version__} {CHECKED}".encode())
     for path in sorted(Path(__file__).parent.glob("*.py")):
         digest.update(path.read_bytes())
     return str(cache_folder() / "kernels" / digest.hexdigest()[:16])
@@ -62,6 +68,7 @@ def _is_whole(path: str) -> bool:
 
 
 _OPTIONS: dict[str, Any] = {"_nrt": False, "nogil": True, "error_model": "numpy", "fastmath": {"contract", "nsz"}}
+_OPTIONS["boundscheck"] = CHECKED
 inner: Any = numba.njit(inline="always", **_OPTIONS)  # for what a loop calls: passing arrays costs more than most of it
 
 

@@ -15,6 +15,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 from llvmlite import ir
 from numba.core import cgutils, types
+from numba.core.errors import TypingError
 from numba.extending import intrinsic as _intrinsic
 from numba.extending import models, overload, register_model
 from numpy.typing import NDArray
@@ -76,9 +77,23 @@ def _as(builder: Any, value: Any, given: Any, wanted: Any) -> Any:
 
 
 def _row(context: Any, builder: Any, array_type: Any, array: Any, row: Any) -> Any:
-    data = context.make_array(array_type)(context, builder, array).data
-    first = builder.gep(data, [builder.mul(row, ir.Constant(_INT, LANES))])
-    return builder.bitcast(first, _lanes_of(array_type).kind.as_pointer())
+    first = builder.mul(row, ir.Constant(_INT, LANES))
+    there = _place(context, builder, array_type, array, first)
+    return builder.bitcast(there, _lanes_of(array_type).kind.as_pointer())
+
+
+def _place(context: Any, builder: Any, array_type: Any, array: Any, first: Any) -> Any:
+    """Where the number `first` of an array stands, of which LANES follow each other.
+
+    Raises IndexError where kernels are checked and they do not lie in the array; numba looks at no such access itself.
+    """
+    if array_type.layout != "C":
+        raise TypingError(f"lanes must lie in an array whose numbers follow each other, not in {array_type}")
+    found = context.make_array(array_type)(context, builder, array)
+    if context.enable_boundscheck:
+        places = builder.sub(found.nitems, ir.Constant(_INT, LANES - 1))
+        cgutils.do_boundscheck(context, builder, first, places)
+    return builder.gep(found.data, [first])
 
 
 @intrinsic
@@ -96,8 +111,8 @@ def load_at(typing: Any, numbers: Any, first: Any) -> Any:
     """LANES consecutive numbers of a flat array in single precision, in double."""
 
     def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        data = context.make_array(signature.args[0])(context, builder, args[0]).data
-        there = builder.bitcast(builder.gep(data, [args[1]]), _SINGLES.kind.as_pointer())
+        place = _place(context, builder, signature.args[0], *args)
+        there = builder.bitcast(place, _SINGLES.kind.as_pointer())
         return builder.fpext(builder.load(there, align=4), _VECTOR)
 
     return _LANES(numbers, types.intp), build
@@ -331,6 +346,8 @@ def pick(typing: Any, value: Any, lane: Any) -> Any:
     """The number in one lane."""
 
     def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        if context.enable_boundscheck:
+            cgutils.do_boundscheck(context, builder, args[1], ir.Constant(_INT, LANES))
         return builder.extract_element(args[0], args[1])
 
     return types.float64(_LANES, types.intp), build

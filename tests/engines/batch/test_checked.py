@@ -1,0 +1,93 @@
+"""Kernels in their checked mode: an access beyond an array is found, a raw one of `lanes`, too. `make test-checked`."""
+
+import os
+import re
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cosim.circuit.bench import Bench, Tran, Voltage
+from cosim.circuit.elements import Capacitor, Circuit, Source
+
+pytest.importorskip("numba")
+
+TESTS = Path(__file__).parents[2]
+PLANTED = """
+import numpy as np
+from cosim.engines.batch.compiled import jit
+from cosim.engines.batch.lanes import LANES, blank, blank_single, load, load_at, pick, splat, store, store_where
+
+@jit
+def read(rows, k):
+    store(rows, 0, load(rows, k))
+
+@jit
+def write(rows, k):
+    store(rows, k, splat(21.0))
+
+@jit
+def write_where(rows, k):
+    store_where(rows, k, splat(1.0), splat(21.0))
+
+@jit
+def read_table(rows, k):
+    store(rows, 0, load_at(rows.reshape(-1), k * LANES))
+
+@jit
+def read_lane(rows, k):
+    rows[0, 0] = pick(load(rows, 0), k * LANES // 4)
+
+@jit
+def write_number(rows, k):
+    rows[k, 0] = 21.0
+
+for kernel in (read, write, write_where, read_table, read_lane, write_number):
+    rows = blank_single(4) if kernel is read_table else blank(4)
+    for k, good in ((0, True), (3, True), (4, False), (1 << 40, False)):
+        try:
+            kernel(rows, k)
+            found = True
+        except IndexError as error:
+            found = str(error) != "index is out of bounds"
+        if found != good:
+            print(kernel.__name__, k)
+"""
+
+
+def test_an_access_beyond_an_array_is_found(tmp_path):
+    """Each way to reach an array, at its first and last row, behind it and far away."""
+    environment = {**os.environ, "COSIM_CHECKED": "1", "XDG_CACHE_HOME": str(tmp_path)}
+    environment["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
+    done = subprocess.run([sys.executable, "-c", PLANTED], capture_output=True, text=True, env=environment)
+    assert (done.returncode, done.stderr, done.stdout) == (0, "", "")
+
+
+def test_the_nightly_target_runs_every_file_that_uses_the_engine():
+    makefile = (TESTS.parent / "Makefile").read_text()
+    listed = set(re.search(r"CHECKED_TESTS := (.*)", makefile)[1].split())
+    uses = re.compile(r'"batch"|--engine=batch|\bBATCH\b|cosim\.engines\.batch')
+    outside = (path for path in TESTS.rglob("test_*.py") if "engines/batch" not in path.as_posix())
+    found = {f"tests/{path.relative_to(TESTS).as_posix()}" for path in outside if uses.search(path.read_text())}
+    assert {name for name in listed if name != "tests/engines/batch"} == found
+
+
+def test_a_planted_violation_is_found_in_the_engine(technology):
+    """A net whose row is not there: the evaluation would read, and the residual write, behind their arrays."""
+    from cosim.engines.batch.compiled import CHECKED
+    from cosim.engines.batch.simulator import assemble_benches
+    from cosim.engines.batch.solve import march_here, solve_benches
+
+    if not CHECKED:
+        pytest.skip("kernels are not checked: make test-checked")
+    elements = Source("i", "i", "0", "a", 1e-12), Capacitor("c", "a", "0", 1e-12), Source("v", "v", "b", "0", 1.0)
+    bench = Bench(Circuit("planted", (), elements), technology, Tran(1e-3, 1e-2), (Voltage("b"),))
+    circuit, flat = assemble_benches([bench])
+    solve_benches(circuit, [bench], flat, 60.0, march_here)
+    row = np.where(circuit.structure.row == 0, circuit.nets.unknowns + 5, circuit.structure.row)
+    planted = replace(circuit, structure=circuit.structure._replace(row=row))
+    with pytest.raises(IndexError, match="index is out of bounds"):
+        solve_benches(planted, [bench], flat, 60.0, march_here)
