@@ -83,16 +83,12 @@ def _row(context: Any, builder: Any, array_type: Any, array: Any, row: Any) -> A
 
 
 def _place(context: Any, builder: Any, array_type: Any, array: Any, first: Any) -> Any:
-    """Where the number `first` of an array stands, of which LANES follow each other.
-
-    Raises IndexError where kernels are checked and they do not lie in the array; numba looks at no such access itself.
-    """
+    """Where the number `first` of an array stands, and LANES from there on; numba checks no such access by itself."""
     if array_type.layout != "C":
         raise TypingError(f"lanes must lie in an array whose numbers follow each other, not in {array_type}")
     found = context.make_array(array_type)(context, builder, array)
     if context.enable_boundscheck:
-        places = builder.sub(found.nitems, ir.Constant(_INT, LANES - 1))
-        cgutils.do_boundscheck(context, builder, first, places)
+        cgutils.do_boundscheck(context, builder, first, builder.sub(found.nitems, ir.Constant(_INT, LANES - 1)))
     return builder.gep(found.data, [first])
 
 
