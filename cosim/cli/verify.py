@@ -22,7 +22,9 @@ RESULTS = (
     "signoff.json",
     "page.json",
     "diff.json",
+    "search.json",
 )
+DRAWN = ("wires.csv", "positions.csv")  # of cosim layout
 TABLES = ("simulation.npz", "pvt.npz", "power.npz")
 _WITHIN = ("sweep", "explore", "signoff")  # have runs in folders of their own
 AGAIN, RESUME = "the same command writes it again", "--resume writes it again"
@@ -33,8 +35,8 @@ AGAIN, RESUME = "the same command writes it again", "--resume writes it again"
 def command(folder: Path) -> None:
     """Check the files that a verb keeps in FOLDER against their checksums; nothing is changed or run.
 
-    FOLDER is the store of montecarlo, or a folder of simulate, compare, power, trim, characterize or demo, or
-    that of sweep, explore or signoff with all that is in it. The exit status is 1 if anything is damaged.
+    FOLDER is the store of montecarlo, or a folder of compile, layout, simulate, compare, power, trim, characterize or
+    demo, or that of sweep, explore or signoff with all that is in it. The exit status is 1 if anything is damaged.
     """
     from cosim.reading.settings import read_settings
 
@@ -70,6 +72,9 @@ def check_kept(folder: Path) -> Iterator[tuple[str, str]]:
     for name in TABLES:
         if is_file(folder / name):
             yield name, "" if is_whole(folder / name) else AGAIN
+    for name in DRAWN:
+        if is_file(folder / name):
+            yield name, _fault_of_table(folder / name) and AGAIN
     if fault := _fault_of_settings(folder):
         yield SETTINGS_FILE, fault
     count, damaged = damaged_results(folder / INFERENCES)
@@ -120,6 +125,16 @@ def _fault_of(path: Path) -> str:
     try:
         read_sealed(path)
     except (FileNotFoundError, InputError) as error:
+        return str(error)
+    return ""
+
+
+def _fault_of_table(path: Path) -> str:
+    from cosim.reading.sealed import read_sealed_text
+
+    try:
+        read_sealed_text(path, AGAIN)
+    except InputError as error:
         return str(error)
     return ""
 

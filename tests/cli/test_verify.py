@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from cosim.files.claim import MARKER, own_folder
-from cosim.files.seal import seal_json, unseal_json
+from cosim.files.seal import seal_json, seal_text, unseal_json
 
 LOADS = {"montecarlo": "load_trial", "trim": "load_trial", "compile": "load_design"}  # how a verb's work begins
 
@@ -233,3 +233,16 @@ def test_a_name_with_a_line_break_makes_one_line(cosim_main, tmp_path):
     assert code == 2 and err.count("\n") == 1 and "a\\nb\\x1b[2J" in err
     code, _, err = cosim_main("verify\nagain")
     assert code == 2 and err.count("\n") == 1
+
+
+def test_tables_of_a_drawing_and_a_compiled_design(cosim_main, tiny, tmp_path):
+    design = tmp_path / "design"
+    assert cosim_main("compile", tiny / "net.npz", "-o", design)[0] == 0
+    (design / "wires.csv").write_bytes(seal_text("# a on b\nnet,other,kind,farad\nvdd,vss,over,1e-15\n"))
+    code, out, _ = cosim_main("verify", design)
+    names = ["design.json", "page.json", "wires.csv"]
+    assert code == 0 and [line.split() for line in out.splitlines()] == [[name, "whole"] for name in names]
+    flip(design / "wires.csv", 40)
+    flip(design / "design.json", 20)
+    code, out, _ = cosim_main("verify", design)
+    assert code == 1 and out.count("damaged  the same command writes it again\n") == 2

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from cosim.calibration import chip as chip_files
 from cosim.calibration.chip import chip_fingerprint, find_chip, measure_chip
 from cosim.cells.blocks import BLOCKS, OUTSIDE
 from cosim.checkpoint.file import load_network
@@ -217,6 +218,19 @@ def test_what_is_measured_of_the_blocks(technology, tmp_path):
     (tmp_path / "chip.json").write_bytes(seal_json({"format": 1}))
     with pytest.raises(InputError, match=r"chip.json: holds no figures of the chip's blocks of format 2; remove it"):
         load_chip(tmp_path / "chip.json")
+
+
+@pytest.mark.ngspice
+def test_a_first_run_has_the_numbers_of_the_next(technology, monkeypatch, tmp_path):
+    """The file has 7 digits; what is measured is used as the file has it."""
+    fit = replace(find_chip(technology), tick=1.23456789012e-13)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(chip_files, "models_path", lambda: tmp_path)
+    monkeypatch.setattr(chip_files, "measure_chip", lambda _: fit)
+    first = find_chip(technology)
+    assert first.tick == 1.234568e-13
+    monkeypatch.setattr(chip_files, "measure_chip", lambda _: pytest.fail("measured again"))
+    assert find_chip(technology) == first
 
 
 def test_nothing_scales_a_tree(design, technology):
