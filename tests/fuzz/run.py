@@ -1,7 +1,8 @@
 """Fuzz every loader in this process: `python tests/fuzz/run.py SEED COUNT` prints what came of it as JSON.
 
 Each mutation must be read or be refused by a CosimError, run no code, and take at most SECONDS of processor time. A
-mutation is found again by its seed and number: `python tests/fuzz/run.py SEED COUNT NUMBER` runs that one alone.
+mutation is found again by its seed and number: `python tests/fuzz/run.py SEED COUNT NUMBER` runs that one alone. A
+campaign that is asked to end (SIGTERM) says what it has found until then.
 """
 
 import json
@@ -23,6 +24,9 @@ from cosim.errors import CosimError
 
 SECONDS = 5.0  # of processor time, for one mutation
 _ADDRESSES = 4 << 30  # bytes of address space beyond what stands when the loaders are there: a bound if all others fail
+
+
+ENDING: list[int] = []  # signals to end
 
 
 class TooSlow(BaseException):
@@ -81,6 +85,8 @@ def main(seed: int, count: int, only: int | None) -> dict[str, object]:
         there = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
         resource.setrlimit(resource.RLIMIT_AS, (there + _ADDRESSES, resource.RLIM_INFINITY))
         for number in range(count) if only is None else [only]:
+            if ENDING:
+                break
             target, content = found[number % len(found)], whole[number % len(found)]
             before = time.process_time()
             outcome = run_mutation(target, content, seed, number)
@@ -93,8 +99,9 @@ def main(seed: int, count: int, only: int | None) -> dict[str, object]:
                 faults.append(f"seed {seed}, number {number}, {target.name}:\n{outcome}")
                 print(faults[-1], file=sys.stderr, flush=True)
         ran = Path(mutate.Code.target).exists()
+    done = len(faults) + sum(sum(kinds.values()) for kinds in outcomes.values())
     return {
-        "mutations": count, "faults": faults, "code_ran": ran, "outcomes": outcomes, "slowest_s": slowest[0],
+        "mutations": done, "faults": faults, "code_ran": ran, "outcomes": outcomes, "slowest_s": slowest[0],
         "slowest": slowest[1], "start_mb": start, "peak_mb": largest[0], "largest": largest[1],
     }  # fmt: skip
 
@@ -106,4 +113,5 @@ def stop(*_: object) -> None:
 
 if __name__ == "__main__":
     signal.signal(signal.SIGPROF, stop)
+    signal.signal(signal.SIGTERM, lambda number, _: ENDING.append(number))
     print(json.dumps(main(int(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]) if len(sys.argv) > 3 else None)))
