@@ -75,6 +75,14 @@ def test_a_death_is_named_and_the_deck_runs_again(dying, number, caplog):
     assert ngspice_pid() != before
 
 
+def test_a_refused_deck_is_the_last_of_its_process():
+    before = ngspice_pid()
+    found = run_deck(DIVIDER.replace(".save", "xa in no_such_block\n.save"))
+    assert isinstance(found, Failure) and found.kind is FailureKind.DECK
+    assert gone(before)
+    assert ngspice_pid() != before
+
+
 def test_a_deck_that_kills_twice_is_a_failure(dying):
     dying(2, signal.SIGSEGV)
     found = run_deck(DIVIDER)

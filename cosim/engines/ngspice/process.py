@@ -70,8 +70,10 @@ class Request:
 def ask_ngspice(request: Request, seconds: float = inf) -> list[Vectors] | Failure:
     """Return the vectors of a deck's plots; `seconds` of the processor's time at most, inf for any.
 
-    Where ngspice dies, a line on stderr names the signal and the deck, which runs once more in a new process; where it
-    dies again, that is a Failure. Raises MissingToolError without libngspice.
+    A process whose deck was refused gets no other: ngspice 39 keeps arrays of its parser (numparam) that may be too
+    short for the next deck, and circuits in a list whose bounds nobody checks. Where ngspice dies, a line on stderr
+    names the signal and the deck, which runs once more in a new process; where it dies again, that is a Failure. Raises
+    MissingToolError without libngspice.
     """
     global _process
     how = ""
@@ -82,7 +84,11 @@ def ask_ngspice(request: Request, seconds: float = inf) -> list[Vectors] | Failu
             try:
                 if _process is None:
                     _process = NgspiceProcess()
-                return _process.ask(request, seconds)
+                found = _process.ask(request, seconds)
+                if isinstance(found, Failure) and found.kind is FailureKind.DECK:
+                    _process.close()
+                    _process = None
+                return found
             except ProcessDied as died:
                 _process = None
                 if died.status == -signal.SIGPROF:
