@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+from smoke import shrink
 
 from cosim.checkpoint.file import load_network
 from cosim.engines.engine import Inference, Run
@@ -69,4 +70,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    shrink(globals(), "agreement", "digits_d4:1")
     main()

@@ -11,6 +11,7 @@ import sys
 from dataclasses import replace
 
 import numpy as np
+from smoke import shrink
 
 from cosim.calibration.noise import find_noise
 from cosim.cells.benches import clocked_bench
@@ -25,6 +26,7 @@ from cosim.technology.catalog import load_technology
 
 TIMING, CHARGE, LATER, LENGTH = Timing(), 2e-16, 60e-6, 2e-6  # C; s, s
 CURRENTS, WIDTH, RESET = (2e-10, 1e-9, 5e-9), 0.3, 0.2  # A; of the threshold
+ROUNDS, TRIED = 4, 32
 
 
 def benches(technology, thresh, candidates, charge):
@@ -47,10 +49,10 @@ def waves(technology, thresh, candidates, charge):
 
 
 def threshold(technology, thresh, charge):
-    """A, to 1e-7 of it."""
+    """A, to (TRIED - 1)^-ROUNDS of a quarter of it."""
     low, high = 0.9 * thresh, 1.15 * thresh
-    for _ in range(4):
-        tried = np.linspace(low, high, 32)
+    for _ in range(ROUNDS):
+        tried = np.linspace(low, high, TRIED)
         on = [
             one.voltage("xcell.latch")[-1] > STATE_LEVEL * technology.supply
             for one in waves(technology, thresh, tried, charge)
@@ -85,4 +87,5 @@ def main():
 
 
 if __name__ == "__main__":
+    shrink(globals(), "generic180", CURRENTS=(1e-9,), ROUNDS=1, TRIED=8)
     main()

@@ -10,8 +10,10 @@ start from every state, and 10^6 by the behavioral model.
 
 import sys
 from collections.abc import Iterator
+from itertools import islice
 
 import numpy as np
+from smoke import shrink
 
 from cosim.automata.counter import position_code
 from cosim.automata.lines import AGAIN, dilated_line, ring
@@ -210,4 +212,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    shrink(globals(), cases=lambda: islice(lines(), 1))
     main()

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
+from smoke import shrink
 
 from cosim.checkpoint.file import load_network
 from cosim.design import Design
@@ -25,6 +26,7 @@ from cosim.variation.draws import Plan, draw_chip, varying_devices
 
 BATCHES, NGSPICE_SAMPLES = (1, 8, 32, 256), 3
 FRAMES = (2, 4, 8, 28, 98, 280, 784)
+SIZES, SAMPLES, CHIPS = (4, 8, 16, 32), 32, (1, 2, 4, 8)
 
 
 def design_of(name: str) -> Design:
@@ -80,23 +82,28 @@ def main() -> None:
     """Throughput of the networks that are named, then growth."""
     for name in sys.argv[1:] or ["digits_d4", "digits_d8"]:
         throughput(name)
-    designs = {size: design_of(f"digits_d{size}") for size in (4, 8, 16, 32)}
-    test_set = draw_samples(designs[4].network, None, 32, 0, print)
+    designs = {size: design_of(f"digits_d{size}") for size in SIZES}
+    test_set = draw_samples(designs[4].network, None, SAMPLES, 0, print)
     for design in designs.values():
         seconds("batch", design, test_set.select(np.arange(1)))
-    growth("states a layer", list(designs), lambda size: seconds("batch", designs[int(size)], test_set) / 32)
+    growth("states a layer", list(designs), lambda size: seconds("batch", designs[int(size)], test_set) / SAMPLES)
 
-    growth("frames", list(FRAMES), lambda frames: seconds("batch", designs[8], lasting(test_set, int(frames))) / 32)
-    plan = Plan("local", 1, 8)
+    growth(
+        "frames", list(FRAMES), lambda frames: seconds("batch", designs[8], lasting(test_set, int(frames))) / SAMPLES
+    )
+    plan = Plan("local", 1, max(CHIPS))
     design = designs[4]
     devices = varying_devices(design.assembly.circuit, design.technology, plan)
-    chips = [draw_chip(devices, design.technology, plan, number) for number in range(8)]
+    chips = [draw_chip(devices, design.technology, plan, number) for number in range(max(CHIPS))]
     growth(
         "chips",
-        [1, 2, 4, 8],
+        list(CHIPS),
         lambda count: sum(seconds("batch", design, test_set, Run(jobs=0, chip=chip)) for chip in chips[: int(count)]),
     )
 
 
 if __name__ == "__main__":
+    shrink(
+        globals(), "digits_d4", BATCHES=(1, 2), NGSPICE_SAMPLES=1, FRAMES=(2, 4), SIZES=(4, 8), SAMPLES=2, CHIPS=(1, 2)
+    )
     main()

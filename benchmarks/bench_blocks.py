@@ -13,6 +13,7 @@ import time
 
 import numpy as np
 from bench_automata import measure
+from smoke import shrink
 
 from cosim.automata.blocks import side_by_side
 from cosim.automata.learn import learn
@@ -130,4 +131,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    shrink(globals(), "even-pair", SEEDS=(0,), STEPS=1000)
     main()

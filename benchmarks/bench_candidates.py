@@ -12,6 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
+from smoke import few, shrink
 
 from cosim.calibration.find import find_calibration
 from cosim.cells.builder import NETWORK, net
@@ -86,4 +87,5 @@ def held_candidates(
 
 
 if __name__ == "__main__":
+    shrink(globals(), "digits_d4", "generic180", "1", load_test_set=few(load_test_set))
     main()

@@ -6,6 +6,7 @@ python benchmarks/bench_cells.py [technology] [points] [seed]
 import sys
 
 import numpy as np
+from smoke import shrink
 
 from cosim.calibration.find import find_calibration
 from cosim.calibration.measure import measure_schmitt
@@ -34,4 +35,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    shrink(globals(), "generic180", "1")
     main()

@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+from smoke import shrink
 
 from cosim.checkpoint.file import load_network
 from cosim.loading import compile_for
@@ -58,4 +59,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    shrink(globals(), "2", WARM_UP=1)
     main()

@@ -11,6 +11,7 @@ import time
 
 import numpy as np
 from bench_automata import measure
+from smoke import shrink
 
 from cosim.automata.steered import SteeredLine, inputs_of, lag_detector, run_steered, steered_network
 from cosim.calibration.find import shipped_path
@@ -74,4 +75,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    shrink(globals(), "detector", DETECTORS=((4, 0),), STRINGS=4, STEPS=10)
     main()

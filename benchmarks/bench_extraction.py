@@ -13,12 +13,13 @@ between both say. Passivation and nitride are left out.
 import json
 import sys
 from collections.abc import Iterator
-from itertools import combinations_with_replacement
+from itertools import combinations_with_replacement, islice
 from pathlib import Path
 
 import fastcap2
 import numpy as np
 from numpy.typing import NDArray
+from smoke import shrink
 
 from cosim.layout.chip import drawing_of
 from cosim.layout.connect import Drawn
@@ -148,4 +149,5 @@ def main(path: str = "") -> None:
 
 
 if __name__ == "__main__":
+    shrink(globals(), STRUCTURES=dict(islice(STRUCTURES.items(), 1)), MESHES=((0.7, 2.8), (0.35, 1.4)))
     beside() if sys.argv[1:] == ["beside"] else main(*sys.argv[1:])

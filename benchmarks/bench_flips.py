@@ -19,6 +19,7 @@ from time import process_time
 import numpy as np
 from scipy.optimize import minimize
 from scipy.stats import binomtest, norm
+from smoke import shrink
 
 from cosim.calibration.noise import find_noise
 from cosim.cells.benches import clocked_bench
@@ -177,4 +178,5 @@ def main():
 
 
 if __name__ == "__main__":
+    shrink(globals(), "generic180", "--decisions", "8")
     main()

@@ -14,6 +14,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 from numpy.typing import NDArray
+from smoke import few, shrink
 
 from cosim.calibration.find import find_calibration
 from cosim.checkpoint.file import load_network
@@ -65,4 +66,14 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    shrink(
+        globals(),
+        "digits_d4",
+        "generic180",
+        "1",
+        SAMPLES=2,
+        CHIPS=2,
+        pvt_grid=lambda technology: [technology],
+        load_test_set=few(load_test_set),
+    )
     main()

@@ -9,6 +9,8 @@ import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from smoke import few, shrink
+
 from cosim.calibration.find import find_calibration
 from cosim.checkpoint.file import load_network
 from cosim.circuit.waveforms import Timing
@@ -48,4 +50,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    shrink(globals(), "digits_d4", "generic180", "1", FRAMES=(10e-3,), load_test_set=few(load_test_set))
     main()

@@ -12,6 +12,7 @@ import sys
 from dataclasses import replace
 
 import numpy as np
+from smoke import shrink
 
 from cosim.calibration.find import find_calibration
 from cosim.cells.gamma_line import BEFORE, gamma_bench, gamma_line, line_bias, step_moments
@@ -122,4 +123,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    shrink(globals(), "generic180", "2", POSITIONS=(0.04,))
     main()

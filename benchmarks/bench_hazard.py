@@ -7,6 +7,8 @@ gate line n, so that all positive weights lag behind all negative ones.
 import sys
 from dataclasses import replace
 
+from smoke import few, shrink
+
 from cosim.calibration.find import find_calibration
 from cosim.cells.clocked import CLOCKED, LATCH_NODE
 from cosim.cells.schmitt import DECISION_NODE
@@ -80,4 +82,5 @@ def main(name: str = "digits_d8", samples: int = 20) -> None:
 
 
 if __name__ == "__main__":
+    shrink(globals(), "digits_d4", "1", load_test_set=few(load_test_set))
     main(*sys.argv[1:2], *map(int, sys.argv[2:3]))

@@ -13,8 +13,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+from smoke import few, shrink
 
-import cosim.cells.clocked as clocked
 from cosim.calibration.find import find_calibration
 from cosim.calibration.noise import find_noise
 from cosim.checkpoint.file import load_network
@@ -36,17 +36,13 @@ DRAWN = 0.4e-12  # F
 def measure(network, technology, farad, i_unit, test):
     """(frozen sigma over i_unit, capacitance of the candidate, study, energy of an inference in J)."""
     calibration, fit = find_calibration(technology, 8), find_noise(technology)
-    kept, clocked.HOLD_CAPACITANCE = clocked.HOLD_CAPACITANCE, farad
-    try:
-        design = compile_network(network, technology, calibration, settings=Settings(i_unit=i_unit))
-        decision = replace(fit.decision, kick=fit.decision.kick * DRAWN / farad)  # M1's capacitance over C
-        noise = Noise(replace(fit, decision=decision), timing=Timing(t_step=10e-3 * farad / DRAWN * 1e-9 / i_unit))
-        run = Run(timing=noise.timing)
-        found = study_noise(design, test, noise, run)
-        trace = run_noisy(design, test.x, noise)
-        loads = loads_of(design, noise.fit)
-    finally:
-        clocked.HOLD_CAPACITANCE = kept
+    there = replace(technology, hold_capacitance=farad)
+    design = compile_network(network, there, calibration, settings=Settings(i_unit=i_unit))
+    decision = replace(fit.decision, kick=fit.decision.kick * DRAWN / farad)  # M1's capacitance over C
+    noise = Noise(replace(fit, decision=decision), timing=Timing(t_step=10e-3 * farad / DRAWN * 1e-9 / i_unit))
+    found = study_noise(design, test, noise, Run(timing=noise.timing))
+    trace = run_noisy(design, test.x, noise)
+    loads = loads_of(design, noise.fit)
     ratios = np.concatenate([
         trace.frozen[cell][candidate > 0.2 * i_unit] / i_unit for cell, candidate in trace.candidates.items()
     ])  # fmt: skip
@@ -84,4 +80,5 @@ def main():
 
 
 if __name__ == "__main__":
+    shrink(globals(), str(trained_network_path("digits_d4")), "--farad", "0.4", "0.1", load_test_set=few(load_test_set))
     main()

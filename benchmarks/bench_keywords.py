@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from scipy.stats import binomtest
+from smoke import shrink
 
 from cosim.software.file import Model, load_model
 from cosim.software.settings import Training
@@ -22,7 +23,7 @@ from cosim.software.shape import Shape
 from cosim.software.sources import TaskSource
 from cosim.software.train import Setup, train_backbone
 from cosim.tasks.keywords import load_keywords_task
-from cosim.tasks.task import Task
+from cosim.tasks.task import Task, full_lengths
 
 SHAPE = Shape(1, 1, cell="cmru", state=16, width=48, pooling="mean", dropout=0.1, start="low")
 WORDS = Training(2000, 32, 2e-3, epsilon=1.0, shift=8)
@@ -30,6 +31,7 @@ KINDS = {
     "software": Training(400, 32, 5e-4, epsilon=1.0, shift=8),
     "hardware": Training(1200, 32, 1e-3, shift=8),
 }
+TINY = Training(2, 4, 1e-3, epsilon=1.0, shift=1)  # of --smoke
 
 
 def trained(path: Path, task: Task, training: Training, seed: int, start: Model | None = None) -> Model:
@@ -55,6 +57,13 @@ def line(name: str, found: NDArray[np.bool_]) -> str:
     return f"{name:12} {share:5.1f} % [{low:.1f}, {high:.1f}] of {count:4}  other {other:5.1f} %  yes {yes:5.1f} %"
 
 
+def made_up(folder: Path, form: str, fold: int) -> Task:
+    """Return noise in place of recordings, for --smoke."""
+    x = np.random.default_rng(fold).normal(size=(24, 8, 3)).astype(np.float32)
+    y, lengths = np.arange(24) % 2, full_lengths(x)
+    return Task(form, x, y, x[:8], y[:8], lengths, lengths[:8], ("other", "yes"), np.zeros(3), np.ones(3))
+
+
 def main() -> None:
     """A line for each fold, and one for all of them."""
     folder, data = Path(sys.argv[1]), Path(sys.argv[2])
@@ -72,4 +81,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    shrink(
+        globals(), "keywords", "clips", "0", WORDS=TINY, KINDS=dict.fromkeys(KINDS, TINY), load_keywords_task=made_up
+    )
     main()

@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+from smoke import shrink
 
 from cosim.resources import trained_network_path
 
@@ -53,4 +54,5 @@ def _size(folder: Path) -> int:
 
 
 if __name__ == "__main__":
+    shrink(globals(), "1", CHIPS=20)
     main()

@@ -12,6 +12,8 @@ import sys
 from statistics import median
 from time import perf_counter
 
+from smoke import shrink
+
 from cosim.errors import CosimError
 from cosim.technology.catalog import load_technology, technology_names
 
@@ -60,4 +62,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    shrink(globals(), REPEATS=1, technology_names=lambda: ("generic180",))
     main()

@@ -6,6 +6,8 @@ Finished transients are kept in runs/bench_ladder: an interrupted run continues 
 import sys
 from pathlib import Path
 
+from smoke import shrink
+
 from cosim.calibration.find import find_calibration
 from cosim.cli.common import write_json
 from cosim.engines.engine import Run
@@ -47,4 +49,5 @@ def main(jobs: int = 1, folder: Path = Path("runs/bench_ladder")) -> None:
 
 
 if __name__ == "__main__":
+    shrink(globals(), "1", SEQUENCES=1, STEPS=4, CONDITIONS=CONDITIONS[-4:-3])
     main(*map(int, sys.argv[1:]))

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 from scipy.stats import chi2, norm
+from smoke import shrink
 
 from cosim.calibration.find import find_calibration
 from cosim.checkpoint.file import load_network
@@ -97,4 +98,5 @@ def main():
 
 
 if __name__ == "__main__":
+    shrink(globals(), "generic180", str(trained_network_path("digits_d4")), "--samples", "8")
     main()

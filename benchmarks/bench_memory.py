@@ -3,6 +3,8 @@
 import resource
 import sys
 
+from smoke import shrink
+
 from cosim.calibration.find import find_calibration
 from cosim.cells.benches import mirror_bench
 from cosim.checkpoint.file import load_network
@@ -43,4 +45,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    shrink(globals(), RUNS=4, WARM_UP=2, NETWORK_EVERY=4)
     main()

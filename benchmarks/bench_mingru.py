@@ -8,6 +8,7 @@ python benchmarks/bench_mingru.py hybrid FILE.npz [seed]            4 minGRU + 4
 import sys
 
 import numpy as np
+from smoke import shrink
 
 from cosim.calibration.find import find_calibration
 from cosim.calibration.tau_cell import PULSE
@@ -108,4 +109,5 @@ def hybrid(path: str, seed: str = "0") -> None:
 
 
 if __name__ == "__main__":
+    shrink(globals(), "follow", FRAMES=3)
     {"follow": follow, "hold": hold, "hybrid": hybrid}[sys.argv[1]](*sys.argv[2:])

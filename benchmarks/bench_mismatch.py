@@ -8,6 +8,7 @@ import time
 
 import numpy as np
 from scipy import stats
+from smoke import shrink
 
 from cosim.checkpoint.file import load_network
 from cosim.loading import compile_for
@@ -56,6 +57,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    shrink(globals(), "digits_d4", "generic180", "3")
     import bench_mismatch  # workers find `both` in a module, not in a script
 
     bench_mismatch.main()

@@ -6,6 +6,8 @@ python benchmarks/bench_montecarlo.py [network] [chips]
 import sys
 import time
 
+from smoke import few, shrink
+
 from cosim.checkpoint.file import load_network
 from cosim.loading import compile_for
 from cosim.montecarlo.execute import run_local
@@ -15,6 +17,8 @@ from cosim.tasks.testset import load_test_set
 from cosim.technology.catalog import load_technology
 from cosim.variation.draws import Plan
 
+REPEATS, JOBS = 50, (1, 2, 4)
+
 
 def main() -> None:
     name, chips = [*sys.argv[1:], *("digits_d8", "1000")[len(sys.argv) - 1 :]][:2]
@@ -23,11 +27,11 @@ def main() -> None:
     trial = Trial(design, load_test_set(network, None), Plan("local", 0, int(chips)))
     run_chips(trial, (0,))
     begin = time.process_time()
-    run_chips(trial, tuple(range(50)))
+    run_chips(trial, tuple(range(REPEATS)))
     print(f"{name}: {len(trial.test_set.y)} samples, {len(trial.devices)} transistors; one chip takes "
-          f"{(time.process_time() - begin) / 50 * 1e3:.1f} ms of a core")  # fmt: skip
+          f"{(time.process_time() - begin) / REPEATS * 1e3:.1f} ms of a core")  # fmt: skip
     first = None
-    for jobs in (1, 2, 4):
+    for jobs in JOBS:
         begin, busy = time.perf_counter(), 0.0
         records = []
         for record in run_local(trial, range(trial.plan.chips), jobs, 600.0):
@@ -43,4 +47,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    shrink(globals(), "digits_d4", "4", REPEATS=2, JOBS=(1,), load_test_set=few(load_test_set))
     main()

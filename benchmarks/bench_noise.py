@@ -18,6 +18,7 @@ from pathlib import Path
 from time import process_time
 
 import numpy as np
+from smoke import few, shrink
 
 import cosim.engines.ngspice.noise as small_signals
 from cosim.calibration.find import find_calibration
@@ -101,4 +102,5 @@ def main():
 
 
 if __name__ == "__main__":
+    shrink(globals(), "generic180", "digits_d4", "1", load_test_set=few(load_test_set, frames=4))
     main()

@@ -8,6 +8,8 @@ Rows of 4, 8 and 11 pA on every candidate, and of the noise that the devices mak
 import sys
 from dataclasses import replace
 
+from smoke import few, shrink
+
 from cosim.calibration.find import find_calibration
 from cosim.calibration.noise import find_noise
 from cosim.checkpoint.file import load_network
@@ -48,4 +50,5 @@ def main():
 
 
 if __name__ == "__main__":
+    shrink(globals(), "generic180", "digits_d4", load_test_set=few(load_test_set))
     main()

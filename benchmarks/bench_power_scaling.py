@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
+from smoke import shrink
 
 from cosim.calibration.find import find_calibration
 from cosim.cells.blocks import BLOCKS
@@ -203,4 +204,5 @@ def mean_of(found: dict[int, list[dict[str, float]]], blocks: tuple[str, ...]) -
 
 
 if __name__ == "__main__":
+    shrink(globals(), "power.png", SEEDS=2, SAMPLES=2, CELLS=(8, 16), INPUTS=(4, 8), LAYERS=(1, 2), TRAINED=(4, 8))
     main()

@@ -5,6 +5,8 @@ python benchmarks/bench_reference.py [technology]      generic180
 
 import sys
 
+from smoke import shrink
+
 from cosim.study.bias import measure_reference
 from cosim.technology.catalog import DEFAULT_TECHNOLOGY, load_technology
 from cosim.technology.conditions import at
@@ -28,4 +30,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    shrink(globals())
     main()

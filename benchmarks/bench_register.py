@@ -15,6 +15,7 @@ import sys
 import time
 
 import numpy as np
+from smoke import shrink
 
 from cosim.calibration.find import find_calibration
 from cosim.checkpoint.file import load_network
@@ -135,4 +136,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    shrink(globals(), "levels", "generic180", "batch", "1", "4")
     main()

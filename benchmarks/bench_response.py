@@ -9,6 +9,7 @@ import sys
 from dataclasses import replace
 
 import numpy as np
+from smoke import shrink
 
 from cosim.cells.transistor import Device, transistor
 from cosim.circuit.bench import PRECISE
@@ -51,4 +52,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    shrink(globals(), DENSITIES=(1e-9,))
     main()

@@ -7,12 +7,13 @@ import sys
 import time
 
 import numpy as np
+from smoke import few, shrink
 
 from cosim.calibration.find import find_calibration
 from cosim.checkpoint.file import load_network
 from cosim.compiler.passes import compile_network
 from cosim.engines.engine import Failure, Run
-from cosim.engines.table import simulators
+from cosim.engines.table import cell_simulators
 from cosim.resources import trained_network_path
 from cosim.simulation.inference import run_inference
 from cosim.simulation.plans import read_plan
@@ -26,7 +27,7 @@ def main(name: str = "digits_d4", technology: str = "generic180", samples: str =
     design = compile_network(network, process, find_calibration(process, units=8))
     test = load_test_set(network, None).take(int(samples), 0)
     found, seconds = {}, {}
-    for simulator in (entry.name for entry in simulators()):
+    for simulator in (entry.name for entry in cell_simulators()):
         begin = time.perf_counter()
         benches = list(sample_benches(design, test, Run()))
         plans = [read_plan(design, int(length)) for length in test.lengths]
@@ -49,4 +50,5 @@ def main(name: str = "digits_d4", technology: str = "generic180", samples: str =
 
 
 if __name__ == "__main__":
+    shrink(globals(), "digits_d4", "generic180", "1", load_test_set=few(load_test_set))
     main(*sys.argv[1:])

@@ -1,8 +1,10 @@
 """How cosim runs a deck against precise options without bypass: readout, states and power."""
 
+import sys
 from dataclasses import replace
 
 import numpy as np
+from smoke import few, shrink
 
 from cosim.calibration.find import find_calibration
 from cosim.checkpoint.file import load_network
@@ -42,4 +44,5 @@ def main(digits: int = 3) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    shrink(globals(), "1", load_test_set=few(load_test_set, frames=1))
+    main(*map(int, sys.argv[1:2]))

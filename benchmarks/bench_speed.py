@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 
 import numpy as np
+from smoke import shrink
 
 from cosim.calibration.find import find_calibration
 from cosim.checkpoint.file import load_network
@@ -22,14 +23,14 @@ from cosim.simulation.testbench import inference_bench
 from cosim.tasks.testset import load_test_set
 from cosim.technology.catalog import load_technology
 
-REPEATS = 5
+REPEATS, NETWORKS = 5, ("digits_d8", "digits_d16")
 
 
-def median_seconds(action: Callable[[], object], repeats: int = REPEATS) -> float:
+def median_seconds(action: Callable[[], object], repeats: int | None = None) -> float:
     """Median wall time of an action, after one warm-up."""
     action()
     times = []
-    for _ in range(repeats):
+    for _ in range(repeats or REPEATS):
         start = time.perf_counter()
         action()
         times.append(time.perf_counter() - start)
@@ -60,7 +61,7 @@ def main() -> None:
     small = keyword_network()
     seconds = median_seconds(lambda: format_netlist(compile_network(small, technology, calibration)))
     print(f"compile 13 inputs, d = 16, to netlist text    {seconds:8.3f} s")
-    for name in ("digits_d8", "digits_d16"):
+    for name in NETWORKS:
         network = load_network(trained_network_path(name))
         design = compile_network(network, technology, calibration)
         x = load_test_set(network, None).x
@@ -69,9 +70,10 @@ def main() -> None:
         seconds = median_seconds(lambda d=design, x=x: run_behavioral(d, x))
         print(f"{name}: behavioral, {len(x)} digits           {seconds:8.3f} s")
         bench = inference_bench(design, x[0])
-        seconds = median_seconds(lambda bench=bench: run_bench(bench), 3)
+        seconds = median_seconds(lambda bench=bench: run_bench(bench), min(REPEATS, 3))
         print(f"{name}: ngspice, 1 digit, {design.assembly.transistors} transistors   {seconds:8.2f} s")
 
 
 if __name__ == "__main__":
+    shrink(globals(), REPEATS=1, NETWORKS=("digits_d4",))
     main()

@@ -10,9 +10,13 @@ accuracy of software and of the engine; samples that ngspice ran in its place. T
 import argparse
 from pathlib import Path
 
+from smoke import shrink
+
 import cosim
 from cosim.report.tables import percent, within
 from cosim.resources import trained_network_path
+
+SAMPLES = None  # all
 
 
 def row(text: str, jobs: int) -> str:
@@ -23,7 +27,7 @@ def row(text: str, jobs: int) -> str:
     beside = [one for one in path.parent.glob(f"{name}_*.npz") if not data]
     source = Path(data) if data else next(iter(beside), None)
     chip = cosim.load(path).compile(technology or "generic180")
-    found = chip.compare(source, None, engine="batch", jobs=jobs).summary
+    found = chip.compare(source, SAMPLES, engine="batch", jobs=jobs).summary
     elsewhere = sum(found.elsewhere.values())
     states = f"{percent(found.state_agreement, 2)} of {found.state_bits:,}"
     decisions = f"{percent(found.task_agreement)} {within(found.task_agreement_interval)}"
@@ -44,4 +48,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    shrink(globals(), "digits_d4", SAMPLES=2)
     main()

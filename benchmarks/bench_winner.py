@@ -7,6 +7,7 @@ that the largest pulls at the end of its time, and the most that another pulls. 
 """
 
 import numpy as np
+from smoke import shrink
 
 from cosim.cells.benches import winner_bench
 from cosim.simulation.single import run_bench
@@ -42,4 +43,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    shrink(globals(), INPUTS=(2,), LEVELS=(1e-9,), DIFFERENCES=(0.5e-9,))
     main()

@@ -17,6 +17,7 @@ from typing import Any
 
 import click
 import numpy as np
+from smoke import shrink
 
 from cosim.cli.montecarlo import command
 from cosim.report.figures import BLUE, RED, Figure, save_figure
@@ -99,4 +100,5 @@ def draw_band(axis: Any, values: list[float], bounds: list[list[float]], color: 
 
 
 if __name__ == "__main__":
+    shrink(globals(), "yield.png", "--jobs", "1", CHIPS=2, AREAS=(1.0, 2.0))
     main()
