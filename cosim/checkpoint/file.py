@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from cosim.checkpoint.software_only import SOFTWARE_FORMAT, refusal
-from cosim.checkpoint.state_dict import check_is_network, network_from_state_dict
+from cosim.checkpoint.state_dict import check_is_network, network_from_state_dict, unwrapped
 from cosim.errors import InputError, NetworkError
 from cosim.files.read import is_file
 from cosim.files.write import write_atomically
@@ -33,6 +33,10 @@ VERSION, LATE_VERSION, LEVELS_VERSION = 1, 2, 3  # plain, with late sources, wit
 RANGES = "ranges."  # prefix of the arrays of Network.state_ranges, optional
 ZIP_EPOCH = (1980, 1, 1, 0, 0, 0)  # a fixed time stamp, so that equal networks give equal bytes
 _REPAIR = "export the network again"
+_OTHERS = (
+    ".md", ".txt", ".py", ".json", ".toml", ".csv", ".sp", ".html", ".ipynb", ".png", ".yaml", ".yml", ".onnx",
+    ".safetensors", ".h5", ".npy",
+)  # fmt: skip
 _NOT_A_CHECKPOINT = "give a checkpoint, or a state dict saved with torch.save(network.state_dict(), path)"
 
 
@@ -241,9 +245,16 @@ def _layer(arrays: _Arrays, i: int, meta: _LayerMeta, where: str) -> Layer:
 
 def _read(path: Path, origin: str) -> tuple[dict[str, np.ndarray], dict[str, Any] | None]:
     if path.is_dir():
-        raise InputError(f"{origin}: a checkpoint file is needed, not a folder; give the model.pt inside it")
+        inside = sorted(one.name for one in path.iterdir() if one.suffix in (".pt", ".npz") and one.is_file())
+        repair = f"give one of the files inside it: {listed(inside)}" if inside else "this one holds no .pt or .npz"
+        raise InputError(f"{origin}: a checkpoint file is needed, not a folder; {repair}")
     if not is_file(path):
-        raise InputError(f"{origin}: no such file; train one with `cosim train digits -o {shown_name(path.name)}`")
+        name = path.name if path.suffix in (".pt", ".npz") else "model.pt"
+        raise InputError(
+            f"{origin}: no such file; give a trained network, for example of `cosim train digits -o {shown_name(name)}`"
+        )
+    if path.suffix in _OTHERS:
+        raise InputError(f"{origin}: a trained network is needed, not a {path.suffix} file; {_NOT_A_CHECKPOINT}")
     if path.stat().st_size == 0:
         raise InputError(f"{origin}: a checkpoint is needed, but the file is empty; train it again")
     return _read_npz(path, origin) if path.suffix == ".npz" else _read_torch(path, origin)
@@ -271,7 +282,7 @@ def _read_torch(path: Path, origin: str) -> tuple[dict[str, np.ndarray], dict[st
         raise InputError(
             f"{origin}: a checkpoint or a state dict is needed, not a {type(found).__name__}; {_NOT_A_CHECKPOINT}"
         )
-    meta, arrays = (found["meta"], found.get("arrays")) if "meta" in found else (None, found)
+    meta, arrays = (found["meta"], found.get("arrays")) if "meta" in found else (None, unwrapped(found))
     if not isinstance(meta, dict | None) or not isinstance(arrays, dict):
         raise NetworkError(f"{origin}: a checkpoint holds 'meta' and 'arrays', not {listed(found)}; {_REPAIR}")
     if meta is not None and meta.get("format") == SOFTWARE_FORMAT:

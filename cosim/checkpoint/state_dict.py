@@ -6,13 +6,14 @@ Keys, with i counting the layers from 0 in order: `layers.{i}.weight`, `layers.{
 and 1) and `epsilon` (one number for all layers, default 0). A layer with weight and bias alone is a ReLU layer. Pooling
 is the mean.
 
+Keys may all begin with one and the same prefix, such as `model.`, which a module that holds the network puts there.
 What a layer reads follows from its number of columns: the layer before it; else that and the input; else the input and
 all earlier layers. The readout reads the last layer; else all recurrent layers; else all layers.
 """
 
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -28,9 +29,41 @@ _OTHER = ("readout.weight", "readout.bias", "input.offset", "input.scale", "epsi
 
 _FOREIGN = re.compile(r"(?:.*\.)?weight_hh(?:_l\d+)?(?:_reverse)?")  # torch.nn.LSTM, GRU, RNN and their cells
 _GATES = {1: "an RNN", 3: "a GRU", 4: "an LSTM"}  # by rows of weight_hh over its columns
+_WRAPPERS = ("state_dict", "model_state_dict")  # where PyTorch Lightning and many training loops keep a state dict
 _DATA = ("x_train", "y_train", "x_test", "y_test")
 
 Arrays = Mapping[str, np.ndarray]
+T = TypeVar("T")
+
+
+def unwrapped(content: Mapping[Any, Any]) -> Mapping[Any, Any]:
+    """Return the state dict in a training checkpoint, as of PyTorch Lightning; the content itself where it is none."""
+    found = [content[name] for name in _WRAPPERS if isinstance(content.get(name), dict)]
+    return found[0] if len(found) == 1 else content
+
+
+def without_prefix(arrays: Mapping[str, T], origin: str) -> dict[str, T]:
+    """Return the arrays without the prefix, such as `model.`, that all documented keys have.
+
+    Raises NetworkError where several prefixes lead to documented keys: there would be more than one network.
+    """
+    prefixes = {found for key in arrays if (found := _prefix(key)) is not None}
+    if len(prefixes) > 1:
+        names = " and ".join(repr(one) for one in sorted(prefixes)[:3])
+        raise NetworkError(
+            f"{origin}: must hold one network, but keys of its layers begin with {names}; save the state dict of one "
+            "of the modules, torch.save(module.state_dict(), path)"
+        )
+    prefix = next(iter(prefixes), "")
+    return {key.removeprefix(prefix): value for key, value in arrays.items()}
+
+
+def _prefix(key: str) -> str | None:
+    """Return what stands before a documented key of a layer or the readout, None where a key is not one."""
+    parts = key.split(".")
+    tails = (".".join(parts[k:]) for k in range(len(parts)))
+    found = next((tail for tail in tails if _KEY.fullmatch(tail) or tail.startswith("readout.")), None)
+    return None if found is None else key.removesuffix(found)
 
 
 def check_is_network(arrays: Mapping[Any, Any], origin: str) -> None:
@@ -54,8 +87,22 @@ def check_is_network(arrays: Mapping[Any, Any], origin: str) -> None:
             )
 
 
+def _check_has_layers(arrays: Arrays, origin: str) -> None:
+    """Raises NetworkError for a network that has no key of ours, such as a feed-forward one."""
+    if not arrays or any(_KEY.fullmatch(name) or name in _OTHER for name in arrays):
+        return
+    forward = all(name.rpartition(".")[2] in ("weight", "bias") for name in arrays)
+    kind = "a feed-forward network such as an MLP, which keeps no state" if forward else "another kind of network"
+    raise NetworkError(
+        f"{origin}: {listed(arrays)} belong to {kind}; what becomes a circuit here are units with hysteresis (BMRU, "
+        "CMRU): train such a network with cosim train, or bring your own with the keys of docs/bring-your-own.md"
+    )
+
+
 def network_from_state_dict(arrays: Arrays, origin: str) -> Network:
     """The checked network behind the documented keys; raises NetworkError naming `origin`, key and repair."""
+    arrays = without_prefix(arrays, origin)
+    _check_has_layers(arrays, origin)
     groups = _layer_groups(arrays, origin)
     encoding = _encoding(arrays, _matrix(groups[0], "layers.0.weight", origin).shape[1], origin)
     epsilon = _epsilon(arrays, origin)

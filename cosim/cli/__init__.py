@@ -1,5 +1,6 @@
 """The command line: one thin function a verb, imported when it is called, so that `cosim --help` answers at once."""
 
+import re
 import sys
 from difflib import get_close_matches
 from importlib import import_module
@@ -37,6 +38,12 @@ VERBS = {
     "verify": "Say which kept files of a folder are whole.",
     "doctor": "Say what is installed and what is missing.",
 }
+
+
+_PLAIN = {
+    r"is not a valid integer( range)?": "is not a whole number",
+    r"is not a valid float( range)?": "is not a number",
+}  # click's words -> ours
 
 
 class _Verbs(click.Group):
@@ -99,10 +106,22 @@ def main() -> None:
         sys.exit(1)
 
 
+def _where_files_go(command: click.Command) -> list[str]:
+    """Return what to do with a file that is no argument, where a verb takes data with an option."""
+    takes_data = any("--data" in one.opts for one in command.params)
+    return ["files of data go to --data FILE"] if takes_data else []
+
+
 def _format_usage(error: click.ClickException) -> str:
     """click's words as one line in the style of the other errors, and where to read on."""
     text = " ".join(error.format_message().split())
     context = getattr(error, "ctx", None)
     path = context.command_path if context else "cosim"
+    for theirs, ours in _PLAIN.items():
+        text = re.sub(theirs, ours, text)
+    if isinstance(error, click.NoSuchOption) and path == "cosim":
+        text = f"No such option '{error.option_name}' in front of a verb; options stand after it"
+    if text.startswith("Got unexpected extra argument") and context is not None:
+        text = text.rstrip(".") + "".join(f"; {one}" for one in _where_files_go(context.command))
     end = "" if text.endswith((".", "?")) else "."
     return printable(f"{text[:1].lower()}{text[1:]}{end} See: {path} --help")

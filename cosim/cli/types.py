@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cosim.quantities import parse_quantity
+from cosim.quantities import ZERO_CELSIUS, parse_quantity
 
 if TYPE_CHECKING:
     from cosim.engines.table import Entry
+
+
+_TEMPERATURE = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+))\s*(C|c|°C|degC|deg C|celsius|K)\s*")
 
 
 class Quantity(click.ParamType):
@@ -40,9 +43,22 @@ class Range(click.FloatRange):
 
 
 class Celsius(click.types.FloatParamType):
-    """A temperature."""
+    """A temperature, such as 27, 27C or 27degC."""
 
     unit = "C"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Return the number of degrees. Fails on another unit, of kelvin with the celsius that they are."""
+        match = _TEMPERATURE.fullmatch(str(value))
+        if match is None:
+            try:
+                return super().convert(str(value), param, ctx)
+            except click.BadParameter:
+                self.fail(f"must be a temperature in celsius such as 27 or -40, not {value}", param, ctx)
+        if match[2] == "K":
+            celsius = float(match[1]) - ZERO_CELSIUS
+            self.fail(f"must be in celsius, not {value}; {value} is {celsius:g} C", param, ctx)
+        return float(match[1])
 
 
 class Share(click.ParamType):

@@ -8,6 +8,8 @@ from numpy.typing import NDArray
 from cosim.errors import InputError
 from cosim.reading.text import listed, shown
 
+_MOST = 2**53  # beyond it not every whole number is a real one
+
 
 def is_one_hot(y: NDArray) -> bool:
     """Whether y (n, classes) has a single 1 in every row and 0 elsewhere."""
@@ -16,11 +18,30 @@ def is_one_hot(y: NDArray) -> bool:
     return bool(((y == 0) | (y == 1)).all() and (np.count_nonzero(y, axis=1) == 1).all())
 
 
+def whole_classes(y: NDArray) -> NDArray:
+    """Return classes (n,) that are stored as real or truth values as integers; everything else as it is."""
+    if y.ndim == 1 and y.dtype.kind == "b":
+        return y.astype(np.int64)
+    if y.ndim != 1 or y.dtype.kind != "f" or not (np.abs(y) < _MOST).all() or not (y == np.floor(y)).all():
+        return y
+    return y.astype(np.int64)
+
+
+def label_repair(y: NDArray) -> str:
+    """Return what makes labels or targets of them, as the end of a message; empty where nothing simple does."""
+    if y.ndim == 2 and y.shape[1] == 1 and y.dtype.kind in "iub":
+        return "; for classes save y[:, 0]"
+    if y.ndim == 1 and y.dtype.kind == "f":
+        return "; for classes save whole numbers, y.astype(int), for targets that are real numbers save y[:, None]"
+    return "; of objects or bytes make texts: y.astype(str)" if y.dtype.kind in "OS" else ""
+
+
 def class_indices(y: NDArray, names: Sequence[str], where: str) -> NDArray[np.int64]:
     """(n,) class indices from integers (n,), from one-hot rows (n, classes), or from texts (n,) among `names`.
 
     Raises InputError that says what y is instead.
     """
+    y = whole_classes(y)
     if is_one_hot(y):
         return y.argmax(axis=1).astype(np.int64)
     if y.ndim == 1 and y.dtype.kind == "U":
@@ -34,6 +55,6 @@ def class_indices(y: NDArray, names: Sequence[str], where: str) -> NDArray[np.in
     if y.ndim != 1 or y.dtype.kind not in "iu":
         raise InputError(
             f"{where} must hold class indices (samples,), one-hot rows (samples, classes) or the names of the classes, "
-            f"not {y.dtype} {y.shape}"
+            f"not {y.dtype} {y.shape}{label_repair(y)}"
         )
     return y.astype(np.int64)

@@ -11,7 +11,7 @@ import numpy as np
 
 from cosim.errors import InputError
 from cosim.files.read import is_file
-from cosim.network.labels import class_indices, is_one_hot
+from cosim.network.labels import class_indices, is_one_hot, label_repair, whole_classes
 from cosim.reading.arrays import read_arrays
 from cosim.reading.text import listed
 from cosim.tasks.task import Task, full_lengths, percentile_range
@@ -27,6 +27,7 @@ def load_npz_task(path: Path) -> Task:
         raise InputError(f"{path}: x_test must have {x_train.shape[2]} features like x_train, not {x_test.shape[2]}")
     if len(x_train) < 2:
         raise InputError(f"{path}: x_train must hold at least 2 samples, not {len(x_train)}")
+    arrays |= {key: whole_classes(arrays[key]) for key in ("y_train", "y_test")}
     names = _class_names(arrays["y_train"], path)
     y_train, y_test = (
         _targets(arrays[f"y_{part}"], len(arrays[f"x_{part}"]), names, path, f"y_{part}") for part in ("train", "test")
@@ -47,13 +48,16 @@ def _read(path: Path) -> dict[str, np.ndarray]:
     arrays = read_arrays(path, f"write {', '.join(REQUIRED)} with numpy.savez")
     for key in REQUIRED:
         if key not in arrays:
-            raise InputError(f"{path}: array {key!r} is missing; found {listed(arrays)}")
+            raise InputError(
+                f"{path}: array {key!r} is missing; found {listed(arrays)}; name them {', '.join(REQUIRED)}"
+            )
     return arrays
 
 
 def _samples(x: np.ndarray, path: Path, key: str) -> np.ndarray:
     if x.ndim != 3 or x.dtype.kind not in "fiub" or 0 in x.shape:
         empty = "; it is empty, give at least one sample of one step" if 0 in x.shape else ""
+        empty += "; if there is one feature, save x[:, :, None]" if x.ndim == 2 and x.dtype.kind in "fiub" else ""
         raise InputError(
             f"{path}: {key} must be numbers of shape (samples, time, features), not {x.dtype} {x.shape}{empty}"
         )
@@ -81,7 +85,7 @@ def _class_names(y: np.ndarray, path: Path) -> tuple[str, ...] | None:
     if not (y.ndim == 1 and y.dtype.kind in "iuU") and not is_one_hot(y):
         raise InputError(
             f"{path}: y_train must be integers or names of shape (samples,) or one-hot rows for classes, or real "
-            f"numbers (samples, outputs) for regression, not {y.dtype} {y.shape}"
+            f"numbers (samples, outputs) for regression, not {y.dtype} {y.shape}{label_repair(y)}"
         )
     names = tuple(np.unique(y).tolist()) if y.dtype.kind == "U" else ()
     if not all(name and name.isprintable() for name in names):
@@ -113,7 +117,7 @@ def _labels(y_train: np.ndarray, y_test: np.ndarray, names: tuple[str, ...] | No
     if len(present) < 2 or not np.array_equal(present, np.arange(len(present))):
         raise InputError(
             f"{path}: y_train must use every class 0, 1, ..., at least two, not {', '.join(map(str, present[:9]))}"
-            "; renumber"
+            "; renumber them, with numpy.unique(y, return_inverse=True)[1]"
         )
     strange = np.setdiff1d(y_test, present)
     if len(strange):

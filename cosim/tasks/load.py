@@ -3,7 +3,9 @@
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from difflib import get_close_matches
 from pathlib import Path
+from typing import NoReturn
 
 from cosim.errors import InputError
 from cosim.reading.text import shown_name
@@ -99,9 +101,25 @@ def check_task(name: str | None, *, steps: bool = False) -> str:
             f"task {name} has a target at each step, and a hardware network is trained with one target a sequence; "
             "take a model that stays software for it"
         )
+    if name is not None and (name.endswith(".npz") or Path(name).exists()):
+        _refuse_path(Path(name))
     found = "none was given" if name is None else f"not {shown_name(name)!r}"
     names = ", ".join((*WITHOUT_DATA, FAMILIES, *WITH_FOLDER, *WITH_FILE, *(STEP_TASKS if steps else ())))
-    raise InputError(f"TASK must be one of {names}, {found}; for data of your own use npz with --data")
+    near = get_close_matches(name or "", (*WITHOUT_DATA, *WITH_FOLDER, *WITH_FILE), n=1)
+    meant = "".join(f" (did you mean {one}?)" for one in near)
+    raise InputError(f"TASK must be one of {names}, {found}{meant}; for data of your own use npz with --data")
+
+
+def _refuse_path(path: Path) -> NoReturn:
+    """Raise InputError that says where a file or a folder of data goes."""
+    shown = shown_name(str(path))
+    if path.is_dir():
+        repair = f"give the folder of a data set with --data: cosim train speech-commands --data {shown}"
+    elif path.suffix == ".npz":
+        repair = f"for data of your own the task is npz: cosim train npz --data {shown}"
+    else:
+        repair = "for data of your own write an .npz (docs/bring-your-own.md): cosim train npz --data FILE.npz"
+    raise InputError(f"TASK must be the name of a task, not a path, {shown!r}; {repair}")
 
 
 def load_task(name: str, data: Path | None = None) -> Task:

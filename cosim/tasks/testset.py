@@ -86,10 +86,10 @@ def load_test_set(network: Network, data: str | Path | None) -> TestSet:
             f"y_test{brings}"
         )
     if not is_task(network.task):
-        raise InputError(
-            f"the network's task is {shown(network.task)}, which brings no data; give its test data with --data "
-            "FILE.npz (x_test, y_test)"
+        task = (
+            f"the network's task is {shown(network.task)}, which" if network.task else "the network names no task and"
         )
+        raise InputError(f"{task} brings no data; give its test data with --data FILE.npz (x_test, y_test)")
     task = load_task(network.task, data)
     return check_test_set(_test_set(task.x_test, task.y_test, task.len_test), network, network.task)
 
@@ -105,6 +105,7 @@ def _load_npz(path: Path, network: Network) -> TestSet:
     if x.ndim != 3 or y.shape[:1] != x.shape[:1]:
         raise InputError(
             f"{where}: x_test must be (samples, time, features) and y_test (samples,), not {x.shape}, {y.shape}"
+            + ("; if there is one feature, save x[:, :, None]" if x.ndim == 2 else "")
         )
     if x.dtype.kind not in "fiub":
         raise InputError(f"{where}: x_test must hold real numbers, not {x.dtype}")
@@ -143,7 +144,7 @@ def check_test_set(test_set: TestSet, network: Network, origin: str) -> TestSet:
     elif test_set.y.min() < 0 or test_set.y.max() >= outputs:
         raise InputError(
             f"{origin}: classes must lie in 0..{outputs - 1} for this network, "
-            f"not {test_set.y.min()}..{test_set.y.max()}"
+            f"not {test_set.y.min()}..{test_set.y.max()}; number them as in training"
         )
     steps = test_set.x.shape[1]
     if test_set.lengths.min() < 1 or test_set.lengths.max() > steps:

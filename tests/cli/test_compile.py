@@ -174,7 +174,7 @@ def test_unknown_technology(cosim_main, tiny, tmp_path):
             ["--temp", "151"],
             "cosim: temperature must lie in -55 to 150 C, the range of device models, not 151 C; choose",
         ),
-        (["--temp", "warm"], "'warm' is not a valid float"),
+        (["--temp", "warm"], "must be a temperature in celsius such as 27 or -40, not warm"),
         (
             ["--supply", "3.4"],
             "cosim: supply must be above 0 V and at most 3.3 V, the largest of generic180, not 3.4 V",

@@ -229,7 +229,7 @@ def test_speech_commands_refusals(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     with pytest.raises(InputError, match="speakers must say 'yes' and other words; add recordings"):
         load_speech_commands_task(folder, "yes", ("no",))
     monkeypatch.setitem(sys.modules, "librosa", None)
-    with pytest.raises(MissingToolError, match=r"a spoken task needs librosa; pip install 'cosim-analog\[audio\]'"):
+    with pytest.raises(MissingToolError, match=r"a spoken task needs librosa; python -m pip install .*\[audio\]'"):
         load_speech_commands_task(folder, "yes", ("no",))
 
 
