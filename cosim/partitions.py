@@ -21,6 +21,7 @@ from cosim.report.design_page import write_design, write_design_page
 from cosim.report.kept_page import write_page
 from cosim.report.partitions_sheet import Cut as DrawnCut
 from cosim.report.partitions_sheet import partitions_page
+from cosim.resources import install_command
 from cosim.study.partitions import DeployedSummary, Placed, deploy, equations, mean_power, summarize_deployed
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 PARTITIONS = "partitions.json"
 INPUTS = "inputs.npz"  # what a partition's circuit got, as the test data of its network
-_EXTRA = "pip install 'cosim-analog[train]'"
+_EXTRA = install_command("train")
 Say = Callable[[str], None]
 
 

@@ -6,12 +6,22 @@ install always reads what is being edited.
 
 from collections.abc import Sequence
 from pathlib import Path
+from shlex import quote
 
 from cosim.errors import InputError
 
 _PACKAGE = Path(__file__).resolve().parent
 _DEVICE_SUFFIXES = (".lib", ".spice", ".ngspice")
 _NETWORK_SUFFIXES = (".npz", ".json", ".pt")
+
+
+def install_command(extra: str) -> str:
+    """Return the command that installs an extra of this package: of the checkout where it runs from one."""
+    root = _PACKAGE.parent
+    if not (root / "pyproject.toml").is_file():
+        return f"python -m pip install 'cosim-analog[{extra}]'"
+    place = "." if Path().samefile(root) else str(root)
+    return f"python -m pip install -e {quote(f'{place}[{extra}]')}"
 
 
 def models_path() -> Path:

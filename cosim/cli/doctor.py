@@ -21,6 +21,7 @@ from cosim.version import __version__
 DISTRIBUTION = "cosim-analog"
 CORE = "core"
 EVERYTHING = "all"  # the extra that repeats all the others
+REPEATING = ("tensorboard", "cuda")  # extras that bring another one as well: train, batch
 
 
 @dataclass(frozen=True)
@@ -119,7 +120,8 @@ def _pdk_status(found: Diagnosis) -> str:
 
 
 def _dependencies() -> tuple[Dependency, ...]:
-    """Direct dependencies, each once, under the first group that asks for it; core first.
+    """Direct dependencies, each once, under the first group that asks for it; core first, and an extra that another
+    one builds on before that one: torch is of `train`, though `tensorboard` brings it as well.
 
     Without those for some platforms only: VACASK, which `_vacask` finds wherever it comes from.
     """
@@ -128,7 +130,7 @@ def _dependencies() -> tuple[Dependency, ...]:
     except metadata.PackageNotFoundError:
         return (Dependency(DISTRIBUTION, CORE, None, "python -m pip install -e . (in a checkout), or make venv"),)
     seen: dict[str, Dependency] = {}
-    for requirement in requirements:
+    for requirement in sorted(requirements, key=_repeats):
         specifier, _, marker = (part.strip() for part in requirement.partition(";"))
         name = re.split(r"[\[\s<>=!~(]", specifier, maxsplit=1)[0]
         extra = re.search(r"extra\s*==\s*['\"]([^'\"]+)['\"]", marker)
@@ -136,6 +138,11 @@ def _dependencies() -> tuple[Dependency, ...]:
         if group != EVERYTHING and name not in seen and "sys_platform" not in marker:
             seen[name] = Dependency(name, group, _installed(name), f'python -m pip install "{specifier}"')
     return tuple(seen.values())
+
+
+def _repeats(requirement: str) -> bool:
+    """Return whether a requirement is of an extra that repeats another one; metadata spells that one out."""
+    return any(f"extra == '{name}'" in requirement.replace('"', "'") for name in REPEATING)
 
 
 def _installed(name: str) -> str | None:

@@ -16,6 +16,7 @@ from cosim.cli.stopping import StoppedError
 from cosim.cli.train_target import Devices, circuit_check, complete_config
 from cosim.errors import InputError, MappingError, importing
 from cosim.files.write import check_writable
+from cosim.resources import install_command
 from cosim.training.config import Architecture, TrainingConfig, check_config, seed_path, state_path
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from cosim.training.seeds import Seeds
     from cosim.training.trainer import Job, TrainingResult
 
-EXTRA = "pip install 'cosim-analog[train]'"
+EXTRA = install_command("train")
 _OBSTACLE = "this network cannot be compiled, only trained and inspected: "
 _A, _C = Architecture(), TrainingConfig()
 

@@ -18,6 +18,7 @@ from cosim.exchange.read import network_from_graph
 from cosim.exchange.write import network_to_graph
 from cosim.network.types import InputEncoding, Network, Pooling
 from cosim.reading.text import shown
+from cosim.resources import install_command
 
 _SHAPES = {"Input": ("input_type", "input"), "Output": ("output_type", "output")}  # kind -> field, and its key
 
@@ -29,7 +30,7 @@ def network_to_nir(network: Network, package: ModuleType | None = None) -> Any: 
     """
     graph = network_to_graph(network)
     if package is None:
-        with importing("writing NIR", "install it with `pip install 'cosim-analog[nir]'`"):
+        with importing("writing NIR", f"install it with `{install_command('nir')}`"):
             package = import_module("nir")
     nodes = {name: _to_object(package, node) for name, node in graph.nodes.items()}
     return package.NIRGraph(nodes=nodes, edges=list(graph.edges))

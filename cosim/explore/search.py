@@ -13,6 +13,7 @@ from types import ModuleType
 from typing import Any
 
 from cosim.errors import MissingToolError
+from cosim.resources import install_command
 from cosim.study.explore import Knob, Tried, violation, worth
 from cosim.study.sweep import Value
 
@@ -43,7 +44,7 @@ def optuna() -> ModuleType:
     except ImportError:
         found = None
     if found is None or int(found.__version__.partition(".")[0]) < 5:
-        raise MissingToolError("cosim explore needs Optuna 5; install it with: pip install 'cosim-analog[explore]'")
+        raise MissingToolError(f"cosim explore needs Optuna 5; install it with: {install_command('explore')}")
     found.logging.set_verbosity(found.logging.ERROR)
     return found
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from cosim.errors import MissingToolError
 from cosim.layout.chip import Chip
+from cosim.resources import install_command
 from cosim.technology.drawing import Drawing
 
 
@@ -15,7 +16,7 @@ def geometry() -> Any:  # noqa: ANN401 - klayout has no types of its own
         import klayout.db
     except ImportError:
         raise MissingToolError(
-            "the Python package klayout is missing; install it with: pip install 'cosim-analog[layout]'"
+            f"the Python package klayout is missing; install it with: {install_command('layout')}"
         ) from None
     return klayout.db
 

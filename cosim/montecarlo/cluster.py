@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from cosim.errors import InputError, MissingToolError, SimulationError
+from cosim.resources import install_command
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -25,7 +26,7 @@ def dask_cluster(address: str) -> Iterator["Cluster"]:
     try:
         from distributed import Client
     except ModuleNotFoundError:
-        raise MissingToolError("--dask needs dask.distributed; pip install 'cosim-analog[dask]'") from None
+        raise MissingToolError(f"--dask needs dask.distributed; {install_command('dask')}") from None
     _mute()
     try:
         client = Client(address, timeout=CONNECT)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from cosim.errors import InputError, importing
 from cosim.reading.arrays import check_members, check_memory
 from cosim.reading.text import open_file, parsing, shown, shown_path
+from cosim.resources import install_command
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -29,7 +30,7 @@ def read_torch(path: Path, repair: str) -> object:
     """
     where = shown_path(path)
     _check_archive(path, where, repair)
-    with importing(f"{where}: reading a .pt", "pip install 'cosim-analog[train]', or save it as .npz where torch is"):
+    with importing(f"{where}: reading a .pt", f"{install_command('train')}, or save it as .npz where torch is"):
         import torch
     with parsing(where, "a file of torch.save", repair):
         try:

@@ -8,6 +8,7 @@ import numpy as np
 
 from cosim.errors import InputError, importing
 from cosim.reading.text import open_file, parsing
+from cosim.resources import install_command
 
 COEFFICIENTS = 13
 SPEEDS = 0.85, 1.15  # of a varied recording
@@ -55,7 +56,7 @@ def mfcc(clips: Iterable[np.ndarray], rate: int, hop: int) -> list[np.ndarray]:
 
     Raises MissingToolError without librosa.
     """
-    with importing("a spoken task", "pip install 'cosim-analog[audio]'"):
+    with importing("a spoken task", install_command("audio")):
         import librosa
     return [
         np.ascontiguousarray(

@@ -6,9 +6,10 @@ from pathlib import Path
 
 from cosim.errors import importing
 from cosim.files.write import writing_into
+from cosim.resources import install_command
 from cosim.training.history import Passing, Point
 
-EXTRA = "pip install 'cosim-analog[tensorboard]'"
+EXTRA = install_command("tensorboard")
 
 
 @contextmanager

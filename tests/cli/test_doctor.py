@@ -1,18 +1,22 @@
 """`cosim doctor` tells what is there and, for each missing thing, what to type."""
 
 import json
+import re
 import subprocess
 import sys
+import tomllib
 from importlib import metadata
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
+from cosim import resources
 from cosim.cli import doctor
 from cosim.engines.ngspice.library import format_install_hint
 from cosim.errors import MissingToolError
 
+ROOT = Path(__file__).parents[2]
 # Build back ends differ: some keep `cosim-analog[train]` under `all`, some spell it out.
 REQUIRES = [
     "numpy>=2.0",
@@ -62,6 +66,36 @@ def test_missing_extra_is_told_but_does_not_fail(machine):
     result = run_doctor()
     assert result.exit_code == 0
     assert 'nosuchtorch (train): python -m pip install "nosuchtorch<9"' in result.output
+
+
+def test_a_package_is_of_the_extra_that_names_it_not_of_one_that_repeats_it(machine):
+    """Metadata lists extras in the order of their names, and what `tensorboard` takes of `train` as its own."""
+    requires = ["nosuchtorch<9; extra == 'tensorboard'", "nosuchboard; extra == 'tensorboard'", *REQUIRES[2:]]
+    machine.setattr(doctor.metadata, "requires", lambda name: requires)
+    result = run_doctor()
+    assert 'nosuchtorch (train): python -m pip install "nosuchtorch<9"' in result.output
+    assert 'nosuchboard (tensorboard): python -m pip install "nosuchboard"' in result.output
+
+
+def test_the_manual_names_every_extra_and_no_other():
+    pyproject = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    extras = pyproject["project"]["optional-dependencies"]
+    page = (ROOT / "docs" / "getting-started.md").read_text()
+    table = page[page.index("| Extra | For |") :].split("\n\n")[0].splitlines()[2:]
+    assert sorted(re.findall(r"`([a-z]+)`", " ".join(row.split("|")[1] for row in table))) == sorted(extras)
+    repeating = [name for name, wants in extras.items() if any("cosim-analog[" in one for one in wants)]
+    assert sorted(repeating) == sorted([*doctor.REPEATING, doctor.EVERYTHING])
+    whole = re.search(r"\[(.*)\]", extras[doctor.EVERYTHING][0])[1].split(",")
+    assert set(extras) - set(whole) == {doctor.EVERYTHING, *doctor.REPEATING}
+
+
+def test_the_command_for_an_extra_is_that_of_the_checkout_where_there_is_one(tmp_path, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    assert resources.install_command("nir") == "python -m pip install -e '.[nir]'"
+    monkeypatch.chdir(tmp_path)
+    assert resources.install_command("nir") == f"python -m pip install -e '{ROOT}[nir]'"
+    monkeypatch.setattr(resources, "_PACKAGE", tmp_path / "site-packages" / "cosim")
+    assert resources.install_command("nir") == "python -m pip install 'cosim-analog[nir]'"
 
 
 def test_not_installed_package_does_not_crash(machine):

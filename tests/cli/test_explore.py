@@ -11,6 +11,7 @@ from cosim.cli import montecarlo
 from cosim.cli.circuits import derived_technology
 from cosim.cli.knobs import read_knobs
 from cosim.errors import InputError
+from cosim.resources import install_command
 
 FILES = ("run.toml", "search.json", "explore.json", "explore.csv", "explore.png", "explore.svg", "report.html")
 VARIED = ("--vary", "i-unit=0.5n:2n:log", "--vary", "supply=1.5:1.8", "--spec", "accuracy>=0.4")
@@ -182,8 +183,8 @@ def test_searches_that_are_refused(cosim_main, typed, tmp_path, more, said):
 def test_without_the_extra(cosim_main, tiny, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "optuna", None)
     code, _, err = cosim_main("explore", tiny / "net.npz", "--vary", "i-unit=1n,2n", "-o", tmp_path / "out")
-    assert (code, err) == (1, "cosim: cosim explore needs Optuna 5; install it with: pip install "
-                              "'cosim-analog[explore]'\n")  # fmt: skip
+    said = f"cosim: cosim explore needs Optuna 5; install it with: {install_command('explore')}\n"
+    assert (code, err) == (1, said)
     assert not (tmp_path / "out").exists()
 
 

@@ -21,7 +21,7 @@ def test_a_table_needs_torch(cosim_main, monkeypatch, tmp_path):
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "torch", None)
     code, out, err = cosim_main("reproduce", "footprint", "-o", str(tmp_path / "out"))
-    assert (code, out) == (1, "") and "training needs torch; pip install 'cosim-analog[train]'" in err
+    assert (code, out) == (1, "") and "training needs torch; python -m pip install" in err and "[train]'" in err
     assert not (tmp_path / "out").exists()
 
 

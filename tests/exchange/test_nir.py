@@ -310,7 +310,7 @@ def test_what_nir_cannot_say_is_refused(nir, layer, message):
 
 def test_writing_needs_the_package(monkeypatch):
     monkeypatch.setitem(sys.modules, "nir", None)
-    with pytest.raises(MissingToolError, match=r"cosim-analog\[nir\]"):
+    with pytest.raises(MissingToolError, match=r"python -m pip install .*\[nir\]"):
         network_to_nir(network_of(memory()))
 
 

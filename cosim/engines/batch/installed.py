@@ -3,9 +3,10 @@
 import importlib.util
 
 from cosim.errors import MissingToolError
+from cosim.resources import install_command
 
-INSTALL_NUMBA = "python -m pip install 'cosim-analog[batch]'"
-INSTALL_CUDA = "python -m pip install 'cosim-analog[cuda]'"
+INSTALL_NUMBA = install_command("batch")
+INSTALL_CUDA = install_command("cuda")
 
 
 def check_numba() -> None:

