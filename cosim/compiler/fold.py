@@ -11,7 +11,7 @@ folded: their encoding is that of the converters in front of the circuit.
 
 import numpy as np
 
-from cosim.ir.graph import Lowered, Sized
+from cosim.ir.graph import Edge, Lowered, Sized
 from cosim.ir.nodes import PEDESTAL, UNIT_CURRENT, Comparing, Rectifier, Weight
 from cosim.network.types import Network
 
@@ -29,13 +29,13 @@ def learned_values(network: Network) -> dict[str, float]:
     }
 
 
-def explain_weight(graph: Sized, source: str, target: str, learned: dict[str, float]) -> str:
-    """What became of a learned weight or bias; empty where it is the target itself."""
+def explain_weight(graph: Sized, edge: Edge, learned: dict[str, float], sign: int) -> str:
+    """What became of a learned weight or bias; empty where it is the target itself. sign: of its row, `row_sign`."""
+    source, target = edge
     weight = graph.weights[source, target]
     value = learned.get(_name(weight))
     if value is None:
         return ""
-    sign = row_sign(graph, target, learned)
     parts = ["sign turned"] if sign < 0 else []
     if source == UNIT_CURRENT:
         node = graph.nodes[target]

@@ -35,12 +35,14 @@ def map_parameters(design: Design) -> list[MappingRow]:
     """Rows for all weights, biases, thresholds and levels, in graph order."""
     network, graph, weights = design.network, design.graph, design.assembly.weights
     learned = learned_values(network)
+    # Once a row, not once a weight: a row of n weights that are zero is searched to its end.
+    signs = {target: row_sign(graph, target, learned) for target in {target for _, target in graph.weights}}
     rows = [
         _weight_row(
             weight,
             graph.mirrors[source, target],
             weights.get((source, target), "none"),
-            explain_weight(graph, source, target, learned),
+            explain_weight(graph, (source, target), learned, signs[target]),
         )
         for (source, target), weight in graph.weights.items()
         if source != PEDESTAL
