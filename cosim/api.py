@@ -31,12 +31,12 @@ from cosim.network.types import Network
 from cosim.outputs import summarize
 from cosim.report.html import escape
 from cosim.report.network_table import format_network
-from cosim.report.tables import format_comparison, format_summary
+from cosim.report.tables import format_circuit, format_comparison, format_summary
 from cosim.simulation.simulated import simulate_samples
 from cosim.study.agreement import Comparison, ComparisonSummary, compare_engines, summarize_comparison
 from cosim.study.chips import ChipRecord, ChipSummary
 from cosim.tasks.testset import TestSet
-from cosim.technology.conditions import at
+from cosim.technology.conditions import at, format_conditions
 from cosim.variation.draws import Kind, Plan, check_coefficients, check_supply
 
 Data = str | PathLike[str] | None  # .npz with x_test and y_test, a task's folder, None for a task that brings its own
@@ -87,7 +87,10 @@ class Compiled(_Shown):
     timing: Timing = Timing()
 
     def lines(self) -> Sequence[str]:
-        return [f"{name:26}{value}" for name, value in summarize(self.design, self.condition).items()]
+        lines = format_circuit(summarize(self.design, self.condition))
+        if self.condition != self.design.nominal:
+            lines.insert(1, f"  condition         {format_conditions(self.condition.technology)}")
+        return lines
 
     def at(self, corner: str | None = None, celsius: float | None = None, supply: float | None = None) -> "Compiled":
         """The same circuit elsewhere; None leaves what the technology has."""

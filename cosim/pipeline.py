@@ -37,7 +37,7 @@ from cosim.simulation.audit import Ran, audit_conditions, audit_samples
 from cosim.simulation.simulated import engine_named, meter_samples, simulate_samples
 from cosim.simulation.undecided import find_undecided
 from cosim.study.agreement import ComparisonSummary, compare_engines, summarize_comparison
-from cosim.study.bias import Bias, biased
+from cosim.study.bias import Bias, bias_words, biased
 from cosim.study.noise import study_noise
 from cosim.study.power import PowerSummary, study_power, summarize_power, tabulate_power
 from cosim.study.pvt import Grid, Sweep, pvt_grid, summarize_pvt
@@ -191,7 +191,8 @@ def run_pvt(design: Design, test_set: TestSet, run: Run, listener: Listener, ask
         summaries.append(None if comparison is None else summarize_comparison(comparison))
         listener.finished(where)
     sweep = summarize_pvt(conditions, summaries, count, bias, find_clipping(design.network.encoding, test_set))
-    sweep = replace(sweep, power_outside=outside_of(design.assembly.blocks))
+    outside = outside_of(design.assembly.blocks)
+    sweep = replace(sweep, power_outside=outside, stands_on=bias_words(design, bias))
     if asked.audit:
         sweep = replace(sweep, audit=audit_conditions(runs, asked.audit, lambda done, total: None))
         listener.finished(f"audit of {asked.audit}")

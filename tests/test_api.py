@@ -8,6 +8,7 @@ import pytest
 
 import cosim
 from cosim.checkpoint.file import save_checkpoint
+from cosim.cli import main
 from cosim.errors import InputError
 from cosim.montecarlo.trial import Trial, run_chip
 from cosim.tasks.testset import load_test_set
@@ -55,6 +56,18 @@ def test_a_condition_is_another_object(files):
     hot = circuit.at("ss", 60.0)
     assert (hot.condition.technology.corner, hot.condition.technology.celsius) == ("ss", 60.0)
     assert circuit.condition.technology.corner == "tt" and hot.design is circuit.design
+
+
+def test_a_compiled_network_prints_as_the_command_line_prints_it(files, tmp_path, capsys, monkeypatch):
+    net, _ = files
+    monkeypatch.setattr("sys.argv", ["cosim", "compile", str(net), "-o", str(tmp_path / "out")])
+    with pytest.raises(SystemExit):
+        main()
+    typed = capsys.readouterr().out.splitlines()
+    circuit = cosim.load(net).compile()
+    printed = str(circuit).splitlines()
+    assert [f"{net}: {printed[0]}", *printed[1:]] == typed[: len(printed)]
+    assert str(circuit.at("ss", 60.0)).splitlines()[1] == "  condition         ss, 60 C, 1.8 V"
 
 
 @pytest.mark.ngspice

@@ -14,7 +14,6 @@ from cosim.cli.partitions import Cutting, Wanted, compile_backbone, cut_options
 from cosim.cli.progress import say
 from cosim.cli.settings import RunVerb
 from cosim.errors import InputError
-from cosim.quantities import format_quantity
 
 if TYPE_CHECKING:
     from cosim.design import Condition, Design
@@ -117,15 +116,7 @@ def keep_margins(output: Path, margins: "Margins") -> str:
 
 def _say_design(network_file: Path, summary: dict[str, Any]) -> None:
     """The design in figures, and what was lost."""
-    click.echo(f"{network_file}: {summary['task'] or 'network'} on {summary['technology']}")
-    click.echo(f"  transistors       {summary['transistors']} ({summary['unit_devices']} unit devices)")
-    gates, capacitors = summary["gate_area_um2"], summary["capacitor_area_um2"]
-    click.echo(f"  area, estimated   {gates:.0f} um2 of gates, {capacitors:.0f} um2 of capacitors")
-    click.echo(f"  bias pins         {summary['bias_pins']}")
-    click.echo(f"  unit current      {format_quantity(summary['i_unit_a'], 'A')} per software 1.0")
-    statuses = ", ".join(f"{count} {status}" for status, count in summary["statuses"].items())
-    click.echo(f"  parameters        {summary['parameters']}: {statuses}")
-    for parameter in summary["lost"][:20]:
-        click.echo(f"    lost: {parameter} (see mapping.csv)")
-    if len(summary["lost"]) > 20:
-        click.echo(f"    and {len(summary['lost']) - 20} more")
+    from cosim.report.tables import format_circuit
+
+    first, *rest = format_circuit(summary)
+    click.echo("\n".join([f"{network_file}: {first}", *rest]))

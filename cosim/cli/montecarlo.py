@@ -210,7 +210,7 @@ def command(*, network_file: Path, to: Destination, drawing: Drawing, counting: 
             summary = replace(summary, undecided=undecided, audit=audited)
             write_results(output, {run.SUMMARY_FILE: summary})
         verdicts = judge(of_all, {"yield": Measured(summary.yield_.value, *summary.yield_.interval)})
-        click.echo("\n".join([*format_summary(summary), *format_verdicts(verdicts)]))
+        click.echo("\n".join([*format_summary(summary, str(network_file)), *format_verdicts(verdicts)]))
         if counting.contributions:
             summary = replace(summary, contributions=_contribute(trial, output, counting.jobs))
     write_json(to.json_file, summary)

@@ -1,8 +1,8 @@
 """cosim signoff: whether a circuit may go to a tape-out review, in one command and on one page."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import click
 
@@ -18,13 +18,17 @@ from cosim.cli.common import (
     take_folder,
     write_json,
 )
-from cosim.cli.options import FILE, RunningOption, bias_option, collecting, engine_option, network_argument
+from cosim.cli.options import FILE, RunningOption, collecting, engine_option, network_argument, one_of
 from cosim.cli.progress import progress_bar
 from cosim.cli.settings import RunVerb
-from cosim.engines.table import BATCH
+from cosim.engines.table import BATCH, simulator_beside
 
 if TYPE_CHECKING:
+    from cosim.design import Design
+    from cosim.engines.engine import Run
     from cosim.study.bias import Bias
+
+EVERY = "all"
 
 
 @dataclass(frozen=True)
@@ -33,7 +37,7 @@ class Signing:
 
     plan: Path | None
     engine: str
-    bias: "Bias"
+    bias: "Bias | Literal['all']"
     extracted: Path | None
 
 
@@ -41,7 +45,11 @@ class Signing:
 @network_argument
 @click.option("--plan", type=FILE, help="What is checked and must hold (.toml); a run writes plan.toml to begin with.")
 @engine_option("What stands for the transistors.", default=BATCH)
-@bias_option
+@one_of(
+    "--bias",
+    (EVERY, "constant", "reference", "tracking"),
+    "Bias currents: each in turn, ideal, as the reference cell gives them, or that with inputs that follow.",
+)
 @destination_options("runs/signoff")
 @click.option(
     "--extracted", cls=RunningOption, type=FILE, help="Folder of cosim layout, whose wires are in all checks."
@@ -71,6 +79,7 @@ def command(*, network_file: Path, to: Destination, how: Signing, compiling: Com
     if how.extracted is not None:
         design = extracted(design, how.extracted)
     engine_named(how.engine).check()
+    run, biases, why = _with_bias(design, run, how.bias)
     take_folder("signoff", to.output)
     subject = Subject(
         design,
@@ -81,7 +90,8 @@ def command(*, network_file: Path, to: Destination, how: Signing, compiling: Com
         progress_bar,
         seed=running.seed,
         extracted=how.extracted is not None,
-        bias=how.bias,
+        biases=biases,
+        no_more_biases=why,
     )
     found = sign_off(subject, lambda check: click.echo("\n".join(format_check(check))))
     click.echo("\n".join(format_signoff(found)))
@@ -90,3 +100,14 @@ def command(*, network_file: Path, to: Destination, how: Signing, compiling: Com
     click.echo(f"\nreport: {report}")
     if not found.passed:
         raise SystemExit(1)
+
+
+def _with_bias(design: "Design", run: "Run", bias: "Bias | Literal['all']") -> "tuple[Run, tuple[Bias, ...], str]":
+    """Return the run in the condition that was asked for, the assumptions on bias currents under which others are
+    looked at, and why not under more."""
+    from cosim.study.bias import applicable_biases, biased
+
+    there, simulator = run.standing(design).technology, simulator_beside(run.engine)
+    if bias == "all":
+        return run, *applicable_biases(design, there, simulator)
+    return replace(run, condition=biased(design, there, bias, simulator)), (bias,), ""

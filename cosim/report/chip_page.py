@@ -2,6 +2,7 @@
 
 from cosim.cells.blocks import OUTSIDE
 from cosim.quantities import format_quantity
+from cosim.report.advice import UNRESET, advise
 from cosim.report.automaton_sheet import format_automaton
 from cosim.report.chip_figures import draw_blocks, draw_failure, draw_pairs, draw_shares, draw_yield_curve
 from cosim.report.chip_study import (
@@ -44,9 +45,13 @@ def chip_page(study: ChipStudy) -> Page:
     title = f"{subject.name} on {summary.technology}: {_count(summary)} work {within(found.interval)}"
     answer = (
         f"Yield {percent(found.value)}, {percent(found.confidence, 0)} interval {percent(found.interval.low)} to "
-        f"{percent(found.interval.high)}: {_count(summary)} have {format_spec(found.spec)}."
+        f"{percent(found.interval.high)}: {_count(summary)} have {format_spec(found.spec)}; "
+        f"accuracy of the nominal circuit {percent(summary.nominal.accuracy)}, of the software "
+        f"{percent(summary.software_accuracy)}."
     )
-    notes = (_unreset(summary), _failed(summary), f"{summary.clipped}." if summary.clipped else "")
+    said = [f"{what} ({command})" for what, command in advise(summary)]
+    helps = [f"What helps: {'; '.join(said)}."] if said else []
+    notes = (_unreset(summary), *helps, _failed(summary), f"{summary.clipped}." if summary.clipped else "")
     return Page(
         verb="montecarlo",
         subject=subject,
@@ -121,8 +126,8 @@ def _unreset(summary: ChipSummary) -> str:
     cells = ", ".join(f"{cell} in {count}" for cell, count in found.cells.items())
     text = (
         f"{found.chips} chips have a cell that the reset does not turn off ({cells}); {found.meet_spec} of them "
-        "meet the spec. Their figures are those of a chip on which such a cell has once been on, and none counts as "
-        "working."
+        f"meet the spec. It does not reset: {UNRESET}. Their figures are those of a chip on which such a cell has once "
+        "been on, and none counts as working."
     )
     return text
 

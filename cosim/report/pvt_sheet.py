@@ -7,18 +7,13 @@ from cosim.report.figures import figure_bytes
 from cosim.report.html import Picture
 from cosim.report.page import Facts, Page, Section, Table
 from cosim.report.provenance import circuit_facts, origins, subject_of
-from cosim.report.tables import CONDITIONS, percent, within
+from cosim.report.tables import CONDITIONS, percent, say_basis, within
 from cosim.report.trust import say_audit
 from cosim.report.words import worded
 from cosim.study.intervals import Bounds
 from cosim.study.pvt import Condition, Sweep
 
 _LEAST = 700  # pixels under which the picture's words cannot be read
-_BIAS = {
-    "constant": "ideal bias currents",
-    "reference": "bias currents of the reference cell",
-    "tracking": "bias currents of the reference cell, and inputs that follow them",
-}
 
 
 def pvt_page(design: Design, sweep: Sweep, made_with: dict[str, str]) -> Page:
@@ -35,9 +30,8 @@ def pvt_page(design: Design, sweep: Sweep, made_with: dict[str, str]) -> Page:
         subject=subject,
         title=f"{subject.name} on {design.technology.name} in {count} conditions: {verdict}",
         lead=f"{one.samples + one.failed} test samples in each of {count} corners, temperatures and supplies, by "
-        f"{simulator} on {design.assembly.transistors} transistors compiled once, with {_BIAS[sweep.bias]}; "
-        f"{sweep.failed} simulations failed.",
-        answer=_worst(sweep),
+        f"{simulator} on {design.assembly.transistors} transistors compiled once; {sweep.failed} simulations failed.",
+        answer=f"{_worst(sweep)} It stands on {say_basis(sweep)}.",
         cards=(
             (percent(one.task_agreement), f"decisions as software at worst {bounds}"),
             (percent(min(row.state_agreement for row in rows), 2), "of the states equal the software's at worst"),

@@ -3,7 +3,7 @@
 from cosim.design import Design
 from cosim.report.page import Facts, Fold, Page, Section, Table
 from cosim.report.provenance import circuit_facts, origins, subject_of
-from cosim.report.signoff_table import say_finding, say_whole, verdict_of
+from cosim.report.signoff_table import say_basis, say_finding, say_whole, verdict_of
 from cosim.report.words import worded
 from cosim.study.signoff import Check, Finding, SignOff
 
@@ -31,6 +31,7 @@ def signoff_page(design: Design, found: SignOff, plan: str, made_with: dict[str,
             (str(len(found.checks) - len(made)), "checks not made"),
         ),
         sections=(
+            Section("Bias currents that the verdict stands on", tuple(f"{line}." for line in say_basis(found))),
             Section("Checks", (_summary(found),)),
             *(_section(one) for one in found.checks if not one.skipped),
             Section("Not checked", (Table(("what",), tuple((one,) for one in found.unchecked)),)),

@@ -30,6 +30,17 @@ def say_whole(found: SignOff) -> str:
     return f"FAIL in {len(failed)} of {len(made)} checks: {', '.join(one.name for one in failed)}{besides}"
 
 
+def say_basis(found: SignOff) -> list[str]:
+    """Return a statement for each assumption on bias currents: its verdict, and where the currents come from."""
+    said = []
+    for one in found.stands_on:
+        verdict = f"FAIL in {', '.join(one.failed)}" if one.failed else "PASS"
+        said.append(f"{verdict} with {one.words} ({one.bias})")
+    if len({one.failed for one in found.stands_on}) > 1:
+        said.append("where the chip is made for one of them, ask for that one: --bias NAME")
+    return said
+
+
 def say_finding(one: Finding) -> str:
     """Its figure, interval, limit and place on a line."""
     interval = f" {one.interval}" if one.interval else ""
@@ -53,15 +64,19 @@ def format_signoff(found: SignOff) -> Iterator[str]:
     """The verdict, and what nobody looked at."""
     yield ""
     yield from wrap(f"sign-off: {say_whole(found)}", _WIDTH)
+    if found.stands_on:
+        yield "stands on bias currents:"
+    for one in say_basis(found):
+        yield from wrap(one, _WIDTH, initial_indent="  ", subsequent_indent="    ")
     yield "not checked:"
     for one in found.unchecked:
         yield from wrap(one, _WIDTH, initial_indent="  ", subsequent_indent="    ")
 
 
 def _worst(check: Check) -> Iterator[Finding]:
-    """Of each figure that is judged the one nearest to its limit, or the furthest beyond."""
-    for name in dict.fromkeys(one.figure for one in check.judged):
-        same = [one for one in check.judged if one.figure == name and one.value is not None]
+    """Of each figure that is judged, under each assumption, the one nearest to its limit, or the furthest beyond."""
+    for name, bias in dict.fromkeys((one.figure, one.bias) for one in check.judged):
+        same = [one for one in check.judged if (one.figure, one.bias) == (name, bias) and one.value is not None]
         if same:
             furthest = min if same[0].limit.startswith(">=") else max
             yield furthest(same, key=lambda one: one.value or 0.0)

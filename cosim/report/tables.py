@@ -2,18 +2,21 @@
 
 from collections.abc import Mapping, Sequence
 from textwrap import wrap
+from typing import Any
 
 from cosim.cells.blocks import OUTSIDE
 from cosim.quantities import format_quantity
+from cosim.report.advice import UNRESET, advise
 from cosim.report.noise import format_chip_noise, format_gradient, format_noise
 from cosim.report.trust import format_audit, format_elsewhere, format_transitions, format_trust
 from cosim.report.value_errors import format_errors
 from cosim.study.agreement import ComparisonSummary
+from cosim.study.bias import WORDS
 from cosim.study.chips import LEAST_PAIRED, ChipCount, ChipSummary, Contribution, Pair, SpecYield, TrimSummary
 from cosim.study.ladder_study import LadderSummary
 from cosim.study.pvt import Condition, Sweep
 
-CONDITIONS, CELLS = 6, 4  # that are named, where there are more
+CONDITIONS, CELLS, LOST = 6, 4, 20  # that are named, where there are more
 SHOWN = ("5", "50", "95")
 FAITHFUL = 0.9  # of the decisions: below it the nominal circuit is not the trained network
 
@@ -132,10 +135,17 @@ def format_pvt(sweep: Sweep) -> list[str]:
         f"samples         {samples} in each of {len(rows)} conditions, {sweep.failed} runs failed",
         "agreement       states and decisions, software vs the simulator",
         *_format_worst(sweep.worst, rows),
+        *wrap(f"{'stands on':16}{say_basis(sweep)}", 79, subsequent_indent=16 * " "),
         *format_elsewhere({"another": sum(row.elsewhere for row in rows)}),
         *format_outside(sweep.power_outside),
     ]
     return lines + format_audit(sweep.audit)
+
+
+def say_basis(sweep: Sweep) -> str:
+    """Return what bias currents the figures of a sweep stand on; of ideal ones also how to see others."""
+    ideal = sweep.stands_on == WORDS["constant"]
+    return sweep.stands_on + ("; for those of a chip, add --bias reference or --bias tracking" if ideal else "")
 
 
 def _format_worst(worst: Sequence[Condition], rows: Sequence[Condition]) -> list[str]:
@@ -159,8 +169,8 @@ def _condition(row: Condition) -> str:
     return f"{where}  {states:>9} {decisions:>10}  {percent(row.accuracy):>8} {format_quantity(row.power_w, 'W'):>9}"
 
 
-def format_summary(summary: ChipSummary) -> list[str]:
-    """The terminal table of a run's summary, under 80 columns."""
+def format_summary(summary: ChipSummary, network: str = "NETWORK") -> list[str]:
+    """The terminal table of a run's summary, under 80 columns but for commands; network: its file, as these have it."""
     simulated = f"{summary.chips} chips, {summary.failed} failed; {summary.samples} samples each"
     lines = [
         f"{simulated}; engine {summary.engine}, variation {summary.variation.kind}",
@@ -180,8 +190,10 @@ def format_summary(summary: ChipSummary) -> list[str]:
             f"nominal circuit   only {percent(kept)} of its decisions are the software's;",
             f"                  software accuracy {percent(summary.software_accuracy)}; cosim compare says why",
         ]
-    lines += ["", *format_yield(summary.yield_)]
+    lines += ["", *format_yield(summary.yield_), *_beside_yield(summary)]
     lines += format_unreset(summary)
+    for k, (what, command) in enumerate(advise(summary, network)):
+        lines += [f"{'' if k else 'what helps':18}{what}:", f"{'':20}{command}"]
     for reason, count in summary.reasons.items():
         lines.append(f"failed            {count}: {reason}")
     for metric, pair in (summary.paired or {}).items():
@@ -208,6 +220,12 @@ def format_yield(found: SpecYield) -> list[str]:
     return lines
 
 
+def _beside_yield(summary: ChipSummary) -> list[str]:
+    """What the chips are measured by: a limit a few points under a bad network is kept by many."""
+    nominal, software = percent(summary.nominal.accuracy), percent(summary.software_accuracy)
+    return [f"                  nominal circuit: accuracy {nominal}, software {software}"]
+
+
 def format_unreset(summary: ChipCount) -> list[str]:
     """Chips with a cell that does not reset, and which cells; nothing without such chips."""
     found = summary.unreset
@@ -218,6 +236,7 @@ def format_unreset(summary: ChipCount) -> list[str]:
     return [
         f"does not reset    {found.chips} chips, which do not count; {found.meet_spec} of them meet the spec",
         f"                  {', '.join(cells[:CELLS])}{more}",
+        *wrap(UNRESET, 79, initial_indent=18 * " ", subsequent_indent=18 * " "),
     ]
 
 
@@ -276,3 +295,20 @@ def format_correlation(pair: Pair) -> str:
     if pair.correlation is None or (bounds := pair.correlation_interval) is None:
         return ""
     return f"{pair.correlation:.3f} [{bounds.low:.3f}, {bounds.high:.3f}]"
+
+
+def format_circuit(summary: Mapping[str, Any]) -> list[str]:
+    """Return the lines of a compiled network, its figures and what was lost; summary: `cosim.outputs.summarize`."""
+    gates, capacitors = summary["gate_area_um2"], summary["capacitor_area_um2"]
+    statuses = ", ".join(f"{count} {status}" for status, count in summary["statuses"].items())
+    lost: list[str] = summary["lost"]
+    return [
+        f"{summary['task'] or 'network'} on {summary['technology']}",
+        f"  transistors       {summary['transistors']} ({summary['unit_devices']} unit devices)",
+        f"  area, estimated   {gates:.0f} um2 of gates, {capacitors:.0f} um2 of capacitors",
+        f"  bias pins         {summary['bias_pins']}",
+        f"  unit current      {format_quantity(summary['i_unit_a'], 'A')} per software 1.0",
+        f"  parameters        {summary['parameters']}: {statuses}",
+        *(f"    lost: {parameter} (see mapping.csv)" for parameter in lost[:LOST]),
+        *([f"    and {len(lost) - LOST} more"] if len(lost) > LOST else []),
+    ]

@@ -1,6 +1,6 @@
 """The circuit as it is, in every corner, on chips that deviate, and with the noise of its devices."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from cosim.calibration.noise import find_noise
@@ -13,16 +13,17 @@ from cosim.montecarlo.trial import Trial
 from cosim.pipeline import Beside, Conditions, Listener, run_comparison, run_pvt
 from cosim.signoff.subject import FIGURES, Subject, findings, where_modelled
 from cosim.simulation.audit import LEAST, Audit
+from cosim.study.bias import Bias, bias_words
 from cosim.study.judged import Figures, Measured
 from cosim.study.noise import study_noise
-from cosim.study.pvt import Condition
+from cosim.study.pvt import Condition, Sweep
 from cosim.study.signoff import Check, Finding
 from cosim.technology.conditions import format_conditions, with_flicker
 from cosim.variation.draws import Plan as Draws
 from cosim.variation.draws import check_coefficients
 from cosim.variation.noise import Noise
 
-NOMINAL, CORNERS, CHIPS = "nominal", "corners", "chips"  # folders with pages of their own
+NOMINAL, CORNERS, CHIPS = "nominal", "corners", "chips"  # folders with pages of their own; of corners one for each bias
 
 
 def check_nominal(subject: Subject) -> Check:
@@ -41,23 +42,54 @@ def check_nominal(subject: Subject) -> Check:
     )
 
 
+def corners_folder(bias: str) -> str:
+    """Return the name of the folder with the corners under an assumption on bias currents."""
+    return f"{CORNERS}-{bias}"
+
+
 def check_corners(subject: Subject) -> Check:
-    """Every condition of the plan's grid."""
-    run, specs = subject.within(CORNERS), subject.plan.specs("corners")
-    asked = Conditions(subject.bias, subject.plan.settings.corners.audit, subject.plan.grid)
-    with subject.bar("corners") as progress:
-        sweep = run_pvt(subject.design, subject.test_set, run, Listener(progress), asked)
-    count = len(sweep.conditions)
-    found = [finding for row in sweep.conditions for finding in findings(specs, row.measured or None, _where(row))]
-    missed = [one for one in found if not one.met]
-    worst = list(_worst(specs, sweep.conditions))
+    """Every condition of the plan's grid, under every assumption on bias currents."""
+    worst, rest, notes = list[Finding](), list[Finding](), list[str]()
+    count = 0
+    for bias in subject.biases:
+        sweep = _sweep(subject, bias)
+        count = len(sweep.conditions)
+        first, others, note = _of_sweep(subject, sweep)
+        worst += subject.under(bias, first)
+        rest += subject.under(bias, others)
+        notes.append(f"{bias_words(subject.design, bias)}: {note}")
+    assumptions = f", under {len(subject.biases)} assumptions on bias currents" if len(subject.biases) > 1 else ""
     return Check(
         "corners",
         "Does it in every corner, at every temperature and supply?",
-        f"{len(subject.test_set.y)} samples in each of {count} conditions",
-        (*worst, *(one for one in missed if one not in worst), *_failures(sweep.failed), *_audited(sweep.audit)),
-        (f"{len(missed)} of {len(found)} figures miss their limit." if missed else "Worst of all conditions shown.",),
+        f"{len(subject.test_set.y)} samples in each of {count} conditions{assumptions}",
+        (*worst, *rest),
+        tuple(f"{note[:1].upper()}{note[1:]}" for note in notes),
     )
+
+
+def _sweep(subject: Subject, bias: Bias) -> Sweep:
+    """The samples in every condition; the plan's audit is shared by the assumptions."""
+    audit = -(-subject.plan.settings.corners.audit // len(subject.biases))
+    with subject.bar(f"corners, {bias}") as progress:
+        return run_pvt(
+            subject.design,
+            subject.test_set,
+            subject.within(corners_folder(bias)),
+            Listener(progress),
+            Conditions(bias, audit, subject.plan.grid),
+        )
+
+
+def _of_sweep(subject: Subject, sweep: Sweep) -> tuple[Sequence[Finding], Sequence[Finding], str]:
+    """The worst findings of a sweep, the others that miss, and a note on how many do."""
+    specs = subject.plan.specs("corners")
+    found = [finding for row in sweep.conditions for finding in findings(specs, row.measured or None, _where(row))]
+    missed = [one for one in found if not one.met]
+    worst = list(_worst(specs, sweep.conditions))
+    others = (*(one for one in missed if one not in worst), *_failures(sweep.failed), *_audited(sweep.audit))
+    note = f"{len(missed)} of {len(found)} figures miss their limit." if missed else "worst of all conditions shown."
+    return worst, others, note
 
 
 def _worst(specs: Iterable[Spec], rows: Iterable[Condition]) -> Iterable[Finding]:

@@ -8,7 +8,9 @@ from cosim.signoff.plan import NAMES
 from cosim.signoff.stresses import check_clocks, check_frame, check_start, check_supply
 from cosim.signoff.subject import NotModelledError, Subject
 from cosim.signoff.weakest import check_decisions, check_limits
-from cosim.study.signoff import Check, SignOff
+from cosim.study.bias import bias_name, bias_words
+from cosim.study.signoff import Check, SignOff, find_basis
+from cosim.technology.conditions import format_conditions
 
 CHECKS: dict[str, Callable[[Subject], Check]] = {
     "nominal": check_nominal,
@@ -40,9 +42,9 @@ def sign_off(subject: Subject, finished: Callable[[Check], None] = lambda check:
     for name in NAMES:
         checks.append(_made(subject, name))
         finished(checks[-1])
-    return SignOff(
-        subject.design.technology.name, subject.run.engine, tuple(checks), tuple(_unchecked(subject, checks))
-    )
+    words = {bias: bias_words(subject.design, bias) for bias in subject.biases}
+    unchecked, basis = _unchecked(subject, checks), find_basis(checks, words)
+    return SignOff(subject.design.technology.name, subject.run.engine, tuple(checks), tuple(unchecked), basis)
 
 
 def _made(subject: Subject, name: str) -> Check:
@@ -57,4 +59,11 @@ def _made(subject: Subject, name: str) -> Check:
 def _unchecked(subject: Subject, checks: list[Check]) -> list[str]:
     left = [f"{one.name}: {one.skipped}" for one in checks if one.skipped]
     wires = [] if subject.extracted else ["wires: give --extracted with the folder of cosim layout"]
-    return [*left, *wires, *NEVER, f"blocks outside the circuit: {', '.join(OUTSIDE)}"]
+    biases = [f"other bias currents: {subject.no_more_biases}"] if subject.no_more_biases else []
+    standing = subject.run.standing(subject.design).technology
+    if len(subject.biases) > 1 and standing != subject.design.nominal.technology:
+        biases.append(
+            f"nominal, mismatch, noise, supply, clocks: at {format_conditions(standing)} with "
+            f"{bias_name(subject.design, subject.biases[0])} alone"
+        )
+    return [*left, *wires, *biases, *NEVER, f"blocks outside the circuit: {', '.join(OUTSIDE)}"]

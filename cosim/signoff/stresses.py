@@ -29,25 +29,26 @@ def check_frame(subject: Subject) -> Check:
     wanted, supply = subject.plan.settings.frame, subject.design.nominal.technology.supply
     nominal = subject.run.standing(subject.design)
     grid = subject.plan.grid
-    slow = subject.at(subject.corner("ss"), min(grid.celsius), min(grid.supplies) * supply)
-    leaky = subject.at(subject.corner("ff"), max(grid.celsius), max(grid.supplies) * supply)
+    slow, no_slow = subject.across(subject.corner("ss"), min(grid.celsius), min(grid.supplies) * supply)
+    leaky, no_leaky = subject.across(subject.corner("ff"), max(grid.celsius), max(grid.supplies) * supply)
     shorter = (*_unless(wanted.shortest), *(share for share in SHORTER if share < wanted.shortest))
     longer = (*_unless(wanted.longest), *(share for share in LONGER if share > wanted.longest))
-    searches = (("shortest frame", shorter, min, (nominal, slow)), ("longest frame", longer, max, (nominal, leaky)))
+    searches = (("shortest frame", shorter, min, slow), ("longest frame", longer, max, leaky))
     bounds: list[Finding] = []
     tried: dict[tuple[str, str], Finding] = {}
     for figure, shares, furthest, conditions in searches:
-        for condition in conditions:
+        for bias, condition in ((None, nominal), *conditions.items()):
             rows = list(_frames(subject, condition, (1.0, *shares)))
             share = furthest((share for share, right, _ in rows if right), default=None)
-            bounds.append(_bound(subject, figure, share, condition))
-            tried |= {(one.where, one.figure): one for _, _, found in rows for one in found}
+            bound, found = (_bound(subject, figure, share, condition),), [one for _, _, found in rows for one in found]
+            bounds += bound if bias is None else subject.under(bias, bound)
+            tried |= {(one.where, one.figure): one for one in (found if bias is None else subject.under(bias, found))}
     specs = ", ".join(spec.text for spec in subject.plan.specs("frame"))
     return Check(
         "frame",
         "May the clock be faster or slower?",
         f"{len(subject.test_set.y)} samples in each of {len({where for where, _ in tried})} frames and conditions",
-        (*bounds, *(replace(one, limit="", met=True) for one in tried.values())),
+        (*bounds, *no_slow, *no_leaky, *(replace(one, limit="", met=True) for one in tried.values())),
         (f"A frame counts while {specs}; the first that does not ends the search.",),
     )
 
@@ -134,14 +135,14 @@ def check_start(subject: Subject) -> Check:
     corners = subject.plan.grid.corners or tuple(subject.design.technology.library.sections)
     held = len(subject.design.assembly.held)
     places = list(product(corners, subject.plan.grid.celsius)) if held else []
-    stuck = [_stuck(subject, corner, celsius) for corner, celsius in places]
+    stuck = [found for corner, celsius in places for found in _stuck(subject, corner, celsius)]
     worst = max(stuck, key=lambda one: one.value or 0.0, default=None)
     others = tuple(one for one in stuck if not one.met and one is not worst)
     shortest, tried = _power_up(subject)
     return Check(
         "start",
         "Does every memory reset, and does the circuit start from a supply that comes up?",
-        f"{held} memories, all on before the reset, in {len(stuck)} conditions; {len(subject.test_set.y)} samples",
+        f"{held} memories, all on before the reset, in {len(places)} conditions; {len(subject.test_set.y)} samples",
         (*(() if worst is None else (worst,)), *others, shortest, *(replace(one, limit="", met=True) for one in tried)),
         () if held else ("No memory of this network is reset from outside.",),
     )
@@ -163,9 +164,16 @@ def _power_up(subject: Subject) -> tuple[Finding, list[Finding]]:
     return Finding("shortest reset at power-up", None, f"more than {limit[3:]}", limit, met=False, where=where), tried
 
 
-def _stuck(subject: Subject, corner: str, celsius: float) -> Finding:
-    """How many memories stay on."""
-    condition = subject.at(corner, celsius)
+def _stuck(subject: Subject, corner: str, celsius: float) -> Iterator[Finding]:
+    """How many memories stay on, under each assumption on bias currents."""
+    conditions, missing = subject.across(corner, celsius)
+    yield from missing
+    for bias, condition in conditions.items():
+        yield from subject.under(bias, (_staying_on(subject, condition),))
+
+
+def _staying_on(subject: Subject, condition: Condition) -> Finding:
+    """How many memories stay on in a condition."""
     draws = Draws("none", 0, 1)
     chip = draw_chip((), condition.technology, draws, 0)
     run: Run = replace(subject.run, condition=condition, chip=chip)

@@ -1,6 +1,6 @@
 """What every check is given, and how a figure becomes a finding."""
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -8,13 +8,13 @@ from typing import Any
 from cosim.design import Condition, Design
 from cosim.engines.engine import Progress, Run
 from cosim.engines.table import simulator_beside
-from cosim.errors import InputError
+from cosim.errors import InputError, SimulationError
 from cosim.montecarlo.spec import Spec, format_limit
 from cosim.montecarlo.spec_file import judge
 from cosim.signoff.plan import Plan
 from cosim.simulation.simulated import simulate_samples
 from cosim.study.agreement import compare_engines, summarize_comparison
-from cosim.study.bias import Bias, biased
+from cosim.study.bias import Bias, bias_name, biased
 from cosim.study.judged import Figures
 from cosim.study.signoff import Finding
 from cosim.tasks.testset import TestSet
@@ -45,7 +45,8 @@ class Subject:
     """A compiled design, its samples, how they run, and what must hold.
 
     compiled: how, as a store of chips keeps it; bar: a progress bar by its label; seed: of chips and noise;
-    extracted: whether the wires of a layout are in it.
+    extracted: whether the wires of a layout are in it; biases: the assumptions on bias currents under which it is
+    looked at in other conditions; no_more_biases: why others cannot be, empty where nobody asked for them.
     """
 
     design: Design
@@ -56,12 +57,33 @@ class Subject:
     bar: Callable[[str], AbstractContextManager[Progress]]
     seed: int = 0
     extracted: bool = False
-    bias: Bias = "constant"
+    biases: tuple[Bias, ...] = ("constant",)
+    no_more_biases: str = ""
 
-    def at(self, corner: str | None = None, celsius: float | None = None, supply: float | None = None) -> Condition:
-        """The circuit in another condition."""
+    def at(
+        self, bias: Bias, corner: str | None = None, celsius: float | None = None, supply: float | None = None
+    ) -> Condition:
+        """The circuit in another condition. Raises SimulationError where its reference does not start there."""
         there = at(self.run.standing(self.design).technology, corner, celsius, supply)
-        return biased(self.design, there, self.bias, simulator_beside(self.run.engine))
+        return biased(self.design, there, bias, simulator_beside(self.run.engine))
+
+    def across(
+        self, corner: str | None = None, celsius: float | None = None, supply: float | None = None
+    ) -> tuple[dict[Bias, Condition], tuple[Finding, ...]]:
+        """Return the circuit in another condition under each assumption on bias currents, and a finding that misses for
+        each under which there is none, because the reference does not start there."""
+        found, missing = dict[Bias, Condition](), list[Finding]()
+        for bias in self.biases:
+            try:
+                found[bias] = self.at(bias, corner, celsius, supply)
+            except SimulationError as error:
+                missing += self.under(bias, (Finding("bias currents", None, str(error), "a start", met=False),))
+        return found, tuple(missing)
+
+    def under(self, bias: Bias, rows: Iterable[Finding]) -> tuple[Finding, ...]:
+        """Return findings with the assumption on bias currents that they were found under."""
+        name = bias_name(self.design, bias)
+        return tuple(replace(one, where=f"{one.where}, {name}" if one.where else name, bias=bias) for one in rows)
 
     def corner(self, name: str) -> str | None:
         """A corner where the plan and the technology have it; None for the one that was asked for."""

@@ -115,10 +115,13 @@ def check_limits(subject: Subject) -> Check:
     devices = [one for one in subject.design.flat.elements if isinstance(one, Mos)]
     found: list[Finding] = []
     for celsius in sorted({min(grid.celsius), max(grid.celsius)}):
-        condition = subject.at(subject.corner("ff"), celsius, supply)
-        run = replace(subject.run, condition=condition)
-        benches = [replace(bench, probes=()) for bench in sample_benches(subject.design, few, run)]
-        found += _largest(benches, devices, run, (technology.supply_max, format_conditions(condition.technology)))
+        conditions, missing = subject.across(subject.corner("ff"), celsius, supply)
+        found += missing
+        for bias, condition in conditions.items():
+            run = replace(subject.run, condition=condition)
+            benches = [replace(bench, probes=()) for bench in sample_benches(subject.design, few, run)]
+            limit = technology.supply_max, format_conditions(condition.technology)
+            found += subject.under(bias, _largest(benches, devices, run, limit))
     return Check(
         "limits",
         f"Does every transistor stay within {technology.supply_max:g} V, the largest supply of {technology.name}?",

@@ -9,7 +9,7 @@ from cosim.outputs import write_results, write_texts
 from cosim.report.kept_page import REPORT_FILE, has_page, read_page, write_page
 from cosim.report.page import Page
 from cosim.report.signoff_page import signoff_page
-from cosim.signoff.conditions import CHIPS, CORNERS, NOMINAL
+from cosim.signoff.conditions import CHIPS, NOMINAL, corners_folder
 from cosim.signoff.plan import format_plan
 from cosim.signoff.subject import Subject
 from cosim.simulation.simulated import engine_named
@@ -34,7 +34,9 @@ def _others(subject: Subject, found: SignOff) -> list[Page]:
     """The pages of the checks that have one."""
     made = {one.name for one in found.made}
     place = subject.run.place
-    pages = [read_page(place / one) for one in (NOMINAL, CORNERS) if one in made and has_page(place / one)]
+    corners = [corners_folder(one) for one in subject.biases] if "corners" in made else []
+    folders = [*([NOMINAL] if "nominal" in made else []), *corners]
+    pages = [read_page(place / one) for one in folders if has_page(place / one)]
     if "mismatch" in made and (place / CHIPS / SUMMARY_FILE).is_file():
         root = subject.compiled["pdk_root"]
         pages.append(read_run(place / CHIPS, Places(root), waveforms=False))

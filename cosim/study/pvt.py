@@ -8,7 +8,7 @@ from cosim.cells.blocks import OUTSIDE
 from cosim.errors import InputError
 from cosim.simulation.audit import Audit
 from cosim.study.agreement import ComparisonSummary
-from cosim.study.bias import Bias
+from cosim.study.bias import WORDS, Bias
 from cosim.study.intervals import Bounds
 from cosim.study.judged import Measured
 from cosim.tasks.clipping import Clipping
@@ -43,7 +43,10 @@ class Condition:
 
 @dataclass(frozen=True)
 class Sweep:
-    """Every condition, and the worst of them: none among conditions that are all equal."""
+    """Every condition, and the worst of them: none among conditions that are all equal.
+
+    stands_on: where the bias currents come from that every figure stands on, as a phrase.
+    """
 
     bias: Bias
     clipped: Clipping | None
@@ -52,6 +55,7 @@ class Sweep:
     failed: int
     power_outside: tuple[str, ...]
     audit: Audit | None = None
+    stands_on: str = WORDS["constant"]
 
 
 @dataclass(frozen=True)
@@ -100,7 +104,8 @@ def summarize_pvt(
     ranks = [(row.task_agreement, row.state_agreement) for row in rows]
     worst = tuple(row for row, rank in zip(rows, ranks, strict=True) if rank == min(ranks))
     failed = sum(row.failed for row in rows)
-    return Sweep(bias, clipped, rows, worst if len(worst) < len(rows) else (), failed, OUTSIDE)
+    shown = worst if len(worst) < len(rows) else ()
+    return Sweep(bias, clipped, rows, shown, failed, OUTSIDE, stands_on=WORDS[bias])
 
 
 def nominal_condition(sweep: Sweep) -> Condition | None:

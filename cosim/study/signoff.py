@@ -1,5 +1,6 @@
 """What a sign-off found: a check asks one question and holds figures against their limits. Keys of signoff.json."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 
@@ -9,6 +10,7 @@ class Finding:
 
     value: in SI, or a fraction; None where nothing came out. shown, interval, limit: in words, the last one empty for a
     figure that is reported and not judged. sure: the whole interval, where there is one, is on one side of the limit.
+    bias: the assumption on bias currents that it was found under, empty where no condition but the nominal one is.
     """
 
     figure: str
@@ -19,6 +21,7 @@ class Finding:
     where: str = ""
     interval: str = ""
     sure: bool = True
+    bias: str = ""
 
 
 @dataclass(frozen=True)
@@ -51,14 +54,25 @@ class Check:
 
 
 @dataclass(frozen=True)
+class Basis:
+    """An assumption on bias currents that a verdict stands on. words: where the currents come from; failed: the checks
+    that miss a limit under it, or under any."""
+
+    bias: str
+    words: str
+    failed: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class SignOff:
-    """All checks in their order; unchecked: what nobody looked at, a line each. passed: every check that was
-    made, and one was."""
+    """All checks in their order; unchecked: what nobody looked at, a line each; stands_on: the assumptions on bias
+    currents, see `find_basis`. passed: every check that was made, and one was."""
 
     technology: str
     engine: str
     checks: tuple[Check, ...]
     unchecked: tuple[str, ...]
+    stands_on: tuple[Basis, ...] = ()
     passed: bool = field(init=False)
 
     def __post_init__(self) -> None:
@@ -73,3 +87,17 @@ class SignOff:
     def failed(self) -> tuple[Check, ...]:
         """Those that did not pass."""
         return tuple(one for one in self.made if not one.passed)
+
+
+def find_basis(checks: Sequence[Check], words: Mapping[str, str]) -> tuple[Basis, ...]:
+    """Return for each assumption the checks that fail under it; words: assumption -> where bias currents come from.
+
+    A finding without an assumption, as one at the nominal point, counts under each.
+    """
+
+    def failed(bias: str) -> tuple[str, ...]:
+        return tuple(
+            one.name for one in checks if not one.skipped and any(row.bias in ("", bias) for row in one.missed)
+        )
+
+    return tuple(Basis(bias, text, failed(bias)) for bias, text in words.items())

@@ -25,9 +25,10 @@ from cosim.montecarlo.spec import parse_spec
 from cosim.montecarlo.statistics import describe
 from cosim.montecarlo.store import open_store, read_store
 from cosim.montecarlo.trial import behavioral_record, failed, run_chip, run_chips
+from cosim.report.advice import advise
 from cosim.report.tables import format_contributions, format_summary
 from cosim.simulation import schedule
-from cosim.study.chips import Contribution, Division, Share
+from cosim.study.chips import Contribution, Division, Share, Unreset
 
 SPECS = [parse_spec("accuracy>=0.9")]
 
@@ -349,3 +350,31 @@ def test_a_nominal_circuit_that_is_another_network_is_said(trial):
     start = lines.index("nominal circuit   only 33.3 % of its decisions are the software's;")
     assert f"software accuracy {100 * summary.software_accuracy:.1f} %; cosim compare says why" in lines[start + 1]
     assert max(map(len, lines)) < 80
+
+
+def test_a_low_yield_comes_with_what_helps_and_its_commands(trial):
+    """Chosen by what was found; the accuracy that the limit stands under is beside the yield."""
+    records = run_chips(trial, tuple(range(20)))
+    summary = summarize_run(trial, records, [parse_spec("accuracy>=0.1")])
+    nominal, software = (f"{100 * one:.1f} %" for one in (summary.nominal.accuracy, summary.software_accuracy))
+    assert f"                  nominal circuit: accuracy {nominal}, software {software}" in format_summary(summary)
+    low = replace(summary.yield_, value=0.37)
+    stuck = Unreset(62, 3, {"layer0.1": 62})
+    lines = format_summary(replace(summary, yield_=low, unreset=stuck), "own.pt")
+    assert max(map(len, lines)) < 80
+    text = " ".join(" ".join(lines).split())
+    place = f"--technology {summary.technology}"
+    for wanted in (
+        "does not reset 62 chips",
+        "a memory stays on through the reset, because mismatch has moved its lower threshold",
+        f"what helps 3 times the area of all devices: cosim montecarlo own.pt {place} --area",
+        f"which moves thresholds that do not reset: cosim trim own.pt {place}",
+        f"training with chips that vary: cosim train TASK --variation local {place}",
+    ):
+        assert wanted in text, wanted
+    assert ("the nominal circuit loses" in text) == (summary.software_accuracy - summary.nominal.accuracy > 0.05)
+    bad = replace(summary, yield_=low, software_accuracy=summary.nominal.accuracy + 0.2)
+    assert advise(bad)[0] == ("the nominal circuit loses 20.0 points; why", f"cosim compare NETWORK {place}")
+    slow = replace(bad, variation=replace(bad.variation, kind="global"))
+    assert not any("area" in what for what, _ in advise(slow))  # a whole chip is no better with larger devices
+    assert advise(replace(summary, yield_=replace(low, value=0.95))) == []

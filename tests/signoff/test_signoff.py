@@ -6,16 +6,21 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+import cosim.study.bias
 from cosim.circuit.bench import Voltage
 from cosim.circuit.elements import Mos
-from cosim.engines.engine import Waveforms
+from cosim.engines.engine import Run, Waveforms
+from cosim.errors import SimulationError
 from cosim.report.signoff_table import format_check, say_whole, verdict_of
-from cosim.signoff.plan import NAMES
+from cosim.signoff.plan import NAMES, Plan
+from cosim.signoff.subject import Subject
 from cosim.signoff.weakest import largest_voltages
+from cosim.study.bias import ON_CHIP, applicable_biases, bias_name, bias_words
 from cosim.study.signoff import Check, Finding, SignOff
 
 pytest.importorskip("numba")
@@ -73,7 +78,7 @@ def folder(tmp_path_factory):
 @pytest.fixture(scope="module")
 def signed(folder):
     """All ten checks of three digits; what was printed, and the folder."""
-    asked = ("--plan", "plan.toml", "--samples", 3, "-j", 1, "-o", "all")
+    asked = ("--plan", "plan.toml", "--samples", 3, "-j", 1, "--bias", "constant", "-o", "all")
     return cosim(folder, "signoff", NETWORK, *asked), folder / "all"
 
 
@@ -102,7 +107,7 @@ def test_every_check_is_made_and_judged(signed):
 def test_the_page_says_the_verdict_first_and_holds_the_others(signed):
     done, place = signed
     page = (place / "report.html").read_text()
-    whole = re.search(r"sign-off: ((?:.|\n)+?)\nnot checked:", done.stdout)[1].replace("\n", " ")
+    whole = re.search(r"sign-off: ((?:.|\n)+?)\nstands on", done.stdout)[1].replace("\n", " ")
     assert f"Sign-off of digits_d4 on generic180: {whole}" in page
     for word in ("Not checked", "wires: give --extracted", "chips work", "in 1 conditions", "ripple_v = 0.02"):
         assert word in page
@@ -122,6 +127,62 @@ def test_the_plan_that_was_in_effect_gives_the_same_on_more_workers(signed, fold
     assert [one for one in again if one["name"] in made] == [one for one in first if one["name"] in made]
     for name in ("chips/chips.jsonl", "chips/summary.json"):
         assert (folder / "again" / name).read_bytes() == (place / name).read_bytes(), name
+
+
+@pytest.mark.ngspice
+def test_a_verdict_names_every_assumption_on_bias_currents_that_it_stands_on(folder):
+    """Two conditions of 45; thresholds that move against the inputs cost states, those that move with them do not."""
+    skip = [name for name in NAMES if name not in ("corners", "start")]
+    (folder / "hot.toml").write_text(
+        f'skip = {skip}\n[corners]\naudit = 0\ncorners = ["tt"]\ncelsius = [0, 60]\nsupplies = [1.0]\n'
+        'task_agreement = ">= 0 %"\nstate_agreement = ">= 99.5 %"\n[start]\nreset = 0.5\nstate_agreement = ">= 0 %"\n'
+        'task_agreement = ">= 0 %"\n'
+    )
+    done = cosim(folder, "signoff", NETWORK, "--plan", "hot.toml", "--samples", 6, "-j", 1, "-o", "hot")
+    found = json.loads((folder / "hot" / "signoff.json").read_text())
+    assert done.returncode == 1
+    verdicts = {one["bias"]: one["failed"] for one in found["stands_on"]}
+    assert verdicts == {"constant": [], "reference": ["corners"], "tracking": []}
+    rows = {one["bias"]: one for one in found["checks"][1]["findings"] if one["figure"] == "states as software"}
+    assert rows["reference"]["value"] < rows["tracking"]["value"]
+    assert {one["bias"] for one in found["checks"][7]["findings"] if one["figure"] == "memories that stay on"} >= {
+        "constant"
+    }
+    said = " ".join(done.stdout.split())
+    page = (folder / "hot" / "report.html").read_text()
+    for text in (
+        "PASS with ideal bias currents, the same in every condition (constant)",
+        "FAIL in corners with bias currents that change as the chip",
+        "PASS with bias and input currents that both change",
+        "where the chip is made for one of them, ask for that one: --bias NAME",
+    ):
+        assert text in said and text in page, text
+    for bias in verdicts:
+        assert (folder / "hot" / f"corners-{bias}" / "pvt.json").is_file()
+
+
+def test_a_chip_that_makes_its_own_bias_currents_stands_on_these(technology, monkeypatch):
+    feeds = SimpleNamespace(assembly=SimpleNamespace(around=SimpleNamespace(feeds=("i",))))
+    assert applicable_biases(feeds, technology) == (("constant",), "")
+    assert (bias_words(feeds, "constant"), bias_name(feeds, "constant")) == (ON_CHIP, "bias of its tree")
+
+
+def test_a_reference_that_gives_no_current_leaves_ideal_currents_and_says_why(technology, calibration, monkeypatch):
+    def refuse(technology, simulator):
+        raise SimulationError("current reference: it does not start")
+
+    pins = SimpleNamespace(
+        assembly=SimpleNamespace(around=SimpleNamespace(feeds=())), calibration=calibration, technology=technology
+    )
+    monkeypatch.setattr(cosim.study.bias, "measure_reference", refuse)
+    monkeypatch.setattr(cosim.study.bias, "_measured", {})
+    assert applicable_biases(pins, technology) == (("constant",), "current reference: it does not start")
+    subject = Subject(pins, None, Run(Path()), Plan(), {}, None, biases=("constant", "tracking"))
+    found, missing = subject.across("ss")
+    assert list(found) == ["constant"]
+    assert [(one.bias, one.met, one.shown) for one in missing] == [
+        ("tracking", False, "current reference: it does not start")
+    ]
 
 
 def test_what_is_left_out_is_listed_and_an_impossible_limit_fails(folder):

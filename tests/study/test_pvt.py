@@ -14,6 +14,7 @@ from cosim.pipeline import Conditions, Listener, run_pvt
 from cosim.report.comparison_figures import draw_pvt
 from cosim.report.tables import format_pvt
 from cosim.study.agreement import ComparisonSummary
+from cosim.study.bias import WORDS
 from cosim.study.intervals import Bounds
 from cosim.study.pvt import CELSIUS, SUPPLIES, nominal_condition, pvt_grid, summarize_pvt
 from cosim.tasks.testset import TestSet
@@ -81,6 +82,16 @@ def test_the_grid_says_what_the_technology_cannot_do(technology):
     sections = {**technology.library.sections, "sf": "slowfast"}
     with pytest.raises(InputError, match="must have the section 'slowfast'; it has"):
         pvt_grid(replace(technology, library=replace(technology.library, sections=sections)))
+
+
+def test_the_verdict_names_the_bias_currents_that_it_stands_on(technology):
+    conditions = pvt_grid(technology)[:2]
+    for bias, words in WORDS.items():
+        sweep = summarize_pvt(conditions, [summary(1, 1)] * 2, 8, bias)
+        said = " ".join(" ".join(format_pvt(sweep)).split())
+        assert f"stands on {words}" in said
+        assert ("add --bias reference or --bias tracking" in said) == (bias == "constant")
+        assert sweep.stands_on == words
 
 
 def test_table_fits_a_terminal(technology):
