@@ -11,7 +11,7 @@ import cosim
 
 PACKAGE = Path(cosim.__file__).parent
 ORDER = (
-    "version", "errors", "quantities", "files", "reading", "resources", "technology", "network", "automata", "recall",
+    "version", "errors", "resources", "quantities", "files", "reading", "technology", "network", "automata", "recall",
     "tasks", "ir", "circuit", "cells", "units", "checkpoint", "exchange", "design", "compiler", "variation", "training",
     "software", "engines", "simulation", "outputs", "layout", "calibration", "study", "loading", "report", "pipeline",
     "partitions", "montecarlo", "signoff", "explore", "diff", "api", "cli", "__main__",
