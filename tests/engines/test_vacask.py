@@ -10,7 +10,14 @@ import pytest
 
 from cosim.calibration.find import shipped_path
 from cosim.calibration.measure import measure_schmitt
-from cosim.cells.benches import mirror_bench, rectifier_bench, schmitt_circuit
+from cosim.cells.benches import (
+    CLOSE,
+    ComparatorDrive,
+    comparator_bench,
+    mirror_bench,
+    rectifier_bench,
+    schmitt_circuit,
+)
 from cosim.cells.blocks import BLOCKS
 from cosim.cells.schmitt import STATE_LEVEL
 from cosim.checkpoint.file import load_network
@@ -38,6 +45,8 @@ from cosim.study.bias import measure_reference
 from cosim.tasks.testset import TestSet, load_test_set
 from cosim.technology.calibration import load_calibration
 from cosim.technology.catalog import load_technology
+from cosim.units.ladder.points import ladder_currents
+from cosim.units.pulse import PULSE_BEGIN, PULSE_END
 from cosim.variation.draws import Plan
 
 FRAMES = 3
@@ -96,6 +105,28 @@ def test_what_a_calibration_measures(technology, calibration):
     assert (theirs != ours).any()  # it was another simulator
     ours, theirs = (np.array(measure_reference(technology, name)) for name in NAMES)
     np.testing.assert_allclose(theirs, ours, rtol=1e-4)
+
+
+@needs_vacask
+@pytest.mark.ngspice
+@pytest.mark.parametrize("upper", [True, False])
+def test_the_comparators_of_a_calibration(technology, upper):
+    """VACASK refuses two instances of one name, which this bench had; below its threshold, and above.
+
+    Gate lines of 0.4 V at reltol 1e-5: 4 uV in either simulator.
+    """
+    currents, timing = ladder_currents(1e-9), Timing()
+    pulse, base = (CLOSE + PULSE_BEGIN, CLOSE + PULSE_END), currents.i_reset
+    drive = ComparatorDrive(np.array([0.5e-9, 1.5e-9]), base, currents.i_retain - base, pulse, upper)
+    bench, at = comparator_bench(technology, 1e-9, drive), timing.moments(2, pulse[1])
+    found = []
+    for name in NAMES:
+        waves = simulator_named(name).run(bench, 300.0)
+        assert isinstance(waves, Waveforms), waves
+        found.append([np.interp(at, waves.time, waves.voltage(net)) for net in ("in", "half")])
+    np.testing.assert_allclose(*found, rtol=0, atol=8e-6)
+    below, above = found[0][0] - found[0][1]
+    assert below < 0 < above
 
 
 @needs_vacask
