@@ -151,16 +151,18 @@ def test_damaged_and_missing_results_are_run_again(benches, plan, outcomes, tmp_
     assert ran == [1, 2]
 
 
-def test_dead_worker_is_a_failure_and_the_others_go_on(benches, plan, outcomes, tmp_path):
+def test_dead_worker_is_named_a_failure_and_the_others_go_on(benches, plan, outcomes, tmp_path, caplog):
     # The run ends, its end is compared with window[1], and looking that up ends the process: an abort in mid-task.
     deadly = replace(plan, window=defaultdict(partial(os._exit, 9)))
     found = run_inferences(benches, [plan, deadly, plan], Run(tmp_path))
     assert content([found[0], found[2]]) == content([outcomes[0], outcomes[2]])
+    said = "a worker process ended (exit status 9) with sample 1; another runs it again"
+    assert [record.message for record in caplog.records] == [said]
     failure = found[1]  # died in both tries
     assert isinstance(failure, Failure)
     assert failure.kind is FailureKind.CRASH
     assert failure.kind.value == "the simulator process died"
-    assert failure.detail == "exit code 9"
+    assert failure.detail == "exit status 9"
     assert failure.deck == format_bench(benches[1])
     assert not (tmp_path / INFERENCES / f"{deck_hash(format_bench(benches[1]))}.npz").exists()
 
