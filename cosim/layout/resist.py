@@ -34,7 +34,6 @@ from cosim.layout.tiles import RAIL_TOP, STRIP, heights
 from cosim.technology.drawing import Drawing
 
 FRAMES = 8  # in which the supply current is looked at
-MATTERS = 0.01  # of the frame, or of U_T: from which a wire's resistance would have to be simulated
 
 
 @dataclass(frozen=True)
