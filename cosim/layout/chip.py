@@ -21,6 +21,7 @@ from cosim.technology.types import Technology
 _APART = 600  # nm, between the rows and the straps of the supplies
 _MET = 500  # nm, from a strap's inner edge to the vias of wires that end on it
 _MARGIN = 600  # nm, from a bottom plate to the edge
+MOST = 4000  # transistors and capacitors: with more, the wires up across the rows fill them from edge to edge
 _FEWEST = 0.4  # of the rows that make the smallest macro: fewer and longer ones take their place where wires need room
 
 
@@ -82,6 +83,11 @@ def drawing_of(technology: Technology) -> Drawing:
 def draw_chip(circuit: Circuit, ports: Sequence[str], technology: Technology, name: str) -> Chip:
     """Draw a flat circuit. Raises InputError and MappingError for what cannot be drawn."""
     drawing = drawing_of(technology)
+    if (count := len(circuit.elements)) > MOST:
+        raise MappingError(
+            f"{name}: must have at most {MOST} transistors and capacitors to be drawn, not {count}, for the wires "
+            "across its rows would find no room; draw a smaller network, see docs/limits.md"
+        )
     capacitors = [element for element in circuit.elements if isinstance(element, Capacitor)]
     outside = (*ports, *(net for one in capacitors for net in (one.a, one.b)))
     blocks = stack((element for element in circuit.elements if isinstance(element, Mos)), outside)

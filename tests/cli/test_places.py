@@ -55,6 +55,8 @@ NEEDS = {"train": "torch", "backbone": "torch", "reproduce": "torch", "demo": "t
          "sensitivity": "numba", "signoff": "numba"}  # fmt: skip
 NGSPICE = ("simulate", "compare", "characterize", "demo", "signoff", "sensitivity", "calibrate")
 SLOW = ("calibrate", "signoff")  # a minute and more where no device table is kept
+QUICK = ("compile", "montecarlo", "merge", "sweep", "power", "reproduce", "diff")  # the others: one place by default
+PLACES = ("relative", "default", "absolute")
 PLAN = """
 [nominal]
 audit = 1
@@ -68,6 +70,16 @@ accuracy = ">= 0 %"
 def marked(verb):
     marks = [pytest.mark.ngspice] * (verb in NGSPICE) + [pytest.mark.slow] * (verb in SLOW)
     return pytest.param(verb, marks=marks)
+
+
+def placed(verbs):
+    """Each verb in each place; those that take seconds are slow in all but the first."""
+    found = []
+    for verb in verbs:
+        for place in PLACES:
+            later = [pytest.mark.slow] * (verb not in QUICK and place != PLACES[0])
+            found.append(pytest.param(verb, place, marks=[*marked(verb).marks, *later]))
+    return found
 
 
 def test_no_verb_is_forgotten():
@@ -128,8 +140,7 @@ def default_of(verb, arguments):
     return next(option.default for option in command.params if option.name == "output")
 
 
-@pytest.mark.parametrize("place", ["default", "relative", "absolute"])
-@pytest.mark.parametrize("verb", [marked(verb) for verb in FOLDERS])
+@pytest.mark.parametrize(("verb", "place"), placed(FOLDERS))
 @pytest.mark.usefixtures("prepared")
 def test_a_folder_is_written_where_it_should_be(cosim_main, elsewhere, tmp_path, verb, place):
     arguments, result = FOLDERS[verb]
@@ -143,8 +154,7 @@ def test_a_folder_is_written_where_it_should_be(cosim_main, elsewhere, tmp_path,
     assert [path.name for path in elsewhere.iterdir()] == ([] if place == "absolute" else [folder[place].parts[0]])
 
 
-@pytest.mark.parametrize("place", ["default", "relative", "absolute"])
-@pytest.mark.parametrize("verb", [marked(verb) for verb in FILES])
+@pytest.mark.parametrize(("verb", "place"), placed(FILES))
 @pytest.mark.usefixtures("prepared")
 def test_a_file_is_written_where_it_should_be(cosim_main, elsewhere, tmp_path, verb, place, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))

@@ -8,11 +8,12 @@ from cosim.cells.mirror import signal_rails
 from cosim.cells.schmitt import schmitt
 from cosim.circuit.elements import GROUND, Capacitor, Circuit, Instance, Mos
 from cosim.errors import MappingError
+from cosim.layout.bands import find_bands
 from cosim.layout.blocks import VDD, Block, stack
-from cosim.layout.chip import draw_chip, drawing_of
+from cosim.layout.chip import MOST, draw_chip, drawing_of
 from cosim.layout.floorplan import OWN, Row, piled, spaced
 from cosim.layout.plates import place
-from cosim.layout.route import Lanes, Plan, _place_trunk, _Span
+from cosim.layout.route import Lanes, NoRoomError, Plan, _place_trunk, _Span
 from cosim.layout.schematic import format_schematic
 from cosim.layout.sensitive import CLOCK, DECISION, HELD, LOAD, Manners, manners, unclocked
 
@@ -195,3 +196,31 @@ def test_fill_covers_what_the_foundry_asks_and_keeps_its_distance(technology):
         share = (wires.merged().area() + squares.area()) / ((x2 - x1) * (y2 - y1))
         assert filled.after[layer] == pytest.approx(share, rel=1e-9)
         assert share >= 0.3
+
+
+def test_what_is_too_large_for_its_wires_is_refused_at_once(technology, monkeypatch):
+    """Before anything is placed."""
+    monkeypatch.setattr("cosim.layout.chip.stack", lambda *_: pytest.fail("the work has begun"))
+    devices = tuple(switch(f"s{k}", f"a{k}", "g", f"b{k}") for k in range(MOST + 1))
+    with pytest.raises(MappingError, match=r"cell: must have at most 4000 transistors and capacitors .*, not 4001"):
+        draw_chip(Circuit("cell", (), devices), ("g",), technology, "cell")
+
+
+def test_rows_get_longer_where_wires_across_them_find_no_room(technology, monkeypatch):
+    """Seven eighths of the rows each time, as far as two fifths of them."""
+    asked = []
+
+    def route_none(*_):
+        raise NoRoomError("net a: there is no room for its wire")
+
+    def bands(blocks, wanted, rows, drawing):
+        asked.append(rows)
+        return find_bands(blocks, wanted, 2, drawing)
+
+    monkeypatch.setattr("cosim.layout.chip.find_rows", lambda *_: 20)
+    monkeypatch.setattr("cosim.layout.chip.find_bands", bands)
+    monkeypatch.setattr("cosim.layout.chip.route", route_none)
+    circuit, ports = flat(schmitt(technology, 8))
+    with pytest.raises(NoRoomError, match="net a: there is no room"):
+        draw_chip(circuit, ports, technology, "cell")
+    assert asked == [20, 17, 14, 12, 10, 8]
