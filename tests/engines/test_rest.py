@@ -58,7 +58,7 @@ def test_sources_stay_what_they_are_at_time_0(staircase):
 
 def test_a_started_bench_keeps_its_analysis_and_its_preset(staircase):
     plain, text = format_bench(staircase), format_bench(started(staircase, (("x", 0.3),)))
-    assert " bypass=0\n" in plain and plain.endswith("\n.ic v(y)=1.8e+00\n.tran 1e-05 1e-02 0e+00 1e-05\n.end\n")
+    assert " bypass=0 " in plain and plain.endswith("\n.ic v(y)=1.8e+00\n.tran 1e-05 1e-02 0e+00 1e-05\n.end\n")
     begun = plain.replace("\n.tran", "\n.nodeset v(x)=3e-01\n.tran").replace("bypass=0", "bypass=1")
     assert text == begun
 
