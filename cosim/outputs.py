@@ -21,7 +21,7 @@ from cosim.circuit.dialects.dialect import START_FILE, Dialect
 from cosim.circuit.dialects.ngspice import NGSPICE, format_point
 from cosim.circuit.elements import Capacitor, Circuit, Mos
 from cosim.circuit.waveforms import Timing
-from cosim.compiler.mapping import CUT, ZERO, MappingRow, map_parameters
+from cosim.compiler.mapping import CUT, LEFT_OUT, ZERO, MappingRow, map_parameters
 from cosim.design import Condition, Design
 from cosim.engines.behavioral.model import run_behavioral
 from cosim.engines.engine import Failure
@@ -203,7 +203,10 @@ def summarize(
         "parameters": len(rows),
         "statuses": {status: sum(row.status == status for row in rows) for status in sorted({r.status for r in rows})},
         "lost": [row.parameter for row in rows if row.status in (ZERO, CUT)],
-        "largest_rounding": max((abs(r.realised - r.target) for r in rows if r.unit == "1"), default=0.0),
+        "largest_rounding": max(
+            (abs(r.realised - r.target) for r in rows if r.unit == "1" and r.status != LEFT_OUT), default=0.0
+        ),
+        **({"left_out": dict(left_out)} if (left_out := design.graph.left_out.states) else {}),
     }
 
 

@@ -269,17 +269,22 @@ def _warn(lines: list[str]) -> None:
 
 def format_result(result: "TrainingResult") -> list[str]:
     """What a user wants to know after a training, one line each."""
+    from cosim.compiler.passes import constant_cells
+    from cosim.report.words import say_constant
+
     figures = result.figures
     if _classifies(result):
         score = f"balanced accuracy {figures['test_balanced_accuracy']:.1%}, accuracy {figures['test_accuracy']:.1%}"
     else:
         score = f"mean absolute error {figures['test_mae']:.4g}"
+    said = say_constant(constant_cells(result.network))
     near = figures.get("near_deciding_threshold")  # an analog state has no threshold
     return [
         f"test: {score} ({figures['test_samples']} samples)",
         *([_format_chips(figures["chips"])] if "chips" in figures else []),
         *([f"candidates within 0.02 of a threshold that decides: {near['0.02']:.2%}"] if near else []),
         f"weights and biases that are not zero: {figures['nonzero_weights']}",
+        *([f"{said}; cosim compile leaves them out"] if said else []),
         f"checkpoint: {result.path}",
     ]
 

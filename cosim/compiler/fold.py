@@ -42,7 +42,9 @@ def explain_weight(graph: Sized, edge: Edge, learned: dict[str, float], sign: in
         offset = node.offset if isinstance(node, Comparing | Rectifier) else 0.0
         zeros = weight.target - sign * value - offset
         parts += [f"common-mode offset {offset:+g}"] if offset else []
-        parts += [f"{zeros:+g} for level 0 of the states it reads (W zero)"] if abs(zeros) > _SAME else []
+        of = "level 0 of the states it reads (W zero)"
+        of += ", and cells left out" if any(state for state in graph.left_out.states.values()) else ""
+        parts += [f"{zeros:+g} for {of}"] if abs(zeros) > _SAME else []
         pedestal = graph.mirrors[PEDESTAL, target].realised if (PEDESTAL, target) in graph.mirrors else 0.0
         beside = [f"beside it {pedestal:+g} on the pedestal of its sources"] if pedestal else []
     else:

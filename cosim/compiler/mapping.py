@@ -1,5 +1,6 @@
 """Mapping report: every learned parameter, what it became, and what was lost on the way."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from cosim.compiler.fold import explain_threshold, explain_weight, learned_values, row_sign
@@ -11,6 +12,7 @@ from cosim.units.report import Learned
 from cosim.units.table import unit_of
 
 ROUNDED, ZERO, CUT, EXACT = "rounded", "rounds to zero", "cut at the largest mirror", "exact"
+LEFT_OUT = "left out"
 
 
 @dataclass(frozen=True)
@@ -19,7 +21,8 @@ class MappingRow:
 
     target and realised in `unit`. A weight (unit 1): wanted and built. A threshold or level (unit A, status
     calibrated): the current wanted at the cell, and the bias current on the pin that makes it. `status`: exact,
-    rounded, rounds to zero, cut at the largest mirror; `note`: what was folded in (cosim.compiler.fold).
+    rounded, rounds to zero, cut at the largest mirror, left out (with a cell that is constant); `note`: what was folded
+    in (cosim.compiler.fold).
     """
 
     parameter: str
@@ -56,6 +59,23 @@ def map_parameters(design: Design) -> list[MappingRow]:
             MappingRow(pin.parameter, pin.pin, pin.target, pin.realised, "A", "calibrated", pin.note)
             for pin in unit_of(node).report(node, graph.biases[node.name], about)
         ]
+    return [*rows, *_left_out_rows(graph, layers)]
+
+
+def _left_out_rows(graph: Sized, layers: Mapping[str, RecurrentLayer]) -> list[MappingRow]:
+    """What was learned of cells that are not built, because no input changes their state."""
+    left_out, rows = graph.left_out, list[MappingRow]()
+    notes = {name: f"{name} is always in state {state}" for name, state in left_out.states.items()}
+    for (source, target), weight in left_out.weights.items():
+        note = notes.get(target) or notes.get(source, "no cell that is built reads it")
+        rows.append(MappingRow(weight.origin, "none", weight.target, 0.0, "1", LEFT_OUT, note))
+    for name in left_out.states:
+        node = left_out.nodes[name]
+        if isinstance(node, Comparing) and node.layer in layers and not node.behind:
+            names = (*layers[node.layer].threshold_names, "alpha{}")
+            for field, value in zip(names, (node.rise, node.fall, node.level), strict=True):
+                parameter = f"{node.layer}.{field.format(f'[{node.index}]')}"
+                rows.append(MappingRow(parameter, "none", value * graph.i_unit, 0.0, "A", LEFT_OUT, notes[name]))
     return rows
 
 

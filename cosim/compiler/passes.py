@@ -16,6 +16,7 @@ from cosim.compiler.checks import (
     check_units_work,
     check_weights,
 )
+from cosim.compiler.constant import leave_out_constants
 from cosim.compiler.lower import lower
 from cosim.compiler.scale import scale
 from cosim.compiler.settings import Job, Settings, Target
@@ -34,6 +35,7 @@ Pass = tuple[str, Callable[[Any, Any], Any], tuple[Callable[[Any, Any], None], .
 PASSES: tuple[Pass, ...] = (
     ("lower", lambda network, job: lower(network, job.origin, job.settings.cell, job.settings.headroom),
      (check_weights, check_pulls, check_stages, check_feedback)),
+    ("constant", lambda graph, job: leave_out_constants(graph, job.units), (check_weights, check_stages)),
     ("centre", lambda graph, job: centre(graph), ()),
     ("scale", lambda graph, job: scale(graph, job.settings.i_unit),
      (check_units_work, check_signals, check_set_points)),
@@ -92,6 +94,17 @@ def _size(target: Target) -> object:
         assert isinstance(found, Lowered)
         advice = advise_unit_current(found, target.settings.i_unit, refused, target.technology.name)
         raise MappingError(f"{error}; {advice}") from None
+
+
+def constant_cells(network: Network) -> dict[str, int]:
+    """Return the cells that are not built, because no input changes their state, with that; none without a circuit."""
+    job = Job(network, "network", Settings(saturate=True), units_for(network.weight_grid))
+    try:
+        found = _run(PASSES[: _place(FOR_TECHNOLOGY)], job, network)
+    except MappingError:
+        return {}
+    assert isinstance(found, Lowered)
+    return dict(found.left_out.states)
 
 
 def check_mapping(

@@ -10,4 +10,4 @@ def scale(graph: Lowered, i_unit: float) -> Scaled:
     for node in graph.memories:
         rise, fall = (node.rise, node.fall) if isinstance(node, Comparing) else (0.0, 0.0)
         currents[node.name] = MemoryCurrents(rise * i_unit, fall * i_unit, node.level * i_unit)
-    return Scaled(graph.nodes, graph.weights, i_unit, currents)
+    return Scaled(graph.nodes, graph.weights, i_unit, currents, left_out=graph.left_out)

@@ -47,7 +47,7 @@ def size(
     biases = {node.name: _bias(node, sizing) for node in graph.memories}
     sized = Sized(
         graph.nodes, graph.weights, graph.i_unit, graph.currents, units, pedestal * graph.i_unit, mirrors, biases,
-        steer(graph, calibration, origin),
+        steer(graph, calibration, origin), left_out=graph.left_out,
     )  # fmt: skip
     return _with_pedestal(sized) if pedestal else sized
 

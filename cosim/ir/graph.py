@@ -9,7 +9,7 @@ reads them late, and the edges into a node are in the order of their sources: wh
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeVar
 
@@ -23,11 +23,22 @@ Bias = TypeVar("Bias")
 
 
 @dataclass(frozen=True)
+class LeftOut:
+    """What is not built, because no input changes it: nodes by name, states of the memories among them, and the weights
+    into and out of them."""
+
+    nodes: Mapping[str, Node] = field(default_factory=dict[str, Node])
+    states: Mapping[str, int] = field(default_factory=dict[str, int])
+    weights: Mapping[Edge, Weight] = field(default_factory=dict[Edge, Weight])
+
+
+@dataclass(frozen=True)
 class Lowered:
-    """nodes: by name; weights: edge -> weight."""
+    """nodes: by name; weights: edge -> weight; left_out: what there was besides."""
 
     nodes: Mapping[str, Node]
     weights: Mapping[Edge, Weight]
+    left_out: LeftOut = field(default=LeftOut(), kw_only=True)
 
     @cached_property
     def _arriving(self) -> Mapping[tuple[str, Role], tuple[tuple[str, Weight], ...]]:

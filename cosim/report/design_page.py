@@ -16,7 +16,7 @@ from cosim.report.margins import margins_section
 from cosim.report.network_figure import draw_network
 from cosim.report.page import Blocks, Facts, Page, Section, Table
 from cosim.report.provenance import circuit_facts, origins, subject_of
-from cosim.report.words import say_conditions, worded
+from cosim.report.words import say_conditions, say_constant, worded
 from cosim.study.margins import Margins
 
 SCHEMATIC = "network.svg"
@@ -55,7 +55,7 @@ def design_page(design: Design, condition: Condition | None = None, margins: Mar
         "The network": inside.pop("The network"),
         **({} if margins is None else {"How far decisions are from their thresholds": margins_section(margins)}),
         "Area by block": (_areas(design),),
-        "What was lost": _format_lost(lost),
+        "What was lost": (*_format_left_out(design), *_format_lost(lost)),
         **inside,
         "Cells": schematics_section(design),
         "The circuit": (Facts(tuple(worded(circuit_facts(design)))),),
@@ -92,6 +92,11 @@ def _areas(design: Design) -> Table:
         for block, (gates, capacitors) in areas.items()
     )
     return Table(("block", "gates, um2", "share", "capacitors, um2"), rows, (1, 2, 3))
+
+
+def _format_left_out(design: Design) -> Blocks:
+    said = say_constant(design.graph.left_out.states)
+    return (f"{said}. It is left out: its constant is in the biases of what reads it.",) if said else ()
 
 
 def _format_lost(lost: list[MappingRow]) -> Blocks:

@@ -4,9 +4,11 @@ from dataclasses import asdict
 
 import numpy as np
 
+from cosim.compiler.passes import constant_cells
 from cosim.network.gamma import GammaLayer
 from cosim.network.layers import EpsilonLayer, Layer, MinGruLayer, SignedLayer
 from cosim.network.types import Network, Readout
+from cosim.report.words import say_constant
 
 
 def describe_network(network: Network) -> dict[str, object]:
@@ -26,6 +28,7 @@ def describe_network(network: Network) -> dict[str, object]:
         },
         "layers": [_describe_layer(layer, layer.name, grid) for layer in network.layers],
         "readout": {**_describe_layer(network.readout, "readout", grid), "pooling": network.readout.pooling},
+        "constant_cells": constant_cells(network),
         "late": {name: asdict(late) for name, late in network.late.items()},
         "history": dict(network.history),
     }
@@ -90,6 +93,8 @@ def format_network(network: Network) -> list[str]:
     lines += [f"{layer.name}: {text}" for layer in network.layers if (text := _analog(layer))]
     for name, late in network.late.items():
         lines.append(f"{name} is {late.signal} {late.frames} frame{'s' if late.frames > 1 else ''} before")
+    if said := say_constant(constant_cells(network)):
+        lines.append(f"{said}; cosim compile leaves them out")
     if figures := network.history.get("figures", {}):
         lines += ["", *(f"{name:26s}{_figure(value)}" for name, value in figures.items())]
     return [line if line.isprintable() else ascii(line)[1:-1] for line in lines]  # a history may hold any text

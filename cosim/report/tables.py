@@ -10,6 +10,7 @@ from cosim.report.advice import UNRESET, advise
 from cosim.report.noise import format_chip_noise, format_gradient, format_noise
 from cosim.report.trust import format_audit, format_elsewhere, format_transitions, format_trust
 from cosim.report.value_errors import format_errors
+from cosim.report.words import say_constant
 from cosim.study.agreement import ComparisonSummary
 from cosim.study.bias import WORDS
 from cosim.study.chips import LEAST_PAIRED, ChipCount, ChipSummary, Contribution, Pair, SpecYield, TrimSummary
@@ -306,9 +307,15 @@ def format_circuit(summary: Mapping[str, Any]) -> list[str]:
         f"{summary['task'] or 'network'} on {summary['technology']}",
         f"  transistors       {summary['transistors']} ({summary['unit_devices']} unit devices)",
         f"  area, estimated   {gates:.0f} um2 of gates, {capacitors:.0f} um2 of capacitors",
+        *_lines_of("left out", say_constant(summary.get("left_out", {}))),
         f"  bias pins         {summary['bias_pins']}",
         f"  unit current      {format_quantity(summary['i_unit_a'], 'A')} per software 1.0",
         f"  parameters        {summary['parameters']}: {statuses}",
         *(f"    lost: {parameter} (see mapping.csv)" for parameter in lost[:LOST]),
         *([f"    and {len(lost) - LOST} more"] if len(lost) > LOST else []),
     ]
+
+
+def _lines_of(name: str, text: str) -> list[str]:
+    """Return a text behind its name, under 80 columns; nothing for none."""
+    return wrap(f"  {name:<18}{text}", 79, subsequent_indent=20 * " ") if text else []

@@ -85,6 +85,7 @@ WORDS = {
     "input_scale": Word("inputs over nominal ones"),
     "kind": Word("chips vary", _named(VARIATION)),
     "largest_rounding": Word("largest rounding of a weight"),
+    "left_out": Word("cells left out", lambda value: ", ".join(value) if isinstance(value, Mapping) else show(value)),
     "lost": Word("parameters that became zero or were cut"),
     "made_with": Word("made with"),
     "mismatch_dl": Word("added to a drawn length for mismatch", _in("um", 1e6)),
@@ -138,6 +139,15 @@ def worded(values: Mapping[str, object], above: str = "") -> Iterator[tuple[str,
             yield from worded(value, f"{above}{words_of(key)}: ")
         else:
             yield above + words_of(key), "none" if value is None else shown(value)
+
+
+def say_constant(states: Mapping[str, int]) -> str:
+    """Return a sentence on cells that are always in one state, by their names; empty for none."""
+    if not states:
+        return ""
+    named = ", ".join(name if state == 0 else f"{name} (state {state})" for name, state in states.items())
+    count = "1 cell is" if len(states) == 1 else f"{len(states)} cells are"
+    return f"{count} always in the same state, whatever the input: {named}"
 
 
 def say_conditions(technology: Technology) -> str:

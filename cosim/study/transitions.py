@@ -14,6 +14,8 @@ from cosim.automata.read import Coded, coded_in, symbols_in
 from cosim.automata.table import Whole
 from cosim.design import Design
 from cosim.engines.engine import Inference, Outcome, Run
+from cosim.ir.nodes import Memory
+from cosim.ir.states import States
 from cosim.tasks.testset import TestSet
 
 Array = NDArray[np.float64]
@@ -61,12 +63,9 @@ def find_transitions(design: Design, test_set: TestSet, outcomes: Sequence[Outco
     coded = coded_in(design.network)
     if coded is None:
         return None
-    own = _cells_of(design)
-    memories = list(design.graph.memories)
-    zero, step = (np.array([getattr(memories[k], name) for k in own]) for name in ("zero", "step"))
     symbols = symbols_in(design.network.encoding, test_set.x)
     frames = [
-        Frames(string[: len(found.states)], zero + step * found.states[:, own].astype(float), found.margins)
+        Frames(string[: len(found.states)], _cells_of(design, found.states), found.margins)
         for string, found in zip(symbols, outcomes, strict=True)
         if isinstance(found, Inference)
     ]
@@ -98,10 +97,19 @@ def count_transitions(coded: Coded, strings: Sequence[Frames], unit: float) -> T
     return Transitions(int((taken > 0).sum()), int(wrong.sum()), astray, _known(margin.min()), unit, rows)
 
 
-def _cells_of(design: Design) -> list[int]:
-    """Places of a network's own cells among the memories, layer by layer, without those that only shift."""
-    found = {(node.layer, node.index): k for k, node in enumerate(design.graph.memories) if node.behind == 0}
-    return [found[layer.name, i] for layer in design.network.recurrent_layers for i in range(layer.width)]
+def _cells_of(design: Design, states: States) -> Array:
+    """h of a network's own cells (time, cells), layer by layer, without those that only shift, from the states of the
+    memories; of cells that are left out their constant."""
+    left_out, found = design.graph.left_out, dict[tuple[str, int], Array]()
+    for k, node in enumerate(design.graph.memories):
+        if node.behind == 0:
+            found[node.layer, node.index] = node.zero + node.step * states[:, k].astype(float)
+    for name, state in left_out.states.items():
+        node = left_out.nodes[name]
+        if isinstance(node, Memory) and node.behind == 0:
+            found[node.layer, node.index] = np.full(len(states), node.zero + node.step * state)
+    places = [(layer.name, i) for layer in design.network.recurrent_layers for i in range(layer.width)]
+    return np.stack([found[place] for place in places], axis=1)
 
 
 def _state(cells: Array, codes: Array) -> Whole:

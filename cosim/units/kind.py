@@ -106,6 +106,8 @@ class Unit(Generic[N, B, F]):
     drawings: schematics that show it, cosim.report.schematics.CELLS.
     measure: (technology, calibration of the cells, simulator) -> what it needs beyond that, `Calibration.own`.
     resumes: whether `decide` begins with `Cell.before`, which feedback needs.
+    settles: (node, candidate in units) -> the state that it is in from the first frame on, where that candidate never
+    changes; None where the state goes on changing, or a threshold is too near to say.
     pulsed: whether its state changes in a pulse after the decision; slow: whether it has a time constant.
     samples: whether it compares a candidate that a sample gate froze, whose noise is then known.
     check: (i_unit, t_step, tau, calibration, origin): raises MappingError where the kind cannot work so.
@@ -129,6 +131,7 @@ class Unit(Generic[N, B, F]):
     drawings: tuple[str, ...] = ()
     measure: Callable[[Technology, Calibration, str], Own] | None = None
     resumes: bool = False
+    settles: Callable[[N, float], int | None] = lambda node, candidate: None
     pulsed: bool = False
     slow: bool = False
     samples: bool = False

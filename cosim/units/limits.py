@@ -6,6 +6,7 @@ The compiler refuses what is beyond them, and training keeps what it learns with
 import math
 from dataclasses import dataclass
 
+CLEAR = 1e-6  # units; what a constant candidate must be away from a threshold for its decision to be certain
 MAX_COUNT = 64  # unit devices of one weight; more belongs into a larger i_unit
 MAX_BIAS_COUNT = 256  # of one bias, which may carry a common-mode offset and the offsets of the states it reads, too
 MIN_WIDTH = 12e-12  # A; below about this the 9T cell shows no hysteresis (arXiv 2605.07936)

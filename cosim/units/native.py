@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from cosim.cells.builder import Builder
 from cosim.ir.nodes import Comparing, MemoryCurrents
 from cosim.technology.calibration import Calibration
-from cosim.units.limits import SetPoint, cell_points
+from cosim.units.limits import CLEAR, SetPoint, cell_points
 from cosim.units.sizing import Sizing
 
 Array = NDArray[np.float64]
@@ -15,6 +15,12 @@ Array = NDArray[np.float64]
 def window_points(node: Comparing, asked: MemoryCurrents, *, moving: bool) -> tuple[SetPoint, ...]:
     """Thresholds and level of a unit behind two comparators."""
     return cell_points(asked.i_fall, asked.i_rise, asked.i_high)
+
+
+def settle_within(node: Comparing, candidate: float) -> int | None:
+    """The reset's state where no threshold is crossed; beyond one a native unit goes on changing."""
+    above = node.rise - candidate > CLEAR and (not node.two_sided or candidate - node.fall > CLEAR)
+    return node.start if above else None
 
 
 def comparator_bias(sizing: Sizing, node: Comparing, threshold: float, *, upper: bool = True) -> float:

@@ -6,7 +6,7 @@ from cosim.units.ladder.circuit import build_ladder, report_ladder
 from cosim.units.ladder.equations import decide_ladder, deliver_ladder, ladder_effects, supply_ladder, turn_ladder
 from cosim.units.ladder.lower import check_frame, lower_ladder, solve_pins, takes
 from cosim.units.ladder.node import Ladder, LadderFactors, LadderPins
-from cosim.units.native import window_points
+from cosim.units.native import settle_within, window_points
 
 LADDER = Unit[Ladder, LadderPins, LadderFactors](
     node=Ladder,
@@ -24,6 +24,7 @@ LADDER = Unit[Ladder, LadderPins, LadderFactors](
     effects=ladder_effects,
     turns=turn_ladder,
     resumes=True,
+    settles=settle_within,
     drawings=("9T cell", "quantiser", "ladder", "DPI"),
     pulsed=True,
     slow=True,

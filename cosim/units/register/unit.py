@@ -2,7 +2,7 @@
 
 from cosim.network.layers import SignedLayer
 from cosim.units.kind import Unit
-from cosim.units.native import window_points
+from cosim.units.native import settle_within, window_points
 from cosim.units.register.circuit import build_register, report_register
 from cosim.units.register.equations import (
     decide_register,
@@ -30,6 +30,7 @@ REGISTER = Unit[Register, RegisterPins, RegisterFactors](
     effects=register_effects,
     turns=turn_register,
     resumes=True,
+    settles=settle_within,
     drawings=("register", "level"),
     pulsed=True,
     samples=True,

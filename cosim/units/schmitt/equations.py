@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from cosim.ir.states import States
 from cosim.units.effect import Effect, Site, effect
 from cosim.units.kind import Array, Cell, Standing, Turns, pick, step_through
+from cosim.units.limits import CLEAR
 from cosim.units.native import memory_current
 from cosim.units.schmitt.node import Schmitt, SchmittBias, SchmittFactors
 
@@ -30,6 +31,13 @@ def decide_schmitt(cell: SchmittCell, candidate: Array) -> States:
         return np.where(sets[:, t], 1, np.where(resets[:, t], 0, state))
 
     return step_through(candidate, start, step)
+
+
+def settle_schmitt(node: Schmitt, candidate: float) -> int | None:
+    """The state of a constant candidate, in units: what the first frame decides stays."""
+    if min(abs(candidate - node.rise), abs(candidate - node.fall)) <= CLEAR:
+        return None
+    return 1 if candidate > node.rise else 0 if candidate < node.fall else node.start
 
 
 def turn_schmitt(cell: SchmittCell, lines: Sequence[Array]) -> Turns:

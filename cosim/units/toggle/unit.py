@@ -2,6 +2,7 @@
 
 from cosim.units.epsilon import EPSILON_LAYERS
 from cosim.units.kind import Unit
+from cosim.units.native import settle_within
 from cosim.units.toggle.circuit import build_toggle, report_toggle
 from cosim.units.toggle.equations import decide_toggle, deliver_toggle, supply_toggle, toggle_effects, turn_toggle
 from cosim.units.toggle.lower import lower_toggle, solve_toggle, takes, toggle_points
@@ -23,6 +24,7 @@ TOGGLE = Unit[Toggle, TogglePins, ToggleFactors](
     effects=toggle_effects,
     turns=turn_toggle,
     resumes=True,
+    settles=settle_within,
     drawings=("9T cell", "clocked", "toggle"),
     pulsed=True,
     samples=True,

@@ -1,0 +1,119 @@
+"""Constant: cells whose state no input can change leave the graph; what they deliver joins the biases of their readers.
+
+A candidate is constant where no weight but zeros reads what moves: then the state is the same for every input, in
+every frame.
+
+    u = max(b + sum of W over constants, 0)        the unit says in which state that leaves it (`Unit.settles`)
+    b' = b + W level s                             of a row that reads the state s; at s = 0 nothing is left to add
+
+A cell goes only where its circuit and its readers keep what they compute: its state is that of the reset where a row
+reads it late, all its readers take it by mirrors, and a bias takes over its weight as whole unit devices. What reads
+only such cells is constant itself. The stages that are left are numbered anew.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from cosim.ir.graph import Edge, LeftOut, Lowered
+from cosim.ir.nodes import UNIT_CURRENT, And, Memory, Node, Rectifier, UnitCurrent, Weight
+from cosim.units.sizing import largest_count
+from cosim.units.table import unit_of
+
+_WHOLE = 1e-6  # unit devices; how exactly a weight must be a whole number of them
+
+
+def leave_out_constants(graph: Lowered, units: int) -> Lowered:
+    """The graph without its constant cells, which `left_out` names; itself where all cells are constant, or none.
+
+    units: unit devices per weight 1.0.
+    """
+    weights, states = dict(graph.weights), dict[str, int]()
+    currents = _constant_currents(graph)
+    for node in graph.memories:
+        if node.name in currents and (folded := _folded(graph, weights, node, currents[node.name], units)) is not None:
+            weights, states[node.name] = folded, round(currents[node.name] / node.level)
+    if not states or len(states) == sum(1 for _ in graph.memories):
+        return graph
+    gone = states.keys() | _unread(graph, states)
+    kept = {edge: weight for edge, weight in weights.items() if not gone & {*edge}}
+    dropped = {edge: weight for edge, weight in graph.weights.items() if gone & {*edge}}
+    nodes = {name: node for name, node in graph.nodes.items() if name not in gone}
+    left_out = LeftOut({name: graph.nodes[name] for name in graph.nodes if name in gone}, states, dropped)
+    return Lowered(_restaged(nodes), kept, left_out=left_out)
+
+
+def _constant_currents(graph: Lowered) -> dict[str, float]:
+    """The nodes whose current is constant from the first frame on, and that current in units."""
+    found: dict[str, float] = {}
+    for name in graph.order:
+        node = graph.nodes[name]
+        if isinstance(node, UnitCurrent):
+            found[name] = 1.0
+        elif isinstance(node, Rectifier | Memory):
+            drive = _constant_drive(graph, name, found)
+            if drive is None:
+                continue
+            if isinstance(node, Rectifier):
+                found[name] = max(drive, 0.0)
+            elif (state := _state(graph, node, max(drive, 0.0))) is not None:
+                found[name] = node.level * state
+    return found
+
+
+def _constant_drive(graph: Lowered, name: str, known: Mapping[str, float]) -> float | None:
+    """The sum into a node, in units; None where something that moves is among it."""
+    terms = [(source, weight.target) for source, weight in graph.into(name) if weight.target]
+    if any(source not in known for source, _ in terms):
+        return None
+    return sum(target * known[source] for source, target in terms)
+
+
+def _state(graph: Lowered, node: Memory, candidate: float) -> int | None:
+    """The state of a cell with this constant candidate; None where it is not the same in all frames.
+
+    Thresholds that move with the input may decide anything; a row that reads it late sees the reset's state first.
+    """
+    if any(graph.into(node.name, role) for role in ("beta", "rate")):
+        return None
+    state = unit_of(node).settles(node, candidate)
+    late = any(graph.weights[edge].late for edge in graph.out_of(node.name))
+    return None if late and state != node.start else state
+
+
+def _folded(
+    graph: Lowered, weights: dict[Edge, Weight], node: Memory, current: float, units: int
+) -> dict[Edge, Weight] | None:
+    """The weights with what a constant cell delivers in its readers' biases; None where they cannot take it."""
+    folded = dict(weights)
+    for edge in graph.out_of(node.name):
+        weight, bias = weights[edge], (UNIT_CURRENT, edge[1])
+        if weight.role != "drive" or bias not in weights:
+            return None
+        if not (added := weight.target * current):
+            continue
+        target = folded[bias].target + added
+        whole = abs(added * units - round(added * units)) < _WHOLE
+        if not whole or abs(target) * units > largest_count(UNIT_CURRENT):
+            return None
+        folded[bias] = replace(folded[bias], target=target)
+    return folded
+
+
+def _unread(graph: Lowered, states: Mapping[str, int]) -> set[str]:
+    """Rectifiers and ANDs that only cells read which are left out."""
+    found = set[str]()
+    for node in graph.of(Rectifier, And):
+        readers = {target for _, target in graph.out_of(node.name)}
+        if readers and readers <= states.keys():
+            found.add(node.name)
+    return found
+
+
+def _restaged(nodes: Mapping[str, Node]) -> dict[str, Node]:
+    """The nodes, their stages numbered without gaps."""
+    stages = sorted({node.stage for node in nodes.values() if isinstance(node, Memory)})
+    place = {stage: k for k, stage in enumerate(stages)}
+    return {
+        name: replace(node, stage=place[node.stage]) if isinstance(node, Memory) else node
+        for name, node in nodes.items()
+    }
