@@ -1,16 +1,21 @@
 """Files that are whole or as they were, and on the disk when the function returns.
 
 A link stays, and what it names is replaced; a file keeps owner and mode; what is no regular file, such as a device, a
-FIFO or the terminal, is written into.
+FIFO or the terminal, is written into. The content waits beside its target under a name of `partial_path`. Whoever
+writes holds a shared lock on the folder meanwhile, so that what is there while nobody holds it is the rest of a process
+that was killed, and is removed when its target is written next.
 """
 
 import errno
+import fcntl
+import hashlib
 import os
-import secrets
+import re
 import stat
 import sys
-from collections.abc import Generator, Mapping
-from contextlib import contextmanager, suppress
+import time
+from collections.abc import Generator, Iterable, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from cosim.errors import InputError
@@ -21,6 +26,8 @@ _REPAIRS = {
     errno.EACCES: "choose another place, or change its permissions",
     errno.EPERM: "choose another place, or change its permissions",
 }
+_PARTIAL = re.compile(r"\.(cosim-)?[0-9a-f]{16}(-[0-9]+)?\.partial")  # without cosim: of earlier versions
+_ATTEMPTS, _PAUSE = 10, 1e-3  # s, for the lock of a folder, which whoever removes rests holds for less than that
 _NO_SYNC = (errno.EINVAL, errno.ENOTSUP, errno.EACCES, errno.EBADF)  # of a folder: its file system or mode has none
 
 
@@ -37,26 +44,30 @@ def write_together(contents: Mapping[Path, bytes]) -> None:
 
     Raises InputError that names the file which cannot be written.
     """
-    staged: dict[Path, Path] = {}
+    targets: dict[Path, Path] = {}
     through: list[Path] = []
-    try:
-        for path, content in contents.items():
-            with _naming(path):
-                target = _replaceable(path)
-                if target is None:
-                    through.append(path)
-                else:
-                    staged[target] = _stage(target, content)
-        for target, temporary in staged.items():
-            with _naming(target):
-                os.replace(temporary, target)
-        for folder in {target.parent for target in staged}:
-            with _naming(folder):
-                sync_folder(folder)
-    except BaseException:
-        for temporary in staged.values():
-            temporary.unlink(missing_ok=True)
-        raise
+    staged: dict[Path, Path] = {}
+    for path in contents:
+        with _naming(path):
+            if (target := _replaceable(path)) is None:
+                through.append(path)
+            else:
+                targets[path] = target
+    with _staging(targets.values()):
+        try:
+            for path, target in targets.items():
+                with _naming(path):
+                    staged[target] = _stage(target, contents[path])
+            for target, temporary in staged.items():
+                with _naming(target):
+                    os.replace(temporary, target)
+            for folder in {target.parent for target in staged}:
+                with _naming(folder):
+                    sync_folder(folder)
+        except BaseException:
+            for temporary in staged.values():
+                temporary.unlink(missing_ok=True)
+            raise
     for path in through:
         with _naming(path):
             _write_into(path, contents[path])
@@ -66,7 +77,8 @@ def check_writable(path: Path, size: int = 1) -> None:
     """Raises InputError where a file of `size` bytes could not be written; nothing stays of the attempt."""
     with _naming(path):
         if (target := _replaceable(path)) is not None:
-            _stage(target, bytes(size)).unlink()
+            with _staging([target]):
+                _stage(target, bytes(size)).unlink()
         elif not os.access(path, os.W_OK):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
 
@@ -92,7 +104,8 @@ def check_folder(folder: Path) -> None:
         there = next(one for one in (folder, *folder.parents) if one.exists())
         if not there.is_dir():
             raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
-        _stage(there / "probe", b"0").unlink()
+        with _staging([there / "probe"]):
+            _stage(there / "probe", b"0").unlink()
 
 
 def sync_folder(folder: Path) -> None:
@@ -106,6 +119,20 @@ def sync_folder(folder: Path) -> None:
     except OSError as error:
         if error.errno not in _NO_SYNC:
             raise
+
+
+def partial_path(target: Path, number: int = 0) -> Path:
+    """Return where the content of a file waits until it is whole; `number` counts processes that write it at once."""
+    name = hashlib.sha256(os.fsencode(target.name)).hexdigest()[:16]
+    return target.with_name(f".cosim-{name}{f'-{number}' if number else ''}.partial")
+
+
+def find_rests(folder: Path) -> list[Path]:
+    """Return the files that killed processes left in a folder while they wrote; none while another process writes."""
+    if not (found := sorted(one for one in folder.iterdir() if _PARTIAL.fullmatch(one.name) and _is_plain(one))):
+        return []
+    with _locked(folder, fcntl.LOCK_EX) as alone:
+        return found if alone else []
 
 
 @contextmanager
@@ -150,10 +177,63 @@ def _replaceable(path: Path) -> Path | None:
     return Path(os.path.realpath(path))
 
 
+@contextmanager
+def _staging(targets: Iterable[Path]) -> Generator[None, None, None]:
+    """Around what stages files: removes what killed processes left for these targets, and says that one writes now."""
+    folders: dict[Path, list[Path]] = {}
+    for target in targets:
+        folders.setdefault(target.parent, []).append(target)
+    with ExitStack() as held:
+        for folder, own in folders.items():
+            rests = [one for target in own for one in (partial_path(target), partial_path(target, 1)) if _is_plain(one)]
+            if rests:
+                with _locked(folder, fcntl.LOCK_EX) as alone:
+                    for one in rests if alone else ():
+                        with suppress(OSError):
+                            one.unlink(missing_ok=True)
+            held.enter_context(_locked(folder, fcntl.LOCK_SH))
+        yield
+
+
+@contextmanager
+def _locked(folder: Path, kind: int) -> Generator[bool, None, None]:
+    """Whether the lock of a folder is held; without it nothing waits, for it may be anybody's, as of flock(1)."""
+    try:
+        handle = os.open(folder, os.O_RDONLY)
+    except OSError:
+        yield False
+        return
+    try:
+        yield _lock(handle, kind)
+    finally:
+        os.close(handle)
+
+
+def _lock(handle: int, kind: int) -> bool:
+    for attempt in range(_ATTEMPTS):
+        try:
+            fcntl.flock(handle, kind | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if attempt + 1 < _ATTEMPTS:
+                time.sleep(_PAUSE)
+        except OSError:  # a file system without locks
+            return False
+        else:
+            return True
+    return False
+
+
+def _is_plain(path: Path) -> bool:
+    """Whether a regular file has this name, and no link."""
+    try:
+        return stat.S_ISREG(path.lstat().st_mode)
+    except OSError:
+        return False
+
+
 def _stage(target: Path, content: bytes) -> Path:
     """The content on the disk under another name beside its target, with the target's owner and mode if it exists."""
-    temporary = target.with_name(f".{secrets.token_hex(8)}.partial")
-    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+    temporary, handle = _open_new(target)
     try:
         with os.fdopen(handle, "wb") as file:
             if target.exists():
@@ -168,6 +248,17 @@ def _stage(target: Path, content: bytes) -> Path:
         temporary.unlink(missing_ok=True)
         raise
     return temporary
+
+
+def _open_new(target: Path) -> tuple[Path, int]:
+    """A new file for the content of a target, open for writing; one that is there is another process's, or a user's."""
+    number = 0
+    while True:
+        path = partial_path(target, number)
+        try:
+            return path, os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+        except FileExistsError:
+            number += 1
 
 
 def _write_into(path: Path, content: bytes) -> None:

@@ -1,12 +1,13 @@
 """A folder has one verb, and one process at a time."""
 
+import shutil
 import subprocess
 import sys
 
 import pytest
 
 from cosim.errors import InputError
-from cosim.files.claim import MARKER, check_owner, own_file, own_folder, owner_of
+from cosim.files.claim import MARKER, check_owner, own_file, own_folder, owner_of, work_folder
 
 HOLD = """
 import sys, pathlib
@@ -104,8 +105,66 @@ def test_two_processes_on_one_file(tmp_path):
                 pass
         process.kill()
     with own_file(tmp_path / "model.pt"):
-        assert (tmp_path / "model.lock").exists()
+        assert [path.name for path in tmp_path.iterdir()] == [".model.cosim"]
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_kept_beside_a_file_stays_until_it_is_whole(tmp_path):
+    path = tmp_path / "model.pt"
+    with own_file(path):
+        (work_folder(path) / "state.pt").write_text("kept")
+    with own_file(path):
+        assert (work_folder(path) / "state.pt").read_text() == "kept"
+        (work_folder(path) / "state.pt").unlink()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_nothing_of_a_user_beside_a_file_is_touched(tmp_path):
+    """Names that earlier versions locked and removed, and a hidden folder of our name without our mark."""
+    for name in ("model.lock", "model.state.pt", "model.seed0.pt"):
+        (tmp_path / name).write_text("mine")
+    with own_file(tmp_path / "model.pt"):
+        pass
+    assert {path.read_text() for path in tmp_path.iterdir()} == {"mine"}
+    refusal = r"\.model\.cosim.*: must (be free for the training of model.pt|hold the name)"
+    for name, content in ((".cosim", "theirs\nand more\n"), ("notes", "mine")):
+        (tmp_path / ".model.cosim").mkdir()
+        (tmp_path / ".model.cosim" / name).write_text(content)
+        with (
+            pytest.raises(InputError, match=refusal),
+            own_file(tmp_path / "model.pt"),
+        ):
+            pass
+        assert (tmp_path / ".model.cosim" / name).read_text() == content
+        shutil.rmtree(tmp_path / ".model.cosim")
+
+
+def test_a_folder_with_files_of_a_user_that_a_verb_would_replace_is_refused(tmp_path):
+    (tmp_path / "log.txt").write_text("what the shell writes")
+    (tmp_path / "signoff.json").write_text("of another verb")
+    check_owner(tmp_path, "compare")
+    (tmp_path / "report.html").write_text("mine")
+    with pytest.raises(InputError, match="report.html: no verb of cosim wrote it, and cosim compare may replace it"):
+        check_owner(tmp_path, "compare")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["log.txt", "report.html", "signoff.json"]
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfe", b"my notes", b"compare", b"compare\nx\n", b"x" * 10**6])
+def test_a_marker_that_is_none_of_ours_is_refused_and_stays(tmp_path, content):
+    (tmp_path / MARKER).write_bytes(content)
+    for ask in (owner_of, lambda folder: own_folder(folder, "compare").__enter__()):
+        with pytest.raises(InputError, match=r"\.cosim: must hold the name of the verb that made the folder; choose"):
+            ask(tmp_path)
+    assert (tmp_path / MARKER).read_bytes() == content
+
+
+def test_a_marker_that_is_a_link_is_not_followed(tmp_path):
+    (tmp_path / "mine").touch()
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / MARKER).symlink_to(tmp_path / "mine")
+    with pytest.raises(InputError, match="cannot write into .*run: Too many levels of symbolic links; choose another"):
+        own_folder(tmp_path / "run", "compare").__enter__()
+    assert (tmp_path / "mine").read_text() == ""
 
 
 def test_nothing_is_made_by_asking(tmp_path):

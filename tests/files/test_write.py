@@ -1,6 +1,8 @@
 """A file is whole or as it was, on the disk, and what stood there keeps its nature."""
 
+import fcntl
 import os
+import signal
 import stat
 import subprocess
 import sys
@@ -9,7 +11,14 @@ import threading
 import pytest
 
 from cosim.errors import InputError
-from cosim.files.write import check_writable, make_folder, write_atomically, write_together
+from cosim.files.write import (
+    check_writable,
+    find_rests,
+    make_folder,
+    partial_path,
+    write_atomically,
+    write_together,
+)
 
 
 def mode(path):
@@ -97,6 +106,65 @@ def test_all_or_none(tmp_path):
         write_together({tmp_path / "a": b"new", tmp_path / "folder": b"new"})
     assert (tmp_path / "a").read_bytes() == b"old"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "folder"]
+
+
+KILLED = """
+import os, pathlib, signal, sys
+from cosim.files import write
+at, folder, names = sys.argv[1], pathlib.Path(sys.argv[2]), sys.argv[3:]
+def die(*_): os.kill(os.getpid(), signal.SIGKILL)
+if at == "wait":
+    def die(*_): print("staged", flush=True); sys.stdin.read()
+write.os.replace = die
+write.write_together({folder / name: name.encode() for name in names})
+"""
+
+
+def killed_while_writing(folder, *names):
+    done = subprocess.run([sys.executable, "-c", KILLED, "die", str(folder), *names])
+    assert done.returncode == -signal.SIGKILL
+
+
+def test_what_a_killed_process_left_is_named_and_goes_when_its_target_is_written_next(tmp_path):
+    """A file of a user with a similar name stays, and so does what was left of another target."""
+    (tmp_path / ".mine.partial").write_text("mine")
+    killed_while_writing(tmp_path, "a", "b")
+    killed_while_writing(tmp_path, "c")
+    assert [one.read_text() for one in find_rests(tmp_path)] == [
+        one.read_text() for one in sorted(map(partial_path, (tmp_path / "a", tmp_path / "b", tmp_path / "c")))
+    ]
+    write_together({tmp_path / "a": b"1", tmp_path / "b": b"2"})
+    assert find_rests(tmp_path) == [partial_path(tmp_path / "c")]
+    check_writable(tmp_path / "c")
+    assert sorted(one.name for one in tmp_path.iterdir()) == [".mine.partial", "a", "b"]
+
+
+def test_what_a_living_process_writes_is_no_rest(tmp_path):
+    """Two write one file at once: each has a name of its own, and nobody removes that of the other."""
+    (tmp_path / "a").write_bytes(b"old")
+    arguments = [sys.executable, "-c", KILLED, "wait", str(tmp_path), "a"]
+    with subprocess.Popen(arguments, stdin=-1, stdout=-1, text=True) as process:
+        assert process.stdout.readline() == "staged\n"
+        assert find_rests(tmp_path) == []
+        write_atomically(tmp_path / "a", b"new")
+        assert partial_path(tmp_path / "a").read_text() == "a" and (tmp_path / "a").read_bytes() == b"new"
+        process.kill()
+    write_atomically(tmp_path / "a", b"newer")
+    assert [one.name for one in tmp_path.iterdir()] == ["a"]
+
+
+def test_a_folder_that_somebody_else_has_locked_is_written_all_the_same(tmp_path):
+    """As under flock(1); what a killed process left there stays then."""
+    killed_while_writing(tmp_path, "a")
+    handle = os.open(tmp_path, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        write_atomically(tmp_path / "a", b"new")
+        assert find_rests(tmp_path) == []
+    finally:
+        os.close(handle)
+    assert (tmp_path / "a").read_bytes() == b"new"
+    assert find_rests(tmp_path) == [partial_path(tmp_path / "a")]
 
 
 def test_a_disk_that_fills(tmp_path, file_size_limit):
