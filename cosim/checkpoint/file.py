@@ -93,14 +93,30 @@ def load_network(path: str | os.PathLike[str]) -> Network:
 
 def stays_software(path: Path) -> bool:
     """Whether a file is a backbone of cosim backbone; False, too, for what `load_network` refuses in its own words."""
-    if path.suffix == ".npz" or not is_file(path) or path.stat().st_size == 0:
-        return False
+    return path.suffix != ".npz" and _format_of(path) == SOFTWARE_FORMAT
+
+
+def is_written_here(path: Path) -> bool:
+    """Return whether a file is a checkpoint or a backbone that cosim has written, and no state dict of somebody else's.
+
+    Raises MissingToolError for a .pt without torch.
+    """
+    return _format_of(path) in (FORMAT, SOFTWARE_FORMAT)
+
+
+def _format_of(path: Path) -> object:
+    """The format that a file says it has; None where it says nothing of the kind."""
+    if not is_file(path) or path.stat().st_size == 0:
+        return None
     try:
-        found = read_torch(path, _NOT_A_CHECKPOINT)
+        if path.suffix == ".npz":
+            meta = parse_json(str(read_arrays(path, "", ("meta",)).get("meta", "")), "", "", finite=False)
+        else:
+            found = read_torch(path, _NOT_A_CHECKPOINT)
+            meta = found.get("meta") if isinstance(found, dict) else None
     except InputError:
-        return False
-    meta = found.get("meta") if isinstance(found, dict) else None
-    return isinstance(meta, dict) and meta.get("format") == SOFTWARE_FORMAT
+        return None
+    return meta.get("format") if isinstance(meta, dict) else None
 
 
 def save_checkpoint(path: str | os.PathLike[str], network: Network, extra: Mapping[str, Any] | None = None) -> None:

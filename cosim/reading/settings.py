@@ -19,6 +19,15 @@ def read_settings(place: Path) -> Settings | None:
     return load_settings(path) if is_file(path) else None
 
 
+def is_settings(path: Path) -> bool:
+    """Return whether a file holds the settings of a run."""
+    try:
+        load_settings(path)
+    except InputError:
+        return False
+    return True
+
+
 def load_settings(path: Path) -> Settings:
     """The settings in a file. Raises InputError that names file and field where it is missing or holds others."""
     where, content = shown_path(path), read_toml(path, _REPAIR)

@@ -30,6 +30,15 @@ def curve_paths(checkpoint: Path) -> tuple[Path, Path]:
     return beside.with_suffix(".csv"), beside.with_suffix(".svg")
 
 
+def is_curve(table: Path) -> bool:
+    """Return whether a file is the table of a training's curve, by its first line."""
+    try:
+        with table.open("rb") as file:
+            return file.readline(1000).startswith(",".join(_ORDER[:3]).encode())
+    except OSError:
+        return False
+
+
 def write_curve(checkpoint: Path, columns: Columns) -> None:
     """Write both, or none. columns: of `cosim.training.history.Recorder`; raises InputError when they cannot be."""
     table, picture = curve_paths(checkpoint)

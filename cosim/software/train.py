@@ -5,7 +5,7 @@ seeded with both, so that nothing of the past but the state on disk decides what
 """
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,18 +13,17 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from cosim.errors import InputError, MissingToolError, naming_memory
-from cosim.files.claim import own_file
-from cosim.reading.text import parsing, shown_path, typed
+from cosim.errors import InputError, naming_memory
+from cosim.files.claim import clear_work, own_file
+from cosim.reading.text import parsing
 from cosim.software.backbone import Backbone
-from cosim.software.file import Model, Plain, load_model, save_model
+from cosim.software.file import Model, Plain, save_model
 from cosim.software.measure import Batch, loss_of, measure, score_of, to_tensors
-from cosim.software.settings import Training, check_training
-from cosim.software.shape import Shape, check_shape
-from cosim.software.sources import Samples, Source, shifted
-from cosim.software.start import begin, check_start, start_fingerprint
+from cosim.software.setup import Figures, Setup, Trained, find_finished, history_of, load_kept
+from cosim.software.sources import Samples, shifted
+from cosim.software.start import begin
 from cosim.training.config import seed_path, state_path
-from cosim.training.history import Columns, Passing, Recorder, join_columns
+from cosim.training.history import Recorder, join_columns
 from cosim.training.interrupts import deferred_signals
 from cosim.training.schedule import epsilon_at, epsilon_is_final, learning_rate_at
 from cosim.training.state import State, check_state, read_state, write_state
@@ -34,80 +33,16 @@ ADAM_BETAS, ADAM_EPSILON, WEIGHT_DECAY = (0.9, 0.99), 1e-8, 1e-4
 SAVES = 20  # of the resume state, over the whole run
 
 Progress = Callable[[int, int, dict[str, float]], None]
-Figures = dict[str, float]
-
-
-@dataclass(frozen=True)
-class _History:
-    figures: Figures
-    curve: Columns
-
-
-@dataclass(frozen=True)
-class Spread:
-    """Of one figure over the seeds."""
-
-    mean: float
-    low: float
-    high: float
-
-
-@dataclass(frozen=True)
-class Trained:
-    """The model of the best seed by validation, the figures of every seed, and the file that holds the model."""
-
-    model: Model
-    seeds: dict[int, Figures]
-    path: Path
-
-    @property
-    def metric(self) -> str:
-        """The figure that the task is judged by."""
-        return "test_accuracy" if self.model.labels else "test_mae"
-
-    def spread(self, figure: str | None = None) -> Spread:
-        """Mean, smallest and largest of a figure, by default the task's own, over the seeds."""
-        values = [figures[figure or self.metric] for figures in self.seeds.values()]
-        return Spread(float(np.mean(values)), min(values), max(values))
-
-
-@dataclass(frozen=True)
-class Setup:
-    """What is trained: one backbone for each seed. Inputs and outputs of the shape are those of the source.
-    passing: hears the points of the curves. start: whose weights every seed begins with, but for the last Linear, and
-    whose inputs are scaled as there."""
-
-    shape: Shape
-    training: Training
-    source: Source
-    seeds: tuple[int, ...] = (0,)
-    passing: Passing | None = None
-    start: Model | None = None
-
-    def checked(self) -> "Setup":
-        """The same with a whole shape; raises InputError, MissingToolError without the device."""
-        source, training = self.source, check_training(self.training)
-        shape = replace(self.shape, inputs=source.inputs, outputs=source.outputs, tokens=source.tokens)
-        if len(set(self.seeds)) != len(self.seeds) or not self.seeds or min(self.seeds) < 0:
-            raise InputError(f"seeds must be different, at least one, none below 0, not {list(self.seeds)}")
-        if source.stepwise != (shape.pooling == "none"):
-            wanted = "none, it has a target at each step" if source.stepwise else "last or mean, it has one a sequence"
-            raise InputError(f"--pooling of {source.name} must be {wanted}; it is {shape.pooling}")
-        if training.device == "cuda" and not torch.cuda.is_available():
-            raise MissingToolError("--device cuda needs a CUDA device and a torch built for it; take --device cpu")
-        if self.start is not None:
-            check_start(self.start, shape)
-        return replace(self, shape=check_shape(shape))
 
 
 def train_backbone(setup: Setup, path: Path, progress: Progress | None = None, *, resume: bool = False) -> Trained:
     """Train a backbone for each seed and write the best of them, by validation, to `path` (.pt).
 
-    An interrupted run (SIGINT, SIGTERM) finishes its iteration and leaves state and finished seeds beside `path`;
-    `resume` goes on from there and ends in the same bytes as an unbroken run. `progress(done, total, values)` is called
-    after each iteration, the setup's `passing` at each point of the curve. Raises InputError for unusable settings, a
-    resume without state or with another one, and files that cannot be written; MissingToolError without the device;
-    OutOfMemoryError.
+    An interrupted run (SIGINT, SIGTERM) finishes its iteration and leaves state and finished seeds beside `path`.
+    `resume` goes on from there, or begins where there is nothing, and ends in the same bytes as an unbroken run; it
+    trains nothing where `path` is what such a run has left. `progress(done, total, values)` is called after each
+    iteration, the setup's `passing` at each point of the curve. Raises InputError for unusable settings, a resume with
+    the state of others, and files that cannot be written; MissingToolError without the device; OutOfMemoryError.
     """
     setup = setup.checked()
     if path.suffix != ".pt":
@@ -118,7 +53,12 @@ def train_backbone(setup: Setup, path: Path, progress: Progress | None = None, *
     repair = "take a smaller --batch or --width, or shorter samples"
     try:
         with own_file(path), naming_memory("training", repair):
-            return _train_seeds(setup, path, progress, resume=resume)
+            if not resume:
+                clear_work(path)
+            found = find_finished(setup, path) if resume else None
+            found = found or _train_seeds(setup, path, progress, resume=resume)
+            clear_work(path)
+            return found
     finally:
         torch.set_num_threads(threads)
 
@@ -126,9 +66,6 @@ def train_backbone(setup: Setup, path: Path, progress: Progress | None = None, *
 def _train_seeds(setup: Setup, path: Path, progress: Progress | None, *, resume: bool) -> Trained:
     seeds, iterations = setup.seeds, setup.training.iterations
     kept = {seed: seed_path(path, seed) for seed in seeds}
-    if resume and not any(one.is_file() or state_path(one).is_file() for one in kept.values()):
-        first = shown_path(state_path(kept[seeds[0]]))
-        raise InputError(f"{first}: no training state to resume; start without --resume")
     found: dict[int, Model] = {}
     for i, seed in enumerate(seeds):
         run = _Run(setup, seed)
@@ -137,24 +74,18 @@ def _train_seeds(setup: Setup, path: Path, progress: Progress | None, *, resume:
             if progress is not None:
                 progress(before + done, len(seeds) * iterations, values)
 
-        done = _finished(kept[seed], run) if resume and kept[seed].is_file() else None
-        found[seed] = done or _train(run, kept[seed], tell, resume=resume and state_path(kept[seed]).is_file())
-    figures = {seed: _history(model).figures for seed, model in found.items()}
+        done = load_kept(setup, kept[seed], seed) if resume and kept[seed].is_file() else None
+        found[seed] = done or _train(run, kept[seed], tell, resume=resume)
+    figures = {seed: history_of(model).figures for seed, model in found.items()}
     best = max(seeds, key=lambda seed: (score_of(_of(figures[seed], "validation_")), -seed))
     chosen = found[best]
     history: Plain = dict(chosen.history)
     if len(seeds) > 1:
         history["seeds"] = {str(seed): figures[seed] for seed in seeds}
-        history["curve"] = join_columns(_history(one).curve for one in found.values())
+        history["curve"] = join_columns(history_of(one).curve for one in found.values())
     model = replace(chosen, history=history)
     save_model(path, model)
-    for one in kept.values():
-        one.unlink(missing_ok=True)
     return Trained(model, figures, path)
-
-
-def _history(model: Model) -> _History:
-    return typed(model.history, _History, "history", "train it again")
 
 
 def _of(figures: Figures, prefix: str) -> Figures:
@@ -162,20 +93,9 @@ def _of(figures: Figures, prefix: str) -> Figures:
     return {name.removeprefix(prefix): value for name, value in figures.items() if name.startswith(prefix)}
 
 
-def _finished(path: Path, run: "_Run") -> Model:
-    """The model of a seed that is done; raises InputError where it comes from other settings or data."""
-    model = load_model(path)
-    if model.history.get("settings") != run.settings | {"data": run.source.fingerprint()}:
-        raise InputError(
-            f"{shown_path(path)}: belongs to a training with other settings or data; resume with those of the first "
-            "run, or delete it and start anew"
-        )
-    return model
-
-
 def _train(run: "_Run", path: Path, tell: Callable[[int, Figures], None], *, resume: bool) -> Model:
     state = state_path(path)
-    if resume:
+    if resume and state.is_file():
         run.load(state)
     check_state(state, run.state())
     save_every = max(1, run.training.iterations // SAVES)
@@ -199,7 +119,7 @@ class _Run:
 
     def __init__(self, setup: Setup, seed: int) -> None:
         shape, training, source = setup.shape, setup.training, setup.source
-        self.training, self.source, self.seed = training, source, seed
+        self.setup, self.training, self.source, self.seed = setup, training, source, seed
         self.epsilon = training.epsilon if shape.anneals else 0.0  # which without a CMRU changes nothing
         self.device, self.classes = torch.device(training.device), bool(source.labels)
         with torch.random.fork_rng(devices=[]):
@@ -210,7 +130,6 @@ class _Run:
             self.model.scale.copy_(torch.from_numpy(source.scale))
         if setup.start is not None:
             begin(self.model, setup.start)
-        self.start = setup.start and start_fingerprint(setup.start)
         self.model.to(self.device)
         self.optimiser = torch.optim.AdamW(
             self.model.parameters(), training.learning_rate, ADAM_BETAS, ADAM_EPSILON, WEIGHT_DECAY, fused=True
@@ -220,13 +139,6 @@ class _Run:
         self.score = [-np.inf, -np.inf]
         self.best: dict[str, Tensor] | None = None
         self.recorder = Recorder(training.iterations, seed, setup.passing)
-
-    @property
-    def settings(self) -> Plain:
-        """What decides the training besides its data, as plain values."""
-        begun: Plain = {} if self.start is None else {"from": self.start}
-        parts = asdict(self.model.shape) | asdict(self.training)
-        return parts | {"epsilon": self.epsilon, "seed": self.seed} | begun
 
     @property
     def done(self) -> bool:
@@ -295,7 +207,7 @@ class _Run:
             figures |= {f"{name}_{figure}": value for figure, value in self._measure(samples).items()}
             figures[f"{name}_samples"] = len(samples.lengths)
         history = {
-            "settings": self.settings | {"data": self.source.fingerprint()},
+            "settings": self.setup.identity(self.seed),
             "figures": figures,
             "curve": self.recorder.columns("accuracy" if self.classes else "mae"),
         }
@@ -304,7 +216,7 @@ class _Run:
     def state(self) -> State:
         """Everything that the next iteration depends on, on the CPU."""
         return {
-            "config": self.settings,
+            "config": self.setup.described(self.seed),
             "data": self.source.fingerprint(),
             "iteration": self.iteration,
             "backbone": _on_cpu(self.model.state_dict()),
@@ -319,7 +231,7 @@ class _Run:
         """Go on from a saved state; raises InputError when there is none or it belongs to another run."""
         moved = [value.detach().cpu().requires_grad_(value.requires_grad) for value in self.model.parameters()]
         state = read_state(path, self.state(), moved)
-        with parsing(str(path), "the state of such a training", "delete it and start anew"):
+        with parsing(str(path), "the state of such a training", "begin anew with --fresh"):
             self.model.load_state_dict(state["backbone"])
             self.optimiser.load_state_dict(state["optimiser"])
         self.iteration, self.streak, self.score = state["iteration"], state["streak"], state["score"]

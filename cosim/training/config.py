@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from cosim.errors import InputError
+from cosim.files.claim import work_folder, work_path
 from cosim.network.layers import MOST_LEVELS
 from cosim.network.types import Pooling
 from cosim.technology.scale import I_UNIT
@@ -83,13 +84,13 @@ class TrainingConfig:
 
 
 def state_path(path: Path) -> Path:
-    """Where the resume state of a checkpoint is kept while its training runs."""
-    return path.with_suffix(".state.pt")
+    """Return where the resume state of a checkpoint is kept while its training runs."""
+    return work_path(path, "state.pt")
 
 
 def seed_path(path: Path, seed: int) -> Path:
-    """Where the finished network or model of one seed is kept until all are."""
-    return path.with_name(f"{path.stem}.seed{seed}.pt")
+    """Return where the finished network or model of one seed is kept until all are."""
+    return work_folder(path) / f"seed{seed}.pt"
 
 
 def describe_config(config: TrainingConfig) -> dict[str, Any]:

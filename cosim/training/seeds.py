@@ -6,15 +6,15 @@ from pathlib import Path
 
 import numpy as np
 
-from cosim.checkpoint.file import load_network, save_checkpoint
+from cosim.checkpoint.file import save_checkpoint
 from cosim.errors import InputError
-from cosim.files.claim import own_file
+from cosim.files.claim import clear_work, own_file
 from cosim.network.types import Network
 from cosim.reading.text import shown_path
-from cosim.training.config import describe_config, seed_path, state_path
+from cosim.training.config import seed_path
 from cosim.training.curves import Figures
+from cosim.training.finished import find_finished
 from cosim.training.history import join_columns
-from cosim.training.state import data_fingerprint
 from cosim.training.trainer import Job, TrainingResult, run_job
 
 Progress = Callable[[int, int, dict[str, float]], None]
@@ -43,14 +43,15 @@ def train_seeds(
     interrupted run leaves them and the state of the one that it was at, from which `resume` goes on. The network that
     is kept holds the figures and the curves of all seeds in its history. Errors as in `train`.
     """
-    kept = {seed: seed_path(path, seed) for seed in seeds}
-    if resume and not any(one.is_file() or state_path(one).is_file() for one in kept.values()):
-        raise InputError(
-            f"{shown_path(state_path(kept[seeds[0]]))}: no training state to resume; start without --resume"
-        )
     total = job.config.iterations
     found: dict[int, TrainingResult] = {}
     with own_file(path):
+        if not resume:
+            clear_work(path)
+        elif done := _all_finished(job, seeds, path):
+            clear_work(path)
+            return done
+        kept = {seed: seed_path(path, seed) for seed in seeds}
         for i, seed in enumerate(seeds):
             own = replace(job, config=replace(job.config, seed=seed))
 
@@ -58,13 +59,13 @@ def train_seeds(
                 if progress is not None:
                     progress(before + done, len(seeds) * total, values)
 
-            done = _finished(own, kept[seed]) if resume and kept[seed].is_file() else None
-            found[seed] = done or run_job(own, kept[seed], tell, resume=resume and state_path(kept[seed]).is_file())
+            if resume and kept[seed].is_file():
+                _check_kept(own, kept[seed])
+            found[seed] = run_job(own, kept[seed], tell, resume=resume)
         chosen = min(seeds, key=lambda seed: _rank(found[seed].figures, seed))
         network = _with_all(found[chosen].network, found)
         save_checkpoint(path, network)
-    for one in kept.values():
-        one.unlink(missing_ok=True)
+        clear_work(path)
     figures = {seed: one.figures for seed, one in found.items()}
     return Seeds(TrainingResult(network, found[chosen].figures, path), figures)
 
@@ -81,13 +82,20 @@ def _with_all(network: Network, found: dict[int, TrainingResult]) -> Network:
     return replace(network, history={**network.history, "seeds": figures, "curve": joined})
 
 
-def _finished(job: Job, path: Path) -> TrainingResult:
-    """The result of a seed that is done; raises InputError where it comes from other settings or data."""
-    network = load_network(path)
-    wanted = {"settings": describe_config(job.config), "data": data_fingerprint(job.task)}
-    if any(network.history.get(part) != value for part, value in wanted.items()):
+def _all_finished(job: Job, seeds: Sequence[int], path: Path) -> Seeds | None:
+    """What an earlier training of these seeds has left in the file; None where that is of another one, or not there."""
+    configs = [replace(job.config, seed=seed) for seed in seeds]
+    best = next((one for config in configs if (one := find_finished(config, job.task, path, seeds)) is not None), None)
+    if best is None:
+        return None
+    figures = {seed: best.history["seeds"][str(seed)] for seed in seeds}
+    return Seeds(TrainingResult(best, best.history["figures"], path), figures)
+
+
+def _check_kept(job: Job, path: Path) -> None:
+    """Raises InputError where what is kept of a seed comes from other settings or data."""
+    if find_finished(job.config, job.task, path) is None:
         raise InputError(
-            f"{shown_path(path)}: belongs to a training with other settings or data; resume with those of the first "
-            "run, or delete it and start anew"
+            f"{shown_path(path)}: belongs to a training with other settings or data; go on with those of the first "
+            "run, or begin anew with --fresh"
         )
-    return TrainingResult(network, network.history["figures"], path)

@@ -20,7 +20,7 @@ from cosim.tasks.task import Task
 
 _GROWTH = 4  # two moments of the optimiser and the best network come to the weights
 State = dict[str, Any]  # plain values and tensors, as torch.save writes them
-_REPAIR = "delete this training state and start anew"
+_REPAIR = "begin anew with --fresh"
 
 
 def write_state(path: Path, state: State) -> None:
@@ -44,20 +44,18 @@ def read_state(path: Path, own: State, parameters: Sequence[Tensor]) -> State:
 
     parameters: what the optimiser moves, in order. Raises InputError that says what differs.
     """
-    if not path.is_file():
-        raise InputError(f"{path}: no training state to resume; start without --resume")
     if not is_whole(path):
         raise InputError(f"{path}: this training state is damaged or of an earlier cosim; {_REPAIR}")
     found = read_torch(path, _REPAIR)
     if not isinstance(found, dict) or found.keys() != own.keys():
         raise InputError(f"{path}: this training state has other parts than {', '.join(own)}; {_REPAIR}")
     if found["data"] != own["data"]:
-        raise InputError(f"{path}: the training data has changed since; delete the state and start anew")
+        raise InputError(f"{path}: the training data has changed since; begin anew with --fresh")
     settings = check_plain(found["config"], f"{path}: config", _REPAIR, finite=False)
     if settings != own["config"]:
         raise InputError(
             f"{path}: the training state belongs to other settings: {_difference(settings, own['config'])}; "
-            "resume with the settings of the first run, or delete the state and start anew"
+            "go on with the settings of the first run, or begin anew with --fresh"
         )
     iteration = found["iteration"]
     if not isinstance(iteration, int) or not 0 <= iteration <= settings["iterations"]:

@@ -16,7 +16,7 @@ from torch import Tensor
 from cosim.checkpoint.file import save_checkpoint
 from cosim.compiler.passes import check_mapping
 from cosim.errors import InputError, MappingError, naming_memory
-from cosim.files.claim import own_file
+from cosim.files.claim import clear_work, own_file
 from cosim.network.ranges import measure_state_ranges
 from cosim.network.types import Network
 from cosim.reading.text import parsing
@@ -25,6 +25,7 @@ from cosim.training.backbone import Backbone, BackboneOutput, pool
 from cosim.training.chips import Chips
 from cosim.training.config import TrainingConfig, check_config, describe_config, state_path
 from cosim.training.curves import Figures, measure_figures
+from cosim.training.finished import find_finished
 from cosim.training.hardware import margin_penalty, range_excess
 from cosim.training.history import Passing, Recorder
 from cosim.training.interrupts import deferred_signals
@@ -75,25 +76,28 @@ def train(
 def run_job(job: Job, path: Path, progress: Progress | None = None, *, resume: bool = False) -> TrainingResult:
     """Train, write the checkpoint `path` (.pt or .npz) and return it.
 
-    `progress(iteration, values)` is called after each iteration. An interrupted run (SIGINT, SIGTERM) finishes its
-    iteration and leaves its state beside `path`; `resume` goes on from there and ends in the same bytes as an unbroken
-    run. Raises InputError for unusable settings, a resume without state or one with other settings, a file that another
-    training writes, one that cannot be written, which is found out before the first iteration, and a disk that fills;
-    OutOfMemoryError.
+    `progress(iteration, values)` is called after each iteration. An interrupted run leaves its state beside `path`;
+    `resume` goes on to the bytes of an unbroken run, and trains nothing where these are there. Raises InputError for
+    unusable or other settings, and a file that cannot be written or that another training writes; OutOfMemoryError.
     """
     check_config(job.config)
     threads = torch.get_num_threads()
     torch.set_num_threads(1)  # the tensors are tiny: more threads only wait for each other, and may change the sums
     try:
-        with own_file(Path(path)), naming_memory("training", "take a smaller --batch, or fewer or shorter samples"):
-            return _train(_Run(job), Path(path), progress, resume=resume)
+        with own_file(path), naming_memory("training", "take a smaller --batch, or fewer or shorter samples"):
+            if resume and (done := find_finished(job.config, job.task, path)) is not None:
+                clear_work(path)
+                return TrainingResult(done, done.history["figures"], path)
+            return _train(_Run(job), path, progress, resume=resume)
     finally:
         torch.set_num_threads(threads)
 
 
 def _train(run: "_Run", path: Path, progress: Progress | None, *, resume: bool) -> TrainingResult:
     config, task = run.config, run.task
-    if resume:
+    if not resume:
+        clear_work(path)
+    elif state_path(path).is_file():
         run.load(state_path(path))
     check_state(state_path(path), run.state())
     while run.iteration < config.iterations:
@@ -116,7 +120,7 @@ def _train(run: "_Run", path: Path, progress: Progress | None, *, resume: bool) 
     network = replace(network, history=history)
     with run.saying_what_is_kept(state_path(path)):
         save_checkpoint(path, network)
-    state_path(path).unlink(missing_ok=True)
+    clear_work(path)
     return TrainingResult(network, figures, path)
 
 
@@ -298,13 +302,13 @@ class _Run:
         try:
             yield
         except InputError as error:
-            kept = f"iteration {self.saved} of {self.config.iterations} is kept in {state}: go on with --resume"
+            kept = f"iteration {self.saved} of {self.config.iterations} is kept in {state}: the same command goes on"
             raise InputError(f"{error}; {kept if self.saved else 'nothing of the training is kept'}") from None
 
     def load(self, path: Path) -> None:
         """Go on from a saved state; raises InputError when there is none or it belongs to another run."""
         state = read_state(path, self.state(), list(self.backbone.parameters()))
-        with parsing(str(path), "the state of such a training", "delete it and start anew"):
+        with parsing(str(path), "the state of such a training", "begin anew with --fresh"):
             self.backbone.load_state_dict(state["backbone"])
             self.optimiser.load_state_dict(state["optimiser"])
             self.rng.set_state(state["rng"])

@@ -20,6 +20,7 @@ from cosim.calibration.find import shipped_path
 from cosim.checkpoint.file import load_network, network_to_arrays, save_checkpoint
 from cosim.compiler.passes import compile_network
 from cosim.errors import MappingError
+from cosim.files.claim import own_file
 from cosim.files.seal import seal_json, seal_line, seal_npz, seal_zip, unseal_json, unseal_line
 from cosim.montecarlo.keep import keep_trial, load_trial
 from cosim.montecarlo.record import unpack_draws
@@ -200,7 +201,16 @@ def _state(path: Path) -> Target:
 
     with suppress(Stopped):
         train(config, task, path, stop)
-    return Target(".state.pt", state_path(path), _resealed_zip, lambda: train(config, task, path, resume=True))
+
+    def resume() -> None:
+        """On a copy: what is whole at the end is removed."""
+        again = path.with_name("again.pt")
+        again.unlink(missing_ok=True)
+        with own_file(again):
+            state_path(again).write_bytes(state_path(path).read_bytes())
+        train(config, task, again, resume=True)
+
+    return Target("state.pt", state_path(path), _resealed_zip, resume)
 
 
 def _resealed_zip(rng: Random, content: bytes) -> bytes:
@@ -289,7 +299,7 @@ def _stores(folder: Path) -> list[Target]:
         "headroom": 1,
         "tau": None,
     }
-    with open_store(run, settings := run_settings(trial), resume=False) as store:
+    with open_store(run, settings := run_settings(trial)) as store:
         keep_trial(run, trial, options)
         for record in run_chips(trial, (0, 1, 2)):
             store.append(record)

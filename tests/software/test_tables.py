@@ -141,8 +141,9 @@ def test_an_interrupted_training_goes_on_to_the_same_figures(tmp_path):
     with pytest.raises(KeyboardInterrupt):
         list(run_table(SMALL, tmp_path / "broken", 2, stop))
     kept = tmp_path / "broken" / "kept" / "small"
-    left = sorted(path.name for path in kept.iterdir())
-    assert left == [f"copy-item-5-cmru-epsilon-1-d-2.seed{end}" for end in ("0.json", "1.state.pt")]
+    left = sorted(path.relative_to(kept).as_posix() for path in kept.rglob("*.[jp]*"))
+    name = "copy-item-5-cmru-epsilon-1-d-2"
+    assert left == [f".{name}.cosim/seed1.state.pt", f"{name}.seed0.json"]
     heard = []
     (found,) = run_table(SMALL, tmp_path / "broken", 2, lambda done, total, values: heard.append(done))
     assert heard[:2] == [40, 56]  # the first is kept, the second goes on

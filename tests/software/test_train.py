@@ -112,10 +112,20 @@ def test_an_interrupted_run_ends_in_the_same_bytes(tmp_path, iteration):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["broken.pt", "whole.pt"]
 
 
+@pytest.mark.parametrize("seeds", [(0,), (2, 0)])
+def test_a_run_without_a_state_begins_and_a_whole_one_is_not_trained_again(tmp_path, seeds):
+    path, setup, seen = tmp_path / "model.pt", replace(SETUP, seeds=seeds), []
+    first = train_backbone(setup, path, resume=True)
+    content, made = path.read_bytes(), path.stat().st_mtime_ns
+    found = train_backbone(setup, path, lambda *values: seen.append(values), resume=True)
+    assert (found.seeds, path.read_bytes(), path.stat().st_mtime_ns, seen) == (first.seeds, content, made, [])
+    assert [one.name for one in tmp_path.iterdir()] == ["model.pt"]
+    train_backbone(replace(setup, training=replace(TRAINING, batch=8)), path, resume=True)
+    assert path.read_bytes() != content
+
+
 def test_resume_wants_the_same_settings(tmp_path):
     path = tmp_path / "model.pt"
-    with pytest.raises(InputError, match="no training state to resume"):
-        train_backbone(SETUP, path, resume=True)
     with pytest.raises(KeyboardInterrupt):
         train_backbone(replace(SETUP, seeds=(0, 1)), path, stop_at(80, signal.SIGINT))
     with pytest.raises(InputError, match="belongs to a training with other settings"):

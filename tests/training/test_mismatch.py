@@ -346,7 +346,7 @@ def test_a_resume_on_other_devices_is_refused(tmp_path: Path) -> None:
     larger = dataclasses.replace(CONFIG, mismatch=derive_mismatch(GENERIC, 0.125, 4.0))
     with pytest.raises(InputError, match=r"other settings: area 1\.0 not 4\.0, mirror_n 0\.064"):
         train(larger, make_task(), path, resume=True)
-    with pytest.raises(InputError, match=r"other settings: variation 'local' not 'none'; resume"):
+    with pytest.raises(InputError, match=r"other settings: variation 'local' not 'none'; go on"):
         train(dataclasses.replace(CONFIG, mismatch=None), make_task(), path, resume=True)
     assert state_path(path).is_file()
 

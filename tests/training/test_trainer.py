@@ -14,6 +14,7 @@ torch = pytest.importorskip("torch")
 
 from cosim.checkpoint.file import load_network  # noqa: E402
 from cosim.errors import InputError, OutOfMemoryError  # noqa: E402
+from cosim.files.claim import own_file  # noqa: E402
 from cosim.network.layers import SignedLayer  # noqa: E402
 from cosim.network.reference import run_reference  # noqa: E402
 from cosim.report.network_table import format_network  # noqa: E402
@@ -287,12 +288,14 @@ def test_no_flipped_bit_of_a_state_is_read(tmp_path: Path) -> None:
 
 def test_what_cannot_be_written_is_said_before_the_first_iteration(tmp_path: Path, file_size_limit) -> None:
     path, ran = tmp_path / "model.pt", []
-    for there in ("model.pt", "model.state.pt"):
-        (tmp_path / there).mkdir()
-        with pytest.raises(InputError, match=rf"cannot write .*{there}: Is a directory"):
-            train(CONFIG, make_task(), path, lambda *values: ran.append(values))
-        (tmp_path / there).rmdir()
-    with file_size_limit(2000), pytest.raises(InputError, match=r"cannot write .*model\.state\.pt: File too large"):
+    (tmp_path / "model.pt").mkdir()
+    with pytest.raises(InputError, match=r"cannot write .*model.pt: Is a directory"):
+        train(CONFIG, make_task(), path, lambda *values: ran.append(values))
+    (tmp_path / "model.pt").rmdir()
+    with (
+        file_size_limit(2000),
+        pytest.raises(InputError, match=r"cannot write .*\.model\.cosim/state\.pt: File"),
+    ):
         train(CONFIG, make_task(), path, lambda *values: ran.append(values))
     assert not ran and not list(tmp_path.iterdir())
 
@@ -301,10 +304,13 @@ def test_what_cannot_be_written_is_said_before_the_first_iteration(tmp_path: Pat
     ("fails_at", "kept"),
     [
         (3, "No space left on device; .*; nothing of the training is kept"),
-        (30, "No space left on device; .*; iteration 27 of 60 is kept in .*model.state.pt: go on with --resume"),
+        (
+            30,
+            "No space left on device; .*; iteration 27 of 60 is kept in .*/.model.cosim/state.pt: the same com",
+        ),
         (
             60,
-            "cannot write .*model.pt: No space .*; iteration 57 of 60 is kept in .*model.state.pt: go on with",
+            "cannot write .*model.pt: No space .*; iteration 57 of 60 is kept in .*/state.pt: the same",
         ),
     ],
 )
@@ -324,7 +330,7 @@ def test_a_disk_that_fills_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         train(CONFIG, make_task(), path, fill)
     assert not path.exists()
     monkeypatch.setattr(os, "replace", replace)
-    train(CONFIG, make_task(), path, resume=state_path(path).exists())
+    train(CONFIG, make_task(), path, resume=True)
     assert path.read_bytes() == whole
 
 
@@ -341,10 +347,27 @@ def test_a_second_training_into_the_same_file(tmp_path: Path) -> None:
             train(CONFIG, make_task(), tmp_path / "model.pt", again)
 
 
+def test_a_run_that_died_before_its_first_state_begins(tmp_path: Path) -> None:
+    train(CONFIG, make_task(), tmp_path / "whole.pt")
+    train(CONFIG, make_task(), tmp_path / "model.pt", resume=True)
+    assert (tmp_path / "model.pt").read_bytes() == (tmp_path / "whole.pt").read_bytes()
+
+
+def test_what_is_whole_is_not_trained_again(tmp_path: Path) -> None:
+    """Not even where the state is still there, as after a kill before it is removed; other settings train anew."""
+    path, seen = tmp_path / "model.pt", list[int]()
+    first = train(CONFIG, make_task(), path)
+    content, made = path.read_bytes(), path.stat().st_mtime_ns
+    keep_state(path, {})
+    found = train(CONFIG, make_task(), path, lambda done, _: seen.append(done), resume=True)
+    assert (found.figures, path.read_bytes(), path.stat().st_mtime_ns, seen) == (first.figures, content, made, [])
+    assert [one.name for one in tmp_path.iterdir()] == ["model.pt"]
+    train(dataclasses.replace(CONFIG, seed=9), make_task(), path, resume=True)
+    assert path.read_bytes() != content
+
+
 def test_resume_refusals(tmp_path: Path) -> None:
     path = tmp_path / "model.pt"
-    with pytest.raises(InputError, match=r"model\.state\.pt: no training state to resume"):
-        train(CONFIG, make_task(), path, resume=True)
     with pytest.raises(Stop):
         train(CONFIG, make_task(), path, stop_at(30))
     other = dataclasses.replace(CONFIG, architecture=Architecture(cells=7, layers=1), batch=16)
@@ -361,7 +384,7 @@ def test_resume_refusals(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"the training data has changed"):
         train(CONFIG, make_task(seed=1), path, resume=True)
     state_path(path).write_bytes(b"nonsense")
-    with pytest.raises(InputError, match=r"training state is damaged or of an earlier cosim; delete this training s"):
+    with pytest.raises(InputError, match=r"training state is damaged or of an earlier cosim; begin anew with --fresh"):
         train(CONFIG, make_task(), path, resume=True)
 
 
@@ -372,6 +395,12 @@ def interrupted(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with pytest.raises(Stop):
         train(CONFIG, make_task(), path, stop_at(30))
     return state_path(path)
+
+
+def keep_state(path: Path, state: dict) -> None:
+    """Put a state where the training of `path` looks for it."""
+    with own_file(path):
+        write_state(state_path(path), state)
 
 
 class Code:
@@ -387,8 +416,8 @@ class Code:
 def test_a_state_runs_no_code(tmp_path: Path, interrupted: Path) -> None:
     path = tmp_path / "model.pt"
     state = torch.load(interrupted, weights_only=True)
-    write_state(state_path(path), state | {"best_loss": Code(tmp_path / "ran")})
-    with pytest.raises(InputError, match="only tensors and plain values are loaded, .* asks to run code; delete this"):
+    keep_state(path, state | {"best_loss": Code(tmp_path / "ran")})
+    with pytest.raises(InputError, match="only tensors and plain values are loaded, .* asks to run code; begin anew"):
         train(CONFIG, make_task(), path, resume=True)
     assert not (tmp_path / "ran").exists()
     torch.load(state_path(path), weights_only=False)  # it does run where pickles are trusted
@@ -433,8 +462,8 @@ def test_a_state_behind_its_settings_is_refused(tmp_path: Path, interrupted: Pat
     state = torch.load(interrupted, weights_only=True)
     change(state)
     path = tmp_path / "model.pt"
-    write_state(state_path(path), state)
-    with pytest.raises(InputError, match=rf"model\.state\.pt: .*{message}"):
+    keep_state(path, state)
+    with pytest.raises(InputError, match=rf"state\.pt: .*{message}"):
         train(CONFIG, make_task(), path, resume=True)
 
 

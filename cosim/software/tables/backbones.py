@@ -28,7 +28,6 @@ from cosim.software.tables.published import (
 )
 from cosim.software.tables.table import Figure, Outcome, Progress, Row
 from cosim.software.train import Setup, train_backbone
-from cosim.training.config import seed_path, state_path
 
 REDUCED_CELLS = (("cmru", 1.0), ("alphacmru", 1.0), ("bmru", 0.0), ("lru", 0.0), ("mingru", 0.0))
 REDUCED_STEPS = 60
@@ -84,9 +83,7 @@ def _train(plan: Plan, seed: int, path: Path, progress: Progress) -> Outcome:
         first.append(done - 1)
         progress(done, total, values)
 
-    kept = seed_path(path, seed)
-    resume = kept.is_file() or state_path(kept).is_file()
-    trained = train_backbone(Setup(plan.shape, plan.training, source, (seed,)), path, tell, resume=resume)
+    trained = train_backbone(Setup(plan.shape, plan.training, source, (seed,)), path, tell, resume=True)
     path.unlink()
     figures, seconds = trained.seeds[seed], time.process_time() - began
     done = int(figures["iterations"])
