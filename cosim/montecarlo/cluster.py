@@ -57,7 +57,7 @@ class Cluster(Executor):
         if self._client.status != "running":
             raise SimulationError(
                 f"--dask {self._address}: the scheduler does not answer any more; every chip that was finished is "
-                "kept: start a scheduler and workers again, then go on with --resume"
+                "kept: start a scheduler and workers again, then the same command goes on"
             )
         return self._executor.submit(fn, *args, **kwargs)
 

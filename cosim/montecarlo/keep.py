@@ -53,7 +53,7 @@ TRIAL_FILE, NETWORK_FILE, SAMPLES_FILE = "trial.json", "network.npz", "samples.n
 CALIBRATION_FILE = "calibration.json"
 FORMAT = 2
 _MOST_UNITS = 1000  # of a pedestal, and rungs of headroom: far beyond what any cell holds
-_REPAIR = "the command that made the run writes it again with --resume"
+_REPAIR = "the command that made the run writes it again"
 COMPILE_OPTIONS = ("saturate", "cell", "headroom", "tau")
 _ARRAYS = ("x", "y", "lengths", "indices")
 _TOLERANCE = "tolerance"  # of real-valued targets
@@ -185,8 +185,7 @@ def read_trial_file(folder: Path) -> KeptTrial:
         content = read_sealed(path)
     except FileNotFoundError:
         raise InputError(
-            f"{folder}: {TRIAL_FILE} is missing; the command that made the run adds it with --resume, without running "
-            "a chip again"
+            f"{folder}: {TRIAL_FILE} is missing; the command that made the run adds it, without running a chip again"
         ) from None
     if content.get("format") != FORMAT:
         raise InputError(f"{path}: must be of format {FORMAT}; use the cosim that wrote it")

@@ -32,7 +32,7 @@ def merge_stores(folders: Sequence[Path], output: Path) -> int:
             f"{len(missing)} of {chips} chips are in none of the folders: {some}; run their --shard to its end, or "
             "name its folder, too"
         )
-    with open_store(output, settings, resume=True) as store:
+    with open_store(output, settings) as store:
         for number in sorted(records.keys() - store.records.keys()):
             store.append(records[number])
         store.tidy()

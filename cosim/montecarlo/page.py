@@ -38,7 +38,7 @@ NEEDED = (
     "variation",
 )  # fmt: skip
 _EARLIER = {"reasons": {}, "power_outside": [], "clipped": None}  # not in the summary of every earlier cosim
-_AGAIN = "go on with --resume to write it again"
+_AGAIN = "the same command writes it again"
 Say = Callable[[str], None]
 
 
@@ -75,8 +75,8 @@ def study_chips(
     summary = read_summary(folder)
     if missing := [number for number in range(summary.chips) if number not in found]:
         raise InputError(
-            f"{folder}: {SUMMARY_FILE} counts {summary.chips} chips, but chip {missing[0]} is not there; go on with "
-            "--resume"
+            f"{folder}: {SUMMARY_FILE} counts {summary.chips} chips, but chip {missing[0]} is not there; the same "
+            "command goes on"
         )
     records = tuple(found[number] for number in range(summary.chips))
     trial = load_trial(folder, places)
@@ -130,7 +130,7 @@ def read_summary(folder: Path) -> ChipSummary:
     path = folder / SUMMARY_FILE
     content = _read(path)
     if content is None:
-        raise InputError(f"{folder}: the run is not finished ({SUMMARY_FILE} is missing); go on with --resume")
+        raise InputError(f"{folder}: the run is not finished ({SUMMARY_FILE} is missing); the same command goes on")
     if lacking := [name for name in NEEDED if name not in content]:
         raise InputError(f"{path}: {', '.join(lacking)} missing; {_AGAIN}")
     content = _EARLIER | content | {"yield_": content["yield"]}

@@ -7,15 +7,16 @@ the disk, or comes from another run, is no record of this one, and its chip runs
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, Protocol, TypeVar
 
 from cosim.errors import InputError
 from cosim.files.claim import own_folder
 from cosim.files.read import is_file
+from cosim.files.results import clear_kept
 from cosim.files.seal import checksum, seal_json, seal_line, unseal_line
 from cosim.files.write import sync_folder, write_atomically
 from cosim.montecarlo.record import check_record, record_line
@@ -26,47 +27,80 @@ from cosim.study.chips import ChipRecord
 VERB = "montecarlo"  # owner of the folder
 RUN_FILE, CHIPS_FILE = "run.json", "chips.jsonl"
 MADE_WITH = "made_with"  # versions, for whoever reads the run later; they may differ when it goes on
-_RESUME = "go on with --resume"
+_AGAIN = "the same command goes on"
 Settings = dict[str, Any]  # what run.json holds, whichever cosim wrote it
 
 
+class Numbered(Protocol):
+    """The record of a chip."""
+
+    @property
+    def chip(self) -> int: ...
+
+
+R = TypeVar("R", bound=Numbered)
+
+
 @dataclass(frozen=True)
-class Kept:
+class Form(Generic[R]):
+    """How a verb's records are lines of its store.
+
+    read: (content of a line, the run's settings, where it stands) -> record, or InputError. write: the inverse.
+    """
+
+    verb: str
+    read: Callable[[object, Settings, str], R]
+    write: Callable[[R, Settings], Mapping[str, object]]
+
+
+def _read_chip(content: object, settings: Settings, where: str) -> ChipRecord:
+    return check_record(content, settings.get("engine", ""), len(settings.get("devices", ())), where)
+
+
+def _chip_line(record: ChipRecord, settings: Settings) -> Mapping[str, object]:
+    return record_line(record, settings.get("engine", ""))
+
+
+CHIPS = Form(VERB, _read_chip, _chip_line)
+
+
+@dataclass(frozen=True)
+class Kept(Generic[R]):
     """What chips.jsonl holds: records by chip; how many whole lines are there; numbers of lines that are damaged.
 
     tidy: every line is whole, there once, and in the order of the chips.
     """
 
-    records: dict[int, ChipRecord] = field(default_factory=dict)
+    records: dict[int, R] = field(default_factory=dict[int, R])
     lines: int = 0
     damaged: tuple[int, ...] = ()
     tidy: bool = True
 
 
-class Store:
+class RecordStore(Generic[R]):
     """The records of a run; `settings` say what a chip's outcome depends on. damaged: records that were not whole."""
 
-    def __init__(self, folder: Path, settings: Settings, kept: Kept) -> None:
-        self.folder, self.settings, self.records = folder, settings, kept.records
+    def __init__(self, folder: Path, settings: Settings, kept: Kept[R], form: Form[R]) -> None:
+        self.folder, self.settings, self.records, self._form = folder, settings, kept.records, form
         self.damaged, self._tidy, self._key = len(kept.damaged), kept.tidy, run_key(settings)
         self._last = max(kept.records, default=-1)
 
-    def append(self, record: ChipRecord) -> None:
+    def append(self, record: R) -> None:
         """Put one chip's record on disk. Raises InputError when it cannot be written; what was there before stays."""
         path = self.folder / CHIPS_FILE
         try:
             _append(path, self._line(record))
         except OSError as error:
             raise InputError(
-                f"cannot write to {path}: {error.strerror}; {len(self.records)} chips are kept: make room, then go on "
-                "with --resume"
+                f"cannot write to {path}: {error.strerror}; {len(self.records)} chips are kept: make room, then "
+                f"{_AGAIN}"
             ) from None
         self._tidy = self._tidy and record.chip > self._last
         self._last = record.chip
         self.records[record.chip] = record
 
-    def _line(self, record: ChipRecord) -> bytes:
-        return seal_line(record_line(record, self.settings.get("engine", "")), self._key)
+    def _line(self, record: R) -> bytes:
+        return seal_line(self._form.write(record, self.settings), self._key)
 
     def tidy(self) -> None:
         """Put the lines in the order of the chips, and leave out those that are damaged or that another replaced."""
@@ -77,15 +111,26 @@ class Store:
             self._tidy = True
 
 
-@contextmanager
-def open_store(folder: Path, settings: Settings, *, resume: bool) -> Iterator[Store]:
-    """Create a run's folder, or with `resume` go on in it; what is damaged there is left out.
+Store = RecordStore[ChipRecord]
 
-    Raises InputError when another process holds it, when it holds a run of other settings, or when it holds chips and
-    `resume` was not asked for.
+
+@contextmanager
+def open_store(folder: Path, settings: Settings, *, fresh: bool = False) -> Iterator[Store]:
+    """Open the store of a Monte Carlo run, see `open_records`."""
+    with open_records(folder, settings, CHIPS, fresh=fresh) as store:
+        yield store
+
+
+@contextmanager
+def open_records(folder: Path, settings: Settings, form: Form[R], *, fresh: bool = False) -> Iterator[RecordStore[R]]:
+    """Create a run's folder, or go on in it; what is damaged there is left out. fresh: begin anew, without its chips.
+
+    Raises InputError when another process holds it, or when it holds a run of other settings.
     """
-    with own_folder(folder, VERB):
-        kept = read_chips(folder, settings)
+    with own_folder(folder, form.verb):
+        if fresh:
+            clear_kept(folder)
+        kept = _read_lines(folder, settings, form)
         try:
             known = read_sealed(folder / RUN_FILE)
         except (FileNotFoundError, InputError):  # a power cut before the first chip, or damage later
@@ -95,15 +140,11 @@ def open_store(folder: Path, settings: Settings, *, resume: bool) -> Iterator[St
         elif kept.lines and not kept.records:
             raise InputError(
                 f"{folder}: {RUN_FILE} is missing, damaged or of a cosim without checksums, and no line of "
-                f"{CHIPS_FILE} is a chip of these settings; choose another folder with -o"
-            )
-        if kept.lines and not resume:
-            raise InputError(
-                f"{folder}: holds {kept.lines} chips of this run already; {_RESUME}, or choose another folder with -o"
+                f"{CHIPS_FILE} is a chip of these settings; choose another folder with -o, or begin anew with --fresh"
             )
         if known is None:
             write_atomically(folder / RUN_FILE, seal_json(settings))
-        store = Store(folder, settings, kept)
+        store = RecordStore(folder, settings, kept, form)
         store.tidy()
         yield store
 
@@ -132,15 +173,15 @@ def read_store(folder: Path) -> tuple[Settings, dict[int, ChipRecord]]:
     kept = read_chips(folder, settings)
     if kept.damaged:
         raise InputError(
-            f"{folder / CHIPS_FILE}: line {kept.damaged[0]} is damaged, its checksum does not fit; {_RESUME}: chips of "
-            "damaged lines run again"
+            f"{folder / CHIPS_FILE}: line {kept.damaged[0]} is damaged, its checksum does not fit; the same command "
+            "runs chips of damaged lines again"
         )
     return settings, dict(sorted(kept.records.items()))
 
 
 def check_run(folder: Path, settings: Settings) -> None:
     """Raises InputError where the settings in a store lack a field that every run has, or have one of another type."""
-    typed(settings, _Run, str(folder / RUN_FILE), f"{_RESUME}: the command that made the run writes it again")
+    typed(settings, _Run, str(folder / RUN_FILE), "the command that made the run writes it again")
 
 
 def read_sealed(path: Path) -> Settings:
@@ -150,11 +191,16 @@ def read_sealed(path: Path) -> Settings:
     """
     if not is_file(path):
         raise FileNotFoundError(path)
-    found: Any = sealed.read_sealed(path, f"{_RESUME}: the command that made the run writes it again", finite=False)
+    found: Any = sealed.read_sealed(path, "the command that made the run writes it again", finite=False)
     return found
 
 
-def read_chips(folder: Path, settings: Settings) -> Kept:
+def read_chips(folder: Path, settings: Settings) -> Kept[ChipRecord]:
+    """The records of a Monte Carlo run."""
+    return _read_lines(folder, settings, CHIPS)
+
+
+def _read_lines(folder: Path, settings: Settings, form: Form[R]) -> Kept[R]:
     """The records of a run. What follows the last end of a line was being written when the run ended: it is nothing."""
     path, key = folder / CHIPS_FILE, run_key(settings)
     if not is_file(path):
@@ -162,7 +208,7 @@ def read_chips(folder: Path, settings: Settings) -> Kept:
     with open_file(path, "choose another run") as file:
         content = file.read()
     whole = content[: content.rfind(b"\n") + 1].splitlines(keepends=True)
-    records: dict[int, ChipRecord] = {}
+    records: dict[int, R] = {}
     damaged, order = [], []
     for number, line in enumerate(whole, start=1):
         try:
@@ -171,8 +217,7 @@ def read_chips(folder: Path, settings: Settings) -> Kept:
             damaged.append(number)
             continue
         where = f"{path}: line {number}"
-        plain, devices = parse_json(text, where, "choose another run"), len(settings.get("devices", ()))
-        record = check_record(plain, settings.get("engine", ""), devices, where)
+        record = form.read(parse_json(text, where, "choose another run"), settings, where)
         records[record.chip] = record
         order.append(record.chip)
     tidy = order == sorted(records) and not damaged and content.endswith(b"\n")
@@ -190,8 +235,8 @@ def check_settings(folder: Path, known: Settings, settings: Settings) -> None:
     if difference is not None:
         key, old, new = difference
         raise InputError(
-            f"{folder}: holds a run with another {key}: {old}, not {new}; choose another folder with -o, or go on with "
-            "the same settings"
+            f"{folder}: holds a run with another {key}: {old}, not {new}; choose another folder with -o, go on with "
+            "the same settings, or begin anew with --fresh"
         )
 
 

@@ -3,21 +3,28 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from scipy.stats import binomtest
 
 from cosim.cells.blocks import outside_of
-from cosim.engines.engine import Engine, Failure, FailureKind
-from cosim.errors import SimulationError
+from cosim.engines.engine import Engine, Failure, FailureKind, Progress
+from cosim.errors import InputError, SimulationError
+from cosim.files.json_form import json_object
+from cosim.montecarlo.execute import map_chips
 from cosim.montecarlo.run import nominal_chip
 from cosim.montecarlo.spec import Spec, passes_specs
 from cosim.montecarlo.statistics import count_yield, describe_metrics
+from cosim.montecarlo.store import Form, RecordStore, Settings
 from cosim.montecarlo.trial import Trial, figures_of, infer_chip
 from cosim.montecarlo.trim import measure_behavioral, measure_transistors, trim_codes, trim_ranges
+from cosim.reading.text import check_plain, typed
 from cosim.simulation.simulated import Simulated, engine_named
 from cosim.study.agreement import count_elsewhere
 from cosim.study.chips import Figures, TrimRow, TrimSummary
 from cosim.tasks.clipping import find_clipping
+
+_REPAIR = "choose another folder with -o, or begin anew with --fresh"
 
 
 @dataclass(frozen=True)
@@ -31,6 +38,54 @@ class TrimRecord:
     figures: Mapping[int, Figures] = field(default_factory=dict)
     failure: str = ""
     elsewhere: Counter[str] = field(default_factory=Counter)
+
+
+@dataclass(frozen=True)
+class _Line:
+    """A record as its line has it: the bits are keys of an object, and so text."""
+
+    chip: int
+    figures: dict[str, Figures]
+    failure: str
+    elsewhere: dict[str, int]
+
+
+def _read(content: object, settings: Settings, where: str) -> TrimRecord:
+    line = typed(check_plain(content, where, _REPAIR), _Line, where, _REPAIR)
+    if line.chip < 0 or not (line.failure or set(line.figures) == {"0", *map(str, settings.get("bits", ()))}):
+        raise InputError(f"{where}: must hold the figures of chip 0 or more at the bits of its run; {_REPAIR}")
+    figures = {int(count): one for count, one in line.figures.items()}
+    return TrimRecord(line.chip, figures, line.failure, Counter(line.elsewhere))
+
+
+def _write(record: TrimRecord, _settings: Settings) -> Mapping[str, object]:
+    figures = {str(count): one for count, one in record.figures.items()}
+    return json_object(_Line(record.chip, figures, record.failure, dict(record.elsewhere)))
+
+
+TRIMMED = Form("trim", _read, _write)
+
+
+def run_trim(
+    trial: Trial, bits: Sequence[int], store: RecordStore[TrimRecord], jobs: int, progress: Progress
+) -> list[TrimRecord]:
+    """Trim the chips that the store lacks, see `trim_chip`; returns the records of all.
+
+    Raises InputError where the store holds more chips than are asked for.
+    """
+    chips, engine = trial.plan.chips, engine_named(trial.engine)
+    if (held := max(store.records, default=-1) + 1) > chips:
+        raise InputError(
+            f"{store.folder}: holds {held} chips, so --chips must be at least {held}, not {chips}; for fewer choose "
+            "another folder with -o"
+        )
+    missing = [number for number in range(chips) if number not in store.records]
+    progress(chips - len(missing), chips)
+    for record in map_chips(partial(trim_chip, bits=bits, engine=engine), trial, missing, jobs) if missing else ():
+        store.append(record)
+        progress(len(store.records), chips)
+    store.tidy()
+    return [store.records[number] for number in range(chips)]
 
 
 def trim_chip(trial: Trial, number: int, bits: Sequence[int], engine: Engine | None = None) -> TrimRecord:

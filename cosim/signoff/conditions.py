@@ -121,7 +121,7 @@ def check_mismatch(subject: Subject) -> Check:
     specs = tuple(one for one in subject.plan.own("mismatch") if one.metric != "yield") or (default_spec(trial),)
     check_specs(trial, specs)
     folder = subject.run.place / CHIPS
-    with open_store(folder, run_settings(trial), resume=True) as store:
+    with open_store(folder, run_settings(trial)) as store:
         keep_trial(folder, trial, subject.compiled)
         with subject.bar("mismatch") as progress:
             timeout = subject.run.timeout * len(subject.test_set.y)

@@ -77,7 +77,7 @@ def test_a_scheduler_that_dies_is_one_message(trial, tmp_path, capfd):
 
     with scheduler_and_worker(tmp_path) as (scheduler, address):
         capfd.readouterr()
-        words = f"--dask {address}: the scheduler does not answer any more; every chip .* kept.*--resume"
+        words = f"--dask {address}: the scheduler does not answer any more; every chip .* kept.*same command goes on"
         with pytest.raises(SimulationError, match=words):
             run(scheduler, address)
         assert capfd.readouterr().err == ""  # none of distributed's own lines

@@ -87,7 +87,7 @@ def test_resuming_keeps_only_what_is_whole(folder):
         if path != chips:
             continue
         path.write_bytes(changed)
-        with open_store(folder, settings, resume=True) as store:
+        with open_store(folder, settings) as store:
             assert store.records == {number: records[number] for number in store.records}
             assert len(store.records) == len(records) - 1
         assert read_store(folder)[1] == store.records

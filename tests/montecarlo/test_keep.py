@@ -112,7 +112,7 @@ def test_conditions_and_compile_options(make_network, make_store, tmp_path, kind
 
 def test_a_store_of_before_says_how_to_add_them(store):
     (store / "trial.json").unlink()
-    with pytest.raises(InputError, match=r"run: trial.json is missing; .* adds it with --resume"):
+    with pytest.raises(InputError, match=r"run: trial.json is missing; .* adds it, without"):
         load_trial(store)
 
 
@@ -132,7 +132,7 @@ def test_a_trial_of_another_format(store):
 @pytest.mark.parametrize("name", sorted(FILES - {"trial.json"}))
 def test_files_of_another_trial(store, name):
     (store / name).write_bytes((store / name).read_bytes() + b" ")
-    text = f"{name}: missing or damaged, its checksum is not the one in trial.json; .* writes it again with --resume"
+    text = f"{name}: missing or damaged, its checksum is not the one in trial.json; .* writes it again"
     with pytest.raises(InputError, match=text):
         load_trial(store)
     (store / name).unlink()

@@ -71,7 +71,7 @@ def test_workers_do_not_matter(trial, records, jobs):
 def test_nor_does_the_order_in_which_chips_finish(trial, records, tmp_path):
     """chips.jsonl has the same bytes."""
     for name, order in (("a", 1), ("b", -1)):
-        with open_store(tmp_path / name, run_settings(trial), resume=False) as store:
+        with open_store(tmp_path / name, run_settings(trial)) as store:
 
             def execute(numbers, order=order):
                 return [records[number] for number in list(numbers)[::order]]
@@ -122,12 +122,12 @@ def test_chips_lost_to_the_machine_run_again_on_resume(trial, records, tmp_path)
         ran.append(list(numbers))
         yield from (records[number] for number in numbers)
 
-    with open_store(tmp_path, settings, resume=False) as store:
+    with open_store(tmp_path, settings) as store:
         kinds = {1: FailureKind.TIMEOUT, 3: FailureKind.CRASH, 4: FailureKind.CONVERGENCE}
         for record in records:
             kind = kinds.get(record.chip)
             store.append(record if kind is None else failed(record, kind.value, "said so"))
-    with open_store(tmp_path, settings, resume=True) as store:
+    with open_store(tmp_path, settings) as store:
         summary = run_montecarlo(trial, store, execute, [parse_spec("accuracy>=0")], None, quiet)
     assert ran == [[1, 3]]
     assert (summary.failed, summary.chips) == (1, len(records))
@@ -165,8 +165,8 @@ def test_an_executor_that_never_answers_times_out(trial, monkeypatch):
     assert {record.reason for record in found} == {FailureKind.TIMEOUT.value}
 
 
-def run_into(folder, trial, execute, resume=False, stop_width=None):
-    with open_store(folder, run_settings(trial), resume=resume) as store:
+def run_into(folder, trial, execute, stop_width=None):
+    with open_store(folder, run_settings(trial)) as store:
         return run_montecarlo(trial, store, execute, SPECS, stop_width, quiet)
 
 
@@ -177,12 +177,10 @@ def test_an_interrupted_run_ends_the_same(trial, records, tmp_path):
         yield from run_chips(trial, tuple(numbers)[:3])
         raise KeyboardInterrupt
 
-    for attempt in range(3):
+    for _ in range(3):
         with pytest.raises(KeyboardInterrupt):
-            run_into(tmp_path / "broken", trial, broken, resume=attempt > 0)
-    found = run_into(
-        tmp_path / "broken", trial, lambda numbers: iter(run_chips(trial, tuple(numbers))[::-1]), resume=True
-    )
+            run_into(tmp_path / "broken", trial, broken)
+    found = run_into(tmp_path / "broken", trial, lambda numbers: iter(run_chips(trial, tuple(numbers))[::-1]))
     assert found == wanted
     lines = [(tmp_path / name / "chips.jsonl").read_text().splitlines() for name in ("whole", "broken")]
     assert sorted(lines[0]) == sorted(lines[1])
@@ -199,7 +197,7 @@ def test_more_chips_go_on_where_fewer_ended(trial, tmp_path):
         asked.extend(numbers)
         return iter(run_chips(trial, tuple(numbers)))
 
-    run_into(tmp_path, trial, rest, resume=True)
+    run_into(tmp_path, trial, rest)
     assert asked == list(range(5, 20))
 
 
@@ -208,7 +206,7 @@ def test_a_run_is_not_made_smaller(trial, tmp_path):
     before = (tmp_path / SUMMARY_FILE).read_bytes()
     fewer = replace(trial, plan=replace(trial.plan, chips=7))
     with pytest.raises(InputError, match="holds 20 chips, so --chips must be at least 20, not 7; for fewer choose"):
-        run_into(tmp_path, fewer, lambda numbers: iter(()), resume=True)
+        run_into(tmp_path, fewer, lambda numbers: iter(()))
     assert (tmp_path / SUMMARY_FILE).read_bytes() == before
 
 
@@ -217,7 +215,7 @@ def test_a_cube_of_another_size_is_another_run(trial, tmp_path):
     run_into(tmp_path, cube, lambda numbers: iter(run_chips(cube, tuple(numbers))))
     more = replace(cube, plan=replace(cube.plan, chips=40))
     with pytest.raises(InputError, match=r"holds a run with another variation\.chips: 20, not 40"):
-        run_into(tmp_path, more, lambda numbers: iter(()), resume=True)
+        run_into(tmp_path, more, lambda numbers: iter(()))
 
 
 def test_a_run_stops_when_it_knows_enough(trial, tmp_path):

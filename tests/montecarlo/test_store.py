@@ -28,7 +28,7 @@ def record(number):
 
 
 def filled(folder, numbers):
-    with open_store(folder, SETTINGS, resume=False) as store:
+    with open_store(folder, SETTINGS) as store:
         for number in numbers:
             store.append(record(number))
 
@@ -52,7 +52,7 @@ def test_a_torn_line_is_cut_off_and_the_rest_goes_on(tmp_path):
     whole = path.read_bytes()
     for cut in range(1, len(whole) // 2):
         path.write_bytes(whole[:-cut])
-        with open_store(tmp_path, SETTINGS, resume=True) as store:
+        with open_store(tmp_path, SETTINGS) as store:
             assert set(store.records) == {0}
             store.append(record(1))
         assert path.read_bytes() == whole
@@ -63,9 +63,9 @@ def test_a_damaged_line_is_named(tmp_path):
     path = tmp_path / CHIPS_FILE
     lines = path.read_text().splitlines()
     path.write_text("\n".join([lines[0], lines[1][:-3], lines[2]]) + "\n")
-    with pytest.raises(InputError, match=r"chips\.jsonl: line 2 is damaged, its .*; go on with --resume: chips of dam"):
+    with pytest.raises(InputError, match=r"chips\.jsonl: line 2 is damaged, its .*; the same command runs chips of"):
         read_store(tmp_path)
-    with open_store(tmp_path, SETTINGS, resume=True) as store:
+    with open_store(tmp_path, SETTINGS) as store:
         assert store.damaged == 1 and list(store.records) == [0, 2]
     assert list(read_store(tmp_path)[1]) == [0, 2]
 
@@ -82,23 +82,27 @@ def test_a_damaged_line_is_named(tmp_path):
 def test_another_run_is_refused(tmp_path, change, text):
     filled(tmp_path, [0])
     before = (tmp_path / CHIPS_FILE).read_bytes()
-    with pytest.raises(InputError, match=text), open_store(tmp_path, SETTINGS | change, resume=True):
+    with pytest.raises(InputError, match=text), open_store(tmp_path, SETTINGS | change):
         pass
     assert (tmp_path / CHIPS_FILE).read_bytes() == before
     assert read_store(tmp_path)[0] == SETTINGS
 
 
-def test_chips_without_resume_are_refused(tmp_path):
+def test_a_fresh_run_begins_without_the_chips_of_the_one_before(tmp_path):
+    """Whatever its settings; what a user has put there stays."""
     filled(tmp_path, [0, 1])
-    with pytest.raises(InputError, match="holds 2 chips of this run already; go on with --resume"):
-        filled(tmp_path, [2])
+    (tmp_path / "notes.txt").write_text("mine")
+    with open_store(tmp_path, SETTINGS | {"samples": 8}, fresh=True) as store:
+        assert store.records == {}
+        store.append(record(2))
+    assert list(read_store(tmp_path)[1]) == [2] and (tmp_path / "notes.txt").read_text() == "mine"
 
 
 def test_two_processes_on_one_store(tmp_path):
     """The second is refused; when the first dies, its lock dies with it."""
     holder = (
         "import sys, pathlib\nfrom cosim.montecarlo.store import open_store\n"
-        f"with open_store(pathlib.Path({str(tmp_path)!r}), {SETTINGS!r}, resume=True):\n"
+        f"with open_store(pathlib.Path({str(tmp_path)!r}), {SETTINGS!r}):\n"
         "    print('held', flush=True)\n    sys.stdin.read()\n"
     )
     with subprocess.Popen([sys.executable, "-c", holder], stdin=-1, stdout=-1, text=True) as process:
@@ -122,10 +126,10 @@ def test_a_full_disk_loses_nothing(tmp_path, monkeypatch):
         write(handle, line[:10])
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    with open_store(tmp_path, SETTINGS, resume=True) as store:
+    with open_store(tmp_path, SETTINGS) as store:
         with monkeypatch.context() as patch:
             patch.setattr(os, "write", half)
-            with pytest.raises(InputError, match="No space left on device; 1 chips are kept: make room, then go on"):
+            with pytest.raises(InputError, match="No space left on device; 1 chips are kept: make room, then the same"):
                 store.append(record(1))
         assert (tmp_path / CHIPS_FILE).read_bytes() == before
         store.append(record(1))
@@ -138,14 +142,14 @@ def test_folders_that_are_no_run(tmp_path):
     for content in ("", "[]", '{"cosim": "1"}'):
         (tmp_path / RUN_FILE).write_text(content)
         with pytest.raises(
-            InputError, match=r"run\.json: damaged, or of a cosim without checksums: .*; go on with --res"
+            InputError, match=r"run\.json: damaged, or of a cosim without checksums: .*; the command that"
         ):
             read_store(tmp_path)
 
 
 def finish(folder, count=3):
     """Go on after whatever happened, as run_montecarlo does."""
-    with open_store(folder, SETTINGS, resume=True) as store:
+    with open_store(folder, SETTINGS) as store:
         for number in range(count):
             if number not in store.records:
                 store.append(record(number))
@@ -169,7 +173,7 @@ def test_lines_of_a_finished_run_are_in_order(tmp_path):
 def test_a_chip_that_runs_again_has_one_line(tmp_path):
     filled(tmp_path / "a", [0, 1, 2])
     filled(tmp_path / "b", [0, 1, 2])
-    with open_store(tmp_path / "b", SETTINGS, resume=True) as store:
+    with open_store(tmp_path / "b", SETTINGS) as store:
         store.append(replace(record(1), status="failed", reason="timeout"))
         store.append(record(1))
         store.tidy()
@@ -199,8 +203,6 @@ def test_a_power_cut_that_took_run_json(tmp_path, left):
     (tmp_path / RUN_FILE).unlink()
     if left is not None:
         (tmp_path / RUN_FILE).write_bytes(left)
-    with pytest.raises(InputError, match="holds 3 chips of this run already; go on with --resume"):
-        filled(tmp_path, [])
     finish(tmp_path)
     assert contents(tmp_path) == whole
 
@@ -214,7 +216,7 @@ def test_run_json_gone_and_chips_of_other_settings(tmp_path, left):
         (tmp_path / RUN_FILE).write_bytes(left)
     with (
         pytest.raises(InputError, match=r"run\.json is missing, damaged .*, and no line of chips\.jsonl is a chip"),
-        open_store(tmp_path, SETTINGS | {"samples": 8}, resume=True),
+        open_store(tmp_path, SETTINGS | {"samples": 8}),
     ):
         pass
     assert (tmp_path / CHIPS_FILE).read_bytes() == before
@@ -229,7 +231,7 @@ def test_a_power_cut_before_anything_was_written(tmp_path):
 
 def test_a_line_of_another_run_is_no_record_of_this_one(tmp_path):
     filled(tmp_path / "a", [0, 1])
-    with open_store(tmp_path / "b", SETTINGS | {"samples": 8}, resume=False) as store:
+    with open_store(tmp_path / "b", SETTINGS | {"samples": 8}) as store:
         store.append(record(0))
     (tmp_path / "a" / CHIPS_FILE).write_bytes((tmp_path / "b" / CHIPS_FILE).read_bytes())
     with pytest.raises(InputError, match="line 1 is damaged"):
@@ -242,7 +244,7 @@ def test_what_is_on_the_disk_when(tmp_path, calls):
     def inode(path):
         return path.stat().st_ino
 
-    with open_store(tmp_path / "run", SETTINGS, resume=False) as store:
+    with open_store(tmp_path / "run", SETTINGS) as store:
         run, folder = inode(tmp_path / "run" / RUN_FILE), inode(tmp_path / "run")
         assert ("fsync", inode(tmp_path)) in calls  # the name of the new folder
         assert calls.index(("fsync", run)) < calls.index(("replace", run))

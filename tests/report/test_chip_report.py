@@ -304,16 +304,16 @@ def test_unfinished_runs_are_refused(store, tmp_path):
     shutil.copytree(store, tmp_path / "run")
     lines = (store / "chips.jsonl").read_bytes().splitlines(keepends=True)
     (tmp_path / "run" / "chips.jsonl").write_bytes(b"".join(lines[:-1]))
-    with pytest.raises(InputError, match=r"summary.json counts 12 chips, but chip 11 is not there; .* --resume"):
+    with pytest.raises(InputError, match=r"summary.json counts 12 chips, but chip 11 is not there; the same command"):
         study_chips(tmp_path / "run", waveforms=False)
     (tmp_path / "run" / "summary.json").write_text("{")
     with pytest.raises(InputError, match=r"summary.json: damaged"):
         study_chips(tmp_path / "run", waveforms=False)
     (tmp_path / "run" / "summary.json").write_bytes(seal_json({"chips": 12, "failed": 0}))
-    with pytest.raises(InputError, match=r"summary.json: unreset, engine, yield, .* missing; go on with --resume"):
+    with pytest.raises(InputError, match=r"summary.json: unreset, engine, yield, .* missing; the same command"):
         study_chips(tmp_path / "run", waveforms=False)
     (tmp_path / "run" / "summary.json").unlink()
-    with pytest.raises(InputError, match=r"the run is not finished \(summary.json is missing\); go on with --resume"):
+    with pytest.raises(InputError, match=r"the run is not finished \(summary.json is missing\); the same command"):
         study_chips(tmp_path / "run", waveforms=False)
     with pytest.raises(InputError, match="no Monte Carlo run there"):
         study_chips(tmp_path, waveforms=False)
