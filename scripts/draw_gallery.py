@@ -53,8 +53,7 @@ def cosim(*arguments: str, folder: Path) -> str:
 
 def answer(one: Answer, folder: Path) -> bytes:
     """Run its command where `models` is; its picture. Raises ValueError where it does not print the page's lines."""
-    resume = ("--resume",) if one.arguments[0] == "montecarlo" else ()
-    printed = cosim(*one.arguments, *resume, folder=folder)
+    printed = cosim(*one.arguments, folder=folder)
     for line in one.lines:
         if line not in printed:
             raise ValueError(f"{one.question}: the page has {line!r}, the command printed\n{printed}")

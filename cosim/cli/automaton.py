@@ -12,7 +12,6 @@ from cosim.cli.options import FILE, collecting
 from cosim.cli.progress import say
 from cosim.cli.train import EXTRA
 from cosim.errors import InputError, importing
-from cosim.files.write import check_writable
 from cosim.reading.text import shown_name, shown_path
 
 if TYPE_CHECKING:
@@ -88,13 +87,13 @@ def command(*, asked: Source, structure: str, output: Path, length: int, strings
     import numpy as np
 
     from cosim.automata.tour import tour
-    from cosim.checkpoint.file import save_checkpoint
+    from cosim.checkpoint.file import is_written_here, save_checkpoint
+    from cosim.files.claim import check_replaceable
     from cosim.study.structure import forms, smallest
 
     _check(asked)
     kept = output.with_suffix(".strings.npz")
-    for path in (output, kept):
-        check_writable(path)
+    check_replaceable({output: is_written_here, kept: lambda _: output.is_file()})
     rng = np.random.default_rng(asked.seed)
     name, automaton = _read(asked, lambda symbols: _random(rng, symbols, max(strings, 100), length))
     found, walks = forms(automaton, name), tour(automaton, length)

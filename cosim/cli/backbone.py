@@ -6,18 +6,16 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
+from cosim.cli.beside import Heard, check_output, stopping_truthfully, write_beside
+from cosim.cli.fresh import is_fresh
 from cosim.cli.help import GroupedOption
 from cosim.cli.options import FILE, collecting, one_of
 from cosim.cli.progress import progress_bar
-from cosim.cli.settings import RunVerb, keep_settings
+from cosim.cli.settings import KeepingVerb
 from cosim.cli.train import (
     EXTRA,
     Epsilon,
     board_option,
-    check_output,
-    resume_option,
-    stopping_truthfully,
-    write_curve_of,
 )
 from cosim.errors import InputError, importing
 from cosim.reading.text import shown_path
@@ -62,14 +60,13 @@ class Fitting:
 
 @dataclass(frozen=True)
 class Files:
-    """Where samples come from and the model goes to, its seeds, whether what a stopped training left is used, where
-    TensorBoard reads, and the model to start from."""
+    """Where samples come from and the model goes to, its seeds, where TensorBoard reads, and the model to start
+    from."""
 
     data: Path | None
     output: Path
     seeds: int
     seed: int
-    resume: bool
     tensorboard: Path | None
     origin: Path | None
 
@@ -82,7 +79,7 @@ class FittingOption(GroupedOption):
     title = "The training"
 
 
-@click.command(cls=RunVerb, name="backbone")
+@click.command(cls=KeepingVerb, name="backbone")
 @click.argument("task", metavar="TASK", required=False)
 @click.option("-o", "--output", type=FILE, default=Path("backbone.pt"), help="Model file, .pt.")
 @click.option("--data", type=FILE, help="Folder of the data set, or the file of the task npz.")
@@ -114,7 +111,6 @@ class FittingOption(GroupedOption):
 @one_of("--device", ("cpu", "cuda"), "Where it is trained.", _T.device)
 @click.option("--mixed", is_flag=True, help="bfloat16 outside the cells.")
 @board_option
-@resume_option
 @collecting(parts=Parts, fitting=Fitting, files=Files)
 def command(*, task: str | None, parts: Parts, fitting: Fitting, files: Files) -> None:
     """Train the seed paper's backbone for TASK: LayerNorm, gates, gated
@@ -125,7 +121,7 @@ def command(*, task: str | None, parts: Parts, fitting: Fitting, files: Files) -
     are drawn for every batch. The defaults are the paper's training; smaller
     options make it shorter. With several seeds the best one by validation is
     kept, and the figures of all. The curve stands beside the model, model_curve.csv
-    and model_curve.svg.
+    and model_curve.svg. The same command goes on with a training that stopped.
     """
     from cosim.software.sources import load_source
 
@@ -146,9 +142,9 @@ def command(*, task: str | None, parts: Parts, fitting: Fitting, files: Files) -
         start = files.origin and load_model(files.origin)
         with writing_board(files.tensorboard) as passing, progress_bar("training") as progress:
             setup = Setup(shape, training, source, seeds, passing, start)
-            trained = train_backbone(setup, files.output, progress, resume=files.resume)
-    write_curve_of(files.output, trained.model.history)
-    keep_settings(files.output)
+            heard = Heard(progress)
+            trained = train_backbone(setup, files.output, heard, resume=not is_fresh())
+    write_beside(files.output, trained.model.history, trained=heard.something)
     for line in format_trained(trained):
         click.echo(line)
 

@@ -21,13 +21,19 @@ def command(technology: str, pdk_root: Path | None, units: int, engine: str, out
     """Measure mirrors and 9T cell, fit their errors and write the calibration that the compiler inverts."""
     from cosim.calibration.find import cached_name, calibrate
     from cosim.files.cache import make_cached_path
+    from cosim.files.claim import check_replaceable
+    from cosim.files.settings import settings_beside
     from cosim.files.write import check_writable
-    from cosim.technology.calibration import write_calibration
+    from cosim.reading.settings import is_settings
+    from cosim.technology.calibration import is_calibration, write_calibration
     from cosim.technology.catalog import load_technology
 
     process = load_technology(technology, pdk_root)
     path = output or make_cached_path(cached_name(process.name, units))
-    check_writable(path)
+    if output is None:
+        check_writable(path)
+    else:
+        check_replaceable({output: is_calibration, settings_beside(output): is_settings})
     calibration = calibrate(process, units, say, engine)
     write_calibration(path, calibration)
     if output is not None:

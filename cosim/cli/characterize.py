@@ -21,7 +21,7 @@ from cosim.cli.options import (
     timeout_option,
 )
 from cosim.cli.progress import progress_bar, say
-from cosim.cli.settings import RunVerb
+from cosim.cli.settings import KeepingVerb, RunVerb
 from cosim.engines.table import cell_simulators
 from cosim.quantities import parse_quantity
 from cosim.technology.scale import DEFAULT_UNITS
@@ -148,7 +148,7 @@ for _cell in SWEPT:
     command.add_command(_swept(_cell))
 
 
-@command.command(cls=RunVerb)
+@command.command(cls=KeepingVerb)
 @output_option("runs/characterize/ladder")
 @click.option("--rungs", type=click.IntRange(1, 32), default=5, help="Rungs of the ladder.")
 @click.option("--sequences", type=click.IntRange(1), default=4, help="Random sequences.")

@@ -161,7 +161,7 @@ def check_base(given: Mapping[str, object], knobs: tuple[str, ...]) -> None:
             f"{', '.join(technology_names())}, not {technology}; leave --vary {drawn[0]} out, or its sizes in a file"
         )
     trim = {setting_name(one) for one in Inner("trim", (), 1).verb.params}
-    strange = [name for name in given if name not in trim and name not in ("dask", "resume")]
+    strange = [name for name in given if name not in trim and name != "dask"]
     if BITS in knobs and strange:
         raise InputError(f"--vary {BITS}: cosim trim has no --{strange[0]}; leave one of them out")
 

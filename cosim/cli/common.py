@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from cosim.cli.fresh import is_fresh
 from cosim.cli.options import (
     SAMPLES,
     Option,
@@ -182,11 +183,15 @@ def check_outputs(verb: str, folder: Path, json_file: Path | None = None) -> Non
 
 
 def take_folder(verb: str, folder: Path) -> None:
-    """Make a verb's folder and hold it until the verb ends, see `own_folder`; says what it kept and is damaged."""
+    """Make a verb's folder and hold it until the verb ends, see `own_folder`; says what it kept and is damaged, and
+    removes it with --fresh."""
     from cosim.files.claim import own_folder
+    from cosim.files.results import clear_kept
     from cosim.simulation.keep import INFERENCES, damaged_results
 
     click.get_current_context().with_resource(own_folder(folder, verb))
+    if is_fresh():
+        clear_kept(folder)
     keep_settings(folder)
     count, damaged = damaged_results(folder / INFERENCES)
     if damaged:

@@ -35,7 +35,7 @@ from cosim.cli.options import (
 )
 from cosim.cli.partitions import Cutting, Held, compare_backbone, cut_options
 from cosim.cli.progress import progress_bar, say
-from cosim.cli.settings import RunVerb
+from cosim.cli.settings import KeepingVerb
 from cosim.engines.table import BEHAVIORAL, Entry, engines, simulator_beside
 from cosim.errors import InputError
 
@@ -71,7 +71,7 @@ def _compared() -> tuple[Entry, ...]:
     return tuple(entry for entry in engines() if entry.name != BEHAVIORAL)
 
 
-@click.command(cls=RunVerb)
+@click.command(cls=KeepingVerb)
 @network_argument
 @destination_options("runs/compare")
 @click.option("--pvt", is_flag=True, help="Run every corner at 0, 27 and 60 C and at 95, 100 and 105 % supply.")

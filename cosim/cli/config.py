@@ -15,14 +15,11 @@ NO_SETTING = (
     "json_file",
     "jobs",
     "timeout",
-    "resume",
     "replay",
     "dask",
     "shard",
 )  # names of what changes no result
-_BESIDE = (
-    "-o, --json, --jobs, --timeout, --resume, --replay, --dask and --shard are no settings, but for the command line"
-)
+_BESIDE = "-o, --json, --jobs, --timeout, --replay, --dask and --shard are no settings, but for the command line"
 _REPAIR = "correct it, or leave it out"
 _KINDS = (
     (click.types.BoolParamType, (bool,), "true or false"),

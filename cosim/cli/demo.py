@@ -9,7 +9,7 @@ import click
 from cosim.cli.common import check_outputs, say_failed, take_folder
 from cosim.cli.options import jobs_option, output_option
 from cosim.cli.progress import progress_bar
-from cosim.cli.settings import RunVerb
+from cosim.cli.settings import KeepingVerb
 
 if TYPE_CHECKING:
     from cosim.network.types import Network
@@ -20,7 +20,7 @@ SAMPLES = 60
 WEIGHT_COST = 2e-4  # a small circuit for a small price in accuracy
 
 
-@click.command(cls=RunVerb)
+@click.command(cls=KeepingVerb)
 @output_option("runs/demo")
 @click.option("--samples", type=click.IntRange(1), default=SAMPLES, help="Test digits to simulate.")
 @click.option("--seed", type=click.IntRange(0), default=0, help="Seed of the training and of the sample draw.")

@@ -11,7 +11,7 @@ from cosim.cli.common import Destination, check_outputs, destination_options, ta
 from cosim.cli.inner import Inner, describe_network, fixed_options
 from cosim.cli.options import collecting
 from cosim.cli.progress import say
-from cosim.cli.settings import RunVerb
+from cosim.cli.settings import KeepingVerb
 from cosim.engines.table import BATCH
 from cosim.errors import InputError
 from cosim.study.explore import BITS, DEFAULT_OBJECTIVES, OBJECTIVES
@@ -49,7 +49,7 @@ class Exploring:
     jobs: int
 
 
-@click.command(cls=RunVerb, context_settings={"ignore_unknown_options": True})
+@click.command(cls=KeepingVerb, context_settings={"ignore_unknown_options": True})
 @click.argument("rest", nargs=-1, required=True, type=click.UNPROCESSED, metavar="NETWORK [OPTION OF MONTECARLO]...")
 @click.option("--vary", multiple=True, metavar="NAME=VALUES",
               help="What is varied: LOW:HIGH, LOW:HIGH:log for equal factors, or A,B,C. Repeatable.")  # fmt: skip

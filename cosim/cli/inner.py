@@ -10,6 +10,8 @@ from pathlib import Path
 import click
 
 from cosim.cli.config import NO_SETTING, setting_name
+from cosim.cli.fresh import is_fresh
+from cosim.cli.settings import KeepingVerb
 from cosim.errors import CosimError
 
 Content = dict[str, object]  # of a verb's JSON file
@@ -55,7 +57,9 @@ class Inner:
         from cosim.reading.sealed import read_sealed
 
         known = {param.name for param in self.verb.params}
-        extra = [text for name, text in (("resume", "--resume"), ("jobs", f"--jobs={self.jobs}")) if name in known]
+        extra = [f"--jobs={self.jobs}"] if "jobs" in known else []
+        if is_fresh() and isinstance(self.verb, KeepingVerb):
+            extra.append("--fresh")
         reason = self._call([*more, *extra, f"--output={folder}"])
         if reason not in ("", COMPLAINT):
             return reason, {}

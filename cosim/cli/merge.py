@@ -31,5 +31,5 @@ def command(folders: tuple[Path, ...], output: Path, jobs: int, timeout: float) 
     if not settings.is_file():
         raise InputError(f"{folders[0]}: {SETTINGS_FILE} is missing, which says what was run; run its --shard again")
     merge_stores(folders, output)
-    asked = ["--config", str(settings), "--resume", "-o", str(output), "-j", str(jobs), "--timeout", str(timeout)]
+    asked = ["--config", str(settings), "-o", str(output), "-j", str(jobs), "--timeout", str(timeout)]
     montecarlo.main(asked, prog_name="cosim montecarlo", standalone_mode=False)

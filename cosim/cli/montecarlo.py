@@ -19,6 +19,7 @@ from cosim.cli.common import (
     noise_of,
     write_json,
 )
+from cosim.cli.fresh import is_fresh
 from cosim.cli.help import GroupedOption
 from cosim.cli.options import (
     FILE,
@@ -34,7 +35,7 @@ from cosim.cli.options import (
 )
 from cosim.cli.progress import progress_bar, say
 from cosim.cli.replay import replay
-from cosim.cli.settings import RunVerb, keep_settings
+from cosim.cli.settings import KeepingVerb, keep_settings
 from cosim.cli.types import Range, Share
 from cosim.engines.table import BATCH, BEHAVIORAL, NGSPICE, engine_entry, engines, simulator_named
 from cosim.errors import InputError, MissingToolError
@@ -78,7 +79,6 @@ class Counting:
     specs: tuple[str, ...]
     contributions: bool
     replay: int | None
-    resume: bool
     stop_width: float | None
     dask: str | None
     shard: tuple[int, int] | None
@@ -120,7 +120,7 @@ area_option = click.option(
 )
 
 
-@click.command(cls=RunVerb)
+@click.command(cls=KeepingVerb)
 @network_argument
 @click.option("--chips", type=click.IntRange(1), default=100, help="How many chips.")
 @one_of(
@@ -151,7 +151,6 @@ area_option = click.option(
     metavar="CHIP",
     help="Write and run the decks of one chip, only.",
 )
-@click.option("--resume", cls=StoreOption, is_flag=True, help="Go on with the chips that the store holds.")
 @click.option("--dask", cls=StoreOption, metavar="ADDRESS", help="Run on this dask scheduler, such as tcp://host:8786.")
 @click.option(
     "--shard", cls=StoreOption, type=Share(), help="Only this part of the chips; cosim merge joins the parts."
@@ -171,8 +170,8 @@ area_option = click.option(
 def command(*, network_file: Path, to: Destination, drawing: Drawing, counting: Counting, compiling: Compiling) -> None:
     """Draw chips of NETWORK's circuit and count how many still do their task.
 
-    The folder is a store: every finished chip is kept with its draws (chips.jsonl), and an interrupted run goes on with
-    --resume, and report.html is its page. Chip k is the same whatever the number of chips, processes or machines.
+    The folder is a store: every finished chip is kept with its draws (chips.jsonl), the same command goes on with them,
+    and report.html is its page. Chip k is the same whatever the number of chips, processes or machines.
     """
     from cosim.montecarlo import run
     from cosim.montecarlo.keep import keep_trial
@@ -195,7 +194,7 @@ def command(*, network_file: Path, to: Destination, drawing: Drawing, counting: 
     if counting.replay is not None:
         replay(trial, counting.replay, output)
         return
-    with open_store(output, run.run_settings(trial), resume=counting.resume) as store:
+    with open_store(output, run.run_settings(trial), fresh=is_fresh()) as store:
         if store.damaged:
             say(f"{store.damaged} damaged lines of {output / CHIPS_FILE}: their chips run again")
         keep_trial(output, trial, asdict(compiling))

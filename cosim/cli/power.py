@@ -21,7 +21,7 @@ from cosim.cli.common import (
 )
 from cosim.cli.options import RunningOption, collecting, engine_option, network_argument
 from cosim.cli.progress import progress_bar
-from cosim.cli.settings import RunVerb
+from cosim.cli.settings import KeepingVerb
 from cosim.errors import InputError, MissingToolError
 
 
@@ -34,7 +34,7 @@ class Metering:
     noise: bool
 
 
-@click.command(cls=RunVerb)
+@click.command(cls=KeepingVerb)
 @network_argument
 @destination_options("runs/power")
 @click.option("--behavioral", is_flag=True, help="Equations alone; needs no simulator.")

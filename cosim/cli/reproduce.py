@@ -10,7 +10,7 @@ import click
 from cosim.cli.common import check_outputs, take_folder
 from cosim.cli.options import FILE, collecting, one_of, output_option
 from cosim.cli.progress import progress_bar, say
-from cosim.cli.settings import RunVerb
+from cosim.cli.settings import KeepingVerb
 from cosim.cli.train import EXTRA
 from cosim.errors import importing
 from cosim.files.write import write_atomically
@@ -45,7 +45,7 @@ class Where:
         return shlex.join([*words, "--seeds", str(self.seeds)])
 
 
-@click.command(cls=RunVerb, name="reproduce")
+@click.command(cls=KeepingVerb, name="reproduce")
 @click.argument("tables", metavar="[TABLE]...", nargs=-1)
 @click.option("--reduced", is_flag=True, help="Small networks: minutes of a CPU for each.")
 @click.option("--seeds", type=click.IntRange(1), default=3, help="Networks of each row.")

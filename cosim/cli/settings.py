@@ -10,6 +10,7 @@ import click
 from click.core import ParameterSource
 
 from cosim.cli.config import CONFIG, GIVEN, setting_name, settings_of, verb_of
+from cosim.cli.fresh import FRESH
 from cosim.cli.help import HELP_ALL, Verb, long_name
 from cosim.cli.progress import say
 from cosim.errors import InputError
@@ -41,6 +42,15 @@ class RunVerb(Verb):
             where, other = given
             _say_changed(where, other, settings)
         return rest
+
+
+class KeepingVerb(RunVerb):
+    """A verb whose same command goes on with what an earlier run has kept, and begins anew with --fresh."""
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        params = super().get_params(ctx)
+        place = params.index(CONFIG)
+        return [*params[:place], FRESH, *params[place:]]
 
 
 def keep_settings(place: Path) -> None:

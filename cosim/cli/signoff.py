@@ -20,7 +20,7 @@ from cosim.cli.common import (
 )
 from cosim.cli.options import FILE, RunningOption, collecting, engine_option, network_argument, one_of
 from cosim.cli.progress import progress_bar
-from cosim.cli.settings import RunVerb
+from cosim.cli.settings import KeepingVerb
 from cosim.engines.table import BATCH, simulator_beside
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class Signing:
     extracted: Path | None
 
 
-@click.command(cls=RunVerb)
+@click.command(cls=KeepingVerb)
 @network_argument
 @click.option("--plan", type=FILE, help="What is checked and must hold (.toml); a run writes plan.toml to begin with.")
 @engine_option("What stands for the transistors.", default=BATCH)

@@ -16,7 +16,7 @@ from cosim.cli.common import (
 )
 from cosim.cli.options import collecting, engine_option, network_argument, output_option, probe_option
 from cosim.cli.progress import progress_bar
-from cosim.cli.settings import RunVerb
+from cosim.cli.settings import KeepingVerb
 from cosim.errors import InputError
 
 
@@ -30,7 +30,7 @@ class Simulating:
     probe: tuple[str, ...]
 
 
-@click.command(cls=RunVerb)
+@click.command(cls=KeepingVerb)
 @network_argument
 @output_option("runs/simulate")
 @engine_option("Simulator of the transistors.")

@@ -8,7 +8,6 @@ from types import CodeType, FrameType
 from cosim.errors import CosimError
 
 _CONTINUES = "the same command continues where it stopped"
-_RESUMES = "the same command with --resume continues where it stopped"
 _ANEW = "the same command begins anew"
 _DEAF = "/torch/"  # torch aborts while it is imported
 _LOCKING = ("/threading.py", "/concurrent/futures/_base.py")  # files of what takes a lock, or gives it for a wait
@@ -16,16 +15,17 @@ _TAKING = ("__enter__", "__exit__", "_release_save", "_acquire_restore")
 _LATER = 1e-3  # s
 GO_ON = {
     "demo": _CONTINUES,
-    "train": _RESUMES,
-    "backbone": _RESUMES,
+    "train": _CONTINUES,
+    "backbone": _CONTINUES,
     "reproduce": _CONTINUES,
     "simulate": _CONTINUES,
     "compare": _CONTINUES,
     "power": _CONTINUES,
-    "montecarlo": _RESUMES,
+    "montecarlo": _CONTINUES,
     "sweep": _CONTINUES,
     "explore": _CONTINUES,
     "signoff": _CONTINUES,
+    "trim": _CONTINUES,
     "characterize": f"{_ANEW}, that of a ladder continues",
 }
 

@@ -13,7 +13,7 @@ from cosim.cli.common import Destination, check_outputs, destination_options, ta
 from cosim.cli.inner import RESULTS, Content, Inner, describe_network, fixed_options
 from cosim.cli.options import collecting
 from cosim.cli.progress import say
-from cosim.cli.settings import RunVerb
+from cosim.cli.settings import KeepingVerb
 from cosim.errors import InputError
 from cosim.version import __version__
 
@@ -48,7 +48,7 @@ class _Sweep:
     output: Path
 
 
-@click.command(cls=RunVerb, context_settings={"ignore_unknown_options": True})
+@click.command(cls=KeepingVerb, context_settings={"ignore_unknown_options": True})
 @click.argument("verb", type=click.Choice(list(RESULTS)), metavar="VERB")
 @click.argument("rest", nargs=-1, required=True, type=click.UNPROCESSED, metavar="NETWORK [OPTION OF VERB]...")
 @click.option(

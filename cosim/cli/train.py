@@ -1,21 +1,19 @@
 """`cosim train`: from a task to a checkpoint that a circuit can be compiled from."""
 
-from collections.abc import Generator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from cosim.cli.beside import Heard, check_output, stopping_truthfully, write_beside
+from cosim.cli.fresh import is_fresh
 from cosim.cli.help import GroupedOption
 from cosim.cli.options import FILE, collecting, one_of, pdk_root_option, technology_option
 from cosim.cli.progress import progress_bar
-from cosim.cli.settings import RunVerb, keep_settings
-from cosim.cli.stopping import StoppedError
+from cosim.cli.settings import KeepingVerb
 from cosim.cli.train_target import Devices, circuit_check, complete_config
 from cosim.errors import InputError, MappingError, importing
-from cosim.files.write import check_writable
 from cosim.resources import install_command
 from cosim.training.config import Architecture, TrainingConfig, check_config, seed_path, state_path
 
@@ -32,12 +30,10 @@ _A, _C = Architecture(), TrainingConfig()
 
 @dataclass(frozen=True)
 class Files:
-    """Where the samples come from and the checkpoint goes to, for how many seeds, whether what a stopped training left
-    is used, and where TensorBoard reads."""
+    """Where the samples come from and the checkpoint goes to, for how many seeds, and where TensorBoard reads."""
 
     output: Path
     data: Path | None
-    resume: bool
     seeds: int
     tensorboard: Path | None
 
@@ -70,13 +66,12 @@ def _none_for_zero(_context: click.Context, _option: click.Parameter, value: flo
     return value or None
 
 
-resume_option = click.option("--resume", is_flag=True, help="Go on with an interrupted training.")
 board_option = click.option(
     "--tensorboard", cls=BoardOption, type=FILE, metavar="DIR", help="Write the points of the curve for TensorBoard."
 )
 
 
-@click.command(cls=RunVerb, name="train")
+@click.command(cls=KeepingVerb, name="train")
 @click.argument("task", metavar="TASK", required=False)
 @click.option("-o", "--output", type=FILE, default=Path("model.pt"), help="Checkpoint file, .pt or .npz.")
 @click.option("--data", type=FILE, help="Folder of the data set, or the file of the task npz.")
@@ -159,7 +154,6 @@ board_option = click.option(
 @click.option("--seed", type=click.IntRange(0), default=_C.seed, help="Seed of weights, batches and noise.")
 @click.option("--seeds", type=click.IntRange(1), default=1, help="How many, from --seed on; the best is kept.")
 @board_option
-@resume_option
 @collecting(files=Files, architecture=Architecture, config=TrainingConfig, devices=Devices)
 def command(*, task: str | None, files: Files, config: TrainingConfig, devices: Devices) -> None:
     """Train a network for TASK and write it to a checkpoint.
@@ -167,7 +161,7 @@ def command(*, task: str | None, files: Files, config: TrainingConfig, devices: 
     TASK is generated or comes with a package (digits, pixel-digits, copy-first, copy-first-quiet, copy-item, flip-flop,
     parity, parity-published), is read from --data (speech-commands, kws-*, fsdd, mnist*, cifar10*, pathfinder), or is
     npz for data of your own; docs/tasks.md has all. All that is learned keeps to what the circuit can realise. Several
-    seeds keep the network with the smallest held-out loss.
+    seeds keep the network with the smallest held-out loss. The same command goes on with a training that stopped.
     """
     from cosim.tasks.load import check_task, load_task
 
@@ -189,53 +183,28 @@ def command(*, task: str | None, files: Files, config: TrainingConfig, devices: 
         known = describe_obstacle(initial_network(config, loaded), output)
         _warn([*describe_constants(loaded), *known])
         with writing_board(files.tensorboard) as passing:
-            best, lines = _train(Job(config, loaded, passing, check), seeds, files)
-    write_curve_of(output, best.network.history)
-    keep_settings(output)
+            best, lines = _train(Job(config, loaded, passing, check), seeds, output)
     for line in [*lines, *format_result(best)]:
         click.echo(line)
     if not known and "refused" in best.figures:
         _warn([_OBSTACLE + best.figures["refused"]])
 
 
-def _train(job: "Job", seeds: range, files: Files) -> "tuple[TrainingResult, list[str]]":
-    """The network that is kept, and what is said of several seeds."""
+def _train(job: "Job", seeds: range, output: Path) -> "tuple[TrainingResult, list[str]]":
+    """The network that is kept, with its curve and settings beside it, and what is said of several seeds."""
     from cosim.training.seeds import train_seeds
     from cosim.training.trainer import run_job
 
+    total, resume, lines = job.config.iterations, not is_fresh(), list[str]()
     with progress_bar("training") as progress:
+        heard = Heard(progress)
         if len(seeds) > 1:
-            found = train_seeds(job, seeds, files.output, progress, resume=files.resume)
-            return found.best, format_seeds(found)
-        total = job.config.iterations
-        return run_job(job, files.output, lambda done, values: progress(done, total, values), resume=files.resume), []
-
-
-def check_output(output: Path) -> None:
-    """Raises InputError where a checkpoint or the curve beside it could not be written."""
-    from cosim.report.training_curve import curve_paths
-
-    for path in (output, *curve_paths(output)):
-        check_writable(path)
-
-
-def write_curve_of(output: Path, history: Mapping[str, object]) -> None:
-    """The curve of a training, which its history holds, beside the checkpoint."""
-    from cosim.reading.text import typed
-    from cosim.report.training_curve import Curve, write_curve
-
-    write_curve(output, typed(history, Curve, "history", "train it again").curve)
-
-
-@contextmanager
-def stopping_truthfully(*kept: Path) -> Generator[None, None, None]:
-    """A stop that leaves none of the files that --resume reads saves nothing, so the line must not promise it."""
-    try:
-        yield
-    except KeyboardInterrupt as stop:
-        if any(path.is_file() for path in kept):
-            raise
-        raise StoppedError(stop, None) from None
+            found = train_seeds(job, seeds, output, heard, resume=resume)
+            best, lines = found.best, format_seeds(found)
+        else:
+            best = run_job(job, output, lambda done, values: heard(done, total, values), resume=resume)
+    write_beside(output, best.network.history, trained=heard.something)
+    return best, lines
 
 
 def describe_constants(task: "Task") -> list[str]:

@@ -12,9 +12,9 @@ from cosim.cli.common import (
     check_outputs,
     compile_options,
     destination_options,
-    take_folder,
     write_json,
 )
+from cosim.cli.fresh import is_fresh
 from cosim.cli.montecarlo import (
     Drawing,
     area_option,
@@ -25,8 +25,8 @@ from cosim.cli.montecarlo import (
     spec_option,
 )
 from cosim.cli.options import collecting, data_option, jobs_option, network_argument
-from cosim.cli.progress import progress_bar
-from cosim.cli.settings import RunVerb
+from cosim.cli.progress import progress_bar, say
+from cosim.cli.settings import KeepingVerb, keep_settings
 from cosim.errors import InputError
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class Trimming:
     jobs: int
 
 
-@click.command(cls=RunVerb)
+@click.command(cls=KeepingVerb)
 @network_argument
 @click.option("--bits", default="2-8", help="Bits of the converters: a number, 4,6 or 2-8.")
 @click.option("--chips", type=click.IntRange(1), default=100, help="How many chips.")
@@ -62,15 +62,13 @@ def command(*, network_file: Path, to: Destination, drawing: Drawing, trimming: 
     """Measure the cells of drawn chips of NETWORK, set each bias pin's converter, and count the chips again.
 
     The chips are those of `cosim montecarlo --variation local` with the same seed. The folder receives trim.json,
-    trim.png and report.html.
+    trim.png and report.html. Every finished chip is kept: the same command continues an interrupted run.
     """
-    from functools import partial
-
-    from cosim.montecarlo.execute import map_chips
-    from cosim.montecarlo.run import default_spec
+    from cosim.montecarlo.run import default_spec, run_settings
     from cosim.montecarlo.spec_file import read_specs, without_yield
+    from cosim.montecarlo.store import CHIPS_FILE, open_records
     from cosim.montecarlo.trim import check_trimmable
-    from cosim.montecarlo.trim_run import summarize_trim, trim_chip
+    from cosim.montecarlo.trim_run import TRIMMED, run_trim, summarize_trim
     from cosim.outputs import write_results
     from cosim.report.chip_figures import draw_trim
     from cosim.report.figures import save_figure
@@ -88,18 +86,17 @@ def command(*, network_file: Path, to: Destination, drawing: Drawing, trimming: 
     trial = load_trial(network_file, drawing, compiling)
     check_trimmable(trial.design, str(network_file))
     wanted = specs.at(trial.technology) or (default_spec(trial),)
-    engine = engine_named(trial.engine)
-    engine.check()  # said before the folder is there
-    take_folder("trim", output)
-    records, trimmed = [], partial(trim_chip, bits=counts, engine=engine)
-    with progress_bar("chips") as progress:
-        for record in map_chips(trimmed, trial, range(trial.plan.chips), trimming.jobs):
-            records.append(record)
-            progress(len(records), trial.plan.chips)
-    summary = summarize_trim(trial, counts, records, wanted)
-    write_results(output, {"trim.json": summary})
-    save_figure(draw_trim(summary), output / "trim.png")
-    write_page(output, trim_page(trial.design, summary, _drawn(trial)))
+    engine_named(trial.engine).check()  # said before the folder is there
+    with open_records(output, {**run_settings(trial), "bits": list(counts)}, TRIMMED, fresh=is_fresh()) as store:
+        keep_settings(output)
+        if store.damaged:
+            say(f"{store.damaged} damaged lines of {output / CHIPS_FILE}: their chips run again")
+        with progress_bar("chips") as progress:
+            records = run_trim(trial, counts, store, trimming.jobs, progress)
+        summary = summarize_trim(trial, counts, records, wanted)
+        write_results(output, {"trim.json": summary})
+        save_figure(draw_trim(summary), output / "trim.png")
+        write_page(output, trim_page(trial.design, summary, _drawn(trial)))
     click.echo("\n".join(format_trim(summary)))
     write_json(to.json_file, summary)
     click.echo(f"\nreport: {output / REPORT_FILE}")

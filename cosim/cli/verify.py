@@ -27,7 +27,7 @@ RESULTS = (
 DRAWN = ("wires.csv", "positions.csv")  # of cosim layout
 TABLES = ("simulation.npz", "pvt.npz", "power.npz")
 _WITHIN = ("sweep", "explore", "signoff")  # have runs in folders of their own
-AGAIN, RESUME = "the same command writes it again", "--resume writes it again"
+AGAIN = "the same command writes it again"
 
 
 @click.command()
@@ -48,8 +48,18 @@ def command(folder: Path) -> None:
         click.echo(f"{name:{width}}  {f'damaged  {fault}' if fault else 'whole'}")
     with suppress(InputError):  # it stands in the rows
         say_version(folder, read_settings(folder))
+    for rest in rests_in(folder):
+        click.echo(f"{rest.relative_to(folder)}: {rest.stat().st_size} bytes left by a killed process; may be deleted")
     if any(fault for _, fault in rows):
         raise SystemExit(1)
+
+
+def rests_in(folder: Path) -> Iterator[Path]:
+    """The files that killed processes left in a folder, and in those in it, while they wrote."""
+    from cosim.files.write import find_rests
+
+    for place in (folder, *sorted(one for one in folder.iterdir() if one.is_dir() and not one.is_symlink())):
+        yield from find_rests(place)
 
 
 def check_kept(folder: Path) -> Iterator[tuple[str, str]]:
@@ -98,25 +108,25 @@ def check_store(folder: Path) -> Iterator[tuple[str, str]]:
     from cosim.montecarlo.store import CHIPS_FILE, RUN_FILE, read_chips, read_sealed
 
     fault = _fault_of(folder / RUN_FILE)
-    yield RUN_FILE, fault and RESUME
+    yield RUN_FILE, fault and AGAIN
     if fault:
         yield CHIPS_FILE, f"not to be told without {RUN_FILE}"
     else:
         kept = read_chips(folder, read_sealed(folder / RUN_FILE))
         lines = _some([f"line {number}" for number in kept.damaged])
-        fault = f"{len(kept.damaged)} of {kept.lines} records, {lines}: --resume runs their chips again"
+        fault = f"{len(kept.damaged)} of {kept.lines} records, {lines}: the same command runs their chips again"
         yield CHIPS_FILE, fault if kept.damaged else ""
     damaged: list[str] = []
     try:
         damaged, fault = damaged_files(folder, read_trial_file(folder).sums), ""
     except InputError as error:
         fault = str(error)
-    yield TRIAL_FILE, fault and RESUME
+    yield TRIAL_FILE, fault and AGAIN
     for name in (NETWORK_FILE, SAMPLES_FILE, CALIBRATION_FILE):
-        yield name, f"not to be told without {TRIAL_FILE}" if fault else RESUME if name in damaged else ""
+        yield name, f"not to be told without {TRIAL_FILE}" if fault else AGAIN if name in damaged else ""
     for name in (SUMMARY_FILE, CONTRIBUTIONS_FILE):
         if is_file(folder / name):
-            yield name, _fault_of(folder / name) and RESUME
+            yield name, _fault_of(folder / name) and AGAIN
 
 
 def _fault_of(path: Path) -> str:

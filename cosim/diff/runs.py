@@ -128,7 +128,7 @@ def _drawn(folder: Path, name: str) -> Drawn:
     check_run(folder, settings)
     summary = read_summary(folder)
     if missing := [number for number in range(summary.chips) if number not in records]:
-        raise InputError(f"{name}: chip {missing[0]} of {summary.chips} is not there; go on with --resume")
+        raise InputError(f"{name}: chip {missing[0]} of {summary.chips} is not there; the same command goes on")
     read_kept(folder)  # its checksums
     samples = read_arrays(folder / SAMPLES_FILE, _AGAIN, _DRAWN_SAMPLES)
     check_forms(samples, _DRAWN_SAMPLES, shown_path(folder / SAMPLES_FILE), _AGAIN)

@@ -19,7 +19,7 @@ from cosim.files.json_form import round_numbers
 from cosim.files.seal import seal_json
 from cosim.files.write import write_atomically
 from cosim.reading.sealed import read_sealed_record, record_of
-from cosim.reading.text import parse_json, shown_path
+from cosim.reading.text import parse_json, read_json, shown_path
 from cosim.technology.scale import MAX_UNITS
 
 Array = NDArray[np.float64]
@@ -285,6 +285,15 @@ def _checked(calibration: Calibration, where: str) -> Calibration:
         if not holds:
             raise InputError(f"{where}: {name} must be {wanted}; {_REPAIR}")
     return calibration
+
+
+def is_calibration(path: Path) -> bool:
+    """Return whether a file is a calibration, of this or of another format."""
+    try:
+        content = read_json(path, _REPAIR)
+    except InputError:
+        return False
+    return isinstance(content, dict) and {"format", "mirror", "schmitt"} <= content.keys()
 
 
 def _rules(c: Calibration) -> dict[str, tuple[bool, str]]:

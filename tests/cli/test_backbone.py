@@ -97,7 +97,6 @@ def test_it_starts_from_the_weights_of_another(model, cosim_main, tmp_path):
         (("copy-value", "--data", "x"), "brings its own data"),
         (("copy-item", "--iterations", "0"), "--iterations must be at least 1"),
         (("copy-item", "--epsilon", "two"), "--epsilon must be 'anneal' or"),
-        (("copy-item", "--resume"), "no training state to resume; start without --resume"),
         (("copy-item", "--width", "0"), "--width must lie in 1 to"),
     ],
 )

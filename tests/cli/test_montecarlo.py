@@ -54,7 +54,7 @@ def test_a_killed_run_goes_on_and_ends_the_same(cosim_main, options_long, tmp_pa
     kills = 0
     for _ in range(30):
         with subprocess.Popen(
-            [*COMMAND, *options_long, "-o", str(broken), "--resume"], stdout=-3, stderr=-3, start_new_session=True
+            [*COMMAND, *options_long, "-o", str(broken)], stdout=-3, stderr=-3, start_new_session=True
         ) as process:
             before = _size(broken)
             while process.poll() is None and _size(broken) == before:
@@ -68,7 +68,7 @@ def test_a_killed_run_goes_on_and_ends_the_same(cosim_main, options_long, tmp_pa
         if kills == 5:
             break
     assert kills >= 2
-    code, _, _ = cosim_main("montecarlo", *options_long, "-o", broken, "--resume")
+    code, _, _ = cosim_main("montecarlo", *options_long, "-o", broken)
     assert code == 0
     assert (broken / "summary.json").read_bytes() == (tmp_path / "whole" / "summary.json").read_bytes()
     assert (broken / "chips.jsonl").read_bytes() == (tmp_path / "whole" / "chips.jsonl").read_bytes()
@@ -89,6 +89,23 @@ def test_ngspice_and_replay(cosim_main, options, tmp_path):
     assert "the store says the same about its transistors" in out
     decks = sorted((tmp_path / "chip_1").iterdir())
     assert len(decks) == 2 and "delvto=" in decks[0].read_text()
+
+
+def test_a_trim_that_was_killed_goes_on_and_ends_the_same(cosim_main, options, tmp_path):
+    """What a kill leaves: half of the lines of chips.jsonl, the last one cut off, and no result yet."""
+    asked = ["trim", *options, "--chips", 20, "--bits", "2,6", "-o"]
+    assert cosim_main(*asked, tmp_path / "whole")[0] == 0
+    (tmp_path / "broken").mkdir()
+    for name in (".cosim", "run.json", "run.toml"):
+        (tmp_path / "broken" / name).write_bytes((tmp_path / "whole" / name).read_bytes())
+    lines = (tmp_path / "whole" / "chips.jsonl").read_bytes().splitlines(keepends=True)
+    (tmp_path / "broken" / "chips.jsonl").write_bytes(b"".join(lines[:9]) + lines[9][:40])
+    code, _, err = cosim_main(*asked, tmp_path / "broken")
+    assert code == 0 and "chips: 9 of 20" in err
+    kept = [{path.name: path.read_bytes() for path in (tmp_path / name).iterdir()} for name in ("whole", "broken")]
+    assert kept[0] == kept[1] and len(lines) == 20
+    code, _, err = cosim_main("trim", *options, "--chips", 20, "--bits", "3", "-o", tmp_path / "whole")
+    assert code == 2 and "holds a run with another bits: [2, 6], not [3]" in err
 
 
 def test_trim(cosim_main, options, tmp_path):
@@ -135,14 +152,15 @@ def test_wrong_values(cosim_main, options, tmp_path, arguments, text):
 
 
 def test_a_store_of_another_run(cosim_main, options, tmp_path):
-    store = ["-o", tmp_path, "--resume"]
+    store = ["-o", tmp_path]
     assert cosim_main("montecarlo", *options, "--chips", 3, *store)[0] == 0
     kept = (tmp_path / "chips.jsonl").read_bytes()
     code, _, err = cosim_main("montecarlo", *options, "--chips", 3, "--seed", 1, *store)
     assert code == 2 and "holds a run with another variation" in err
-    code, _, err = cosim_main("montecarlo", *options, "--chips", 3, "-o", tmp_path)
-    assert code == 2 and "holds 3 chips of this run already; go on with --resume" in err
+    assert cosim_main("montecarlo", *options, "--chips", 3, *store)[0] == 0  # the same command runs nothing again
     assert (tmp_path / "chips.jsonl").read_bytes() == kept
+    assert cosim_main("montecarlo", *options, "--chips", 3, "--seed", 1, "--fresh", *store)[0] == 0
+    assert (tmp_path / "chips.jsonl").read_bytes() != kept
 
 
 def test_a_technology_without_mismatch(cosim_main, options, tmp_path, own_technology):

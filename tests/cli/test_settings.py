@@ -84,9 +84,9 @@ def test_chips_repeat(cosim_main, chips, tmp_path):
     assert cosim_main("montecarlo", "--config", first / "run.toml", "-j", 1, "-o", again)[0] == 0
     assert files(again) == files(first)
     before = files(first)
-    assert cosim_main(*chips, "--variation", "all", "-o", first, "--resume")[0] == 0
+    assert cosim_main(*chips, "--variation", "all", "-o", first)[0] == 0
     assert files(first) == before
-    code, _, err = cosim_main("montecarlo", "--config", first / "run.toml", "--chips", 4, "-o", first, "--resume")
+    code, _, err = cosim_main("montecarlo", "--config", first / "run.toml", "--chips", 4, "-o", first)
     assert code == 0 and f"{first}: other settings than before: chips 4, not 3\n" in err
 
 

@@ -19,7 +19,6 @@ from cosim.cli.stopping import GO_ON, Stop, StoppedError, stopping_on_signals
 from cosim.engines.ngspice.session import run_deck
 
 CONTINUES = "the same command continues where it stopped"
-RESUMES = "the same command with --resume continues where it stopped"
 ANEW = "the same command begins anew"
 
 
@@ -69,8 +68,8 @@ def options(verb, tiny, folder):
     [
         ("simulate", signal.SIGINT, "  ngspice: 0 of 5", f"interrupted; {CONTINUES}"),
         ("simulate", signal.SIGTERM, "  ngspice: 1 of 5", f"terminated; {CONTINUES}"),
-        ("montecarlo", signal.SIGINT, "  chips: 0 of 1000", f"interrupted; {RESUMES}"),
-        ("train", signal.SIGTERM, "  training: 1 of", f"terminated; {RESUMES}"),
+        ("montecarlo", signal.SIGINT, "  chips: 0 of 1000", f"interrupted; {CONTINUES}"),
+        ("train", signal.SIGTERM, "  training: 1 of", f"terminated; {CONTINUES}"),
     ],
 )
 def test_one_line(stopped, tiny, tmp_path, verb, number, wanted, said):
@@ -84,8 +83,9 @@ def test_the_hint_knows_the_verb():
     for verb, said in {
         "compare": CONTINUES,
         "signoff": CONTINUES,
-        "montecarlo": RESUMES,
-        "trim": ANEW,
+        "montecarlo": CONTINUES,
+        "trim": CONTINUES,
+        "layout": ANEW,
         None: ANEW,
     }.items():
         assert str(StoppedError(KeyboardInterrupt(), verb)) == f"interrupted; {said}"

@@ -20,9 +20,10 @@ from cosim.cli.stopping import StoppedError
 from cosim.cli.train import command as train_command
 from cosim.cli.train_target import Devices, complete_config
 from cosim.errors import InputError, MissingToolError, OutOfMemoryError
+from cosim.files.claim import own_file
 from cosim.resources import trained_network_path
 from cosim.technology.catalog import load_technology
-from cosim.training.config import Architecture, TrainingConfig
+from cosim.training.config import Architecture, TrainingConfig, state_path
 from cosim.variation.mismatch import derive_mismatch
 
 SMALL = ["--cells", "3", "--iterations", "20", "--batch", "8"]
@@ -202,6 +203,7 @@ def test_features_that_never_change_are_named_before_the_work(tmp_path: Path) ->
 
 def test_a_stop_before_anything_is_saved_promises_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     trainer = pytest.importorskip("cosim.training.trainer")
+    pytest.importorskip("cosim.training.seeds")  # which keeps what it imports from there
 
     def stop(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
@@ -209,8 +211,9 @@ def test_a_stop_before_anything_is_saved_promises_nothing(monkeypatch: pytest.Mo
     monkeypatch.setattr(trainer, "run_job", stop)
     with pytest.raises(StoppedError, match="^interrupted; the same command begins anew$"):
         train_command.main(["digits", "-o", str(tmp_path / "model.pt")], standalone_mode=False)
-    (tmp_path / "model.state.pt").touch()
-    with pytest.raises(click.Abort):  # which every verb reports with --resume
+    with own_file(tmp_path / "model.pt"):
+        state_path(tmp_path / "model.pt").touch()
+    with pytest.raises(click.Abort):  # which every verb reports: the same command goes on
         train_command.main(["digits", "-o", str(tmp_path / "model.pt")], standalone_mode=False)
 
 
@@ -295,13 +298,48 @@ def test_several_seeds_are_those_alone_and_the_best_is_kept(tmp_path: Path) -> N
     ]  # fmt: skip
 
 
+def test_a_whole_training_says_so_and_changes_no_byte(tmp_path: Path) -> None:
+    """What a kill kept from being written beside it comes back; --fresh trains it again, to the same bytes."""
+    pytest.importorskip("torch")
+    asked = ["digits", "-o", tmp_path / "model.pt", *SMALL, "--layers", 1]
+    assert run(train_command, *asked).exit_code == 0
+    content = {path.name: (path.read_bytes(), path.stat().st_mtime_ns) for path in tmp_path.iterdir()}
+    result = run(train_command, *asked)
+    assert result.exit_code == 0 and "model.pt is there, trained so on this data; --fresh trains it" in result.output
+    assert {path.name: (path.read_bytes(), path.stat().st_mtime_ns) for path in tmp_path.iterdir()} == content
+    for name in ("model_curve.svg", "model.run.toml"):
+        (tmp_path / name).unlink()
+    assert run(train_command, *asked).exit_code == 0
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {k: v[0] for k, v in content.items()}
+    result = run(train_command, *asked, "--fresh")
+    assert (
+        "is there, trained so" not in result.output and (tmp_path / "model.pt").read_bytes() == content["model.pt"][0]
+    )
+
+
+@pytest.mark.parametrize("name", ["model.pt", "model_curve.csv", "model_curve.svg", "model.run.toml"])
+def test_no_file_of_a_user_is_replaced(tmp_path: Path, name: str) -> None:
+    """A state dict of one's own, and files with the names of those that stand beside a checkpoint."""
+    torch = pytest.importorskip("torch")
+    torch.save({"weight": torch.ones(2)}, tmp_path / name)
+    for other in ("model.lock", "model.state.pt", "model.seed0.pt"):
+        (tmp_path / other).write_text("mine")
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    with pytest.raises(InputError, match=f"{name}: cosim has not written it and would replace it; move it away, or"):
+        run(train_command, "digits", "-o", tmp_path / "model.pt", *SMALL, "--seeds", 2)
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+    (tmp_path / name).unlink()
+    assert run(train_command, "digits", "-o", tmp_path / "model.pt", *SMALL, "--seeds", 2).exit_code == 0
+    assert {path.name for path in tmp_path.iterdir() if path.read_bytes() == b"mine"} == {*before} - {name}
+
+
 def test_seeds_go_on_where_they_stopped(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     seeds = pytest.importorskip("cosim.training.seeds")
     asked = ["digits", "-o", tmp_path / "all.pt", *SMALL, "--layers", 1, "--seeds", 2]
     real = seeds.run_job
 
     def stop(job: object, path: Path, *rest: object, **how: object) -> object:
-        if path.name == "all.seed1.pt":
+        if path.name == "seed1.pt":
             raise KeyboardInterrupt
         return real(job, path, *rest, **how)
 
@@ -309,9 +347,9 @@ def test_seeds_go_on_where_they_stopped(monkeypatch: pytest.MonkeyPatch, tmp_pat
     with pytest.raises(click.Abort):
         train_command.main([str(word) for word in asked], standalone_mode=False)
     monkeypatch.setattr(seeds, "run_job", real)
-    with pytest.raises(InputError, match=r"all\.seed0\.pt: belongs to a training with other settings or data"):
-        run(train_command, *asked, "--resume", "--lr", 0.5)
-    assert run(train_command, *asked, "--resume").exit_code == 0
+    with pytest.raises(InputError, match=r"\.all\.cosim/seed0\.pt: belongs to a training with other settings or data"):
+        run(train_command, *asked, "--lr", 0.5)
+    assert run(train_command, *asked, "--resume").exit_code == 0  # as earlier versions wanted it
     whole = [tmp_path / "whole.pt" if word == tmp_path / "all.pt" else word for word in asked]
     assert run(train_command, *whole).exit_code == 0
     assert (tmp_path / "all.pt").read_bytes() == (tmp_path / "whole.pt").read_bytes()

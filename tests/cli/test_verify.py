@@ -35,7 +35,7 @@ def flip(path, byte):
 
 
 def test_a_whole_store_and_a_damaged_one(cosim_main, chips, tmp_path):
-    """What is damaged is listed, and --resume makes it whole, to the byte."""
+    """What is damaged is listed, and the same command makes it whole, to the byte."""
     run = tmp_path / "run"
     assert cosim_main(*chips, "-o", run)[0] == 0
     code, out, err = cosim_main("verify", run)
@@ -50,13 +50,13 @@ def test_a_whole_store_and_a_damaged_one(cosim_main, chips, tmp_path):
     flip(run / "summary.json", 30)
     code, out, _ = cosim_main("verify", run)
     assert code == 1
-    assert "chips.jsonl       damaged  1 of 4 records, line 2: --resume runs their chips again\n" in out
-    assert "network.npz       damaged  --resume writes it again\n" in out
-    assert "summary.json      damaged  --resume writes it again\n" in out
+    assert "chips.jsonl       damaged  1 of 4 records, line 2: the same command runs their chips again\n" in out
+    assert "network.npz       damaged  the same command writes it again\n" in out
+    assert "summary.json      damaged  the same command writes it again\n" in out
     assert out.count("whole") == 4
     code, _, err = cosim_main("report", run, "--no-waveforms")
-    assert code == 2 and "chips.jsonl: line 2 is damaged, its checksum does not fit; go on with --resume" in err
-    code, _, err = cosim_main(*chips, "-o", run, "--resume")
+    assert code == 2 and "chips.jsonl: line 2 is damaged, its checksum does not fit; the same command runs" in err
+    code, _, err = cosim_main(*chips, "-o", run)
     assert code == 0 and f"1 damaged lines of {run / 'chips.jsonl'}: their chips run again" in err
     assert {path.name: path.read_bytes() for path in run.iterdir() if path.is_file()} == before
 
@@ -64,10 +64,10 @@ def test_a_whole_store_and_a_damaged_one(cosim_main, chips, tmp_path):
     flip(run / "trial.json", 30)
     code, out, _ = cosim_main("verify", run)
     assert code == 1
-    assert "run.json          damaged  --resume writes it again\n" in out
+    assert "run.json          damaged  the same command writes it again\n" in out
     assert "chips.jsonl       damaged  not to be told without run.json\n" in out
     assert "samples.npz       damaged  not to be told without trial.json\n" in out
-    assert cosim_main(*chips, "-o", run, "--resume")[0] == 0
+    assert cosim_main(*chips, "-o", run)[0] == 0
     assert {path.name: path.read_bytes() for path in run.iterdir() if path.is_file()} == before
 
 
@@ -202,7 +202,7 @@ def test_a_store_of_before_checksums_is_refused(cosim_main, chips, tmp_path):
             del record["sha256"]
         (tmp_path / name).write_text("".join(json.dumps(record) + "\n" for record in records))
     (tmp_path / ".cosim").unlink()
-    code, _, err = cosim_main(*chips, "-o", tmp_path, "--resume")
+    code, _, err = cosim_main(*chips, "-o", tmp_path)
     assert code == 2 and "run.json is missing, damaged or of a cosim without checksums, and no line" in err
     code, _, err = cosim_main("report", tmp_path, "--no-waveforms")
     assert code == 2 and "run.json: damaged, or of a cosim without checksums" in err

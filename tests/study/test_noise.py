@@ -93,9 +93,9 @@ def test_montecarlo_keeps_noise_and_goes_on_with_it(tmp_path, cosim_main):
     summary = json.loads((tmp_path / "mc" / "summary.json").read_text())
     assert summary["noise"]["chips"] == 3
     assert "noise = true" in (tmp_path / "mc" / "run.toml").read_text()
-    code, _, err = cosim_main(*command, "--chips", "4", "--resume")
+    code, _, err = cosim_main(*command, "--chips", "4")
     assert code != 0 and "noise" in err
-    code, _, err = cosim_main(*command, "--chips", "4", "--noise", "--resume")
+    code, _, err = cosim_main(*command, "--chips", "4", "--noise")
     assert code == 0, err
     assert "decisions that it changes" in (tmp_path / "mc" / "report.html").read_text()
 
