@@ -45,9 +45,8 @@ def run(name: str, area: float, jobs: int) -> dict[str, Any]:
     folder = FOLDER / f"{name}_{area:g}"
     options = {"chips": CHIPS, "area": area, "spec": f"accuracy>={LIMIT:g}", "seed": SEED, "jobs": jobs}
     arguments = [f"--{key}={value}" for key, value in options.items()]
-    resume = ["--resume"] if (folder / "run.json").is_file() else []
     click.echo(f"\n{name}, area {area:g}")
-    command([str(trained_network_path(name)), *arguments, *resume, f"--output={folder}"], standalone_mode=False)
+    command([str(trained_network_path(name)), *arguments, f"--output={folder}"], standalone_mode=False)
     return json.loads((folder / "summary.json").read_text(encoding="utf-8"))
 
 
