@@ -131,7 +131,7 @@ def test_the_plan_that_was_in_effect_gives_the_same_on_more_workers(signed, fold
 
 @pytest.mark.ngspice
 def test_a_verdict_names_every_assumption_on_bias_currents_that_it_stands_on(folder):
-    """One condition of 45, 6 digits; thresholds that move against the inputs cost states, those that move with them do not."""
+    """One condition of 45, 6 digits: thresholds that move against the inputs cost states, others do not."""
     skip = [name for name in NAMES if name != "corners"]
     (folder / "cold.toml").write_text(
         f'skip = {skip}\n[corners]\naudit = 0\ncorners = ["tt"]\ncelsius = [0]\nsupplies = [1.0]\n'
