@@ -27,7 +27,7 @@ _FEWEST = 0.4  # of the rows that make the smallest macro: fewer and longer ones
 
 @dataclass(frozen=True)
 class Label:
-    """The name of a net, on the metal that carries it."""
+    """The name of a net, on the metal that carries it: on its own layer, or on the layer for labels of pins."""
 
     net: str
     layer: str
@@ -254,13 +254,15 @@ def _pins(wires: Wires, plan: Plan, box: Box, drawing: Drawing) -> tuple[Pin, ..
 
 
 def _labels(pins: Sequence[Pin], wires: Wires, bands: Sequence[Band]) -> tuple[Label, ...]:
-    """One label a net: on its pin, on its first track, or on the metal between the two units of a block."""
+    """Return one label a net: on its pin, on the foundry's layer for labels of pins; of a net without one on its first
+    track, or on the metal between the two units of a block, on the layer of that metal, where no tool takes it for a
+    pin."""
     found: dict[str, Label] = {}
     for pin in pins:
         x1, y1, x2, y2 = pin.box
         found[pin.net] = Label(pin.net, f"{pin.layer}_label", (x1 + x2) // 2, (y1 + y2) // 2)
     for track in wires.tracks:
-        found.setdefault(track.net, Label(track.net, "metal3_label", (track.x1 + track.x2) // 2, track.y))
+        found.setdefault(track.net, Label(track.net, "metal3", (track.x1 + track.x2) // 2, track.y))
     for band in bands:
         for k, row in enumerate(band.rows):
             for placed in row.placed:
@@ -268,5 +270,5 @@ def _labels(pins: Sequence[Pin], wires: Wires, bands: Sequence[Band]) -> tuple[L
                     x1, y1, x2, y2 = inner.box
                     low, high = flipped(y1, y2, band.y, k)
                     at = (x1 + x2) // 2, (low + high) // 2
-                    found.setdefault(inner.net, Label(inner.net, "metal1_label", *at))
+                    found.setdefault(inner.net, Label(inner.net, "metal1", *at))
     return tuple(found.values())

@@ -9,7 +9,7 @@ from cosim.layout.gds import geometry
 from cosim.layout.tiles import Box
 from cosim.technology.drawing import CONDUCTORS, Drawing
 
-_LABELS = ("metal1", "metal2", "metal3", "metal4")
+_PINS = ("metal2", "metal4")  # whose pins have a layer of labels; names of other nets are on the metal itself
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ def _connect(netlist: Any, layers: Mapping[str, Any], drawing: Drawing) -> None:
         netlist.connect(via, layers["metal5"])
     netlist.connect_global(made["ptap"], "vss")
     netlist.connect_global(made["bulk"], "vss")
-    for name in _LABELS:
+    for name in _PINS:
         netlist.connect(layers[name], layers[f"{name}_label"])
 
 

@@ -10,7 +10,7 @@ Layer = tuple[int, int]  # GDS layer and datatype
 LAYERS = (
     "comp", "nwell", "poly", "nplus", "pplus", "contact", "metal1", "via1", "metal2", "via2", "metal3", "via3",
     "metal4", "via4", "metal5", "plate", "plate_mark", "plate_length",
-    "metal1_label", "metal2_label", "metal3_label", "metal4_label", "boundary",
+    "metal2_label", "metal4_label", "boundary",
     "metal1_fill", "metal2_fill", "metal3_fill", "metal4_fill", "metal5_fill",
 )  # fmt: skip
 RULES = (

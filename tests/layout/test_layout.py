@@ -7,6 +7,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 from subprocess import CompletedProcess
+from tempfile import NamedTemporaryFile
 
 import pytest
 
@@ -15,13 +16,13 @@ from cosim.cells.mirror import signal_rails
 from cosim.cells.quantiser import quantiser, quantiser_blocks
 from cosim.cells.rectifier import candidate_diode
 from cosim.cells.schmitt import schmitt
-from cosim.circuit.elements import Circuit, Instance, Mos
+from cosim.circuit.elements import GROUND, Circuit, Instance, Mos
 from cosim.errors import InputError, MissingToolError, SimulationError
 from cosim.layout.checks import Checker, find_application, find_checker, read_violations, run_drc, run_lvs
 from cosim.layout.chip import draw_chip, drawing_of
-from cosim.layout.connect import read_layout
+from cosim.layout.connect import _connect, read_layout
 from cosim.layout.extract import by_net, extract
-from cosim.layout.gds import gds_bytes, geometry, layout_of
+from cosim.layout.gds import gds_bytes, geometry, label_of, layout_of
 from cosim.layout.record import check_units
 from cosim.layout.schematic import format_schematic
 from cosim.technology.catalog import load_technology
@@ -133,6 +134,55 @@ def test_a_longer_wire_has_more(technology):
     assert all(farad > 0 for kinds in found.values() for farad in kinds.values())
     # 8 units 5 um long at 0.88 um: fields of 0.28 um between gates are 7 x 0.28 x 5 um2 of poly at 110 aF/um2, 1.1 fF
     assert sum(found["p"].values()) > 1.1e-15
+
+
+def test_only_pins_are_labelled_as_pins(technology):
+    """Every net has its name on its metal; the layers that a foundry's tools take pins from have those of ports."""
+    circuit, ports = flat(CELLS["schmitt"](technology))
+    chip, drawn = trace(circuit, ports, technology)
+    pins = {label.net for label in chip.labels if label.layer.endswith("_label")}
+    inner = {label.net for label in chip.labels if label.layer in ("metal1", "metal3")}
+    assert pins == {pin.net for pin in chip.pins} == {*ports, GROUND}
+    assert inner and not pins & inner and len(chip.labels) == len(pins) + len(inner)
+    assert not [net for net in drawn.boxes if "$" in net]
+
+
+def match(circuit, ports, technology, drawn):
+    """Whether klayout's comparer, which the foundry's LVS calls, finds the netlist of `circuit` in the drawing of
+    `drawn`, where pins have names and no other net has one."""
+    import klayout.db as db
+
+    drawing = drawing_of(technology)
+    chip = draw_chip(drawn, ports, technology, "cell")
+    layout = layout_of(chip, drawing)
+    traced = db.LayoutToNetlist(db.RecursiveShapeIterator(layout, layout.top_cell(), []))
+    layers = {
+        name: (traced.make_layer if name.endswith("_label") else traced.make_polygon_layer)(layout.layer(*number), name)
+        for name, number in drawing.layers.items()
+    }
+    _connect(traced, layers, drawing)
+    traced.extract_netlist()
+    found = traced.netlist()
+    assert {net.name for net in found.circuit_by_name("cell").each_net() if net.name} == {
+        label_of(pin.net) for pin in chip.pins
+    }
+    wanted = db.Netlist()
+    with NamedTemporaryFile("w", suffix=".sp") as file:
+        file.write(netlist(circuit, ports, technology, chip.dummies))
+        file.flush()
+        wanted.read(file.name, db.NetlistSpiceReader())
+    for one in (found, wanted):
+        one.make_top_level_pins()
+        one.combine_devices()
+        one.purge()
+    return db.NetlistComparer().compare(found, wanted)
+
+
+@pytest.mark.parametrize("name", CELLS)
+def test_netlists_match_without_names_of_inner_nets(name, technology):
+    circuit, ports = flat(CELLS[name](technology))
+    assert match(circuit, ports, technology, circuit)
+    assert not match(circuit, ports, technology, with_fault(circuit, swapped))
 
 
 def test_a_technology_without_rules_is_refused():
