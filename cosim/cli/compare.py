@@ -99,7 +99,7 @@ def command(*, network_file: Path, to: Destination, how: Comparing, compiling: C
     """Hold NETWORK's software, behavioral and simulated results against each other.
 
     The folder receives report.html, comparison.json, waveforms.png and confusion.png, with --pvt pvt.json and pvt.png.
-    Finished samples are kept: the same command continues an interrupted run.
+    The same command continues an interrupted run.
 
     A backbone of cosim backbone is cut as cosim compile cuts it, and whole traces go through its circuits; the folder
     receives partitions.json. --data is then the folder of its task.

@@ -161,7 +161,7 @@ def command(*, task: str | None, files: Files, config: TrainingConfig, devices: 
     TASK is generated or comes with a package (digits, pixel-digits, copy-first, copy-first-quiet, copy-item, flip-flop,
     parity, parity-published), is read from --data (speech-commands, kws-*, fsdd, mnist*, cifar10*, pathfinder), or is
     npz for data of your own; docs/tasks.md has all. All that is learned keeps to what the circuit can realise. Several
-    seeds keep the network with the smallest held-out loss. The same command goes on with a training that stopped.
+    seeds keep the network with the smallest held-out loss. The same command goes on.
     """
     from cosim.tasks.load import check_task, load_task
 
