@@ -96,7 +96,7 @@ def _compared() -> tuple[Entry, ...]:
 @cut_options(conversion=True)
 @collecting(how=Comparing)
 def command(*, network_file: Path, to: Destination, how: Comparing, compiling: Compiling, running: Running) -> None:
-    """Hold NETWORK's software, behavioral and simulated results against each other.
+    """Compare NETWORK's software, behavioral and simulated results.
 
     The folder receives report.html, comparison.json, waveforms.png and confusion.png, with --pvt pvt.json and pvt.png.
     The same command continues an interrupted run.
