@@ -28,7 +28,7 @@ def advise(summary: ChipSummary, network: str = "NETWORK") -> list[tuple[str, st
         found.append(
             (f"{_SPENT:g} times the area of all devices", f"cosim montecarlo {network} {technology} {area} -o larger")
         )
-    reset = ", which moves thresholds that do not reset" if summary.unreset.chips else ""
+    reset = ", of what does not reset, too" if summary.unreset.chips else ""
     found.append((f"converters set chip by chip{reset}", f"cosim trim {network} {technology}"))
     found.append(("training with chips that vary", f"cosim train TASK --variation {kind} {technology}"))
     return found

@@ -366,7 +366,7 @@ def test_a_low_yield_comes_with_what_helps_and_its_commands(trial):
         "does not reset 62 chips",
         "a memory stays on through the reset, because mismatch has moved its lower threshold",
         f"what helps 3 times the area of all devices: cosim montecarlo own.pt {place} --area",
-        f"which moves thresholds that do not reset: cosim trim own.pt {place}",
+        f"chip by chip, of what does not reset, too: cosim trim own.pt {place}",
         f"training with chips that vary: cosim train TASK --variation local {place}",
     ):
         assert wanted in text, wanted
