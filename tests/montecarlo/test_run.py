@@ -359,7 +359,7 @@ def test_a_low_yield_comes_with_what_helps_and_its_commands(trial):
     low = replace(summary.yield_, value=0.37)
     stuck = Unreset(62, 3, {"layer0.1": 62})
     lines = format_summary(replace(summary, yield_=low, unreset=stuck), "own.pt")
-    assert max(map(len, lines)) < 80
+    assert max(len(line) for line in lines if not line.lstrip().startswith("cosim ")) < 80  # a command is one line
     text = " ".join(" ".join(lines).split())
     place = f"--technology {summary.technology}"
     for wanted in (
