@@ -16,10 +16,10 @@ from cosim.montecarlo.keep import Places, load_trial, read_kept
 from cosim.montecarlo.run import CONTRIBUTIONS_FILE, SUMMARY_FILE, KeptContributions
 from cosim.montecarlo.spec import Spec, parse_spec, passes_specs
 from cosim.montecarlo.statistics import count_yield
-from cosim.montecarlo.store import MADE_WITH, VERB, Settings, read_sealed, read_store
+from cosim.montecarlo.store import MADE_WITH, RUN_FILE, VERB, Settings, read_sealed, read_store
 from cosim.montecarlo.trial import Trial
 from cosim.montecarlo.trim import measure_behavioral
-from cosim.reading.text import check_plain, typed
+from cosim.reading.text import check_plain, shown, typed
 from cosim.report.chip_figures import YieldCurve
 from cosim.report.chip_page import chip_page
 from cosim.report.chip_study import BEHAVIORAL, TRANSISTORS, ChipStudy, Failure
@@ -133,6 +133,10 @@ def read_summary(folder: Path) -> ChipSummary:
         raise InputError(f"{folder}: the run is not finished ({SUMMARY_FILE} is missing); the same command goes on")
     if lacking := [name for name in NEEDED if name not in content]:
         raise InputError(f"{path}: {', '.join(lacking)} missing; {_AGAIN}")
+    if content["engine"] != (engine := read_sealed(folder / RUN_FILE).get("engine")):
+        raise InputError(
+            f"{path}: engine must be {engine}, that of {RUN_FILE}, not {shown(content['engine'])}; {_AGAIN}"
+        )
     content = _EARLIER | content | {"yield_": content["yield"]}
     return typed(check_plain(content, str(path), _AGAIN), ChipSummary, str(path), _AGAIN)
 
