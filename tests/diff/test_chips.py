@@ -1,5 +1,6 @@
 """Two runs of chips: the same, other areas, other seeds, and one cell of which is known that it did it."""
 
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -8,6 +9,8 @@ import pytest
 from cosim.diff.causes import units_of
 from cosim.diff.chips import Judging
 from cosim.diff.pair import Asked, diff_folders
+from cosim.errors import InputError
+from cosim.files.seal import seal_json, unseal_json
 from cosim.montecarlo.trial import Trial
 from cosim.report.difference_table import format_difference
 from cosim.study.intervals import Bounds
@@ -50,6 +53,14 @@ def test_a_run_and_itself(wide):
     assert found.nothing and not found.settings
     assert [change.contrast.pairs for change in found.changes] == [20] * 5
     assert "nothing differs" in format_difference(found)
+
+
+def test_a_summary_of_another_engine_is_refused(wide):
+    """Under a checksum that fits."""
+    path = wide / "summary.json"
+    path.write_bytes(seal_json(json.loads(unseal_json(path.read_bytes())) | {"engine": "other"}))
+    with pytest.raises(InputError, match=r"summary\.json: engine must be behavioral, as in run\.json, not 'other'"):
+        diff_folders(wide, wide)
 
 
 @pytest.mark.parametrize("unit", ["layer0.1", "layer1.0"])
