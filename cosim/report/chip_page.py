@@ -45,8 +45,8 @@ def chip_page(study: ChipStudy) -> Page:
     title = f"{subject.name} on {summary.technology}: {_count(summary)} work {within(found.interval)}"
     answer = (
         f"Yield {percent(found.value)}, {percent(found.confidence, 0)} interval {percent(found.interval.low)} to "
-        f"{percent(found.interval.high)}: {_count(summary)} have {format_spec(found.spec)}; "
-        f"accuracy of the nominal circuit {percent(summary.nominal.accuracy)}, of the software "
+        f"{percent(found.interval.high)}: {_count(summary)} have {format_spec(found.spec)}. "
+        f"Accuracy of the nominal circuit {percent(summary.nominal.accuracy)}, of the software "
         f"{percent(summary.software_accuracy)}."
     )
     said = [f"{what} ({command})" for what, command in advise(summary)]

@@ -137,6 +137,7 @@ def test_answer_is_that_of_the_summary(store, page):
         "accuracy ≥ 80 % and power ≤ 1 uW."
     )
     assert sentence in page.text
+    assert f"{sentence} Accuracy of the nominal circuit " in page.text
     assert 0 < found["passed"] < 12  # a run in which all chips are alike would show little
     for words in ("d = 5, 2 in 2 recurrent layers", "generic180 (tt, 27 °C, 1.8 V)", "mismatch of each transistor",
                   "each on 40 test samples", "Engine: behavioral"):  # fmt: skip
