@@ -59,7 +59,7 @@ def test_a_summary_of_another_engine_is_refused(wide):
     """Under a checksum that fits."""
     path = wide / "summary.json"
     path.write_bytes(seal_json(json.loads(unseal_json(path.read_bytes())) | {"engine": "other"}))
-    with pytest.raises(InputError, match=r"summary\.json: engine must be behavioral, as in run\.json, not 'other'"):
+    with pytest.raises(InputError, match=r"summary\.json: engine must be behavioral, that of run\.json, not 'other'"):
         diff_folders(wide, wide)
 
 
