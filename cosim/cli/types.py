@@ -52,8 +52,8 @@ class Celsius(click.types.FloatParamType):
         match = _TEMPERATURE.fullmatch(str(value))
         if match is None:
             try:
-                return super().convert(str(value), param, ctx)
-            except click.BadParameter:
+                return float(str(value))
+            except ValueError:
                 self.fail(f"must be a temperature in celsius such as 27 or -40, not {value}", param, ctx)
         if match[2] == "K":
             celsius = float(match[1]) - ZERO_CELSIUS
