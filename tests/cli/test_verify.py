@@ -225,7 +225,7 @@ def test_a_trial_without_sums_is_damaged(cosim_main, chips, tmp_path):
     del plain["sums"]
     (run / "trial.json").write_bytes(seal_json(plain))
     code, out, err = cosim_main("verify", run)
-    assert (code, err) == (1, "") and "trial.json        damaged  --resume writes it again\n" in out
+    assert (code, err) == (1, "") and "trial.json        damaged  the same command writes it again\n" in out
 
 
 def test_a_name_with_a_line_break_makes_one_line(cosim_main, tmp_path):
