@@ -181,7 +181,7 @@ def _runs(folder: Path, design: Design) -> list[File]:
             run_power(design, samples, Run(a, 0), lambda *_: None, simulate=False)
     options = {"technology": "generic180", "pdk_root": None, "saturate": False, "cell": "auto", "headroom": 1}
     for a in places["montecarlo"]:
-        with open_store(a, run_settings(trial), resume=False) as store:
+        with open_store(a, run_settings(trial)) as store:
             keep_trial(a, trial, {**options, "tau": None})
             run_montecarlo(
                 trial,
