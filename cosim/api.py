@@ -17,6 +17,7 @@ from os import PathLike
 from pathlib import Path
 from typing import get_args
 
+from cosim.bounds import CHIPS, JOBS, SAMPLES, SEED
 from cosim.circuit.waveforms import Timing
 from cosim.compiler.settings import Settings
 from cosim.design import Condition, Design
@@ -104,7 +105,7 @@ class Compiled(_Shown):
 
         Raises SimulationError when every simulation failed, MissingToolError without the simulator.
         """
-        _check_count("jobs", jobs)
+        JOBS.check("jobs", jobs)
         test_set = self._samples(data, samples, seed)
         run = Run(jobs=jobs, timing=self.timing, engine=engine, condition=self.condition)
         outcomes = simulate_samples(self.design, test_set, run)
@@ -130,8 +131,8 @@ class Compiled(_Shown):
         By default accuracy may fall 5 points below that of the nominal circuit; the chips are those of `cosim
         montecarlo` with the same seed. Raises InputError where the technology has no numbers for the variation.
         """
-        _check_count("chips", chips)
-        _check_count("jobs", jobs)
+        CHIPS.check("chips", chips)
+        JOBS.check("jobs", jobs)
         if variation not in get_args(Kind):
             raise InputError(f"variation must be one of {', '.join(get_args(Kind))}, not {variation!r}; choose one")
         plan, technology = Plan(variation, seed, chips), self.condition.technology
@@ -146,7 +147,8 @@ class Compiled(_Shown):
 
     def _samples(self, data: Data, count: int | None, seed: int) -> TestSet:
         if count is not None:
-            _check_count("samples", count)
+            SAMPLES.check("samples", count)
+        SEED.check("seed", seed)
         return draw_samples(self.design.network, None if data is None else Path(data), count, seed, _say)
 
 
@@ -183,11 +185,6 @@ def load(path: str | PathLike[str], ranges_from: Data = None) -> Trained:
     """
     network = load_ranged(Path(path), None if ranges_from is None else Path(ranges_from))
     return Trained(network, str(path))
-
-
-def _check_count(name: str, count: int) -> None:
-    if count < 1:
-        raise InputError(f"{name} must be at least 1, not {count}; give another number")
 
 
 def _say(line: str) -> None:

@@ -50,6 +50,12 @@ class SimulationError(CosimError):
     exit_code = 1
 
 
+class TrainingError(CosimError):
+    """A training ran and failed; it leaves no checkpoint."""
+
+    exit_code = 1
+
+
 class OutOfMemoryError(CosimError):
     """There is less memory than what was asked for needs."""
 

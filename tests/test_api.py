@@ -88,16 +88,16 @@ def test_all_show_themselves_in_a_notebook(files):
 @pytest.mark.parametrize(
     ("call", "text"),
     [
-        (lambda circuit, data: circuit.montecarlo(chips=0), "chips must be at least 1, not 0"),
-        (lambda circuit, data: circuit.montecarlo(jobs=0), "jobs must be at least 1, not 0"),
-        (lambda circuit, data: circuit.montecarlo(samples=-1), "samples must be at least 1, not -1"),
+        (lambda circuit, data: circuit.montecarlo(chips=0), "chips must lie in 1 to 1000000, not 0"),
+        (lambda circuit, data: circuit.montecarlo(jobs=0), "jobs must lie in 1 to 1024, not 0"),
+        (lambda circuit, data: circuit.montecarlo(samples=-1), "samples must lie in 1 to 1000000, not -1"),
         (
             lambda circuit, data: circuit.montecarlo(variation="some"),
             "variation must be one of none, local, global, all, not 'some'",
         ),
         (lambda circuit, data: circuit.montecarlo(data, engine="spice"), "engine must be one of .* not 'spice'"),
-        (lambda circuit, data: circuit.compare(samples=0), "samples must be at least 1, not 0"),
-        (lambda circuit, data: circuit.compare(jobs=0), "jobs must be at least 1, not 0"),
+        (lambda circuit, data: circuit.compare(samples=0), "samples must lie in 1 to 1000000, not 0"),
+        (lambda circuit, data: circuit.compare(jobs=0), "jobs must lie in 1 to 1024, not 0"),
     ],
 )
 def test_a_wrong_argument_is_refused(files, call, text):

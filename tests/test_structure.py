@@ -11,10 +11,11 @@ import cosim
 
 PACKAGE = Path(cosim.__file__).parent
 ORDER = (
-    "version", "errors", "resources", "quantities", "files", "reading", "technology", "network", "automata", "recall",
-    "tasks", "ir", "circuit", "cells", "units", "checkpoint", "exchange", "design", "compiler", "variation", "training",
-    "software", "engines", "simulation", "outputs", "layout", "calibration", "study", "loading", "report", "pipeline",
-    "partitions", "montecarlo", "signoff", "explore", "diff", "api", "cli", "__main__",
+    "version", "errors", "resources", "bounds", "quantities", "files", "reading", "technology", "network",
+    "automata", "recall", "tasks", "ir", "circuit", "cells", "units", "checkpoint", "exchange", "design",
+    "compiler", "variation", "training", "software", "engines", "simulation", "outputs", "layout", "calibration",
+    "study", "loading", "report", "pipeline", "partitions", "montecarlo", "signoff", "explore", "diff", "api",
+    "cli", "__main__",
 )  # fmt: skip
 STRANGERS = {("ir", "circuit"), ("circuit", "ir")}  # neither knows the other; cells and what follows see both
 # who may import what, anywhere in the module; everyone else may not

@@ -1,192 +1,308 @@
-"""From a regular expression to its minimal automaton, by derivatives.
+"""From a regular expression to its minimal automaton, by the positions of its symbols.
 
     a b    a|b    a*  a+  a?    (a)    [abc]  [a-c]  [^ab]    .  any symbol    \\x  the symbol x
 
-The derivative of an expression by a symbol is what may follow the symbol (J. A. Brzozowski, J. ACM 11 (1964) 481).
-Expressions that are alike but for order, nesting or repetition of `|` count as one, so there are finitely many; each is
-a state, and its output says whether the string so far matches as a whole.
+Each place of the expression that stands for a symbol is a position; the positions that may come first, last and behind
+each other follow from its structure (V. M. Glushkov, Russ. Math. Surv. 16 (1961) 1). A state is the set of positions
+that may come next, and whether the string so far matches as a whole. Sets of positions are the bits of whole numbers,
+sets of symbols are intervals, and symbols that no part of the expression tells apart are one until the end. Time and
+memory are bounded: by the characters, the symbols, the ways in which positions follow each other, and the states.
 """
 
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
-from cosim.automata.table import Automaton, minimise
+from cosim.automata.table import Automaton, Whole, minimise
 from cosim.errors import InputError
+from cosim.reading.text import shown
 
-_MOST = 2000  # derivatives before they are minimised
-_NO_STRING, _EMPTY = ("no string",), ("empty",)
-Expression = tuple[Any, ...]  # a kind and its parts, see the functions below
+MOST_CHARACTERS = 10_000
+MOST_SYMBOLS = 256  # each is an input of the circuit
+MOST_STATES = 2000  # before they are minimised
+_MOST_TRANSITIONS = 100_000
+_MOST_WAYS = 500_000  # in which one position follows another
+_MOST_STEPS = 20_000_000  # positions in all sets that are looked at, and their number
+_MOST_SETS = 100_000
+Intervals = tuple[tuple[int, int], ...]  # of code points, first and last
 
 
 def automaton_of(pattern: str, alphabet: str | None = None) -> Automaton:
-    """Outputs `yes` behind each string that matches the pattern, `no` behind others.
+    """Return the automaton whose output is `yes` behind each string that matches the pattern, `no` behind others.
 
-    alphabet: its symbols, default those that the pattern names. Raises InputError with the place of what is wrong.
+    alphabet: its symbols, by default those that the pattern names. Raises InputError with the place of what is wrong,
+    or with the part that makes the automaton too large.
     """
-    reading = _Parser(pattern, frozenset())
-    reading.parse()
-    named = reading.named
-    symbols = tuple(dict.fromkeys(alphabet)) if alphabet else tuple(sorted(named))
-    if not symbols:
-        raise InputError(f"pattern {pattern!r} names no symbol; give the alphabet with --alphabet")
-    if strange := sorted(named - set(symbols)):
-        raise InputError(f"pattern {pattern!r} names {strange[0]!r}, which --alphabet lacks: {''.join(symbols)}")
-    first = _Parser(pattern, frozenset(symbols)).parse()
-    found, follow, waiting = {first: 0}, list[list[int]](), [first]
-    for expression in waiting:
-        row: list[int] = []
-        for symbol in symbols:
-            after = _derivative(expression, symbol)
-            if after not in found:
-                found[after] = len(found)
-                waiting.append(after)
-            row.append(found[after])
-        follow.append(row)
-        if len(found) > _MOST:
-            raise InputError(f"pattern {pattern!r} has more than {_MOST} derivatives; it must be simpler")
-    output = np.array([int(_empty(expression)) for expression in waiting], dtype=np.int64)
-    names = tuple(f"s{k}" for k in range(len(waiting)))
-    return minimise(Automaton(symbols, names, ("no", "yes"), np.array(follow, dtype=np.int64), 0, output))
+    if len(pattern) > MOST_CHARACTERS:
+        raise InputError(
+            f"pattern {shown(pattern)} must have at most {MOST_CHARACTERS} characters, not {len(pattern)}; a table of "
+            "states in a .json file may say it shorter"
+        )
+    parser = _Parser(pattern)
+    whole = parser.parse()
+    symbols = _symbols(parser, alphabet)
+    of_symbol = _positions_of(parser.leaves, symbols)
+    kinds = list(dict.fromkeys(of_symbol))  # symbols that the same positions read are one
+    follow, output = _Subsets(parser, whole, kinds).build()
+    names = tuple(f"s{k}" for k in range(len(follow)))
+    found = minimise(Automaton(tuple(map(str, range(len(kinds)))), names, ("no", "yes"), follow, 0, output))
+    columns = [kinds.index(one) for one in of_symbol]
+    return Automaton(symbols, found.states, found.labels, found.next[:, columns], found.start, found.output)
 
 
-def _either(one: Expression, other: Expression) -> Expression:
-    parts = {*(one[1] if one[0] == "either" else {one}), *(other[1] if other[0] == "either" else {other})}
-    parts.discard(_NO_STRING)
-    if len(parts) < 2:
-        return next(iter(parts), _NO_STRING)
-    return "either", frozenset(parts)
+def _symbols(parser: "_Parser", alphabet: str | None) -> tuple[str, ...]:
+    """Return the symbols in order; raises InputError for none, too many, and named ones that the alphabet lacks."""
+    pattern, named = shown(parser.pattern), _merged(parser.named)
+    count = sum(last - first + 1 for first, last in named)
+    if alphabet:
+        symbols = tuple(dict.fromkeys(alphabet))
+        codes = (code for first, last in named for code in range(first, last + 1))
+        if strange := next((chr(code) for code in codes if chr(code) not in symbols), None):
+            raise InputError(f"pattern {pattern} names {strange!r}, which --alphabet lacks: {shown(''.join(symbols))}")
+        count = len(symbols)
+    elif not count:
+        raise InputError(f"pattern {pattern} names no symbol; give the alphabet with --alphabet")
+    if count > MOST_SYMBOLS:
+        raise InputError(
+            f"the alphabet of pattern {pattern} must have at most {MOST_SYMBOLS} symbols, each an input of the "
+            f"circuit, not {count}; name fewer, or let one symbol stand for several"
+        )
+    if not alphabet:
+        symbols = tuple(chr(code) for first, last in named for code in range(first, last + 1))
+    if strange := next((one for one in symbols if 0xD800 <= ord(one) <= 0xDFFF), None):
+        raise InputError(f"pattern {pattern} names {strange!a}, which is no character; write it as UTF-8")
+    return symbols
 
 
-def _both(one: Expression, other: Expression) -> Expression:
-    if _NO_STRING in (one, other):
-        return _NO_STRING
-    if one == _EMPTY:
-        return other
-    if other == _EMPTY:
-        return one
-    return ("both", one[1], _both(one[2], other)) if one[0] == "both" else ("both", one, other)
+def _merged(named: list[tuple[int, int]]) -> Intervals:
+    """Return intervals that do not touch, in order, of the same numbers."""
+    found = list[tuple[int, int]]()
+    for first, last in sorted(named):
+        if found and first <= found[-1][1] + 1:
+            found[-1] = found[-1][0], max(last, found[-1][1])
+        else:
+            found.append((first, last))
+    return tuple(found)
 
 
-def _any_number(one: Expression) -> Expression:
-    return _EMPTY if one in (_EMPTY, _NO_STRING) else one if one[0] == "any number" else ("any number", one)
+def _positions_of(leaves: "list[_Leaf]", symbols: tuple[str, ...]) -> list[int]:
+    """Return the set of positions that read each symbol."""
+    codes = sorted(map(ord, symbols))
+    place = {code: k for k, code in enumerate(codes)}
+    readers = dict[int, int]()  # set of symbols -> set of positions
+    for k, leaf in enumerate(leaves):
+        read = 0
+        for first, last in leaf.intervals:
+            begin, end = bisect_left(codes, first), bisect_right(codes, last)
+            read |= (1 << end) - (1 << begin)
+        if leaf.negative:
+            read ^= (1 << len(codes)) - 1
+        readers[read] = readers.get(read, 0) | 1 << k
+    found = [0] * len(codes)
+    for read, positions in readers.items():
+        for k in _bits(read):
+            found[k] |= positions
+    return [found[place[ord(symbol)]] for symbol in symbols]
 
 
-def _one_of(symbols: frozenset[str]) -> Expression:
-    return ("one of", symbols) if symbols else _NO_STRING
+def _bits(number: int) -> Iterator[int]:
+    """Yield the places of a number's ones, the lowest first."""
+    while number:
+        low = number & -number
+        yield low.bit_length() - 1
+        number ^= low
 
 
-def _empty(expression: Expression) -> bool:
-    """Whether the empty string matches."""
-    match expression[0]:
-        case "empty" | "any number":
-            return True
-        case "both":
-            return _empty(expression[1]) and _empty(expression[2])
-        case "either":
-            return any(map(_empty, expression[1]))
-        case _:
-            return False
+@dataclass(frozen=True)
+class _Leaf:
+    """A position: the symbols that it reads, or with `negative` those that it does not, and its place in the text."""
+
+    intervals: Intervals
+    negative: bool
+    place: int
 
 
-def _derivative(expression: Expression, symbol: str) -> Expression:
-    """What may follow the symbol."""
-    match expression[0]:
-        case "one of":
-            return _EMPTY if symbol in expression[1] else _NO_STRING
-        case "both":
-            after = _both(_derivative(expression[1], symbol), expression[2])
-            return _either(after, _derivative(expression[2], symbol)) if _empty(expression[1]) else after
-        case "either":
-            found = _NO_STRING
-            for part in sorted(expression[1], key=repr):
-                found = _either(found, _derivative(part, symbol))
-            return found
-        case "any number":
-            return _both(_derivative(expression[1], symbol), expression)
-        case _:
-            return _NO_STRING
+@dataclass(frozen=True)
+class _Part:
+    """A part of the expression: whether the empty string matches; the positions that come first, and last."""
+
+    empty: bool
+    first: int
+    last: int
+
+
+_EMPTY = _Part(empty=True, first=0, last=0)
+
+
+class _Subsets:
+    """Sets of positions as states, found from the start on."""
+
+    def __init__(self, parser: "_Parser", whole: _Part, kinds: list[int]) -> None:
+        self._parser, self._whole, self._kinds = parser, whole, kinds
+        self._places: dict[tuple[int, bool], int] = {(whole.first, whole.empty): 0}
+        self._after: dict[int, int] = {}  # positions that have just been read -> state
+        self._steps = 0
+
+    def build(self) -> tuple[Whole, Whole]:
+        """Return where each kind of symbol leads from each state, and whether the string so far matches there."""
+        rows = list[list[int]]()
+        waiting = [self._whole.first]
+        for ahead in waiting:
+            rows.append([self._state(ahead & kind, waiting) for kind in self._kinds])
+        output = np.array([int(matches) for _, matches in self._places], dtype=np.int64)
+        return np.array(rows, dtype=np.int64), output
+
+    def _state(self, read: int, waiting: list[int]) -> int:
+        """Return the state behind these positions, a new one if there is none."""
+        if read in self._after:
+            return self._after[read]
+        self._steps += read.bit_count()
+        ahead = 0
+        for position in _bits(read):
+            ahead |= self._parser.follow[position]
+        key = ahead, bool(read & self._whole.last)
+        if key not in self._places:
+            self._places[key] = len(self._places)
+            waiting.append(ahead)
+        self._after[read] = self._places[key]
+        transitions = len(self._places) * len(self._kinds)
+        if (
+            len(self._places) > MOST_STATES
+            or transitions > _MOST_TRANSITIONS
+            or len(self._after) > _MOST_SETS
+            or self._steps > _MOST_STEPS
+        ):
+            raise InputError(self._too_many())
+        return self._places[key]
+
+    def _too_many(self) -> str:
+        """Return which part of the expression has too many states: that with the largest set of positions."""
+        largest = max(self._after, key=int.bit_count)
+        places = [self._parser.leaves[position].place for position in _bits(largest)]
+        part = shown(self._parser.pattern[places[0] : places[-1] + 1])
+        return (
+            f"pattern {shown(self._parser.pattern)} has more than {len(self._places) - 1} states: up to {len(places)} "
+            f"places of its part {part}, from character {places[0] + 1} to {places[-1] + 1}, may be reached at once; "
+            "make that part shorter, or its symbols easier to tell apart"
+        )
+
+
+@dataclass
+class _Open:
+    """A group that is not closed: alternatives in front of the last |, the row behind it, and its last item."""
+
+    either: _Part | None = None
+    row: _Part = _EMPTY
+    item: _Part | None = None
 
 
 @dataclass
 class _Parser:
-    """Recursive descent: either, then in a row, then repetition, then one symbol, a set or a group."""
+    """Reads the text once, from left to right, with a stack of the groups that are open."""
 
     pattern: str
-    symbols: frozenset[str]
     at: int = 0
-    named: set[str] = field(default_factory=set[str])
+    leaves: list[_Leaf] = field(default_factory=list[_Leaf])
+    follow: list[int] = field(default_factory=list[int])  # by position: those that may come behind it
+    named: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
+    ways: int = 0
 
-    def parse(self) -> Expression:
-        found = self.either()
-        if self.at < len(self.pattern):
-            raise self.fault("has a ) that nothing opens")
-        return found
-
-    def either(self) -> Expression:
-        found = self.row()
-        while self.peek() == "|":
-            self.at += 1
-            found = _either(found, self.row())
-        return found
-
-    def row(self) -> Expression:
-        found = _EMPTY
-        while self.peek() not in ("", "|", ")"):
-            found = _both(found, self.repeated())
-        return found
-
-    def repeated(self) -> Expression:
-        found = self.single()
-        while self.peek() in ("*", "+", "?"):
+    def parse(self) -> _Part:
+        stack = [_Open()]
+        while self.at < len(self.pattern):
             sign = self.take()
-            more = _any_number(found)
-            found = more if sign == "*" else _both(found, more) if sign == "+" else _either(found, _EMPTY)
-        return found
+            if sign == "(":
+                stack.append(_Open())
+            elif sign == ")":
+                if len(stack) == 1:
+                    raise self.fault("has a ) that nothing opens", back=1)
+                self.add(stack[-2], self.close(stack.pop()))
+            elif sign == "|":
+                group = stack[-1]
+                stack[-1] = _Open(self.close(group))
+            elif sign in "*+?":
+                self.repeat(stack[-1], sign)
+            else:
+                self.add(stack[-1], self.leaf(sign))
+        if len(stack) > 1:
+            raise self.fault("has a ( that nothing closes")
+        return self.close(stack[0])
 
-    def single(self) -> Expression:
-        sign = self.take()
-        match sign:
-            case "(":
-                found = self.either()
-                if self.peek() != ")":
-                    raise self.fault("has a ( that nothing closes")
-                self.at += 1
-                return found
-            case "[":
-                return _one_of(self.bracket())
-            case ".":
-                return _one_of(self.symbols)
-            case "*" | "+" | "?":
-                raise self.fault(f"has a {sign} behind nothing", back=1)
-            case "]":
-                raise self.fault("has a ] that nothing opens", back=1)
-            case _:
-                symbol = self.escaped() if sign == "\\" else sign
-                self.named.add(symbol)
-                return _one_of(frozenset(symbol))
+    def add(self, group: _Open, item: _Part) -> None:
+        """Put an item behind the row of a group."""
+        if group.item is not None:
+            group.row = self.both(group.row, group.item)
+        group.item = item
 
-    def bracket(self) -> frozenset[str]:
-        """The symbols between [ and ]."""
+    def close(self, group: _Open) -> _Part:
+        """Return all alternatives of a group."""
+        row = group.row if group.item is None else self.both(group.row, group.item)
+        if (other := group.either) is None:
+            return row
+        return _Part(other.empty or row.empty, other.first | row.first, other.last | row.last)
+
+    def both(self, one: _Part, other: _Part) -> _Part:
+        """Return one part and another behind it."""
+        self.lead(one.last, other.first)
+        first = one.first | (other.first if one.empty else 0)
+        return _Part(one.empty and other.empty, first, other.last | (one.last if other.empty else 0))
+
+    def repeat(self, group: _Open, sign: str) -> None:
+        """Repeat the last item of a group: as often as it may be, with + once at least, with ? once at most."""
+        if (item := group.item) is None:
+            raise self.fault(f"has a {sign} behind nothing", back=1)
+        if sign != "?":
+            self.lead(item.last, item.first)
+        group.item = _Part(item.empty or sign != "+", item.first, item.last)
+
+    def lead(self, last: int, first: int) -> None:
+        """Let every position of `first` follow every one of `last`."""
+        self.ways += last.bit_count()
+        if self.ways > _MOST_WAYS:
+            raise InputError(
+                f"pattern {shown(self.pattern)} has parts that follow each other in more than {_MOST_WAYS} ways, up to "
+                f"character {self.at}; make it shorter, or fewer of its parts such that they may be left out"
+            )
+        for position in _bits(last):
+            self.follow[position] |= first
+
+    def leaf(self, sign: str) -> _Part:
+        """Return a new position: a symbol, a set, or any symbol."""
+        place, negative = self.at - 1, sign == "."
+        intervals: Intervals = ()
+        if sign == "[":
+            negative, intervals = self.bracket()
+        elif sign == "]":
+            raise self.fault("has a ] that nothing opens", back=1)
+        elif sign != ".":
+            code = ord(self.escaped() if sign == "\\" else sign)
+            intervals = ((code, code),)
+        self.named += intervals
+        position = 1 << len(self.leaves)
+        self.leaves.append(_Leaf(intervals, negative, place))
+        self.follow.append(0)
+        return _Part(empty=False, first=position, last=position)
+
+    def bracket(self) -> tuple[bool, Intervals]:
+        """Return whether a set begins with ^, and the symbols between [ and ]."""
         negative = self.peek() == "^"
         self.at += negative
-        found = set[str]()
+        found = list[tuple[int, int]]()
         while (sign := self.peek()) != "]":
             if not sign:
                 raise self.fault("has a [ that nothing closes")
             low = self.escaped() if self.take() == "\\" else sign
+            high = low
             if self.peek() == "-" and self.pattern[self.at + 1 : self.at + 2] not in ("", "]"):
                 self.at += 1
                 high = self.escaped() if (end := self.take()) == "\\" else end
                 if high < low:
                     raise self.fault(f"has the range {low}-{high}, whose end is before its begin", back=1)
-                found |= {chr(code) for code in range(ord(low), ord(high) + 1)}
-            else:
-                found.add(low)
+            found.append((ord(low), ord(high)))
         self.at += 1
-        self.named |= found
-        return self.symbols - found if negative else frozenset(found)
+        return negative, _merged(found)
 
     def escaped(self) -> str:
         if not self.peek():
@@ -202,4 +318,6 @@ class _Parser:
 
     def fault(self, what: str, back: int = 0) -> InputError:
         place = self.at - back
-        return InputError(f"pattern {self.pattern!r} {what}, at character {place + 1}; write \\ in front of a symbol")
+        return InputError(
+            f"pattern {shown(self.pattern)} {what}, at character {place + 1}; write \\ in front of a symbol"
+        )

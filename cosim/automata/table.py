@@ -112,23 +112,47 @@ def _reached(automaton: Automaton) -> list[int]:
 def minimise(automaton: Automaton) -> Automaton:
     """The automaton of the same outputs with the fewest states, in the order in which strings reach them.
 
-    E. F. Moore, Gedanken-experiments on sequential machines (1956): states are split until all of a block agree on
-    where each symbol leads.
+    States that no string tells apart are one (E. F. Moore, Gedanken-experiments on sequential machines, 1956), found in
+    time n log n (J. E. Hopcroft, An n log n algorithm for minimizing states in a finite automaton, 1971).
     """
-    block = automaton.output
-    while True:
-        signature = np.concatenate([block[:, None], block[automaton.next]], axis=1)
-        _, finer = np.unique(signature, axis=0, return_inverse=True)
-        finer = finer.reshape(-1)
-        if len(np.unique(finer)) == len(np.unique(block)):
-            break
-        block = finer
+    block = _blocks(automaton)
     order = list(dict.fromkeys(block[_reached(automaton)].tolist()))
     first = [int(np.flatnonzero(block == one)[0]) for one in order]
     place = {one: k for k, one in enumerate(order)}
     follow = np.array([[place[int(block[to])] for to in automaton.next[state]] for state in first], dtype=np.int64)
     names = tuple(automaton.states[state] for state in first)
     return Automaton(automaton.symbols, names, automaton.labels, follow, 0, automaton.output[first])
+
+
+def _blocks(automaton: Automaton) -> Whole:
+    """Return the block of each state: states of one block give the same outputs behind every string."""
+    columns = list(dict.fromkeys(map(tuple, automaton.next.T.tolist())))  # symbols that all states take alike are one
+    before = [list[list[int]]() for _ in columns]  # by column and state: the states that lead there
+    for column, into in zip(columns, before, strict=True):
+        into += [[] for _ in column]
+        for state, to in enumerate(column):
+            into[to].append(state)
+    block = np.unique(automaton.output, return_inverse=True)[1].reshape(-1).tolist()
+    members = [set[int]() for _ in range(max(block) + 1)]
+    for state, one in enumerate(block):
+        members[one].add(state)
+    waiting = {(one, column) for one in range(len(members)) for column in range(len(columns))}
+    while waiting:
+        splitter, column = waiting.pop()
+        reaching = dict[int, list[int]]()  # block -> its states that lead into the splitter
+        for state in [one for to in members[splitter] for one in before[column][to]]:
+            reaching.setdefault(block[state], []).append(state)
+        for old, states in reaching.items():
+            if len(states) == len(members[old]):
+                continue
+            new = len(members)
+            members.append(set(states))
+            members[old].difference_update(states)
+            for state in states:
+                block[state] = new
+            smaller = min(new, old, key=lambda one: len(members[one]))
+            waiting |= {(new if (old, k) in waiting else smaller, k) for k in range(len(columns))}
+    return np.array(block, dtype=np.int64)
 
 
 def modulo(count: int) -> Automaton:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.errors import InputError
+from cosim.bounds import T_STEP
 
 Waveform = tuple[tuple[float, float], ...] | float
 SAMPLE_AT = 0.95
@@ -29,7 +29,6 @@ AFTER = 0.06  # of a frame, from its end to the sample of its outputs: no state 
 SAMPLED = 0.24  # of a frame, all samples of a sequence together
 SHARP = 10e-9  # s, an edge of logic: a simulator that steps over what follows in it may lose a bit of a flip-flop
 DECIDED = 0.6  # frames from the end of the last one until the class is read
-T_STEP_MIN, T_STEP_MAX = 1e-6, 1.0  # s; frames take milliseconds, and 10 is more likely 10m
 
 
 @dataclass(frozen=True)
@@ -44,11 +43,7 @@ class Timing:
 
     def __post_init__(self) -> None:
         """Raises InputError for a frame that no circuit of nanoamperes could follow, or nobody would wait for."""
-        if not T_STEP_MIN <= self.t_step <= T_STEP_MAX:
-            raise InputError(
-                f"t_step must lie in {T_STEP_MIN:g} to {T_STEP_MAX:g} s, not {self.t_step:g} s; choose another with "
-                "--t-step"
-            )
+        T_STEP.check("t_step", self.t_step, "choose another with --t-step")
 
     def closes(self, stages: int) -> tuple[float, ...]:
         """When each stage freezes its candidates and decides, as a fraction of the frame."""

@@ -5,7 +5,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from cosim.bounds import AUDIT
 from cosim.cli.progress import say
+from cosim.cli.types import Integer
 from cosim.engines.table import NGSPICE, engine_entry
 from cosim.errors import InputError, MissingToolError
 
@@ -15,7 +17,7 @@ if TYPE_CHECKING:
 AUDITED = 20  # instances, where the engine has models of its own
 audit_option = click.option(
     "--audit",
-    type=click.IntRange(0),
+    type=Integer(AUDIT),
     help="How many samples of --engine batch run in ngspice, too, half of them the least certain; 0 for none "
     f"[default: {AUDITED}].",
 )

@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING
 
 import click
 
+from cosim.automata.table import MOST_STATES
+from cosim.bounds import SEED, Bounds, check_memory
 from cosim.cli.options import FILE, collecting
 from cosim.cli.progress import say
 from cosim.cli.train import EXTRA
+from cosim.cli.types import Integer
 from cosim.errors import InputError, importing
 from cosim.reading.text import shown_name, shown_path
 
@@ -20,6 +23,8 @@ if TYPE_CHECKING:
     from cosim.automata.table import Automaton, Whole
     from cosim.study.structure import Form
 
+LENGTH, STRINGS = Bounds(1, 100_000), Bounds(0, 100_000)
+_NAMED = 200  # characters
 DIGITS = 3  # of a task that is learned
 _BLOCKS = {"sum": (4, 8), "even-pair": (8, 8), "mod-arith": (4, 16)}
 _ONE_OF = "give one of REGEX, TABLE.json, CHECKPOINT, --modulo and --train; see cosim automaton --help"
@@ -53,12 +58,14 @@ class Source:
 @click.command(name="automaton")
 @click.argument("source", metavar="[REGEX | TABLE.json | CHECKPOINT]", required=False)
 @click.option(
-    "--modulo", type=click.IntRange(2), help="Sum of digits modulo this, in place of SOURCE; with --train its M."
+    "--modulo",
+    type=Integer(Bounds(2, MOST_STATES)),
+    help="Sum of digits modulo this, in place of SOURCE; with --train its M.",
 )
 @click.option("--alphabet", help="Symbols of REGEX, default those that it names.")
 @click.option("--train", type=click.Choice(list(_BLOCKS)), help="Learn this task, in place of SOURCE [M: 3].")
 @click.option("--blocks", type=_Blocks(), help="With --train: H blocks of B states [default: by task].")
-@click.option("--bits", type=click.IntRange(0, 32), default=0, help="With --train: BMRU bits beside the blocks.")
+@click.option("--bits", type=Integer(Bounds(0, 32)), default=0, help="With --train: BMRU bits beside the blocks.")
 @click.option(
     "--structure",
     type=click.Choice(["auto", "one-hot"]),
@@ -66,9 +73,9 @@ class Source:
     help="The form of the smallest area, or one cell for each state.",
 )
 @click.option("-o", "--output", type=FILE, default=Path("automaton.npz"), help="Checkpoint file, .pt or .npz.")
-@click.option("--length", type=click.IntRange(1), default=40, help="Longest test string.")
-@click.option("--strings", type=click.IntRange(0), default=100, help="Random test strings.")
-@click.option("--seed", type=click.IntRange(0), default=0, help="Seed of the test strings, and of --train.")
+@click.option("--length", type=Integer(LENGTH), default=40, help="Longest test string.")
+@click.option("--strings", type=Integer(STRINGS), default=100, help="Random test strings.")
+@click.option("--seed", type=Integer(SEED), default=0, help="Seed of the test strings, and of --train.")
 @collecting(asked=Source)
 def command(*, asked: Source, structure: str, output: Path, length: int, strings: int) -> None:
     """Write a network that follows an automaton, and strings to test it with.
@@ -96,6 +103,7 @@ def command(*, asked: Source, structure: str, output: Path, length: int, strings
     check_replaceable({output: is_written_here, kept: lambda _: output.is_file()})
     rng = np.random.default_rng(asked.seed)
     name, automaton = _read(asked, lambda symbols: _random(rng, symbols, max(strings, 100), length))
+    say(f"{len(automaton.states)} states, {len(automaton.symbols)} symbols: looking for the form of the smallest area")
     found, walks = forms(automaton, name), tour(automaton, length)
     form, count = smallest(found) if structure == "auto" else found[0], len(walks)
     save_checkpoint(output, form.network)
@@ -159,7 +167,12 @@ def _read(asked: Source, strings: "Callable[[int], list[Whole]]") -> "tuple[str,
         return f"automaton of {shown_name(path.name)}", minimise(read_table(path))
     if path.suffix in (".npz", ".pt"):
         return f"automaton in {shown_name(path.name)}", _learn(path, strings)
-    return f"automaton of {asked.source}", automaton_of(str(asked.source), asked.alphabet)
+    return f"automaton of {_short(str(asked.source))}", automaton_of(str(asked.source), asked.alphabet)
+
+
+def _short(pattern: str) -> str:
+    """Return a pattern as a network is called: whole, or the beginning of a long one."""
+    return pattern if len(pattern) <= _NAMED else f"{pattern[:_NAMED]}..."
 
 
 def _train(asked: Source, kind: str) -> "tuple[str, Automaton]":
@@ -189,7 +202,6 @@ def _train(asked: Source, kind: str) -> "tuple[str, Automaton]":
 def _learn(path: Path, strings: "Callable[[int], list[Whole]]") -> "Automaton":
     """What a network follows; says how well."""
     from cosim.automata.learn import learn, network_oracle
-    from cosim.automata.table import MOST_STATES
     from cosim.checkpoint.file import load_network
 
     network = load_network(path)
@@ -203,4 +215,8 @@ def _learn(path: Path, strings: "Callable[[int], list[Whole]]") -> "Automaton":
 
 
 def _random(rng: "Generator", symbols: int, count: int, longest: int) -> "list[Whole]":
+    """Random strings; raises OutOfMemoryError where they, with an input for each symbol, would not fit."""
+    check_memory(
+        8.0 * count * longest * (1 + symbols), "the test strings", "give fewer --strings or a smaller --length"
+    )
     return [rng.integers(0, symbols, rng.integers(1, longest + 1)) for _ in range(count)]

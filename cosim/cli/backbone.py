@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
+from cosim.bounds import SEED, SEEDS
 from cosim.cli.beside import Heard, check_output, stopping_truthfully, write_beside
 from cosim.cli.fresh import is_fresh
 from cosim.cli.help import GroupedOption
@@ -14,12 +15,14 @@ from cosim.cli.progress import progress_bar
 from cosim.cli.settings import KeepingVerb
 from cosim.cli.train import (
     EXTRA,
-    Epsilon,
     board_option,
 )
+from cosim.cli.types import Epsilon, Integer, Number
 from cosim.errors import InputError, importing
 from cosim.reading.text import shown_path
+from cosim.software.settings import BOUNDS as _OF_TRAINING
 from cosim.software.settings import Training, check_training, paper_iterations
+from cosim.software.shape import BOUNDS as _OF_SHAPE
 from cosim.software.shape import CELLS, HYBRIDS, POOLINGS, Shape, count_parameters
 from cosim.training.config import seed_path, state_path
 
@@ -84,9 +87,13 @@ class FittingOption(GroupedOption):
 @click.option("-o", "--output", type=FILE, default=Path("backbone.pt"), help="Model file, .pt.")
 @click.option("--data", type=FILE, help="Folder of the data set, or the file of the task npz.")
 @one_of("--cell", CELLS + HYBRIDS, "Recurrent cell; two of them alternate.", _S.cell)
-@click.option("--width", default=_S.width, help="Features between the parts.")
-@click.option("--state", cls=ShapeOption, default=_S.state, help="State of a block's cell.")
-@click.option("--blocks", cls=ShapeOption, default=_S.blocks, help="Recurrent blocks.")
+@click.option("--width", type=Integer(_OF_SHAPE["width"]), default=_S.width, help="Features between the parts.")
+@click.option(
+    "--state", cls=ShapeOption, type=Integer(_OF_SHAPE["state"]), default=_S.state, help="State of a block's cell."
+)
+@click.option(
+    "--blocks", cls=ShapeOption, type=Integer(_OF_SHAPE["blocks"]), default=_S.blocks, help="Recurrent blocks."
+)
 @one_of("--threshold", ("input", "fixed"), "beta by the input, or one for each unit.", cls=ShapeOption)
 @one_of("--start", ("zero", "low"), "State before the first update: low as in a circuit.", cls=ShapeOption)
 @one_of("--wiring", ("alternate", "parallel"), "Two cells: by block, or both in every block.", cls=ShapeOption)
@@ -97,17 +104,25 @@ class FittingOption(GroupedOption):
     type=click.Choice(POOLINGS),
     help="Over time.  [default: last; none where each step has a target]",
 )
-@click.option("--dropout", cls=ShapeOption, default=_S.dropout, help="Rate in the perceptrons.")
-@click.option("--shift", cls=FittingOption, default=_T.shift, help="Steps by which samples are moved at random.")
+@click.option(
+    "--dropout", cls=ShapeOption, type=Number(_OF_SHAPE["dropout"]), default=_S.dropout, help="Rate in the perceptrons."
+)
+@click.option(
+    "--shift", cls=FittingOption, type=Integer(_OF_TRAINING["shift"]), default=_T.shift,
+    help="Steps by which samples are moved at random.",
+)  # fmt: skip
 @click.option(
     "--from", "origin", cls=FittingOption, type=FILE, help="Start from another backbone's weights, but the readout."
 )
 @click.option("--epsilon", type=Epsilon(), default="anneal", help="'anneal' (1 to 0) or a number in [-1, 1].")
-@click.option("--iterations", type=int, help="Gradient steps.  [default: the paper's]")
-@click.option("--batch", default=_T.batch, help="Samples a step.")
-@click.option("--lr", "learning_rate", default=_T.learning_rate, help="Peak learning rate.")
-@click.option("--seeds", type=click.IntRange(1), default=1, help="How many seeds.")
-@click.option("--seed", type=click.IntRange(0), default=0, help="The first of them.")
+@click.option("--iterations", type=Integer(_OF_TRAINING["iterations"]), help="Gradient steps.  [default: the paper's]")
+@click.option("--batch", type=Integer(_OF_TRAINING["batch"]), default=_T.batch, help="Samples a step.")
+@click.option(
+    "--lr", "learning_rate", type=Number(_OF_TRAINING["learning_rate"]), default=_T.learning_rate,
+    help="Peak learning rate.",
+)  # fmt: skip
+@click.option("--seeds", type=Integer(SEEDS), default=1, help="How many seeds.")
+@click.option("--seed", type=Integer(SEED), default=0, help="The first of them.")
 @one_of("--device", ("cpu", "cuda"), "Where it is trained.", _T.device)
 @click.option("--mixed", is_flag=True, help="bfloat16 outside the cells.")
 @board_option

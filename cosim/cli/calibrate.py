@@ -4,9 +4,11 @@ from pathlib import Path
 
 import click
 
+from cosim.bounds import Bounds
 from cosim.cli.options import FILE, engine_option, pdk_root_option, technology_option
 from cosim.cli.progress import say
 from cosim.cli.settings import RunVerb, keep_settings
+from cosim.cli.types import Integer
 from cosim.engines.table import cell_simulators
 from cosim.technology.scale import DEFAULT_UNITS, MAX_UNITS
 
@@ -14,7 +16,7 @@ from cosim.technology.scale import DEFAULT_UNITS, MAX_UNITS
 @click.command(cls=RunVerb)
 @technology_option
 @pdk_root_option
-@click.option("--units", type=click.IntRange(1, MAX_UNITS), default=DEFAULT_UNITS, help="Unit devices per 1.0.")
+@click.option("--units", type=Integer(Bounds(1, MAX_UNITS)), default=DEFAULT_UNITS, help="Unit devices per 1.0.")
 @engine_option("Simulator of the transistors.", cell_simulators)
 @click.option("-o", "--output", type=FILE, help="File [default: the cache that compile reads].")
 def command(technology: str, pdk_root: Path | None, units: int, engine: str, output: Path | None) -> None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from cosim.bounds import CELSIUS, SEED, SEQUENCES, STEPS, SUPPLY, Bounds
 from cosim.cli.common import Destination, check_outputs, take_folder, write_json
 from cosim.cli.options import (
     collecting,
@@ -22,8 +23,8 @@ from cosim.cli.options import (
 )
 from cosim.cli.progress import progress_bar, say
 from cosim.cli.settings import KeepingVerb, RunVerb
+from cosim.cli.types import Integer, QuantityList
 from cosim.engines.table import cell_simulators
-from cosim.quantities import parse_quantity
 from cosim.technology.scale import DEFAULT_UNITS
 
 if TYPE_CHECKING:
@@ -42,20 +43,6 @@ SWEPT = {
 
 
 Values = tuple[float, ...]
-
-
-class QuantityList(click.ParamType):
-    """Numbers in SI, separated by commas; a temperature may be negative."""
-
-    def __init__(self, unit: str) -> None:
-        self.unit = unit
-        self.name = "list"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> Values:
-        if isinstance(value, tuple):
-            return value
-        name = param.opts[-1] if param else "value"
-        return tuple(parse_quantity(part, self.unit, name) for part in str(value).split(","))
 
 
 @dataclass(frozen=True)
@@ -89,12 +76,12 @@ condition_options = options(
     pdk_root_option,
     click.option("--corner", "corners", multiple=True, help="Process corner [default: tt]; once for each."),
     click.option(
-        "--temp", "temperatures", type=QuantityList("C"), multiple=True, help="Temperatures in celsius: -20,27,85."
+        "--temp", "temperatures", type=QuantityList(CELSIUS), multiple=True, help="Temperatures in celsius: -20,27,85."
     ),
     click.option(
         "--supply",
         "supplies",
-        type=QuantityList("V"),
+        type=QuantityList(SUPPLY),
         multiple=True,
         help="Supplies in volt; every combination is run.",
     ),
@@ -150,10 +137,10 @@ for _cell in SWEPT:
 
 @command.command(cls=KeepingVerb)
 @output_option("runs/characterize/ladder")
-@click.option("--rungs", type=click.IntRange(1, 32), default=5, help="Rungs of the ladder.")
-@click.option("--sequences", type=click.IntRange(1), default=4, help="Random sequences.")
-@click.option("--steps", type=click.IntRange(1), default=100, help="Updates in each.")
-@click.option("--seed", type=click.IntRange(0), default=0, help="Seed of the sequences.")
+@click.option("--rungs", type=Integer(Bounds(1, 32)), default=5, help="Rungs of the ladder.")
+@click.option("--sequences", type=Integer(SEQUENCES), default=4, help="Random sequences.")
+@click.option("--steps", type=Integer(STEPS), default=100, help="Updates in each.")
+@click.option("--seed", type=Integer(SEED), default=0, help="Seed of the sequences.")
 @t_step_option
 @tau_option
 @jobs_option

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from cosim.bounds import NUMBER
 from cosim.circuit.dialects.table import DIALECTS, dialect_named
 from cosim.cli.common import Compiling, check_outputs, compile_options, load_design, take_folder
 from cosim.cli.options import collecting, data_option, network_argument, one_of, output_option
 from cosim.cli.partitions import Cutting, Wanted, compile_backbone, cut_options
 from cosim.cli.progress import say
 from cosim.cli.settings import RunVerb
+from cosim.cli.types import Integer
 from cosim.errors import InputError
 
 if TYPE_CHECKING:
@@ -38,7 +40,7 @@ class Driving:
 @click.option("--to", type=click.Choice(["netlist"]), default="netlist", expose_value=False, help="What to make.")
 @output_option("netlist")
 @one_of("--dialect", [dialect.name for dialect in DIALECTS], "Simulator that the files are for.", "ngspice")
-@click.option("--stimulus", type=click.IntRange(0), metavar="N",
+@click.option("--stimulus", type=Integer(NUMBER), metavar="N",
               help="Sample of the test set that drives the testbench [default: made up].")  # fmt: skip
 @click.option("--margins", is_flag=True, help="Count how many sigma the test set's decisions are from thresholds.")
 @data_option

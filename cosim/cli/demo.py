@@ -6,10 +6,13 @@ from typing import TYPE_CHECKING
 
 import click
 
+from cosim.bounds import SAMPLES as MOST_SAMPLES
+from cosim.bounds import SEED
 from cosim.cli.common import check_outputs, say_failed, take_folder
 from cosim.cli.options import jobs_option, output_option
 from cosim.cli.progress import progress_bar
 from cosim.cli.settings import KeepingVerb
+from cosim.cli.types import Integer
 
 if TYPE_CHECKING:
     from cosim.network.types import Network
@@ -22,8 +25,8 @@ WEIGHT_COST = 2e-4  # a small circuit for a small price in accuracy
 
 @click.command(cls=KeepingVerb)
 @output_option("runs/demo")
-@click.option("--samples", type=click.IntRange(1), default=SAMPLES, help="Test digits to simulate.")
-@click.option("--seed", type=click.IntRange(0), default=0, help="Seed of the training and of the sample draw.")
+@click.option("--samples", type=Integer(MOST_SAMPLES), default=SAMPLES, help="Test digits to simulate.")
+@click.option("--seed", type=Integer(SEED), default=0, help="Seed of the training and of the sample draw.")
 @jobs_option
 def command(output: Path, samples: int, seed: int, jobs: int) -> None:
     """Train a small network on handwritten digits, compile it, simulate it in ngspice and compare.

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING
 
 import click
 
+from cosim.bounds import AUDIT, JOBS, Bounds
 from cosim.cli.common import Destination, check_outputs, destination_options, take_folder, write_json
 from cosim.cli.inner import Inner, describe_network, fixed_options
 from cosim.cli.options import collecting
 from cosim.cli.progress import say
 from cosim.cli.settings import KeepingVerb
+from cosim.cli.types import Integer
 from cosim.engines.table import BATCH
 from cosim.errors import InputError
 from cosim.study.explore import BITS, DEFAULT_OBJECTIVES, OBJECTIVES
@@ -59,12 +61,14 @@ class Exploring:
 @click.option("--spec", "specs", multiple=True,
               help="What a chip must do, and the least yield; repeatable [default: accuracy 5 points below software's, "
               "yield>=50%].")  # fmt: skip
-@click.option("--trials", type=click.IntRange(1), default=60, help="How many circuits are tried.")
-@click.option("--round", type=click.IntRange(1), default=20, help="Trials before transistors are asked again.")
+@click.option("--trials", type=Integer(Bounds(1, 10_000)), default=60, help="How many circuits are tried.")
+@click.option("--round", type=Integer(Bounds(1, 10_000)), default=20, help="Trials before transistors are asked again.")
 @click.option("--behavioral", is_flag=True, help="Ask no transistors.")
-@click.option("--transistor-chips", type=click.IntRange(0), default=0, help="Chips of the front on transistors, too.")
-@click.option("--audit", type=click.IntRange(0), default=2, help="Samples in ngspice, too, of each circuit there.")
-@click.option("--jobs", "-j", type=click.IntRange(1), default=2, help="Worker processes of each run.")
+@click.option(
+    "--transistor-chips", type=Integer(Bounds(0, 10_000)), default=0, help="Chips of the front on transistors, too."
+)
+@click.option("--audit", type=Integer(AUDIT), default=2, help="Samples in ngspice, too, of each circuit there.")
+@click.option("--jobs", "-j", type=Integer(JOBS), default=2, help="Worker processes of each run.")
 @destination_options("runs/explore")
 @collecting(how=Exploring)
 def command(*, to: Destination, how: Exploring) -> None:

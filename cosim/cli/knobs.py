@@ -6,21 +6,21 @@ from difflib import get_close_matches
 
 import click
 
+from cosim.bounds import AREA, Bounds
 from cosim.cli.axes import arguments
 from cosim.cli.config import setting_name
-from cosim.cli.types import Quantity, Range
+from cosim.cli.types import Integer, Number, Quantity
 from cosim.errors import InputError
 from cosim.study.explore import BITS, DRAWN, HOLD, Knob
 from cosim.study.sweep import Value
-from cosim.technology.derived import LARGEST, SMALLEST
 from cosim.technology.types import HOLD_CAPACITANCE
 
 MAX_BITS = 12
 OPTIONS = ("technology", "supply", "i-unit", "units", "t-step", "cell", "headroom", "tau", "saturate")
 _OWN = {
-    **{name: click.Option([f"--{name}"], type=Range(SMALLEST, LARGEST), default=1.0) for name in DRAWN},
-    HOLD: click.Option([f"--{HOLD}"], type=Quantity("F"), default=HOLD_CAPACITANCE),
-    BITS: click.Option([f"--{BITS}"], type=click.IntRange(0, MAX_BITS), default=0),
+    **{name: click.Option([f"--{name}"], type=Number(AREA), default=1.0) for name in DRAWN},
+    HOLD: click.Option([f"--{HOLD}"], type=Quantity(Bounds(1e-18, 1e-6, "F")), default=HOLD_CAPACITANCE),
+    BITS: click.Option([f"--{BITS}"], type=Integer(Bounds(0, MAX_BITS)), default=0),
 }
 NAMES = (*OPTIONS, *_OWN)
 _LISTED = (*DRAWN, HOLD)

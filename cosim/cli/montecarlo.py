@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from cosim.bounds import AREA, CHIPS, NUMBER, SAMPLES, SEED, Bounds
 from cosim.cli.audit import audit_count, audit_option, check_audit
 from cosim.cli.common import (
     Compiling,
@@ -36,7 +37,7 @@ from cosim.cli.options import (
 from cosim.cli.progress import progress_bar, say
 from cosim.cli.replay import replay
 from cosim.cli.settings import KeepingVerb, keep_settings
-from cosim.cli.types import Range, Share
+from cosim.cli.types import Integer, Number, Share
 from cosim.engines.table import BATCH, BEHAVIORAL, NGSPICE, engine_entry, engines, simulator_named
 from cosim.errors import InputError, MissingToolError
 
@@ -107,22 +108,22 @@ spec_option = click.option(
     "points below nominal].",
 )
 chip_seed_option = click.option(
-    "--seed", cls=DrawingOption, type=click.IntRange(0), default=0, help="Seed of the chips and of the sample draw."
+    "--seed", cls=DrawingOption, type=Integer(SEED), default=0, help="Seed of the chips and of the sample draw."
 )
 chip_samples_option = click.option(
     "--samples",
     cls=DrawingOption,
-    type=click.IntRange(1),
+    type=Integer(SAMPLES),
     help=f"Test samples [default: all; in a simulator other than batch {SIMULATED_SAMPLES}].",
 )
 area_option = click.option(
-    "--area", cls=DrawingOption, type=Range(0.01, 100), default=1.0, help="Device area over drawn, for mismatch alone."
+    "--area", cls=DrawingOption, type=Number(AREA), default=1.0, help="Device area over drawn, for mismatch alone."
 )
 
 
 @click.command(cls=KeepingVerb)
 @network_argument
-@click.option("--chips", type=click.IntRange(1), default=100, help="How many chips.")
+@click.option("--chips", type=Integer(CHIPS), default=100, help="How many chips.")
 @one_of(
     "--variation",
     ("none", "local", "global", "all"),
@@ -136,10 +137,10 @@ area_option = click.option(
 @chip_samples_option
 @one_of("--sampling", ("random", "lhs", "sobol"), "How chips are drawn.", cls=DrawingOption)
 @click.option(
-    "--replicates", cls=DrawingOption, type=click.IntRange(1), default=1, help="Independent sets of lhs or sobol chips."
+    "--replicates", cls=DrawingOption, type=Integer(CHIPS), default=1, help="Independent sets of lhs or sobol chips."
 )
 @area_option
-@click.option("--stop-width", cls=DrawingOption, type=Range(0, 1, min_open=True),
+@click.option("--stop-width", cls=DrawingOption, type=Number(Bounds(0, 1, open_low=True)),
               help="Stop early where the yield's interval is no wider.")  # fmt: skip
 @click.option(
     "--contributions", cls=StoreOption, is_flag=True, help="Share of the spread per block and kind of transistor, too."
@@ -147,7 +148,7 @@ area_option = click.option(
 @click.option(
     "--replay",
     cls=StoreOption,
-    type=click.IntRange(0),
+    type=Integer(NUMBER),
     metavar="CHIP",
     help="Write and run the decks of one chip, only.",
 )

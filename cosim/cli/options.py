@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from cosim.bounds import HEADROOM, I_UNIT, JOBS, SEED, SUPPLY, T_STEP, TAU, TIMEOUT, TOLERANCE, Bounds
+from cosim.bounds import SAMPLES as MOST_SAMPLES
 from cosim.cli.help import GroupedOption
-from cosim.cli.types import Celsius, EngineName, Quantity
+from cosim.cli.types import Celsius, EngineName, Integer, Number, Quantity
 from cosim.engines.table import NGSPICE, simulators
 from cosim.technology.scale import MAX_UNITS
 
@@ -58,20 +60,20 @@ celsius_option = click.option(
     help="Temperature in celsius [default: the technology's, 27].",
 )  # fmt: skip
 supply_option = click.option(
-    "--supply", cls=TechnologyOption, type=Quantity("V"), help="Supply [default: the technology's]."
+    "--supply", cls=TechnologyOption, type=Quantity(SUPPLY), help="Supply [default: the technology's]."
 )
 i_unit_option = click.option(
-    "--i-unit", cls=CompilingOption, type=Quantity("A"), default="1n", help="Current that stands for software 1.0."
+    "--i-unit", cls=CompilingOption, type=Quantity(I_UNIT), default="1n", help="Current that stands for software 1.0."
 )
 grid_option = click.option(
-    "--units", cls=CompilingOption, type=click.IntRange(1, MAX_UNITS),
+    "--units", cls=CompilingOption, type=Integer(Bounds(1, MAX_UNITS)),
     help="Unit devices per weight 1.0 [default: from the network's weight grid, else 8].",
 )  # fmt: skip
 saturate_option = click.option(
     "--saturate", cls=CompilingOption, is_flag=True, help="Cut weights beyond the largest mirror, and list them."
 )
 t_step_option = click.option(
-    "--t-step", cls=CompilingOption, type=Quantity("s"), default="10m", help="Duration of one frame."
+    "--t-step", cls=CompilingOption, type=Quantity(T_STEP), default="10m", help="Duration of one frame."
 )
 cell_option = one_of(
     "--cell",
@@ -80,14 +82,14 @@ cell_option = one_of(
     cls=CompilingOption,
 )
 headroom_option = click.option(
-    "--headroom", cls=CompilingOption, type=click.IntRange(0), default=1,
+    "--headroom", cls=CompilingOption, type=Integer(HEADROOM), default=1,
     help="Rungs beyond the states seen, either end.",
 )  # fmt: skip
 ranges_option = click.option(
     "--ranges-from", cls=CompilingOption, type=FILE, help="Samples (.npz) that show which states a ladder must hold."
 )
 tau_option = click.option(
-    "--tau", cls=CompilingOption, type=Quantity("s"), help="Time constant of the ladders [default: a quarter frame]."
+    "--tau", cls=CompilingOption, type=Quantity(TAU), help="Time constant of the ladders [default: a quarter frame]."
 )
 with_option = click.option(
     "--with",
@@ -105,14 +107,14 @@ data_option = click.option(
     "--data", cls=RunningOption, type=FILE, help="Test data: an .npz (x_test, y_test) or the task's folder."
 )
 tolerance_option = click.option(
-    "--tolerance", cls=RunningOption, type=float,
+    "--tolerance", cls=RunningOption, type=Number(TOLERANCE),
     help="Error of a real-valued answer that is right [default: a tenth of the targets' range].",
 )  # fmt: skip
 SAMPLES = 100  # where a simulator takes seconds for each
 samples_option = click.option(
     "--samples",
     cls=RunningOption,
-    type=click.IntRange(1),
+    type=Integer(MOST_SAMPLES),
     help=f"How many test samples, drawn by --seed [default: {SAMPLES}; with --engine batch all].",
 )
 probe_option = click.option(
@@ -123,17 +125,13 @@ probe_option = click.option(
 noise_option = click.option(
     "--noise", cls=RunningOption, is_flag=True, help="What device noise changes: behavioral, and in batch."
 )
-seed_option = click.option(
-    "--seed", cls=RunningOption, type=click.IntRange(0), default=0, help="Seed of the sample draw."
-)
-jobs_option = click.option(
-    "--jobs", "-j", cls=RunningOption, type=click.IntRange(1), default=2, help="Worker processes."
-)
+seed_option = click.option("--seed", cls=RunningOption, type=Integer(SEED), default=0, help="Seed of the sample draw.")
+jobs_option = click.option("--jobs", "-j", cls=RunningOption, type=Integer(JOBS), default=2, help="Worker processes.")
 json_option = click.option(
     "--json", "json_file", type=click.Path(dir_okay=False, path_type=Path), help="Write the figures to this file, too."
 )
 timeout_option = click.option(
-    "--timeout", cls=RunningOption, type=Quantity("s"), default="600", help="Longest time of one simulation."
+    "--timeout", cls=RunningOption, type=Quantity(TIMEOUT), default="600", help="Longest time of one simulation."
 )
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from cosim.bounds import CONVERTER_BITS, Bounds
 from cosim.cli.audit import audit_count, check_audit
 from cosim.cli.common import (
     Compiling,
@@ -19,7 +20,7 @@ from cosim.cli.common import (
 from cosim.cli.help import GroupedOption
 from cosim.cli.options import SAMPLES, Option, collecting, options
 from cosim.cli.progress import progress_bar, say
-from cosim.cli.types import Quantity
+from cosim.cli.types import Integer, Quantity
 from cosim.engines.table import engine_entry, simulator_beside
 from cosim.errors import InputError
 from cosim.quantities import format_quantity
@@ -34,10 +35,13 @@ class BackboneOption(GroupedOption):
 
 
 bits_option = click.option(
-    "--bits", cls=BackboneOption, type=int, help="Of a backbone's converters: 2 to 6.  [default: 2]"
+    "--bits", cls=BackboneOption, type=Integer(CONVERTER_BITS), help="Of a backbone's converters: 2 to 6.  [default: 2]"
 )
 conversion_option = click.option(
-    "--conversion", cls=BackboneOption, type=Quantity("J"), help="Energy of a converter's conversion; of a backbone."
+    "--conversion",
+    cls=BackboneOption,
+    type=Quantity(Bounds(0, 1000, "J", open_low=True)),
+    help="Energy of a converter's conversion; of a backbone.",
 )
 
 

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
+from cosim.bounds import SEEDS
 from cosim.cli.common import check_outputs, take_folder
 from cosim.cli.options import FILE, collecting, one_of, output_option
 from cosim.cli.progress import progress_bar, say
 from cosim.cli.settings import KeepingVerb
 from cosim.cli.train import EXTRA
+from cosim.cli.types import Integer
 from cosim.errors import importing
 from cosim.files.write import write_atomically
 from cosim.software.tables.catalog import ONE_SIZE, TABLES, Size, check_tables
@@ -48,7 +50,7 @@ class Where:
 @click.command(cls=KeepingVerb, name="reproduce")
 @click.argument("tables", metavar="[TABLE]...", nargs=-1)
 @click.option("--reduced", is_flag=True, help="Small networks: minutes of a CPU for each.")
-@click.option("--seeds", type=click.IntRange(1), default=3, help="Networks of each row.")
+@click.option("--seeds", type=Integer(SEEDS), default=3, help="Networks of each row.")
 @click.option("--data", type=FILE, help="Folder with mnist, speech_commands and fsdd, for pixels and keywords.")
 @one_of("--device", ("cpu", "cuda"), "Where backbones are trained.")
 @output_option("runs/reproduce")

@@ -5,10 +5,11 @@ from pathlib import Path
 
 import click
 
+from cosim.bounds import AREA, NUMBER, SEED, Bounds
 from cosim.cli.common import Compiling, compile_options, load_design, write_json
 from cosim.cli.help import Verb
 from cosim.cli.options import collecting, data_option, json_option, network_argument, timeout_option
-from cosim.cli.types import Range
+from cosim.cli.types import Integer, Number
 
 
 @dataclass(frozen=True)
@@ -42,13 +43,13 @@ class Showing:
 @click.command(cls=Verb)
 @network_argument
 @data_option
-@click.option("--sample", type=click.IntRange(0), default=0, help="Its number in the test set.")
-@click.option("--frame", type=click.IntRange(0), help="Read this frame alone [default: as the network pools].")
-@click.option("--readout", type=click.IntRange(0), help="This output's current [default: margin of the decision].")
-@click.option("--chip", type=click.IntRange(0), help="On this chip, drawn by --seed [default: one without mismatch].")
-@click.option("--seed", type=click.IntRange(0), default=0, help="Seed of the chip.")
-@click.option("--area", type=Range(0.01, 100), default=1.0, help="Device area over drawn, for mismatch alone.")
-@click.option("--top", type=click.IntRange(1), default=10, help="How many transistors are shown.")
+@click.option("--sample", type=Integer(NUMBER), default=0, help="Its number in the test set.")
+@click.option("--frame", type=Integer(NUMBER), help="Read this frame alone [default: as the network pools].")
+@click.option("--readout", type=Integer(NUMBER), help="This output's current [default: margin of the decision].")
+@click.option("--chip", type=Integer(NUMBER), help="On this chip, drawn by --seed [default: one without mismatch].")
+@click.option("--seed", type=Integer(SEED), default=0, help="Seed of the chip.")
+@click.option("--area", type=Number(AREA), default=1.0, help="Device area over drawn, for mismatch alone.")
+@click.option("--top", type=Integer(Bounds(1, 1000)), default=10, help="How many transistors are shown.")
 @json_option
 @timeout_option
 @compile_options

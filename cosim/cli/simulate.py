@@ -5,6 +5,7 @@ from pathlib import Path
 
 import click
 
+from cosim.bounds import NUMBER
 from cosim.cli.common import (
     Compiling,
     Running,
@@ -17,6 +18,7 @@ from cosim.cli.common import (
 from cosim.cli.options import collecting, engine_option, network_argument, output_option, probe_option
 from cosim.cli.progress import progress_bar
 from cosim.cli.settings import KeepingVerb
+from cosim.cli.types import Integer
 from cosim.errors import InputError
 
 
@@ -35,7 +37,7 @@ class Simulating:
 @output_option("runs/simulate")
 @engine_option("Simulator of the transistors.")
 @click.option("--keep-decks", is_flag=True, help="Write the deck of every sample, too.")
-@click.option("--sample", type=click.IntRange(0), help="Run this test sample alone, by its number in the test set.")
+@click.option("--sample", type=Integer(NUMBER), help="Run this test sample alone, by its number in the test set.")
 @click.option("--waveforms", is_flag=True, help="Keep the waveforms of the first sample, too. Not with vacask.")
 @probe_option
 @compile_options

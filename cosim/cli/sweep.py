@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING
 
 import click
 
+from cosim.bounds import JOBS
 from cosim.cli.common import Destination, check_outputs, destination_options, take_folder, write_json
 from cosim.cli.inner import RESULTS, Content, Inner, describe_network, fixed_options
 from cosim.cli.options import collecting
 from cosim.cli.progress import say
 from cosim.cli.settings import KeepingVerb
+from cosim.cli.types import Integer
 from cosim.errors import InputError
 from cosim.version import __version__
 
@@ -66,7 +68,7 @@ class _Sweep:
     help="Figure to show, as VERB's JSON names it, such as power_w.behavioral; repeatable [default: the verb's main "
     "ones].",
 )
-@click.option("--jobs", "-j", type=click.IntRange(1), default=2, help="Worker processes of each run.")
+@click.option("--jobs", "-j", type=Integer(JOBS), default=2, help="Worker processes of each run.")
 @destination_options("runs/sweep")
 @collecting(sweeping=Sweeping)
 def command(*, to: Destination, sweeping: Sweeping) -> None:

@@ -6,16 +6,27 @@ from typing import TYPE_CHECKING
 
 import click
 
+from cosim.bounds import AREA, SEEDS
 from cosim.cli.beside import Heard, check_output, stopping_truthfully, write_beside
 from cosim.cli.fresh import is_fresh
 from cosim.cli.help import GroupedOption
-from cosim.cli.options import FILE, collecting, one_of, pdk_root_option, technology_option
+from cosim.cli.options import FILE, Option, collecting, one_of, pdk_root_option, technology_option
 from cosim.cli.progress import progress_bar
 from cosim.cli.settings import KeepingVerb
 from cosim.cli.train_target import Devices, circuit_check, complete_config
+from cosim.cli.types import Epsilon, Integer, Number
 from cosim.errors import InputError, MappingError, importing
 from cosim.resources import install_command
-from cosim.training.config import Architecture, TrainingConfig, check_config, seed_path, state_path
+from cosim.training.config import (
+    ARCHITECTURE_BOUNDS,
+    NONE_FOR_ZERO,
+    TRAINING_BOUNDS,
+    Architecture,
+    TrainingConfig,
+    check_config,
+    seed_path,
+    state_path,
+)
 
 if TYPE_CHECKING:
     from cosim.network.types import Network
@@ -50,20 +61,18 @@ class DescentOption(GroupedOption):
     title = "How it is trained"
 
 
-class Epsilon(click.ParamType):
-    """A number, or `anneal`, which is None."""
-
-    name = "text"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float | None:
-        try:
-            return None if value == "anneal" else float(str(value))
-        except ValueError as error:
-            raise InputError(f"--epsilon must be 'anneal' or a number in [-1, 1], not {value!r}") from error
-
-
 def _none_for_zero(_context: click.Context, _option: click.Parameter, value: float) -> float | None:
     return value or None
+
+
+def _setting(name: str, text: str, cls: type[click.Option] = click.Option) -> Option:
+    """Return the option of a field of the architecture or the training, with the field's bounds and default."""
+    field = "learning_rate" if name == "--lr" else name.removeprefix("--").replace("-", "_")
+    bounds, defaults = (ARCHITECTURE_BOUNDS, _A) if field in ARCHITECTURE_BOUNDS else (TRAINING_BOUNDS, _C)
+    default = getattr(defaults, field)
+    kind = Number(bounds[field]) if isinstance(default, float) else Integer(bounds[field])
+    callback = _none_for_zero if field in NONE_FOR_ZERO else None
+    return click.option(name, field, cls=cls, type=kind, default=default, callback=callback, help=text)
 
 
 board_option = click.option(
@@ -75,9 +84,9 @@ board_option = click.option(
 @click.argument("task", metavar="TASK", required=False)
 @click.option("-o", "--output", type=FILE, default=Path("model.pt"), help="Checkpoint file, .pt or .npz.")
 @click.option("--data", type=FILE, help="Folder of the data set, or the file of the task npz.")
-@click.option("--cells", default=_A.cells, help="Units in each layer.")
-@click.option("--layers", default=_A.layers, help="Recurrent layers.")
-@click.option("--hidden", cls=NetworkOption, default=_A.hidden, help="ReLU units before them, 0 for none.")
+@_setting("--cells", "Units a layer.")
+@_setting("--layers", "Recurrent layers.")
+@_setting("--hidden", "ReLU units before them, 0 for none.", cls=NetworkOption)
 @one_of(
     "--unit", ("first-quadrant", "signed", "mingru"),
     "States 0 and alpha, or -alpha and alpha; or an analog one that fades (minGRU).", _A.unit,
@@ -88,71 +97,44 @@ board_option = click.option(
     cls=NetworkOption,
 )  # fmt: skip
 @one_of("--cell", ("bmru", "cmru", "alphacmru"), "Recurrent unit; alphacmru compiles with --levels.", _A.cell)
-@click.option(
-    "--levels",
-    cls=NetworkOption,
-    type=int,
-    default=_A.levels,
-    callback=_none_for_zero,
-    help="Levels of what alphacmru stores, 0: any value.",
-)
+@_setting("--levels", "Levels of what alphacmru stores, 0: any value.", cls=NetworkOption)
 @click.option(
     "--epsilon", cls=DescentOption, type=Epsilon(), default="anneal", help="'anneal' (1 to 0) or a number in [-1, 1]."
 )
-@click.option(
-    "--grid",
-    cls=NetworkOption,
-    default=_A.grid,
-    callback=_none_for_zero,
-    help="Step of the weights, 0 for continuous ones.",
-)
-@click.option(
-    "--input-levels",
-    cls=NetworkOption,
-    default=_A.input_levels,
-    callback=_none_for_zero,
-    help="Steps of an input, 0: continuous.",
-)
-@click.option(
-    "--taps",
-    cls=NetworkOption,
-    default=_A.taps,
-    help="Frames before, whose input the first layer reads, too; of one bit.",
-)
-@click.option(
-    "--lines",
-    cls=NetworkOption,
-    default=_A.lines,
-    help="Dispersive delay lines of the input, which the first layer reads, too.",
-)
+@_setting("--grid", "Step of the weights, 0 for continuous ones.", cls=NetworkOption)
+@_setting("--input-levels", "Steps of an input, 0: continuous.", cls=NetworkOption)
+@_setting("--taps", "Frames before, whose input the first layer reads, too; of one bit.", cls=NetworkOption)
+@_setting("--lines", "Dispersive delay lines of the input, which the first layer reads, too.", cls=NetworkOption)
 @click.option(
     "--feedback", cls=NetworkOption, is_flag=True, help="Each layer also reads its own state of the frame before."
 )
-@click.option("--noise", cls=DescentOption, default=_C.noise, help="Relative parameter noise while training.")
+@_setting("--noise", "Relative parameter noise while training.", cls=DescentOption)
 @one_of(
     "--variation", ("none", "local"), "local: every sample on another chip, with the technology's mismatch.",
     cls=DescentOption,
 )  # fmt: skip
 @technology_option
 @pdk_root_option
-@click.option("--area", cls=DescentOption, default=1.0, help="Gate areas over drawn ones, for mismatch alone.")
-@click.option("--margin", cls=DescentOption, default=_C.margin, help="Distance to keep from thresholds, in units.")
-@click.option("--margin-sigma", cls=DescentOption, default=0.0, help="The same in sigma of each candidate; 0: off.")
+@click.option(
+    "--area", cls=DescentOption, type=Number(AREA), default=1.0, help="Gate areas over drawn ones, for mismatch alone."
+)
+@_setting("--margin", "Distance to keep from thresholds, in units.", cls=DescentOption)
+@_setting("--margin-sigma", "The same in sigma of each candidate; 0: off.", cls=DescentOption)
 @one_of(
     "--sigma-of", ("circuit", "chips"), "Noise and what calibration leaves; chips: mismatch, too.", cls=DescentOption
 )
 @click.option("--device-noise", cls=DescentOption, is_flag=True, help="Decide with the noise of the devices.")
-@click.option("--weight-cost", cls=DescentOption, default=_C.weight_cost, help="Loss per unit of summed |weight|.")
-@click.option("--range-max", cls=DescentOption, default=_C.range_max, help="Largest range of a state, 0 for any.")
-@click.option("--width-min", cls=NetworkOption, default=_A.width_min, help="Smallest hysteresis width, in units.")
+@_setting("--weight-cost", "Loss per unit of summed |weight|.", cls=DescentOption)
+@_setting("--range-max", "Largest range of a state, 0 for any.", cls=DescentOption)
+@_setting("--width-min", "Smallest hysteresis width, in units.", cls=NetworkOption)
 @one_of("--pooling", ("last", "mean", "vote"), "How the readout is pooled over time.", _A.pooling, cls=NetworkOption)
 @click.option("--ramp/--no-ramp", cls=NetworkOption, default=_A.ramp, help="A time ramp as one more input.")
 @click.option("--skip/--no-skip", cls=NetworkOption, default=_A.skip, help="Skip connections.")
-@click.option("--iterations", default=_C.iterations, help="Gradient steps.")
-@click.option("--batch", cls=DescentOption, default=_C.batch, help="Samples a step.")
-@click.option("--lr", "learning_rate", cls=DescentOption, default=_C.learning_rate, help="Peak learning rate.")
-@click.option("--seed", type=click.IntRange(0), default=_C.seed, help="Seed of weights, batches and noise.")
-@click.option("--seeds", type=click.IntRange(1), default=1, help="How many, from --seed on; the best is kept.")
+@_setting("--iterations", "Gradient steps.")
+@_setting("--batch", "Samples a step.", cls=DescentOption)
+@_setting("--lr", "Peak learning rate.", cls=DescentOption)
+@_setting("--seed", "Seed of weights, batches and noise.")
+@click.option("--seeds", type=Integer(SEEDS), default=1, help="How many, from --seed on; the best is kept.")
 @board_option
 @collecting(files=Files, architecture=Architecture, config=TrainingConfig, devices=Devices)
 def command(*, task: str | None, files: Files, config: TrainingConfig, devices: Devices) -> None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from cosim.bounds import CHIPS
 from cosim.cli.common import (
     Compiling,
     Destination,
@@ -27,6 +28,7 @@ from cosim.cli.montecarlo import (
 from cosim.cli.options import collecting, data_option, jobs_option, network_argument
 from cosim.cli.progress import progress_bar, say
 from cosim.cli.settings import KeepingVerb, keep_settings
+from cosim.cli.types import Integer
 from cosim.errors import InputError
 
 if TYPE_CHECKING:
@@ -47,7 +49,7 @@ class Trimming:
 @click.command(cls=KeepingVerb)
 @network_argument
 @click.option("--bits", default="2-8", help="Bits of the converters: a number, 4,6 or 2-8.")
-@click.option("--chips", type=click.IntRange(1), default=100, help="How many chips.")
+@click.option("--chips", type=Integer(CHIPS), default=100, help="How many chips.")
 @chip_engine_option
 @spec_option
 @chip_samples_option
@@ -115,7 +117,7 @@ def parse_bits(text: str) -> tuple[int, ...]:
     try:
         if "-" in text:
             first, last = map(int, text.split("-"))
-            found = tuple(range(first, last + 1))
+            found = tuple(range(first, min(last, MAX_BITS + 1) + 1))
         else:
             found = tuple(sorted({int(part) for part in text.split(",")}))
     except ValueError:

@@ -3,62 +3,125 @@
 import math
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
+from cosim.bounds import CELSIUS, EPSILON, GUARD, Bounds
 from cosim.quantities import ZERO_CELSIUS, parse_quantity
 
 if TYPE_CHECKING:
     from cosim.engines.table import Entry
 
+T = TypeVar("T", int, float)
 
 _TEMPERATURE = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+))\s*(C|c|°C|degC|deg C|celsius|K)\s*")
 
 
-class Quantity(click.ParamType):
-    """A number with a unit prefix, such as 1n or 10m, in SI."""
+class Integer(click.IntRange):
+    """A whole number within bounds."""
 
-    def __init__(self, unit: str) -> None:
-        self.unit = unit
-        self.name = unit
+    name = "integer"
+
+    def __init__(self, bounds: Bounds) -> None:
+        super().__init__(int(bounds.low), int(bounds.high))
+        self.bounds = bounds
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        try:
+            number = int(str(value))
+        except ValueError:
+            self.fail(f"{str(value)!r} is not a valid integer.", param, ctx)
+        return _bounded(self, number, param, ctx)
+
+    def _describe_range(self) -> str:
+        return _described(self.bounds)
+
+
+class Number(click.FloatRange):
+    """A number within bounds, which nan is never in."""
+
+    name = "float"
+
+    def __init__(self, bounds: Bounds) -> None:
+        super().__init__(bounds.low, bounds.high, bounds.open_low, bounds.open_high)
+        self.bounds, self.unit = bounds, bounds.unit
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        if isinstance(value, float):
+        try:
+            number = float(str(value))
+        except ValueError:
+            self.fail(f"{str(value)!r} is not a valid float.", param, ctx)
+        return _bounded(self, number, param, ctx)
+
+    def _describe_range(self) -> str:
+        return _described(self.bounds)
+
+
+class Quantity(click.ParamType):
+    """A number with a unit prefix, such as 1n or 10m, in SI, within bounds."""
+
+    def __init__(self, bounds: Bounds) -> None:
+        self.bounds, self.unit = bounds, bounds.unit
+        self.name = bounds.unit
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        if not isinstance(value, float):
+            value = parse_quantity(str(value), self.unit, param.opts[-1] if param else "value")
+        return _bounded(self, value, param, ctx)
+
+
+class QuantityList(click.ParamType):
+    """Numbers with a unit prefix, in SI, separated by commas, each of them within bounds."""
+
+    name = "list"
+
+    def __init__(self, bounds: Bounds) -> None:
+        self.bounds, self.unit = bounds, bounds.unit
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> tuple[float, ...]:
+        if isinstance(value, tuple):
             return value
-        number = parse_quantity(str(value), self.unit, param.opts[-1] if param else "value")
-        if number <= 0:
-            self.fail(f"must be positive, not {value}", param, ctx)
+        name = param.opts[-1] if param else "value"
+        numbers = (parse_quantity(part, self.unit, name) for part in str(value).split(","))
+        return tuple(_bounded(self, number, param, ctx) for number in numbers)
+
+
+class Epsilon(click.ParamType):
+    """A number from -1 to 1, or `anneal`, which is None."""
+
+    name = "text"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float | None:
+        if value == "anneal":
+            return None
+        try:
+            number = float(str(value))
+        except ValueError:
+            number = math.nan
+        if number not in EPSILON:
+            self.fail(f"must be 'anneal' or a number in [-1, 1], not {value}.", param, ctx)
         return number
 
 
-class Range(click.FloatRange):
-    """A float range that nan is not in."""
+class Celsius(Number):
+    """A temperature that device models are extracted for, such as 27, 27C or 27degC."""
 
-    def convert(self, value: float, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        number = super().convert(value, param, ctx)
-        if math.isnan(number):
-            self.fail(f"{value} is not in the range {self._describe_range()}.", param, ctx)
-        return number
-
-
-class Celsius(click.types.FloatParamType):
-    """A temperature, such as 27, 27C or 27degC."""
-
-    unit = "C"
+    def __init__(self) -> None:
+        super().__init__(CELSIUS)
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
         """Return the number of degrees. Fails on another unit, of kelvin with the celsius that they are."""
         match = _TEMPERATURE.fullmatch(str(value))
         if match is None:
             try:
-                return float(str(value))
+                return _bounded(self, float(str(value)), param, ctx)
             except ValueError:
                 self.fail(f"must be a temperature in celsius such as 27 or -40, not {value}", param, ctx)
         if match[2] == "K":
             celsius = float(match[1]) - ZERO_CELSIUS
             self.fail(f"must be in celsius, not {value}; {value} is {celsius:g} C", param, ctx)
-        return float(match[1])
+        return _bounded(self, float(match[1]), param, ctx)
 
 
 class Share(click.ParamType):
@@ -93,3 +156,27 @@ class EngineName(click.ParamType):
 
     def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str | None:
         return self._choice.get_metavar(param, ctx)
+
+
+Bounded = Integer | Number | Quantity | QuantityList
+
+
+def _described(bounds: Bounds) -> str:
+    """Return a range as help shows it; a guard against slips is no part of it."""
+    low = f"{bounds.low:g}{'<' if bounds.open_low else '<='}" if abs(bounds.low) < GUARD else ""
+    high = f"{'<' if bounds.open_high else '<='}{bounds.high:g}" if abs(bounds.high) < GUARD else ""
+    if low and not high:
+        return f"x{'>' if bounds.open_low else '>='}{bounds.low:g}"
+    return f"{low}x{high}"
+
+
+def _bounded(
+    kind: "Integer | Number | Quantity | QuantityList",
+    value: T,
+    param: click.Parameter | None,
+    ctx: click.Context | None,
+) -> T:
+    """Return the value; fails where it lies outside the bounds of its type."""
+    if value not in kind.bounds:
+        kind.fail(f"{kind.bounds.refuse(value)}.", param, ctx)
+    return value

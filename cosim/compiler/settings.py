@@ -2,6 +2,9 @@
 
 from dataclasses import dataclass
 
+from cosim.bounds import HEADROOM as HEADROOM_BOUNDS
+from cosim.bounds import I_UNIT as I_UNIT_BOUNDS
+from cosim.bounds import T_STEP, TAU
 from cosim.circuit.waveforms import Timing
 from cosim.compiler.lower import HEADROOM
 from cosim.errors import InputError
@@ -34,6 +37,14 @@ class Settings:
     tau: float | None = None
     around: tuple[str, ...] = ()
     fit: ChipFit | None = None
+
+    def __post_init__(self) -> None:
+        """Raise InputError for a number that no circuit could be compiled with."""
+        I_UNIT_BOUNDS.check("i_unit", self.i_unit, "choose another with --i-unit")
+        HEADROOM_BOUNDS.check("headroom", self.headroom, "choose another with --headroom")
+        T_STEP.check("t_step", self.t_step, "choose another with --t-step")
+        if self.tau is not None:
+            TAU.check("tau", self.tau, "choose another with --tau")
 
     @property
     def slow(self) -> float:

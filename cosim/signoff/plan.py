@@ -14,10 +14,12 @@ ripple_v = 0.1
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Literal
 
+from cosim.bounds import AREA, AUDIT, CHIPS, SAMPLES, Bounds
+from cosim.bounds import CELSIUS as CELSIUS_BOUNDS
 from cosim.errors import InputError
 from cosim.montecarlo.spec import SPEC_METRICS, Spec, parse_spec
 from cosim.reading.text import check_known, listed, read_toml, shown, shown_path, typed
@@ -25,7 +27,32 @@ from cosim.study.pvt import CELSIUS, SUPPLIES, Grid
 from cosim.technology.types import Flicker
 
 _REPAIR = "see docs/signoff.md for what a plan holds"
-_OFTEN, _MUCH = 1e6, 1.0
+_MUCH = Bounds(0, 1, "V", open_low=True)
+_DRAWS = Bounds(0, 1000)
+_BOUNDS: Mapping[str, Bounds] = {
+    "nominal.audit": AUDIT,
+    "corners.audit": AUDIT,
+    "corners.celsius": CELSIUS_BOUNDS,
+    "corners.supplies": Bounds(0, 2, open_low=True, open_high=True),  # of the nominal one
+    "mismatch.chips": CHIPS,
+    "mismatch.device_area": AREA,
+    "noise.draws": replace(_DRAWS, low=2),
+    "frame.shortest": Bounds(1e-3, 1),
+    "frame.longest": Bounds(1, 1000),
+    "supply.ripple_v": _MUCH,
+    "supply.step_v": _MUCH,
+    "supply.frequencies_hz": Bounds(1e-3, 1e6, "Hz"),
+    "clocks.edges": Bounds(0, 0.1, open_low=True),
+    "clocks.skew": Bounds(0, 0.1),
+    "clocks.draws": _DRAWS,
+    "start.ramp": Bounds(0, 0.3, open_low=True),  # the shortest reset is 0.5
+    "start.reset": Bounds(0.5, 100),
+    "decisions.samples": SAMPLES,
+    "decisions.distance": Bounds(0, 1000),
+    "decisions.within": Bounds(0, 1),
+    "limits.samples": SAMPLES,
+}
+_NEEDED = ("corners.celsius", "corners.supplies")
 
 
 @dataclass(frozen=True)
@@ -218,35 +245,14 @@ def _limits(table: Mapping[str, object], where: str) -> dict[str, str]:
 
 def _check(plan: Plan, where: str) -> None:
     """Raises InputError for a number that no check could use."""
-    one = plan.settings
-    rules: list[tuple[str, object, bool, str]] = [
-        ("nominal.audit", one.nominal.audit, one.nominal.audit >= 0, "0 or more"),
-        ("corners.audit", one.corners.audit, one.corners.audit >= 0, "0 or more"),
-        ("corners.celsius", one.corners.celsius, one.corners.celsius != (), "a list of temperatures"),
-        ("corners.supplies", one.corners.supplies, bool(one.corners.supplies) and
-         all(0 < x < 2 for x in one.corners.supplies), "a list of shares of the nominal supply, such as [0.95, 1.0]"),
-        ("mismatch.chips", one.mismatch.chips, one.mismatch.chips >= 1, "1 or more"),
-        ("mismatch.device_area", one.mismatch.device_area, 0.01 <= one.mismatch.device_area <= 100, "0.01 to 100"),
-        ("noise.draws", one.noise.draws, one.noise.draws >= 2, "2 or more"),
-        ("frame.shortest", one.frame.shortest, 0 < one.frame.shortest <= 1, "above 0 and at most 1"),
-        ("frame.longest", one.frame.longest, one.frame.longest >= 1, "1 or more"),
-        ("supply.ripple_v", one.supply.ripple_v, 0 < one.supply.ripple_v <= _MUCH, "above 0 and at most 1 V"),
-        ("supply.step_v", one.supply.step_v, 0 < one.supply.step_v <= _MUCH, "above 0 and at most 1 V"),
-        ("supply.frequencies_hz", one.supply.frequencies_hz,
-         all(0 < x <= _OFTEN for x in one.supply.frequencies_hz), "above 0 and at most 1 MHz"),
-        ("clocks.edges", one.clocks.edges, all(0 < x <= 0.1 for x in one.clocks.edges), "above 0 and at most 0.1"),
-        ("clocks.skew", one.clocks.skew, 0 <= one.clocks.skew <= 0.1, "0 to 0.1"),
-        ("clocks.draws", one.clocks.draws, one.clocks.draws >= 0, "0 or more"),
-        ("start.ramp", one.start.ramp, 0 < one.start.ramp <= 0.3, "above 0 and at most 0.3: the shortest reset is 0.5"),
-        ("start.reset", one.start.reset, 0.5 <= one.start.reset <= 100, "0.5 to 100"),
-        ("decisions.samples", one.decisions.samples, one.decisions.samples >= 1, "1 or more"),
-        ("decisions.distance", one.decisions.distance, one.decisions.distance >= 0, "0 or more"),
-        ("decisions.within", one.decisions.within, 0 <= one.decisions.within <= 1, "0 to 1"),
-        ("limits.samples", one.limits.samples, one.limits.samples >= 1, "1 or more"),
-    ]  # fmt: skip
-    for name, value, right, wanted in rules:
-        if not right:
-            raise InputError(f"{where}: {name} must be {wanted}, not {shown(value)}; {_REPAIR}")
+    for name, bounds in _BOUNDS.items():
+        check, setting = name.split(".")
+        value = getattr(getattr(plan.settings, check), setting)
+        numbers = value if isinstance(value, tuple) else (value,)
+        if not numbers and name in _NEEDED:
+            raise InputError(f"{where}: {name} must be a list of one or more numbers, not empty; {_REPAIR}")
+        for number in numbers:
+            bounds.check(f"{where}: {name}", number, _REPAIR)
 
 
 def format_plan(plan: Plan) -> str:

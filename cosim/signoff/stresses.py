@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import product
 
+from cosim.bounds import T_STEP
 from cosim.circuit.stress import PowerUp, Ripple, Skew, Step
-from cosim.circuit.waveforms import T_STEP_MAX, T_STEP_MIN
 from cosim.design import Condition
 from cosim.engines.engine import Failure, Run
 from cosim.quantities import format_quantity
@@ -65,7 +65,7 @@ def _frames(subject: Subject, condition: Condition, shares: Sequence[float]) -> 
     """(share of the frame, whether it works, its figures), up to the first that does not."""
     for share in shares:
         t_step = share * subject.run.timing.t_step
-        if not T_STEP_MIN <= t_step <= T_STEP_MAX:
+        if t_step not in T_STEP:
             return
         where = f"{format_quantity(t_step, 's')}, {format_conditions(condition.technology)}"
         run = replace(subject.run, timing=replace(subject.run.timing, t_step=t_step), condition=condition)

@@ -143,7 +143,7 @@ def _tiles(
 def _run_pool(tiles: list[Tile], run: Run, simulator: Simulator) -> Iterator[tuple[Tile, list[Outcome]]]:
     """Outcomes as they finish, so that a slow tile does not keep the others from the store."""
     jobs = max(run.jobs, 1)
-    with WorkerPool(min(jobs, len(tiles))) as pool:
+    with WorkerPool(jobs) as pool:
         found = run_tasks(
             lambda tile: pool.submit(infer_alone, simulator, tile, run.timeout), tiles, jobs,
             lambda tile: run.timeout * len(tile.benches) + simulator.grace,

@@ -41,12 +41,14 @@ class WorkerDied(Exception):
 class WorkerPool:
     """`jobs` worker processes, each of which begins with `prepare(*arguments)`; use it in a `with` statement.
 
-    What is submitted, and what comes back, is pickled. A process is started when there is a call for it.
+    What is submitted, and what comes back, is pickled. A process is started when there is a call for it, so that there
+    are never more of them than calls.
     """
 
     def __init__(self, jobs: int, prepare: Callable[..., None] | None = None, *arguments: object) -> None:
         self._calls: SimpleQueue[PoolFuture | None] = SimpleQueue()
-        self._workers = [_Worker(self._calls, (prepare or _nothing, arguments)) for _ in range(jobs)]
+        self._jobs, self._prepare = jobs, (prepare or _nothing, arguments)
+        self._workers: list[_Worker] = []
 
     def submit(self, function: Callable[..., Any], /, *arguments: object) -> Future[Any]:
         """The future of a call: it is running once its worker is ready, and `cancel` ends it even then.
@@ -55,11 +57,12 @@ class WorkerPool:
         """
         pending = PoolFuture((function, arguments))
         self._calls.put(pending)
+        if len(self._workers) < self._jobs:
+            self._workers.append(_Worker(self._calls, self._prepare))
+            self._workers[-1].start()
         return pending
 
     def __enter__(self) -> Self:
-        for worker in self._workers:
-            worker.start()
         return self
 
     def __exit__(self, *_: object) -> None:

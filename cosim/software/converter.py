@@ -15,11 +15,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from cosim.bounds import CONVERTER_BITS
 from cosim.errors import InputError
 from cosim.network.layers import Array, SignedLayer
 from cosim.network.types import InputEncoding, Network, Readout, check_network
 
-BITS, FEWEST_BITS, MOST_BITS = 2, 2, 6  # docs/partitions.md has what more bits cost
+BITS, FEWEST_BITS, MOST_BITS = 2, int(CONVERTER_BITS.low), int(CONVERTER_BITS.high)
 COVER = 0.999  # of the candidates of a unit
 FULL_SCALE = 4.0  # units, of the current that carries a code, rounded down to an even number of steps
 LEVEL = 1.0  # units, of a state that is high
@@ -67,9 +68,9 @@ class Partition:
 
 def steps_of(bits: int) -> int:
     """L. Raises InputError for a converter that cannot be built here."""
-    if not FEWEST_BITS <= bits <= MOST_BITS:
+    if bits not in CONVERTER_BITS:
         raise InputError(
-            f"--bits must lie in {FEWEST_BITS} to {MOST_BITS}, not {bits}: three codes tell set, hold and reset apart, "
+            f"--bits {CONVERTER_BITS.refuse(bits)}: three codes tell set, hold and reset apart, "
             f"and more than {MOST_BITS} bits leave steps under {1000 * step_of(MOST_BITS):g} thousandths of a unit"
         )
     return 2**bits - 2

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from cosim.software.dmu import ALL, Cut, DelayedMemoryUnit, Inner
 from cosim.tasks.delayed_product import generate_delayed_product
+from cosim.training.loss import check_loss
 
 RATE, BATCH, TESTED = 3e-3, 32, 1000
 _TEST_SEED = 2**32
@@ -44,10 +45,11 @@ def train_delayed_product(cell: Inner, delays: int, seed: int, iterations: int =
             unit, readout = DelayedMemoryUnit(1, width, delays, cell), nn.Linear(width, 1)
         optimiser = torch.optim.Adam([*unit.parameters(), *readout.parameters()], RATE)
         rng, loss = np.random.default_rng(seed), torch.tensor(float("nan"))
-        for _ in range(iterations):
+        for iteration in range(iterations):
             x, y, counts = _batch(rng, BATCH)
             score = readout(unit(x))[..., 0]
             loss = nn.functional.binary_cross_entropy_with_logits(score[counts], y[counts].float())
+            check_loss(loss.item(), iteration + 1)
             optimiser.zero_grad()
             loss.backward()
             optimiser.step()

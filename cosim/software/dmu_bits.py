@@ -16,6 +16,7 @@ from cosim.tasks.chosen_lag import generate_chosen_lag
 from cosim.tasks.steps import Steps
 from cosim.training.blocks import one_hot_columns
 from cosim.training.hardware import GridLinear
+from cosim.training.loss import check_loss
 from cosim.training.surrogate import heaviside
 
 GRID = 1 / 2  # of weights: a candidate is then a quarter off its threshold at least
@@ -101,6 +102,7 @@ def train_bits(draw: Draw, shape: BitShape, seed: int, how: BitTraining = BitTra
             given = draw(rng, how.batch)
             x, y, counts = map(torch.from_numpy, (given.x, given.y, given.mask))
             loss = nn.functional.cross_entropy(model(x)[counts], y[counts])
+            check_loss(loss.item(), iteration)
             optimiser.zero_grad()
             loss.backward()
             optimiser.step()

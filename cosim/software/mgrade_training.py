@@ -16,6 +16,7 @@ from cosim.software.delays import LearnedDelays, sigma_at
 from cosim.software.mgrade import Mgrade, Shape
 from cosim.tasks.lorenz import Lorenz, mase, neighbour_overlap
 from cosim.tasks.steps import Steps
+from cosim.training.loss import check_loss
 from cosim.training.schedule import epsilon_at, learning_rate_at
 
 WHOLE_FROM = 0.75  # of the training
@@ -50,7 +51,9 @@ def train_mgrade(shape: Shape, draw: Callable[[np.random.Generator], Steps], fit
             group["lr"] = learning_rate_at(iteration, fit.iterations, fit.learning_rate)
         optimiser.zero_grad()
         batch = draw(rng)
-        loss_of(model(torch.from_numpy(batch.x)), batch).backward()
+        loss = loss_of(model(torch.from_numpy(batch.x)), batch)
+        check_loss(loss.item(), iteration + 1)
+        loss.backward()
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimiser.step()
         model.clip_()

@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from cosim.errors import InputError
+from cosim.bounds import EPSILON, Bounds
+from cosim.training.config import check_bounds
 
 _PAPER_ITERATIONS = {"mnist-": 30_000, "speech-commands": 35_000, "kws-": 35_000, "parity-": 35_000}  # of all others:
 MOST_ITERATIONS = 100_000
@@ -13,6 +14,18 @@ def paper_iterations(task: str) -> int:
     """Those of the paper's Table 5 for a task of this name."""
     known = (count for beginning, count in _PAPER_ITERATIONS.items() if task.startswith(beginning))
     return next(known, MOST_ITERATIONS)
+
+
+BOUNDS = {
+    "iterations": Bounds(1, 10_000_000),
+    "batch": Bounds(1, 65536),
+    "learning_rate": Bounds(0, 1, open_low=True),
+    "epsilon": EPSILON,
+    "validate_every": Bounds(1, 10_000_000),
+    "validations": Bounds(1, 10_000),
+    "patience": Bounds(1, 10_000_000),
+    "shift": Bounds(0, 65536),
+}
 
 
 @dataclass(frozen=True)
@@ -35,13 +48,5 @@ class Training:
 
 def check_training(training: Training) -> Training:
     """The settings themselves; raises InputError that names the option without a usable value."""
-    for option in ("iterations", "batch", "validate_every", "validations", "patience"):
-        if (value := getattr(training, option)) < 1:
-            raise InputError(f"--{option.replace('_', '-')} must be at least 1, not {value}")
-    if training.shift < 0:
-        raise InputError(f"--shift must be 0 or a number of steps, not {training.shift}")
-    if not 0 < training.learning_rate <= 1:
-        raise InputError(f"--lr must lie in (0, 1], not {training.learning_rate:g}; the paper's is 0.001")
-    if training.epsilon is not None and not -1 <= training.epsilon <= 1:
-        raise InputError(f"--epsilon must be 'anneal' or a number in [-1, 1], not {training.epsilon:g}")
+    check_bounds(training, BOUNDS)
     return training

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from cosim.bounds import SEED
 from cosim.checkpoint.file import stays_software
 from cosim.errors import InputError, MissingToolError
 from cosim.reading.text import shown_path, typed
@@ -73,8 +74,8 @@ class Setup:
         """The same with a whole shape; raises InputError, MissingToolError without the device."""
         source, training = self.source, check_training(self.training)
         shape = replace(self.shape, inputs=source.inputs, outputs=source.outputs, tokens=source.tokens)
-        if len(set(self.seeds)) != len(self.seeds) or not self.seeds or min(self.seeds) < 0:
-            raise InputError(f"seeds must be different, at least one, none below 0, not {list(self.seeds)}")
+        if len(set(self.seeds)) != len(self.seeds) or not self.seeds or any(seed not in SEED for seed in self.seeds):
+            raise InputError(f"seeds must be different, at least one, from {SEED}, not {list(self.seeds)}")
         if source.stepwise != (shape.pooling == "none"):
             wanted = "none, it has a target at each step" if source.stepwise else "last or mean, it has one a sequence"
             raise InputError(f"--pooling of {source.name} must be {wanted}; it is {shape.pooling}")

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from cosim.bounds import Bounds
 from cosim.errors import InputError
 from cosim.reading.text import shown
 
@@ -11,7 +12,14 @@ HYSTERESIS = ("bmru", "cmru", "alphacmru")
 HYBRIDS = ("mingru+cmru", "mingru+alphacmru")
 POOLINGS = ("last", "mean", "none")
 Wiring = Literal["alternate", "parallel"]
-_MOST = {"inputs": 1 << 20, "outputs": 1 << 20, "width": 1 << 14, "state": 1 << 14, "blocks": 32}
+BOUNDS = {
+    "inputs": Bounds(1, 1 << 20),
+    "outputs": Bounds(1, 1 << 20),
+    "width": Bounds(1, 1 << 14),
+    "state": Bounds(1, 1 << 14),
+    "blocks": Bounds(1, 32),
+    "dropout": Bounds(0, 1, open_high=True),
+}
 
 
 @dataclass(frozen=True)
@@ -59,10 +67,9 @@ def check_shape(shape: Shape, origin: str = "") -> Shape:
     def fail(name: str, rest: str) -> InputError:
         return InputError(f"{origin}: {name} {rest}" if origin else f"--{name} {rest}")
 
-    for name, most in _MOST.items():
-        value = getattr(shape, name)
-        if not 1 <= value <= most:
-            raise fail(name, f"must lie in 1 to {most}, not {value}")
+    for name, bounds in BOUNDS.items():
+        if (value := getattr(shape, name)) not in bounds:
+            raise fail(name, bounds.refuse(value))
     if any(cell not in CELLS for cell in shape.cells):
         raise fail("cell", f"must be one of {', '.join(CELLS + HYBRIDS)}, not {shown(shape.cell)}")
     if len(shape.cells) > 1 and shape.wiring == "alternate" and shape.blocks < len(shape.cells):
@@ -77,8 +84,6 @@ def check_shape(shape: Shape, origin: str = "") -> Shape:
         raise fail("threshold", f"fixed needs a cell with thresholds, not {shape.cell}: {', '.join(HYSTERESIS)}")
     if shape.start == "low" and not any(cell in ("bmru", "cmru") for cell in shape.cells):
         raise fail("start", f"low needs a cell with one level, bmru or cmru, not {shape.cell}")
-    if not 0 <= shape.dropout < 1:
-        raise fail("dropout", f"must lie in [0, 1), not {shape.dropout:g}")
     return shape
 
 

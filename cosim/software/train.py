@@ -13,14 +13,17 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from cosim.bounds import check_memory
 from cosim.errors import InputError, naming_memory
 from cosim.files.claim import clear_work, own_file
 from cosim.reading.text import parsing
 from cosim.software.backbone import Backbone
 from cosim.software.file import Model, Plain, save_model
 from cosim.software.measure import Batch, loss_of, measure, score_of, to_tensors
+from cosim.software.settings import Training
 from cosim.software.setup import Figures, Setup, Trained, find_finished, history_of, load_kept
-from cosim.software.sources import Samples, shifted
+from cosim.software.shape import Shape, count_parameters
+from cosim.software.sources import Samples, Source, shifted
 from cosim.software.start import begin
 from cosim.training.config import seed_path, state_path
 from cosim.training.history import Recorder, join_columns
@@ -122,6 +125,7 @@ class _Run:
         self.setup, self.training, self.source, self.seed = setup, training, source, seed
         self.epsilon = training.epsilon if shape.anneals else 0.0  # which without a CMRU changes nothing
         self.device, self.classes = torch.device(training.device), bool(source.labels)
+        check_memory(_least_memory(shape, training, source), "training", "take a smaller --batch, --width or --state")
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             self.model = Backbone(shape)
@@ -237,6 +241,13 @@ class _Run:
         self.iteration, self.streak, self.score = state["iteration"], state["streak"], state["score"]
         self.recorder.rows, best = state["curve"], state["best"]
         self.best = best and {name: value.to(self.device) for name, value in best.items()}
+
+
+def _least_memory(shape: Shape, training: Training, source: Source) -> float:
+    """Return how many byte a training takes at least: parameters with gradient, two moments and the best ones, and the
+    features of a batch in front of each block."""
+    steps = source.validation(1, 0).x.shape[1]
+    return 4.0 * (5 * count_parameters(shape) + training.batch * steps * shape.width * shape.blocks)
 
 
 def _on_cpu(value: Any) -> Any:  # noqa: ANN401

@@ -7,6 +7,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from cosim.bounds import check_memory
 from cosim.cells.dpi import dpi_capacitance
 from cosim.cells.ladder import LadderBias
 from cosim.cells.ladder_bench import LADDER_RAILS, LADDER_SOURCES, LadderDrive, ladder_bench, meter_ladder, rung_nets
@@ -48,8 +49,11 @@ class LadderStudy:
 def check_study(study: LadderStudy, technologies: Sequence[Technology], calibration: Calibration) -> None:
     """Raises MappingError where the ladder would skip or double a step at one of these temperatures.
 
-    tau goes with the thermal voltage, and a DPI is up to DPI_SPREAD faster or slower than its equation.
-    """
+    tau goes with the thermal voltage, and a DPI is up to DPI_SPREAD faster or slower than its equation. Raises
+    OutOfMemoryError, too."""
+    sampled = len(technologies) * study.sequences * study.steps * SAMPLES_A_STEP
+    each = 2 * study.rungs + 8 * (1 + len(LADDER_SOURCES))  # byte: states, the output and what rails draw
+    check_memory(sampled * each, "the ladder's samples", "take fewer --sequences or --steps")
     for technology in technologies:
         tau = study.timing.tau * technology.thermal_voltage / nominal(technology, calibration).thermal_voltage
         for speed, factor in (("fast", 1 - DPI_SPREAD), ("slow", 1 + DPI_SPREAD)):
@@ -273,9 +277,7 @@ def summarize_ladder(study: LadderStudy, technology: Technology, traces: Sequenc
         level_error_max=_largest_level_error(study.currents.alpha, calibrated),
         levels=tuple(row_json(row) for row in level_rows(study, traces)),
         power_w=float(power.mean()),
-        power_split_w={
-            block: float(np.mean([trace.powers[block].mean() for trace in random])) for block in LADDER_RAILS
-        },
+        power_split_w={block: float(np.mean([t.powers[block].mean() for t in random])) for block in LADDER_RAILS},
         power_by_level_w=_power_by_level(calibrated, study.rungs),
     )
 

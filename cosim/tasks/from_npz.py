@@ -104,8 +104,11 @@ def _targets(y: np.ndarray, samples: int, names: tuple[str, ...] | None, path: P
         raise InputError(
             f"{path}: {key} holds {np.count_nonzero(~np.isfinite(y))} values that are not finite; remove them"
         )
-    with np.errstate(over="ignore"):
-        return y if names is not None else y.astype(np.float32)
+    if names is not None:
+        return y
+    if (most := np.abs(y).max(initial=0.0)) > np.finfo(np.float32).max:
+        raise InputError(f"{path}: {key} must lie within single precision, 3.4e+38, not {most:g}; scale the targets")
+    return y.astype(np.float32)
 
 
 def _labels(y_train: np.ndarray, y_test: np.ndarray, names: tuple[str, ...] | None, path: Path) -> tuple[str, ...]:

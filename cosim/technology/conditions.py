@@ -2,11 +2,10 @@
 
 from dataclasses import replace
 
+from cosim.bounds import CELSIUS
 from cosim.errors import InputError
 from cosim.technology.calibration import Calibration
 from cosim.technology.types import Flicker, Technology
-
-CELSIUS_MIN, CELSIUS_MAX = -55.0, 150.0  # what BSIM cards are extracted for
 
 
 def at(
@@ -24,9 +23,9 @@ def at(
             f"supply must be above 0 V and at most {technology.supply_max:g} V, the largest of {technology.name}, "
             f"not {supply:g} V; choose another with --supply"
         )
-    if not CELSIUS_MIN <= celsius <= CELSIUS_MAX:
+    if celsius not in CELSIUS:
         raise InputError(
-            f"temperature must lie in {CELSIUS_MIN:g} to {CELSIUS_MAX:g} C, the range of device models, not "
+            f"temperature must lie in {CELSIUS}, the range of device models, not "
             f"{celsius:g} C; choose another with --temp"
         )
     found = technology.corner if corner is None else _find_corner(technology, corner)

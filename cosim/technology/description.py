@@ -8,10 +8,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from cosim.bounds import CELSIUS
 from cosim.errors import InputError, MissingToolError
 from cosim.files.read import is_file
 from cosim.reading.text import read_toml, shown
-from cosim.technology.conditions import CELSIUS_MAX, CELSIUS_MIN
 from cosim.technology.drawing import (
     AREAS,
     CONDUCTORS,
@@ -52,8 +52,7 @@ def read_technology(path: Path, pdk_root: Path | None) -> Technology:
     name, summary, celsius = table.text("name"), table.text("summary"), table.number("celsius", least=-math.inf)
     if not _NAME.fullmatch(name):
         raise InputError(f"{path}: name must consist of letters, digits, _ and -, not {shown(name)}")
-    if not CELSIUS_MIN <= celsius <= CELSIUS_MAX:
-        raise InputError(f"{path}: celsius must lie in {CELSIUS_MIN:g} to {CELSIUS_MAX:g}, not {celsius:g}")
+    CELSIUS.check(f"{path}: celsius", celsius)
     devices = table.table("nfet"), table.table("pfet")
     sizing = table.table("sizing")
     roles = {role: _geometry(sizing.table(role), grid) for role in _ROLES}

@@ -1,9 +1,11 @@
 """What decides a training besides the task. Free of torch, so that the command line can read the defaults."""
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from cosim.bounds import EPSILON, SEED, Bounds
 from cosim.errors import InputError
 from cosim.files.claim import work_folder, work_path
 from cosim.network.layers import MOST_LEVELS
@@ -17,10 +19,38 @@ Beta = Literal["fixed", "input"]
 CellKind = Literal["bmru", "cmru", "alphacmru"]
 Gate = Literal["exponential", "ratio"]
 
-MOST_TAPS = 64
-MOST_LINES = 64
-MOST_SIGMA = 100.0
 W_MAX = 4.0  # largest weight magnitude; on a grid of 1/8 that is 32 unit devices in a mirror
+ARCHITECTURE_BOUNDS = {
+    "cells": Bounds(1, 16384),
+    "layers": Bounds(1, 32),
+    "hidden": Bounds(0, 16384),
+    "levels": Bounds(1, MOST_LEVELS, zero="any value"),
+    "grid": Bounds(1e-6, 1, zero="continuous weights"),
+    "input_levels": Bounds(1, 4096, zero="continuous inputs"),
+    "taps": Bounds(0, 64),
+    "lines": Bounds(0, 64),
+    "width_min": Bounds(limits_at(I_UNIT, 1).width, 4, open_high=True),
+}
+TRAINING_BOUNDS = {
+    "iterations": Bounds(1, 10_000_000),
+    "batch": Bounds(1, 65536),
+    "learning_rate": Bounds(0, 1, open_low=True),
+    "epsilon": EPSILON,
+    "noise": Bounds(0, 1, open_high=True),
+    "margin": Bounds(1e-6, 1, open_high=True, zero="no margin"),
+    "weight_cost": Bounds(0, 1, open_high=True),
+    "range_max": Bounds(2, 1000, zero="no limit"),
+    "margin_sigma": Bounds(1e-3, 100, zero="no margin"),
+    "seed": SEED,
+}
+NONE_FOR_ZERO = ("levels", "grid", "input_levels")  # 0 on the command line is None here
+_OPTIONS = {"learning_rate": "lr"}  # where the option has another name than the field
+_REPAIRS = {
+    "epsilon": "leave it out to anneal it from 1 to 0",
+    "learning_rate": "0.02 suits most tasks",
+    "margin_sigma": "4 suits noise",
+    "width_min": "a memory needs hysteresis",
+}
 
 
 @dataclass(frozen=True)
@@ -107,27 +137,24 @@ def describe_config(config: TrainingConfig) -> dict[str, Any]:
     return settings
 
 
+def check_bounds(record: object, bounds: Mapping[str, Bounds]) -> None:
+    """Raise InputError naming the option of a field that lies outside its bounds; None is in them."""
+    for name, bound in bounds.items():
+        value, option = getattr(record, name), f"--{_OPTIONS.get(name, name).replace('_', '-')}"
+        if value == 0 and name in NONE_FOR_ZERO:
+            raise InputError(f"{option} {bound.refuse(value)}; in Python None stands for {bound.zero}")
+        if value is not None:
+            bound.check(option, value, _REPAIRS.get(name, ""))
+
+
 def check_config(config: TrainingConfig) -> None:
     """Raises InputError naming the option that has no usable value or does not go with another."""
     _check_architecture(config.architecture)
-    for option, value in (("iterations", config.iterations), ("batch", config.batch)):
-        if value < 1:
-            raise InputError(f"--{option} must be at least 1, not {value}")
-    if not 0 < config.learning_rate <= 1:
-        raise InputError(f"--lr must lie in (0, 1], not {config.learning_rate:g}; 0.02 suits most tasks")
-    if config.epsilon is not None and not -1 <= config.epsilon <= 1:
-        raise InputError(f"--epsilon must be 'anneal' or a number in [-1, 1], not {config.epsilon:g}")
+    check_bounds(config, TRAINING_BOUNDS)
     if config.architecture.unit == "mingru" and config.epsilon is not None:
         raise InputError("--epsilon and --cell are those of units with hysteresis; leave them out with --unit mingru")
     if config.architecture.cell == "bmru" and config.epsilon != 0:
         raise InputError("--cell bmru is the unit with epsilon 0 throughout; add --epsilon 0, or train --cell cmru")
-    for option, value in (("noise", config.noise), ("margin", config.margin), ("weight-cost", config.weight_cost)):
-        if not 0 <= value < 1:
-            raise InputError(f"--{option} must lie in [0, 1), not {value:g}")
-    if config.range_max != 0 and not config.range_max >= 2:
-        raise InputError(f"--range-max must be at least 2, or 0 for no limit, not {config.range_max:g}")
-    if not 0 <= config.margin_sigma <= MOST_SIGMA:
-        raise InputError(f"--margin-sigma must lie in 0 to {MOST_SIGMA:g}, not {config.margin_sigma:g}; 4 suits noise")
     for option, asked in (
         ("--variation local", config.mismatch is not None),
         ("--margin-sigma", config.margin_sigma > 0),
@@ -163,6 +190,7 @@ def _check_devices(config: TrainingConfig, option: str) -> None:
 
 
 def _check_architecture(architecture: Architecture) -> None:
+    check_bounds(architecture, ARCHITECTURE_BOUNDS)
     if architecture.unit == "first-quadrant" and architecture.beta == "input":
         raise InputError("--beta input needs --unit signed: first-quadrant thresholds are fixed bias currents")
     if architecture.unit == "mingru" and (architecture.beta == "input" or architecture.cell == "alphacmru"):
@@ -173,32 +201,13 @@ def _check_architecture(architecture: Architecture) -> None:
         raise InputError("--cell alphacmru needs --unit signed: a first-quadrant unit has one fixed output level")
     if architecture.levels is not None and architecture.cell != "alphacmru":
         raise InputError("--levels needs --cell alphacmru: other units store a constant")
-    if architecture.levels is not None and not 1 <= architecture.levels <= MOST_LEVELS:
-        raise InputError(f"--levels must lie in 1 to {MOST_LEVELS}, or 0 for any value, not {architecture.levels}")
-    least = (("cells", architecture.cells, 1), ("layers", architecture.layers, 1), ("hidden", architecture.hidden, 0))
-    for option, value, bound in least:
-        if value < bound:
-            raise InputError(f"--{option} must be at least {bound}, not {value}")
-    if architecture.grid is not None and not 0 < architecture.grid <= 1:
-        raise InputError(f"--grid must lie in (0, 1], or 0 for continuous weights, not {architecture.grid:g}")
     if architecture.grid is not None and (W_MAX / architecture.grid) % 1:
         raise InputError(f"--grid must divide {W_MAX:g}, the largest weight, not {architecture.grid:g}; take 0.125")
-    if architecture.input_levels is not None and architecture.input_levels < 1:
-        raise InputError(f"--input-levels must be at least 1, or 0 for continuous, not {architecture.input_levels}")
-    if not 0 <= architecture.taps <= MOST_TAPS:
-        raise InputError(f"--taps must lie in 0 to {MOST_TAPS}, not {architecture.taps}")
     if architecture.taps and architecture.unit == "mingru":
         raise InputError("--taps and --unit mingru do not go together: a tau-cell goes on from no state of bits")
     if architecture.taps and architecture.input_levels != 1:
         raise InputError("--taps needs --input-levels 1: on the chip a shift cell holds one bit of an earlier input")
-    if not 0 <= architecture.lines <= MOST_LINES:
-        raise InputError(f"--lines must lie in 0 to {MOST_LINES}, not {architecture.lines}")
     if architecture.lines and architecture.feedback:
         raise InputError("--lines and --feedback do not go together: a line of tau-cells goes on from no state of bits")
     if architecture.feedback and architecture.unit not in ("first-quadrant", "signed"):
         raise InputError(f"--feedback needs --unit first-quadrant or signed, not {architecture.unit}")
-    least = limits_at(I_UNIT, 1).width
-    if not least <= architecture.width_min < 4:
-        raise InputError(
-            f"--width-min must lie in [{least:g}, 4), not {architecture.width_min:g}; a memory needs hysteresis"
-        )

@@ -6,6 +6,8 @@ from typing import NamedTuple
 
 import torch
 
+from cosim.training.loss import check_loss
+
 POINTS = 200  # over the whole run
 Columns = dict[str, list[float]]
 
@@ -38,11 +40,13 @@ class Recorder:
         return iteration == self.iterations or iteration % self.every == 0
 
     def add_loss(self, iteration: int, loss: float) -> None:
-        """Count the loss of an iteration's batch, from 1."""
+        """Count the loss of an iteration's batch, from 1. Raise TrainingError where it is not finite."""
+        check_loss(loss, iteration, f"seed {self._seed}: the loss")
         self.rows[self._place(iteration), 1] += loss
 
     def add_point(self, iteration: int, validation: tuple[float, float], epsilon: float, rate: float) -> None:
-        """The point after an iteration, with loss and score of the held-out samples."""
+        """Add the point after an iteration, with loss and score of the held-out samples. Raises as `add_loss`."""
+        check_loss(validation[0], iteration, f"seed {self._seed}: the loss of held-out samples")
         place = self._place(iteration)
         mean = float(self.rows[place, 1]) / (iteration - place * self.every)
         point = Point(iteration, mean, *validation, epsilon, rate)

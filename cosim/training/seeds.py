@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
+from cosim.bounds import SEED
 from cosim.checkpoint.file import save_checkpoint
 from cosim.errors import InputError
 from cosim.files.claim import clear_work, own_file
@@ -43,6 +44,7 @@ def train_seeds(
     interrupted run leaves them and the state of the one that it was at, from which `resume` goes on. The network that
     is kept holds the figures and the curves of all seeds in its history. Errors as in `train`.
     """
+    SEED.check("the last seed", seeds[-1], "take a smaller --seed or fewer --seeds")
     total = job.config.iterations
     found: dict[int, TrainingResult] = {}
     with own_file(path):

@@ -12,6 +12,7 @@ from cosim.automata.partial import Fewest, fewest
 from cosim.errors import InputError
 from cosim.tasks.strings import StringTask
 from cosim.training.blocks import BlockRecurrence, Shape
+from cosim.training.loss import check_loss
 
 LONG, LONG_STRINGS = 500, 64  # what tells whether it is learned
 CHECK_EVERY = 50  # iterations
@@ -61,7 +62,7 @@ def train_blocks(
         optimiser = torch.optim.Adam(model.parameters(), LEARNING_RATE)
         rng, found = np.random.default_rng(seed), TrainedBlocks(model, 0, float("nan"), 0.0, None)
         for iteration in range(1, most + 1):
-            loss = _step(model, optimiser, task, task.draw(rng, BATCH, length))
+            loss = check_loss(_step(model, optimiser, task, task.draw(rng, BATCH, length)), iteration)
             if iteration % CHECK_EVERY == 0 or iteration == most:
                 found = _check(model, task, iteration, loss)
                 if progress is not None:

@@ -29,6 +29,7 @@ from cosim.training.finished import find_finished
 from cosim.training.hardware import margin_penalty, range_excess
 from cosim.training.history import Passing, Recorder
 from cosim.training.interrupts import deferred_signals
+from cosim.training.limits import check_limits
 from cosim.training.samples import held_out, samples_of, sampling_weights
 from cosim.training.schedule import epsilon_at, epsilon_is_final, learning_rate_at
 from cosim.training.state import State, check_state, data_fingerprint, read_state, write_state
@@ -339,11 +340,7 @@ def initial_network(config: TrainingConfig, task: Task) -> Network:
 
 
 def _initial_backbone(config: TrainingConfig, task: Task) -> Backbone:
-    if task.tokens is not None:
-        raise InputError(
-            f"task {task.name} gives the index of one of {task.tokens} tokens at each step, which the hardware has no "
-            "embedding for; take a model that stays software, or give one input a token (one-hot) as the task npz"
-        )
+    check_limits(config, task)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(config.seed)
         encoding = task.encoding(ramp=config.architecture.ramp, levels=config.architecture.input_levels)

@@ -95,9 +95,9 @@ def test_it_starts_from_the_weights_of_another(model, cosim_main, tmp_path):
         (("copy-item-6", "--pooling", "none"), "--pooling of copy-item-6 must be last or mean"),
         (("lorenz", "--pooling", "mean"), "--pooling of lorenz must be none, it has a target at each step"),
         (("copy-value", "--data", "x"), "brings its own data"),
-        (("copy-item", "--iterations", "0"), "--iterations must be at least 1"),
-        (("copy-item", "--epsilon", "two"), "--epsilon must be 'anneal' or"),
-        (("copy-item", "--width", "0"), "--width must lie in 1 to"),
+        (("copy-item", "--iterations", "0"), "'--iterations': must lie in 1 to"),
+        (("copy-item", "--epsilon", "two"), "'--epsilon': must be 'anneal' or"),
+        (("copy-item", "--width", "0"), "'--width': must lie in 1 to"),
     ],
 )
 def test_what_cannot_be_is_said_in_one_line(cosim_main, tmp_path, monkeypatch, arguments, words):

@@ -172,7 +172,7 @@ def test_unknown_technology(cosim_main, tiny, tmp_path):
         (["--corner", "typical"], "cosim: corner must be one of tt, ff, ss, fs, sf for generic180, not 'typical'"),
         (
             ["--temp", "151"],
-            "cosim: temperature must lie in -55 to 150 C, the range of device models, not 151 C; choose",
+            "must lie in -55 to 150 C, not 151 C",
         ),
         (["--temp", "warm"], "must be a temperature in celsius such as 27 or -40, not warm"),
         (
@@ -222,8 +222,8 @@ def test_conditions_change_devices_and_sources_but_no_size(cosim_main, tiny, tmp
     [
         ("lots", "--i-unit must be a number in A such as '10n' or '1e-8', not 'lots'"),
         ("1V", "--i-unit must be a number in A such as '10n' or '1e-8', not '1V'"),
-        ("-1n", "must be positive, not -1n"),
-        ("0", "must be positive, not 0"),
+        ("-1n", "must lie in 1e-15 to 0.001 A, not -1e-09 A"),
+        ("0", "must lie in 1e-15 to 0.001 A, not 0 A"),
     ],
 )
 def test_bad_quantity(cosim_main, tiny, tmp_path, value, text):

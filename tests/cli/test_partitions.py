@@ -58,11 +58,11 @@ def test_compile_is_the_same_twice(cosim_main, tmp_path):
     [
         ("compile", {"epsilon": 1.0}, (), "has epsilon 1, and its state is no bit (nearest: --epsilon anneal"),
         ("compare", {"shape": replace(SHAPE, cell="lru", threshold="input", start="zero")}, (), "the LRU's complex"),
-        ("compile", {}, ("--bits", "9"), "--bits must lie in 2 to 6, not 9"),
+        ("compile", {}, ("--bits", "9"), "'--bits': must lie in 2 to 6, not 9"),
         ("compile", {}, ("--stimulus", "0"), "--stimulus is for a network that compiles whole"),
         ("compile", {}, ("--ranges-from", "x"), "--ranges-from is for ladders"),
         ("compare", {}, ("--pvt",), "--pvt is for a network that compiles whole"),
-        ("compare", {}, ("--conversion", "0"), "must be positive"),
+        ("compare", {}, ("--conversion", "0"), "must lie in (0, 1000] J, not 0 J"),
         ("compile", {"task": "flip-flop"}, (), "was trained with 8 inputs"),
         ("compile", {"task": "nothing"}, (), "TASK must be one of"),
         ("compile", {}, ("--data", "x"), "brings its own data"),

@@ -159,7 +159,7 @@ def test_verify_says_the_version(cosim_main, chips, tmp_path):
         ("verb = 'compile'\n[options]\nheadroom = 'many'", "options.headroom must be a whole number, not 'many'"),
         ("verb = 'compile'\n[options]\nheadroom = 1.5", "options.headroom must be a whole number, not 1.5"),
         ("verb = 'compile'\n[options]\nheadroom = true", "options.headroom must be a whole number, not True"),
-        ("verb = 'compile'\n[options]\nheadroom = -1", "options.headroom: -1 is not in the range x>=0; correct it"),
+        ("verb = 'compile'\n[options]\nheadroom = -1", "options.headroom: must lie in 0 to 64, not -1; correct it"),
         ("verb = 'compile'\n[options]\nsaturate = 1", "options.saturate must be true or false, not 1"),
         ("verb = 'compile'\n[options]\ncorner = ['ff']", "options.corner must be one value, not ['ff']"),
         ("verb = 'compile'\n[options]\ni-unit = '1 V'", "options.i-unit: --i-unit must be a number in A such as"),

@@ -82,6 +82,13 @@ def test_a_call_that_runs_is_ended_and_the_next_one_goes_on():
         assert pool.submit(os.getpid).result() != worker
 
 
+def test_there_are_no_more_workers_than_calls():
+    """A thousand million of them would be a list of 100 GB."""
+    with WorkerPool(10**9) as pool:
+        assert pool.submit(abs, -1).result() == 1
+        assert len(pool._workers) == 1
+
+
 def test_a_worker_begins_with_its_preparation():
     with WorkerPool(1, os.putenv, "PREPARED", "yes") as pool:
         assert pool.submit(subprocess.getoutput, "echo $PREPARED").result() == "yes"

@@ -278,8 +278,8 @@ def test_sources_are_the_tasks_of_their_names():
 @pytest.mark.parametrize(
     ("setup", "words"),
     [
-        (replace(SETUP, training=replace(TRAINING, batch=0)), "--batch must be at least 1"),
-        (replace(SETUP, training=replace(TRAINING, epsilon=2.0)), "--epsilon must be 'anneal' or"),
+        (replace(SETUP, training=replace(TRAINING, batch=0)), "--batch must lie in 1 to 65536"),
+        (replace(SETUP, training=replace(TRAINING, epsilon=2.0)), "--epsilon must lie in -1 to 1, not 2"),
         (replace(SETUP, training=replace(TRAINING, learning_rate=0.0)), "--lr must lie in"),
         (replace(SETUP, seeds=(1, 1)), "seeds must be different"),
         (replace(SETUP, shape=replace(SHAPE, cell="gru")), "--cell must be one of"),

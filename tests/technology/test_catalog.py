@@ -114,7 +114,7 @@ def test_a_file_of_ones_own(write, tmp_path):
          "sizing.mirror_n.cascode.l must be a multiple of the grid 5e-09 m, not 3.003e-07; 3e-07 is the nearest"),
         ("sample_switch = { ", "sample_switch = { cascode = { w = 1e-6, l = 1e-6 }, ",
          "sizing.sample_switch is a switch and takes no cascode; leave it out"),
-        ("celsius = 27", "celsius = -400", "celsius must lie in -55 to 150, not -400"),
+        ("celsius = 27", "celsius = -400", "celsius must lie in -55 to 150 C, not -400 C"),
         ("supply = 1.8", "supply = 3.4", "supply must be at most supply_max 3.3, not 3.4"),
         ('file = "generic180.lib"', 'file = "absent.lib"', "library.file must stand beside it; there is no"),
         ("grid = 5e-9", "grid = = 5e-9", "must be a TOML file, but is"),

@@ -109,7 +109,7 @@ def test_plain_settings_do_not_mention_it():
     [
         (Architecture(unit="signed", beta="input"), {"margin_sigma": 3.0}, "--margin-sigma needs --beta fixed"),
         (Architecture(feedback=True), {"device_noise": True}, "--device-noise and --feedback do not go together"),
-        (Architecture(), {"margin_sigma": -1.0}, "--margin-sigma must lie in 0 to 100, not -1"),
+        (Architecture(), {"margin_sigma": -1.0}, "--margin-sigma must lie in 0.001 to 100, or 0 for no margin, not -1"),
     ],
 )
 def test_what_is_refused(architecture, option, said):

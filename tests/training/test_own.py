@@ -119,7 +119,7 @@ def test_clipping_stays_within_the_largest_mirror():
     ("make", "message"),
     [
         (lambda: CMRU(0, 2), "inputs must be at least 1, not 0"),
-        (lambda: CMRU(2, 0), "cells must be at least 1, not 0"),
+        (lambda: CMRU(2, 0), "cells must lie in 1 to 16384, not 0"),
         (lambda: CMRU(2, 2, grid=0.3), "grid must divide 4"),
         (lambda: CMRU(2, 2, noise=-0.1), "noise must lie in"),
         (lambda: set_epsilon(CMRU(2, 2), 2.0), r"epsilon must lie in \[-1, 1\], not 2"),

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from cosim.errors import InputError
+from cosim.errors import InputError, TrainingError
 from cosim.files.json_form import json_object
 from cosim.files.seal import seal_json
 from cosim.files.write import make_folder, write_atomically
@@ -124,7 +124,10 @@ def _outcome(row: Row, seed: int, path: Path, progress: Progress) -> Outcome:
     if path.is_file():
         return _read(path, row, seed)
     with _one_thread():
-        outcome = row.train(seed, path.with_name(path.name.removesuffix(f".seed{seed}.json") + ".pt"), progress)
+        try:
+            outcome = row.train(seed, path.with_name(path.name.removesuffix(f".seed{seed}.json") + ".pt"), progress)
+        except TrainingError as error:
+            raise TrainingError(f"{row.name}: {error}") from None
     write_atomically(path, seal_json(_Kept(row.name, row.settings, row.iterations, seed, outcome)))
     return outcome
 
