@@ -22,7 +22,7 @@ from cosim.files.read import is_file
 from cosim.files.settings import Settings
 from cosim.montecarlo.keep import SAMPLES_FILE, read_kept
 from cosim.montecarlo.page import read_summary
-from cosim.montecarlo.store import RUN_FILE, check_run, read_store
+from cosim.montecarlo.store import CHIPS_FILE, RUN_FILE, check_run, read_store
 from cosim.montecarlo.store import VERB as MONTECARLO
 from cosim.reading.arrays import check_forms, read_arrays
 from cosim.reading.sealed import read_sealed, read_sealed_arrays
@@ -138,6 +138,13 @@ def _drawn(folder: Path, name: str) -> Drawn:
     _check_named(folder / RUN_FILE, made)
     facts = Facts(folder, name, MONTECARLO, read_settings(folder), made)
     chosen = tuple(records[number] for number in range(summary.chips))
+    for record in chosen:
+        figures = [found for found in (record.behavioral, record.simulated) if found is not None]
+        if any(len(found.decisions) != len(samples["y"]) for found in figures):
+            raise InputError(
+                f"{shown_path(folder / CHIPS_FILE)}: chip {record.chip} must have {len(samples['y'])} decisions, one "
+                f"for each sample; {_AGAIN}"
+            )
     return Drawn(facts, summary, chosen, samples["indices"], samples["y"])
 
 

@@ -10,7 +10,8 @@ from cosim.diff.causes import units_of
 from cosim.diff.chips import Judging
 from cosim.diff.pair import Asked, diff_folders
 from cosim.errors import InputError
-from cosim.files.seal import seal_json, unseal_json
+from cosim.files.seal import seal_json, seal_line, unseal_json, unseal_line
+from cosim.montecarlo.store import read_sealed, run_key
 from cosim.montecarlo.trial import Trial
 from cosim.report.difference_table import format_difference
 from cosim.study.intervals import Bounds
@@ -53,6 +54,17 @@ def test_a_run_and_itself(wide):
     assert found.nothing and not found.settings
     assert [change.contrast.pairs for change in found.changes] == [20] * 5
     assert "nothing differs" in format_difference(found)
+
+
+def test_a_chip_of_other_samples_is_refused(wide):
+    """Under a checksum that fits."""
+    path, key = wide / "chips.jsonl", run_key(read_sealed(wide / "run.json"))
+    first, *rest = path.read_bytes().splitlines(keepends=True)
+    record = json.loads(unseal_line(first, key))
+    record["behavioral"]["decisions"].pop()
+    path.write_bytes(b"".join([seal_line(record, key), *rest]))
+    with pytest.raises(InputError, match=r"chips\.jsonl: chip 0 must have 40 decisions, one for each sample; the same"):
+        diff_folders(wide, wide)
 
 
 def test_a_summary_of_another_engine_is_refused(wide):
