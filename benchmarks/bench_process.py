@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable
 
 import numpy as np
+from smoke import shrink
 
 from cosim.calibration.find import find_calibration
 from cosim.cells.benches import mirror_bench
@@ -62,4 +63,5 @@ def main(pairs: int = 5) -> None:
 
 
 if __name__ == "__main__":
+    shrink(globals(), "1", FRAMES=1)
     main(*map(int, sys.argv[1:]))

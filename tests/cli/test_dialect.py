@@ -7,6 +7,7 @@ import pytest
 from cosim.circuit.dialects.table import DIALECTS
 
 
+@pytest.mark.ngspice
 @pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: dialect.name)
 def test_files_of_each_dialect(cosim_main, tiny, tmp_path, dialect):
     code, out, _ = cosim_main("compile", tiny / "net.npz", "-o", tmp_path, "--dialect", dialect.name)
@@ -14,6 +15,7 @@ def test_files_of_each_dialect(cosim_main, tiny, tmp_path, dialect):
     names = {files.netlist, files.devices, files.testbench}
     assert code == 0
     others = {"expected.csv", "mapping.csv", "mapping.json", "design.json", "network.svg", "report.html", "page.json"}
+    others |= {"start.sp"} if dialect.name == "ngspice" else set()
     assert {path.name for path in tmp_path.iterdir()} == names | others | {".cosim", "run.toml"}
     assert json.loads((tmp_path / "design.json").read_text())["dialect"] == dialect.name
     assert all(name in out for name in names)

@@ -36,7 +36,7 @@ def commands(page):
     text = re.sub(r"\$\w+", "1", text)
     lines = re.findall(rf"(?:^|; )(?:\.venv/bin/)?cosim ((?:{'|'.join(VERBS)})\b[^;&\n]*)", text, re.MULTILINE)
     return [
-        ["0" if len(part) == 1 and part.isupper() else part for part in shlex.split(line, comments=True)]
+        ["1" if len(part) == 1 and part.isupper() else part for part in shlex.split(line, comments=True)]
         for line in lines
     ]
 
@@ -105,7 +105,7 @@ def test_readme_example(python):
     text = example("README.md")
     assert "all 360 test digits" in text and len(text.splitlines()) <= 10
     printed = python(text)
-    assert re.search(r"^transistors +\d{3}$", printed, re.MULTILINE)
+    assert re.search(r"^  transistors +\d{3} \(\d+ unit devices\)$", printed, re.MULTILINE)
     assert "2 simulated, 0 failed" in printed
     assert printed.count("20 chips, 0 failed; 360 samples each") == 2
 
