@@ -63,9 +63,9 @@ def test_jobs_and_interruption_change_no_byte(cosim_main, typed, tmp_path, monke
     """Stopped in the chips of the second trial; the same command goes on, with more processes."""
     whole, broken = tmp_path / "whole", tmp_path / "broken"
     assert cosim_main(*typed, "--trials", 2, "--behavioral", "-j", 1, "-o", whole)[0] == 0
-    from cosim.montecarlo.store import Store
+    from cosim.montecarlo.store import RecordStore
 
-    append, kept = Store.append, []
+    append, kept = RecordStore.append, []
 
     def stopping(self, record):
         append(self, record)
@@ -74,7 +74,7 @@ def test_jobs_and_interruption_change_no_byte(cosim_main, typed, tmp_path, monke
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(Store, "append", stopping)
+        patch.setattr(RecordStore, "append", stopping)
         code, _, err = cosim_main(*typed, "--trials", 2, "--behavioral", "-j", 1, "-o", broken)
     assert code == 130 and "the same command continues where it stopped" in err
     assert cosim_main(*typed, "--trials", 2, "--behavioral", "-j", 2, "-o", broken)[0] == 0
@@ -152,9 +152,9 @@ def test_knobs_are_read_as_the_verb_reads_them():
         (("i-unit=1n,1n",), "has a value twice"),
         (("i-unit=fast",), "must be a number in A"),
         (("cell-area=1:4",), "every value is calibrated first; list a few"),
-        (("cell-area=0,1",), "0.01<=x<=100"),
+        (("cell-area=0,1",), "must lie in 0.01 to 100, not 0"),
         (("units=8,16", "units=32"), "--vary units is given twice"),
-        (("bits=0,13",), "0<=x<=12"),
+        (("bits=0,13",), "must lie in 0 to 12, not 13"),
         (("cell=auto:ladder",), "takes words, so it has no ranges"),
     ],
 )

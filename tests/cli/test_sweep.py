@@ -70,9 +70,9 @@ def test_jobs_and_interruption_change_no_byte(cosim_main, chips, tmp_path, monke
     """The second point is stopped after its first chips; the same command goes on."""
     axes = ["--over", "area=0.5,2"]
     assert cosim_main("sweep", *chips, *axes, "-j", 1, "-o", tmp_path / "whole")[0] == 0
-    from cosim.montecarlo.store import Store
+    from cosim.montecarlo.store import RecordStore
 
-    append, kept = Store.append, []
+    append, kept = RecordStore.append, []
 
     def stopping(self, record):
         append(self, record)
@@ -81,7 +81,7 @@ def test_jobs_and_interruption_change_no_byte(cosim_main, chips, tmp_path, monke
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(Store, "append", stopping)
+        patch.setattr(RecordStore, "append", stopping)
         code, _, err = cosim_main("sweep", *chips, *axes, "-j", 1, "-o", tmp_path / "broken")
     assert code == 130 and "the same command continues where it stopped" in err
     assert not (tmp_path / "broken" / "sweep.json").exists()
