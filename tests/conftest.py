@@ -131,19 +131,20 @@ from cosim.engines.ngspice.library import find_ngspice_library
 from cosim.engines.ngspice.server import Session
 session = Session(str(find_ngspice_library()))
 exec(sys.stdin.read())
-np.savez("found.npz", **found)
+np.savez(sys.argv[1], **found)
 print("\\n".join(session.output))
 """
 
 
 @pytest.fixture
 def in_ngspice(tmp_path):
-    """(lines that use `session` and set `found`) -> (`found`, what ngspice said), in a process of their own."""
+    """(lines that use `session` and set `found`) -> (`found`, what ngspice said), in a process that stands where the
+    test does."""
 
     def run(lines):
-        command = [sys.executable, "-W", "ignore", "-c", SESSION]
+        command = [sys.executable, "-W", "ignore", "-c", SESSION, str(tmp_path / "found.npz")]
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
-        done = subprocess.run(command, input=lines, cwd=tmp_path, env=environment, capture_output=True, text=True)
+        done = subprocess.run(command, input=lines, env=environment, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
         with np.load(tmp_path / "found.npz") as found:
             return dict(found), done.stdout.splitlines()
