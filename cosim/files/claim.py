@@ -134,9 +134,15 @@ def check_owner(folder: Path, verb: str) -> None:
 
 
 def owner_of(folder: Path) -> str | None:
-    """Return the verb that made a folder; None where none did. Raises InputError where its mark is none of ours."""
-    known = (verb for verb, names in _KNOWN_BY.items() if all((folder / name).exists() for name in names))
-    return _mark_of(folder) or next(known, None)
+    """Return the verb that made a folder; None where none did. Raises InputError where its mark is none of ours, and
+    its files are no verb's."""
+    known = next((verb for verb, names in _KNOWN_BY.items() if all((folder / name).exists() for name in names)), None)
+    try:
+        return _mark_of(folder) or known
+    except InputError:
+        if known is None:
+            raise
+        return known  # a damaged mark costs no results
 
 
 def _mark_of(folder: Path) -> str | None:
@@ -170,8 +176,9 @@ def _claim(folder: Path, owner: str, refusal: str) -> int:
         with writing_into(folder), suppress(FileNotFoundError):  # its holder has removed the folder meanwhile
             marker = _lock(folder / MARKER, refusal)
             try:
-                if not os.pread(marker, 1, 0):
-                    os.pwrite(marker, f"{owner}\n".encode(), 0)
+                text = f"{owner}\n".encode()
+                if os.pread(marker, len(text) + 1, 0) != text:  # none yet, or damaged
+                    os.ftruncate(marker, os.pwrite(marker, text, 0))
                     os.fsync(marker)
                     sync_folder(folder)
             except BaseException:

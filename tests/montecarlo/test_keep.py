@@ -119,7 +119,10 @@ def test_a_store_of_before_says_how_to_add_them(store):
 @pytest.mark.parametrize("content", ["", "{", "[]", '{"format": 2}'])
 def test_a_trial_without_its_checksum(store, content):
     (store / "trial.json").write_text(content)
-    with pytest.raises(InputError, match=r"trial.json: damaged, or of a cosim without checksums: .*; go on with --res"):
+    with pytest.raises(
+        InputError,
+        match=r"trial.json: damaged, or of a cosim without checksums: .*; the command that made the run writes it",
+    ):
         load_trial(store)
 
 

@@ -171,5 +171,7 @@ def die(trial, number):
 
 
 def test_a_worker_that_dies_is_a_message(trial):
-    with pytest.raises(SimulationError, match=r"a worker process ended twice \(exit code 9\), by memory perhaps"):
+    with pytest.raises(
+        SimulationError, match=r"a worker process ended twice \(exit status 9\) with chips 0, 1, by memory perhaps"
+    ):
         list(execute.map_chips(die, trial, range(2), 1))
