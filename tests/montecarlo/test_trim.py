@@ -172,6 +172,6 @@ def die(trial, number):
 
 def test_a_worker_that_dies_is_a_message(trial):
     with pytest.raises(
-        SimulationError, match=r"a worker process ended twice \(exit status 9\) with chips 0, 1, by memory perhaps"
+        SimulationError, match=r"process ended twice \(exit status 9\) with chips 0, 1, by memory perhaps"
     ):
         list(execute.map_chips(die, trial, range(2), 1))
