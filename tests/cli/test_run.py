@@ -134,7 +134,7 @@ def test_failed_runs_exit_with_one_and_leave_their_decks(cosim_main, options, tm
     """A time-out too short for anything: every run fails, each deck stays with the reason on top."""
     code, _, err = cosim_main("compare", *options, "-o", tmp_path, "--timeout", "1m")
     assert code == 1
-    text = r"cosim: all 2 simulations failed; the first: the run exceeded its time-out: after 0.001 s; its deck is in "
+    text = r"cosim: all 2 simulations failed; the first: the run exceeded its time-out: after 0.001 s of processor time; its"
     assert re.search(text, err)
     decks = list((tmp_path / "failed").iterdir())
     assert len(decks) == 2
