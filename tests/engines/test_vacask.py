@@ -293,7 +293,7 @@ def test_a_run_that_takes_too_long(design, samples):
     bench = inference_bench(design, samples[0])
     (failure,) = run_inferences([bench], [read_plan(design, FRAMES)], Run(timeout=0.05, engine="vacask"))
     assert isinstance(failure, Failure) and failure.kind is FailureKind.TIMEOUT
-    assert failure.detail == "after 0.05 s"
+    assert failure.detail == "after 0.05 s of processor time"
 
 
 @needs_vacask

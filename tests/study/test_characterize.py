@@ -299,7 +299,7 @@ def test_one_supply_for_each_block_draws_what_one_for_all_does(technology, calib
 def test_finished_runs_are_kept_and_a_failed_one_leaves_its_deck(technology, calibration, traces, ladder_folder):
     again = run_ladder(STUDY, [technology], calibration, Run(ladder_folder, timeout=1e-3))[0]  # nothing left to run
     assert [trace.power_w for trace in again] == [trace.power_w for trace in traces]
-    text = "ladder of 3 rungs: the run exceeded its time-out: after 0.001 s; its deck is .*failed.*sp"
+    text = "ladder of 3 rungs: the run exceeded its time-out: after 0.001 s of processor time; its deck is .*failed.*sp"
     with pytest.raises(SimulationError, match=text):
         run_ladder(replace(STUDY, seed=7), [technology], calibration, Run(ladder_folder, timeout=1e-3))
     (deck,) = (ladder_folder / "failed").iterdir()
