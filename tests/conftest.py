@@ -2,6 +2,7 @@
 
 import os
 import resource
+import signal
 import subprocess
 import sys
 from contextlib import contextmanager
@@ -41,6 +42,12 @@ def pytest_addoption(parser):
         "--ngspice", choices=("required", "auto", "off"), default="auto",
         help="tests marked ngspice: fail without libngspice, skip without it, or skip always",
     )  # fmt: skip
+
+
+def pytest_configure():
+    """A background job, such as `nohup make test &`, inherits that SIGINT is ignored; tests stop runs with it."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @cache

@@ -22,14 +22,6 @@ CONTINUES = "the same command continues where it stopped"
 ANEW = "the same command begins anew"
 
 
-@pytest.fixture(autouse=True)
-def heard():
-    """A background job, such as `nohup make test &`, inherits that SIGINT is ignored."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
 @pytest.fixture
 def stopped(tmp_path, tiny):
     """(verb, signal, line to wait for, arguments) -> (exit code, lines on stderr); all of its group get the signal."""
