@@ -13,6 +13,7 @@ import pytest
 
 from cosim.circuit.bench import Voltage
 from cosim.circuit.elements import Mos
+from cosim.design import Condition
 from cosim.engines.engine import Run, Waveforms
 from cosim.errors import SimulationError
 from cosim.report.signoff_table import format_check, say_whole, verdict_of
@@ -168,8 +169,9 @@ def test_a_reference_that_gives_no_current_leaves_ideal_currents_and_says_why(te
         raise SimulationError("current reference: it does not start")
 
     pins = SimpleNamespace(
-        assembly=SimpleNamespace(around=SimpleNamespace(feeds=())), calibration=calibration, technology=technology
-    )
+        assembly=SimpleNamespace(around=SimpleNamespace(feeds=())), calibration=calibration, technology=technology,
+        nominal=Condition(technology),
+    )  # fmt: skip
     monkeypatch.setattr(sources, "measure_reference", refuse)
     monkeypatch.setattr(sources, "_measured", {})
     assert applicable_biases(pins, technology) == (("constant",), "current reference: it does not start")
