@@ -150,10 +150,13 @@ def test_training_outside_the_main_thread_leaves_signals_alone(tmp_path: Path) -
 
 
 def test_too_little_memory_is_called_that(tmp_path: Path) -> None:
-    """A batch of 10^14 indices is 800 TB, beyond any address space."""
-    config = dataclasses.replace(CONFIG, batch=10**14)
+    """A tensor of 800 TB, beyond any address space, is asked for while it trains."""
+
+    def ask(now: int, values: dict[str, float]) -> None:
+        torch.empty(10**14, dtype=torch.float64)
+
     with pytest.raises(OutOfMemoryError, match="training needs more memory than there is; take a smaller --batch"):
-        train(config, make_task(), tmp_path / "model.pt")
+        train(CONFIG, make_task(), tmp_path / "model.pt", ask)
 
 
 def test_no_checkpoint_comes_from_before_the_final_epsilon(tmp_path: Path) -> None:
