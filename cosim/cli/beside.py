@@ -1,4 +1,4 @@
-"""What `cosim train` and `cosim backbone` share: what stands beside a checkpoint, and how a stop is told."""
+"""Shared by `cosim train` and `cosim backbone`: the files beside a checkpoint, and the message after a stop."""
 
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""What a network is trained for: a technology, with its mismatch, its noise, and what its compiler refuses."""
+"""The technology that a network is trained for: its mismatch, its noise, and the limits of its compiler."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Devices:
-    """What the chips of a training vary by, and what its decisions are made with."""
+    """Mismatch of the chips in a training, and noise of its decisions."""
 
     variation: str
     sigma_of: str
@@ -54,7 +54,7 @@ def _spread(technology: "Technology", grid: float | None, *, chips: bool) -> "Sp
 
 
 def circuit_check(devices: Devices, grid: float | None, output: Path) -> "Callable[[Network], None]":
-    """What raises MappingError for a network that `cosim compile` would refuse without options for this technology.
+    """Return a check that raises MappingError for a network that plain `cosim compile` refuses for this technology.
 
     Without a calibration at hand, which would have to be measured, only what needs none is checked.
     """

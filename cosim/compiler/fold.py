@@ -30,7 +30,7 @@ def learned_values(network: Network) -> dict[str, float]:
 
 
 def explain_weight(graph: Sized, edge: Edge, learned: dict[str, float], sign: int) -> str:
-    """What became of a learned weight or bias; empty where it is the target itself. sign: of its row, `row_sign`."""
+    """Return how a learned weight or bias is built; empty where it is as asked. sign: `row_sign` of its row."""
     source, target = edge
     weight = graph.weights[source, target]
     value = learned.get(_name(weight))

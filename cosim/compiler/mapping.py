@@ -63,7 +63,7 @@ def map_parameters(design: Design) -> list[MappingRow]:
 
 
 def _left_out_rows(graph: Sized, layers: Mapping[str, RecurrentLayer]) -> list[MappingRow]:
-    """What was learned of cells that are not built, because no input changes their state."""
+    """Return the mapping rows of cells that are left out because no input changes their state."""
     left_out, rows = graph.left_out, list[MappingRow]()
     notes = {name: f"{name} is always in state {state}" for name, state in left_out.states.items()}
     for (source, target), weight in left_out.weights.items():

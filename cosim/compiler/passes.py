@@ -124,7 +124,7 @@ def _place(name: str) -> int:
 
 
 def _run(passes: tuple[Pass, ...], job: Job, found: object) -> object:
-    """What the last pass gives, the first one of which takes what was `found` before."""
+    """Return the result of the last pass; the first pass takes `found`."""
     check_units(job.network.weight_grid, job.units, job.origin)
     for _, run, checks in passes:
         found = run(found, job)

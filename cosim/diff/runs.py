@@ -156,7 +156,7 @@ _MADE = (
 
 
 def _made(parts: Sequence[tuple[Path, Mapping[str, object]]]) -> dict[str, object]:
-    """What a run was made from, without what it found. Raises InputError where its files do not name the network."""
+    """Return the inputs of a run, without its results. Raises InputError where its files do not name the network."""
     content = {name: value for _, part in parts for name, value in part.items()}
     _check_named(parts[0][0], content)
     return {name: content[name] for name in _MADE if name in content}
