@@ -10,7 +10,7 @@ import pytest
 from cosim.cells.benches import mirror_bench
 from cosim.circuit.bench import Tolerances
 from cosim.circuit.dialects.ngspice import NGSPICE, format_bench, format_options
-from cosim.engines.ngspice.library import find_ngspice_library, start_environment, start_folder
+from cosim.engines.ngspice.library import START, find_ngspice_library, start_environment
 
 NETLISTS = Path(__file__).resolve().parents[2] / "netlists"
 # ngspice as whoever runs a deck by hand has it: no `set num_threads`, no variable of OpenMP.
@@ -30,13 +30,12 @@ print(len(os.listdir("/proc/self/task")))
 
 def threads_of(deck):
     """How many threads a process has behind the run of a deck."""
-    with start_folder() as folder:
-        environment = {name: text for name, text in start_environment(folder).items() if not name.startswith("OMP_")}
-        library, lines = str(find_ngspice_library().absolute()), json.dumps(deck.splitlines())
-        done = subprocess.run(
-            [sys.executable, "-I", "-c", BY_HAND, library, lines],
-            capture_output=True, text=True, cwd=folder, env=environment, check=True,
-        )  # fmt: skip
+    environment = {name: text for name, text in start_environment().items() if not name.startswith("OMP_")}
+    library, lines = str(find_ngspice_library().absolute()), json.dumps(deck.splitlines())
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", BY_HAND, library, lines],
+        capture_output=True, text=True, cwd=START, env=environment, check=True,
+    )  # fmt: skip
     return int(done.stdout)
 
 
