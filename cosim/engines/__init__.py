@@ -1,1 +1,1 @@
-"""What can run a circuit or its equations, each a folder behind one protocol."""
+"""Everything that runs a circuit or its equations: a folder for each engine, behind one protocol."""

@@ -1,4 +1,4 @@
-"""What runs a design, an engine; and what runs a circuit, a simulator: a bench goes in, and out come waveforms.
+"""The protocols: an engine runs a design; a simulator runs a circuit, from a bench to its waveforms.
 
 Either may have a reason why there is no result. cosim.simulation.simulated makes an engine of a simulator.
 """
@@ -39,19 +39,19 @@ class Waveforms:
     probes: Mapping[Probe, Array]
 
     def voltage(self, net: str) -> Array:
-        """Of a net, V."""
+        """Return the voltage of a net, V."""
         return self.probes[Voltage(net)]
 
     def through(self, source: str) -> Array:
-        """What flows through a voltage source from its first net to its second, A."""
+        """Return the current through a voltage source from its first net to its second, A."""
         return self.probes[Current(source)]
 
     def delivered(self, source: str) -> Array:
-        """What a voltage source delivers out of its first net, A."""
+        """Return the current that a voltage source delivers out of its first net, A."""
         return -self.probes[Current(source)]
 
     def drain(self, device: str) -> Array:
-        """The size of a transistor's drain current, A."""
+        """Return the size of a transistor's drain current, A."""
         return np.abs(self.probes[DrainCurrent(device)])
 
 
@@ -138,13 +138,13 @@ class Run:
 
 @dataclass(frozen=True)
 class Description:
-    """What whoever reads results later wants to know: a simulator's version, and its options in effect."""
+    """The provenance of results: a simulator's version, and its options in effect."""
 
     version: str
     options: Mapping[str, str]
 
     def as_json(self, simulator: str) -> dict[str, object]:
-        """As results keep it: the version under the simulator's name."""
+        """Return the description as result files keep it: the version under the simulator's name."""
         return {simulator: self.version, "options": dict(self.options)}
 
 
@@ -155,23 +155,23 @@ def decided_by(inferences: Sequence[Inference], answers: Answers) -> Answers:
 
 
 class Engine(Protocol):
-    """What infers with a design. It travels to worker processes, so it can be pickled."""
+    """An engine, which runs inferences of a design. It travels to worker processes, so it can be pickled."""
 
     @property
     def name(self) -> str:
-        """How the command line and results call it."""
+        """Return the name that the command line and results use."""
         ...
 
     def infer(self, design: Design, test_set: TestSet, run: Run, progress: Progress) -> Iterator[Outcome]:
-        """Outcomes in the order of the samples, each as long as its valid steps."""
+        """Yield outcomes in the order of the samples, each as long as its valid steps."""
         ...
 
     def unreset(self, design: Design, test_set: TestSet, run: Run) -> tuple[str, ...] | Failure:
-        """The 9T cells that the reset does not turn off; `test_set` has a sample at least."""
+        """Return the 9T cells that the reset does not turn off; `test_set` has a sample at least."""
         ...
 
     def decks(self, design: Design, test_set: TestSet, run: Run) -> Iterator[str]:
-        """What a simulator reads for each sample; nothing where there is no simulator."""
+        """Yield the deck of each sample; nothing where there is no simulator."""
         ...
 
     def check(self) -> None:
@@ -179,7 +179,7 @@ class Engine(Protocol):
         ...
 
     def describe(self, technology: Technology) -> Description:
-        """What designs of this technology run in. Raises MissingToolError as `check`."""
+        """Return the version and options that designs of this technology run with. Raises the error of `check`."""
         ...
 
 
@@ -217,7 +217,10 @@ class Simulator(Protocol):
         ...
 
     def describe(self, technology: Technology) -> Description:
-        """What benches of this technology run in. Raises MissingToolError where the simulator is not installed."""
+        """Return the version and options that benches of this technology run with.
+
+        Raises MissingToolError where the simulator is not installed.
+        """
         ...
 
 

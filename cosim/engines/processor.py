@@ -1,4 +1,4 @@
-"""What a process has used of the processor, and how it ended.
+"""Processor time of a process, and how it ended.
 
 A limit counts the processor's time: on a machine with other work, a clock on the wall shows how much there is of that.
 """

@@ -94,7 +94,7 @@ def cell_simulators() -> tuple[Entry, ...]:
 
 
 def simulator_beside(name: str) -> str:
-    """What runs a cell for the engine of this name: itself where it is a simulator of cells."""
+    """Return the name of the simulator that runs single cells for an engine: itself where it can, else ngspice."""
     entry = engine_entry(name)
     return name if entry.simulator and entry.cells else NGSPICE
 

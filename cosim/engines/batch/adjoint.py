@@ -39,7 +39,7 @@ _REST = 1e-6  # 1/s: slope of the last steps to rest
 
 
 class Steps(NamedTuple):
-    """What was marched: the rest at time 0, then every accepted step.
+    """The steps that a transient took: the operating point at time 0, then every accepted step.
 
     volt (steps + 1, nets or more, LANES); factor (steps + 3, 3, LANES): a0, a1, a2 in 1/s, 0 at rest; a lane that has
     fewer steps than another stands still behind its end, where all weights are 0.
@@ -222,7 +222,7 @@ def _add_solution(row: Any, side: Any, slope: Any, now: Any, charge: Any) -> Non
 
 @jit
 def _tied(s: Any, v: Any, weights: Any, found: Any) -> None:
-    """What tied devices carry, by r + s dV and e."""
+    """Add to `found` how each tied device's current answers to its deviations: V of the threshold, ln of beta."""
     now, own = weights
     for k in range(s.tied.shape[0]):
         weight = _between(now, s.tied[k, 2], s.tied[k, 3]) * s.tied_sign[k] + load(own, k)

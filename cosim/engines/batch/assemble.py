@@ -86,7 +86,7 @@ def _placed(program: Program, name: str, values: NDArray[Any]) -> NDArray[Any]:
 
 
 def _constant(program: Program, capacitors: Whole, farad: Array) -> Array:
-    """What the capacitors are in the matrix, F."""
+    """Return the capacitors' entries in the matrix, F: + on the diagonal, - beside it."""
     found = np.zeros(program.size + SPARE)
     for column, sign in zip(range(2, 6), (1.0, -1.0, -1.0, 1.0), strict=True):
         np.add.at(found, capacitors[:, column], sign * farad)
@@ -122,7 +122,7 @@ class _Maker:
         self.nets, self.net, self.pattern = nets, net, pattern
 
     def fixed(self, net: str) -> bool:
-        """Whether sources alone say what the net's voltage is."""
+        """Tell whether sources alone determine the net's voltage, so that it is no unknown."""
         return self.nets.row[net] < 0
 
     def ordered(self, devices: Iterable[Device]) -> tuple[Device, ...]:
@@ -241,7 +241,10 @@ def _by_power(cubics: Array) -> NDArray[np.float32]:
 
 
 def float_tables(tables: Sequence[Table]) -> Columns:
-    """The same for floating devices; an axis has its three, U_T and the gate's shift behind them."""
+    """Return the tables of floating devices in one array, with where each begins and its axes.
+
+    A row of `float_axis` holds the axes of gate, source and drain, then U_T and the gate's shift.
+    """
     floats = [table for table in tables if isinstance(table, Float)]
     parts = [one.values.reshape(-1, FLOAT_COLUMNS) for one in floats]
     beyond = np.zeros((LANES, FLOAT_COLUMNS))  # two points are read at a time

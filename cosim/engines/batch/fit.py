@@ -104,7 +104,7 @@ class _Curves:
 
 @dataclass(frozen=True, eq=False)
 class _TiedCharges:
-    """Of the gate over x, of the drain over y, C; c_gd: what the gate gains less for the drain's volt, F."""
+    """Charges of a tied device: of the gate over x and of the drain over y, C; c_gd: gate-drain capacitance, F."""
 
     gate: Array
     drain: Array
@@ -164,9 +164,9 @@ def _joined(values: Array) -> Array:
 
 
 def _channel_currents(laboratory: Laboratory, kind: Kind, gate: Axis, biases: Sequence[Bias]) -> Array:
-    """What flows through the channel into the source, A, (biases, gate): without what the source loses to the bulk.
+    """Return the current through the channel into the source, A, (biases, gate), without the source's loss to the bulk.
 
-    That is half of what both ends lose where both stand at the source's voltage.
+    That loss is half of what both ends lose when both are at the source's voltage.
     """
     sources = sorted({bias.source for bias in biases})
     still = measure_currents(laboratory, Stack(kind), gate, [Bias(source, source) for source in sources])

@@ -1,4 +1,4 @@
-"""Whether what the batch engine is compiled with is installed, and for `cuda` a device."""
+"""Checks that the packages of the batched engine are installed, and for `cuda` a device."""
 
 import importlib.util
 

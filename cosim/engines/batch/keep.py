@@ -140,7 +140,7 @@ def _finite(stored: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def _provenance(technology: Technology, kind: Kind, version: str) -> str:
-    """What a table follows from, as JSON."""
+    """Return everything that a device table depends on, as JSON: process, condition, simulator, sizes and cards."""
     sizes: list[Size] = [(kind.polarity, kind.w, kind.l)]
     if kind.cascode is not None:
         sizes.append((kind.polarity, *kind.cascode))

@@ -36,7 +36,7 @@ def blank(rows: int, lanes: int = LANES) -> NDArray[np.float64]:
 
 
 def blank_single(rows: int, lanes: int = LANES) -> NDArray[np.float32]:
-    """The same in single precision."""
+    """Return zeros (rows, lanes) in single precision, aligned with the lines of the cache."""
     return _aligned(rows, lanes, np.float32)
 
 
@@ -65,7 +65,7 @@ class _Model(models.PrimitiveModel):
 
 
 def _lanes_of(array: Any) -> Any:
-    """What a row of an array is."""
+    """Return the numba type of one row of an array: LANES numbers in the array's precision."""
     return _SINGLES if array.dtype == types.float32 else _LANES
 
 
@@ -141,7 +141,7 @@ def store(typing: Any, array: Any, row: Any, value: Any) -> Any:
 
 @intrinsic
 def as_in(typing: Any, array: Any, value: Any) -> Any:
-    """The same in an array's precision."""
+    """Convert LANES numbers to the precision of an array."""
 
     def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return _as(builder, args[1], signature.args[1], signature.return_type)
@@ -181,7 +181,7 @@ def add_to(rows: Any, row: Any, value: Any) -> None:
 
 @intrinsic
 def splat(typing: Any, number: Any) -> Any:
-    """The same number in every lane."""
+    """Put one number into every lane."""
 
     def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return _splat(builder, args[0])

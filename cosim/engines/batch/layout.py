@@ -1,4 +1,4 @@
-"""What the kernels share: the arrays of a circuit and of a tile, and what an evaluation is asked for."""
+"""Data that the kernels share: the arrays of a circuit and of a tile, and what an evaluation is asked for."""
 
 from typing import NamedTuple
 
@@ -25,7 +25,7 @@ PACES = 11
 
 
 class Structure(NamedTuple):
-    """What all instances share. Nets are indices, rows of unknowns too; the last row stands for ground.
+    """The circuit that all instances share. Nets are indices, rows of unknowns too; the last row is ground's.
 
     row (nets,); offsets (n, 2) net and source, offset_sign; currents (n, 3) two nets and a source;
     capacitor_at (nets + 1,) into capacitor_net and farad: the charge of each net is the sum of farad times the voltages
@@ -77,7 +77,8 @@ class Structure(NamedTuple):
 
 
 class Values(NamedTuple):
-    """Of a tile, each (rows, LANES): unknowns, net voltages, currents out of nets and charges on them, matrix.
+    """Quantities of a tile, each (rows, LANES): unknowns, net voltages, currents out of nets and charges on them,
+    matrix.
 
     x has a row of zeros behind the unknowns; matrix has SPARE behind its entries, where those of ground fall.
     gate: RANK values and RANK derivatives a line; response: RESPONSES values and derivatives; drain as gate;
@@ -136,7 +137,7 @@ class Solver(NamedTuple):
 
 
 class Saved(NamedTuple):
-    """What is saved at each step: kind (n,) 0 a voltage, 1 a source, 2 a transistor; which (n,) net, or device;
+    """Quantities saved at each step: kind (n,) 0 a voltage, 1 a source, 2 a transistor; which (n,) net, or device;
 
     nets_at (n + 1,) into nets: those behind a source. time (LANES, rows); values (LANES, rows, n); found (n, LANES).
     """

@@ -73,7 +73,7 @@ def advance(s: Any, p: Any, v: Any, m: Any, saved: Any, varied: bool, waiting: b
 
 @jit
 def goes_on(m: Any, saved: Any, waiting: bool) -> bool:
-    """Whether no lane is full, and enough of them run."""
+    """Tell whether no lane's record is full and enough lanes run: one, or with `waiting` all of them."""
     for lane in lanes():
         if m.clock[STANDS, lane] == RUNNING and m.clock[ROWS, lane] >= saved.time.shape[1]:
             return False
@@ -119,7 +119,7 @@ def drive(s: Any, v: Any, m: Any, lane: int) -> None:
 
 @jit
 def _offset(s: Any, v: Any, lane: int) -> None:
-    """What sources add to each net."""
+    """Set `v.offset` of one lane: for each net, the voltage that its sources add, V."""
     for k in range(s.offsets.shape[0]):
         v.offset[s.offsets[k, 0], lane] = 0.0
     for k in range(s.offsets.shape[0]):

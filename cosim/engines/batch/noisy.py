@@ -83,7 +83,7 @@ def _turning(m: Any, n: Any) -> int:
 
 @jit
 def _densities(s: Any, v: Any, n: Any) -> None:
-    """Of all sources in all lanes, by the currents of now."""
+    """Set the one-sided noise density of every source in all lanes, A^2/Hz, by the present currents."""
     for k in range(n.source.size):
         total = splat(n.fixed[k])
         for e in range(n.device_at[k], n.device_at[k + 1]):
@@ -98,7 +98,10 @@ def _densities(s: Any, v: Any, n: Any) -> None:
 
 @jit
 def _turn(m: Any, n: Any, lane: int) -> None:
-    """What stands at the interval's ends, where it is a new one; and no step beyond it, nor a rest that is a sliver."""
+    """Draw the noise at the end of a lane's interval where it is a new one, and fit the next step into that interval.
+
+    What is left of the interval is divided evenly, so that no step passes its end or leaves a sliver.
+    """
     here = _interval(m, n, lane)
     if here != n.at[lane]:
         for k in range(n.source.size):

@@ -78,7 +78,7 @@ def begin_step(m: Any, lane: int) -> None:
 
 @jit
 def judge(m: Any, lane: int) -> int:
-    """What a solve has come to: 1 where the step is accepted."""
+    """Accept or refuse a lane's step after a solve, and set the next step's length; return 1 where it is accepted."""
     clock, pace = m.clock, m.pace
     pace[ACCEPTED, lane] = pace[BEGINS, lane] = 0.0
     if clock[STANDS, lane] != RUNNING:
@@ -136,7 +136,7 @@ def begin_rest(m: Any, lane: int) -> None:
 
 @jit
 def judge_rest(m: Any, lane: int) -> None:
-    """What a solve on the way to rest has come to: the fewer it took, the longer the next step."""
+    """Judge a solve on a lane's way to its operating point: the fewer iterations, the longer the next step."""
     clock, pace = m.clock, m.pace
     pace[ACCEPTED, lane] = pace[BEGINS, lane] = 0.0
     if clock[STANDS, lane] != RUNNING:

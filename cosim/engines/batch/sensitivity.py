@@ -22,8 +22,9 @@ Array = NDArray[np.float64]
 
 
 class Reading(NamedTuple):
-    """What an objective adds: at some times the current through a source, or the size of the current of a transistor
-    whose source is on its bulk. times, weights: (n,), s and 1; between two steps a straight line is read.
+    """A term of an objective: at some times the current through a source, or the size of a transistor's current.
+
+    The transistor's source is on its bulk. times, weights: (n,), s and 1; between two steps a straight line is read.
     """
 
     probe: Current | DrainCurrent
@@ -145,7 +146,7 @@ def _factors(recorded: Recorded) -> Array:
 
 
 class _Weight(NamedTuple):
-    """Of a net, or of a tied device, in an objective of a lane at a step."""
+    """The weight of a net, or of a tied device, in an objective of a lane at a step."""
 
     step: int
     objective: int
@@ -182,7 +183,7 @@ def _steps(recorded: Recorded, objectives: Sequence[Objective]) -> Steps:
 
 
 def _weights(recorded: Recorded, objectives: Sequence[Objective]) -> tuple[list[_Weight], list[_Weight]]:
-    """Of nets and of devices."""
+    """Return the weights of nets and those of tied devices in all objectives."""
     circuit = recorded.circuit
     place = {name: k for k, device in enumerate(circuit.tied) for name in device.parts}
     nets: list[_Weight] = []

@@ -38,7 +38,7 @@ class Batch:
     installed: Callable[[], None] = check_numba
 
     def write(self, bench: Bench) -> str:
-        """What the result depends on: circuit, sources, condition and accuracy."""
+        """Return the text that a result depends on: circuit, sources, condition and accuracy."""
         rest, sources = part(bench.circuit)
         there = bench.technology
         driven = "\n".join(format_elements(sources, there))

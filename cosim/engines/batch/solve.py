@@ -31,7 +31,7 @@ class Late(Exception):
 
 @dataclass(frozen=True, eq=False)
 class Marched:
-    """What became of a bench. time (steps,), s; probes (probes, steps); low, high (nets,): V; stuck: no step worked."""
+    """A bench's result. time (steps,), s; probes (probes, steps); low, high (nets,): V; stuck: no step worked."""
 
     time: Array
     probes: Array
@@ -46,7 +46,7 @@ def taken(saved: Saved, lane: int, count: int) -> tuple[Array, Array]:
 
 
 def conclude(march: March, lane: int, parts: Sequence[tuple[Array, Array]]) -> Marched:
-    """What became of the bench in a lane that is at its end; parts: what was `taken` of it."""
+    """Return the result of the bench in a lane that has ended, joined from the parts that `taken` read of it."""
     time, probes = (np.concatenate(some, axis=-1) for some in zip(*parts, strict=True))
     stuck = bool(march.clock[STANDS, lane] == STUCK)
     return Marched(time, probes, march.low[:, lane].copy(), march.high[:, lane].copy(), stuck)

@@ -269,7 +269,7 @@ def _starts(lists: Sequence[Sequence[int]]) -> Whole:
 
 
 def shape_of(elements: Iterable[Element]) -> Shape:
-    """What the solver's structure depends on: all but values of sources and what transistors drew."""
+    """Return everything that the solver's structure depends on: all but values of sources and what transistors drew."""
     return tuple(
         (one.name, one.drain, one.gate, one.source, one.bulk, one.polarity, one.w, one.l, one.m)
         if isinstance(one, Mos)

@@ -25,7 +25,7 @@ _COPIES = 600  # in one deck
 
 @dataclass(frozen=True)
 class Stack:
-    """What is measured: a device, or a cascode, as a part of it deviates. vt_shifts, V, and betas: lower, upper."""
+    """The device under measurement, or a cascode, with its deviations: vt_shifts, V, and betas, each (lower, upper)."""
 
     kind: Kind
     vt_shifts: tuple[float, float] = (0.0, 0.0)
@@ -37,7 +37,8 @@ class Stack:
         return 1 if self.kind.polarity == "n" else -1
 
     def devices(self, copy: int) -> Iterator[Mos]:
-        """Its transistors, between the nets s, d and m (between two) of a copy; gate g<copy>, bulk on ground."""
+        """Yield the transistors of one copy: nets s, d and m (between two) with the copy's number, gate g, bulk on
+        ground."""
         kind, ends = self.kind, (f"d{copy}", f"g{copy}", f"s{copy}", GROUND)
         lower = Mos(f"l{copy}", *ends, kind.polarity, kind.w, kind.l)
         lower = replace(lower, vt_shift=self.vt_shifts[0], beta_factor=self.betas[0])

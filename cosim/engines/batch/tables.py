@@ -1,4 +1,4 @@
-"""What the engine knows of a device: currents and charges over its voltages, measured in the simulator, as splines.
+"""Tables of a device: its currents and charges over its voltages, measured in the simulator, as splines.
 
 Voltages, currents and charges are those of an n device; a p device is its mirror image (`sign` -1 on all of them).
 

@@ -51,7 +51,7 @@ class Ramps(NamedTuple):
 
 
 class Drawn(NamedTuple):
-    """What a bench's transistors drew: tied (4 each,) and floating (2 each,), see `layout.Values`."""
+    """Deviations that a bench's transistors drew: tied (4 each,) and floating (2 each,), see `layout.Values`."""
 
     tied: Array
     floating: Array

@@ -1,4 +1,4 @@
-"""What the engine cannot run, so that another must."""
+"""The exception for a circuit that the batched engine cannot run, so that another engine must."""
 
 
 class Unsupported(Exception):

@@ -44,9 +44,10 @@ def gate_lag(fit: NoiseFit, timing: Timing, supply: float, u_t: float) -> float:
 
 @dataclass(frozen=True)
 class Aperture:
-    """Of one edge of a cell. frozen: share of what is frozen; tracked: of the candidate as a line with `lag`, s, has
-    it, at rest; ran: share of the variance of such a line that it comes to while the cell tracks; after: of the
-    one-sided density of noise into the decision node, the variance that it adds after the freeze, Hz."""
+    """How a clocked cell weights noise at one edge. frozen: share of the frozen candidate; tracked: share of the
+    candidate as a line with `lag`, s, follows it, at rest; ran: share of the variance of such a line that is reached
+    while the cell tracks; after: variance added after the freeze, over the one-sided density of noise into the decision
+    node, Hz."""
 
     frozen: float
     tracked: float
@@ -70,7 +71,8 @@ class Cells:
 
 
 def apertures(cells: Cells, fit: NoiseFit) -> list[Aperture]:
-    """Of each cell, all of them frozen where no candidate within 40 % of the threshold turns it."""
+    """Return the aperture of each cell: all of it frozen where no candidate within 40 % of the threshold turns the
+    cell."""
     model = _Model(cells, fit)
     base = model.threshold(np.zeros(len(cells.thresh)))
     step = _MOVED * cells.thresh

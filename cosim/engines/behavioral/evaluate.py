@@ -92,7 +92,7 @@ def evaluate_held(
 
 
 def _source_currents(graph: Sized, inputs: Array) -> dict[str, Array]:
-    """What the sources draw, node -> (n, time), ampere."""
+    """Return the currents of inputs, unit and pedestal sources: node -> (n, time), ampere."""
     i_unit, i_pedestal = graph.i_unit, graph.i_pedestal
     shape = inputs.shape[:2]
     currents = {node.name: i_unit * inputs[:, :, node.index] + i_pedestal for node in graph.of(InputCurrent)}
@@ -218,7 +218,8 @@ class _Engine:
             setattr(self, kept, {name: np.concatenate([part[name] for part in parts], axis=1) for name in parts[0]})
 
     def reset(self, n: int) -> dict[str, tuple[Array, Array]]:
-        """What memories that are read late deliver in front of the first frame, (n, 1)."""
+        """Return the currents in front of the first frame of memories that are read late: node -> pair, each (n, 1),
+        ampere."""
         late = {source for (source, _), weight in self.graph.weights.items() if weight.late}
         found: dict[str, tuple[Array, Array]] = {}
         for node in self.graph.memories:
@@ -229,11 +230,11 @@ class _Engine:
         return found
 
     def standing(self, node: Memory, states: States) -> tuple[Array, Array]:
-        """What a memory delivers in states."""
+        """Return the currents that a memory in the given states delivers on its two lines, ampere."""
         return self.deliver(node.name, self.current(node, self.cell(node), states))
 
     def bit(self, source: str, *, late: bool) -> NDArray[np.bool_]:
-        """Whether a symbol comparator finds a signal on, (n, time)."""
+        """Tell whether a symbol comparator finds a signal on, (n, time)."""
         _, line_p = self.late[source] if late else self.lines[source]
         half = self.graph.half(source)
         assert half is not None, f"{source} has no symbol comparator"
@@ -293,7 +294,7 @@ class _Engine:
         return self.late[source][1] if late else self.currents[source]
 
     def values(self, node: Memory) -> tuple[Array, ...]:
-        """What its value edges bring, ampere."""
+        """Return the currents of a memory's value edges, ampere, each with its noise where there is a noise model."""
         edges = self.graph.into(node.name, "value")
         found = [(source, self.currents[source] * self.deviations.lines_p.get(source, 1.0)) for source, _ in edges]
         if (noise := self.noise) is None:

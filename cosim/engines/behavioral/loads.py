@@ -1,4 +1,4 @@
-"""What a compiled circuit hangs on the nets whose noise counts: capacitances, and the pins that make currents."""
+"""Loads of the nets whose noise counts in a compiled circuit: capacitances, and the pins that make currents."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -38,13 +38,13 @@ class Loads:
     sinks: Mapping[str, str]
 
     def of(self, name: str) -> float:
-        """Of a net of the network, by its own name, whether it is a port or not."""
+        """Return the capacitance of a net of the network, F, by its own name, whether it is a port or not."""
         return self.farads[name] if name in self.farads else self.farads[f"xnetwork.{name}"]
 
 
 @lru_cache(maxsize=4)
 def loads_of(design: Design, fit: NoiseFit) -> Loads:
-    """What a design's nets carry. Raises InputError that names a unit whose candidate no sample gate freezes."""
+    """Compute the loads of a design's nets. Raises InputError that names a unit whose candidate is never frozen."""
     devices = [element for element in design.flat.elements if isinstance(element, Mos)]
     carriers, farads, kinds = _carriers(devices), defaultdict[str, float](float), _kinds(design.technology)
     for mos in carriers:

@@ -42,7 +42,10 @@ def run_behavioral(
 def run_noisy(
     design: Design, x: Array, noise: Noise, condition: Condition | None = None, chip: Chip | None = None
 ) -> BehavioralTrace:
-    """The same with noise at every decision. Raises InputError that names a unit whose noise is not modelled."""
+    """Evaluate a design's equations for samples with noise at every decision.
+
+    x: (n, time, inputs), software numbers. Raises InputError that names a unit whose noise is not modelled.
+    """
     there = standing(design, condition, chip)
     inputs = encode_inputs(design.network.encoding, x).scaled(there.input_scale / there.bias_scale)
     model = noise_model(design, noise, there.technology.thermal_voltage, there.bias_scale)

@@ -45,7 +45,7 @@ Key = tuple[str, str, bool]  # of a signal or a pin; its line, "p", "n", "bias" 
 
 
 class Currents(Protocol):
-    """What signals carry."""
+    """A function that returns the current of a signal."""
 
     def __call__(self, source: str, *, late: bool) -> Array:
         """The current of a signal, or of what a row reads of it late, (n, time), ampere."""
@@ -97,7 +97,7 @@ def noise_model(design: Design, noise: Noise, u_t: float, scale: float = 1.0) ->
 def _edges(
     design: Design, fit: NoiseFit, timing: Timing, u_t: float, scale: float
 ) -> Mapping[str, tuple[Aperture, Aperture]]:
-    """Of all clocked 9T cells, at their bias currents."""
+    """Return the apertures of every clocked 9T cell at its bias currents: cell -> (edge that sets, that resets)."""
     biases = {node.name: design.graph.biases[node.name] for node in design.graph.memories if isinstance(node, Schmitt)}
     if not biases:
         return {}
@@ -165,12 +165,12 @@ class Candidates:
         return [*flows, Flow("cell_n", 2 * width, 2.0), Flow("cell_p", 2 * width, 2.0)] if on else flows
 
     def sigma_of(self, signal: str) -> Array:
-        """Of the current that a signal's line p carries, ampere, (n, time)."""
+        """Return the standard deviation of the current on a signal's line p, ampere, (n, time)."""
         key = (signal, "p", False)
         return np.sqrt(self.covariance(key, key) + self._drift(key)) / self.model.scale
 
     def covariance(self, a: Key, b: Key) -> Array | float:
-        """Of two lines, A^2, without flicker."""
+        """Return the covariance of two lines' currents, A^2, without flicker."""
         if not self._sources(a) & self._sources(b):
             return 0.0
         pair = (a, b) if a <= b else (b, a)
@@ -218,7 +218,8 @@ class Candidates:
         return self.lines[key]
 
     def _feeding(self, name: str, *, late: bool) -> tuple[list[Flow], list[tuple[Key, Array | float]]]:
-        """What makes the current in a signal's line p; inputs come from outside."""
+        """Return the devices and the lines that make the current in a signal's line p; none for inputs, which come from
+        outside."""
         match self.graph.nodes[name]:
             case Rectifier():
                 return self._row(name)

@@ -63,8 +63,11 @@ def decided_by(
 
 
 def devices_of(technology: Technology, fit: NoiseFit, units: int, *, chips: bool) -> Spread:
-    """What a training counts by: noise and what calibration leaves, with `chips` mismatch as well; units: unit devices
-    per weight 1.0. Raises InputError for a technology without mismatch."""
+    """Return the deviations that a training counts by: noise and what calibration leaves, with `chips` mismatch as
+    well.
+
+    units: unit devices per weight 1.0. Raises InputError for a technology without mismatch.
+    """
     mismatch = derive_mismatch(technology, 1 / units) if chips else None
     return Spread(units, left_by(technology.name), training_noise(technology, fit), mismatch)
 
@@ -94,11 +97,11 @@ class _Study:
         self.mismatch = Spread(self.graph.units, None, mismatch=derive_mismatch(design.technology, grid))
 
     def run(self) -> dict[str, Decided]:
-        """Of the memories that compare."""
+        """Return the decisions of each memory that compares, by name."""
         return {node.name: self.decided(node) for node in self.graph.of(Comparing)}
 
     def current(self, source: str, *, late: bool) -> Array:
-        """Of a signal, or of what a row reads of it late, ampere."""
+        """Return the current of a signal in the trace, ampere, (n, time); with `late` that of the frame before."""
         found = self.trace.currents[source]
         return later(found, 1, found.min()) if late else found
 
@@ -126,7 +129,8 @@ class _Study:
         return np.where(was_on, on, off), edge, rise
 
     def lines(self, node: Comparing) -> tuple[Array, ...]:
-        """Of the threshold and of the width, where beta flows into them, ampere."""
+        """Return the threshold and width currents of a cell, ampere, where beta flows into them; nothing where none
+        does."""
         betas = [self.trace.currents[source] for source, _ in self.graph.into(node.name, "beta")]
         if not betas:
             return ()
@@ -135,7 +139,7 @@ class _Study:
         return bias.i_thresh + total, bias.i_width + 2 * total
 
     def row(self, name: str) -> Row:
-        """What is added up, in units."""
+        """Return the row that a node adds up: weights, inputs and the states among them, over the current of 1.0."""
         into, unit = self.graph.into(name), self.graph.i_unit
         weight = np.array([[self.graph.mirrors[source, name].realised for source, _ in into]])
         x = np.stack([self.current(source, late=weight.late) for source, weight in into], axis=-1) / unit

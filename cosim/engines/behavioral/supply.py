@@ -98,7 +98,7 @@ def _at(now: States, first: int, *, arrived: bool) -> States:
 
 
 def _update(trace: BehavioralTrace, node: Memory, *, decided: bool) -> NDArray[np.int16]:
-    """Whether the last decision of a memory changed its state."""
+    """Return 1 where the last decision of a memory changed its state, else 0: (n, time)."""
     now = trace.states[node.name]
     changed = (now != _at(now, node.start, arrived=False)).astype(np.int16)
     return changed if decided else later(changed, 1, 0)
@@ -169,5 +169,5 @@ def _pulled(graph: Sized, name: str, trace: BehavioralTrace) -> Array:
 
 
 def _output_current(graph: Sized, name: str, trace: BehavioralTrace) -> Array:
-    """What an output pulls, or pushes if that is more, ampere, (n, time)."""
+    """Return the current that an output pulls, or the one that it pushes if that is more, ampere, (n, time)."""
     return _pulled(graph, name, trace) + np.maximum(-trace.currents[name], 0.0)

@@ -84,7 +84,7 @@ def find_ngspice_library() -> Path:
 
 
 def format_install_hint() -> str:
-    """What to type on each system to get libngspice, and how to point to one elsewhere."""
+    """Return the sentence that says how to install libngspice on each system, and how to point to one elsewhere."""
     commands = "; ".join(f"{system}: {command}" for system, command in INSTALL_COMMANDS.items())
     return f"Install it ({commands}), or set {LIBRARY_VARIABLE} to the library file."
 
@@ -110,7 +110,7 @@ def effective_options(path: Path, deck: str, timeout: float = 20.0) -> dict[str,
 
 
 def _ask(path: Path, deck: tuple[str, ...], command: str, timeout: float) -> list[str]:
-    """What a libngspice prints from its start on: a deck's run, if there is one, and a command, in a child process."""
+    """Return the lines that a libngspice prints in a child process: its start, the run of a deck if any, a command."""
     arguments = [sys.executable, "-I", "-c", _PROBE, str(path.absolute()), json.dumps(deck), command]
     try:
         probe = subprocess.run(
@@ -127,7 +127,7 @@ def _ask(path: Path, deck: tuple[str, ...], command: str, timeout: float) -> lis
 
 
 def is_new_enough(version: str) -> bool:
-    """Whether a version text such as `39.3` is at least MINIMUM_NGSPICE."""
+    """Tell whether a version text such as `39.3` is at least MINIMUM_NGSPICE."""
     major = re.match(r"\d+", version)
     return major is not None and int(major.group()) >= MINIMUM_NGSPICE
 

@@ -127,6 +127,6 @@ def _kind(status: int) -> FailureKind:
 
 
 def _news(output: str) -> str:
-    """What it says, without its greeting."""
+    """Return the last lines of a simulator's output that report errors, joined, without its greeting."""
     lines = [line.strip() for line in output.splitlines() if _NEWS.search(line)]
     return "; ".join(dict.fromkeys(lines[-5:]))

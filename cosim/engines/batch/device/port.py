@@ -17,7 +17,7 @@ class Port:
         self._found: dict[int, Any] = {}
 
     def of(self, kernel: Any) -> Any:
-        """The device's version of a kernel, and of all that it calls."""
+        """Return the device's version of a kernel, and compile all that it calls as well."""
         if id(kernel) not in self._found:
             python = self._stands_for.get(id(kernel)) or getattr(kernel, "py_func", kernel)
             known = dict(python.__globals__)
@@ -29,6 +29,9 @@ class Port:
         return self._found[id(kernel)]
 
     def _is_kernel(self, one: Any, caller: Function) -> bool:
-        """Whether it must be compiled, too: it is one of the host's, or stands beside what replaces one."""
+        """Tell whether a global of `caller` must be compiled for the device as well.
+
+        That is so for a kernel of the host, for what replaces one, and for a function of the caller's own module.
+        """
         beside = isinstance(one, FunctionType) and one.__module__ == caller.__module__
         return id(one) in self._stands_for or hasattr(one, "py_func") or beside
