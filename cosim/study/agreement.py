@@ -128,7 +128,7 @@ class Comparison:
         return {step: int((~self._same(a, b)).sum()) for step, (a, b) in self._steps().items()}
 
     def measured(self) -> dict[str, Measured]:
-        """What a spec may be on, of the simulator."""
+        """Return the simulator's figures that a spec may be on, with their intervals where they have one."""
         same = round(self.task_agreement("software", self.simulator) * len(self.y))
         found = {
             "accuracy": Measured(*self.accuracy(self.simulator)),

@@ -1,4 +1,4 @@
-"""What a run of chips is in figures: of one chip, of all of them, and by which transistors they differ.
+"""Results of a run of chips as data: of one chip, of all of them, and which transistors make them differ.
 
 Fields are the keys of chips.jsonl, summary.json and contributions.json, see `json_object`. Shares are fractions of 1,
 powers in W.
@@ -89,7 +89,7 @@ class ChipRecord:
         return found
 
     def outcome(self, engine: str) -> Figures | None:
-        """The same; None for a chip whose simulation failed."""
+        """Return the figures by an engine; None for a chip whose simulation failed."""
         return self.by(engine) if self.status == "ok" else None
 
 
@@ -222,7 +222,7 @@ class Contribution:
 
 @dataclass(frozen=True)
 class ChipNoise:
-    """What noise does to the chips of a run. seed: of its numbers; decisions: share that differs from the same chip's
+    """Effect of noise on the chips of a run. seed: of its numbers; decisions: share that differs from the same chip's
     without noise, None of real-valued answers; accuracy, task_agreement, state_agreement: with noise minus without;
     means over chips. passed: chips that meet the spec without noise, of `chips`."""
 
@@ -258,7 +258,8 @@ class ChipSummary(ChipCount):
 
 @dataclass(frozen=True, kw_only=True)
 class TrimRow:
-    """The same chips with converters of `bits` bits at their bias pins; without converters where that is None.
+    """Results of chips with converters of `bits` bits at their bias pins; without converters where it is None.
+    None.
 
     METRICS are None where every simulation failed; won, lost: chips that trimming made count, or no more; p: of
     McNemar's exact test.

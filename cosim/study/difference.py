@@ -1,4 +1,5 @@
-"""What differs between two runs, as data: what was set, by how much figures moved, what turned, and where.
+"""The difference of two runs as data: settings, how far figures moved, samples and chips that turned, and units.
+units.
 
 Shares are fractions of 1, powers W. A is the first run, B the second; differences are B - A.
 """
@@ -15,7 +16,7 @@ Verdict = Literal["counts", "fails"]
 
 @dataclass(frozen=True)
 class Setting:
-    """What was asked, or what a run was made from, where it differs; "-" for what one of the runs does not have."""
+    """An option or input of a run that differs between the two; "-" where a run does not have it."""
 
     name: str
     a: str
@@ -148,7 +149,8 @@ class Difference:
 
     @property
     def unchanged(self) -> bool:
-        """Whether every figure that both have is the same, to its last bit, and neither has more than the other."""
+        """Tell whether all figures that both runs have are equal to the last bit, and neither run has more than the
+        other."""
         whole = all(not (pairing.only_a or pairing.only_b or pairing.apart) for pairing in self.pairings)
         turned = any((self.flips, self.chip_flips, self.chips, self.units))
         return (
@@ -160,7 +162,7 @@ class Difference:
 
     @property
     def nothing(self) -> bool:
-        """Whether nothing differs, neither what was set nor what came out."""
+        """Tell whether the runs are equal in settings and results, at every point."""
         return self.unchanged and not self.settings and all(point.nothing for point in self.points.values())
 
 

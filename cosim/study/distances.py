@@ -21,7 +21,10 @@ def threshold_distances(network: Network, reference: Trace) -> NDArray[np.float6
 
 
 def cell_distances(design: Design, reference: Trace) -> NDArray[np.float64]:
-    """The same of every cell of the circuit; a shift cell's candidate is the level of the bit that it takes over."""
+    """Return the distance of each cell's candidate to its nearer threshold in units, (n, time, cells of the circuit).
+
+    The candidate of a shift cell is the level of the bit that it takes over.
+    """
     layers = design.network.recurrent_layers
     places = [(layer.name, k) for layer in layers for k in range(layer.width)]
     units = dict(zip(places, np.moveaxis(threshold_distances(design.network, reference), 2, 0), strict=True))

@@ -27,7 +27,7 @@ HOLD, BITS = "hold", "bits"
 
 @dataclass(frozen=True)
 class Knob:
-    """What is varied, by the name of its option, with the unit of its values.
+    """An option that the search varies, by its name, with the unit of its values.
 
     A range from low to high, by equal factors with `log`; or `values`, one of which is taken. start: where the search
     begins.
@@ -74,13 +74,13 @@ class Tried:
 
     @property
     def refuted(self) -> bool:
-        """Whether transistors do not do what the behavioral model says."""
+        """Tell whether the transistors miss the spec that the behavioral model met."""
         return self.transistors is not None and bool(self.transistors.missed)
 
 
 @dataclass(frozen=True)
 class Exploration:
-    """What explore.json holds. options: those of the chips that are not defaults; spec: what a chip must do;
+    """The content of explore.json. options: those of the chips that are not defaults; spec: what a chip must do;
     least_yield: what a circuit must have to be on the front; front: numbers of trials; unvaried: what stayed as it is.
     """
 

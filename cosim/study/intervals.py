@@ -75,7 +75,7 @@ def share_interval(values: NDArray[np.float64] | NDArray[np.bool_]) -> Interval:
 
 
 def shows_sign(found: Interval) -> bool:
-    """Whether a mean's interval leaves 0 out, so that its sign is known; a single sample's does not."""
+    """Tell whether a mean's interval leaves 0 out, so that its sign is known; a single sample's does not."""
     if found.low is None or found.high is None:
         return False
     return found.low > 0 or found.high < 0 or found.low == found.mean == found.high

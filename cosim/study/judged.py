@@ -39,7 +39,7 @@ def latency(lengths: NDArray[np.int64], t_step: float) -> float:
 
 
 def gate_area(design: Design) -> float:
-    """Of all transistors and capacitors as drawn, um2; no wiring, no wells, no spacing."""
+    """Return the area of all transistors and capacitors as drawn, um2, without wiring, wells and spacing."""
     return 1e12 * sum(gates + capacitors for gates, capacitors in block_areas(design).values())
 
 

@@ -36,7 +36,7 @@ SOLVER_STEPS, RETAIN_STEPS = 50, 4  # at least, in a step of a run with pulses a
 
 @dataclass(frozen=True)
 class LadderStudy:
-    """What is asked of a ladder: `sequences` random sequences of `steps` updates drawn by `seed`."""
+    """The plan of a ladder's study: `sequences` random sequences of `steps` updates drawn by `seed`."""
 
     rungs: int
     sequences: int
@@ -88,7 +88,7 @@ class LadderTrace:
 
     @property
     def expected(self) -> Levels:
-        """What software says after each step."""
+        """Return the level of the ladder in software after each step."""
         return software_levels(self.run.start, self.run.updates, self.states.shape[1])
 
     @property

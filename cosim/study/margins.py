@@ -58,8 +58,10 @@ class Margins:
 
 
 def study_margins(design: Design, test_set: TestSet, noise: Noise, condition: Condition | None = None) -> Margins:
-    """Of the nominal circuit on all samples. Raises InputError for a unit whose noise is not modelled, or a technology
-    without mismatch."""
+    """Measure the margins of all decisions of the nominal circuit on all samples, layer by layer.
+
+    Raises InputError for a unit whose noise is not modelled, or a technology without mismatch.
+    """
     found = decided_by(design, run_behavioral(design, test_set.x, condition), noise, condition)
     valid = np.arange(test_set.x.shape[1])[None, :] < test_set.lengths[:, None]
     layers: dict[str, list[Decided]] = {}

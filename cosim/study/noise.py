@@ -1,4 +1,4 @@
-"""What noise changes: states, decisions and accuracy with and without it, and how many sigma decisions are away.
+"""Effects of noise: states, decisions and accuracy with and without it, and how many sigma decisions are away.
 
 A sample is run several times with other numbers. Shares are means over the runs of a sample; their intervals are
 Student's t over samples, which are independent where the states of one sample are not, and Clopper and Pearson's where

@@ -54,7 +54,7 @@ class Contrast:
 
     @property
     def same(self) -> bool:
-        """Whether no pair differs; of runs apart, whether the figures are equal."""
+        """Tell whether the runs are equal: no pair differs, or, unpaired, the figures do not."""
         return not self.up and not self.down and self.difference == 0
 
 
@@ -142,7 +142,7 @@ def tango_interval(up: int, down: int, n: int) -> Bounds:
 
 
 def newcombe_interval(k: int, n: int, j: int, m: int) -> Bounds:
-    """Of j/m - k/n, from Wilson's intervals of both."""
+    """Return the interval of the difference of fractions j/m - k/n, from Wilson's intervals of both."""
     from scipy.stats import binomtest
 
     a, b = (binomtest(count, total).proportion_ci(CONFIDENCE, "wilson") for count, total in ((k, n), (j, m)))

@@ -46,14 +46,14 @@ class Placed:
 
 @dataclass
 class Ledger:
-    """What a partition's circuit did: one entry for each sample of x (n, time, units), in their order."""
+    """Results of a partition's circuit: one entry for each sample of x (n, time, units), in their order."""
 
     x: list[Array] = field(default_factory=list[Array])
     outcomes: list[Outcome] = field(default_factory=list[Outcome])
     power: list[float] = field(default_factory=list[float])  # W, behavioral
 
     def ran(self, placed: Placed, lengths: Integers) -> Ran:
-        """The run of all samples."""
+        """Return the run of all samples; lengths: (n,) their valid steps."""
         numbers = np.arange(len(lengths))
         test_set = TestSet(np.concatenate(self.x), np.zeros_like(numbers), lengths, numbers)
         return Ran(placed.design, test_set, self.outcomes, placed.run)
@@ -61,7 +61,7 @@ class Ledger:
 
 @dataclass(frozen=True)
 class PartitionSummary:
-    """Of one partition. cells: that are in the circuit, a converter each; thresholds: of each in steps of its
+    """Figures of one partition. cells: that are in the circuit, a converter each; thresholds: of each in steps of its
     converter; ranges: of the converters, in thresholds; out_of_range: share of these samples' candidates beyond them.
 
     states: that were compared; wrong: of them differ between software and converters, converters and behavioral,
@@ -115,7 +115,7 @@ class DeployedSummary:
 
     @property
     def audits(self) -> list[Audit]:
-        """Of all partitions."""
+        """Return the audits of the partitions that have one."""
         return [one.audit for one in self.partitions if one.audit is not None]
 
 

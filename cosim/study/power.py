@@ -147,7 +147,7 @@ def _simulated(outcomes: Sequence[Outcome] | None) -> list[int]:
 def tabulate_power(
     study: PowerStudy, test_set: TestSet, outcomes: Sequence[Outcome] | None, engine: str
 ) -> dict[str, NDArray[Any]]:
-    """What power.npz holds of every sample that counts, for `cosim diff`.
+    """Return the arrays of power.npz for `cosim diff`: the power of every sample that counts.
 
     indices, sums, lengths, y: as in `SampleTable`; figures (k,): such as `ngspice power cells`, by engine, `power` or
     `static`, and block or rail; power_w (k, n): watt.
@@ -261,7 +261,7 @@ def _with_total(blocks: dict[str, Array] | None) -> dict[str, Array]:
 
 
 def _difference(total: Array, static: Array) -> Array:
-    """What is not static; nothing where floats alone differ."""
+    """Return total - static, W, and exactly 0 where they differ by rounding only."""
     return np.where(np.isclose(total, static, rtol=1e-9, atol=0), 0.0, total - static)
 
 

@@ -1,4 +1,4 @@
-"""What can be watched of one inference by the names of graph and mapping: cells, rectifiers, weights; and all of it.
+"""Signals of one inference to watch, by the names of graph and mapping: cells, rectifiers, weights; and all of them.
 
 A simulator saves only what it is asked for, so names are chosen before the run.
 """
@@ -48,7 +48,7 @@ class Recorded:
 
     @property
     def units(self) -> dict[str, str]:
-        """Of every vector."""
+        """Return the unit of every vector by its name, W or A."""
         return {name: "W" if name == "power" else "A" for name in self.vectors}
 
 
@@ -153,7 +153,8 @@ def _states(design: Design, waves: Waveforms, threshold: float) -> Iterator[tupl
 
 
 def _logic(design: Design, bench: Bench, time: Array) -> Iterator[tuple[str, NDArray[np.int16]]]:
-    """What the testbench drives its clocks with; without the complements."""
+    """Yield name and logic levels (time,) of the reset and of the clocks as the testbench drives them, without
+    complements."""
     assembly = design.assembly
     pairs = (*assembly.clocks, *assembly.decides.values(), *assembly.pulses.values())
     wanted = ("resetb", *(first for first, _ in pairs))

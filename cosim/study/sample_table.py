@@ -1,4 +1,4 @@
-"""What a run keeps of every sample, so that two runs can be held against each other sample by sample (`cosim diff`).
+"""Table of a run's samples, so that `cosim diff` can compare two runs sample by sample.
 
 In simulation.npz of one condition, in pvt.npz of several, then with one more axis in front of what STACKED names.
 """
@@ -48,12 +48,12 @@ class SampleTable:
 
     @property
     def good(self) -> NDArray[np.bool_]:
-        """(n,) whether a sample was simulated to its end."""
+        """Return (n,) booleans: the sample was simulated to its end."""
         return self.decisions != UNDECIDED
 
     @property
     def agreement(self) -> NDArray[np.float64]:
-        """(n,) the share of a sample's states that are the software's."""
+        """Return (n,) the share of a sample's states that equal the software's."""
         return 1.0 - self.wrong.sum(axis=1) / (self.lengths * self.wrong.shape[1])
 
     def select(self, places: NDArray[np.int64]) -> "SampleTable":

@@ -71,8 +71,9 @@ class Sensitivity:
 
 @dataclass(frozen=True)
 class Decision:
-    """Of a memory in a frame. margin_a: its candidate's current over its threshold, A; sigma_a: its spread by mismatch;
-    flips: share of chips in which it comes out the other way, to first order; devices: the most decisive first."""
+    """Sensitivity of one memory's decision in a frame. margin_a: its candidate's current over its threshold, A;
+    sigma_a: its spread by mismatch; flips: share of chips in which it comes out the other way, to first order; devices:
+    the most decisive first."""
 
     cell: str
     frame: int
@@ -84,9 +85,9 @@ class Decision:
 
 @dataclass(frozen=True)
 class Sensitivities:
-    """Of one sample. value_a: the margin, or the current that is asked for, A; outputs: of the two classes whose
-    difference it is, or one; sigma_a: its spread by mismatch while no state flips, A; devices: the most decisive first;
-    pins: A/A; decisions: the likeliest to flip first."""
+    """Sensitivities of one sample. value_a: the margin, or the current that is asked for, A; outputs: of the two
+    classes whose difference it is, or one; sigma_a: its spread by mismatch while no state flips, A; devices: the most
+    decisive first; pins: A/A; decisions: the likeliest to flip first."""
 
     outputs: tuple[int, ...]
     value_a: float
@@ -97,10 +98,12 @@ class Sensitivities:
 
 
 def sensitivities(design: Design, x: Array, run: Run = Run(), asked: Asked = Asked()) -> Sensitivities:
-    """Of a raw sample x (time, features) in the batch engine, in the run's condition and on its chip.
+    """Compute the sensitivities of a raw sample x (time, features) in the batch engine, as `run` says.
 
-    Raises InputError for a frame or an output that is not there, a pooling that has no derivative, and a technology
-    without mismatch coefficients; SimulationError where the engine cannot run it; MissingToolError without numba.
+    The run gives condition and chip. Raises InputError for a frame or an output that is not there, a pooling that has
+    no
+    derivative, and a technology without mismatch coefficients; SimulationError where the engine cannot run it;
+    MissingToolError without numba.
     """
     return all_sensitivities(design, [x], run, asked)[0]
 
@@ -108,7 +111,10 @@ def sensitivities(design: Design, x: Array, run: Run = Run(), asked: Asked = Ask
 def all_sensitivities(
     design: Design, samples: Sequence[Array], run: Run = Run(), asked: Asked = Asked()
 ) -> list[Sensitivities]:
-    """The same of several samples, as many at once as the engine has lanes."""
+    """Compute the sensitivities of several raw samples, each (time, features), as many at once as the engine has lanes.
+
+    Raises the errors of `sensitivities`.
+    """
     simulator = simulator_named(BATCH)
     for x in samples:
         _check_asked(design, len(x), asked)
@@ -135,7 +141,7 @@ def _check_asked(design: Design, frames: int, asked: Asked) -> None:
 
 @dataclass(frozen=True)
 class _Sample:
-    """What is differentiated: output -> its sign, the value of their sum in A, the frames' weights, and decisions."""
+    """A sample's objectives: output -> its sign, the value of their sum in A, the frames' weights, and decisions."""
 
     signs: dict[int, float]
     value: float
@@ -145,7 +151,7 @@ class _Sample:
 
 
 def _tile(design: Design, samples: Sequence[Array], run: Run, asked: Asked) -> list[Sensitivities]:
-    """Of at most as many samples as there are lanes."""
+    """Compute the sensitivities of at most as many samples as there are lanes."""
     from cosim.engines.batch.sensitivity import gradients, record  # numba, which need not be there
     from cosim.engines.batch.solve import Late
     from cosim.engines.batch.unsupported import Unsupported
@@ -194,14 +200,15 @@ def _objectives(design: Design, read: Sequence[_Sample]) -> "list[list[list[Read
 
 @dataclass(frozen=True)
 class _Slopes:
-    """Of one sample in a tile."""
+    """Derivatives of one sample, in a lane of a tile, with the spreads of the transistors."""
 
     found: "Gradients"
     lane: int
     spreads: dict[str, Device]
 
     def ranked(self, objective: int, less: Mapping[str, tuple[float, float]]) -> tuple[Sensitivity, ...]:
-        """Transistors by what they bring, the most decisive first; less: transistor -> A/V and A to subtract."""
+        """Return the transistors with their share of the variance, the most decisive first; less: transistor -> A/V and
+        A to subtract."""
         found = self.found
         volts, betas = (slopes[objective, self.lane].tolist() for slopes in (found.vt_shift, found.ln_beta))
         pairs: list[tuple[Device, float, float]] = []
@@ -256,7 +263,8 @@ def _ranked(found: Sequence[tuple[Device, float, float]]) -> tuple[Sensitivity, 
 
 
 def _frame_weights(design: Design, frames: int, asked: Asked) -> Array:
-    """Of each frame in what is asked for."""
+    """Return the weight of each frame, (frames,), in the readout that is asked for: one frame, or the network's
+    pooling."""
     if asked.frame is not None:
         return np.eye(frames)[asked.frame]
     each = np.eye(frames)[:, :, None]

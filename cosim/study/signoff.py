@@ -1,4 +1,4 @@
-"""What a sign-off found: a check asks one question and holds figures against their limits. Keys of signoff.json."""
+"""Results of a sign-off: a check asks one question and compares figures with their limits. Keys of signoff.json."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -52,7 +52,7 @@ class Axis:
 
     @property
     def geometric(self) -> bool:
-        """Whether the values are positive and span a decade or more."""
+        """Tell whether the values are positive numbers that span a decade or more."""
         numbers = self.numbers
         return numbers is not None and min(numbers) > 0 and max(numbers) >= _DECADE * min(numbers)
 
@@ -88,7 +88,7 @@ class SweptPoint:
 
 @dataclass(frozen=True)
 class SweepSummary:
-    """What sweep.json holds. options: those of the verb that are not its defaults; paired: what the points share."""
+    """The content of sweep.json. options: those of the verb that are not defaults; paired: what the points share."""
 
     verb: str
     network: str

@@ -1,4 +1,4 @@
-"""What noise of the transistors changes where they are simulated: samples with it, against the same without."""
+"""Effects of transistor noise in a circuit simulator: samples with it against the same samples without."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,8 +19,8 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class TransistorNoise:
-    """Of samples that ran both ways. states, answers: shares that noise changes; accuracy: with it; quiet: without;
-    change: accuracy with noise minus without; failed: samples that did not run both ways."""
+    """Effect of noise on samples that ran both ways. states, answers: shares that noise changes; accuracy: with it;
+    quiet: without; change: accuracy with noise minus without; failed: samples that did not run both ways."""
 
     samples: int
     failed: int

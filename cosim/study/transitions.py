@@ -1,4 +1,4 @@
-"""What a run did of an automaton: how often it took each transition, and how near to a threshold it came there.
+"""Transitions of an automaton in a run: how often each was taken, and how near to a threshold it came there.
 
 A frame belongs to the transition from the state that its cells stood in before it, by its symbol: by the states of the
 transistors themselves, so that behind a wrong state their own way counts, and not the one that they should have gone.
@@ -59,7 +59,7 @@ class Transitions:
 
 
 def find_transitions(design: Design, test_set: TestSet, outcomes: Sequence[Outcome], run: Run) -> Transitions | None:
-    """Of a run of test samples; None where the network follows no automaton."""
+    """Count the transitions in a run of test samples; None where the network follows no automaton."""
     coded = coded_in(design.network)
     if coded is None:
         return None
@@ -73,7 +73,7 @@ def find_transitions(design: Design, test_set: TestSet, outcomes: Sequence[Outco
 
 
 def count_transitions(coded: Coded, strings: Sequence[Frames], unit: float) -> Transitions:
-    """Of strings that transistors have read; unit: ampere."""
+    """Count the transitions in strings that transistors have read; unit: the current of 1.0, ampere."""
     automaton, shape = coded.automaton, coded.automaton.next.shape
     taken, wrong, margin = np.zeros(shape, dtype=int), np.zeros(shape, dtype=int), np.full(shape, np.inf)
     astray = 0

@@ -31,8 +31,8 @@ class EngineErrors:
 
 @dataclass(frozen=True)
 class ValueErrors:
-    """Of every engine against the targets; software_rmse: rms distance of its answers from the software's. tolerance:
-    the error of an answer that counts as right."""
+    """Errors of every engine against the targets; software_rmse: rms distance of its answers from the software's.
+    tolerance: the error of an answer that counts as right."""
 
     tolerance: float
     engines: dict[str, EngineErrors]

@@ -23,11 +23,13 @@ Waves = Mapping[str, NDArray[np.float64]]
 
 @dataclass(frozen=True)
 class WaveLabels:
-    """What waveforms show: the memory node, its thresholds in A as asked for, 0 where it compares nothing, names of the
-    outputs, a title.
+    """Labels of a sample's waveforms: the memory node, its thresholds in A as asked for, names of the outputs, a title.
 
-    own: the thresholds (upper, lower) of the node on one chip, A; i_pedestal: what its state of 0 carries, A; stage,
-    stages: in which of how many stages it decides; inputs: names of the input currents; verdict: what was decided.
+    i_rise, i_fall: 0 where the node compares nothing; own: its thresholds (upper, lower) on one chip, A; i_pedestal:
+    what
+    its state of 0 carries, A; stage, stages: in which of how many stages it decides; inputs: names of the input
+    currents;
+    verdict: what was decided.
     """
 
     unit: str
@@ -44,7 +46,7 @@ class WaveLabels:
 
     @property
     def compares(self) -> bool:
-        """Whether the node has thresholds; an analog state has none."""
+        """Tell whether the node has thresholds; an analog state has none."""
         return self.i_rise > 0
 
 
@@ -71,14 +73,14 @@ def record_waveforms(
 def waves_of(
     design: Design, recorded: Recorded, cell: str, run: Run
 ) -> tuple[dict[str, NDArray[np.float64]], WaveLabels]:
-    """What `draw_waveforms` draws of a memory node that a run recorded, with its labels."""
+    """Return the waveforms that `draw_waveforms` draws of a memory node in a recorded run, with their labels."""
     found = recorded.vectors
     waves = {"candidate": found[f"{cell}.candidate"], "state": found[f"{cell}.state"]}
     return waves | ends_of(design, recorded), labels_of(design, cell, run)
 
 
 def ends_of(design: Design, recorded: Recorded) -> dict[str, NDArray[np.float64]]:
-    """What any picture of a run shows: `time`, `power`, `input.0`, ..., `output.0`, ..."""
+    """Return the waveforms that any picture of a run shows: `time`, `power`, `input.0`, ..., `output.0`, ..."""
     found, graph = recorded.vectors, design.graph
     return {
         "time": recorded.time,
@@ -112,8 +114,8 @@ def input_names(encoding: InputEncoding) -> tuple[str, ...]:
 
 
 def judge_sample(design: Design, test_set: TestSet, position: int, waves: Waves, run: Run) -> Verdict | None:
-    """What software, behavioral model and the run's engine, whose waves these are, decide of the sample there; None
-    where targets are real numbers."""
+    """Return how software, behavioral model and the run's engine, whose waves these are, decide the sample at
+    `position`; None where targets are real numbers."""
     if test_set.tolerance is not None:
         return None
     frames = int(test_set.lengths[position])
