@@ -190,7 +190,7 @@ def _with_tree(assembly: Assembly, graph: Sized, job: Target) -> Assembly:
 
 
 def _capacitance(assembly: Assembly, graph: Sized, job: Target) -> float:
-    """Of an average, F: a mean of the sum of an output's weights in size moves it by SWING V_DD."""
+    """Return the capacitance of an averager, F: the mean of an output's summed weights moves it by SWING V_DD."""
     most = max(
         sum(abs(weight.target) * _level(graph, source) for source, weight in graph.into(node.name))
         for node in graph.of(Output)

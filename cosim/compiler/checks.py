@@ -1,4 +1,4 @@
-"""What must hold of a graph behind a pass. Each raises MappingError with the parameter, its value, limit and repair."""
+"""Checks of a graph behind a pass. Each raises MappingError with the parameter, its value, limit and repair."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""What lowering folded into a parameter on its way from the network to the graph, in words for the mapping report.
+"""Explanations for the mapping report: how lowering folded parameters on their way from the network to the graph.
 
     weight        W'  = sign gain W                     gain: step over level of the state that it reads
     bias          b'  = sign (b + sum_j W_j zero_j) + c zero: h of a state's level 0; c: common-mode offset

@@ -38,9 +38,11 @@ class Taps:
     origin: str
 
     def tap(self, source: str, frames: int, until: int | None) -> Tap:
-        """What to read for a signal so many frames late, by a row that counts until this stage decides.
+        """Return the tap that reads a signal so many frames late, for a row that counts until stage `until` decides.
 
-        until: None for a readout, which is read when all have decided. Raises MappingError where no cell can hold it.
+        Adds the shift cells that it needs. until: None for a readout, which is read when all have decided. Raises
+        MappingError
+        where no cell can hold the signal.
         """
         node = self.graph.nodes.get(source) or self.ahead[source]
         stage = node.stage if isinstance(node, Memory) else _BEFORE

@@ -66,7 +66,7 @@ def parse_around(text: str | None) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Job:
-    """What is compiled, for messages from where, and how. units: unit devices per weight 1.0."""
+    """A compilation: the network, its origin for messages, and its settings. units: unit devices per weight 1.0."""
 
     network: Network
     origin: str

@@ -24,8 +24,8 @@ Bias = TypeVar("Bias")
 
 @dataclass(frozen=True)
 class LeftOut:
-    """What is not built, because no input changes it: nodes by name, states of the memories among them, and the weights
-    into and out of them."""
+    """Parts of the graph that are not built, because no input changes them: nodes by name, states of the memories among
+    them, and the weights into and out of them."""
 
     nodes: Mapping[str, Node] = field(default_factory=dict[str, Node])
     states: Mapping[str, int] = field(default_factory=dict[str, int])
@@ -62,7 +62,7 @@ class Lowered:
 
     @cached_property
     def feeds_back(self) -> bool:
-        """Whether a state depends on itself, frames before."""
+        """Tell whether a state depends on its own value some frames before."""
         late = (edge for edge, weight in self.weights.items() if weight.late)
         return not nx.is_directed_acyclic_graph(self._at_once(late))
 

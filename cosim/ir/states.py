@@ -30,7 +30,8 @@ def software_states(graph: Lowered, reference: Trace) -> States:
 
 
 def _behind(reference: Trace, node: Memory) -> NDArray[np.float64]:
-    """What the software has of a memory, (n, time): of a shift cell its signal some frames before, first its start."""
+    """Return a memory's value in the software, (n, time); of a shift cell its signal some frames before, first its
+    start."""
     inputs = reference.inputs.units if node.layer == INPUT else reference.signals[node.layer]
     return later(inputs[:, :, node.index], node.behind, node.zero + node.step * node.start)
 

@@ -1,4 +1,4 @@
-"""What epsilon makes of the seed paper's unit and of its first-quadrant form (arXiv 2605.11855, eq. 7).
+"""Rules for epsilon in the seed paper's unit and in its first-quadrant form (arXiv 2605.11855, eq. 7).
 
 0: the state is replaced, a Schmitt trigger. 1: S alpha is added, and the state stays on a lattice of step alpha: a
 ladder. -1: h_t = S alpha - h_{t-1}, which with S of one sign has two values: a toggle. The state s of the last two is a

@@ -1,4 +1,4 @@
-"""What a kind of recurrent unit is: one record of functions. Stages own the loops over a network, units the equations.
+"""The protocol of a recurrent unit: one record of functions. Stages own the loops over a network, units the equations.
 
 The stages ask in this order: whether a layer is of this kind (`takes`), what it becomes in the graph (`lower`), which
 bias currents make its set-points (`bias`), its circuit (`build`) and the rows of the mapping report (`report`); then,
@@ -80,7 +80,7 @@ class Turns:
 
 
 def _never(cell: object, lines: Sequence[Array]) -> Turns:
-    """Of an analog state."""
+    """Return no turns, for an analog state."""
     return Turns((), ())
 
 
@@ -90,7 +90,7 @@ def _no_points(node: object, asked: MemoryCurrents, *, moving: bool) -> tuple[Se
 
 
 def _allow(i_unit: float, t_step: float, tau: float, calibration: Calibration, origin: str) -> None:
-    """Any frame."""
+    """Accept any frame and unit current, for a unit that has no limits of its own."""
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,7 @@ class SetPoint:
 
 
 def cell_points(lower: float, upper: float, level: float) -> tuple[SetPoint, ...]:
-    """What any memory with thresholds must keep to: its lower and its upper threshold and its level, ampere."""
+    """Return the set-points that any memory with thresholds must keep: lower and upper threshold and level, ampere."""
     return (
         SetPoint("lower threshold", lower, least=MIN_FALL, repair="raise beta_lo in training"),
         SetPoint("upper threshold", upper, most=MAX_RISE),
@@ -50,8 +50,8 @@ def cell_points(lower: float, upper: float, level: float) -> tuple[SetPoint, ...
 
 @dataclass(frozen=True)
 class Limits:
-    """What can be built at a unit current, in software units: the narrowest hysteresis, the lowest lower threshold, the
-    highest upper one (of a level, too), and the largest weight."""
+    """Limits of what can be built at a unit current, in software units: the narrowest hysteresis, the lowest lower
+    threshold, the highest upper one (and the highest level), and the largest weight."""
 
     width: float
     lower: float

@@ -1,4 +1,4 @@
-"""What ladders and toggles share: comparators in front, set-points of the driver, limits of their currents."""
+"""Parts that ladders and toggles share: comparators in front, set-points of the driver, limits of their currents."""
 
 import numpy as np
 from numpy.typing import NDArray

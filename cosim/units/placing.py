@@ -20,14 +20,15 @@ class Tap:
 
 @dataclass(frozen=True)
 class Sources:
-    """What a layer reads; its value in the software is gain times its current plus zero, (sources,) each."""
+    """The signals that a layer reads; a signal's value in the software is gain times its current plus zero, (sources,)
+    each."""
 
     taps: tuple[Tap, ...]
     gains: Array
     zeros: Array
 
     def folded(self, weight: Array, bias: Array) -> tuple[Array, Array]:
-        """Weight (rows, sources) and bias (rows,) on the currents instead of the values."""
+        """Return weight (rows, sources) and bias (rows,) that act on the currents instead of the values."""
         return weight * self.gains, bias + weight @ self.zeros
 
 

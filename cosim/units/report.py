@@ -1,4 +1,4 @@
-"""What the mapping report says about a unit: the pins that make its thresholds and its level."""
+"""A unit's rows of the mapping report: the pins that make its thresholds and its level."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""What a unit needs to find its bias currents: what arrives at a candidate."""
+"""Sizing of a unit's bias currents: the current that arrives at a candidate, and how many unit devices weights have."""
 
 from dataclasses import dataclass
 
@@ -30,7 +30,7 @@ class Sizing:
         return self.graph.currents[node.name]
 
     def arriving(self, current: float, traffic: float, *, relu: bool = False) -> float:
-        """What arrives at a candidate node, or a rectifier, when the ideal sum is `current`.
+        """Return the current that arrives at a candidate node, or a rectifier, when the ideal sum is `current`, ampere.
 
         All weights share the gain of the path. Beyond that a node that carries more than 1 nA stands lower, so its
         pulling weights give less and its pushing ones more, in proportion to all that flows through it, `traffic`.

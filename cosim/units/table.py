@@ -26,7 +26,7 @@ def recurrent_kinds() -> tuple[type[RecurrentLayer], ...]:
 
 
 def measuring() -> dict[str, Callable[[Technology, Calibration, str], Own]]:
-    """What units measure of their own, by the name of their node."""
+    """Return the measurements that kinds of unit add to a calibration, by the name of their node."""
     return {unit.node.__name__: unit.measure for unit in UNITS if unit.measure is not None}
 
 

@@ -34,7 +34,10 @@ def decide_gamma(cell: GammaCell, candidate: Array) -> States:
 
 
 def run_line(cell: GammaCell, candidate: Array) -> Array:
-    """What each cell of the line carries behind each frame, ampere, (n, time, cells)."""
+    """Return the current of each cell of a delay line at the end of each frame, ampere, (n, time, cells).
+
+    candidate: (n, time), ampere.
+    """
     order, units = cell.node.order, cell.calibration.units
     i_unit, ones = cell.asked[2] / cell.node.level, (1.0,) * order
     targets, rates = (np.array(found or ones) for found in (cell.factors.targets, cell.factors.rates))
@@ -61,7 +64,7 @@ def deliver_gamma(cell: GammaCell, states: States) -> Array:
 
 
 def _floor(cell: GammaCell) -> float:
-    """What its cells stand on, ampere."""
+    """Return the smallest current that the cells of a line carry, ampere."""
     return FLOOR * cell.asked[2] / cell.node.level
 
 

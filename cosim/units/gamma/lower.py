@@ -18,7 +18,7 @@ _ROUNDS = 5  # of a fixed point whose error shrinks tenfold in each: rates lie w
 
 
 def takes(layer: RecurrentLayer) -> bool:
-    """Whether a layer is one of dispersive delays."""
+    """Tell whether a layer is one of dispersive delays."""
     return isinstance(layer, GammaLayer)
 
 

@@ -28,7 +28,8 @@ class GammaPins:
 
 @dataclass(frozen=True)
 class GammaFactors:
-    """Of each cell, none for all nominal. targets: what it settles to, over its input; rates: its I_tau."""
+    """A chip's factors of each cell of a line; empty where all are nominal. targets: settled value over input; rates:
+    I_tau."""
 
     targets: tuple[float, ...] = ()
     rates: tuple[float, ...] = ()

@@ -14,7 +14,7 @@ MAX_RUNGS = 32
 
 
 def takes(layer: RecurrentLayer) -> bool:
-    """Whether a layer adds to its state."""
+    """Tell whether a layer becomes ladders: its update adds to the state (epsilon 1)."""
     return isinstance(layer, EpsilonLayer) and layer.epsilon == 1
 
 

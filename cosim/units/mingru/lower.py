@@ -18,7 +18,7 @@ LEAST, MOST = 0.5e-12, 20e-12  # F: below, charge sharing is more than 1 % a fra
 
 
 def takes(layer: RecurrentLayer) -> bool:
-    """Whether a layer is a minGRU."""
+    """Tell whether a layer is a minGRU."""
     return isinstance(layer, MinGruLayer)
 
 

@@ -44,7 +44,7 @@ class MinGruFactors:
 
 @dataclass(frozen=True)
 class TauFit:
-    """What was measured of the gated tau-cell of a technology.
+    """Measured behaviour of a technology's gated tau-cell.
 
     swing: n U_T of its equation at a gate current of 0.7 nA, V; trim: nominal length of its output diode over drawn;
     gains: settled state over candidate, at `candidates`; rates: measured r over the equation's, at `gates`, both in
@@ -60,11 +60,11 @@ class TauFit:
     leak: float
 
     def gain(self, candidate: Array) -> Array:
-        """Settled state over candidate, ampere."""
+        """Return the settled state over the candidate, at candidates in ampere."""
         return _interpolate(candidate, self.candidates, self.gains)
 
     def rate(self, gate: Array) -> Array:
-        """Measured r over the equation's at a gate current, ampere."""
+        """Return the measured r over the equation's, at gate currents in ampere."""
         return _interpolate(gate, self.gates, self.rates)
 
 

@@ -21,7 +21,7 @@ RELEASE = 0.5  # of i_unit: what ends a write; the keepers then have a part of t
 
 
 def takes(layer: RecurrentLayer) -> bool:
-    """Whether an update stores a value on a grid."""
+    """Tell whether a layer becomes registers: its update stores a value on a grid (alphaCMRU at epsilon 0)."""
     return isinstance(layer, SignedLayer) and layer.levels is not None and layer.epsilon == 0
 
 

@@ -50,18 +50,18 @@ class RegisterFactors:
 
 @dataclass(frozen=True)
 class LevelFit:
-    """What was measured of a register's level: by how much a value must exceed the current of its turn, `shifts`, at
-    currents `turns`, both in ampere; linear between them, flat outside."""
+    """Measured turning points of a register's level: a value turns a level when it exceeds the current of the turn by
+    `shifts`, at currents `turns`, both in ampere; linear between them, flat outside."""
 
     turns: Array
     shifts: Array
 
     def value(self, i_turn: float) -> float:
-        """The value that turns a level, ampere."""
+        """Return the value that turns a level, ampere; i_turn: current of the turn, ampere."""
         return i_turn + float(np.interp(i_turn, self.turns, self.shifts))
 
     def solve(self, value: float) -> float:
-        """The current of a turn that this value turns on, ampere."""
+        """Return the current of the turn at which this value turns a level, ampere."""
         i_turn = value
         for _ in range(_STEPS):
             i_turn += value - self.value(i_turn)

@@ -50,7 +50,10 @@ def turn_schmitt(cell: SchmittCell, lines: Sequence[Array]) -> Turns:
 
 
 def stays_on(cell: SchmittCell) -> bool:
-    """Whether a candidate of 0, which is a reset but for a cell that begins on, leaves the cell as it was: on."""
+    """Tell whether a cell that was on stays on at a candidate of 0, so that the reset does not turn it off.
+
+    False for a cell that is to begin on.
+    """
     _, fall = _thresholds(cell)
     return not cell.node.on and np.ndim(fall) == 0 and bool(fall < 0)
 
@@ -83,7 +86,8 @@ def _crossed(cell: SchmittCell, i_thresh: Array, i_width: Array) -> tuple[Array,
 def _line_currents(
     cell: SchmittCell, beta: tuple[Array | np.float64, Array | np.float64], factors: tuple[float, float]
 ) -> tuple[Array, Array]:
-    """What the threshold and the width line give, with beta on them: factors times their currents, over their trims."""
+    """Return the currents of the threshold and the width line with beta on them: factors times currents, over the
+    trims."""
     bias, pushed, (thresh, width) = cell.bias, cell.calibration.mirror.pushed, factors
     return (
         np.asarray(thresh * (bias.i_thresh + pushed(beta[0])) / bias.trim_thresh),

@@ -42,7 +42,7 @@ def lower_schmitt(layer: EitherLayer, placing: Placing) -> None:
 
 
 def takes(layer: RecurrentLayer) -> bool:
-    """Whether a layer's state is replaced by a constant."""
+    """Tell whether a layer becomes Schmitt triggers: its update replaces the state by a constant (epsilon 0)."""
     return isinstance(layer, EpsilonLayer) and layer.epsilon == 0 and getattr(layer, "weight_alpha", None) is None
 
 

@@ -13,7 +13,7 @@ from cosim.units.toggle.node import Toggle, TogglePins
 
 
 def takes(layer: RecurrentLayer) -> bool:
-    """Whether a layer turns its state over."""
+    """Tell whether a layer becomes toggles: its update turns the state over (epsilon -1)."""
     return isinstance(layer, EpsilonLayer) and layer.epsilon == -1
 
 
