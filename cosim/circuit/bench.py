@@ -61,7 +61,7 @@ Analysis = Tran | Op | Dc
 
 @dataclass(frozen=True)
 class Voltage:
-    """Of a net to ground, V; an inner net by its path, such as `xnetwork.xcell.v0`."""
+    """The voltage of a net to ground, V; an inner net by its path, such as `xnetwork.xcell.v0`."""
 
     net: str
 
@@ -75,7 +75,7 @@ class Current:
 
 @dataclass(frozen=True)
 class DrainCurrent:
-    """Of a transistor, by its path, such as `network.cell.4`; A, with the sign that the simulator gives it."""
+    """The drain current of a transistor, by its path, such as `network.cell.4`; A, with the simulator's sign."""
 
     device: str
 
@@ -100,7 +100,7 @@ class TransientNoise:
 
 @dataclass(frozen=True)
 class Bench:
-    """What is run.
+    """A circuit with all that a simulator needs to run it: analysis, technology, probes and start.
 
     technology: of its devices, with corner, temperature and supply. probes: what is saved; none: every net's voltage.
     preset: nets that begin at the supply; start: (net, V) where the search of the operating point begins. skip_still:
@@ -123,7 +123,7 @@ class Bench:
 
     @property
     def transient(self) -> Tran:
-        """Its analysis, which is a transient."""
+        """Return the analysis, which must be a transient."""
         assert isinstance(self.analysis, Tran), f"{self.circuit.title} asks for {self.analysis}, not for a transient"
         return self.analysis
 

@@ -126,7 +126,7 @@ def _format_element(element: Element, technology: Technology, language: Language
 
 
 def _mos_fields(mos: Mos, technology: Technology, multiplier: str) -> str:
-    """What stands behind the nets of a transistor: its card, its size and, where it has one, its diffusion."""
+    """Return the fields behind a transistor's nets: its card, its size and, where it has one, its diffusion."""
     card = card_name(technology, mos.polarity, mos.w, mos.l)
     size = f"w={format_number(mos.w)} l={format_number(mos.l)} {multiplier}={mos.m}{_format_deviation(mos)}"
     if not (diffusion := technology.library.diffusion):

@@ -36,7 +36,8 @@ Role = Literal[
 
 @dataclass(frozen=True)
 class Part:
-    """What an instance is in the network: a group in the study of its spread, a block of its power and its area."""
+    """The part of the network that an instance belongs to: a group in the study of its spread, a block of power and
+    area."""
 
     group: str
     block: str
@@ -202,9 +203,9 @@ class Circuit:
         return found
 
     def flat(self) -> "Circuit":
-        """The same circuit without subcircuits: `m4` of `xcell` in `xnetwork` is the transistor `network.cell.4`.
+        """Return the circuit without subcircuits: `m4` of `xcell` in `xnetwork` is the transistor `network.cell.4`.
 
-        An inner net `latch` of it is `xnetwork.xcell.latch`, as simulators that flatten a hierarchy name it.
+        An inner net `latch` of that cell is `xnetwork.xcell.latch`, as simulators that flatten a hierarchy name it.
         """
         blocks = {block.name: block for block in self.subcircuits}
         return Circuit(self.title, (), tuple(_flatten(self.elements, blocks, _Scope())))

@@ -73,7 +73,7 @@ def _bent(element: Element, stress: Stress, bench: Bench) -> Element:
 
 
 def _is_logic(source: Source) -> bool:
-    """Whether it drives a clock, a reset or the like: against ground, and it moves."""
+    """Tell whether a source drives a clock, a reset or the like: a voltage against ground that changes in time."""
     return source.kind == "v" and source.b == GROUND and isinstance(source.value, tuple)
 
 

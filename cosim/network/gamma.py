@@ -19,7 +19,7 @@ LEAST_RATE, MOST_RATE = 0.02, 2.0  # n / p: time constants of a filter in a fram
 
 
 def line_step(rates: Array) -> tuple[Array, Array]:
-    """What a frame does to the filters of a line, y <- E y + F u, (n, n) and (n,).
+    """Return the matrices E (n, n) and F (n,) by which a frame moves the n filters of a line, y <- E y + F u.
 
     rates (n,): time constants of each in a frame. dy_k/dt = r_k (y_{k-1} - y_k), y_0 = u.
     """

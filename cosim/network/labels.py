@@ -12,7 +12,7 @@ _MOST = 2**53  # beyond it not every whole number is a real one
 
 
 def is_one_hot(y: NDArray) -> bool:
-    """Whether y (n, classes) has a single 1 in every row and 0 elsewhere."""
+    """Tell whether y (n, classes) has a single 1 in every row and 0 elsewhere."""
     if y.ndim != 2 or y.shape[1] < 2 or y.dtype.kind not in "biuf":
         return False
     return bool(((y == 0) | (y == 1)).all() and (np.count_nonzero(y, axis=1) == 1).all())

@@ -26,9 +26,9 @@ FULL_SCALE = 1.0  # of a stored value on a grid: it lies between -1 and 1
 
 @dataclass(frozen=True)
 class LayerTrace:
-    """What a recurrent layer did: h and candidate, (n, time, width); window: lower and upper threshold of the
-    candidate, broadcastable to that, None for a layer that compares nothing; state: what the next step begins with,
-    (n, width), None where that is h."""
+    """A recurrent layer's run. h and candidate: (n, time, width); window: lower and upper threshold of the candidate,
+    broadcastable to that, None for a layer that compares nothing; state: what the next step begins with, (n, width),
+    None where that is h."""
 
     h: Array
     candidate: Array
@@ -37,7 +37,7 @@ class LayerTrace:
 
     @property
     def last(self) -> Array:
-        """What the next step begins with, (n, width)."""
+        """Return the state that the next step begins with, (n, width)."""
         return self.h[:, -1] if self.state is None else self.state
 
 
@@ -122,7 +122,7 @@ class RecurrentLayer(Layer):
 
     @property
     def threshold_names(self) -> tuple[str, str]:
-        """What they were learned as, `{}` for the unit."""
+        """Return the names of the learned upper and lower threshold, with `{}` for the unit's index."""
         return "", ""
 
     @property
@@ -253,7 +253,7 @@ class SignedLayer(EpsilonLayer):
         return self.alpha if self.weight_alpha is None else x @ self.weight_alpha.T + self.alpha
 
     def stored(self, value: Array) -> Array:
-        """What an update stores of a value, any shape."""
+        """Return values, of any shape, as an update stores them: rounded to the layer's levels where it has some."""
         return value if self.levels is None else on_levels(value, self.levels)
 
     def check(self, origin: str) -> None:

@@ -8,7 +8,8 @@ OFFSET_STEP = 0.125
 
 
 def common_mode_offset(beta: ArrayLike) -> NDArray[np.floating]:
-    """What is added for the largest beta at which a unit may reset, in software units; any shape, in its precision."""
+    """Return the offset to add for the largest beta at which a unit may reset, in software units; any shape, in its
+    precision."""
     return np.ceil((np.asarray(beta) + OFFSET_MARGIN) / OFFSET_STEP) * OFFSET_STEP
 
 

@@ -28,7 +28,7 @@ class EncodedInputs:
 
 @dataclass(frozen=True)
 class Trace:
-    """What a network did on a batch; samples first, then time.
+    """A network's run on a batch; samples first, then time.
 
     inputs: what the first layers read; signals: layer name -> (n, time, width) outputs
     layers: recurrent layer name -> its candidates (rectified in the first-quadrant form) and thresholds
@@ -178,7 +178,7 @@ def _join(traces: Sequence[LayerTrace]) -> LayerTrace:
 
 
 def read_sources(sources: tuple[str, ...], inputs: EncodedInputs, signals: Mapping[str, Array]) -> Array:
-    """What a layer reads, side by side, (n, time, inputs)."""
+    """Return the signals that a layer reads, side by side, (n, time, inputs)."""
     return np.concatenate([inputs.units if source == INPUT else signals[source] for source in sources], axis=2)
 
 

@@ -11,7 +11,7 @@ def balanced_accuracy(decisions: np.ndarray, y: np.ndarray) -> float:
 
 
 def is_unbalanced(y: np.ndarray) -> bool:
-    """Whether classes are more unequal than draws of equally likely ones are: accuracy alone then misleads.
+    """Tell whether classes are more unequal than draws of equally likely ones are: accuracy alone then misleads.
 
     By Pearson's chi-square of the k classes present: five deviations above its mean of k - 1, with variance 2 (k - 1).
     """

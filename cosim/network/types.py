@@ -104,7 +104,7 @@ class Network:
 
     @property
     def feeds_back(self) -> bool:
-        """Whether a layer reads itself or one behind it, some frames late."""
+        """Tell whether a layer reads itself or a later layer, some frames late."""
         known = {INPUT}
         for layer in self.layers:
             if any(source in self.late and self.late[source].signal not in known for source in layer.sources):

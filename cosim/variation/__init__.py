@@ -1,1 +1,1 @@
-"""What differs from chip to chip: drawn per device, put into a netlist, and turned into factors of currents."""
+"""Differences from chip to chip: drawn per device, put into a netlist, and turned into factors of currents."""

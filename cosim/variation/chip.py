@@ -24,7 +24,7 @@ def standing(design: Design, condition: Condition | None, chip: Chip | None) -> 
 
 
 def deviations_of(design: Design, condition: Condition, chip: Chip | None) -> Deviations:
-    """What a chip and its trimmed bias pins are to the behavioral model; `condition` as `standing` gives it."""
+    """Return the behavioral model's factors for a chip with trimmed bias pins; `condition` as from `standing`."""
     drawn = Deviations() if chip is None else _drawn(design, chip, condition.technology.celsius)
     if not condition.pins:
         return drawn
@@ -47,7 +47,7 @@ def _trimmed(factors: object, pins: list[float]) -> SchmittFactors:
 
 
 def drawn_values(chip: Chip) -> Drawn:
-    """What each transistor of a chip drew."""
+    """Return each transistor's draw on a chip: name -> (threshold shift in V, factor of beta)."""
     pairs = zip(chip.vt_shift.tolist(), chip.beta_factor.tolist(), strict=True)
     return dict(zip((device.name for device in chip.devices), pairs, strict=True))
 

@@ -1,4 +1,4 @@
-"""What a chip is to the behavioral model: factors of currents."""
+"""Deviations of a chip in the behavioral model: factors of currents."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

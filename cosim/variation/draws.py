@@ -68,7 +68,8 @@ class Chip:
 
 @dataclass(frozen=True)
 class Plan:
-    """What varies, and how chips are drawn: `chips` of them, in `replicates` sets that are drawn independently.
+    """Plan of what varies and how chips are drawn: `chips` of them, in `replicates` sets drawn independently.
+    independently.
 
     area: by how much larger than drawn the devices are taken to be, for mismatch alone.
     """
@@ -82,12 +83,12 @@ class Plan:
 
     @property
     def local(self) -> bool:
-        """Whether transistors deviate on their own."""
+        """Tell whether transistors deviate on their own."""
         return self.kind in ("local", "all")
 
     @property
     def common(self) -> bool:
-        """Whether process, supply and temperature vary."""
+        """Tell whether process, supply and temperature vary."""
         return self.kind in ("global", "all")
 
 

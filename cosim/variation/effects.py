@@ -1,4 +1,4 @@
-"""What a deviating transistor does to the currents of the behavioral model.
+"""Effects of deviating transistors on the currents of the behavioral model.
 
 A transistor in weak inversion that deviates by dV_T and by the factor b carries, at the same gate voltage, exp(e) times
 its current, e = ln b - dV_T / (n U_T). A diode that carries e times less at the same voltage gives its line that much
@@ -91,7 +91,7 @@ def _effects(design: Design, roles: Roles) -> Iterator[Effect]:
 
 
 def _typical(node: Node, design: Design) -> float:
-    """What a signal's weight of 1 carries when it is on, ampere."""
+    """Return the current of a signal's weight of 1 when the signal is on, ampere."""
     return design.graph.i_pedestal if isinstance(node, Pedestal) else design.i_unit
 
 

@@ -1,4 +1,4 @@
-"""What the place of a transistor adds to its draws: linear gradients across the die, of a chip's own.
+"""Linear gradients across the die: what the place of a transistor adds to its draws, on each chip anew.
 
     dP(x, y) = g_x (x - x_0) + g_y (y - y_0)         g_x, g_y normal, sigma S_P; x_0, y_0 the middle of all places
 

@@ -1,4 +1,4 @@
-"""What local mismatch does to one chip, as standard deviations; free of torch, so that a configuration can hold them.
+"""Local mismatch of one chip as standard deviations; free of torch, so that a configuration can hold them.
 
 Two equal transistors differ in threshold voltage and current factor, both normally distributed with a variance that
 falls with gate area: sigma = a / sqrt(W L), where the technology may add something to drawn W and L first. In weak

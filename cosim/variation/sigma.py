@@ -32,7 +32,7 @@ CHARGE = 1.602176634e-19  # C
 
 @dataclass(frozen=True)
 class Left:
-    """What calibration leaves. gain: of each current that a row adds; threshold: of the threshold; relative."""
+    """Errors that calibration leaves, relative. gain: of each current that a row adds; threshold: of the threshold."""
 
     gain: float
     threshold: float
@@ -53,8 +53,10 @@ LEFT_COMPARED: Mapping[str, Left] = {
 
 
 def left_by(technology: str, *, remembers: bool = True) -> Left:
-    """What is left in a technology, by its name; remembers: whether a decision knows the one before, as a 9T cell's
-    does and a comparator's does not."""
+    """Return the errors that calibration leaves in a technology, by name; the largest known for one not listed.
+
+    remembers: whether a decision knows the one before, as a 9T cell's does and a comparator's does not.
+    """
     every = LEFT if remembers else LEFT_COMPARED
     known = every.values()
     return every.get(technology, Left(max(one.gain for one in known), max(one.threshold for one in known)))
@@ -76,7 +78,7 @@ class RowNoise:
 
 @dataclass(frozen=True)
 class Spread:
-    """What counts: each part, or None."""
+    """The parts of a candidate's spread that count; None for one that does not. units: unit devices per weight 1.0."""
 
     units: int
     left: Left | None
@@ -100,8 +102,8 @@ class Row:
 
 
 def row_noise(fit: NoiseFit, i_unit: float, edge: tuple[float, float], share: float) -> RowNoise:
-    """Of a technology. edge: capacitance of the hold node with M1, F, and in what a sample gate closes, s; share: what
-    is decided by, of the frozen standard deviation."""
+    """Return the noise of a row in a technology. edge: capacitance of the hold node with M1, F, and the time in which a
+    sample gate closes, s; share: of the frozen standard deviation, what the cell decides by."""
     diode, line = fit.devices["cell_p"], fit.devices["mirror_p"]
     u_t = 8.617333e-5 * (fit.celsius + 273.15)
     hold, gate = edge
@@ -114,7 +116,8 @@ def row_noise(fit: NoiseFit, i_unit: float, edge: tuple[float, float], share: fl
 
 
 def candidate_variance(row: Row, u: Values, spread: Spread) -> Values:
-    """Of what rows (..., outputs) add up to, noise included; u: their sums, as far as they are positive."""
+    """Return the variance of the sums of rows, (..., outputs), noise included; u: these sums, as far as they are
+    positive."""
     found = u * 0.0
     if spread.noise is not None:
         found = found + noise_variance(row, u, spread.units, spread.noise)
@@ -127,7 +130,7 @@ def candidate_variance(row: Row, u: Values, spread: Spread) -> Values:
 
 
 def threshold_variance(rise: Values, width: Values, spread: Spread) -> Values:
-    """Of the threshold rise - width; width: 0 for the upper one."""
+    """Return the variance of the threshold rise - width; width: 0 for the upper one."""
     found = rise * 0.0 + width * 0.0
     if spread.left is not None:
         found = found + (spread.left.threshold * (rise - width)) ** 2
@@ -137,7 +140,8 @@ def threshold_variance(rise: Values, width: Values, spread: Spread) -> Values:
 
 
 def noise_variance(row: Row, u: Values, units: int, noise: RowNoise) -> Values:
-    """Of what rows decide by, as the noise of devices makes it; units: unit devices per weight 1.0."""
+    """Return the part of a decision's variance that device noise makes, (..., outputs); u: sums of the rows, as far as
+    they are positive; units: unit devices per weight 1.0."""
     loads = units * (2 * noise.device + noise.reader * abs(row.weight).sum(0) / 2)  # F, of each line: half read either
     positive = row.weight > 0
     devices = 1.0 + 1.5 * positive  # p: its diode; n: its diode and copy, and of line p's as much as passes

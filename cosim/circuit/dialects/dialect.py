@@ -16,7 +16,7 @@ START_FILE = "start.sp"  # the operating point that a testbench with `skip_still
 
 @dataclass(frozen=True)
 class Files:
-    """What the files of a compiled network are called."""
+    """Names of the files of a compiled network."""
 
     netlist: str = "network.sp"
     devices: str = "devices.lib"

@@ -75,7 +75,10 @@ def format_point(voltages: tuple[tuple[str, float], ...]) -> list[str]:
 
 
 def vector(probe: Probe, *, nested: bool) -> str:
-    """What ngspice calls a probe among its results. A circuit without subcircuits, not `nested`, has plain names."""
+    """Return ngspice's name of a probe among its results.
+
+    A circuit without subcircuits, not `nested`, has plain names.
+    """
     match probe:
         case DrainCurrent(device):
             return _drain(device) if nested else f"@m{device}[id]"
@@ -90,7 +93,7 @@ def _drain(device: str) -> str:
 
 
 def saved_name(probe: Probe, *, nested: bool = True) -> str:
-    """What it saves and prints a probe as."""
+    """Return the name by which ngspice saves and prints a probe."""
     return vector(probe, nested=nested) if isinstance(probe, DrainCurrent) else spice_probe(probe)
 
 

@@ -1,10 +1,10 @@
-"""The same circuit for every simulator: netlist, device cards and testbench as text.
+r"""Table of dialects: netlist, device cards and testbench of one circuit as text for every simulator.
 
                ngspice, hspice, xyce    spectre                            vacask
     element    m1 d g s b n w= l= m=    m1 (d g s b) n w= l= m=            m1 (d g s b) n w= l= $mfactor=
     block      .subckt a p / .ends      subckt a (p) / ends a              subckt a (p) / ends
     sources    v1 a 0 pwl(..)           v_1 (a 0) vsource type=pwl ..      v_1 (a 0) vsource type="pwl" ..
-    long line  + at the next start      + at the next start                \\ at the end
+    long line  + at the next start      + at the next start                \ at the end
     comment    *                        //                                 //
     case       no difference            differs; all names are lower case here
     hierarchy  x1.m1; xyce x1:m1        x1.m1                              x1:m1

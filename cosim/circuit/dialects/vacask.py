@@ -45,7 +45,7 @@ def _testbench(bench: Bench) -> list[str]:
 
 
 def _run(bench: Bench) -> list[str]:
-    """What follows netlist and cards: built-in devices, the top level, and how VACASK runs it."""
+    """Return the lines behind netlist and cards: built-in devices, the top level, and how VACASK runs it."""
     options = option_texts(bench.tolerances, bench.technology).items()
     control = (
         f"options {' '.join(f'{name}={value}' for name, value in options)}",
