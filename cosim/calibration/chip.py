@@ -91,7 +91,7 @@ def measure_chip(technology: Technology) -> ChipFit:
 
 
 def _ticking(waves: Waveforms) -> tuple[float, float]:
-    """What a flip-flop takes beside its ticks, A, and in each, C, its share of what drives them all included."""
+    """Return a flip-flop's current between ticks, A, and its charge in each tick, C, with its share of the drivers."""
     end, drawn = waves.time[-1], waves.delivered("dd")
     whole = waves.time >= end - TICKS * TICK
     quiet = float(np.interp(end - 0.01 * TICK, waves.time, drawn))

@@ -100,7 +100,7 @@ def _farad(found: Vectors, hertz: float) -> float:
 
 
 def _loop(technology: Technology) -> float:
-    """Of the feedback's line where it conducts, F."""
+    """Measure the capacitance of the feedback's line where it conducts, F."""
     supply = technology.supply
     lines = [_volt("test", _LOOP, supply - _BELOW, " ac 1"), _volt("l", _LATCH, 0.0), _volt("d", _V0, _AT * supply)]
     circuit = _circuit(technology, _ONE, 0.0, _clocks(technology, high=True))
@@ -127,7 +127,7 @@ def _point(technology: Technology) -> Vectors:
 
 
 def _edge(technology: Technology, lines: list[str], source: str) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    """What a source takes while the clocks turn, A, in _STEPS equal steps."""
+    """Measure the current that a source takes while the clocks turn, A, at _STEPS equal steps."""
     supply = technology.supply
     clocks = [_volt("edge", "clkb", 0.0), f"vtop top 0 dc {format_number(supply)}", "eclk clk 0 top clkb 1"]
     sweep = f"dc vedge 0 {format_number(supply)} {format_number(supply / _STEPS)}"
@@ -136,7 +136,7 @@ def _edge(technology: Technology, lines: list[str], source: str) -> np.ndarray[t
 
 
 def _slew(technology: Technology) -> float:
-    """Of the clocks in frames of the default length, V/s."""
+    """Return the slope of the clocks in frames of the default length, V/s."""
     timing = Timing()
     return technology.supply / (timing.clock_edge * timing.t_step)
 

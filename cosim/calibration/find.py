@@ -1,4 +1,4 @@
-"""Which calibration file applies: the shipped one, a cached one, or one measured now."""
+"""Search for the calibration file that applies: the shipped one, a cached one, or one measured now."""
 
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -26,7 +26,7 @@ def cached_name(technology: str, units: int) -> str:
 
 
 class Fitting(Protocol):
-    """What is measured of a technology, with the hash of what it follows from."""
+    """A measurement of a technology, with the hash of everything that it depends on."""
 
     @property
     def fingerprint(self) -> str: ...

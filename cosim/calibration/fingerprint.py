@@ -1,4 +1,4 @@
-"""What a calibration follows from: measuring points, and a fingerprint of data, no text and no comment in it."""
+"""Fingerprint of everything that a calibration depends on: measuring points and data, no text and no comment in it."""
 
 import hashlib
 import json
@@ -35,7 +35,7 @@ _LEFT_OUT = {"technology", "title", "summary", "origin", "notes", "role", "match
 
 @dataclass(frozen=True)
 class Points:
-    """What a calibration measures at, currents in ampere, and how it searches; a change of any makes every file void.
+    """Measuring points of a calibration, currents in ampere, and its searches; a change of any makes every file void.
 
     trim_currents: where signals live, the trim centres the gain here. rises: thresholds beyond 8 nA are refused by the
     compiler. range_currents: 1 pA to 5 uA; range_spread: how far a usable gain may be off. trim_start: a smaller
@@ -126,7 +126,7 @@ def calibration_fingerprint(technology: Technology, units: int, points: Points =
 
 
 def _numbers(card: ModelCard) -> dict[str, object]:
-    """What a card holds, by parameter."""
+    """Return the type, version and parameters of a device card, by name."""
     version = {"version": card.version} if card.version else {}
     return {"type": f"{card.polarity}mos", **version, **card.parameters}
 

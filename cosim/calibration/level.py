@@ -52,7 +52,10 @@ def measure_turn(technology: Technology, units: int, i_turn: float, far: float, 
 
 
 def _written(technology: Technology, units: int, i_turn: float, values: Array, simulator: str) -> NDArray[np.bool_]:
-    """Whether the level is on after each value but the last: half a frame later, before the next is written."""
+    """Tell for each value but the last whether the level is on half a frame later, before the next is written.
+
+    values: ampere, one each frame.
+    """
     drive = LevelDrive(i_turn, KEEP * _UNIT, RELEASE * _UNIT, values, _PULSE)
     waves = run_bench(level_bench(technology, units, drive), "register", simulator)
     moments = Timing().moments(len(values) - 1, 1.5)

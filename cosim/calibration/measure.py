@@ -103,7 +103,7 @@ def _measure_mirror(technology: Technology, units: int, simulator: str, progress
 
 
 def _own(found: Calibration, technology: Technology, simulator: str, progress: Progress) -> dict[str, Own]:
-    """What units have measured for themselves."""
+    """Measure what kinds of units need of their own, by the name of their node."""
     progress("tau-cell: gain, rate and leak")
     own = {MinGru.__name__: fit_tau_cell(technology, found.units, simulator)}
     progress("register: turn of a level")
@@ -112,7 +112,10 @@ def _own(found: Calibration, technology: Technology, simulator: str, progress: P
 
 
 def _sunk(technology: Technology, stretch: float, current: float, v_node: float, simulator: str) -> float:
-    """What a sink takes over the current of its bias diode."""
+    """Measure the current of a sink over that of its bias diode; stretch: length of the diode over nominal.
+
+    Raises SimulationError where that ratio is not positive.
+    """
     gain = abs(float(_run(sink_bench(technology, stretch, current, v_node), simulator).through("node")[-1])) / current
     if not (math.isfinite(gain) and gain > 0):
         raise SimulationError(

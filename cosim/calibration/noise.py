@@ -164,7 +164,7 @@ def _voltages(point: Vectors) -> Point:
 
 
 def _capacitances(technology: Technology, kind: str, point: Point) -> tuple[float, float]:
-    """Of gate and drain in saturation at the gate voltage of a diode's point, farad."""
+    """Measure the capacitances of gate and drain in saturation, at the gate voltage of a diode's point, farad."""
     apart, half = _circuit(technology, kind, "d", "g"), technology.supply / 2
     start = [f".nodeset v({net})={format_number(volt)}" for net, volt in point.items() if net not in ("d", "vdd")]
 

@@ -21,7 +21,7 @@ Shown = tuple[str, ...] | Carried  # nets of which as many are high as a whole s
 
 @dataclass(frozen=True)
 class Around:
-    """What of the chip stands around its network, `cosim.compiler.around`; nothing by default.
+    """Blocks of the chip around its network, `cosim.compiler.around`; nothing by default.
 
     blocks: of power, beside those of the network; pins: bias pin -> the block that its current belongs to, where that
     is not `bias`; codes: nets of the bits of each input, the lowest first, in place of a current into its pin; lines:

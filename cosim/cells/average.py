@@ -59,7 +59,10 @@ def average(technology: Technology, capacitance: float) -> Subcircuit:
 
 
 def average_bias(technology: Technology) -> Subcircuit:
-    """What keeps the idle current of all averages. Ports line low vdd; line: gate line of I_idle."""
+    """Return the subcircuit that keeps the idle current of all averages.
+
+    Ports line low vdd; line: gate line of I_idle.
+    """
     return Subcircuit(
         AVERAGE_BIAS,
         ("line", "low", "vdd"),

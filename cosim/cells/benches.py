@@ -243,7 +243,7 @@ def comparator_bench(technology: Technology, i_thresh: float, drive: ComparatorD
 
 @dataclass(frozen=True)
 class DpiDrive:
-    """What a DPI gets: currents in A, capacitance in F, for `end` seconds in so many points."""
+    """Inputs of a DPI's bench: currents in A, capacitance in F, for `end` seconds in so many points."""
 
     i_in: Waveform
     i_tau: float

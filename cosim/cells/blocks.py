@@ -44,7 +44,7 @@ CLOCK_GENERATOR, BIAS_TREE = Part("clock generator", "clock"), Part("bias tree",
 
 
 def outside_of(blocks: Iterable[str]) -> tuple[str, ...]:
-    """What of OUTSIDE is in none of the blocks."""
+    """Return the parts of a chip (OUTSIDE) that none of these blocks contains."""
     inside = {what for block in blocks for what in _INSIDE.get(block, ())}
     return tuple(what for what in OUTSIDE if what not in inside)
 

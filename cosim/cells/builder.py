@@ -139,7 +139,7 @@ class Builder:
         return f"{stem}_cand"
 
     def add_state_line(self, node: Memory) -> None:
-        """What a state's gate line p carries besides the state: its pedestal, and the line n that it drives."""
+        """Add to a state's gate line p its pedestal, its line n and its symbol comparator."""
         stem = net(node.name)
         if i_pedestal := self.graph.i_pedestal:
             line = self.bias_line("pedestal", self.calibration.mirror.sink_bias(i_pedestal))
@@ -148,11 +148,12 @@ class Builder:
         self.add_symbol(node)
 
     def bias_line(self, purpose: str, current: float) -> str:
-        """The shared gate line of a set-point: cells with the same current hang on one diode and one pin."""
+        """Return the gate line of a set-point, ampere, which cells with the same purpose and current share with diode
+        and pin."""
         return self._line(purpose, current, bias_diode(self.technology), 1)
 
     def strong_line(self, purpose: str, current: float) -> str:
-        """The same with a strong diode: its pin carries STRENGTH times the current."""
+        """Return the shared gate line of a set-point on a strong diode: its pin carries STRENGTH times the current."""
         return self._line(purpose, current, strong_diode(self.technology), STRENGTH)
 
     def _line(self, purpose: str, current: float, diode: Subcircuit, strength: int) -> str:

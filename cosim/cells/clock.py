@@ -93,7 +93,7 @@ def ticks_of(stages: int) -> int:
 
 
 def flip_flops(ticks: int) -> int:
-    """Of the generator."""
+    """Return the number of flip-flops in a generator of so many ticks a frame."""
     return ticks // 2 + RESET_STEPS
 
 

@@ -65,7 +65,7 @@ def ladder(technology: Technology, units: int, rungs: int, start: int) -> Subcir
 
 
 def ladder_blocks(technology: Technology, units: int, capacitance: float) -> tuple[Subcircuit, ...]:
-    """What a ladder instantiates besides the candidate diode."""
+    """Return the subcircuits that a ladder instantiates, without the candidate diode."""
     return (
         rung(technology, units, on=False),
         rung(technology, units, on=True),

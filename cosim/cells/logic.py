@@ -24,7 +24,7 @@ FLIP_FLOP_PORTS = ("d", "ck", "rb", "q", "qb", "e", "eb", "vdd")
 
 
 def inverter(technology: Technology, m: int = 1) -> Subcircuit:
-    """Of m devices in parallel. Ports in out vdd."""
+    """Return an inverter of m devices in parallel. Ports in out vdd."""
     n, p = (replace(switch, m=m) for switch in _switches(technology))
     devices = (*transistor("n", n, "out", "in"), *transistor("p", p, "out", "in"))
     return Subcircuit(inverter_name(m), ("in", "out", "vdd"), devices, "inverter")

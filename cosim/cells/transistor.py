@@ -20,7 +20,7 @@ _RAIL: dict[Polarity, str] = {"n": GROUND, "p": "vdd"}
 
 @dataclass(frozen=True)
 class Device:
-    """What a transistor is for and how it is drawn: `m` units of a geometry, `length` where it is not the geometry's.
+    """A transistor's purpose and size: `m` units of a geometry, `length` where it is not the geometry's.
 
     match: its matched group, the gate line by itself; a switch is in none. origin: where it comes from.
     """

@@ -1,1 +1,1 @@
-"""What a CMOS process offers: device models, grid, supply, mismatch coefficients."""
+"""Data of a CMOS process: device models, grid, supply, mismatch coefficients."""

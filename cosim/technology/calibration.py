@@ -1,4 +1,4 @@
-"""What the cells of a technology really do, and its inverse: which bias makes the threshold that was asked for.
+"""Measured behaviour of a technology's cells, and its inverse: the bias that makes the threshold that was asked for.
 
 Finite output conductance, not matching, sets the nominal error of subthreshold current-mode cells. It is smooth in the
 bias currents, so it is measured once per technology in ngspice (cosim.calibration.measure), kept in a file with its
@@ -142,7 +142,7 @@ class MirrorFit:
         return np.interp(np.log(np.clip(current, low, high)), np.log(self.currents), gains)
 
     def pushed(self, current: ArrayLike) -> Array:
-        """What a gate line p of `current` gives an nMOS diode, ampere."""
+        """Return the current into an nMOS diode that a gate line p of `current` pushes, ampere."""
         return np.asarray(current) * self.interpolate(self.gain_push, np.asarray(current))
 
     @property
@@ -156,7 +156,7 @@ class MirrorFit:
         return float(self.interpolate(self.gain_sink, np.float64(_NANO)))
 
     def sink_bias(self, current: float) -> float:
-        """What a bias diode carries whose sink into a candidate node takes `current`, ampere."""
+        """Return the current of a bias diode whose sink into a candidate node takes `current`, ampere."""
         return current / float(self.interpolate(self.gain_sink, np.float64(current)))
 
     def stretch(self, gain: float) -> float:
@@ -297,7 +297,7 @@ def is_calibration(path: Path) -> bool:
 
 
 def _rules(c: Calibration) -> dict[str, tuple[bool, str]]:
-    """What the numbers of a calibration must be, by field."""
+    """Return the rules for the numbers of a calibration: field -> (kept, what it must be)."""
     mirror, schmitt, upper, lower, dpi = c.mirror, c.schmitt, c.upper, c.lower, c.dpi
     curves = {
         "mirror.gain_n": (mirror.gain_n, mirror.currents), "mirror.gain_p": (mirror.gain_p, mirror.currents),

@@ -1,4 +1,4 @@
-"""What the blocks around a network give and take, measured once: converters, sources of the bias tree, clock generator.
+"""Measured currents of the blocks around a network: converters, sources of the bias tree, clock generator.
 
 A converter draws a little more than its level's current, and a source of the tree gives a little more than its units
 say, because their drains stand elsewhere than those of the diodes that they copy.

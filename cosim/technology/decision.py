@@ -1,4 +1,4 @@
-"""What a technology makes of the decision node of a clocked 9T cell, measured once.
+"""Measured small-signal data of the decision node of a technology's clocked 9T cell.
 
 While the cell tracks, M1 and M2 work on the decision node's own capacitance and output conductance; when the sample
 gate has closed, on that of decision node and latch, and the hold node follows the decision node through M1's gate.
@@ -40,7 +40,8 @@ class DecisionNode:
         return np.asarray(i_thresh) * ratio
 
     def switched(self, latch: ArrayLike) -> Array:
-        """What M6 could carry at a voltage of the latch, A: exponential, as a device in weak inversion."""
+        """Return the current that M6 could carry at a voltage of the latch, A: exponential, as a device in weak
+        inversion."""
         (low, least), (high, most) = self.switch
         steep = np.log(most / least) / (high - low)
         return least * np.exp(np.minimum(steep * (np.asarray(latch) - low), _LARGEST))
@@ -50,7 +51,7 @@ _LARGEST = 40.0
 
 
 def why_not_a_node(node: DecisionNode) -> str | None:
-    """What a decision node must be and is not."""
+    """Return a sentence about the first field that is not as a decision node's must be; None where all are."""
     positive: Sequence[float] = (node.tracking, node.joined, node.loop, *node.outputs)
     if len(node.outputs) != len(DECISION_CURRENTS) or min(positive) <= 0:
         return f"decision.outputs must hold {len(DECISION_CURRENTS)} positive numbers, and its capacitances be positive"

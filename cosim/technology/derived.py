@@ -32,7 +32,10 @@ _FIELDS = ("name", "summary", "base", HOLD, "area")
 
 
 def derive(path: Path, content: Mapping[str, object], base: Technology) -> Technology:
-    """What the file says of its base. Raises InputError that names file, field and what it must be."""
+    """Return the technology that a file derives from its base.
+
+    Raises InputError that names file, field and what the field must be.
+    """
     if unknown := sorted(set(content) - set(_FIELDS)):
         raise InputError(f"{path}: {unknown[0]} is no field beside base; known are {', '.join(_FIELDS)}")
     areas = content.get("area", {})

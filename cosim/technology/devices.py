@@ -12,7 +12,7 @@ Size = tuple[Polarity, float, float]  # polarity, w and l in metre
 
 
 def card_name(technology: Technology, polarity: Polarity, w: float, l: float) -> str:  # noqa: E741
-    """What an instance of this size calls its model: the library's own name where one card fits all sizes."""
+    """Return the model name of an instance of this size: the library's own name where one card fits all sizes."""
     device = technology.device(polarity).name
     if not _sized(_section(technology), device):
         return device

@@ -1,4 +1,4 @@
-"""What a layout generator must know of a process: layers, rules and the names that the foundry's decks use.
+"""Data of a process for a layout generator: layers, rules and the names that the foundry's decks use.
 
 Lengths are whole nanometres here and micrometres in the file, where each rule stands beside the foundry's name of it.
 """

@@ -204,7 +204,7 @@ def _deviate(numbers: dict[str, float], instance: dict[str, str], values: Parame
 
 
 def is_sized(section: Section, device: str) -> bool:
-    """Whether the card of a device depends on its size: a bare model without bins does not."""
+    """Tell whether the card of a device depends on its size: a bare model without bins does not."""
     return device.lower() in section.devices or len(_find(section, device)[1]) > 1
 
 

@@ -19,13 +19,14 @@ _LINE = 100  # characters that a line counts for beside its own, as it takes tim
 
 @dataclass
 class Taken:
-    """What one section has read so far; files that include others several times multiply."""
+    """Count of the files and characters that a section has read so far; files that include others several times
+    multiply."""
 
     files: int = 0
     characters: int = 0
 
     def add(self, path: Path, lines: tuple[str, ...]) -> None:
-        """Raises InputError for the file that exceeds a limit."""
+        """Count a file's lines. Raises InputError for the file that exceeds a limit."""
         self.files += 1
         self.characters += sum(map(len, lines)) + _LINE * len(lines)
         if self.files > _FILES or self.characters > _CHARACTERS:

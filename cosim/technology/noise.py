@@ -1,4 +1,4 @@
-"""What the transistors of a technology add as noise, measured once: densities, slopes and capacitances.
+"""Noise of a technology's transistors, measured once: densities, slopes and capacitances.
 
     S(f) = 2 q I (thermal + flicker (1 Hz / f)^exponent)        one-sided, A^2/Hz, of one unit device that carries I
 

@@ -1,4 +1,4 @@
-"""What 1.0 in software is on the chip unless somebody asks otherwise: a current, and so many unit devices."""
+"""Default scale of software 1.0 on the chip: a current, and so many unit devices."""
 
 from cosim.errors import MappingError
 
