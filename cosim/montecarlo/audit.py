@@ -69,7 +69,8 @@ def find_undecided_chips(
 
 
 def _certainty(records: Mapping[int, ChipRecord], samples: int) -> NDArray[np.float64]:
-    """Of every sample on every chip, in the order of their numbers."""
+    """Return the smallest margins of every sample on every chip, ampere, in the order of the chips' numbers, in one
+    row."""
     return np.concatenate([unpack_certainty(records[number], samples) for number in sorted(records)])
 
 

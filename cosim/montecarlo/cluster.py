@@ -45,7 +45,7 @@ def dask_cluster(address: str) -> Iterator["Cluster"]:
 
 
 class Cluster(Executor):
-    """What a connected client can run: `slots` tasks at a time."""
+    """An executor on a connected dask client, with `slots` tasks at a time."""
 
     def __init__(self, address: str, client: "Client", slots: int) -> None:
         self.slots = slots
@@ -53,7 +53,8 @@ class Cluster(Executor):
         self._executor = client.get_executor(pure=False)
 
     def submit(self, fn: Callable[P, Result], /, *args: P.args, **kwargs: P.kwargs) -> Future[Result]:
-        """A call on one of the workers. Raises SimulationError when the scheduler is gone; what ran there is lost."""
+        """Submit a call to one of the workers. Raises SimulationError when the scheduler is gone; what ran there is
+        lost."""
         if self._client.status != "running":
             raise SimulationError(
                 f"--dask {self._address}: the scheduler does not answer any more; every chip that was finished is "

@@ -1,4 +1,4 @@
-"""What a run was made from, kept in its store: enough to build its trial again, elsewhere and without its data.
+"""Inputs of a run, kept in its store: enough to build its trial again, elsewhere and without its data.
 
     network.npz       the network's checkpoint, with its labels, epsilons and state ranges
     samples.npz       x, y, lengths and indices of the test samples that every chip saw
@@ -79,7 +79,7 @@ class _Compile:
 
 @dataclass(frozen=True)
 class KeptTrial:
-    """What trial.json holds."""
+    """The content of trial.json."""
 
     format: int
     technology: str

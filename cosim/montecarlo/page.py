@@ -101,7 +101,7 @@ def study_chips(
 
 
 def _settings(settings: Settings, summary: ChipSummary, kept: Mapping[str, object]) -> dict[str, object]:
-    """What the run depends on, without what stands in the page's first lines or in its provenance."""
+    """Return the settings that the run depends on, without those in the page's first lines or in its provenance."""
     design = {key: value for key, value in settings["design"].items() if key not in MOVED}
     hashes = ("cosim", MADE_WITH, "samples_hash", "calibration", "engine", "samples")
     return {
@@ -126,7 +126,10 @@ def _origins(settings: Settings) -> dict[str, str]:
 
 
 def read_summary(folder: Path) -> ChipSummary:
-    """What summary.json holds. Raises InputError where it is missing, or lacks what the page needs."""
+    """Read the summary of a run's folder.
+
+    Raises InputError where it is missing, or lacks a field that the page needs.
+    """
     path = folder / SUMMARY_FILE
     content = _read(path)
     if content is None:

@@ -52,7 +52,7 @@ def record_line(record: ChipRecord, engine: str) -> dict[str, object]:
 
 
 def _plausible(found: Figures) -> bool:
-    """Whether shares are shares, and the power is one that a chip of nanoamperes may take."""
+    """Tell whether shares lie between 0 and 1, and the power is one that a chip of nanoamperes may take."""
     shares = found.accuracy, found.task_agreement, found.state_agreement
     return all(0 <= share <= 1 for share in shares) and abs(found.power) < _MOST_POWER
 

@@ -45,14 +45,14 @@ _LOST = (FailureKind.TIMEOUT.value, FailureKind.CRASH.value)
 
 @dataclass(frozen=True)
 class KeptContributions:
-    """What contributions.json holds, and of how many chips."""
+    """The content of contributions.json, with the number of chips that it comes from."""
 
     chips: int
     contributions: dict[str, Contribution]
 
 
 def run_settings(trial: Trial) -> Settings:
-    """What the outcome of a chip depends on, as run.json keeps it; a store takes chips of one such only."""
+    """Return everything that a chip's outcome depends on, as run.json keeps it; a store takes chips of one only."""
     plan = asdict(trial.plan)
     if trial.plan.sampling == "random":
         del plan["chips"]  # a chip's draw does not depend on how many there are

@@ -1,4 +1,4 @@
-"""What a chip must do to count: all of its cells reset, and each figure keeps its limit."""
+"""Specs: the limits that a chip's figures must keep for the chip to count; all of its cells must reset as well."""
 
 import re
 from collections.abc import Sequence
@@ -33,16 +33,16 @@ class Spec:
     limit: float
 
     def holds(self, figures: Nominal) -> bool:
-        """Whether a chip's figures meet it. Raises InputError where they do not have its metric."""
+        """Tell whether a chip's figures meet the spec. Raises InputError where they do not have its metric."""
         return self.met_by(figures[self.metric])
 
     def met_by(self, value: float) -> bool:
-        """Whether a value keeps the limit."""
+        """Tell whether a value of the metric keeps the limit."""
         return value >= self.limit if self.at_least else value <= self.limit
 
 
 def passes_specs(found: Figures | None, specs: Sequence[Spec]) -> bool:
-    """Whether a chip counts by its figures: simulated (not None), reset, every spec met.
+    """Tell whether a chip counts by its figures: simulated (not None), reset, every spec met.
 
     A cell that its reset does not turn off keeps the state that it once had, so such a chip's figures are those of its
     history, whatever they are.
@@ -51,7 +51,7 @@ def passes_specs(found: Figures | None, specs: Sequence[Spec]) -> bool:
 
 
 def meets_specs(found: Figures, specs: Sequence[Spec]) -> bool:
-    """Whether the figures of a chip that was simulated keep every limit."""
+    """Tell whether the figures of a chip that was simulated keep every limit."""
     return all(spec.holds(found) for spec in specs)
 
 

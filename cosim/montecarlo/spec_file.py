@@ -33,7 +33,7 @@ class Place:
     supply: float | None = None
 
     def holds_at(self, there: Technology) -> bool:
-        """Whether a condition is one of these."""
+        """Tell whether the place's corner, temperature and supply, where it names them, are those of a technology."""
         pairs = ((self.corner, there.corner), (self.temp, there.celsius), (self.supply, there.supply))
         return all(wanted is None or wanted == found for wanted, found in pairs)
 
@@ -73,7 +73,7 @@ class Verdict:
 
 
 def read_specs(texts: Sequence[str]) -> Specs:
-    """Of a command line: specs, and names of .toml files. What both name must keep both limits, the tighter one.
+    """Read the specs of a command line: specs, and names of .toml files; of two for a metric the tighter holds.
 
     Raises InputError that names file, field, value and repair.
     """

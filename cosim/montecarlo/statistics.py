@@ -40,7 +40,7 @@ CHECKPOINTS = (50, 100, 200, 500, 1000, 2000, 5000, 10_000)
 
 
 def count_noise(records: Sequence[ChipRecord], seed: int, specs: Sequence[Spec]) -> ChipNoise:
-    """What noise changes on chips that ran with and without it."""
+    """Count how noise changes the figures of chips that ran with and without it."""
     pairs = [(noisy, quiet) for one in records if (noisy := one.behavioral) and (quiet := one.quiet)]
     changes = {
         metric: mean_interval(np.array([noisy[metric] - quiet[metric] for noisy, quiet in pairs]))
@@ -103,7 +103,7 @@ def _column(records: Sequence[ChipRecord], engine: str, metric: str) -> NDArray[
 
 
 def count_unreset(good: Sequence[Figures], specs: Sequence[Spec]) -> Unreset:
-    """Of chips that were simulated, those with a cell that does not reset."""
+    """Count the simulated chips that have a cell which does not reset."""
     found = [figures for figures in good if figures.unreset]
     counts = Counter(cell for figures in found for cell in figures.unreset)
     return Unreset(len(found), sum(meets_specs(figures, specs) for figures in found), dict(counts.most_common()))
@@ -151,7 +151,7 @@ def checkpoints(chips: int) -> list[int]:
 
 
 def is_precise(passes: Sequence[bool], plan: Plan, width: float) -> bool:
-    """Whether the yield's interval is no wider than `width`, at a confidence shared out over all looks (Bonferroni).
+    """Tell whether the yield's interval is at most `width` wide, at a confidence shared out over looks (Bonferroni).
 
     Looking again and again would otherwise stop at a lucky moment too often.
     """

@@ -66,7 +66,7 @@ CHIPS = Form(VERB, _read_chip, _chip_line)
 
 @dataclass(frozen=True)
 class Kept(Generic[R]):
-    """What chips.jsonl holds: records by chip; how many whole lines are there; numbers of lines that are damaged.
+    """The content of chips.jsonl: records by chip; how many whole lines are there; numbers of lines that are damaged.
 
     tidy: every line is whole, there once, and in the order of the chips.
     """
@@ -151,7 +151,7 @@ def open_records(folder: Path, settings: Settings, form: Form[R], *, fresh: bool
 
 @dataclass(frozen=True)
 class _Run:
-    """What every run.json has, of what its readers ask for."""
+    """The fields of run.json that its readers ask for."""
 
     cosim: str
     engine: str
@@ -225,7 +225,7 @@ def _read_lines(folder: Path, settings: Settings, form: Form[R]) -> Kept[R]:
 
 
 def run_key(settings: Settings) -> str:
-    """What binds a record to the settings of its run."""
+    """Return the hash that binds a record to the settings of its run."""
     return checksum(json.dumps(_without_versions(settings), sort_keys=True).encode())
 
 

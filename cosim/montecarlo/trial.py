@@ -40,8 +40,8 @@ T = TypeVar("T", bound=np.generic)
 
 @dataclass(frozen=True)
 class Trial:
-    """What every chip of a run is put through; noise: of the behavioral model's decisions, and gradient: across the
-    die, None for none."""
+    """The experiment that every chip of a run goes through; noise: of the behavioral model's decisions, and gradient:
+    across the die, None for none."""
 
     design: Design
     test_set: TestSet
@@ -54,7 +54,7 @@ class Trial:
 
     @property
     def technology(self) -> Technology:
-        """In the condition that chips deviate from."""
+        """Return the technology in the condition that chips deviate from."""
         return (self.condition or self.design.nominal).technology
 
     @cached_property
@@ -83,7 +83,7 @@ class Trial:
 
     @cached_property
     def area(self) -> float:
-        """Of the gates and capacitors, um2."""
+        """Return the area of gates and capacitors, um2."""
         return gate_area(self.design)
 
     def chip(self, number: int) -> Chip:
@@ -126,7 +126,7 @@ def add_simulation(trial: Trial, record: ChipRecord, run: Run, engine: Engine | 
 
 
 def run_figures(trial: Trial, run: Run, engine: Engine | None = None) -> Figures | Failure:
-    """What the run's engine gives on all samples; the first failure where there is one."""
+    """Run all samples in the run's engine and return the chip's figures; the first failure where there is one."""
     engine = engine or engine_named(run.engine)
     return figures_of(engine, trial, run, infer_chip(engine, trial, run))
 
@@ -172,12 +172,12 @@ def figures_of(engine: Engine, trial: Trial, run: Run, outcomes: Sequence[Outcom
 
 
 def drawn_record(chip: Chip) -> ChipRecord:
-    """What a chip's record holds before any engine ran it."""
+    """Return a chip's record before any engine ran it: its conditions and draws."""
     return ChipRecord(chip.number, "ok", chip.supply, chip.celsius, pack_draws(chip))
 
 
 def behavioral_record(trial: Trial, chip: Chip) -> ChipRecord:
-    """What a chip's record holds without its transistors."""
+    """Return a chip's record with its behavioral figures, and those without noise as `quiet` if the trial has noise."""
     found = replace(drawn_record(chip), behavioral=run_behavioral_chip(trial, chip))
     if trial.noise is None:
         return found
@@ -192,7 +192,7 @@ def run_behavioral_chip(trial: Trial, chip: Chip) -> Figures:
 
 
 def run_noisy_chip(trial: Trial, chip: Chip, noise: Noise) -> Figures:
-    """The same with noise at every decision."""
+    """Return a chip's behavioral figures on all samples with noise at every decision."""
     run = replace(trial.run(chip), engine=BEHAVIORAL, noise=replace(noise, chip=chip.number, timing=trial.timing))
     found = run_figures(trial, run)
     assert not isinstance(found, Failure)

@@ -92,7 +92,8 @@ def measure_transistors(trial: Trial, chip: Chip) -> dict[str, CellPoints]:
 
 
 def measure_cell(trial: Trial, chip: Chip, cell: Schmitt, i_peak: float) -> CellPoints:
-    """The same of one cell, with the transistors that the chip drew for it; the ramp goes to `i_peak`."""
+    """Measure thresholds and level of one cell with the transistors that the chip drew for it; the ramp goes to
+    `i_peak`."""
     design, technology = trial.design, trial.technology
     bias = design.graph.bias(cell.name, SchmittBias)
     places = _places(design.assembly.circuit, instance(f"cell_{net(cell.name)}"))

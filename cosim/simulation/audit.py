@@ -32,7 +32,8 @@ _COUNTS = ("instances", "failed", "bits", "ties", "turned", "behind", "wrong")
 
 @dataclass(frozen=True)
 class Audit:
-    """What an audit found. instances: samples, each on its chip; failed: those that the simulator could not run;
+    """Result of an audit. instances: samples, each on its chip; failed: those that the simulator could not run;
+    reason: why the first of these could not be, in words; empty where none failed.
     reason: why the first of these could not be, in words; empty where none failed.
 
     bits: states of the others. ties: those whose margin is under `limit`, ampere, or whose net was HOVERING; turned:
@@ -85,7 +86,8 @@ class Ran:
 
     @property
     def certainty(self) -> Array:
-        """Of each sample, see `choose`."""
+        """Return the smallest margin of each sample, (n,) ampere; nan for one that failed or that another simulator
+        ran."""
         found = (one if isinstance(one, Inference) and not one.elsewhere else None for one in self.outcomes)
         return np.array([np.nan if one is None else least_margin(one) for one in found])
 

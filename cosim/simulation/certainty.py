@@ -27,7 +27,7 @@ from cosim.variation.chip import deviations_of
 
 @dataclass(frozen=True)
 class _Scaled:
-    """What turns a cell, with its bias currents `scale` times nominal."""
+    """A function from a cell's line currents to its thresholds, with its bias currents `scale` times nominal."""
 
     cell: Cell[Any, Any, Any]
     scale: float
@@ -40,7 +40,7 @@ class _Scaled:
 
 @dataclass(frozen=True)
 class _Fixed:
-    """What turns a cell whose thresholds stand still."""
+    """A function that returns the thresholds of a cell whose thresholds do not move."""
 
     found: Turns
 
@@ -49,9 +49,10 @@ class _Fixed:
 
 
 def decision_margins(design: Design, run: Run) -> tuple[Margin | None, ...]:
-    """Of each memory, in the order of the decisions; None for one that compares nothing, as one with an analog state.
+    """Return how to measure each memory's margin, in the order of the decisions; None for one that compares nothing.
 
-    A ladder's is that of its quantiser, a toggle's that of its master: what follows them is a pulse of full size.
+    A ladder's margin is that of its quantiser, a toggle's that of its master: what follows them is a pulse of full
+    size.
     """
     there, graph, assembly = run.standing(design), design.graph, design.assembly
     roles, closes = assembly.circuit.roles(), run.timing.closes(len(assembly.clocks))

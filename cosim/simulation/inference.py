@@ -74,7 +74,10 @@ def infer_tile(simulator: Simulator, tile: Tile, timeout: float) -> list[Outcome
 
 
 def infer_alone(simulator: Simulator, tile: Tile, timeout: float) -> list[Outcome]:
-    """The same without another simulator's help."""
+    """Run the benches of a tile without another simulator's help and read what their plans ask for.
+
+    timeout: second for each bench.
+    """
     return _read(simulator, tile, [Ran(one) for one in run_alone(simulator, tile.benches, timeout)])
 
 
@@ -166,7 +169,7 @@ def _save(store: Path, name: str, inference: Inference) -> None:
 
 
 def _load(store: Path, name: str, plan: ReadPlan) -> Inference | None:
-    """What is kept under a deck's hash, if it is what this plan reads."""
+    """Return the inference that is kept under a deck's hash; None where there is none that fits this plan."""
     frames, most = len(plan.times), np.array([inf if isinstance(one, Carried) else len(one) for one in plan.decisions])
     least, kind = np.where(np.isinf(most), -inf, 0.0), np.float64 if np.isinf(most).any() else np.int16
     blank = Inference(

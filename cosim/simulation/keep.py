@@ -1,4 +1,4 @@
-"""What finished inferences leave in a folder: one .npz each, named by the hash of its deck, with a checksum.
+"""Files of finished inferences in a folder: one .npz each, named by the hash of its deck, with a checksum.
 
 Only what is whole and of the kind that was asked for is read back; anything else counts as not there, and runs again.
 """

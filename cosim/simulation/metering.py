@@ -70,9 +70,10 @@ def _moved(element: Mos | Capacitor | Source, net: str) -> Element:
 
 
 def meters_of(assembly: Assembly) -> dict[str, Meter]:
-    """What a metered run reads, by name: each block, `vground`, every output, clock and pulse, and `resetb`.
+    """Return the meters of a metered run, by name: each block, `vground`, every output, clock and pulse, and `resetb`.
 
-    What the virtual ground's source delivers is what flows back through it: minus what is drawn through it. Outputs as
+    The virtual ground's source delivers the current that flows back through it: minus what is drawn through it. Outputs
+    as
     `pushed_by` has them.
     """
     return {

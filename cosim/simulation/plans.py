@@ -1,4 +1,4 @@
-"""What an inference of a design is read for, plainly or with a supply for every block."""
+"""Plans of what to read from an inference, plainly or with a supply for every block."""
 
 from dataclasses import replace
 
@@ -13,7 +13,10 @@ from cosim.simulation.testbench import run_time
 
 
 def read_plan(design: Design, frames: int, timing: Timing = Timing(), condition: Condition | None = None) -> ReadPlan:
-    """What an inference of so many frames is sampled for; the condition is that of its bench, a chip's supply in it."""
+    """Return the plan of what to sample in an inference of so many frames.
+
+    condition: that of the bench, a chip's supply in it; None: nominal.
+    """
     assembly, supply = design.assembly, (condition or design.nominal).technology.supply
     return ReadPlan(
         decisions=tuple(assembly.decisions.values()),
@@ -28,14 +31,20 @@ def read_plan(design: Design, frames: int, timing: Timing = Timing(), condition:
 
 
 def _readout_stage(design: Design, supply: float) -> list[tuple[Meter, float]]:
-    """What outputs push: the testbench's virtual ground hands it back to V_DD, a real stage sinks it to ground."""
+    """Return the meters of the power that outputs push, each with its voltage.
+
+    The testbench's virtual ground hands that current back to V_DD; a real stage sinks it to ground.
+    """
     return [(meter, supply) for meter in pushed_by(design.assembly).values()]
 
 
 def metered_plan(
     design: Design, frames: int, timing: Timing = Timing(), condition: Condition | None = None
 ) -> ReadPlan:
-    """What a metered inference is read for: `meters_of` in every frame, then in every settled window."""
+    """Return the plan of a metered inference: `meters_of` in every frame, then in every settled window.
+
+    condition: as for `read_plan`.
+    """
     supply = (condition or design.nominal).technology.supply
     settled, _ = settled_windows(timing, design.assembly, frames)
     return replace(

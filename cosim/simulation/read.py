@@ -1,4 +1,4 @@
-"""What is read from a run's waveforms: states, readout, power, and how certain decisions were."""
+"""Reading of a run's waveforms: states, readout, power, and how certain decisions were."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -44,7 +44,7 @@ class Margin:
 
 @dataclass(frozen=True)
 class ReadPlan:
-    """What to read from a run.
+    """Plan of what to read from a run.
 
     decisions: what shows each memory's state, a net is high above `threshold` volt; outputs: sources that
     the readout's currents flow through; supplies: every source that delivers power, with its volt; times: when to
@@ -77,7 +77,7 @@ def find_stop(waves: Waveforms, plan: ReadPlan) -> str:
 
 
 def read_inference(waves: Waveforms, plan: ReadPlan) -> Inference:
-    """What the plan asks for, from a bench's waveforms."""
+    """Read from a bench's waveforms what the plan asks for."""
     time, at = waves.time, _At(plan.times, waves.time)
     nets = dict.fromkeys(net for shown in plan.decisions if not isinstance(shown, Carried) for net in shown)
     volts = {net: at.read(waves.voltage(net)) for net in nets}

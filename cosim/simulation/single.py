@@ -11,7 +11,8 @@ from cosim.errors import MissingToolError, SimulationError
 
 @dataclass(frozen=True)
 class Ran:
-    """What a run gave. elsewhere: what ran it in place of the simulator that was asked, and why."""
+    """Result of one bench. elsewhere: which simulator ran it in place of the one that was asked, and why; empty for
+    none."""
 
     found: Waveforms | Failure
     elsewhere: str = ""
@@ -34,19 +35,20 @@ def run_benches(simulator: Simulator, benches: Sequence[Bench], timeout: float) 
 
 
 def run_alone(simulator: Simulator, benches: Sequence[Bench], timeout: float) -> list[Waveforms | Failure]:
-    """The same without another simulator's help."""
+    """Run benches for at most `timeout` seconds each, without another simulator's help."""
     if isinstance(simulator, Batched):
         return simulator.run_all(benches, timeout * len(benches))
     return [simulator.run(bench, timeout) for bench in benches]
 
 
 def beyond_it(found: object) -> str:
-    """What a simulator has no model for, where that is why it gave nothing; else empty."""
+    """Return what a simulator has no model for, if that is why it gave no waveforms; else an empty text."""
     return found.detail if isinstance(found, Failure) and found.kind is FailureKind.UNSUPPORTED else ""
 
 
 def fallback_of(simulator: Simulator) -> Simulator | None:
-    """What runs a bench that a simulator has no model for; None where there is none, or it is not installed."""
+    """Return the simulator for benches that this one has no model for; None where there is none, or it is not
+    installed."""
     if not isinstance(simulator, Batched):
         return None
     try:

@@ -98,7 +98,10 @@ def _phases(design: Design, supply: float, frames: int, timing: Timing) -> dict[
 
 
 def _clock(design: Design, supply: float, frames: int, timing: Timing) -> dict[str, Waveform]:
-    """The same for a generator on the chip: its clock, high for as long as outputs are to be sampled, and `take`."""
+    """Return the waveforms that drive a clock generator on the chip: its reset, its clock and, with a decision, `take`.
+
+    The clock is high for as long as outputs are to be sampled.
+    """
     around, high, take = design.assembly.around, 0.5, dict[str, Waveform]()
     if around.lines:
         counted = _counted(design, frames)
@@ -187,14 +190,14 @@ def encode_sample(design: Design, x: NDArray[np.float64]) -> NDArray[np.float64]
 
 
 def saved_probes(assembly: Assembly) -> tuple[Probe, ...]:
-    """What every testbench saves."""
+    """Return the probes that every testbench saves: states, decided lines, currents of outputs, supply and drivers."""
     sources = (*assembly.outputs, "dd", "ground", *assembly.driven)
     shown = (probe for shown in assembly.decisions.values() for probe in probes_of(shown))
     return (*shown, *map(Voltage, assembly.around.lines), *map(Current, sources))
 
 
 def probes_of(shown: Shown) -> tuple[Probe, ...]:
-    """What must be saved to see a state."""
+    """Return the probes that show a state."""
     return (DrainCurrent(shown.device),) if isinstance(shown, Carried) else tuple(map(Voltage, shown))
 
 

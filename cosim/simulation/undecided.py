@@ -61,7 +61,10 @@ class UndecidedChips:
 
 
 def find_undecided(ran: Ran, progress: Progress) -> Undecided:
-    """Of a run by an engine that measures margins; half of what it repeats is least certain."""
+    """Count the decisions that the engine's error could turn, in a run by an engine that measures margins.
+
+    Half of the samples that it repeats are the least certain.
+    """
     design, run, outcomes, certainty = ran.design, ran.run, ran.outcomes, ran.certainty
     places = choose(certainty, REPEATED, seed=1)
     benches, plans = tighter_benches(design, ran.test_set.select(places), run)
@@ -94,7 +97,7 @@ def tighter_benches(design: Design, few: TestSet, run: Run) -> tuple[list[Bench]
 
 
 def steps_error(pairs: Iterable[tuple[Outcome, Outcome]]) -> float:
-    """What SHARE of the margins of the same benches differ by at most, run twice, ampere."""
+    """Return the change of margins between two runs of the same benches that the share SHARE stays within, ampere."""
     changes = np.concatenate([np.empty(0), *(_apart(one, other) for one, other in pairs)])
     return float(np.quantile(changes, SHARE)) if changes.size else 0.0
 

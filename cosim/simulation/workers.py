@@ -174,7 +174,8 @@ class _Process:
         self._send([os.path.abspath(path) for path in sys.path])
 
     def call(self, call: Call) -> object:
-        """What a function returns there. Raises what it raised, and WorkerDied where the process ended."""
+        """Run a call in the process and return its value. Raises what the call raises, and WorkerDied where the process
+        ended."""
         self._send(call)
         try:
             good, value = self._connection.recv()

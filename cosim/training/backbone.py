@@ -36,7 +36,7 @@ class BackboneOutput:
 
 @dataclass(frozen=True)
 class _Drawn:
-    """What a pass draws: relative noise of parameters, or chips that vary."""
+    """Random deviations of a forward pass: relative noise of parameters, or chips that vary."""
 
     noise: float
     rng: torch.Generator | None
@@ -108,7 +108,7 @@ class Backbone(nn.Module):
             cell.devices = Devices(spread, drawn, zero, states)
 
     def _width(self, source: str) -> int:
-        """Of a signal."""
+        """Return the width of a signal."""
         layer = dict(self.layers.items()).get(source)
         if isinstance(layer, GridLinear):
             return len(layer.bias)
@@ -212,7 +212,7 @@ class Backbone(nn.Module):
         *,
         regression: bool = False,
     ) -> Network:
-        """The same function as plain numpy data, checked."""
+        """Return the backbone as a network of plain numpy data, checked."""
         layers: list[Layer] = []
         for name, layer in self.layers.items():
             if isinstance(layer, GridLinear):
@@ -227,7 +227,7 @@ class Backbone(nn.Module):
 
 
 def _read(sources: tuple[str, ...], signals: dict[str, Tensor], lines: dict[str, Lines]) -> tuple[Tensor, Lines | None]:
-    """What a layer reads, side by side, and its lines on chips that vary."""
+    """Return the signals that a layer reads, side by side, and their lines on chips that vary."""
     joined = Lines.join([lines[source] for source in sources]) if lines else None
     return torch.cat([signals[source] for source in sources], dim=2), joined
 

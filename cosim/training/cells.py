@@ -48,9 +48,8 @@ class CellOutput:
 
 
 class RecurrentCell(nn.Module, ABC):
-    """What trains a recurrent layer: built from (inputs, architecture), called with (x, noise, rng, lines).
-
-    Where it is fed back also with `before`: h (n, width) in front of the first step, in place of `start`.
+    """The base of torch modules that train a recurrent layer: built from (inputs, architecture), called with (x, noise,
+    rng, lines); where it is fed back also with `before`: h (n, width) in front of the first step, in place of `start`.
     """
 
     epsilon: float = 0.0
@@ -171,7 +170,7 @@ class SignedCell(RecurrentCell):
         return torch.ones_like(self.linear.bias) if self.alpha is None else self.alpha.rounded()[1]
 
     def stored(self, value: Tensor) -> Tensor:
-        """What an update stores of a value, any shape."""
+        """Return values, of any shape, as an update stores them: on the grid of levels where the cell has one."""
         return value if self.levels is None else _on_levels(value, self.levels)
 
     def bias_beta(self) -> Tensor:
@@ -266,8 +265,9 @@ def _positive(free: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class _Decided:
-    """What a cell decides by: its candidates, with the noise of its devices where that is drawn; base: what is left out
-    of them and of thresholds, and flows; row: what they are the sums of, None where devices do not count."""
+    """The quantities that a cell decides by: its candidates, with the noise of its devices where that is drawn; base:
+    what is left out of them and of thresholds, and flows; row: what they are the sums of, None where devices do not
+    count."""
 
     candidate: Tensor
     devices: Devices | None = None
@@ -282,14 +282,15 @@ class _Decided:
         rng: torch.Generator | None,
         offset: tuple[Tensor | float, Tensor | float] = (0.0, 0.0),
     ) -> "_Decided":
-        """offset: of the row, and of it what is not in u."""
+        """Return the candidates u of a cell for x; offset: of the row, and the part of it that is not in u."""
         if cell.devices is None:
             return _Decided(u)
         row, base = cell.devices.row(x, cell.linear, offset[0]), offset[1]
         return _Decided(cell.devices.with_noise(row, u + base, rng) - base, cell.devices, row, base)
 
     def sigmas(self, lo: Tensor, hi: Tensor, kept: Tensor) -> Tensor | None:
-        """The distance to the nearest threshold that decides, in standard deviations."""
+        """Return the distance to the nearest threshold that decides, in standard deviations; None where devices do not
+        count."""
         if self.devices is None or self.devices.spread is None or self.row is None:
             return None
         base = self.base

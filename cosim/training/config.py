@@ -1,4 +1,4 @@
-"""What decides a training besides the task. Free of torch, so that the command line can read the defaults."""
+"""Settings of a training, besides the task. Free of torch, so that the command line can read the defaults."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -55,7 +55,7 @@ _REPAIRS = {
 
 @dataclass(frozen=True)
 class Architecture:
-    """What is built: `cells` units in each of `layers` recurrent layers, behind `hidden` ReLU units if not 0.
+    """Architecture of a network: `cells` units in each of `layers` recurrent layers, behind `hidden` ReLU units if any.
 
     With `skip` every recurrent layer after the first also reads the input, and the readout reads all recurrent layers.
     `beta` input makes the thresholds of signed units depend on the input. `cell`: bmru has epsilon 0 throughout,

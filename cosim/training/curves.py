@@ -1,4 +1,4 @@
-"""What is reported about a trained network, from the float64 reference: scores, distances from thresholds, ranges."""
+"""Figures of a trained network by the float64 reference: scores, distances from thresholds, ranges."""
 
 from collections.abc import Sequence
 from typing import Any

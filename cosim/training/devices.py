@@ -15,9 +15,9 @@ from cosim.variation.sigma import Row, Spread, candidate_variance, noise_varianc
 
 @dataclass(frozen=True)
 class Devices:
-    """Of a layer. spread: what the distance from thresholds is counted in, None where it is not; drawn: whose noise is
-    added to each decision, None for none; zero, states: (inputs,), the software value that a current of 0 stands for,
-    and 1 for a state, 0 for another signal."""
+    """Devices of a layer. spread: what the distance from thresholds is counted in, None where it is not; drawn: whose
+    noise is added to each decision, None for none; zero, states: (inputs,), the software value that a current of 0
+    stands for, and 1 for a state, 0 for another signal."""
 
     spread: Spread | None
     drawn: Spread | None
@@ -26,7 +26,7 @@ class Devices:
     constant: Tensor = field(default_factory=lambda: torch.zeros(1))
 
     def row(self, x: Tensor, linear: GridLinear, offset: Tensor | float = 0.0) -> Row:
-        """What the layer adds up for x (n, time, inputs); offset: joins the bias."""
+        """Return the row that the layer adds up for x (n, time, inputs); offset: joins the bias."""
         weight, bias = linear.rounded()
         bias = bias + weight @ self.zero + offset
         current = torch.nn.functional.pad(x - self.zero, (0, 1), value=1.0)
@@ -34,14 +34,14 @@ class Devices:
         return Row(torch.cat([weight, bias[:, None]], dim=1), current, current * states)
 
     def with_noise(self, row: Row, u: Tensor, rng: torch.Generator | None) -> Tensor:
-        """Candidates (n, time, width) with a normal number for each decision; as they are without a generator."""
+        """Return candidates (n, time, width) with noise drawn for each decision; unchanged without a generator."""
         if self.drawn is None or self.drawn.noise is None or rng is None:
             return u
         variance = noise_variance(row, torch.relu(u.detach()), self.drawn.units, self.drawn.noise)
         return u + variance.detach().sqrt() * torch.randn(u.shape, generator=rng, dtype=u.dtype)
 
     def sigmas(self, row: Row, u: Tensor, lo: Tensor, hi: Tensor) -> tuple[Tensor, Tensor]:
-        """Standard deviations of u - hi and of u - lo, (n, time, width)."""
+        """Return the standard deviations of u - hi and of u - lo, (n, time, width)."""
         assert self.spread is not None
         candidate = candidate_variance(row, torch.relu(u), self.spread)
         sets, resets = (threshold_variance(hi, width, self.spread) for width in (0 * hi, hi - lo))

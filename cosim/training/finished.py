@@ -1,4 +1,4 @@
-"""What an earlier training has left in its file, where it is what the same training would give again."""
+"""Search for an earlier training in its file, where it is what the same training would give again."""
 
 import json
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""What the circuit demands of a trained parameter: a mirror grid, tolerance to mismatch, distance from thresholds."""
+"""Demands of the circuit on trained parameters: a mirror grid, tolerance to mismatch, distance from thresholds."""
 
 import math
 from dataclasses import replace
@@ -46,7 +46,7 @@ def range_excess(states: Tensor, start: Tensor, range_max: float) -> Tensor:
 
 
 def circuit_limits(grid: float | None) -> Limits:
-    """What a network with weights on this grid can have on the chip, in software units, without options to compile.
+    """Return the limits on the chip of a network with weights on this grid, in software units, at default options.
 
     The compiler moves a threshold to the middle of the gap of its candidate, which is up to a step of the grid: the
     highest one leaves half a step.

@@ -1,4 +1,4 @@
-"""What a training was like on its way: a curve of 200 points, which its checkpoint keeps."""
+"""The curve of a training in 200 points, which its checkpoint keeps."""
 
 from collections.abc import Callable, Iterable
 from math import ceil
@@ -36,7 +36,7 @@ class Recorder:
         self.rows = torch.zeros(ceil(iterations / self.every), len(Point._fields), dtype=torch.float64)
 
     def is_due(self, iteration: int) -> bool:
-        """Whether a point follows the iteration of this number, from 1."""
+        """Tell whether a point follows the iteration of this number, from 1."""
         return iteration == self.iterations or iteration % self.every == 0
 
     def add_loss(self, iteration: int, loss: float) -> None:

@@ -1,4 +1,4 @@
-"""What a training asks of the machine, and of a readout, estimated before it begins. Free of torch."""
+"""Limits of a training, estimated before it begins: of the machine's memory, and of a readout. Free of torch."""
 
 import numpy as np
 

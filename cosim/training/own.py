@@ -69,7 +69,8 @@ class CMRU(nn.Module):
 
     @property
     def distance(self) -> Tensor:
-        """Of the candidates of the last call to the nearest threshold that decides, (n, time, units), with gradient."""
+        """Return the distance of the last call's candidates to the nearest threshold that decides, (n, time, units),
+        with gradient."""
         if self._distance is None:
             raise InputError("distance is that of the last call; call the module first")
         return self._distance

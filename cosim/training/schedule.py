@@ -16,7 +16,7 @@ def epsilon_at(iteration: int, total: int, epsilon: float | None) -> float:
 
 
 def epsilon_is_final(iteration: int, total: int, epsilon: float | None) -> bool:
-    """Whether epsilon no longer changes from this iteration on; only then is a checkpoint worth keeping."""
+    """Tell whether epsilon no longer changes from this iteration on; only then is a checkpoint worth keeping."""
     return epsilon is not None or epsilon_at(iteration, total, None) == 0.0
 
 

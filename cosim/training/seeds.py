@@ -73,7 +73,7 @@ def train_seeds(
 
 
 def _rank(figures: Figures, seed: int) -> tuple[bool, float, int]:
-    """What is smaller for a better network: any that can be compiled comes before those that cannot."""
+    """Return a key that is smaller for a better network: any that can be compiled comes before those that cannot."""
     return "refused" in figures, figures["validation_loss"], seed
 
 
@@ -85,7 +85,7 @@ def _with_all(network: Network, found: dict[int, TrainingResult]) -> Network:
 
 
 def _all_finished(job: Job, seeds: Sequence[int], path: Path) -> Seeds | None:
-    """What an earlier training of these seeds has left in the file; None where that is of another one, or not there."""
+    """Return the finished training of these seeds from the file; None where it is of another training, or not there."""
     configs = [replace(job.config, seed=seed) for seed in seeds]
     best = next((one for config in configs if (one := find_finished(config, job.task, path, seeds)) is not None), None)
     if best is None:

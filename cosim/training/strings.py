@@ -114,7 +114,7 @@ def accuracy_of(model: BlockRecurrence, task: StringTask, steps: int, count: int
 
 
 def say(model: BlockRecurrence, strings: np.ndarray) -> np.ndarray:
-    """What a model decides behind each symbol of strings (n, time), alike."""
+    """Return a model's decision behind each symbol of strings, (n, time) whole numbers of the same shape."""
     if model.shape.form == "hard":
         return model.automata().run(strings)
     with torch.no_grad():

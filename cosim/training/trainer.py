@@ -58,8 +58,8 @@ class TrainingResult:
 
 @dataclass(frozen=True)
 class Job:
-    """What is trained, on what; passing: hears the points of its curve; check: raises MappingError for a network that
-    could not be compiled for where it shall go."""
+    """A training to do: settings and task; passing: hears the points of its curve; check: raises MappingError for a
+    network that could not be compiled for where it shall go."""
 
     config: TrainingConfig
     task: Task
@@ -215,7 +215,7 @@ class _Run:
             self.best = {name: value.clone() for name, value in self.backbone.state_dict().items()}
 
     def refusal(self) -> str:
-        """What the compiler says against the network as it is now; nothing where it takes it."""
+        """Return the compiler's reason against the network as it is now; an empty text where it takes the network."""
         network, (x, _, lengths) = self._network(), self.held
         ranges = measure_state_ranges(network, x.numpy(), lengths.numpy(), "held-out data")
         return refusal(replace(network, state_ranges=ranges), self.check)
@@ -332,7 +332,8 @@ def refusal(network: Network, check: Callable[[Network], None]) -> str:
 
 
 def initial_network(config: TrainingConfig, task: Task) -> Network:
-    """What a training begins with, with its final epsilon and the ranges of states that have not moved yet."""
+    """Return the network that a training begins with, with its final epsilon and the ranges of states before the first
+    step."""
     backbone = _initial_backbone(config, task)
     backbone.set_epsilon(epsilon_at(config.iterations, config.iterations, config.epsilon))
     network = backbone.to_network(task.name, task.labels, regression=not task.labels)
