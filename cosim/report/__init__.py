@@ -1,1 +1,1 @@
-"""What people look at: tables for a terminal, figures, HTML pages, schematics."""
+"""Tables for a terminal, figures, HTML pages and schematics: everything that people look at."""

@@ -1,4 +1,4 @@
-"""What raises a yield that is low, chosen by what was found on the chips, each with its command."""
+"""Advice for a low yield: remedies chosen by what was found on the chips, each with its command."""
 
 from cosim.study.chips import ChipSummary
 

@@ -21,7 +21,7 @@ _ALONG = (0.5, 0.42, 0.58, 0.34, 0.66, 0.26, 0.74)  # where a label may stand on
 
 
 def is_drawn(automaton: Automaton) -> bool:
-    """Whether a graph of it can be read."""
+    """Tell whether an automaton's graph is small enough to be read."""
     return len(automaton.states) <= MOST_STATES and len(symbols_between(automaton)) <= MOST_ARROWS
 
 

@@ -129,7 +129,7 @@ def _faults(states: Array, arrows: dict[Pair, Array], radius: float) -> int:
 
 
 def _cross(a: Array, b: Array, c: Array, d: Array) -> bool:
-    """Whether the lines from a to b and from c to d meet."""
+    """Tell whether the lines from a to b and from c to d cross."""
     return _side(a, b, c) != _side(a, b, d) and _side(c, d, a) != _side(c, d, b)
 
 

@@ -111,7 +111,8 @@ def _draw_sweep(axis: Axes, points: NDArray[np.float64]) -> None:
 
 
 def _name_threshold(axis: Axes, factor: float, row: Row, side: str) -> None:
-    """What was measured of a threshold, along it: on the left of the text stands the upper one."""
+    """Write the calibrated and the measured value of a threshold along its line; side: the edge of the text at the
+    line."""
     sign = 1 if side == "left" else -1
     for place, (value, color) in enumerate(((row.calibrated, BLUE), (row.measured, INK[PURPLE]))):
         text = "not found" if np.isnan(value) else format_quantity(value, "A")

@@ -26,7 +26,7 @@ _STAIRS = (
 
 @dataclass(frozen=True)
 class Origin:
-    """What a cell was characterised with: its calibration, and the simulator with its version."""
+    """The provenance of a characterised cell: its calibration, and the simulator with its version."""
 
     calibration: Calibration
     simulator: str
@@ -34,7 +34,7 @@ class Origin:
 
     @property
     def lines(self) -> dict[str, str]:
-        """Hashes and versions."""
+        """Return hashes and versions by name."""
         calibration = f"{self.calibration.fingerprint}, measured with {self.calibration.simulator}"
         return {"calibration": calibration, self.simulator: self.version, "cosim": __version__}
 

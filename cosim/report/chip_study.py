@@ -72,19 +72,19 @@ def figures_of(study: ChipStudy, metric: str, engine: str) -> tuple[NDArray[np.f
 
 
 def scale_of(study: ChipStudy, metric: str) -> tuple[float, str]:
-    """What makes a figure's values numbers for an axis, and their unit."""
+    """Return the factor that turns a metric's values into numbers for an axis, and their unit."""
     if metric == RMSE:
         return 1.0, "unit of the targets"
     return watts_of(study.summary.figures[POWER].mean) if metric == POWER else (100.0, "%")
 
 
 def software_of(summary: ChipSummary, metric: str) -> float | None:
-    """What the software has; None where it has nothing of the kind."""
+    """Return the software's value of a metric; None where the software has none."""
     return {"accuracy": summary.software_accuracy, RMSE: summary.software_rmse, POWER: None}.get(metric, 1.0)
 
 
 def watts_of(power: float) -> tuple[float, str]:
-    """The same for a power in W."""
+    """Return the factor that turns a power in W into a number below 1000 of a prefixed unit, and that unit."""
     for factor, unit in ((1e12, "pW"), (1e9, "nW"), (1e6, "uW")):
         if factor * power < 1000:
             return factor, unit

@@ -80,7 +80,7 @@ def _write_counts(axis: Axes, found: Confusion) -> None:
 
 
 def _changes_text(found: Confusion) -> str:
-    """What the engines change, in words."""
+    """Return how many samples each engine decides otherwise than the software, in words."""
     if not any(found.decided.values()):
         return f"and {' and '.join(found.decided)} decide every sample the same"
     texts = (f"{engine} decides {count} otherwise" for engine, count in found.decided.items())

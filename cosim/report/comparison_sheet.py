@@ -1,4 +1,4 @@
-"""What a comparison leaves in its folder: comparison.json, figures, and its page."""
+"""The files of a comparison's folder: comparison.json, figures, and its page."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -41,7 +41,7 @@ _STEPS = {
 
 @dataclass(frozen=True)
 class Reported(ComparisonSummary):
-    """What comparison.json holds. bias_scale, input_scale: bias currents and inputs over the nominal ones."""
+    """The content of comparison.json. bias_scale, input_scale: bias currents and inputs over the nominal ones."""
 
     bias_scale: float
     input_scale: float
@@ -181,7 +181,7 @@ def _run_facts(compared: Compared, found: Reported) -> list[tuple[str, str]]:
 
 
 def wire_facts(design: Design) -> tuple[tuple[str, str], ...]:
-    """What compare --extracted adds to the circuit; nothing without it."""
+    """Return the number and the sum of the wires' capacitors that compare --extracted adds; nothing without it."""
     found = [one.value for one in design.flat.elements if isinstance(one, Capacitor) and one.part is None]
     return (("wires", f"{len(found)} capacitors of the layout, {format_quantity(sum(found), 'F')}"),) if found else ()
 

@@ -1,4 +1,4 @@
-"""What `cosim compile` writes: the files of a design, its schematic, and the page that shows what was made."""
+"""The files that `cosim compile` writes: a design's netlist, its schematic, and the page that shows what was made."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path

@@ -94,7 +94,7 @@ def title_of(change: Change) -> str:
 
 
 def say_methods(changes: Sequence[Change]) -> list[str]:
-    """What intervals and tests are, of the figures that moved."""
+    """Return the methods behind intervals and tests of the figures that moved, a line each."""
     names: dict[Method, str] = {}
     for change in changes:
         method = change.contrast.method
@@ -179,7 +179,7 @@ def say_chip_flip(flip: ChipFlip) -> Iterator[str]:
 
 
 def name_units(units: Sequence[Moved]) -> str:
-    """What a list of units is of."""
+    """Return the title of a list of moved units, which says what moved in them."""
     kinds = Counter(one.what for one in units)
     if "cause" in kinds:
         return "units that turned chips"

@@ -1,4 +1,4 @@
-"""What a search leaves in its folder: explore.json, explore.csv, the picture, and its page."""
+"""The files of a search's folder: explore.json, explore.csv, the picture, and its page."""
 
 from pathlib import Path
 

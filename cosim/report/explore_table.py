@@ -53,7 +53,7 @@ def shown_figure(name: str, figure: Figure | None) -> str:
 
 
 def head_of(found: Exploration) -> tuple[str, ...]:
-    """Of the table of circuits; `remarks` says what the last ones are."""
+    """Return the column names of the table of circuits; `remarks` explains the last ones."""
     seen = [one.transistors for one in found.on_front if one.transistors]
     there = (_THERE, _STATES) if seen else ()
     counted = (_COUNTED,) if any(one.chips for one in seen) else ()
@@ -88,7 +88,7 @@ def format_exploration(found: Exploration) -> list[str]:
 
 
 def verdict(found: Exploration) -> str:
-    """What came out, in a sentence without its end."""
+    """Return the result of a search in a sentence without its full stop."""
     sought = _listed(found.objectives)
     tried = f"{len(found.trials)} circuits tried"
     if found.front:
@@ -99,7 +99,7 @@ def verdict(found: Exploration) -> str:
 
 
 def remarks(found: Exploration) -> list[str]:
-    """What the figures are of, what transistors refuted and what could not be run."""
+    """Return remarks on a search: what its figures mean, what transistors refuted and what could not be run."""
     lines = [
         f"yield: chips with {', '.join(found.spec)}; 95 % intervals in brackets; a choice has at least "
         f"{percent(found.least_yield)}",
@@ -117,7 +117,7 @@ def remarks(found: Exploration) -> list[str]:
 
 
 def state_of(found: Exploration, one: Tried) -> str:
-    """What became of a trial."""
+    """Return the status of a trial in words: on the front, refuted, beaten, or why not."""
     if not one.figures:
         return f"not possible: {one.reason}"
     if one.refuted:

@@ -138,5 +138,5 @@ def escape(value: object) -> str:
 
 
 def hold(text: str) -> str:
-    """The same with each percent sign held to its number."""
+    """Return the text escaped for HTML, with each percent sign held to its number by a no-break space."""
     return escape(text.replace(" %", f"{NO_BREAK}%"))

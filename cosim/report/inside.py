@@ -1,4 +1,4 @@
-"""What pages show of the inside of a compiled network: its schematic, its cells, every parameter's transistor."""
+"""Sections that show the inside of a compiled network: its schematic, its cells, every parameter's transistor."""
 
 import re
 
@@ -74,7 +74,7 @@ def _width(drawing: bytes) -> int:
 
 
 def _weight_error(row: MappingRow) -> float:
-    """Of a weight; a bias current differs from the threshold that it makes, which is no error."""
+    """Return a weight's realised minus its target; 0 for a bias current, which is no measure of its threshold."""
     return row.realised - row.target if row.unit == "1" else 0.0
 
 

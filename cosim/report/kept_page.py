@@ -88,7 +88,7 @@ def repeatable(folder: Path, page: Page) -> Page:
 
 
 def has_page(folder: Path) -> bool:
-    """Whether a verb has left its page there for `read_page`."""
+    """Tell whether a verb has left its page in the folder for `read_page`."""
     return is_file(folder / PAGE_FILE)
 
 

@@ -73,7 +73,7 @@ class _Layout:
 
     @cached_property
     def places(self) -> tuple[_Place, ...]:
-        """Of every box."""
+        """Return the place of every box, in pixels."""
         columns = defaultdict[int, list[int]](list)
         for k, box in enumerate(self.parts.boxes):
             columns[box.column].append(k)
@@ -97,7 +97,7 @@ class _Layout:
 
     @property
     def width(self) -> float:
-        """Of the picture."""
+        """Return the width of the picture, in pixels."""
         right = max(place.right for place in self.places) + _BEND * len(self.back)
         return max(right, sum(_TEXT * len(text) + 12 for text in self.legend.values())) + _MARGIN
 
@@ -108,12 +108,13 @@ class _Layout:
 
     @property
     def height(self) -> float:
-        """Of the picture: under the boxes a lane for every signal that feeds back, then the legend."""
+        """Return the height of the picture, in pixels: boxes, below them a lane for every signal that feeds back, the
+        legend."""
         return self.floor + (_LANE * (len(self.back) + 1) if self.back else 0) + 34
 
     @property
     def legend(self) -> dict[str, str]:
-        """What colours and numbers are: class of the text -> text."""
+        """Return the legend of colours and numbers: class of the text -> text."""
         numbers = "numbers: unit devices of a mirror; " if self.labelled else ""
         return {
             "plus": "pulls (weight > 0)",
@@ -126,7 +127,7 @@ class _Layout:
         return self.floor + _LANE * (self.back.index(source) + 1)
 
     def lines(self, box: Box) -> tuple[str, ...]:
-        """What is written in a box."""
+        """Return the lines of text in a box."""
         lines = box.lines if self.labelled or box.kind == "output" else box.lines[:2]
         return tuple(_shortened(line, _LONGEST) for line in lines)
 

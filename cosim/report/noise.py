@@ -50,7 +50,7 @@ def format_gradient(found: tuple[float, float] | None) -> list[str]:
 
 
 def chip_noise_rows(found: ChipNoise | None) -> list[tuple[str, str]]:
-    """The same on a page."""
+    """Return the rows of a page, (name, value), on how noise changes the figures of chips; none without noise."""
     if found is None:
         return []
     rows = [(f"{name}, points", _points(change)) for name, change in _changes(found)]
@@ -74,7 +74,7 @@ def say_sigma(found: NoiseSummary) -> str:
 
 
 def noise_section(found: NoiseSummary | None) -> Blocks:
-    """The same on a page; nothing without noise."""
+    """Return the blocks of a page on how noise changes a circuit's figures; none without noise."""
     if found is None:
         return ()
     rows = [

@@ -1,4 +1,4 @@
-"""What a page holds, and its one form: the verdict in the title, figures, sections, where it comes from, how to repeat.
+"""Pages as data, and their one form: the verdict in the title, figures, sections, where it comes from, how to repeat.
 
 A verb gives a `Page`; `format_pages` makes one HTML file of it, or of several verbs' pages about one network. All of it
 is text that `format_pages` escapes.
@@ -82,7 +82,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Subject:
-    """What a page is about: a network by its hash, or a cell, which has none."""
+    """The subject of a page: a network by its hash, or a cell, which has none."""
 
     name: str
     hash: str = ""

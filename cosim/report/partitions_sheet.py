@@ -28,7 +28,8 @@ _LEVELS = {
 
 @dataclass(frozen=True)
 class Cut:
-    """What was cut: its task, its parts, the design of each partition by name, and the technology as it ran."""
+    """A backbone cut into partitions: its task, its parts, the design of each partition by name, and the technology as
+    it ran."""
 
     task: str
     parts: "Sequence[Part]"

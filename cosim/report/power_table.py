@@ -45,7 +45,7 @@ def format_power(summary: PowerSummary) -> list[str]:
 
 
 def format_few(summary: PowerSummary, lines: Sequence[str]) -> list[str]:
-    """What TOO_FEW in the lines means, and how many samples its figures need."""
+    """Return the line that explains TOO_FEW, with how many samples would be enough; none where no line has it."""
     if not any(TOO_FEW in line for line in lines):
         return []
     if summary.samples == 1:

@@ -1,4 +1,4 @@
-"""What a page says last: whose figures these are, and what they were made with, each named once."""
+"""Provenance at the end of a page: whose figures these are, and what they were made with, each named once."""
 
 from collections.abc import Mapping
 

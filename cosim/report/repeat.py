@@ -25,7 +25,7 @@ def format_repeat(settings: Settings | None) -> str:
 
 
 def describe_version(settings: Settings) -> str:
-    """What is to be said of a run that another version made; empty for one of this version."""
+    """Return a warning about a run that another version made; an empty text for one of this version."""
     if settings.version in ("", __version__):
         return ""
     return f"made by cosim {shown_name(settings.version)}; with {__version__} the same command may give other results"

@@ -1,4 +1,4 @@
-"""What a folder keeps of simulated samples: all results in one file, and the decks of those that failed."""
+"""Files of simulated samples in a folder: all results in one file, and the decks of those that failed."""
 
 import json
 from collections.abc import Sequence

@@ -10,7 +10,10 @@ _PINS = 5  # that are shown
 
 
 def format_sensitivities(found: Sensitivities, top: int) -> list[str]:
-    """What was asked for, its spread, the `top` most decisive transistors and the bias pins, under 80 columns."""
+    """Return the lines on a margin or output, its spread, the `top` most decisive transistors and the bias pins.
+
+    Lines have at most 80 columns.
+    """
     decided, *other = found.outputs
     over = f" over {other[0]}" if other else ""
     value, sigma = format_quantity(found.value_a, "A"), format_quantity(found.sigma_a, "A")

@@ -74,7 +74,7 @@ def format_signoff(found: SignOff) -> Iterator[str]:
 
 
 def _worst(check: Check) -> Iterator[Finding]:
-    """Of each figure that is judged, under each assumption, the one nearest to its limit, or the furthest beyond."""
+    """Yield for each judged figure, under each assumption, the finding nearest to its limit, or furthest beyond."""
     for name, bias in dict.fromkeys((one.figure, one.bias) for one in check.judged):
         same = [one for one in check.judged if (one.figure, one.bias) == (name, bias) and one.value is not None]
         if same:

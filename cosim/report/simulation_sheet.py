@@ -44,7 +44,7 @@ class Simulated:
         return decided_by([outcome], self.test_set.target.answers(pooled))
 
     def right(self, place: int, outcome: Inference) -> bool:
-        """Whether the answer to the sample there is right."""
+        """Tell whether the answer to the sample at `place` is right."""
         return bool(self.test_set.target.same(self.answers(outcome), self.test_set.y[place : place + 1])[0])
 
 

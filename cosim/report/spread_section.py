@@ -1,4 +1,4 @@
-"""What a page of chips shows of how they are spread: figures, yield as chips are added, cells one by one."""
+"""Sections on the spread of chips: figures, yield as chips are added, cells one by one."""
 
 from collections.abc import Sequence
 

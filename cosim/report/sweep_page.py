@@ -1,4 +1,4 @@
-"""What a sweep leaves in its folder: sweep.json, sweep.csv, the picture, and its page."""
+"""The files of a sweep's folder: sweep.json, sweep.csv, the picture, and its page."""
 
 from pathlib import Path
 

@@ -79,7 +79,7 @@ def format_figure_of(name: str, figure: Figure | None) -> str:
 
 
 def scale_of(name: str, largest: float) -> tuple[float, str]:
-    """What a figure is multiplied with on an axis, and the unit that the axis says."""
+    """Return the factor of a figure's values on an axis, and the unit that the axis names."""
     unit = unit_of(name)
     if unit == FRACTION:
         return 100.0, FRACTION
@@ -115,14 +115,15 @@ def format_sweep(summary: SweepSummary) -> list[str]:
 
 
 def remarks(summary: SweepSummary) -> list[str]:
-    """What the intervals are of and what points share, in sentences."""
+    """Return sentences on what the intervals mean and what points share."""
     figures = [found for point in summary.points for found in point.figures.values()]
     found = ["95 % intervals in brackets"] if any(one and one.low is not None for one in figures) else []
     return [*found, *([f"paired: {summary.paired}"] if summary.paired else []), *summary.notes]
 
 
 def format_sweep_csv(summary: SweepSummary) -> bytes:
-    """The same as CSV: axis values in SI, every figure with the ends of its interval, empty for what is not there."""
+    """Return the sweep as CSV: axis values in SI, every figure with the ends of its interval, empty where there is
+    none."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     columns = [f"{name}{end}" for name in summary.figures for end in ("", "_low", "_high")]

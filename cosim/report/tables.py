@@ -100,7 +100,7 @@ def format_ladder(summary: LadderSummary) -> list[str]:
 
 
 def format_outside(outside: Sequence[str] = OUTSIDE) -> list[str]:
-    """What no figure of power holds, as the last lines of a table."""
+    """Return the last lines of a power table: the parts of a chip that its figures do not contain."""
     return wrap(f"{'not in power':18}{', '.join(outside)}", 79, subsequent_indent=18 * " ")
 
 
@@ -222,7 +222,7 @@ def format_yield(found: SpecYield) -> list[str]:
 
 
 def _beside_yield(summary: ChipSummary) -> list[str]:
-    """What the chips are measured by: a limit a few points under a bad network is kept by many."""
+    """Return the line with the accuracy of nominal circuit and software: a bad network makes a limit easy to keep."""
     nominal, software = percent(summary.nominal.accuracy), percent(summary.software_accuracy)
     return [f"                  nominal circuit: accuracy {nominal}, software {software}"]
 
@@ -292,7 +292,7 @@ def why_no_correlation(pair: Pair) -> str:
 
 
 def format_correlation(pair: Pair) -> str:
-    """Of both engines over chips, with its interval; empty where there is none, see `Pair`."""
+    """Return the correlation of both engines over chips with its interval; empty where there is none, see `Pair`."""
     if pair.correlation is None or (bounds := pair.correlation_interval) is None:
         return ""
     return f"{pair.correlation:.3f} [{bounds.low:.3f}, {bounds.high:.3f}]"

@@ -19,7 +19,7 @@ _NAMES = {"validation_accuracy": "held-out accuracy", "validation_mae": "held-ou
 
 @dataclass(frozen=True)
 class Curve:
-    """What a history holds of it: the points of all seeds, by column."""
+    """The part of a training's history that holds its curve: the points of all seeds, by column."""
 
     curve: dict[str, list[float]]
 

@@ -25,7 +25,7 @@ def format_transitions(found: Transitions | None) -> list[str]:
 
 
 def say_transitions(found: Transitions) -> str:
-    """The same as a statement."""
+    """Return a statement on how many transitions of an automaton were taken, and how near to a threshold."""
     said = [f"{found.taken} of {len(found.rows)} taken"]
     if found.margin_a is not None:
         said.append(f"smallest margin {format_quantity(found.margin_a, 'A')}")
@@ -37,7 +37,7 @@ def say_transitions(found: Transitions) -> str:
 
 
 def say_elsewhere(elsewhere: Mapping[str, int]) -> tuple[str, ...]:
-    """The same for a page, a paragraph each."""
+    """Return paragraphs on how many samples another simulator ran, and why; none where there are none."""
     return tuple(" ".join(line.split()) for line in format_elsewhere(elsewhere))
 
 
@@ -57,7 +57,7 @@ def format_undecided(found: Undecided | UndecidedChips | None) -> list[str]:
 
 
 def say_undecided(found: Undecided | UndecidedChips | None) -> list[str]:
-    """The same as statements."""
+    """Return statements on how many decisions, or inferences of chips, an error of the engine could turn."""
     if found is None:
         return []
     limit, error = (format_quantity(current, "A") for current in (found.limit, found.error))
@@ -76,12 +76,12 @@ def _of(count: int, whole: int, what: str) -> str:
 
 
 def format_audit(audit: Audit | None) -> list[str]:
-    """What an audit found; nothing without one."""
+    """Return the lines on what an audit found; none without an audit."""
     return _block("audit", say_audit(audit))
 
 
 def say_audit(audit: Audit | None) -> list[str]:
-    """The same as statements."""
+    """Return statements on what an audit found; none without an audit."""
     if audit is None:
         return []
     if not audit.instances:
@@ -106,7 +106,8 @@ def _block(name: str, said: Sequence[str]) -> list[str]:
 
 
 def trust_rows(summary: ChipSummary) -> list[tuple[str, str]]:
-    """What another simulator ran, how many samples stand on an edge, what the audit found: of each what there is."""
+    """Return rows, (name, value), on samples that another simulator ran, undecided inferences and the audit, where
+    present."""
     found = {
         "simulated elsewhere": format_elsewhere(summary.elsewhere),
         "undecided": say_undecided(summary.undecided),

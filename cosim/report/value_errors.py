@@ -25,12 +25,12 @@ def format_errors(errors: ValueErrors | None) -> list[str]:
 
 
 def say_tolerance(errors: ValueErrors) -> str:
-    """What counts as right."""
+    """Return the tolerance in words: within how much of a target, or of another answer, an answer counts as right."""
     return f"within {errors.tolerance:.4g} of the target, of the other answer"
 
 
 def errors_section(errors: ValueErrors) -> Blocks:
-    """The same on a page."""
+    """Return the blocks of a page on errors: a table by engine and a note on what its columns mean."""
     rows = tuple((name, *_cells(found)) for name, found in errors.engines.items())
     apart = ", ".join(f"{name} {value:.4g}" for name, value in errors.software_rmse.items())
     notes = (

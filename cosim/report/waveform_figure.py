@@ -95,7 +95,7 @@ def title_of(labels: WaveLabels) -> str:
 
 
 def _note(labels: WaveLabels, frames: int) -> str:
-    """What marks mean, under the figure."""
+    """Return the note under the figure, which explains its marks."""
     texts = []
     if frames <= _MOST_FRAMES:
         shaded = (

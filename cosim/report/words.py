@@ -1,4 +1,4 @@
-"""What the keys of results are called on a page, and the unit that their values get: the one place that says so."""
+"""Words for the keys of results on a page, and the units of their values: the one place that says so."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ VARIATION = {
 
 @dataclass(frozen=True)
 class Word:
-    """What a key is called; shown: how its value is written, as `show` does where there is no unit."""
+    """The words for a key; shown: how its value is written, as `show` does where there is no unit."""
 
     words: str
     shown: Callable[[object], str] = show
@@ -127,7 +127,7 @@ WORDS = {
 
 
 def words_of(key: str) -> str:
-    """What a key is called; the key itself with spaces where nothing is known of it."""
+    """Return the words for a key; the key itself with spaces where it has none."""
     return WORDS[key].words if key in WORDS else key.replace("_", " ")
 
 
@@ -156,6 +156,6 @@ def say_conditions(technology: Technology) -> str:
 
 
 def network_name(network: Network) -> str:
-    """What a page calls a network: its task and the widths of its recurrent layers, digits_d8."""
+    """Return the name of a network on a page: its task and the widths of its recurrent layers, such as digits_d8."""
     widths = [str(layer.width) for layer in network.recurrent_layers]
     return f"{network.task or 'network'}_d{'-'.join(widths[:1] if len({*widths}) == 1 else widths)}"
