@@ -176,7 +176,7 @@ def _short(pattern: str) -> str:
 
 
 def _train(asked: Source, kind: str) -> "tuple[str, Automaton]":
-    """What blocks learn; says how far they are, and how few states it can have."""
+    """Train blocks on a kind of strings and return its name and the automaton that they learned; print the progress."""
     from cosim.tasks.strings import string_task
 
     digits = asked.modulo or DIGITS
@@ -200,7 +200,7 @@ def _train(asked: Source, kind: str) -> "tuple[str, Automaton]":
 
 
 def _learn(path: Path, strings: "Callable[[int], list[Whole]]") -> "Automaton":
-    """What a network follows; says how well."""
+    """Return the automaton that a network follows, learned from its answers; print how well the two agree."""
     from cosim.automata.learn import learn, network_oracle
     from cosim.checkpoint.file import load_network
 

@@ -43,7 +43,7 @@ def option_named(option: str, name: str, verb: click.Command) -> click.Option:
 
 
 def arguments(name: str, value: Value, verb: click.Command) -> list[str]:
-    """What a value of an option, named without its dashes, is on the verb's command line."""
+    """Return the words of the verb's command line that give an option, named without its dashes, a value."""
     (option,) = (one for one in verb.params if isinstance(one, click.Option) and setting_name(one) == name)
     if option.is_flag:
         return [f"--{name}"] if value == "yes" else []

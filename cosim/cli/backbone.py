@@ -34,7 +34,7 @@ _S, _T = Shape(1, 1), Training()
 
 @dataclass(frozen=True)
 class Parts:
-    """What the options say of a shape."""
+    """Options on the shape of a backbone."""
 
     cell: str
     width: int
@@ -50,7 +50,7 @@ class Parts:
 
 @dataclass(frozen=True)
 class Fitting:
-    """What the options say of the training."""
+    """Options on the training of a backbone."""
 
     epsilon: float | None
     iterations: int | None

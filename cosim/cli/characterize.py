@@ -204,7 +204,7 @@ def _conditions(where: Where) -> "tuple[tuple[Technology, ...], Calibration]":
 
 
 def _origin(where: Where, technology: "Technology", calibration: "Calibration") -> "Origin":
-    """What the page says last."""
+    """Return the provenance at the end of the page: calibration, simulator and its version."""
     from cosim.report.characterize_sheet import Origin
     from cosim.simulation.simulated import engine_named
 

@@ -71,7 +71,8 @@ class Circuits:
         return OnTransistors(BATCH, samples if isinstance(samples, int) else 0, figures, missed)
 
     def _chips(self, folder: str, values: dict[str, Value], more: list[str]) -> tuple[str, dict[str, Figure]]:
-        """What went wrong, or '', and the figures of a circuit's chips; with bits of the same chips trimmed."""
+        """Run a circuit's chips; return what went wrong, or '', and their figures: with bits those of the trimmed
+        chips."""
         typed = self._typed(values, self.chips.verb)
         reason, content = self.chips.run(self.output / folder, [*typed, *self._specs, *more])
         found = dict(find_figures(content))

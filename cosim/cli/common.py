@@ -1,4 +1,4 @@
-"""What several verbs ask for together, and how they load, check and write."""
+"""Options that several verbs share, and how verbs load, check and write."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Compiling:
-    """What `compile_options` ask for: the technology, its conditions, and what `compile_network` takes."""
+    """Values of `compile_options`: the technology, its conditions, and the settings of the compiler."""
 
     technology: str = "generic180"
     pdk_root: Path | None = None
@@ -71,14 +71,14 @@ class Compiling:
 
     @property
     def place(self) -> "Place":
-        """What the network is put on."""
+        """Return the technology and conditions that the network is compiled for."""
         from cosim.loading import Place
 
         return Place(self.technology, self.pdk_root, self.corner, self.celsius, self.supply, self.units)
 
     @property
     def settings(self) -> "Settings":
-        """How it is compiled."""
+        """Return the settings of the compiler."""
         from cosim.compiler.settings import Settings, parse_around
 
         return Settings(
@@ -89,7 +89,7 @@ class Compiling:
 
 @dataclass(frozen=True)
 class Running:
-    """What `run_options` ask for: the samples, and where they run; sample: one of them, in place of a draw."""
+    """Values of `run_options`: the samples, and where they run; sample: one of them, in place of a draw."""
 
     data: Path | None
     samples: int | None
@@ -164,7 +164,7 @@ def load_run(
 
 
 def noise_of(design: "Design", seed: int, flicker: "Flicker" = "typical") -> "Noise":
-    """What noise needs: the figures of the technology's devices, measured where none are kept."""
+    """Return the noise of a design's devices with a seed, after measuring its technology where no figures are kept."""
     from cosim.calibration.noise import find_noise
     from cosim.technology.conditions import with_flicker
     from cosim.variation.noise import Noise

@@ -146,7 +146,7 @@ def command(*, network_file: Path, to: Destination, how: Comparing, compiling: C
 
 
 def _specs(texts: tuple[str, ...]) -> "Specs":
-    """What must hold. Raises InputError for what only chips have."""
+    """Parse the specs of a comparison. Raises InputError for a spec on yield, which only chips have."""
     from cosim.montecarlo.spec_file import read_specs, without_yield
 
     specs, of_all = without_yield(read_specs(texts))
@@ -177,7 +177,7 @@ def _with_wires(design: "Design", folder: Path | None) -> "Design":
 
 
 def judge_specs(specs: "Specs", summary: "ComparisonSummary | Sweep", there: "Technology") -> tuple[bool, list[str]]:
-    """Whether all specs are met, in every condition of a sweep, and the lines that say so."""
+    """Tell whether all specs are met, in every condition of a sweep, and return the lines that say so."""
     from cosim.montecarlo.spec_file import format_verdicts, judge
     from cosim.study.pvt import Sweep
 

@@ -97,7 +97,7 @@ def command(*, network_file: Path, output: Path, driving: Driving, compiling: Co
 
 
 def count_margins(design: "Design", test_set: "TestSet", condition: "Condition | None") -> "Margins":
-    """Of all samples of a test set."""
+    """Measure the margins of all decisions on all samples of a test set."""
     from cosim.calibration.noise import find_noise
     from cosim.study.margins import study_margins
     from cosim.variation.noise import Noise

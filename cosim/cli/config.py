@@ -61,7 +61,7 @@ def verb_of(ctx: click.Context) -> str:
 
 
 def setting_name(param: click.Parameter) -> str:
-    """What an argument or option is called in run.toml."""
+    """Return the name of an argument or option in run.toml."""
     if isinstance(param, click.Argument):
         return str(param.name).removesuffix("_file")
     return long_name(param).removeprefix("--")
@@ -74,7 +74,7 @@ def settings_of(params: list[click.Parameter], kind: type[click.Parameter]) -> d
 
 
 def _defaults(ctx: click.Context, settings: Settings, where: str) -> dict[str, Value]:
-    """What a file says, by the names that click knows. Raises InputError that names file and field."""
+    """Return the settings of a file by click's names. Raises InputError that names file and field."""
     found = dict[str, Value]()
     for table, kind in (("arguments", click.Argument), ("options", click.Option)):
         known = settings_of(ctx.command.params, kind)

@@ -89,7 +89,7 @@ def _train(path: Path, seed: int) -> "Network":
 
 
 def _is_trained_so(network: "Network", config: "TrainingConfig") -> bool:
-    """Whether this training gave the network, which its history says; then it need not run again."""
+    """Tell whether a network comes from this training, as its history says; then the training need not run again."""
     from cosim.training.config import describe_config
 
     settings = json.loads(json.dumps(describe_config(config)))

@@ -22,7 +22,7 @@ class Answering:
 
 @dataclass(frozen=True)
 class Asking:
-    """What chips must do in both runs, and where their technology stands now."""
+    """Options of a comparison of two runs: specs for the chips of both, and where their technology is now."""
 
     specs: tuple[str, ...]
     pdk_root: Path | None

@@ -124,7 +124,10 @@ def command(*, to: Destination, how: Exploring) -> None:
 
 
 def _given(inner: Inner) -> tuple[Mapping[str, object], Path]:
-    """What was typed for montecarlo. Raises InputError for what a search does itself."""
+    """Return the options that were typed for montecarlo, and the network's file.
+
+    Raises InputError for an option that a search sets itself.
+    """
     given, network = inner.given()
     if ours := next((name for name in _OURS if given.get(name) is not None), None):
         raise InputError(f"--{ours} is none of a search: {_OURS[ours]}")
@@ -132,7 +135,7 @@ def _given(inner: Inner) -> tuple[Mapping[str, object], Path]:
 
 
 def _beginning(knobs: "tuple[Knob, ...]", given: Mapping[str, object]) -> "tuple[Knob, ...]":
-    """The same with a supply that begins at that of the technology, where its range holds that."""
+    """Return the knobs, with a supply that begins at that of the technology where its range contains it."""
     from cosim.technology.catalog import DEFAULT_TECHNOLOGY, load_technology
 
     if not any(knob.option == "supply" for knob in knobs):
@@ -150,7 +153,7 @@ def _beginning(knobs: "tuple[Knob, ...]", given: Mapping[str, object]) -> "tuple
 
 
 def _checksum(data: object) -> str:
-    """Of a file of samples; '' of none, and of a folder."""
+    """Return the checksum of a file of samples; '' where there is none, and for a folder."""
     from cosim.files.settings import file_checksum
 
     return file_checksum(data) if isinstance(data, Path) and data.is_file() else ""

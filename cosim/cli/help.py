@@ -80,7 +80,10 @@ def format_help(ctx: click.Context, full: Full) -> str:
 
 
 def format_manual(ctx: click.Context) -> str:
-    """The same for the manual, which has groups that verbs share in a section of their own, but for short verbs."""
+    """Return a verb's help for the manual: all options of a short verb, else without the groups that verbs share.
+
+    Shared groups have a section of their own in the manual.
+    """
     text = format_help(ctx, "all")
     return text if _fits(text) else format_help(ctx, "own")
 

@@ -80,13 +80,13 @@ class Inner:
 
 
 def fixed_options(verb: click.Command, given: Mapping[str, object]) -> Content:
-    """Of options that were typed those that change a figure, as JSON has them."""
+    """Return the options that were typed and may change a figure, as JSON has them."""
     no_setting = {setting_name(one) for one in verb.params if one.name in NO_SETTING}
     return {name: _plain(value) for name, value in given.items() if name not in no_setting}
 
 
 def describe_network(network_file: Path) -> tuple[str, str]:
-    """What a page calls the network, and its hash; a backbone goes by its file."""
+    """Return the name of a network on a page, and its hash; a backbone has the name of its file."""
     from cosim.checkpoint.file import load_network, stays_software
     from cosim.files.seal import checksum
     from cosim.outputs import hash_network

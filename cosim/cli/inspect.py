@@ -30,7 +30,7 @@ def command(*, checkpoint: Path, as_json: bool) -> None:
 
 
 def describe_software(path: Path) -> dict[str, object]:
-    """What a model of `cosim backbone` is, and its parts that have no circuit; JSON."""
+    """Return the description of a model of `cosim backbone`, with its parts that have no circuit, as JSON-able data."""
     from cosim.checkpoint.software_only import unmapped_parts
     from cosim.software.file import load_model
     from cosim.software.shape import count_parameters

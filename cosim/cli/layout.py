@@ -13,7 +13,7 @@ from cosim.cli.settings import RunVerb
 
 @dataclass(frozen=True)
 class Drawing:
-    """Whether the kit's decks run on what was drawn, whether it has fill, and whether it is kept gzipped as well."""
+    """Options of the drawing: `check` it with the kit's decks, add `fill`, keep it gzipped as well."""
 
     check: bool
     fill: bool

@@ -75,7 +75,7 @@ class Drawing:
 
 @dataclass(frozen=True)
 class Counting:
-    """What chips must do, what is asked about them, and where they run."""
+    """Options of a run of chips: the specs to meet, what to find out about the chips, and where they run."""
 
     specs: tuple[str, ...]
     contributions: bool

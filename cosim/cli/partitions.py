@@ -1,4 +1,4 @@
-"""What `compile` and `compare` do with a backbone: its cells become circuits, the rest stays software."""
+"""`compile` and `compare` of a backbone: its cells become circuits, the rest stays software."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -47,7 +47,7 @@ conversion_option = click.option(
 
 @dataclass(frozen=True)
 class Cutting:
-    """What is asked of a backbone's converters; None for what was not asked."""
+    """Options on a backbone's converters; None for one that was not given."""
 
     bits: int | None
     conversion: float | None = None
@@ -62,7 +62,7 @@ class Cutting:
 
     @property
     def width(self) -> int:
-        """Bits of a converter."""
+        """Return the bits of a converter."""
         from cosim.software.converter import BITS
 
         return BITS if self.bits is None else self.bits
@@ -75,7 +75,7 @@ def cut_options(*, conversion: bool) -> Option:
 
 @dataclass(frozen=True)
 class Wanted:
-    """What `cosim compile` is asked for: converters, the data of the task, and the simulator that files are for."""
+    """Options of `cosim compile` of a backbone: converters, data of the task, and the simulator that files are for."""
 
     cutting: Cutting
     data: Path | None

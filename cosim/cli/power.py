@@ -27,7 +27,8 @@ from cosim.errors import InputError, MissingToolError
 
 @dataclass(frozen=True)
 class Metering:
-    """Whether a simulator runs at all, and which; whether decisions have noise."""
+    """Options of a power measurement: `behavioral` equations only, or which simulator as well; whether decisions have
+    noise."""
 
     behavioral: bool
     engine: str

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Where:
-    """What the trainings need, and where their figures go."""
+    """Options of the trainings: their size, data, device and seeds, and where their figures go."""
 
     reduced: bool
     data: Path | None
@@ -35,11 +35,11 @@ class Where:
 
     @property
     def size(self) -> Size:
-        """As a table takes it."""
+        """Return the size in the form that a table takes."""
         return Size(self.reduced, self.data, self.device)
 
     def command(self, name: str) -> str:
-        """What makes this table; the folders are the caller's own."""
+        """Return the command that makes this table; the folders are the caller's own."""
         data = ["--data", "FOLDER"] if self.data is not None and name in ("pixels", "keywords") else []
         device = ["--device", self.device] if self.device != "cpu" else []
         reduced = ["--reduced"] if self.reduced and name not in ONE_SIZE else []

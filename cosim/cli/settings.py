@@ -101,7 +101,7 @@ def say_version(where: object, settings: Settings | None) -> None:
 
 
 def _settings(ctx: click.Context, params: list[click.Parameter], typed: Mapping[str, object]) -> Settings:
-    """What is in effect; typed: what the command line says, by name, as text."""
+    """Return the settings in effect; typed: name -> text on the command line."""
     arguments = _values(ctx, settings_of(params, click.Argument), typed)
     known = dict(sorted(settings_of(params, click.Option).items()))  # arguments stay in the order of the command line
     options = _values(ctx, known, typed)
@@ -199,7 +199,7 @@ def checksums_of(params: list[click.Parameter], values: Mapping[str, Value]) -> 
 
 
 def _say_changed(where: str, given: Settings, settings: Settings) -> None:
-    """What may make another run than the one whose settings were given."""
+    """Print how this run may differ from the one whose settings were given: by version, and inputs that changed."""
     from cosim.reading.text import shown_name
 
     say_version(where, given)

@@ -103,7 +103,10 @@ def command(*, to: Destination, sweeping: Sweeping) -> None:
 
 
 def _describe(sweep: _Sweep) -> "SweepSummary":
-    """What is swept, no point yet. Raises InputError for an option that is fixed and swept, or that is for one run."""
+    """Return the summary of a sweep that has no points yet.
+
+    Raises InputError for an option that is both fixed and swept, or that is for one run only.
+    """
     from cosim.study.sweep import PAIRED, SweepSummary
 
     inner = sweep.inner
@@ -166,7 +169,7 @@ def _shown(sweep: _Sweep, points: "tuple[SweptPoint, ...]") -> tuple[str, ...]:
 
 
 def _notes(contents: Sequence[Content]) -> tuple[str, ...]:
-    """What a reader has to know to hold points against each other."""
+    """Return notes that a reader needs to compare points with each other."""
     specs = {str(found["spec"]) for content in contents if isinstance(found := content.get("yield"), dict)}
     if len(specs) > 1:
         return (f"chips are counted by another spec at every point: {', '.join(sorted(specs))}; give one with --spec",)

@@ -190,7 +190,7 @@ def _train(job: "Job", seeds: range, output: Path) -> "tuple[TrainingResult, lis
 
 
 def describe_constants(task: "Task") -> list[str]:
-    """What must be said about features that never change."""
+    """Return a warning about features that never change; nothing where all do."""
     from cosim.tasks.task import constant_features
 
     constant = constant_features(task)
@@ -219,7 +219,7 @@ def _warn(lines: list[str]) -> None:
 
 
 def format_result(result: "TrainingResult") -> list[str]:
-    """What a user wants to know after a training, one line each."""
+    """Return the result of a training for a user, in lines."""
     from cosim.compiler.passes import constant_cells
     from cosim.report.words import say_constant
 

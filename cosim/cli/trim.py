@@ -105,7 +105,7 @@ def command(*, network_file: Path, to: Destination, drawing: Drawing, trimming: 
 
 
 def _drawn(trial: "Trial") -> dict[str, str]:
-    """What the chips were drawn with, in words."""
+    """Return the settings that chips were drawn with, in words: name -> value."""
     from cosim.report.words import worded
 
     plan = {"seed": trial.plan.seed, "area": trial.plan.area, "t_step_s": trial.timing.t_step}
