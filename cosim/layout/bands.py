@@ -21,8 +21,8 @@ _SLOW = 1e6  # nm of the longest net that should be short, that count as much as
 
 @dataclass(frozen=True)
 class Wanted:
-    """What rows are chosen by: where nets belong from left to right, ports, which nets should be short, and the area of
-    capacitors, nm2."""
+    """Criteria for the choice of rows: where nets belong from left to right, ports, which nets should be short, and the
+    area of capacitors, nm2."""
 
     order: Mapping[str, float]
     ports: tuple[str, ...]

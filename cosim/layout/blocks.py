@@ -1,5 +1,5 @@
-"""What is drawn as one piece: `m` units of a transistor, with the `m` units of its cascode on top where it has one, and
-the switches that its current runs through on top of these."""
+"""Blocks, each drawn as one piece: `m` units of a transistor, with the `m` units of its cascode on top where it has
+one, and the switches that its current runs through on top of these."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable
@@ -67,7 +67,7 @@ class Block:
 
     @property
     def forked(self) -> bool:
-        """Whether its current runs through one of two switches on top, or through both."""
+        """Tell whether the block's current runs through one of two switches on top, or through both."""
         return len(self.over) == 2 and self.links[0] == self.links[2]
 
     @property
@@ -78,17 +78,17 @@ class Block:
 
     @property
     def diode(self) -> bool:
-        """Whether it is a cascode with its gate line on its drain."""
+        """Tell whether the block is a cascode with its gate line on its drain."""
         return self.upper is not None and not self.over and self.ends[1] == self.gate
 
     @property
     def own_well(self) -> bool:
-        """Whether its well is on no supply."""
+        """Tell whether the block's well is on no supply."""
         return self.bulk != RAIL[self.polarity]
 
     @property
     def on_rail(self) -> bool:
-        """Whether its bottom is the rail of its row, and its well is, too."""
+        """Tell whether the block's bottom and its well are on the rail of its row."""
         return self.ends[0] == RAIL[self.polarity] == self.bulk
 
     @property

@@ -182,7 +182,7 @@ class Channel:
         return away + beside // 2
 
     def _harm(self, net: str, other: str, tracks: int) -> int:
-        """What a micrometre beside each other, so many tracks away, costs over one of wire."""
+        """Return the cost of a micrometre beside another net, so many tracks away, over the cost of one of wire."""
         harm = self.manners.harm(net, other)
         if harm < CLOCK:
             harm >>= self.tired
@@ -220,7 +220,7 @@ class Channel:
         return best
 
     def _hides(self, x: int, net: str, low: int, high: int) -> int:
-        """What it costs to stand before terminals with little choice."""
+        """Return the cost of a stub that stands before terminals with little choice, nm of wire."""
         some = [one for k in range(x // 1000 - 1, x // 1000 + 2) for one in self.narrow.get(k, ())]
         return 3000 * sum(
             one.net != net

@@ -41,7 +41,7 @@ class Violation:
 
 @dataclass(frozen=True)
 class Checked:
-    """What one check found: its name, its verdict, the places, and how long it took is not kept."""
+    """Result of one check: its name, its verdict, and the places of violations; how long it took is not kept."""
 
     check: str
     passed: bool

@@ -66,7 +66,7 @@ class Chip:
 
     @property
     def area(self) -> float:
-        """Of the whole macro, square metre."""
+        """Return the area of the whole macro, square metre."""
         return (self.box[2] - self.box[0]) * (self.box[3] - self.box[1]) * 1e-18
 
 
@@ -141,7 +141,7 @@ def _routed(
 def _plan(
     bands: Sequence[Band], capacitors: Sequence[Capacitor], ports: Sequence[str], technology: Technology
 ) -> tuple[Plan, list[Plate]]:
-    """What is wired between rows, and the capacitors beside them."""
+    """Return the plan of the wires between rows, and the capacitors beside them."""
     drawing = drawing_of(technology)
     right = max(row.right for band in bands for row in band.rows)
     plates = place(capacitors, technology.capacitor_density, drawing, (0, bands[0].low, right, bands[-1].high))

@@ -27,7 +27,7 @@ class Unit:
 
 @dataclass(frozen=True)
 class Drawn:
-    """What is on a layout: net -> layer -> boxes in nm, and its units. A net without a label has a number with $.
+    """Content of a layout: net -> layer -> boxes in nm, and its units. A net without a label has a number with $.
 
     Layers are those of CONDUCTORS, poly without what is a gate, `gate`, and nwell.
     """

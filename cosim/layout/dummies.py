@@ -21,7 +21,7 @@ def dummy_of(mos: Mos, name: str) -> Mos:
 
 
 def dummy_width(mos: Mos, drawing: Drawing) -> int:
-    """What it takes of a row."""
+    """Return the width that a dummy unit takes in a row, nm."""
     return _BESIDE + nanometres(mos.w) + drawing["poly_end"]
 
 

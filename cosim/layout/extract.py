@@ -92,7 +92,7 @@ def _boxes(drawn: Drawn, layer: str) -> Iterator[tuple[str, Box]]:
 
 
 def _beside(layer: str, net: str, box: Box, grid: _Grid, wires: WireTable) -> Iterator[tuple[str, float]]:
-    """What the right and upper edge of a box have to the next edges of other nets."""
+    """Yield (net, F) for the capacitance of a box's right and upper edges to the next edges of other nets."""
     cap, offset = wires.beside[layer]
     for across in (True, False):
         for other, length, gap in _facing(net, box, grid, across=across):
@@ -127,7 +127,10 @@ def _joined(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def _junctions(drawn: Drawn, drawing: Drawing, before: float) -> Iterator[tuple[str, str, float]]:
-    """What drawn diffusions have beyond those that the models assume, at no voltage; less where they are shared."""
+    """Yield (net, bulk, F) for the junctions of drawn diffusions beyond what the models assume, at no voltage.
+
+    It is negative where transistors share a diffusion.
+    """
     for unit in drawn.units:
         drain, _, source, bulk = unit.nets
         polarity = next(key for key, name in drawing.mos.items() if name == unit.model)

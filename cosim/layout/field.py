@@ -40,7 +40,7 @@ class _Plane:
     away: Weights
 
     def weight(self, spread: float) -> Weights:
-        """What belongs to the nearest wire; spread: c_rim / c_area, m."""
+        """Return the weight of each place for its nearest wire; spread: c_rim / c_area, m."""
         return np.where(self.away < SEEN, np.exp(-self.away / np.float32(spread * 1e9)), np.float32(0))
 
 

@@ -42,7 +42,7 @@ class Row:
 
 
 def below(rows: tuple[Row, ...]) -> int:
-    """What one or two rows back to back take below their tap."""
+    """Return the height that one or two rows back to back take below their tap, nm."""
     first, *rest = rows
     return rest[0].top if rest else first.under
 
@@ -115,7 +115,7 @@ def _paired(rows: Sequence[Row]) -> list[tuple[Row, ...]]:
 
 
 def spaced(turns: Sequence[tuple[Row, ...]], space: int) -> list[tuple[Row, ...]]:
-    """The same rows, those with wells of their own as far as `space` from other wells below and above."""
+    """Return the rows, those with wells of their own as far as `space` from other wells below and above."""
     found: list[tuple[Row, ...]] = []
     for k, pair in enumerate(turns):
         row, *rest = pair

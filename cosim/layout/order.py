@@ -42,7 +42,10 @@ def _length(
     highs: NDArray[np.float64],
     nets: tuple[NDArray[np.bool_], NDArray[np.float64]],
 ) -> float:
-    """Of all trunks, from the middle of their lowest band, or from the edge, to that of their highest one."""
+    """Return the length of all trunks, from the middle of their lowest band, or the edge, to that of their highest one.
+
+    Each counts by its worth.
+    """
     pins, worth = nets
     top = np.cumsum(highs[order])
     middle = top - highs[order] / 2

@@ -1,4 +1,4 @@
-"""What `cosim layout` keeps of a drawing beside the GDS, as tables: areas by block, pins, wires, units."""
+"""Tables that `cosim layout` keeps of a drawing as well as the GDS: areas by block, pins, wires, units."""
 
 import csv
 import io

@@ -38,7 +38,8 @@ class Trunk:
 
 
 class _Span(NamedTuple):
-    """What a trunk must reach: heights, nm, and how many tracks a micrometre aside makes longer, as far as counts."""
+    """Range of a trunk: the heights to reach, nm, and how many tracks a micrometre aside makes longer, as far as
+    counts."""
 
     net: str
     low: int
@@ -59,13 +60,13 @@ class Track:
 
 @dataclass
 class Lanes:
-    """What lies on parallel lanes: position -> the stretches there and the net of each."""
+    """Wires on parallel lanes: position -> the stretches there and the net of each."""
 
     clear: int  # nm between a stretch and the next one on its lane
     held: dict[int, list[tuple[int, int, str]]] = field(default_factory=lambda: defaultdict(list))
 
     def free(self, lane: int, low: int, high: int, net: str) -> bool:
-        """Whether nothing of another net lies there."""
+        """Tell whether nothing of another net lies on this stretch of a lane, or too near to it."""
         found = self.held.get(lane, [])
         at = bisect_left(found, (low, low, ""))
         near = found[max(at - 1, 0) : at + 1]
@@ -82,7 +83,7 @@ class Lanes:
                     yield other, self.held[other]
 
     def take(self, lane: int, low: int, high: int, net: str) -> None:
-        """Put a stretch there."""
+        """Put a stretch of a net on a lane."""
         insort(self.held[lane], (low, high, net))
 
 
@@ -97,7 +98,7 @@ class Wires:
 
 @dataclass(frozen=True)
 class Plan:
-    """What is wired: bands, pins on the lower edge at y = edge, where a net belongs (nm), and what else it must reach.
+    """Plan of the wiring: bands, pins on the lower edge at y = edge, a net's place (nm), and what else it must reach.
 
     reach: net -> heights at which its trunk is met from above; straps: rail -> x of its strap;
     manners: which nets are kept from which.
@@ -214,7 +215,7 @@ def _place_trunk(plan: Plan, lanes: Lanes, wire: _Span, pitch: int) -> int:
 
 
 def _harm(plan: Plan, lanes: Lanes, wire: _Span, x: int, pitch: int) -> int:
-    """What a trunk at x costs for those beside it, nm of wire; nothing stands near a clock."""
+    """Return the cost of a trunk at x for the nets beside it, nm of wire; prohibitive next to a clock."""
     net, low, high, _ = wire
     cost = 0
     for lane, stretches in lanes.near(x, _FROM_CLOCKS, pitch):

@@ -66,7 +66,7 @@ def _items(blocks: Sequence[Block], order: dict[str, float], drawing: Drawing) -
 
 
 def _joined(before: _Item | None, item: _Item) -> bool:
-    """Whether a block continues the poly of the one before it."""
+    """Tell whether a block continues the poly of the one before it."""
     if before is None or before.gate != item.gate or len(before.shape) != len(item.shape) or _parted(before, item):
         return False
     if len(item.shape) == 2:
@@ -75,7 +75,7 @@ def _joined(before: _Item | None, item: _Item) -> bool:
 
 
 def _parted(before: _Item, item: _Item) -> bool:
-    """Whether another well begins."""
+    """Tell whether another well begins with this block."""
     return before.block.bulk != item.block.bulk
 
 
@@ -124,7 +124,7 @@ def _make_row(items: list[_Item], widest: int, drawing: Drawing, start: int = 0)
 
 
 def _end(items: list[_Item], apart: _Apart, drawing: Drawing) -> int:
-    """What a unit on the rail takes at either end of a row, with the space to what it stands beside."""
+    """Return the width that a unit on the rail takes at either end of a row, with its space to the next block, nm."""
     return dummy_width(items[0].block.lower, drawing) + apart.lines
 
 
@@ -167,7 +167,7 @@ def _even(items: list[_Item], limit: int, apart: _Apart) -> list[list[_Item]]:
 
 
 def _cut(line: list[_Item], limit: int) -> list[list[_Item]]:
-    """What a gate line drives in parts that are short beside a row, each of it from the whole width."""
+    """Cut the blocks on a gate line into parts that are short beside a row, each spread over the whole width."""
     parts = -(-_LARGE * sum(item.width + GAP for item in line) // limit)
     return [part for k in range(parts) if (part := line[k::parts])]
 
@@ -191,7 +191,7 @@ def _deal(items: list[_Item], limit: int, apart: _Apart) -> list[list[_Item]]:
 
 
 def _short(items: list[_Item], limit: int) -> list[_Item]:
-    """What gate lines drive that are short beside a row, where that fills one."""
+    """Return the blocks on gate lines that are short beside a row, if these fill most of one; else none."""
     lengths: Counter[str] = Counter()
     for item in items:
         lengths[item.gate] += item.width + item.head
@@ -200,7 +200,7 @@ def _short(items: list[_Item], limit: int) -> list[_Item]:
 
 
 class _Class(NamedTuple):
-    """What may share a row: polarity, well, and what stands in it."""
+    """Key of blocks that may share a row: polarity, well, and kind of block."""
 
     polarity: Polarity
     well: str

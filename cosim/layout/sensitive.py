@@ -1,4 +1,4 @@
-"""Which nets turn states when others move them, by what hangs on them: their devices' roles, not their names."""
+"""Search for the nets that turn states when others move them, by the roles of the devices on them, not by names."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ class Manners:
     urgent: frozenset[str] = frozenset()
 
     def harm(self, net: str, other: str) -> int:
-        """What a micrometre beside each other costs, over one of wire; 0 where it does none."""
+        """Return the cost of a micrometre of two nets side by side, over the cost of one of wire; 0 if harmless."""
         if (net in self.clocks) != (other in self.clocks):
             return CLOCK
         if net == other:
@@ -43,7 +43,8 @@ class Manners:
         return HELD
 
     def rank(self, net: str) -> int:
-        """What is wired first: clocks, then what capacitors hold, then decisions; others fill the space between."""
+        """Return a net's place in the order of wiring: clocks, then what capacitors hold, then decisions, then all
+        others."""
         kinds = (self.clocks, self.held, self.decisions)
         return next((k for k, kind in enumerate(kinds) if net in kind), len(kinds))
 
@@ -73,13 +74,13 @@ def clocks(devices: Iterable[Mos], ports: Iterable[str]) -> frozenset[str]:
 
 
 def held(circuit: Circuit) -> frozenset[str]:
-    """What a capacitor holds: samples, and integrators."""
+    """Return the nets that a capacitor holds: samples, and integrators."""
     nets = {net for one in circuit.elements if isinstance(one, Capacitor) for net in (one.a, one.b)}
     return frozenset(nets - {GROUND, VDD})
 
 
 def unclocked(circuit: Circuit) -> frozenset[str]:
-    """What comparators decide on that turn switches themselves, with no clock between: slow with a load."""
+    """Return the nets by which comparators turn switches themselves, with no clock between: slow with a load."""
     devices = [one for one in circuit.elements if isinstance(one, Mos)]
     compared = {mos.drain for mos in devices if mos.role == "compare"}
     return frozenset(compared & {mos.gate for mos in devices if mos.role == "switch"})
