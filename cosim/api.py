@@ -48,7 +48,7 @@ class _Shown(ABC):
 
     @abstractmethod
     def lines(self) -> Sequence[str]:
-        """What it shows."""
+        """Return the lines of text that `print` shows."""
 
     def __repr__(self) -> str:
         return "\n".join(self.lines())
@@ -94,7 +94,7 @@ class Compiled(_Shown):
         return lines
 
     def at(self, corner: str | None = None, celsius: float | None = None, supply: float | None = None) -> "Compiled":
-        """The same circuit elsewhere; None leaves what the technology has."""
+        """Return the circuit in another condition; None leaves the technology's own value."""
         technology = at(self.design.technology, corner, celsius, supply)
         return replace(self, condition=replace(self.condition, technology=technology))
 

@@ -1,4 +1,4 @@
-"""What an engine runs: a design as it was compiled, and the condition that it stands in; a chip is draws alone.
+"""A design as it was compiled, and the condition in which an engine runs it; a chip is draws alone.
 
 A chip's draws are `cosim.variation.draws.Chip`. Functions take design, condition and chip: no condition is the nominal
 one, no chip is a circuit whose transistors do not deviate.

@@ -29,7 +29,7 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Place:
-    """What a network is put on: a technology by name or .toml file, pdk_root of its kit, and the condition there,
+    """Target of a compilation: a technology by name or .toml file, pdk_root of its kit, and the condition there,
     corner, celsius and supply in V, None for the technology's own; units: unit devices per weight 1.0, None for those
     that the network's grid needs."""
 

@@ -1,4 +1,4 @@
-"""What `cosim compile` writes: netlist, device models, testbench, what to expect, mapping report, summary."""
+"""Files that `cosim compile` writes: netlist, device models, testbench, what to expect, mapping report, summary."""
 
 import csv
 import hashlib
@@ -47,23 +47,23 @@ MAPPING_FIELDS = ("parameter", "element", "target", "realised", "unit", "status"
 
 @dataclass(frozen=True)
 class Exercise:
-    """What a testbench is of: its frames, its condition (None: the nominal one), and raw inputs (time, features) in the
-    network's units, None for made-up ones that move every input."""
+    """Exercise of a testbench: its frames, its condition (None: the nominal one), and raw inputs (time, features) in
+    the network's units, None for made-up ones that move every input."""
 
     timing: Timing = Timing()
     condition: Condition | None = None
     stimulus: NDArray[np.float64] | None = None
 
     def inputs(self, design: Design) -> NDArray[np.float64]:
-        """The stimulus, or one made up."""
+        """Return the raw inputs (time, features): the given ones, or made-up ones."""
         return made_up_stimulus(design.network.encoding) if self.stimulus is None else self.stimulus
 
     def technology(self, design: Design) -> Technology:
-        """In its condition."""
+        """Return the technology in the exercise's condition."""
         return (self.condition or design.nominal).technology
 
     def bench(self, design: Design) -> Bench:
-        """The testbench with all that it stands beside."""
+        """Return the testbench with the network that it drives."""
         return inference_bench(design, self.inputs(design), self.timing, self.condition)
 
 
@@ -93,7 +93,7 @@ def format_design(
 
 
 def rests_slowly(technology: Technology) -> bool:
-    """Whether ngspice takes long to find an operating point: with self-cascodes it steps gmin, then the sources."""
+    """Tell whether ngspice is slow to find an operating point: with self-cascodes it steps gmin, then sources."""
     return any(geometry.cascode for geometry in vars(technology.sizing).values())
 
 
@@ -153,10 +153,10 @@ def format_exercise(
 
 
 def format_expected(design: Design, exercise: Exercise = Exercise(), dialect: Dialect = NGSPICE) -> str:
-    """What the testbench should show, as CSV: every memory's state and every output's current in every frame.
+    """Return what the testbench should show, as CSV: every memory's state and every output's current in every frame.
 
-    At `time_s` a state, unit 1, is how many of its `vectors` stand above `threshold_v`; an analog one is the s in the
-    current that stands there. Software's is empty where it has none that a circuit could have (`software_states`).
+    At `time_s` a state, unit 1, is how many of its `vectors` are above `threshold_v`; an analog one is the s in the
+    current given there. Software's is empty where it has none that a circuit could have (`software_states`).
     """
     x = exercise.inputs(design)
     reference = run_reference(design.network, x[None])

@@ -145,7 +145,7 @@ def write_partitions(
 
 @dataclass(frozen=True)
 class Judging:
-    """What else is said of a run: the energy of a conversion, J, and how many samples ngspice audits."""
+    """Options of the judgment on a run: the energy of a conversion, J, and how many samples ngspice audits."""
 
     conversion: float | None = None
     audit: int = 0

@@ -74,9 +74,9 @@ def run_samples(
 
 @dataclass(frozen=True)
 class Beside:
-    """What a comparison has besides. audit: how many samples go through ngspice, too; watched: names of what its
-    waveforms show, none for the liveliest cell; noise: of the decisions of the behavioral model, and of the
-    transistors in the batched engine, None for none."""
+    """Options of a comparison. audit: how many samples go through ngspice, too; watched: names of what its waveforms
+    show, none for the liveliest cell; noise: of the decisions of the behavioral model, and of the transistors in the
+    batched engine, None for none."""
 
     audit: int = 0
     watched: tuple[str, ...] = ()

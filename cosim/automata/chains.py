@@ -89,7 +89,8 @@ def _refines(below: Whole, above: Whole) -> bool:
 
 
 def _quotient(automaton: Automaton, above: Whole, below: Whole) -> tuple[Whole, Whole]:
-    """Of the blocks below: the block above of each, and where each symbol leads, (blocks, symbols)."""
+    """Return the automaton of the blocks below: the block above of each, and where each symbol leads, (blocks,
+    symbols)."""
     _, first = np.unique(below, return_index=True)
     return above[first], below[automaton.next[first]]
 
@@ -201,7 +202,7 @@ def _priced(automaton: Automaton, codes: Codes, known: dict[bytes, Level | None]
 
 
 def _refine(automaton: Automaton, steps: list[_Step], known: dict[bytes, Level | None]) -> list[tuple[float, Cascade]]:
-    """What was tried on the way to the cheapest codes, level by level from the front."""
+    """Choose the cheapest code level by level from the front; return all cascades that were tried, with their costs."""
     codes, tried = [_first_code(automaton, step) for step in steps], list[tuple[float, Cascade]]()
     lowest, best = np.inf, codes
     for k, step in enumerate(steps):

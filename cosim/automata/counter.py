@@ -30,7 +30,7 @@ def binary_counter(bits: int) -> Network:
 
 
 def position_code(bits: int) -> Network:
-    """The same with the bits as outputs: 1 where a bit is on. Raises ValueError beyond MOST bits."""
+    """Return a counter of frames with its bits as outputs: 1 where a bit is on. Raises ValueError beyond MOST bits."""
     _check("bits", bits, MOST)
     return _network(bits, Readout((COUNT,), np.eye(bits), np.full(bits, ALPHA), "last"), "position", ())
 
@@ -51,7 +51,7 @@ def chain(bits: int) -> tuple[AndLayer, SignedLayer]:
 
 
 def ranges(bits: int) -> NDArray[np.float64]:
-    """Of the states of a chain."""
+    """Return the smallest and largest state of a chain's toggles, (2, bits)."""
     return np.outer([-ALPHA, 2 * ALPHA], np.ones(bits))
 
 

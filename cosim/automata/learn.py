@@ -84,13 +84,13 @@ def _size(automaton: Automaton) -> int:
 
 
 class _Asked:
-    """What the oracle has said, each word once; a word's beginnings come with it."""
+    """Answers of the oracle, each word asked once; a word's beginnings come with it."""
 
     def __init__(self, oracle: Oracle) -> None:
         self._oracle, self._known, self.count = oracle, dict[Word, int](), 0
 
     def all_of(self, words: Sequence[Word]) -> None:
-        """Ask for those that are not known, at once."""
+        """Ask the oracle for the words that are not known, at once."""
         unknown = [word for word in dict.fromkeys(words) if word and word not in self._known]
         if not unknown:
             return
@@ -99,12 +99,12 @@ class _Asked:
             self._known.update({word[: k + 1]: one for k, one in enumerate(said)})
 
     def last(self, word: Word) -> int:
-        """What is said behind a word."""
+        """Return the oracle's answer behind the last symbol of a word."""
         self.all_of([word])
         return self._known[word] if word else _BEFORE
 
     def behind(self, word: Word) -> Word:
-        """What is said behind each symbol of it."""
+        """Return the oracle's answer behind each symbol of a word."""
         self.all_of([word])
         return tuple(self._known[word[: k + 1]] for k in range(len(word)))
 
@@ -133,7 +133,7 @@ class _Table:
         return self.states[self._row((*word, symbol))]
 
     def answer(self, word: Word) -> Word:
-        """What the table says behind each symbol of a word."""
+        """Return the table's answer behind each symbol of a word."""
         return tuple(self._asked.last(self.access[state]) for state in self._run(word))
 
     def split(self, wrong: Word) -> None:

@@ -44,7 +44,7 @@ def network_of(automaton: Automaton, task: str, products: type[ReluLayer] = AndL
 
 @dataclass(frozen=True)
 class Names:
-    """Of what a network reads, is in and says."""
+    """Names of the symbols that a network reads, of its states, and of its answers."""
 
     symbols: tuple[str, ...]
     states: tuple[str, ...]

@@ -45,7 +45,7 @@ def coded_in(network: Network) -> Coded | None:
 
 
 def _is_closed(network: Network) -> bool:
-    """Whether a network keeps nothing but the states of its cells, reads symbols, and decides by the cells alone."""
+    """Tell whether a network keeps nothing but its cells' states, reads symbols, and decides by the cells alone."""
     cells = {layer.name for layer in network.recurrent_layers}
     keeps = all(late.frames == 1 and late.signal in cells for late in network.late.values())
     decides = set(network.readout.sources) <= cells and network.readout.pooling == "last"
@@ -163,7 +163,8 @@ def _place(bits: NDArray[np.float64]) -> Whole:
 
 
 def _names(network: Network, key: str, count: int) -> tuple[str, ...]:
-    """What a history, which may hold anything, calls so many things."""
+    """Return the names of `count` things under a key of the history, which may hold anything; numbers where it has
+    none."""
     held = network.history.get("automaton")
     names = held.get(key) if isinstance(held, Mapping) else None
     if isinstance(names, list | tuple):

@@ -41,8 +41,8 @@ _FOLLOWS = 1.1  # times the price of keeping, for wider margins
 
 @dataclass(frozen=True, eq=False)
 class Terms:
-    """What a row may read. literals: (terms, symbols + bits), those of each product; on: (states, symbols, terms),
-    where it is 1; bits: (states, bits)."""
+    """Terms that a row may read. literals: (terms, symbols + bits), those of each product; on: (states, symbols,
+    terms), where it is 1; bits: (states, bits)."""
 
     literals: Mask
     on: Mask

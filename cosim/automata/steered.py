@@ -94,7 +94,7 @@ def run_steered(unit: SteeredLine, x: Array) -> SteeredTrace:
 
 
 def lag_detector(delays: int, divided: int = 0) -> SteeredLine:
-    """Whether a bit meets one that was sent so long ago as a command said: h = 2. No training.
+    """Return a unit that tells whether a bit meets one sent so many frames ago as a command said: h = 2. No training.
 
     Inputs: the bit, and a command for each delay, one or none of them on, which counts from its own frame until the
     next one; before the first it is delay 1.
@@ -116,12 +116,12 @@ def lag_detector(delays: int, divided: int = 0) -> SteeredLine:
 
 
 def inputs_of(unit: SteeredLine, x: Array) -> Array:
-    """What its network reads: x, behind the clock's enable where it is dilated."""
+    """Return the inputs that the unit's network reads: x, behind the clock's enable where the unit is dilated."""
     return np.concatenate([np.ones_like(x[..., :1]), x], axis=2) if unit.divided else x
 
 
 def steered_network(unit: SteeredLine, task: str) -> Network:
-    """The same in layers that compile; inputs as of `inputs_of`.
+    """Return the unit as a network whose layers compile; inputs as of `inputs_of`.
 
     Raises NetworkError for numbers off the grid, and for more delays than comparators in pairs are worth.
     """
@@ -162,7 +162,10 @@ def _decisions(unit: SteeredLine) -> tuple[Layer, ...]:
 
 
 def _line(unit: SteeredLine) -> tuple[tuple[Layer, ...], tuple[Layer, ...]]:
-    """What has arrived, and the line, unit by unit, delay 1 first; in front of them what makes them wait."""
+    """Return the layers of the line, unit by unit, delay 1 first, with those that arrive; and the layers of its clock.
+
+    A unit that is not dilated has no clock.
+    """
     n, cells = unit.delays, unit.units * unit.delays
     pairs = np.hstack([np.repeat(np.eye(unit.units), n, axis=0), np.tile(np.eye(n), (unit.units, 1))])
     sent = AndLayer(SENT, (STATE, GATE), pairs, -np.ones(cells))

@@ -92,7 +92,8 @@ def load_network(path: str | os.PathLike[str]) -> Network:
 
 
 def stays_software(path: Path) -> bool:
-    """Whether a file is a backbone of cosim backbone; False, too, for what `load_network` refuses in its own words."""
+    """Tell whether a file is a backbone of cosim backbone; False, too, for what `load_network` refuses in its own
+    words."""
     return path.suffix != ".npz" and _format_of(path) == SOFTWARE_FORMAT
 
 

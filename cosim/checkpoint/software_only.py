@@ -74,7 +74,8 @@ def why_software(cell: str) -> str | None:
 
 
 def refusal(meta: Mapping[str, object], origin: str) -> MappingError:
-    """What to raise where a network that compiles is asked for; raises InputError where `meta` lacks a field."""
+    """Return the error to raise where a network that compiles is asked for; raises InputError where `meta` lacks a
+    field."""
     shape = typed({"meta": dict(meta)}, _File, origin, _REPAIR).meta.shape
     parts = "; ".join(map(str, unmapped_parts(shape.cell, shape.width, positions=shape.positions)))
     return MappingError(

@@ -94,7 +94,7 @@ def check_kept(folder: Path) -> Iterator[tuple[str, str]]:
 
 
 def check_store(folder: Path) -> Iterator[tuple[str, str]]:
-    """Yield (file, fault) for every file that a Monte Carlo run needs to go on, replay or make its page; '' if whole."""
+    """Yield (file, fault) for the files that a Monte Carlo run needs to go on, replay or make its page; '' if whole."""
     from cosim.files.read import is_file
     from cosim.montecarlo.keep import (
         CALIBRATION_FILE,

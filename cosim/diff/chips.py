@@ -31,7 +31,7 @@ _DRAWS = ("kind", "seed", "sampling", "replicates")  # of a plan: where they are
 
 @dataclass(frozen=True)
 class Judging:
-    """What chips must do, where not what each run asked of its own; where a run's technology stands now."""
+    """Rules for the chips of two runs: specs in place of each run's own, and where a run's technology is now."""
 
     specs: tuple[str, ...] = ()
     places: Places = Places()
@@ -157,7 +157,7 @@ def _judged(a: _Side, b: _Side, places: Places) -> tuple[tuple[Judged, ...], lis
 
 
 def _why(side: _Side, chip: int) -> str:
-    """What fails a chip, its cells that do not reset first."""
+    """Return the reason why a chip fails, its cells that do not reset first."""
     found = side.figures[chip]
     if found is None:
         return f"simulation failed: {side.records[chip].reason}"

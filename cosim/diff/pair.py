@@ -26,7 +26,7 @@ class Asked:
 
 
 def diff_folders(a: Path, b: Path, asked: Asked = Asked()) -> Difference:
-    """What differs between the runs in two folders.
+    """Compare the runs in two folders.
 
     Raises InputError for what is no finished run, or damaged, and for runs of two verbs.
     """
@@ -36,7 +36,7 @@ def diff_folders(a: Path, b: Path, asked: Asked = Asked()) -> Difference:
 
 
 def diff_runs(a: Run, b: Run, asked: Asked = Asked()) -> Difference:
-    """What differs between two runs that were read. Raises InputError where they have nothing in common."""
+    """Compare two runs that were read. Raises InputError where they have nothing in common."""
     found = _found(a, b, asked)
     if isinstance(found, str):
         raise InputError(f"{a.facts.name} and {b.facts.name}: {found}; give two runs of the same kind")

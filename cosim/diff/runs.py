@@ -52,7 +52,7 @@ _RESULT = {"compare": "comparison.json", "demo": "comparison.json", "simulate": 
 
 @dataclass(frozen=True)
 class Facts:
-    """Of any run. name: its folder as it was given; settings: run.toml, None without; made: what its results say."""
+    """Facts of any run. name: its folder as given; settings: run.toml, None without; made: what its results say."""
 
     folder: Path
     name: str

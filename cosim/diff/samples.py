@@ -26,7 +26,7 @@ _CIRCUIT = "circuit"
 
 @dataclass(frozen=True)
 class Found:
-    """What comparing the results of two runs gives; fields as those of `Difference`."""
+    """Result of comparing the results of two runs; fields as those of `Difference`."""
 
     pairings: tuple[Pairing, ...]
     changes: tuple[Change, ...]
@@ -49,7 +49,7 @@ class Paired:
 
 @dataclass
 class _Rows:
-    """What is found condition by condition."""
+    """Differences collected condition by condition."""
 
     changes: list[Change] = field(default_factory=list)
     flips: list[Flip] = field(default_factory=list)
@@ -154,7 +154,7 @@ def _moved(a: SampleTable, b: SampleTable) -> list[Moved]:
 
 
 def _together(units: Sequence[Moved]) -> tuple[Moved, ...]:
-    """The same units of several conditions as one."""
+    """Return the units with their counts of several conditions added up."""
     found: dict[str, Moved] = {}
     for one in units:
         before = found.get(one.unit, Moved(one.unit, one.what, 0, 0))

@@ -1,4 +1,4 @@
-"""What two runs were asked for and made from, where that differs."""
+"""Differences in what two runs were asked for and made from."""
 
 import json
 from collections.abc import Iterator, Mapping

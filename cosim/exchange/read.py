@@ -45,13 +45,13 @@ class _Sum:
     bias: Array
 
     def mapped(self, turn: Callable[[Array], Array]) -> "_Sum":
-        """The same through a linear map."""
+        """Return the sum behind a linear map."""
         return _Sum({name: turn(part) for name, part in self.parts.items()}, turn(self.bias))
 
 
 @dataclass(frozen=True)
 class _Levels:
-    """What a latch delivers: alpha, of a signed unit or not; nodes: those that make it of bits."""
+    """Levels that a latch delivers: alpha, of a signed unit or not; nodes: those that make it of bits."""
 
     alpha: Array
     signed: bool
@@ -94,7 +94,7 @@ class _Reader:
         return check(network, self.wiring.origin)
 
     def _late(self, node: str) -> Late:
-        """What a Delay stands for; Delays in a row add up."""
+        """Return the late source that a Delay stands for; Delays in a row add up."""
         frames, at = self.wiring.frames(node), node
         seen = {node}
         while True:
@@ -169,7 +169,7 @@ class _Reader:
         return AndLayer(self.names[node], sources, weight, drive.bias)
 
     def _level_of(self, signal: str) -> Array:
-        """What a signal's 1 is, (width,); inf for one that is no bit."""
+        """Return the value of a signal's 1, (width,); inf for one that is no bit."""
         signal = self.late[signal].signal if signal in self.late else signal
         node = next(node for node, name in self.names.items() if name == signal)
         if node == self.wiring.input:
@@ -180,7 +180,7 @@ class _Reader:
         return np.ones(self.wiring.width(node))
 
     def _value(self, node: str) -> _Sum:
-        """What a node gives, over signals."""
+        """Return a node's output as a sum over signals."""
         if node not in self.found:
             if node in self.open:
                 raise self.wiring.fail(node, "reads itself in the same frame; put a Delay of 1 frame into the loop")

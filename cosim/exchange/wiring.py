@@ -1,4 +1,4 @@
-"""What is connected to what in a graph of NIR's nodes, and which of them keep a bit.
+"""Wiring of a graph of NIR's nodes: what is connected to what, and which nodes keep a bit.
 
 A latch is a Threshold with a way back to itself through a Delay of one frame, in one of two forms:
 
@@ -69,7 +69,7 @@ class Wiring:
         return len(next(iter(node.values.values())))
 
     def frames(self, name: str) -> int:
-        """Of a Delay. Raises NetworkError where it is no whole number of frames, the same for all elements."""
+        """Return the frames of a Delay. Raises NetworkError where they are not one whole number for all elements."""
         delay = self.nodes[name].values["delay"]
         frames = float(delay[0])
         if not (delay == frames).all() or frames != round(frames) or frames < 1:
@@ -184,5 +184,5 @@ class Wiring:
 
 
 def is_diagonal(weight: Array) -> bool:
-    """Whether a matrix is square and zero off its diagonal."""
+    """Tell whether a matrix is square and zero off its diagonal."""
     return weight.shape[0] == weight.shape[1] and not (weight - np.diag(np.diag(weight))).any()

@@ -1,4 +1,4 @@
-"""What a search keeps: search.json says what it is, and two files get a line for every finished trial and check.
+"""Files of a search: search.json says what it is, and two files get a line for every finished trial and check.
 
 A line is on disk before the next trial begins. Its checksum is one over what the search is, too; from the first line
 on that does not fit, trials run again, which is fast where their chips are kept.

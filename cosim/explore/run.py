@@ -47,7 +47,10 @@ def explore(search: Search, kept: Kept) -> tuple[Tried, ...]:
 
 
 def _settle(search: Search, kept: Kept, tried: Sequence[Tried]) -> list[Tried]:
-    """The same with the front checked; where transistors refute one of it, others come up, and are checked, too."""
+    """Return the trials with those of the front checked on transistors.
+
+    Where transistors refute one, others come onto the front and are checked as well.
+    """
     found = list(tried)
     if search.check is None:
         return found

@@ -24,7 +24,7 @@ _ATTEMPTS = 60  # at something new
 
 @dataclass(frozen=True)
 class Space:
-    """What is varied, what is sought, and the yield that a circuit must have."""
+    """Space of a search: the knobs to vary, the objectives, and the yield that a circuit must have."""
 
     knobs: tuple[Knob, ...]
     objectives: tuple[str, ...]
@@ -33,7 +33,7 @@ class Space:
 
     @property
     def start(self) -> dict[str, Value]:
-        """Where the search begins."""
+        """Return the values with which the search begins, by option."""
         return {knob.option: knob.start for knob in self.knobs}
 
 

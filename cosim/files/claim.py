@@ -104,7 +104,7 @@ def clear_work(path: Path) -> None:
 
 
 def _is_kept(path: Path) -> bool:
-    """Whether a file is in the `work_folder` of another, which its process holds."""
+    """Tell whether a file is in the `work_folder` of another, which its process holds."""
     return path.parent.name.startswith(".") and path.parent.name.endswith(".cosim")
 
 

@@ -1,4 +1,4 @@
-"""Whether a file is there."""
+"""A check that a file is there."""
 
 import stat
 from pathlib import Path
@@ -7,7 +7,7 @@ from cosim.errors import InputError
 
 
 def is_file(path: Path) -> bool:
-    """Whether a file is there; raises InputError with the system's reason when that cannot be told."""
+    """Tell whether a file is there; raises InputError with the system's reason when that cannot be told."""
     try:
         return stat.S_ISREG(path.stat().st_mode)
     except (FileNotFoundError, NotADirectoryError):

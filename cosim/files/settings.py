@@ -1,4 +1,4 @@
-"""What a run was made with, as TOML: run.toml in the folder of a run, NAME.run.toml beside a file.
+"""Settings that a run was made with, as TOML: run.toml in the folder of a run, NAME.run.toml beside a file.
 
     verb = "compare"
     version = "0.1.0"

@@ -197,7 +197,7 @@ def _staging(targets: Iterable[Path]) -> Generator[None, None, None]:
 
 @contextmanager
 def _locked(folder: Path, kind: int) -> Generator[bool, None, None]:
-    """Whether the lock of a folder is held; without it nothing waits, for it may be anybody's, as of flock(1)."""
+    """Yield whether the folder is locked; without a lock nothing waits, for it may be anybody's, as of flock(1)."""
     try:
         handle = os.open(folder, os.O_RDONLY)
     except OSError:
@@ -224,7 +224,7 @@ def _lock(handle: int, kind: int) -> bool:
 
 
 def _is_plain(path: Path) -> bool:
-    """Whether a regular file has this name, and no link."""
+    """Tell whether the path is a regular file, and no link."""
     try:
         return stat.S_ISREG(path.lstat().st_mode)
     except OSError:

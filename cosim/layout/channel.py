@@ -220,7 +220,7 @@ class Channel:
         return best
 
     def _hides(self, x: int, net: str, low: int, high: int) -> int:
-        """Return the cost of a stub that stands before terminals with little choice, nm of wire."""
+        """Return the cost of a stub in front of terminals that have little choice."""
         some = [one for k in range(x // 1000 - 1, x // 1000 + 2) for one in self.narrow.get(k, ())]
         return 3000 * sum(
             one.net != net

@@ -1,1 +1,1 @@
-"""What others wrote, read within limits: every file that comes from outside passes through here."""
+"""Readers of files from outside, within limits: every such file passes through here."""

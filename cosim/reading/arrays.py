@@ -42,7 +42,7 @@ def check_memory(wanted: int, limit: int, where: str) -> None:
 
 
 def is_whole(path: Path, key: str = "") -> bool:
-    """Whether an archive ends with a checksum that fits; `key` as it was sealed with."""
+    """Tell whether an archive ends with a checksum that fits; `key` as it was sealed with."""
     try:
         with open_file(path, "") as file:
             check_zip(file.read(), key)

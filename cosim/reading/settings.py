@@ -39,7 +39,7 @@ def load_settings(path: Path) -> Settings:
 
 
 def _check_values(values: dict[str, object], where: str) -> None:
-    """What `typed` cannot name in a table."""
+    """Raise InputError for a value that is no text, number, boolean or list of these, which `typed` could not name."""
     for name, value in values.items():
         parts: list[object] = value if isinstance(value, list) else [value]
         if not all(isinstance(part, Scalar) for part in parts):

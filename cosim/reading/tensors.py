@@ -24,7 +24,7 @@ _PICKLE, _PICKLE_LIMIT = "data.pkl", 8 << 20  # bytes; names, shapes and plain v
 
 
 def read_torch(path: Path, repair: str) -> object:
-    """What a .pt holds; its tensors are mapped from the file, so copy what outlives it.
+    """Return the content of a .pt file; its tensors are mapped from the file, so copy what outlives it.
 
     Raises InputError that names the file and `repair`, MissingToolError without torch.
     """

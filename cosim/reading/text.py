@@ -57,12 +57,12 @@ def read_bytes(path: Path, limit: int, repair: str) -> bytes:
 
 
 def read_json(path: Path, repair: str) -> object:
-    """What a JSON file holds, see `parse_json`."""
+    """Return the content of a JSON file, as `parse_json` does."""
     return parse_json(read_bytes(path, JSON_LIMIT, repair), shown_path(path), repair)
 
 
 def parse_json(text: str | bytes, where: str, repair: str, *, finite: bool = True) -> object:
-    """What a JSON text holds, checked by `check_plain`."""
+    """Return the content of a JSON text, checked by `check_plain`."""
     if len(text) > JSON_LIMIT:
         raise InputError(f"{where}: must have at most {JSON_LIMIT / 1e6:.3g} MB of JSON, but has more; {repair}")
     with parsing(where, "JSON", repair):
@@ -71,7 +71,7 @@ def parse_json(text: str | bytes, where: str, repair: str, *, finite: bool = Tru
 
 
 def read_toml(path: Path, repair: str) -> dict[str, Any]:
-    """What a TOML file holds, checked by `check_plain`."""
+    """Return the content of a TOML file, checked by `check_plain`."""
     where = shown_path(path)
     content = read_bytes(path, TOML_LIMIT, repair)
     with parsing(where, "a TOML file", repair):

@@ -1,4 +1,4 @@
-"""What compiles of recall: registers of bits, as long as the history, with taps.
+"""Circuits of recall: registers of bits, as long as the history, with taps.
 
     memory          ceil(log2 K) registers, one bit of a symbol each: the symbol of k frames ago
     correlator      one cell behind a register: whether a pattern of bits has just passed

@@ -78,7 +78,7 @@ def draw(
 
 
 def cast(network: RecallNetwork, dtype: type[np.floating[Any]]) -> RecallNetwork:
-    """The same network with numbers of this type."""
+    """Return the network with numbers of the given type."""
     hidden, inputs, bias = (array.astype(dtype) for array in (network.hidden, network.inputs, network.bias))
     return RecallNetwork(hidden, inputs, bias, network.activation)
 
@@ -112,7 +112,8 @@ class Line:
 
 
 def store(states: Values, activation: Activation) -> Values:
-    """What a line of T blocks holds behind h_1 to h_T (T, D), without noise: block m is s^m(h_{T-m}), newest first."""
+    """Return what a line of T blocks holds after h_1 to h_T (T, D), without noise: block m is s^m(h_{T-m}), newest
+    first."""
     blocks = states[::-1].copy()
     _sweep(blocks, activation.apply)
     return blocks

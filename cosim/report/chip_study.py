@@ -84,7 +84,7 @@ def software_of(summary: ChipSummary, metric: str) -> float | None:
 
 
 def watts_of(power: float) -> tuple[float, str]:
-    """Return the factor that turns a power in W into a number below 1000 of a prefixed unit, and that unit."""
+    """Return the factor from W to the prefixed unit that suits a power, and that unit."""
     for factor, unit in ((1e12, "pW"), (1e9, "nW"), (1e6, "uW")):
         if factor * power < 1000:
             return factor, unit

@@ -1,4 +1,4 @@
-"""What a sign-off checks and what must hold: the defaults, and a TOML file that says otherwise.
+"""Plan of a sign-off: its checks and limits by default, and a TOML file that says otherwise.
 
 skip = ["noise"]
 
@@ -147,7 +147,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class Settings:
-    """Of every check."""
+    """Settings of every check."""
 
     nominal: Nominal = Nominal()
     corners: Corners = Corners()
@@ -183,7 +183,7 @@ class Plan:
     skip: tuple[str, ...] = ()
 
     def specs(self, check: str) -> tuple[Spec, ...]:
-        """What a check's figures must keep: its own limits, and of the common ones those on other metrics."""
+        """Return the specs that a check's figures must keep: its own limits, and the common ones on other metrics."""
         found = {**self.limits.get("spec", {}), **self.limits.get(check, {})}
         return tuple(parse_spec(f"{metric} {limit}") for metric, limit in found.items())
 

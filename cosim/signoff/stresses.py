@@ -1,4 +1,4 @@
-"""What a real board does to the circuit: other frames, a supply that moves or comes up, clocks that are not in step."""
+"""Stresses of a real board: other frames, a supply that moves or comes up, clocks that are not in step."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -131,7 +131,7 @@ def check_clocks(subject: Subject) -> Check:
 
 
 def check_start(subject: Subject) -> Check:
-    """Whether every memory resets that was on before, in every corner; and how long the reset must be at power-up."""
+    """Check that every memory that was on resets, in every corner, and how long the reset must be at power-up."""
     corners = subject.plan.grid.corners or tuple(subject.design.technology.library.sections)
     held = len(subject.design.assembly.held)
     places = list(product(corners, subject.plan.grid.celsius)) if held else []

@@ -1,4 +1,4 @@
-"""What every check is given, and how a figure becomes a finding."""
+"""Subject of a sign-off, which every check is given, and how a figure becomes a finding."""
 
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -90,7 +90,8 @@ class Subject:
         return name if name in (self.plan.grid.corners or self.design.technology.library.sections) else None
 
     def measure(self, label: str, run: Run) -> Figures | None:
-        """What a spec may be on, of all samples in another condition or under a stress; None where one failed."""
+        """Measure the figures that a spec may be on, over all samples, in another condition or under a stress; None
+        where one sample failed."""
         with self.bar(label) as progress:
             outcomes = simulate_samples(self.design, self.test_set, run, progress)
         comparison = compare_engines(self.design, self.test_set, outcomes, run)

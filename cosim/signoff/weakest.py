@@ -1,4 +1,4 @@
-"""What is nearest to going wrong: decisions, in standard deviations of mismatch; and voltages across a transistor."""
+"""Checks of what is nearest to going wrong: decisions, in standard deviations of mismatch, and voltages."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -131,7 +131,7 @@ def check_limits(subject: Subject) -> Check:
 
 
 def _largest(benches: Sequence[Bench], devices: Sequence[Mos], run: Run, limit: tuple[float, str]) -> Iterator[Finding]:
-    """Of each pair of terminals the largest voltage of any transistor at any time of any bench."""
+    """Yield for each pair of terminals the largest voltage of any transistor at any time of any bench, or a failure."""
     (most, where), simulator = limit, simulator_named(run.engine)
     worst: dict[str, tuple[float, str]] = {}
     for k in range(0, len(benches), simulator.lanes):

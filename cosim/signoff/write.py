@@ -1,4 +1,4 @@
-"""What a sign-off leaves in its folder: signoff.json, plan.toml, and one page with those of its larger checks."""
+"""Files of a sign-off's folder: signoff.json, plan.toml, and one page with those of its larger checks."""
 
 from pathlib import Path
 

@@ -52,8 +52,8 @@ class Block(nn.Module):
         self.mlp = Mlp(width, dropout)
 
     def run_cell(self, x: Steps) -> Tensor:
-        """What the cell makes of the normalised input, (n, time, outputs); never in half precision, which would round
-        candidates to three digits before they are compared."""
+        """Return the cell's output for the normalised input, (n, time, outputs); never in half precision, which would
+        round candidates to three digits before they are compared."""
         given = x if isinstance(x, Tensor) else x.rows
         if self.position is not None:
             x = joined(self.position, x, _positions_like(x.shape[1], x.shape[2], given.dtype, given.device))
@@ -164,7 +164,7 @@ def positions(steps: int, width: int) -> Tensor:
 
 @torch.no_grad()
 def record(model: Backbone, x: Tensor, lengths: Tensor | None = None) -> dict[str, tuple[Drive, Tensor]]:
-    """What goes into the memory of each cell with thresholds, and its states, by name; in evaluation."""
+    """Run samples in evaluation; return the drive of each cell with thresholds and its states, by the cell's name."""
     found, cells, training = dict[str, tuple[Drive, Tensor]](), model.hysteresis, model.training
     before = {name: cell.memory for name, cell in cells.items()}
 

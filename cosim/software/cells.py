@@ -1,4 +1,4 @@
-"""What the cells of the seed paper (arXiv 2605.11855) share: a first-order recurrence, linear in its state.
+"""Cells of the seed paper (arXiv 2605.11855): what they share, a first-order recurrence that is linear in its state.
 
     h_t = a_t h_{t-1} + b_t ,  a_t and b_t from the input alone,  h_{-1} = 0
 
@@ -37,10 +37,10 @@ class Cell(nn.Module, ABC):
 
     @abstractmethod
     def recurrence(self, x: Steps) -> Recurrence:
-        """What x asks of the state."""
+        """Compute the coefficients a and b of the state's recurrence for x, (n, time, state) each."""
 
     def read(self, h: Tensor, x: Steps) -> Tensor:
-        """What leaves the cell, (n, time, outputs), from its states and its input: here the states."""
+        """Compute the cell's output, (n, time, outputs), from its states and its input: here the states."""
         return h
 
     def forward(self, x: Steps) -> Tensor:

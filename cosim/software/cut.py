@@ -43,7 +43,7 @@ class Part:
 
 @dataclass(frozen=True)
 class CutTrace:
-    """What a cut backbone did: scores (n, outputs); by cell what it got, g (n, time, units), and its states."""
+    """A cut backbone's run: scores (n, outputs); by cell its drive, g (n, time, units), and its states."""
 
     scores: Array
     drives: dict[str, Array] = field(default_factory=dict[str, Array])
@@ -105,7 +105,7 @@ class Cut:
         return CutTrace(scores.double().cpu().numpy(), found.drives, found.states)
 
     def parts(self) -> list[Part]:
-        """What runs where, from input to output."""
+        """Return the parts of the backbone from input to output: where each runs, and why."""
         backbone, cut = self.model.backbone, {partition.cell for partition in self.partitions}
         found = [Part("encoder", "software", _count(backbone.encoder, backbone.encoder_mlp), "its perceptron is gated")]
         for i, block in enumerate(backbone.blocks):

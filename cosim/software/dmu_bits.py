@@ -60,7 +60,7 @@ class SteeredBits(nn.Module):
 
     @torch.no_grad()
     def exported(self, labels: tuple[str, ...] = ("no", "yes")) -> SteeredLine:
-        """The same in numpy."""
+        """Return the trained unit in numpy, as `cosim.automata.steered` has it."""
         (weight, bias), (gate, gate_bias), (readout, readout_bias) = (
             [value.double().numpy() for value in part.rounded()] for part in (self.state, self.gate, self.readout)
         )
@@ -128,5 +128,5 @@ def accuracy_of(unit: SteeredLine, draw: Draw, count: int = 200, seed: int = 2**
 
 
 def chosen_lags(lags: tuple[int, ...]) -> Draw:
-    """Of `cosim.tasks.chosen_lag`."""
+    """Return a function that draws samples of the task `cosim.tasks.chosen_lag` with these lags."""
     return lambda rng, count: generate_chosen_lag(count, lags, seed=rng)

@@ -1,4 +1,4 @@
-"""What a network keeps in memory: parameters, and the past that its convolutions read (mGRADE, app. B).
+"""Memory footprint of a network: parameters, and the past that its convolutions read (mGRADE, app. B).
 
     parameters   encoder, decoder; in each layer K H taps, or 2 K H with learned positions (12),
                  minGRU 2 H^2 + 2 H (14), MLP 4 H^2 + 3 H (15), norm 2 H (16)
@@ -51,11 +51,11 @@ class Silicon:
 
 
 def memory_footprint(model: Mgrade, signal_bits: int = WORD, *, widths: bool = False) -> Footprint:
-    """Of the deployed model; signal_bits: of a number in the buffer, 1 for symbols and states of one bit.
+    """Count numbers and bits of the deployed model.
 
-    A learned position is kept as a whole number of ceil(log2(reach + 1)) bits, everything else in 32. widths: count a
-    third number for each learned tap, its width, of 32 bits; the paper's tables are met with it. A dispersive delay
-    keeps the states of its filters.
+    signal_bits: of a number in the buffer, 1 for symbols and states of one bit. A learned position is kept as a whole
+    number of ceil(log2(reach + 1)) bits, everything else in 32. widths: count a third number for each learned tap, its
+    width, of 32 bits; the paper's tables are met with it. A dispersive delay keeps the states of its filters.
     """
     if signal_bits < 1:
         raise InputError(f"signal_bits must be at least 1, not {signal_bits}")

@@ -28,7 +28,7 @@ Start = Literal["zero", "low"]
 
 @dataclass(frozen=True)
 class Drive:
-    """What the input asks of the memory: candidate h^, threshold beta >= 0 and level alpha, (n, time, state) each."""
+    """The input's drive of the memory: candidate h^, threshold beta >= 0 and level alpha, (n, time, state) each."""
 
     candidate: Tensor
     threshold: Tensor

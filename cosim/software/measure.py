@@ -1,4 +1,4 @@
-"""What a backbone is trained for and judged by: loss, and the figures of a set of samples."""
+"""Loss of a backbone, and the figures of a set of samples."""
 
 from dataclasses import dataclass
 
@@ -64,5 +64,5 @@ def measure(model: Backbone, samples: Samples, *, classes: bool, mixed: bool = F
 
 
 def score_of(figures: dict[str, float]) -> list[float]:
-    """What is better is larger: the task's own metric, and among equals the loss."""
+    """Return the key by which a larger one is better: the task's own metric, and among equals the lower loss."""
     return [figures["accuracy"] if "accuracy" in figures else -figures["mae"], -figures["loss"]]

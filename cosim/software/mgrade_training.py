@@ -78,7 +78,8 @@ def accuracy_of(model: Mgrade, steps: Steps) -> float:
 
 @dataclass(frozen=True)
 class Reconstruction:
-    """Of a trained network: MASE of x, y, z one step ahead, y and z by a linear readout of the states; overlap."""
+    """How well a trained network follows the system: MASE of x, y, z one step ahead, y and z by a linear readout of the
+    states; overlap: share of neighbours that stay neighbours."""
 
     x: float
     y: float

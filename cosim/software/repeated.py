@@ -62,7 +62,7 @@ def _mixture(steps: Tensor) -> Tensor:
 
 
 def each(act: Callable[[Tensor], Tensor], x: Steps) -> Steps:
-    """What acts on each step alone, on a sequence without places."""
+    """Apply a function of single steps to a sequence without places: once for each step that differs."""
     return act(x) if isinstance(x, Tensor) else Repeated(act(x.rows), x.index)
 
 
@@ -85,7 +85,7 @@ def joined(layer: nn.Linear, x: Steps, places: Tensor) -> Steps:
 
 
 def in_full(x: Steps) -> Steps:
-    """The same, in single precision where it was in half."""
+    """Return the sequence in single precision where it was in half."""
     if isinstance(x, Repeated):
         return Repeated(_in_full(x.rows), x.index, x.places if x.places is None else _in_full(x.places))
     return _in_full(x)

@@ -1,4 +1,4 @@
-"""What a training of backbones is given, what it gives, and what an earlier one has left in its file."""
+"""Setup and result of a training of backbones, and what an earlier one has left in its file."""
 
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -31,7 +31,7 @@ class History:
 
 @dataclass(frozen=True)
 class Spread:
-    """Of one figure over the seeds."""
+    """Mean and range of one figure over the seeds."""
 
     mean: float
     low: float
@@ -59,7 +59,7 @@ class Trained:
 
 @dataclass(frozen=True)
 class Setup:
-    """What is trained: one backbone for each seed. Inputs and outputs of the shape are those of the source.
+    """A training to do, of one backbone for each seed. Inputs and outputs of the shape are those of the source.
     passing: hears the points of the curves. start: whose weights every seed begins with, but for the last Linear, and
     whose inputs are scaled as there."""
 
@@ -71,7 +71,10 @@ class Setup:
     start: Model | None = None
 
     def checked(self) -> "Setup":
-        """The same with a whole shape; raises InputError, MissingToolError without the device."""
+        """Return the setup with its shape completed from the source.
+
+        Raises InputError for what has no usable value, MissingToolError without the device.
+        """
         source, training = self.source, check_training(self.training)
         shape = replace(self.shape, inputs=source.inputs, outputs=source.outputs, tokens=source.tokens)
         if len(set(self.seeds)) != len(self.seeds) or not self.seeds or any(seed not in SEED for seed in self.seeds):

@@ -1,4 +1,4 @@
-"""What a model of the seed paper's backbone is built from. Free of torch."""
+"""Shape of a model of the seed paper's backbone. Free of torch."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -53,7 +53,7 @@ class Shape:
 
     @property
     def anneals(self) -> bool:
-        """Whether epsilon changes anything but a BMRU, which has 0."""
+        """Tell whether a cell has an epsilon to anneal; a BMRU's is always 0."""
         return any(cell in ("cmru", "alphacmru") for cell in self.cells)
 
     def cells_of(self, block: int) -> tuple[str, ...]:

@@ -36,7 +36,7 @@ class Samples:
 
 
 def shifted(samples: Samples, most: int, rng: Generator) -> Samples:
-    """The same, each moved in time by -most to most steps; what comes in at an end is the step that was there.
+    """Return the samples, each moved in time by -most to most steps; an end is filled with the step that was there.
 
     Steps behind a sample's length stay. Raises InputError for tokens, and for targets of single steps.
     """
@@ -49,8 +49,8 @@ def shifted(samples: Samples, most: int, rng: Generator) -> Samples:
 
 
 class Source(Protocol):
-    """What a backbone is trained, validated and tested with. offset, scale: (inputs,), its inputs are
-    (x - offset) / scale. labels: of the outputs, empty for a regression. stepwise: with a target at each step."""
+    """A source of the samples that train, validate and test a backbone. offset, scale: (inputs,), its inputs are (x -
+    offset) / scale. labels: of the outputs, empty for a regression. stepwise: with a target at each step."""
 
     name: str
     inputs: int
@@ -157,15 +157,15 @@ class ParitySource:
     scale = np.ones(1)
 
     def batch(self, rng: Generator, count: int) -> Samples:
-        """Of the training lengths."""
+        """Draw samples of the training lengths."""
         return self._draw(rng, count, self.longest)
 
     def validation(self, count: int, seed: int) -> Samples:
-        """Of the training lengths."""
+        """Draw samples of the training lengths, the same for the same seed."""
         return self._draw(default_rng([1, seed]), count, self.longest)
 
     def test(self) -> Samples:
-        """Of all lengths."""
+        """Draw the test samples, of all lengths."""
         return self._draw(default_rng([2, 0]), self.tests, self.test_longest)
 
     def fingerprint(self) -> str:
@@ -198,5 +198,5 @@ def load_source(name: str | None, data: Path | None = None) -> Source:
 
 
 def _values(x: np.ndarray, tokens: int | None) -> np.ndarray:
-    """What a backbone reads: (n, time, features), or (n, time) tokens."""
+    """Return the input as a backbone reads it: (n, time, features), or (n, time) tokens."""
     return x if tokens is None else x[:, :, 0]

@@ -251,7 +251,7 @@ def _least_memory(shape: Shape, training: Training, source: Source) -> float:
 
 
 def _on_cpu(value: Any) -> Any:  # noqa: ANN401
-    """The same with all tensors on the CPU."""
+    """Return a nested value with all tensors on the CPU."""
     if isinstance(value, Tensor):
         return value.detach().cpu()
     if isinstance(value, dict):

@@ -38,9 +38,9 @@ class Clipping:
 
 
 def find_clipping(encoding: InputEncoding, test_set: TestSet) -> Clipping | None:
-    """What the encoding clips of the valid steps of a test set; None for nothing.
+    """Count the valid values of a test set that the encoding clips; None where it clips none.
 
-    Not counted is what rounds to an end of the range: half a level, or single precision.
+    Values that round to an end of the range are not counted: half a level, or single precision.
     """
     x, lengths = test_set.x, test_set.lengths
     slack = _ROUNDING if encoding.levels is None else 0.5 / encoding.levels

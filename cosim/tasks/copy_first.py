@@ -64,7 +64,7 @@ def generate_copy_first_task(
 def generate_copy_value_task(
     steps: int = STEPS, n_train: int = 4096, n_test: int = 1024, seed: int = 0, *, noise: bool = True
 ) -> Task:
-    """The same values without the mark, x (n, steps, 1): only positions tell which of them was the first."""
+    """Return the copy-first task without its mark, x (n, steps, 1): only positions tell which value was the first."""
     task = generate_copy_first_task(steps, n_train, n_test, seed, noise=noise)
     x_train, x_test = (np.ascontiguousarray(x[:, :, :1]) for x in (task.x_train, task.x_test))
     name = task.name.replace("copy-first", "copy-value")

@@ -74,17 +74,17 @@ _PERMUTED = re.compile(r"mnist-permuted-(0|[1-9]\d{0,8})")
 
 
 def brings_data(name: str) -> bool:
-    """Whether a task of this name needs no files."""
+    """Tell whether a task of this name needs no files."""
     return _generator(name) is not None
 
 
 def is_task(name: str) -> bool:
-    """Whether there is a task of this name, with one target a sequence."""
+    """Tell whether there is a task of this name, with one target a sequence."""
     return brings_data(name) or _loader(name) is not None
 
 
 def is_published_copy(name: str) -> bool:
-    """Whether a task of this name has the seed paper's 12,000 samples, 2,000 of which are for validation."""
+    """Tell whether a task of this name has the seed paper's 12,000 samples, 2,000 of which are for validation."""
     match = _COPY.fullmatch(name)
     return match is not None and match[4] is not None
 

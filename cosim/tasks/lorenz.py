@@ -121,7 +121,7 @@ def neighbour_overlap(states: NDArray, hidden: NDArray, count: int = NEIGHBOURS)
 
 
 def _nearest(points: NDArray[np.float64], rows: NDArray[np.int64], count: int) -> NDArray[np.bool_]:
-    """Whether each point is among the `count` nearest of each of the rows: (rows, n)."""
+    """Return (rows, n) booleans: each point is among the `count` nearest of each of the rows."""
     far = np.zeros((len(rows), len(points)))
     for column in points.T:
         far += (column[rows, None] - column) ** 2

@@ -87,7 +87,7 @@ def speaker_of(path: Path) -> str:
 
 
 def in_test_split(speaker: str) -> bool:
-    """Whether a speaker belongs to the test set: by a hash of the name, so that adding clips moves nobody."""
+    """Tell whether a speaker belongs to the test set: by a hash of the name, so that adding clips moves nobody."""
     return speaker_hash(speaker) < TEST_SHARE
 
 

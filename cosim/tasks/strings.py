@@ -35,7 +35,7 @@ class StringTask:
         return places[np.arange(steps), choice]
 
     def concerned(self, steps: int) -> NDArray[np.bool_]:
-        """Whether the answer behind each step counts, (steps,)."""
+        """Return (steps,) booleans: the answer behind this step counts."""
         return self.alphabet.judged[np.arange(steps) % len(self.alphabet.judged)]
 
 

@@ -1,4 +1,4 @@
-"""What the answers of a network are held against, and what right and same mean: of classes, and of real numbers.
+"""Targets of a network's answers, and what right and same mean: of classes, and of real numbers.
 
 An answer is what the pooled readout says of a sample: the class of its largest output, or its outputs themselves. An
 answer of real numbers is right where none of them is further from its target than a tolerance, and two are the same
@@ -25,7 +25,7 @@ class Classes:
         return pooled.argmax(axis=1)
 
     def same(self, first: Answers, second: Answers) -> NDArray[np.bool_]:
-        """(n,): whether two answers to a sample are one, or an answer is right."""
+        """Return (n,) booleans: two answers to a sample are the same, or an answer is right."""
         return np.array(first == second, dtype=np.bool_)
 
 
@@ -40,7 +40,7 @@ class Values:
         return pooled
 
     def same(self, first: Answers, second: Answers) -> NDArray[np.bool_]:
-        """(n,): whether two answers to a sample are one within the tolerance, or an answer is right."""
+        """Return (n,) booleans: two answers to a sample are the same within the tolerance, or an answer is right."""
         return np.array((np.abs(first - second) <= self.tolerance).all(axis=1), dtype=np.bool_)
 
 

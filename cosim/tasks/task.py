@@ -1,4 +1,4 @@
-"""What a task is, and the splits that every task shares."""
+"""A task as data, and the splits that every task shares."""
 
 from dataclasses import dataclass
 

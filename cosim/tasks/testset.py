@@ -33,11 +33,12 @@ class TestSet:
 
     @property
     def target(self) -> Target:
-        """What answers are held against."""
+        """Return how answers are compared with targets: as classes, or as real numbers with the tolerance."""
         return Classes() if self.tolerance is None else Values(self.tolerance)
 
     def tolerating(self, tolerance: float | None) -> "TestSet":
-        """The same with another tolerance than a tenth of the targets' range; raises InputError where it has none."""
+        """Return the test set with another tolerance than a tenth of the targets' range; raises InputError where it has
+        none."""
         if tolerance is None:
             return self
         if self.tolerance is None:

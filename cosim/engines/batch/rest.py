@@ -62,7 +62,7 @@ def _settled(
 
 
 def net_voltages(circuit: Assembled, rest: Rest) -> Array:
-    """Return the voltages of all nets at the operating point, V, (nets, LANES)."""
+    """Return the voltages of all nets at the operating point, V, (nets,)."""
     s = circuit.structure
     found = rest.x[s.row]
     np.add.at(found, s.offsets[:, 0], rest.ramps.values[0][s.offsets[:, 1]] * s.offset_sign)

@@ -34,7 +34,7 @@ class Size:
     device: Literal["cpu", "cuda"] = "cpu"
 
     def folder(self, name: str, table: str) -> Path:
-        """Of one of FOLDERS; raises InputError where it is not."""
+        """Return the folder of a data set in FOLDERS; raises InputError where there is none."""
         inside = FOLDERS[name]
         if self.data is None:
             wanted = f"give with --data the folder that holds {inside}"

@@ -1,4 +1,4 @@
-"""What a table is made of."""
+"""The data model of a table: figures, rows and outcomes."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Outcome:
-    """Of one training; seconds: of a processor, scaled to all iterations where a part was done before."""
+    """Outcome of one training; seconds: of a processor, scaled to all iterations where a part was done before."""
 
     figures: dict[str, float]
     parameters: int
