@@ -1,7 +1,8 @@
-"""The size of things, counted: what grows beyond these limits is taken apart, not excused."""
+"""The size of things, counted, and their docstrings: what grows beyond these limits is taken apart, not excused."""
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -13,11 +14,18 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 FUNCTION_LINES, FILE_LINES = 50, 350
 MANY, WITH_MANY = 5, 20  # parameters, and functions with more of them in the whole package
 UNTYPED = 15  # dict[str, Any], at the edge of a file format
+DEFINITION = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+BASES = ("ABC", "Protocol", "NamedTuple", "Generic")  # which give a class no methods with a docstring of their own
+RIDDLE = re.compile(r"(Of|What|Whether|The same)\b")  # begins no sentence, or one that needs its neighbour
+
+
+@cache
+def parsed(path):
+    return ast.parse(path.read_text(encoding="utf-8"))
 
 
 def functions(path):
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    return [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    return [node for node in ast.walk(parsed(path)) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
 
 
 def parameters(function):
@@ -56,3 +64,41 @@ def test_what_is_passed_around_has_a_type(text, most):
         if re.search(text, line)
     ]
     assert len(found) <= most, found
+
+
+def may_inherit(node):
+    """Tell whether a class has bases whose docstrings an editor shows for methods without one."""
+    bases = [ast.unparse(base).partition("[")[0].split(".")[-1] for base in getattr(node, "bases", ())]
+    return any(base not in BASES for base in bases)
+
+
+def public_definitions(node, name):
+    """Yield (name, docstring) of a module's public classes and functions, and of public methods that override none."""
+    for child in getattr(node, "body", ()):
+        if isinstance(child, (ast.If, ast.Try, ast.With)):
+            yield from public_definitions(child, name)
+        elif isinstance(child, DEFINITION) and not child.name.startswith("_"):
+            if not isinstance(node, ast.ClassDef) or not may_inherit(node):
+                yield f"{name}:{child.name}", ast.get_docstring(child)
+            if isinstance(child, ast.ClassDef):
+                yield from public_definitions(child, f"{name}:{child.name}")
+
+
+def test_docstrings_can_be_understood_alone():
+    riddles = [
+        f"{path.relative_to(PACKAGE)}:{getattr(node, 'name', 'module')}: {text.splitlines()[0]}"
+        for path in FILES
+        for node in ast.walk(parsed(path))
+        if isinstance(node, (ast.Module, *DEFINITION)) and RIDDLE.match(text := ast.get_docstring(node) or "")
+    ]
+    assert riddles == []
+
+
+def test_what_is_public_has_a_docstring():
+    bare = [
+        name
+        for path in FILES
+        for name, text in public_definitions(parsed(path), str(path.relative_to(PACKAGE)))
+        if not text
+    ]
+    assert bare == []

@@ -56,6 +56,7 @@ class Cascade:
 
     @property
     def words(self) -> str:
+        """Return the number of bits in words, level by level where there are several."""
         sizes = [str(level.bits.shape[1]) for level in self.levels]
         count = self.bits.shape[1]
         plain = f"{count} bit{'s' if count > 1 else ''}"

@@ -50,6 +50,7 @@ class Terms:
 
     @property
     def symbols(self) -> int:
+        """Return the number of symbols."""
         return self.on.shape[1]
 
 

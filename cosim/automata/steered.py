@@ -50,14 +50,17 @@ class SteeredLine:
 
     @property
     def units(self) -> int:
+        """Return the number N of units."""
         return len(self.bias)
 
     @property
     def delays(self) -> int:
+        """Return the number n of delays."""
         return len(self.gate_bias)
 
     @property
     def inputs(self) -> int:
+        """Return the number M of inputs."""
         return self.weight.shape[1]
 
 

@@ -29,7 +29,9 @@ class Fitting(Protocol):
     """A measurement of a technology, with the hash of everything that it depends on."""
 
     @property
-    def fingerprint(self) -> str: ...
+    def fingerprint(self) -> str:
+        """Return the hash of everything that the measurement depends on."""
+        ...
 
 
 F = TypeVar("F", bound=Fitting)

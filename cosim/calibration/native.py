@@ -64,6 +64,7 @@ def _decision(technology: Technology, i_thresh: float, prepare: float, simulator
 
 
 def fit_dpi(technology: Technology, units: int, v_node: float, simulator: str) -> DpiFit:
+    """Measure the DPI: the ratio I_g / I_tau for a gain of 1, and rise and fall times; v_node: V below the supply."""
     ratios = tuple(_dpi_ratio(technology, units, alpha, v_node, simulator) for alpha in POINTS.dpi_alphas)
     fit = DpiFit(TAU_SHARE, POINTS.dpi_alphas, ratios, 1.0, 1.0)
     rise, fall = measure_dpi_times(technology, units, fit, (0.5e-9, 10e-3), v_node, simulator)

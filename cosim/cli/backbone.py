@@ -75,10 +75,14 @@ class Files:
 
 
 class ShapeOption(GroupedOption):
+    """Group of the options on a backbone's shape."""
+
     title = "The backbone"
 
 
 class FittingOption(GroupedOption):
+    """Group of the options on a backbone's training."""
+
     title = "The training"
 
 

@@ -90,10 +90,14 @@ class Counting:
 
 
 class DrawingOption(GroupedOption):
+    """Group of the options on how chips are drawn."""
+
     title = "How chips are drawn"
 
 
 class StoreOption(GroupedOption):
+    """Group of the options on the store of chips."""
+
     title = "The store of chips"
 
 

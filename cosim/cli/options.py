@@ -35,14 +35,20 @@ def engine_option(text: str, entries: "Callable[[], tuple[Entry, ...]]" = simula
 
 
 class TechnologyOption(GroupedOption):
+    """Group of the options on technology and conditions."""
+
     title, shared = "Technology and conditions", True
 
 
 class CompilingOption(GroupedOption):
+    """Group of the options on the compiler."""
+
     title, shared = "Compiling", True
 
 
 class RunningOption(GroupedOption):
+    """Group of the options on how samples run."""
+
     title, shared = "Running", True
 
 

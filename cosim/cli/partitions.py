@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 
 class BackboneOption(GroupedOption):
+    """Group of the options on a backbone's converters."""
+
     title, shared = "A backbone's converters", True
 
 

@@ -50,14 +50,20 @@ class Files:
 
 
 class NetworkOption(GroupedOption):
+    """Group of the options on a network's architecture."""
+
     title = "The network"
 
 
 class BoardOption(GroupedOption):
+    """Group of the options on where a training shows its points as well."""
+
     title = "Elsewhere"
 
 
 class DescentOption(GroupedOption):
+    """Group of the options on how a network is trained."""
+
     title = "How it is trained"
 
 

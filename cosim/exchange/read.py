@@ -94,7 +94,7 @@ class _Reader:
         return check(network, self.wiring.origin)
 
     def _late(self, node: str) -> Late:
-        """Return the late source that a Delay stands for; Delays in a row add up."""
+        """Return the late source that a Delay makes; Delays in a row add up."""
         frames, at = self.wiring.frames(node), node
         seen = {node}
         while True:

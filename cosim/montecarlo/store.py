@@ -35,7 +35,9 @@ class Numbered(Protocol):
     """The record of a chip."""
 
     @property
-    def chip(self) -> int: ...
+    def chip(self) -> int:
+        """Return the number of the chip."""
+        ...
 
 
 R = TypeVar("R", bound=Numbered)

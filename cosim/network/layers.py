@@ -54,6 +54,7 @@ class Layer(ABC):
 
     @property
     def width(self) -> int:
+        """Return the number of outputs."""
         return len(self.bias)
 
     @classmethod

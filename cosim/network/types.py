@@ -49,6 +49,7 @@ class InputEncoding:
 
     @property
     def features(self) -> int:
+        """Return the number of features of a raw input."""
         return len(self.offset)
 
     @property
@@ -72,6 +73,7 @@ class Readout:
 
     @property
     def width(self) -> int:
+        """Return the number of outputs."""
         return len(self.bias)
 
     def arrays(self) -> dict[str, Array]:
@@ -100,6 +102,7 @@ class Network:
 
     @property
     def recurrent_layers(self) -> tuple[RecurrentLayer, ...]:
+        """Return the layers that have a state, in order."""
         return tuple(layer for layer in self.layers if isinstance(layer, RecurrentLayer))
 
     @property

@@ -125,7 +125,7 @@ def _table(network: Network) -> list[str]:
 
 
 def _analog(layer: Layer) -> str:
-    """Return the parameters of an analog state besides its weights, in words; an empty text for other layers."""
+    """Return the parameters of an analog state other than its weights, in words; an empty text for other layers."""
     if isinstance(layer, GammaLayer):
         first, last = _span(layer.position)
         return f"delays of {first:.3g} to {last:.3g} frames on average, {layer.order.max():g} filters in a line"

@@ -1,4 +1,4 @@
-"""Settings of a training, besides the task. Free of torch, so that the command line can read the defaults."""
+"""Settings of a training, without its task. Free of torch, so that the command line can read the defaults."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field

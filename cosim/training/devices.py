@@ -16,8 +16,8 @@ from cosim.variation.sigma import Row, Spread, candidate_variance, noise_varianc
 @dataclass(frozen=True)
 class Devices:
     """Devices of a layer. spread: what the distance from thresholds is counted in, None where it is not; drawn: whose
-    noise is added to each decision, None for none; zero, states: (inputs,), the software value that a current of 0
-    stands for, and 1 for a state, 0 for another signal."""
+    noise is added to each decision, None for none; zero, states: (inputs,), the software value at a current of 0, and 1
+    for a state, 0 for another signal."""
 
     spread: Spread | None
     drawn: Spread | None

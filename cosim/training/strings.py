@@ -33,6 +33,7 @@ class TrainedBlocks:
 
     @property
     def learned(self) -> bool:
+        """Tell whether every answer on long strings was right, and no state of hard blocks was found wrong."""
         return self.accuracy == 1.0 and not self.wrong
 
 

@@ -86,7 +86,7 @@ def _placed(program: Program, name: str, values: NDArray[Any]) -> NDArray[Any]:
 
 
 def _constant(program: Program, capacitors: Whole, farad: Array) -> Array:
-    """Return the capacitors' entries in the matrix, F: + on the diagonal, - beside it."""
+    """Return the capacitors' entries in the matrix, F: positive on the diagonal, negative off it."""
     found = np.zeros(program.size + SPARE)
     for column, sign in zip(range(2, 6), (1.0, -1.0, -1.0, 1.0), strict=True):
         np.add.at(found, capacitors[:, column], sign * farad)

@@ -33,6 +33,7 @@ _LEVEL, _COMMON_PART = 5e-3, 0.15  # V, under which its ends are at one voltage:
 
 @jit
 def add_floating(s: Any, v: Any, asked: int) -> None:
+    """Add currents and charges of the floating devices; unless NEARBY is asked, those that moved are evaluated anew."""
     if asked != NEARBY:
         for device in range(s.floating.shape[0]):
             _renew(s, v, device)

@@ -38,6 +38,10 @@ NOWHERE = 1e9  # V: where a line stands that was never evaluated
 
 @jit
 def gate_lines(s: Any, v: Any, varied: bool, asked: int) -> None:
+    """Find how far each gate line is from its last evaluation, evaluate anew those that moved, and add their charges.
+
+    With `asked` NEARBY no line is evaluated anew. varied: responses are evaluated as well.
+    """
     volt, gates, sign, kept, apart = v.volt, s.gates, s.gate_sign, v.gate_kept, v.gate_apart
     for line in range(gates.shape[0]):
         x = (load(volt, gates[line, 0]) - load(volt, gates[line, 1])) * sign[line]
@@ -58,6 +62,10 @@ def gate_lines(s: Any, v: Any, varied: bool, asked: int) -> None:
 
 @jit
 def drain_lines(s: Any, v: Any, asked: int) -> None:
+    """Find how far each drain line is from its last evaluation, evaluate anew those that moved, and add their charges.
+
+    With `asked` NEARBY no line is evaluated anew.
+    """
     volt, drains, sign, kept, apart = v.volt, s.drains, s.drain_sign, v.drain_kept, v.drain_apart
     for line in range(drains.shape[0]):
         y, stood = (load(volt, drains[line, 0]) - load(volt, drains[line, 1])) * sign[line], load(kept, line)

@@ -21,84 +21,104 @@ _WIDE = lanes.LANES  # functions of a line in a table
 
 
 def load(array: Any, row: Any) -> Any:
+    """Return the thread's own number in a row of an array."""
     return array[row, cuda.grid(1)]
 
 
 def store(array: Any, row: Any, value: Any) -> None:
+    """Put a number into the thread's own column of a row."""
     array[row, cuda.grid(1)] = value
 
 
 def add_to(array: Any, row: Any, value: Any) -> None:
+    """Add a number to the thread's own column of a row."""
     array[row, cuda.grid(1)] += value
 
 
 def store_where(array: Any, row: Any, mask: Any, value: Any) -> None:
+    """Put a number into the thread's own column of a row where `mask` is not 0."""
     if mask != 0.0:
         array[row, cuda.grid(1)] = value
 
 
 def as_in(array: Any, value: Any) -> Any:
+    """Convert a number to the precision of an array."""
     return array.dtype.type(value)
 
 
 def splat(number: Any) -> Any:
+    """Return the number itself: a thread has one lane."""
     return number
 
 
 def own_lane() -> Any:
+    """Return the range that holds the thread's own lane alone."""
     lane = cuda.grid(1)
     return range(lane, lane + 1)
 
 
 def count_up(version: Any, line: Any) -> None:
+    """Count one more evaluation of a line."""
     version[line, cuda.grid(1)] += 1
 
 
 def counted(version: Any, line: Any) -> Any:
+    """Return how often a line was evaluated."""
     return version[line, cuda.grid(1)]
 
 
 def count_as(version: Any, line: Any, count: Any) -> None:
+    """Set how often a line was evaluated."""
     version[line, cuda.grid(1)] = count
 
 
 def absolute(a: Any) -> Any:
+    """Return |a|."""
     return abs(a)
 
 
 def least(a: Any, b: Any) -> Any:
+    """Return the smaller of two numbers; `a` where `b` is nan."""
     return a if a < b or b != b else b
 
 
 def most(a: Any, b: Any) -> Any:
+    """Return the larger of two numbers; `a` where `b` is nan."""
     return a if a > b or b != b else b
 
 
 def where(mask: Any, yes: Any, no: Any) -> Any:
+    """Return `yes` where `mask` is not 0, else `no`."""
     return yes if mask != 0.0 else no
 
 
 def not_below(a: Any, b: Any) -> Any:
+    """Return 1.0 where a < b does not hold, as of nan, else 0.0."""
     return 0.0 if a < b else 1.0
 
 
 def flags(mask: Any) -> Any:
+    """Return 1 where `mask` is not 0, else 0."""
     return 1 if mask != 0.0 else 0
 
 
 def lowest(some: Any) -> Any:
+    """Return the thread's own lane, the only one that may have a flag."""
     return cuda.grid(1)
 
 
 def but_lowest(some: Any) -> Any:
+    """Return no flags, which is what remains without the thread's own lane."""
     return 0
 
 
 def pick(value: Any, lane: Any) -> Any:
+    """Return the number itself: a thread has one lane."""
     return value
 
 
 def bounded(x: Any) -> Any:
+    """Return e to the power of x, with x limited to -600 and 600."""
     return exp(min(max(x, -600.0), 600.0))
 
 
@@ -109,6 +129,7 @@ def _cubic(table: Any, at: Any, u: Any) -> Any:
 
 
 def gate_line(s: Any, v: Any, line: Any, lane: Any, x: Any, varied: Any) -> None:
+    """Evaluate a gate line's tables at x, V: functions, charge and, if `varied`, responses, with derivatives."""
     table, at = s.gates[line, 2], line * 2 * RANK
     cell, u, out = _place(x, s.gate_axis, table)
     begin = s.gate_at[table] + 4 * _WIDE * cell
@@ -128,6 +149,7 @@ def gate_line(s: Any, v: Any, line: Any, lane: Any, x: Any, varied: Any) -> None
 
 
 def drain_line(s: Any, v: Any, line: Any, lane: Any, y: Any) -> None:
+    """Evaluate a drain line's table at y, V: functions and charge, with derivatives."""
     table, at = s.drains[line, 2], line * 2 * RANK
     cell, u, out = _place(y, s.drain_axis, table)
     begin = s.drain_at[table] + 4 * _WIDE * cell
@@ -156,6 +178,7 @@ def column(values: Any, first: Any, rows: Any, places: Any, k: Any) -> Any:
 
 
 def columns(values: Any, first: Any, rows: Any, places: Any) -> Any:
+    """Return the four columns of a floating device's table, each with its three derivatives by place."""
     return (
         column(values, first, rows, places, 0),
         column(values, first, rows, places, 1),
