@@ -30,7 +30,7 @@ from cosim.ir.states import software_states
 from cosim.network.late import FALL, RISE
 from cosim.network.layers import FirstQuadrantLayer
 from cosim.network.reference import run_reference
-from cosim.network.types import InputEncoding, Late, Network, Readout
+from cosim.network.types import DelayedSignal, InputEncoding, Network, Readout
 from cosim.simulation.simulated import engine_named
 from cosim.study.structure import forms, smallest
 from cosim.tasks.testset import TestSet
@@ -82,7 +82,7 @@ def register(length: int) -> Network:
     """A chain of cells behind an input of one bit, with all its taps read out."""
     one = np.ones(1)
     bit = FirstQuadrantLayer("bit", ("input",), np.ones((1, 1)), np.zeros(1), FALL * one, RISE * one, one)
-    late = {f"bit_{k}": Late("bit", k) for k in range(1, length)}
+    late = {f"bit_{k}": DelayedSignal("bit", k) for k in range(1, length)}
     readout = Readout(("bit", *late), np.ones((1, length)) / 8, np.zeros(1))
     return Network(InputEncoding(np.zeros(1), one, levels=1), (bit,), readout, weight_grid=1 / 8, late=late)
 

@@ -22,7 +22,7 @@ from cosim.resources import trained_network_path
 from cosim.simulation.simulated import engine_named
 from cosim.tasks.testset import TestSet
 from cosim.technology.catalog import load_technology
-from cosim.variation.draws import Plan, draw_chip, varying_devices
+from cosim.variation.draws import VariationPlan, draw_chip, varying_devices
 
 BATCHES, NGSPICE_SAMPLES = (1, 8, 32, 256), 3
 FRAMES = (2, 4, 8, 28, 98, 280, 784)
@@ -91,7 +91,7 @@ def main() -> None:
     growth(
         "frames", list(FRAMES), lambda frames: seconds("batch", designs[8], lasting(test_set, int(frames))) / SAMPLES
     )
-    plan = Plan("local", 1, max(CHIPS))
+    plan = VariationPlan("local", 1, max(CHIPS))
     design = designs[4]
     devices = varying_devices(design.assembly.circuit, design.technology, plan)
     chips = [draw_chip(devices, design.technology, plan, number) for number in range(max(CHIPS))]

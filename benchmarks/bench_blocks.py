@@ -26,7 +26,7 @@ from cosim.network.types import Network
 from cosim.tasks.strings import StringTask, string_task
 from cosim.technology.calibration import load_calibration
 from cosim.technology.catalog import load_technology
-from cosim.training.blocks import BlockRecurrence, Form, Shape
+from cosim.training.blocks import BlockRecurrence, BlockShape, Form
 from cosim.training.strings import TrainedBlocks, accuracy_of, blocks_oracle, extract, say, train_blocks
 
 SEEDS, STEPS, STRINGS = range(5), 100_000, 8
@@ -34,7 +34,7 @@ FRAMES, LENGTH = 200, 40
 ASKED, MOST = 15, 64  # longest word, and most states, of what is learned by asking
 
 
-def trained(task: StringTask, shape: Shape, seed: int, **how: int) -> tuple[TrainedBlocks, str]:
+def trained(task: StringTask, shape: BlockShape, seed: int, **how: int) -> tuple[TrainedBlocks, str]:
     """Blocks, and when they were right for the first time and for good."""
     begin, firsts = time.perf_counter(), list[str]()
 
@@ -65,7 +65,7 @@ def on_transistors(network: Network, strings: list[np.ndarray]) -> str:
     return f"{design.assembly.transistors} transistors, {frames}"
 
 
-def hard(name: str, digits: int, shape: Shape, seed: int) -> None:
+def hard(name: str, digits: int, shape: BlockShape, seed: int) -> None:
     """A line of figures for one training."""
     task = string_task(name, digits)
     found, when = trained(task, shape, seed)
@@ -95,7 +95,7 @@ def hard(name: str, digits: int, shape: Shape, seed: int) -> None:
 def real(form: Form) -> None:
     """Real-valued blocks of Sum(3), and the automaton that answers as they do."""
     task = string_task("sum", 3)
-    found, when = trained(task, Shape(4, 8, form=form), 0, length=40, most=1000)
+    found, when = trained(task, BlockShape(4, 8, form=form), 0, length=40, most=1000)
     print(f"sum(3) 4x8 {form}, seed 0: {when}", flush=True)
     rng = np.random.default_rng(2)
     words = [tuple(rng.integers(0, 3, rng.integers(1, ASKED + 1)).tolist()) for _ in range(300)]
@@ -118,13 +118,13 @@ def main() -> None:
     parts = sys.argv[1:] or ["hard", "even-pair", "real"]
     if "hard" in parts:
         for seed in SEEDS:
-            hard("sum", 5, Shape(4, 8), seed)
+            hard("sum", 5, BlockShape(4, 8), seed)
         for seed in SEEDS:
-            hard("mod-arith", 3, Shape(4, 16), seed)
-        hard("sum", 5, Shape(4, 8, hidden=0), 0)
+            hard("mod-arith", 3, BlockShape(4, 16), seed)
+        hard("sum", 5, BlockShape(4, 8, hidden=0), 0)
     if "even-pair" in parts:
         for seed in SEEDS:
-            hard("even-pair", 5, Shape(8, 8), seed)
+            hard("even-pair", 5, BlockShape(8, 8), seed)
     if "real" in parts:
         real("columns")
         real("blocks")

@@ -20,7 +20,7 @@ from cosim.montecarlo.trial import Trial
 from cosim.resources import trained_network_path
 from cosim.tasks.testset import TestSet, load_test_set
 from cosim.technology.catalog import load_technology
-from cosim.variation.draws import Plan
+from cosim.variation.draws import VariationPlan
 
 WARM_UP = 100  # chips
 
@@ -38,7 +38,7 @@ def main() -> None:
     design = compile_for(network, "digits_d4", load_technology("generic180"))
     whole = load_test_set(network, None).take(1, 0)
     frame = TestSet(whole.x[:, :1], whole.y, np.ones(1, dtype=np.int64), whole.indices)
-    trial = Trial(design, frame, Plan("local", 0, chips), "ngspice")
+    trial = Trial(design, frame, VariationPlan("local", 0, chips), "ngspice")
     before = set(Path(tempfile.gettempdir()).iterdir()) | set(Path.cwd().iterdir())
     begin, first, last, failed = time.perf_counter(), {}, {}, 0
     for done, record in enumerate(run_local(trial, range(chips), 2, 600.0), start=1):

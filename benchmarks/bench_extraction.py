@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from smoke import shrink
 
 from cosim.layout.chip import drawing_of
-from cosim.layout.connect import Drawn
+from cosim.layout.connect import ExtractedLayout
 from cosim.layout.extract import extract
 from cosim.layout.tiles import Box
 from cosim.technology.catalog import load_technology
@@ -109,7 +109,7 @@ def ours(pieces: list[Piece]) -> dict[str, float]:
     for layer, net, box in pieces:
         boxes.setdefault(net, {}).setdefault(layer, []).append(box)
     found: dict[str, float] = {}
-    for one in extract(Drawn(boxes, ()), drawing_of(load_technology("gf180mcu"))):
+    for one in extract(ExtractedLayout(boxes, ()), drawing_of(load_technology("gf180mcu"))):
         name = f"{one.a} {'ground' if one.b == 'vss' else one.b}"
         found[name] = found.get(name, 0.0) + one.farad * 1e18
     return found

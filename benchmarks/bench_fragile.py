@@ -30,14 +30,14 @@ from cosim.tasks.testset import TestSet, load_test_set
 from cosim.technology.catalog import DEFAULT_TECHNOLOGY, load_technology
 from cosim.technology.conditions import format_conditions
 from cosim.technology.scale import units_for
-from cosim.variation.draws import Plan
+from cosim.variation.draws import VariationPlan
 
 SAMPLES, CHIPS, AREA, SEED = 100, 200, 100.0, 5
 
 
 def most_fragile(design: Design, test_set: TestSet, count: int) -> NDArray[np.int64]:
     """Places of the samples that most chips decide otherwise than the software."""
-    trial = Trial(design, test_set, Plan("local", SEED, CHIPS, area=AREA))
+    trial = Trial(design, test_set, VariationPlan("local", SEED, CHIPS, area=AREA))
     records = run_chips(trial, tuple(range(CHIPS)))
     decisions = np.array([record.behavioral.decisions for record in records])
     changed = (decisions != trial.software[1]).sum(axis=0)

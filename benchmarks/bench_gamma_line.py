@@ -18,7 +18,7 @@ from cosim.calibration.find import find_calibration
 from cosim.cells.gamma_line import BEFORE, gamma_bench, gamma_line, line_bias, step_moments
 from cosim.circuit.waveforms import Timing
 from cosim.compiler.passes import compile_network
-from cosim.compiler.settings import Settings
+from cosim.compiler.settings import CompilerSettings
 from cosim.engines.behavioral.model import run_behavioral
 from cosim.engines.engine import Failure
 from cosim.engines.ngspice.session import run_bench
@@ -31,7 +31,7 @@ from cosim.study.intervals import interval
 from cosim.technology.catalog import load_technology
 from cosim.technology.types import Technology
 from cosim.variation.chip import drawn_values, vary
-from cosim.variation.draws import Plan, draw_chip, varying_devices
+from cosim.variation.draws import VariationPlan, draw_chip, varying_devices
 
 UNITS, ORDER, CAPACITANCE = 8, 4, 3e-12
 POSITIONS = (0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64)
@@ -39,7 +39,9 @@ NOMINAL = 0.04
 FRAMES = (2.0, 3.0, 5.0, 10.0, 20.0)
 
 
-def delay(technology: Technology, bias: float, seconds: float, plan: Plan | None = None, number: int = 0) -> np.ndarray:
+def delay(
+    technology: Technology, bias: float, seconds: float, plan: VariationPlan | None = None, number: int = 0
+) -> np.ndarray:
     """Mean, standard deviation in s, and the line's gain; on a chip of the plan if there is one."""
     bench = gamma_bench(technology, UNITS, gamma_line(technology, UNITS, ORDER, CAPACITANCE), bias, seconds)
     if plan is not None:
@@ -67,7 +69,7 @@ def follow(name: str = "generic180") -> None:
         )
         encoding, readout = InputEncoding(np.zeros(3), np.ones(3)), Readout(("delays",), np.eye(2, width), np.zeros(2))
         network = check_network(Network(encoding, (layer,), readout))
-        design = compile_network(network, technology, calibration, Settings(t_step=timing.t_step))
+        design = compile_network(network, technology, calibration, CompilerSettings(t_step=timing.t_step))
         x = rng.uniform(0, 1, (1, frames, 3))
         trace, moments = run_behavioral(design, x), timing.sample_times(frames)
         software = run_reference(network, x).signals["delays"][0]
@@ -103,7 +105,7 @@ def main() -> None:
                 f"gain {gain:.3f}",
                 flush=True,
             )
-    plan = Plan("local", 0, chips)
+    plan = VariationPlan("local", 0, chips)
     bias = factor * line_bias(technology, NOMINAL, ORDER, CAPACITANCE)
     found = []
     for number in range(chips):

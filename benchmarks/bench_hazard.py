@@ -16,7 +16,7 @@ from cosim.checkpoint.file import load_network
 from cosim.circuit.elements import GROUND, Capacitor, Circuit, Mos
 from cosim.circuit.waveforms import Timing
 from cosim.compiler.passes import compile_network
-from cosim.compiler.settings import Settings
+from cosim.compiler.settings import CompilerSettings
 from cosim.compiler.size import PEDESTAL_UNITS
 from cosim.design import Design
 from cosim.engines.engine import Run
@@ -69,7 +69,7 @@ def main(name: str = "digits_d8", samples: int = 20) -> None:
         ("clocked, no pedestal", True, 0.0),
         ("clocked, pedestal (compiled)", True, PEDESTAL_UNITS),
     ):
-        design = compile_network(network, technology, calibration, Settings(pedestal=pedestal))
+        design = compile_network(network, technology, calibration, CompilerSettings(pedestal=pedestal))
         figures = []
         if not clocked:
             design = clockless(design)

@@ -20,7 +20,7 @@ from cosim.calibration.noise import find_noise
 from cosim.checkpoint.file import load_network
 from cosim.circuit.waveforms import Timing
 from cosim.compiler.passes import compile_network
-from cosim.compiler.settings import Settings
+from cosim.compiler.settings import CompilerSettings
 from cosim.engines.behavioral.loads import loads_of
 from cosim.engines.behavioral.model import behavioral_power, run_behavioral, run_noisy
 from cosim.engines.engine import Run
@@ -28,7 +28,7 @@ from cosim.resources import trained_network_path
 from cosim.study.noise import study_noise
 from cosim.tasks.testset import load_test_set
 from cosim.technology.catalog import load_technology
-from cosim.variation.noise import Noise
+from cosim.variation.noise import NoiseSimulation
 
 DRAWN = 0.4e-12  # F
 
@@ -37,9 +37,11 @@ def measure(network, technology, farad, i_unit, test):
     """(frozen sigma over i_unit, capacitance of the candidate, study, energy of an inference in J)."""
     calibration, fit = find_calibration(technology, 8), find_noise(technology)
     there = replace(technology, hold_capacitance=farad)
-    design = compile_network(network, there, calibration, settings=Settings(i_unit=i_unit))
+    design = compile_network(network, there, calibration, settings=CompilerSettings(i_unit=i_unit))
     decision = replace(fit.decision, kick=fit.decision.kick * DRAWN / farad)  # M1's capacitance over C
-    noise = Noise(replace(fit, decision=decision), timing=Timing(t_step=10e-3 * farad / DRAWN * 1e-9 / i_unit))
+    noise = NoiseSimulation(
+        replace(fit, decision=decision), timing=Timing(t_step=10e-3 * farad / DRAWN * 1e-9 / i_unit)
+    )
     found = study_noise(design, test, noise, Run(timing=noise.timing))
     trace = run_noisy(design, test.x, noise)
     loads = loads_of(design, noise.fit)

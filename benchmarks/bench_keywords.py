@@ -19,13 +19,13 @@ from smoke import shrink
 
 from cosim.software.file import Model, load_model
 from cosim.software.settings import Training
-from cosim.software.shape import Shape
+from cosim.software.shape import BackboneShape
 from cosim.software.sources import TaskSource
 from cosim.software.train import Setup, train_backbone
 from cosim.tasks.keywords import load_keywords_task
 from cosim.tasks.task import Task, full_lengths
 
-SHAPE = Shape(1, 1, cell="cmru", state=16, width=48, pooling="mean", dropout=0.1, start="low")
+SHAPE = BackboneShape(1, 1, cell="cmru", state=16, width=48, pooling="mean", dropout=0.1, start="low")
 WORDS = Training(2000, 32, 2e-3, epsilon=1.0, shift=8)
 KINDS = {
     "software": Training(400, 32, 5e-4, epsilon=1.0, shift=8),

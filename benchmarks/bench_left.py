@@ -24,7 +24,7 @@ from cosim.engines.engine import Run
 from cosim.engines.table import simulator_named
 from cosim.network.late import later
 from cosim.resources import trained_network_path
-from cosim.simulation.simulated import Simulated
+from cosim.simulation.simulated import SimulatorEngine
 from cosim.tasks.testset import load_test_set
 from cosim.technology.catalog import load_technology
 from cosim.units.table import unit_of
@@ -36,7 +36,7 @@ def decisions(design, test):
     """(decisions, 5): relative distance beyond the threshold, whether it turned, threshold, error of the candidate and
     the root of the sum of squares, A."""
     run = Run(engine="batch", jobs=0)
-    found = list(Simulated(simulator_named("batch")).infer(design, test, run, lambda done, total: None))
+    found = list(SimulatorEngine(simulator_named("batch")).infer(design, test, run, lambda done, total: None))
     graph, trace = design.graph, run_behavioral(design, test.x)
     shape = test.x.shape[:2]
     states = {cell: np.zeros(shape, np.int16) for cell in design.assembly.decisions}

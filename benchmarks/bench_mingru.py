@@ -17,7 +17,7 @@ from cosim.cells.tau_cell import gate_charge
 from cosim.checkpoint.file import save_checkpoint
 from cosim.circuit.waveforms import Timing
 from cosim.compiler.passes import compile_network
-from cosim.compiler.settings import Settings
+from cosim.compiler.settings import CompilerSettings
 from cosim.engines.behavioral.model import run_behavioral
 from cosim.network.layers import FirstQuadrantLayer, MinGruLayer
 from cosim.network.reference import run_reference
@@ -46,7 +46,7 @@ def follow(name: str = "generic180", t_step: str = "10e-3", top: str = "") -> No
         layer = MinGruLayer("fading", ("input",), weight, np.zeros(CELLS), gate, np.zeros(CELLS), tops)
         encoding = InputEncoding(np.zeros(CANDIDATES + GATES), np.ones(CANDIDATES + GATES))
         network = check_network(Network(encoding, (layer,), Readout(("fading",), np.eye(2, CELLS), np.zeros(2))))
-        design = compile_network(network, technology, calibration, Settings(t_step=timing.t_step))
+        design = compile_network(network, technology, calibration, CompilerSettings(t_step=timing.t_step))
         x = rng.uniform(0, 1, (1, FRAMES, CANDIDATES + GATES))
         x[:, :, CANDIDATES:] = 0.00505 * (0.98 / 0.00505) ** x[:, :, CANDIDATES:]
         trace, moments = run_behavioral(design, x), timing.sample_times(FRAMES)

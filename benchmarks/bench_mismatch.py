@@ -19,7 +19,7 @@ from cosim.resources import models_path
 from cosim.tasks.testset import load_test_set
 from cosim.technology.catalog import load_technology
 from cosim.units.schmitt.node import Schmitt
-from cosim.variation.draws import Plan
+from cosim.variation.draws import VariationPlan
 
 CELL = "layer1.2"
 
@@ -36,7 +36,7 @@ def main() -> None:
     name, technology, chips = [*sys.argv[1:], *("digits_d8", "generic180", "200")[len(sys.argv) - 1 :]][:3]
     network = load_network(models_path() / "trained" / f"{name}.pt")
     design = compile_for(network, name, load_technology(technology))
-    trial = Trial(design, load_test_set(network, None).take(1, 0), Plan("local", 0, int(chips)))
+    trial = Trial(design, load_test_set(network, None).take(1, 0), VariationPlan("local", 0, int(chips)))
     begin = time.perf_counter()
     pairs = list(map_chips(both, trial, range(int(chips)), 2))
     print(f"{name}, {CELL}, {technology}, {chips} chips, {time.perf_counter() - begin:.0f} s")

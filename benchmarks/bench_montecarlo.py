@@ -15,7 +15,7 @@ from cosim.montecarlo.trial import Trial, run_chips
 from cosim.resources import trained_network_path
 from cosim.tasks.testset import load_test_set
 from cosim.technology.catalog import load_technology
-from cosim.variation.draws import Plan
+from cosim.variation.draws import VariationPlan
 
 REPEATS, JOBS = 50, (1, 2, 4)
 
@@ -24,7 +24,7 @@ def main() -> None:
     name, chips = [*sys.argv[1:], *("digits_d8", "1000")[len(sys.argv) - 1 :]][:2]
     network = load_network(trained_network_path(name))
     design = compile_for(network, name, load_technology("generic180"))
-    trial = Trial(design, load_test_set(network, None), Plan("local", 0, int(chips)))
+    trial = Trial(design, load_test_set(network, None), VariationPlan("local", 0, int(chips)))
     run_chips(trial, (0,))
     begin = time.process_time()
     run_chips(trial, tuple(range(REPEATS)))

@@ -4,8 +4,8 @@
 
 Of random frames of random test samples the whole circuit is simulated to the moment before its last stage closes, see
 cosim.study.held_noise. `.noise` at each hold node, 1 Hz to 10 MHz, is a voltage; times the transconductance of the
-candidate's diode, it is what the model says with the thermal noise of the device cards (`Noise.card`). Candidates below
-20 pA are left out: they are far under any threshold.
+candidate's diode, it is what the model says with the thermal noise of the device cards (`NoiseSimulation.card`).
+Candidates below 20 pA are left out: they are far under any threshold.
 
 --charge sets BSIM4's tnoimod to 0 in all cards, for network and devices alike. With 1, sky130's own, a transistor has
 inner nodes in `.noise` alone, and ngspice 39 finds no operating point of the network there.
@@ -30,7 +30,7 @@ from cosim.resources import trained_network_path
 from cosim.study.held_noise import held_noise
 from cosim.tasks.testset import load_test_set
 from cosim.technology.catalog import load_technology
-from cosim.variation.noise import Noise
+from cosim.variation.noise import NoiseSimulation
 
 LEAST = 2e-11  # A
 
@@ -85,7 +85,7 @@ def main():
     design, test = compile_network(network, technology, find_calibration(technology, 8)), load_test_set(network, None)
     fit = measure_noise(technology) if asked.charge else find_noise(technology)
     rng = np.random.default_rng(1)
-    traces = tuple(run_noisy(design, test.x, Noise(fit, card=card, seed=0)) for card in (True, False))
+    traces = tuple(run_noisy(design, test.x, NoiseSimulation(fit, card=card, seed=0)) for card in (True, False))
     rows = []
     for _ in range(asked.frames):
         sample = int(rng.integers(len(test.y)))

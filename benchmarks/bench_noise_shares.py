@@ -19,7 +19,7 @@ from cosim.resources import trained_network_path
 from cosim.study.noise import study_noise
 from cosim.tasks.testset import load_test_set
 from cosim.technology.catalog import load_technology
-from cosim.variation.noise import Noise
+from cosim.variation.noise import NoiseSimulation
 
 
 def shown(found, *, rest=False):
@@ -31,7 +31,7 @@ def shown(found, *, rest=False):
 
 def main():
     technology = load_technology(sys.argv[1] if len(sys.argv) > 1 else "generic180")
-    noise = Noise(find_noise(technology))
+    noise = NoiseSimulation(find_noise(technology))
     for name in sys.argv[2:] or ("digits_d8", "digits_d16"):
         network = load_network(trained_network_path(name))
         design = compile_network(network, technology, find_calibration(technology, 8))

@@ -22,7 +22,7 @@ from cosim.calibration.find import find_calibration
 from cosim.cells.blocks import BLOCKS
 from cosim.checkpoint.file import load_network
 from cosim.compiler.passes import compile_network
-from cosim.compiler.settings import Settings
+from cosim.compiler.settings import CompilerSettings
 from cosim.engines.behavioral.model import behavioral_power, run_behavioral
 from cosim.ir.nodes import Memory
 from cosim.network.layers import FirstQuadrantLayer
@@ -114,7 +114,7 @@ def thinned(rng: np.random.Generator, weights: Array, shape: Shape) -> Array:
 def measure(network: Network, x: Array) -> dict[str, float]:
     """Mean power by block, and of FROM_STATES, watt."""
     technology = load_technology("generic180")
-    design = compile_network(network, technology, find_calibration(technology, UNITS), Settings(saturate=True))
+    design = compile_network(network, technology, find_calibration(technology, UNITS), CompilerSettings(saturate=True))
     trace, graph = run_behavioral(design, x), design.graph
     blocks = behavioral_power(design, trace)
     between = [

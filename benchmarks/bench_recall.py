@@ -27,13 +27,13 @@ from cosim.network.reference import run_reference
 from cosim.network.types import Network
 from cosim.recall.activations import ACTIVATIONS
 from cosim.recall.circuit import correlator, matched_filter, memory, to_bits
-from cosim.recall.rnn import INITIAL, Initial, Line, cast, draw, recall, store
+from cosim.recall.rnn import INITIAL, DelayLineState, Initial, cast, draw, recall, store
 from cosim.simulation.simulated import engine_named
 from cosim.study.intervals import interval
 from cosim.tasks.testset import TestSet
 from cosim.technology.calibration import load_calibration
 from cosim.technology.catalog import load_technology
-from cosim.variation.draws import Plan
+from cosim.variation.draws import VariationPlan
 
 SEEDS, CHIPS = 3, 1000
 
@@ -67,7 +67,7 @@ def measure(case: Case, seed: int) -> Found:
     wanted = rng.integers(0, case.symbols, case.length)
     states = network.states(wanted)
     if case.noise:
-        line = Line(network, case.length, case.noise, rng)
+        line = DelayLineState(network, case.length, case.noise, rng)
         for symbol in wanted:
             line.step(int(symbol))
         blocks = line.blocks()
@@ -168,7 +168,7 @@ def chips() -> None:
         x = np.stack([pattern, *(pattern ^ (np.arange(length) == k) for k in range(length))])[:, :, None].astype(float)
         network = correlator(pattern)
         test_set = TestSet(x, run_reference(network, x).decisions, np.full(len(x), length), np.arange(len(x)))
-        trial = Trial(compile_network(network, technology, calibration), test_set, Plan("local", 0, CHIPS))
+        trial = Trial(compile_network(network, technology, calibration), test_set, VariationPlan("local", 0, CHIPS))
         figures = [record.behavioral for record in run_chips(trial, tuple(range(CHIPS)))]
         good = sum(one is not None and one.state_agreement == 1 for one in figures)
         value, low, high = interval(good, CHIPS)

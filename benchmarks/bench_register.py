@@ -34,7 +34,7 @@ from cosim.tasks.testset import TestSet
 from cosim.technology.catalog import load_technology
 from cosim.technology.scale import units_for
 from cosim.variation.chip import deviations_of
-from cosim.variation.draws import Plan, draw_chip, varying_devices
+from cosim.variation.draws import VariationPlan, draw_chip, varying_devices
 
 LEVELS, CHIPS, SEED = 8, 400, 1
 AREAS = (1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0)
@@ -92,7 +92,7 @@ def chips(name="generic180", number="8"):
     encoded = encode_inputs(design.network.encoding, x)
     wanted = software_states(design.graph, run_reference(design.network, x))[:, :, 0]
     for area in AREAS:
-        plan, right, wrong = Plan("local", SEED, CHIPS, area=area), 0, 0
+        plan, right, wrong = VariationPlan("local", SEED, CHIPS, area=area), 0, 0
         devices = varying_devices(design.assembly.circuit, design.technology, plan)
         for one in range(CHIPS):
             chip = draw_chip(devices, design.technology, plan, one)

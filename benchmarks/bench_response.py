@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 from smoke import shrink
 
-from cosim.cells.transistor import Device, transistor
+from cosim.cells.transistor import TransistorDesign, transistor
 from cosim.circuit.bench import PRECISE
 from cosim.circuit.dialects.ngspice import format_deck, format_options
 from cosim.circuit.elements import GROUND, Circuit, Source
@@ -28,7 +28,7 @@ def main() -> None:
     for polarity, unit in (("n", technology.sizing.cell_n), ("p", technology.sizing.cell_p)):
         rows = []
         for density in DENSITIES:
-            pins, device = ("vdd", "g") if polarity == "n" else ("g", GROUND), Device("inner", polarity, unit)
+            pins, device = ("vdd", "g") if polarity == "n" else ("g", GROUND), TransistorDesign("inner", polarity, unit)
             first, *rest = transistor("shifted", device, "b", "g")
             elements = (
                 Source("dd", "v", "vdd", GROUND, technology.supply),

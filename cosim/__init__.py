@@ -6,20 +6,29 @@ from typing import TYPE_CHECKING
 from cosim.version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from cosim.api import Compared as Compared
+    from cosim.api import ChipsResult as ChipsResult
+    from cosim.api import ComparisonResult as ComparisonResult
     from cosim.api import Compiled as Compiled
-    from cosim.api import Drawn as Drawn
-    from cosim.api import Trained as Trained
+    from cosim.api import TrainedNetwork as TrainedNetwork
     from cosim.api import load as load
-    from cosim.compiler.settings import Settings as Settings
+    from cosim.compiler.settings import CompilerSettings as CompilerSettings
     from cosim.errors import CosimError as CosimError
-    from cosim.loading import Place as Place
+    from cosim.loading import TargetTechnology as TargetTechnology
 
-__all__ = ["Compared", "Compiled", "CosimError", "Drawn", "Place", "Settings", "Trained", "load"]
+__all__ = [
+    "ChipsResult",
+    "ComparisonResult",
+    "Compiled",
+    "CompilerSettings",
+    "CosimError",
+    "TargetTechnology",
+    "TrainedNetwork",
+    "load",
+]
 
 _HOMES = {
-    "Place": "cosim.loading",
-    "Settings": "cosim.compiler.settings",
+    "TargetTechnology": "cosim.loading",
+    "CompilerSettings": "cosim.compiler.settings",
     "CosimError": "cosim.errors",
 }
 

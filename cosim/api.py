@@ -19,11 +19,11 @@ from typing import get_args
 
 from cosim.bounds import CHIPS, JOBS, SAMPLES, SEED
 from cosim.circuit.waveforms import Timing
-from cosim.compiler.settings import Settings
+from cosim.compiler.settings import CompilerSettings
 from cosim.design import Condition, Design
 from cosim.engines.engine import DEFAULT_TIMEOUT, Run
 from cosim.errors import InputError, SimulationError
-from cosim.loading import Place, compile_at, draw_samples, load_ranged
+from cosim.loading import TargetTechnology, compile_at, draw_samples, load_ranged
 from cosim.montecarlo.execute import run_local
 from cosim.montecarlo.run import default_spec, summarize_run
 from cosim.montecarlo.spec import parse_spec
@@ -38,7 +38,7 @@ from cosim.study.agreement import Comparison, ComparisonSummary, compare_engines
 from cosim.study.chips import ChipRecord, ChipSummary
 from cosim.tasks.testset import TestSet
 from cosim.technology.conditions import at, format_conditions
-from cosim.variation.draws import Kind, Plan, check_coefficients, check_supply
+from cosim.variation.draws import Kind, VariationPlan, check_coefficients, check_supply
 
 Data = str | PathLike[str] | None  # .npz with x_test and y_test, a task's folder, None for a task that brings its own
 
@@ -58,7 +58,7 @@ class _Shown(ABC):
 
 
 @dataclass(frozen=True, repr=False)
-class Trained(_Shown):
+class TrainedNetwork(_Shown):
     """A trained network and the file that it came from."""
 
     network: Network
@@ -68,7 +68,10 @@ class Trained(_Shown):
         return [self.origin, *format_network(self.network)]
 
     def compile(
-        self, technology: str = "generic180", place: Place = Place(), settings: Settings = Settings()
+        self,
+        technology: str = "generic180",
+        place: TargetTechnology = TargetTechnology(),
+        settings: CompilerSettings = CompilerSettings(),
     ) -> "Compiled":
         """On a technology, by name or .toml file; `place`: its kit, condition and unit devices, `settings`: how.
 
@@ -100,7 +103,7 @@ class Compiled(_Shown):
 
     def compare(
         self, data: Data = None, samples: int | None = 20, *, engine: str = "ngspice", seed: int = 0, jobs: int = 2
-    ) -> "Compared":
+    ) -> "ComparisonResult":
         """Run `samples` test samples (None: all), drawn by `seed`, and hold them against software and behavioral model.
 
         Raises SimulationError when every simulation failed, MissingToolError without the simulator.
@@ -112,7 +115,7 @@ class Compiled(_Shown):
         comparison = compare_engines(self.design, test_set, outcomes, run)
         if comparison is None:
             raise SimulationError(f"all {len(outcomes)} simulations failed; the first: {outcomes[0]}")
-        return Compared(comparison)
+        return ComparisonResult(comparison)
 
     def montecarlo(
         self,
@@ -125,7 +128,7 @@ class Compiled(_Shown):
         engine: str = BEHAVIORAL,
         seed: int = 0,
         jobs: int = 2,
-    ) -> "Drawn":
+    ) -> "ChipsResult":
         """Draw chips that vary (local, global, all) and count how many meet the specs, such as accuracy>=0.9.
 
         By default accuracy may fall 5 points below that of the nominal circuit; the chips are those of `cosim
@@ -135,7 +138,7 @@ class Compiled(_Shown):
         JOBS.check("jobs", jobs)
         if variation not in get_args(Kind):
             raise InputError(f"variation must be one of {', '.join(get_args(Kind))}, not {variation!r}; choose one")
-        plan, technology = Plan(variation, seed, chips), self.condition.technology
+        plan, technology = VariationPlan(variation, seed, chips), self.condition.technology
         check_coefficients(technology, plan)
         check_supply(technology, plan)
         test_set = self._samples(data, samples, seed)
@@ -143,7 +146,7 @@ class Compiled(_Shown):
         wanted = [parse_spec(text) for text in specs] or [default_spec(trial)]
         limit = DEFAULT_TIMEOUT * len(test_set.y)
         records = sorted(run_local(trial, range(chips), jobs, limit), key=lambda record: record.chip)
-        return Drawn(tuple(records), summarize_run(trial, records, wanted))
+        return ChipsResult(tuple(records), summarize_run(trial, records, wanted))
 
     def _samples(self, data: Data, count: int | None, seed: int) -> TestSet:
         if count is not None:
@@ -153,7 +156,7 @@ class Compiled(_Shown):
 
 
 @dataclass(frozen=True, repr=False)
-class Compared(_Shown):
+class ComparisonResult(_Shown):
     """Software, behavioral model and simulator on the same samples."""
 
     comparison: Comparison
@@ -168,7 +171,7 @@ class Compared(_Shown):
 
 
 @dataclass(frozen=True, repr=False)
-class Drawn(_Shown):
+class ChipsResult(_Shown):
     """Chips and what they did."""
 
     records: tuple[ChipRecord, ...]
@@ -178,13 +181,13 @@ class Drawn(_Shown):
         return format_summary(self.summary)
 
 
-def load(path: str | PathLike[str], ranges_from: Data = None) -> Trained:
+def load(path: str | PathLike[str], ranges_from: Data = None) -> TrainedNetwork:
     """The trained network in a .pt or .npz file; `ranges_from`: samples that show which states its ladders must hold.
 
     Raises InputError when it cannot be read, NetworkError when it is no sound network.
     """
     network = load_ranged(Path(path), None if ranges_from is None else Path(ranges_from))
-    return Trained(network, str(path))
+    return TrainedNetwork(network, str(path))
 
 
 def _say(line: str) -> None:

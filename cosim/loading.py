@@ -10,7 +10,7 @@ from cosim.calibration.chip import find_chip
 from cosim.calibration.find import find_calibration
 from cosim.checkpoint.file import load_network
 from cosim.compiler.passes import check_mapping, compile_network
-from cosim.compiler.settings import Settings
+from cosim.compiler.settings import CompilerSettings
 from cosim.design import Condition, Design
 from cosim.errors import InputError
 from cosim.network.ranges import measure_state_ranges
@@ -28,7 +28,7 @@ Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
-class Place:
+class TargetTechnology:
     """Target of a compilation: a technology by name or .toml file, pdk_root of its kit, and the condition there,
     corner, celsius and supply in V, None for the technology's own; units: unit devices per weight 1.0, None for those
     that the network's grid needs."""
@@ -50,7 +50,9 @@ def load_ranged(path: Path, ranges_from: Path | None) -> Network:
     return replace(network, state_ranges=measure_state_ranges(network, samples.x, samples.lengths, str(ranges_from)))
 
 
-def compile_at(network: Network, origin: str, place: Place, settings: Settings, say: Say) -> tuple[Design, Condition]:
+def compile_at(
+    network: Network, origin: str, place: TargetTechnology, settings: CompilerSettings, say: Say
+) -> tuple[Design, Condition]:
     """Compile at the nominal point, calibrating first where no calibration applies; and the condition asked for.
 
     `say` hears what takes long, and of frames that are too short. Raises InputError for a condition that the technology
@@ -80,7 +82,7 @@ def compile_for(
     network: Network,
     origin: str,
     process: Technology,
-    settings: Settings = Settings(),
+    settings: CompilerSettings = CompilerSettings(),
     *,
     units: int | None = None,
     say: Say = lambda line: None,

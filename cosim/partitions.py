@@ -10,23 +10,22 @@ import numpy as np
 from cosim.checkpoint.file import npz_bytes, save_checkpoint
 from cosim.circuit.dialects.dialect import Dialect
 from cosim.circuit.dialects.ngspice import NGSPICE
-from cosim.compiler.settings import Settings
+from cosim.compiler.settings import CompilerSettings
 from cosim.design import Condition, Design
 from cosim.engines.engine import Progress, Run
 from cosim.errors import InputError, SimulationError, importing
 from cosim.files.write import make_folder, write_atomically
-from cosim.loading import Place, compile_at
+from cosim.loading import TargetTechnology, compile_at
 from cosim.outputs import Exercise, write_results
 from cosim.report.design_page import write_design, write_design_page
 from cosim.report.kept_page import write_page
-from cosim.report.partitions_sheet import Cut as DrawnCut
-from cosim.report.partitions_sheet import partitions_page
+from cosim.report.partitions_sheet import PartitionSubject, partitions_page
 from cosim.resources import install_command
-from cosim.study.partitions import DeployedSummary, Placed, deploy, equations, mean_power, summarize_deployed
+from cosim.study.partitions import CompiledPartition, DeployedSummary, deploy, equations, mean_power, summarize_deployed
 
 if TYPE_CHECKING:
-    from cosim.software.cut import Cut
-    from cosim.software.sources import Samples, Source
+    from cosim.software.cut import PartitionedBackbone
+    from cosim.software.sources import BackboneData, Samples
 
 PARTITIONS = "partitions.json"
 INPUTS = "inputs.npz"  # what a partition's circuit got, as the test data of its network
@@ -38,8 +37,8 @@ Say = Callable[[str], None]
 class Opened:
     """A backbone that was cut, the samples of its task, and those that its converters are calibrated with."""
 
-    cut: "Cut"
-    source: "Source"
+    cut: "PartitionedBackbone"
+    source: "BackboneData"
     seen: "Samples"
     origin: str
 
@@ -55,7 +54,7 @@ class Opened:
             return test
         return test.take(np.random.default_rng(seed).permutation(n)[:count])
 
-    def compile(self, place: Place, settings: Settings, say: Say) -> "Built":
+    def compile(self, place: TargetTechnology, settings: CompilerSettings, say: Say) -> "Built":
         """Each partition, in order. Raises what `compile_at` does, naming the partition."""
         designs = [
             compile_at(one.network, f"{self.origin}: {one.name}", place, settings, say) for one in self.cut.partitions
@@ -71,10 +70,12 @@ class Built:
     designs: tuple[Design, ...]
     conditions: tuple[Condition, ...]
 
-    def place(self, run: Run) -> list[Placed]:
+    def place(self, run: Run) -> list[CompiledPartition]:
         """The partitions as they run; each has its own condition, and below the run's folder its own."""
         return [
-            Placed(one, design, replace(run, folder=run.folder and run.folder / one.name, condition=condition))
+            CompiledPartition(
+                one, design, replace(run, folder=run.folder and run.folder / one.name, condition=condition)
+            )
             for one, design, condition in zip(self.opened.cut.partitions, self.designs, self.conditions, strict=True)
         ]
 
@@ -144,7 +145,7 @@ def write_partitions(
 
 
 @dataclass(frozen=True)
-class Judging:
+class PartitionReportOptions:
     """Options of the judgment on a run: the energy of a conversion, J, and how many samples ngspice audits."""
 
     conversion: float | None = None
@@ -155,7 +156,7 @@ def run_partitions(
     built: Built,
     samples: "Samples",
     run: Run,
-    judging: Judging = Judging(),
+    judging: PartitionReportOptions = PartitionReportOptions(),
     progress: Progress = lambda done, total: None,
 ) -> DeployedSummary:
     """Simulate the partitions one behind the other, each in a folder of its own; write and return the figures.
@@ -178,6 +179,6 @@ def run_partitions(
     designs = {one.partition.name: one.design for one in placed}
     technology = placed[0].run.standing(placed[0].design).technology
     opened = built.opened
-    cut = DrawnCut(opened.source.name, opened.cut.parts(), designs, technology)
+    cut = PartitionSubject(opened.source.name, opened.cut.parts(), designs, technology)
     write_page(run.place, partitions_page(cut, summary))
     return summary

@@ -17,7 +17,7 @@ from cosim.files.seal import seal_npz
 from cosim.files.write import write_atomically
 from cosim.outputs import summarize, write_results, write_texts
 from cosim.report.comparison_figures import draw_pvt
-from cosim.report.comparison_sheet import Compared, Reported, write_comparison
+from cosim.report.comparison_sheet import ComparisonSubject, Reported, write_comparison
 from cosim.report.figures import figure_bytes, save_figure
 from cosim.report.kept_page import write_page
 from cosim.report.power_figure import draw_power
@@ -32,22 +32,22 @@ from cosim.report.samples import (
     write_simulation,
     write_waveforms,
 )
-from cosim.report.simulation_sheet import Simulated, simulation_page
-from cosim.simulation.audit import Ran, audit_conditions, audit_samples
+from cosim.report.simulation_sheet import SimulationSubject, simulation_page
+from cosim.simulation.audit import AuditableRun, audit_conditions, audit_samples
 from cosim.simulation.simulated import engine_named, meter_samples, simulate_samples
 from cosim.simulation.undecided import find_undecided
 from cosim.study.agreement import ComparisonSummary, compare_engines, summarize_comparison
 from cosim.study.bias import Bias, bias_words, biased
 from cosim.study.noise import study_noise
 from cosim.study.power import PowerSummary, study_power, summarize_power, tabulate_power
-from cosim.study.pvt import Grid, Sweep, pvt_grid, summarize_pvt
+from cosim.study.pvt import PvtGrid, Sweep, pvt_grid, summarize_pvt
 from cosim.study.sample_table import tabulate_samples
 from cosim.study.transistor_noise import compare_noisy
 from cosim.tasks.clipping import find_clipping
 from cosim.tasks.testset import TestSet
 from cosim.technology.conditions import format_conditions
 from cosim.technology.devices import device_cards
-from cosim.variation.noise import Noise
+from cosim.variation.noise import NoiseSimulation
 
 
 def run_samples(
@@ -68,7 +68,7 @@ def run_samples(
         drawn = draw_sample(design, test_set, Watched(first[0], first[1].states, watched), run)
         write_waveforms(run.place, design, int(test_set.indices[first[0]]), drawn)
         picture = figure_bytes(drawn[0], "png")
-    write_page(run.place, simulation_page(Simulated(design, test_set, outcomes, run, picture)))
+    write_page(run.place, simulation_page(SimulationSubject(design, test_set, outcomes, run, picture)))
     return outcomes
 
 
@@ -80,7 +80,7 @@ class Beside:
 
     audit: int = 0
     watched: tuple[str, ...] = ()
-    noise: Noise | None = None
+    noise: NoiseSimulation | None = None
 
 
 def run_comparison(
@@ -103,13 +103,13 @@ def run_comparison(
             noisy = simulate_samples(design, test_set, replace(run, noise=beside.noise), progress)
             noise = replace(noise, transistors=compare_noisy(design, test_set, (outcomes, noisy), run))
         comparison = replace(comparison, noise=noise)
-    ran = Ran(design, test_set, outcomes, run)
+    ran = AuditableRun(design, test_set, outcomes, run)
     if engine_entry(run.engine).quick:
         comparison = replace(comparison, undecided=find_undecided(ran, lambda done, total: None))
     if beside.audit:
         found = audit_samples(ran, beside.audit, lambda done, total: None)
         comparison = replace(comparison, audit=found)
-    return write_comparison(Compared(design, test_set, comparison, run, beside.watched))
+    return write_comparison(ComparisonSubject(design, test_set, comparison, run, beside.watched))
 
 
 def run_power(
@@ -152,7 +152,7 @@ class Conditions:
 
     bias: Bias = "constant"
     audit: int = 0
-    grid: Grid = Grid()
+    grid: PvtGrid = PvtGrid()
 
 
 def run_pvt(design: Design, test_set: TestSet, run: Run, listener: Listener, asked: Conditions = Conditions()) -> Sweep:
@@ -168,7 +168,7 @@ def run_pvt(design: Design, test_set: TestSet, run: Run, listener: Listener, ask
     write_texts(run.place, {})
     clear_failures(run.place)
     summaries: list[ComparisonSummary | None] = []
-    runs: list[Ran] = []
+    runs: list[AuditableRun] = []
     found: dict[str, list[Outcome] | None] = {}
     count = len(test_set.y)
     for k, technology in enumerate(conditions):
@@ -186,7 +186,7 @@ def run_pvt(design: Design, test_set: TestSet, run: Run, listener: Listener, ask
             listener.progress(before + done, len(conditions) * count)
 
         found[name] = outcomes = _simulate(design, test_set, there, overall)
-        runs.append(Ran(design, test_set, outcomes, there))
+        runs.append(AuditableRun(design, test_set, outcomes, there))
         comparison = compare_engines(design, test_set, outcomes, there)
         summaries.append(None if comparison is None else summarize_comparison(comparison))
         listener.finished(where)

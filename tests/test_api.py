@@ -12,7 +12,7 @@ from cosim.cli import main
 from cosim.errors import InputError
 from cosim.montecarlo.trial import Trial, run_chip
 from cosim.tasks.testset import load_test_set
-from cosim.variation.draws import Plan
+from cosim.variation.draws import VariationPlan
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ def test_load_compile_montecarlo(files):
     drawn = cosim.load(net).compile("generic180").montecarlo(data, chips=5, jobs=1)
     circuit = cosim.load(net).compile()
     test_set = load_test_set(circuit.design.network, data)
-    trial = Trial(circuit.design, test_set, Plan("local", 0, 5))
+    trial = Trial(circuit.design, test_set, VariationPlan("local", 0, 5))
     assert drawn.records == tuple(run_chip(trial, number) for number in range(5))
     assert "5 chips, 0 failed; 9 samples each" in str(drawn)
 

@@ -19,7 +19,7 @@ from cosim.automata.partial import OPEN, Partial
 from cosim.automata.table import MOST_STATES, Whole
 from cosim.errors import InputError
 from cosim.network.layers import Array
-from cosim.network.types import Late, Network, Readout
+from cosim.network.types import DelayedSignal, Network, Readout
 
 MOST_PRODUCT = 100_000
 KEEP = 2
@@ -140,7 +140,7 @@ def side_by_side(blocks: BlockAutomata, weight: Array, alphabet: Alphabet, task:
     weights = np.stack([rounded[:, k, i] for k, i in kept], axis=1)
     readout = Readout((STATE,), weights, np.zeros(len(weights)), "last")
     named = Names(alphabet.symbols, tuple(f"{k}.{i}" for k, i in kept), alphabet.labels)
-    return symbol_network(layers, readout, named, task, {BEFORE: Late(STATE)})
+    return symbol_network(layers, readout, named, task, {BEFORE: DelayedSignal(STATE)})
 
 
 def _rounded(weight: Array, met: Whole, right: Whole) -> Array:

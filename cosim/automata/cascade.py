@@ -15,12 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosim.automata.network import names_by_strings, symbol_network
-from cosim.automata.rows import Mask, Row, Terms, cheapest_row, terms_of
+from cosim.automata.rows import LogicRow, Mask, Terms, cheapest_row, terms_of
 from cosim.automata.table import Automaton
 from cosim.automata.weights import readout_of
 from cosim.network.late import FALL, RISE
 from cosim.network.layers import AndLayer, FirstQuadrantLayer, Layer
-from cosim.network.types import INPUT, Late, Network, Readout
+from cosim.network.types import INPUT, DelayedSignal, Network, Readout
 
 BITS, BEFORE, STEERED = "bits", "bits_1", "steered"
 _LOW, _HIGH = 0.25, 0.75
@@ -35,7 +35,7 @@ class Level:
 
     bits: Mask
     terms: Terms
-    rows: tuple[Row, ...]
+    rows: tuple[LogicRow, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +80,7 @@ def cascade_of(automaton: Automaton, codes: tuple[Mask, ...], known: dict[bytes,
 
 def _level(automaton: Automaton, own: Mask, bits: Mask) -> Level | None:
     terms = terms_of(bits, len(automaton.symbols))
-    rows = list[Row]()
+    rows = list[LogicRow]()
     for bit in own.T:
         row = cheapest_row(automaton, terms, bit)
         if row is None:
@@ -118,7 +118,7 @@ def network_of_cascade(automaton: Automaton, cascade: Cascade, task: str) -> Net
         sources[STEERED] = np.zeros((count, len(products)))
         sources[STEERED][into, np.arange(len(products))] = weight
     layers.append(_cells(automaton, cascade, [row for _, row in rows], sources))
-    late = {BEFORE: Late(BITS)} if any(BEFORE in layer.sources for layer in layers) else {}
+    late = {BEFORE: DelayedSignal(BITS)} if any(BEFORE in layer.sources for layer in layers) else {}
     return symbol_network(layers, Readout((BITS,), *weights, "last"), names_by_strings(automaton), task, late)
 
 
@@ -130,7 +130,9 @@ def _products(literals: Array, symbols: int) -> AndLayer:
     return AndLayer(STEERED, (INPUT, BEFORE), literals, bias)
 
 
-def _cells(automaton: Automaton, cascade: Cascade, rows: list[Row], sources: Mapping[str, Array]) -> FirstQuadrantLayer:
+def _cells(
+    automaton: Automaton, cascade: Cascade, rows: list[LogicRow], sources: Mapping[str, Array]
+) -> FirstQuadrantLayer:
     read = {name: weight for name, weight in sources.items() if weight.any()} or {INPUT: sources[INPUT]}
     keeps, ones = np.array([row.keeps for row in rows]), np.ones(len(rows))
     return FirstQuadrantLayer(

@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 
 from cosim.automata.counter import ALPHA, ranges
 from cosim.automata.network import names_by_strings, one_hot_layers, symbol_network
-from cosim.automata.parts import Part, Product
+from cosim.automata.parts import AutomatonPart, Product
 from cosim.automata.table import Automaton
 from cosim.automata.weights import readout_of
 from cosim.network.layers import AndLayer, FirstQuadrantLayer, Layer, SignedLayer
-from cosim.network.types import INPUT, Late, Network, Readout
+from cosim.network.types import INPUT, DelayedSignal, Network, Readout
 
 Array = NDArray[np.float64]
 LATCH = "latch"
@@ -33,7 +33,7 @@ class _Layers:
     layers: list[Layer] = field(default_factory=list[Layer])
     read: list[str] = field(default_factory=list[str])
     zeros: list[Array] = field(default_factory=list[Array])  # level 0 of each cell that is read
-    late: dict[str, Late] = field(default_factory=dict[str, Late])
+    late: dict[str, DelayedSignal] = field(default_factory=dict[str, DelayedSignal])
     known: dict[str, Array] = field(default_factory=dict[str, Array])  # ranges of states
 
     def add(self, cells: Layer, zero: float = 0.0) -> None:
@@ -60,7 +60,7 @@ def network_of_product(automaton: Automaton, product: Product, task: str) -> Net
     return symbol_network(found.layers, readout, names_by_strings(automaton), task, found.late, found.known)
 
 
-def _latches(parts: list[Part]) -> FirstQuadrantLayer:
+def _latches(parts: list[AutomatonPart]) -> FirstQuadrantLayer:
     """One cell for each part."""
     one = np.stack([part.next for part in parts])  # (parts, 2, symbols)
     weight = np.where(one[:, 0] == one[:, 1], one[:, 0], _KEEP)
@@ -69,15 +69,15 @@ def _latches(parts: list[Part]) -> FirstQuadrantLayer:
     return FirstQuadrantLayer(LATCH, (INPUT,), weight, 0 * ones, _LOW * ones, _HIGH * ones, ones, initial=initial)
 
 
-def _add_one_hot(found: _Layers, part: Part, k: int) -> None:
+def _add_one_hot(found: _Layers, part: AutomatonPart, k: int) -> None:
     name = f"state{k}"
     products, states = one_hot_layers(part.next, np.arange(part.bits) == part.start, (f"products{k}", name))
     found.layers.append(products)
-    found.late[f"{name}_1"] = Late(name)
+    found.late[f"{name}_1"] = DelayedSignal(name)
     found.add(states)
 
 
-def _add_toggles(found: _Layers, part: Part, k: int) -> None:
+def _add_toggles(found: _Layers, part: AutomatonPart, k: int) -> None:
     bits, name = part.bits, f"count{k}"
     moves = np.flatnonzero(part.next[0] == 1)
     ones, before, carry = np.ones(bits), f"{name}_1", f"carry{k}"
@@ -91,7 +91,7 @@ def _add_toggles(found: _Layers, part: Part, k: int) -> None:
         )
         bias = 1 - rows.sum(axis=1) + ALPHA * np.tile(below.sum(axis=1), len(moves))
         found.layers.append(AndLayer(carry, (INPUT, before), rows, bias))
-        found.late[before] = Late(name)
+        found.late[before] = DelayedSignal(name)
         into = np.tile(np.eye(bits), (1, len(moves)))
         cells = SignedLayer(name, (carry,), into, np.zeros(bits), 0.5 * ones, ALPHA * ones, epsilon=-1.0)
     found.known[name] = ranges(bits)

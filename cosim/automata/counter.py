@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from cosim.automata.network import GRID
 from cosim.network.layers import MOST_BITS, AndLayer, SignedLayer
-from cosim.network.types import INPUT, InputEncoding, Late, Network, Readout, check_network
+from cosim.network.types import INPUT, DelayedSignal, InputEncoding, Network, Readout, check_network
 
 MOST = 8  # bits; the carry into the last of them is a sum of two ANDs
 MOST_COUNTED = 4  # bits of a counter that reads its count out: 16 rows
@@ -56,7 +56,7 @@ def ranges(bits: int) -> NDArray[np.float64]:
 
 
 def _network(bits: int, readout: Readout, task: str, labels: tuple[str, ...]) -> Network:
-    encoding, late = InputEncoding(np.zeros(1), np.ones(1), levels=1), {BEFORE: Late(COUNT)}
+    encoding, late = InputEncoding(np.zeros(1), np.ones(1), levels=1), {BEFORE: DelayedSignal(COUNT)}
     known = {COUNT: ranges(bits)}
     return check_network(Network(encoding, chain(bits), readout, task, labels, GRID, state_ranges=known, late=late))
 

@@ -24,7 +24,7 @@ _BEFORE = -1  # nothing is said before the first symbol
 
 
 @dataclass(frozen=True)
-class Learned:
+class LearnedAutomaton:
     """automaton: the minimal one; queries: words that the oracle was asked; strings: those that it was held against at
     the end, differing: how many of them it answers otherwise."""
 
@@ -53,7 +53,9 @@ def network_oracle(network: Network, origin: str) -> Oracle:
     return say
 
 
-def learn(oracle: Oracle, names: tuple[Sequence[str], Sequence[str]], strings: Sequence[Word], most: int) -> Learned:
+def learn(
+    oracle: Oracle, names: tuple[Sequence[str], Sequence[str]], strings: Sequence[Word], most: int
+) -> LearnedAutomaton:
     """The automaton that an oracle follows, as far as `strings` can tell; names: of symbols, and of what is said.
 
     It ends when all strings agree, or with the first automaton of more than `most` states, for what drifts is none.
@@ -76,7 +78,7 @@ def learn(oracle: Oracle, names: tuple[Sequence[str], Sequence[str]], strings: S
     # nothing is said before the first symbol: the start may say whatever makes it one with another state
     firsts = (replace(whole, output=np.array([first, *said[1:]])) for first in range(len(labels)))
     differing = sum(table.answer(word) != asked.behind(word) for word in strings)
-    return Learned(min(map(minimise, firsts), key=_size), asked.count, len(strings), differing)
+    return LearnedAutomaton(min(map(minimise, firsts), key=_size), asked.count, len(strings), differing)
 
 
 def _size(automaton: Automaton) -> int:

@@ -12,7 +12,7 @@ import numpy as np
 from cosim.automata.counter import ALPHA, BEFORE, COUNT, chain, ranges
 from cosim.automata.network import GRID
 from cosim.network.layers import MOST_BITS, AndLayer, FirstQuadrantLayer, ReluLayer, following
-from cosim.network.types import INPUT, InputEncoding, Late, Network, Readout, check_network
+from cosim.network.types import INPUT, DelayedSignal, InputEncoding, Network, Readout, check_network
 
 RING, LINE, TICK, STEERED = "ring", "line", "tick", "steered"
 ZERO, ONE, AGAIN = range(3)  # the ring's symbols: write a bit, or the one that comes out
@@ -45,7 +45,7 @@ def ring(cells: int) -> Network:
             Readout((RING,), last, np.zeros(1), "last"),
             f"ring of {cells} bits",
             weight_grid=GRID,
-            late={late: Late(RING)},
+            late={late: DelayedSignal(RING)},
         )
     )
 
@@ -76,6 +76,6 @@ def dilated_line(cells: int, divided: int) -> Network:
             f"line of {cells} bits, every {2**divided} frames",
             weight_grid=GRID,
             state_ranges={COUNT: ranges(divided)},
-            late={BEFORE: Late(COUNT), before: Late(LINE)},
+            late={BEFORE: DelayedSignal(COUNT), before: DelayedSignal(LINE)},
         )
     )

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from cosim.automata.table import MOST_STATES, Automaton, Whole
 from cosim.errors import InputError
 from cosim.network.layers import AndLayer, FirstQuadrantLayer, Layer, ReluLayer, following
-from cosim.network.types import INPUT, InputEncoding, Late, Network, Readout, check_network
+from cosim.network.types import INPUT, DelayedSignal, InputEncoding, Network, Readout, check_network
 
 GRID = 1 / 8
 PRODUCTS, STATE, BEFORE = "products", "state", "state_1"
@@ -39,7 +39,7 @@ def network_of(automaton: Automaton, task: str, products: type[ReluLayer] = AndL
     layers = one_hot_layers(automaton.next, np.arange(states) == automaton.start, (PRODUCTS, STATE), products)
     labelled = (automaton.output[None, :] == np.arange(len(automaton.labels))[:, None]).astype(float)
     readout = Readout((STATE,), labelled, np.zeros(len(automaton.labels)), "last")
-    return symbol_network(layers, readout, automaton, task, {BEFORE: Late(STATE)})
+    return symbol_network(layers, readout, automaton, task, {BEFORE: DelayedSignal(STATE)})
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ def symbol_network(
     readout: Readout,
     named: Names | Automaton,
     task: str,
-    late: Mapping[str, Late],
+    late: Mapping[str, DelayedSignal],
     ranges: Mapping[str, NDArray[np.float64]] = MappingProxyType({}),
 ) -> Network:
     """A network that reads symbols, one bit each; ranges: of states that are not those of Schmitt triggers."""

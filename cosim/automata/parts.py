@@ -31,7 +31,7 @@ Partition = tuple[int, ...]  # the block of each state, blocks numbered as they 
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class AutomatonPart:
     """kind; block: (states,), in which block each state of the automaton lies; next: (blocks, symbols); start: a block.
 
     Of toggles blocks are numbered along the ring from the start.
@@ -67,7 +67,7 @@ class Part:
                 return _CELL * states + _PRODUCT * states * symbols
 
 
-Product = tuple[Part, ...]
+Product = tuple[AutomatonPart, ...]
 
 
 def products(automaton: Automaton) -> list[Product]:
@@ -105,10 +105,10 @@ def _tells_apart(product: Product) -> bool:
     return len(np.unique(np.stack([part.block for part in product]), axis=1).T) == len(product[0].block)
 
 
-def _greedy(parts: list[Part]) -> Product:
+def _greedy(parts: list[AutomatonPart]) -> Product:
     """The parts that tell most pairs of states apart for their cost, one after the other."""
     together = np.ones((len(parts[0].block),) * 2, dtype=np.bool_)
-    chosen: list[Part] = []
+    chosen: list[AutomatonPart] = []
     while (together & ~np.eye(len(together), dtype=np.bool_)).any():
         gains = [(together & (part.block[:, None] != part.block)).sum() / part.estimate for part in parts]
         best = parts[int(np.argmax(gains))]
@@ -117,19 +117,19 @@ def _greedy(parts: list[Part]) -> Product:
     return tuple(chosen)
 
 
-def _part(automaton: Automaton, partition: Partition) -> Part:
+def _part(automaton: Automaton, partition: Partition) -> AutomatonPart:
     """The part of a closed partition, of the kind that needs least."""
     plain = _one_hot(automaton, partition)
     follow, count = plain.next, len(plain.next)
     keeps = np.arange(count)
     if count == 2 and not (follow == keeps[::-1, None]).all(axis=0).any():
-        return Part("latch", plain.block, follow, plain.start)
+        return AutomatonPart("latch", plain.block, follow, plain.start)
     ring = _ring(follow, plain.start)
     if ring is None or count & (count - 1) or count > 2**MOST_BITS:
         return plain
     place = np.empty(count, dtype=np.int64)
     place[ring] = keeps
-    return Part("toggles", place[plain.block], place[follow[ring]], 0)
+    return AutomatonPart("toggles", place[plain.block], place[follow[ring]], 0)
 
 
 def _ring(follow: Whole, start: int) -> Whole | None:
@@ -145,10 +145,10 @@ def _ring(follow: Whole, start: int) -> Whole | None:
     return np.array(ring) if closed else None
 
 
-def _one_hot(automaton: Automaton, partition: Partition) -> Part:
+def _one_hot(automaton: Automaton, partition: Partition) -> AutomatonPart:
     block = np.array(partition)
     first = [int(np.flatnonzero(block == one)[0]) for one in range(block.max() + 1)]
-    return Part("one-hot", block, block[automaton.next[first]], int(block[automaton.start]))
+    return AutomatonPart("one-hot", block, block[automaton.next[first]], int(block[automaton.start]))
 
 
 def closed_partitions(automaton: Automaton) -> list[Partition]:

@@ -56,8 +56,8 @@ def _symbols(parser: "_Parser", alphabet: str | None) -> tuple[str, ...]:
     """Return the symbols in order; raises InputError for none, too many, and named ones that the alphabet lacks."""
     pattern, named = shown(parser.pattern), _merged(parser.named)
     count = sum(last - first + 1 for first, last in named)
+    symbols = tuple(dict.fromkeys(alphabet or ""))
     if alphabet:
-        symbols = tuple(dict.fromkeys(alphabet))
         codes = (code for first, last in named for code in range(first, last + 1))
         if strange := next((chr(code) for code in codes if chr(code) not in symbols), None):
             raise InputError(f"pattern {pattern} names {strange!r}, which --alphabet lacks: {shown(''.join(symbols))}")

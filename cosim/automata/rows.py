@@ -55,7 +55,7 @@ class Terms:
 
 
 @dataclass(frozen=True, eq=False)
-class Row:
+class LogicRow:
     """bias; linear: (symbols + bits,); products: (terms,); keeps: whether the cell keeps its state at 1/2; price: um2,
     roughly."""
 
@@ -89,7 +89,7 @@ def terms_of(bits: Mask, symbols: int) -> Terms:
     return Terms(np.stack(literals), np.stack(on, axis=2), bits)
 
 
-def cheapest_row(automaton: Automaton, terms: Terms, bit: Mask) -> Row | None:
+def cheapest_row(automaton: Automaton, terms: Terms, bit: Mask) -> LogicRow | None:
     """The row of a cell that is on in these states (states,); None where there is none on the grid of weights."""
     before, after = np.repeat(bit[:, None], terms.symbols, axis=1), bit[automaton.next]
     follows = _row(terms, np.where(after, 1.0, -_LARGEST), np.where(after, _LARGEST, 0.0), keeps=False)
@@ -102,7 +102,7 @@ def cheapest_row(automaton: Automaton, terms: Terms, bit: Mask) -> Row | None:
     return follows if follows.price <= _FOLLOWS * keeps.price else keeps
 
 
-def _row(terms: Terms, low: Array, high: Array, *, keeps: bool) -> Row | None:
+def _row(terms: Terms, low: Array, high: Array, *, keeps: bool) -> LogicRow | None:
     """The cheapest row whose candidate lies between low and high, (states, symbols)."""
     states, symbols, count = terms.on.shape
     single = np.concatenate(
@@ -119,7 +119,7 @@ def _row(terms: Terms, low: Array, high: Array, *, keeps: bool) -> Row | None:
     if found is None:
         return None
     paid = np.where(np.arange(len(found)) < mirrors, found, found > 0)
-    return Row(found[0] - found[1], -found[2:mirrors], found[mirrors:], keeps, float(prices @ paid))
+    return LogicRow(found[0] - found[1], -found[2:mirrors], found[mirrors:], keeps, float(prices @ paid))
 
 
 def _sparse(values: Array, prices: Array, within: tuple[Array, Array, Array], mirrors: int) -> Array | None:

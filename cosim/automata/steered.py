@@ -24,7 +24,7 @@ from cosim.automata.network import GRID
 from cosim.errors import NetworkError
 from cosim.network.late import FALL, RISE
 from cosim.network.layers import AndLayer, Array, FirstQuadrantLayer, Layer, ReluLayer, following
-from cosim.network.types import INPUT, InputEncoding, Late, Network, Readout, check_network
+from cosim.network.types import INPUT, DelayedSignal, InputEncoding, Network, Readout, check_network
 
 STATE, PAIRS, GATE, SENT, MOVED, LINE, ARRIVED = "state", "pairs", "gate", "sent", "moved", "line", "arrived"
 MOST_DELAYS = 16
@@ -132,7 +132,7 @@ def steered_network(unit: SteeredLine, task: str) -> Network:
     dilated = unit.divided > 0
     line, turns = _line(unit)
     names = (STATE, ARRIVED, GATE, LINE)
-    late = {f"{name}_1": Late(name) for name in names} | ({BEFORE: Late(COUNT)} if dilated else {})
+    late = {f"{name}_1": DelayedSignal(name) for name in names} | ({BEFORE: DelayedSignal(COUNT)} if dilated else {})
     readout = Readout((STATE, ARRIVED), np.hstack([unit.readout, unit.readout]), unit.readout_bias, "last")
     width = unit.inputs + dilated
     return check_network(

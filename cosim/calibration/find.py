@@ -25,7 +25,7 @@ def cached_name(technology: str, units: int) -> str:
     return f"{technology}.u{units}.calibration.json"
 
 
-class Fitting(Protocol):
+class CalibrationFit(Protocol):
     """A measurement of a technology, with the hash of everything that it depends on."""
 
     @property
@@ -34,7 +34,7 @@ class Fitting(Protocol):
         ...
 
 
-F = TypeVar("F", bound=Fitting)
+F = TypeVar("F", bound=CalibrationFit)
 
 
 def first_fitting(paths: Iterable[Path], load: Callable[[Path], F], fingerprint: str) -> F | None:

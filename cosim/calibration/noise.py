@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from cosim.calibration.decision import measure_decision
 from cosim.calibration.find import Progress, first_fitting
-from cosim.cells.transistor import Device, transistor
+from cosim.cells.transistor import TransistorDesign, transistor
 from cosim.circuit.deck import device_sizes, format_number
 from cosim.circuit.elements import GROUND, Circuit, Source
 from cosim.engines.engine import Vectors
@@ -118,7 +118,7 @@ def _parts(densities: Array, fast: float) -> tuple[float, float, float]:
 def _circuit(technology: Technology, kind: str, drain: str = "d", gate: str = "d") -> Circuit:
     """One device between drain, gate and its rail, and the supply."""
     polarity = "n" if kind.endswith("_n") else "p"
-    devices = transistor("device", Device("inner", polarity, getattr(technology.sizing, kind)), drain, gate)
+    devices = transistor("device", TransistorDesign("inner", polarity, getattr(technology.sizing, kind)), drain, gate)
     supply = Source("dd", "v", "vdd", GROUND, technology.supply)
     return Circuit(f"{kind} of {technology.name}", (), (*devices, *((supply,) if polarity == "p" else ())))
 

@@ -25,7 +25,7 @@ Source: class AB by a translinear loop, E. Seevinck, W. de Jager and P. Buitendi
 (1988) 764.
 """
 
-from cosim.cells.transistor import Device, transistor
+from cosim.cells.transistor import TransistorDesign, transistor
 from cosim.circuit.elements import GROUND, Capacitor, Mos, Subcircuit
 from cosim.technology.types import POLARITIES, Technology
 
@@ -38,17 +38,17 @@ AVERAGE_PORTS = ("y", "low", "sample", "sampleb", "begin", "lift", "mean", "vdd"
 def average(technology: Technology, capacitance: float) -> Subcircuit:
     """`capacitance`: C1 + C2, F. Ports y low sample sampleb begin lift mean vdd."""
     n, p = technology.sizing.cell_n, technology.sizing.cell_p
-    turn_n, turn_p = (Device("switch", kind, technology.sizing.latch_switch) for kind in POLARITIES)
+    turn_n, turn_p = (TransistorDesign("switch", kind, technology.sizing.latch_switch) for kind in POLARITIES)
     lifted = LIFT * capacitance
     return Subcircuit(
         AVERAGE,
         AVERAGE_PORTS,
         (
             *_inlet(technology, "y", "np", "low"),
-            *transistor("np", Device("diode", "n", n, RATIO), "np", "np"),
-            *transistor("up", Device("copy", "p", p), "a", "y"),
+            *transistor("np", TransistorDesign("diode", "n", n, RATIO), "np", "np"),
+            *transistor("up", TransistorDesign("copy", "p", p), "a", "y"),
             *transistor("up_on", turn_p, "mean", "sampleb", "a"),
-            *transistor("down", Device("copy", "n", n), "b", "np"),
+            *transistor("down", TransistorDesign("copy", "n", n), "b", "np"),
             *transistor("down_on", turn_n, "mean", "sample", "b"),
             *transistor("begin", turn_n, "mean", "begin"),
             Capacitor("mean", "mean", GROUND, capacitance - lifted),
@@ -68,7 +68,7 @@ def average_bias(technology: Technology) -> Subcircuit:
         ("line", "low", "vdd"),
         (
             *_inlet(technology, "y", "low", "low"),
-            *transistor("idle", Device("sink", "n", technology.sizing.cell_n), "low", "line"),
+            *transistor("idle", TransistorDesign("sink", "n", technology.sizing.cell_n), "low", "line"),
         ),
         "replica of the inlet of an average: I_idle of line makes low",
     )
@@ -78,6 +78,6 @@ def _inlet(technology: Technology, node: str, drain: str, low: str) -> tuple[Mos
     """The p diode and MP on the node of y."""
     p = technology.sizing.cell_p
     return (
-        *transistor("y", Device("diode", "p", p, RATIO), node, node),
-        *transistor("mp", Device("pair", "p", p), drain, low, node),
+        *transistor("y", TransistorDesign("diode", "p", p, RATIO), node, node),
+        *transistor("mp", TransistorDesign("pair", "p", p), drain, low, node),
     )

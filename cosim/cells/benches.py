@@ -20,7 +20,7 @@ from cosim.cells.rectifier import CANDIDATE, candidate_diode
 from cosim.cells.schmitt import DECISION_NODE, SCHMITT, schmitt
 from cosim.cells.steering import STEERING_AND, SYMBOL_COMPARATOR, steering_and, symbol_comparator
 from cosim.cells.tau_cell import TAU_LINE, tau_line
-from cosim.cells.transistor import Device, transistor
+from cosim.cells.transistor import TransistorDesign, transistor
 from cosim.cells.winner import winner
 from cosim.circuit.bench import PRECISE, Bench, Current, Dc, Op, Tran, Voltage
 from cosim.circuit.elements import GROUND, Circuit, Element, Instance, Source, Subcircuit
@@ -155,7 +155,7 @@ def ratio_bench(technology: Technology, units: int, i_b: float, i_max: float) ->
         *bias_lines({"top": i_b}),
         Instance("push", ("top", "half", "vdd"), TAU_LINE),
         Instance("gate", ("p", "half", "top", "tau", "vdd"), RATIO_GATE),
-        *transistor("copy", Device("inner", "p", technology.sizing.mirror_p), "node", "tau"),
+        *transistor("copy", TransistorDesign("inner", "p", technology.sizing.mirror_p), "node", "tau"),
         Source("out", "v", "node", GROUND, technology.supply / 2),
     )
     blocks = input_diode(technology, units), bias_diode(technology), tau_line(technology), ratio_gate(technology)

@@ -5,7 +5,7 @@
 The pin is where an on-chip bias generator or a converter would sit; cells with the same set-point share one line.
 """
 
-from cosim.cells.transistor import Device, transistor
+from cosim.cells.transistor import TransistorDesign, transistor
 from cosim.circuit.elements import Subcircuit
 from cosim.technology.types import Technology
 
@@ -21,7 +21,7 @@ def bias_diode(technology: Technology, stretch: float = 1.0, name: str = BIAS_DI
     return Subcircuit(
         name,
         ("line",),
-        transistor("diode", Device("bias", "n", n, length=technology.snap(n.l * stretch)), "line", "line"),
+        transistor("diode", TransistorDesign("bias", "n", n, length=technology.snap(n.l * stretch)), "line", "line"),
         "bias diode: current into line -> nMOS gate line",
     )
 
@@ -36,7 +36,7 @@ def strong_diode(technology: Technology) -> Subcircuit:
     return Subcircuit(
         STRONG_DIODE,
         ("line",),
-        transistor("diode", Device("bias", "n", n, STRENGTH), "line", "line"),
+        transistor("diode", TransistorDesign("bias", "n", n, STRENGTH), "line", "line"),
         f"bias diode of {STRENGTH} devices: {STRENGTH} times the set-point into line -> nMOS gate line",
     )
 
@@ -47,6 +47,6 @@ def pedestal_sink(technology: Technology) -> Subcircuit:
     return Subcircuit(
         PEDESTAL_SINK,
         ("out", "line"),
-        transistor("sink", Device("sink", "n", n), "out", "line"),
+        transistor("sink", TransistorDesign("sink", "n", n), "out", "line"),
         "pedestal: what a state of 0 still carries, so that its gate lines settle",
     )

@@ -19,7 +19,7 @@ pull. Clocks, pulses and reset are not blocks where their drivers stand outside,
 
 from collections.abc import Iterable
 
-from cosim.circuit.elements import Part
+from cosim.circuit.elements import Attribution
 
 BLOCKS: tuple[str, ...] = ("inputs", "rails", "rows", "readout", "cells", "bias")
 OUTSIDE = (
@@ -32,15 +32,15 @@ _INSIDE = {
     "clock": {"clock generator and drivers"},
     "tree": {"current reference and bias tree"},
 }  # what of OUTSIDE a block of the chip is
-INPUT_DIODES, LINE_COPIES = Part("input diodes", "inputs"), Part("line copies", "rails")
-COMPARATORS = Part("symbol comparators", "rails")
-CANDIDATES, RECTIFIERS = Part("candidate diodes", "rows"), Part("rectifiers", "rows")
+INPUT_DIODES, LINE_COPIES = Attribution("input diodes", "inputs"), Attribution("line copies", "rails")
+COMPARATORS = Attribution("symbol comparators", "rails")
+CANDIDATES, RECTIFIERS = Attribution("candidate diodes", "rows"), Attribution("rectifiers", "rows")
 CELLS, QUANTISERS, PEDESTALS, BETAS = (
-    Part(group, "cells") for group in ("cells", "quantisers", "pedestals", "threshold copies")
+    Attribution(group, "cells") for group in ("cells", "quantisers", "pedestals", "threshold copies")
 )
-BIAS_DIODES = Part("bias diodes", "bias")
-CONVERTERS, DECISION = Part("input converters", "converters"), Part("decision", "decision")
-CLOCK_GENERATOR, BIAS_TREE = Part("clock generator", "clock"), Part("bias tree", "tree")
+BIAS_DIODES = Attribution("bias diodes", "bias")
+CONVERTERS, DECISION = Attribution("input converters", "converters"), Attribution("decision", "decision")
+CLOCK_GENERATOR, BIAS_TREE = Attribution("clock generator", "clock"), Attribution("bias tree", "tree")
 
 
 def outside_of(blocks: Iterable[str]) -> tuple[str, ...]:
@@ -49,7 +49,7 @@ def outside_of(blocks: Iterable[str]) -> tuple[str, ...]:
     return tuple(what for what in OUTSIDE if what not in inside)
 
 
-def block_of(part: Part | None) -> str:
+def block_of(part: Attribution | None) -> str:
     """The block of an element of the flat circuit. Every instance of a network has a part, which its builder gives."""
     assert part is not None
     return part.block

@@ -9,7 +9,7 @@ from cosim.cells.mirror import signal_rails
 from cosim.cells.rectifier import candidate_diode
 from cosim.cells.steering import steering_and, symbol_comparator
 from cosim.cells.tau_cell import tau_line
-from cosim.circuit.elements import Element, Instance, Part, Subcircuit
+from cosim.circuit.elements import Attribution, Element, Instance, Subcircuit
 from cosim.ir.graph import Edge, Sized
 from cosim.ir.nodes import Memory, Node, Output, Pedestal
 from cosim.technology.calibration import Calibration
@@ -71,7 +71,7 @@ class Builder:
         for block in blocks:
             self.blocks.setdefault(block.name, block)
 
-    def add(self, block: Subcircuit, name: str, nets: tuple[str, ...], part: Part, origin: str = "") -> None:
+    def add(self, block: Subcircuit, name: str, nets: tuple[str, ...], part: Attribution, origin: str = "") -> None:
         """An instance of a block."""
         self.define(block)
         self.elements.append(Instance(name, nets, block.name, origin, part))
@@ -80,7 +80,7 @@ class Builder:
         """The weights that drive a node, as a linear row that loads `node_net`."""
         terms, row_name = list[Term](), f"row_{net(name)}"
         power = "readout" if isinstance(self.graph.nodes[name], Output) else "rows"
-        part = Part(f"weights of {net(name.rpartition('.')[0])}", power)
+        part = Attribution(f"weights of {net(name.rpartition('.')[0])}", power)
         for index, (source, weight) in enumerate(self.graph.into(name)):
             mirror = self.graph.mirrors[source, name]
             if (source, name) in self.graph.steered:
@@ -93,7 +93,7 @@ class Builder:
         if row.elements:
             self.add(row, row_name, (node_net, "vdd", *row.ports[2:]), part)
 
-    def add_steering(self, edge: Edge, name: str, node_net: str, part: Part) -> None:
+    def add_steering(self, edge: Edge, name: str, node_net: str, part: Attribution) -> None:
         """The weight of an And in a row: a current source and a switch for each of its bits."""
         (source, _), weight = edge, self.graph.weights[edge]
         bits = self.graph.into(source, "gate")

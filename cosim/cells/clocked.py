@@ -25,7 +25,7 @@ Four gate transistors, one reset transistor, one capacitor, no static power. Not
 """
 
 from cosim.cells.schmitt import DECISION_NODE, schmitt_devices
-from cosim.cells.transistor import Device, transistor
+from cosim.cells.transistor import TransistorDesign, transistor
 from cosim.circuit.elements import Capacitor, Element, Mos, Subcircuit
 from cosim.technology.types import POLARITIES, Technology
 
@@ -63,14 +63,14 @@ def clocked_schmitt(
 
 def reset_inverter(technology: Technology) -> Subcircuit:
     """reset, high during the reset, for cells that it leaves on: one for a network. Ports resetb reset vdd."""
-    n, p = (Device("switch", polarity, technology.sizing.sample_switch) for polarity in POLARITIES)
+    n, p = (TransistorDesign("switch", polarity, technology.sizing.sample_switch) for polarity in POLARITIES)
     inverter = (*transistor("n", n, "reset", "resetb"), *transistor("p", p, "reset", "resetb"))
     return Subcircuit(RESET_INVERTER, ("resetb", "reset", "vdd"), inverter, "inverter: resetb -> reset")
 
 
 def sample_gate(technology: Technology, *, on: bool = False) -> tuple[Element, ...]:
     """From cand to hold while clk is high, with the hold capacitor and its reset."""
-    n, p = (Device("switch", polarity, technology.sizing.sample_switch) for polarity in POLARITIES)
+    n, p = (TransistorDesign("switch", polarity, technology.sizing.sample_switch) for polarity in POLARITIES)
     return (
         *transistor("sn", n, "hold", "clk", "cand"),
         *transistor("sp", p, "hold", "clkb", "cand"),
@@ -81,7 +81,7 @@ def sample_gate(technology: Technology, *, on: bool = False) -> tuple[Element, .
 
 def decision_gate(technology: Technology, high: str = "clkb", low: str = "clk") -> tuple[Mos, ...]:
     """From the decision node to latch while `high` is high and `low` is low."""
-    n, p = (Device("switch", polarity, technology.sizing.sample_switch) for polarity in POLARITIES)
+    n, p = (TransistorDesign("switch", polarity, technology.sizing.sample_switch) for polarity in POLARITIES)
     return (
         *transistor("dn", n, LATCH_NODE, high, DECISION_NODE),
         *transistor("dp", p, LATCH_NODE, low, DECISION_NODE),

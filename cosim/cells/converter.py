@@ -20,7 +20,7 @@ bias current generator with sub-off-current capability", Proc. IEEE ISCAS 2010, 
 from collections.abc import Sequence
 
 from cosim.cells.mirror import INPUT_DIODE, input_diode
-from cosim.cells.transistor import Device, transistor
+from cosim.cells.transistor import TransistorDesign, transistor
 from cosim.circuit.bench import PRECISE, Bench, Current, Tran
 from cosim.circuit.elements import GROUND, Circuit, Element, Instance, Source, Subcircuit
 from cosim.technology.types import Technology
@@ -31,27 +31,27 @@ STEP = 20e-3  # s, of a code in `converter_bench`
 
 def converter(technology: Technology, bits: int) -> Subcircuit:
     """Ports out level rest, then one for each bit, the lowest first."""
-    n, switch = technology.sizing.cell_n, Device("switch", "n", technology.sizing.latch_switch)
+    n, switch = technology.sizing.cell_n, TransistorDesign("switch", "n", technology.sizing.latch_switch)
     gates = tuple(f"bit{k}" for k in range(bits))
     devices = [
         mos
         for k, gate in enumerate(gates)
         for mos in (
             *transistor(f"s{k}", switch, "out", gate, f"a{k}"),
-            *transistor(f"source{k}", Device("level", "n", n, 2**k), f"a{k}", "level"),
+            *transistor(f"source{k}", TransistorDesign("level", "n", n, 2**k), f"a{k}", "level"),
         )
     ]
     return Subcircuit(
         f"{CONVERTER}_{bits}",
         ("out", "level", "rest", *gates),
-        (*devices, *transistor("rest", Device("sink", "n", n), "out", "rest")),
+        (*devices, *transistor("rest", TransistorDesign("sink", "n", n), "out", "rest")),
         f"converter: a code of {bits} bits draws its current from out",
     )
 
 
 def level_diode(technology: Technology, levels: int) -> Subcircuit:
     """The diode of `levels` unit devices that the current of code `levels` flows into. Port line."""
-    diode = Device("bias", "n", technology.sizing.cell_n, levels)
+    diode = TransistorDesign("bias", "n", technology.sizing.cell_n, levels)
     summary = f"bias diode of {levels} unit devices: the current of code {levels} into line"
     return Subcircuit(f"{LEVEL_DIODE}_{levels}", ("line",), transistor("diode", diode, "line", "line"), summary)
 

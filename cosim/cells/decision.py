@@ -13,7 +13,7 @@ Source: J. Lazzaro, S. Ryckebusch, M. A. Mahowald and C. A. Mead, NIPS 1 (1988) 
 """
 
 from cosim.cells.average import AVERAGE, AVERAGE_BIAS
-from cosim.cells.transistor import Device, transistor
+from cosim.cells.transistor import TransistorDesign, transistor
 from cosim.cells.winner import WINNER
 from cosim.circuit.elements import Element, Instance, Subcircuit
 from cosim.technology.types import Technology
@@ -29,17 +29,17 @@ def decision(technology: Technology, outputs: int) -> Subcircuit:
     ys, lines = [f"y{k}" for k in places], [f"line{k}" for k in places]
     elements: list[Element] = [
         Instance("low", ("idle", "low", "vdd"), AVERAGE_BIAS),
-        *transistor("tail", Device("level", "n", n), "tail", "bias"),
+        *transistor("tail", TransistorDesign("level", "n", n), "tail", "bias"),
     ]
     for k, (y, line) in enumerate(zip(ys, lines, strict=True)):
         elements += [
             Instance(f"average{k}", (y, "low", *DECISION_CONTROLS, f"mean{k}", "vdd"), AVERAGE),
-            *transistor(f"follow{k}", Device("pair", "n", n, match="tail"), f"p{k}", f"mean{k}", "tail"),
-            *transistor(f"p{k}", Device("diode", "p", p), f"p{k}", f"p{k}"),
-            *transistor(f"in{k}", Device("copy", "p", p), f"in{k}", f"p{k}"),
-            *transistor(f"out{k}", Device("diode", "p", p), f"out{k}", f"out{k}"),
-            *transistor(f"line{k}", Device("copy", "p", p, 2), line, f"out{k}"),
-            *transistor(f"sink{k}", Device("sink", "n", n), line, "bias"),
+            *transistor(f"follow{k}", TransistorDesign("pair", "n", n, match="tail"), f"p{k}", f"mean{k}", "tail"),
+            *transistor(f"p{k}", TransistorDesign("diode", "p", p), f"p{k}", f"p{k}"),
+            *transistor(f"in{k}", TransistorDesign("copy", "p", p), f"in{k}", f"p{k}"),
+            *transistor(f"out{k}", TransistorDesign("diode", "p", p), f"out{k}", f"out{k}"),
+            *transistor(f"line{k}", TransistorDesign("copy", "p", p, 2), line, f"out{k}"),
+            *transistor(f"sink{k}", TransistorDesign("sink", "n", n), line, "bias"),
         ]
     nets = "bias", *(f"in{k}" for k in places), *(f"out{k}" for k in places)
     elements.append(Instance("winner", nets, f"{WINNER}_{outputs}"))

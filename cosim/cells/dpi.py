@@ -18,7 +18,7 @@ Source: C. Bartolozzi and G. Indiveri, Neural Computation 19 (2007) 2581; arXiv 
 
 import math
 
-from cosim.cells.transistor import Device, transistor
+from cosim.cells.transistor import TransistorDesign, transistor
 from cosim.circuit.elements import GROUND, Capacitor, Mos, Subcircuit
 from cosim.technology.types import Technology
 
@@ -34,12 +34,12 @@ def dpi(technology: Technology, units: int, outputs: int, capacitance: float) ->
         f"{DPI}_{outputs}",
         ("line", "vg", "tau", *outs, "vdd"),
         (
-            *transistor("in", Device("inner", "p", unit, units), "vs", "line"),
+            *transistor("in", TransistorDesign("inner", "p", unit, units), "vs", "line"),
             Mos("1", GROUND, "vg", "vs", "vs", "p", p.w, p.l, role="pair", match="vs"),
             Mos("2", INTEGRATION_NODE, INTEGRATION_NODE, "vs", "vs", "p", p.w, p.l, role="pair", match="vs"),
-            *transistor("tau", Device("inner", "n", n), INTEGRATION_NODE, "tau"),
+            *transistor("tau", TransistorDesign("inner", "n", n), INTEGRATION_NODE, "tau"),
             Capacitor("c", INTEGRATION_NODE, GROUND, capacitance),
-            *(mos for out in outs for mos in transistor(out, Device("inner", "n", n), out, INTEGRATION_NODE)),
+            *(mos for out in outs for mos in transistor(out, TransistorDesign("inner", "n", n), out, INTEGRATION_NODE)),
         ),
         "differential pair integrator: each out sinks a low-passed copy of the current of line",
     )

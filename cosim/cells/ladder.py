@@ -24,7 +24,7 @@ from dataclasses import dataclass, replace
 from cosim.cells.dpi import DPI, dpi
 from cosim.cells.rectifier import CANDIDATE
 from cosim.cells.schmitt import DECISION_NODE, schmitt_devices
-from cosim.cells.transistor import Device, transistor
+from cosim.cells.transistor import TransistorDesign, transistor
 from cosim.circuit.elements import Element, Instance, Mos, Role, Subcircuit
 from cosim.technology.types import Technology
 
@@ -58,7 +58,7 @@ def ladder(technology: Technology, units: int, rungs: int, start: int) -> Subcir
         if neighbours:
             nets = (f"s{k}", "vg", "tau", *(f"u{j}" for j in neighbours), "vdd")
             elements.append(Instance(f"{DPI}{k}", nets, f"{DPI}_{len(neighbours)}"))
-    elements += transistor("diode", Device("output", "p", unit, units), "out", "out")
+    elements += transistor("diode", TransistorDesign("output", "p", unit, units), "out", "out")
     return Subcircuit(
         f"{LADDER}_{rungs}_{start}", PORTS, tuple(elements), f"ladder of {rungs} rungs, starts on level {start}"
     )
@@ -84,11 +84,11 @@ def rung(technology: Technology, units: int, *, on: bool) -> Subcircuit:
         ("in", "u", "thresh", "width", "gain", "s", "out", "resetb", "vdd"),
         (
             Instance("cand", ("u", "vdd"), CANDIDATE),
-            *transistor("in", Device("inner", "n", n), "u", "in"),
+            *transistor("in", TransistorDesign("inner", "n", n), "u", "in"),
             *(_renamed(mos) for mos in schmitt_devices(technology, units, "u", DECISION_NODE, "u")),
-            *transistor("10", Device("switch", "n", steer), "out", DECISION_NODE, "c"),
-            *transistor("11", Device("level", "n", n), "c", "gain"),
-            *transistor("reset", Device("switch", "p", switch), forced, "resetb"),
+            *transistor("10", TransistorDesign("switch", "n", steer), "out", DECISION_NODE, "c"),
+            *transistor("11", TransistorDesign("level", "n", n), "c", "gain"),
+            *transistor("reset", TransistorDesign("switch", "p", switch), forced, "resetb"),
         ),
         f"rung of a ladder, reset to {'on' if on else 'off'}",
     )

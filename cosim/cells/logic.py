@@ -15,7 +15,7 @@ Source: N. H. E. Weste and D. M. Harris, CMOS VLSI Design, 4th ed., 2011, ch. 10
 
 from dataclasses import replace
 
-from cosim.cells.transistor import Device, transistor
+from cosim.cells.transistor import TransistorDesign, transistor
 from cosim.circuit.elements import GROUND, Instance, Mos, Subcircuit
 from cosim.technology.types import POLARITIES, Technology
 
@@ -73,6 +73,6 @@ def _gate(technology: Technology, a: str, b: str, high: str, low: str) -> tuple[
     return *transistor(f"{a}n", n, b, high, a), *transistor(f"{a}p", p, b, low, a)
 
 
-def _switches(technology: Technology) -> tuple[Device, Device]:
-    n, p = (Device("switch", polarity, technology.sizing.latch_switch) for polarity in POLARITIES)
+def _switches(technology: Technology) -> tuple[TransistorDesign, TransistorDesign]:
+    n, p = (TransistorDesign("switch", polarity, technology.sizing.latch_switch) for polarity in POLARITIES)
     return n, p

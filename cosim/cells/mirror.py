@@ -23,7 +23,7 @@ Not to be confused with width-scaled mirrors, whose ratio is not linear for narr
 Source: E. Vittoz and J. Fellrath, IEEE J. Solid-State Circuits 12 (1977) 224; linear layer of arXiv 2605.15216.
 """
 
-from cosim.cells.transistor import Device, transistor
+from cosim.cells.transistor import TransistorDesign, transistor
 from cosim.circuit.elements import Mos, Subcircuit
 from cosim.technology.types import Technology
 
@@ -44,7 +44,7 @@ def input_diode(technology: Technology, units: int) -> Subcircuit:
 def p_diode(name: str, line: str, technology: Technology, units: int) -> tuple[Mos, ...]:
     """A diode-connected pMOS of N unit devices on a gate line."""
     unit = technology.sizing.mirror_p
-    return transistor(name, Device("diode", "p", unit, units), line, line)
+    return transistor(name, TransistorDesign("diode", "p", unit, units), line, line)
 
 
 def signal_rails(technology: Technology, units: int, trim: float) -> Subcircuit:
@@ -54,8 +54,8 @@ def signal_rails(technology: Technology, units: int, trim: float) -> Subcircuit:
         f"{SIGNAL_RAILS}_{units}",
         ("p", "n", "vdd"),
         (
-            *transistor("copy", Device("copy", "p", p, units), "n", "p"),
-            *transistor("diode", Device("diode", "n", n, units, technology.snap(n.l / trim)), "n", "n"),
+            *transistor("copy", TransistorDesign("copy", "p", p, units), "n", "p"),
+            *transistor("diode", TransistorDesign("diode", "n", n, units, technology.snap(n.l / trim)), "n", "n"),
         ),
         f"current mirror: gate line p -> gate line n, {units} units, n diode shortened by {trim:.4f}",
     )
@@ -69,8 +69,8 @@ def weight(name: str, line: str, node: str, count: int, technology: Technology) 
     return transistor(name, weight_of(count, technology), node, line)
 
 
-def weight_of(count: int, technology: Technology, origin: str = "") -> Device:
+def weight_of(count: int, technology: Technology, origin: str = "") -> TransistorDesign:
     """The transistor of a weight."""
     if count > 0:
-        return Device("weight", "n", technology.sizing.mirror_n, count, origin=origin)
-    return Device("weight", "p", technology.sizing.mirror_p, -count, origin=origin)
+        return TransistorDesign("weight", "n", technology.sizing.mirror_n, count, origin=origin)
+    return TransistorDesign("weight", "p", technology.sizing.mirror_p, -count, origin=origin)

@@ -14,7 +14,7 @@ A candidate that is much too large gives the same pulse as one that is just larg
 
 from cosim.cells.clocked import LATCH_NODE, decision_gate, sample_gate
 from cosim.cells.schmitt import DECISION_NODE
-from cosim.cells.transistor import Device, transistor
+from cosim.cells.transistor import TransistorDesign, transistor
 from cosim.circuit.elements import Instance, Subcircuit
 from cosim.technology.types import Technology
 
@@ -60,8 +60,8 @@ def comparator(technology: Technology) -> Subcircuit:
         COMPARATOR,
         ("hold", "thresh", LATCH_NODE, "clk", "clkb", "vdd"),
         (
-            *transistor("1", Device("compare", "p", p), DECISION_NODE, "hold"),
-            *transistor("2", Device("threshold", "n", n), DECISION_NODE, "thresh"),
+            *transistor("1", TransistorDesign("compare", "p", p), DECISION_NODE, "hold"),
+            *transistor("2", TransistorDesign("threshold", "n", n), DECISION_NODE, "thresh"),
             *decision_gate(technology),
         ),
         "comparator: latch takes the decision while clk is low and keeps it while clk is high",
@@ -70,8 +70,11 @@ def comparator(technology: Technology) -> Subcircuit:
 
 def driver(technology: Technology) -> Subcircuit:
     """The three currents as a gate line n. Ports up down base delta in pulse pulseb vdd."""
-    n, p = Device("inner", "n", technology.sizing.cell_n), Device("inner", "p", technology.sizing.cell_p)
-    steer = Device("switch", "n", technology.sizing.latch_switch)
+    n, p = (
+        TransistorDesign("inner", "n", technology.sizing.cell_n),
+        TransistorDesign("inner", "p", technology.sizing.cell_p),
+    )
+    steer = TransistorDesign("switch", "n", technology.sizing.latch_switch)
     return Subcircuit(
         DRIVER,
         ("up", "down", "base", "delta", "in", "pulse", "pulseb", "vdd"),

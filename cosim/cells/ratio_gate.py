@@ -20,7 +20,7 @@ Source: B. Gilbert, Electronics Letters 11 (1975) 14 (translinear loops), and IE
 (normaliser of n inputs, of which this is the half with two).
 """
 
-from cosim.cells.transistor import Device, transistor
+from cosim.cells.transistor import TransistorDesign, transistor
 from cosim.circuit.elements import Subcircuit
 from cosim.technology.types import Technology
 
@@ -30,20 +30,20 @@ RATIO_GATE = "ratio_gate"
 def ratio_gate(technology: Technology) -> Subcircuit:
     """Ports line half bias tau vdd."""
     n, unit = technology.sizing.cell_n, technology.sizing.mirror_p
-    diode, pair = Device("inner", "n", n), Device("pair", "n", n)
+    diode, pair = TransistorDesign("inner", "n", n), TransistorDesign("pair", "n", n)
     return Subcircuit(
         RATIO_GATE,
         ("line", "half", "bias", "tau", "vdd"),
         (
-            *transistor("copy", Device("copy", "p", unit), "a", "line"),
-            *transistor("half", Device("copy", "p", unit), "b", "half"),
+            *transistor("copy", TransistorDesign("copy", "p", unit), "a", "line"),
+            *transistor("half", TransistorDesign("copy", "p", unit), "b", "half"),
             *transistor("da", diode, "a", "a", "r"),
             *transistor("db", diode, "b", "b", "r"),
-            *transistor("low", Device("inner", "n", n, match="low"), "r", "r"),
+            *transistor("low", TransistorDesign("inner", "n", n, match="low"), "r", "r"),
             *transistor("a", pair, "tau", "a", "t"),
             *transistor("b", pair, "vdd", "b", "t"),
-            *transistor("tail", Device("level", "n", n), "t", "bias"),
-            *transistor("diode", Device("inner", "p", unit), "tau", "tau"),
+            *transistor("tail", TransistorDesign("level", "n", n), "t", "bias"),
+            *transistor("diode", TransistorDesign("inner", "p", unit), "tau", "tau"),
         ),
         "tau carries I_b a / (a + I_b), a a unit of line",
     )

@@ -14,7 +14,7 @@ Source: translinear ReLU of arXiv 2605.15216.
 """
 
 from cosim.cells.mirror import p_diode
-from cosim.cells.transistor import Device, transistor
+from cosim.cells.transistor import TransistorDesign, transistor
 from cosim.circuit.elements import Subcircuit
 from cosim.technology.types import Technology
 
@@ -33,6 +33,6 @@ def candidate_diode(technology: Technology) -> Subcircuit:
     return Subcircuit(
         CANDIDATE,
         ("node", "vdd"),
-        transistor("diode", Device("candidate", "p", p), "node", "node"),
+        transistor("diode", TransistorDesign("candidate", "p", p), "node", "node"),
         "rectifier of a candidate current, matched to M1 of the 9T cell",
     )

@@ -22,7 +22,7 @@ Source: H. J. Oguey and D. Aebischer, IEEE J. Solid-State Circuits 32 (1997) 113
 """
 
 from cosim.cells.bias import BIAS_DIODE, bias_diode
-from cosim.cells.transistor import Device, transistor
+from cosim.cells.transistor import TransistorDesign, transistor
 from cosim.circuit.bench import PRECISE, Bench, Current, Tran
 from cosim.circuit.elements import GROUND, Capacitor, Circuit, Element, Instance, Mos, Source, Subcircuit
 from cosim.technology.types import Geometry, Technology
@@ -41,12 +41,12 @@ def reference(technology: Technology) -> Subcircuit:
         REFERENCE,
         ("out", "vdd"),
         (
-            *transistor("3", Device("reference", "p", p, RATIO), "n", "p"),
-            *transistor("4", Device("reference", "p", p, RATIO), "p", "p"),
-            *transistor("5", Device("reference", "p", p, RATIO), "b", "p"),
-            *transistor("6", Device("reference", "p", p, RATIO), "out", "p"),
-            *transistor("1", Device("reference", "n", n, RATIO), "n", "n"),
-            *transistor("2", Device("reference", "n", n, RATIO * RATIO), "p", "n", "x"),
+            *transistor("3", TransistorDesign("reference", "p", p, RATIO), "n", "p"),
+            *transistor("4", TransistorDesign("reference", "p", p, RATIO), "p", "p"),
+            *transistor("5", TransistorDesign("reference", "p", p, RATIO), "b", "p"),
+            *transistor("6", TransistorDesign("reference", "p", p, RATIO), "out", "p"),
+            *transistor("1", TransistorDesign("reference", "n", n, RATIO), "n", "n"),
+            *transistor("2", TransistorDesign("reference", "n", n, RATIO * RATIO), "p", "n", "x"),
             *_stack("n", "x", "b", STACK_N),
             *_stack("b", "b", "b", STACK_B),
             Capacitor("start_n", "vdd", "n", START),
@@ -59,7 +59,7 @@ def reference(technology: Technology) -> Subcircuit:
 def _stack(name: str, drain: str, gate: str, count: int) -> tuple[Mos, ...]:
     """`count` devices in series from drain to ground."""
     nets = [drain, *(f"s{name}{k}" for k in range(1, count)), GROUND]
-    stack = Device("reference", "n", STACK)
+    stack = TransistorDesign("reference", "n", STACK)
     return tuple(mos for k in range(count) for mos in transistor(f"{name}{k}", stack, nets[k], gate, nets[k + 1]))
 
 

@@ -36,7 +36,7 @@ No gate here draws current while it switches: current sources pull `write` down,
 from dataclasses import replace
 
 from cosim.cells.quantiser import HELD, SAMPLER
-from cosim.cells.transistor import Device, transistor
+from cosim.cells.transistor import TransistorDesign, transistor
 from cosim.circuit.elements import Element, Instance, Subcircuit
 from cosim.technology.types import Technology
 
@@ -54,9 +54,12 @@ def register_ports(levels: int) -> tuple[str, ...]:
 
 def register(technology: Technology, units: int, levels: int, start: int) -> Subcircuit:
     """A register whose reset leaves `start` levels on; needs `register_blocks` and the sampler."""
-    n, p = Device("inner", "n", technology.sizing.cell_n), Device("inner", "p", technology.sizing.cell_p)
-    gate = Device("switch", "p", technology.sizing.sample_switch)
-    sink, steer = replace(n, m=GATES), Device("switch", "n", technology.sizing.latch_switch)
+    n, p = (
+        TransistorDesign("inner", "n", technology.sizing.cell_n),
+        TransistorDesign("inner", "p", technology.sizing.cell_p),
+    )
+    gate = TransistorDesign("switch", "p", technology.sizing.sample_switch)
+    sink, steer = replace(n, m=GATES), TransistorDesign("switch", "n", technology.sizing.latch_switch)
     elements: list[Element] = [
         Instance("sampler", ("cand", "hold", "clk", "clkb", "resetb", "vdd"), SAMPLER),
         Instance("upper", ("hold", "upper", "up", "vdd"), WINDOW, match=HELD),
@@ -78,7 +81,7 @@ def register(technology: Technology, units: int, levels: int, start: int) -> Sub
         kind, reset = (LEVEL_ON, "resetb") if k <= start else (LEVEL_OFF, "reset")
         nets = ("val", f"turn{k}", "keep", "gain", "out", "write", "writeb", reset, "vdd")
         elements.append(Instance(f"level{k}", nets, kind, match=(("val", "pos"),)))
-    elements += transistor("output", Device("output", "p", technology.sizing.mirror_p, units), "out", "out")
+    elements += transistor("output", TransistorDesign("output", "p", technology.sizing.mirror_p, units), "out", "out")
     title = f"thermometer register of {levels} levels, starts on {start}"
     return Subcircuit(f"{REGISTER}_{levels}_{start}", register_ports(levels), tuple(elements), title)
 
@@ -92,24 +95,27 @@ def window(technology: Technology) -> Subcircuit:
     """M1 against M2: out is high where the held candidate exceeds the current of `thresh`."""
     n, p = technology.sizing.cell_n, technology.sizing.cell_p
     devices = (
-        *transistor("1", Device("compare", "p", p), "out", "hold"),
-        *transistor("2", Device("threshold", "n", n), "out", "thresh"),
+        *transistor("1", TransistorDesign("compare", "p", p), "out", "hold"),
+        *transistor("2", TransistorDesign("threshold", "n", n), "out", "thresh"),
     )
     return Subcircuit(WINDOW, ("hold", "thresh", "out", "vdd"), devices, "comparator of a register's window")
 
 
 def level(technology: Technology, units: int, *, on: bool) -> Subcircuit:
     """A level: its comparator, its keeper, its part of the output, and its reset to on or off."""
-    n, p = Device("inner", "n", technology.sizing.cell_n), Device("inner", "p", technology.sizing.cell_p)
+    n, p = (
+        TransistorDesign("inner", "n", technology.sizing.cell_n),
+        TransistorDesign("inner", "p", technology.sizing.cell_p),
+    )
     cell = technology.sizing.cell_n
-    gates = {polarity: Device("switch", polarity, technology.sizing.sample_switch) for polarity in ("n", "p")}
+    gates = {polarity: TransistorDesign("switch", polarity, technology.sizing.sample_switch) for polarity in ("n", "p")}
     reset = "resetb" if on else "reset"
     return Subcircuit(
         LEVEL_ON if on else LEVEL_OFF,
         ("val", "turn", "keep", "gain", "out", "write", "writeb", reset, "vdd"),
         (
-            *transistor("1", Device("compare", "p", technology.sizing.mirror_p, units), "v0", "val"),
-            *transistor("2", Device("threshold", "n", cell), "v0", "turn"),
+            *transistor("1", TransistorDesign("compare", "p", technology.sizing.mirror_p, units), "v0", "val"),
+            *transistor("2", TransistorDesign("threshold", "n", cell), "v0", "turn"),
             *transistor("pn", gates["n"], "g", "write", "v0"),
             *transistor("pp", gates["p"], "g", "writeb", "v0"),
             *transistor("hn", gates["n"], "g", "writeb", "q"),
@@ -120,7 +126,7 @@ def level(technology: Technology, units: int, *, on: bool) -> Subcircuit:
             *transistor("6", gates["n"], "fb", "g", "b"),
             *transistor("8", replace(n, m=2), "b", "keep"),
             *transistor("3", gates["n"], "out", "q", "a"),
-            *transistor("5", Device("level", "n", cell), "a", "gain"),
+            *transistor("5", TransistorDesign("level", "n", cell), "a", "gain"),
             *(transistor("reset", gates["p"], "q", reset) if on else transistor("reset", gates["n"], "q", reset)),
         ),
         f"level of a register: q takes over whether val exceeds turn; reset to {'on' if on else 'off'}",

@@ -21,7 +21,7 @@ Not to be confused with a voltage Schmitt trigger: thresholds here are currents.
 Source: A. Fyon et al., arXiv 2605.07936 (topology); arXiv 2605.11855, Appendix E.
 """
 
-from cosim.cells.transistor import Device, transistor
+from cosim.cells.transistor import TransistorDesign, transistor
 from cosim.circuit.elements import Mos, Subcircuit
 from cosim.technology.types import Technology
 
@@ -49,16 +49,16 @@ def schmitt_devices(
     match: the candidate's line, with whose diode M1 is matched also where a switch stands between.
     """
     n, p = technology.sizing.cell_n, technology.sizing.cell_p
-    switch, unit = Device("switch", "n", technology.sizing.latch_switch), technology.sizing.mirror_p
+    switch, unit = TransistorDesign("switch", "n", technology.sizing.latch_switch), technology.sizing.mirror_p
     v0 = DECISION_NODE
     return (
-        *transistor("1", Device("compare", "p", p, match=match), v0, candidate),
-        *transistor("9", Device("loop out", "p", p), v0, "fb"),
-        *transistor("2", Device("threshold", "n", n), v0, "thresh"),
+        *transistor("1", TransistorDesign("compare", "p", p, match=match), v0, candidate),
+        *transistor("9", TransistorDesign("loop out", "p", p), v0, "fb"),
+        *transistor("2", TransistorDesign("threshold", "n", n), v0, "thresh"),
         *transistor("3", switch, "out", steering, "a"),
-        *transistor("5", Device("level", "n", n), "a", "gain"),
-        *transistor("4", Device("output", "p", unit, units), "out", "out"),
+        *transistor("5", TransistorDesign("level", "n", n), "a", "gain"),
+        *transistor("4", TransistorDesign("output", "p", unit, units), "out", "out"),
         *transistor("6", switch, "fb", steering, "b"),
-        *transistor("8", Device("width", "n", n), "b", "width"),
-        *transistor("7", Device("loop in", "p", p), "fb", "fb"),
+        *transistor("8", TransistorDesign("width", "n", n), "b", "width"),
+        *transistor("7", TransistorDesign("loop in", "p", p), "fb", "fb"),
     )

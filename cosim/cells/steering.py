@@ -22,7 +22,7 @@ The latch of a 9T cell is such a voltage, too, but it floats while the cell trac
 at each change of a product, would pump it to 0.4 V above the supply, where the decision gate lets it go.
 """
 
-from cosim.cells.transistor import Device, transistor
+from cosim.cells.transistor import TransistorDesign, transistor
 from cosim.circuit.elements import Subcircuit
 from cosim.technology.types import Technology
 
@@ -31,7 +31,7 @@ STEERING_AND, SYMBOL_COMPARATOR = "steering_and", "symbol_comparator"
 
 def steering_and(technology: Technology, bits: int) -> Subcircuit:
     """Ports node gain, then one for each bit, that next to the node first."""
-    switch = Device("switch", "n", technology.sizing.latch_switch)
+    switch = TransistorDesign("switch", "n", technology.sizing.latch_switch)
     gates = tuple(f"bit{k}" for k in range(bits))
     below = [*(f"s{k}" for k in range(bits))]
     switches = [
@@ -42,7 +42,7 @@ def steering_and(technology: Technology, bits: int) -> Subcircuit:
     return Subcircuit(
         f"{STEERING_AND}_{bits}",
         ("node", "gain", *gates),
-        (*switches, *transistor("source", Device("level", "n", technology.sizing.cell_n), below[-1], "gain")),
+        (*switches, *transistor("source", TransistorDesign("level", "n", technology.sizing.cell_n), below[-1], "gain")),
         f"steering AND: pulls I_gain from node where all {bits} bits are high",
     )
 
@@ -54,8 +54,8 @@ def symbol_comparator(technology: Technology, units: int) -> Subcircuit:
         f"{SYMBOL_COMPARATOR}_{units}",
         ("line", "thresh", "out", "vdd"),
         (
-            *transistor("1", Device("compare", "p", p, units), "out", "line"),
-            *transistor("2", Device("threshold", "n", n), "out", "thresh"),
+            *transistor("1", TransistorDesign("compare", "p", p, units), "out", "line"),
+            *transistor("2", TransistorDesign("threshold", "n", n), "out", "thresh"),
         ),
         "symbol comparator: out is high where the signal's current is above that of thresh",
     )

@@ -29,7 +29,7 @@ transistors are the log-domain loop of D. R. Frey, IEE Proc. G 140 (1993) 406, i
 
 from typing import Literal
 
-from cosim.cells.transistor import Device, transistor
+from cosim.cells.transistor import TransistorDesign, transistor
 from cosim.circuit.elements import GROUND, Capacitor, Element, Mos, Subcircuit
 from cosim.technology.types import Technology
 
@@ -53,7 +53,7 @@ def tau_cell(technology: Technology, units: int, capacitance: float) -> Subcircu
         TAU_CELL,
         ("line", "tau", "out", "vdd"),
         (
-            *transistor("in", Device("inner", "p", unit, units), "i", "line"),
+            *transistor("in", TransistorDesign("inner", "p", unit, units), "i", "line"),
             *_loop(technology, STATE_NODE),
             *_output(technology, capacitance),
         ),
@@ -72,10 +72,10 @@ def tau_cell_gated(
     resetb low: I = 0, or that of the gate line p `rest`. trim: nominal length of the n diode of the output over drawn,
     which takes out the gain of the mirrors.
     """
-    switch, unit = Device("switch", "p", technology.sizing.sample_switch), technology.sizing.mirror_p
+    switch, unit = TransistorDesign("switch", "p", technology.sizing.sample_switch), technology.sizing.mirror_p
     cell = technology.sizing.cell_p
-    copy = Device("inner", "p", unit, units) if place == "next" else Device("inner", "p", cell)
-    floor = transistor("floor", Device("inner", "p", cell), "i", "rest") if place == "first" else ()
+    copy = TransistorDesign("inner", "p", unit, units) if place == "next" else TransistorDesign("inner", "p", cell)
+    floor = transistor("floor", TransistorDesign("inner", "p", cell), "i", "rest") if place == "first" else ()
     return Subcircuit(
         _OF_LINE[place],
         ("line", "tau", "out", "pulseb", "resetb", *(["rest"] if place else []), "vdd"),
@@ -86,7 +86,7 @@ def tau_cell_gated(
             *transistor("pulse", switch, STATE_NODE, "pulseb", "s"),
             *transistor("reset", switch, STATE_NODE, "resetb", "rest" if place else "vdd"),
             *_output(technology, capacitance, trim),
-            *transistor("diode", Device("output", "p", unit, units), "out", "out"),
+            *transistor("diode", TransistorDesign("output", "p", unit, units), "out", "out"),
         ),
         "gated tau-cell: out carries a copy of the current of line, low-passed in the pulse by the current of tau",
     )
@@ -98,12 +98,12 @@ def tau_line(technology: Technology, *, rest: bool = False) -> Subcircuit:
     rest: of REST_STRENGTH times the current that M4 has with its gate there; the reset ties the cells of lines to it.
     """
     n, p, unit = technology.sizing.cell_n, technology.sizing.cell_p, technology.sizing.mirror_p
-    diode = Device("inner", "p", p, REST_STRENGTH) if rest else Device("inner", "p", unit)
+    diode = TransistorDesign("inner", "p", p, REST_STRENGTH) if rest else TransistorDesign("inner", "p", unit)
     return Subcircuit(
         REST_LINE if rest else TAU_LINE,
         ("bias", "tau", "vdd"),
         (
-            *transistor("sink", Device("inner", "n", n), "tau", "bias"),
+            *transistor("sink", TransistorDesign("inner", "n", n), "tau", "bias"),
             *transistor("diode", diode, "tau", "tau"),
         ),
         "gate line p of the current on which tau-cells rest" if rest else "gate line p of a constant I_tau",
@@ -124,13 +124,13 @@ def _loop(technology: Technology, follower: str) -> tuple[Element, ...]:
     """The copy of I_in, M1, M3 and M2 with their I_tau; follower: the source of M2."""
     n, p, unit = technology.sizing.cell_n, technology.sizing.cell_p, technology.sizing.mirror_p
     return (
-        *transistor("idiode", Device("inner", "n", n), "i", "i"),
-        *transistor("sink", Device("inner", "n", n), "d", "i"),
-        *transistor("1", Device("inner", "p", p), "d", "b"),
+        *transistor("idiode", TransistorDesign("inner", "n", n), "i", "i"),
+        *transistor("sink", TransistorDesign("inner", "n", n), "d", "i"),
+        *transistor("1", TransistorDesign("inner", "p", p), "d", "b"),
         Mos("3", GROUND, "d", "b", "b", "p", unit.w, unit.l, role="pair", match="d"),
-        *transistor("tau3", Device("inner", "p", unit), "b", "tau"),
+        *transistor("tau3", TransistorDesign("inner", "p", unit), "b", "tau"),
         Mos("2", GROUND, "d", follower, follower, "p", unit.w, unit.l, role="pair", match="d"),
-        *transistor("tau2", Device("inner", "p", unit), follower, "tau"),
+        *transistor("tau2", TransistorDesign("inner", "p", unit), follower, "tau"),
     )
 
 
@@ -139,7 +139,7 @@ def _output(technology: Technology, capacitance: float, trim: float = 1.0) -> tu
     n, p = technology.sizing.cell_n, technology.sizing.cell_p
     return (
         Capacitor("c", STATE_NODE, "vdd", capacitance),
-        *transistor(OUTPUT_DEVICE, Device("inner", "p", p, match="b"), "o", STATE_NODE),
-        *transistor("odiode", Device("inner", "n", n, length=technology.snap(n.l / trim)), "o", "o"),
-        *transistor("osink", Device("level", "n", n), "out", "o"),
+        *transistor(OUTPUT_DEVICE, TransistorDesign("inner", "p", p, match="b"), "o", STATE_NODE),
+        *transistor("odiode", TransistorDesign("inner", "n", n, length=technology.snap(n.l / trim)), "o", "o"),
+        *transistor("osink", TransistorDesign("level", "n", n), "out", "o"),
     )

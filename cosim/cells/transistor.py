@@ -19,7 +19,7 @@ _RAIL: dict[Polarity, str] = {"n": GROUND, "p": "vdd"}
 
 
 @dataclass(frozen=True)
-class Device:
+class TransistorDesign:
     """A transistor's purpose and size: `m` units of a geometry, `length` where it is not the geometry's.
 
     match: its matched group, the gate line by itself; a switch is in none. origin: where it comes from.
@@ -34,7 +34,7 @@ class Device:
     origin: str = ""
 
 
-def transistor(name: str, device: Device, drain: str, gate: str, source: str = "") -> tuple[Mos, ...]:
+def transistor(name: str, device: TransistorDesign, drain: str, gate: str, source: str = "") -> tuple[Mos, ...]:
     """One device, or two with the net `mid_<name>` between; bulk, and source where none is named, on its rail."""
     polarity, geometry, m, role = device.polarity, device.geometry, device.m, device.role
     rail, length = _RAIL[polarity], geometry.l if device.length is None else device.length

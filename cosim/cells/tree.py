@@ -22,7 +22,7 @@ sub-off-current capability", Proc. IEEE ISCAS 2010, 1647; the reference is that 
 
 from cosim.cells.bias import BIAS_DIODE, bias_diode
 from cosim.cells.reference import REFERENCE, reference
-from cosim.cells.transistor import Device, transistor
+from cosim.cells.transistor import TransistorDesign, transistor
 from cosim.circuit.bench import PRECISE, Bench, Current, Tran
 from cosim.circuit.elements import GROUND, Circuit, Element, Instance, Mos, Source, Subcircuit
 from cosim.technology.types import Technology
@@ -39,10 +39,10 @@ BRANCHES = 4 + (_COARSE[0] + _FINE[0]) / _REFERENCE  # of the reference and of t
 def tree(technology: Technology) -> Subcircuit:
     """The two lines from a reference current. Ports in coarse fine vdd."""
     n, p = technology.sizing.mirror_n, technology.sizing.mirror_p
-    devices = [*transistor("in", Device("bias", "n", n, _REFERENCE), "in", "in")]
+    devices = [*transistor("in", TransistorDesign("bias", "n", n, _REFERENCE), "in", "in")]
     for line, (copied, diode) in {"coarse": _COARSE, "fine": _FINE}.items():
-        devices += transistor(f"{line}_copy", Device("copy", "n", n, copied), line, "in")
-        devices += transistor(f"{line}_diode", Device("bias", "p", p, diode), line, line)
+        devices += transistor(f"{line}_copy", TransistorDesign("copy", "n", n, copied), line, "in")
+        devices += transistor(f"{line}_diode", TransistorDesign("bias", "p", p, diode), line, line)
     return Subcircuit(TREE, ("in", "coarse", "fine", "vdd"), tuple(devices), "bias tree: coarse and fine line")
 
 
@@ -53,13 +53,13 @@ def source_name(count: int) -> str:
 
 def tree_source(technology: Technology, count: int) -> Subcircuit:
     """A pin's source. Ports pin coarse fine, the trim bits t0 ... (the ground is on), vdd."""
-    p, switch = technology.sizing.mirror_p, Device("switch", "p", technology.sizing.latch_switch)
+    p, switch = technology.sizing.mirror_p, TransistorDesign("switch", "p", technology.sizing.latch_switch)
     bits = tuple(f"t{k}" for k in range(TRIM_BITS))
     devices: list[Mos] = []
     if count:
-        devices += transistor("coarse", Device("level", "p", p, count), "pin", "coarse")
+        devices += transistor("coarse", TransistorDesign("level", "p", p, count), "pin", "coarse")
     for k, bit in enumerate(bits):
-        devices += transistor(f"fine{k}", Device("level", "p", p, 2**k), f"a{k}", "fine")
+        devices += transistor(f"fine{k}", TransistorDesign("level", "p", p, 2**k), f"a{k}", "fine")
         devices += transistor(f"on{k}", switch, "pin", bit, f"a{k}")
     return Subcircuit(
         source_name(count),

@@ -13,7 +13,7 @@ Source: J. Lazzaro, S. Ryckebusch, M. A. Mahowald and C. A. Mead, "Winner-take-a
 (1988) 703.
 """
 
-from cosim.cells.transistor import Device, transistor
+from cosim.cells.transistor import TransistorDesign, transistor
 from cosim.circuit.elements import Mos, Subcircuit
 from cosim.technology.types import Technology
 
@@ -27,9 +27,9 @@ def winner(technology: Technology, inputs: int) -> Subcircuit:
     ins, outs = [f"in{k}" for k in range(inputs)], [f"out{k}" for k in range(inputs)]
     devices: list[Mos] = []
     for k, (given, out) in enumerate(zip(ins, outs, strict=True)):
-        devices += transistor(f"1_{k}", Device("compare", "n", n, match=COMMON), given, COMMON)
-        devices += transistor(f"2_{k}", Device("copy", "n", n, match="follower"), out, given, COMMON)
-    devices += transistor("source", Device("level", "n", n), COMMON, "bias")
+        devices += transistor(f"1_{k}", TransistorDesign("compare", "n", n, match=COMMON), given, COMMON)
+        devices += transistor(f"2_{k}", TransistorDesign("copy", "n", n, match="follower"), out, given, COMMON)
+    devices += transistor("source", TransistorDesign("level", "n", n), COMMON, "bias")
     return Subcircuit(
         f"{WINNER}_{inputs}", ("bias", *ins, *outs), tuple(devices), f"winner-take-all of {inputs} currents"
     )

@@ -22,7 +22,7 @@ from cosim.errors import InputError, NetworkError
 from cosim.files.read import is_file
 from cosim.files.write import write_atomically
 from cosim.network.layers import AndLayer, EpsilonLayer, Layer, ReluLayer, SignedLayer
-from cosim.network.types import InputEncoding, Late, Network, Readout, check_network
+from cosim.network.types import DelayedSignal, InputEncoding, Network, Readout, check_network
 from cosim.reading.arrays import memory_limit, read_arrays
 from cosim.reading.tensors import read_torch, tensor_array
 from cosim.reading.text import check_plain, listed, parse_json, shown, shown_name, shown_path, typed
@@ -65,7 +65,7 @@ class _Meta:
     readout: _ReadoutMeta
     history: dict[str, Any]
     input_levels: int | None = None
-    late: dict[str, Late] = field(default_factory=dict[str, Late])
+    late: dict[str, DelayedSignal] = field(default_factory=dict[str, DelayedSignal])
     regression: bool = False
 
 

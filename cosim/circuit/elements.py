@@ -35,7 +35,7 @@ Role = Literal[
 
 
 @dataclass(frozen=True)
-class Part:
+class Attribution:
     """The part of the network that an instance belongs to: a group in the study of its spread, a block of power and
     area."""
 
@@ -67,7 +67,7 @@ class Mos:
     beta_factor: float = 1.0
     role: Role | None = None
     match: str = ""
-    part: Part | None = None
+    part: Attribution | None = None
 
     @property
     def gate_area(self) -> float:
@@ -87,7 +87,7 @@ class Instance:
     nets: tuple[str, ...]
     subcircuit: str
     origin: str = ""
-    part: Part | None = None
+    part: Attribution | None = None
     match: tuple[tuple[str, str], ...] = ()
 
 
@@ -101,7 +101,7 @@ class Capacitor:
     b: str
     value: float
     origin: str = ""
-    part: Part | None = None
+    part: Attribution | None = None
 
 
 @dataclass(frozen=True)
@@ -219,7 +219,7 @@ class _Scope:
     inside: str = ""
     ports: Mapping[str, str] = field(default_factory=dict[str, str])
     groups: Mapping[str, str] = field(default_factory=dict[str, str])
-    part: Part | None = None
+    part: Attribution | None = None
 
     def net(self, name: str) -> str:
         return name if name == GROUND else self.ports.get(name, self.inside + name)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from numpy.random import Generator
 
     from cosim.automata.table import Automaton, Whole
-    from cosim.study.structure import Form
+    from cosim.study.structure import CircuitSize
 
 LENGTH, STRINGS = Bounds(1, 100_000), Bounds(0, 100_000)
 _NAMED = 200  # characters
@@ -43,7 +43,7 @@ class _Blocks(click.ParamType):
 
 
 @dataclass(frozen=True)
-class Source:
+class AutomatonSource:
     """Where the automaton comes from, one of source, modulo and train; modulo also the digits of what is trained."""
 
     source: str | None
@@ -76,8 +76,8 @@ class Source:
 @click.option("--length", type=Integer(LENGTH), default=40, help="Longest test string.")
 @click.option("--strings", type=Integer(STRINGS), default=100, help="Random test strings.")
 @click.option("--seed", type=Integer(SEED), default=0, help="Seed of the test strings, and of --train.")
-@collecting(asked=Source)
-def command(*, asked: Source, structure: str, output: Path, length: int, strings: int) -> None:
+@collecting(asked=AutomatonSource)
+def command(*, asked: AutomatonSource, structure: str, output: Path, length: int, strings: int) -> None:
     """Write a network that follows an automaton, and strings to test it with.
 
     The automaton is the minimal one of a REGEX, whose output says behind each
@@ -131,17 +131,17 @@ def _write_strings(path: Path, automaton: "Automaton", strings: "list[Whole]") -
     write_atomically(path, npz_bytes({"x_test": x, "y_test": y, "len_test": lengths}))
 
 
-def _compared(form: "Form", found: "list[Form]") -> str:
+def _compared(form: "CircuitSize", found: "list[CircuitSize]") -> str:
     """A form and the others that were looked at."""
     others = [_drawn(one) for one in found if one is not form]
     return "; not ".join([_drawn(form), *others[:1]])
 
 
-def _drawn(form: "Form") -> str:
+def _drawn(form: "CircuitSize") -> str:
     return f"{form.words}, {form.transistors} transistors, {form.area * 1e12:,.0f} um2"
 
 
-def _check(asked: Source) -> None:
+def _check(asked: AutomatonSource) -> None:
     """Raises InputError unless there is one source, with options of its own."""
     sources = asked.source, asked.train or asked.modulo
     if sum(one is not None for one in sources) != 1:
@@ -152,7 +152,7 @@ def _check(asked: Source) -> None:
         raise InputError("--bits says what is trained, and needs --train")
 
 
-def _read(asked: Source, strings: "Callable[[int], list[Whole]]") -> "tuple[str, Automaton]":
+def _read(asked: AutomatonSource, strings: "Callable[[int], list[Whole]]") -> "tuple[str, Automaton]":
     """The automaton, and what it is called; strings: (symbols) -> those that a network is held against."""
     from cosim.automata.regex import automaton_of
     from cosim.automata.table import minimise, read_table
@@ -175,14 +175,14 @@ def _short(pattern: str) -> str:
     return pattern if len(pattern) <= _NAMED else f"{pattern[:_NAMED]}..."
 
 
-def _train(asked: Source, kind: str) -> "tuple[str, Automaton]":
+def _train(asked: AutomatonSource, kind: str) -> "tuple[str, Automaton]":
     """Train blocks on a kind of strings and return its name and the automaton that they learned; print the progress."""
     from cosim.tasks.strings import string_task
 
     digits = asked.modulo or DIGITS
     task = string_task(kind, digits)
     with importing("training", EXTRA):
-        from cosim.training.blocks import Shape
+        from cosim.training.blocks import BlockShape
         from cosim.training.strings import LONG, TrainedBlocks, extract, train_blocks
 
     def tell(found: TrainedBlocks) -> None:
@@ -190,7 +190,7 @@ def _train(asked: Source, kind: str) -> "tuple[str, Automaton]":
             say(f"iteration {found.iterations}: loss {found.loss:.3g}, {found.accuracy:.2%} right at length {LONG}")
 
     blocks, states = asked.blocks or _BLOCKS[kind]
-    trained = train_blocks(task, Shape(blocks, states, bits=asked.bits), asked.seed, tell)
+    trained = train_blocks(task, BlockShape(blocks, states, bits=asked.bits), asked.seed, tell)
     found = extract(trained, task)
     click.echo(
         f"learned in {trained.iterations} iterations by {blocks} blocks of {states} states"

@@ -8,14 +8,14 @@ import click
 
 from cosim.cli.config import NO_SETTING, setting_name
 from cosim.errors import InputError
-from cosim.study.sweep import Axis, Value, spaced
+from cosim.study.sweep import SweepAxis, Value, spaced
 
 MOST_AXES, MOST_POINTS = 2, 1000
 _FORM = "NAME=VALUES, such as area=0.25,0.5,1 or supply=1.6:2.0:5 or area=0.25:4:5:log"
 _RANGE = re.compile(r"([^:]+):([^:]+):([^:]+)(?::([^:]+))?")
 
 
-def read_axes(texts: Sequence[str], name: str, verb: click.Command) -> tuple[Axis, ...]:
+def read_axes(texts: Sequence[str], name: str, verb: click.Command) -> tuple[SweepAxis, ...]:
     """The axes behind the values of --over. Raises InputError that says what they must be."""
     if not 1 <= len(texts) <= MOST_AXES:
         raise InputError(f"--over must be given once or twice, {_FORM}; it is given {len(texts)} times")
@@ -50,7 +50,7 @@ def arguments(name: str, value: Value, verb: click.Command) -> list[str]:
     return [f"--{name}={value}"]
 
 
-def _read_axis(text: str, name: str, verb: click.Command) -> Axis:
+def _read_axis(text: str, name: str, verb: click.Command) -> SweepAxis:
     option, equals, values = (part.strip() for part in text.partition("="))
     option = option.removeprefix("--")
     if not equals or not option:
@@ -68,7 +68,7 @@ def _read_axis(text: str, name: str, verb: click.Command) -> Axis:
     twice = next((value for k, value in enumerate(found) if value in found[:k]), None)
     if twice is not None:
         raise InputError(f"--over {option} has {twice} twice; give each value once")
-    return Axis(option, getattr(param.type, "unit", ""), tuple(found))
+    return SweepAxis(option, getattr(param.type, "unit", ""), tuple(found))
 
 
 def _read(word: str, param: click.Option, option: str) -> Value:

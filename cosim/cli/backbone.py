@@ -23,17 +23,17 @@ from cosim.reading.text import shown_path
 from cosim.software.settings import BOUNDS as _OF_TRAINING
 from cosim.software.settings import Training, check_training, paper_iterations
 from cosim.software.shape import BOUNDS as _OF_SHAPE
-from cosim.software.shape import CELLS, HYBRIDS, POOLINGS, Shape, count_parameters
+from cosim.software.shape import CELLS, HYBRIDS, POOLINGS, BackboneShape, count_parameters
 from cosim.training.config import seed_path, state_path
 
 if TYPE_CHECKING:
-    from cosim.software.train import Trained
+    from cosim.software.train import SeedSelection
 
-_S, _T = Shape(1, 1), Training()
+_S, _T = BackboneShape(1, 1), Training()
 
 
 @dataclass(frozen=True)
-class Parts:
+class BackboneShapeOptions:
     """Options on the shape of a backbone."""
 
     cell: str
@@ -49,7 +49,7 @@ class Parts:
 
 
 @dataclass(frozen=True)
-class Fitting:
+class BackboneTrainingOptions:
     """Options on the training of a backbone."""
 
     epsilon: float | None
@@ -62,7 +62,7 @@ class Fitting:
 
 
 @dataclass(frozen=True)
-class Files:
+class BackboneFiles:
     """Where samples come from and the model goes to, its seeds, where TensorBoard reads, and the model to start
     from."""
 
@@ -130,8 +130,10 @@ class FittingOption(GroupedOption):
 @one_of("--device", ("cpu", "cuda"), "Where it is trained.", _T.device)
 @click.option("--mixed", is_flag=True, help="bfloat16 outside the cells.")
 @board_option
-@collecting(parts=Parts, fitting=Fitting, files=Files)
-def command(*, task: str | None, parts: Parts, fitting: Fitting, files: Files) -> None:
+@collecting(parts=BackboneShapeOptions, fitting=BackboneTrainingOptions, files=BackboneFiles)
+def command(
+    *, task: str | None, parts: BackboneShapeOptions, fitting: BackboneTrainingOptions, files: BackboneFiles
+) -> None:
     """Train the seed paper's backbone for TASK: LayerNorm, gates, gated
     perceptrons and positions around a recurrent cell. It stays software.
 
@@ -157,7 +159,7 @@ def command(*, task: str | None, parts: Parts, fitting: Fitting, files: Files) -
             from cosim.software.train import Setup, train_backbone
             from cosim.training.board import writing_board
         parts = replace(parts, pooling=parts.pooling or ("none" if source.stepwise else _S.pooling))
-        shape = Shape(1, 1, **vars(parts))
+        shape = BackboneShape(1, 1, **vars(parts))
         start = files.origin and load_model(files.origin)
         with writing_board(files.tensorboard) as passing, progress_bar("training") as progress:
             setup = Setup(shape, training, source, seeds, passing, start)
@@ -168,7 +170,7 @@ def command(*, task: str | None, parts: Parts, fitting: Fitting, files: Files) -
         click.echo(line)
 
 
-def complete_training(task: str | None, parts: Parts, fitting: Fitting) -> Training:
+def complete_training(task: str | None, parts: BackboneShapeOptions, fitting: BackboneTrainingOptions) -> Training:
     """The settings with what the options leave to others: a BMRU's epsilon, the paper's iterations."""
     epsilon, iterations = fitting.epsilon, fitting.iterations
     if parts.cell == "bmru":
@@ -180,7 +182,7 @@ def complete_training(task: str | None, parts: Parts, fitting: Fitting) -> Train
     return check_training(Training(**(vars(fitting) | {"epsilon": epsilon, "iterations": iterations})))
 
 
-def format_trained(trained: "Trained") -> list[str]:
+def format_trained(trained: "SeedSelection") -> list[str]:
     """Size, a row for each seed, what they spread over, and the file."""
     model, metric = trained.model, trained.metric
     name, unit = ("accuracy", "%") if model.labels else ("mean absolute error", "")

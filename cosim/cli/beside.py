@@ -42,12 +42,12 @@ def write_beside(output: Path, history: Mapping[str, object], *, trained: bool) 
     """Write the curve and the settings of a training beside its checkpoint; says so where it was whole before, and
     writes what is missing then."""
     from cosim.reading.text import shown_path, typed
-    from cosim.report.training_curve import Curve, curve_paths, write_curve
+    from cosim.report.training_curve import TrainingCurve, curve_paths, write_curve
 
     if not trained:
         click.echo(f"{shown_path(output)} is there, trained so on this data; --fresh trains it again")
     if trained or not all(path.exists() for path in curve_paths(output)):
-        write_curve(output, typed(history, Curve, "history", "train it again").curve)
+        write_curve(output, typed(history, TrainingCurve, "history", "train it again").curve)
     if trained or not settings_beside(output).exists():
         keep_settings(output)
 

@@ -46,7 +46,7 @@ Values = tuple[float, ...]
 
 
 @dataclass(frozen=True)
-class Where:
+class CharacterizeConditions:
     """A technology, the conditions of which every combination is run, and the simulator that runs them."""
 
     technology: str
@@ -87,7 +87,7 @@ condition_options = options(
     ),
     engine_option("Simulator of the transistors.", cell_simulators),
     json_option,
-    collecting(where=Where, to=Destination),
+    collecting(where=CharacterizeConditions, to=Destination),
 )
 
 
@@ -103,7 +103,7 @@ def _swept(cell: str) -> click.Command:
     @click.command(cls=RunVerb, name=cell, help=SWEPT[cell])
     @output_option(f"runs/characterize/{cell}")
     @condition_options
-    def sweep(*, to: Destination, where: Where) -> None:
+    def sweep(*, to: Destination, where: CharacterizeConditions) -> None:
         from cosim.report.characterize_figures import draw_characterisation
         from cosim.report.characterize_sheet import cell_page
         from cosim.report.figures import save_figure
@@ -147,7 +147,7 @@ for _cell in SWEPT:
 @timeout_option
 @condition_options
 @collecting(updates=Updates)
-def ladder(*, to: Destination, updates: Updates, where: Where) -> None:
+def ladder(*, to: Destination, updates: Updates, where: CharacterizeConditions) -> None:
     """Ladder: random updates, levels, retention, power.
 
     A simulator is held against software: sequences of set, retain and reset pulses, one a frame.
@@ -192,7 +192,7 @@ def ladder(*, to: Destination, updates: Updates, where: Where) -> None:
     write_json(to.json_file, ladder_study.summarize_study(study, technologies[0].name, summaries))
 
 
-def _conditions(where: Where) -> "tuple[tuple[Technology, ...], Calibration]":
+def _conditions(where: CharacterizeConditions) -> "tuple[tuple[Technology, ...], Calibration]":
     """(technology at every condition, nominal calibration)."""
     from cosim.calibration.find import find_calibration
     from cosim.study.characterize import at_conditions
@@ -203,7 +203,7 @@ def _conditions(where: Where) -> "tuple[tuple[Technology, ...], Calibration]":
     return conditions, find_calibration(process, DEFAULT_UNITS, say)
 
 
-def _origin(where: Where, technology: "Technology", calibration: "Calibration") -> "Origin":
+def _origin(where: CharacterizeConditions, technology: "Technology", calibration: "Calibration") -> "Origin":
     """Return the provenance at the end of the page: calibration, simulator and its version."""
     from cosim.report.characterize_sheet import Origin
     from cosim.simulation.simulated import engine_named

@@ -40,14 +40,14 @@ from cosim.engines.table import NGSPICE, engine_entry
 from cosim.technology.scale import I_UNIT
 
 if TYPE_CHECKING:
-    from cosim.compiler.settings import Settings
+    from cosim.compiler.settings import CompilerSettings
     from cosim.design import Condition, Design
     from cosim.engines.engine import Run
-    from cosim.loading import Place
+    from cosim.loading import TargetTechnology
     from cosim.tasks.testset import TestSet
     from cosim.technology.types import Flicker
     from cosim.units.epsilon import Circuit as Cell
-    from cosim.variation.noise import Noise
+    from cosim.variation.noise import NoiseSimulation
 
 
 @dataclass(frozen=True)
@@ -70,18 +70,18 @@ class Compiling:
     around: str | None = None
 
     @property
-    def place(self) -> "Place":
+    def place(self) -> "TargetTechnology":
         """Return the technology and conditions that the network is compiled for."""
-        from cosim.loading import Place
+        from cosim.loading import TargetTechnology
 
-        return Place(self.technology, self.pdk_root, self.corner, self.celsius, self.supply, self.units)
+        return TargetTechnology(self.technology, self.pdk_root, self.corner, self.celsius, self.supply, self.units)
 
     @property
-    def settings(self) -> "Settings":
+    def settings(self) -> "CompilerSettings":
         """Return the settings of the compiler."""
-        from cosim.compiler.settings import Settings, parse_around
+        from cosim.compiler.settings import CompilerSettings, parse_around
 
-        return Settings(
+        return CompilerSettings(
             self.i_unit, self.saturate, cell=self.cell, headroom=self.headroom, t_step=self.t_step, tau=self.tau,
             around=parse_around(self.around),
         )  # fmt: skip
@@ -163,13 +163,13 @@ def load_run(
     )
 
 
-def noise_of(design: "Design", seed: int, flicker: "Flicker" = "typical") -> "Noise":
+def noise_of(design: "Design", seed: int, flicker: "Flicker" = "typical") -> "NoiseSimulation":
     """Return the noise of a design's devices with a seed, after measuring its technology where no figures are kept."""
     from cosim.calibration.noise import find_noise
     from cosim.technology.conditions import with_flicker
-    from cosim.variation.noise import Noise
+    from cosim.variation.noise import NoiseSimulation
 
-    return Noise(find_noise(with_flicker(design.technology, flicker), say), seed)
+    return NoiseSimulation(find_noise(with_flicker(design.technology, flicker), say), seed)
 
 
 def check_outputs(verb: str, folder: Path, json_file: Path | None = None) -> None:

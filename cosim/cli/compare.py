@@ -33,7 +33,7 @@ from cosim.cli.options import (
     probe_option,
     tolerance_option,
 )
-from cosim.cli.partitions import Cutting, Held, compare_backbone, cut_options
+from cosim.cli.partitions import Cutting, PartitionCompareOptions, compare_backbone, cut_options
 from cosim.cli.progress import progress_bar, say
 from cosim.cli.settings import KeepingVerb
 from cosim.engines.table import BEHAVIORAL, Entry, engines, simulator_beside
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Comparing:
+class CompareOptions:
     """Under which conditions, with which bias currents, the simulator of the transistors, how many it audits; the error
     of a right answer; whether decisions have noise, and with which flicker; and the converters of a backbone."""
 
@@ -94,8 +94,10 @@ def _compared() -> tuple[Entry, ...]:
 @compile_options
 @run_options
 @cut_options(conversion=True)
-@collecting(how=Comparing)
-def command(*, network_file: Path, to: Destination, how: Comparing, compiling: Compiling, running: Running) -> None:
+@collecting(how=CompareOptions)
+def command(
+    *, network_file: Path, to: Destination, how: CompareOptions, compiling: Compiling, running: Running
+) -> None:
     """Compare NETWORK's software, behavioral and simulated results.
 
     The folder receives report.html, comparison.json, waveforms.png and confusion.png, with --pvt pvt.json and pvt.png.
@@ -113,7 +115,9 @@ def command(*, network_file: Path, to: Destination, how: Comparing, compiling: C
 
     _check_asked(how, compiling, software=stays_software(network_file))
     if stays_software(network_file):
-        compare_backbone(network_file, to, Held(how.bias, how.engine, how.audit, how.cutting), compiling, running)
+        compare_backbone(
+            network_file, to, PartitionCompareOptions(how.bias, how.engine, how.audit, how.cutting), compiling, running
+        )
         return
     how.cutting.refuse()
     output, audit = to.output, audit_count(how.audit, how.engine)
@@ -155,7 +159,7 @@ def _specs(texts: tuple[str, ...]) -> "Specs":
     return specs
 
 
-def _check_asked(how: Comparing, compiling: Compiling, *, software: bool) -> None:
+def _check_asked(how: CompareOptions, compiling: Compiling, *, software: bool) -> None:
     """Raises InputError for options that exclude each other; software: the network is a backbone."""
     if how.probe and (how.pvt or software):
         raise InputError("--probe is for a network that compiles whole, without --pvt; leave it out")

@@ -11,7 +11,7 @@ from cosim.bounds import NUMBER
 from cosim.circuit.dialects.table import DIALECTS, dialect_named
 from cosim.cli.common import Compiling, check_outputs, compile_options, load_design, take_folder
 from cosim.cli.options import collecting, data_option, network_argument, one_of, output_option
-from cosim.cli.partitions import Cutting, Wanted, compile_backbone, cut_options
+from cosim.cli.partitions import Cutting, PartitionCompileOptions, compile_backbone, cut_options
 from cosim.cli.progress import say
 from cosim.cli.settings import RunVerb
 from cosim.cli.types import Integer
@@ -72,7 +72,9 @@ def command(*, network_file: Path, output: Path, driving: Driving, compiling: Co
         if stimulus is not None or driving.margins:
             option = "--stimulus" if stimulus is not None else "--margins"
             raise InputError(f"{option} is for a network that compiles whole; leave it out for a backbone")
-        compile_backbone(network_file, output, compiling, Wanted(cutting, data, dialect_named(driving.dialect)))
+        compile_backbone(
+            network_file, output, compiling, PartitionCompileOptions(cutting, data, dialect_named(driving.dialect))
+        )
         return
     cutting.refuse()
     if data is not None and stimulus is None and not driving.margins:
@@ -100,9 +102,9 @@ def count_margins(design: "Design", test_set: "TestSet", condition: "Condition |
     """Measure the margins of all decisions on all samples of a test set."""
     from cosim.calibration.noise import find_noise
     from cosim.study.margins import study_margins
-    from cosim.variation.noise import Noise
+    from cosim.variation.noise import NoiseSimulation
 
-    return study_margins(design, test_set, Noise(find_noise(design.technology, say)), condition)
+    return study_margins(design, test_set, NoiseSimulation(find_noise(design.technology, say)), condition)
 
 
 def keep_margins(output: Path, margins: "Margins") -> str:

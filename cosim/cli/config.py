@@ -7,7 +7,7 @@ import click
 
 from cosim.cli.help import long_name
 from cosim.errors import InputError
-from cosim.files.settings import Settings, Value
+from cosim.files.settings import RunSettings, Value
 
 GIVEN = "cosim.config"  # in a context's meta: the file and its settings
 NO_SETTING = (
@@ -73,7 +73,7 @@ def settings_of(params: list[click.Parameter], kind: type[click.Parameter]) -> d
     return {setting_name(param): param for param in known if param.name not in NO_SETTING}
 
 
-def _defaults(ctx: click.Context, settings: Settings, where: str) -> dict[str, Value]:
+def _defaults(ctx: click.Context, settings: RunSettings, where: str) -> dict[str, Value]:
     """Return the settings of a file by click's names. Raises InputError that names file and field."""
     found = dict[str, Value]()
     for table, kind in (("arguments", click.Argument), ("options", click.Option)):

@@ -21,7 +21,7 @@ class Answering:
 
 
 @dataclass(frozen=True)
-class Asking:
+class DiffOptions:
     """Options of a comparison of two runs: specs for the chips of both, and where their technology is now."""
 
     specs: tuple[str, ...]
@@ -38,8 +38,8 @@ class Asking:
 @click.option("--spec", "specs", multiple=True, help="What chips of both runs must do [default: each run's own].")
 @pdk_root_option
 @click.option("--technology", type=FILE, help="Where the .toml of both runs of chips stands now.")
-@collecting(to=Answering, asking=Asking)
-def command(*, run_a: Path, run_b: Path, to: Answering, asking: Asking) -> None:
+@collecting(to=Answering, asking=DiffOptions)
+def command(*, run_a: Path, run_b: Path, to: Answering, asking: DiffOptions) -> None:
     """Say what changed between two finished runs, by how much, and where.
 
     RUN_A and RUN_B are folders of compare, simulate, power, montecarlo, sweep or demo. What differs in settings,
@@ -47,8 +47,8 @@ def command(*, run_a: Path, run_b: Path, to: Answering, asking: Asking) -> None:
     same samples and chips where they are the same; samples decided otherwise, chips whose verdict turned with the unit
     that turns it, and units whose states moved. Nothing is simulated.
     """
-    from cosim.diff.chips import Judging
-    from cosim.diff.pair import Asked, diff_folders
+    from cosim.diff.chips import ChipRequirements
+    from cosim.diff.pair import PairOptions, diff_folders
     from cosim.files.write import check_writable
     from cosim.montecarlo.keep import Places
     from cosim.report.difference_table import format_difference
@@ -58,8 +58,8 @@ def command(*, run_a: Path, run_b: Path, to: Answering, asking: Asking) -> None:
     elif to.json_file is not None:
         check_writable(to.json_file)
     with progress_bar("causes") as progress:
-        judging = Judging(asking.specs, Places(asking.pdk_root, asking.technology))
-        difference = diff_folders(run_a, run_b, Asked(judging, progress))
+        judging = ChipRequirements(asking.specs, Places(asking.pdk_root, asking.technology))
+        difference = diff_folders(run_a, run_b, PairOptions(judging, progress))
     click.echo("\n".join(format_difference(difference)))
     if to.output is not None:
         from cosim.outputs import write_results, write_texts

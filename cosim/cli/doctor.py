@@ -35,7 +35,7 @@ class Dependency:
 
 
 @dataclass(frozen=True)
-class Ngspice:
+class NgspiceStatus:
     """The simulator library: where, which version, and what is wrong with it (None: nothing)."""
 
     path: str | None
@@ -44,7 +44,7 @@ class Ngspice:
 
 
 @dataclass(frozen=True)
-class Vacask:
+class VacaskStatus:
     """The second simulator, which `compare --engine vacask` runs: version, or None and how to install it."""
 
     version: str | None
@@ -58,8 +58,8 @@ class Diagnosis:
     cosim: str
     python: str
     dependencies: tuple[Dependency, ...]
-    ngspice: Ngspice
-    vacask: Vacask
+    ngspice: NgspiceStatus
+    vacask: VacaskStatus
     pdk_root: str | None
     pdk_kits: tuple[str, ...]
     ready: bool
@@ -152,24 +152,24 @@ def _installed(name: str) -> str | None:
         return None
 
 
-def _ngspice() -> Ngspice:
+def _ngspice() -> NgspiceStatus:
     path = None
     try:
         path = str(find_ngspice_library())
         version = ngspice_version(Path(path))
     except MissingToolError as error:
-        return Ngspice(path, None, str(error))
+        return NgspiceStatus(path, None, str(error))
     if not is_new_enough(version):
         problem = f"libngspice must be version {MINIMUM_NGSPICE} or newer, not {version} ({path}); install a newer one"
-        return Ngspice(path, version, problem)
-    return Ngspice(path, version, None)
+        return NgspiceStatus(path, version, problem)
+    return NgspiceStatus(path, version, None)
 
 
-def _vacask() -> Vacask:
+def _vacask() -> VacaskStatus:
     try:
-        return Vacask(vacask_version(), None)
+        return VacaskStatus(vacask_version(), None)
     except MissingToolError as error:
-        return Vacask(None, str(error))
+        return VacaskStatus(None, str(error))
 
 
 def _kits(pdk_root: str | None) -> tuple[str, ...]:

@@ -83,7 +83,7 @@ def command(*, to: Destination, how: Exploring) -> None:
     """
     from cosim.cli.circuits import check_base
     from cosim.cli.knobs import read_knobs
-    from cosim.explore.kept import Kept
+    from cosim.explore.kept import TrialStore
     from cosim.explore.run import Search, explore
     from cosim.explore.search import Space, optuna
     from cosim.report.explore_page import write_exploration
@@ -113,7 +113,7 @@ def command(*, to: Destination, how: Exploring) -> None:
     }
     key["data"] = _checksum(given.get("data"))
     search = Search(space, how.trials, how.round, circuits.run, None if how.behavioral else circuits.check, say)
-    trials = explore(search, Kept(to.output, key))
+    trials = explore(search, TrialStore(to.output, key))
     found = _found(circuits, about, trials, 0 if how.behavioral else how.transistor_chips)
     write_exploration(to.output, found)
     click.echo("\n".join(format_exploration(found)))

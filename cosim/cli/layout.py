@@ -12,7 +12,7 @@ from cosim.cli.settings import RunVerb
 
 
 @dataclass(frozen=True)
-class Drawing:
+class LayoutOptions:
     """Options of the drawing: `check` it with the kit's decks, add `fill`, keep it gzipped as well."""
 
     check: bool
@@ -27,8 +27,8 @@ class Drawing:
 @click.option("--fill", is_flag=True, help="Add squares of metal up to the foundry's density.")
 @click.option("--gzip", is_flag=True, help="Write layout.gds.gz, too.")
 @compile_options
-@collecting(drawing=Drawing)
-def command(*, network_file: Path, output: Path, drawing: Drawing, compiling: Compiling) -> None:
+@collecting(drawing=LayoutOptions)
+def command(*, network_file: Path, output: Path, drawing: LayoutOptions, compiling: Compiling) -> None:
     """Draw NETWORK as a macro: GDS, LVS netlist, pins, areas, capacitance of wires.
 
     The folder receives layout.gds, lvs.sp (the netlist that is simulated, a line a unit), pins.csv in order from the

@@ -37,7 +37,7 @@ from cosim.cli.options import (
 from cosim.cli.progress import progress_bar, say
 from cosim.cli.replay import replay
 from cosim.cli.settings import KeepingVerb, keep_settings
-from cosim.cli.types import Integer, Number, Share
+from cosim.cli.types import Integer, Number, ShareType
 from cosim.engines.table import BATCH, BEHAVIORAL, NGSPICE, engine_entry, engines, simulator_named
 from cosim.errors import InputError, MissingToolError
 
@@ -56,7 +56,7 @@ SIMULATED_SAMPLES = 30
 
 
 @dataclass(frozen=True)
-class Drawing:
+class ChipOptions:
     """Which chips are drawn, and what they are tried with."""
 
     chips: int
@@ -158,7 +158,7 @@ area_option = click.option(
 )
 @click.option("--dask", cls=StoreOption, metavar="ADDRESS", help="Run on this dask scheduler, such as tcp://host:8786.")
 @click.option(
-    "--shard", cls=StoreOption, type=Share(), help="Only this part of the chips; cosim merge joins the parts."
+    "--shard", cls=StoreOption, type=ShareType(), help="Only this part of the chips; cosim merge joins the parts."
 )
 @click.option("--gradient", cls=DrawingOption, type=FILE,
               help="Folder of cosim layout: mismatch grows with distance, too.")  # fmt: skip
@@ -171,8 +171,10 @@ area_option = click.option(
 @jobs_option
 @timeout_option
 @compile_options
-@collecting(drawing=Drawing, counting=Counting)
-def command(*, network_file: Path, to: Destination, drawing: Drawing, counting: Counting, compiling: Compiling) -> None:
+@collecting(drawing=ChipOptions, counting=Counting)
+def command(
+    *, network_file: Path, to: Destination, drawing: ChipOptions, counting: Counting, compiling: Compiling
+) -> None:
     """Draw chips of NETWORK's circuit and count how many still do their task.
 
     The folder is a store: every finished chip is kept with its draws (chips.jsonl), the same command goes on with them,
@@ -184,7 +186,7 @@ def command(*, network_file: Path, to: Destination, drawing: Drawing, counting: 
     from cosim.montecarlo.store import CHIPS_FILE, VERB, open_store
     from cosim.outputs import write_results
     from cosim.report.tables import format_summary
-    from cosim.study.judged import Measured
+    from cosim.study.judged import MeasuredValue
 
     if counting.transistors:
         drawing = replace(drawing, engine=_transistor_engine(drawing.engine))
@@ -213,7 +215,7 @@ def command(*, network_file: Path, to: Destination, drawing: Drawing, counting: 
             undecided, audited = _trust(trial, store, audit, counting)
             summary = replace(summary, undecided=undecided, audit=audited)
             write_results(output, {run.SUMMARY_FILE: summary})
-        verdicts = judge(of_all, {"yield": Measured(summary.yield_.value, *summary.yield_.interval)})
+        verdicts = judge(of_all, {"yield": MeasuredValue(summary.yield_.value, *summary.yield_.interval)})
         click.echo("\n".join([*format_summary(summary, str(network_file)), *format_verdicts(verdicts)]))
         if counting.contributions:
             summary = replace(summary, contributions=_contribute(trial, output, counting.jobs))
@@ -291,12 +293,12 @@ def _trust(trial: "Trial", store: "Store", count: int, counting: Counting) -> "t
         return undecided, audit_chips(trial, store.records, count, where, progress)
 
 
-def load_trial(network_file: Path, drawing: Drawing, compiling: Compiling) -> "Trial":
+def load_trial(network_file: Path, drawing: ChipOptions, compiling: Compiling) -> "Trial":
     """The trial behind the command line's values."""
     from cosim.circuit.waveforms import Timing
     from cosim.loading import draw_samples
     from cosim.montecarlo.trial import Trial
-    from cosim.variation.draws import Plan, check_coefficients, check_supply
+    from cosim.variation.draws import VariationPlan, check_coefficients, check_supply
 
     if drawing.noise and drawing.engine != BEHAVIORAL:
         raise InputError(f"--noise is of the behavioral model; leave out --engine {drawing.engine} or --noise")
@@ -307,7 +309,7 @@ def load_trial(network_file: Path, drawing: Drawing, compiling: Compiling) -> "T
         )
     if chips % replicates:
         raise InputError(f"--chips must be a multiple of --replicates ({replicates}), not {chips}")
-    plan = Plan(drawing.variation, drawing.seed, chips, sampling, replicates, drawing.area)
+    plan = VariationPlan(drawing.variation, drawing.seed, chips, sampling, replicates, drawing.area)
     design, condition = load_design(network_file, compiling)
     check_coefficients(condition.technology, plan)
     check_supply(condition.technology, plan)

@@ -76,7 +76,7 @@ def cut_options(*, conversion: bool) -> Option:
 
 
 @dataclass(frozen=True)
-class Wanted:
+class PartitionCompileOptions:
     """Options of `cosim compile` of a backbone: converters, data of the task, and the simulator that files are for."""
 
     cutting: Cutting
@@ -84,7 +84,7 @@ class Wanted:
     dialect: "Dialect"
 
 
-def compile_backbone(path: Path, folder: Path, compiling: Compiling, wanted: Wanted) -> None:
+def compile_backbone(path: Path, folder: Path, compiling: Compiling, wanted: PartitionCompileOptions) -> None:
     """`cosim compile` of a backbone."""
     from cosim.circuit.waveforms import Timing
     from cosim.outputs import Exercise
@@ -111,7 +111,7 @@ def compile_backbone(path: Path, folder: Path, compiling: Compiling, wanted: Wan
 
 
 @dataclass(frozen=True)
-class Held:
+class PartitionCompareOptions:
     """How a backbone is compared: bias currents, engine, audit and converters."""
 
     bias: "Bias"
@@ -120,11 +120,13 @@ class Held:
     cutting: Cutting
 
 
-def compare_backbone(path: Path, to: Destination, how: Held, compiling: Compiling, running: Running) -> None:
+def compare_backbone(
+    path: Path, to: Destination, how: PartitionCompareOptions, compiling: Compiling, running: Running
+) -> None:
     """`cosim compare` of a backbone."""
     from cosim.circuit.waveforms import Timing
     from cosim.engines.engine import Run
-    from cosim.partitions import Judging, open_cut, run_partitions
+    from cosim.partitions import PartitionReportOptions, open_cut, run_partitions
     from cosim.report.partitions_table import format_deployed
     from cosim.simulation.simulated import engine_named
     from cosim.study.bias import biased
@@ -146,7 +148,7 @@ def compare_backbone(path: Path, to: Destination, how: Held, compiling: Compilin
     take_folder("compare", to.output)
     run = Run(to.output, running.jobs, running.timeout, Timing(t_step=compiling.t_step), how.engine)
     with progress_bar(how.engine) as progress:
-        summary = run_partitions(built, samples, run, Judging(how.cutting.conversion, audit), progress)
+        summary = run_partitions(built, samples, run, PartitionReportOptions(how.cutting.conversion, audit), progress)
     click.echo("\n".join(format_deployed(summary)))
     write_json(to.json_file, summary)
     click.echo(f"\nreport: {to.output / 'report.html'}")

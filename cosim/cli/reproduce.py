@@ -19,12 +19,12 @@ from cosim.files.write import write_atomically
 from cosim.software.tables.catalog import ONE_SIZE, TABLES, Size, check_tables
 
 if TYPE_CHECKING:
-    from cosim.software.tables.run import Found
-    from cosim.software.tables.table import Table
+    from cosim.software.tables.run import FinishedExperiment
+    from cosim.software.tables.table import PaperTable
 
 
 @dataclass(frozen=True)
-class Where:
+class ReproduceSetup:
     """Options of the trainings: their size, data, device and seeds, and where their figures go."""
 
     reduced: bool
@@ -54,8 +54,8 @@ class Where:
 @click.option("--data", type=FILE, help="Folder with mnist, speech_commands and fsdd, for pixels and keywords.")
 @one_of("--device", ("cpu", "cuda"), "Where backbones are trained.")
 @output_option("runs/reproduce")
-@collecting(where=Where)
-def command(*, tables: tuple[str, ...], where: Where) -> None:
+@collecting(where=ReproduceSetup)
+def command(*, tables: tuple[str, ...], where: ReproduceSetup) -> None:
     """Train what a TABLE of a paper holds, and print it beside the published figures.
 
     Without a TABLE it lists them. The folder receives TABLE.json and TABLE.md, with settings, seeds, seconds and what
@@ -77,7 +77,7 @@ def command(*, tables: tuple[str, ...], where: Where) -> None:
         _run(made[name], where, where.command(name))
 
 
-def _run(table: "Table", where: Where, typed: str) -> None:
+def _run(table: "PaperTable", where: ReproduceSetup, typed: str) -> None:
     """Train, and write the table anew behind each row."""
     import json
 
@@ -88,7 +88,7 @@ def _run(table: "Table", where: Where, typed: str) -> None:
     most = max(row.iterations for row in table.rows)
     if most:
         say(f"{table.name}: {count} trainings of up to {most} iterations, {kept} of them kept from before")
-    rows = list["Found"]()
+    rows = list["FinishedExperiment"]()
     json_file, page = (where.output / f"{table.name}.{suffix}" for suffix in ("json", "md"))
     with progress_bar(table.name) as progress:
         for row in run_table(table, where.output, where.seeds, progress):

@@ -13,7 +13,7 @@ from cosim.cli.types import Integer, Number
 
 
 @dataclass(frozen=True)
-class Asking:
+class SensitivityOptions:
     """The sample, and what is asked of it."""
 
     data: Path | None
@@ -24,7 +24,7 @@ class Asking:
 
 
 @dataclass(frozen=True)
-class Drawing:
+class SampledChip:
     """The chip, and how large its devices are over drawn."""
 
     chip: int | None
@@ -53,8 +53,10 @@ class Showing:
 @json_option
 @timeout_option
 @compile_options
-@collecting(asking=Asking, drawing=Drawing, showing=Showing)
-def command(*, network_file: Path, asking: Asking, drawing: Drawing, showing: Showing, compiling: Compiling) -> None:
+@collecting(asking=SensitivityOptions, drawing=SampledChip, showing=Showing)
+def command(
+    *, network_file: Path, asking: SensitivityOptions, drawing: SampledChip, showing: Showing, compiling: Compiling
+) -> None:
     """Say which transistors of NETWORK decide a test sample.
 
     The decision margin, read out of the decided class over the runner-up, is differentiated by the threshold voltage
@@ -65,19 +67,19 @@ def command(*, network_file: Path, asking: Asking, drawing: Drawing, showing: Sh
     from cosim.engines.engine import Run
     from cosim.engines.table import BATCH, engine_entry
     from cosim.report.sensitivity_table import format_sensitivities
-    from cosim.study.sensitivity import Asked, sensitivities
+    from cosim.study.sensitivity import SensitivityTarget, sensitivities
     from cosim.tasks.testset import load_test_set
-    from cosim.variation.draws import Plan, draw_chip, varying_devices
+    from cosim.variation.draws import VariationPlan, draw_chip, varying_devices
 
     engine_entry(BATCH).load()
     design, condition = load_design(network_file, compiling)
     x = load_test_set(design.network, asking.data).inputs(asking.sample)
     chip = None
     if drawing.chip is not None:
-        plan = Plan("local", drawing.seed, drawing.chip + 1, area=drawing.area)
+        plan = VariationPlan("local", drawing.seed, drawing.chip + 1, area=drawing.area)
         devices = varying_devices(design.assembly.circuit, condition.technology, plan)
         chip = draw_chip(devices, condition.technology, plan, drawing.chip)
     run = Run(None, 0, asking.timeout, Timing(t_step=compiling.t_step), BATCH, condition, chip)
-    found = sensitivities(design, x, run, Asked(asking.frame, asking.readout, drawing.area))
+    found = sensitivities(design, x, run, SensitivityTarget(asking.frame, asking.readout, drawing.area))
     click.echo("\n".join(format_sensitivities(found, showing.top)))
     write_json(showing.json_file, found)

@@ -16,7 +16,7 @@ from cosim.cli.progress import say
 from cosim.errors import InputError
 from cosim.files.claim import MARKER
 from cosim.files.read import is_file
-from cosim.files.settings import SETTINGS_FILE, Scalar, Settings, Value, file_checksum, write_settings
+from cosim.files.settings import SETTINGS_FILE, RunSettings, Scalar, Value, file_checksum, write_settings
 from cosim.files.write import write_atomically
 from cosim.version import __version__
 
@@ -61,7 +61,7 @@ def keep_settings(place: Path) -> None:
     from cosim.reading.settings import read_settings
     from cosim.reading.text import shown_path
 
-    settings: Settings | None = click.get_current_context().meta.get(_KEPT)
+    settings: RunSettings | None = click.get_current_context().meta.get(_KEPT)
     if settings is None:
         return
     with suppress(InputError):  # damaged: it is written again
@@ -92,7 +92,7 @@ def _content(path: Path) -> bytes | None:
     return path.read_bytes() if is_file(path) else None
 
 
-def say_version(where: object, settings: Settings | None) -> None:
+def say_version(where: object, settings: RunSettings | None) -> None:
     """Say that another version made a run, where that is so."""
     from cosim.report.repeat import describe_version
 
@@ -100,7 +100,7 @@ def say_version(where: object, settings: Settings | None) -> None:
         say(f"{where}: {text}")
 
 
-def _settings(ctx: click.Context, params: list[click.Parameter], typed: Mapping[str, object]) -> Settings:
+def _settings(ctx: click.Context, params: list[click.Parameter], typed: Mapping[str, object]) -> RunSettings:
     """Return the settings in effect; typed: name -> text on the command line."""
     arguments = _values(ctx, settings_of(params, click.Argument), typed)
     known = dict(sorted(settings_of(params, click.Option).items()))  # arguments stay in the order of the command line
@@ -111,7 +111,9 @@ def _settings(ctx: click.Context, params: list[click.Parameter], typed: Mapping[
     if any(one.startswith("-") for one in named):
         words, named = [], [*words, "--", *named]
     inputs = checksums_of([*known.values(), *settings_of(params, click.Argument).values()], {**arguments, **options})
-    return Settings(verb, __version__, shlex.join(["cosim", *verb.split(), *named, *words]), arguments, options, inputs)
+    return RunSettings(
+        verb, __version__, shlex.join(["cosim", *verb.split(), *named, *words]), arguments, options, inputs
+    )
 
 
 def _values(ctx: click.Context, known: Mapping[str, click.Parameter], typed: Mapping[str, object]) -> dict[str, Value]:
@@ -198,7 +200,7 @@ def checksums_of(params: list[click.Parameter], values: Mapping[str, Value]) -> 
     return found
 
 
-def _say_changed(where: str, given: Settings, settings: Settings) -> None:
+def _say_changed(where: str, given: RunSettings, settings: RunSettings) -> None:
     """Print how this run may differ from the one whose settings were given: by version, and inputs that changed."""
     from cosim.reading.text import shown_name
 
@@ -208,7 +210,7 @@ def _say_changed(where: str, given: Settings, settings: Settings) -> None:
             say(f"{shown_name(name)} is not the file that {where} is of: SHA-256 {found}, not {given.inputs[name]}")
 
 
-def _say_differences(where: str, before: Settings, settings: Settings) -> None:
+def _say_differences(where: str, before: RunSettings, settings: RunSettings) -> None:
     old, new = ({**one.arguments, **one.options} for one in (before, settings))
     differing = sorted(name for name in {*old, *new} if old.get(name) != new.get(name))
     if differing:

@@ -69,7 +69,7 @@ def command(*, network_file: Path, to: Destination, how: Signing, compiling: Com
     from cosim.report.signoff_table import format_check, format_signoff
     from cosim.signoff.plan import read_plan
     from cosim.signoff.run import sign_off
-    from cosim.signoff.subject import Subject
+    from cosim.signoff.subject import SignoffSubject
     from cosim.signoff.write import write_signoff
     from cosim.simulation.simulated import engine_named
 
@@ -81,7 +81,7 @@ def command(*, network_file: Path, to: Destination, how: Signing, compiling: Com
     engine_named(how.engine).check()
     run, biases, why = _with_bias(design, run, how.bias)
     take_folder("signoff", to.output)
-    subject = Subject(
+    subject = SignoffSubject(
         design,
         test_set,
         run,

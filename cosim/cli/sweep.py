@@ -20,7 +20,7 @@ from cosim.errors import InputError
 from cosim.version import __version__
 
 if TYPE_CHECKING:
-    from cosim.study.sweep import Axis, Figure, SweepSummary, SweptPoint, Value
+    from cosim.study.sweep import SweepAxis, SweepFigure, SweepSummary, SweptPoint, Value
 
 _ONE_RUN = {
     "replay": "replays one chip; leave it out of a sweep",
@@ -45,7 +45,7 @@ class _Sweep:
     """A verb with its arguments but for the axes, the axes, the figures to show (none: the verb's own), the folder."""
 
     inner: Inner
-    axes: "tuple[Axis, ...]"
+    axes: "tuple[SweepAxis, ...]"
     asked: tuple[str, ...]
     output: Path
 
@@ -146,7 +146,7 @@ def _run_point(sweep: _Sweep, values: "tuple[Value, ...]") -> "tuple[SweptPoint,
     return SweptPoint(name, there, status, figures, reason.replace(f"{sweep.output}/", "") or None), content
 
 
-def _figures_of(sweep: _Sweep, content: Content) -> "dict[str, Figure | None]":
+def _figures_of(sweep: _Sweep, content: Content) -> "dict[str, SweepFigure | None]":
     """Those that are asked for, or of the verb's own those that are there. Raises InputError for one that is not."""
     from cosim.study.sweep import DEFAULTS, find_figures, pick_figure
 
@@ -176,7 +176,7 @@ def _notes(contents: Sequence[Content]) -> tuple[str, ...]:
     return ()
 
 
-def _folder_part(axis: "Axis", value: "Value") -> str:
+def _folder_part(axis: "SweepAxis", value: "Value") -> str:
     """Such as area-0.5 or supply-1.8V; of a path its last part."""
     label = axis.label(value).rstrip("/").rpartition("/")[2].replace(" ", "")
     return f"{axis.option}-{re.sub(r'[^A-Za-z0-9.+-]', '_', label)}"

@@ -13,7 +13,7 @@ from cosim.cli.help import GroupedOption
 from cosim.cli.options import FILE, Option, collecting, one_of, pdk_root_option, technology_option
 from cosim.cli.progress import progress_bar
 from cosim.cli.settings import KeepingVerb
-from cosim.cli.train_target import Devices, circuit_check, complete_config
+from cosim.cli.train_target import DeviceOptions, circuit_check, complete_config
 from cosim.cli.types import Epsilon, Integer, Number
 from cosim.errors import InputError, MappingError, importing
 from cosim.resources import install_command
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from cosim.network.types import Network
     from cosim.tasks.task import Task
     from cosim.training.seeds import Seeds
-    from cosim.training.trainer import Job, TrainingResult
+    from cosim.training.trainer import TrainingJob, TrainingResult
 
 EXTRA = install_command("train")
 _OBSTACLE = "this network cannot be compiled, only trained and inspected: "
@@ -40,7 +40,7 @@ _A, _C = Architecture(), TrainingConfig()
 
 
 @dataclass(frozen=True)
-class Files:
+class TrainingFiles:
     """Where the samples come from and the checkpoint goes to, for how many seeds, and where TensorBoard reads."""
 
     output: Path
@@ -142,8 +142,8 @@ board_option = click.option(
 @_setting("--seed", "Seed of weights, batches and noise.")
 @click.option("--seeds", type=Integer(SEEDS), default=1, help="How many, from --seed on; the best is kept.")
 @board_option
-@collecting(files=Files, architecture=Architecture, config=TrainingConfig, devices=Devices)
-def command(*, task: str | None, files: Files, config: TrainingConfig, devices: Devices) -> None:
+@collecting(files=TrainingFiles, architecture=Architecture, config=TrainingConfig, devices=DeviceOptions)
+def command(*, task: str | None, files: TrainingFiles, config: TrainingConfig, devices: DeviceOptions) -> None:
     """Train a network for TASK and write it to a checkpoint.
 
     TASK is generated or comes with a package (digits, pixel-digits, copy-first, copy-first-quiet, copy-item, flip-flop,
@@ -165,20 +165,20 @@ def command(*, task: str | None, files: Files, config: TrainingConfig, devices: 
     with stopping_truthfully(*(kept if files.seeds > 1 else ()), *map(state_path, kept)):
         with importing("training", EXTRA):
             from cosim.training.board import writing_board
-            from cosim.training.trainer import Job, initial_network
+            from cosim.training.trainer import TrainingJob, initial_network
 
         loaded = load_task(name, files.data)
         known = describe_obstacle(initial_network(config, loaded), output)
         _warn([*describe_constants(loaded), *known])
         with writing_board(files.tensorboard) as passing:
-            best, lines = _train(Job(config, loaded, passing, check), seeds, output)
+            best, lines = _train(TrainingJob(config, loaded, passing, check), seeds, output)
     for line in [*lines, *format_result(best)]:
         click.echo(line)
     if not known and "refused" in best.figures:
         _warn([_OBSTACLE + best.figures["refused"]])
 
 
-def _train(job: "Job", seeds: range, output: Path) -> "tuple[TrainingResult, list[str]]":
+def _train(job: "TrainingJob", seeds: range, output: Path) -> "tuple[TrainingResult, list[str]]":
     """The network that is kept, with its curve and settings beside it, and what is said of several seeds."""
     from cosim.training.seeds import train_seeds
     from cosim.training.trainer import run_job

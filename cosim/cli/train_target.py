@@ -11,11 +11,11 @@ from cosim.training.config import TrainingConfig
 if TYPE_CHECKING:
     from cosim.network.types import Network
     from cosim.technology.types import Technology
-    from cosim.variation.sigma import Spread
+    from cosim.variation.sigma import SigmaParts
 
 
 @dataclass(frozen=True)
-class Devices:
+class DeviceOptions:
     """Mismatch of the chips in a training, and noise of its decisions."""
 
     variation: str
@@ -25,7 +25,7 @@ class Devices:
     area: float
 
 
-def complete_config(config: TrainingConfig, devices: Devices) -> TrainingConfig:
+def complete_config(config: TrainingConfig, devices: DeviceOptions) -> TrainingConfig:
     """The configuration with what its options leave to others: the BMRU's epsilon, the mismatch of a technology."""
     from cosim.technology.catalog import load_technology
     from cosim.variation.mismatch import derive_mismatch
@@ -45,7 +45,7 @@ def complete_config(config: TrainingConfig, devices: Devices) -> TrainingConfig:
     return replace(config, mismatch=mismatch, spread=spread, epsilon=epsilon)
 
 
-def _spread(technology: "Technology", grid: float | None, *, chips: bool) -> "Spread":
+def _spread(technology: "Technology", grid: float | None, *, chips: bool) -> "SigmaParts":
     from cosim.calibration.noise import find_noise
     from cosim.engines.behavioral.sigma import devices_of
     from cosim.technology.scale import units_for
@@ -53,7 +53,7 @@ def _spread(technology: "Technology", grid: float | None, *, chips: bool) -> "Sp
     return devices_of(technology, find_noise(technology), units_for(grid), chips=chips)
 
 
-def circuit_check(devices: Devices, grid: float | None, output: Path) -> "Callable[[Network], None]":
+def circuit_check(devices: DeviceOptions, grid: float | None, output: Path) -> "Callable[[Network], None]":
     """Return a check that raises MappingError for a network that plain `cosim compile` refuses for this technology.
 
     Without a calibration at hand, which would have to be measured, only what needs none is checked.

@@ -17,7 +17,7 @@ from cosim.cli.common import (
 )
 from cosim.cli.fresh import is_fresh
 from cosim.cli.montecarlo import (
-    Drawing,
+    ChipOptions,
     area_option,
     chip_engine_option,
     chip_samples_option,
@@ -59,8 +59,10 @@ class Trimming:
 @chip_seed_option
 @jobs_option
 @compile_options
-@collecting(drawing=Drawing, trimming=Trimming)
-def command(*, network_file: Path, to: Destination, drawing: Drawing, trimming: Trimming, compiling: Compiling) -> None:
+@collecting(drawing=ChipOptions, trimming=Trimming)
+def command(
+    *, network_file: Path, to: Destination, drawing: ChipOptions, trimming: Trimming, compiling: Compiling
+) -> None:
     """Measure the cells of drawn chips of NETWORK, set each bias pin's converter, and count the chips again.
 
     The chips are those of `cosim montecarlo --variation local` with the same seed. The folder receives trim.json,

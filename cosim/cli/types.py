@@ -124,7 +124,7 @@ class Celsius(Number):
         return _bounded(self, float(match[1]), param, ctx)
 
 
-class Share(click.ParamType):
+class ShareType(click.ParamType):
     """One of n equal parts, such as 3/8: the third of eight."""
 
     name = "i/n"

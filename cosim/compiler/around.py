@@ -22,7 +22,7 @@ from cosim.cells.logic import flip_flop, inverter, nand
 from cosim.cells.reference import REFERENCE, reference
 from cosim.cells.tree import BRANCHES, REFERENCE_UNITS, TREE, source_name, tree, tree_source, trim_nets
 from cosim.cells.winner import winner
-from cosim.circuit.elements import Instance, Part, Subcircuit
+from cosim.circuit.elements import Attribution, Instance, Subcircuit
 from cosim.circuit.waveforms import Timing, sampled_time
 from cosim.compiler.settings import Target
 from cosim.errors import MappingError
@@ -206,7 +206,11 @@ def _level(graph: Sized, source: str) -> float:
 
 
 def _added(
-    assembly: Assembly, blocks: tuple[Subcircuit, ...], instances: list[Instance], pins: dict[str, float], part: Part
+    assembly: Assembly,
+    blocks: tuple[Subcircuit, ...],
+    instances: list[Instance],
+    pins: dict[str, float],
+    part: Attribution,
 ) -> Assembly:
     """With instances at the top level, and pins whose current belongs to their block."""
     circuit, around = assembly.circuit, assembly.around

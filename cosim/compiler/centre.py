@@ -11,7 +11,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from cosim.ir.graph import Lowered
-from cosim.ir.nodes import Comparing, InputCurrent, Memory, Node, Storing, UnitCurrent, Weight
+from cosim.ir.nodes import InputCurrent, Memory, Node, Storing, ThresholdUnit, UnitCurrent, Weight
 
 LARGEST_DENOMINATOR = 2**14  # a finer lattice leaves no room that a circuit could use
 _SAME = 1e-9  # relative; how exactly a float must be the fraction
@@ -27,7 +27,7 @@ def centre(graph: Lowered) -> Lowered:
     steps: dict[str, Fraction | None] = {}
     for name in sorted(graph.order, key=lambda name: not isinstance(graph.nodes[name], Memory)):  # these may be late
         steps[name] = _output_step(graph, graph.nodes[name], steps)
-    for node in graph.of(Comparing):
+    for node in graph.of(ThresholdUnit):
         dynamic = graph.into(node.name, "beta")
         if (step := _common_step([*graph.into(node.name), *dynamic], steps)) is not None:
             rise = (math.ceil(_ratio(node.rise, step)) - 0.5) * float(step)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from cosim.circuit.waveforms import LAST_CLOSE
-from cosim.compiler.settings import Job, Target
+from cosim.compiler.settings import CompilationJob, Target
 from cosim.errors import MappingError, UnitCurrentError
 from cosim.ir.graph import Lowered, Scaled
 from cosim.ir.nodes import PEDESTAL, And, Memory
@@ -13,7 +13,7 @@ from cosim.units.sizing import largest_count
 from cosim.units.table import UNITS, unit_of
 
 
-def check_weights(graph: Lowered, job: Job) -> None:
+def check_weights(graph: Lowered, job: CompilationJob) -> None:
     """No weight is beyond the largest mirror, unless it may saturate; the worst one is named."""
     if job.settings.saturate:
         return
@@ -33,7 +33,7 @@ def _among(count: int) -> str:
     return f", the worst of {count}" if count > 1 else ""
 
 
-def check_pulls(graph: Lowered, job: Job) -> None:
+def check_pulls(graph: Lowered, job: CompilationJob) -> None:
     """Weights on an AND are current sources, which pull."""
     for (source, _), weight in graph.weights.items():
         if isinstance(graph.nodes[source], And) and weight.target < 0:
@@ -43,7 +43,7 @@ def check_pulls(graph: Lowered, job: Job) -> None:
             )
 
 
-def check_stages(graph: Lowered, job: Job) -> None:
+def check_stages(graph: Lowered, job: CompilationJob) -> None:
     """The pulse of every unit is over when the stage behind it decides."""
     stages = 1 + max(node.stage for node in graph.memories)
     early = next((node for node in graph.memories if unit_of(node).pulsed and node.stage < stages - 1), None)
@@ -58,7 +58,7 @@ def check_stages(graph: Lowered, job: Job) -> None:
         )
 
 
-def check_feedback(graph: Lowered, job: Job) -> None:
+def check_feedback(graph: Lowered, job: CompilationJob) -> None:
     """A state that depends on itself is one of a unit whose equations go on from a state."""
     deaf = next((node for node in graph.memories if not unit_of(node).resumes), None) if graph.feeds_back else None
     if deaf is not None:
@@ -80,7 +80,7 @@ def check_units_work(graph: Scaled, target: Target) -> None:
         unit.check(graph.i_unit, how.t_step, how.slow, target.calibration, origin)
 
 
-def check_set_points(graph: Scaled, job: Job) -> None:
+def check_set_points(graph: Scaled, job: CompilationJob) -> None:
     """Thresholds, widths and levels are currents that can be built; the worst of all memories is named."""
     beyond = [(node.name, point) for node, point in set_points(graph) if point.excess > 1]
     if beyond:

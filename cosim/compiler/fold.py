@@ -12,7 +12,7 @@ folded: their encoding is that of the converters in front of the circuit.
 import numpy as np
 
 from cosim.ir.graph import Edge, Lowered, Sized
-from cosim.ir.nodes import PEDESTAL, UNIT_CURRENT, Comparing, Rectifier, Weight
+from cosim.ir.nodes import PEDESTAL, UNIT_CURRENT, Rectifier, ThresholdUnit, Weight
 from cosim.network.types import Network
 
 _SAME = 1e-9
@@ -39,7 +39,7 @@ def explain_weight(graph: Sized, edge: Edge, learned: dict[str, float], sign: in
     parts = ["sign turned"] if sign < 0 else []
     if source == UNIT_CURRENT:
         node = graph.nodes[target]
-        offset = node.offset if isinstance(node, Comparing | Rectifier) else 0.0
+        offset = node.offset if isinstance(node, ThresholdUnit | Rectifier) else 0.0
         zeros = weight.target - sign * value - offset
         parts += [f"common-mode offset {offset:+g}"] if offset else []
         of = "level 0 of the states it reads (W zero)"

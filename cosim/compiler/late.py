@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from cosim.errors import MappingError
-from cosim.ir.graph import Wiring
+from cosim.ir.graph import GraphBuilder
 from cosim.ir.nodes import InputCurrent, Memory, Node, Weight
 from cosim.network.layers import RecurrentLayer
 from cosim.network.types import INPUT, Network
@@ -32,7 +32,7 @@ class Taps:
     ahead: nodes that are not in the graph yet; last: the last stage; origin: file, for messages.
     """
 
-    graph: Wiring
+    graph: GraphBuilder
     ahead: Mapping[str, Node]
     last: int
     origin: str

@@ -8,7 +8,7 @@ import numpy as np
 from cosim.compiler.late import Taps, read_until, stages_of
 from cosim.compiler.steer import lower_and
 from cosim.errors import MappingError
-from cosim.ir.graph import Lowered, Wiring
+from cosim.ir.graph import GraphBuilder, Lowered
 from cosim.ir.nodes import InputCurrent, Node, Output, Rectifier, UnitCurrent
 from cosim.network.layers import AndLayer, EpsilonLayer, Layer, RecurrentLayer, ReluLayer
 from cosim.network.types import INPUT, Network, Readout
@@ -34,9 +34,9 @@ def lower(network: Network, origin: str = "network", cell: Circuit = "auto", hea
     return _lower(network, origin, headroom, ahead).lowered()
 
 
-def _lower(network: Network, origin: str, headroom: int, ahead: Mapping[str, Node]) -> Wiring:
+def _lower(network: Network, origin: str, headroom: int, ahead: Mapping[str, Node]) -> GraphBuilder:
     """ahead: the nodes of all layers, where some are read late, perhaps by layers in front of them."""
-    graph, stages, until = Wiring(), stages_of(network), read_until(network)
+    graph, stages, until = GraphBuilder(), stages_of(network), read_until(network)
     inputs = [f"in.{j}" for j in range(network.encoding.width)]
     step = None if network.encoding.levels is None else 1.0 / network.encoding.levels
     graph.add(*(InputCurrent(name, j, step) for j, name in enumerate(inputs)), UnitCurrent())
@@ -98,7 +98,7 @@ def _lower_relu(layer: Layer, placing: Placing) -> None:
         placing.add_row(name, weight[i], bias[i], Parameter(layer.name, i))
 
 
-def _lower_readout(readout: Readout, graph: Wiring, sources: Sources) -> None:
+def _lower_readout(readout: Readout, graph: GraphBuilder, sources: Sources) -> None:
     weight, bias = sources.folded(readout.weight, readout.bias)
     for k in range(readout.width):
         name = f"readout.{k}"

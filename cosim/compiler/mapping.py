@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from cosim.compiler.fold import explain_threshold, explain_weight, learned_values, row_sign
 from cosim.design import Design
 from cosim.ir.graph import Sized
-from cosim.ir.nodes import PEDESTAL, Comparing, Memory, Mirror, Weight
+from cosim.ir.nodes import PEDESTAL, Memory, Mirror, ThresholdUnit, Weight
 from cosim.network.layers import RecurrentLayer
-from cosim.units.report import Learned
+from cosim.units.report import LearnedParameters
 from cosim.units.table import unit_of
 
 ROUNDED, ZERO, CUT, EXACT = "rounded", "rounds to zero", "cut at the largest mirror", "exact"
@@ -71,7 +71,7 @@ def _left_out_rows(graph: Sized, layers: Mapping[str, RecurrentLayer]) -> list[M
         rows.append(MappingRow(weight.origin, "none", weight.target, 0.0, "1", LEFT_OUT, note))
     for name in left_out.states:
         node = left_out.nodes[name]
-        if isinstance(node, Comparing) and node.layer in layers and not node.behind:
+        if isinstance(node, ThresholdUnit) and node.layer in layers and not node.behind:
             names = (*layers[node.layer].threshold_names, "alpha{}")
             for field, value in zip(names, (node.rise, node.fall, node.level), strict=True):
                 parameter = f"{node.layer}.{field.format(f'[{node.index}]')}"
@@ -90,20 +90,22 @@ def _weight_row(weight: Weight, mirror: Mirror, element: str, note: str) -> Mapp
     return MappingRow(weight.origin, element, weight.target, mirror.realised, "1", status, note)
 
 
-def _learned(node: Memory, layer: RecurrentLayer | None, sign: int, graph: Sized, pins: tuple[str, ...]) -> Learned:
+def _learned(
+    node: Memory, layer: RecurrentLayer | None, sign: int, graph: Sized, pins: tuple[str, ...]
+) -> LearnedParameters:
     """Names of a unit's learned parameters, and how its thresholds came from them; without a layer its own name."""
     if layer is None:
         upper, lower, level = (f"{node.name} ({side})" for side in ("upper", "lower", "level"))
-        return Learned(upper, lower, level, "", "", graph.currents[node.name], pins)
+        return LearnedParameters(upper, lower, level, "", "", graph.currents[node.name], pins)
     above = below = ""
-    if isinstance(node, Comparing):
+    if isinstance(node, ThresholdUnit):
         upper, lower = layer.thresholds(node.index)
         upper, lower = (upper, lower) if sign > 0 else (-lower, -upper)
         above = explain_threshold(node.rise, upper, node.offset)
         below = explain_threshold(node.fall, lower, node.offset)
     where = f"[{node.index}]"
     first, second = (f"{layer.name}.{name.format(where)}" for name in layer.threshold_names)
-    return Learned(
+    return LearnedParameters(
         first, second, f"{layer.name}.alpha{where}", above, below,
         graph.currents[node.name], pins,
     )  # fmt: skip

@@ -19,7 +19,7 @@ from cosim.compiler.checks import (
 from cosim.compiler.constant import leave_out_constants
 from cosim.compiler.lower import lower
 from cosim.compiler.scale import scale
-from cosim.compiler.settings import Job, Settings, Target
+from cosim.compiler.settings import CompilationJob, CompilerSettings, Target
 from cosim.compiler.size import size
 from cosim.compiler.unit_current import advise_unit_current
 from cosim.design import Design
@@ -53,7 +53,7 @@ def compile_network(
     network: Network,
     technology: Technology,
     calibration: Calibration,
-    settings: Settings = Settings(),
+    settings: CompilerSettings = CompilerSettings(),
     origin: str = "network",
 ) -> Design:
     """From trained weights to a circuit.
@@ -73,7 +73,7 @@ def compile_network(
 
 def check_sizes(network: Network, technology: Technology, calibration: Calibration, origin: str = "network") -> None:
     """Raises the MappingError of `compile_network` without options, and makes no circuit."""
-    _size(Target(network, origin, Settings(), calibration.units, technology, calibration))
+    _size(Target(network, origin, CompilerSettings(), calibration.units, technology, calibration))
 
 
 def _size(target: Target) -> object:
@@ -98,7 +98,7 @@ def _size(target: Target) -> object:
 
 def constant_cells(network: Network) -> dict[str, int]:
     """Return the cells that are not built, because no input changes their state, with that; none without a circuit."""
-    job = Job(network, "network", Settings(saturate=True), units_for(network.weight_grid))
+    job = CompilationJob(network, "network", CompilerSettings(saturate=True), units_for(network.weight_grid))
     try:
         found = _run(PASSES[: _place(FOR_TECHNOLOGY)], job, network)
     except MappingError:
@@ -108,13 +108,13 @@ def constant_cells(network: Network) -> dict[str, int]:
 
 
 def check_mapping(
-    network: Network, settings: Settings = Settings(), origin: str = "network", units: int | None = None
+    network: Network, settings: CompilerSettings = CompilerSettings(), origin: str = "network", units: int | None = None
 ) -> None:
     """Raises the MappingError of `compile_network` as far as it needs no technology: units, rungs, stages, weights.
 
     `units` per weight 1.0, default by the network's grid.
     """
-    job = Job(network, origin, settings, units or units_for(network.weight_grid))
+    job = CompilationJob(network, origin, settings, units or units_for(network.weight_grid))
     _run(PASSES[: _place(FOR_TECHNOLOGY)], job, network)
 
 
@@ -123,7 +123,7 @@ def _place(name: str) -> int:
     return [one for one, _, _ in PASSES].index(name)
 
 
-def _run(passes: tuple[Pass, ...], job: Job, found: object) -> object:
+def _run(passes: tuple[Pass, ...], job: CompilationJob, found: object) -> object:
     """Return the result of the last pass; the first pass takes `found`."""
     check_units(job.network.weight_grid, job.units, job.origin)
     for _, run, checks in passes:

@@ -1,13 +1,13 @@
 """Scale: software units become ampere. `i_unit` is the only scale factor of the whole flow."""
 
 from cosim.ir.graph import Lowered, Scaled
-from cosim.ir.nodes import Comparing, MemoryCurrents
+from cosim.ir.nodes import MemoryCurrents, ThresholdUnit
 
 
 def scale(graph: Lowered, i_unit: float) -> Scaled:
     """The graph with i_unit, ampere per software 1.0, and the set-points of its memories in ampere."""
     currents: dict[str, MemoryCurrents] = {}
     for node in graph.memories:
-        rise, fall = (node.rise, node.fall) if isinstance(node, Comparing) else (0.0, 0.0)
+        rise, fall = (node.rise, node.fall) if isinstance(node, ThresholdUnit) else (0.0, 0.0)
         currents[node.name] = MemoryCurrents(rise * i_unit, fall * i_unit, node.level * i_unit)
     return Scaled(graph.nodes, graph.weights, i_unit, currents, left_out=graph.left_out)

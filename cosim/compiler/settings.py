@@ -22,7 +22,7 @@ AROUND = ("inputs", "decision", "clock", "bias")  # in the order in which they a
 
 
 @dataclass(frozen=True)
-class Settings:
+class CompilerSettings:
     """i_unit: ampere per software 1.0; saturate: weights beyond the largest mirror are cut, not refused; pedestal: what
     a signal of 0 carries, in units; cell, headroom: as in `lower`; t_step: of a frame, s; tau: of the ladders' DPIs, s,
     None for TAU_FRAMES of a frame; around: which of AROUND stand around the network, and fit: what was measured of
@@ -65,17 +65,17 @@ def parse_around(text: str | None) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True)
-class Job:
+class CompilationJob:
     """A compilation: the network, its origin for messages, and its settings. units: unit devices per weight 1.0."""
 
     network: Network
     origin: str
-    settings: Settings
+    settings: CompilerSettings
     units: int
 
 
 @dataclass(frozen=True)
-class Target(Job):
+class Target(CompilationJob):
     """With what it is compiled for."""
 
     technology: Technology

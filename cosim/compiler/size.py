@@ -19,7 +19,7 @@ from cosim.ir.nodes import (
     Weight,
 )
 from cosim.technology.calibration import Calibration
-from cosim.units.sizing import Sizing, largest_count
+from cosim.units.sizing import SizingInput, largest_count
 from cosim.units.table import unit_of
 
 
@@ -32,7 +32,7 @@ def size(
     (MAX_BIAS_COUNT) unit devices is cut. Raises MappingError that names the parameter, its value, the limit and the
     repair.
     """
-    units, sizing = calibration.units, Sizing(graph, calibration, origin)
+    units, sizing = calibration.units, SizingInput(graph, calibration, origin)
     risen = next((node.name for node in graph.memories if node.floor and pedestal != PEDESTAL_UNITS), None)
     if risen is not None:
         raise MappingError(
@@ -52,7 +52,7 @@ def size(
     return _with_pedestal(sized) if pedestal else sized
 
 
-def _bias(node: Memory, sizing: Sizing) -> object:
+def _bias(node: Memory, sizing: SizingInput) -> object:
     """The bias currents of a memory. Raises UnitCurrentError that names it."""
     try:
         return unit_of(node).bias(node, sizing)

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosim.diff.causes import Judged, find_cause
-from cosim.diff.runs import Drawn
-from cosim.diff.samples import Found
+from cosim.diff.runs import ChipRun
+from cosim.diff.samples import SampleDifferences
 from cosim.engines.engine import Progress
 from cosim.errors import InputError
 from cosim.montecarlo.keep import Places, load_trial
@@ -30,7 +30,7 @@ _DRAWS = ("kind", "seed", "sampling", "replicates")  # of a plan: where they are
 
 
 @dataclass(frozen=True)
-class Judging:
+class ChipRequirements:
     """Rules for the chips of two runs: specs in place of each run's own, and where a run's technology is now."""
 
     specs: tuple[str, ...] = ()
@@ -41,7 +41,7 @@ class Judging:
 class _Side:
     """One run's records, figures by its engine (None: failed), specs and verdicts."""
 
-    run: Drawn
+    run: ChipRun
     records: Sequence[ChipRecord]
     specs: tuple[Spec, ...]
 
@@ -54,7 +54,7 @@ class _Side:
         return np.array([passes_specs(found, self.specs) for found in self.figures])
 
 
-def diff_drawn(a: Drawn, b: Drawn, judging: Judging, progress: Progress) -> Found:
+def diff_drawn(a: ChipRun, b: ChipRun, judging: ChipRequirements, progress: Progress) -> SampleDifferences:
     """Two runs of chips. progress: of the chips whose cause is looked for."""
     pairing, notes = _pair(a, b)
     count = pairing.paired or None
@@ -68,10 +68,10 @@ def diff_drawn(a: Drawn, b: Drawn, judging: Judging, progress: Progress) -> Foun
             f"each run's chips are counted by its own limits, {texts[0]} and {texts[1]}; --spec gives both one"
         )
     if not pairing.paired:
-        return Found((pairing,), tuple(_apart(one, other)), notes=tuple(notes))
+        return SampleDifferences((pairing,), tuple(_apart(one, other)), notes=tuple(notes))
     turns, causes = _turns(one, other, judging.places, progress)
     units = rank([Moved(unit, "cause", chips, len(turns)) for unit, chips in Counter(_units(turns)).items()])
-    return Found(
+    return SampleDifferences(
         (pairing,),
         tuple(_together(one, other)),
         units=units,
@@ -82,7 +82,7 @@ def diff_drawn(a: Drawn, b: Drawn, judging: Judging, progress: Progress) -> Foun
     )
 
 
-def _pair(a: Drawn, b: Drawn) -> tuple[Pairing, list[str]]:
+def _pair(a: ChipRun, b: ChipRun) -> tuple[Pairing, list[str]]:
     plans = [vars(run.summary.variation) for run in (a, b)]
     grids = [plan["sampling"] != "random" and plan["chips"] for plan in plans]
     other = [name for name in _DRAWS if plans[0][name] != plans[1][name]] + (["chips"] if grids[0] != grids[1] else [])

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from cosim.diff.chips import Judging, diff_drawn
-from cosim.diff.runs import VERBS, Drawn, Metered, Run, Sampled, read_run
-from cosim.diff.samples import Found, diff_metered, diff_sampled
+from cosim.diff.chips import ChipRequirements, diff_drawn
+from cosim.diff.runs import VERBS, ChipRun, Metered, Run, Sampled, read_run
+from cosim.diff.samples import SampleDifferences, diff_metered, diff_sampled
 from cosim.diff.settings import diff_settings
 from cosim.engines.engine import Progress
 from cosim.errors import InputError
@@ -18,14 +18,14 @@ SWEEP = "sweep"
 
 
 @dataclass(frozen=True)
-class Asked:
+class PairOptions:
     """How runs are held against each other, and who hears how far it is."""
 
-    judging: Judging = Judging()
+    judging: ChipRequirements = ChipRequirements()
     progress: Progress = lambda done, total: None
 
 
-def diff_folders(a: Path, b: Path, asked: Asked = Asked()) -> Difference:
+def diff_folders(a: Path, b: Path, asked: PairOptions = PairOptions()) -> Difference:
     """Compare the runs in two folders.
 
     Raises InputError for what is no finished run, or damaged, and for runs of two verbs.
@@ -35,7 +35,7 @@ def diff_folders(a: Path, b: Path, asked: Asked = Asked()) -> Difference:
     return diff_runs(read_run(a), read_run(b), asked)
 
 
-def diff_runs(a: Run, b: Run, asked: Asked = Asked()) -> Difference:
+def diff_runs(a: Run, b: Run, asked: PairOptions = PairOptions()) -> Difference:
     """Compare two runs that were read. Raises InputError where they have nothing in common."""
     found = _found(a, b, asked)
     if isinstance(found, str):
@@ -56,19 +56,19 @@ def diff_runs(a: Run, b: Run, asked: Asked = Asked()) -> Difference:
     )
 
 
-def _found(a: Run, b: Run, asked: Asked) -> Found | str:
+def _found(a: Run, b: Run, asked: PairOptions) -> SampleDifferences | str:
     match a, b:
         case Sampled(), Sampled():
             return diff_sampled(a, b)
         case Metered(), Metered():
             return diff_metered(a, b)
-        case Drawn(), Drawn():
+        case ChipRun(), ChipRun():
             return diff_drawn(a, b, asked.judging, asked.progress)
         case _:
             return f"one is of cosim {a.facts.verb}, the other of cosim {b.facts.verb}"
 
 
-def _diff_sweeps(a: Path, b: Path, asked: Asked) -> Difference:
+def _diff_sweeps(a: Path, b: Path, asked: PairOptions) -> Difference:
     """Every point that both sweeps have, by the name of its folder."""
     names = shown_path(a), shown_path(b)
     if owner_of(a) != owner_of(b):

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from cosim.errors import InputError
 from cosim.files.claim import owner_of
 from cosim.files.read import is_file
-from cosim.files.settings import Settings
+from cosim.files.settings import RunSettings
 from cosim.montecarlo.keep import SAMPLES_FILE, read_kept
 from cosim.montecarlo.page import read_summary
 from cosim.montecarlo.store import CHIPS_FILE, RUN_FILE, check_run, read_store
@@ -51,13 +51,13 @@ _RESULT = {"compare": "comparison.json", "demo": "comparison.json", "simulate": 
 
 
 @dataclass(frozen=True)
-class Facts:
+class RunFacts:
     """Facts of any run. name: its folder as given; settings: run.toml, None without; made: what its results say."""
 
     folder: Path
     name: str
     verb: str
-    settings: Settings | None
+    settings: RunSettings | None
     made: Mapping[str, object]
 
 
@@ -65,7 +65,7 @@ class Facts:
 class Sampled:
     """Samples that were decided, by condition; the one of a run without --pvt is ""."""
 
-    facts: Facts
+    facts: RunFacts
     tables: Mapping[str, SampleTable]
 
 
@@ -73,24 +73,24 @@ class Sampled:
 class Metered:
     """Samples whose power was metered. figures: such as `ngspice power cells` -> (n,) watt; see `tabulate_power`."""
 
-    facts: Facts
+    facts: RunFacts
     indices: NDArray[np.int64]
     sums: NDArray[np.str_]
     figures: Mapping[str, Array]
 
 
 @dataclass(frozen=True)
-class Drawn:
+class ChipRun:
     """Chips that were drawn, in the order of their numbers, and the samples that each of them saw (index, class)."""
 
-    facts: Facts
+    facts: RunFacts
     summary: ChipSummary
     records: tuple[ChipRecord, ...]
     indices: NDArray[np.int64]
     y: NDArray[np.int64]
 
 
-Run = Sampled | Metered | Drawn
+Run = Sampled | Metered | ChipRun
 
 
 def read_run(folder: Path) -> Run:
@@ -113,7 +113,7 @@ def read_run(folder: Path) -> Run:
         )
     parts = [folder / "design.json", *([result] if result.suffix == ".json" else [])]
     made = [(path, read_sealed(path, _AGAIN, finite=False)) for path in parts]
-    facts = Facts(folder, name, "compare" if verb == "demo" else verb, read_settings(folder), _made(made))
+    facts = RunFacts(folder, name, "compare" if verb == "demo" else verb, read_settings(folder), _made(made))
     if verb == "power":
         rows = read_sealed_arrays(folder / "power.npz", _POWER, _AGAIN)
         return Metered(
@@ -123,7 +123,7 @@ def read_run(folder: Path) -> Run:
     return Sampled(facts, tables)
 
 
-def _drawn(folder: Path, name: str) -> Drawn:
+def _drawn(folder: Path, name: str) -> ChipRun:
     settings, records = read_store(folder)
     check_run(folder, settings)
     summary = read_summary(folder)
@@ -136,7 +136,7 @@ def _drawn(folder: Path, name: str) -> Drawn:
     made = {key: value for key, value in settings.items() if key not in ("devices", "design")}
     made = {**settings["design"], **made, "chips": summary.chips}
     _check_named(folder / RUN_FILE, made)
-    facts = Facts(folder, name, MONTECARLO, read_settings(folder), made)
+    facts = RunFacts(folder, name, MONTECARLO, read_settings(folder), made)
     chosen = tuple(records[number] for number in range(summary.chips))
     for record in chosen:
         figures = [found for found in (record.behavioral, record.simulated) if found is not None]
@@ -145,7 +145,7 @@ def _drawn(folder: Path, name: str) -> Drawn:
                 f"{shown_path(folder / CHIPS_FILE)}: chip {record.chip} must have {len(samples['y'])} decisions, one "
                 f"for each sample; {_AGAIN}"
             )
-    return Drawn(facts, summary, chosen, samples["indices"], samples["y"])
+    return ChipRun(facts, summary, chosen, samples["indices"], samples["y"])
 
 
 _MADE = (

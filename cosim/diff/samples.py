@@ -25,7 +25,7 @@ _CIRCUIT = "circuit"
 
 
 @dataclass(frozen=True)
-class Found:
+class SampleDifferences:
     """Result of comparing the results of two runs; fields as those of `Difference`."""
 
     pairings: tuple[Pairing, ...]
@@ -73,7 +73,7 @@ def pair_samples(a: tuple[Places, NDArray[np.str_]], b: tuple[Places, NDArray[np
     return Paired(places[0], places[1], Pairing("samples", len(common), only[0], only[1], apart))
 
 
-def diff_sampled(a: Sampled, b: Sampled) -> Found | str:
+def diff_sampled(a: Sampled, b: Sampled) -> SampleDifferences | str:
     """Two runs of samples; a text says why they share nothing to hold against each other."""
     common = [name for name in a.tables if name in b.tables]
     if not common:
@@ -92,7 +92,9 @@ def diff_sampled(a: Sampled, b: Sampled) -> Found | str:
     scatter = _scatter(a.tables[common[0]], b.tables[common[0]], found, common[0])
     units = _together(rows.units) if len(common) > 1 else rank(rows.units)
     pairs = (*conditions, found.pairing)
-    return Found(pairs, tuple(rows.changes), tuple(rows.flips), units, tuple(dict.fromkeys(rows.notes)), scatter)
+    return SampleDifferences(
+        pairs, tuple(rows.changes), tuple(rows.flips), units, tuple(dict.fromkeys(rows.notes)), scatter
+    )
 
 
 def _diff_table(rows: _Rows, where: str, a: SampleTable, b: SampleTable) -> Paired:
@@ -170,19 +172,19 @@ def _scatter(a: SampleTable, b: SampleTable, paired: Paired, where: str) -> Scat
     return Scatter(name, "W", "samples", *(tuple(power.tolist()) for power in powers))
 
 
-def diff_metered(a: Metered, b: Metered) -> Found:
+def diff_metered(a: Metered, b: Metered) -> SampleDifferences:
     """Two runs of cosim power."""
     paired = pair_samples((a.indices, a.sums), (b.indices, b.sums))
     first, second = _by_role(a), _by_role(b)
     common = [name for name in first if name in second]
     if not paired.pairing.paired:
         apart = [Change(name, "W", contrast_means_apart(first[name], second[name])) for name in common]
-        return Found((paired.pairing,), tuple(apart), notes=_lacking(a, b))
+        return SampleDifferences((paired.pairing,), tuple(apart), notes=_lacking(a, b))
     first, second = ({name: run[name][k] for name in common} for run, k in ((first, paired.a), (second, paired.b)))
     changes = [Change(name, "W", contrast_means(first[name], second[name])) for name in common]
     name = common[0]
     scatter = Scatter(f"power, {name}", "W", "samples", tuple(first[name].tolist()), tuple(second[name].tolist()))
-    return Found((paired.pairing,), tuple(changes), notes=_lacking(a, b), scatter=scatter)
+    return SampleDifferences((paired.pairing,), tuple(changes), notes=_lacking(a, b), scatter=scatter)
 
 
 def _lacking(a: Metered, b: Metered) -> tuple[str, ...]:

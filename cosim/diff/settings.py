@@ -3,8 +3,8 @@
 import json
 from collections.abc import Iterator, Mapping
 
-from cosim.diff.runs import Facts
-from cosim.files.settings import Settings
+from cosim.diff.runs import RunFacts
+from cosim.files.settings import RunSettings
 from cosim.quantities import format_quantity
 from cosim.study.difference import Setting
 
@@ -13,7 +13,7 @@ _WIDEST, _DIGITS = 60, 6
 _UNITS = {"i-unit": "A", "supply": "V", "t-step": "s", "tau": "s", "temp": "C"}  # of options, which are in SI
 
 
-def diff_settings(a: Facts, b: Facts) -> tuple[tuple[Setting, ...], tuple[str, ...]]:
+def diff_settings(a: RunFacts, b: RunFacts) -> tuple[tuple[Setting, ...], tuple[str, ...]]:
     """(settings that differ, notes): first options and inputs, then what the results say that no option has said."""
     without = dict.fromkeys(one.name for one in (a, b) if one.settings is None)
     notes = [f"no run.toml in {' and '.join(without)}: settings are those that the results hold"] if without else []
@@ -28,7 +28,7 @@ def diff_settings(a: Facts, b: Facts) -> tuple[tuple[Setting, ...], tuple[str, .
     return (*asked, *made), tuple(notes)
 
 
-def _options(settings: Settings) -> dict[str, object]:
+def _options(settings: RunSettings) -> dict[str, object]:
     verb = {"verb": settings.verb, "cosim": settings.version}
     return {**verb, **settings.arguments, **settings.options, **settings.inputs}
 

@@ -22,7 +22,7 @@ from cosim.tasks.testset import TestSet
 from cosim.technology.types import Technology
 from cosim.variation.chip import standing
 from cosim.variation.draws import Chip
-from cosim.variation.noise import Noise
+from cosim.variation.noise import NoiseSimulation
 
 Array = NDArray[np.float64]
 Vectors = Mapping[str, Array]  # what a simulator prints, by its own names
@@ -122,7 +122,7 @@ class Run:
     engine: str = "ngspice"
     condition: Condition | None = None
     chip: Chip | None = None
-    noise: Noise | None = None
+    noise: NoiseSimulation | None = None
     stress: Stress | None = None
 
     @property

@@ -48,9 +48,9 @@ def _batch() -> object:
     from cosim.engines.batch.installed import check_numba
 
     check_numba()  # before its modules, which are compiled with it
-    from cosim.engines.batch.simulator import Batch
+    from cosim.engines.batch.simulator import BatchSimulator
 
-    return Batch()
+    return BatchSimulator()
 
 
 def _cuda() -> object:
@@ -58,9 +58,9 @@ def _cuda() -> object:
 
     check_cuda()
     from cosim.engines.batch.device.march import march_on_device
-    from cosim.engines.batch.simulator import Batch
+    from cosim.engines.batch.simulator import BatchSimulator
 
-    return Batch("cuda", lanes=1024, march=march_on_device, installed=check_cuda)
+    return BatchSimulator("cuda", lanes=1024, march=march_on_device, installed=check_cuda)
 
 
 BEHAVIORAL, NGSPICE, BATCH, CUDA = "behavioral", "ngspice", "batch", "cuda"

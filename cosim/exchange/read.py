@@ -13,9 +13,18 @@ import numpy as np
 
 from cosim.errors import NetworkError
 from cosim.exchange.graph import Array, Graph
-from cosim.exchange.wiring import Wiring, is_diagonal
+from cosim.exchange.wiring import CheckedGraph, is_diagonal
 from cosim.network.layers import MOST_BITS, AndLayer, FirstQuadrantLayer, Layer, SignedLayer
-from cosim.network.types import INPUT, LAYER_NAME, RESERVED_NAMES, InputEncoding, Late, Network, Pooling, Readout
+from cosim.network.types import (
+    INPUT,
+    LAYER_NAME,
+    RESERVED_NAMES,
+    DelayedSignal,
+    InputEncoding,
+    Network,
+    Pooling,
+    Readout,
+)
 from cosim.network.types import check_network as check
 from cosim.reading.text import shown
 
@@ -34,7 +43,7 @@ def network_from_graph(
 
     Raises NetworkError naming the node, why it has no equivalent, and what comes nearest.
     """
-    return _Reader(Wiring(graph, origin), encoding).read(pooling, labels)
+    return _Reader(CheckedGraph(graph, origin), encoding).read(pooling, labels)
 
 
 @dataclass(frozen=True)
@@ -59,7 +68,7 @@ class _Levels:
 
 
 class _Reader:
-    def __init__(self, wiring: Wiring, encoding: InputEncoding | None) -> None:
+    def __init__(self, wiring: CheckedGraph, encoding: InputEncoding | None) -> None:
         self.wiring = wiring
         features = wiring.width(wiring.input)
         self.encoding = encoding or InputEncoding(np.zeros(features), np.ones(features))
@@ -93,14 +102,14 @@ class _Reader:
         network = Network(self.encoding, ordered, last, labels=labels, late=late)
         return check(network, self.wiring.origin)
 
-    def _late(self, node: str) -> Late:
+    def _late(self, node: str) -> DelayedSignal:
         """Return the late source that a Delay makes; Delays in a row add up."""
         frames, at = self.wiring.frames(node), node
         seen = {node}
         while True:
             before = self.wiring.before[at]
             if len(before) == 1 and before[0] in self.names:
-                return Late(self.names[before[0]], frames)
+                return DelayedSignal(self.names[before[0]], frames)
             if len(before) != 1 or before[0] not in self.late_names or before[0] in seen:
                 raise self.wiring.fail(
                     node, "must follow the Input, a Threshold or another Delay alone: put what is between behind it"
@@ -277,7 +286,7 @@ def _named(nodes: list[str], stem: str, taken: set[str]) -> dict[str, str]:
     return found
 
 
-def _level(wiring: Wiring, reader: str, *, signed: bool) -> Array | None:
+def _level(wiring: CheckedGraph, reader: str, *, signed: bool) -> Array | None:
     """alpha of a node that makes levels of bits: a q, or of a signed unit a (2 q - 1); None for any other."""
     node = wiring.nodes[reader]
     if len(wiring.before[reader]) != 1:

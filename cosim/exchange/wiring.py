@@ -30,7 +30,7 @@ class Latch:
     inner: frozenset[str]
 
 
-class Wiring:
+class CheckedGraph:
     """A checked graph: every edge between nodes, one Input, one Output, every parameter of its shape."""
 
     def __init__(self, graph: Graph, origin: str) -> None:

@@ -25,7 +25,7 @@ _AGAIN = "choose another folder with -o"
 R = TypeVar("R")
 
 
-class Kept:
+class TrialStore:
     """A folder's finished trials and checks, by the number of the trial."""
 
     def __init__(self, folder: Path, search: Mapping[str, object]) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from cosim.explore.kept import Kept
+from cosim.explore.kept import TrialStore
 from cosim.explore.search import Space, belongs, propose
 from cosim.report.explore_table import shown_value
 from cosim.study.explore import OnTransistors, Tried, front_of
@@ -27,7 +27,7 @@ class Search:
     say: Say
 
 
-def explore(search: Search, kept: Kept) -> tuple[Tried, ...]:
+def explore(search: Search, kept: TrialStore) -> tuple[Tried, ...]:
     """All trials; fewer where there is nothing new to try. Every trial of their front was checked on transistors."""
     tried = list[Tried]()
     while len(tried) < search.trials:
@@ -46,7 +46,7 @@ def explore(search: Search, kept: Kept) -> tuple[Tried, ...]:
     return tuple(_settle(search, kept, tried))
 
 
-def _settle(search: Search, kept: Kept, tried: Sequence[Tried]) -> list[Tried]:
+def _settle(search: Search, kept: TrialStore, tried: Sequence[Tried]) -> list[Tried]:
     """Return the trials with those of the front checked on transistors.
 
     Where transistors refute one, others come onto the front and are checked as well.

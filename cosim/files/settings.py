@@ -35,7 +35,7 @@ Value = Scalar | list[Scalar]
 
 
 @dataclass(frozen=True)
-class Settings:
+class RunSettings:
     """The settings of a run.
 
     verb: with its subcommand, such as "characterize dpi". version: of the cosim that ran, "" for a file made by hand.
@@ -55,7 +55,7 @@ def settings_beside(path: Path) -> Path:
     return path.with_suffix(f".{SETTINGS_FILE}")
 
 
-def write_settings(place: Path, settings: Settings) -> None:
+def write_settings(place: Path, settings: RunSettings) -> None:
     """Write run.toml into a folder, or beside a file; the same settings give the same bytes.
 
     Raises InputError when that cannot be written.
@@ -64,7 +64,7 @@ def write_settings(place: Path, settings: Settings) -> None:
     write_atomically(path, format_settings(settings).encode())
 
 
-def format_settings(settings: Settings) -> str:
+def format_settings(settings: RunSettings) -> str:
     """The settings as TOML. What is no text, such as some names of files, has backslashes in its place."""
     lines = [f"{name} = {_format(getattr(settings, name))}" for name in ("verb", "version", "command")]
     for name in ("arguments", "options", "inputs"):

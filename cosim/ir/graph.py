@@ -132,7 +132,7 @@ class Sized(Scaled):
         return found
 
 
-class Wiring:
+class GraphBuilder:
     """Collects the nodes and weights of a graph."""
 
     def __init__(self) -> None:

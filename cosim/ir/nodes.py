@@ -102,7 +102,7 @@ class Memory:
 
 
 @dataclass(frozen=True)
-class Comparing(Memory):
+class ThresholdUnit(Memory):
     """A recurrent unit with whole states that compares u with thresholds, currents in software units.
 
     offset: the common-mode current that was added to u, rise and fall; two_sided: whether `fall` is used.
@@ -116,7 +116,7 @@ class Comparing(Memory):
 
 
 @dataclass(frozen=True)
-class Storing(Comparing):
+class Storing(ThresholdUnit):
     """A recurrent unit that stores how many of its turns, in software units, the value exceeds that arrives by its
     value edges: the first of them at u >= rise, the second at u <= fall."""
 

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median_low
 
-from cosim.layout.blocks import Block
-from cosim.layout.floorplan import Band, piled, spaced, stack_rows
+from cosim.layout.blocks import TransistorBlock
+from cosim.layout.floorplan import WellBand, piled, spaced, stack_rows
 from cosim.layout.order import shortest
 from cosim.layout.route import terminals_of
 from cosim.layout.rows import arrange
 from cosim.layout.tiles import width
-from cosim.technology.drawing import Drawing
+from cosim.technology.drawing import DrawingRules
 
 PIN = 3000  # nm, from the lowest row to the edge
 _SQUARE = 0.15  # power of a macro's length over its height that its area is weighed with
@@ -20,7 +20,7 @@ _SLOW = 1e6  # nm of the longest net that should be short, that count as much as
 
 
 @dataclass(frozen=True)
-class Wanted:
+class RowGoals:
     """Criteria for the choice of rows: where nets belong from left to right, ports, which nets should be short, and the
     area of capacitors, nm2."""
 
@@ -30,7 +30,7 @@ class Wanted:
     beside: float
 
 
-def find_rows(blocks: Sequence[Block], wanted: Wanted, drawing: Drawing) -> int:
+def find_rows(blocks: Sequence[TransistorBlock], wanted: RowGoals, drawing: DrawingRules) -> int:
     """Return how many rows make the macro the smallest; the squarer of two that are alike, and that with the shorter
     nets."""
     total = _length(blocks, drawing)
@@ -48,27 +48,27 @@ def find_rows(blocks: Sequence[Block], wanted: Wanted, drawing: Drawing) -> int:
     return best[1]
 
 
-def find_bands(blocks: Sequence[Block], wanted: Wanted, rows: int, drawing: Drawing) -> list[Band]:
+def find_bands(blocks: Sequence[TransistorBlock], wanted: RowGoals, rows: int, drawing: DrawingRules) -> list[WellBand]:
     """Return some `rows` rows of one length, piled in the order that makes trunks the shortest."""
     return _pile(_arrange(blocks, wanted, rows, drawing), wanted, drawing)
 
 
-def _length(blocks: Sequence[Block], drawing: Drawing) -> int:
+def _length(blocks: Sequence[TransistorBlock], drawing: DrawingRules) -> int:
     """Return how long a single row of all blocks would be, nm."""
     return sum(width(block, drawing) + 600 for block in blocks)
 
 
-def _arrange(blocks: Sequence[Block], wanted: Wanted, rows: int, drawing: Drawing) -> list[Band]:
+def _arrange(blocks: Sequence[TransistorBlock], wanted: RowGoals, rows: int, drawing: DrawingRules) -> list[WellBand]:
     limit = _length(blocks, drawing) // rows + 8000
     return stack_rows(arrange(blocks, dict(wanted.order), limit, drawing), 0)
 
 
-def _pile(bands: Sequence[Band], wanted: Wanted, drawing: Drawing) -> list[Band]:
+def _pile(bands: Sequence[WellBand], wanted: RowGoals, drawing: DrawingRules) -> list[WellBand]:
     piles = shortest([band.rows for band in bands], wanted.ports, wanted.urgent)
     return piled(spaced(piles, drawing["well_space"]), 0)
 
 
-def _longest(bands: Sequence[Band], urgent: frozenset[str]) -> int:
+def _longest(bands: Sequence[WellBand], urgent: frozenset[str]) -> int:
     """The length of the longest of some nets, nm: its trunk, and its tracks from there to its terminals."""
     ends: dict[str, dict[int, list[tuple[int, int]]]] = defaultdict(lambda: defaultdict(list))
     for k, band in enumerate(bands):

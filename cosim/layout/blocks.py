@@ -17,7 +17,7 @@ _NARROW = 5e-7  # m, of a switch on top: it stands beside its gate's contact on 
 
 
 @dataclass(frozen=True)
-class Block:
+class TransistorBlock:
     """A transistor of `m` units, and the one that stands on top of it and shares its gate line and its net between.
 
     over: switches on top of a cascode, from below: in series, whose nets between nobody else is on, or two side by side
@@ -106,7 +106,7 @@ def nanometres(metres: float) -> int:
     return 5 * round(metres * 2e8)
 
 
-def stack(devices: Iterable[Mos], outside: Iterable[str] = ()) -> list[Block]:
+def stack(devices: Iterable[Mos], outside: Iterable[str] = ()) -> list[TransistorBlock]:
     """The blocks of a circuit's transistors, in their order. outside: nets that something else is on, too."""
     devices = list(devices)
     uses = Counter(outside)
@@ -114,26 +114,26 @@ def stack(devices: Iterable[Mos], outside: Iterable[str] = ()) -> list[Block]:
     for mos in devices:
         uses.update((mos.drain, mos.gate, mos.source))
         above[mos.source] = mos
-    blocks: list[Block] = []
+    blocks: list[TransistorBlock] = []
     taken: set[str] = set()
     for mos in devices:
         upper = above.get(mos.drain)
         if upper is not None and uses[mos.drain] == 2 and _same(mos, upper):
-            blocks.append(Block(mos, upper))
+            blocks.append(TransistorBlock(mos, upper))
             taken.add(upper.name)
     paired = {block.lower.name: block for block in blocks}
-    found = [paired.get(mos.name, Block(mos)) for mos in devices if mos.name not in taken]
+    found = [paired.get(mos.name, TransistorBlock(mos)) for mos in devices if mos.name not in taken]
     return _with_switches(found, uses)
 
 
-def _with_switches(blocks: list[Block], uses: Counter[str]) -> list[Block]:
+def _with_switches(blocks: list[TransistorBlock], uses: Counter[str]) -> list[TransistorBlock]:
     """Each cascode with the switches that only its current runs through."""
     free = {block.lower.name: block.lower for block in blocks if block.upper is None and _stands_on_top(block.lower)}
     at: dict[str, list[str]] = defaultdict(list)
     for mos in free.values():
         at[mos.drain].append(mos.name)
         at[mos.source].append(mos.name)
-    found: list[Block] = []
+    found: list[TransistorBlock] = []
     for block in blocks:
         grown = replace(block, over=_fork(block, [free[name] for name in at[block.links[0]] if name in free], uses))
         for mos in grown.over:
@@ -149,7 +149,7 @@ def _with_switches(blocks: list[Block], uses: Counter[str]) -> list[Block]:
     return [block for block in found if block.lower.name not in taken]
 
 
-def _fork(block: Block, near: list[Mos], uses: Counter[str]) -> tuple[Mos, ...]:
+def _fork(block: TransistorBlock, near: list[Mos], uses: Counter[str]) -> tuple[Mos, ...]:
     """The two switches that join the top of a cascode, and nothing else does, with one other net."""
     top = block.links[0]
     if block.upper is None or len(near) != 2 or uses[top] != 3:

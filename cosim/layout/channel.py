@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from cosim.layout.floorplan import RAILS, Band
+from cosim.layout.floorplan import RAILS, WellBand
 from cosim.layout.sensitive import CLOCK, DECISION, Manners
 from cosim.layout.tiles import FREE, Terminal
-from cosim.technology.drawing import Drawing
+from cosim.technology.drawing import DrawingRules
 
 _NOWHERE = 10**9  # cost of two stubs of one track that are too near each other
 GRID = 40  # nm, of the search for the x of a stub
@@ -46,7 +46,7 @@ class Stub:
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class TrackPart:
     """Terminals that one track joins, and what else it must reach: x of the trunk or of the strap."""
 
     net: str
@@ -59,20 +59,20 @@ class Part:
         xs = [x for terminal in self.terminals for x in (terminal.box[0], terminal.box[2])]
         return min((*xs, *self.also)) - 200, max((*xs, *self.also)) + 200
 
-    def halves(self, y: int) -> tuple["Part", "Part"]:
+    def halves(self, y: int) -> tuple["TrackPart", "TrackPart"]:
         """Its upper and lower terminals, or its left and right ones."""
         upper = [one for one in self.terminals if one.box[1] > y]
         ordered = sorted(self.terminals, key=lambda one: one.box)
         first = upper if 0 < len(upper) < len(ordered) else ordered[: len(ordered) // 2]
         rest = [one for one in self.terminals if one not in first]
-        return Part(self.net, tuple(first), self.also), Part(self.net, tuple(rest), self.also)
+        return TrackPart(self.net, tuple(first), self.also), TrackPart(self.net, tuple(rest), self.also)
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class TrackPosition:
     """Where a part lies: height of its track, and its stubs."""
 
-    part: Part
+    part: TrackPart
     y: int
     stubs: tuple[Stub, ...]
 
@@ -88,7 +88,9 @@ class FullError(Exception):
 class Channel:
     """The band while its tracks are chosen."""
 
-    def __init__(self, band: Band, below: Sequence["Found"], manners: Manners, drawing: Drawing) -> None:
+    def __init__(
+        self, band: WellBand, below: Sequence["TrackPosition"], manners: Manners, drawing: DrawingRules
+    ) -> None:
         """below: what lies in the band under this one."""
         self.manners, self.loud, self.below = manners, manners.clocks, below
         self.band, self.pitch = band, drawing["metal_width"] + drawing["metal_space"]
@@ -97,14 +99,14 @@ class Channel:
         self.least = drawing["metal_area"] // drawing["metal_width"] // 10 * 10 + 10 - 2 * self.reach
         edge = self.reach + drawing["metal_space"] // 2  # a stub that ends on the last track keeps from the next band
         self.heights = range(-(-(band.low + edge) // 10) * 10, band.high - edge + 1, self.pitch)
-        self.tracks: dict[int, list[Found]] = defaultdict(list)
-        self.columns: dict[int, list[tuple[Stub, Found]]] = defaultdict(list)  # by the micrometre
+        self.tracks: dict[int, list[TrackPosition]] = defaultdict(list)
+        self.columns: dict[int, list[tuple[Stub, TrackPosition]]] = defaultdict(list)  # by the micrometre
         self.narrow: dict[int, list[Terminal]] = defaultdict(list)  # by the micrometre: those with little choice
-        self.ripped: Counter[Part] = Counter()
+        self.ripped: Counter[TrackPart] = Counter()
         self.tired = 0  # so often all parts were tried: where there is no room, only clocks are kept apart at last
         self.quiet: list[Terminal] = []  # what clocks keep from
 
-    def fill(self, parts: list[Part]) -> list[Found]:
+    def fill(self, parts: list[TrackPart]) -> list[TrackPosition]:
         """All tracks of the band. Raises NoTrunkError, and FullError where there is no room."""
         terminals = [one for part in parts for one in part.terminals]
         self.quiet = [one for one in terminals if one.net not in (*RAILS, *self.loud)]
@@ -130,9 +132,9 @@ class Channel:
                 raise NoTrunkError(part.net)
         return [found for height in sorted(self.tracks) for found in self.tracks[height]]
 
-    def _add(self, part: Part) -> list[Part] | None:
+    def _add(self, part: TrackPart) -> list[TrackPart] | None:
         """Put a part where it costs least; returns the parts that it takes the place of, None where it cannot stand."""
-        best: tuple[int, int, list[Stub], set[Found]] | None = None
+        best: tuple[int, int, list[Stub], set[TrackPosition]] | None = None
         low, high = part.ends
         for y in self.heights:
             hit = {found for found in self.tracks[y] if found.part.net != part.net and self._meets(found, low, high)}
@@ -153,17 +155,17 @@ class Channel:
         taken = sorted(hit, key=lambda found: (found.part.net, found.y, found.part.ends))
         for found in taken:
             self._remove(found)
-        self._keep(Found(part, y, tuple(stubs)))
+        self._keep(TrackPosition(part, y, tuple(stubs)))
         return [found.part for found in taken]
 
-    def _meets(self, found: Found, low: int, high: int) -> bool:
+    def _meets(self, found: TrackPosition, low: int, high: int) -> bool:
         a, b = found.part.ends
         return a < high + self.space and low < b + self.space
 
-    def _weight(self, found: Found) -> int:
+    def _weight(self, found: TrackPosition) -> int:
         return 60_000 * (1 + self.ripped[found.part]) * (20 if found.part.net in self.loud else 1)
 
-    def _distance(self, part: Part, y: int, low: int, high: int) -> int:
+    def _distance(self, part: TrackPart, y: int, low: int, high: int) -> int:
         """Length of the stubs, and half of that of the neighbours beside the track."""
         away = sum(abs(y - (one.box[1] + one.box[3]) // 2) for one in part.terminals)
         sides = range(-_SEEN, _SEEN + 1)
@@ -188,7 +190,7 @@ class Channel:
             harm >>= self.tired
         return harm // tracks if harm else int(tracks == 1 and net not in self.loud)
 
-    def _stub(self, terminal: Terminal, to: int, own: list[Stub]) -> tuple[int, Stub, set[Found]]:
+    def _stub(self, terminal: Terminal, to: int, own: list[Stub]) -> tuple[int, Stub, set[TrackPosition]]:
         """The cheapest stub from a terminal to a track, what it costs, and what it takes the place of."""
         x1, y1, x2, y2 = terminal.box
         y, net = (y1 + y2) // 2, terminal.net
@@ -202,7 +204,7 @@ class Channel:
         ]
         middle = (x1 + x2) // 10 * 5
         steps = range(min(2 * (max((x2 - x1) // 2 - self.room, 0) // GRID) + 1, _STEPS))
-        best: tuple[int, Stub, set[Found]] | None = None
+        best: tuple[int, Stub, set[TrackPosition]] | None = None
         shared = [stub.x for stub in own if x1 + self.room <= stub.x <= x2 - self.room]
         harms = [(at, harm) for at, one in near if (harm := self.manners.harm(net, one.part.net)) >= DECISION]
         for x in (*shared, *(middle + (step + 1) // 2 * (1 if step % 2 else -1) * GRID for step in steps)):
@@ -230,12 +232,12 @@ class Channel:
             for one in some
         )
 
-    def _keep(self, found: Found) -> None:
+    def _keep(self, found: TrackPosition) -> None:
         self.tracks[found.y].append(found)
         for stub in found.stubs:
             self.columns[stub.x // 1000].append((stub, found))
 
-    def _remove(self, found: Found) -> None:
+    def _remove(self, found: TrackPosition) -> None:
         self.ripped[found.part] += 1
         self.tracks[found.y].remove(found)
         for stub in found.stubs:

@@ -13,7 +13,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from cosim.errors import MissingToolError, SimulationError
-from cosim.technology.drawing import Drawing
+from cosim.technology.drawing import DrawingRules
 from cosim.technology.types import Technology
 
 OLDEST = (0, 28, 4)
@@ -56,11 +56,11 @@ class Checker:
     application: str
     version: str
     decks: Path
-    drawing: Drawing
+    drawing: DrawingRules
     jobs: int = 2
 
 
-def find_checker(technology: Technology, drawing: Drawing, jobs: int = 2) -> Checker:
+def find_checker(technology: Technology, drawing: DrawingRules, jobs: int = 2) -> Checker:
     """Raises MissingToolError for what is not there: the application, pmap, the kit's decks."""
     application, version = find_application()
     if shutil.which("pmap") is None:

@@ -6,16 +6,16 @@ from statistics import median_low
 
 from cosim.circuit.elements import GROUND, Capacitor, Circuit, Mos
 from cosim.errors import InputError, MappingError
-from cosim.layout.bands import PIN, Wanted, find_bands, find_rows
-from cosim.layout.blocks import VDD, Block, stack
+from cosim.layout.bands import PIN, RowGoals, find_bands, find_rows
+from cosim.layout.blocks import VDD, TransistorBlock, stack
 from cosim.layout.channel import FullError
-from cosim.layout.floorplan import OWN, Band, higher, net_order
+from cosim.layout.floorplan import OWN, WellBand, higher, net_order
 from cosim.layout.plates import Plate, bottoms, draw_plates, place
-from cosim.layout.route import NoRoomError, Plan, Wires, flipped, route, terminals_of
+from cosim.layout.route import NoRoomError, RoutingPlan, Wires, flipped, route, terminals_of
 from cosim.layout.sensitive import Manners, manners, unclocked
 from cosim.layout.tiles import HALF_TAP, RAIL_TOP, Box, Shape, contacts
 from cosim.layout.wells import draw_wells
-from cosim.technology.drawing import Drawing
+from cosim.technology.drawing import DrawingRules
 from cosim.technology.types import Technology
 
 _APART = 600  # nm, between the rows and the straps of the supplies
@@ -45,17 +45,17 @@ class Pin:
 
 
 @dataclass(frozen=True)
-class Chip:
+class DrawnChip:
     """A drawn circuit: shapes, labels, pins from left to right, and what was placed."""
 
     name: str
     shapes: tuple[Shape, ...]
     labels: tuple[Label, ...]
     pins: tuple[Pin, ...]
-    bands: tuple[Band, ...]
+    bands: tuple[WellBand, ...]
     wires: Wires
     plates: tuple[Plate, ...]
-    blocks: tuple[Block, ...]
+    blocks: tuple[TransistorBlock, ...]
     box: Box
 
     @property
@@ -70,7 +70,7 @@ class Chip:
         return (self.box[2] - self.box[0]) * (self.box[3] - self.box[1]) * 1e-18
 
 
-def drawing_of(technology: Technology) -> Drawing:
+def drawing_of(technology: Technology) -> DrawingRules:
     """Raises InputError for a technology without `[layout]`."""
     if technology.drawing is None:
         raise InputError(
@@ -80,7 +80,7 @@ def drawing_of(technology: Technology) -> Drawing:
     return technology.drawing
 
 
-def draw_chip(circuit: Circuit, ports: Sequence[str], technology: Technology, name: str) -> Chip:
+def draw_chip(circuit: Circuit, ports: Sequence[str], technology: Technology, name: str) -> DrawnChip:
     """Draw a flat circuit. Raises InputError and MappingError for what cannot be drawn."""
     drawing = drawing_of(technology)
     if (count := len(circuit.elements)) > MOST:
@@ -96,7 +96,7 @@ def draw_chip(circuit: Circuit, ports: Sequence[str], technology: Technology, na
         raise MappingError(f"transistor {own.name} is in a p well of its own, on {own.bulk}, which cannot be drawn yet")
     order = net_order(blocks, ports, drawing)
     beside = sum(one.value for one in capacitors) / technology.capacitor_density * 1e18
-    wanted = Wanted(order, tuple(ports), unclocked(circuit), beside)
+    wanted = RowGoals(order, tuple(ports), unclocked(circuit), beside)
     rows = find_rows(blocks, wanted, drawing)
     least = rows * _FEWEST
     while True:
@@ -117,12 +117,12 @@ def draw_chip(circuit: Circuit, ports: Sequence[str], technology: Technology, na
     shapes.append(("boundary", box))
     pins = _pins(wires, plan, box, drawing)
     labels = _labels(pins, wires, bands)
-    return Chip(name, tuple(shapes), labels, pins, tuple(bands), wires, tuple(plates), tuple(blocks), box)
+    return DrawnChip(name, tuple(shapes), labels, pins, tuple(bands), wires, tuple(plates), tuple(blocks), box)
 
 
 def _routed(
-    bands: list[Band], circuit: Circuit, ports: Sequence[str], technology: Technology
-) -> tuple[list[Band], Plan, list[Plate], Wires]:
+    bands: list[WellBand], circuit: Circuit, ports: Sequence[str], technology: Technology
+) -> tuple[list[WellBand], RoutingPlan, list[Plate], Wires]:
     """Return the bands, as high as their wires make them, what was wired, the capacitors, and the wires.
 
     Raises NoRoomError where the rows are too short for the wires between them, MappingError for a capacitor.
@@ -139,8 +139,8 @@ def _routed(
 
 
 def _plan(
-    bands: Sequence[Band], capacitors: Sequence[Capacitor], ports: Sequence[str], technology: Technology
-) -> tuple[Plan, list[Plate]]:
+    bands: Sequence[WellBand], capacitors: Sequence[Capacitor], ports: Sequence[str], technology: Technology
+) -> tuple[RoutingPlan, list[Plate]]:
     """Return the plan of the wires between rows, and the capacitors beside them."""
     drawing = drawing_of(technology)
     right = max(row.right for band in bands for row in band.rows)
@@ -150,10 +150,12 @@ def _plan(
         reach.setdefault(plate.net, []).append(plate.y)
     straps = {VDD: -_APART - _MET, GROUND: right + _APART + _MET}
     places = {net: int(median_low(xs)) for net, xs in _reached(bands).items()}
-    return Plan(tuple(bands), frozenset(ports), places, reach, straps, bands[0].low - PIN, right, Manners()), plates
+    return RoutingPlan(
+        tuple(bands), frozenset(ports), places, reach, straps, bands[0].low - PIN, right, Manners()
+    ), plates
 
 
-def _reached(bands: Sequence[Band]) -> dict[str, list[int]]:
+def _reached(bands: Sequence[WellBand]) -> dict[str, list[int]]:
     """Net -> x of the middle of each of its terminals."""
     found: dict[str, list[int]] = {}
     for band in bands:
@@ -162,7 +164,7 @@ def _reached(bands: Sequence[Band]) -> dict[str, list[int]]:
     return found
 
 
-def _rows(bands: Sequence[Band], right: int, drawing: Drawing) -> list[Shape]:
+def _rows(bands: Sequence[WellBand], right: int, drawing: DrawingRules) -> list[Shape]:
     """Devices, taps, implants, wells and rails."""
     shapes: list[Shape] = []
     grow = drawing["active_implant"]
@@ -189,13 +191,13 @@ def _rows(bands: Sequence[Band], right: int, drawing: Drawing) -> list[Shape]:
     return shapes
 
 
-def _straps(right: int, drawing: Drawing) -> dict[str, tuple[int, int]]:
+def _straps(right: int, drawing: DrawingRules) -> dict[str, tuple[int, int]]:
     """Rail -> from where to where its strap reaches."""
     strap = drawing["strap"]
     return {VDD: (-_APART - strap, -_APART), GROUND: (right + _APART, right + _APART + strap)}
 
 
-def _supplies(plan: Plan, box: Box, drawing: Drawing) -> list[Shape]:
+def _supplies(plan: RoutingPlan, box: Box, drawing: DrawingRules) -> list[Shape]:
     """Straps of metal2 at both sides, and each band's rail of metal1 to its own."""
     straps, via = _straps(plan.right, drawing), drawing["via"]
     shapes: list[Shape] = [("metal2", (x1, box[1], x2, box[3])) for x1, x2 in straps.values()]
@@ -210,7 +212,7 @@ def _supplies(plan: Plan, box: Box, drawing: Drawing) -> list[Shape]:
     return shapes
 
 
-def _wires(wires: Wires, plan: Plan, drawing: Drawing) -> list[Shape]:
+def _wires(wires: Wires, plan: RoutingPlan, drawing: DrawingRules) -> list[Shape]:
     shapes: list[Shape] = []
     half, via = drawing["metal_width"] // 2, drawing["via"] // 2
     end, least = via + drawing["via_end"], drawing["metal_area"] // drawing["metal_width"] // 10 * 5 + 5
@@ -241,7 +243,7 @@ def _wires(wires: Wires, plan: Plan, drawing: Drawing) -> list[Shape]:
     return shapes
 
 
-def _pins(wires: Wires, plan: Plan, box: Box, drawing: Drawing) -> tuple[Pin, ...]:
+def _pins(wires: Wires, plan: RoutingPlan, box: Box, drawing: DrawingRules) -> tuple[Pin, ...]:
     half = drawing["metal_width"] // 2
     found = [
         Pin(trunk.net, "metal4", (trunk.x - half, plan.edge, trunk.x + half, plan.edge + 2 * half))
@@ -253,7 +255,7 @@ def _pins(wires: Wires, plan: Plan, box: Box, drawing: Drawing) -> tuple[Pin, ..
     return tuple(sorted(found, key=lambda pin: pin.box))
 
 
-def _labels(pins: Sequence[Pin], wires: Wires, bands: Sequence[Band]) -> tuple[Label, ...]:
+def _labels(pins: Sequence[Pin], wires: Wires, bands: Sequence[WellBand]) -> tuple[Label, ...]:
     """Return one label a net: on its pin, on the foundry's layer for labels of pins; of a net without one on its first
     track, or on the metal between the two units of a block, on the layer of that metal, where no tool takes it for a
     pin."""

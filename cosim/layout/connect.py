@@ -7,13 +7,13 @@ from typing import Any
 
 from cosim.layout.gds import geometry
 from cosim.layout.tiles import Box
-from cosim.technology.drawing import CONDUCTORS, Drawing
+from cosim.technology.drawing import CONDUCTORS, DrawingRules
 
 _PINS = ("metal2", "metal4")  # whose pins have a layer of labels; names of other nets are on the metal itself
 
 
 @dataclass(frozen=True)
-class Unit:
+class ExtractedTransistor:
     """A transistor as drawn: the deck's name, nets of drain, gate, source and bulk, width and length in nm, and the
     areas (m2) and rims (m) of its diffusions, drain first; what units share is halved."""
 
@@ -26,17 +26,17 @@ class Unit:
 
 
 @dataclass(frozen=True)
-class Drawn:
+class ExtractedLayout:
     """Content of a layout: net -> layer -> boxes in nm, and its units. A net without a label has a number with $.
 
     Layers are those of CONDUCTORS, poly without what is a gate, `gate`, and nwell.
     """
 
     boxes: Mapping[str, Mapping[str, tuple[Box, ...]]]
-    units: tuple[Unit, ...]
+    units: tuple[ExtractedTransistor, ...]
 
 
-def read_layout(layout: Any, drawing: Drawing) -> Drawn:  # noqa: ANN401 - klayout has no types of its own
+def read_layout(layout: Any, drawing: DrawingRules) -> ExtractedLayout:  # noqa: ANN401 - klayout has no types of its own
     """Trace the only cell of a klayout layout."""
     db = geometry()
     netlist = db.LayoutToNetlist(db.RecursiveShapeIterator(layout, layout.top_cell(), []))
@@ -52,10 +52,10 @@ def read_layout(layout: Any, drawing: Drawing) -> Drawn:  # noqa: ANN401 - klayo
         found["nwell"] = _boxes(netlist.shapes_of_net(net, layers["nwell"]))
         found |= {"poly": _boxes(poly - layers["comp"]), "gate": _boxes(poly & layers["comp"])}
         boxes[net.expanded_name()] = {name: each for name, each in found.items() if each}
-    return Drawn(boxes, tuple(_unit(device) for device in circuit.each_device()))
+    return ExtractedLayout(boxes, tuple(_unit(device) for device in circuit.each_device()))
 
 
-def _connect(netlist: Any, layers: Mapping[str, Any], drawing: Drawing) -> None:  # noqa: ANN401 - klayout has no types of its own
+def _connect(netlist: Any, layers: Mapping[str, Any], drawing: DrawingRules) -> None:  # noqa: ANN401 - klayout has no types of its own
     db = geometry()
     comp, poly, nwell = layers["comp"], layers["poly"], layers["nwell"]
     nactive, pactive = comp & layers["nplus"], comp & layers["pplus"]
@@ -101,7 +101,7 @@ def _boxes(region: Any) -> tuple[Box, ...]:  # noqa: ANN401 - klayout has no typ
     return tuple(sorted((b.left, b.bottom, b.right, b.top) for b in (one.bbox() for one in parts.each())))
 
 
-def _unit(device: Any) -> Unit:  # noqa: ANN401 - klayout has no types of its own
+def _unit(device: Any) -> ExtractedTransistor:  # noqa: ANN401 - klayout has no types of its own
     def net(name: str) -> str:
         found = device.net_for_terminal(name)
         return found.expanded_name() if found else ""
@@ -112,4 +112,4 @@ def _unit(device: Any) -> Unit:  # noqa: ANN401 - klayout has no types of its ow
     nets = net("D"), net("G"), net("S"), net("B")
     w, l = round(value("W") * 1000), round(value("L") * 1000)  # noqa: E741 - a length
     areas, rims = (value("AD") * 1e-12, value("AS") * 1e-12), (value("PD") * 1e-6, value("PS") * 1e-6)
-    return Unit(device.device_class().name, nets, w, l, areas, rims)
+    return ExtractedTransistor(device.device_class().name, nets, w, l, areas, rims)

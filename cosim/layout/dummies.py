@@ -7,9 +7,9 @@ rail, and the netlist of LVS has them.
 """
 
 from cosim.circuit.elements import Mos
-from cosim.layout.blocks import RAIL, Block, nanometres
-from cosim.layout.tiles import BOTTOM, STRIP, Tile, contacts, heights
-from cosim.technology.drawing import Drawing
+from cosim.layout.blocks import RAIL, TransistorBlock, nanometres
+from cosim.layout.tiles import BOTTOM, STRIP, LayoutTile, contacts, heights
+from cosim.technology.drawing import DrawingRules
 
 _BESIDE = 460  # nm from the left edge to the diffusion, the gate's contact between
 
@@ -20,14 +20,14 @@ def dummy_of(mos: Mos, name: str) -> Mos:
     return Mos(name, rail, rail, rail, rail, mos.polarity, mos.w, mos.l)
 
 
-def dummy_width(mos: Mos, drawing: Drawing) -> int:
+def dummy_width(mos: Mos, drawing: DrawingRules) -> int:
     """Return the width that a dummy unit takes in a row, nm."""
     return _BESIDE + nanometres(mos.w) + drawing["poly_end"]
 
 
-def draw_dummy(mos: Mos, x: int, drawing: Drawing) -> Tile:
+def draw_dummy(mos: Mos, x: int, drawing: DrawingRules) -> LayoutTile:
     """The unit with its left edge at x."""
-    tile, at = Tile(), heights(Block(mos), drawing)
+    tile, at = LayoutTile(), heights(TransistorBlock(mos), drawing)
     w, whole = nanometres(mos.w), drawing["contact"] + 2 * drawing["contact_in"]
     a, right = x + _BESIDE, x + dummy_width(mos, drawing)
     tile.right, tile.top = right, at.top

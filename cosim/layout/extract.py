@@ -13,10 +13,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from cosim.circuit.elements import GROUND
-from cosim.layout.connect import Drawn
+from cosim.layout.connect import ExtractedLayout
 from cosim.layout.field import between_layers
 from cosim.layout.tiles import Box
-from cosim.technology.drawing import CONDUCTORS, Drawing, WireTable
+from cosim.technology.drawing import CONDUCTORS, DrawingRules, WireTable
 
 REACH = 2000  # nm
 _CELL = 4000  # nm, of the search grid
@@ -63,7 +63,7 @@ def _area(box: Box) -> int:
     return (box[2] - box[0]) * (box[3] - box[1])
 
 
-def extract(drawn: Drawn, drawing: Drawing, drawn_before: float = 0.0) -> list[Parasitic]:
+def extract(drawn: ExtractedLayout, drawing: DrawingRules, drawn_before: float = 0.0) -> list[Parasitic]:
     """All capacitances, largest kinds merged by pair. drawn_before: length of a diffusion that the models have, m."""
     grids = {layer: _Grid(_boxes(drawn, layer)) for layer in CONDUCTORS}
     total: dict[tuple[Pair, str], float] = defaultdict(float)
@@ -85,7 +85,7 @@ def extract(drawn: Drawn, drawing: Drawing, drawn_before: float = 0.0) -> list[P
     return [Parasitic(*pair, kind, farad) for (pair, kind), farad in sorted(total.items()) if farad]
 
 
-def _boxes(drawn: Drawn, layer: str) -> Iterator[tuple[str, Box]]:
+def _boxes(drawn: ExtractedLayout, layer: str) -> Iterator[tuple[str, Box]]:
     for net, layers in drawn.boxes.items():
         for box in layers.get(layer, ()):
             yield net, box
@@ -126,7 +126,7 @@ def _joined(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
     return merged
 
 
-def _junctions(drawn: Drawn, drawing: Drawing, before: float) -> Iterator[tuple[str, str, float]]:
+def _junctions(drawn: ExtractedLayout, drawing: DrawingRules, before: float) -> Iterator[tuple[str, str, float]]:
     """Yield (net, bulk, F) for the junctions of drawn diffusions beyond what the models assume, at no voltage.
 
     It is negative where transistors share a diffusion.

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import distance_transform_edt
 
-from cosim.layout.connect import Drawn
+from cosim.layout.connect import ExtractedLayout
 from cosim.layout.tiles import Box
 from cosim.technology.drawing import CONDUCTORS, WireTable
 
@@ -44,7 +44,7 @@ class _Plane:
         return np.where(self.away < SEEN, np.exp(-self.away / np.float32(spread * 1e9)), np.float32(0))
 
 
-def between_layers(drawn: Drawn, wires: WireTable, substrate: str) -> dict[Pair, float]:
+def between_layers(drawn: ExtractedLayout, wires: WireTable, substrate: str) -> dict[Pair, float]:
     """Upper net and lower net or substrate -> farad. Gates have what lies over them, and nothing to the substrate."""
     nets = sorted(drawn.boxes)
     others = [*nets, substrate]
@@ -95,7 +95,7 @@ def _counted(upper: NDArray[np.int32], lower: NDArray[np.int32], worth: Weights,
     return np.bincount(pairs[inner].ravel(), worth[inner].ravel(), nets * (nets + 1)).astype(np.float64)
 
 
-def _strips(drawn: Drawn, nets: list[str]) -> Iterator[dict[str, _Plane]]:
+def _strips(drawn: ExtractedLayout, nets: list[str]) -> Iterator[dict[str, _Plane]]:
     """The layers of a drawing, strip by strip from below, each with what lies within SEEN of it."""
     boxes = {layer: sorted(_numbered(drawn, nets, layer), key=lambda one: one[1][1]) for layer in CONDUCTORS}
     every = [box for found in boxes.values() for _, box in found]
@@ -112,7 +112,7 @@ def _strips(drawn: Drawn, nets: list[str]) -> Iterator[dict[str, _Plane]]:
         yield {layer: plane for layer, plane in planes.items() if plane is not None}
 
 
-def _numbered(drawn: Drawn, nets: list[str], layer: str) -> Iterator[tuple[int, Box]]:
+def _numbered(drawn: ExtractedLayout, nets: list[str], layer: str) -> Iterator[tuple[int, Box]]:
     """Net's number and box; poly that is a gate has a number that is higher by that of all nets."""
     for number, net in enumerate(nets):
         for box in drawn.boxes[net].get(layer, ()):

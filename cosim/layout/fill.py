@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from cosim.circuit.elements import Circuit
-from cosim.layout.chip import Chip
-from cosim.layout.connect import Drawn
+from cosim.layout.chip import DrawnChip
+from cosim.layout.connect import ExtractedLayout
 from cosim.layout.gds import geometry, label_of
 from cosim.layout.sensitive import sensitive
 from cosim.layout.tiles import Box, Shape
-from cosim.technology.drawing import Drawing
+from cosim.technology.drawing import DrawingRules
 
 METALS = ("metal1", "metal2", "metal3", "metal4", "metal5")
 _SIZES = (4000, 2000, 1000, 500)  # nm, sides of squares
@@ -34,7 +34,7 @@ class Filled:
     after: dict[str, float]
 
 
-def fill(chip: Chip, circuit: Circuit, drawn: Drawn, drawing: Drawing) -> Filled:
+def fill(chip: DrawnChip, circuit: Circuit, drawn: ExtractedLayout, drawing: DrawingRules) -> Filled:
     """Squares for a drawn chip; its metals that cover enough are left as they are."""
     db = geometry()
     x1, y1, x2, y2 = chip.box
@@ -68,7 +68,7 @@ def fill(chip: Chip, circuit: Circuit, drawn: Drawn, drawing: Drawing) -> Filled
     return Filled(tuple(found), before, after)
 
 
-def _squares(room: Any, wanted: float, chip: Chip, sizes: Sequence[int]) -> list[Box]:  # noqa: ANN401 - klayout's
+def _squares(room: Any, wanted: float, chip: DrawnChip, sizes: Sequence[int]) -> list[Box]:  # noqa: ANN401 - klayout's
     """Squares within a region, as many as cover `wanted` nm2, or as fit."""
     db = geometry()
     found: list[Box] = []

@@ -7,9 +7,9 @@ rows: wires between rows are then nearly straight, and what a gate line drives i
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from cosim.layout.blocks import GROUND, VDD, Block
-from cosim.layout.tiles import UNDER, Tile, width
-from cosim.technology.drawing import Drawing
+from cosim.layout.blocks import GROUND, VDD, TransistorBlock
+from cosim.layout.tiles import UNDER, LayoutTile, width
+from cosim.technology.drawing import DrawingRules
 from cosim.technology.types import Polarity
 
 RAILS = (VDD, GROUND)
@@ -19,40 +19,40 @@ _LIKE = 2000  # nm, by which the heights of two rows back to back may differ, bu
 
 
 @dataclass(frozen=True)
-class Placed:
+class PlacedTile:
     """A tile of a row: of a block, or the head of its gate line."""
 
-    block: Block
-    tile: Tile
+    block: TransistorBlock
+    tile: LayoutTile
     is_head: bool
 
 
 @dataclass(frozen=True)
-class Row:
+class BlockRow:
     """Blocks side by side, from x = 0 on; `top`: height above the middle of its tap; `under`: what it takes below that
     where no row hangs there; nanometres. ends: units on the rail before the first and behind the last block."""
 
     polarity: Polarity
     well: str
-    placed: tuple[Placed, ...]
+    placed: tuple[PlacedTile, ...]
     right: int
     top: int
     under: int = UNDER
-    ends: tuple[Placed, ...] = ()
+    ends: tuple[PlacedTile, ...] = ()
 
 
-def below(rows: tuple[Row, ...]) -> int:
+def below(rows: tuple[BlockRow, ...]) -> int:
     """Return the height that one or two rows back to back take below their tap, nm."""
     first, *rest = rows
     return rest[0].top if rest else first.under
 
 
 @dataclass(frozen=True)
-class Band:
+class WellBand:
     """One or two rows of a well back to back: the lower one hangs below their tap at height y."""
 
     y: int
-    rows: tuple[Row, ...]
+    rows: tuple[BlockRow, ...]
 
     @property
     def low(self) -> int:
@@ -65,7 +65,7 @@ class Band:
         return self.y + self.rows[0].top
 
 
-def net_order(blocks: Sequence[Block], ports: Sequence[str], drawing: Drawing) -> dict[str, float]:
+def net_order(blocks: Sequence[TransistorBlock], ports: Sequence[str], drawing: DrawingRules) -> dict[str, float]:
     """Net -> where it belongs between 0, left, and 1, right: in order of appearance, as wide as what feeds it."""
     weight: dict[str, float] = {}
     for block in blocks:
@@ -86,17 +86,17 @@ def net_order(blocks: Sequence[Block], ports: Sequence[str], drawing: Drawing) -
     return found
 
 
-def stack_rows(rows: Sequence[Row], between: int) -> list[Band]:
+def stack_rows(rows: Sequence[BlockRow], between: int) -> list[WellBand]:
     """Bands from bottom to top, n and p in turn, `between` apart; rows of one well are paired, first of like height."""
     n, p = (_paired([row for row in rows if row.polarity == polarity]) for polarity in ("n", "p"))
     turns = [pair for k in range(max(len(n), len(p))) for pair in (*n[k : k + 1], *p[k : k + 1])]
     return piled(turns, between)
 
 
-def _paired(rows: Sequence[Row]) -> list[tuple[Row, ...]]:
+def _paired(rows: Sequence[BlockRow]) -> list[tuple[BlockRow, ...]]:
     mine = sorted(rows, key=lambda row: (row.well, row.top))
-    pairs: list[tuple[Row, ...]] = []
-    single: list[Row] = []
+    pairs: list[tuple[BlockRow, ...]] = []
+    single: list[BlockRow] = []
     while mine:
         first = mine.pop(0)
         if first.well == OWN:
@@ -114,9 +114,9 @@ def _paired(rows: Sequence[Row]) -> list[tuple[Row, ...]]:
     return pairs
 
 
-def spaced(turns: Sequence[tuple[Row, ...]], space: int) -> list[tuple[Row, ...]]:
+def spaced(turns: Sequence[tuple[BlockRow, ...]], space: int) -> list[tuple[BlockRow, ...]]:
     """Return the rows, those with wells of their own as far as `space` from other wells below and above."""
-    found: list[tuple[Row, ...]] = []
+    found: list[tuple[BlockRow, ...]] = []
     for k, pair in enumerate(turns):
         row, *rest = pair
         if row.well == OWN:
@@ -127,19 +127,19 @@ def spaced(turns: Sequence[tuple[Row, ...]], space: int) -> list[tuple[Row, ...]
     return found
 
 
-def piled(turns: Sequence[tuple[Row, ...]], between: int) -> list[Band]:
+def piled(turns: Sequence[tuple[BlockRow, ...]], between: int) -> list[WellBand]:
     """Bands of these rows, from y = 0 upwards."""
-    bands: list[Band] = []
+    bands: list[WellBand] = []
     y = 0
     for pair in turns:
-        bands.append(Band(y + below(pair), pair))
+        bands.append(WellBand(y + below(pair), pair))
         y = bands[-1].high + between
     return bands
 
 
-def higher(bands: Sequence[Band], index: int) -> list[Band]:
+def higher(bands: Sequence[WellBand], index: int) -> list[WellBand]:
     """The bands with more room for tracks above the rows of one."""
-    turns: list[tuple[Row, ...]] = [
+    turns: list[tuple[BlockRow, ...]] = [
         tuple(replace(row, top=row.top + _MORE) for row in band.rows) if k == index else band.rows
         for k, band in enumerate(bands)
     ]

@@ -5,9 +5,9 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from cosim.errors import MissingToolError
-from cosim.layout.chip import Chip
+from cosim.layout.chip import DrawnChip
 from cosim.resources import install_command
-from cosim.technology.drawing import Drawing
+from cosim.technology.drawing import DrawingRules
 
 
 def geometry() -> Any:  # noqa: ANN401 - klayout has no types of its own
@@ -26,7 +26,7 @@ def label_of(net: str) -> str:
     return "vss" if net == "0" else net.replace(".", "_")
 
 
-def layout_of(chip: Chip, drawing: Drawing) -> Any:  # noqa: ANN401 - klayout has no types of its own
+def layout_of(chip: DrawnChip, drawing: DrawingRules) -> Any:  # noqa: ANN401 - klayout has no types of its own
     """A klayout layout with one cell."""
     db = geometry()
     layout = db.Layout()

@@ -5,9 +5,9 @@ from collections.abc import Collection, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.layout.floorplan import RAILS, Row
+from cosim.layout.floorplan import RAILS, BlockRow
 
-Pile = tuple[Row, ...]
+Pile = tuple[BlockRow, ...]
 _URGENT = 20.0  # what a micrometre counts for of a net that should be short
 
 

@@ -6,7 +6,7 @@ from tempfile import TemporaryDirectory
 from cosim.circuit.elements import Circuit, Instance
 from cosim.design import Design
 from cosim.errors import MappingError
-from cosim.layout.chip import Chip, draw_chip
+from cosim.layout.chip import DrawnChip, draw_chip
 from cosim.layout.tiles import Box
 
 COLOURS = {
@@ -15,7 +15,7 @@ COLOURS = {
 }  # fmt: skip
 
 
-def format_svg(chip: Chip, layers: tuple[str, ...] = tuple(COLOURS), window: Box | None = None) -> str:
+def format_svg(chip: DrawnChip, layers: tuple[str, ...] = tuple(COLOURS), window: Box | None = None) -> str:
     """The rectangles of some layers as SVG, one path a layer, a user unit a micrometre; all of them or in a window."""
     x1, y1, x2, y2 = window or chip.box
     parts: list[str] = []

@@ -15,7 +15,7 @@ from cosim.circuit.elements import GROUND, Capacitor
 from cosim.errors import MappingError
 from cosim.layout.blocks import VDD
 from cosim.layout.tiles import Box, Shape
-from cosim.technology.drawing import Drawing
+from cosim.technology.drawing import DrawingRules
 
 WIRE = 500  # nm, metal5 of a plate
 _LANE = 250  # nm, of the search for the height of a plate's wire
@@ -57,7 +57,7 @@ class _Columns:
     together: int
 
 
-def _columns(areas: Sequence[float], height: int, drawing: Drawing) -> _Columns:
+def _columns(areas: Sequence[float], height: int, drawing: DrawingRules) -> _Columns:
     """The columns that take the least width, of those whose wires keep apart where there are such."""
     best: tuple[float, _Columns] | None = None
     largest = max(areas)
@@ -77,7 +77,7 @@ def _columns(areas: Sequence[float], height: int, drawing: Drawing) -> _Columns:
     return best[1]
 
 
-def place(capacitors: Sequence[Capacitor], density: float, drawing: Drawing, room: Box) -> list[Plate]:
+def place(capacitors: Sequence[Capacitor], density: float, drawing: DrawingRules, room: Box) -> list[Plate]:
     """Columns outwards from the left edge of `room` for the supply, from its right edge for ground, bottom to top, each
     as high as the room; the metal that joins them to their strap lies below."""
     plates: list[Plate] = []
@@ -111,7 +111,7 @@ def place(capacitors: Sequence[Capacitor], density: float, drawing: Drawing, roo
     return plates
 
 
-def above(drawing: Drawing) -> int:
+def above(drawing: DrawingRules) -> int:
     """From the lower edge of the rows to that of the top plates, nm: the bar below keeps from the bottom plate."""
     return drawing["plate_metal"] + drawing["plate_in"] + _EDGE - _UNDER_ROWS
 
@@ -130,7 +130,7 @@ def _lane(capacitor: Capacitor, span: tuple[int, int], taken: Sequence[int]) -> 
     return best
 
 
-def bottoms(plates: Sequence[Plate], drawing: Drawing) -> list[tuple[str, Box]]:
+def bottoms(plates: Sequence[Plate], drawing: DrawingRules) -> list[tuple[str, Box]]:
     """Bottom plates, each with its rail; they hold the vias to metal5 at their outer edge."""
     found: list[tuple[str, Box]] = []
     for rail, group in dict.fromkeys((plate.rail, plate.group) for plate in plates):
@@ -143,7 +143,7 @@ def bottoms(plates: Sequence[Plate], drawing: Drawing) -> list[tuple[str, Box]]:
 
 
 def draw_plates(
-    plates: Sequence[Plate], trunks: dict[str, int], straps: dict[str, int], drawing: Drawing
+    plates: Sequence[Plate], trunks: dict[str, int], straps: dict[str, int], drawing: DrawingRules
 ) -> list[Shape]:
     """Shapes of all capacitors, their wires to the trunks (net -> x) and of the bottom plates to the straps."""
     shapes: list[Shape] = []

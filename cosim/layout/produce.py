@@ -9,7 +9,7 @@ from cosim.circuit.elements import Mos
 from cosim.design import Design
 from cosim.files.write import make_folder, write_together
 from cosim.layout.checks import Checked, Checker, run_drc, run_lvs
-from cosim.layout.chip import Chip, draw_chip, drawing_of
+from cosim.layout.chip import DrawnChip, draw_chip, drawing_of
 from cosim.layout.connect import read_layout
 from cosim.layout.extract import extract
 from cosim.layout.fill import Filled, fill
@@ -38,7 +38,7 @@ class Made:
     """A drawn chip, its share of gates, whether each of its units is that of the netlist, its nets' resistance, its
     fill, and why a cell has no picture of its own, by the cell's name."""
 
-    chip: Chip
+    chip: DrawnChip
     gate_area: float
     units: Checked
     resistance: Sequence[Resistance]

@@ -14,8 +14,8 @@ from cosim.errors import InputError
 from cosim.files.read import is_file
 from cosim.files.seal import seal_text
 from cosim.layout.checks import Checked
-from cosim.layout.chip import Chip, drawing_of
-from cosim.layout.connect import Drawn
+from cosim.layout.chip import DrawnChip, drawing_of
+from cosim.layout.connect import ExtractedLayout
 from cosim.layout.extract import Parasitic
 from cosim.layout.gds import label_of
 from cosim.layout.route import flipped
@@ -23,7 +23,7 @@ from cosim.layout.tiles import heights, width
 from cosim.outputs import block_areas, network_hash
 from cosim.reading.sealed import read_sealed_text
 from cosim.reading.text import parsing, shown_name
-from cosim.technology.drawing import Drawing
+from cosim.technology.drawing import DrawingRules
 
 WIRES, POSITIONS = "wires.csv", "positions.csv"
 _HEADER, _PLACES = ("net", "other", "kind", "farad"), ("device", "x_um", "y_um")  # names first, then _QUANTITIES
@@ -40,7 +40,7 @@ def table(fields: Sequence[str], rows: Iterable[Iterable[object]]) -> str:
     return text.getvalue()
 
 
-def area_rows(chip: Chip, design: Design) -> list[tuple[str, float, float, float]]:
+def area_rows(chip: DrawnChip, design: Design) -> list[tuple[str, float, float, float]]:
     """Block, um2 of gates, um2 of capacitors as estimated, and um2 of rows and top plates as drawn."""
     drawn: dict[str, float] = defaultdict(float)
     for band in chip.bands:
@@ -55,7 +55,7 @@ def area_rows(chip: Chip, design: Design) -> list[tuple[str, float, float, float
     return [(block, gates * 1e12, caps * 1e12, drawn[block]) for block, (gates, caps) in estimate.items()]
 
 
-def pin_rows(chip: Chip) -> list[tuple[int, str, str, float, float]]:
+def pin_rows(chip: DrawnChip) -> list[tuple[int, str, str, float, float]]:
     """Place from the left, name, metal, and the middle in um, of every pin."""
     middles = (((pin.box[0] + pin.box[2]) / 2000, (pin.box[1] + pin.box[3]) / 2000) for pin in chip.pins)
     return [
@@ -63,7 +63,7 @@ def pin_rows(chip: Chip) -> list[tuple[int, str, str, float, float]]:
     ]
 
 
-def position_rows(chip: Chip, drawing: Drawing) -> list[tuple[str, float, float]]:
+def position_rows(chip: DrawnChip, drawing: DrawingRules) -> list[tuple[str, float, float]]:
     """Name, and middle of all its units in um from the lower left corner of the macro, of every transistor."""
     found: list[tuple[str, float, float]] = []
     for band in chip.bands:
@@ -80,7 +80,7 @@ def position_rows(chip: Chip, drawing: Drawing) -> list[tuple[str, float, float]
     return sorted(found)
 
 
-def format_positions(chip: Chip, design: Design) -> bytes:
+def format_positions(chip: DrawnChip, design: Design) -> bytes:
     """Return the table that `--gradient` reads, under the line that names its network, above its checksum."""
     return _sealed(table(_PLACES, position_rows(chip, drawing_of(design.technology))), design)
 
@@ -166,7 +166,7 @@ def coupling_rows(parasitics: Iterable[Parasitic], count: int = 40) -> list[tupl
     return sorted(found, key=lambda row: (-row[3], row[0], row[1]))[:count]
 
 
-def check_units(drawn: Drawn, schematic: str) -> Checked:
+def check_units(drawn: ExtractedLayout, schematic: str) -> Checked:
     """Hold every drawn unit against a line of the LVS netlist: its nets, its model, its width and length."""
     wanted: dict[tuple[object, ...], int] = defaultdict(int)
     for line in schematic.splitlines():

@@ -25,13 +25,13 @@ from cosim.circuit.waveforms import Timing
 from cosim.design import Design
 from cosim.engines.behavioral.model import behavioral_power, run_behavioral
 from cosim.layout.blocks import VDD
-from cosim.layout.chip import Chip, drawing_of
+from cosim.layout.chip import DrawnChip, drawing_of
 from cosim.layout.extract import Parasitic, by_net
 from cosim.layout.gds import label_of
 from cosim.layout.plates import WIRE
 from cosim.layout.route import terminals_of
 from cosim.layout.tiles import RAIL_TOP, STRIP, heights
-from cosim.technology.drawing import Drawing
+from cosim.technology.drawing import DrawingRules
 
 FRAMES = 8  # in which the supply current is looked at
 
@@ -63,7 +63,7 @@ def supply_current(design: Design) -> float:
     return float(np.max(sum(blocks.values(), np.zeros(())))) / design.technology.supply
 
 
-def resistances(chip: Chip, design: Design, wires: Iterable[Parasitic]) -> list[Resistance]:
+def resistances(chip: DrawnChip, design: Design, wires: Iterable[Parasitic]) -> list[Resistance]:
     """All nets that have a wire, the worst first."""
     drawing, supply = drawing_of(design.technology), supply_current(design)
     ohms, gates = signal_ohms(chip, drawing), gate_ohms(chip, drawing)
@@ -83,7 +83,7 @@ def resistances(chip: Chip, design: Design, wires: Iterable[Parasitic]) -> list[
     return sorted(found, key=lambda one: (-one.worst, one.net))
 
 
-def signal_ohms(chip: Chip, drawing: Drawing) -> dict[str, float]:
+def signal_ohms(chip: DrawnChip, drawing: DrawingRules) -> dict[str, float]:
     """Return the ohms that the metal of each net with a track has, at most, between two of its ends."""
     wires, wide = chip.wires, drawing["metal_width"]
     tracks: dict[str, list[int]] = defaultdict(list)
@@ -111,7 +111,7 @@ def signal_ohms(chip: Chip, drawing: Drawing) -> dict[str, float]:
     return found
 
 
-def _terminals(chip: Chip) -> dict[str, float]:
+def _terminals(chip: DrawnChip) -> dict[str, float]:
     """Net -> squares of its longest metal1."""
     found: dict[str, float] = defaultdict(float)
     for terminal in (one for band in chip.bands for one in terminals_of(band)):
@@ -120,7 +120,7 @@ def _terminals(chip: Chip) -> dict[str, float]:
     return found
 
 
-def gate_ohms(chip: Chip, drawing: Drawing) -> dict[str, float]:
+def gate_ohms(chip: DrawnChip, drawing: DrawingRules) -> dict[str, float]:
     """Return the ohms of poly that each gate line has, at most, from its contact to its farthest gate."""
     found: dict[str, float] = defaultdict(float)
     for row in (row for band in chip.bands for row in band.rows):
@@ -145,7 +145,7 @@ def _ends(shapes: Iterable[tuple[str, tuple[int, int, int, int]]]) -> tuple[int,
     return min((box[0] for box in boxes), default=0), max((box[2] for box in boxes), default=0)
 
 
-def supply_ohms(chip: Chip, wires: Mapping[str, float], drawing: Drawing) -> dict[str, float]:
+def supply_ohms(chip: DrawnChip, wires: Mapping[str, float], drawing: DrawingRules) -> dict[str, float]:
     """Return the ohms, at most, of each supply: a strap from end to end with a row's rail from end to end and the vias
     between, or with what `wires` has for its terminals off the rails."""
     sheet, via = drawing.resistance.sheet, drawing.resistance.via

@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from cosim.errors import MappingError
-from cosim.layout.channel import Channel, Found, FullError, NoTrunkError, Part, Stub
-from cosim.layout.floorplan import RAILS, Band
+from cosim.layout.channel import Channel, FullError, NoTrunkError, Stub, TrackPart, TrackPosition
+from cosim.layout.floorplan import RAILS, WellBand
 from cosim.layout.sensitive import CLOCK, Manners
 from cosim.layout.tiles import Terminal
-from cosim.technology.drawing import Drawing
+from cosim.technology.drawing import DrawingRules
 
 _NOWHERE = 10**9  # cost of a place that a trunk must not take
 _FROM_CLOCKS = 3360  # nm, between the trunk of a clock and others
@@ -59,7 +59,7 @@ class Track:
 
 
 @dataclass
-class Lanes:
+class RoutingLanes:
     """Wires on parallel lanes: position -> the stretches there and the net of each."""
 
     clear: int  # nm between a stretch and the next one on its lane
@@ -97,14 +97,14 @@ class Wires:
 
 
 @dataclass(frozen=True)
-class Plan:
+class RoutingPlan:
     """Plan of the wiring: bands, pins on the lower edge at y = edge, a net's place (nm), and what else it must reach.
 
     reach: net -> heights at which its trunk is met from above; straps: rail -> x of its strap;
     manners: which nets are kept from which.
     """
 
-    bands: tuple[Band, ...]
+    bands: tuple[WellBand, ...]
     ports: frozenset[str]
     place: dict[str, int]
     reach: dict[str, list[int]]
@@ -114,7 +114,7 @@ class Plan:
     manners: Manners
 
 
-def terminals_of(band: Band) -> Iterable[Terminal]:
+def terminals_of(band: WellBand) -> Iterable[Terminal]:
     """The terminals of a band, as they lie on the chip."""
     for k, row in enumerate(band.rows):
         for placed in row.placed:
@@ -129,13 +129,13 @@ def flipped(y1: int, y2: int, y: int, k: int) -> tuple[int, int]:
     return (y + y1, y + y2) if k == 0 else (y - y2, y - y1)
 
 
-def route(plan: Plan, drawing: Drawing) -> Wires:
+def route(plan: RoutingPlan, drawing: DrawingRules) -> Wires:
     """All wires. Raises FullError with the index of a band that must be higher, NoRoomError for a trunk."""
     ends = [defaultdict[str, list[Terminal]](list) for _ in plan.bands]
     for k, band in enumerate(plan.bands):
         for terminal in terminals_of(band):
             ends[k][terminal.net].append(terminal)
-    done: dict[int, list[Found]] = {}
+    done: dict[int, list[TrackPosition]] = {}
     joined: set[str] = set()
     trunks: dict[str, Trunk] = {}
     while len(done) < len(plan.bands):
@@ -144,7 +144,7 @@ def route(plan: Plan, drawing: Drawing) -> Wires:
             for k, band in enumerate(plan.bands):
                 also = {net: (plan.straps[net],) if net in RAILS else () for net in ends[k]}
                 also |= {net: (trunks[net].x,) for net in ends[k] if net in trunks}
-                parts = [Part(net, tuple(terminals), also[net]) for net, terminals in ends[k].items()]
+                parts = [TrackPart(net, tuple(terminals), also[net]) for net, terminals in ends[k].items()]
                 try:
                     done[k] = Channel(band, done.get(k - 1, ()), plan.manners, drawing).fill(parts)
                 except FullError:
@@ -162,7 +162,7 @@ def route(plan: Plan, drawing: Drawing) -> Wires:
     return Wires(_cut(trunks, tracks, plan), tuple(tracks), tuple(stubs))
 
 
-def _cut(trunks: dict[str, Trunk], tracks: list[Track], plan: Plan) -> tuple[Trunk, ...]:
+def _cut(trunks: dict[str, Trunk], tracks: list[Track], plan: RoutingPlan) -> tuple[Trunk, ...]:
     """Trunks as long as they must be."""
     ys: dict[str, list[int]] = defaultdict(list)
     for track in tracks:
@@ -175,14 +175,14 @@ def _cut(trunks: dict[str, Trunk], tracks: list[Track], plan: Plan) -> tuple[Tru
 
 
 def _trunks(
-    plan: Plan, ends: list[defaultdict[str, list[Terminal]]], joined: set[str], drawing: Drawing
+    plan: RoutingPlan, ends: list[defaultdict[str, list[Terminal]]], joined: set[str], drawing: DrawingRules
 ) -> dict[str, Trunk]:
     at: dict[str, list[int]] = defaultdict(list)
     for k, band in enumerate(plan.bands):
         for net in ends[k]:
             if net not in RAILS:
                 at[net] += [band.low, band.high]
-    lanes = Lanes(drawing["metal_space"] + 400)
+    lanes = RoutingLanes(drawing["metal_space"] + 400)
     found: dict[str, Trunk] = {}
     pitch = drawing["metal_width"] + drawing["metal_space"]
     for net in sorted(at, key=lambda net: (plan.manners.rank(net), plan.place[net], net)):
@@ -197,7 +197,7 @@ def _trunks(
     return found
 
 
-def _place_trunk(plan: Plan, lanes: Lanes, wire: _Span, pitch: int) -> int:
+def _place_trunk(plan: RoutingPlan, lanes: RoutingLanes, wire: _Span, pitch: int) -> int:
     """Where a trunk does the least harm and is the nearest to where its net belongs."""
     net, low, high, tracks = wire
     first, best = plan.place[net] // pitch, (_NOWHERE, 0)
@@ -214,7 +214,7 @@ def _place_trunk(plan: Plan, lanes: Lanes, wire: _Span, pitch: int) -> int:
     return best[1]
 
 
-def _harm(plan: Plan, lanes: Lanes, wire: _Span, x: int, pitch: int) -> int:
+def _harm(plan: RoutingPlan, lanes: RoutingLanes, wire: _Span, x: int, pitch: int) -> int:
     """Return the cost of a trunk at x for the nets beside it, nm of wire; prohibitive next to a clock."""
     net, low, high, _ = wire
     cost = 0

@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from cosim.layout.blocks import Block
+from cosim.layout.blocks import TransistorBlock
 from cosim.layout.dummies import draw_dummy, dummy_of, dummy_width
-from cosim.layout.floorplan import OWN, RAILS, Placed, Row
+from cosim.layout.floorplan import OWN, RAILS, BlockRow, PlacedTile
 from cosim.layout.tiles import close_diode, draw, head, head_width, heights, width
-from cosim.technology.drawing import Drawing
+from cosim.technology.drawing import DrawingRules
 from cosim.technology.types import Polarity
 
 GAP = 300  # between blocks under one poly
@@ -25,7 +25,7 @@ _LOW = 6000  # nm, up to which a block is one of a row of switches
 _WORTH = 0.3  # of a row that switches must fill
 
 
-def wanted(block: Block, order: dict[str, float]) -> float:
+def wanted(block: TransistorBlock, order: dict[str, float]) -> float:
     """Where a block belongs: at the nets of its ends."""
     at = [order[net] for net in block.ends if net not in RAILS]
     return sum(at) / len(at) if at else 0.5
@@ -40,7 +40,7 @@ class _Item(NamedTuple):
     number: int
     width: int
     head: int
-    block: Block
+    block: TransistorBlock
 
 
 class _Apart(NamedTuple):
@@ -50,7 +50,7 @@ class _Apart(NamedTuple):
     wells: int
 
 
-def _items(blocks: Sequence[Block], order: dict[str, float], drawing: Drawing) -> list[_Item]:
+def _items(blocks: Sequence[TransistorBlock], order: dict[str, float], drawing: DrawingRules) -> list[_Item]:
     return [
         _Item(
             order[one.bulk] if one.own_well else wanted(one, order),
@@ -79,10 +79,10 @@ def _parted(before: _Item, item: _Item) -> bool:
     return before.block.bulk != item.block.bulk
 
 
-def _spots(items: list[_Item], apart: _Apart) -> tuple[list[tuple[Block, int, bool]], int]:
+def _spots(items: list[_Item], apart: _Apart) -> tuple[list[tuple[TransistorBlock, int, bool]], int]:
     """Each block of a sorted row, the x at which it begins, whether the head of its gate line comes first there; the
     right end."""
-    spots: list[tuple[Block, int, bool]] = []
+    spots: list[tuple[TransistorBlock, int, bool]] = []
     x, before = 0, None
     for item in items:
         if _joined(before, item):
@@ -96,14 +96,14 @@ def _spots(items: list[_Item], apart: _Apart) -> tuple[list[tuple[Block, int, bo
     return spots, x
 
 
-def _apart(drawing: Drawing) -> _Apart:
+def _apart(drawing: DrawingRules) -> _Apart:
     return _Apart(drawing["poly_end"] + drawing["poly_space"] + 5, drawing["well_space"] + 2 * drawing["well_active"])
 
 
-def _make_row(items: list[_Item], widest: int, drawing: Drawing, start: int = 0) -> Row:
+def _make_row(items: list[_Item], widest: int, drawing: DrawingRules, start: int = 0) -> BlockRow:
     """A row as wide as the widest one: gate lines move apart, so that a cell's transistors stand above each other. It
     begins at `start`."""
-    placed: list[Placed] = []
+    placed: list[PlacedTile] = []
     spots, right = _spots(items, _apart(drawing))
     last = max(spot for _, spot, first in spots if first)
     moved, free, well = 0, (widest - right) if last else 0, ""
@@ -113,29 +113,29 @@ def _make_row(items: list[_Item], widest: int, drawing: Drawing, start: int = 0)
         x, well = start + spot + moved, block.bulk
         if first:
             tile = head(block, x, drawing)
-            placed.append(Placed(block, tile, is_head=True))
+            placed.append(PlacedTile(block, tile, is_head=True))
             x = tile.right
-        placed.append(Placed(block, draw(block, x, drawing), is_head=False))
+        placed.append(PlacedTile(block, draw(block, x, drawing), is_head=False))
         if first and block.diode:
             close_diode(placed[-2].tile, placed[-1].tile)
     top = max(heights(item.block, drawing).top for item in items)
     first = items[0].block
-    return Row(first.polarity, OWN if first.own_well else first.bulk, tuple(placed), start + right + free, top)
+    return BlockRow(first.polarity, OWN if first.own_well else first.bulk, tuple(placed), start + right + free, top)
 
 
-def _end(items: list[_Item], apart: _Apart, drawing: Drawing) -> int:
+def _end(items: list[_Item], apart: _Apart, drawing: DrawingRules) -> int:
     """Return the width that a unit on the rail takes at either end of a row, with its space to the next block, nm."""
     return dummy_width(items[0].block.lower, drawing) + apart.lines
 
 
-def _make_mirrors(items: list[_Item], widest: int, drawing: Drawing, number: int) -> Row:
+def _make_mirrors(items: list[_Item], widest: int, drawing: DrawingRules, number: int) -> BlockRow:
     """A row of mirrors between units on the rail."""
     end = _end(items, _apart(drawing), drawing)
     row = _make_row(items, widest - 2 * end, drawing, end)
-    ends: list[Placed] = []
+    ends: list[PlacedTile] = []
     for k, x in enumerate((0, row.right + _apart(drawing).lines)):
         one = dummy_of(items[0].block.lower, f"dummy{2 * number + k}")
-        ends.append(Placed(Block(one), draw_dummy(one, x, drawing), is_head=False))
+        ends.append(PlacedTile(TransistorBlock(one), draw_dummy(one, x, drawing), is_head=False))
     return replace(row, right=row.right + end, ends=tuple(ends))
 
 
@@ -207,10 +207,10 @@ class _Class(NamedTuple):
     kind: str
 
 
-def _classes(blocks: Sequence[Block], drawing: Drawing) -> dict[_Class, list[Block]]:
+def _classes(blocks: Sequence[TransistorBlock], drawing: DrawingRules) -> dict[_Class, list[TransistorBlock]]:
     """Blocks that may share a row: of one polarity, one well, one height."""
     signals = {block.shape for block in blocks if block.lower.role in ("weight", "copy")}
-    found: dict[_Class, list[Block]] = defaultdict(list)
+    found: dict[_Class, list[TransistorBlock]] = defaultdict(list)
     for block in blocks:
         kind = "single"
         if block.own_well:
@@ -225,7 +225,7 @@ def _classes(blocks: Sequence[Block], drawing: Drawing) -> dict[_Class, list[Blo
     return found
 
 
-def _near(block: Block, shapes: set[tuple[int, ...]]) -> bool:
+def _near(block: TransistorBlock, shapes: set[tuple[int, ...]]) -> bool:
     return any(
         len(shape) == len(block.shape) and all(abs(a - b) <= 600 for a, b in zip(shape, block.shape, strict=True))
         for shape in shapes
@@ -249,7 +249,9 @@ def _merged(classes: dict[_Class, list[_Item]], limit: int, apart: _Apart) -> di
     return {key: items for key, items in found.items() if items}
 
 
-def arrange(blocks: Sequence[Block], order: dict[str, float], limit: int, drawing: Drawing) -> list[Row]:
+def arrange(
+    blocks: Sequence[TransistorBlock], order: dict[str, float], limit: int, drawing: DrawingRules
+) -> list[BlockRow]:
     """All rows, those of one polarity and height behind one another."""
     rows: list[tuple[bool, list[_Item]]] = []
     apart = _apart(drawing)

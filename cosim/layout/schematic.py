@@ -7,11 +7,11 @@ from cosim.circuit.elements import Circuit, Mos
 from cosim.layout.blocks import nanometres
 from cosim.layout.gds import label_of
 from cosim.layout.plates import Plate
-from cosim.technology.drawing import Drawing
+from cosim.technology.drawing import DrawingRules
 
 
 def format_schematic(
-    circuit: Circuit, plates: Sequence[Plate], ports: Sequence[str], name: str, drawing: Drawing
+    circuit: Circuit, plates: Sequence[Plate], ports: Sequence[str], name: str, drawing: DrawingRules
 ) -> str:
     """One line a unit: `m` units of a transistor are m lines, each with its own width and length. circuit: a flat one,
     with the units that are drawn beside it."""

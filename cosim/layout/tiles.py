@@ -15,8 +15,8 @@ The rail's metal covers the gates: it keeps wires above them away, and counts fo
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from cosim.layout.blocks import Block, nanometres
-from cosim.technology.drawing import Drawing
+from cosim.layout.blocks import TransistorBlock, nanometres
+from cosim.technology.drawing import DrawingRules
 
 Box = tuple[int, int, int, int]  # x1, y1, x2, y2
 Shape = tuple[str, Box]
@@ -46,7 +46,7 @@ class Terminal:
 
 
 @dataclass
-class Tile:
+class LayoutTile:
     """A block that is drawn, or the head of its gate line: shapes, terminals, metal of nets that no wire reaches, and
     its right and upper edge."""
 
@@ -86,7 +86,7 @@ class Heights:
         return self.tie + STRIP + 140 if self.drain > self.end else self.end + _OPEN
 
 
-def heights(block: Block, drawing: Drawing) -> Heights:
+def heights(block: TransistorBlock, drawing: DrawingRules) -> Heights:
     """The heights of a block."""
     w, l = block.shape[:2]  # noqa: E741 - a length
     reach = _reach(w, drawing)
@@ -99,7 +99,7 @@ def heights(block: Block, drawing: Drawing) -> Heights:
     return Heights(gate, gate + l, end, upper, drain, _gates_over(block, drain, drawing))
 
 
-def _gates_over(block: Block, drain: int, drawing: Drawing) -> tuple[int, ...]:
+def _gates_over(block: TransistorBlock, drain: int, drawing: DrawingRules) -> tuple[int, ...]:
     """Lower edges of the gates of the switches on top, and the end of the last one's diffusion."""
     at = drain + 120 + STRIP + drawing["poly_active"] + drawing["contact_in"]
     found: list[int] = []
@@ -109,39 +109,39 @@ def _gates_over(block: Block, drain: int, drawing: Drawing) -> tuple[int, ...]:
     return (*found, at + drawing["contact"] + drawing["contact_in"]) if found else ()
 
 
-def _reach(w: int, drawing: Drawing) -> int:
+def _reach(w: int, drawing: DrawingRules) -> int:
     """Length of a diffusion between the gate and its end, with a contact."""
     contact, space = drawing["contact"] + drawing["contact_in"], drawing["contact_gate"]
     return contact + (space if w >= drawing["contact"] + 2 * drawing["contact_in"] else _AWAY)
 
 
-def width(block: Block, drawing: Drawing) -> int:
+def width(block: TransistorBlock, drawing: DrawingRules) -> int:
     """Width of a block's diffusions, which its metal spans."""
     return max(_lower_width(block, drawing), _upper_width(block, drawing), 2500 if block.upper is None else 1280)
 
 
-def _pitch(w: int, drawing: Drawing) -> int:
+def _pitch(w: int, drawing: DrawingRules) -> int:
     return max(w, drawing["contact"] + 2 * drawing["contact_in"]) + drawing["active_space"]
 
 
-def _lower_width(block: Block, drawing: Drawing) -> int:
+def _lower_width(block: TransistorBlock, drawing: DrawingRules) -> int:
     pitch = _pitch(block.shape[0], drawing)
     return pitch * block.m - drawing["active_space"]
 
 
-def _upper_width(block: Block, drawing: Drawing) -> int:
+def _upper_width(block: TransistorBlock, drawing: DrawingRules) -> int:
     if block.upper is None:
         return 0
     side = drawing["contact"] + drawing["contact_in"] + drawing["contact_gate"]
     return block.m * block.shape[3] + (block.m - 1) * _shared(drawing) + 2 * side
 
 
-def _shared(drawing: Drawing) -> int:
+def _shared(drawing: DrawingRules) -> int:
     """Length of a diffusion that two gates share."""
     return drawing["contact"] + 2 * drawing["contact_gate"]
 
 
-def contacts(box: Box, drawing: Drawing, layer: str = "contact", size: str = "contact") -> Iterator[Shape]:
+def contacts(box: Box, drawing: DrawingRules, layer: str = "contact", size: str = "contact") -> Iterator[Shape]:
     """One row or column of contacts in the middle of a box, as many as fit."""
     one, space = drawing[size], max(drawing["contact_space"], 280)
     x1, y1, x2, y2 = box
@@ -157,9 +157,9 @@ def contacts(box: Box, drawing: Drawing, layer: str = "contact", size: str = "co
         yield layer, (x, y, x + one, y + one)
 
 
-def draw(block: Block, x: int, drawing: Drawing) -> Tile:
+def draw(block: TransistorBlock, x: int, drawing: DrawingRules) -> LayoutTile:
     """The block with its left edge at x, without the head of its gate line."""
-    tile, at = Tile(), heights(block, drawing)
+    tile, at = LayoutTile(), heights(block, drawing)
     wide = width(block, drawing)
     tile.right, tile.top = x + wide, at.top
     _draw_lower(tile, block, x, drawing)
@@ -186,7 +186,7 @@ def draw(block: Block, x: int, drawing: Drawing) -> Tile:
     return tile
 
 
-def _draw_over(tile: Tile, block: Block, x: int, drawing: Drawing) -> None:
+def _draw_over(tile: LayoutTile, block: TransistorBlock, x: int, drawing: DrawingRules) -> None:
     """Switches one on another, which share the diffusions between; their metal is as wide as the block."""
     at, wide = heights(block, drawing), width(block, drawing)
     contact, edge = drawing["contact"], drawing["contact_in"]
@@ -214,7 +214,7 @@ def _draw_over(tile: Tile, block: Block, x: int, drawing: Drawing) -> None:
         tile.terminals.append(Terminal(mos.gate, (x, y, x + wide, y + STRIP)))
 
 
-def _draw_lower(tile: Tile, block: Block, x: int, drawing: Drawing) -> None:
+def _draw_lower(tile: LayoutTile, block: TransistorBlock, x: int, drawing: DrawingRules) -> None:
     at, (w, l), pitch = heights(block, drawing), block.shape[:2], _pitch(block.shape[0], drawing)  # noqa: E741
     whole = drawing["contact"] + 2 * drawing["contact_in"]
     left = x + (width(block, drawing) - _lower_width(block, drawing)) // 10 * 5
@@ -232,7 +232,7 @@ def _draw_lower(tile: Tile, block: Block, x: int, drawing: Drawing) -> None:
     tile.add("poly", x - end, at.gate, tile.right + end, at.gate + l)
 
 
-def _draw_upper(tile: Tile, block: Block, x: int, drawing: Drawing) -> None:
+def _draw_upper(tile: LayoutTile, block: TransistorBlock, x: int, drawing: DrawingRules) -> None:
     at, (w, l) = heights(block, drawing), block.shape[2:]  # noqa: E741 - a length
     wide = _upper_width(block, drawing)
     left = x + (width(block, drawing) - wide) // 10 * 5
@@ -255,14 +255,14 @@ def _draw_upper(tile: Tile, block: Block, x: int, drawing: Drawing) -> None:
             tile.add("metal1", a, at.end - STRIP, b, y + 2 * half + FINGER)
 
 
-def head_width(block: Block, drawing: Drawing) -> int:
+def head_width(block: TransistorBlock, drawing: DrawingRules) -> int:
     """From the left edge of a head to the block behind it."""
     return STRIP + (250 if block.upper is None else drawing["poly_active"] + 5)
 
 
-def head(block: Block, x: int, drawing: Drawing) -> Tile:
+def head(block: TransistorBlock, x: int, drawing: DrawingRules) -> LayoutTile:
     """The head of a gate line: poly that joins lower and upper units, contact, metal; a block begins at `right`."""
-    tile, at = Tile(), heights(block, drawing)
+    tile, at = LayoutTile(), heights(block, drawing)
     pad = STRIP
     tile.right = x + head_width(block, drawing)
     if block.upper is None:
@@ -282,7 +282,7 @@ def head(block: Block, x: int, drawing: Drawing) -> Tile:
     return tile
 
 
-def close_diode(line: Tile, block: Tile) -> None:
+def close_diode(line: LayoutTile, block: LayoutTile) -> None:
     """Join the head of a gate line to the drain of the block behind it: both are one terminal then."""
     (gate,), drain = line.terminals, block.terminals.pop()
     box = (gate.box[0], drain.box[1], drain.box[2], drain.box[3])

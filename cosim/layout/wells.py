@@ -6,12 +6,12 @@ Such a row has no rail and no tap that runs through; around its wells lies the s
 from itertools import groupby
 
 from cosim.errors import MappingError
-from cosim.layout.floorplan import Band, Placed
+from cosim.layout.floorplan import PlacedTile, WellBand
 from cosim.layout.tiles import BOTTOM, HALF_TAP, RAIL_TOP, STRIP, UNDER, Shape, contacts
-from cosim.technology.drawing import Drawing
+from cosim.technology.drawing import DrawingRules
 
 
-def draw_wells(band: Band, drawing: Drawing) -> list[Shape]:
+def draw_wells(band: WellBand, drawing: DrawingRules) -> list[Shape]:
     """The wells of a row of them, each with its tap. Raises MappingError for one that none of its sources is on."""
     shapes: list[Shape] = []
     for _, members in groupby(band.rows[0].placed, key=lambda placed: placed.block.bulk):
@@ -19,7 +19,7 @@ def draw_wells(band: Band, drawing: Drawing) -> list[Shape]:
     return shapes
 
 
-def _well(members: list[Placed], y: int, drawing: Drawing) -> list[Shape]:
+def _well(members: list[PlacedTile], y: int, drawing: DrawingRules) -> list[Shape]:
     active = [box for placed in members for layer, box in placed.tile.shapes if layer == "comp"]
     x1, x2, top = min(box[0] for box in active), max(box[2] for box in active), max(box[3] for box in active)
     edge, grow = drawing["well_active"], drawing["active_implant"]
@@ -40,7 +40,7 @@ def _well(members: list[Placed], y: int, drawing: Drawing) -> list[Shape]:
     return shapes
 
 
-def _sources(placed: Placed) -> list[tuple[int, int]]:
+def _sources(placed: PlacedTile) -> list[tuple[int, int]]:
     """From where to where a block's lower metal is on its well's net."""
     if placed.block.ends[0] != placed.block.bulk:
         return []

@@ -14,7 +14,7 @@ from cosim.simulation.audit import TIE, Audit, choose, judge, reference_run
 from cosim.simulation.inference import run_inferences
 from cosim.simulation.plans import read_plan
 from cosim.simulation.read import ReadPlan
-from cosim.simulation.simulated import Simulated, engine_named, sample_benches
+from cosim.simulation.simulated import SimulatorEngine, engine_named, sample_benches
 from cosim.simulation.undecided import REPEATED, UndecidedChips, steps_error, tighter_benches
 from cosim.study.chips import ChipRecord
 from cosim.tasks.testset import TestSet
@@ -77,7 +77,7 @@ def _certainty(records: Mapping[int, ChipRecord], samples: int) -> NDArray[np.fl
 def _run_again(trial: Trial, number: int, sample: int) -> tuple[Outcome, Bench, ReadPlan]:
     """The outcome of a sample on a chip; its bench, and what is read."""
     engine, (alone, run) = engine_named(trial.engine), _on_chip(trial, number, sample)
-    assert isinstance(engine, Simulated), f"{trial.engine} runs no benches, so there is nothing to audit"
+    assert isinstance(engine, SimulatorEngine), f"{trial.engine} runs no benches, so there is nothing to audit"
     (outcome,) = engine.infer(trial.design, alone, run, lambda done, total: None)
     plan = read_plan(trial.design, int(alone.lengths[0]), run.timing, run.standing(trial.design))
     return outcome, next(sample_benches(trial.design, alone, run)), plan

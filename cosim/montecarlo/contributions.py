@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from cosim.circuit.elements import Role
 from cosim.montecarlo.trial import Trial, run_behavioral_chip
 from cosim.study.agreement import METRICS
-from cosim.study.chips import Division, Share
-from cosim.variation.draws import Chip, Device
+from cosim.study.chips import Division, VarianceShare
+from cosim.variation.draws import Chip, VaryingDevice
 
 Array = NDArray[np.float64]
 
@@ -30,20 +30,20 @@ _BOOTSTRAPS = 200
 WIDEST = 1.0
 
 
-def group_of(device: Device) -> str:
+def group_of(device: VaryingDevice) -> str:
     """The group of its part of the network."""
     assert device.part is not None
     return device.part.group
 
 
-def kind_of(device: Device) -> str:
+def kind_of(device: VaryingDevice) -> str:
     """n or p, and whether it mirrors signals, makes a cell's currents, or only steers."""
     if device.role == "switch":
         return "switches"
     return f"{device.polarity} {'mirrors' if device.role in MIRRORS else 'cells'}"
 
 
-DIVISIONS: dict[str, Callable[[Device], str]] = {"block": group_of, "kind": kind_of}
+DIVISIONS: dict[str, Callable[[VaryingDevice], str]] = {"block": group_of, "kind": kind_of}
 
 
 def mixed_chip(own: Chip, other: Chip, chosen: NDArray[np.bool_]) -> Chip:
@@ -69,7 +69,7 @@ def chip_figures(trial: Trial, number: int) -> dict[str, list[float]]:
     return {metric: [figures[metric] for figures in found] for metric in METRICS}
 
 
-def share_variance(devices: Sequence[Device], figures: Array, seed: int) -> dict[str, Division]:
+def share_variance(devices: Sequence[VaryingDevice], figures: Array, seed: int) -> dict[str, Division]:
     """Shares per division from figures (chips, 2 + groups), as `chip_figures` gives them for one metric."""
     start, found = 2, {}
     rng = np.random.default_rng(seed)
@@ -80,7 +80,7 @@ def share_variance(devices: Sequence[Device], figures: Array, seed: int) -> dict
         for k, group in enumerate(sorted(set(members))):
             triple = figures[:, (0, 1, start + k)]
             low, high = np.quantile([_index(triple[pick]) for pick in picks], (0.025, 0.975))
-            shares.append(Share(group, members.count(group), _index(triple), float(low), float(high)))
+            shares.append(VarianceShare(group, members.count(group), _index(triple), float(low), float(high)))
         start += len(shares)
         shares.sort(key=lambda share: -share.value)
         widest = max(share.high - share.low for share in shares)

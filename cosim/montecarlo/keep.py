@@ -24,7 +24,7 @@ from cosim.checkpoint.file import checkpoint_bytes, load_network
 from cosim.circuit.elements import Mos
 from cosim.circuit.waveforms import Timing
 from cosim.compiler.passes import compile_network
-from cosim.compiler.settings import Settings, parse_around
+from cosim.compiler.settings import CompilerSettings, parse_around
 from cosim.design import Condition, Design
 from cosim.engines.table import BEHAVIORAL, engines
 from cosim.errors import InputError
@@ -44,9 +44,9 @@ from cosim.technology.catalog import load_technology
 from cosim.technology.conditions import at
 from cosim.technology.types import Technology
 from cosim.units.epsilon import Circuit as Cell
-from cosim.variation.draws import Plan
+from cosim.variation.draws import VariationPlan
 from cosim.variation.gradient import Gradient
-from cosim.variation.noise import Noise
+from cosim.variation.noise import NoiseSimulation
 from cosim.version import __version__
 
 TRIAL_FILE, NETWORK_FILE, SAMPLES_FILE = "trial.json", "network.npz", "samples.npz"
@@ -88,7 +88,7 @@ class KeptTrial:
     t_step_s: float
     compile: _Compile
     engine: str
-    plan: Plan
+    plan: VariationPlan
     sums: dict[str, str]
     noise: int | None = None  # its seed
     gradient: Gradient | None = None
@@ -151,7 +151,7 @@ def load_trial(folder: Path, places: Places = Places()) -> Trial:
     design = _design(folder, kept, process)
     condition = Condition(at(process, **vars(kept.conditions)))
     samples, timing = _samples(folder, design.network), Timing(t_step=kept.t_step_s)
-    noise = None if kept.noise is None else Noise(find_noise(process), kept.noise)
+    noise = None if kept.noise is None else NoiseSimulation(find_noise(process), kept.noise)
     _check_places(folder, kept, design)
     trial = Trial(design, samples, kept.plan, kept.engine, timing, condition, noise, kept.gradient)
     rebuilt = run_settings(replace(trial, engine=BEHAVIORAL))
@@ -255,7 +255,7 @@ def _design(folder: Path, kept: KeptTrial, process: Technology) -> Design:
     origin = str(folder / NETWORK_FILE)
     around = parse_around(kept.around)
     fit = find_chip(process) if around else None
-    settings = Settings(**vars(kept.compile), t_step=kept.t_step_s, around=around, fit=fit)
+    settings = CompilerSettings(**vars(kept.compile), t_step=kept.t_step_s, around=around, fit=fit)
     return compile_network(network, process, calibration, settings, origin)
 
 

@@ -22,7 +22,7 @@ from cosim.montecarlo.trim import measure_behavioral
 from cosim.reading.text import check_plain, shown, typed
 from cosim.report.chip_figures import YieldCurve
 from cosim.report.chip_page import chip_page
-from cosim.report.chip_study import BEHAVIORAL, TRANSISTORS, ChipStudy, Failure
+from cosim.report.chip_study import BEHAVIORAL, TRANSISTORS, ChipStudy, WrongSample
 from cosim.report.html import show
 from cosim.report.kept_page import repeatable
 from cosim.report.page import Page, format_pages
@@ -173,7 +173,7 @@ def nominal_power(trial: Trial) -> dict[str, float]:
     return {name: float(((power * trial.valid).sum(axis=1) / lengths).mean()) for name, power in blocks.items()}
 
 
-def find_failure(trial: Trial, records: Sequence[ChipRecord], say: Say) -> Failure | str:
+def find_failure(trial: Trial, records: Sequence[ChipRecord], say: Say) -> WrongSample | str:
     """A sample that the chip of lowest accuracy decides wrong, on transistors; or why there is none to show."""
     good = [record for record in records if record.status == "ok"]
     if not good:
@@ -202,7 +202,7 @@ def failing_sample(trial: Trial, decisions: Sequence[int]) -> int | None:
     return int(chosen.argmax()) if chosen.any() else None
 
 
-def simulate_failure(trial: Trial, record: ChipRecord, sample: int) -> Failure:
+def simulate_failure(trial: Trial, record: ChipRecord, sample: int) -> WrongSample:
     """One sample on a chip's transistors and on the nominal ones. Raises SimulationError, MissingToolError."""
     chip, test_set, network = stored_chip(trial, record), trial.test_set, trial.design.network
     length = int(test_set.lengths[sample])
@@ -226,7 +226,7 @@ def simulate_failure(trial: Trial, record: ChipRecord, sample: int) -> Failure:
         "nominal transistors": decide(network, read_outputs(nominal, trial.timing, length)),
     }
     right, index = int(test_set.y[sample]), int(test_set.indices[sample])
-    return Failure(chip.number, record.by(trial.engine), index, right, decided, waves, nominal, labels)
+    return WrongSample(chip.number, record.by(trial.engine), index, right, decided, waves, nominal, labels)
 
 
 def _contributions(folder: Path, chips: int) -> Mapping[str, Contribution] | None:

@@ -30,7 +30,7 @@ from cosim.montecarlo.trial import (
 from cosim.outputs import summarize, write_results, write_texts
 from cosim.simulation.simulated import engine_named
 from cosim.study.agreement import METRICS
-from cosim.study.chips import ChipRecord, ChipSummary, Contribution, Nominal
+from cosim.study.chips import ChipRecord, ChipSummary, Contribution, NominalFigures
 from cosim.study.intervals import CONFIDENCE
 from cosim.study.value_errors import rms
 from cosim.tasks.clipping import find_clipping
@@ -146,7 +146,7 @@ def summarize_run(
         samples=len(trial.test_set.y),
         software_accuracy=float(target.same(answers, y).mean()),
         software_rmse=None if answers.ndim == 1 else rms(answers - y),
-        nominal=Nominal(**{one.name: getattr(nominal, one.name) for one in fields(Nominal)}),
+        nominal=NominalFigures(**{one.name: getattr(nominal, one.name) for one in fields(NominalFigures)}),
         power_outside=outside_of(trial.design.assembly.blocks),
         clipped=find_clipping(trial.design.network.encoding, trial.test_set),
         technology=trial.technology.name,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from cosim.errors import InputError
 from cosim.quantities import format_quantity, parse_quantity
-from cosim.study.chips import Figures, Nominal
+from cosim.study.chips import Figures, NominalFigures
 
 TOLERATED = 0.05
 SHARES = ("accuracy", "task_agreement", "state_agreement", "yield")
@@ -32,7 +32,7 @@ class Spec:
     at_least: bool
     limit: float
 
-    def holds(self, figures: Nominal) -> bool:
+    def holds(self, figures: NominalFigures) -> bool:
         """Tell whether a chip's figures meet the spec. Raises InputError where they do not have its metric."""
         return self.met_by(figures[self.metric])
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from cosim.errors import InputError
 from cosim.montecarlo.spec import SPEC_METRICS, Spec, format_limit, parse_spec
 from cosim.reading.text import read_toml, shown, shown_path
-from cosim.study.judged import Measured
+from cosim.study.judged import MeasuredValue
 from cosim.technology.types import Technology
 
 _REPAIR = 'write metric = ">= number", such as accuracy = ">= 0.8"'
@@ -25,7 +25,7 @@ _PLACES = ("corner", "temp", "supply")
 
 
 @dataclass(frozen=True)
-class Place:
+class SpecCondition:
     """Where some specs hold: None is everywhere."""
 
     corner: str | None = None
@@ -43,7 +43,7 @@ class Specs:
     """Specs that hold everywhere, and those that take their place somewhere, later ones first."""
 
     common: tuple[Spec, ...] = ()
-    places: tuple[tuple[Place, tuple[Spec, ...]], ...] = ()
+    places: tuple[tuple[SpecCondition, tuple[Spec, ...]], ...] = ()
 
     def at(self, there: Technology) -> tuple[Spec, ...]:
         """Those of one condition."""
@@ -60,7 +60,7 @@ class Specs:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class SpecVerdict:
     """A spec with what was found. interval: at 95 %, None where there is none; sure: it leaves the limit out."""
 
     spec: str
@@ -108,7 +108,7 @@ def _read(path: Path) -> Specs:
     return found
 
 
-def _place(table: Mapping[str, object], where: str) -> tuple[Place, tuple[Spec, ...]]:
+def _place(table: Mapping[str, object], where: str) -> tuple[SpecCondition, tuple[Spec, ...]]:
     corner, temp, supply = (table.get(name) for name in _PLACES)
     if corner is not None and not isinstance(corner, str):
         raise InputError(f'{where}.corner must be the name of a corner, such as "ff", not {shown(corner)}')
@@ -120,7 +120,7 @@ def _place(table: Mapping[str, object], where: str) -> tuple[Place, tuple[Spec, 
     if corner is None and numbers == [None, None]:
         raise InputError(f"{where} must say where it holds, by corner, temp or supply; for all conditions use [spec]")
     others = {name: value for name, value in table.items() if name not in _PLACES}
-    return Place(corner, *numbers), _specs(others, where)
+    return SpecCondition(corner, *numbers), _specs(others, where)
 
 
 def _specs(table: Mapping[str, object], where: str) -> tuple[Spec, ...]:
@@ -132,9 +132,9 @@ def _specs(table: Mapping[str, object], where: str) -> tuple[Spec, ...]:
     return tuple(found)
 
 
-def judge(specs: Sequence[Spec], measured: Mapping[str, Measured]) -> tuple[Verdict, ...]:
+def judge(specs: Sequence[Spec], measured: Mapping[str, MeasuredValue]) -> tuple[SpecVerdict, ...]:
     """Every spec with what was measured. Raises InputError where its metric was not."""
-    verdicts: list[Verdict] = []
+    verdicts: list[SpecVerdict] = []
     for spec in specs:
         found = measured.get(spec.metric)
         if found is None:
@@ -143,11 +143,11 @@ def judge(specs: Sequence[Spec], measured: Mapping[str, Measured]) -> tuple[Verd
         ends = () if found.low is None or found.high is None else (found.low, found.high)
         met = spec.met_by(found.value)
         sure = all(spec.met_by(end) == met for end in ends)
-        verdicts.append(Verdict(spec.text, spec.metric, found.value, found.low, found.high, met, sure))
+        verdicts.append(SpecVerdict(spec.text, spec.metric, found.value, found.low, found.high, met, sure))
     return tuple(verdicts)
 
 
-def format_verdicts(verdicts: Sequence[Verdict]) -> list[str]:
+def format_verdicts(verdicts: Sequence[SpecVerdict]) -> list[str]:
     """A line for each spec, under 80 columns; nothing without specs."""
     if not verdicts:
         return []

@@ -31,8 +31,8 @@ from cosim.study.chips import (
     Unreset,
     Yield,
 )
-from cosim.study.intervals import CONFIDENCE, Bounds, interval, mean_interval, quantile_t
-from cosim.variation.draws import Plan
+from cosim.study.intervals import CONFIDENCE, IntervalEnds, interval, mean_interval, quantile_t
+from cosim.variation.draws import VariationPlan
 
 FEW = 10
 QUANTILES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
@@ -52,7 +52,7 @@ def count_noise(records: Sequence[ChipRecord], seed: int, specs: Sequence[Spec])
     return ChipNoise(seed, len(pairs), passed, mean_interval(shares) if len(shares) else None, **changes)
 
 
-def count_yield(passes: Sequence[bool], plan: Plan, confidence: float = CONFIDENCE) -> Yield:
+def count_yield(passes: Sequence[bool], plan: VariationPlan, confidence: float = CONFIDENCE) -> Yield:
     """The yield of chips in order of their number."""
     passed, chips = sum(passes), len(passes)
     size = plan.chips // plan.replicates
@@ -64,12 +64,12 @@ def count_yield(passes: Sequence[bool], plan: Plan, confidence: float = CONFIDEN
         half = quantile_t(means, confidence) * means.std(ddof=1) / np.sqrt(len(means))
         low, high = float(max(means.mean() - half, 0.0)), float(min(means.mean() + half, 1.0))
         method = "Student's t over replicates"
-    return Yield(value, Bounds(low, high), confidence, passed, chips, method)
+    return Yield(value, IntervalEnds(low, high), confidence, passed, chips, method)
 
 
 def summarize_chips(
     records: Sequence[ChipRecord],
-    plan: Plan,
+    plan: VariationPlan,
     engine: str,
     specs: Sequence[Spec],
     confidence: float = CONFIDENCE,
@@ -122,7 +122,7 @@ def describe(values: Sequence[float], *, share: bool = False) -> Statistic:
     half = quantile_t(x) * sd / len(x) ** 0.5 if len(x) > 1 else None
     quantiles = {f"{100 * q:g}": float(np.quantile(x, q)) for q in QUANTILES}
     low, high = (0.0, 1.0) if share else (-np.inf, np.inf)
-    bounds = None if half is None else Bounds(max(low, mean - half), min(high, mean + half))
+    bounds = None if half is None else IntervalEnds(max(low, mean - half), min(high, mean + half))
     return Statistic(mean, bounds, sd, quantiles)
 
 
@@ -134,11 +134,11 @@ def pair(behavioral: NDArray[np.float64], simulated: NDArray[np.float64]) -> Pai
     if np.ptp(behavioral) > 0 and np.ptp(simulated) > 0 and len(difference) >= LEAST_PAIRED:
         found = stats.pearsonr(behavioral, simulated).confidence_interval(CONFIDENCE)
         correlation = float(np.corrcoef(behavioral, simulated)[0, 1])
-        bounds = Bounds(float(found.low), float(found.high))
+        bounds = IntervalEnds(float(found.low), float(found.high))
     return Pair(
         chips=len(difference),
         bias=float(bias),
-        bias_interval=Bounds(float(bias - half), float(bias + half)),
+        bias_interval=IntervalEnds(float(bias - half), float(bias + half)),
         difference_sd=float(difference.std(ddof=1)),
         correlation=correlation,
         correlation_interval=bounds,
@@ -150,7 +150,7 @@ def checkpoints(chips: int) -> list[int]:
     return [*(count for count in CHECKPOINTS if count < chips), chips]
 
 
-def is_precise(passes: Sequence[bool], plan: Plan, width: float) -> bool:
+def is_precise(passes: Sequence[bool], plan: VariationPlan, width: float) -> bool:
     """Tell whether the yield's interval is at most `width` wide, at a confidence shared out over looks (Bonferroni).
 
     Looking again and again would otherwise stop at a lucky moment too often.
@@ -159,6 +159,6 @@ def is_precise(passes: Sequence[bool], plan: Plan, width: float) -> bool:
     return high - low <= width
 
 
-def stop_confidence(plan: Plan) -> float:
+def stop_confidence(plan: VariationPlan) -> float:
     """The confidence of one look, so that all looks of a run together have CONFIDENCE."""
     return 1 - (1 - CONFIDENCE) / len(checkpoints(plan.chips))

@@ -44,7 +44,7 @@ R = TypeVar("R", bound=Numbered)
 
 
 @dataclass(frozen=True)
-class Form(Generic[R]):
+class RecordFormat(Generic[R]):
     """How a verb's records are lines of its store.
 
     read: (content of a line, the run's settings, where it stands) -> record, or InputError. write: the inverse.
@@ -63,11 +63,11 @@ def _chip_line(record: ChipRecord, settings: Settings) -> Mapping[str, object]:
     return record_line(record, settings.get("engine", ""))
 
 
-CHIPS = Form(VERB, _read_chip, _chip_line)
+CHIPS = RecordFormat(VERB, _read_chip, _chip_line)
 
 
 @dataclass(frozen=True)
-class Kept(Generic[R]):
+class StoredChips(Generic[R]):
     """The content of chips.jsonl: records by chip; how many whole lines are there; numbers of lines that are damaged.
 
     tidy: every line is whole, there once, and in the order of the chips.
@@ -82,7 +82,7 @@ class Kept(Generic[R]):
 class RecordStore(Generic[R]):
     """The records of a run; `settings` say what a chip's outcome depends on. damaged: records that were not whole."""
 
-    def __init__(self, folder: Path, settings: Settings, kept: Kept[R], form: Form[R]) -> None:
+    def __init__(self, folder: Path, settings: Settings, kept: StoredChips[R], form: RecordFormat[R]) -> None:
         self.folder, self.settings, self.records, self._form = folder, settings, kept.records, form
         self.damaged, self._tidy, self._key = len(kept.damaged), kept.tidy, run_key(settings)
         self._last = max(kept.records, default=-1)
@@ -124,7 +124,9 @@ def open_store(folder: Path, settings: Settings, *, fresh: bool = False) -> Iter
 
 
 @contextmanager
-def open_records(folder: Path, settings: Settings, form: Form[R], *, fresh: bool = False) -> Iterator[RecordStore[R]]:
+def open_records(
+    folder: Path, settings: Settings, form: RecordFormat[R], *, fresh: bool = False
+) -> Iterator[RecordStore[R]]:
     """Create a run's folder, or go on in it; what is damaged there is left out. fresh: begin anew, without its chips.
 
     Raises InputError when another process holds it, or when it holds a run of other settings.
@@ -197,16 +199,16 @@ def read_sealed(path: Path) -> Settings:
     return found
 
 
-def read_chips(folder: Path, settings: Settings) -> Kept[ChipRecord]:
+def read_chips(folder: Path, settings: Settings) -> StoredChips[ChipRecord]:
     """The records of a Monte Carlo run."""
     return _read_lines(folder, settings, CHIPS)
 
 
-def _read_lines(folder: Path, settings: Settings, form: Form[R]) -> Kept[R]:
+def _read_lines(folder: Path, settings: Settings, form: RecordFormat[R]) -> StoredChips[R]:
     """The records of a run. What follows the last end of a line was being written when the run ended: it is nothing."""
     path, key = folder / CHIPS_FILE, run_key(settings)
     if not is_file(path):
-        return Kept()
+        return StoredChips()
     with open_file(path, "choose another run") as file:
         content = file.read()
     whole = content[: content.rfind(b"\n") + 1].splitlines(keepends=True)
@@ -223,7 +225,7 @@ def _read_lines(folder: Path, settings: Settings, form: Form[R]) -> Kept[R]:
         records[record.chip] = record
         order.append(record.chip)
     tidy = order == sorted(records) and not damaged and content.endswith(b"\n")
-    return Kept(records, len(whole), tuple(damaged), tidy)
+    return StoredChips(records, len(whole), tuple(damaged), tidy)
 
 
 def run_key(settings: Settings) -> str:

@@ -23,7 +23,7 @@ from cosim.montecarlo.record import pack_certainty, pack_draws
 from cosim.network.reference import pool_readout, run_reference
 from cosim.simulation.audit import least_margin
 from cosim.simulation.inference import deck_hash
-from cosim.simulation.simulated import Simulated, engine_named
+from cosim.simulation.simulated import SimulatorEngine, engine_named
 from cosim.study.agreement import count_elsewhere
 from cosim.study.chips import ChipRecord, Figures
 from cosim.study.judged import decision_margin, gate_area, latency
@@ -31,9 +31,9 @@ from cosim.study.value_errors import rms
 from cosim.tasks.target import Answers
 from cosim.tasks.testset import TestSet
 from cosim.technology.types import Technology
-from cosim.variation.draws import Chip, Device, Plan, draw_chip, varying_devices
+from cosim.variation.draws import Chip, VariationPlan, VaryingDevice, draw_chip, varying_devices
 from cosim.variation.gradient import Gradient, graded
-from cosim.variation.noise import Noise
+from cosim.variation.noise import NoiseSimulation
 
 T = TypeVar("T", bound=np.generic)
 
@@ -45,11 +45,11 @@ class Trial:
 
     design: Design
     test_set: TestSet
-    plan: Plan
+    plan: VariationPlan
     engine: str = BEHAVIORAL
     timing: Timing = Timing()
     condition: Condition | None = None
-    noise: Noise | None = None
+    noise: NoiseSimulation | None = None
     gradient: Gradient | None = None
 
     @property
@@ -58,7 +58,7 @@ class Trial:
         return (self.condition or self.design.nominal).technology
 
     @cached_property
-    def devices(self) -> tuple[Device, ...]:
+    def devices(self) -> tuple[VaryingDevice, ...]:
         """The transistors that vary, in order of name."""
         return varying_devices(self.design.flat, self.technology, self.plan)
 
@@ -113,7 +113,7 @@ def add_simulation(trial: Trial, record: ChipRecord, run: Run, engine: Engine | 
     engine = engine or engine_named(run.engine)
     outcomes = infer_chip(engine, trial, run)
     # of many samples side by side one deck stands for all: the run's settings have a hash of the samples
-    alike = isinstance(engine, Simulated) and engine.simulator.lanes > 1
+    alike = isinstance(engine, SimulatorEngine) and engine.simulator.lanes > 1
     decks = islice(engine.decks(trial.design, trial.test_set, run), 1 if alike else len(outcomes))
     if text := "".join(decks):
         record = replace(record, decks=deck_hash(text))
@@ -191,7 +191,7 @@ def run_behavioral_chip(trial: Trial, chip: Chip) -> Figures:
     return found
 
 
-def run_noisy_chip(trial: Trial, chip: Chip, noise: Noise) -> Figures:
+def run_noisy_chip(trial: Trial, chip: Chip, noise: NoiseSimulation) -> Figures:
     """Return a chip's behavioral figures on all samples with noise at every decision."""
     run = replace(trial.run(chip), engine=BEHAVIORAL, noise=replace(noise, chip=chip.number, timing=trial.timing))
     found = run_figures(trial, run)

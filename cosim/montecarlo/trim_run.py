@@ -15,11 +15,11 @@ from cosim.montecarlo.execute import map_chips
 from cosim.montecarlo.run import nominal_chip
 from cosim.montecarlo.spec import Spec, passes_specs
 from cosim.montecarlo.statistics import count_yield, describe_metrics
-from cosim.montecarlo.store import Form, RecordStore, Settings
+from cosim.montecarlo.store import RecordFormat, RecordStore, Settings
 from cosim.montecarlo.trial import Trial, figures_of, infer_chip
 from cosim.montecarlo.trim import measure_behavioral, measure_transistors, trim_codes, trim_ranges
 from cosim.reading.text import check_plain, typed
-from cosim.simulation.simulated import Simulated, engine_named
+from cosim.simulation.simulated import SimulatorEngine, engine_named
 from cosim.study.agreement import count_elsewhere
 from cosim.study.chips import Figures, TrimRow, TrimSummary
 from cosim.tasks.clipping import find_clipping
@@ -63,7 +63,7 @@ def _write(record: TrimRecord, _settings: Settings) -> Mapping[str, object]:
     return json_object(_Line(record.chip, figures, record.failure, dict(record.elsewhere)))
 
 
-TRIMMED = Form("trim", _read, _write)
+TRIMMED = RecordFormat("trim", _read, _write)
 
 
 def run_trim(
@@ -95,7 +95,7 @@ def trim_chip(trial: Trial, number: int, bits: Sequence[int], engine: Engine | N
     chip = trial.chip(number)
     wanted = measure_behavioral(trial, nominal_chip(trial))
     try:
-        measured = (measure_transistors if isinstance(engine, Simulated) else measure_behavioral)(trial, chip)
+        measured = (measure_transistors if isinstance(engine, SimulatorEngine) else measure_behavioral)(trial, chip)
     except SimulationError as error:
         return TrimRecord(number, failure=f"{FailureKind.CONVERGENCE.value}: {error}")
     condition = trial.condition or trial.design.nominal

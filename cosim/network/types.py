@@ -26,7 +26,7 @@ MOST_LATE = 4096  # frames
 
 
 @dataclass(frozen=True)
-class Late:
+class DelayedSignal:
     """A signal as it was `frames` time steps before. What it was before the first step: of a recurrent layer its own
     start, of anything else 0."""
 
@@ -97,7 +97,9 @@ class Network:
     history: Mapping[str, Any] = field(default_factory=dict)  # JSON: training settings and figures, never evaluated
     # recurrent layer name -> (2, width): smallest and largest h of each unit over the training set, the start included
     state_ranges: Mapping[str, Array] = field(default_factory=dict)
-    late: Mapping[str, Late] = field(default_factory=dict)  # name, among the sources of layers -> what it stands for
+    late: Mapping[str, DelayedSignal] = field(
+        default_factory=dict
+    )  # name, among the sources of layers -> what it stands for
     regression: bool = False
 
     @property

@@ -4,13 +4,13 @@ from pathlib import Path
 
 from cosim.errors import InputError
 from cosim.files.read import is_file
-from cosim.files.settings import SETTINGS_FILE, Scalar, Settings, settings_beside
+from cosim.files.settings import SETTINGS_FILE, RunSettings, Scalar, settings_beside
 from cosim.reading.text import check_known, read_toml, shown, shown_name, shown_path, typed
 
 _REPAIR = "correct it, or let the verb that made it write it again"
 
 
-def read_settings(place: Path) -> Settings | None:
+def read_settings(place: Path) -> RunSettings | None:
     """The settings of the run in a folder, or of the one that wrote a file; None where none are kept.
 
     Raises InputError that names file and field where they are damaged or of a wrong type.
@@ -28,14 +28,14 @@ def is_settings(path: Path) -> bool:
     return True
 
 
-def load_settings(path: Path) -> Settings:
+def load_settings(path: Path) -> RunSettings:
     """The settings in a file. Raises InputError that names file and field where it is missing or holds others."""
     where, content = shown_path(path), read_toml(path, _REPAIR)
-    check_known(content, Settings, where, _REPAIR)
+    check_known(content, RunSettings, where, _REPAIR)
     for table in ("arguments", "options"):
         if isinstance(values := content.get(table), dict):
             _check_values(values, f"{where}: {table}")
-    return typed(content, Settings, where, _REPAIR)
+    return typed(content, RunSettings, where, _REPAIR)
 
 
 def _check_values(values: dict[str, object], where: str) -> None:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from cosim.errors import InputError
 from cosim.network.layers import Layer, following
-from cosim.network.types import INPUT, InputEncoding, Late, Network, Readout, check_network
+from cosim.network.types import INPUT, DelayedSignal, InputEncoding, Network, Readout, check_network
 
 Array = NDArray[np.float64]
 Bits = Sequence[int] | NDArray[np.int64]
@@ -39,7 +39,7 @@ def memory(symbols: int, frames: int) -> Network:
         raise InputError(f"a memory must have 2 symbols at least, not {symbols}; one symbol needs no memory")
     codes = to_bits(symbols, np.arange(symbols)[None, :])[0]
     readout = Readout((f"{BIT}_{frames}",), *_agreement(codes), "last")
-    follow, late = following(BIT, (INPUT,), np.eye(codes.shape[1])), {f"{BIT}_{frames}": Late(BIT, frames)}
+    follow, late = following(BIT, (INPUT,), np.eye(codes.shape[1])), {f"{BIT}_{frames}": DelayedSignal(BIT, frames)}
     return _network(codes.shape[1], (follow,), readout, late, tuple(map(str, range(symbols))))
 
 
@@ -65,9 +65,9 @@ def matched_filter(patterns: Patterns) -> Network:
     return _network(1, (following(BIT, (INPUT,), np.eye(1)),), readout, late, names)
 
 
-def _register(signal: str, length: int) -> tuple[tuple[str, ...], dict[str, Late]]:
+def _register(signal: str, length: int) -> tuple[tuple[str, ...], dict[str, DelayedSignal]]:
     """A signal of one bit and its taps, the oldest first, and what they stand for."""
-    late = {f"{signal}_{k}": Late(signal, k) for k in range(length - 1, 0, -1)}
+    late = {f"{signal}_{k}": DelayedSignal(signal, k) for k in range(length - 1, 0, -1)}
     return (*late, signal), late
 
 
@@ -87,7 +87,11 @@ def _agreement(rows: Array) -> tuple[Array, Array]:
 
 
 def _network(
-    features: int, layers: tuple[Layer, ...], readout: Readout, late: Mapping[str, Late], labels: tuple[str, ...]
+    features: int,
+    layers: tuple[Layer, ...],
+    readout: Readout,
+    late: Mapping[str, DelayedSignal],
+    labels: tuple[str, ...],
 ) -> Network:
     encoding = InputEncoding(np.zeros(features), np.ones(features), levels=1)
     return check_network(Network(encoding, layers, readout, "recall", labels, GRID, late=late))

@@ -83,7 +83,7 @@ def cast(network: RecallNetwork, dtype: type[np.floating[Any]]) -> RecallNetwork
     return RecallNetwork(hidden, inputs, bias, network.activation)
 
 
-class Line:
+class DelayLineState:
     """The extended state of L blocks while a sequence is written, one step in O(L D).
 
     Blocks lie in one array (L, D); instead of moving, the oldest gives its place to the newest. noise: deviation of a

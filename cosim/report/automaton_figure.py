@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosim.automata.table import Automaton
-from cosim.report.automaton_layout import POINTS, Array, Pair, Placed, place
+from cosim.report.automaton_layout import POINTS, Array, AutomatonDrawing, Pair, place
 from cosim.report.figures import BLUE, GREY, RED, Axes, Figure, styled
 from cosim.study.transitions import Transitions
 
@@ -105,7 +105,7 @@ def _styles(automaton: Automaton, found: Transitions | None) -> tuple[dict[Pair,
     return colors, {pair for pair, (taken, _) in sums.items() if not taken}
 
 
-def _canvas(placed: Placed, texts: dict[Pair, str]) -> tuple[Figure, Axes]:
+def _canvas(placed: AutomatonDrawing, texts: dict[Pair, str]) -> tuple[Figure, Axes]:
     """Inches to inches, all of the graph in the middle."""
     ends = [placed.states - placed.radius, placed.states + placed.radius, *placed.arrows.values(), placed.entry]
     for state, (curve, at) in placed.loops.items():
@@ -134,7 +134,7 @@ def _draw_arrow(axis: Axes, curve: Array, color: str, *, dashed: bool = False) -
     axis.fill(*np.array([curve[-1], neck + across, neck - across]).T, color=color, lw=0, zorder=3)
 
 
-def _label_places(placed: Placed) -> dict[Pair, NDArray[np.float64]]:
+def _label_places(placed: AutomatonDrawing) -> dict[Pair, NDArray[np.float64]]:
     """On its arrow, as far from other arrows and labels as it gets; of a loop, beyond it."""
     found = {(state, state): at for state, (_, at) in placed.loops.items()}
     curves = {**placed.arrows, **{(state, state): curve for state, (curve, _) in placed.loops.items()}}

@@ -26,7 +26,7 @@ _DIRECTIONS = np.linspace(-np.pi, np.pi, 24, endpoint=False)
 
 
 @dataclass(frozen=True)
-class Placed:
+class AutomatonDrawing:
     """states: their centres, (states, 2), and radius. arrows: (from, to) -> curve (points, 2) from rim to rim; loops:
     state -> likewise, and where its label stands; entry: the arrow to the start, (points, 2)."""
 
@@ -37,7 +37,7 @@ class Placed:
     entry: Array
 
 
-def place(count: int, labels: Mapping[Pair, float], start: int) -> Placed:
+def place(count: int, labels: Mapping[Pair, float], start: int) -> AutomatonDrawing:
     """A graph of so many states, and of arrows (from, to) with widths of their labels."""
     radius, apart, room = (0.27, 1.0, 4.0) if count <= _FEW else (0.21, 0.75, 6.4)
     between = [pair for pair in labels if pair[0] != pair[1]]
@@ -60,7 +60,7 @@ def place(count: int, labels: Mapping[Pair, float], start: int) -> Placed:
         outside = np.array([reach if abs(way[0]) > 0.5 else _LOOP_OUT, _LOOP_OUT])
         loops[state] = _loop(states[state], way, radius), states[state] + (radius + outside) * way
         used += [loops[state][0], np.array([loops[state][1]] * 2)]
-    return Placed(states, radius, arrows, loops, entry)
+    return AutomatonDrawing(states, radius, arrows, loops, entry)
 
 
 def _placements(count: int, pairs: Sequence[Pair], start: int) -> Iterator[Array]:

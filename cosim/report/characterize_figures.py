@@ -28,7 +28,7 @@ from cosim.report.figures import (
     plain,
     styled,
 )
-from cosim.study.characterize import DPI_DOWN, DPI_UP, Characterisation, Curve, Kind, Row
+from cosim.study.characterize import DPI_DOWN, DPI_UP, CellFigure, Characterisation, FigureLine, Kind
 from cosim.study.ladder_study import LadderStudy, LadderTrace, pulse_train
 from cosim.technology.conditions import format_conditions
 
@@ -58,7 +58,7 @@ def draw_characterisation(cell: str, found: Characterisation) -> Figure:
     return figure
 
 
-def draw_hysteresis(curves: Sequence[Curve], rows: Sequence[Row]) -> Figure:
+def draw_hysteresis(curves: Sequence[FigureLine], rows: Sequence[CellFigure]) -> Figure:
     """Output over candidate, one panel a set-point: arrows along the slow sweep, thresholds as measured in numbers and
     as asked for dashed."""
     groups = _groups(curves)
@@ -110,7 +110,7 @@ def _draw_sweep(axis: Axes, points: NDArray[np.float64]) -> None:
         axis.annotate("", tip, tail, arrowprops=arrow, zorder=4)
 
 
-def _name_threshold(axis: Axes, factor: float, row: Row, side: str) -> None:
+def _name_threshold(axis: Axes, factor: float, row: CellFigure, side: str) -> None:
     """Write the calibrated and the measured value of a threshold along its line; side: the edge of the text at the
     line."""
     sign = 1 if side == "left" else -1
@@ -122,7 +122,7 @@ def _name_threshold(axis: Axes, factor: float, row: Row, side: str) -> None:
         )  # fmt: skip
 
 
-def draw_step_responses(curves: Sequence[Curve]) -> Figure:
+def draw_step_responses(curves: Sequence[FigureLine]) -> Figure:
     """Output over time since the step, one column an alpha: the rise above, the fall below on a logarithmic scale."""
     groups = _groups(curves)
     figure, axes = _panels((*groups, *groups), (DOUBLE, 4.4), len(groups))
@@ -143,7 +143,7 @@ def draw_step_responses(curves: Sequence[Curve]) -> Figure:
     return figure
 
 
-def draw_mirror(curves: Sequence[Curve]) -> Figure:
+def draw_mirror(curves: Sequence[FigureLine]) -> Figure:
     """Output over input of both gate lines, and how far their gains are from 1. Line p has nothing to trim."""
     figure, (left, right) = _panels((0, 1), (DOUBLE, 3.0), 2)
     x = _NANO * curves[0].x
@@ -168,7 +168,7 @@ def draw_mirror(curves: Sequence[Curve]) -> Figure:
     return figure
 
 
-def draw_rectifier(curves: Sequence[Curve]) -> Figure:
+def draw_rectifier(curves: Sequence[FigureLine]) -> Figure:
     """Output over pull, one column a push, and below it how far it is from the ideal corner."""
     groups = _groups(curves)
     figure, axes = _panels((*groups, *groups), (DOUBLE, 4.2), len(groups))
@@ -187,7 +187,7 @@ def draw_rectifier(curves: Sequence[Curve]) -> Figure:
     return figure
 
 
-def draw_steering(curves: Sequence[Curve]) -> Figure:
+def draw_steering(curves: Sequence[FigureLine]) -> Figure:
     """Output over the signal, one column a level, and below it how far it is from the level of what is on."""
     groups = _groups(curves)
     figure, axes = _panels((*groups, *groups), (DOUBLE, 4.2), len(groups))
@@ -269,9 +269,9 @@ def _clean(axis: Axes) -> None:
     plain(axis)
 
 
-def _groups(curves: Sequence[Curve]) -> list[str]:
+def _groups(curves: Sequence[FigureLine]) -> list[str]:
     return list(dict.fromkeys(curve.group for curve in curves))
 
 
-def _of(curves: Sequence[Curve], group: str) -> list[Curve]:
+def _of(curves: Sequence[FigureLine], group: str) -> list[FigureLine]:
     return [curve for curve in curves if curve.group == group]

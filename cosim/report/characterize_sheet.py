@@ -8,9 +8,9 @@ from cosim.quantities import format_quantity
 from cosim.report.characterize_figures import draw_characterisation, draw_staircase
 from cosim.report.figures import figure_bytes
 from cosim.report.html import Picture
-from cosim.report.page import Facts, Page, Section, Subject, Table
+from cosim.report.page import Facts, Page, PageSubject, Section, Table
 from cosim.report.words import say_conditions
-from cosim.study.characterize import Characterisation, Row
+from cosim.study.characterize import CellFigure, Characterisation
 from cosim.study.ladder_study import LadderStudy, LadderSummary, LadderTrace, level_rows
 from cosim.technology.calibration import Calibration
 from cosim.technology.types import Technology
@@ -47,7 +47,7 @@ def cell_page(cell: str, found: Sequence[Characterisation], origin: Origin) -> P
     name, conditions = found[0].technology.name, _count(len(found))
     return Page(
         verb=f"characterize {cell}",
-        subject=Subject(f"{cell} cell"),
+        subject=PageSubject(f"{cell} cell"),
         title=f"{cell} on {name}: at most {_percent(calibrated)} from ideal calibrated, {_percent(drawn)} as drawn",
         lead=f"{len(found[0].rows)} figures of the cell in each of {conditions}, by {origin.simulator}: by its "
         "equation, as drawn with the bias currents of that equation, and with those of the calibration, which is of "
@@ -83,7 +83,7 @@ def ladder_page(study: LadderStudy, found: Sequence[LadderCondition], origin: Or
     name, conditions = found[0].technology.name, _count(len(found))
     return Page(
         verb="characterize ladder",
-        subject=Subject(f"ladder of {study.rungs} rungs"),
+        subject=PageSubject(f"ladder of {study.rungs} rungs"),
         title=f"ladder of {study.rungs} rungs on {name}: {wrong} of {checked} levels wrong",
         lead=f"{study.sequences} random sequences of {study.steps} updates in {conditions}, a frame of "
         f"{format_quantity(study.timing.step, 's')} each, by {origin.simulator} against software.",
@@ -127,12 +127,12 @@ def _picture(cell: str, one: Characterisation) -> Picture:
     return Picture("png", figure_bytes(figure, "png"), alt, _CAPTION, _LEAST)
 
 
-def _table(rows: Sequence[Row]) -> Table:
+def _table(rows: Sequence[CellFigure]) -> Table:
     head = ("set-point", "figure", "ideal", "as drawn", "error", "calibrated", "error")
     return Table(head, tuple(map(_row, rows)), tuple(range(2, len(head))))
 
 
-def _row(row: Row) -> tuple[str, ...]:
+def _row(row: CellFigure) -> tuple[str, ...]:
     ideal, drawn, calibrated = (_quantity(value, row.unit) for value in (row.ideal, row.measured, row.calibrated))
     errors = [_signed(error) for error in row.errors]
     return row.set_point, row.quantity, ideal, drawn, errors[0], calibrated, errors[1]
@@ -150,7 +150,7 @@ def _percent(error: float) -> str:
     return f"{100 * error:.2f} %"
 
 
-def _largest(rows: Sequence[Row], which: int) -> float:
+def _largest(rows: Sequence[CellFigure], which: int) -> float:
     return max((abs(row.errors[which]) for row in rows if not math.isnan(row.errors[which])), default=math.nan)
 
 

@@ -46,7 +46,7 @@ _SIGMAS = 3
 
 
 @dataclass(frozen=True)
-class Spread:
+class ChipDistribution:
     """One figure of all chips, in what its axis says: of those that meet the spec and of those that do not.
 
     quantum: least difference of a figure in percent that comes in steps, else 0; marks: values of `software`, `nominal`
@@ -76,7 +76,7 @@ class YieldCurve:
 
 
 @styled
-def draw_spread(spread: Spread) -> Figure:
+def draw_spread(spread: ChipDistribution) -> Figure:
     """A histogram over chips; lines mark the software, the nominal circuit and the spec. Above it standard deviations
     from the mean, with lines up to three of them."""
     figure, axis = panel()

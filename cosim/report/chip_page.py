@@ -9,7 +9,7 @@ from cosim.report.chip_study import (
     BEHAVIORAL,
     TRANSISTORS,
     ChipStudy,
-    Failure,
+    WrongSample,
     figures_of,
     format_spec,
     scale_of,
@@ -245,7 +245,7 @@ def _failure(study: ChipStudy) -> Blocks:
     return text, png
 
 
-def _failure_text(failure: Failure) -> str:
+def _failure_text(failure: WrongSample) -> str:
     labels, names = failure.labels, failure.labels.outputs
     decided = ", ".join(f"{whose} {names[k]}" for whose, k in failure.decided.items())
     metrics = ", ".join(f"{format_name(metric)} {format_value(metric, failure.figures[metric])}" for metric in METRICS)

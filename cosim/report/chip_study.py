@@ -21,7 +21,7 @@ BEHAVIORAL, TRANSISTORS = "behavioral model", "chip on transistors"  # keys of F
 
 
 @dataclass(frozen=True)
-class Failure:
+class WrongSample:
     """One sample that the worst chip decided wrong, on its transistors and on the nominal ones.
 
     sample: its index in the full test set; decided: what each of software, behavioral model, chip's transistors and
@@ -60,7 +60,7 @@ class ChipStudy:
     curve: YieldCurve
     blocks: dict[str, float]
     contributions: Mapping[str, Contribution] | None
-    failure: Failure | str
+    failure: WrongSample | str
     cells: CellSpread | None = None
 
 

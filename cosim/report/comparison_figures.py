@@ -27,7 +27,7 @@ from cosim.report.figures import (
 )
 from cosim.study.agreement import Comparison
 from cosim.study.confusion import Confusion, find_confusion
-from cosim.study.pvt import Condition, Sweep, nominal_condition
+from cosim.study.pvt import PvtCondition, Sweep, nominal_condition
 
 Array = NDArray[np.float64]
 _MOST_COUNTED = 20  # classes whose counts can be read
@@ -105,7 +105,7 @@ class _Layer:
     """A row of heat maps: its name, the number of a condition, how that is written, and its colours."""
 
     name: str
-    value: Callable[[Condition], float | None]
+    value: Callable[[PvtCondition], float | None]
     text: Callable[[float], str]
     colors: LinearSegmentedColormap
     norm: Normalize
@@ -187,13 +187,13 @@ def _layers(sweep: Sweep) -> tuple[_Layer, ...]:
     nominal = nominal_condition(sweep)
     reference = nominal.power_w if nominal else None
 
-    def wrong(row: Condition) -> float | None:
+    def wrong(row: PvtCondition) -> float | None:
         return None if row.accuracy is None else 100 * (1 - row.state_agreement)
 
-    def changed(row: Condition) -> float | None:
+    def changed(row: PvtCondition) -> float | None:
         return None if row.accuracy is None else float(row.samples - round(row.task_agreement * row.samples))
 
-    def power(row: Condition) -> float | None:
+    def power(row: PvtCondition) -> float | None:
         return None if row.power_w is None or not reference else 100 * (row.power_w / reference - 1)
 
     found = [value for row in sweep.conditions if (value := wrong(row)) is not None and value > _WHITE]

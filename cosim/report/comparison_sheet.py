@@ -50,7 +50,7 @@ class Reported(ComparisonSummary):
 
 
 @dataclass(frozen=True)
-class Compared:
+class ComparisonSubject:
     """A comparison with the design and the samples that it is of. watched: names of what its waveforms show, none for
     the liveliest cell."""
 
@@ -66,7 +66,7 @@ class Compared:
         return list(self.design.network.labels) or [str(k) for k in range(self.design.network.readout.width)]
 
 
-def write_comparison(compared: Compared) -> Reported:
+def write_comparison(compared: ComparisonSubject) -> Reported:
     """Write all of it; returns the content of comparison.json. Waveforms that cannot be had are left out."""
     design, test_set, comparison, run = compared.design, compared.test_set, compared.comparison, compared.run
     folder, there = run.place, run.standing(design)
@@ -108,7 +108,7 @@ DECISIONS = (
 ANSWERS = "Answers of the three engines over their targets, on the same samples; grey: what counts as right."
 
 
-def say_sample(compared: Compared) -> str:
+def say_sample(compared: ComparisonSubject) -> str:
     """The first compared sample, its target and what each engine answers."""
     network, comparison = compared.design.network, compared.comparison
     answered = ", ".join(
@@ -117,7 +117,7 @@ def say_sample(compared: Compared) -> str:
     return f"Test sample {comparison.indices[0]}, {say_target(network, comparison.y[0])}; decided: {answered}."
 
 
-def _draw_first(compared: Compared) -> Figure:
+def _draw_first(compared: ComparisonSubject) -> Figure:
     """Waveforms of the first compared sample; raises SimulationError when it fails with more probes, or has none."""
     comparison = compared.comparison
     position = int(np.flatnonzero(compared.test_set.indices == comparison.indices[0])[0])
@@ -129,7 +129,7 @@ def _picture(figure: Figure, caption: str) -> Picture:
     return Picture("png", figure_bytes(figure, "png"), caption, caption, LEAST)
 
 
-def comparison_page(compared: Compared, found: Reported, pictures: Blocks) -> Page:
+def comparison_page(compared: ComparisonSubject, found: Reported, pictures: Blocks) -> Page:
     """The page. found: what comparison.json holds; pictures: of the first sample and of the decisions."""
     design, there = compared.design, compared.run.standing(compared.design)
     subject, technology = subject_of(design), there.technology
@@ -162,11 +162,11 @@ def comparison_page(compared: Compared, found: Reported, pictures: Blocks) -> Pa
     )
 
 
-def _describe(compared: Compared) -> Description:
+def _describe(compared: ComparisonSubject) -> Description:
     return engine_named(compared.run.engine).describe(compared.run.standing(compared.design).technology)
 
 
-def _run_facts(compared: Compared, found: Reported) -> list[tuple[str, str]]:
+def _run_facts(compared: ComparisonSubject, found: Reported) -> list[tuple[str, str]]:
     timing, indices = compared.run.timing, compared.comparison.indices
     options = ", ".join(f"{name} {value}" for name, value in _describe(compared).options.items())
     return [

@@ -16,7 +16,7 @@ from cosim.report.difference_table import (
 )
 from cosim.report.figures import figure_bytes
 from cosim.report.html import Picture
-from cosim.report.page import Block, Page, Section, Subject, Table, format_pages
+from cosim.report.page import Block, Page, PageSubject, Section, Table, format_pages
 from cosim.study.difference import Change, Difference, Scatter
 from cosim.version import __version__
 
@@ -29,7 +29,7 @@ def format_page_of(difference: Difference) -> str:
     verdict = say_verdict(difference)
     page = Page(
         verb=VERB,
-        subject=Subject(difference.verb),
+        subject=PageSubject(difference.verb),
         title=f"Two runs of cosim {difference.verb}: {verdict}",
         lead=f"A is {difference.a}, B is {difference.b}. Differences are B - A.",
         cards=tuple(_cards(difference.changes)),

@@ -8,7 +8,7 @@ from typing import TypeVar
 from cosim.quantities import format_quantity, parse_quantity
 from cosim.report.tables import percent
 from cosim.study.difference import Cause, Change, ChipFlip, ChipTurn, Difference, Flip, Moved, Pairing, Unit
-from cosim.study.intervals import Bounds
+from cosim.study.intervals import IntervalEnds
 from cosim.study.paired import METHODS, Method
 
 NOTHING = "nothing differs"
@@ -121,7 +121,7 @@ def _value(value: float, unit: Unit) -> str:
     return format_quantity(value, "W") if unit == "W" else percent(value, 1 if value < 0.995 else 2)
 
 
-def _moved(difference: float, interval: Bounds | None, unit: Unit) -> tuple[str, str]:
+def _moved(difference: float, interval: IntervalEnds | None, unit: Unit) -> tuple[str, str]:
     """The difference and its interval in one unit."""
     if unit == "%":
         scale, name = 0.01, "points"

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from cosim.report.figures import BLUE, FONT, GREY, LIGHT, RED, Axes, Figure, few_ticks, log_axis, plain, styled
 from cosim.report.sweep_table import FRACTION, scale_of
 from cosim.study.explore import Exploration, Tried, violation
-from cosim.study.sweep import Figure as Found
+from cosim.study.sweep import SweepFigure
 
 _PANEL = (3.4, 3.1)
 _DECADES = 3.0  # of the values, from where an axis is logarithmic
@@ -72,11 +72,11 @@ def _label(trials: Sequence[Tried], name: str) -> str:
     return f"{name} ({'%' if unit == FRACTION else unit})"
 
 
-def _of(one: Tried, name: str) -> Found:
-    return Found(float(one.number)) if name == "trial" else one.figures[name]
+def _of(one: Tried, name: str) -> SweepFigure:
+    return SweepFigure(float(one.number)) if name == "trial" else one.figures[name]
 
 
-def _ends(figure: Found) -> tuple[float, float]:
+def _ends(figure: SweepFigure) -> tuple[float, float]:
     return (figure.value if figure.low is None else figure.low, figure.value if figure.high is None else figure.high)
 
 

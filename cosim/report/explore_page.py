@@ -21,7 +21,7 @@ from cosim.report.explore_table import (
 from cosim.report.figures import Figure, figure_bytes
 from cosim.report.html import Picture, show
 from cosim.report.kept_page import REPORT_FILE, write_page
-from cosim.report.page import Facts, Links, Page, Section, Subject, Table
+from cosim.report.page import Facts, Links, Page, PageSubject, Section, Table
 from cosim.study.explore import OBJECTIVES, Exploration, Tried
 
 _READABLE = 88  # pixels an inch under which a picture's words cannot be read
@@ -50,7 +50,7 @@ def explore_page(found: Exploration, figure: Figure | None, links: Links) -> Pag
     front = (Table(head, rows, tuple(range(len(head)))),) if rows else ()
     return Page(
         verb="explore",
-        subject=Subject(found.network, found.network_hash),
+        subject=PageSubject(found.network, found.network_hash),
         title=f"{found.network}: {said}",
         lead=f"A search for {sought} by the behavioral model; {checked} circuits went through the batched engine "
         "without mismatch.",

@@ -13,7 +13,7 @@ from cosim.reading.sealed import read_sealed
 from cosim.reading.settings import read_settings
 from cosim.reading.text import shown_path, typed
 from cosim.report.html import Picture
-from cosim.report.page import Block, Facts, Fold, Grid, Links, Page, Section, Subject, Table, format_pages
+from cosim.report.page import Block, Facts, Fold, Grid, Links, Page, PageSubject, Section, Table, format_pages
 
 REPORT_FILE, PAGE_FILE = "report.html", "page.json"
 _AGAIN = "the command that made it writes it again"
@@ -56,7 +56,7 @@ class _Page:
     """A page as JSON holds it."""
 
     verb: str
-    subject: Subject
+    subject: PageSubject
     title: str
     lead: str
     cards: tuple[tuple[str, str], ...]

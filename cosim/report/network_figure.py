@@ -11,7 +11,7 @@ from functools import cached_property
 
 from cosim.design import Design
 from cosim.report.html import escape
-from cosim.report.network_parts import Box, Parts, Wire, network_parts
+from cosim.report.network_parts import Box, NetworkDrawing, Wire, network_parts
 
 LABELLED = 24, 420  # weights of a row, and of all rows, up to which each has its label
 _LINE, _PORT, _PAD, _APART = 14.0, 11.0, 6.0, 10.0
@@ -57,7 +57,7 @@ class _Place:
 class _Layout:
     """Where everything stands; each box has its row of mirrors in front of it, and in the row a port for each wire."""
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: NetworkDrawing) -> None:
         self.parts = parts
         self.arriving = defaultdict[int, list[Wire]](list)
         for wire in parts.wires:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from cosim.design import Design
 from cosim.ir.graph import Edge, Lowered, Sized
-from cosim.ir.nodes import PEDESTAL, And, Comparing, InputCurrent, Memory, Node, Output, Rectifier, UnitCurrent
+from cosim.ir.nodes import PEDESTAL, And, InputCurrent, Memory, Node, Output, Rectifier, ThresholdUnit, UnitCurrent
 from cosim.quantities import format_quantity
 
 BOXES, WIRES = 48, 2000  # of a column, of a picture; beyond them neighbours are drawn as one
@@ -36,7 +36,7 @@ class Box:
 
 @dataclass(frozen=True)
 class Wire:
-    """One weight, or all between two boxes: from box to box, by their places in `Parts.boxes`.
+    """One weight, or all between two boxes: from box to box, by their places in `NetworkDrawing.boxes`.
 
     weight: as built, the sum of them for several; label: unit devices with their sign; back: does not lead to a column
     further right, so it feeds back; late: is read a frame later; drives: leads to the sum of a row.
@@ -53,7 +53,7 @@ class Wire:
 
 
 @dataclass(frozen=True)
-class Parts:
+class NetworkDrawing:
     """boxes: column by column, from top to bottom; wires: those into a box in the order of their sources; heads: what
     stands over each column; grouped: the most nodes that are one box."""
 
@@ -63,7 +63,7 @@ class Parts:
     grouped: int = 1
 
 
-def network_parts(design: Design) -> Parts:
+def network_parts(design: Design) -> NetworkDrawing:
     """All of a network, or with neighbours as one where there are more than BOXES in a column or WIRES in all.
 
     Weights on the pedestal and those of 0 are left out.
@@ -86,7 +86,7 @@ def network_parts(design: Design) -> Parts:
     ends = sorted(between, key=lambda pair: (pair[1], pair[0]))
     wires = tuple(_wire(design, boxes, pair, between[pair]) for pair in ends)
     heads = tuple(_head(graph, column) for column in columns)
-    return Parts(boxes, wires, heads, max(map(len, groups)))
+    return NetworkDrawing(boxes, wires, heads, max(map(len, groups)))
 
 
 def _built(graph: Sized, edge: Edge) -> bool:
@@ -190,7 +190,7 @@ def _describe_cell(design: Design, node: Memory) -> tuple[str, tuple[str, ...], 
     elif node.start and not node.tolerance:
         kind += ", begins on"
     high = format_quantity(node.level * design.i_unit, "A")
-    if not isinstance(node, Comparing):
+    if not isinstance(node, ThresholdUnit):
         return "cell", (node.name, kind, f"level {high}"), f"{node.name}: {kind}, full scale {high}"
     asked = design.graph.currents[node.name]
     up, down = format_quantity(asked.i_rise, "A"), format_quantity(asked.i_fall, "A")

@@ -7,7 +7,7 @@ is text that `format_pages` escapes.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from cosim.files.settings import Settings
+from cosim.files.settings import RunSettings
 from cosim.report.html import (
     Picture,
     escape,
@@ -81,7 +81,7 @@ class Section:
 
 
 @dataclass(frozen=True)
-class Subject:
+class PageSubject:
     """The subject of a page: a network by its hash, or a cell, which has none."""
 
     name: str
@@ -97,7 +97,7 @@ class Page:
     """
 
     verb: str
-    subject: Subject
+    subject: PageSubject
     title: str
     lead: str
     cards: tuple[tuple[str, str], ...]
@@ -105,7 +105,7 @@ class Page:
     provenance: Mapping[str, str] = field(default_factory=dict[str, str])
     answer: str = ""
     notes: tuple[str, ...] = ()
-    repeat: Settings | None = None
+    repeat: RunSettings | None = None
 
 
 def format_pages(pages: Sequence[Page], title: str = "") -> str:

@@ -8,7 +8,7 @@ from cosim.design import Design
 from cosim.files.seal import checksum
 from cosim.outputs import network_hash
 from cosim.quantities import format_quantity
-from cosim.report.page import Facts, Page, Section, Subject, Table
+from cosim.report.page import Facts, Page, PageSubject, Section, Table
 from cosim.report.tables import percent, within
 from cosim.report.trust import say_audit
 from cosim.report.words import say_conditions
@@ -17,7 +17,7 @@ from cosim.technology.types import Technology
 from cosim.version import __version__
 
 if TYPE_CHECKING:
-    from cosim.software.cut import Part
+    from cosim.software.cut import BackbonePart
 
 _LEVELS = {
     "software": "software, as trained",
@@ -27,20 +27,22 @@ _LEVELS = {
 
 
 @dataclass(frozen=True)
-class Cut:
+class PartitionSubject:
     """A backbone cut into partitions: its task, its parts, the design of each partition by name, and the technology as
     it ran."""
 
     task: str
-    parts: "Sequence[Part]"
+    parts: "Sequence[BackbonePart]"
     designs: Mapping[str, Design]
     technology: Technology
 
 
-def partitions_page(cut: Cut, summary: DeployedSummary) -> Page:
+def partitions_page(cut: PartitionSubject, summary: DeployedSummary) -> Page:
     """The page."""
     technology, simulator = cut.technology, summary.simulator
-    subject = Subject(f"{cut.task} backbone", checksum(*(network_hash(one).encode() for one in cut.designs.values())))
+    subject = PageSubject(
+        f"{cut.task} backbone", checksum(*(network_hash(one).encode() for one in cut.designs.values()))
+    )
     same, bounds = summary.agreement["end_to_end"], within(summary.agreement_interval["end_to_end"])
     transistors = sum(one.transistors for one in summary.partitions)
     verdict = f"{percent(same)} of {summary.samples} decisions as software {bounds}"
@@ -79,7 +81,7 @@ _SAME = (
 )
 
 
-def _provenance(cut: Cut) -> dict[str, str]:
+def _provenance(cut: PartitionSubject) -> dict[str, str]:
     first = next(iter(cut.designs.values())).calibration
     networks = {f"network of {name}": network_hash(design) for name, design in cut.designs.items()}
     calibration = f"{first.fingerprint}, measured with {first.simulator}"
@@ -101,7 +103,7 @@ def _levels(summary: DeployedSummary) -> Table:
     return Table(head, tuple(rows), tuple(range(1, len(head))))
 
 
-def _parts(cut: Cut) -> Table:
+def _parts(cut: PartitionSubject) -> Table:
     rows = tuple((one.part, one.where, str(one.parameters or ""), one.reason) for one in cut.parts)
     return Table(("part", "runs in", "learned numbers", "why there"), rows, (2,))
 

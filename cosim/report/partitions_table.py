@@ -10,10 +10,10 @@ from cosim.report.trust import format_audit
 from cosim.study.partitions import DeployedSummary, PartitionSummary
 
 if TYPE_CHECKING:
-    from cosim.software.cut import Part
+    from cosim.software.cut import BackbonePart
 
 
-def format_parts(parts: "list[Part]") -> list[str]:
+def format_parts(parts: "list[BackbonePart]") -> list[str]:
     """A row for each part of a backbone, under 80 columns."""
     lines = [f"{'part':22}{'runs in':10}{'learned':>8}  why there"]
     for one in parts:

@@ -4,16 +4,16 @@ from collections.abc import Mapping
 
 from cosim.design import Design
 from cosim.outputs import network_hash, summarize
-from cosim.report.page import Subject
+from cosim.report.page import PageSubject
 from cosim.report.words import network_name
 from cosim.version import __version__
 
 MOVED = ("network", "task", "calibration", "simulator_of_calibration", "technology", "corner", "celsius", "supply_v")
 
 
-def subject_of(design: Design) -> Subject:
+def subject_of(design: Design) -> PageSubject:
     """The network that was compiled."""
-    return Subject(network_name(design.network), network_hash(design))
+    return PageSubject(network_name(design.network), network_hash(design))
 
 
 def origins(design: Design, made_with: Mapping[str, str] = {}) -> dict[str, str]:

@@ -10,8 +10,8 @@ from cosim.report.provenance import circuit_facts, origins, subject_of
 from cosim.report.tables import CONDITIONS, percent, say_basis, within
 from cosim.report.trust import say_audit
 from cosim.report.words import worded
-from cosim.study.intervals import Bounds
-from cosim.study.pvt import Condition, Sweep
+from cosim.study.intervals import IntervalEnds
+from cosim.study.pvt import PvtCondition, Sweep
 
 _LEAST = 700  # pixels under which the picture's words cannot be read
 
@@ -20,7 +20,7 @@ def pvt_page(design: Design, sweep: Sweep, made_with: dict[str, str]) -> Page:
     """The page. made_with: name of the simulator -> its version."""
     subject, rows = subject_of(design), sweep.conditions
     one = (sweep.worst or rows)[0]
-    bounds = within(one.task_agreement_interval or Bounds(0.0, 1.0))
+    bounds = within(one.task_agreement_interval or IntervalEnds(0.0, 1.0))
     count, simulator = len(rows), ", ".join(made_with)
     powers = [row.power_w for row in rows if row.power_w is not None]
     span = " to ".join(format_quantity(power, "W") for power in (min(powers), max(powers))) if powers else "none"
@@ -57,7 +57,7 @@ def _worst(sweep: Sweep) -> str:
     return f"Worst: {'; '.join(places[:CONDITIONS])}{more}."
 
 
-def _where(row: Condition) -> str:
+def _where(row: PvtCondition) -> str:
     return f"{row.corner}, {row.celsius:g} °C, {row.supply_v:.4g} V"
 
 
@@ -75,7 +75,7 @@ def _table(sweep: Sweep) -> Table:
     return Table(head, tuple(map(_row, sweep.conditions)), tuple(range(1, len(head))))
 
 
-def _row(row: Condition) -> tuple[str, ...]:
+def _row(row: PvtCondition) -> tuple[str, ...]:
     where = row.corner, f"{row.celsius:g} °C", f"{row.supply_v:.4g} V"
     if row.accuracy is None or row.power_w is None or row.task_agreement_interval is None:
         return (*where, "failed", "", "", "", "")

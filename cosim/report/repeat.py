@@ -2,7 +2,7 @@
 
 import shlex
 
-from cosim.files.settings import SETTINGS_FILE, Settings, format_settings
+from cosim.files.settings import SETTINGS_FILE, RunSettings, format_settings
 from cosim.reading.text import shown_name
 from cosim.report.html import escape, format_fold
 from cosim.version import __version__
@@ -10,7 +10,7 @@ from cosim.version import __version__
 REPEAT = "Repeat this run"
 
 
-def format_repeat(settings: Settings | None) -> str:
+def format_repeat(settings: RunSettings | None) -> str:
     """HTML of a folded section; empty where no settings are kept."""
     if settings is None:
         return ""
@@ -24,7 +24,7 @@ def format_repeat(settings: Settings | None) -> str:
     )
 
 
-def describe_version(settings: Settings) -> str:
+def describe_version(settings: RunSettings) -> str:
     """Return a warning about a run that another version made; an empty text for one of this version."""
     if settings.version in ("", __version__):
         return ""

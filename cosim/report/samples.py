@@ -21,7 +21,7 @@ from cosim.report.waveform_figure import draw_waveforms
 from cosim.report.waveform_files import format_waveforms
 from cosim.simulation.inference import deck_hash
 from cosim.simulation.simulated import engine_named
-from cosim.study.probing import Recorded, record
+from cosim.study.probing import ProbedInference, record
 from cosim.study.sample_table import STACKED, tabulate_samples
 from cosim.study.waveforms import ends_of, judge_sample, labels_of, liveliest_cell, waves_of
 from cosim.tasks.testset import TestSet
@@ -89,7 +89,7 @@ class Watched:
     names: tuple[str, ...] = ()
 
 
-def draw_sample(design: Design, test_set: TestSet, watched: Watched, run: Run) -> tuple[Figure, Recorded]:
+def draw_sample(design: Design, test_set: TestSet, watched: Watched, run: Run) -> tuple[Figure, ProbedInference]:
     """Its waveforms, drawn, and all that was recorded.
 
     Raises SimulationError when its run fails, or its engine saves no current inside a transistor.
@@ -108,7 +108,7 @@ def draw_sample(design: Design, test_set: TestSet, watched: Watched, run: Run) -
     return draw_units(design, recorded, names, labels, run.timing), recorded
 
 
-def write_waveforms(folder: Path, design: Design, index: int, drawn: tuple[Figure, Recorded]) -> None:
+def write_waveforms(folder: Path, design: Design, index: int, drawn: tuple[Figure, ProbedInference]) -> None:
     """The picture, and the same as files; index: of the sample in the full test set."""
     figure, recorded = drawn
     title = f"{design.network.task or 'network'}, test sample {index}"

@@ -26,7 +26,7 @@ _ALIGN: dict[Side, tuple[Literal["left", "center", "right"], Literal["bottom", "
 _SHIFT: dict[Side, Point] = {"left": (-0.2, 0), "right": (0.2, 0), "top": (0, 0.15), "bottom": (0, -0.3)}
 
 
-class Drawn(NamedTuple):
+class TransistorEnds(NamedTuple):
     """The ends of a drawn transistor; `first` is the upper one, or the left one of a lying transistor."""
 
     first: Point
@@ -46,7 +46,7 @@ class Sheet:
         self.drawing = schemdraw.Drawing(canvas="svg", show=False)
         self.drawing.config(fontsize=_SIZE, lw=_WIDTH, font=_FONT, color=_INK, margin=0.3)
 
-    def mos(self, polarity: Polarity, at: Point, name: str, gate: Side = "left", key: str = "") -> Drawn:
+    def mos(self, polarity: Polarity, at: Point, name: str, gate: Side = "left", key: str = "") -> TransistorEnds:
         """Draw a transistor that stands below `at`, or with its gate at top or bottom lies to the right of it.
 
         The source of an upright p transistor is its upper end, that of an n transistor its lower one. key: its name in
@@ -65,7 +65,7 @@ class Sheet:
             self.text((beside, y - HALF + raised), name, side)
             for size in sizes:
                 self.text((beside, y - HALF - 0.25), size, side, size=_SMALL)
-            return Drawn(at, (x, y - HEIGHT), (x + end * REACH, y - HALF))
+            return TransistorEnds(at, (x, y - HEIGHT), (x + end * REACH, y - HALF))
         gates = [(x + end * REACH / 2, y - share * HALF) for share in (0.5, 1.5)]
         for share, size in zip((0.0, 1.0), sizes if polarity == "p" else reversed(sizes), strict=True):
             self._symbol(polarity, (x, y - share * HALF), gate, 0.5)
@@ -74,9 +74,9 @@ class Sheet:
         self.wire(*gates)
         self.wire((gates[0][0], y - HALF), (x + end * REACH, y - HALF))
         self.dot((gates[0][0], y - HALF))
-        return Drawn(at, (x, y - HEIGHT), (x + end * REACH, y - HALF))
+        return TransistorEnds(at, (x, y - HEIGHT), (x + end * REACH, y - HALF))
 
-    def _lying(self, polarity: Polarity, at: Point, name: str, gate: Side, sizes: tuple[str, ...]) -> Drawn:
+    def _lying(self, polarity: Polarity, at: Point, name: str, gate: Side, sizes: tuple[str, ...]) -> TransistorEnds:
         """Draw a transistor to the right of `at`."""
         x, y = at
         end = 1 if gate == "top" else -1
@@ -84,7 +84,7 @@ class Sheet:
         self.text((x + HEIGHT - 0.2, y + (0.78 if sizes else 0.55) * end), name, "right")
         for size in sizes[:1]:
             self.text((x + HEIGHT - 0.2, y + 0.4 * end), size, "right", size=_SMALL)
-        return Drawn(at, (x + HEIGHT, y), (x + HALF, y + end * REACH))
+        return TransistorEnds(at, (x + HEIGHT, y), (x + HALF, y + end * REACH))
 
     def _symbol(self, polarity: Polarity, at: Point, gate: Side, scale: float = 1.0) -> None:
         """Draw a transistor's symbol alone."""
@@ -94,7 +94,7 @@ class Sheet:
             element.reverse()
         self.drawing.add(element)
 
-    def diode(self, polarity: Polarity, at: Point, name: str, gate: Side = "left") -> Drawn:
+    def diode(self, polarity: Polarity, at: Point, name: str, gate: Side = "left") -> TransistorEnds:
         """A transistor whose gate is wired to its drain; the wire leaves it by 0.4."""
         drawn = self.mos(polarity, at, name, gate)
         drain = drawn.last if polarity == "p" else drawn.first

@@ -18,7 +18,7 @@ from cosim.report.trust import format_elsewhere
 from cosim.report.words import say_conditions, worded
 from cosim.simulation.simulated import engine_named
 from cosim.study.agreement import count_elsewhere
-from cosim.study.intervals import Bounds, interval
+from cosim.study.intervals import IntervalEnds, interval
 from cosim.tasks.target import Answers
 from cosim.tasks.testset import TestSet
 
@@ -28,7 +28,7 @@ _WAVES = "Inputs, one unit's candidate with its thresholds, its state, the reado
 
 
 @dataclass(frozen=True)
-class Simulated:
+class SimulationSubject:
     """Samples that a simulator ran, in their order; picture: PNG of the first that did not fail, None without."""
 
     design: Design
@@ -48,7 +48,7 @@ class Simulated:
         return bool(self.test_set.target.same(self.answers(outcome), self.test_set.y[place : place + 1])[0])
 
 
-def simulation_page(found: Simulated) -> Page:
+def simulation_page(found: SimulationSubject) -> Page:
     """The page."""
     design, run = found.design, found.run
     subject, technology = subject_of(design), run.standing(design).technology
@@ -56,7 +56,7 @@ def simulation_page(found: Simulated) -> Page:
     right = sum(found.right(k, one) for k, one in good)
     count, total = len(good), len(found.outcomes)
     share = interval(right, count) if good else (0.0, 0.0, 1.0)
-    accuracy, bounds = percent(share[0]), within(Bounds(*share[1:]))
+    accuracy, bounds = percent(share[0]), within(IntervalEnds(*share[1:]))
     power = format_quantity(float(np.mean([one.power_w for _, one in good])), "W") if good else "none"
     verdict = f"{accuracy} of {count} samples decided right {bounds}" if good else f"all {total} simulations failed"
     made_with = engine_named(run.engine).describe(technology)
@@ -81,7 +81,7 @@ def simulation_page(found: Simulated) -> Page:
     )
 
 
-def _waveforms(found: Simulated) -> tuple[str | Picture, ...]:
+def _waveforms(found: SimulationSubject) -> tuple[str | Picture, ...]:
     first = next(((k, one) for k, one in enumerate(found.outcomes) if isinstance(one, Inference)), None)
     if found.picture is None or first is None:
         return ()
@@ -94,7 +94,7 @@ def _waveforms(found: Simulated) -> tuple[str | Picture, ...]:
     return (Picture("png", found.picture, caption, caption, _LEAST),)
 
 
-def _samples(found: Simulated) -> tuple[Table | str, ...]:
+def _samples(found: SimulationSubject) -> tuple[Table | str, ...]:
     """A row for each of the first _ROWS samples."""
     rows = [_row(found, k, outcome) for k, outcome in enumerate(found.outcomes[:_ROWS])]
     wanted = "class" if found.test_set.tolerance is None else "target"
@@ -103,7 +103,7 @@ def _samples(found: Simulated) -> tuple[Table | str, ...]:
     return (table, f"And {more} more: simulation.npz has all.") if more > 0 else (table,)
 
 
-def _row(found: Simulated, place: int, outcome: Outcome) -> tuple[str, ...]:
+def _row(found: SimulationSubject, place: int, outcome: Outcome) -> tuple[str, ...]:
     test_set, network = found.test_set, found.design.network
     known = str(test_set.indices[place]), say_answer(network, test_set.y[place])
     if not isinstance(outcome, Inference):

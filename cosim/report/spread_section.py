@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.report.chip_figures import Spread, draw_spread
+from cosim.report.chip_figures import ChipDistribution, draw_spread
 from cosim.report.chip_study import POWER, ChipStudy, figures_of, scale_of, software_of
 from cosim.report.figures import Figure, figure_bytes
 from cosim.report.html import Picture
@@ -55,7 +55,7 @@ def _spread(study: ChipStudy, metric: str) -> Picture:
     if metric in study.limits:
         marks["spec"] = factor * study.limits[metric]
     quantum = factor / summary.samples if metric in ("accuracy", "task_agreement") else 0.0
-    spread = Spread(
+    spread = ChipDistribution(
         f"{format_name(metric)} ({unit})", factor * values[passes], factor * values[~passes], marks, quantum
     )
     found = summary.figures[metric]

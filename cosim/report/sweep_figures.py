@@ -7,7 +7,7 @@ import numpy as np
 
 from cosim.report.figures import CYCLE, RED, Axes, Figure, log_axis, plain, styled
 from cosim.report.sweep_table import FRACTION, format_one, name_axis, name_figure, scale_of
-from cosim.study.sweep import Axis, SweepSummary, SweptPoint
+from cosim.study.sweep import SweepAxis, SweepSummary, SweptPoint
 
 _MOST_PANELS, _MOST_CURVES, _MOST_TICKS = 4, 4, 9
 _PANEL = (3.5, 3.0)
@@ -40,7 +40,7 @@ def draw_sweep(summary: SweepSummary) -> Figure:
     return figure
 
 
-def _draws_curves(first: Axis, second: Axis) -> bool:
+def _draws_curves(first: SweepAxis, second: SweepAxis) -> bool:
     return first.numbers is not None and len(second.values) <= _MOST_CURVES < len(first.values) + 2
 
 
@@ -98,7 +98,7 @@ def _draw_bars(
                    label=style[1])  # fmt: skip
 
 
-def _finish(panel: Axes, axis: Axis, numbers: Sequence[float], label: str) -> None:
+def _finish(panel: Axes, axis: SweepAxis, numbers: Sequence[float], label: str) -> None:
     if axis.numbers is not None and axis.geometric:
         panel.set_xscale("log")
     every = -(-len(numbers) // _MOST_TICKS)

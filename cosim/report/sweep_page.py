@@ -7,7 +7,7 @@ from cosim.files.write import write_together
 from cosim.report.figures import Figure, figure_bytes
 from cosim.report.html import Picture, show
 from cosim.report.kept_page import REPORT_FILE, write_page
-from cosim.report.page import Facts, Links, Page, Section, Subject, Table
+from cosim.report.page import Facts, Links, Page, PageSubject, Section, Table
 from cosim.report.sweep_figures import draw_sweep
 from cosim.report.sweep_table import (
     format_figure_of,
@@ -43,7 +43,7 @@ def sweep_page(summary: SweepSummary, figure: Figure | None, links: Links) -> Pa
     options = tuple((name.replace("-", " "), show(value)) for name, value in summary.options.items())
     return Page(
         verb="sweep",
-        subject=Subject(summary.network, summary.network_hash),
+        subject=PageSubject(summary.network, summary.network_hash),
         title=f"{summary.network}, {summary.verb} over {over}: {answer[:1].lower()}{answer[1:]}",
         lead=f"cosim {summary.verb} was run at {len(summary.points)} points, each a run of its own"
         + (f"; {troubled} of them failed or are incomplete." if troubled else "."),

@@ -6,7 +6,7 @@ from textwrap import wrap
 
 from cosim.quantities import format_quantity, parse_quantity
 from cosim.report.tables import percent
-from cosim.study.sweep import Axis, Figure, SweepSummary, SweptPoint
+from cosim.study.sweep import SweepAxis, SweepFigure, SweepSummary, SweptPoint
 
 FRACTION, _AREA = "%", "um2"
 _FRACTIONS = ("yield", "accuracy", "state_agreement", "task_agreement", "without_failed", "state_agreement_behavioral")
@@ -34,7 +34,7 @@ _AXES = {
 _WIDTH = 79
 
 
-def name_axis(axis: Axis) -> str:
+def name_axis(axis: SweepAxis) -> str:
     """An axis as a picture names it: what its option sets."""
     return _AXES.get(axis.option, axis.option)
 
@@ -68,7 +68,7 @@ def format_one(name: str, value: float) -> str:
     return f"{digits} {unit}".strip()
 
 
-def format_figure_of(name: str, figure: Figure | None) -> str:
+def format_figure_of(name: str, figure: SweepFigure | None) -> str:
     """A figure with its interval; - for one that is not there."""
     if figure is None:
         return "-"
@@ -135,5 +135,5 @@ def format_sweep_csv(summary: SweepSummary) -> bytes:
     return text.getvalue().encode()
 
 
-def _head(axis: Axis) -> str:
+def _head(axis: SweepAxis) -> str:
     return f"{axis.option}_{axis.unit}" if axis.unit else axis.option

@@ -15,7 +15,7 @@ from cosim.study.agreement import ComparisonSummary
 from cosim.study.bias import WORDS
 from cosim.study.chips import LEAST_PAIRED, ChipCount, ChipSummary, Contribution, Pair, SpecYield, TrimSummary
 from cosim.study.ladder_study import LadderSummary
-from cosim.study.pvt import Condition, Sweep
+from cosim.study.pvt import PvtCondition, Sweep
 
 CONDITIONS, CELLS, LOST = 6, 4, 20  # that are named, where there are more
 SHOWN = ("5", "50", "95")
@@ -149,7 +149,7 @@ def say_basis(sweep: Sweep) -> str:
     return sweep.stands_on + ("; for those of a chip, add --bias reference or --bias tracking" if ideal else "")
 
 
-def _format_worst(worst: Sequence[Condition], rows: Sequence[Condition]) -> list[str]:
+def _format_worst(worst: Sequence[PvtCondition], rows: Sequence[PvtCondition]) -> list[str]:
     one = (worst or rows)[0]
     decisions = f"{percent(one.task_agreement)} {within(one.task_agreement_interval or (0.0, 1.0))}"
     figures = f"decisions {decisions}, states {percent(one.state_agreement, 2)}"
@@ -162,7 +162,7 @@ def _format_worst(worst: Sequence[Condition], rows: Sequence[Condition]) -> list
     return [*wrap(text, 79, subsequent_indent=16 * " "), f"                {figures}"]
 
 
-def _condition(row: Condition) -> str:
+def _condition(row: PvtCondition) -> str:
     where = f"{row.corner:6} {row.celsius:>4g} C {row.supply_v:>6.4g} V"
     if row.accuracy is None or row.power_w is None:
         return f"{where}  every simulation failed"

@@ -18,7 +18,7 @@ _NAMES = {"validation_accuracy": "held-out accuracy", "validation_mae": "held-ou
 
 
 @dataclass(frozen=True)
-class Curve:
+class TrainingCurve:
     """The part of a training's history that holds its curve: the points of all seeds, by column."""
 
     curve: dict[str, list[float]]

@@ -6,7 +6,7 @@ import numpy as np
 
 from cosim.circuit.waveforms import Timing
 from cosim.design import Design
-from cosim.ir.nodes import Comparing
+from cosim.ir.nodes import ThresholdUnit
 from cosim.report.figures import (
     BLACK,
     BLUE,
@@ -22,7 +22,7 @@ from cosim.report.figures import (
     styled,
 )
 from cosim.report.waveform_figure import draw_clocks, mark_frames, shade_decisions, title_of
-from cosim.study.probing import Recorded, watchable
+from cosim.study.probing import ProbedInference, watchable
 from cosim.study.waveforms import WaveLabels
 
 MOST = 24  # panels of one picture; the files have all
@@ -32,7 +32,7 @@ _TALL = 1.05  # inch, a panel
 
 @styled
 def draw_units(
-    design: Design, recorded: Recorded, names: Sequence[str], labels: Sequence[WaveLabels], timing: Timing
+    design: Design, recorded: ProbedInference, names: Sequence[str], labels: Sequence[WaveLabels], timing: Timing
 ) -> Figure:
     """A panel for each name: of a memory its candidate, thresholds and state, of others their current; then power.
 
@@ -62,7 +62,7 @@ def draw_units(
     return figure
 
 
-def _draw_unit(axis: Axes, design: Design, recorded: Recorded, which: tuple[str, Timing]) -> None:
+def _draw_unit(axis: Axes, design: Design, recorded: ProbedInference, which: tuple[str, Timing]) -> None:
     """Currents of one name, and where it compares its thresholds."""
     name, timing = which
     after = recorded.time >= timing.start
@@ -72,7 +72,7 @@ def _draw_unit(axis: Axes, design: Design, recorded: Recorded, which: tuple[str,
         color = BLUE if label == "state" else BLACK
         axis.plot(time, _NANO * recorded.vectors[vector][after], color=color, label=label)
     node = design.graph.nodes.get(name)
-    if isinstance(node, Comparing):
+    if isinstance(node, ThresholdUnit):
         asked = design.graph.currents[name]
         axis.axhline(_NANO * asked.i_rise, color=UPPER, ls=UPPER_DASH, label="upper threshold")
         if node.two_sided:

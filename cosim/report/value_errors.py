@@ -5,7 +5,7 @@ import numpy as np
 from cosim.report.figures import BLUE, GREY, Figure, plain
 from cosim.report.page import Blocks, Table
 from cosim.study.agreement import Comparison
-from cosim.study.intervals import Bounds
+from cosim.study.intervals import IntervalEnds
 from cosim.study.value_errors import EngineErrors, ValueErrors
 
 HEAD = ("rms error", "95 % interval", "NRMSE", "R2", "95 % interval")
@@ -49,7 +49,7 @@ def _number(value: float | None) -> str:
     return "-" if value is None else f"{value:.3g}" if value < 0.995 else f"{value:.4f}"
 
 
-def _ends(bounds: Bounds | None) -> str:
+def _ends(bounds: IntervalEnds | None) -> str:
     return "-" if bounds is None else f"[{bounds.low:.4g}, {bounds.high:.4g}]"
 
 

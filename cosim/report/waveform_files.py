@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosim.files.seal import seal_npz
-from cosim.study.probing import Recorded
+from cosim.study.probing import ProbedInference
 
 FILES = ("waveforms.npz", "waveforms.raw", "waveforms.vcd")
 _KINDS = {"A": "current", "W": "power", "1": "notype"}
@@ -21,13 +21,13 @@ _NANO = 1e9
 _FIRST, _CODES = 33, 94  # printable characters, of which value changes make their identifiers
 
 
-def format_waveforms(recorded: Recorded, title: str) -> dict[str, bytes]:
+def format_waveforms(recorded: ProbedInference, title: str) -> dict[str, bytes]:
     """The content of FILES; the same waveforms give the same bytes."""
     formats = (format_npz(recorded), format_raw(recorded, title), format_vcd(recorded).encode())
     return dict(zip(FILES, formats, strict=True))
 
 
-def format_npz(recorded: Recorded) -> bytes:
+def format_npz(recorded: ProbedInference) -> bytes:
     """All vectors by name, with `units`."""
     digital = {**recorded.states, **recorded.logic}
     units = {"time_s": "s", **recorded.units, **dict.fromkeys(digital, "1")}
@@ -35,7 +35,7 @@ def format_npz(recorded: Recorded) -> bytes:
     return seal_npz(arrays)
 
 
-def format_raw(recorded: Recorded, title: str) -> bytes:
+def format_raw(recorded: ProbedInference, title: str) -> bytes:
     """Time first, then vectors, states and clocks; names as `plain_names` writes them."""
     columns: dict[str, tuple[str, NDArray[np.float64]]] = {"time": ("time", recorded.time)}
     columns |= {name: (_KINDS[recorded.units[name]], values) for name, values in recorded.vectors.items()}
@@ -57,7 +57,7 @@ def format_raw(recorded: Recorded, title: str) -> bytes:
     return ("\n".join(lines) + "\n").encode("ascii") + points.astype("<f8").tobytes()
 
 
-def format_vcd(recorded: Recorded) -> str:
+def format_vcd(recorded: ProbedInference) -> str:
     """States and clocks in steps of a nanosecond, each change once."""
     signals = {**recorded.logic, **recorded.states}
     names = plain_names(tuple(signals))

@@ -11,22 +11,21 @@ from cosim.montecarlo.spec import Spec
 from cosim.montecarlo.store import open_store
 from cosim.montecarlo.trial import Trial
 from cosim.pipeline import Beside, Conditions, Listener, run_comparison, run_pvt
-from cosim.signoff.subject import FIGURES, Subject, findings, where_modelled
+from cosim.signoff.subject import FIGURES, SignoffSubject, findings, where_modelled
 from cosim.simulation.audit import LEAST, Audit
 from cosim.study.bias import Bias, bias_words
-from cosim.study.judged import Figures, Measured
+from cosim.study.judged import Figures, MeasuredValue
 from cosim.study.noise import study_noise
-from cosim.study.pvt import Condition, Sweep
+from cosim.study.pvt import PvtCondition, Sweep
 from cosim.study.signoff import Check, Finding
 from cosim.technology.conditions import format_conditions, with_flicker
-from cosim.variation.draws import Plan as Draws
-from cosim.variation.draws import check_coefficients
-from cosim.variation.noise import Noise
+from cosim.variation.draws import VariationPlan, check_coefficients
+from cosim.variation.noise import NoiseSimulation
 
 NOMINAL, CORNERS, CHIPS = "nominal", "corners", "chips"  # folders with pages of their own; of corners one for each bias
 
 
-def check_nominal(subject: Subject) -> Check:
+def check_nominal(subject: SignoffSubject) -> Check:
     """All samples, nominal devices, the condition that was asked for."""
     run = subject.within(NOMINAL)
     beside = Beside(subject.plan.settings.nominal.audit)
@@ -47,7 +46,7 @@ def corners_folder(bias: str) -> str:
     return f"{CORNERS}-{bias}"
 
 
-def check_corners(subject: Subject) -> Check:
+def check_corners(subject: SignoffSubject) -> Check:
     """Every condition of the plan's grid, under every assumption on bias currents."""
     worst, rest, notes = list[Finding](), list[Finding](), list[str]()
     count = 0
@@ -68,7 +67,7 @@ def check_corners(subject: Subject) -> Check:
     )
 
 
-def _sweep(subject: Subject, bias: Bias) -> Sweep:
+def _sweep(subject: SignoffSubject, bias: Bias) -> Sweep:
     """The samples in every condition; the plan's audit is shared by the assumptions."""
     audit = -(-subject.plan.settings.corners.audit // len(subject.biases))
     with subject.bar(f"corners, {bias}") as progress:
@@ -81,7 +80,7 @@ def _sweep(subject: Subject, bias: Bias) -> Sweep:
         )
 
 
-def _of_sweep(subject: Subject, sweep: Sweep) -> tuple[Sequence[Finding], Sequence[Finding], str]:
+def _of_sweep(subject: SignoffSubject, sweep: Sweep) -> tuple[Sequence[Finding], Sequence[Finding], str]:
     """The worst findings of a sweep, the others that miss, and a note on how many do."""
     specs = subject.plan.specs("corners")
     found = [finding for row in sweep.conditions for finding in findings(specs, row.measured or None, _where(row))]
@@ -92,12 +91,12 @@ def _of_sweep(subject: Subject, sweep: Sweep) -> tuple[Sequence[Finding], Sequen
     return worst, others, note
 
 
-def _worst(specs: Iterable[Spec], rows: Iterable[Condition]) -> Iterable[Finding]:
+def _worst(specs: Iterable[Spec], rows: Iterable[PvtCondition]) -> Iterable[Finding]:
     """For each spec the condition that is worst for it."""
     known = [row for row in rows if row.measured]
     for spec in specs:
 
-        def value(row: Condition, spec: Spec = spec) -> float:
+        def value(row: PvtCondition, spec: Spec = spec) -> float:
             return row.measured[spec.metric].value * (1 if spec.at_least else -1)
 
         if known:
@@ -105,14 +104,14 @@ def _worst(specs: Iterable[Spec], rows: Iterable[Condition]) -> Iterable[Finding
             yield from findings((spec,), row.measured, _where(row))
 
 
-def _where(row: Condition) -> str:
+def _where(row: PvtCondition) -> str:
     return f"{row.corner}, {row.celsius:g} C, {row.supply_v:.4g} V"
 
 
-def check_mismatch(subject: Subject) -> Check:
+def check_mismatch(subject: SignoffSubject) -> Check:
     """Chips with mismatch, in a store that goes on where it was."""
     wanted = subject.plan.settings.mismatch
-    draws = Draws(wanted.variation, subject.seed, wanted.chips, area=wanted.device_area)
+    draws = VariationPlan(wanted.variation, subject.seed, wanted.chips, area=wanted.device_area)
     technology = subject.run.standing(subject.design).technology
     with where_modelled():
         check_coefficients(technology, draws)
@@ -129,7 +128,7 @@ def check_mismatch(subject: Subject) -> Check:
             summary = run_montecarlo(
                 trial, store, lambda numbers: run_local(trial, numbers, jobs, timeout), specs, None, progress
             )
-    yields: Figures = {"yield": Measured(summary.yield_.value, *summary.yield_.interval)}
+    yields: Figures = {"yield": MeasuredValue(summary.yield_.value, *summary.yield_.interval)}
     medians = [
         Finding(f"{FIGURES[metric]}, median chip", (value := figure.quantiles["50"]), _percent(value))
         for metric, figure in summary.figures.items()
@@ -145,19 +144,19 @@ def check_mismatch(subject: Subject) -> Check:
     )
 
 
-def check_noise(subject: Subject) -> Check:
+def check_noise(subject: SignoffSubject) -> Check:
     """Noise of the devices at every decision of the behavioral model, against the same circuit without."""
     wanted = subject.plan.settings.noise
     draws = wanted.draws
     with where_modelled():
         technology = with_flicker(subject.design.technology, wanted.flicker)
-        noise = Noise(find_noise(technology), subject.seed)
+        noise = NoiseSimulation(find_noise(technology), subject.seed)
         found = study_noise(subject.design, subject.test_set, noise, subject.run, draws)
     figures: Figures = {}
     for metric, share in (("task_agreement", found.answers), ("state_agreement", found.states)):
         ends = (None, None) if share.low is None or share.high is None else (1 - share.high, 1 - share.low)
-        figures[metric] = Measured(1 - share.mean, *ends)
-    figures["accuracy"] = Measured(found.accuracy.mean, found.accuracy.low, found.accuracy.high)
+        figures[metric] = MeasuredValue(1 - share.mean, *ends)
+    figures["accuracy"] = MeasuredValue(found.accuracy.mean, found.accuracy.low, found.accuracy.high)
     specs = tuple(one for one in subject.plan.specs("noise") if one.metric in figures)
     words = {"decisions as software": "decisions as without noise", "states as software": "states as without noise"}
     return Check(

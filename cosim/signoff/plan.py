@@ -23,7 +23,7 @@ from cosim.bounds import CELSIUS as CELSIUS_BOUNDS
 from cosim.errors import InputError
 from cosim.montecarlo.spec import SPEC_METRICS, Spec, parse_spec
 from cosim.reading.text import check_known, listed, read_toml, shown, shown_path, typed
-from cosim.study.pvt import CELSIUS, SUPPLIES, Grid
+from cosim.study.pvt import CELSIUS, SUPPLIES, PvtGrid
 from cosim.technology.types import Flicker
 
 _REPAIR = "see docs/signoff.md for what a plan holds"
@@ -56,7 +56,7 @@ _NEEDED = ("corners.celsius", "corners.supplies")
 
 
 @dataclass(frozen=True)
-class Nominal:
+class NominalSettings:
     """audit: how many samples go through ngspice, too."""
 
     audit: int = 20
@@ -84,7 +84,7 @@ class Mismatch:
 
 
 @dataclass(frozen=True)
-class Noise:
+class NoiseSettings:
     """draws: runs of each sample with other numbers; flicker: of the devices, the worst case where the technology has
     one."""
 
@@ -139,29 +139,29 @@ class Decisions:
 
 
 @dataclass(frozen=True)
-class Limits:
+class LimitSettings:
     """samples: whose voltages are looked at, in each condition."""
 
     samples: int = 8
 
 
 @dataclass(frozen=True)
-class Settings:
+class CheckSettings:
     """Settings of every check."""
 
-    nominal: Nominal = Nominal()
+    nominal: NominalSettings = NominalSettings()
     corners: Corners = Corners()
     mismatch: Mismatch = Mismatch()
-    noise: Noise = Noise()
+    noise: NoiseSettings = NoiseSettings()
     frame: Frame = Frame()
     supply: Supply = Supply()
     clocks: Clocks = Clocks()
     start: Start = Start()
     decisions: Decisions = Decisions()
-    limits: Limits = Limits()
+    limits: LimitSettings = LimitSettings()
 
 
-NAMES = tuple(one.name for one in fields(Settings))
+NAMES = tuple(one.name for one in fields(CheckSettings))
 _JUDGED = {"task_agreement": ">= 95 %", "state_agreement": ">= 99 %"}  # where something is not as it should be
 DEFAULT_LIMITS: Mapping[str, Mapping[str, str]] = {
     "spec": {"task_agreement": ">= 98 %", "state_agreement": ">= 99.5 %"},
@@ -175,10 +175,10 @@ DEFAULT_LIMITS: Mapping[str, Mapping[str, str]] = {
 
 
 @dataclass(frozen=True)
-class Plan:
+class SignoffPlan:
     """limits: metric -> text, of `spec` and of checks by name; skip: checks that are not made."""
 
-    settings: Settings = Settings()
+    settings: CheckSettings = CheckSettings()
     limits: Mapping[str, Mapping[str, str]] = field(default_factory=lambda: DEFAULT_LIMITS)
     skip: tuple[str, ...] = ()
 
@@ -188,23 +188,23 @@ class Plan:
         return tuple(parse_spec(f"{metric} {limit}") for metric, limit in found.items())
 
     @property
-    def grid(self) -> Grid:
+    def grid(self) -> PvtGrid:
         """The conditions that are looked at."""
         one = self.settings.corners
-        return Grid(one.corners, one.celsius, one.supplies)
+        return PvtGrid(one.corners, one.celsius, one.supplies)
 
     def own(self, check: str) -> tuple[Spec, ...]:
         """Those of its own table alone."""
         return tuple(parse_spec(f"{metric} {limit}") for metric, limit in self.limits.get(check, {}).items())
 
 
-def read_plan(path: Path | None) -> Plan:
+def read_plan(path: Path | None) -> SignoffPlan:
     """The plan of a TOML file, or the default one; limits that a file does not give are the default ones.
 
     Raises InputError that names file, field, value and repair.
     """
     if path is None:
-        return Plan()
+        return SignoffPlan()
     where = shown_path(path)
     content = read_toml(path, _REPAIR)
     if strange := [name for name in content if name not in ("skip", "spec", *NAMES)]:
@@ -228,8 +228,8 @@ def read_plan(path: Path | None) -> Plan:
             )
         if name != "spec":
             settings[name] = others
-    check_known(settings, Settings, where, _REPAIR)
-    plan = Plan(typed(settings, Settings, where, _REPAIR), limits, tuple(skip))
+    check_known(settings, CheckSettings, where, _REPAIR)
+    plan = SignoffPlan(typed(settings, CheckSettings, where, _REPAIR), limits, tuple(skip))
     _check(plan, where)
     return plan
 
@@ -243,7 +243,7 @@ def _limits(table: Mapping[str, object], where: str) -> dict[str, str]:
     return {metric: str(value) for metric, value in table.items()}
 
 
-def _check(plan: Plan, where: str) -> None:
+def _check(plan: SignoffPlan, where: str) -> None:
     """Raises InputError for a number that no check could use."""
     for name, bounds in _BOUNDS.items():
         check, setting = name.split(".")
@@ -255,7 +255,7 @@ def _check(plan: Plan, where: str) -> None:
             bounds.check(f"{where}: {name}", number, _REPAIR)
 
 
-def format_plan(plan: Plan) -> str:
+def format_plan(plan: SignoffPlan) -> str:
     """The plan as TOML, every setting and limit in it; the same plan gives the same bytes."""
     lines = [f"skip = {_toml(plan.skip)}"]
     for name in ("spec", *NAMES):

@@ -6,13 +6,13 @@ from cosim.cells.blocks import OUTSIDE
 from cosim.signoff.conditions import check_corners, check_mismatch, check_noise, check_nominal
 from cosim.signoff.plan import NAMES
 from cosim.signoff.stresses import check_clocks, check_frame, check_start, check_supply
-from cosim.signoff.subject import NotModelledError, Subject
+from cosim.signoff.subject import NotModelledError, SignoffSubject
 from cosim.signoff.weakest import check_decisions, check_limits
 from cosim.study.bias import bias_name, bias_words
 from cosim.study.signoff import Check, SignOff, find_basis
 from cosim.technology.conditions import format_conditions
 
-CHECKS: dict[str, Callable[[Subject], Check]] = {
+CHECKS: dict[str, Callable[[SignoffSubject], Check]] = {
     "nominal": check_nominal,
     "corners": check_corners,
     "mismatch": check_mismatch,
@@ -33,7 +33,7 @@ NEVER = (
 )
 
 
-def sign_off(subject: Subject, finished: Callable[[Check], None] = lambda check: None) -> SignOff:
+def sign_off(subject: SignoffSubject, finished: Callable[[Check], None] = lambda check: None) -> SignOff:
     """Make every check of the plan, and tell of each; one that a network has no model for is listed with why.
 
     Raises InputError where the plan asks for what there is not.
@@ -47,7 +47,7 @@ def sign_off(subject: Subject, finished: Callable[[Check], None] = lambda check:
     return SignOff(subject.design.technology.name, subject.run.engine, tuple(checks), tuple(unchecked), basis)
 
 
-def _made(subject: Subject, name: str) -> Check:
+def _made(subject: SignoffSubject, name: str) -> Check:
     if name in subject.plan.skip:
         return Check(name, "", "", skipped="left out by the plan")
     try:
@@ -56,7 +56,7 @@ def _made(subject: Subject, name: str) -> Check:
         return Check(name, "", "", skipped=str(reason))
 
 
-def _unchecked(subject: Subject, checks: list[Check]) -> list[str]:
+def _unchecked(subject: SignoffSubject, checks: list[Check]) -> list[str]:
     left = [f"{one.name}: {one.skipped}" for one in checks if one.skipped]
     wires = [] if subject.extracted else ["wires: give --extracted with the folder of cosim layout"]
     biases = [f"other bias currents: {subject.no_more_biases}"] if subject.no_more_biases else []

@@ -9,12 +9,11 @@ from cosim.circuit.stress import PowerUp, Ripple, Skew, Step
 from cosim.design import Condition
 from cosim.engines.engine import Failure, Run
 from cosim.quantities import format_quantity
-from cosim.signoff.subject import Subject
+from cosim.signoff.subject import SignoffSubject
 from cosim.simulation.simulated import engine_named
 from cosim.study.signoff import Check, Finding
 from cosim.technology.conditions import format_conditions
-from cosim.variation.draws import Plan as Draws
-from cosim.variation.draws import draw_chip
+from cosim.variation.draws import VariationPlan, draw_chip
 
 SHORTER = (0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.25, 0.2, 0.15, 0.1)  # of the frame that was compiled for
 LONGER = (1.5, 2.0, 3.0, 5.0, 10.0, 20.0, 50.0)
@@ -24,7 +23,7 @@ _TRACKING = 0.4  # of a frame: where a supply step falls
 _NAMED = 3  # memories that stay on
 
 
-def check_frame(subject: Subject) -> Check:
+def check_frame(subject: SignoffSubject) -> Check:
     """How short a frame may be, also where the circuit is slowest, and how long, also where it leaks most."""
     wanted, supply = subject.plan.settings.frame, subject.design.nominal.technology.supply
     nominal = subject.run.standing(subject.design)
@@ -61,7 +60,7 @@ def _unless(share: float) -> tuple[float, ...]:
 Tried = tuple[float, bool, tuple[Finding, ...]]
 
 
-def _frames(subject: Subject, condition: Condition, shares: Sequence[float]) -> Iterator[Tried]:
+def _frames(subject: SignoffSubject, condition: Condition, shares: Sequence[float]) -> Iterator[Tried]:
     """(share of the frame, whether it works, its figures), up to the first that does not."""
     for share in shares:
         t_step = share * subject.run.timing.t_step
@@ -76,7 +75,7 @@ def _frames(subject: Subject, condition: Condition, shares: Sequence[float]) -> 
             return
 
 
-def _bound(subject: Subject, figure: str, share: float | None, condition: Condition) -> Finding:
+def _bound(subject: SignoffSubject, figure: str, share: float | None, condition: Condition) -> Finding:
     wanted, own = subject.plan.settings.frame, subject.run.timing.t_step
     short = figure.startswith("shortest")
     most, where = (wanted.shortest if short else wanted.longest), format_conditions(condition.technology)
@@ -87,7 +86,7 @@ def _bound(subject: Subject, figure: str, share: float | None, condition: Condit
     return Finding(figure, share * own, format_quantity(share * own, "s"), limit, met, where)
 
 
-def check_supply(subject: Subject) -> Check:
+def check_supply(subject: SignoffSubject) -> Check:
     """Ripple at several frequencies, and a step up and down that lasts a third of a sample."""
     wanted, timing = subject.plan.settings.supply, subject.run.timing
     found: list[Finding] = []
@@ -110,7 +109,7 @@ def check_supply(subject: Subject) -> Check:
     )
 
 
-def check_clocks(subject: Subject) -> Check:
+def check_clocks(subject: SignoffSubject) -> Check:
     """Sharp and slow clock edges, and clocks that come late or early, each net by its own delay."""
     wanted, timing = subject.plan.settings.clocks, subject.run.timing
     found: list[Finding] = []
@@ -130,7 +129,7 @@ def check_clocks(subject: Subject) -> Check:
     )
 
 
-def check_start(subject: Subject) -> Check:
+def check_start(subject: SignoffSubject) -> Check:
     """Check that every memory that was on resets, in every corner, and how long the reset must be at power-up."""
     corners = subject.plan.grid.corners or tuple(subject.design.technology.library.sections)
     held = len(subject.design.assembly.held)
@@ -148,7 +147,7 @@ def check_start(subject: Subject) -> Check:
     )
 
 
-def _power_up(subject: Subject) -> tuple[Finding, list[Finding]]:
+def _power_up(subject: SignoffSubject) -> tuple[Finding, list[Finding]]:
     """The shortest reset after which the figures are kept, and those of every reset that was tried."""
     wanted, timing = subject.plan.settings.start, subject.run.timing
     ramp = wanted.ramp * timing.t_step
@@ -164,7 +163,7 @@ def _power_up(subject: Subject) -> tuple[Finding, list[Finding]]:
     return Finding("shortest reset at power-up", None, f"more than {limit[3:]}", limit, met=False, where=where), tried
 
 
-def _stuck(subject: Subject, corner: str, celsius: float) -> Iterator[Finding]:
+def _stuck(subject: SignoffSubject, corner: str, celsius: float) -> Iterator[Finding]:
     """How many memories stay on, under each assumption on bias currents."""
     conditions, missing = subject.across(corner, celsius)
     yield from missing
@@ -172,9 +171,9 @@ def _stuck(subject: Subject, corner: str, celsius: float) -> Iterator[Finding]:
         yield from subject.under(bias, (_staying_on(subject, condition),))
 
 
-def _staying_on(subject: Subject, condition: Condition) -> Finding:
+def _staying_on(subject: SignoffSubject, condition: Condition) -> Finding:
     """How many memories stay on in a condition."""
-    draws = Draws("none", 0, 1)
+    draws = VariationPlan("none", 0, 1)
     chip = draw_chip((), condition.technology, draws, 0)
     run: Run = replace(subject.run, condition=condition, chip=chip)
     found = engine_named(run.engine).unreset(subject.design, subject.test_set, run)

@@ -11,7 +11,7 @@ from cosim.engines.table import simulator_beside
 from cosim.errors import InputError, SimulationError
 from cosim.montecarlo.spec import Spec, format_limit
 from cosim.montecarlo.spec_file import judge
-from cosim.signoff.plan import Plan
+from cosim.signoff.plan import SignoffPlan
 from cosim.simulation.simulated import simulate_samples
 from cosim.study.agreement import compare_engines, summarize_comparison
 from cosim.study.bias import Bias, bias_name, biased
@@ -41,7 +41,7 @@ def where_modelled() -> Generator[None, None, None]:
 
 
 @dataclass(frozen=True)
-class Subject:
+class SignoffSubject:
     """A compiled design, its samples, how they run, and what must hold.
 
     compiled: how, as a store of chips keeps it; bar: a progress bar by its label; seed: of chips and noise;
@@ -52,7 +52,7 @@ class Subject:
     design: Design
     test_set: TestSet
     run: Run
-    plan: Plan
+    plan: SignoffPlan
     compiled: Mapping[str, Any]
     bar: Callable[[str], AbstractContextManager[Progress]]
     seed: int = 0

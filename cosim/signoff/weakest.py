@@ -12,20 +12,20 @@ from cosim.circuit.elements import GROUND, Mos
 from cosim.engines.engine import Failure, Run, Waveforms
 from cosim.engines.table import simulator_named
 from cosim.quantities import format_quantity
-from cosim.signoff.subject import NotModelledError, Subject, where_modelled
+from cosim.signoff.subject import NotModelledError, SignoffSubject, where_modelled
 from cosim.simulation.simulated import sample_benches
 from cosim.simulation.single import run_benches
 from cosim.study.margins import NEAR, study_margins
-from cosim.study.sensitivity import Asked, Sensitivities, all_sensitivities
+from cosim.study.sensitivity import Sensitivities, SensitivityTarget, all_sensitivities
 from cosim.study.signoff import Check, Finding
 from cosim.technology.conditions import format_conditions
-from cosim.variation.noise import Noise
+from cosim.variation.noise import NoiseSimulation
 
 PAIRS = (("V_GS", "gate", "source"), ("V_GD", "gate", "drain"), ("V_DS", "drain", "source"), ("V_GB", "gate", "bulk"))
 _SHOWN = 3  # decisions
 
 
-def check_decisions(subject: Subject) -> Check:
+def check_decisions(subject: SignoffSubject) -> Check:
     """The decisions that mismatch turns first, from the adjoint; reported, unless the plan has a limit."""
     wanted = subject.plan.settings.decisions
     few = subject.test_set.take(min(wanted.samples, len(subject.test_set.y)), subject.seed)
@@ -34,12 +34,12 @@ def check_decisions(subject: Subject) -> Check:
         found: list[Sensitivities] = []
         for k, x in enumerate(samples):
             with where_modelled():
-                found += all_sensitivities(subject.design, [x], subject.run, Asked())
+                found += all_sensitivities(subject.design, [x], subject.run, SensitivityTarget())
             progress(k + 1, len(samples))
     return Check(
         "decisions",
         "How far are the weakest decisions from their thresholds, over what moves them?",
-        f"{len(samples)} samples, {Asked().decisions} least certain decisions of each",
+        f"{len(samples)} samples, {SensitivityTarget().decisions} least certain decisions of each",
         (*_weakest(found, few.indices, wanted.distance), *_margins(subject, wanted.within)),
         ("One standard deviation of the technology's mismatch, to first order; a share of the chips turns each: "
          "yield counts what comes of it.",),
@@ -72,12 +72,12 @@ def _weakest(found: Sequence[Sensitivities], indices: NDArray[np.int64], limit: 
         )  # fmt: skip
 
 
-def _margins(subject: Subject, most: float) -> Iterator[Finding]:
+def _margins(subject: SignoffSubject, most: float) -> Iterator[Finding]:
     """Layer by layer, of all samples and decisions; nothing where noise has no model, which its own check says."""
     run = subject.run
     try:
         with where_modelled():
-            noise = Noise(find_noise(subject.design.technology), timing=run.timing)
+            noise = NoiseSimulation(find_noise(subject.design.technology), timing=run.timing)
             found = study_margins(subject.design, subject.test_set, noise, run.condition)
     except NotModelledError:
         return
@@ -106,7 +106,7 @@ def _percent(share: float) -> str:
     return f"{100 * share:.2f} %"
 
 
-def check_limits(subject: Subject) -> Check:
+def check_limits(subject: SignoffSubject) -> Check:
     """Every transistor's voltages over whole inferences, where the supply is highest."""
     few = subject.test_set.take(min(subject.plan.settings.limits.samples, len(subject.test_set.y)), subject.seed)
     technology = subject.run.standing(subject.design).technology

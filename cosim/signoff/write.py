@@ -11,14 +11,14 @@ from cosim.report.page import Page
 from cosim.report.signoff_page import signoff_page
 from cosim.signoff.conditions import CHIPS, NOMINAL, corners_folder
 from cosim.signoff.plan import format_plan
-from cosim.signoff.subject import Subject
+from cosim.signoff.subject import SignoffSubject
 from cosim.simulation.simulated import engine_named
 from cosim.study.signoff import SignOff
 
 RESULT, PLAN = "signoff.json", "plan.toml"
 
 
-def write_signoff(subject: Subject, found: SignOff) -> Path:
+def write_signoff(subject: SignoffSubject, found: SignOff) -> Path:
     """Write all of it; returns the page's file. Raises InputError where that cannot be."""
     place, plan = subject.run.place, format_plan(subject.plan)
     engine = engine_named(subject.run.engine)
@@ -30,7 +30,7 @@ def write_signoff(subject: Subject, found: SignOff) -> Path:
     return place / REPORT_FILE
 
 
-def _others(subject: Subject, found: SignOff) -> list[Page]:
+def _others(subject: SignoffSubject, found: SignOff) -> list[Page]:
     """The pages of the checks that have one."""
     made = {one.name for one in found.made}
     place = subject.run.place

@@ -76,7 +76,7 @@ def choose(certainty: Array, count: int, seed: int) -> NDArray[np.int64]:
 
 
 @dataclass(frozen=True)
-class Ran:
+class AuditableRun:
     """A run whose samples may be audited: its design, the samples, what came out, and how they were run."""
 
     design: Design
@@ -92,12 +92,12 @@ class Ran:
         return np.array([np.nan if one is None else least_margin(one) for one in found])
 
 
-def audit_samples(ran: Ran, count: int, progress: Progress) -> Audit:
+def audit_samples(ran: AuditableRun, count: int, progress: Progress) -> Audit:
     """Audit `count` samples of a run; what ngspice gives is kept in the run's folder."""
     return audit_places(ran, choose(ran.certainty, count, seed=0), progress)
 
 
-def audit_places(ran: Ran, places: NDArray[np.int64], progress: Progress) -> Audit:
+def audit_places(ran: AuditableRun, places: NDArray[np.int64], progress: Progress) -> Audit:
     """Audit the samples at these places."""
     design, run, chosen = ran.design, ran.run, ran.test_set.select(places)
     there = run.standing(design)
@@ -107,7 +107,7 @@ def audit_places(ran: Ran, places: NDArray[np.int64], progress: Progress) -> Aud
     return judge(design, [ran.outcomes[place] for place in places], others, there.bias_scale)
 
 
-def audit_conditions(runs: Sequence[Ran], count: int, progress: Progress) -> Audit:
+def audit_conditions(runs: Sequence[AuditableRun], count: int, progress: Progress) -> Audit:
     """Audit `count` samples among those of several runs, each in its own condition."""
     first = np.cumsum([0, *(len(ran.outcomes) for ran in runs)])
     places = choose(np.concatenate([ran.certainty for ran in runs]), count, seed=0)

@@ -17,9 +17,9 @@ from cosim.circuit.bench import Bench, DrainCurrent
 from cosim.design import Design
 from cosim.engines.behavioral.evaluate import cell_of
 from cosim.engines.engine import Run
-from cosim.ir.nodes import Comparing
+from cosim.ir.nodes import ThresholdUnit
 from cosim.simulation.read import Margin, ReadPlan
-from cosim.units.kind import Array, Cell, Turns
+from cosim.units.kind import Array, CellEquations, Turns
 from cosim.units.pulse import PULSE_END
 from cosim.units.table import unit_of
 from cosim.variation.chip import deviations_of
@@ -29,7 +29,7 @@ from cosim.variation.chip import deviations_of
 class _Scaled:
     """A function from a cell's line currents to its thresholds, with its bias currents `scale` times nominal."""
 
-    cell: Cell[Any, Any, Any]
+    cell: CellEquations[Any, Any, Any]
     scale: float
 
     def __call__(self, lines: Sequence[Array]) -> Turns:
@@ -59,7 +59,7 @@ def decision_margins(design: Design, run: Run) -> tuple[Margin | None, ...]:
     fixed = deviations_of(design, there, run.chip)
     moving = deviations_of(design, replace(there, pins={}), run.chip)  # a line's current has its pin's trim in it
     found: dict[str, Margin] = {}
-    for node in graph.of(Comparing):
+    for node in graph.of(ThresholdUnit):
         own = bool(graph.into(node.name, "beta"))
         factors = (moving if own else fixed).cells.get(node.name)
         turns = _Scaled(cell_of(graph, node, design.calibration, factors), there.bias_scale)

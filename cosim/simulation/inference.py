@@ -35,7 +35,7 @@ from cosim.files.write import make_folder
 from cosim.simulation.keep import INFERENCES, keep_result, kept_result
 from cosim.simulation.read import ReadPlan, find_stop, read_inference
 from cosim.simulation.schedule import Lost, run_tasks
-from cosim.simulation.single import Ran, beyond_it, fallback_of, run_alone, run_benches
+from cosim.simulation.single import SimulationResult, beyond_it, fallback_of, run_alone, run_benches
 from cosim.simulation.workers import WorkerPool
 
 Array = NDArray[np.float64]
@@ -46,11 +46,11 @@ def run_inference(
     bench: Bench, plan: ReadPlan, simulator: str = "ngspice", timeout: float = DEFAULT_TIMEOUT
 ) -> Outcome:
     """Run one bench from this process and read what the plan asks for."""
-    return infer_tile(simulator_named(simulator), Tile((0,), (bench,), (plan,)), timeout)[0]
+    return infer_tile(simulator_named(simulator), BenchGroup((0,), (bench,), (plan,)), timeout)[0]
 
 
 @dataclass(frozen=True)
-class Tile:
+class BenchGroup:
     """Benches that a simulator runs at once, with their numbers, and what to read from each."""
 
     numbers: tuple[int, ...]
@@ -61,27 +61,29 @@ class Tile:
         return f"sample{'s' if len(self.numbers) > 1 else ''} {', '.join(map(str, self.numbers))}"
 
 
-def split_tiles(benches: Iterable[Bench], plans: Iterable[ReadPlan], lanes: int) -> Iterator[Tile]:
+def split_tiles(benches: Iterable[Bench], plans: Iterable[ReadPlan], lanes: int) -> Iterator[BenchGroup]:
     """All benches in their order, `lanes` in a tile, the rest in the last one."""
     numbered = enumerate(zip(benches, plans, strict=True))
     while tile := list(islice(numbered, lanes)):
-        yield Tile(tuple(k for k, _ in tile), tuple(one for _, (one, _) in tile), tuple(one for _, (_, one) in tile))
+        yield BenchGroup(
+            tuple(k for k, _ in tile), tuple(one for _, (one, _) in tile), tuple(one for _, (_, one) in tile)
+        )
 
 
-def infer_tile(simulator: Simulator, tile: Tile, timeout: float) -> list[Outcome]:
+def infer_tile(simulator: Simulator, tile: BenchGroup, timeout: float) -> list[Outcome]:
     """Run the benches of a tile from this process and read what their plans ask for; `timeout` second for each."""
     return _read(simulator, tile, run_benches(simulator, tile.benches, timeout))
 
 
-def infer_alone(simulator: Simulator, tile: Tile, timeout: float) -> list[Outcome]:
+def infer_alone(simulator: Simulator, tile: BenchGroup, timeout: float) -> list[Outcome]:
     """Run the benches of a tile without another simulator's help and read what their plans ask for.
 
     timeout: second for each bench.
     """
-    return _read(simulator, tile, [Ran(one) for one in run_alone(simulator, tile.benches, timeout)])
+    return _read(simulator, tile, [SimulationResult(one) for one in run_alone(simulator, tile.benches, timeout)])
 
 
-def _read(simulator: Simulator, tile: Tile, ran: Sequence[Ran]) -> list[Outcome]:
+def _read(simulator: Simulator, tile: BenchGroup, ran: Sequence[SimulationResult]) -> list[Outcome]:
     found: list[Outcome] = []
     for one, bench, plan in zip(ran, tile.benches, tile.plans, strict=True):
         if isinstance(one.found, Failure):
@@ -113,7 +115,7 @@ def run_inferences(
     progress(len(outcomes), len(benches))
     todo = [index for index in range(len(benches)) if index not in outcomes]
 
-    def keep(tile: Tile, results: Sequence[Outcome], beyond: Mapping[int, str]) -> None:
+    def keep(tile: BenchGroup, results: Sequence[Outcome], beyond: Mapping[int, str]) -> None:
         for index, outcome in zip(tile.numbers, results, strict=True):
             if index in beyond and isinstance(outcome, Inference):
                 outcome = replace(outcome, elsewhere=beyond[index])
@@ -136,14 +138,14 @@ def run_inferences(
 
 def _tiles(
     todo: Sequence[int], benches: Sequence[Bench], plans: Sequence[ReadPlan], run: Run, simulator: Simulator
-) -> list[Tile]:
+) -> list[BenchGroup]:
     """Full ones, unless that leaves a process without."""
     size = min(simulator.lanes, -(-len(todo) // max(run.jobs, 1)))
     few = (todo[at : at + size] for at in range(0, len(todo), size))
-    return [Tile(tuple(one), tuple(benches[k] for k in one), tuple(plans[k] for k in one)) for one in few]
+    return [BenchGroup(tuple(one), tuple(benches[k] for k in one), tuple(plans[k] for k in one)) for one in few]
 
 
-def _run_pool(tiles: list[Tile], run: Run, simulator: Simulator) -> Iterator[tuple[Tile, list[Outcome]]]:
+def _run_pool(tiles: list[BenchGroup], run: Run, simulator: Simulator) -> Iterator[tuple[BenchGroup, list[Outcome]]]:
     """Outcomes as they finish, so that a slow tile does not keep the others from the store."""
     jobs = max(run.jobs, 1)
     with WorkerPool(jobs) as pool:

@@ -33,7 +33,7 @@ NOISE_POINTS = 2000  # of the noise of a frame: 5 us, a third of the lag of a ca
 
 
 @dataclass(frozen=True)
-class Simulated:
+class SimulatorEngine:
     """A simulator as an engine."""
 
     simulator: Simulator
@@ -92,7 +92,7 @@ def engine_named(name: str) -> Engine:
     """The engine of this name. Raises InputError for one that is not of ENGINES."""
     entry = engine_entry(name)
     found = entry.load()
-    return Simulated(found) if entry.simulator else found
+    return SimulatorEngine(found) if entry.simulator else found
 
 
 def sample_benches(design: Design, test_set: TestSet, run: Run) -> Iterator[Bench]:

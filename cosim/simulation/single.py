@@ -10,7 +10,7 @@ from cosim.errors import MissingToolError, SimulationError
 
 
 @dataclass(frozen=True)
-class Ran:
+class SimulationResult:
     """Result of one bench. elsewhere: which simulator ran it in place of the one that was asked, and why; empty for
     none."""
 
@@ -18,7 +18,7 @@ class Ran:
     elsewhere: str = ""
 
 
-def run_benches(simulator: Simulator, benches: Sequence[Bench], timeout: float) -> list[Ran]:
+def run_benches(simulator: Simulator, benches: Sequence[Bench], timeout: float) -> list[SimulationResult]:
     """Run at most `lanes` benches for at most `timeout` seconds each.
 
     What a Batched simulator has no model for runs in its fallback, unless that is not installed.
@@ -27,9 +27,11 @@ def run_benches(simulator: Simulator, benches: Sequence[Bench], timeout: float) 
     beyond = {k: why for k, one in enumerate(found) if (why := beyond_it(one))}
     other = fallback_of(simulator) if beyond else None
     if other is None:
-        return [Ran(one) for one in found]
+        return [SimulationResult(one) for one in found]
     return [
-        Ran(other.run(bench, timeout), f"{other.name}: {beyond[k]}") if k in beyond else Ran(one)
+        SimulationResult(other.run(bench, timeout), f"{other.name}: {beyond[k]}")
+        if k in beyond
+        else SimulationResult(one)
         for k, (bench, one) in enumerate(zip(benches, found, strict=True))
     ]
 

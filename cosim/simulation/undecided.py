@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from cosim.circuit.bench import Bench
 from cosim.design import Design
 from cosim.engines.engine import Inference, Outcome, Progress, Run
-from cosim.simulation.audit import TIE, Ran, choose
+from cosim.simulation.audit import TIE, AuditableRun, choose
 from cosim.simulation.certainty import decision_margins, with_candidates, with_margins
 from cosim.simulation.inference import run_inferences
 from cosim.simulation.plans import read_plan
@@ -60,7 +60,7 @@ class UndecidedChips:
     limit: float
 
 
-def find_undecided(ran: Ran, progress: Progress) -> Undecided:
+def find_undecided(ran: AuditableRun, progress: Progress) -> Undecided:
     """Count the decisions that the engine's error could turn, in a run by an engine that measures margins.
 
     Half of the samples that it repeats are the least certain.

@@ -16,10 +16,10 @@ from functools import lru_cache
 import torch
 from torch import Tensor, nn
 
-from cosim.software.cells import Cell, Lru, MinGru, Parallel
+from cosim.software.cells import Lru, Parallel, SoftwareCell, SoftwareMinGru
 from cosim.software.hysteresis import Drive, HysteresisCell
 from cosim.software.repeated import Steps, each, in_full, joined, repeated, take_step, whole
-from cosim.software.shape import Shape
+from cosim.software.shape import BackboneShape
 
 _LONGEST = 10000.0
 
@@ -36,13 +36,13 @@ class Mlp(nn.Module):
         return self.out(self.dropout(nn.functional.glu(self.into(x), dim=-1)))
 
 
-class Block(nn.Module):
+class BackboneBlock(nn.Module):
     """x (n, time, m) to the same; with `last` (n,) only that step leaves, (n, 1, m): only the cell looks at others.
 
     Of repeated steps everything before the cell is computed once.
     """
 
-    def __init__(self, width: int, cell: Cell, *, positions: bool, dropout: float = 0.0) -> None:
+    def __init__(self, width: int, cell: SoftwareCell, *, positions: bool, dropout: float = 0.0) -> None:
         super().__init__()
         self.cell = cell
         self.u1, self.u2 = nn.Parameter(torch.ones(width)), nn.Parameter(torch.ones(width))
@@ -77,7 +77,7 @@ class Backbone(nn.Module):
     offset: Tensor
     scale: Tensor
 
-    def __init__(self, shape: Shape) -> None:
+    def __init__(self, shape: BackboneShape) -> None:
         super().__init__()
         self.shape = shape
         self.register_buffer("offset", torch.zeros(0 if shape.tokens else shape.inputs))
@@ -86,7 +86,8 @@ class Backbone(nn.Module):
         self.encoder = nn.Embedding(shape.inputs, m) if shape.tokens else nn.Linear(shape.inputs, m)
         self.encoder_mlp = Mlp(m, shape.dropout)
         self.blocks = nn.ModuleList(
-            Block(m, make_cell(shape, i), positions=shape.positions, dropout=shape.dropout) for i in range(shape.blocks)
+            BackboneBlock(m, make_cell(shape, i), positions=shape.positions, dropout=shape.dropout)
+            for i in range(shape.blocks)
         )
         self.decoder, self.decoder_mlp = nn.Linear(m, m), Mlp(m, shape.dropout)
         self.output = nn.Linear(m, shape.outputs)
@@ -127,19 +128,19 @@ class Backbone(nn.Module):
         return (x * valid[:, :, None]).sum(dim=1) / lengths[:, None]
 
 
-def make_cell(shape: Shape, block: int) -> Cell:
+def make_cell(shape: BackboneShape, block: int) -> SoftwareCell:
     """The cell of block 0, 1, ..."""
     kinds = shape.cells_of(block)
     cells = [_cell(kind, shape, shape.state // len(kinds)) for kind in kinds]
     return cells[0] if len(cells) == 1 else Parallel(cells)
 
 
-def _cell(kind: str, shape: Shape, state: int) -> Cell:
+def _cell(kind: str, shape: BackboneShape, state: int) -> SoftwareCell:
     match kind:
         case "lru":
             return Lru(shape.width, state)
         case "mingru":
-            return MinGru(shape.width, state)
+            return SoftwareMinGru(shape.width, state)
         case _:
             cell = HysteresisCell(shape.width, state, threshold=shape.threshold, scaled=kind == "alphacmru")
             cell.settled = kind == "bmru"

@@ -27,7 +27,7 @@ class Recurrence:
     b: Tensor
 
 
-class Cell(nn.Module, ABC):
+class SoftwareCell(nn.Module, ABC):
     """x (n, time, inputs) to (n, time, outputs), with `state` numbers kept from step to step."""
 
     def __init__(self, inputs: int, state: int, outputs: int | None = None) -> None:
@@ -48,7 +48,7 @@ class Cell(nn.Module, ABC):
         return self.read(linear_scan(step.a, step.b, step.b.new_zeros(self.state)), x)
 
 
-class MinGru(Cell):
+class SoftwareMinGru(SoftwareCell):
     """Minimal gated recurrent unit: h_t = (1 - z_t) h_{t-1} + z_t h~_t, with z = sigmoid(Wz x + bz), h~ = Wh x + bh.
 
     Eq. (32) to (34).
@@ -64,7 +64,7 @@ class MinGru(Cell):
         return Recurrence(torch.sigmoid(-gate), torch.sigmoid(gate) * project(self.candidate, x))
 
 
-class Lru(Cell):
+class Lru(SoftwareCell):
     """Linear recurrent unit: h_t = L h_{t-1} + gamma B x_t over complex numbers, y_t = Re(C h_t) + D x_t.
 
     L = exp(-exp(nu) + i exp(theta)), gamma = sqrt(1 - |L|^2), eq. (29) to (31); exp(nu) + 1e-6 stands for exp(nu), so
@@ -101,10 +101,10 @@ class Lru(Cell):
         return h.real @ self.c[0].T - h.imag @ self.c[1].T + project(self.d, x)
 
 
-class Parallel(Cell):
+class Parallel(SoftwareCell):
     """Several cells on the same input, their outputs side by side."""
 
-    def __init__(self, cells: Sequence[Cell]) -> None:
+    def __init__(self, cells: Sequence[SoftwareCell]) -> None:
         super().__init__(cells[0].inputs, sum(cell.state for cell in cells), sum(cell.outputs for cell in cells))
         self.cells = nn.ModuleList(cells)
 

@@ -21,7 +21,7 @@ from cosim.software.converter import BITS, Partition, calibrate, compared, steps
 from cosim.software.file import Model
 from cosim.software.hysteresis import Drive, HysteresisCell
 from cosim.software.measure import CHUNK, to_tensors
-from cosim.software.sources import Samples, Source
+from cosim.software.sources import BackboneData, Samples
 
 SEEN = 256  # training samples that converters are calibrated with
 NEITHER = -1  # a state before the first update, where software begins at 0
@@ -32,7 +32,7 @@ Memory = Callable[
 
 
 @dataclass(frozen=True)
-class Part:
+class BackbonePart:
     """A part of a backbone: where it runs, its learned numbers, and why there."""
 
     part: str
@@ -56,7 +56,7 @@ class CutTrace:
 
 
 @dataclass(frozen=True)
-class Cut:
+class PartitionedBackbone:
     """A backbone and its partitions, in the order in which they run."""
 
     model: Model
@@ -104,26 +104,32 @@ class Cut:
             scores = backbone.eval()(x, lengths)
         return CutTrace(scores.double().cpu().numpy(), found.drives, found.states)
 
-    def parts(self) -> list[Part]:
+    def parts(self) -> list[BackbonePart]:
         """Return the parts of the backbone from input to output: where each runs, and why."""
         backbone, cut = self.model.backbone, {partition.cell for partition in self.partitions}
-        found = [Part("encoder", "software", _count(backbone.encoder, backbone.encoder_mlp), "its perceptron is gated")]
+        found = [
+            BackbonePart(
+                "encoder", "software", _count(backbone.encoder, backbone.encoder_mlp), "its perceptron is gated"
+            )
+        ]
         for i, block in enumerate(backbone.blocks):
             cells = {name: cell for name, cell in backbone.hysteresis.items() if name.startswith(f"blocks.{i}.")}
             reasons = ["LayerNorm, products of signals, and the weights of the drive"]
             reasons += [why for kind in backbone.shape.cells_of(i) if (why := why_software(kind))]
             reasons += [f"{name} {why}" for name in cells if name not in cut and (why := _epsilon(cells[name]))]
-            found.append(Part(f"block {i + 1}", "software", _count(block), "; ".join(reasons)))
+            found.append(BackbonePart(f"block {i + 1}", "software", _count(block), "; ".join(reasons)))
             found += [
-                Part(partition.name, "circuit", 0, f"states of {partition.cell}: {len(partition.ranges)} 9T cells")
+                BackbonePart(
+                    partition.name, "circuit", 0, f"states of {partition.cell}: {len(partition.ranges)} 9T cells"
+                )
                 for partition in self.partitions
                 if partition.cell in cells
             ]
         rest = _count(backbone.decoder, backbone.decoder_mlp, backbone.output)
-        return [*found, Part("pooling and decoder", "software", rest, "its perceptron is gated")]
+        return [*found, BackbonePart("pooling and decoder", "software", rest, "its perceptron is gated")]
 
 
-def cut_backbone(model: Model, seen: Samples, bits: int = BITS, origin: str = "backbone") -> Cut:
+def cut_backbone(model: Model, seen: Samples, bits: int = BITS, origin: str = "backbone") -> PartitionedBackbone:
     """Cut a backbone at every cell that has a circuit, with converters for the samples `seen`.
 
     Raises InputError for converters that cannot be, MappingError where no cell has a circuit.
@@ -138,7 +144,7 @@ def cut_backbone(model: Model, seen: Samples, bits: int = BITS, origin: str = "b
         calibrate(name, compared(drives[name].candidate.numpy(), drives[name].threshold.numpy())[valid], bits)
         for name in cells
     ]
-    return Cut(model, tuple(partitions))
+    return PartitionedBackbone(model, tuple(partitions))
 
 
 def cells_to_cut(model: Model, origin: str = "backbone") -> list[str]:
@@ -153,7 +159,7 @@ def cells_to_cut(model: Model, origin: str = "backbone") -> list[str]:
     return cells
 
 
-def training_samples(source: Source, count: int = SEEN) -> Samples:
+def training_samples(source: BackboneData, count: int = SEEN) -> Samples:
     """Samples to calibrate with, of those that are trained with; always the same."""
     return source.batch(np.random.default_rng([3, 0]), count)
 

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from cosim.software.dmu import ALL, Cut, DelayedMemoryUnit, Inner
+from cosim.software.dmu import ALL, DelayedMemoryUnit, GatePruning, Inner
 from cosim.tasks.delayed_product import generate_delayed_product
 from cosim.training.loss import check_loss
 
@@ -15,7 +15,7 @@ _TEST_SEED = 2**32
 
 
 @dataclass(frozen=True)
-class Trained:
+class TrainedUnit:
     """A unit and its linear readout of one score; loss: of the last iteration."""
 
     unit: DelayedMemoryUnit
@@ -28,14 +28,14 @@ class Trained:
         return sum(p.numel() for p in self.unit.parameters())
 
     @torch.no_grad()
-    def accuracy(self, cut: Cut = ALL) -> float:
+    def accuracy(self, cut: GatePruning = ALL) -> float:
         """Share of right answers on sequences of their own, with these gates."""
         x, y, counts = _batch(np.random.default_rng(_TEST_SEED), TESTED)
         said = self.readout(self.unit(x, cut))[..., 0] > 0
         return float((said == (y == 1))[counts].double().mean())
 
 
-def train_delayed_product(cell: Inner, delays: int, seed: int, iterations: int = 800, width: int = 24) -> Trained:
+def train_delayed_product(cell: Inner, delays: int, seed: int, iterations: int = 800, width: int = 24) -> TrainedUnit:
     """Adam, cross entropy from the first step that has an answer on; the same for the same seed."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)  # as in `cosim.training.trainer.train`
@@ -53,7 +53,7 @@ def train_delayed_product(cell: Inner, delays: int, seed: int, iterations: int =
             optimiser.zero_grad()
             loss.backward()
             optimiser.step()
-        return Trained(unit, readout, loss.item())
+        return TrainedUnit(unit, readout, loss.item())
     finally:
         torch.set_num_threads(threads)
 

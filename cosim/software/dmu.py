@@ -22,7 +22,7 @@ _ROWS: dict[Inner, int] = {"rnn": 1, "gru": 3, "lstm": 4, "indrnn": 1}  # rows o
 
 
 @dataclass(frozen=True)
-class Cut:
+class GatePruning:
     """Which gates stay at inference: those of at least `threshold`, and of them the `kept` largest, None for all."""
 
     threshold: float = 0.0
@@ -37,7 +37,7 @@ class Cut:
         return torch.zeros_like(found).scatter(-1, places, found.gather(-1, places))
 
 
-ALL = Cut()
+ALL = GatePruning()
 
 
 def parameters_of(inputs: int, width: int, delays: int, cell: Inner = "rnn") -> int:
@@ -110,7 +110,7 @@ class DelayedMemoryUnit(nn.Module):
         self.cell = InnerCell(inputs, width, cell)
         self.gate = DelayGate(inputs, delays) if delays else None
 
-    def forward(self, x: Tensor, cut: Cut = ALL, form: Form = "memory") -> Tensor:
+    def forward(self, x: Tensor, cut: GatePruning = ALL, form: Form = "memory") -> Tensor:
         gates = None if self.gate is None else cut(self.gate(x))
         line = _Nothing() if gates is None else {"memory": _Slots, "line": _Past}[form](gates, self.dilation)
         drive = nn.functional.linear(x, self.cell.w, self.cell.b)

@@ -13,14 +13,14 @@ from torch import Tensor, nn
 
 from cosim.automata.steered import SteeredLine, run_steered
 from cosim.tasks.chosen_lag import generate_chosen_lag
-from cosim.tasks.steps import Steps
+from cosim.tasks.steps import StepTargets
 from cosim.training.blocks import one_hot_columns
 from cosim.training.hardware import GridLinear
 from cosim.training.loss import check_loss
 from cosim.training.surrogate import heaviside
 
 GRID = 1 / 2  # of weights: a candidate is then a quarter off its threshold at least
-Draw = Callable[[np.random.Generator, int], Steps]  # so many sequences of bits
+Draw = Callable[[np.random.Generator, int], StepTargets]  # so many sequences of bits
 
 
 @dataclass(frozen=True)

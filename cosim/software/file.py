@@ -18,7 +18,7 @@ from cosim.files.write import write_atomically
 from cosim.reading.tensors import read_torch
 from cosim.reading.text import check_plain, listed, shown, shown_path, typed
 from cosim.software.backbone import Backbone
-from cosim.software.shape import Shape, check_shape, count_parameters
+from cosim.software.shape import BackboneShape, check_shape, count_parameters
 
 VERSION = 1
 _REPAIR = "train it again with cosim backbone"
@@ -42,7 +42,7 @@ class Model:
 class _Meta:
     format: str
     version: int
-    shape: Shape
+    shape: BackboneShape
     task: str
     labels: tuple[str, ...]
     epsilon: float

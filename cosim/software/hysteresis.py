@@ -17,7 +17,7 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from cosim.software.cells import Cell, Recurrence
+from cosim.software.cells import Recurrence, SoftwareCell
 from cosim.software.repeated import Steps, project
 from cosim.training.scan import linear_scan
 from cosim.training.surrogate import heaviside, sign
@@ -35,7 +35,7 @@ class Drive:
     level: Tensor
 
 
-class HysteresisCell(Cell):
+class HysteresisCell(SoftwareCell):
     """x to states, in two parts: `drive` has all the weights, `decide` all the memory.
 
     `memory`, if not None, stands for `decide`: a Drive to states (n, time, state). A circuit, or what records both

@@ -14,7 +14,7 @@ CHUNK, CHUNK_STEPS = 256, 1 << 18  # samples at a time, and steps of all of them
 
 
 @dataclass(frozen=True)
-class Batch:
+class TensorBatch:
     """Samples as tensors."""
 
     x: Tensor
@@ -27,14 +27,14 @@ class Batch:
         return (scores, self.y) if self.mask is None else (scores[self.mask], self.y[self.mask])
 
 
-def to_tensors(samples: Samples, device: torch.device) -> Batch:
+def to_tensors(samples: Samples, device: torch.device) -> TensorBatch:
     """Samples on a device, cut after the longest of them; their values are numbers, or whole numbers for tokens."""
     longest = int(samples.lengths.max())
     steps = [samples.x[:, :longest], samples.y, samples.lengths]
     if samples.mask is not None:
         steps = [steps[0], samples.y[:, :longest], samples.lengths, samples.mask[:, :longest]]
     x, y, lengths, *mask = (torch.from_numpy(np.ascontiguousarray(part)).to(device) for part in steps)
-    return Batch(x.long() if x.ndim == 2 else x, y, lengths, mask[0] if mask else None)
+    return TensorBatch(x.long() if x.ndim == 2 else x, y, lengths, mask[0] if mask else None)
 
 
 def loss_of(scores: Tensor, y: Tensor, *, classes: bool) -> Tensor:

@@ -20,7 +20,7 @@ import torch
 from torch import Tensor, nn
 
 from cosim.errors import InputError
-from cosim.software.cells import MinGru
+from cosim.software.cells import SoftwareMinGru
 from cosim.software.delays import FixedDelays, LearnedDelays, Start
 from cosim.software.gamma import GammaDelays
 from cosim.training.cells import SignedCell
@@ -49,7 +49,7 @@ class Convolving:
 
 
 @dataclass(frozen=True)
-class Shape:
+class MgradeShape:
     """A network; grid: that of the weights of a BMRU, None for free ones."""
 
     inputs: int
@@ -91,16 +91,16 @@ def _convolution(convolving: Convolving, width: int, layer: int) -> Convolution:
             return FixedDelays(width, convolving.taps, dilation_of(convolving, layer))
 
 
-class Layer(nn.Module):
+class MgradeLayer(nn.Module):
     """conv, recurrence, MLP, LayerNorm; u (n, time, H) to the same."""
 
-    def __init__(self, shape: Shape, place: int) -> None:
+    def __init__(self, shape: MgradeShape, place: int) -> None:
         super().__init__()
         width = shape.width
         self.convolution = _convolution(shape.convolving, width, place)
-        self.cell: MinGru | SignedCell | None = None
+        self.cell: SoftwareMinGru | SignedCell | None = None
         if shape.cell == "mingru":
-            self.cell = MinGru(width, width)
+            self.cell = SoftwareMinGru(width, width)
         elif shape.cell == "bmru":
             self.cell = SignedCell(width, Architecture(cells=width, unit="signed", beta="input", grid=shape.grid))
         self.mlp = self.norm = None
@@ -127,24 +127,26 @@ class Layer(nn.Module):
 class Mgrade(nn.Module):
     """x (n, time, H_in) to outputs (n, time, H_out)."""
 
-    def __init__(self, shape: Shape) -> None:
+    def __init__(self, shape: MgradeShape) -> None:
         super().__init__()
         if min(shape.inputs, shape.outputs, shape.width, shape.layers) < 1:
             raise InputError(f"inputs, outputs, width and layers of an mGRADE must be at least 1: {shape}")
         self.shape = shape
         self.encoder = nn.Linear(shape.inputs, shape.width)
-        self.layers = nn.ModuleList(Layer(shape, place) for place in range(shape.layers))
+        self.layers = nn.ModuleList(MgradeLayer(shape, place) for place in range(shape.layers))
         self.decoder = nn.Linear(shape.width, shape.outputs)
 
     @property
     def convolutions(self) -> list[Convolution]:
         """That of each layer, None where there is none."""
-        return [layer.convolution for layer in self.layers if isinstance(layer, Layer)]
+        return [layer.convolution for layer in self.layers if isinstance(layer, MgradeLayer)]
 
     @property
     def cells(self) -> list[SignedCell]:
         """The bistable cells."""
-        return [layer.cell for layer in self.layers if isinstance(layer, Layer) and isinstance(layer.cell, SignedCell)]
+        return [
+            layer.cell for layer in self.layers if isinstance(layer, MgradeLayer) and isinstance(layer.cell, SignedCell)
+        ]
 
     def states(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """The last layer's output and the states of its cell, (n, time, H) each."""

@@ -13,9 +13,9 @@ from torch import Tensor, nn
 
 from cosim.errors import InputError
 from cosim.software.delays import LearnedDelays, sigma_at
-from cosim.software.mgrade import Mgrade, Shape
+from cosim.software.mgrade import Mgrade, MgradeShape
 from cosim.tasks.lorenz import Lorenz, mase, neighbour_overlap
-from cosim.tasks.steps import Steps
+from cosim.tasks.steps import StepTargets
 from cosim.training.loss import check_loss
 from cosim.training.schedule import epsilon_at, learning_rate_at
 
@@ -33,7 +33,7 @@ class Fit:
     sigma: float | None = None
 
 
-def train_mgrade(shape: Shape, draw: Callable[[np.random.Generator], Steps], fit: Fit) -> Mgrade:
+def train_mgrade(shape: MgradeShape, draw: Callable[[np.random.Generator], StepTargets], fit: Fit) -> Mgrade:
     """A network fitted on a new batch in each iteration, in eval mode. The same for the same seed.
 
     The loss is the cross entropy of classes, or the mean absolute error of targets.
@@ -60,7 +60,7 @@ def train_mgrade(shape: Shape, draw: Callable[[np.random.Generator], Steps], fit
     return model.eval()
 
 
-def loss_of(outputs: Tensor, batch: Steps) -> Tensor:
+def loss_of(outputs: Tensor, batch: StepTargets) -> Tensor:
     """Over the steps that count."""
     mask = torch.from_numpy(batch.mask)
     wanted = torch.from_numpy(batch.y)[mask]
@@ -70,7 +70,7 @@ def loss_of(outputs: Tensor, batch: Steps) -> Tensor:
 
 
 @torch.no_grad()
-def accuracy_of(model: Mgrade, steps: Steps) -> float:
+def accuracy_of(model: Mgrade, steps: StepTargets) -> float:
     """Share of the steps that count whose class is right."""
     found = model(torch.from_numpy(steps.x)).argmax(dim=2).numpy()
     return float((found == steps.y)[steps.mask].mean())

@@ -12,8 +12,8 @@ from cosim.errors import InputError, MissingToolError
 from cosim.reading.text import shown_path, typed
 from cosim.software.file import Model, Plain, load_model
 from cosim.software.settings import Training, check_training
-from cosim.software.shape import Shape, check_shape
-from cosim.software.sources import Source
+from cosim.software.shape import BackboneShape, check_shape
+from cosim.software.sources import BackboneData
 from cosim.software.start import check_start, start_fingerprint
 from cosim.training.history import Columns, Passing
 
@@ -30,7 +30,7 @@ class History:
 
 
 @dataclass(frozen=True)
-class Spread:
+class SeedSpread:
     """Mean and range of one figure over the seeds."""
 
     mean: float
@@ -39,7 +39,7 @@ class Spread:
 
 
 @dataclass(frozen=True)
-class Trained:
+class SeedSelection:
     """The model of the best seed by validation, the figures of every seed, and the file that holds the model."""
 
     model: Model
@@ -51,10 +51,10 @@ class Trained:
         """The figure that the task is judged by."""
         return "test_accuracy" if self.model.labels else "test_mae"
 
-    def spread(self, figure: str | None = None) -> Spread:
+    def spread(self, figure: str | None = None) -> SeedSpread:
         """Mean, smallest and largest of a figure, by default the task's own, over the seeds."""
         values = [figures[figure or self.metric] for figures in self.seeds.values()]
-        return Spread(float(np.mean(values)), min(values), max(values))
+        return SeedSpread(float(np.mean(values)), min(values), max(values))
 
 
 @dataclass(frozen=True)
@@ -63,9 +63,9 @@ class Setup:
     passing: hears the points of the curves. start: whose weights every seed begins with, but for the last Linear, and
     whose inputs are scaled as there."""
 
-    shape: Shape
+    shape: BackboneShape
     training: Training
-    source: Source
+    source: BackboneData
     seeds: tuple[int, ...] = (0,)
     passing: Passing | None = None
     start: Model | None = None
@@ -104,7 +104,7 @@ def history_of(model: Model) -> History:
     return typed(model.history, History, "history", "train it again")
 
 
-def find_finished(setup: Setup, path: Path) -> Trained | None:
+def find_finished(setup: Setup, path: Path) -> SeedSelection | None:
     """Return what an earlier training of this checked setup has left in a file; None where that is of another one, or
     not there."""
     if not path.is_file() or not stays_software(path):
@@ -116,7 +116,7 @@ def find_finished(setup: Setup, path: Path) -> Trained | None:
     found = history.seeds or {str(setup.seeds[0]): history.figures}
     if set(found) != set(map(str, setup.seeds)):
         return None
-    return Trained(model, {seed: found[str(seed)] for seed in setup.seeds}, path)
+    return SeedSelection(model, {seed: found[str(seed)] for seed in setup.seeds}, path)
 
 
 def load_kept(setup: Setup, path: Path, seed: int) -> Model:

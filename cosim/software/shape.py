@@ -23,7 +23,7 @@ BOUNDS = {
 
 
 @dataclass(frozen=True)
-class Shape:
+class BackboneShape:
     """A backbone: `inputs` features, or that many `tokens`, to `outputs`; m = width, d = state, r = blocks.
 
     cell: one of CELLS, or two joined by "+", which alternate from block to block or, with wiring parallel, share every
@@ -61,7 +61,7 @@ class Shape:
         return self.cells if self.wiring == "parallel" else (self.cells[block % len(self.cells)],)
 
 
-def check_shape(shape: Shape, origin: str = "") -> Shape:
+def check_shape(shape: BackboneShape, origin: str = "") -> BackboneShape:
     """The shape itself; raises InputError that names what has no usable value, as an option or a field of `origin`."""
 
     def fail(name: str, rest: str) -> InputError:
@@ -87,7 +87,7 @@ def check_shape(shape: Shape, origin: str = "") -> Shape:
     return shape
 
 
-def count_parameters(shape: Shape) -> int:
+def count_parameters(shape: BackboneShape) -> int:
     """Learned numbers of a backbone, by formula."""
     m, d = shape.width, shape.state
     mlp = 12 * m * m + 9 * m

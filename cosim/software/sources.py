@@ -11,7 +11,7 @@ from numpy.random import Generator, default_rng
 from cosim.errors import InputError
 from cosim.tasks.load import STEP_TASKS, check_task, is_published_copy, load_step_task, load_task
 from cosim.tasks.parity import PUBLISHED_TEST, PUBLISHED_TRAIN
-from cosim.tasks.steps import Steps, StepTask
+from cosim.tasks.steps import StepTargets, StepTask
 from cosim.tasks.task import Task, full_lengths, grouped_holdout, stratified_holdout
 
 HELD = 0.1  # of the training samples, for validation
@@ -48,7 +48,7 @@ def shifted(samples: Samples, most: int, rng: Generator) -> Samples:
     return replace(samples, x=np.take_along_axis(samples.x, places[:, :, None], axis=1))
 
 
-class Source(Protocol):
+class BackboneData(Protocol):
     """A source of the samples that train, validate and test a backbone. offset, scale: (inputs,), its inputs are (x -
     offset) / scale. labels: of the outputs, empty for a regression. stepwise: with a target at each step."""
 
@@ -132,7 +132,7 @@ class StepSource(ArraySource):
     """A task with a target at each step, whose sets are its own."""
 
     def __init__(self, task: StepTask) -> None:
-        def samples(part: Steps) -> Samples:
+        def samples(part: StepTargets) -> Samples:
             return Samples(_values(part.x, task.tokens), part.y, full_lengths(part.x), part.mask)
 
         super().__init__(task, samples(task.train), samples(task.valid), samples(task.test))
@@ -179,7 +179,7 @@ class ParitySource:
         return Samples(x, x.sum(axis=(1, 2)).astype(np.int64) % 2, lengths)
 
 
-def load_source(name: str | None, data: Path | None = None) -> Source:
+def load_source(name: str | None, data: Path | None = None) -> BackboneData:
     """The source called `name`, of one of the tasks of `cosim.tasks.load`; `data` as for these.
 
     Parity as published is drawn anew for every batch. Raises InputError for an unknown name, and for data that are

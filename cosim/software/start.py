@@ -6,13 +6,13 @@ from dataclasses import asdict
 from cosim.errors import InputError
 from cosim.software.backbone import Backbone
 from cosim.software.file import Model, model_bytes
-from cosim.software.shape import Shape
+from cosim.software.shape import BackboneShape
 
 _READOUT = "output."
 _FREE = ("outputs", "pooling", "dropout", "start")  # of the shape, which no other weight depends on
 
 
-def check_start(start: Model, shape: Shape) -> None:
+def check_start(start: Model, shape: BackboneShape) -> None:
     """Raises InputError naming the first part of a shape that the backbone to start from has otherwise."""
     mine, its = asdict(shape), asdict(start.backbone.shape)
     for name, value in its.items():

@@ -19,11 +19,11 @@ from cosim.files.claim import clear_work, own_file
 from cosim.reading.text import parsing
 from cosim.software.backbone import Backbone
 from cosim.software.file import Model, Plain, save_model
-from cosim.software.measure import Batch, loss_of, measure, score_of, to_tensors
+from cosim.software.measure import TensorBatch, loss_of, measure, score_of, to_tensors
 from cosim.software.settings import Training
-from cosim.software.setup import Figures, Setup, Trained, find_finished, history_of, load_kept
-from cosim.software.shape import Shape, count_parameters
-from cosim.software.sources import Samples, Source, shifted
+from cosim.software.setup import Figures, SeedSelection, Setup, find_finished, history_of, load_kept
+from cosim.software.shape import BackboneShape, count_parameters
+from cosim.software.sources import BackboneData, Samples, shifted
 from cosim.software.start import begin
 from cosim.training.config import seed_path, state_path
 from cosim.training.history import Recorder, join_columns
@@ -38,7 +38,9 @@ SAVES = 20  # of the resume state, over the whole run
 Progress = Callable[[int, int, dict[str, float]], None]
 
 
-def train_backbone(setup: Setup, path: Path, progress: Progress | None = None, *, resume: bool = False) -> Trained:
+def train_backbone(
+    setup: Setup, path: Path, progress: Progress | None = None, *, resume: bool = False
+) -> SeedSelection:
     """Train a backbone for each seed and write the best of them, by validation, to `path` (.pt).
 
     An interrupted run (SIGINT, SIGTERM) finishes its iteration and leaves state and finished seeds beside `path`.
@@ -66,7 +68,7 @@ def train_backbone(setup: Setup, path: Path, progress: Progress | None = None, *
         torch.set_num_threads(threads)
 
 
-def _train_seeds(setup: Setup, path: Path, progress: Progress | None, *, resume: bool) -> Trained:
+def _train_seeds(setup: Setup, path: Path, progress: Progress | None, *, resume: bool) -> SeedSelection:
     seeds, iterations = setup.seeds, setup.training.iterations
     kept = {seed: seed_path(path, seed) for seed in seeds}
     found: dict[int, Model] = {}
@@ -88,7 +90,7 @@ def _train_seeds(setup: Setup, path: Path, progress: Progress | None, *, resume:
         history["curve"] = join_columns(history_of(one).curve for one in found.values())
     model = replace(chosen, history=history)
     save_model(path, model)
-    return Trained(model, figures, path)
+    return SeedSelection(model, figures, path)
 
 
 def _of(figures: Figures, prefix: str) -> Figures:
@@ -177,7 +179,7 @@ class _Run:
             self.recorder.add_point(self.iteration, (-loss_held, abs(score)), epsilon, rate)
         return found | ({"validation": abs(self.score[0])} if self.best is not None else {})
 
-    def _loss(self, batch: Batch) -> Tensor:
+    def _loss(self, batch: TensorBatch) -> Tensor:
         devices = [self.device] if self.device.type == "cuda" else []
         with torch.random.fork_rng(devices=devices, enabled=self.model.shape.dropout > 0):
             if self.model.shape.dropout > 0:
@@ -243,7 +245,7 @@ class _Run:
         self.best = best and {name: value.to(self.device) for name, value in best.items()}
 
 
-def _least_memory(shape: Shape, training: Training, source: Source) -> float:
+def _least_memory(shape: BackboneShape, training: Training, source: BackboneData) -> float:
     """Return how many byte a training takes at least: parameters with gradient, two moments and the best ones, and the
     features of a batch in front of each block."""
     steps = source.validation(1, 0).x.shape[1]

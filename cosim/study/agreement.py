@@ -20,8 +20,8 @@ from cosim.network.scores import balanced_accuracy, is_unbalanced
 from cosim.simulation.audit import Audit
 from cosim.simulation.undecided import Undecided
 from cosim.study.distances import cell_distances
-from cosim.study.intervals import Bounds, interval
-from cosim.study.judged import Measured, decision_margin, measure_cost
+from cosim.study.intervals import IntervalEnds, interval
+from cosim.study.judged import MeasuredValue, decision_margin, measure_cost
 from cosim.study.noise import NoiseSummary
 from cosim.study.transitions import Transitions, find_transitions
 from cosim.study.value_errors import ValueErrors, measure_errors
@@ -33,7 +33,7 @@ METRICS = (*SHARES, "power")  # of one chip, or of the nominal circuit
 
 
 @dataclass(frozen=True)
-class Engine:
+class EngineResult:
     """One engine on n samples: states (n, time, cells), whole; readout (n, time, outputs), units; decisions: the
     answers, (n,) classes, or (n, outputs) real numbers."""
 
@@ -57,8 +57,8 @@ class Comparison:
     undecided: states that its error could turn; transitions: of an automaton; blocks: those whose power counts.
     """
 
-    engines: dict[str, Engine]
-    rounding: Engine
+    engines: dict[str, EngineResult]
+    rounding: EngineResult
     margins: NDArray[np.float64]
     cells: tuple[str, ...]
     valid: NDArray[np.bool_]
@@ -75,7 +75,7 @@ class Comparison:
     undecided: Undecided | None = None
     transitions: Transitions | None = None
     target: Target = Classes()
-    cost: dict[str, Measured] = field(default_factory=dict[str, Measured])
+    cost: dict[str, MeasuredValue] = field(default_factory=dict[str, MeasuredValue])
     noise: NoiseSummary | None = None
     blocks: tuple[str, ...] = ()
 
@@ -83,7 +83,7 @@ class Comparison:
         """Fraction of equal states over all samples, valid frames and cells."""
         return 1.0 - self.state_errors(first, second) / (int(self.valid.sum()) * len(self.cells))
 
-    def _differ(self, first: Engine, second: Engine) -> NDArray[np.bool_]:
+    def _differ(self, first: EngineResult, second: EngineResult) -> NDArray[np.bool_]:
         return differ(first.states, second.states, self.tolerances)
 
     def state_errors(self, first: str, second: str) -> int:
@@ -94,7 +94,7 @@ class Comparison:
         """Fraction of samples with the same decision, or with answers within the tolerance of each other."""
         return float(self._same(self.engines[first], self.engines[second]).mean())
 
-    def _same(self, first: Engine, second: Engine) -> NDArray[np.bool_]:
+    def _same(self, first: EngineResult, second: EngineResult) -> NDArray[np.bool_]:
         return self.target.same(first.decisions, second.decisions)
 
     def accuracy(self, engine: str) -> tuple[float, float, float]:
@@ -127,17 +127,17 @@ class Comparison:
         """Decisions that each step of realism changes; a near tie changes without any state."""
         return {step: int((~self._same(a, b)).sum()) for step, (a, b) in self._steps().items()}
 
-    def measured(self) -> dict[str, Measured]:
+    def measured(self) -> dict[str, MeasuredValue]:
         """Return the simulator's figures that a spec may be on, with their intervals where they have one."""
         same = round(self.task_agreement("software", self.simulator) * len(self.y))
         found = {
-            "accuracy": Measured(*self.accuracy(self.simulator)),
-            "task_agreement": Measured(*interval(same, len(self.y))),
-            "state_agreement": Measured(self.state_agreement("software", self.simulator)),
+            "accuracy": MeasuredValue(*self.accuracy(self.simulator)),
+            "task_agreement": MeasuredValue(*interval(same, len(self.y))),
+            "state_agreement": MeasuredValue(self.state_agreement("software", self.simulator)),
         }
         if (errors := self.errors()) is not None:
             own = errors.engines[self.simulator]
-            found["rmse"] = Measured(own.rmse, *(own.rmse_interval or (None, None)))
+            found["rmse"] = MeasuredValue(own.rmse, *(own.rmse_interval or (None, None)))
         return found | self.cost
 
     def errors(self) -> ValueErrors | None:
@@ -146,7 +146,7 @@ class Comparison:
             return None
         return measure_errors({name: one.decisions for name, one in self.engines.items()}, self.y, self.target)
 
-    def _steps(self) -> dict[str, tuple[Engine, Engine]]:
+    def _steps(self) -> dict[str, tuple[EngineResult, EngineResult]]:
         order = (self.engines["software"], self.rounding, self.engines["behavioral"], self.engines[self.simulator])
         return dict(zip(("rounding", "statics", "dynamics"), pairwise(order), strict=True))
 
@@ -183,9 +183,9 @@ class ComparisonSummary:
     state_agreement: float
     state_agreement_behavioral: float
     task_agreement: float
-    task_agreement_interval: Bounds
+    task_agreement_interval: IntervalEnds
     accuracy: dict[str, float]
-    accuracy_interval: dict[str, Bounds]
+    accuracy_interval: dict[str, IntervalEnds]
     balanced_accuracy: dict[str, float] | None
     power_w: dict[str, float | None]
     power_outside: tuple[str, ...]
@@ -203,7 +203,7 @@ class ComparisonSummary:
     undecided: Undecided | None
     transitions: Transitions | None
     errors: ValueErrors | None = field(default=None, kw_only=True)
-    measured: dict[str, Measured] = field(default_factory=dict[str, Measured], kw_only=True)
+    measured: dict[str, MeasuredValue] = field(default_factory=dict[str, MeasuredValue], kw_only=True)
     noise: NoiseSummary | None = field(default=None, kw_only=True)
     analog_tolerance: float = field(default=0.0, kw_only=True)
 
@@ -221,11 +221,11 @@ def compare_engines(
     steps, cells = x.shape[1], tuple(design.assembly.decisions)
     valid = np.arange(steps)[None, :] < lengths[:, None]
 
-    def engine(states: States, readout: NDArray[np.float64]) -> Engine:
+    def engine(states: States, readout: NDArray[np.float64]) -> EngineResult:
         pooled = pool_readout(readout, lengths, design.network.readout.pooling)
-        return Engine(states, readout, test_set.target.answers(pooled))
+        return EngineResult(states, readout, test_set.target.answers(pooled))
 
-    def evaluated(trace: BehavioralTrace) -> Engine:
+    def evaluated(trace: BehavioralTrace) -> EngineResult:
         return engine(np.stack([trace.states[cell] for cell in cells], axis=2), trace.readout / design.i_unit)
 
     there = run.condition, run.chip
@@ -262,13 +262,13 @@ def compare_engines(
 
 def _decision_margin(
     test_set: TestSet, readout: NDArray[np.float64], lengths: NDArray[np.int64], design: Design
-) -> dict[str, Measured]:
+) -> dict[str, MeasuredValue]:
     """The margin of readouts (n, time, outputs), A, by its name; none of real numbers, or where votes are counted."""
     pooling = design.network.readout.pooling
     if test_set.tolerance is not None:
         return {}
     margin = decision_margin(pool_readout(readout, lengths, pooling), pooling)
-    return {} if margin is None else {"margin": Measured(margin)}
+    return {} if margin is None else {"margin": MeasuredValue(margin)}
 
 
 def _saturated(design: Design, states: States, valid: NDArray[np.bool_]) -> int:
@@ -295,9 +295,9 @@ def summarize_comparison(comparison: Comparison) -> ComparisonSummary:
         state_agreement=comparison.state_agreement("software", simulator),
         state_agreement_behavioral=comparison.state_agreement("behavioral", simulator),
         task_agreement=comparison.task_agreement("software", simulator),
-        task_agreement_interval=Bounds(*interval(same, len(comparison.y))[1:]),
+        task_agreement_interval=IntervalEnds(*interval(same, len(comparison.y))[1:]),
         accuracy={engine: value for engine, (value, _, _) in accuracy.items()},
-        accuracy_interval={engine: Bounds(low, high) for engine, (_, low, high) in accuracy.items()},
+        accuracy_interval={engine: IntervalEnds(low, high) for engine, (_, low, high) in accuracy.items()},
         balanced_accuracy=comparison.balanced_accuracy(),
         power_w={"software": None, **{engine: float(watt.mean()) for engine, watt in comparison.power_w.items()}},
         power_outside=outside_of(comparison.blocks),

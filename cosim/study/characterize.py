@@ -51,7 +51,7 @@ DPI_UP, DPI_DOWN, DPI_END = 1 * DPI_TAU, 12 * DPI_TAU, 20 * DPI_TAU  # when its 
 
 
 @dataclass(frozen=True)
-class Row:
+class CellFigure:
     """One figure of a cell at one set-point.
 
     ideal: the cell's equation. measured: a simulator, with the bias currents of that equation. calibrated: with
@@ -73,7 +73,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Curve:
+class FigureLine:
     """A line of a figure: `group` is its set-point; x and y in SI."""
 
     group: str
@@ -87,8 +87,8 @@ class Characterisation:
     """A cell at one supply and temperature."""
 
     technology: Technology
-    rows: tuple[Row, ...]
-    curves: tuple[Curve, ...]
+    rows: tuple[CellFigure, ...]
+    curves: tuple[FigureLine, ...]
 
 
 def at_conditions(
@@ -119,12 +119,12 @@ def characterize_schmitt(
         found = [measure_schmitt(technology, units, bias, v_node, simulator=simulator) for bias in (plain, solved)]
         names = ("upper threshold", "lower threshold", "level")
         for name, ideal, measured, calibrated in zip(names, (rise, fall, high), *found, strict=True):
-            rows.append(Row(group, name, "A", ideal, measured, calibrated, ideal))
+            rows.append(CellFigure(group, name, "A", ideal, measured, calibrated, ideal))
         kinds: tuple[tuple[Kind, Pins], ...] = (("measured", plain), ("calibrated", solved))
         for kind, bias in kinds:
-            curves.append(Curve(group, kind, *_hysteresis(technology, calibration, bias, 1.3 * rise, simulator)))
+            curves.append(FigureLine(group, kind, *_hysteresis(technology, calibration, bias, 1.3 * rise, simulator)))
         x = np.array([0, rise, rise, 1.3 * rise, fall, fall, 0])
-        curves.append(Curve(group, "ideal", x, high * np.array([0, 0, 1, 1, 1, 0, 0])))
+        curves.append(FigureLine(group, "ideal", x, high * np.array([0, 0, 1, 1, 1, 0, 0])))
     return Characterisation(technology, tuple(rows), tuple(curves))
 
 
@@ -153,10 +153,12 @@ def characterize_mirror(technology: Technology, calibration: Calibration, simula
     for current in MIRROR_POINTS:
         found = [paths(trim, current) for _, trim in kinds]
         for line, measured, calibrated in zip(("line n", "line p"), *found, strict=True):
-            rows.append(Row(format_quantity(current, "A"), line, "A", current, measured, calibrated, current))
+            rows.append(CellFigure(format_quantity(current, "A"), line, "A", current, measured, calibrated, current))
     for kind, trim in kinds:
         gains = np.array([paths(trim, current) for current in currents]) / currents[:, None]
-        curves += [Curve(line, kind, currents, gain) for line, gain in zip(("line n", "line p"), gains.T, strict=True)]
+        curves += [
+            FigureLine(line, kind, currents, gain) for line, gain in zip(("line n", "line p"), gains.T, strict=True)
+        ]
     return Characterisation(technology, tuple(rows), tuple(curves))
 
 
@@ -176,12 +178,12 @@ def characterize_rectifier(
             output = np.abs(waves.through("sense"))
             pull = np.linspace(0.0, 2 * push, len(output))
             outputs.append(output)
-            curves.append(Curve(group, kind, pull, output))
+            curves.append(FigureLine(group, kind, pull, output))
         pull = curves[-1].x
-        curves.append(Curve(group, "ideal", pull, np.maximum(pull - push, 0.0)))
+        curves.append(FigureLine(group, "ideal", pull, np.maximum(pull - push, 0.0)))
         for name, where, ideal in (("pull = push", push, 0.0), ("pull = 2 push", 2 * push, push)):
             measured, calibrated = (float(np.interp(where, pull, output)) for output in outputs)
-            rows.append(Row(f"push {group}", name, "A", ideal, measured, calibrated, push))
+            rows.append(CellFigure(f"push {group}", name, "A", ideal, measured, calibrated, push))
     return Characterisation(technology, tuple(rows), tuple(curves))
 
 
@@ -203,14 +205,16 @@ def characterize_steering(
             waves = _run(steering_bench(technology, calibration.units, pin, level, calibration.v_node), simulator)
             output = np.abs(waves.through("node"))
             signal = np.linspace(0.0, level, len(output))
-            curves.append(Curve(group, kind, signal, output))
+            curves.append(FigureLine(group, kind, signal, output))
             found.append((output[-1], output[0], float(np.interp(output[-1] / 2, output, signal))))
         half = level / 2
-        curves.append(Curve(group, "ideal", np.array([0.0, half, half, level]), np.array([0.0, 0.0, level, level])))
+        curves.append(
+            FigureLine(group, "ideal", np.array([0.0, half, half, level]), np.array([0.0, 0.0, level, level]))
+        )
         for name, ideal, measured, calibrated in zip(
             ("level", "off", "turns at"), (level, 0.0, half), *found, strict=True
         ):
-            rows.append(Row(group, name, "A", ideal, float(measured), float(calibrated), level))
+            rows.append(CellFigure(group, name, "A", ideal, float(measured), float(calibrated), level))
     return Characterisation(technology, tuple(rows), tuple(curves))
 
 
@@ -232,7 +236,7 @@ def characterize_dpi(technology: Technology, calibration: Calibration, simulator
         found, first = [], 0.0
         for kind, i_g in biases:
             time, output = _step_response(technology, calibration, alpha, i_g, simulator)
-            curves.append(Curve(group, kind, time, output))
+            curves.append(FigureLine(group, kind, time, output))
             first, *figures = _step_figures(time, output)
             found.append(figures)
         share, tau = (
@@ -247,7 +251,7 @@ def characterize_dpi(technology: Technology, calibration: Calibration, simulator
         curves.append(_ideal_response(group, first, alpha, i_tau, tau))
         names = (("level", "A"), ("rise to 63 %", "s"), ("fall to 37 %", "s"))
         for (name, unit), value, measured, calibrated in zip(names, ideal, *found, strict=True):
-            rows.append(Row(f"alpha {group}", name, unit, value, measured, calibrated, value))
+            rows.append(CellFigure(f"alpha {group}", name, unit, value, measured, calibrated, value))
     return Characterisation(technology, tuple(rows), tuple(curves))
 
 
@@ -273,7 +277,7 @@ def _step_figures(time: Array, output: Array) -> tuple[float, float, float, floa
     return float(first), float(level), float(rise), float(fall)
 
 
-def _ideal_response(group: str, first: float, alpha: float, i_g: float, tau: float) -> Curve:
+def _ideal_response(group: str, first: float, alpha: float, i_g: float, tau: float) -> FigureLine:
     """The exact solution of the DPI's equation, as time over current, turned around."""
     up = np.concatenate([np.geomspace(first, 0.01 * alpha, 20), np.linspace(0.011 * alpha, 0.9999 * alpha, 400)])
     rise = [DPI_UP + tau * dpi_rise_time(first, float(level), alpha, i_g) for level in up]
@@ -281,7 +285,7 @@ def _ideal_response(group: str, first: float, alpha: float, i_g: float, tau: flo
     down = alpha * np.exp(-(fall - DPI_DOWN) / tau)
     kept = np.array(rise) < DPI_DOWN
     x = np.concatenate([[0.0, DPI_UP], np.array(rise)[kept], fall])
-    return Curve(group, "ideal", x, np.concatenate([[first, first], up[kept], down]))
+    return FigureLine(group, "ideal", x, np.concatenate([[first, first], up[kept], down]))
 
 
 # --- shared
@@ -301,7 +305,7 @@ def summarize_cell(cell: str, name: str, found: Sequence[Characterisation]) -> d
     return {"cell": cell, "technology": name, "conditions": conditions}
 
 
-def row_json(row: Row) -> dict[str, str | float | None]:
+def row_json(row: CellFigure) -> dict[str, str | float | None]:
     """A row with its errors, ready for JSON; what was not found is None."""
     measured, calibrated = row.errors
     values = {**asdict(row), "error_measured": measured, "error_calibrated": calibrated}
@@ -309,7 +313,7 @@ def row_json(row: Row) -> dict[str, str | float | None]:
     return {key: None if isinstance(value, float) and np.isnan(value) else value for key, value in values.items()}
 
 
-def format_rows(rows: Sequence[Row]) -> list[str]:
+def format_rows(rows: Sequence[CellFigure]) -> list[str]:
     """A table under 80 columns: what was asked, what came, how far it is off."""
     lines = [f"  {'set-point':14}{'figure':16}{'ideal':>9}{'measured':>10}{'error':>8}{'calibrated':>11}{'error':>8}"]
     previous = ""

@@ -13,15 +13,15 @@ from cosim.errors import InputError
 from cosim.simulation.audit import Audit
 from cosim.simulation.undecided import UndecidedChips
 from cosim.study.agreement import METRICS
-from cosim.study.intervals import Bounds, Interval
+from cosim.study.intervals import Interval, IntervalEnds
 from cosim.tasks.clipping import Clipping
-from cosim.variation.draws import Plan
+from cosim.variation.draws import VariationPlan
 
 RMSE = "rmse"  # beside METRICS, where targets are real numbers
 
 
 @dataclass(frozen=True)
-class Nominal:
+class NominalFigures:
     """METRICS of one circuit on the samples of a run; energy of an inference, J; latency, s; area, um2.
 
     rmse: of real-valued answers, in the unit of their targets. margin: of classes, the smallest of all samples between
@@ -49,7 +49,7 @@ class Nominal:
 
 
 @dataclass(frozen=True)
-class Figures(Nominal):
+class Figures(NominalFigures):
     """One chip by one engine: its decision of each sample, too, and the cells that its reset does not turn off."""
 
     decisions: tuple[int, ...]
@@ -98,7 +98,7 @@ class Statistic:
     """A figure over chips: mean with its interval (Student's t), standard deviation, quantiles by their percentage."""
 
     mean: float
-    mean_interval: Bounds | None
+    mean_interval: IntervalEnds | None
     sd: float
     quantiles: dict[str, float]
 
@@ -117,7 +117,7 @@ class Yield:
     """`passed` of `chips`: the fraction with its interval at `confidence`, by `method`."""
 
     value: float
-    interval: Bounds
+    interval: IntervalEnds
     confidence: float
     passed: int
     chips: int
@@ -130,7 +130,7 @@ class SpecYield:
 
     spec: tuple[str, ...]
     value: float
-    interval: Bounds
+    interval: IntervalEnds
     confidence: float
     passed: int
     chips: int
@@ -150,10 +150,10 @@ class Pair:
 
     chips: int
     bias: float
-    bias_interval: Bounds
+    bias_interval: IntervalEnds
     difference_sd: float
     correlation: float | None
-    correlation_interval: Bounds | None
+    correlation_interval: IntervalEnds | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -184,7 +184,7 @@ class ChipCount:
 
 
 @dataclass(frozen=True)
-class Share:
+class VarianceShare:
     """A group's share of the variance, with its 95 % interval."""
 
     group: str
@@ -202,7 +202,7 @@ class Division:
     """
 
     r2: float
-    shares: tuple[Share, ...]
+    shares: tuple[VarianceShare, ...]
     chips_needed: int = 0
 
 
@@ -244,11 +244,11 @@ class ChipSummary(ChipCount):
     samples: int
     software_accuracy: float
     software_rmse: float | None = None
-    nominal: Nominal
+    nominal: NominalFigures
     power_outside: tuple[str, ...]
     clipped: Clipping | None
     technology: str
-    variation: Plan
+    variation: VariationPlan
     contributions: Mapping[str, Contribution] | None = None
     audit: Audit | None = None
     undecided: UndecidedChips | None = None

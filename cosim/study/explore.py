@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from cosim.study.sweep import Figure, Value
+from cosim.study.sweep import SweepFigure, Value
 
 # of a trial: figure -> where a run of chips has it; the last three are of the circuit without mismatch
 FIGURES = {
@@ -51,10 +51,10 @@ class OnTransistors:
 
     engine: str
     samples: int
-    figures: dict[str, Figure]
+    figures: dict[str, SweepFigure]
     missed: str = ""
     chips: int | None = None
-    yield_: Figure | None = None
+    yield_: SweepFigure | None = None
 
 
 @dataclass(frozen=True)
@@ -67,10 +67,10 @@ class Tried:
     number: int
     folder: str
     values: dict[str, Value]
-    figures: dict[str, Figure]
+    figures: dict[str, SweepFigure]
     reason: str | None = None
     transistors: OnTransistors | None = None
-    fresh: Figure | None = None
+    fresh: SweepFigure | None = None
 
     @property
     def refuted(self) -> bool:

@@ -16,7 +16,7 @@ from cosim.circuit.elements import Circuit, Element, Mos, Source
 from cosim.circuit.waveforms import Timing
 from cosim.design import Design
 from cosim.engines.engine import Failure, Vectors
-from cosim.engines.ngspice.noise import Band, Spectrum, net_noise
+from cosim.engines.ngspice.noise import FrequencyBand, Spectrum, net_noise
 from cosim.engines.ngspice.session import run_deck
 from cosim.engines.ngspice.simulator import resting_point
 from cosim.errors import SimulationError
@@ -27,7 +27,7 @@ BEFORE = 0.005  # of a frame, before the last stage closes
 
 
 def held_noise(
-    design: Design, x: Array, frame: int, band: Band = Band()
+    design: Design, x: Array, frame: int, band: FrequencyBand = FrequencyBand()
 ) -> tuple[dict[str, Spectrum], dict[str, float]]:
     """Memory -> noise of its hold node, before the last decision of a frame of a raw sample x (time, features); and
     net -> V there. Raises SimulationError where ngspice fails, MissingToolError without it."""

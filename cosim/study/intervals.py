@@ -11,7 +11,7 @@ CONFIDENCE = 0.95
 MOST = 1000  # samples that one would simulate to know a sign
 
 
-class Bounds(NamedTuple):
+class IntervalEnds(NamedTuple):
     """The ends of an interval, in the unit of what it is of; in JSON a list of two."""
 
     low: float

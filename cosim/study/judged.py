@@ -11,7 +11,7 @@ from cosim.study.intervals import mean_interval
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredValue:
     """A fraction or SI value with the ends of its interval, where there is one; an area in um2."""
 
     value: float
@@ -19,17 +19,17 @@ class Measured:
     high: float | None = None
 
 
-Figures = dict[str, Measured]  # by metric
+Figures = dict[str, MeasuredValue]  # by metric
 
 
 def measure_cost(design: Design, watts: NDArray[np.float64], lengths: NDArray[np.int64], t_step: float) -> Figures:
     """power, energy of an inference, latency of the longest one and area of the gates. watts, lengths: (n,)."""
     power, energy = (mean_interval(values) for values in (watts, watts * lengths * t_step))
     return {
-        "power": Measured(power.mean, power.low, power.high),
-        "energy": Measured(energy.mean, energy.low, energy.high),
-        "latency": Measured(latency(lengths, t_step)),
-        "area": Measured(gate_area(design)),
+        "power": MeasuredValue(power.mean, power.low, power.high),
+        "energy": MeasuredValue(energy.mean, energy.low, energy.high),
+        "latency": MeasuredValue(latency(lengths, t_step)),
+        "area": MeasuredValue(gate_area(design)),
     }
 
 

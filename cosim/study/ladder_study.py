@@ -20,7 +20,7 @@ from cosim.ir.states import States
 from cosim.outputs import write_texts
 from cosim.simulation.inference import deck_hash, run_inferences
 from cosim.simulation.read import Meter, ReadPlan
-from cosim.study.characterize import DPI_SPREAD, Array, Row, row_json
+from cosim.study.characterize import DPI_SPREAD, Array, CellFigure, row_json
 from cosim.technology.calibration import Calibration
 from cosim.technology.conditions import nominal
 from cosim.technology.types import Technology
@@ -303,7 +303,7 @@ def summarize_study(study: LadderStudy, name: str, conditions: Sequence[LadderSu
     }
 
 
-def level_rows(study: LadderStudy, traces: Sequence[LadderTrace]) -> tuple[Row, ...]:
+def level_rows(study: LadderStudy, traces: Sequence[LadderTrace]) -> tuple[CellFigure, ...]:
     """Output at every level, mean over the steps that end there; errors relative to L alpha, at level 0 to alpha."""
     alpha = study.currents.alpha
 
@@ -314,7 +314,7 @@ def level_rows(study: LadderStudy, traces: Sequence[LadderTrace]) -> tuple[Row, 
     plain = [trace for trace in traces if trace.run.kind == "plain"]
     calibrated = [trace for trace in traces if trace.run.kind != "plain"]
     return tuple(
-        Row(f"level {k}", "output", "A", k * alpha, mean(plain, k), mean(calibrated, k), max(k, 1) * alpha)
+        CellFigure(f"level {k}", "output", "A", k * alpha, mean(plain, k), mean(calibrated, k), max(k, 1) * alpha)
         for k in range(study.rungs + 1)
     )
 

@@ -15,7 +15,7 @@ from cosim.engines.behavioral.model import run_behavioral
 from cosim.engines.behavioral.sigma import Decided, decided_by
 from cosim.study.intervals import Interval, share_interval
 from cosim.tasks.testset import TestSet
-from cosim.variation.noise import Noise
+from cosim.variation.noise import NoiseSimulation
 
 Array = NDArray[np.float64]
 NEAR = 3.0  # sigma
@@ -57,7 +57,9 @@ class Margins:
         return min(one.circuit.fewest for one in self.layers)
 
 
-def study_margins(design: Design, test_set: TestSet, noise: Noise, condition: Condition | None = None) -> Margins:
+def study_margins(
+    design: Design, test_set: TestSet, noise: NoiseSimulation, condition: Condition | None = None
+) -> Margins:
     """Measure the margins of all decisions of the nominal circuit on all samples, layer by layer.
 
     Raises InputError for a unit whose noise is not modelled, or a technology without mismatch.

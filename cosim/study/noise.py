@@ -16,7 +16,7 @@ from cosim.design import Design
 from cosim.engines.behavioral.evaluate import BehavioralTrace, cell_of
 from cosim.engines.behavioral.model import run_behavioral, run_noisy
 from cosim.engines.engine import Run
-from cosim.ir.nodes import Comparing
+from cosim.ir.nodes import ThresholdUnit
 from cosim.ir.states import States, differ, tolerances
 from cosim.network.late import later
 from cosim.network.reference import pool_readout
@@ -26,7 +26,7 @@ from cosim.tasks.target import Answers
 from cosim.tasks.testset import TestSet
 from cosim.units.table import unit_of
 from cosim.variation.chip import deviations_of
-from cosim.variation.noise import Noise
+from cosim.variation.noise import NoiseSimulation
 
 Array = NDArray[np.float64]
 Values = NDArray[np.float64] | NDArray[np.bool_]
@@ -60,7 +60,9 @@ class NoiseSummary:
     transistors: TransistorNoise | None = None
 
 
-def study_noise(design: Design, test_set: TestSet, noise: Noise, run: Run, draws: int = DRAWS) -> NoiseSummary:
+def study_noise(
+    design: Design, test_set: TestSet, noise: NoiseSimulation, run: Run, draws: int = DRAWS
+) -> NoiseSummary:
     """Run all samples without noise and `draws` times with it. Raises InputError for a unit without a model of it."""
     lengths, target = test_set.lengths, test_set.target
     valid = np.arange(test_set.x.shape[1])[None, :] < lengths[:, None]
@@ -108,7 +110,7 @@ def decision_sigmas(design: Design, trace: BehavioralTrace, run: Run) -> tuple[A
     distances = list[Array]()
     for name in design.assembly.decisions:
         node, candidate = graph.nodes[name], trace.candidates[name]
-        if not isinstance(node, Comparing):
+        if not isinstance(node, ThresholdUnit):
             distances.append(np.full(candidate.shape, np.inf))
             continue
         cell = cell_of(graph, node, design.calibration, fixed.cells.get(name))
@@ -119,7 +121,7 @@ def decision_sigmas(design: Design, trace: BehavioralTrace, run: Run) -> tuple[A
     return np.stack(distances, axis=2), np.stack(sigmas, axis=2)
 
 
-def _threshold_lines(design: Design, node: Comparing, trace: BehavioralTrace) -> Sequence[Array]:
+def _threshold_lines(design: Design, node: ThresholdUnit, trace: BehavioralTrace) -> Sequence[Array]:
     """Currents of the threshold and the width line, where beta flows into them, ampere."""
     betas = [trace.currents[source] for source, _ in design.graph.into(node.name, "beta")]
     if not betas:

@@ -18,7 +18,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.study.intervals import CONFIDENCE, Bounds
+from cosim.study.intervals import CONFIDENCE, IntervalEnds
 
 Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -45,7 +45,7 @@ class Contrast:
     a: float
     b: float
     difference: float
-    interval: Bounds | None
+    interval: IntervalEnds | None
     p: float | None
     method: Method
     pairs: int
@@ -81,7 +81,7 @@ def contrast_means(a: Array, b: Array) -> Contrast:
 
         mean, error = float(change.mean()), float(change.std(ddof=1)) / sqrt(len(change))
         half = float(t.ppf((1 + CONFIDENCE) / 2, len(change) - 1)) * error
-        interval = Bounds(mean - half, mean + half)
+        interval = IntervalEnds(mean - half, mean + half)
         p = float(2 * t.sf(abs(mean) / error, len(change) - 1)) if error else None if mean else 1.0
     return _paired(a, b, interval, p, "student")
 
@@ -103,7 +103,7 @@ def contrast_means_apart(a: Array, b: Array) -> Contrast:
 
         found = ttest_ind(b, a, equal_var=False)
         bounds = found.confidence_interval(CONFIDENCE)
-        interval, p = Bounds(float(bounds.low), float(bounds.high)), np.asarray(found)[1].item()
+        interval, p = IntervalEnds(float(bounds.low), float(bounds.high)), np.asarray(found)[1].item()
     return Contrast(float(a.mean()), float(b.mean()), float(b.mean() - a.mean()), interval, p, "welch", 0, 0, 0)
 
 
@@ -114,7 +114,7 @@ def mcnemar(up: int, down: int) -> float:
     return float(binomtest(up, up + down).pvalue) if up + down else 1.0
 
 
-def tango_interval(up: int, down: int, n: int) -> Bounds:
+def tango_interval(up: int, down: int, n: int) -> IntervalEnds:
     """The differences d of two paired fractions that a score test at 5 % does not refuse, where `up` of n pairs turned
     from no to yes and `down` from yes to no.
 
@@ -138,10 +138,10 @@ def tango_interval(up: int, down: int, n: int) -> Bounds:
         return found
 
     low = -1.0 if down == n else root(-1 + _NEAR, middle - _NEAR)
-    return Bounds(low, 1.0 if up == n else root(middle + _NEAR, 1 - _NEAR))
+    return IntervalEnds(low, 1.0 if up == n else root(middle + _NEAR, 1 - _NEAR))
 
 
-def newcombe_interval(k: int, n: int, j: int, m: int) -> Bounds:
+def newcombe_interval(k: int, n: int, j: int, m: int) -> IntervalEnds:
     """Return the interval of the difference of fractions j/m - k/n, from Wilson's intervals of both."""
     from scipy.stats import binomtest
 
@@ -149,21 +149,21 @@ def newcombe_interval(k: int, n: int, j: int, m: int) -> Bounds:
     first, second = k / n, j / m
     low = second - first - sqrt((second - b.low) ** 2 + (a.high - first) ** 2)
     high = second - first + sqrt((b.high - second) ** 2 + (first - a.low) ** 2)
-    return Bounds(float(low), float(high))
+    return IntervalEnds(float(low), float(high))
 
 
-def _paired(a: Array, b: Array, interval: Bounds | None, p: float | None, method: Method) -> Contrast:
+def _paired(a: Array, b: Array, interval: IntervalEnds | None, p: float | None, method: Method) -> Contrast:
     change = b - a
     up, down = int((change > 0).sum()), int((change < 0).sum())
     return Contrast(float(a.mean()), float(b.mean()), float(change.mean()), interval, p, method, len(a), up, down)
 
 
-def _bootstrap(change: Array) -> Bounds:
+def _bootstrap(change: Array) -> IntervalEnds:
     from scipy.stats import bootstrap
 
     rng = np.random.default_rng(_SEED)
     found = bootstrap((change,), np.mean, n_resamples=_RESAMPLES, confidence_level=CONFIDENCE, method="BCa", rng=rng)
-    return Bounds(float(found.confidence_interval.low), float(found.confidence_interval.high))
+    return IntervalEnds(float(found.confidence_interval.low), float(found.confidence_interval.high))
 
 
 def _flipped(change: Array) -> float:

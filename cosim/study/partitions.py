@@ -20,15 +20,15 @@ from cosim.engines.engine import Failure, Inference, Outcome, Progress, Run
 from cosim.engines.table import engine_entry
 from cosim.network.layers import Array
 from cosim.network.reference import run_reference
-from cosim.simulation.audit import Audit, Ran, audit_samples
+from cosim.simulation.audit import Audit, AuditableRun, audit_samples
 from cosim.simulation.simulated import simulate_samples
 from cosim.simulation.undecided import Undecided, find_undecided
-from cosim.study.intervals import Bounds, interval
+from cosim.study.intervals import IntervalEnds, interval
 from cosim.tasks.testset import TestSet
 
 if TYPE_CHECKING:
     from cosim.software.converter import Partition
-    from cosim.software.cut import Cut, CutTrace, States
+    from cosim.software.cut import CutTrace, PartitionedBackbone, States
     from cosim.software.sources import Samples
 
 SOFTWARE, CONVERTERS, BEHAVIORAL = "software", "converters", "behavioral"
@@ -36,7 +36,7 @@ Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Placed:
+class CompiledPartition:
     """A partition as it was compiled, and how its samples are run."""
 
     partition: "Partition"
@@ -52,11 +52,11 @@ class Ledger:
     outcomes: list[Outcome] = field(default_factory=list[Outcome])
     power: list[float] = field(default_factory=list[float])  # W, behavioral
 
-    def ran(self, placed: Placed, lengths: Integers) -> Ran:
+    def ran(self, placed: CompiledPartition, lengths: Integers) -> AuditableRun:
         """Return the run of all samples; lengths: (n,) their valid steps."""
         numbers = np.arange(len(lengths))
         test_set = TestSet(np.concatenate(self.x), np.zeros_like(numbers), lengths, numbers)
-        return Ran(placed.design, test_set, self.outcomes, placed.run)
+        return AuditableRun(placed.design, test_set, self.outcomes, placed.run)
 
 
 @dataclass(frozen=True)
@@ -101,9 +101,9 @@ class DeployedSummary:
     samples: int
     failed: int
     accuracy: dict[str, float]
-    accuracy_interval: dict[str, Bounds]
+    accuracy_interval: dict[str, IntervalEnds]
     agreement: dict[str, float]
-    agreement_interval: dict[str, Bounds]
+    agreement_interval: dict[str, IntervalEnds]
     largest_score_error: float
     states: int
     wrong_states: dict[str, int]
@@ -146,7 +146,9 @@ class Deployed:
         return int((self.levels[first].decisions == self.levels[second].decisions)[self.good].sum())
 
 
-def deploy(cut: "Cut", placed: Sequence[Placed], samples: "Samples", progress: Progress) -> Deployed:
+def deploy(
+    cut: "PartitionedBackbone", placed: Sequence[CompiledPartition], samples: "Samples", progress: Progress
+) -> Deployed:
     """Run samples as software, with converters, through the behavioral equations and through the simulator."""
     of = {one.partition.cell: one for one in placed}
     ledgers = {cell: Ledger() for cell in of}
@@ -188,13 +190,13 @@ def equations(partition: "Partition", g: Array) -> "States":
     return (run_reference(partition.network, g).signals["cell"] > 0).astype(np.int8)
 
 
-def evaluate(placed: Placed, g: Array) -> "States":
+def evaluate(placed: CompiledPartition, g: Array) -> "States":
     """The states that its behavioral equations have."""
     trace = run_behavioral(placed.design, g, placed.run.condition, placed.run.chip)
     return np.stack([trace.states[cell] for cell in placed.design.assembly.decisions], axis=2).astype(np.int8)
 
 
-def mean_power(placed: Placed, x: Array, lengths: Integers) -> Array:
+def mean_power(placed: CompiledPartition, x: Array, lengths: Integers) -> Array:
     """By the behavioral equations, watt, (n,)."""
     there = placed.run.condition, placed.run.chip
     trace = run_behavioral(placed.design, x, *there)
@@ -213,7 +215,7 @@ def taken_over(states: "States", outcomes: Sequence[Outcome]) -> "States":
 
 def summarize_deployed(
     deployed: Deployed,
-    placed: Sequence[Placed],
+    placed: Sequence[CompiledPartition],
     conversion: float | None = None,
     audit: int = 0,
     progress: Callable[[int, int], None] = lambda done, total: None,
@@ -237,9 +239,9 @@ def summarize_deployed(
         samples=count,
         failed=len(deployed.good) - count,
         accuracy={name: value / count for name, value in right.items()},
-        accuracy_interval={name: Bounds(*interval(value, count)[1:]) for name, value in right.items()},
+        accuracy_interval={name: IntervalEnds(*interval(value, count)[1:]) for name, value in right.items()},
         agreement={name: value / count for name, value in same.items()},
-        agreement_interval={name: Bounds(*interval(value, count)[1:]) for name, value in same.items()},
+        agreement_interval={name: IntervalEnds(*interval(value, count)[1:]) for name, value in same.items()},
         largest_score_error=float(apart.max()),
         states=states,
         wrong_states=wrong,
@@ -252,7 +254,11 @@ def summarize_deployed(
 
 
 def _summarize(
-    deployed: Deployed, placed: Placed, conversion: float | None, audit: int, progress: Callable[[int, int], None]
+    deployed: Deployed,
+    placed: CompiledPartition,
+    conversion: float | None,
+    audit: int,
+    progress: Callable[[int, int], None],
 ) -> PartitionSummary:
     partition, simulator, valid = placed.partition, deployed.simulator, deployed.valid
     cell, cells = partition.cell, len(partition.ranges)

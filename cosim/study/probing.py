@@ -34,7 +34,7 @@ _LISTED = 24
 
 
 @dataclass(frozen=True)
-class Recorded:
+class ProbedInference:
     """One inference over `time`, s.
 
     vectors: by name; currents in A, `power` in W; units: of each of them; states: memory -> its state, whole; logic:
@@ -111,7 +111,7 @@ def _unknown(pattern: str, names: Sequence[str], units: Sequence[str]) -> str:
     )
 
 
-def record(design: Design, x: Array, names: Sequence[str], run: Run, what: str = "") -> Recorded:
+def record(design: Design, x: Array, names: Sequence[str], run: Run, what: str = "") -> ProbedInference:
     """Simulate one raw sample (time, features) and keep what is named, with inputs, outputs, power, states and clocks.
 
     names: of `watchable`; what: begins the text of a failure. Raises SimulationError when the run fails.
@@ -131,7 +131,7 @@ def record(design: Design, x: Array, names: Sequence[str], run: Run, what: str =
         "power": power,
     }
     threshold = STATE_LEVEL * bench.technology.supply
-    return Recorded(
+    return ProbedInference(
         waves.time, vectors, dict(_states(design, waves, threshold)), dict(_logic(design, bench, waves.time))
     )
 

@@ -9,8 +9,8 @@ from cosim.errors import InputError
 from cosim.simulation.audit import Audit
 from cosim.study.agreement import ComparisonSummary
 from cosim.study.bias import WORDS, Bias
-from cosim.study.intervals import Bounds
-from cosim.study.judged import Measured
+from cosim.study.intervals import IntervalEnds
+from cosim.study.judged import MeasuredValue
 from cosim.tasks.clipping import Clipping
 from cosim.technology.conditions import at
 from cosim.technology.foundry import read_section
@@ -21,7 +21,7 @@ SUPPLIES = (0.95, 1.0, 1.05)  # of the nominal one
 
 
 @dataclass(frozen=True)
-class Condition:
+class PvtCondition:
     """One condition: celsius in degree, supply in V, power in W; None for what nothing is known of, as all failed.
 
     elsewhere: samples that something else ran in the simulator's place.
@@ -34,11 +34,11 @@ class Condition:
     failed: int
     state_agreement: float
     task_agreement: float
-    task_agreement_interval: Bounds | None
+    task_agreement_interval: IntervalEnds | None
     accuracy: float | None
     power_w: float | None
     elsewhere: int = 0
-    measured: dict[str, Measured] = field(default_factory=dict[str, Measured])
+    measured: dict[str, MeasuredValue] = field(default_factory=dict[str, MeasuredValue])
 
 
 @dataclass(frozen=True)
@@ -50,8 +50,8 @@ class Sweep:
 
     bias: Bias
     clipped: Clipping | None
-    conditions: tuple[Condition, ...]
-    worst: tuple[Condition, ...]
+    conditions: tuple[PvtCondition, ...]
+    worst: tuple[PvtCondition, ...]
     failed: int
     power_outside: tuple[str, ...]
     audit: Audit | None = None
@@ -59,7 +59,7 @@ class Sweep:
 
 
 @dataclass(frozen=True)
-class Grid:
+class PvtGrid:
     """Corners, none for all that a technology has; temperatures in celsius; supplies over the nominal one."""
 
     corners: tuple[str, ...] = ()
@@ -67,7 +67,7 @@ class Grid:
     supplies: tuple[float, ...] = SUPPLIES
 
 
-def pvt_grid(technology: Technology, grid: Grid = Grid()) -> tuple[Technology, ...]:
+def pvt_grid(technology: Technology, grid: PvtGrid = PvtGrid()) -> tuple[Technology, ...]:
     """Every corner of the grid at each of its temperatures and supplies.
 
     Raises InputError when its devices are not made for one of the supplies, or its library has not one of the sections.
@@ -108,7 +108,7 @@ def summarize_pvt(
     return Sweep(bias, clipped, rows, shown, failed, OUTSIDE, stands_on=WORDS[bias])
 
 
-def nominal_condition(sweep: Sweep) -> Condition | None:
+def nominal_condition(sweep: Sweep) -> PvtCondition | None:
     """The first corner's at the middle of temperatures and supplies; None where nothing is known of its power."""
     celsius, supplies = (sorted({getattr(row, name) for row in sweep.conditions}) for name in ("celsius", "supply_v"))
     wanted = sweep.conditions[0].corner, celsius[len(celsius) // 2], supplies[len(supplies) // 2]
@@ -116,12 +116,12 @@ def nominal_condition(sweep: Sweep) -> Condition | None:
     return next((row for row in found if row.power_w is not None), None)
 
 
-def _row(there: Technology, found: ComparisonSummary | None, samples: int) -> Condition:
+def _row(there: Technology, found: ComparisonSummary | None, samples: int) -> PvtCondition:
     where = there.corner, there.celsius, there.supply
     if found is None:
-        return Condition(*where, 0, samples, 0.0, 0.0, None, None, None)
+        return PvtCondition(*where, 0, samples, 0.0, 0.0, None, None, None)
     same = found.state_agreement, found.task_agreement, found.task_agreement_interval
     right, power = found.accuracy[found.simulator], found.power_w[found.simulator]
-    return Condition(
+    return PvtCondition(
         *where, found.samples, found.failed, *same, right, power, sum(found.elsewhere.values()), found.measured
     )

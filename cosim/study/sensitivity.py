@@ -33,7 +33,7 @@ from cosim.simulation.plans import read_plan
 from cosim.simulation.read import read_inference
 from cosim.simulation.testbench import inference_benches
 from cosim.study.flips import Closing, least_certain, threshold_slopes
-from cosim.variation.draws import Device, Plan, varying_devices
+from cosim.variation.draws import VariationPlan, VaryingDevice, varying_devices
 
 if TYPE_CHECKING:
     from cosim.engines.batch.sensitivity import Gradients, Reading
@@ -42,7 +42,7 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Asked:
+class SensitivityTarget:
     """frame: that is read, None for the network's own pooling; output: whose current is asked for, None for the margin.
 
     area: of the devices over drawn, for their mismatch; decisions: how many of the least certain are looked at.
@@ -97,7 +97,9 @@ class Sensitivities:
     decisions: tuple[Decision, ...]
 
 
-def sensitivities(design: Design, x: Array, run: Run = Run(), asked: Asked = Asked()) -> Sensitivities:
+def sensitivities(
+    design: Design, x: Array, run: Run = Run(), asked: SensitivityTarget = SensitivityTarget()
+) -> Sensitivities:
     """Compute the sensitivities of a raw sample x (time, features) in the batch engine, as `run` says.
 
     The run gives condition and chip. Raises InputError for a frame or an output that is not there, a pooling that has
@@ -109,7 +111,7 @@ def sensitivities(design: Design, x: Array, run: Run = Run(), asked: Asked = Ask
 
 
 def all_sensitivities(
-    design: Design, samples: Sequence[Array], run: Run = Run(), asked: Asked = Asked()
+    design: Design, samples: Sequence[Array], run: Run = Run(), asked: SensitivityTarget = SensitivityTarget()
 ) -> list[Sensitivities]:
     """Compute the sensitivities of several raw samples, each (time, features), as many at once as the engine has lanes.
 
@@ -124,7 +126,7 @@ def all_sensitivities(
     return found
 
 
-def _check_asked(design: Design, frames: int, asked: Asked) -> None:
+def _check_asked(design: Design, frames: int, asked: SensitivityTarget) -> None:
     count, pooling = len(design.assembly.outputs), design.network.readout.pooling
     if asked.frame is not None and not 0 <= asked.frame < frames:
         raise InputError(f"no frame {asked.frame}: the sample has frames 0 to {frames - 1}; choose one of them")
@@ -150,10 +152,10 @@ class _Sample:
     closings: list[Closing]
 
 
-def _tile(design: Design, samples: Sequence[Array], run: Run, asked: Asked) -> list[Sensitivities]:
+def _tile(design: Design, samples: Sequence[Array], run: Run, asked: SensitivityTarget) -> list[Sensitivities]:
     """Compute the sensitivities of at most as many samples as there are lanes."""
     from cosim.engines.batch.sensitivity import gradients, record  # numba, which need not be there
-    from cosim.engines.batch.solve import Late
+    from cosim.engines.batch.solve import SimulationTimeout
     from cosim.engines.batch.unsupported import Unsupported
 
     margins = decision_margins(design, run)
@@ -163,7 +165,7 @@ def _tile(design: Design, samples: Sequence[Array], run: Run, asked: Asked) -> l
         recorded = record(driven, run.timeout * len(driven))
     except Unsupported as reason:
         raise SimulationError(f"the batch engine cannot run this sample: {reason}") from None
-    except Late:
+    except SimulationTimeout:
         raise SimulationError(f"this sample takes longer than {run.timeout:g} s; give more --timeout") from None
     read = [_read(design, recorded.waveforms(lane), len(x), run, asked) for lane, x in enumerate(samples)]
     found = gradients(recorded, _objectives(design, read))
@@ -171,7 +173,7 @@ def _tile(design: Design, samples: Sequence[Array], run: Run, asked: Asked) -> l
     return [_result(design, run, sample, _Slopes(found, lane, spreads)) for lane, sample in enumerate(read)]
 
 
-def _read(design: Design, waves: Waveforms, frames: int, run: Run, asked: Asked) -> _Sample:
+def _read(design: Design, waves: Waveforms, frames: int, run: Run, asked: SensitivityTarget) -> _Sample:
     plan = read_plan(design, frames, run.timing, run.standing(design))
     plan = with_margins(plan, decision_margins(design, run), run)
     inference, weights = read_inference(waves, plan), _frame_weights(design, frames, asked)
@@ -204,14 +206,14 @@ class _Slopes:
 
     found: "Gradients"
     lane: int
-    spreads: dict[str, Device]
+    spreads: dict[str, VaryingDevice]
 
     def ranked(self, objective: int, less: Mapping[str, tuple[float, float]]) -> tuple[Sensitivity, ...]:
         """Return the transistors with their share of the variance, the most decisive first; less: transistor -> A/V and
         A to subtract."""
         found = self.found
         volts, betas = (slopes[objective, self.lane].tolist() for slopes in (found.vt_shift, found.ln_beta))
-        pairs: list[tuple[Device, float, float]] = []
+        pairs: list[tuple[VaryingDevice, float, float]] = []
         for name, volt, beta in zip(found.transistors, volts, betas, strict=True):
             by_volt, by_beta = less.get(name, (0.0, 0.0))
             pairs.append((self.spreads[name], volt - by_volt, beta - by_beta))
@@ -246,12 +248,12 @@ def _total(devices: Sequence[Sensitivity]) -> float:
     return float(np.sqrt(sum(one.sigma_a**2 for one in devices)))
 
 
-def _spreads(design: Design, area: float) -> dict[str, Device]:
-    plan = Plan("local", seed=0, chips=1, area=area)
+def _spreads(design: Design, area: float) -> dict[str, VaryingDevice]:
+    plan = VariationPlan("local", seed=0, chips=1, area=area)
     return {device.name: device for device in varying_devices(design.assembly.circuit, design.technology, plan)}
 
 
-def _ranked(found: Sequence[tuple[Device, float, float]]) -> tuple[Sensitivity, ...]:
+def _ranked(found: Sequence[tuple[VaryingDevice, float, float]]) -> tuple[Sensitivity, ...]:
     """(transistor, A/V, A) as sensitivities, the most decisive first."""
     sigmas = [float(np.hypot(by_volt * one.sigma_vt, by_beta * one.sigma_beta)) for one, by_volt, by_beta in found]
     variance = sum(sigma**2 for sigma in sigmas) or 1.0
@@ -262,7 +264,7 @@ def _ranked(found: Sequence[tuple[Device, float, float]]) -> tuple[Sensitivity, 
     return tuple(sorted(every, key=lambda device: (-device.share, device.device)))
 
 
-def _frame_weights(design: Design, frames: int, asked: Asked) -> Array:
+def _frame_weights(design: Design, frames: int, asked: SensitivityTarget) -> Array:
     """Return the weight of each frame, (frames,), in the readout that is asked for: one frame, or the network's
     pooling."""
     if asked.frame is not None:
@@ -271,7 +273,7 @@ def _frame_weights(design: Design, frames: int, asked: Asked) -> Array:
     return pool_readout(each, np.full(frames, frames), design.network.readout.pooling)[:, 0]
 
 
-def _signs(pooled: Array, asked: Asked) -> dict[int, float]:
+def _signs(pooled: Array, asked: SensitivityTarget) -> dict[int, float]:
     """Output -> its sign."""
     if asked.output is not None:
         return {asked.output: 1.0}

@@ -19,7 +19,7 @@ from cosim.technology.scale import units_for
 
 
 @dataclass(frozen=True)
-class Form:
+class CircuitSize:
     """words: its parts; area: gates and capacitors as drawn, m2."""
 
     words: str
@@ -28,7 +28,7 @@ class Form:
     area: float
 
 
-def forms(automaton: Automaton, task: str) -> list[Form]:
+def forms(automaton: Automaton, task: str) -> list[CircuitSize]:
     """The one-hot form, then the others whose readout works, the smallest first. Raises InputError as `network_of`."""
     one_hot = network_of(automaton, task)
     plain, *others = products(automaton)
@@ -40,13 +40,13 @@ def forms(automaton: Automaton, task: str) -> list[Form]:
     return [first, *sorted(rest, key=lambda form: form.area)]
 
 
-def smallest(found: list[Form]) -> Form:
+def smallest(found: list[CircuitSize]) -> CircuitSize:
     """The form of the smallest area, of those with no more transistors than the one-hot one, which is the first."""
     return min((form for form in found if form.transistors <= found[0].transistors), key=lambda form: form.area)
 
 
-def _form(words: str, network: Network) -> Form:
+def _form(words: str, network: Network) -> CircuitSize:
     technology = load_technology(DEFAULT_TECHNOLOGY)
     calibration = load_calibration(shipped_path(technology.name, units_for(network.weight_grid)))
     design = compile_network(network, technology, calibration)
-    return Form(words, network, design.assembly.transistors, sum(map(sum, block_areas(design).values())))
+    return CircuitSize(words, network, design.assembly.transistors, sum(map(sum, block_areas(design).values())))

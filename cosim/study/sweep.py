@@ -35,7 +35,7 @@ Value = float | str
 
 
 @dataclass(frozen=True)
-class Axis:
+class SweepAxis:
     """An option of the verb by its long name, the unit of its values ('' without one), and those in order."""
 
     option: str
@@ -64,7 +64,7 @@ class Axis:
 
 
 @dataclass(frozen=True)
-class Figure:
+class SweepFigure:
     """A figure, with the ends of its interval where the verb gives one."""
 
     value: float
@@ -82,7 +82,7 @@ class SweptPoint:
     folder: str
     values: dict[str, Value]
     status: Literal["ok", "incomplete", "failed"]
-    figures: dict[str, Figure | None]
+    figures: dict[str, SweepFigure | None]
     reason: str | None = None
 
 
@@ -95,7 +95,7 @@ class SweepSummary:
     network_hash: str
     file: str
     options: Mapping[str, object]
-    axes: tuple[Axis, ...]
+    axes: tuple[SweepAxis, ...]
     paired: str
     figures: tuple[str, ...]
     points: tuple[SweptPoint, ...]
@@ -103,7 +103,7 @@ class SweepSummary:
     made_with: Mapping[str, str]
 
 
-def find_figures(content: object, path: str = "") -> Iterator[tuple[str, Figure | None]]:
+def find_figures(content: object, path: str = "") -> Iterator[tuple[str, SweepFigure | None]]:
     """(name, figure) of all numbers in a JSON object; names are the keys on the way, joined by dots.
 
     A mean or value with its interval beside it is one figure under the name of both; a list of texts counts as how many
@@ -113,7 +113,7 @@ def find_figures(content: object, path: str = "") -> Iterator[tuple[str, Figure 
         yield from _of_mapping(content, path)
     elif isinstance(content, list):
         if all(isinstance(item, str) for item in content):
-            yield path, Figure(float(len(content)))
+            yield path, SweepFigure(float(len(content)))
         elif all(isinstance(item, Mapping) for item in content):
             for index, item in (*enumerate(content), (-1, content[-1])):
                 yield from find_figures(item, _join(path, str(index)))
@@ -121,7 +121,7 @@ def find_figures(content: object, path: str = "") -> Iterator[tuple[str, Figure 
         yield path, _figure(content, None)
 
 
-def _of_mapping(content: Mapping[str, object], path: str) -> Iterator[tuple[str, Figure | None]]:
+def _of_mapping(content: Mapping[str, object], path: str) -> Iterator[tuple[str, SweepFigure | None]]:
     main = next((key for key in ("value", "mean") if _is_number(content.get(key))), None)
     if main is not None:
         bounds = content.get("interval", content.get("mean_interval")) or [content.get("low"), content.get("high")]
@@ -139,11 +139,11 @@ def _of_mapping(content: Mapping[str, object], path: str) -> Iterator[tuple[str,
             yield from find_figures(value, name)
 
 
-def _figure(value: object, bounds: object) -> Figure | None:
+def _figure(value: object, bounds: object) -> SweepFigure | None:
     if not _is_number(value):
         return None
     low, high = bounds if isinstance(bounds, list) and all(map(_is_number, bounds)) else (None, None)
-    return Figure(float(value), low, high)
+    return SweepFigure(float(value), low, high)
 
 
 def _is_number(value: object) -> TypeGuard[float]:
@@ -154,7 +154,7 @@ def _join(path: str, key: str) -> str:
     return f"{path}.{key}" if path else key
 
 
-def pick_figure(found: Mapping[str, Figure | None], name: str) -> Figure | None:
+def pick_figure(found: Mapping[str, SweepFigure | None], name: str) -> SweepFigure | None:
     """The figure of a name; of one that is by engine, that of the circuit: a simulator where one ran.
 
     Raises InputError for a name that the results do not hold.

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.study.intervals import CONFIDENCE, Bounds
-from cosim.tasks.target import Answers, Values
+from cosim.study.intervals import CONFIDENCE, IntervalEnds
+from cosim.tasks.target import Answers, RealTargets
 
 DRAWS = 2000
 Array = NDArray[np.float64]
@@ -23,10 +23,10 @@ class EngineErrors:
     where targets do not vary, an interval where there is one sample."""
 
     rmse: float
-    rmse_interval: Bounds | None
+    rmse_interval: IntervalEnds | None
     nrmse: float | None
     r2: float | None
-    r2_interval: Bounds | None
+    r2_interval: IntervalEnds | None
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class ValueErrors:
     software_rmse: dict[str, float]
 
 
-def measure_errors(answers: Mapping[str, Answers], y: Answers, target: Values) -> ValueErrors:
+def measure_errors(answers: Mapping[str, Answers], y: Answers, target: RealTargets) -> ValueErrors:
     """answers, y: (n, outputs); one of the engines is the software."""
     return ValueErrors(
         target.tolerance,
@@ -71,6 +71,6 @@ def _measure(answers: Answers, y: Answers) -> EngineErrors:
     return EngineErrors(error**0.5, rmse_interval, (error / variance) ** 0.5, 1 - error / variance, r2_interval)
 
 
-def _ends(values: Array) -> Bounds:
+def _ends(values: Array) -> IntervalEnds:
     low, high = np.quantile(values, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
-    return Bounds(float(low), float(high))
+    return IntervalEnds(float(low), float(high))

@@ -15,7 +15,7 @@ from cosim.ir.nodes import InputCurrent, Output
 from cosim.ir.states import States
 from cosim.network.reference import pool_readout, run_reference
 from cosim.network.types import InputEncoding, Network
-from cosim.study.probing import Recorded, record
+from cosim.study.probing import ProbedInference, record
 from cosim.tasks.testset import TestSet
 
 Waves = Mapping[str, NDArray[np.float64]]
@@ -42,7 +42,7 @@ class WaveLabels:
     stage: int = 0
     stages: int = 1
     inputs: tuple[str, ...] = ()
-    verdict: "Verdict | None" = None
+    verdict: "SampleDecisions | None" = None
 
     @property
     def compares(self) -> bool:
@@ -51,7 +51,7 @@ class WaveLabels:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class SampleDecisions:
     """One sample by its number in the full test set: its class, and what each engine decides, as places of outputs."""
 
     sample: int
@@ -71,7 +71,7 @@ def record_waveforms(
 
 
 def waves_of(
-    design: Design, recorded: Recorded, cell: str, run: Run
+    design: Design, recorded: ProbedInference, cell: str, run: Run
 ) -> tuple[dict[str, NDArray[np.float64]], WaveLabels]:
     """Return the waveforms that `draw_waveforms` draws of a memory node in a recorded run, with their labels."""
     found = recorded.vectors
@@ -79,7 +79,7 @@ def waves_of(
     return waves | ends_of(design, recorded), labels_of(design, cell, run)
 
 
-def ends_of(design: Design, recorded: Recorded) -> dict[str, NDArray[np.float64]]:
+def ends_of(design: Design, recorded: ProbedInference) -> dict[str, NDArray[np.float64]]:
     """Return the waveforms that any picture of a run shows: `time`, `power`, `input.0`, ..., `output.0`, ..."""
     found, graph = recorded.vectors, design.graph
     return {
@@ -113,7 +113,7 @@ def input_names(encoding: InputEncoding) -> tuple[str, ...]:
     return (*names, "ramp") if encoding.ramp_steps is not None else tuple(names)
 
 
-def judge_sample(design: Design, test_set: TestSet, position: int, waves: Waves, run: Run) -> Verdict | None:
+def judge_sample(design: Design, test_set: TestSet, position: int, waves: Waves, run: Run) -> SampleDecisions | None:
     """Return how software, behavioral model and the run's engine, whose waves these are, decide the sample at
     `position`; None where targets are real numbers."""
     if test_set.tolerance is not None:
@@ -126,7 +126,7 @@ def judge_sample(design: Design, test_set: TestSet, position: int, waves: Waves,
         run.engine: read_outputs(waves, run.timing, frames),
     }
     decided = {engine: decide(network, readout) for engine, readout in readouts.items()}
-    return Verdict(int(test_set.indices[position]), int(test_set.y[position]), decided)
+    return SampleDecisions(int(test_set.indices[position]), int(test_set.y[position]), decided)
 
 
 def read_outputs(waves: Waves, timing: Timing, frames: int) -> NDArray[np.float64]:

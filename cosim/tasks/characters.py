@@ -9,7 +9,7 @@ import numpy as np
 
 from cosim.errors import InputError
 from cosim.reading.text import read_bytes, shown_path
-from cosim.tasks.steps import Steps, StepTask
+from cosim.tasks.steps import StepTargets, StepTask
 
 WINDOW = 256
 SHARES = (90, 95)  # per cent of the text where training and validation end
@@ -54,7 +54,7 @@ def characters_task(name: str, text: str, window: int = WINDOW) -> StepTask:
     return StepTask(name, train, valid, test, labels, tokens=len(labels))
 
 
-def _windows(places: np.ndarray, window: int) -> Steps:
+def _windows(places: np.ndarray, window: int) -> StepTargets:
     count = (len(places) - 1) // window
     x, y = (places[start : start + count * window].reshape(count, window) for start in (0, 1))
-    return Steps(x[:, :, None].astype(np.float32), y.astype(np.int64), np.ones((count, window), dtype=bool))
+    return StepTargets(x[:, :, None].astype(np.float32), y.astype(np.int64), np.ones((count, window), dtype=bool))

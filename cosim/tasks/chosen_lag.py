@@ -3,7 +3,7 @@
 import numpy as np
 
 from cosim.errors import InputError
-from cosim.tasks.steps import Steps
+from cosim.tasks.steps import StepTargets
 
 STEPS = 30
 COMMANDS = 0.2  # share of steps with a new command
@@ -11,7 +11,7 @@ COMMANDS = 0.2  # share of steps with a new command
 
 def generate_chosen_lag(
     n: int, lags: tuple[int, ...], steps: int = STEPS, seed: int | np.random.Generator = 0
-) -> Steps:
+) -> StepTargets:
     """x (n, steps, 1 + commands): a fair bit, and a bit for each of `lags`, one on where it is chosen, as at step 0.
 
     A bit that is on arrives so many steps later as was chosen last when it came; y (n, steps) is 1 where a bit that is
@@ -30,4 +30,4 @@ def generate_chosen_lag(
         lag = np.where(told[:, t], np.array(lags)[choice[:, t]], lag)
         y[:, t] = bits[:, t] & arrives[:, t]
         arrives[np.arange(n), t + lag] |= bits[:, t] == 1
-    return Steps(x, y, np.ones((n, steps), dtype=bool))
+    return StepTargets(x, y, np.ones((n, steps), dtype=bool))

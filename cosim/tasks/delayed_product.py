@@ -3,13 +3,13 @@
 import numpy as np
 
 from cosim.errors import InputError
-from cosim.tasks.steps import Steps, StepTask
+from cosim.tasks.steps import StepTargets, StepTask
 
 STEPS = 60
 LAGS = (9, 17)
 
 
-def generate_delayed_product(n: int, steps: int = STEPS, seed: int | np.random.Generator = 0) -> Steps:
+def generate_delayed_product(n: int, steps: int = STEPS, seed: int | np.random.Generator = 0) -> StepTargets:
     """x (n, steps, 1) fair -1 or 1; y (n, steps) 1 where x[t - 9] x[t - 17] is positive, else 0.
 
     Counted are the steps from 17 on. A generator as `seed` gives new sequences at each call. Raises InputError for
@@ -22,7 +22,7 @@ def generate_delayed_product(n: int, steps: int = STEPS, seed: int | np.random.G
     y = np.zeros((n, steps), dtype=np.int64)
     y[:, far:] = signs[:, far - near : steps - near] * signs[:, : steps - far] > 0
     mask = np.broadcast_to(np.arange(steps) >= far, (n, steps)).copy()
-    return Steps(signs[:, :, None].astype(np.float32), y, mask)
+    return StepTargets(signs[:, :, None].astype(np.float32), y, mask)
 
 
 def generate_delayed_product_task(

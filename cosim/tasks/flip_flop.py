@@ -8,7 +8,7 @@ written.
 import numpy as np
 
 from cosim.errors import InputError
-from cosim.tasks.steps import Steps, StepTask
+from cosim.tasks.steps import StepTargets, StepTask
 from cosim.tasks.task import Task
 
 SYMBOLS = ("w", "r", "i", "0", "1")
@@ -35,7 +35,7 @@ def generate_flip_flop_task(pairs: int = PAIRS, n_train: int = 4096, n_test: int
 
 def generate_flip_flop_steps(
     n: int, tokens: int = 64, ignored: float = DENSE, seed: int | np.random.Generator = 0
-) -> Steps:
+) -> StepTargets:
     """x (n, tokens - 1, 5), bits as above, the last of them `r`; y (n, tokens - 1) the bit behind each `r`.
 
     Counted are those steps. `ignored`: chance of an instruction to be `i`. A generator as `seed` gives new strings at
@@ -52,7 +52,7 @@ def generate_flip_flop_steps(
     y = np.zeros(mask.shape, dtype=np.int64)
     y[:, :-1] = mask[:, :-1] & (x[:, 1:, SYMBOLS.index("1")] == 1)
     y[:, -1] = last
-    return Steps(x, y, mask)
+    return StepTargets(x, y, mask)
 
 
 def _strings(pairs: np.ndarray, ignored: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosim.errors import InputError
-from cosim.tasks.steps import Steps, StepTask
+from cosim.tasks.steps import StepTargets, StepTask
 
 TRAJECTORIES, STEPS, INTERVAL = 2000, 200, 0.05
 NOISE = 0.05  # of the standard deviation
@@ -30,12 +30,12 @@ class Lorenz:
     steps.x: (n, steps, 1), x with noise; steps.y: (n, steps, 1), the next x without.
     """
 
-    steps: Steps
+    steps: StepTargets
     states: NDArray[np.float32]
 
     def select(self, part: slice) -> "Lorenz":
         """Some of the trajectories."""
-        return Lorenz(Steps(self.steps.x[part], self.steps.y[part], self.steps.mask[part]), self.states[part])
+        return Lorenz(StepTargets(self.steps.x[part], self.steps.y[part], self.steps.mask[part]), self.states[part])
 
 
 def generate_lorenz(
@@ -59,7 +59,7 @@ def generate_lorenz(
         point = advance(point)
     states = ((path - MEAN) / SPREAD).astype(np.float32)
     x = states[:, :-1, :1] + rng.normal(0.0, noise, (n, steps, 1)).astype(np.float32)
-    return Lorenz(Steps(x, states[:, 1:, :1].copy(), np.ones((n, steps), dtype=bool)), states)
+    return Lorenz(StepTargets(x, states[:, 1:, :1].copy(), np.ones((n, steps), dtype=bool)), states)
 
 
 def generate_lorenz_task(n: int = TRAJECTORIES, steps: int = STEPS, seed: int = 0) -> StepTask:

@@ -6,7 +6,7 @@ import numpy as np
 
 
 @dataclass(frozen=True)
-class Steps:
+class StepTargets:
     """Sequences with a target at each step.
 
     x: (n, time, features) float32. y: (n, time) int64 class indices, or (n, time, outputs) float32 for regression.
@@ -26,9 +26,9 @@ class StepTask:
     """
 
     name: str
-    train: Steps
-    valid: Steps
-    test: Steps
+    train: StepTargets
+    valid: StepTargets
+    test: StepTargets
     labels: tuple[str, ...]
     tokens: int | None = None
 

@@ -30,7 +30,7 @@ class Classes:
 
 
 @dataclass(frozen=True)
-class Values:
+class RealTargets:
     """Targets (n, outputs) are real numbers; `tolerance` in their unit."""
 
     tolerance: float
@@ -44,7 +44,7 @@ class Values:
         return np.array((np.abs(first - second) <= self.tolerance).all(axis=1), dtype=np.bool_)
 
 
-Target = Classes | Values
+Target = Classes | RealTargets
 
 
 def default_tolerance(y: NDArray[np.float64]) -> float:

@@ -15,7 +15,7 @@ from cosim.network.reference import check_inputs
 from cosim.network.types import Network
 from cosim.reading.arrays import read_arrays
 from cosim.reading.text import shown, shown_path
-from cosim.tasks.target import Classes, Target, Values, check_tolerance, default_tolerance
+from cosim.tasks.target import Classes, RealTargets, Target, check_tolerance, default_tolerance
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class TestSet:
     @property
     def target(self) -> Target:
         """Return how answers are compared with targets: as classes, or as real numbers with the tolerance."""
-        return Classes() if self.tolerance is None else Values(self.tolerance)
+        return Classes() if self.tolerance is None else RealTargets(self.tolerance)
 
     def tolerating(self, tolerance: float | None) -> "TestSet":
         """Return the test set with another tolerance than a tenth of the targets' range; raises InputError where it has

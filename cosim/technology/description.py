@@ -19,13 +19,13 @@ from cosim.technology.drawing import (
     RULES,
     SHARES,
     VIAS,
-    Drawing,
+    DrawingRules,
     Layer,
     ResistanceTable,
     Rule,
     WireTable,
 )
-from cosim.technology.types import DeviceLibrary, DeviceModel, Geometry, Sizing, Technology
+from cosim.technology.types import DeviceLibrary, DeviceModel, DeviceSizes, Geometry, Technology
 
 CORNERS = ("tt", "ff", "ss", "fs", "sf")
 _NUMBERS = ("grid", "supply", "supply_max", "capacitor_density")
@@ -38,7 +38,7 @@ _MISMATCH = {
     "mismatch_dl": (-1e-6, 1e-6),
 }
 _LENGTHS = 1e-8, 1e-3  # m: what is drawn; a length in micrometre lies outside
-_ROLES = tuple(Sizing.__dataclass_fields__)
+_ROLES = tuple(DeviceSizes.__dataclass_fields__)
 _SWITCHES = ("latch_switch", "sample_switch")
 _PARAMETER = re.compile(r"[a-z_]\w*=-?[\d.]+", re.ASCII)
 _NAME = re.compile(r"\w[\w-]*", re.ASCII)  # it becomes part of a file name
@@ -67,7 +67,7 @@ def read_technology(path: Path, pdk_root: Path | None) -> Technology:
         raise InputError(f"{path}: supply must be at most supply_max {supply_max:g}, not {content['supply']}")
     nfet, pfet = (_device(device) for device in devices)
     numbers = grid, supply, supply_max, celsius, density
-    return Technology(name, summary, library, nfet, pfet, Sizing(**roles), *numbers, drawing=drawing)
+    return Technology(name, summary, library, nfet, pfet, DeviceSizes(**roles), *numbers, drawing=drawing)
 
 
 def _device(table: "_Table") -> DeviceModel:
@@ -84,9 +84,9 @@ def _device(table: "_Table") -> DeviceModel:
     return model
 
 
-def _drawing(table: "_Table") -> Drawing:
+def _drawing(table: "_Table") -> DrawingRules:
     mos, layers, rules, gradient = (table.table(key) for key in ("mos", "layers", "rules", "gradient"))
-    found = Drawing(
+    found = DrawingRules(
         {polarity: mos.text(polarity) for polarity in ("n", "p")},
         table.text("capacitor"),
         table.text("variant"),

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 
-from cosim.technology.foundry import Drawn, ModelCard, Section, is_sized, model_card, read_section
+from cosim.technology.foundry import DrawnTransistor, LibrarySection, ModelCard, is_sized, model_card, read_section
 from cosim.technology.types import Polarity, Technology
 
 _DEFAULT_TOXE = 3e-9  # m; BSIM4's
@@ -33,7 +33,7 @@ def device_cards(technology: Technology, sizes: Iterable[Size]) -> DeviceCards:
     section, library = _section(technology), technology.library
     cards = {
         (name := card_name(technology, *size)): _card(
-            section, technology.device(size[0]).name, Drawn(*size, library.length_unit), name
+            section, technology.device(size[0]).name, DrawnTransistor(*size, library.length_unit), name
         )
         for size in sizes
     }
@@ -48,7 +48,7 @@ def oxide_thickness(technology: Technology, polarity: Polarity) -> float:
     return card.parameters.get("toxe", _DEFAULT_TOXE)
 
 
-def _section(technology: Technology) -> Section:
+def _section(technology: Technology) -> LibrarySection:
     library = technology.library
     given = library.flicker_worst if technology.flicker == "worst" else ""
     return read_section(library.file, library.sections[technology.corner], library.also, given)
@@ -58,5 +58,5 @@ _card = cache(model_card)  # the same few sizes for every deck of a worker
 
 
 @cache
-def _sized(section: Section, device: str) -> bool:
+def _sized(section: LibrarySection, device: str) -> bool:
     return is_sized(section, device)

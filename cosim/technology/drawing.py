@@ -56,7 +56,7 @@ class ResistanceTable:
 
 
 @dataclass(frozen=True)
-class Drawing:
+class DrawingRules:
     """The `[layout]` of a technology.
 
     mos: polarity -> the transistor's name in the LVS deck; capacitor: that of its metal capacitor; variant: of the

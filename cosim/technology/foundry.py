@@ -36,7 +36,7 @@ _TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True)
-class Drawn:
+class DrawnTransistor:
     """A transistor as it is drawn: w and l in metre, and how many metre the library's unit of both is."""
 
     polarity: Polarity
@@ -88,7 +88,7 @@ class _Device:
 
 
 @dataclass(frozen=True, eq=False)
-class Section:
+class LibrarySection:
     """One section of a foundry library, as far as transistors need it."""
 
     path: Path
@@ -100,7 +100,7 @@ class Section:
 
 
 @lru_cache(maxsize=16)
-def read_section(path: Path, name: str, also: tuple[Path, ...] = (), given: str = "") -> Section:
+def read_section(path: Path, name: str, also: tuple[Path, ...] = (), given: str = "") -> LibrarySection:
     """Read a `.lib` section of a library; `also`: files that the library expects to be included before it; given: a
     parameter, name=value, that is to be another than they say.
 
@@ -147,10 +147,10 @@ def read_section(path: Path, name: str, also: tuple[Path, ...] = (), given: str 
             device.resistors.append(tuple(rest.split()[:2]))
         elif device is not None and not word.startswith("."):
             device.stranger = device.stranger or line
-    return Section(path, name, Parameters(parameters | _assignments(given)), devices, models, tnom)
+    return LibrarySection(path, name, Parameters(parameters | _assignments(given)), devices, models, tnom)
 
 
-def model_card(section: Section, device: str, drawn: Drawn, name: str) -> ModelCard:
+def model_card(section: LibrarySection, device: str, drawn: DrawnTransistor, name: str) -> ModelCard:
     """The card called `name` of one `device` as it is drawn.
 
     Raises InputError when the library does not have the device, or not in this size, and when what it has is not one
@@ -203,12 +203,12 @@ def _deviate(numbers: dict[str, float], instance: dict[str, str], values: Parame
         numbers["u0"] *= mobility
 
 
-def is_sized(section: Section, device: str) -> bool:
+def is_sized(section: LibrarySection, device: str) -> bool:
     """Tell whether the card of a device depends on its size: a bare model without bins does not."""
     return device.lower() in section.devices or len(_find(section, device)[1]) > 1
 
 
-def _find(section: Section, device: str) -> tuple[_Device, list[_Model]]:
+def _find(section: LibrarySection, device: str) -> tuple[_Device, list[_Model]]:
     """The device, which for a bare model is nothing but it, and its bins: of its own subcircuit or of the section."""
     wrapped = section.devices.get(device.lower()) or _Device(model=device.lower())
     own = [model for model in wrapped.models if _stem(model.name) == wrapped.model]
@@ -249,7 +249,7 @@ def _check_subcircuit(where: str, wrapped: _Device) -> None:
         )
 
 
-def _check_instance(instance: dict[str, str], values: Parameters, drawn: Drawn) -> None:
+def _check_instance(instance: dict[str, str], values: Parameters, drawn: DrawnTransistor) -> None:
     """A subcircuit may give its transistor the drawn size, in its own unit or in metre, a shift and a mobility."""
     for key, text in instance.items():
         if key not in _DRAWN and (other := values.evaluate(text)) != 0:
@@ -263,7 +263,7 @@ def _check_instance(instance: dict[str, str], values: Parameters, drawn: Drawn) 
             )
 
 
-def _bin(where: str, bins: list[_Model], values: Parameters, drawn: Drawn) -> _Model | None:
+def _bin(where: str, bins: list[_Model], values: Parameters, drawn: DrawnTransistor) -> _Model | None:
     """The bin of a size; where two meet the upper one, and at the end of the last one that."""
     for slack in (-_TOLERANCE, _TOLERANCE):
         for model in bins:
@@ -272,7 +272,7 @@ def _bin(where: str, bins: list[_Model], values: Parameters, drawn: Drawn) -> _M
     return None
 
 
-def _covers(where: str, model: _Model, values: Parameters, drawn: Drawn, slack: float) -> bool:
+def _covers(where: str, model: _Model, values: Parameters, drawn: DrawnTransistor, slack: float) -> bool:
     for size, low, high in ((drawn.l, "lmin", "lmax"), (drawn.w, "wmin", "wmax")):
         if low in model.parameters and high in model.parameters:
             try:

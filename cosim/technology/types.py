@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from cosim.errors import InputError
-from cosim.technology.drawing import Drawing
+from cosim.technology.drawing import DrawingRules
 
 Polarity = Literal["n", "p"]
 Flicker = Literal["typical", "worst"]
@@ -84,7 +84,7 @@ class DeviceLibrary:
 
 
 @dataclass(frozen=True)
-class Sizing:
+class DeviceSizes:
     """Device geometry per role. Mirrors are built from integer counts of one unit device, so ratios are exact.
 
     mirror_n, mirror_p: the unit device of signal mirrors
@@ -118,14 +118,14 @@ class Technology:
     library: DeviceLibrary
     nfet: DeviceModel
     pfet: DeviceModel
-    sizing: Sizing
+    sizing: DeviceSizes
     grid: float
     supply: float
     supply_max: float
     celsius: float
     capacitor_density: float
     corner: str = "tt"
-    drawing: Drawing | None = None
+    drawing: DrawingRules | None = None
     hold_capacitance: float = HOLD_CAPACITANCE
     flicker: Flicker = "typical"
 

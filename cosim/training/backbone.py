@@ -8,15 +8,15 @@ import torch
 from torch import Tensor, nn
 
 from cosim.network.layers import Layer, ReluLayer
-from cosim.network.types import INPUT, InputEncoding, Late, Network, Pooling, Readout, check_network
+from cosim.network.types import INPUT, DelayedSignal, InputEncoding, Network, Pooling, Readout, check_network
 from cosim.training.cells import RecurrentCell
 from cosim.training.chips import Chips, Lines
 from cosim.training.config import Architecture
-from cosim.training.devices import Devices
+from cosim.training.devices import LayerDevices
 from cosim.training.gamma import GammaCell
 from cosim.training.hardware import GridLinear
 from cosim.units.table import recurrent_kinds
-from cosim.variation.sigma import Spread
+from cosim.variation.sigma import SigmaParts
 
 LINES = "delays"
 Found = tuple[dict[str, Tensor], dict[str, Tensor], dict[str, Tensor]]  # signals, distances, sigmas: BackboneOutput
@@ -43,7 +43,7 @@ class _Drawn:
     chips: Chips | None
 
 
-class Backbone(nn.Module):
+class HardwareNetwork(nn.Module):
     """Encoding, optional ReLU layer `hidden`, recurrent layers `layer1`, `layer2`, ..., linear readout."""
 
     offset: Tensor
@@ -58,7 +58,7 @@ class Backbone(nn.Module):
         widths = {INPUT: encoding.width}
         self.sources: dict[str, tuple[str, ...]] = {}
         self.layers = nn.ModuleDict()
-        self.late = {f"input_{k}": Late(INPUT, k) for k in range(1, architecture.taps + 1)}
+        self.late = {f"input_{k}": DelayedSignal(INPUT, k) for k in range(1, architecture.taps + 1)}
         widths |= dict.fromkeys(self.late, encoding.width)
         previous = INPUT
         if architecture.lines:
@@ -83,7 +83,7 @@ class Backbone(nn.Module):
             widths[name] = architecture.cells
             previous = name
         recurrent = tuple(f"layer{i + 1}" for i in range(architecture.layers))
-        self.fed_back = {f"{name}_1": Late(name) for name in recurrent if architecture.feedback}
+        self.fed_back = {f"{name}_1": DelayedSignal(name) for name in recurrent if architecture.feedback}
         self.sources["readout"] = recurrent if architecture.skip else recurrent[-1:]
         self.readout = GridLinear(sum(widths[source] for source in self.sources["readout"]), outputs, architecture.grid)
 
@@ -97,7 +97,7 @@ class Backbone(nn.Module):
         for cell in self.cells.values():
             cell.epsilon = epsilon
 
-    def set_devices(self, spread: Spread | None, drawn: Spread | None) -> None:
+    def set_devices(self, spread: SigmaParts | None, drawn: SigmaParts | None) -> None:
         """From now on count distances in standard deviations of `spread`, draw the noise of `drawn` at decisions."""
         starts = {name: cell.start for name, cell in self.cells.items()}
         starts |= {name: torch.zeros(self.encoding.width) for name in self.late}
@@ -105,7 +105,7 @@ class Backbone(nn.Module):
             widths = [(starts.get(source), self._width(source)) for source in self.sources[name]]
             zero = torch.cat([torch.zeros(width) if start is None else start.detach() for start, width in widths])
             states = torch.cat([torch.full((width,), float(start is not None)) for start, width in widths])
-            cell.devices = Devices(spread, drawn, zero, states)
+            cell.devices = LayerDevices(spread, drawn, zero, states)
 
     def _width(self, source: str) -> int:
         """Return the width of a signal."""

@@ -29,7 +29,7 @@ _TINY = 1e-12
 
 
 @dataclass(frozen=True)
-class Shape:
+class BlockShape:
     """blocks of `states` each; hidden: units of the decoder, 0 for a linear one; embedding: those of the perceptron.
 
     bits: BMRU units beside hard blocks, which read the symbol and what the blocks were in before it.
@@ -133,7 +133,7 @@ def _decoder(width: int, hidden: int, labels: int) -> nn.Module:
 class BlockRecurrence(nn.Module):
     """Symbols' places (n, time) to scores of labels behind each, (n, time, labels)."""
 
-    def __init__(self, symbols: int, labels: int, shape: Shape) -> None:
+    def __init__(self, symbols: int, labels: int, shape: BlockShape) -> None:
         super().__init__()
         self.shape, self.symbols = shape, symbols
         width = shape.blocks * shape.states

@@ -27,11 +27,11 @@ from cosim.network.layers import FULL_SCALE, FirstQuadrantLayer, RecurrentLayer,
 from cosim.network.offset import common_mode_offset, largest_beta
 from cosim.training.chips import Lines
 from cosim.training.config import Architecture
-from cosim.training.devices import Devices
+from cosim.training.devices import LayerDevices
 from cosim.training.hardware import GridLinear, bound_excess, circuit_limits, perturb
 from cosim.training.scan import linear_scan
 from cosim.training.surrogate import heaviside, sign
-from cosim.variation.sigma import Row
+from cosim.variation.sigma import WeightedRows
 
 EXTRA_GAIN = 3**-0.5  # initial standard deviation, times sqrt(inputs), of what moves thresholds and alpha
 BETA_MIN = 0.1  # lowest reset threshold of a first-quadrant unit: at zero input the unit must be off
@@ -53,7 +53,7 @@ class RecurrentCell(nn.Module, ABC):
     """
 
     epsilon: float = 0.0
-    devices: Devices | None = None
+    devices: LayerDevices | None = None
 
     def excess(self) -> Tensor:
         """How near thresholds are to what no cell can have, 0 for far enough, see `bound_excess`."""
@@ -270,8 +270,8 @@ class _Decided:
     count."""
 
     candidate: Tensor
-    devices: Devices | None = None
-    row: Row | None = None
+    devices: LayerDevices | None = None
+    row: WeightedRows | None = None
     base: Tensor | float = 0.0
 
     @staticmethod

@@ -13,7 +13,7 @@ from cosim.network.types import Pooling
 from cosim.technology.scale import I_UNIT
 from cosim.units.limits import limits_at
 from cosim.variation.mismatch import MismatchModel
-from cosim.variation.sigma import Spread
+from cosim.variation.sigma import SigmaParts
 
 Beta = Literal["fixed", "input"]
 CellKind = Literal["bmru", "cmru", "alphacmru"]
@@ -110,7 +110,7 @@ class TrainingConfig:
     mismatch: MismatchModel | None = None
     margin_sigma: float = 0.0
     device_noise: bool = False
-    spread: Spread | None = None
+    spread: SigmaParts | None = None
 
 
 def state_path(path: Path) -> Path:

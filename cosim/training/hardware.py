@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from cosim.technology.scale import I_UNIT, units_for
 from cosim.training.chips import Lines
 from cosim.training.config import W_MAX
-from cosim.units.limits import Limits, limits_at
+from cosim.units.limits import BuildLimits, limits_at
 
 NEAR_BOUND = 0.875  # of a bound: beyond, a parameter costs
 
@@ -45,7 +45,7 @@ def range_excess(states: Tensor, start: Tensor, range_max: float) -> Tensor:
     return torch.relu(highest - lowest - range_max).mean()
 
 
-def circuit_limits(grid: float | None) -> Limits:
+def circuit_limits(grid: float | None) -> BuildLimits:
     """Return the limits on the chip of a network with weights on this grid, in software units, at default options.
 
     The compiler moves a threshold to the middle of the gap of its candidate, which is up to a step of the grid: the

@@ -16,7 +16,7 @@ from cosim.training.config import seed_path
 from cosim.training.curves import Figures
 from cosim.training.finished import find_finished
 from cosim.training.history import join_columns
-from cosim.training.trainer import Job, TrainingResult, run_job
+from cosim.training.trainer import TrainingJob, TrainingResult, run_job
 
 Progress = Callable[[int, int, dict[str, float]], None]
 
@@ -35,7 +35,7 @@ class Seeds:
 
 
 def train_seeds(
-    job: Job, seeds: Sequence[int], path: Path, progress: Progress | None = None, *, resume: bool = False
+    job: TrainingJob, seeds: Sequence[int], path: Path, progress: Progress | None = None, *, resume: bool = False
 ) -> Seeds:
     """Train the job with each seed, one after another, and write the network of smallest validation loss to `path`, of
     those that can be compiled if any can.
@@ -84,7 +84,7 @@ def _with_all(network: Network, found: dict[int, TrainingResult]) -> Network:
     return replace(network, history={**network.history, "seeds": figures, "curve": joined})
 
 
-def _all_finished(job: Job, seeds: Sequence[int], path: Path) -> Seeds | None:
+def _all_finished(job: TrainingJob, seeds: Sequence[int], path: Path) -> Seeds | None:
     """Return the finished training of these seeds from the file; None where it is of another training, or not there."""
     configs = [replace(job.config, seed=seed) for seed in seeds]
     best = next((one for config in configs if (one := find_finished(config, job.task, path, seeds)) is not None), None)
@@ -94,7 +94,7 @@ def _all_finished(job: Job, seeds: Sequence[int], path: Path) -> Seeds | None:
     return Seeds(TrainingResult(best, best.history["figures"], path), figures)
 
 
-def _check_kept(job: Job, path: Path) -> None:
+def _check_kept(job: TrainingJob, path: Path) -> None:
     """Raises InputError where what is kept of a seed comes from other settings or data."""
     if find_finished(job.config, job.task, path) is None:
         raise InputError(

@@ -11,7 +11,7 @@ from cosim.automata.learn import Oracle, Word
 from cosim.automata.partial import Fewest, fewest
 from cosim.errors import InputError
 from cosim.tasks.strings import StringTask
-from cosim.training.blocks import BlockRecurrence, Shape
+from cosim.training.blocks import BlockRecurrence, BlockShape
 from cosim.training.loss import check_loss
 
 LONG, LONG_STRINGS = 500, 64  # what tells whether it is learned
@@ -42,7 +42,7 @@ Progress = Callable[[TrainedBlocks], None]  # at every check
 
 def train_blocks(
     task: StringTask,
-    shape: Shape,
+    shape: BlockShape,
     seed: int,
     progress: Progress | None = None,
     *,

@@ -21,7 +21,7 @@ from cosim.network.ranges import measure_state_ranges
 from cosim.network.types import Network
 from cosim.reading.text import parsing
 from cosim.tasks.task import Task
-from cosim.training.backbone import Backbone, BackboneOutput, pool
+from cosim.training.backbone import BackboneOutput, HardwareNetwork, pool
 from cosim.training.chips import Chips
 from cosim.training.config import TrainingConfig, check_config, describe_config, state_path
 from cosim.training.curves import Figures, measure_figures
@@ -57,7 +57,7 @@ class TrainingResult:
 
 
 @dataclass(frozen=True)
-class Job:
+class TrainingJob:
     """A training to do: settings and task; passing: hears the points of its curve; check: raises MappingError for a
     network that could not be compiled for where it shall go."""
 
@@ -71,10 +71,10 @@ def train(
     config: TrainingConfig, task: Task, path: Path, progress: Progress | None = None, *, resume: bool = False
 ) -> TrainingResult:
     """`run_job` that nobody listens to."""
-    return run_job(Job(config, task), path, progress, resume=resume)
+    return run_job(TrainingJob(config, task), path, progress, resume=resume)
 
 
-def run_job(job: Job, path: Path, progress: Progress | None = None, *, resume: bool = False) -> TrainingResult:
+def run_job(job: TrainingJob, path: Path, progress: Progress | None = None, *, resume: bool = False) -> TrainingResult:
     """Train, write the checkpoint `path` (.pt or .npz) and return it.
 
     `progress(iteration, values)` is called after each iteration. An interrupted run leaves its state beside `path`;
@@ -142,7 +142,7 @@ def _iterate(run: "_Run", state: Path, progress: Progress | None, interrupted: C
 class _Run:
     """The whole state of one training run."""
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: TrainingJob) -> None:
         config, task = job.config, job.task
         self.config, self.task, self.check = config, task, job.check
         self.backbone = _initial_backbone(config, task)
@@ -340,9 +340,9 @@ def initial_network(config: TrainingConfig, task: Task) -> Network:
     return replace(network, state_ranges=measure_state_ranges(network, task.x_train[:0], task.len_train[:0]))
 
 
-def _initial_backbone(config: TrainingConfig, task: Task) -> Backbone:
+def _initial_backbone(config: TrainingConfig, task: Task) -> HardwareNetwork:
     check_limits(config, task)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(config.seed)
         encoding = task.encoding(ramp=config.architecture.ramp, levels=config.architecture.input_levels)
-        return Backbone(config.architecture, encoding, task.outputs)
+        return HardwareNetwork(config.architecture, encoding, task.outputs)

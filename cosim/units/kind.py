@@ -22,8 +22,8 @@ from cosim.technology.types import Technology
 from cosim.units.effect import Effect, Site
 from cosim.units.limits import SetPoint
 from cosim.units.placing import Placing
-from cosim.units.report import Learned, PinRow
-from cosim.units.sizing import Sizing
+from cosim.units.report import LearnedParameters, PinRow
+from cosim.units.sizing import SizingInput
 
 Array = NDArray[np.float64]
 
@@ -33,7 +33,7 @@ F = TypeVar("F")
 
 
 @dataclass(frozen=True)
-class Cell(Generic[N, B, F]):
+class CellEquations(Generic[N, B, F]):
     """One memory as its equations see it.
 
     asked: (rise, fall, high) that the compiler wanted, ampere; bias: its bias currents; factors: those of the chip;
@@ -94,7 +94,7 @@ def _allow(i_unit: float, t_step: float, tau: float, calibration: Calibration, o
 
 
 @dataclass(frozen=True)
-class Unit(Generic[N, B, F]):
+class UnitKind(Generic[N, B, F]):
     """One kind of unit.
 
     node, factors: types of its node and of a chip's factors on it, all 1 by default; layers: kinds of layer that it
@@ -105,7 +105,7 @@ class Unit(Generic[N, B, F]):
     unreset: whether this cell stays on at a candidate of 0.
     drawings: schematics that show it, cosim.report.schematics.CELLS.
     measure: (technology, calibration of the cells, simulator) -> what it needs beyond that, `Calibration.own`.
-    resumes: whether `decide` begins with `Cell.before`, which feedback needs.
+    resumes: whether `decide` begins with `CellEquations.before`, which feedback needs.
     settles: (node, candidate in units) -> the state that it is in from the first frame on, where that candidate never
     changes; None where the state goes on changing, or a threshold is too near to say.
     pulsed: whether its state changes in a pulse after the decision; slow: whether it has a time constant.
@@ -118,16 +118,16 @@ class Unit(Generic[N, B, F]):
     layers: tuple[type[RecurrentLayer], ...]
     takes: Callable[[RecurrentLayer], bool]
     lower: Callable[[Any, Placing], None]
-    bias: Callable[[N, Sizing], B]
+    bias: Callable[[N, SizingInput], B]
     build: Callable[[Builder, N, B], None]
-    report: Callable[[N, B, Learned], list[PinRow]]
-    decide: Callable[[Cell[N, B, F], Array], States]
-    deliver: Callable[[Cell[N, B, F], States], Array]
-    supply: Callable[[Cell[N, B, F], Standing], Array]
+    report: Callable[[N, B, LearnedParameters], list[PinRow]]
+    decide: Callable[[CellEquations[N, B, F], Array], States]
+    deliver: Callable[[CellEquations[N, B, F], States], Array]
+    supply: Callable[[CellEquations[N, B, F], Standing], Array]
     effects: Callable[[N, B, Site], Iterator[Effect]]
     points: Callable[..., tuple[SetPoint, ...]] = _no_points
-    turns: Callable[[Cell[N, B, F], Sequence[Array]], Turns] = _never
-    unreset: Callable[[Cell[N, B, F]], bool] = lambda cell: False
+    turns: Callable[[CellEquations[N, B, F], Sequence[Array]], Turns] = _never
+    unreset: Callable[[CellEquations[N, B, F]], bool] = lambda cell: False
     drawings: tuple[str, ...] = ()
     measure: Callable[[Technology, Calibration, str], Own] | None = None
     resumes: bool = False
@@ -138,7 +138,7 @@ class Unit(Generic[N, B, F]):
     check: Callable[[float, float, float, Calibration, str], None] = _allow
 
 
-AnyUnit = Unit[Any, Any, Any]
+AnyUnit = UnitKind[Any, Any, Any]
 
 
 def pick(levels: Array, states: States) -> Array:

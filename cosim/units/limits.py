@@ -49,7 +49,7 @@ def cell_points(lower: float, upper: float, level: float) -> tuple[SetPoint, ...
 
 
 @dataclass(frozen=True)
-class Limits:
+class BuildLimits:
     """Limits of what can be built at a unit current, in software units: the narrowest hysteresis, the lowest lower
     threshold, the highest upper one (and the highest level), and the largest weight."""
 
@@ -59,6 +59,6 @@ class Limits:
     weight: float
 
 
-def limits_at(i_unit: float, units: int) -> Limits:
+def limits_at(i_unit: float, units: int) -> BuildLimits:
     """The limits at this many ampere per software 1.0, with so many unit devices per weight 1.0."""
-    return Limits(MIN_WIDTH / i_unit, MIN_FALL / i_unit, MAX_RISE / i_unit, MAX_COUNT / units)
+    return BuildLimits(MIN_WIDTH / i_unit, MIN_FALL / i_unit, MAX_RISE / i_unit, MAX_COUNT / units)

@@ -4,32 +4,32 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosim.cells.builder import Builder
-from cosim.ir.nodes import Comparing, MemoryCurrents
+from cosim.ir.nodes import MemoryCurrents, ThresholdUnit
 from cosim.technology.calibration import Calibration
 from cosim.units.limits import CLEAR, SetPoint, cell_points
-from cosim.units.sizing import Sizing
+from cosim.units.sizing import SizingInput
 
 Array = NDArray[np.float64]
 
 
-def window_points(node: Comparing, asked: MemoryCurrents, *, moving: bool) -> tuple[SetPoint, ...]:
+def window_points(node: ThresholdUnit, asked: MemoryCurrents, *, moving: bool) -> tuple[SetPoint, ...]:
     """Thresholds and level of a unit behind two comparators."""
     return cell_points(asked.i_fall, asked.i_rise, asked.i_high)
 
 
-def settle_within(node: Comparing, candidate: float) -> int | None:
+def settle_within(node: ThresholdUnit, candidate: float) -> int | None:
     """The reset's state where no threshold is crossed; beyond one a native unit goes on changing."""
     above = node.rise - candidate > CLEAR and (not node.two_sided or candidate - node.fall > CLEAR)
     return node.start if above else None
 
 
-def comparator_bias(sizing: Sizing, node: Comparing, threshold: float, *, upper: bool = True) -> float:
+def comparator_bias(sizing: SizingInput, node: ThresholdUnit, threshold: float, *, upper: bool = True) -> float:
     """The bias of a comparator for a threshold as it arrives, ampere."""
     fit = sizing.calibration.upper if upper else sizing.calibration.lower
     return fit.solve(sizing.arriving(threshold, sizing.traffic(node.name)))
 
 
-def clock_pins(node: Comparing) -> tuple[str, str, str, str]:
+def clock_pins(node: ThresholdUnit) -> tuple[str, str, str, str]:
     """Clocks and pulses of its stage."""
     clk, clkb, pulse, pulseb = (f"{name}{node.stage}" for name in ("clk", "clkb", "pulse", "pulseb"))
     return clk, clkb, pulse, pulseb

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cosim.ir.graph import Wiring
+from cosim.ir.graph import GraphBuilder
 from cosim.ir.nodes import UNIT_CURRENT, Memory, Node, Rectifier, Weight
 from cosim.network.types import Array
 
@@ -64,7 +64,7 @@ class Placing:
     of layers that this one reads late.
     """
 
-    graph: Wiring
+    graph: GraphBuilder
     sources: Sources
     stage: int
     ranges: Array | None
@@ -99,7 +99,7 @@ class Placing:
         return np.array([largest(tap.name) for tap in self.sources.taps])
 
 
-def add_row(graph: Wiring, name: str, sources: Sources, drive: tuple[Array, float], parameter: Parameter) -> None:
+def add_row(graph: GraphBuilder, name: str, sources: Sources, drive: tuple[Array, float], parameter: Parameter) -> None:
     """drive: weights (sources,) and bias of the node `name`."""
     weights, bias = drive
     layer, row, suffix, part = parameter.layer, parameter.row, parameter.suffix, parameter.part

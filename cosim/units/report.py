@@ -6,7 +6,7 @@ from cosim.ir.nodes import MemoryCurrents
 
 
 @dataclass(frozen=True)
-class Learned:
+class LearnedParameters:
     """upper, lower, alpha: names of what was learned; above, below: how the circuit's thresholds came from that;
     asked: the set-points in ampere; pins: the bias pins of the cell, in the order of its record."""
 

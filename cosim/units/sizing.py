@@ -18,7 +18,7 @@ def largest_count(source: str) -> int:
 
 
 @dataclass(frozen=True)
-class Sizing:
+class SizingInput:
     """A graph in ampere, the technology's calibration, and the origin for messages."""
 
     graph: Scaled

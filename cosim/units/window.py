@@ -4,10 +4,10 @@ from typing import Any
 
 import numpy as np
 
-from cosim.units.kind import Array, Cell
+from cosim.units.kind import Array, CellEquations
 
 
-def window_thresholds(cell: Cell[Any, Any, Any]) -> tuple[Array, Array]:
+def window_thresholds(cell: CellEquations[Any, Any, Any]) -> tuple[Array, Array]:
     """Upper and lower threshold, ampere, of a cell whose bias and factors have one for either."""
     upper, lower = cell.factors.upper, cell.factors.lower
     if cell.ideal:

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from cosim.circuit.elements import Circuit, Part, Role
+from cosim.circuit.elements import Attribution, Circuit, Role
 from cosim.errors import InputError
 from cosim.technology.types import Polarity, Technology
 
@@ -39,7 +39,7 @@ _EDGE = (
 
 
 @dataclass(frozen=True)
-class Device:
+class VaryingDevice:
     """A transistor that varies: sigma_vt in V, sigma_beta relative; role, part: see `Mos`."""
 
     name: str
@@ -47,7 +47,7 @@ class Device:
     sigma_vt: float
     sigma_beta: float
     role: Role | None = None
-    part: Part | None = None
+    part: Attribution | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +59,7 @@ class Chip:
     """
 
     number: int
-    devices: tuple[Device, ...]
+    devices: tuple[VaryingDevice, ...]
     vt_shift: Array
     beta_factor: Array
     supply: float
@@ -67,7 +67,7 @@ class Chip:
 
 
 @dataclass(frozen=True)
-class Plan:
+class VariationPlan:
     """Plan of what varies and how chips are drawn: `chips` of them, in `replicates` sets drawn independently.
     independently.
 
@@ -92,7 +92,7 @@ class Plan:
         return self.kind in ("global", "all")
 
 
-def varying_devices(circuit: Circuit, technology: Technology, plan: Plan) -> tuple[Device, ...]:
+def varying_devices(circuit: Circuit, technology: Technology, plan: VariationPlan) -> tuple[VaryingDevice, ...]:
     """Every transistor with its sigmas, in order of name.
 
     Raises InputError where the technology lacks a coefficient.
@@ -103,11 +103,11 @@ def varying_devices(circuit: Circuit, technology: Technology, plan: Plan) -> tup
         model = technology.device(mos.polarity)
         side = (model.mismatch_area(mos.w, mos.l, mos.m) * plan.area) ** 0.5
         sigmas = model.a_vt / side, model.a_beta / side
-        devices.append(Device(mos.name, mos.polarity, *sigmas, mos.role, mos.part))
+        devices.append(VaryingDevice(mos.name, mos.polarity, *sigmas, mos.role, mos.part))
     return tuple(sorted(devices, key=lambda device: device.name))
 
 
-def check_coefficients(technology: Technology, plan: Plan) -> None:
+def check_coefficients(technology: Technology, plan: VariationPlan) -> None:
     """Raises InputError that names the coefficient that `plan` needs and the technology does not have."""
     for table in ("nfet", "pfet"):
         model = getattr(technology, table)
@@ -119,7 +119,7 @@ def check_coefficients(technology: Technology, plan: Plan) -> None:
                 )
 
 
-def check_supply(technology: Technology, plan: Plan) -> None:
+def check_supply(technology: Technology, plan: VariationPlan) -> None:
     """Raises InputError where a chip of `plan` may draw a supply that the technology's devices are not made for."""
     most = technology.supply * (1 + SUPPLY_SPREAD)
     if plan.common and most > technology.supply_max:
@@ -129,7 +129,7 @@ def check_supply(technology: Technology, plan: Plan) -> None:
         )
 
 
-def draw_chip(devices: Sequence[Device], technology: Technology, plan: Plan, number: int) -> Chip:
+def draw_chip(devices: Sequence[VaryingDevice], technology: Technology, plan: VariationPlan, number: int) -> Chip:
     """Chip `number`, 0 <= number < plan.chips; `technology` gives its nominal conditions."""
     names = tuple(device.name for device in devices)
     vt, beta = np.zeros(len(names)), np.zeros(len(names))
@@ -150,7 +150,7 @@ def draw_chip(devices: Sequence[Device], technology: Technology, plan: Plan, num
     return Chip(number, tuple(devices), single(vt), single(np.exp(beta)), supply, celsius)
 
 
-def uniforms(plan: Plan, number: int, names: tuple[str, ...]) -> Array:
+def uniforms(plan: VariationPlan, number: int, names: tuple[str, ...]) -> Array:
     """One number in (0, 1) for each name, for one chip."""
     if plan.sampling == "random":
         return np.array([_hashed(f"{plan.seed} {number} {name}") for name in names])

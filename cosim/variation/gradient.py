@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from cosim.variation.draws import Chip, Plan, single, uniforms
+from cosim.variation.draws import Chip, VariationPlan, single, uniforms
 
 _SIDES = ("n", "p")
 SLOPES = tuple(f"gradient {side} {what} {axis}" for side in _SIDES for what in ("vt", "beta") for axis in "xy")
@@ -41,7 +41,7 @@ class Gradient:
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def graded(chip: Chip, gradient: Gradient, plan: Plan) -> Chip:
+def graded(chip: Chip, gradient: Gradient, plan: VariationPlan) -> Chip:
     """The chip with its gradients; every one of its transistors must have a place."""
     places = np.array([gradient.places[device.name] for device in chip.devices])
     away = places - (places.min(axis=0) + places.max(axis=0)) / 2

@@ -21,7 +21,7 @@ _FIRST, _SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 
 
 @dataclass(frozen=True, eq=False)
-class Noise:
+class NoiseSimulation:
     """fit: of the technology's devices; card: with the thermal noise of their cards in place of that of physics; seed,
     chip, draw: of the numbers; flat: where positive, the standard deviation of every candidate, A, in place of what the
     devices make; samples: (n,) the samples' indices in the full test set, empty for 0, 1, 2, ...; timing: of the

@@ -77,7 +77,7 @@ class RowNoise:
 
 
 @dataclass(frozen=True)
-class Spread:
+class SigmaParts:
     """The parts of a candidate's spread that count; None for one that does not. units: unit devices per weight 1.0."""
 
     units: int
@@ -87,7 +87,7 @@ class Spread:
 
 
 @dataclass(frozen=True)
-class Row:
+class WeightedRows:
     """Rows that read the same signals. weight: (outputs, inputs); x: (..., inputs), their currents; level: what a
     state's level makes, 0 where none does."""
 
@@ -115,7 +115,7 @@ def row_noise(fit: NoiseFit, i_unit: float, edge: tuple[float, float], share: fl
     )
 
 
-def candidate_variance(row: Row, u: Values, spread: Spread) -> Values:
+def candidate_variance(row: WeightedRows, u: Values, spread: SigmaParts) -> Values:
     """Return the variance of the sums of rows, (..., outputs), noise included; u: these sums, as far as they are
     positive."""
     found = u * 0.0
@@ -129,7 +129,7 @@ def candidate_variance(row: Row, u: Values, spread: Spread) -> Values:
     return found
 
 
-def threshold_variance(rise: Values, width: Values, spread: Spread) -> Values:
+def threshold_variance(rise: Values, width: Values, spread: SigmaParts) -> Values:
     """Return the variance of the threshold rise - width; width: 0 for the upper one."""
     found = rise * 0.0 + width * 0.0
     if spread.left is not None:
@@ -139,7 +139,7 @@ def threshold_variance(rise: Values, width: Values, spread: Spread) -> Values:
     return found
 
 
-def noise_variance(row: Row, u: Values, units: int, noise: RowNoise) -> Values:
+def noise_variance(row: WeightedRows, u: Values, units: int, noise: RowNoise) -> Values:
     """Return the part of a decision's variance that device noise makes, (..., outputs); u: sums of the rows, as far as
     they are positive; units: unit devices per weight 1.0."""
     loads = units * (2 * noise.device + noise.reader * abs(row.weight).sum(0) / 2)  # F, of each line: half read either
@@ -152,12 +152,12 @@ def noise_variance(row: Row, u: Values, units: int, noise: RowNoise) -> Values:
     return noise.share**2 * (own + lines * u / (u + corner))
 
 
-def without_noise(spread: Spread) -> Spread:
+def without_noise(spread: SigmaParts) -> SigmaParts:
     """The other parts: the behavioral model has noise of its own."""
     return replace(spread, noise=None)
 
 
-def _per_weight(weight: Values, spread: Spread) -> Values:
+def _per_weight(weight: Values, spread: SigmaParts) -> Values:
     """Variance of ln of what a weight brings, (outputs, inputs)."""
     found = 0.0 * weight
     if spread.left is not None:

@@ -14,7 +14,7 @@ from cosim.automata.table import Automaton, modulo
 from cosim.checkpoint.file import load_network, stays_software
 from cosim.errors import InputError
 from cosim.network.layers import AndLayer, FirstQuadrantLayer, ReluLayer
-from cosim.network.types import Late
+from cosim.network.types import DelayedSignal
 from cosim.resources import models_path
 from cosim.study.structure import forms
 from cosim.tasks.testset import load_test_set
@@ -145,8 +145,8 @@ def test_every_form_is_read(automaton):
         *(replace(one, history={}) for one in DAMAGED),
         with_readout(pooling="mean"),
         with_readout(sources=("products",), weight=np.ones((3, 9))),
-        replace(network_of(modulo(3), "it"), late={"state_1": Late("state", 2)}),
-        replace(network_of(modulo(3), "it"), late={"state_1": Late("products")}),
+        replace(network_of(modulo(3), "it"), late={"state_1": DelayedSignal("state", 2)}),
+        replace(network_of(modulo(3), "it"), late={"state_1": DelayedSignal("products")}),
         replace(network_of(modulo(3), "it"), encoding=replace(network_of(modulo(3), "it").encoding, levels=None)),
         replace(network_of(modulo(3), "it"), encoding=replace(network_of(modulo(3), "it").encoding, offset=np.ones(3))),
     ],

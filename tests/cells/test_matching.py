@@ -25,7 +25,7 @@ from cosim.cells.toggle import toggle
 from cosim.cells.tree import tree, tree_source
 from cosim.circuit.elements import Circuit, Mos, Role
 from cosim.compiler.passes import compile_network
-from cosim.compiler.settings import Settings
+from cosim.compiler.settings import CompilerSettings
 from cosim.errors import MissingToolError
 from cosim.technology.catalog import load_technology
 
@@ -107,7 +107,7 @@ def network(request, make_network, technology, calibration):
             epsilon=1.0 if request.param == "ladder" else -1.0,
         )  # fmt: skip
         found = replace(found, layers=(layer,), state_ranges={"layer0": np.array([[-1.0, -1.0], [2.0, 2.0]])})
-    return request.param, compile_network(found, technology, calibration, Settings(0.7e-9))
+    return request.param, compile_network(found, technology, calibration, CompilerSettings(0.7e-9))
 
 
 def test_groups_of_a_network_divide_the_devices_that_carry_current(network):

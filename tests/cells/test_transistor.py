@@ -9,7 +9,7 @@ from cosim.cells.bias import bias_diode
 from cosim.cells.linear import Term, linear_row
 from cosim.cells.mirror import signal_rails
 from cosim.cells.schmitt import schmitt
-from cosim.cells.transistor import Device, transistor
+from cosim.cells.transistor import TransistorDesign, transistor
 from cosim.circuit.elements import Circuit, Mos, Source
 from cosim.quantities import u_t
 from cosim.technology.types import Geometry
@@ -30,14 +30,14 @@ def cascoded(technology):
 
 
 def test_plain_is_one_device():
-    (mos,) = transistor("w", Device("weight", "p", PLAIN, 3, 4.8e-6), "d", "g", "s")
+    (mos,) = transistor("w", TransistorDesign("weight", "p", PLAIN, 3, 4.8e-6), "d", "g", "s")
     assert mos == Mos("w", "d", "g", "s", "vdd", "p", 1e-6, 4.8e-6, 3, role="weight", match="g")
-    (mos,) = transistor("w", Device("pair", "n", PLAIN, match="line"), "d", "g")
+    (mos,) = transistor("w", TransistorDesign("pair", "n", PLAIN, match="line"), "d", "g")
     assert (mos.l, mos.source, mos.bulk, mos.match) == (5e-6, "0", "0", "line")
 
 
 def test_self_cascode_is_two_devices_in_series_on_one_gate():
-    lower, upper = transistor("w", Device("weight", "n", PAIR, 3, 4.8e-6), "d", "g", "s")
+    lower, upper = transistor("w", TransistorDesign("weight", "n", PAIR, 3, 4.8e-6), "d", "g", "s")
     assert lower == Mos("w", "mid_w", "g", "s", "0", "n", 1e-6, 4.8e-6, 3, role="weight", match="g")
     assert upper == replace(
         lower, name="wc", drain="d", source="mid_w", w=5e-6, l=1e-6, match="g.upper"
@@ -73,8 +73,8 @@ def sweep(run_bench):
             Source("i", "i", *(("0", "g") if polarity == "n" else ("g", "0")), current),
             Source("d", "v", "d", "0", 0.0),
             Source("dd", "v", "vdd", "0", 0.0),
-            *transistor("in", Device("inner", polarity, geometry), "g", "g", "0"),
-            *transistor("out", Device("inner", polarity, geometry), "d", "g", "0"),
+            *transistor("in", TransistorDesign("inner", polarity, geometry), "g", "g", "0"),
+            *transistor("out", TransistorDesign("inner", polarity, geometry), "d", "g", "0"),
         )
         middle = " v(mid_out)" if geometry.cascode else ""
         analysis = f".dc vd {0.2 * sign:e} {1.8 * sign:e} {0.05 * sign:e}"

@@ -19,7 +19,7 @@ from cosim.circuit.dialects.table import dialect_named
 from cosim.circuit.elements import Capacitor, Circuit, Instance, Mos, Source, Subcircuit
 from cosim.circuit.waveforms import Timing
 from cosim.compiler.passes import compile_network
-from cosim.compiler.settings import Settings
+from cosim.compiler.settings import CompilerSettings
 from cosim.errors import MissingToolError
 from cosim.network.ranges import measure_state_ranges
 from cosim.outputs import Exercise, format_exercise, format_expected, made_up_stimulus
@@ -208,7 +208,7 @@ def design(request, technology, calibration, make_network):
         network = replace(network, layers=tuple(native(layer) for layer in network.layers))
         x = np.random.default_rng(103).uniform(0, 1, (13, 6, 3))
         network = replace(network, state_ranges=measure_state_ranges(network, x, np.full(13, 6)))
-        return compile_network(network, technology, calibration, Settings(0.25e-9))
+        return compile_network(network, technology, calibration, CompilerSettings(0.25e-9))
     return compile_network(make_network(7, request.param, hidden=2), technology, calibration)
 
 
@@ -280,7 +280,7 @@ def process(request, technology, calibration):
 def test_no_name_is_reserved_or_begins_with_a_digit(dialect, design, process):
     """In Spectre, names of nets, elements, blocks and models share one space of words with the language."""
     technology, calibration = process
-    assembly = compile_network(design.network, technology, calibration, Settings(design.i_unit)).assembly
+    assembly = compile_network(design.network, technology, calibration, CompilerSettings(design.i_unit)).assembly
     blocks = BLOCKS_OF[dialect](dialect_named(dialect).network(replace(assembly.circuit, elements=()), technology))
     elements = control_elements(design, design.nominal, 2, Timing())
     elements += input_elements(design, design.nominal, np.zeros((2, len(assembly.input_pins))), Timing())

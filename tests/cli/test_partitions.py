@@ -12,9 +12,11 @@ from cosim.checkpoint.file import load_network, stays_software  # noqa: E402
 from cosim.network.reference import run_reference  # noqa: E402
 from cosim.software.backbone import Backbone  # noqa: E402
 from cosim.software.file import Model, save_model  # noqa: E402
-from cosim.software.shape import Shape  # noqa: E402
+from cosim.software.shape import BackboneShape  # noqa: E402
 
-SHAPE = Shape(8, 10, cell="mingru+cmru", width=8, state=3, blocks=2, threshold="fixed", start="low", pooling="mean")
+SHAPE = BackboneShape(
+    8, 10, cell="mingru+cmru", width=8, state=3, blocks=2, threshold="fixed", start="low", pooling="mean"
+)
 LABELS = tuple(map(str, range(10)))
 
 

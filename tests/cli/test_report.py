@@ -13,9 +13,9 @@ from cosim.files.claim import MARKER, own_folder
 from cosim.montecarlo.page import NO_WAVES, read_run
 from cosim.montecarlo.trial import Trial
 from cosim.report.kept_page import read_page, write_page
-from cosim.report.page import Page, Subject
+from cosim.report.page import Page, PageSubject
 from cosim.tasks.testset import TestSet
-from cosim.variation.draws import Plan
+from cosim.variation.draws import VariationPlan
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def store(tiny, make_store, tmp_path):
     with np.load(tiny / "data.npz") as arrays:
         x, y = arrays["x_test"], arrays["y_test"]
     test_set = TestSet(x, y, np.full(5, 3), np.arange(5))
-    make_store(tmp_path / "run", Trial(design, test_set, Plan("local", 0, 8, area=0.2)), "accuracy>=0.2")
+    make_store(tmp_path / "run", Trial(design, test_set, VariationPlan("local", 0, 8, area=0.2)), "accuracy>=0.2")
     return tmp_path / "run"
 
 
@@ -147,7 +147,7 @@ def test_several_folders_that_make_no_page(cosim_main, store, beside, tmp_path):
     assert code == 2 and "2 folders need a file for their page; name it with -o" in err
     code, _, err = cosim_main("report", store, power, "--no-waveforms", "-o", power / "all.html")
     assert code == 2 and "all.html: the folder belongs to cosim power; choose another file with -o" in err
-    other = beside("other", subject=Subject("digits_d4", "0123456789abcdef"))
+    other = beside("other", subject=PageSubject("digits_d4", "0123456789abcdef"))
     code, _, err = cosim_main("report", power, other, "-o", tmp_path / "all.html")
     assert code == 2 and f"and {other} is about digits_d4 (0123456789abcdef); give the folders of one" in err
     (power / "page.json").unlink()

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from cosim.cli.settings import checksums_of
-from cosim.files.settings import Settings, file_checksum, write_settings
+from cosim.files.settings import RunSettings, file_checksum, write_settings
 from cosim.reading.settings import read_settings
 from cosim.version import __version__
 
@@ -214,7 +214,7 @@ def test_any_text_is_read_back(tmp_path):
     odd = ['"', "'", "\\", "\n", "\r", "\t", " ", "a", "é", "\0", "\x7f", "\u2028", "😀", "=", "]", "#", "\U000e0001"]
     for length in [0, 1, 3, 80, 81, 899, 900, 901, 2500]:
         text = "".join(rng.choice(odd, length))
-        wanted = Settings(text, text, text, {"a": text}, {"b": [text, 1, 1e-9, True], "c": []}, {text[:90]: "ab"})
+        wanted = RunSettings(text, text, text, {"a": text}, {"b": [text, 1, 1e-9, True], "c": []}, {text[:90]: "ab"})
         write_settings(tmp_path, wanted)
         assert read_settings(tmp_path) == wanted
 

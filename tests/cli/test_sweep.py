@@ -17,7 +17,7 @@ from cosim.cli.axes import read_axes
 from cosim.errors import InputError
 from cosim.montecarlo.record import unpack_draws
 from cosim.report.sweep_table import format_one, unit_of
-from cosim.study.sweep import Figure, find_figures, pick_figure, spaced
+from cosim.study.sweep import SweepFigure, find_figures, pick_figure, spaced
 
 FILES = ("run.toml", "sweep.json", "sweep.csv", "sweep.png", "sweep.svg", "report.html")
 
@@ -219,11 +219,11 @@ def test_figures_of_a_json_object():
         "passed": True,
     }
     found = dict(find_figures(content))
-    assert found["yield"] == Figure(0.5, 0.4, 0.6) and found["yield.chips"] == Figure(10)
-    assert pick_figure(found, "accuracy") == Figure(0.7, 0.6, 0.8)
-    assert pick_figure(found, "accuracy.software") == Figure(0.9, 0.8, 1.0)
-    assert pick_figure(found, "power_w") == Figure(1e-7, 9e-8, 2e-7)
-    assert found["static_w"] is None and found["lost"] == Figure(2) and found["rows.-1.bits"] == Figure(8)
+    assert found["yield"] == SweepFigure(0.5, 0.4, 0.6) and found["yield.chips"] == SweepFigure(10)
+    assert pick_figure(found, "accuracy") == SweepFigure(0.7, 0.6, 0.8)
+    assert pick_figure(found, "accuracy.software") == SweepFigure(0.9, 0.8, 1.0)
+    assert pick_figure(found, "power_w") == SweepFigure(1e-7, 9e-8, 2e-7)
+    assert found["static_w"] is None and found["lost"] == SweepFigure(2) and found["rows.-1.bits"] == SweepFigure(8)
     assert "passed" not in found
     with pytest.raises(InputError, match="did you mean yield"):
         pick_figure(found, "yeld")

@@ -18,7 +18,7 @@ from cosim.cli.inspect import command as inspect_command
 from cosim.cli.options import take
 from cosim.cli.stopping import StoppedError
 from cosim.cli.train import command as train_command
-from cosim.cli.train_target import Devices, complete_config
+from cosim.cli.train_target import DeviceOptions, complete_config
 from cosim.errors import InputError, MissingToolError, OutOfMemoryError
 from cosim.files.claim import own_file
 from cosim.resources import trained_network_path
@@ -95,7 +95,7 @@ def test_epsilon_and_cell() -> None:
 def parse(*arguments: str) -> TrainingConfig:
     given = train_command.make_context("train", ["digits", *arguments]).params
     given["architecture"] = take(Architecture, given)
-    return complete_config(take(TrainingConfig, given), take(Devices, given))
+    return complete_config(take(TrainingConfig, given), take(DeviceOptions, given))
 
 
 def test_variation_takes_the_technologys_mismatch() -> None:

@@ -9,7 +9,7 @@ from cosim.files.claim import own_folder
 from cosim.montecarlo.trial import Trial
 from cosim.pipeline import run_power, run_samples
 from cosim.tasks.testset import TestSet
-from cosim.variation.draws import Plan
+from cosim.variation.draws import VariationPlan
 
 
 @pytest.fixture(scope="session")
@@ -23,14 +23,14 @@ def samples(designs):
     """40 samples of 5 frames; classes as the first network decides, so that its accuracy is 1."""
     x = np.random.default_rng(4).uniform(size=(40, 5, 3))
     blank = TestSet(x, np.zeros(40, dtype=np.int64), np.full(40, 5), np.arange(100, 140))
-    _, decisions = Trial(designs[0], blank, Plan("none", 0, 1)).software
+    _, decisions = Trial(designs[0], blank, VariationPlan("none", 0, 1)).software
     return TestSet(x, decisions, blank.lengths, blank.indices)
 
 
 @pytest.fixture(scope="session")
 def trial(designs, samples):
     """20 chips of a tenth of the drawn area."""
-    return Trial(designs[0], samples, Plan("local", 2, 20, area=0.1))
+    return Trial(designs[0], samples, VariationPlan("local", 2, 20, area=0.1))
 
 
 @pytest.fixture

@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 
 from cosim.diff.causes import units_of
-from cosim.diff.chips import Judging
-from cosim.diff.pair import Asked, diff_folders
+from cosim.diff.chips import ChipRequirements
+from cosim.diff.pair import PairOptions, diff_folders
 from cosim.errors import InputError
 from cosim.files.seal import seal_json, seal_line, unseal_json, unseal_line
 from cosim.montecarlo.store import read_sealed, run_key
 from cosim.montecarlo.trial import Trial
 from cosim.report.difference_table import format_difference
-from cosim.study.intervals import Bounds
+from cosim.study.intervals import IntervalEnds
 from cosim.study.paired import tango_interval
 
 SPEC = "accuracy>=0.9"
@@ -124,7 +124,7 @@ def test_one_limit_for_both(wide, trial, make_store, tmp_path):
     make_store(tmp_path / "b", trial, "accuracy>=0.99")
     own = diff_folders(wide, tmp_path / "b")
     assert any("--spec gives both one" in note for note in own.notes) and own.chips
-    both = diff_folders(wide, tmp_path / "b", Asked(Judging(("accuracy>=0.7",))))
+    both = diff_folders(wide, tmp_path / "b", PairOptions(ChipRequirements(("accuracy>=0.7",))))
     assert not both.chips and both.changes[0].contrast.same
 
 
@@ -158,6 +158,6 @@ def test_a_cell_that_does_not_reset_is_why(wide, trial, make_store, tmp_path):
 def test_intervals_are_bounds_of_plain_numbers(wide, trial, make_store, tmp_path):
     make_store(tmp_path / "b", replace(trial, plan=replace(trial.plan, area=8.0)), SPEC)
     for change in diff_folders(wide, tmp_path / "b").changes:
-        assert isinstance(change.contrast.interval, Bounds)
+        assert isinstance(change.contrast.interval, IntervalEnds)
         assert {type(end) for end in change.contrast.interval} == {float}
         assert change.contrast.interval.low <= change.contrast.difference <= change.contrast.interval.high

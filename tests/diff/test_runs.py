@@ -14,11 +14,11 @@ from cosim.diff.samples import diff_sampled
 from cosim.errors import InputError
 from cosim.files.claim import own_folder
 from cosim.files.seal import seal_json, seal_npz, unseal_json
-from cosim.files.settings import Settings, write_settings
+from cosim.files.settings import RunSettings, write_settings
 from cosim.montecarlo.trial import Trial
 from cosim.study.paired import mcnemar
 from cosim.technology.conditions import at
-from cosim.variation.draws import Chip, Plan
+from cosim.variation.draws import Chip, VariationPlan
 
 
 def contrast(found, name):
@@ -45,7 +45,7 @@ def test_two_seeds_of_a_training_are_paired_by_sample(simulate, designs, samples
 
 def test_the_unit_whose_states_move_is_named(simulate, designs, samples, tmp_path):
     """The last layer feeds nothing, so a chip on which only its first unit deviates moves no other one."""
-    devices = Trial(designs[0], samples, Plan("local", 0, 1)).devices
+    devices = Trial(designs[0], samples, VariationPlan("local", 0, 1)).devices
     shift = np.array([0.06 if device.name.startswith("network.cell_layer1_0.2") else 0.0 for device in devices])
     technology = designs[0].technology
     chip = Chip(0, devices, shift, np.ones(len(devices)), technology.supply, technology.celsius)
@@ -105,7 +105,7 @@ def test_what_was_asked_stands_first_and_once(simulate, designs, samples, tmp_pa
     a, b = (simulate(tmp_path / name, design, samples) for name, design in zip("ab", designs, strict=True))
     for folder, corner in ((a, "tt"), (b, "ss")):
         options = {"corner": corner, "samples": 40}
-        write_settings(folder, Settings("simulate", "0.1.0", "", {"network": "net.npz"}, options))
+        write_settings(folder, RunSettings("simulate", "0.1.0", "", {"network": "net.npz"}, options))
     found = diff_folders(a, b)
     assert (found.settings[0].name, found.settings[0].a, found.settings[0].b) == ("corner", "tt", "ss")
     assert not any("run.toml" in note for note in found.notes)

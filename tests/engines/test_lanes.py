@@ -20,13 +20,13 @@ from cosim.montecarlo.page import read_summary, write_report
 from cosim.montecarlo.record import pack_certainty, unpack_certainty
 from cosim.montecarlo.trial import Trial, run_chip
 from cosim.montecarlo.trim_run import trim_chip
-from cosim.simulation.audit import Audit, Ran, audit_conditions, audit_samples, least_margin, merge
-from cosim.simulation.simulated import Simulated, engine_named
+from cosim.simulation.audit import Audit, AuditableRun, audit_conditions, audit_samples, least_margin, merge
+from cosim.simulation.simulated import SimulatorEngine, engine_named
 from cosim.simulation.undecided import UndecidedChips
 from cosim.study.chips import ChipRecord
 from cosim.tasks.testset import TestSet
 from cosim.technology.conditions import at
-from cosim.variation.draws import Plan
+from cosim.variation.draws import VariationPlan
 
 SAMPLES = 6
 
@@ -186,7 +186,7 @@ def test_a_chip_is_trimmed_with_cells_measured_in_ngspice(offer, make_network, t
     design = compile_network(make_network(3, widths=(1,), outputs=2), technology, calibration)
     rng = np.random.default_rng(3)
     test_set = TestSet(rng.uniform(size=(2, 2, 3)), np.array([0, 1]), np.array([2, 2]), np.arange(2))
-    trial = Trial(design, test_set, Plan("local", 0, 1), "fourway")
+    trial = Trial(design, test_set, VariationPlan("local", 0, 1), "fourway")
     found = trim_chip(trial, 0, (4,))
     assert not found.failure and set(found.figures) == {0, 4}
 
@@ -197,8 +197,8 @@ def test_margins_of_samples_and_of_chips(make_network, technology, calibration, 
     design = compile_network(make_network(3, widths=(3,), outputs=2), technology, calibration)
     rng = np.random.default_rng(3)
     test_set = TestSet(rng.uniform(size=(3, 4, 3)), np.array([0, 1, 0]), np.array([4, 3, 4]), np.arange(3))
-    trial = Trial(design, test_set, Plan("local", 0, 1), "fourway")
-    engine, found = Simulated(Fourway()), {}
+    trial = Trial(design, test_set, VariationPlan("local", 0, 1), "fourway")
+    engine, found = SimulatorEngine(Fourway()), {}
     for name, chip in (("nominal", None), ("chip", trial.chip(0))):
         run = replace(trial.run(trial.chip(0)), chip=chip)
         found[name] = list(engine.infer(design, test_set, run, lambda *_: None))
@@ -241,7 +241,7 @@ def test_an_audit_of_all_conditions(make_network, technology, calibration, tmp_p
         outcomes = list(engine_named("ngspice").infer(design, test_set, run, say_nothing))
         if k:
             outcomes = [replace(one, states=1 - one.states) for one in outcomes]
-        runs.append(Ran(design, test_set, outcomes, run))
+        runs.append(AuditableRun(design, test_set, outcomes, run))
     found, seen = audit_conditions(runs, 6, say_nothing), [audit_samples(ran, 3, say_nothing) for ran in runs]
     assert merge(seen) == found and [one.passed for one in seen] == [True, False]
     assert not found.passed and found.instances == 6 and found.wrong == seen[1].bits == 11 * 3

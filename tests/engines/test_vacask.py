@@ -47,7 +47,7 @@ from cosim.technology.calibration import load_calibration
 from cosim.technology.catalog import load_technology
 from cosim.units.ladder.points import ladder_currents
 from cosim.units.pulse import PULSE_BEGIN, PULSE_END
-from cosim.variation.draws import Plan
+from cosim.variation.draws import VariationPlan
 
 FRAMES = 3
 NAMES = [entry.name for entry in cell_simulators()]
@@ -148,7 +148,7 @@ def test_power_by_block(design, samples):
 def test_a_chip(design, samples):
     """Its bench is flat and sets every cell before the reset."""
     samples_of = TestSet(samples, np.zeros(2, int), np.full(2, FRAMES), np.arange(2))
-    trial = Trial(design, samples_of, Plan("local", 5, 1))
+    trial = Trial(design, samples_of, VariationPlan("local", 5, 1))
     found = [run_chip(replace(trial, engine=name), 0) for name in NAMES]
     assert [record.status for record in found] == ["ok", "ok"], [record.detail for record in found]
     ours, theirs = (record.by(record_engine) for record, record_engine in zip(found, NAMES, strict=True))

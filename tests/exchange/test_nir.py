@@ -15,7 +15,7 @@ from cosim.exchange.graph import PARAMETERS, REFUSED
 from cosim.exchange.nir import network_from_nir, network_to_nir
 from cosim.network.layers import AndLayer, FirstQuadrantLayer, ReluLayer, SignedLayer
 from cosim.network.reference import encode_inputs, run_reference
-from cosim.network.types import InputEncoding, Late, Network, Readout, check_network
+from cosim.network.types import DelayedSignal, InputEncoding, Network, Readout, check_network
 from cosim.resources import trained_network_path
 
 WRITTEN = ("digits_d4", "digits_d8", "digits_robust_d8", "digits_signed_d8", "flip_flop_d2", "speech_yes_d16")
@@ -74,8 +74,12 @@ def feeding_back(level=1.0):
     """Layers that read each other late, the signed one itself too, the input three frames before, and their own."""
     front = memory("front", ("input", "behind_1", "input_3"), [[1, -0.5, 0.25, -1, 0.5, 0], [0, 1, -1, 0.5, 0, 0.25]])
     behind = signed("behind", ("front", "behind_2"), [[1.0, -0.5, 0.25, 0.5], [0.5, 0.5, -0.5, 0.25]], 0.2, level)
-    late = {"behind_1": Late("behind"), "behind_2": Late("behind", 2), "input_3": Late("input", 3)}
-    return network_of(front, behind, late={**late, "front_1": Late("front")}, sources=("behind", "front_1"))
+    late = {
+        "behind_1": DelayedSignal("behind"),
+        "behind_2": DelayedSignal("behind", 2),
+        "input_3": DelayedSignal("input", 3),
+    }
+    return network_of(front, behind, late={**late, "front_1": DelayedSignal("front")}, sources=("behind", "front_1"))
 
 
 def noise(network, samples=4, frames=60, seed=0):
@@ -133,7 +137,7 @@ def test_an_automaton_goes_out_and_comes_back(nir):
     both = AndLayer("both", ("input", "state_1"), np.array([[1.0, 0, 1, 0], [0, 1.0, 0, 2]]), np.array([-1.0, -1.0]))
     state = memory("state", ("both", "input"), [[1.0, 0, 0, 1], [0, 1.0, 1, 0]], 0.35, 0.55)
     state = replace(state, alpha=np.array([1.0, 0.5]), bias=np.zeros(2))
-    network = network_of(both, state, late={"state_1": Late("state")}, encoding=encoding)
+    network = network_of(both, state, late={"state_1": DelayedSignal("state")}, encoding=encoding)
     x = np.random.default_rng(3).integers(0, 2, (4, 80, 2)).astype(float)
     graph = network_to_nir(network, nir)
     assert_same(back(nir.as_from_a_file(graph), network), network)

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from cosim.errors import InputError
-from cosim.explore.kept import CHECKS_FILE, TRIALS_FILE, Kept
+from cosim.explore.kept import CHECKS_FILE, TRIALS_FILE, TrialStore
 from cosim.explore.run import Search, explore
 from cosim.explore.search import Space, propose
 from cosim.files.seal import seal_line, unseal_line
 from cosim.study.explore import Knob, OnTransistors, Tried, front_of, violation, worth
-from cosim.study.sweep import Figure
+from cosim.study.sweep import SweepFigure
 
 pytest.importorskip("optuna")
 OBJECTIVES = ("yield", "power")
@@ -21,7 +21,7 @@ SPACE = Space(KNOBS, OBJECTIVES, 0.5, seed=3)
 
 
 def tried(number, values, share, watts, **more):
-    figures = {"yield": Figure(share, share - 0.1, min(share + 0.1, 1.0)), "power": Figure(watts)}
+    figures = {"yield": SweepFigure(share, share - 0.1, min(share + 0.1, 1.0)), "power": SweepFigure(watts)}
     return Tried(number, f"trial-{number:03d}", values, figures, **more)
 
 
@@ -34,7 +34,7 @@ def run(number, values):
 def check(one):
     """Transistors refuse what is under 1 nA."""
     missed = "accuracy 30.0 %" if one.values["i-unit"] < 1e-9 else ""
-    return OnTransistors("batch", 5, {"accuracy": Figure(0.3 if missed else 0.8, 0.1, 0.9)}, missed)
+    return OnTransistors("batch", 5, {"accuracy": SweepFigure(0.3 if missed else 0.8, 0.1, 0.9)}, missed)
 
 
 def search(trials, run=run, check=check):
@@ -43,7 +43,7 @@ def search(trials, run=run, check=check):
 
 @pytest.fixture
 def kept(tmp_path):
-    return Kept(tmp_path, {"search": "one"})
+    return TrialStore(tmp_path, {"search": "one"})
 
 
 def test_a_front_is_what_no_choice_beats():
@@ -112,7 +112,7 @@ def test_a_search_goes_on_where_it_stopped(tmp_path):
     broken = tmp_path / "broken"
     for folder in (broken, tmp_path / "whole"):
         folder.mkdir()
-    whole = explore(search(14), Kept(tmp_path / "whole", {"search": "one"}))
+    whole = explore(search(14), TrialStore(tmp_path / "whole", {"search": "one"}))
 
     def stopping(number, values):
         if number == 7:
@@ -120,11 +120,11 @@ def test_a_search_goes_on_where_it_stopped(tmp_path):
         return run(number, values)
 
     with pytest.raises(KeyboardInterrupt):
-        explore(search(9, stopping), Kept(broken, {"search": "one"}))
+        explore(search(9, stopping), TrialStore(broken, {"search": "one"}))
     with (broken / TRIALS_FILE).open("ab") as file:
         file.write(b'{"number":7,"is":{}')
-    assert len(explore(search(9), Kept(broken, {"search": "one"}))) == 9
-    assert explore(search(14), Kept(broken, {"search": "one"})) == whole
+    assert len(explore(search(9), TrialStore(broken, {"search": "one"}))) == 9
+    assert explore(search(14), TrialStore(broken, {"search": "one"})) == whole
     for name in (TRIALS_FILE, CHECKS_FILE):
         lines = [(folder / name).read_bytes().splitlines() for folder in (broken, tmp_path / "whole")]
         assert set(lines[0]) >= set(lines[1])  # the end of nine trials was a round, too
@@ -132,12 +132,12 @@ def test_a_search_goes_on_where_it_stopped(tmp_path):
     def never(number, values):
         raise AssertionError
 
-    assert explore(search(14, never), Kept(broken, {"search": "one"})) == whole
+    assert explore(search(14, never), TrialStore(broken, {"search": "one"})) == whole
 
 
 def test_another_search_is_refused(tmp_path, kept):
     with pytest.raises(InputError, match=r"holds another search: search is 'one' there, not 'two'; choose another"):
-        Kept(tmp_path, {"search": "two"})
+        TrialStore(tmp_path, {"search": "two"})
 
 
 @pytest.mark.parametrize(
@@ -158,11 +158,11 @@ def test_a_line_that_is_no_trial_of_this_search_runs_again(tmp_path, kept, chang
     plain = json.loads(unseal_line(lines[1], kept._key))
     plain = plain | change if "number" in change else plain | {"is": plain["is"] | change}
     (tmp_path / TRIALS_FILE).write_bytes(b"".join([lines[0], seal_line(plain, kept._key), lines[2]]))
-    assert explore(search(3), Kept(tmp_path, {"search": "one"})) == whole
-    assert explore(search(3), Kept(tmp_path, {"search": "one"})) == whole
+    assert explore(search(3), TrialStore(tmp_path, {"search": "one"})) == whole
+    assert explore(search(3), TrialStore(tmp_path, {"search": "one"})) == whole
 
 
 @pytest.mark.parametrize("line", [{"number": 0}, {"is": {}}, {"number": 0, "is": []}, {"a": 1}])
 def test_a_line_without_a_record_is_none(tmp_path, kept, line):
     (tmp_path / TRIALS_FILE).write_bytes(seal_line(line, kept._key))
-    assert Kept(tmp_path, {"search": "one"}).trials == {}
+    assert TrialStore(tmp_path, {"search": "one"}).trials == {}

@@ -19,14 +19,14 @@ from cosim.compiler.passes import compile_network
 from cosim.design import Design
 from cosim.diff.pair import diff_folders
 from cosim.engines.batch.keep import load_table, table_bytes
-from cosim.engines.batch.tables import DRAIN_COLUMNS, FLOAT_COLUMNS, GATE_COLUMNS, RESPONSES, Axis, Float, Tied
+from cosim.engines.batch.tables import DRAIN_COLUMNS, FLOAT_COLUMNS, GATE_COLUMNS, RESPONSES, Float, GridAxis, Tied
 from cosim.engines.engine import Run
-from cosim.explore.kept import CHECKS_FILE, SEARCH_FILE, TRIALS_FILE, Kept
+from cosim.explore.kept import CHECKS_FILE, SEARCH_FILE, TRIALS_FILE, TrialStore
 from cosim.explore.search import Space, belongs
 from cosim.files.claim import own_folder
 from cosim.files.json_form import json_object
 from cosim.files.seal import seal_json, seal_line, seal_text, seal_zip, unseal_json, unseal_line, unseal_text
-from cosim.files.settings import Settings, write_settings
+from cosim.files.settings import RunSettings, write_settings
 from cosim.layout.backannotate import extracted, nets_of
 from cosim.layout.extract import Parasitic
 from cosim.layout.record import POSITIONS, WIRES, format_wires, read_positions, table
@@ -47,13 +47,13 @@ from cosim.report.page import format_pages
 from cosim.resources import models_path
 from cosim.signoff.plan import format_plan, read_plan
 from cosim.study.explore import Knob, OnTransistors, Tried, front_of, violation, worth
-from cosim.study.sweep import Figure, find_figures
+from cosim.study.sweep import SweepFigure, find_figures
 from cosim.tasks.testset import TestSet
 from cosim.technology.calibration import load_calibration
 from cosim.technology.catalog import load_technology
 from cosim.technology.chip import load_chip
 from cosim.technology.noise import load_noise
-from cosim.variation.draws import Plan
+from cosim.variation.draws import VariationPlan
 
 Change = Callable[[Random, bytes], bytes]
 KNOBS = (Knob("i-unit", "A", 1e-9, 1e-10, 1e-8, log=True), Knob("units", "", 8, values=(4, 8, 16)))
@@ -122,7 +122,7 @@ def _measured(folder: Path) -> list[File]:
     for source, load in shipped:
         path = _write(folder / "cache" / source.name, source.read_bytes())
         found.append(File(f"cache, {source.name}", path, lambda load=load, path=path: load(path), OBJECT))
-    rng, axis = np.random.default_rng(2), Axis(0.0, 0.1, 4)
+    rng, axis = np.random.default_rng(2), GridAxis(0.0, 0.1, 4)
     tied = Tied(axis, axis, *(rng.normal(size=(3, n, 4)) for n in (GATE_COLUMNS, DRAIN_COLUMNS, RESPONSES)), 1e-15, 0.0)
     values = rng.normal(size=(5, 5, 5, FLOAT_COLUMNS)).astype(np.float32)
     for one in (tied, Float(axis, axis, axis, values.astype(float), 0.026, 0.7, 1e-3)):
@@ -150,14 +150,14 @@ def _search(folder: Path) -> list[File]:
     """A search of three trials; one of fewer is what goes on from there, so its others are measured anew."""
     place, search = folder / "search", {"search": "one"}
     place.mkdir()
-    kept = Kept(place, search)
+    kept = TrialStore(place, search)
     for number in range(3):
-        figures = {"yield": Figure(0.5 + number / 10, 0.4, 0.9), "power": Figure(1e-8 * number)}
+        figures = {"yield": SweepFigure(0.5 + number / 10, 0.4, 0.9), "power": SweepFigure(1e-8 * number)}
         kept.trial(Tried(number, f"trial-{number}", {"i-unit": 1e-9, "units": 8}, figures))
-        kept.check(number, OnTransistors("batch", 5, {"accuracy": Figure(0.8, 0.1, 0.9)}))
+        kept.check(number, OnTransistors("batch", 5, {"accuracy": SweepFigure(0.8, 0.1, 0.9)}))
 
     def read() -> object:
-        again = Kept(place, search)
+        again = TrialStore(place, search)
         tried = [one for one in again.trials.values() if belongs(SPACE, one)]
         scores = [(violation(one, 0.5), worth(one, SPACE.objectives) if one.figures else ()) for one in tried]
         if len(tried) < 3 or len(again.checks) < 3:
@@ -172,7 +172,7 @@ def _runs(folder: Path, design: Design) -> list[File]:
     x = np.random.default_rng(4).uniform(size=(6, 4, design.network.encoding.features))
     samples = TestSet(x, np.arange(6) % 3, np.full(6, 4), np.arange(6))
     places = {verb: (folder / f"{verb} a", folder / f"{verb} b") for verb in ("simulate", "power", "montecarlo")}
-    trial = Trial(design, samples, Plan("local", 2, 3))
+    trial = Trial(design, samples, VariationPlan("local", 2, 3))
     for a in places["simulate"]:
         with own_folder(a, "simulate"):
             run_samples(design, samples, Run(a, 0, engine="behavioral"), lambda *_: None)
@@ -218,7 +218,9 @@ def _by_hand(folder: Path) -> list[File]:
     """What users may edit: it has no checksum."""
     settings = folder / "settings"
     settings.mkdir()
-    write_settings(settings, Settings("compare", "0.1.0", "", {"network": "a.npz"}, {"samples": 5, "spec": ["a", "b"]}))
+    write_settings(
+        settings, RunSettings("compare", "0.1.0", "", {"network": "a.npz"}, {"samples": 5, "spec": ["a", "b"]})
+    )
     plan = _write(folder / "plan.toml", format_plan(read_plan(None)).encode())
     specs = _write(folder / "specs.toml", b'[spec]\naccuracy = ">= 0.9"\n[[at]]\ncorner = "ss"\npower = "<= 1uW"\n')
     states = {"even": {"next": {"0": "even", "1": "odd"}, "output": "no"}}

@@ -36,7 +36,7 @@ from cosim.simulation.keep import kept_result
 from cosim.software.backbone import Backbone
 from cosim.software.file import Model as SoftwareModel
 from cosim.software.file import load_model, model_bytes, save_model
-from cosim.software.shape import Shape
+from cosim.software.shape import BackboneShape
 from cosim.tasks.audio import read_wav
 from cosim.tasks.from_npz import load_npz_task
 from cosim.tasks.mnist import read_idx
@@ -46,11 +46,11 @@ from cosim.technology.calibration import load_calibration
 from cosim.technology.catalog import load_technology
 from cosim.technology.devices import device_cards
 from cosim.technology.expressions import Parameters
-from cosim.technology.foundry import Drawn, model_card, read_section
+from cosim.technology.foundry import DrawnTransistor, model_card, read_section
 from cosim.technology.lines import read_file
 from cosim.training.config import Architecture, TrainingConfig
 from cosim.training.trainer import state_path, train
-from cosim.variation.draws import Plan
+from cosim.variation.draws import VariationPlan
 
 LIBRARY = """* a made-up library
 .include also.inc
@@ -167,7 +167,7 @@ def _networks(folder: Path, network: Network) -> list[Target]:
 
 def _software(path: Path) -> Target:
     """A model that stays software, with a cell of each sort."""
-    backbone = Backbone(Shape(2, 3, cell="mingru+cmru", width=4, state=2, blocks=2))
+    backbone = Backbone(BackboneShape(2, 3, cell="mingru+cmru", width=4, state=2, blocks=2))
     save_model(path, SoftwareModel(backbone, "made-up", ("x", "y", "z"), 0.5, {"figures": {"test_accuracy": 0.8}}))
 
     def load() -> object:
@@ -266,7 +266,7 @@ def _processes(folder: Path, network: Network) -> list[Target]:
         read_file.cache_clear()
         read_section.cache_clear()
         section = read_section(library, "tt")
-        sizes = Drawn("p", 1e-6, 1e-6, 1e-6), Drawn("n", 1e-6, 3e-6, 1e-6)
+        sizes = DrawnTransistor("p", 1e-6, 1e-6, 1e-6), DrawnTransistor("n", 1e-6, 3e-6, 1e-6)
         return [model_card(section, drawn.polarity, drawn, drawn.polarity) for drawn in sizes]
 
     return [
@@ -290,7 +290,7 @@ def _stores(folder: Path) -> list[Target]:
     calibration = load_calibration(shipped_path("generic180", 8))
     network = load_network(trained_network_path("digits_d8"))
     design = compile_network(network, technology, calibration)
-    trial = Trial(design, load_test_set(network, None).take(2, 0), Plan("local", 2, 3))
+    trial = Trial(design, load_test_set(network, None).take(2, 0), VariationPlan("local", 2, 3))
     options = {
         "technology": "generic180",
         "pdk_root": None,

@@ -10,7 +10,7 @@ from cosim.compiler.lower import lower
 from cosim.compiler.scale import scale
 from cosim.compiler.size import size
 from cosim.engines.behavioral.evaluate import evaluate
-from cosim.ir.graph import Wiring
+from cosim.ir.graph import GraphBuilder
 from cosim.ir.nodes import UNIT_CURRENT, InputCurrent, Rectifier, UnitCurrent, Weight
 from cosim.ir.states import software_states
 from cosim.network.layers import FirstQuadrantLayer
@@ -24,7 +24,7 @@ I_UNIT = 0.25e-9  # so that every threshold of a random network lies in the cali
 
 def centred(node, *terms, beta=(), kind=Schmitt, **thresholds):
     """(rise, fall) of the one memory of a graph after centring. terms, beta: (source node, weight)."""
-    graph = Wiring()
+    graph = GraphBuilder()
     for source, _ in (*terms, *beta):
         graph.add(source)
     fields = {"rise": 0.5, "fall": 0.25, "level": 1.0, "zero": 0.0, "step": 1.0} | thresholds
@@ -164,7 +164,7 @@ def test_a_float_is_the_fraction_within_a_billionth(error, exact, weight):
 
 
 def test_a_rectifier_passes_its_lattice_on():
-    graph = Wiring()
+    graph = GraphBuilder()
     graph.add(InputCurrent("in.0", 0, 1 / 2))
     graph.add(UnitCurrent())
     graph.add(Rectifier("hidden.0", "hidden", 0))

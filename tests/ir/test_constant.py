@@ -16,13 +16,13 @@ from cosim.ir.nodes import UNIT_CURRENT
 from cosim.ir.states import software_states
 from cosim.network.layers import FirstQuadrantLayer
 from cosim.network.reference import run_reference
-from cosim.network.types import InputEncoding, Late, Network, Readout
+from cosim.network.types import DelayedSignal, InputEncoding, Network, Readout
 from cosim.outputs import format_design, summarize
 from cosim.report.design_page import design_page
 from cosim.report.network_table import describe_network, format_network
 from cosim.report.words import say_constant
 from cosim.study.distances import cell_distances
-from cosim.variation.draws import Plan, draw_chip, varying_devices
+from cosim.variation.draws import VariationPlan, draw_chip, varying_devices
 from cosim.variation.effects import chip_deviations, effects_of
 
 SEED = 5
@@ -134,7 +134,7 @@ def test_who_reads_it_late_sees_the_reset_first(technology, calibration, bias, l
     ))  # fmt: skip
     readout = Readout(("b",), np.array([[1.0], [-1.0]]), np.zeros(2))
     encoding = InputEncoding(np.zeros(1), np.ones(1), levels=1)
-    network = Network(encoding, (first, second), readout, labels=("no", "yes"), late={"late": Late("a")})
+    network = Network(encoding, (first, second), readout, labels=("no", "yes"), late={"late": DelayedSignal("a")})
     assert ("a.1" in constant_cells(network)) == left_out
     check_equal(replace(network), compile_network(network, technology, calibration))
 
@@ -184,7 +184,7 @@ def test_chips_of_it_vary(make_network, technology, calibration):
     """Every factor of its mismatch finds its transistors, and power is that of what is built."""
     network = with_rows(make_network(SEED, widths=(5, 4)), "layer0", unit1=0.0, unit2=3.0)
     design = compile_network(network, technology, calibration)
-    plan = Plan("local", 3, 4)
+    plan = VariationPlan("local", 3, 4)
     chip = draw_chip(varying_devices(design.assembly.circuit, technology, plan), technology, plan, 1)
     deviations = chip_deviations(effects_of(design), chip, technology)
     assert set(deviations.cells) == {node.name for node in design.graph.memories}

@@ -12,7 +12,7 @@ from cosim.errors import MappingError
 from cosim.ir.states import software_states
 from cosim.network.layers import ReluLayer, SignedLayer
 from cosim.network.reference import run_reference
-from cosim.network.types import Late
+from cosim.network.types import DelayedSignal
 from cosim.units.shift.node import Shift
 
 
@@ -39,26 +39,28 @@ def test_a_counter_counts(modulo, late, technology, calibration):
 CASES = {
     "of a layer in front": (
         lambda n: n.network_of(n.cells("a", "input", weight=[[1]]), n.cells("b", "a", "a_1", weight=[[1, 1]]),
-                               late={"a_1": Late("a")}), 1),
-    "its own": (lambda n: n.network_of(n.cells("a", "input", "a_1", weight=[[1, -1]]), late={"a_1": Late("a")}), 0),
+                               late={"a_1": DelayedSignal("a")}), 1),
+    "its own": (
+        lambda n: n.network_of(n.cells("a", "input", "a_1", weight=[[1, -1]]), late={"a_1": DelayedSignal("a")}), 0),
     "its own, three frames": (
-        lambda n: n.network_of(n.cells("a", "input", "a_3", weight=[[1, -1]]), late={"a_3": Late("a", 3)}), 2),
+        lambda n: n.network_of(n.cells("a", "input", "a_3", weight=[[1, -1]]), late={"a_3": DelayedSignal("a", 3)}), 2),
     "of the input": (
-        lambda n: n.network_of(n.cells("a", "input", "input_2", weight=[[1, -1]]), late={"input_2": Late("input", 2)}),
+        lambda n: n.network_of(n.cells("a", "input", "input_2", weight=[[1, -1]]),
+                               late={"input_2": DelayedSignal("input", 2)}),
         2),
     "of a layer behind": (
         lambda n: n.network_of(n.cells("a", "input", "b_1", weight=[[1, -1]]), n.cells("b", "a", weight=[[1]]),
-                               late={"b_1": Late("b")}), 0),
+                               late={"b_1": DelayedSignal("b")}), 0),
     "read out": (
         lambda n: n.network_of(n.cells("bit", "input", weight=[[1]]), read=("bit", "bit_1", "bit_4"),
-                               late={"bit_1": Late("bit"), "bit_4": Late("bit", 4)}), 4),
+                               late={"bit_1": DelayedSignal("bit"), "bit_4": DelayedSignal("bit", 4)}), 4),
     "of the input, read out": (
         lambda n: n.network_of(n.cells("bit", "input", weight=[[1]]), read=("bit", "input_1"),
-                               late={"input_1": Late("input")}), 2),
+                               late={"input_1": DelayedSignal("input")}), 2),
     "shared": (
         lambda n: n.network_of(n.cells("a", "input_2", "input_4", weight=[[1, 1]]),
                                n.cells("b", "input_3", weight=[[1]]),
-                               late={f"input_{k}": Late("input", k) for k in (2, 3, 4)}), 4),
+                               late={f"input_{k}": DelayedSignal("input", k) for k in (2, 3, 4)}), 4),
 }  # fmt: skip
 
 
@@ -80,7 +82,7 @@ def test_what_is_read_late_decides_apart_from_the_clock(late, technology, calibr
     network = late.network_of(
         late.cells("a", "input", weight=[[1]]),
         late.cells("b", "a", "b_1", weight=[[1, -1]]),
-        late={"b_1": Late("b")},
+        late={"b_1": DelayedSignal("b")},
     )
     assembly = compile_network(network, technology, calibration).assembly
     assert assembly.decides == {1: ("dec1", "decb1")}
@@ -99,7 +101,7 @@ def test_signed_states_are_late_too(late, technology, calibration):
         np.array([0.25]),
         np.array([0.5]),
     )  # fmt: skip
-    network, x = late.network_of(layer, late={"s_1": Late("s"), "s_2": Late("s", 2)}), late.bits(9)
+    network, x = late.network_of(layer, late={"s_1": DelayedSignal("s"), "s_2": DelayedSignal("s", 2)}), late.bits(9)
     design = compile_network(network, technology, calibration)
     reference, trace = run_reference(network, x), run_behavioral(design, x, ideal=True)
     states = np.stack([trace.states[node.name] for node in design.graph.memories], axis=2)
@@ -113,12 +115,12 @@ def test_what_has_no_shift_cell(late):
 
     analog = replace(late.ENCODING, levels=16)
     with pytest.raises(MappingError, match="in.0 is read late, through shift cells.* --input-levels 1"):
-        lower(one([late.cells("a", "input_1", weight=[[1]])], analog, input_1=Late("input")))
+        lower(one([late.cells("a", "input_1", weight=[[1]])], analog, input_1=DelayedSignal("input")))
     rates = ReluLayer("rates", ("input",), np.ones((1, 1)), np.zeros(1))
     with pytest.raises(MappingError, match="rates.0 is read late.* must have two values"):
-        lower(one([rates, late.cells("a", "rates_1", weight=[[1]])], rates_1=Late("rates")))
+        lower(one([rates, late.cells("a", "rates_1", weight=[[1]])], rates_1=DelayedSignal("rates")))
     with pytest.raises(MappingError, match="at most 256 shift cells.* a digital one"):
-        lower(one([late.cells("a", "input_300", weight=[[1]])], input_300=Late("input", 300)))
+        lower(one([late.cells("a", "input_300", weight=[[1]])], input_300=DelayedSignal("input", 300)))
 
 
 def test_a_threshold_that_would_move_in_its_own_decision(late):
@@ -126,9 +128,9 @@ def test_a_threshold_that_would_move_in_its_own_decision(late):
     layer = SignedLayer(
         "a", ("input", "input_1"), np.array([[1.0, 1.0]]), -one, 0.5 * one, one, np.array([[0.5, 0.25]])
     )
-    network = late.network_of(layer, late={"input_1": Late("input")})
+    network = late.network_of(layer, late={"input_1": DelayedSignal("input")})
     with pytest.raises(
         MappingError, match=r"a.weight_beta\[0,\*\] reads in.0.shift1_0 late, .* train with --beta fixed"
     ):
         lower(network)
-    lower(late.network_of(replace(layer, weight_beta=np.array([[0.5, 0.0]])), late={"input_1": Late("input")}))
+    lower(late.network_of(replace(layer, weight_beta=np.array([[0.5, 0.0]])), late={"input_1": DelayedSignal("input")}))

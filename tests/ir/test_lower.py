@@ -11,7 +11,7 @@ from cosim.compiler.assemble import assemble
 from cosim.compiler.lower import lower
 from cosim.compiler.passes import compile_network
 from cosim.compiler.scale import scale
-from cosim.compiler.settings import Settings
+from cosim.compiler.settings import CompilerSettings
 from cosim.compiler.size import size
 from cosim.engines.behavioral.evaluate import evaluate
 from cosim.errors import MappingError
@@ -173,7 +173,7 @@ def test_permuting_units_permutes_the_deck(permuted, technology, calibration):
     """Same devices, other names: the multiset of (polarity, size, units) is the same, the text is not."""
     decks, devices = [], []
     for candidate in permuted[:2]:
-        assembly = compile_network(candidate, technology, calibration, Settings(I_UNIT)).assembly
+        assembly = compile_network(candidate, technology, calibration, CompilerSettings(I_UNIT)).assembly
         decks.append(format_circuit(assembly.circuit, technology))
         devices.append(sorted((m.polarity, m.w, m.l, m.m) for m in assembly.circuit.flatten()))
     assert devices[0] == devices[1]

@@ -14,7 +14,7 @@ from cosim.compiler.checks import check_set_points
 from cosim.compiler.lower import lower
 from cosim.compiler.passes import compile_network
 from cosim.compiler.scale import scale
-from cosim.compiler.settings import Settings, Target
+from cosim.compiler.settings import CompilerSettings, Target
 from cosim.compiler.size import size
 from cosim.engines.behavioral.evaluate import evaluate
 from cosim.engines.engine import Inference
@@ -284,7 +284,9 @@ def test_cell_ladder_needs_epsilon_one(ladders, epsilon):
 def test_native_currents_must_be_in_range(ladders, technology, calibration):
     network, _ = ladders(3, "first", widths=(2,))
     for i_unit, limit in ((45e-12, "least 10 pA"), (20e-9, "most 8 nA")):
-        target = Target(network, "model.pt", Settings(i_unit=i_unit), calibration.units, technology, calibration)
+        target = Target(
+            network, "model.pt", CompilerSettings(i_unit=i_unit), calibration.units, technology, calibration
+        )
         with pytest.raises(
             MappingError, match=rf"^model\.pt: layer0\.[01]: .* must be at {limit}, not .*, the worst of"
         ):
@@ -306,7 +308,7 @@ def test_saturation_is_counted(ladders, technology, calibration, kind):
     rng = np.random.default_rng(8)
     tame, wild = 0.25 * rng.uniform(size=(7, 4, 3)), rng.uniform(size=(7, 11, 3))
     network = measured(network, tame)
-    design = compile_network(network, technology, calibration, Settings(I_UNIT, headroom=0))
+    design = compile_network(network, technology, calibration, CompilerSettings(I_UNIT, headroom=0))
     tops = {node.name: node.rungs for node in design.graph.of(Ladder)}
     for x in (tame, wild):
         labels, lengths = np.zeros(7, dtype=np.int64), np.full(7, x.shape[1])
@@ -476,13 +478,13 @@ def chain(layers, epsilon):
 
 def test_a_ladder_too_far_in_front_is_refused(technology, calibration):
     """At 4 stages the next one decides 0.7 / 4 = 0.175 of a frame after the ladder, whose pulse ends after 0.23."""
-    compile_network(chain(3, 1.0), technology, calibration, Settings(I_UNIT))
-    compile_network(chain(6, 0.0), technology, calibration, Settings(I_UNIT))
+    compile_network(chain(3, 1.0), technology, calibration, CompilerSettings(I_UNIT))
+    compile_network(chain(6, 0.0), technology, calibration, CompilerSettings(I_UNIT))
     text = (
         r"model\.pt: l0 has epsilon 1 and stands before the last of 4 recurrent layers .* use at most 3 layers in a row"
     )
     with pytest.raises(MappingError, match=text):
-        compile_network(chain(4, 1.0), technology, calibration, Settings(I_UNIT), "model.pt")
+        compile_network(chain(4, 1.0), technology, calibration, CompilerSettings(I_UNIT), "model.pt")
 
 
 def test_ranges_that_leave_the_start_out():
@@ -503,6 +505,6 @@ def test_tau_of_a_compiled_network_is_checked(ladders, technology, calibration):
     network, _ = ladders(3, "first", widths=(1,))
     for tau, text in ((0.5e-3, "would double a"), (8e-3, "would skip a")):
         with pytest.raises(MappingError, match=rf"model\.pt: the ladder {text}"):
-            compile_network(network, technology, calibration, Settings(I_UNIT, tau=tau), "model.pt")
+            compile_network(network, technology, calibration, CompilerSettings(I_UNIT, tau=tau), "model.pt")
     assert ladder_timing(20e-3) == LadderTiming(20e-3, pytest.approx(3e-3), pytest.approx(5e-3))
     assert ladder_timing(20e-3, 4e-3).tau == 4e-3

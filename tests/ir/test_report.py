@@ -10,7 +10,7 @@ import pytest
 from cosim.compiler.fold import learned_values
 from cosim.compiler.mapping import CUT, EXACT, ROUNDED, ZERO, map_parameters
 from cosim.compiler.passes import compile_network
-from cosim.compiler.settings import Settings
+from cosim.compiler.settings import CompilerSettings
 from cosim.network.layers import FirstQuadrantLayer, ReluLayer
 from cosim.units.schmitt.node import Schmitt
 
@@ -40,7 +40,7 @@ def elements(design):
     params=[{"kind": "first", "hidden": 5}, {"kind": "signed"}, {"kind": "signed_input", "hidden": 5}], ids=str
 )
 def design(request, make_network, technology, calibration):
-    return compile_network(make_network(11, **request.param), technology, calibration, Settings(I_UNIT))
+    return compile_network(make_network(11, **request.param), technology, calibration, CompilerSettings(I_UNIT))
 
 
 def test_every_parameter_once(design):
@@ -99,7 +99,7 @@ def test_statuses(make_network, technology, calibration):
     weight[0, 0], weight[1, 2], weight[2, 1], weight[3, 0] = 0.51, 0.05, 9.0, -9.0
     hidden = ReluLayer("hidden", hidden.sources, weight, hidden.bias)
     network = replace(network, layers=(hidden, *network.layers[1:]))
-    design = compile_network(network, technology, calibration, Settings(I_UNIT, saturate=True))
+    design = compile_network(network, technology, calibration, CompilerSettings(I_UNIT, saturate=True))
     rows = {row.parameter: row for row in map_parameters(design)}
     assert rows["hidden.weight[0,1]"].status == EXACT
     assert rows["hidden.weight[0,0]"].status == ROUNDED
@@ -142,7 +142,7 @@ def test_notes_say_how_a_bias_and_a_weight_came_from_what_was_learned(design):
 def test_the_zero_level_of_signed_states_is_in_their_readers_biases(make_network, technology, calibration):
     """W h = W (2 alpha s) - W alpha (arXiv 2605.11855 on one cell)."""
     network = make_network(11, "signed")
-    design = compile_network(network, technology, calibration, Settings(I_UNIT))
+    design = compile_network(network, technology, calibration, CompilerSettings(I_UNIT))
     rows = {row.parameter: row for row in map_parameters(design)}
     alpha = np.concatenate([layer.alpha for layer in network.recurrent_layers])
     for k, zeros in enumerate(-network.readout.weight @ alpha):
@@ -159,7 +159,7 @@ def test_a_threshold_that_was_centred_says_from_where(make_network, technology, 
     network = make_network(11)
     network = replace(network, encoding=replace(network.encoding, levels=16))
     learned = network.recurrent_layers[0].beta_hi[0]
-    design = compile_network(network, technology, calibration, Settings(I_UNIT))
+    design = compile_network(network, technology, calibration, CompilerSettings(I_UNIT))
     row = next(row for row in map_parameters(design) if row.parameter == "layer0.beta_hi[0]")
     found = re.fullmatch(r"learned (\S+); ([+-]\S+) to the middle between candidates", row.note)
     assert found is not None, row

@@ -8,11 +8,11 @@ import pytest
 from cosim.compiler.checks import check_set_points, check_signals, check_weights
 from cosim.compiler.lower import lower
 from cosim.compiler.scale import scale
-from cosim.compiler.settings import Settings, Target
+from cosim.compiler.settings import CompilerSettings, Target
 from cosim.compiler.size import PEDESTAL_UNITS
 from cosim.compiler.size import size as size_alone
 from cosim.errors import MappingError
-from cosim.ir.graph import Wiring
+from cosim.ir.graph import GraphBuilder
 from cosim.ir.nodes import (
     PEDESTAL,
     UNIT_CURRENT,
@@ -32,7 +32,7 @@ from cosim.units.toggle.node import Toggle
 
 def size(graph, calibration, *, origin="network", saturate=False, pedestal=PEDESTAL_UNITS):
     """The pass behind what is checked before it."""
-    settings = Settings(saturate=saturate, pedestal=pedestal)
+    settings = CompilerSettings(saturate=saturate, pedestal=pedestal)
     target = Target(None, origin, settings, calibration.units, None, calibration)
     check_signals(graph, target)
     check_weights(graph, target)
@@ -226,7 +226,7 @@ def steep(calibration):
 
 def row(kind=Schmitt, terms=TERMS, beta=(), **fields):
     """A graph of two inputs, the unit current, two memories, and `layer0.0` of a kind that reads them."""
-    graph = Wiring()
+    graph = GraphBuilder()
     nodes = [InputCurrent("in.0", 0), InputCurrent("in.1", 1), UnitCurrent(), Rectifier("hidden.0", "hidden", 0)]
     nodes.append(Schmitt("layer8.0", "layer8", 0, 0, 1.5, 0.0, 1.5, 0.5, 0.25))
     nodes.append(Ladder("layer9.0", "layer9", 0, 0, 0.5, 0.0, 1.0, 0.5, 0.25, rungs=4))

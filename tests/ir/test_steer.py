@@ -16,10 +16,10 @@ from cosim.ir.nodes import And
 from cosim.ir.states import software_states
 from cosim.network.layers import AndLayer, FirstQuadrantLayer, ReluLayer, SignedLayer
 from cosim.network.reference import run_reference
-from cosim.network.types import InputEncoding, Late, check_network
+from cosim.network.types import DelayedSignal, InputEncoding, check_network
 from cosim.units.shift.node import Shift
 from cosim.variation.chip import deviations_of
-from cosim.variation.draws import Plan, draw_chip, varying_devices
+from cosim.variation.draws import VariationPlan, draw_chip, varying_devices
 
 
 def product(late, weight, bias, levels=1):
@@ -50,7 +50,10 @@ def test_ands_and_states_that_begin_on(late, technology, calibration, reset):
     follow = replace(late.cells("a", "input", weight=[[1.0], [1.0]]), initial=start)
     both = AndLayer("both", ("a_1", "a_2"), np.array([[1.0, 0, 0, 1.0]]), np.array([-1.0]))
     network = late.network_of(
-        follow, both, late.cells("b", "both", weight=[[1.0]]), late={"a_1": Late("a"), "a_2": Late("a", 2)}
+        follow,
+        both,
+        late.cells("b", "both", weight=[[1.0]]),
+        late={"a_1": DelayedSignal("a"), "a_2": DelayedSignal("a", 2)},
     )
     design = compile_network(network, technology, calibration)
     assert all(node.on == bool(start[node.index]) for node in design.graph.of(Shift))
@@ -69,7 +72,7 @@ def test_the_level_of_a_bit_is_in_its_weight(late):
     one = np.ones(1)
     signed = SignedLayer("s", ("input",), np.array([[2.0]]), -one, 0.5 * one, 0.5 * one)
     both = AndLayer("both", ("input", "s_1"), np.array([[1.0, 1.0]]), np.array([-0.5]))
-    network = late.network_of(signed, both, late.cells("it", "both", weight=[[1.0]]), late={"s_1": Late("s")})
+    network = late.network_of(signed, both, late.cells("it", "both", weight=[[1.0]]), late={"s_1": DelayedSignal("s")})
     graph = lower(network)
     assert graph.weights["s.0", "both.0"].role == "gate" and graph.weights["s.0", "both.0"].late
     x = late.bits(3)
@@ -131,7 +134,7 @@ def test_mismatch_moves_a_product(technology, calibration):
     """A chip's factors of products are those of the source and of the bias diode; comparators stand."""
     automaton = modulo(3)
     design = compile_network(network_of(automaton, "it"), technology, calibration)
-    plan = Plan("local", 0, 6)
+    plan = VariationPlan("local", 0, 6)
     chip = draw_chip(varying_devices(design.assembly.circuit, technology, plan), technology, plan, 5)
     found = deviations_of(design, design.nominal, chip)
     products = [found.weights[edge] for edge in design.assembly.steering]

@@ -10,7 +10,7 @@ from cosim.compiler.checks import set_points
 from cosim.compiler.lower import lower
 from cosim.compiler.passes import check_sizes, compile_network
 from cosim.compiler.scale import scale
-from cosim.compiler.settings import Settings
+from cosim.compiler.settings import CompilerSettings
 from cosim.errors import MappingError
 from cosim.quantities import parse_quantity
 
@@ -31,7 +31,7 @@ def network(make_network):
 
 def refusal(network, technology, calibration, i_unit=1e-9):
     with pytest.raises(MappingError) as caught:
-        compile_network(network, technology, calibration, Settings(i_unit=i_unit), "model.pt")
+        compile_network(network, technology, calibration, CompilerSettings(i_unit=i_unit), "model.pt")
     return str(caught.value)
 
 
@@ -43,7 +43,7 @@ def test_the_worst_of_all_cells_and_what_would_do(network, technology, calibrati
         "model.pt: layer0.3: upper threshold must be at most 8 nA, not 24 nA, the worst of 3; compile with --i-unit "
         "333p, which suits all cells"
     )
-    compile_network(high, technology, calibration, Settings(i_unit=333e-12))
+    compile_network(high, technology, calibration, CompilerSettings(i_unit=333e-12))
     with pytest.raises(MappingError, match="--i-unit"):
         check_sizes(high, technology, calibration)
 
@@ -54,7 +54,7 @@ def test_a_larger_one_for_narrow_windows(network, technology, calibration):
     found = refusal(narrow, technology, calibration)
     assert re.search(r"layer0\.2: hysteresis width must be at least 12 pA, not 11 pA; compile with --i-unit", found)
     typed = re.search(r"--i-unit (\S+),", found)[1]
-    compile_network(narrow, technology, calibration, Settings(i_unit=parse_quantity(typed, "A")))
+    compile_network(narrow, technology, calibration, CompilerSettings(i_unit=parse_quantity(typed, "A")))
 
 
 def test_none_where_cells_want_opposite_ones(network, technology, calibration):

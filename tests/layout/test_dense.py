@@ -9,11 +9,11 @@ from cosim.cells.schmitt import schmitt
 from cosim.circuit.elements import GROUND, Capacitor, Circuit, Instance, Mos
 from cosim.errors import MappingError
 from cosim.layout.bands import find_bands
-from cosim.layout.blocks import VDD, Block, stack
+from cosim.layout.blocks import VDD, TransistorBlock, stack
 from cosim.layout.chip import MOST, draw_chip, drawing_of
-from cosim.layout.floorplan import OWN, Row, piled, spaced
+from cosim.layout.floorplan import OWN, BlockRow, piled, spaced
 from cosim.layout.plates import place
-from cosim.layout.route import Lanes, NoRoomError, Plan, _place_trunk, _Span
+from cosim.layout.route import NoRoomError, RoutingLanes, RoutingPlan, _place_trunk, _Span
 from cosim.layout.schematic import format_schematic
 from cosim.layout.sensitive import CLOCK, DECISION, HELD, LOAD, Manners, manners, unclocked
 
@@ -81,7 +81,7 @@ def test_rows_of_mirrors_end_in_units_on_the_rail(technology):
 
 
 def row(polarity, well):
-    return Row(polarity, well, (), 1000, 10_000)
+    return BlockRow(polarity, well, (), 1000, 10_000)
 
 
 def test_wells_keep_from_wells_only():
@@ -161,8 +161,8 @@ def test_trunks_keep_from_what_turns_states(other, least):
     """All belong at 50 um. Wires more than 2 um apart do not see each other; a place costs its distance, and what lies
     beside 100 um of the next trunk costs 12.5 um and more."""
     known = Manners(frozenset({"tick"}), frozenset({"choice"}), frozenset({"store"}))
-    plan = Plan((), frozenset(), {"store": 50_000, other: 50_000}, {}, {}, 0, 100_000, known)
-    lanes = Lanes(680)
+    plan = RoutingPlan((), frozenset(), {"store": 50_000, other: 50_000}, {}, {}, 0, 100_000, known)
+    lanes = RoutingLanes(680)
     lanes.take(50_400, 0, 100_000, other)
     x = _place_trunk(plan, lanes, _Span("store", 0, 100_000, 1), 560)
     assert least <= abs(x - 50_400) < 20_000
@@ -171,7 +171,7 @@ def test_trunks_keep_from_what_turns_states(other, least):
 def test_a_single_transistor_stands_on_its_own():
     """A switch on a net with a second transistor that is no source's."""
     one, other = switch("one", "a", "x", "in"), switch("two", "b", "y", "a")
-    assert stack([one, other]) == [Block(one), Block(other)]
+    assert stack([one, other]) == [TransistorBlock(one), TransistorBlock(other)]
 
 
 def test_fill_covers_what_the_foundry_asks_and_keeps_its_distance(technology):

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from cosim.layout.chip import drawing_of
-from cosim.layout.connect import Drawn
+from cosim.layout.connect import ExtractedLayout
 from cosim.layout.extract import extract
 from cosim.technology.catalog import load_technology
 
@@ -36,7 +36,7 @@ def extracted(pieces, drawing):
     for layer, net, box in pieces:
         boxes.setdefault(net, {}).setdefault(layer, []).append(tuple(box))
     found, beside = {}, set()
-    for one in extract(Drawn(boxes, ()), drawing):
+    for one in extract(ExtractedLayout(boxes, ()), drawing):
         pair = f"{one.a} {'ground' if one.b == 'vss' else one.b}"
         found[pair] = found.get(pair, 0.0) + one.farad * 1e18
         if one.kind == "beside":
@@ -79,6 +79,6 @@ def test_a_plane_between_shields(drawing):
 def test_a_gate_has_what_is_above_it_and_nothing_to_ground(drawing):
     """10 um2 of metal1 over a gate: 514 aF of area, and more by the edges."""
     gate = {"g": {"gate": ((0, 0, 10000, 1000),)}, "m": {"metal1": ((0, 0, 10000, 1000),)}}
-    found = {(one.a, one.b): one.farad for one in extract(Drawn(gate, ()), drawing)}
+    found = {(one.a, one.b): one.farad for one in extract(ExtractedLayout(gate, ()), drawing)}
     assert ("g", "vss") not in found
     assert found["g", "m"] > 514e-18

@@ -6,19 +6,19 @@ import pytest
 
 from cosim.circuit.elements import GROUND, Capacitor, Circuit, Mos
 from cosim.errors import MappingError
-from cosim.layout.blocks import Block
+from cosim.layout.blocks import TransistorBlock
 from cosim.layout.chip import draw_chip, drawing_of
-from cosim.layout.floorplan import Placed, Row
+from cosim.layout.floorplan import BlockRow, PlacedTile
 from cosim.layout.order import shortest
 from cosim.layout.plates import WIRE, bottoms, place
-from cosim.layout.tiles import Terminal, Tile
+from cosim.layout.tiles import LayoutTile, Terminal
 
 
 def row(*nets):
     """A row of 10 um with a terminal on each of these nets."""
-    block = Block(Mos("m", "d", "g", GROUND, GROUND, "n", 2e-6, 8e-6))
-    tile = Tile(terminals=[Terminal(net, (0, 0, 1, 1)) for net in nets])
-    return Row("n", GROUND, (Placed(block, tile, is_head=False),), 1000, 10_000)
+    block = TransistorBlock(Mos("m", "d", "g", GROUND, GROUND, "n", 2e-6, 8e-6))
+    tile = LayoutTile(terminals=[Terminal(net, (0, 0, 1, 1)) for net in nets])
+    return BlockRow("n", GROUND, (PlacedTile(block, tile, is_head=False),), 1000, 10_000)
 
 
 def test_bands_that_share_nets_stand_together():

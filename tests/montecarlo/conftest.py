@@ -6,7 +6,7 @@ import pytest
 from cosim.compiler.passes import compile_network
 from cosim.montecarlo.trial import Trial
 from cosim.tasks.testset import TestSet
-from cosim.variation.draws import Plan
+from cosim.variation.draws import VariationPlan
 
 
 @pytest.fixture(scope="session")
@@ -16,5 +16,5 @@ def trial(make_network, technology, calibration) -> Trial:
     rng = np.random.default_rng(4)
     x = rng.uniform(size=(40, 5, 3))
     blank = TestSet(x, np.zeros(40, dtype=np.int64), np.full(40, 5), np.arange(40))
-    _, decisions = Trial(design, blank, Plan("none", 0, 1)).software
-    return Trial(design, TestSet(x, decisions, blank.lengths, blank.indices), Plan("local", 2, 20))
+    _, decisions = Trial(design, blank, VariationPlan("none", 0, 1)).software
+    return Trial(design, TestSet(x, decisions, blank.lengths, blank.indices), VariationPlan("local", 2, 20))

@@ -8,7 +8,7 @@ from cosim.montecarlo.cells import spread_cells
 from cosim.montecarlo.trial import drawn_record
 from cosim.montecarlo.trim import measure_behavioral
 from cosim.units.schmitt.node import Schmitt
-from cosim.variation.draws import Plan
+from cosim.variation.draws import VariationPlan
 
 
 def test_cells_of_records_are_those_of_the_chips_drawn(trial):
@@ -25,7 +25,7 @@ def test_cells_of_records_are_those_of_the_chips_drawn(trial):
 
 
 def test_a_chip_without_deviations_has_what_was_asked(trial):
-    still = replace(trial, plan=Plan("none", 0, 1))
+    still = replace(trial, plan=VariationPlan("none", 0, 1))
     found = spread_cells(still, [drawn_record(still.chip(0))])
     assert found is not None
     np.testing.assert_array_equal(found.measured[0], found.asked)

@@ -21,7 +21,7 @@ from cosim.montecarlo.trial import Trial, run_chip, trial_samples_hash
 from cosim.resources import device_model_path
 from cosim.tasks.testset import TestSet
 from cosim.technology.calibration import format_calibration, load_calibration
-from cosim.variation.draws import Plan
+from cosim.variation.draws import VariationPlan
 from cosim.variation.gradient import Gradient
 
 FILES = {"trial.json", "network.npz", "samples.npz", "calibration.json"}
@@ -100,8 +100,8 @@ def test_conditions_and_compile_options(make_network, make_store, tmp_path, kind
     design, condition = load_design(tmp_path / "net.npz", Compiling(**options))
     x = np.random.default_rng(1).uniform(size=(4, 3, 3))
     test_set = TestSet(x, np.zeros(4, dtype=np.int64), np.array([3, 1, 2, 3]), np.arange(4))
-    timing = replace(Trial(design, test_set, Plan("all", 1, 2)).timing, t_step=options["t_step"])
-    trial = Trial(design, test_set, Plan("all", 1, 2, "lhs"), timing=timing, condition=condition)
+    timing = replace(Trial(design, test_set, VariationPlan("all", 1, 2)).timing, t_step=options["t_step"])
+    trial = Trial(design, test_set, VariationPlan("all", 1, 2, "lhs"), timing=timing, condition=condition)
     make_store(tmp_path / "run", trial, "power<=1uW")
     keep_trial(tmp_path / "run", trial, options)
     again = load_trial(tmp_path / "run")

@@ -28,7 +28,7 @@ from cosim.montecarlo.trial import behavioral_record, failed, run_chip, run_chip
 from cosim.report.advice import advise
 from cosim.report.tables import format_contributions, format_summary
 from cosim.simulation import schedule
-from cosim.study.chips import Contribution, Division, Share, Unreset
+from cosim.study.chips import Contribution, Division, Unreset, VarianceShare
 
 SPECS = [parse_spec("accuracy>=0.9")]
 
@@ -303,7 +303,7 @@ def test_chips_that_make_intervals_of_shares_say_something(trial):
 
 
 def test_shares_of_too_few_chips_are_no_figures():
-    share = Share("cells", 40, value=0.4, low=-0.6, high=1.9)
+    share = VarianceShare("cells", 40, value=0.4, low=-0.6, high=1.9)
     few = Division(1.3, (share,), chips_needed=400)
     enough = Division(0.9, (replace(share, low=0.1, high=0.7),), chips_needed=0)
     lines = format_contributions({"accuracy": Contribution(describe([1.0]), few, enough)})

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 import pytest
 
-from cosim.cli.types import Share
+from cosim.cli.types import ShareType
 from cosim.errors import InputError
 from cosim.montecarlo.merge import merge_stores
 from cosim.montecarlo.run import shard_of
@@ -76,8 +76,8 @@ def test_a_folder_that_is_no_part_is_refused(runs, tmp_path):
 @pytest.mark.parametrize("text", ["0/3", "4/3", "1/0", "3", "a/b", "-1/3", "1/3/5", ""])
 def test_a_part_that_there_is_not(text):
     with pytest.raises(click.BadParameter, match="i/n with i from 1 to n"):
-        Share().convert(text, None, None)
-    assert Share().convert("3/8", None, None) == (3, 8)
+        ShareType().convert(text, None, None)
+    assert ShareType().convert("3/8", None, None) == (3, 8)
 
 
 @pytest.mark.parametrize("option", [("--contributions",), ("--stop-width", "0.2"), ("--json", "f.json")])

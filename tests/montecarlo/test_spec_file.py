@@ -7,7 +7,7 @@ import pytest
 from cosim.errors import InputError
 from cosim.montecarlo.spec import parse_spec
 from cosim.montecarlo.spec_file import format_verdicts, judge, read_specs, without_yield
-from cosim.study.judged import Measured
+from cosim.study.judged import MeasuredValue
 from cosim.technology.catalog import load_technology
 
 FILE = """
@@ -53,7 +53,11 @@ def test_the_tighter_of_two_holds():
 
 
 def test_a_verdict_has_value_limit_and_whether_it_is_sure():
-    measured = {"accuracy": Measured(0.9, 0.82, 0.95), "power": Measured(4e-7, 3.9e-7, 5.2e-7), "area": Measured(6e4)}
+    measured = {
+        "accuracy": MeasuredValue(0.9, 0.82, 0.95),
+        "power": MeasuredValue(4e-7, 3.9e-7, 5.2e-7),
+        "area": MeasuredValue(6e4),
+    }
     verdicts = judge([parse_spec(text) for text in ("accuracy>=0.8", "power<=500nW", "area<=5e4um2")], measured)
     assert [(one.met, one.sure) for one in verdicts] == [(True, True), (True, False), (False, True)]
     *_, accuracy, power, area = format_verdicts(verdicts)

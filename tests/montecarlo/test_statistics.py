@@ -19,9 +19,9 @@ from cosim.montecarlo.statistics import (
 )
 from cosim.report.tables import format_unreset
 from cosim.study.chips import ChipRecord, Figures
-from cosim.variation.draws import Plan
+from cosim.variation.draws import VariationPlan
 
-PLAN = Plan("local", 0, 100)
+PLAN = VariationPlan("local", 0, 100)
 
 
 def figures(accuracy, power=1e-7):
@@ -52,7 +52,7 @@ def test_interval_covers_the_true_yield():
 
 
 def test_replicates_give_the_interval_of_their_means():
-    plan = Plan("local", 0, 100, "lhs", 10)
+    plan = VariationPlan("local", 0, 100, "lhs", 10)
     passes = ([True] * 10 + [True, False] * 5) * 5
     found = count_yield(passes, plan)
     half = 2.2621571627409915 * np.std([1, 0.5] * 5, ddof=1) / 10**0.5  # t of 9 degrees of freedom at 97.5 %
@@ -67,7 +67,10 @@ def test_replicates_give_the_interval_of_their_means():
 def test_few_replicates_or_few_failures_give_the_binomial_interval(replicates, failing):
     """Replicates that agree by chance had an interval of width 0: [100 %, 100 %] of 20 chips."""
     passes = [True] * (100 - failing) + [False] * failing
-    found, independent = count_yield(passes, Plan("local", 0, 100, "lhs", replicates)), count_yield(passes, PLAN)
+    found, independent = (
+        count_yield(passes, VariationPlan("local", 0, 100, "lhs", replicates)),
+        count_yield(passes, PLAN),
+    )
     assert (found.interval, found.method) == (independent.interval, "Clopper-Pearson")
     assert found.interval.high - found.interval.low > 0.03
 
@@ -151,13 +154,13 @@ def test_intervals_by_hand():
 
 
 def test_a_yield_in_a_file():
-    found = count_yield([True, True, False, True], Plan("local", 0, 4), 0.9)
+    found = count_yield([True, True, False, True], VariationPlan("local", 0, 4), 0.9)
     low, high = found.interval
     assert low < 0.75 < high < 1 and found.method == "Clopper-Pearson"
     assert json_object(found) == {
         "value": 0.75, "interval": [low, high], "confidence": 0.9, "passed": 3, "chips": 4, "method": "Clopper-Pearson",
     }  # fmt: skip
-    wider = count_yield([True, True, False, True], Plan("local", 0, 4))
+    wider = count_yield([True, True, False, True], VariationPlan("local", 0, 4))
     assert wider.interval.low < low and high < wider.interval.high and wider.confidence == 0.95
 
 
@@ -191,7 +194,7 @@ def test_pairs_need_three_good_chips_and_the_simulator():
 def test_when_replicates_speak(sampling, replicates, failing, chips, student):
     passes = ([False] * failing + [True] * (chips - failing))[:chips]
     planned = 99 if replicates == 9 else 100
-    found = count_yield(passes, Plan("local", 0, planned, sampling, replicates))
+    found = count_yield(passes, VariationPlan("local", 0, planned, sampling, replicates))
     assert (found.method == "Student's t over replicates") is student
     assert 0 <= found.interval.low <= found.value <= found.interval.high <= 1
 
@@ -199,20 +202,20 @@ def test_when_replicates_speak(sampling, replicates, failing, chips, student):
 def test_looks_before_the_last_chip():
     assert checkpoints(50) == [50] and checkpoints(51) == [50, 51] and checkpoints(300) == [50, 100, 200, 300]
     assert checkpoints(10_001) == [50, 100, 200, 500, 1000, 2000, 5000, 10_000, 10_001]
-    assert stop_confidence(Plan("local", 0, 50)) == pytest.approx(0.95, rel=1e-12)
-    assert stop_confidence(Plan("local", 0, 200)) == pytest.approx(1 - 0.05 / 3, rel=1e-12)
+    assert stop_confidence(VariationPlan("local", 0, 50)) == pytest.approx(0.95, rel=1e-12)
+    assert stop_confidence(VariationPlan("local", 0, 200)) == pytest.approx(1 - 0.05 / 3, rel=1e-12)
 
 
 def test_an_interval_of_the_width_is_precise():
     passes = [True] * 95 + [False] * 5
-    found = count_yield(passes, Plan("local", 0, 40))
-    assert is_precise(passes, Plan("local", 0, 40), found.interval.high - found.interval.low)
+    found = count_yield(passes, VariationPlan("local", 0, 40))
+    assert is_precise(passes, VariationPlan("local", 0, 40), found.interval.high - found.interval.low)
 
 
 def test_looks_share_the_confidence():
     """95 of 100 pass: 0.0964 wide at 95 %, wider at 1 - 0.05 / 2 with a second look planned."""
     passes = [True] * 95 + [False] * 5
-    single, planned = Plan("local", 0, 40), Plan("local", 0, 100)
+    single, planned = VariationPlan("local", 0, 40), VariationPlan("local", 0, 100)
     assert checkpoints(100) == [50, 100] and checkpoints(40) == [40]
     assert is_precise(passes, single, 0.0965) and not is_precise(passes, planned, 0.0965)
 

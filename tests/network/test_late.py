@@ -10,7 +10,7 @@ from cosim.checkpoint.file import load_network, network_to_arrays, save_checkpoi
 from cosim.errors import NetworkError
 from cosim.network.layers import FirstQuadrantLayer, ReluLayer, SignedLayer
 from cosim.network.reference import run_reference
-from cosim.network.types import InputEncoding, Late, Network, Readout, check_network
+from cosim.network.types import DelayedSignal, InputEncoding, Network, Readout, check_network
 
 ENCODING = InputEncoding(np.zeros(2), np.ones(2), levels=1)
 
@@ -36,10 +36,10 @@ def feeding_back():
     )  # fmt: skip
     readout = Readout(("behind", "front_1"), np.arange(8.0).reshape(2, 4), np.zeros(2), "last")
     late = {
-        "behind_1": Late("behind"),
-        "behind_2": Late("behind", 2),
-        "front_1": Late("front"),
-        "input_3": Late("input", 3),
+        "behind_1": DelayedSignal("behind"),
+        "behind_2": DelayedSignal("behind", 2),
+        "front_1": DelayedSignal("front"),
+        "input_3": DelayedSignal("input", 3),
     }
     return check_network(Network(ENCODING, (front, behind), readout, late=late))
 
@@ -69,7 +69,7 @@ def test_layer_by_layer_is_frame_by_frame(monkeypatch):
     layers = (first("front", ("input", "input_2"), [[1, -1, 0.5, 0.5], [0.5, 0.5, 1, -1]]),
               ReluLayer("rates", ("front_1", "input"), np.array([[1.0, -0.5, 0.25, 0.5]]), np.array([0.1])),
               first("last", ("rates", "front_1"), [[0.5, 0.5, -0.25]]))  # fmt: skip
-    late = {"input_2": Late("input", 2), "front_1": Late("front")}
+    late = {"input_2": DelayedSignal("input", 2), "front_1": DelayedSignal("front")}
     network = check_network(Network(ENCODING, layers, Readout(("last",), np.ones((1, 1)), np.zeros(1)), late=late))
     assert not network.feeds_back
     whole = run_reference(network, bits(2))
@@ -84,7 +84,7 @@ def test_layer_by_layer_is_frame_by_frame(monkeypatch):
 
 def test_later_than_the_sample_is_long():
     network = Network(ENCODING, (first("a", ("input_9",), [[1, 1]]),), Readout(("a",), np.ones((1, 1)), np.zeros(1)),
-                      late={"input_9": Late("input", 9)})  # fmt: skip
+                      late={"input_9": DelayedSignal("input", 9)})  # fmt: skip
     assert not run_reference(check_network(network), np.ones((1, 4, 2))).signals["a"].any()
 
 
@@ -110,16 +110,16 @@ def test_an_earlier_version_cannot_hold_them(tmp_path):
 @pytest.mark.parametrize(
     ("late", "text"),
     [
-        ({"front": Late("input")}, "late.front has the name of another signal"),
-        ({"input": Late("front")}, "late.input has the name of another signal"),
-        ({"x y": Late("input")}, "meta.late: name must be a lower-case letter"),
+        ({"front": DelayedSignal("input")}, "late.front has the name of another signal"),
+        ({"input": DelayedSignal("front")}, "late.input has the name of another signal"),
+        ({"x y": DelayedSignal("input")}, "meta.late: name must be a lower-case letter"),
         (
-            {"again": Late("nowhere")},
+            {"again": DelayedSignal("nowhere")},
             "late.again.signal must be 'input' or a layer, not 'nowhere'; known: input, front",
         ),
-        ({"again": Late("input", 0)}, "late.again.frames must lie in 1 to 4096, not 0"),
-        ({"again": Late("input", 5000)}, "must lie in 1 to 4096, not 5000"),
-        ({"again": Late("input")}, "late.again is read by no layer"),
+        ({"again": DelayedSignal("input", 0)}, "late.again.frames must lie in 1 to 4096, not 0"),
+        ({"again": DelayedSignal("input", 5000)}, "must lie in 1 to 4096, not 5000"),
+        ({"again": DelayedSignal("input")}, "late.again is read by no layer"),
     ],
 )
 def test_what_is_no_late_source(late, text):

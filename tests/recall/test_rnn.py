@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from cosim.recall.activations import ACTIVATIONS
-from cosim.recall.rnn import INITIAL, Line, RecallNetwork, cast, draw, recall, store
+from cosim.recall.rnn import INITIAL, DelayLineState, RecallNetwork, cast, draw, recall, store
 
 
 def written(length, width, symbols=3, seed=0, dtype=np.float32, **kind):
@@ -34,7 +34,7 @@ def test_in_place_is_the_dense_network(name, steps):
     network, wanted, _ = written(steps, width, symbols, dtype=np.float64, activation=name)
     matrix = np.eye(length * width, k=-width)
     matrix[:width, :width] = network.hidden
-    line, dense = Line(network, length), np.zeros(length * width)
+    line, dense = DelayLineState(network, length), np.zeros(length * width)
     for symbol in wanted:
         dense = matrix @ dense
         dense[:width] += network.inputs[:, symbol] + network.bias
@@ -49,7 +49,7 @@ def test_the_line_is_stored_at_once(monkeypatch, dtype):
     """Step by step, and block by block in pieces: the same numbers; 1 ulp a shift where a library rounds by length."""
     monkeypatch.setattr("cosim.recall.rnn.PIECE", 80)
     network, wanted, states = written(50, 5, dtype=dtype)
-    line = Line(network, 50)
+    line = DelayLineState(network, 50)
     for symbol in wanted:
         line.step(symbol)
     np.testing.assert_allclose(line.blocks(), store(states, network.activation), rtol=50 * np.finfo(dtype).eps, atol=0)
@@ -57,7 +57,7 @@ def test_the_line_is_stored_at_once(monkeypatch, dtype):
 
 def test_a_full_line_forgets_the_oldest():
     network, wanted, _ = written(90, 16)
-    line = Line(network, 40)
+    line = DelayLineState(network, 40)
     for symbol in wanted:
         line.step(symbol)
     np.testing.assert_array_equal(recall(network, line.blocks()).symbols[1:], wanted[-39:])
@@ -151,7 +151,7 @@ def test_sigmoid_forgets(dtype):
 def noisy(name, noise, seed):
     """Fraction of right symbols and age of the youngest wrong one, L = 1000, D = 32."""
     network, wanted, _ = written(1000, 32, seed=seed, dtype=np.float64, activation=name)
-    line = Line(network, 1000, noise, np.random.default_rng(seed))
+    line = DelayLineState(network, 1000, noise, np.random.default_rng(seed))
     for symbol in wanted:
         line.step(symbol)
     right = (recall(network, line.blocks()).symbols == wanted)[::-1]
@@ -172,7 +172,7 @@ def test_noise_is_added_at_every_shift():
     """m times to block m of a linear line; 500 numbers give a variance within 6 %, five times that is allowed."""
     rng = np.random.default_rng(3)
     zeros = np.zeros((500, 500)), np.zeros((500, 2)), np.zeros(500)
-    line = Line(RecallNetwork(*zeros, ACTIVATIONS["identity"]), 12, 0.1, rng)
+    line = DelayLineState(RecallNetwork(*zeros, ACTIVATIONS["identity"]), 12, 0.1, rng)
     for _ in range(30):
         line.step(0)
     np.testing.assert_allclose(line.blocks().var(axis=1), 0.01 * np.arange(12), rtol=0.3)

@@ -10,20 +10,20 @@ from cosim.montecarlo.spec import parse_spec
 from cosim.montecarlo.trial import Trial
 from cosim.montecarlo.trim_run import summarize_trim, trim_chip
 from cosim.report.characterize_sheet import LadderCondition, Origin, cell_page, ladder_page
-from cosim.report.partitions_sheet import Cut, partitions_page
+from cosim.report.partitions_sheet import PartitionSubject, partitions_page
 from cosim.report.power_sheet import power_page
 from cosim.report.pvt_sheet import pvt_page
-from cosim.report.simulation_sheet import Simulated, simulation_page
+from cosim.report.simulation_sheet import SimulationSubject, simulation_page
 from cosim.report.trim_sheet import trim_page
-from cosim.study.characterize import Characterisation, Curve, Row
-from cosim.study.intervals import Bounds
+from cosim.study.characterize import CellFigure, Characterisation, FigureLine
+from cosim.study.intervals import IntervalEnds
 from cosim.study.ladder_study import LadderStudy, LadderTrace, ladder_runs, software_levels, summarize_ladder
 from cosim.study.partitions import DeployedSummary, PartitionSummary
 from cosim.study.power import study_power, summarize_power
-from cosim.study.pvt import Condition, Sweep
+from cosim.study.pvt import PvtCondition, Sweep
 from cosim.technology.conditions import at
 from cosim.units.ladder.points import ladder_currents, ladder_timing
-from cosim.variation.draws import Plan
+from cosim.variation.draws import VariationPlan
 
 VERSION = {"ngspice": "39"}
 
@@ -35,15 +35,15 @@ def power(design, test_set):
 def pvt(design):
     """45 conditions; in one every run failed."""
     rows = [
-        Condition(corner, celsius, supply, 7, 0, 0.98, 0.857, Bounds(0.42, 1.0), 0.857, 1.23e-7)
+        PvtCondition(corner, celsius, supply, 7, 0, 0.98, 0.857, IntervalEnds(0.42, 1.0), 0.857, 1.23e-7)
         for corner in ("tt", "ff", "ss", "fs", "sf") for celsius in (0.0, 27.0, 60.0) for supply in (1.71, 1.8, 1.89)
     ]  # fmt: skip
-    rows[4] = Condition("tt", 27.0, 1.8, 0, 7, 0.0, 0.0, None, None, None)
+    rows[4] = PvtCondition("tt", 27.0, 1.8, 0, 7, 0.0, 0.0, None, None, None)
     return pvt_page(design, Sweep("constant", None, tuple(rows), (rows[4],), 7, ()), VERSION)
 
 
 def trim(design, test_set):
-    trial = Trial(design, test_set, Plan("local", 5, 3))
+    trial = Trial(design, test_set, VariationPlan("local", 5, 3))
     records = [trim_chip(trial, number, (2, 3)) for number in range(3)]
     summary = summarize_trim(trial, (2, 3), records, [parse_spec("state_agreement>=0.5")])
     return trim_page(design, summary, {"seed": "5"})
@@ -54,16 +54,16 @@ def simulation(design, test_set):
     steps, cells, outputs = test_set.x.shape[1], len(design.assembly.decisions), len(design.assembly.outputs)
     good = Inference(np.zeros((steps, cells), np.int8), np.zeros((steps, outputs)), 1e-7, np.zeros((0, cells)))
     failed = Failure(FailureKind.TIMEOUT, "after 1 s", "")
-    return simulation_page(Simulated(design, test_set, [good] + [failed] * (len(test_set.y) - 1), Run()))
+    return simulation_page(SimulationSubject(design, test_set, [good] + [failed] * (len(test_set.y) - 1), Run()))
 
 
 def cell(technology, calibration):
     x = np.linspace(0.0, 2e-9, 9)
     rows = (
-        Row("push 1 nA", "pull = push", "A", 0.0, 1e-11, 1e-12, 1e-9),
-        Row("push 1 nA", "pull = 2 push", "A", 1e-9, float("nan"), 9.99e-10, 1e-9),
+        CellFigure("push 1 nA", "pull = push", "A", 0.0, 1e-11, 1e-12, 1e-9),
+        CellFigure("push 1 nA", "pull = 2 push", "A", 1e-9, float("nan"), 9.99e-10, 1e-9),
     )
-    curves = tuple(Curve("1 nA", kind, x, x) for kind in ("measured", "calibrated", "ideal"))
+    curves = tuple(FigureLine("1 nA", kind, x, x) for kind in ("measured", "calibrated", "ideal"))
     found = [Characterisation(at(technology, celsius=celsius), rows, curves) for celsius in (0.0, 27.0)]
     return cell_page("rectifier", found, Origin(calibration, "ngspice", "39"))
 
@@ -92,12 +92,12 @@ def partitions(design):
     levels = ("software", "converters", "behavioral", "ngspice")
     pairs = ("converters", "behavioral", "ngspice", "end_to_end")
     summary = DeployedSummary(
-        "ngspice", 30, 0, dict.fromkeys(levels, 0.9), dict.fromkeys(levels, Bounds(0.73, 0.98)),
-        dict.fromkeys(pairs, 1.0), dict.fromkeys(pairs, Bounds(0.88, 1.0)), 0.01, 900, one.wrong, 0.9989, one.power_w,
-        ("wires", "pads"), None, (one,),
+        "ngspice", 30, 0, dict.fromkeys(levels, 0.9), dict.fromkeys(levels, IntervalEnds(0.73, 0.98)),
+        dict.fromkeys(pairs, 1.0), dict.fromkeys(pairs, IntervalEnds(0.88, 1.0)), 0.01, 900, one.wrong, 0.9989,
+        one.power_w, ("wires", "pads"), None, (one,),
     )  # fmt: skip
     parts = [
         SimpleNamespace(part="encoder", where="software", parameters=1234, reason="its perceptron is gated"),
         SimpleNamespace(part="block1", where="circuit", parameters=0, reason="3 9T cells"),
     ]
-    return partitions_page(Cut("made up", parts, {"block1": design}, design.technology), summary)
+    return partitions_page(PartitionSubject("made up", parts, {"block1": design}, design.technology), summary)

@@ -26,7 +26,7 @@ from cosim.report.page import format_block, format_pages
 from cosim.report.tables import format_comparison
 from cosim.study.transitions import Transition, Transitions
 from cosim.tasks.testset import TestSet
-from cosim.variation.draws import Plan
+from cosim.variation.draws import VariationPlan
 
 HOSTILE = "<script>$\\frac{$"
 
@@ -201,6 +201,6 @@ def test_the_page_of_a_comparison(parity, tmp_path):
 
 
 def test_the_page_of_chips(parity, make_store, tmp_path):
-    make_store(tmp_path / "chips", Trial(*parity, Plan("local", 0, 2)), "state_agreement>=1")
+    make_store(tmp_path / "chips", Trial(*parity, VariationPlan("local", 0, 2)), "state_agreement>=1")
     page = format_pages([chip_page(study_chips(tmp_path / "chips", waveforms=False))])
     assert page.index("<h2>The automaton</h2>") < page.index("1 by 1 to 0") < page.index("<h2>The chips</h2>")

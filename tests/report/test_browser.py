@@ -10,7 +10,7 @@ import pytest
 
 from cosim.compiler.passes import compile_network
 from cosim.engines.engine import Run
-from cosim.files.settings import Settings
+from cosim.files.settings import RunSettings
 from cosim.montecarlo.page import study_chips
 from cosim.montecarlo.trial import Trial
 from cosim.pipeline import run_comparison
@@ -18,7 +18,7 @@ from cosim.report.chip_page import chip_page
 from cosim.report.kept_page import read_page
 from cosim.report.page import format_pages
 from cosim.tasks.testset import TestSet
-from cosim.variation.draws import Plan
+from cosim.variation.draws import VariationPlan
 
 PHONE, DESK, PAPER = 420, 1300, 680  # px; A4 without its margins has 180 mm = 680 px
 CONTRAST = 4.5  # that WCAG 2.2 asks of text, level AA
@@ -100,7 +100,11 @@ def made_up(compiled, every_page, technology, calibration):
         "ladder": every_page.ladder(technology, calibration),
     }
     together = format_pages(
-        [verbs["power"], verbs["pvt"], replace(verbs["trim"], repeat=Settings("trim", "0.1.0", f"cosim trim {LONG}"))]
+        [
+            verbs["power"],
+            verbs["pvt"],
+            replace(verbs["trim"], repeat=RunSettings("trim", "0.1.0", f"cosim trim {LONG}")),
+        ]
     )
     return {**{name: format_pages([page]) for name, page in verbs.items()}, "together": together}
 
@@ -111,8 +115,8 @@ def simulated(compiled, make_store, tmp_path_factory):
     design, test_set = compiled
     folder = tmp_path_factory.mktemp("pages")
     run_comparison(design, test_set, Run(folder / "comparison"), lambda done, total: None)
-    _, decisions = Trial(design, test_set, Plan("none", 0, 1)).software
-    trial = Trial(design, replace(test_set, y=1 - decisions), Plan("local", 5, 3), "ngspice")
+    _, decisions = Trial(design, test_set, VariationPlan("none", 0, 1)).software
+    trial = Trial(design, replace(test_set, y=1 - decisions), VariationPlan("local", 5, 3), "ngspice")
     make_store(folder / "chips", trial, "state_agreement>=0.5")
     study = study_chips(folder / "chips")
     return {

@@ -28,7 +28,7 @@ from cosim.report.tables import percent
 from cosim.study.agreement import METRICS
 from cosim.study.chips import Unreset
 from cosim.tasks.testset import TestSet
-from cosim.variation.draws import Plan
+from cosim.variation.draws import VariationPlan
 
 HOSTILE = '<script>alert("x")</script>'
 VOID = {"meta", "img", "br"}
@@ -82,8 +82,10 @@ def trial(make_network, technology, calibration):
     x, lengths = rng.uniform(size=(40, 5, 3)), np.full(40, 5)
     design = compile_network(network, technology, calibration)
     blank = TestSet(x, np.zeros(40, dtype=np.int64), lengths, np.arange(40) + 100)
-    _, decisions = Trial(design, blank, Plan("none", 0, 1)).software
-    return Trial(design, replace(blank, y=decisions), Plan("local", 2, 12, area=0.1))  # so small that some chips fail
+    _, decisions = Trial(design, blank, VariationPlan("none", 0, 1)).software
+    return Trial(
+        design, replace(blank, y=decisions), VariationPlan("local", 2, 12, area=0.1)
+    )  # so small that some chips fail
 
 
 @pytest.fixture(scope="module")
@@ -262,7 +264,7 @@ def test_a_run_of_failures_alone_still_has_its_page(trial, make_store, tmp_path)
 
 def test_chips_without_deviations(trial, make_store, tmp_path):
     """All alike and all right: histograms of one bar, and no chip to look into."""
-    make_store(tmp_path / "run", replace(trial, plan=Plan("none", 0, 3)), "accuracy>=0.5")
+    make_store(tmp_path / "run", replace(trial, plan=VariationPlan("none", 0, 3)), "accuracy>=0.5")
     study = study_chips(tmp_path / "run")
     assert study.failure == "No chip decides any sample wrong."
     assert "3 of 3 chips" in Page(format_chip_report(study)).text
@@ -328,8 +330,8 @@ def simulated(make_network, technology, calibration, make_store, tmp_path_factor
     x = np.random.default_rng(3).uniform(size=(2, 3, 3))
     test_set = TestSet(x, np.zeros(2, dtype=np.int64), np.array([3, 2]), np.array([17, 4]))
     design = compile_network(network, technology, calibration)
-    _, decisions = Trial(design, test_set, Plan("none", 0, 1)).software
-    trial = Trial(design, replace(test_set, y=1 - decisions), Plan("local", 5, 4), "ngspice")
+    _, decisions = Trial(design, test_set, VariationPlan("none", 0, 1)).software
+    trial = Trial(design, replace(test_set, y=1 - decisions), VariationPlan("local", 5, 4), "ngspice")
     folder = tmp_path_factory.mktemp("simulated") / "run"
     make_store(folder, trial, "state_agreement>=0.5")
     return folder

@@ -12,17 +12,24 @@ from matplotlib.text import Text
 from cosim.cells.blocks import BIAS_TREE, BLOCKS, CLOCK_GENERATOR, CONVERTERS, DECISION
 from cosim.circuit.waveforms import DECIDE, Timing
 from cosim.report.characterize_figures import draw_characterisation
-from cosim.report.chip_figures import Spread, YieldCurve, draw_failure, draw_pairs, draw_spread, draw_yield_curve
+from cosim.report.chip_figures import (
+    ChipDistribution,
+    YieldCurve,
+    draw_failure,
+    draw_pairs,
+    draw_spread,
+    draw_yield_curve,
+)
 from cosim.report.comparison_figures import draw_confusion
 from cosim.report.figures import COLORS, DOUBLE, SIMULATOR, SINGLE, engine_colors, figure_bytes, styled
 from cosim.report.spread_figures import draw_levels, draw_quantiles, draw_running_yield, draw_thresholds, draw_weak
 from cosim.report.waveform_figure import draw_waveforms
-from cosim.study.agreement import Comparison, Engine
+from cosim.study.agreement import Comparison, EngineResult
 from cosim.study.cell_spread import CellSpread, rank_weak
-from cosim.study.characterize import Characterisation, Curve, Row
+from cosim.study.characterize import CellFigure, Characterisation, FigureLine
 from cosim.study.intervals import running_intervals
 from cosim.study.spread import normal_quantiles
-from cosim.study.waveforms import Verdict, WaveLabels
+from cosim.study.waveforms import SampleDecisions, WaveLabels
 
 RNG = np.random.default_rng(3)
 ACCURACY = np.round(40 * np.clip(RNG.normal(0.85, 0.08, 60), 0, 1)) / 40
@@ -31,7 +38,7 @@ ASKED = 1e-9 * np.array([[1.0, 0.1, 1.0], [2.0, 0.5, 1.0]])
 CELLS = CellSpread(("layer1.0", "layer1.1"), ASKED, ASKED + 1e-10 * RNG.normal(size=(60, 2, 3)))
 LABELS = WaveLabels(
     "layer2.1", 6e-10, 3e-10, ["0", "1", "2"], "digits on 99 transistors", i_pedestal=5e-11, stage=1, stages=2,
-    inputs=("0", "1", "ramp"), verdict=Verdict(17, 2, {"software": 2, "behavioral": 2, "ngspice": 1}),
+    inputs=("0", "1", "ramp"), verdict=SampleDecisions(17, 2, {"software": 2, "behavioral": 2, "ngspice": 1}),
 )  # fmt: skip
 
 
@@ -48,13 +55,17 @@ def make_waves(inputs, frames=4):
 
 
 def make_spread(quantum=2.5):
-    return Spread("accuracy (%)", 100 * ACCURACY[PASSES], 100 * ACCURACY[~PASSES], {"nominal": 90, "spec": 80}, quantum)
+    return ChipDistribution(
+        "accuracy (%)", 100 * ACCURACY[PASSES], 100 * ACCURACY[~PASSES], {"nominal": 90, "spec": 80}, quantum
+    )
 
 
 def make_comparison():
     y, decisions = RNG.integers(0, 3, 40), RNG.integers(0, 3, 40)
     engines = {
-        name: Engine(np.zeros((40, 1, 1), bool), np.zeros((40, 1, 3)), (decisions + (np.arange(40) < changed)) % 3)
+        name: EngineResult(
+            np.zeros((40, 1, 1), bool), np.zeros((40, 1, 3)), (decisions + (np.arange(40) < changed)) % 3
+        )
         for name, changed in (("software", 0), ("behavioral", 2), ("ngspice", 5))
     }
     return Comparison(
@@ -67,9 +78,9 @@ def draw_schmitt(technology):
     for rise in (1e-10, 2e-9):
         group = f"{rise:g}"
         for name, value in (("upper threshold", rise), ("lower threshold", 0.5 * rise), ("level", rise)):
-            rows.append(Row(group, name, "A", value, 0.97 * value, 1.001 * value, value))
+            rows.append(CellFigure(group, name, "A", value, 0.97 * value, 1.001 * value, value))
         x = rise * np.array([0, 1, 1, 1.3, 0.5, 0.5, 0])
-        curves += [Curve(group, kind, x, rise * np.array([0, 0, 1, 1, 1, 0, 0])) for kind in ("measured", "ideal")]
+        curves += [FigureLine(group, kind, x, rise * np.array([0, 0, 1, 1, 1, 0, 0])) for kind in ("measured", "ideal")]
     return draw_characterisation("schmitt", Characterisation(technology, tuple(rows), tuple(curves)))
 
 

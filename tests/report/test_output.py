@@ -11,7 +11,7 @@ from cosim.report.comparison_figures import draw_confusion
 from cosim.report.figures import Figure, save_figure
 from cosim.report.tables import format_comparison, percent
 from cosim.report.waveform_figure import draw_waveforms
-from cosim.study.agreement import Comparison, Engine, summarize_comparison
+from cosim.study.agreement import Comparison, EngineResult, summarize_comparison
 from cosim.study.waveforms import WaveLabels, liveliest_cell
 
 HOSTILE = '<script>alert("x")</script>'
@@ -26,9 +26,9 @@ def comparison():
     other[3, 2, 1] ^= True
     decisions = rng.integers(0, 3, 13)
     engines = {
-        "software": Engine(states, readout, decisions),
-        "behavioral": Engine(states, readout, decisions),
-        "ngspice": Engine(other, readout + 0.01, (decisions + (np.arange(13) == 4)) % 3),
+        "software": EngineResult(states, readout, decisions),
+        "behavioral": EngineResult(states, readout, decisions),
+        "ngspice": EngineResult(other, readout + 0.01, (decisions + (np.arange(13) == 4)) % 3),
     }
     power = np.full(13, 1.234e-7)
     return Comparison(

@@ -11,12 +11,12 @@ import pytest
 from cosim.compiler.passes import compile_network
 from cosim.errors import InputError
 from cosim.files.seal import seal_json
-from cosim.files.settings import Settings, write_settings
+from cosim.files.settings import RunSettings, write_settings
 from cosim.outputs import summarize
 from cosim.report.chip_study import format_spec
 from cosim.report.html import Picture
 from cosim.report.kept_page import check_same, has_page, read_page, write_page
-from cosim.report.page import PROVENANCE, Facts, Fold, Grid, Page, Section, Subject, Table, format_pages
+from cosim.report.page import PROVENANCE, Facts, Fold, Grid, Page, PageSubject, Section, Table, format_pages
 from cosim.report.repeat import REPEAT
 from cosim.report.words import WORDS, network_name, worded
 
@@ -29,9 +29,9 @@ BLOCKS = (HOSTILE, PICTURE, TABLE, Facts(((HOSTILE, HOSTILE),)), Grid((PICTURE, 
 @pytest.fixture
 def page():
     return Page(
-        HOSTILE, Subject(HOSTILE, "0123456789abcdef"), HOSTILE, HOSTILE, ((HOSTILE, HOSTILE),),
+        HOSTILE, PageSubject(HOSTILE, "0123456789abcdef"), HOSTILE, HOSTILE, ((HOSTILE, HOSTILE),),
         (Section(HOSTILE, BLOCKS), Section("nothing", ())), {"network": "0123456789abcdef", HOSTILE: HOSTILE}, HOSTILE,
-        (HOSTILE,), Settings(HOSTILE, command=HOSTILE),
+        (HOSTILE,), RunSettings(HOSTILE, command=HOSTILE),
     )  # fmt: skip
 
 
@@ -79,10 +79,10 @@ def test_what_two_pages_share_stands_once(page):
 
 def test_a_page_is_kept_as_it_is(page, tmp_path):
     assert not has_page(tmp_path)
-    write_settings(tmp_path, Settings("compare", command="cosim compare net.npz"))
+    write_settings(tmp_path, RunSettings("compare", command="cosim compare net.npz"))
     write_page(tmp_path, page)
     assert has_page(tmp_path)
-    assert read_page(tmp_path) == replace(page, repeat=Settings("compare", command="cosim compare net.npz"))
+    assert read_page(tmp_path) == replace(page, repeat=RunSettings("compare", command="cosim compare net.npz"))
     assert (tmp_path / "report.html").read_text() == format_pages([read_page(tmp_path)])
 
 
@@ -117,7 +117,7 @@ def test_a_damaged_page_is_said(page, tmp_path):
 
 
 def test_two_networks_are_not_on_one_page(page, tmp_path):
-    other = replace(page, subject=Subject("digits_d4", "fedcba9876543210"))
+    other = replace(page, subject=PageSubject("digits_d4", "fedcba9876543210"))
     check_same([(tmp_path / "a", page), (tmp_path / "b", page)])
     with pytest.raises(InputError, match=r"a is about .*\(0123456789abcdef\), and .*b is about digits_d4 \(fedcba"):
         check_same([(tmp_path / "a", page), (tmp_path / "b", other)])

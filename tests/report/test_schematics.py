@@ -23,7 +23,7 @@ from cosim.cells import (
     toggle,
 )
 from cosim.circuit.elements import Circuit, Mos
-from cosim.ir.graph import Wiring
+from cosim.ir.graph import GraphBuilder
 from cosim.ir.nodes import Pedestal
 from cosim.report import schematics
 from cosim.report.device_sizes import device_rows, sizes_of
@@ -143,7 +143,7 @@ def test_blocks_have_the_netlist_s_ports():
 
 
 def graph_of(*nodes):
-    graph = Wiring()
+    graph = GraphBuilder()
     for node in nodes:
         graph.add(node)
     return graph.lowered()

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from cosim.report.waveform_files import FILES, format_raw, format_vcd, format_waveforms, plain_names
-from cosim.study.probing import Recorded
+from cosim.study.probing import ProbedInference
 
 
 @pytest.fixture(scope="module")
@@ -18,7 +18,7 @@ def recorded():
     names = ("in.0", "layer1.2.state", "layer1.weight[0,3]", "power")
     states = {"layer1.2": rng.integers(0, 2, 57).astype(np.int16), "ladder.0": rng.integers(0, 10, 57).astype(np.int16)}
     vectors = {name: rng.normal(scale=1e-9, size=57) for name in names}
-    return Recorded(time, vectors, states, {"clk0": (np.arange(57) % 4 > 1).astype(np.int16)})
+    return ProbedInference(time, vectors, states, {"clk0": (np.arange(57) % 4 > 1).astype(np.int16)})
 
 
 def read_npz(content):

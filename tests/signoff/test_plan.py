@@ -3,7 +3,7 @@
 import pytest
 
 from cosim.errors import InputError
-from cosim.signoff.plan import NAMES, Plan, format_plan, read_plan
+from cosim.signoff.plan import NAMES, SignoffPlan, format_plan, read_plan
 
 
 def plan_of(tmp_path, text):
@@ -13,7 +13,7 @@ def plan_of(tmp_path, text):
 
 
 def test_without_a_file_it_is_the_default_one():
-    assert read_plan(None) == Plan()
+    assert read_plan(None) == SignoffPlan()
 
 
 def test_what_a_run_writes_is_read_back_the_same(tmp_path):

@@ -17,8 +17,8 @@ from cosim.design import Condition
 from cosim.engines.engine import Run, Waveforms
 from cosim.errors import SimulationError
 from cosim.report.signoff_table import format_check, say_whole, verdict_of
-from cosim.signoff.plan import NAMES, Plan
-from cosim.signoff.subject import Subject
+from cosim.signoff.plan import NAMES, SignoffPlan
+from cosim.signoff.subject import SignoffSubject
 from cosim.signoff.weakest import largest_voltages
 from cosim.study import bias as sources
 from cosim.study.bias import ON_CHIP, applicable_biases, bias_name, bias_words
@@ -175,7 +175,7 @@ def test_a_reference_that_gives_no_current_leaves_ideal_currents_and_says_why(te
     monkeypatch.setattr(sources, "measure_reference", refuse)
     monkeypatch.setattr(sources, "_measured", {})
     assert applicable_biases(pins, technology) == (("constant",), "current reference: it does not start")
-    subject = Subject(pins, None, Run(Path()), Plan(), {}, None, biases=("constant", "tracking"))
+    subject = SignoffSubject(pins, None, Run(Path()), SignoffPlan(), {}, None, biases=("constant", "tracking"))
     found, missing = subject.across("ss")
     assert list(found) == ["constant"]
     assert [(one.bias, one.met, one.shown) for one in missing] == [

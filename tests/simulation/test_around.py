@@ -12,7 +12,7 @@ from cosim.checkpoint.file import load_network
 from cosim.circuit.elements import Source
 from cosim.circuit.waveforms import Timing
 from cosim.compiler.passes import compile_network
-from cosim.compiler.settings import AROUND, Settings, parse_around
+from cosim.compiler.settings import AROUND, CompilerSettings, parse_around
 from cosim.engines.engine import NO_CLASS, Inference, Run, decided_by
 from cosim.errors import InputError, MappingError
 from cosim.files.seal import seal_json
@@ -43,7 +43,7 @@ def network(make_network):
 
 @pytest.fixture(scope="module")
 def design(network, technology):
-    return compile_for(network, "net", technology, Settings(around=DRIVEN))
+    return compile_for(network, "net", technology, CompilerSettings(around=DRIVEN))
 
 
 @pytest.fixture(scope="module")
@@ -110,7 +110,7 @@ def test_digits_are_decided_on_the_chip(technology):
     from cosim.loading import draw_samples, load_ranged
 
     net = load_ranged(trained_network_path("digits_d4.pt"), None)
-    whole = compile_for(net, "digits", technology, Settings(around=DRIVEN))
+    whole = compile_for(net, "digits", technology, CompilerSettings(around=DRIVEN))
     many = draw_samples(net, None, 40, 0, print)
     scores = np.sort(run_reference(net, many.x, many.lengths).scores, axis=1)
     few = many.select(np.argsort(scores[:, -2] - scores[:, -1])[:8])
@@ -127,7 +127,7 @@ def test_one_clock_drives_it_all(network, technology, x, pooling):
     pytest.importorskip("numba")
     pooled = replace(network, readout=replace(network.readout, pooling=pooling))
     test_set = TestSet(x[None], np.zeros(1, dtype=np.int64), np.array([FRAMES]), np.arange(1))
-    whole = compile_for(pooled, "net", technology, Settings(around=AROUND))
+    whole = compile_for(pooled, "net", technology, CompilerSettings(around=AROUND))
     (chip,) = simulate_samples(whole, test_set, Run(engine="batch"))
     assert isinstance(chip, Inference) and not chip.elsewhere
     software = run_reference(pooled, x[None])
@@ -150,7 +150,7 @@ def test_pulses_and_decisions_from_the_clock(technology, late, kind):
     pytest.importorskip("numba")
     net = load_network(trained_network_path("parity_d2")) if kind == "toggles" else late.register(3)
     x = np.random.default_rng(1).integers(0, 2, (1, 8, net.encoding.width)).astype(float)
-    whole = compile_for(net, kind, technology, Settings(around=("clock",)))
+    whole = compile_for(net, kind, technology, CompilerSettings(around=("clock",)))
     assert bool(whole.assembly.pulses) is (kind == "toggles") and bool(whole.assembly.decides) is (kind == "register")
     test_set = TestSet(x, np.zeros(1, dtype=np.int64), np.array([8]), np.arange(1))
     (found,) = simulate_samples(whole, test_set, Run(engine="batch"))
@@ -162,7 +162,7 @@ def test_pulses_and_decisions_from_the_clock(technology, late, kind):
 def test_a_simulator_with_large_steps_loses_no_bit_of_the_ring(technology, late):
     """With edges of 1 us ngspice solves one whole edge in a step: bits then pass two flip-flops, or none."""
     net, x = late.register(2), np.array([1.0, 0.0]).reshape(1, 2, 1)
-    whole = compile_for(net, "register", technology, Settings(around=("clock",)))
+    whole = compile_for(net, "register", technology, CompilerSettings(around=("clock",)))
     bench = inference_bench(whole, x[0])
     found = run_inference(bench, read_plan(whole, 2))
     assert isinstance(found, Inference)
@@ -173,7 +173,7 @@ def test_no_time_for_a_decision(make_network, technology):
     """Of seven stages the first closes at 0.1 of a frame, and outputs would be sampled from 0.06 to 0.05."""
     deep = make_network(5, widths=(1,) * 7, outputs=2, alphas=(1.0,))
     with pytest.raises(MappingError, match=r"deep: --with decision samples .* the network's 7 stages decides"):
-        compile_for(deep, "deep", technology, Settings(around=("decision",)))
+        compile_for(deep, "deep", technology, CompilerSettings(around=("decision",)))
 
 
 def test_which_blocks():
@@ -186,13 +186,13 @@ def test_which_blocks():
 def test_what_a_network_must_have(network, technology):
     free = replace(network, encoding=replace(network.encoding, levels=None))
     with pytest.raises(MappingError, match=r"net: --with inputs takes codes, .* train with --input-levels 16"):
-        compile_for(free, "net", technology, Settings(around=("inputs",)))
+        compile_for(free, "net", technology, CompilerSettings(around=("inputs",)))
     votes = replace(network, readout=replace(network.readout, pooling="vote"))
     with pytest.raises(MappingError, match=r"net: --with decision takes the largest .* not readout.pooling vote"):
-        compile_for(votes, "net", technology, Settings(around=("decision",)))
+        compile_for(votes, "net", technology, CompilerSettings(around=("decision",)))
     real = replace(network, labels=(), regression=True)
     with pytest.raises(MappingError, match=r"net: --with decision takes the largest .* trained for real numbers"):
-        compile_for(real, "net", technology, Settings(around=("decision",)))
+        compile_for(real, "net", technology, CompilerSettings(around=("decision",)))
 
 
 def test_lines_say_the_class():

@@ -16,7 +16,7 @@ from cosim.design import Condition
 from cosim.errors import InputError
 from cosim.simulation.plans import read_plan
 from cosim.simulation.testbench import control_elements, inference_bench, input_elements, saved_probes
-from cosim.variation.draws import Plan, draw_chip, varying_devices
+from cosim.variation.draws import VariationPlan, draw_chip, varying_devices
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +26,7 @@ def design(make_network, technology, calibration):
 
 def nominal_chip(design):
     """A chip that does not deviate."""
-    plan = Plan("none", 0, 1)
+    plan = VariationPlan("none", 0, 1)
     return draw_chip(varying_devices(design.flat, design.technology, plan), design.technology, plan, 0)
 
 

@@ -13,7 +13,7 @@ from cosim.engines import table
 from cosim.engines.engine import Description, Failure, FailureKind, Inference, Run, Waveforms
 from cosim.errors import MissingToolError, SimulationError
 from cosim.simulation import inference
-from cosim.simulation.inference import Tile, infer_tile, run_inferences, split_tiles
+from cosim.simulation.inference import BenchGroup, infer_tile, run_inferences, split_tiles
 from cosim.simulation.keep import INFERENCES
 from cosim.simulation.read import Margin, Meter, ReadPlan, read_inference
 from cosim.simulation.single import run_bench
@@ -181,7 +181,7 @@ def test_a_failure_is_one_bench_and_a_lost_process_a_tile(log, technology):
 @pytest.mark.parametrize("there", [True, False])
 def test_what_it_has_no_model_for_runs_elsewhere(log, technology, monkeypatch, tmp_path, there):
     monkeypatch.setattr(table, "ENGINES", (*table.ENGINES, table.Entry("standin", lambda: Standin(there))))
-    tile = Tile((0, 1, 2), tuple(make(technology, volt) for volt in (10.0, STRANGE, 12.0)), (planned(),) * 3)
+    tile = BenchGroup((0, 1, 2), tuple(make(technology, volt) for volt in (10.0, STRANGE, 12.0)), (planned(),) * 3)
     first, strange, last = infer_tile(Fourfold(log), tile, 3.0)
     assert isinstance(first, Inference) and first.elsewhere == ""
     assert isinstance(last, Inference) and last.elsewhere == ""
@@ -217,7 +217,7 @@ def test_margins_are_distances_of_a_current_from_the_threshold_that_counts():
 
 
 def test_margins_are_kept(log, technology, tmp_path):
-    (found,) = infer_tile(Fourfold(log), Tile((0,), (make(technology, 10.0),), (planned(),)), 3.0)
+    (found,) = infer_tile(Fourfold(log), BenchGroup((0,), (make(technology, 10.0),), (planned(),)), 3.0)
     latches = np.array([[0.9], [0.01], [np.inf], [0.5]])
     found = replace(found, margins=np.array([[1e-12], [2e-12], [np.inf], [0.0]]), latches=latches)
     inference._save(tmp_path, "name", found)

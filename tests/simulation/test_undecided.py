@@ -9,7 +9,7 @@ from cosim.compiler.passes import compile_network
 from cosim.engines.engine import Failure, FailureKind, Inference, Run
 from cosim.report.trust import format_undecided
 from cosim.simulation import undecided
-from cosim.simulation.audit import TIE, Ran
+from cosim.simulation.audit import TIE, AuditableRun
 from cosim.simulation.undecided import TIGHTER, find_undecided
 from cosim.tasks.testset import TestSet
 
@@ -47,14 +47,14 @@ def test_margins_against_what_tighter_steps_change(design, test_set, monkeypatch
     again[:] = [inference(5 * unit)] * 3
     run = Run(engine="batch")
     elsewhere = replace(near, elsewhere="ngspice: a reason")
-    found = find_undecided(Ran(design, test_set, [far, far, far, elsewhere], run), lambda done, total: None)
+    found = find_undecided(AuditableRun(design, test_set, [far, far, far, elsewhere], run), lambda done, total: None)
     assert asked == pytest.approx([1e-4 * TIGHTER] * 3)
     assert (found.repeated, found.error, found.limit) == (3, pytest.approx(unit), pytest.approx(3 * unit))
     assert TIE * design.i_unit == pytest.approx(2 * unit)
     assert (found.decisions, found.near, found.samples) == (3 * FRAMES * CELLS, 0, 0)
     again[:] = [inference(1.5 * unit), inference(3 * unit), gone]  # of the least certain one first
     failed = Failure(FailureKind.CRASH, "", "")
-    found = find_undecided(Ran(design, test_set, [far, near, gone, failed], run), lambda done, total: None)
+    found = find_undecided(AuditableRun(design, test_set, [far, near, gone, failed], run), lambda done, total: None)
     assert (found.decisions, found.near) == (2 * FRAMES * CELLS, FRAMES * CELLS)
     assert (found.latches, found.floating, found.samples) == (3 * FRAMES * CELLS, FRAMES * CELLS, 2)
     text = " ".join(format_undecided(found))
@@ -68,5 +68,5 @@ def test_what_follows_another_state_is_no_error_of_steps(design, test_set, monke
     monkeypatch.setattr(undecided, "run_inferences", lambda benches, *rest: [turned for _ in benches])
     before = inference(8e-12)
     before.margins[2:] = 1.0
-    found = find_undecided(Ran(design, test_set, [before] * 4, Run(engine="batch")), lambda done, total: None)
+    found = find_undecided(AuditableRun(design, test_set, [before] * 4, Run(engine="batch")), lambda done, total: None)
     assert found.error == pytest.approx(1e-12)

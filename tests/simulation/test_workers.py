@@ -18,7 +18,7 @@ from cosim.montecarlo.trial import Trial, run_chips
 from cosim.simulation.simulated import simulate_samples
 from cosim.simulation.workers import WorkerDied, WorkerPool
 from cosim.tasks.testset import TestSet
-from cosim.variation.draws import Plan
+from cosim.variation.draws import VariationPlan
 
 PARENT = """
 import os, time
@@ -154,6 +154,6 @@ def test_samples_from_a_script_without_a_guard(samples, tmp_path):
 def test_chips_from_standard_input(samples, tmp_path):
     """As in a notebook, there is no file that `__main__` could be read from again."""
     design, test_set = samples
-    trial = Trial(design, test_set, Plan("local", 2, 16))
+    trial = Trial(design, test_set, VariationPlan("local", 2, 16))
     found = run_script(tmp_path, ["-"], CHIPS, replace(trial))
     assert sorted(found) == sorted(record.behavioral.power.hex() for record in run_chips(trial, tuple(range(16))))

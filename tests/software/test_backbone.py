@@ -8,15 +8,15 @@ torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402
 
 from cosim.errors import InputError  # noqa: E402
-from cosim.software.backbone import Backbone, Block, positions, record, take_step  # noqa: E402
-from cosim.software.cells import Cell  # noqa: E402
+from cosim.software.backbone import Backbone, BackboneBlock, positions, record, take_step  # noqa: E402
+from cosim.software.cells import SoftwareCell  # noqa: E402
 from cosim.software.hysteresis import HysteresisCell  # noqa: E402
-from cosim.software.shape import CELLS, HYBRIDS, Shape, check_shape, count_parameters  # noqa: E402
+from cosim.software.shape import CELLS, HYBRIDS, BackboneShape, check_shape, count_parameters  # noqa: E402
 
-SHAPE = Shape(3, 5, width=8, state=4)
+SHAPE = BackboneShape(3, 5, width=8, state=4)
 
 
-class Identity(Cell):
+class Identity(SoftwareCell):
     """The cell of which nothing is kept."""
 
     def __init__(self, width: int) -> None:
@@ -53,7 +53,7 @@ def shuffle(module):
 @pytest.mark.parametrize("placed", [True, False])
 def test_block_with_identity_for_its_cell_is_the_equations(placed):
     torch.manual_seed(2)
-    block = shuffle(Block(6, Identity(6), positions=placed))
+    block = shuffle(BackboneBlock(6, Identity(6), positions=placed))
     x = torch.randn(2, 9, 6, dtype=torch.float64)
     normed = layer_norm(x, block.norm1)
     c = normed
@@ -109,9 +109,9 @@ def test_parameter_count_of_fixed_thresholds():
 
 
 def test_hybrids_alternate_or_share():
-    alternating = Backbone(Shape(1, 1, cell="mingru+cmru", width=8, state=4, blocks=4))
+    alternating = Backbone(BackboneShape(1, 1, cell="mingru+cmru", width=8, state=4, blocks=4))
     assert [type(block.cell).__name__ for block in alternating.blocks] == ["MinGru", "HysteresisCell"] * 2
-    shared = Backbone(Shape(1, 1, cell="mingru+alphacmru", width=8, state=4, wiring="parallel"))
+    shared = Backbone(BackboneShape(1, 1, cell="mingru+alphacmru", width=8, state=4, wiring="parallel"))
     assert [(type(cell).__name__, cell.state) for cell in shared.blocks[0].cell.cells] == [
         ("MinGru", 2),
         ("HysteresisCell", 2),
@@ -142,12 +142,12 @@ def test_steps_behind_the_end_of_a_sample_change_nothing(pooling):
 
 
 def test_tokens_are_embedded():
-    model = Backbone(Shape(11, 2, width=8, tokens=True))
+    model = Backbone(BackboneShape(11, 2, width=8, tokens=True))
     assert model(torch.randint(0, 11, (3, 20))).shape == (3, 2)
 
 
 def test_epsilon_reaches_every_cell_but_a_bmru():
-    mixed = Backbone(Shape(1, 1, cell="bmru+cmru", width=8, state=2, blocks=2))
+    mixed = Backbone(BackboneShape(1, 1, cell="bmru+cmru", width=8, state=2, blocks=2))
     mixed.set_epsilon(0.25)
     assert [cell.epsilon for cell in mixed.hysteresis.values()] == [0.0, 0.25]
 

@@ -7,7 +7,7 @@ torch = pytest.importorskip("torch")
 from cosim.software.backbone import _cell  # noqa: E402
 from cosim.software.cells import Lru, Parallel  # noqa: E402
 from cosim.software.hysteresis import Drive  # noqa: E402
-from cosim.software.shape import CELLS, Shape  # noqa: E402
+from cosim.software.shape import CELLS, BackboneShape  # noqa: E402
 
 N, M, D = 3, 6, 4
 STEPS = (1, 2, 33, 100)  # a loop up to 32, above it the merging
@@ -16,7 +16,7 @@ EPSILONS = {"cmru": (1.0, 0.3, 0.0, -1.0), "alphacmru": (1.0, 0.0)}
 
 def build(kind, epsilon=None, threshold="input", seed=5):
     torch.manual_seed(seed)
-    cell = _cell(kind, Shape(1, 1, cell=kind, width=M, threshold=threshold), D).double()
+    cell = _cell(kind, BackboneShape(1, 1, cell=kind, width=M, threshold=threshold), D).double()
     if epsilon is not None:
         cell.epsilon = epsilon
     return cell

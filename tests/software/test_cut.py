@@ -13,11 +13,11 @@ from cosim.errors import MappingError  # noqa: E402
 from cosim.software.backbone import Backbone  # noqa: E402
 from cosim.software.cut import NEITHER, cut_backbone  # noqa: E402
 from cosim.software.file import Model  # noqa: E402
-from cosim.software.shape import Shape, check_shape  # noqa: E402
+from cosim.software.shape import BackboneShape, check_shape  # noqa: E402
 from cosim.software.sources import Samples  # noqa: E402
 from cosim.study.partitions import equations  # noqa: E402
 
-SHAPE = Shape(3, 4, cell="cmru", width=16, state=6, blocks=2, pooling="mean", start="low")
+SHAPE = BackboneShape(3, 4, cell="cmru", width=16, state=6, blocks=2, pooling="mean", start="low")
 
 
 def make(shape=SHAPE, epsilon=0.0, seed=0):

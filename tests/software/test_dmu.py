@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from cosim.software.delayed_product import train_delayed_product
-from cosim.software.dmu import Cut, DelayedMemoryUnit, parameters_of
+from cosim.software.dmu import DelayedMemoryUnit, GatePruning, parameters_of
 
 CELLS = ("rnn", "gru", "lstm", "indrnn")
 
@@ -101,10 +101,10 @@ def test_parameters_of_the_papers_digits():
 
 def test_gates_that_are_cut():
     gates = torch.tensor([[0.1, 0.4, 0.2, 0.3], [0.25, 0.25, 0.4, 0.1]])
-    assert torch.equal(Cut()(gates), gates)
-    assert torch.equal(Cut(0.25)(gates), torch.tensor([[0, 0.4, 0, 0.3], [0.25, 0.25, 0.4, 0]]))
-    assert torch.equal(Cut(kept=1)(gates), torch.tensor([[0, 0.4, 0, 0], [0, 0, 0.4, 0]]))
-    assert torch.equal(Cut(0.35, 2)(gates), torch.tensor([[0, 0.4, 0, 0], [0, 0, 0.4, 0]]))
+    assert torch.equal(GatePruning()(gates), gates)
+    assert torch.equal(GatePruning(0.25)(gates), torch.tensor([[0, 0.4, 0, 0.3], [0.25, 0.25, 0.4, 0]]))
+    assert torch.equal(GatePruning(kept=1)(gates), torch.tensor([[0, 0.4, 0, 0], [0, 0, 0.4, 0]]))
+    assert torch.equal(GatePruning(0.35, 2)(gates), torch.tensor([[0, 0.4, 0, 0], [0, 0, 0.4, 0]]))
 
 
 def test_a_cut_is_of_the_line_and_of_nothing_else():
@@ -112,9 +112,9 @@ def test_a_cut_is_of_the_line_and_of_nothing_else():
     unit, plain, x = unit_of("rnn"), unit_of("rnn", delays=0), inputs_of()
     plain.cell.load_state_dict(unit.cell.state_dict())
     with torch.no_grad():
-        assert torch.equal(unit(x, Cut(1.1)), plain(x))
-        assert torch.equal(unit(x, Cut(kept=5)), unit(x))
-        assert not torch.equal(unit(x, Cut(kept=4)), unit(x))
+        assert torch.equal(unit(x, GatePruning(1.1)), plain(x))
+        assert torch.equal(unit(x, GatePruning(kept=5)), unit(x))
+        assert not torch.equal(unit(x, GatePruning(kept=4)), unit(x))
 
 
 @pytest.mark.parametrize("bad", [(0, 4, 3), (1, 0, 3), (1, 4, -1)])
@@ -129,7 +129,7 @@ def test_the_line_helps_and_few_gates_suffice():
     plain = train_delayed_product("rnn", 0, seed=0)
     found = train_delayed_product("rnn", 20, seed=0)
     assert found.accuracy() - plain.accuracy() >= 0.15
-    assert found.accuracy() - found.accuracy(Cut(kept=4)) <= 0.03
+    assert found.accuracy() - found.accuracy(GatePruning(kept=4)) <= 0.03
 
 
 def test_the_same_seed_trains_the_same():

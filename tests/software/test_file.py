@@ -12,9 +12,9 @@ from cosim.checkpoint.software_only import SOFTWARE_FORMAT, unmapped_parts  # no
 from cosim.errors import InputError, MappingError  # noqa: E402
 from cosim.software.backbone import Backbone  # noqa: E402
 from cosim.software.file import Model, load_model, model_bytes, save_model  # noqa: E402
-from cosim.software.shape import CELLS, Shape  # noqa: E402
+from cosim.software.shape import CELLS, BackboneShape  # noqa: E402
 
-SHAPE = Shape(2, 3, cell="cmru", width=8, state=4, blocks=2)
+SHAPE = BackboneShape(2, 3, cell="cmru", width=8, state=4, blocks=2)
 
 
 def make_model(shape=SHAPE, seed=0):

@@ -10,7 +10,7 @@ torch = pytest.importorskip("torch")
 from cosim.errors import InputError  # noqa: E402
 from cosim.software.delays import FixedDelays, LearnedDelays, sigma_at  # noqa: E402
 from cosim.software.footprint import memory_footprint, parameters_by_part, silicon_footprint  # noqa: E402
-from cosim.software.mgrade import Convolving, Mgrade, Shape, dilation_of, receptive_field  # noqa: E402
+from cosim.software.mgrade import Convolving, Mgrade, MgradeShape, dilation_of, receptive_field  # noqa: E402
 
 H, T = 3, 40
 
@@ -112,7 +112,7 @@ FIELDS = [
 def test_receptive_field(convolving, layers, field):
     """Of the formulas, and of the network: the inputs that the last output has a gradient on."""
     torch.manual_seed(0)
-    model = Mgrade(Shape(1, 1, 4, layers, convolving, "none")).double().eval()
+    model = Mgrade(MgradeShape(1, 1, 4, layers, convolving, "none")).double().eval()
     assert receptive_field([int(one.used().max()) for one in model.convolutions]) == field
     x = signal(field + 10, 1).requires_grad_()
     model(x)[:, -1].sum().backward()
@@ -137,7 +137,7 @@ def test_footprints_are_those_of_the_paper(name, convolving, cell, parameters, t
 
     The 42 biases of encoder and decoder, which it leaves out, change no figure.
     """
-    model = Mgrade(Shape(1, 10, 32, 6, convolving, cell))
+    model = Mgrade(MgradeShape(1, 10, 32, 6, convolving, cell))
     for biases in (0, 42):
         found = memory_footprint(model, widths=True)
         assert math.ceil((found.parameters - biases) / 1000) == parameters
@@ -148,7 +148,7 @@ def test_footprints_are_those_of_the_paper(name, convolving, cell, parameters, t
 def test_parameters_by_part():
     """App. B of the paper: 2 K H taps, 2 H^2 + 2 H, 4 H^2 + 3 H, 2 H in each of two layers."""
     k, h = 5, 6
-    model = Mgrade(Shape(3, 2, h, 2, Convolving("learned", k, reach=16)))
+    model = Mgrade(MgradeShape(3, 2, h, 2, Convolving("learned", k, reach=16)))
     assert parameters_by_part(model) == {
         "encoder": 3 * h + h,
         "convolution": 2 * 2 * k * h,
@@ -163,8 +163,8 @@ def test_parameters_by_part():
 def test_small_models_of_the_paper_have_no_mlp():
     """Its sMNIST models of 3k parameters: 3.1k and 3.2k without the MLP, 8k and 9k with it."""
     for shape, with_mlp, without in (
-        (Shape(1, 10, 20, 3, Convolving("constant", 4, dilation=16)), 8, 3),
-        (Shape(1, 10, 15, 6), 9, 3),
+        (MgradeShape(1, 10, 20, 3, Convolving("constant", 4, dilation=16)), 8, 3),
+        (MgradeShape(1, 10, 15, 6), 9, 3),
     ):
         parts = parameters_by_part(Mgrade(shape))
         assert round(sum(parts.values()) / 1000) == with_mlp
@@ -173,7 +173,7 @@ def test_small_models_of_the_paper_have_no_mlp():
 
 def test_bits_and_silicon():
     """Positions up to 12 take 4 bits; cells are the largest delays in use, of the inputs and of later channels."""
-    model = Mgrade(Shape(5, 2, 2, 2, Convolving("learned", 2, reach=12), "bmru", deep=False))
+    model = Mgrade(MgradeShape(5, 2, 2, 2, Convolving("learned", 2, reach=12), "bmru", deep=False))
     with torch.no_grad():
         for one in model.convolutions:
             one.positions.copy_(torch.tensor([[0.2, 7.4], [3.4, 1.0]]))
@@ -185,7 +185,7 @@ def test_bits_and_silicon():
     assert (silicon.cells, silicon.transistors, silicon.filters) == (cells, 20 * cells, 0)
     assert silicon.capacitance == pytest.approx(cells * 400)  # 0.4 pF of each clocked cell
     assert silicon.power == pytest.approx(cells * 3.3e-9)
-    dispersive = Mgrade(Shape(1, 1, 2, 1, Convolving("gamma", 3, reach=24, order=4), deep=False))
+    dispersive = Mgrade(MgradeShape(1, 1, 2, 1, Convolving("gamma", 3, reach=24, order=4), deep=False))
     silicon = silicon_footprint(dispersive, 1e-9, 0.5e-12)
     assert (silicon.filters, silicon.capacitance) == (24, pytest.approx(12e3))
     assert memory_footprint(dispersive).buffer == 24
@@ -201,9 +201,9 @@ def test_dilation_stops_doubling():
     [
         (lambda: FixedDelays(2, 0, 1), "at least 1, not 0 and 1"),
         (lambda: LearnedDelays(2, 1, 0), "at least 1, not 1 and 0"),
-        (lambda: Mgrade(Shape(0, 1)), "must be at least 1"),
-        (lambda: memory_footprint(Mgrade(Shape(1, 1)), 0), "signal_bits"),
-        (lambda: silicon_footprint(Mgrade(Shape(1, 1)), 0.0), "must be positive"),
+        (lambda: Mgrade(MgradeShape(0, 1)), "must be at least 1"),
+        (lambda: memory_footprint(Mgrade(MgradeShape(1, 1)), 0), "signal_bits"),
+        (lambda: silicon_footprint(Mgrade(MgradeShape(1, 1)), 0.0), "must be positive"),
     ],
 )
 def test_refused(make, message):

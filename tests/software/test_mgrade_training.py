@@ -6,14 +6,14 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from cosim.errors import InputError  # noqa: E402
-from cosim.software.mgrade import Convolving, Mgrade, Shape  # noqa: E402
+from cosim.software.mgrade import Convolving, Mgrade, MgradeShape  # noqa: E402
 from cosim.software.mgrade_training import Fit, accuracy_of, loss_of, reconstruct, train_mgrade  # noqa: E402
 from cosim.tasks.flip_flop import SYMBOLS, generate_flip_flop_steps  # noqa: E402
 from cosim.tasks.lorenz import generate_lorenz  # noqa: E402
-from cosim.tasks.steps import Steps  # noqa: E402
+from cosim.tasks.steps import StepTargets  # noqa: E402
 
 TWO_TAPS = Convolving("learned", 2, reach=2)
-BISTABLE = Shape(5, 2, 16, 1, TWO_TAPS, "bmru", deep=False, grid=0.125)
+BISTABLE = MgradeShape(5, 2, 16, 1, TWO_TAPS, "bmru", deep=False, grid=0.125)
 
 
 def flip_flop(rng):
@@ -53,7 +53,7 @@ def test_loss_is_of_the_steps_that_count():
     chosen = torch.log_softmax(scores, dim=2)[torch.from_numpy(batch.mask)]
     wanted = -chosen[torch.arange(len(chosen)), torch.from_numpy(batch.y[batch.mask])].mean()
     torch.testing.assert_close(loss_of(scores, batch), wanted)
-    values = Steps(batch.x, batch.x[..., :1] + 2.0, np.ones_like(batch.mask))
+    values = StepTargets(batch.x, batch.x[..., :1] + 2.0, np.ones_like(batch.mask))
     assert loss_of(torch.from_numpy(batch.x[..., :1]), values).item() == pytest.approx(2.0)
 
 
@@ -67,7 +67,7 @@ def test_a_layer_with_delays_0_and_1_tells_flip_flops_at_any_length():
 
     The store is wrong by 4 e^-40 a step at most.
     """
-    model = Mgrade(Shape(5, 2, 10, 1, Convolving("learned", 1, reach=1), deep=False)).eval()
+    model = Mgrade(MgradeShape(5, 2, 10, 1, Convolving("learned", 1, reach=1), deep=False)).eval()
     large, write = 40.0, SYMBOLS.index("w")
     layer = model.layers[0]
     with torch.no_grad():
@@ -95,7 +95,7 @@ def test_reconstruction_of_a_network_that_sees_all(ahead):
             found = torch.from_numpy(3.0 * lorenz.states[:, ahead : 60 + ahead])
             return found, found
 
-    found = reconstruct(Seeing(Shape(1, 1, 3)).eval(), lorenz, lorenz, 10, 500)
+    found = reconstruct(Seeing(MgradeShape(1, 1, 3)).eval(), lorenz, lorenz, 10, 500)
     if ahead:
         assert max(found.y, found.z) < 1e-5  # float32 states of about 1 and steps of about 0.5: 1e-7 a state
         assert found.overlap < 0.9
@@ -114,7 +114,7 @@ def test_bistable_memory_keeps_what_soft_gates_lose():
     model = train_mgrade(BISTABLE, flip_flop, Fit())
     assert accuracy_of(model, sparse(512)) == 1.0
     assert accuracy_of(model, sparse(100_000, 2)) == 1.0
-    alone = train_mgrade(Shape(5, 2, 16, 1, deep=False), flip_flop, Fit())
+    alone = train_mgrade(MgradeShape(5, 2, 16, 1, deep=False), flip_flop, Fit())
     # 85 and 86 % in three seeds; 512 strings have some 3000 reads, sigma 0.6 %
     assert accuracy_of(alone, generate_flip_flop_steps(512, 64, seed=99)) < 0.90
     assert accuracy_of(alone, sparse(512)) < 0.70
@@ -123,7 +123,7 @@ def test_bistable_memory_keeps_what_soft_gates_lose():
 @pytest.mark.slow
 def test_a_bounded_context_forgets():
     """94 steps of five layers of exponential delays: right at 64 tokens, 77 to 80 % in three seeds at 512."""
-    model = train_mgrade(Shape(5, 2, 16, 5, Convolving("exponential", 4), "none"), flip_flop, Fit())
+    model = train_mgrade(MgradeShape(5, 2, 16, 5, Convolving("exponential", 4), "none"), flip_flop, Fit())
     assert accuracy_of(model, sparse(64)) > 0.99
     assert accuracy_of(model, sparse(512)) < 0.90
 
@@ -135,10 +135,10 @@ def test_delays_reconstruct_the_lorenz_attractor():
 
     def draw(rng):
         chosen = rng.choice(200, 32, replace=False)
-        return Steps(train.steps.x[chosen], train.steps.y[chosen], train.steps.mask[chosen])
+        return StepTargets(train.steps.x[chosen], train.steps.y[chosen], train.steps.mask[chosen])
 
     delays = Convolving("learned", 1, reach=12, start="uniform")
-    shapes = Shape(1, 1, 10, 1, delays, deep=False), Shape(1, 1, 10, 2, deep=False)
+    shapes = MgradeShape(1, 1, 10, 1, delays, deep=False), MgradeShape(1, 1, 10, 2, deep=False)
     models = [train_mgrade(shape, draw, Fit(600, 1e-2, 1, sigma=0.5)) for shape in shapes]
     assert [sum(p.numel() for p in model.parameters()) for model in models] == [271, 471]
     found = [reconstruct(model, train, test, 24, 2000) for model in models]

@@ -9,7 +9,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from cosim.software.settings import Training  # noqa: E402
-from cosim.software.shape import Shape  # noqa: E402
+from cosim.software.shape import BackboneShape  # noqa: E402
 from cosim.software.sources import load_source  # noqa: E402
 from cosim.software.train import Setup, train_backbone  # noqa: E402
 
@@ -23,7 +23,7 @@ def trained(tmp_path):
 
     def train(source, cell, epsilon, state, iterations):
         training = Training(iterations=iterations, batch=32, epsilon=epsilon)
-        setup = Setup(Shape(1, 1, cell=cell, width=32, state=state), training, source)
+        setup = Setup(BackboneShape(1, 1, cell=cell, width=32, state=state), training, source)
         return train_backbone(setup, tmp_path / "model.pt").spread().mean
 
     return train

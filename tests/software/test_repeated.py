@@ -7,7 +7,7 @@ torch = pytest.importorskip("torch")
 from cosim.software import backbone as backbones  # noqa: E402
 from cosim.software.backbone import Backbone  # noqa: E402
 from cosim.software.repeated import Repeated, each, repeated, take_step, whole  # noqa: E402
-from cosim.software.shape import CELLS, HYBRIDS, Shape  # noqa: E402
+from cosim.software.shape import CELLS, HYBRIDS, BackboneShape  # noqa: E402
 
 N, TIME = 6, 30
 
@@ -74,7 +74,7 @@ def test_scores_and_gradients_are_those_of_every_step(make, cell, pooling, posit
     x, lengths = make(), torch.arange(N) + TIME - N + 1
     inputs, is_tokens = (11, True) if x.ndim == 2 else (x.shape[2], False)
     torch.manual_seed(1)
-    shape = Shape(
+    shape = BackboneShape(
         inputs, 3, tokens=is_tokens, cell=cell, width=12, state=4, blocks=blocks, pooling=pooling, positions=positions
     )
     model = Backbone(shape).double()
@@ -94,7 +94,7 @@ def test_scores_and_gradients_are_those_of_every_step(make, cell, pooling, posit
 
 
 def test_dropout_is_drawn_for_every_step():
-    shape = Shape(1, 2, width=12, state=4, dropout=0.5)
+    shape = BackboneShape(1, 2, width=12, state=4, dropout=0.5)
     model = Backbone(shape).double()
     assert isinstance(model.eval()._encode(bits()), Repeated)
     encoded = model.train()._encode(bits())
@@ -104,7 +104,7 @@ def test_dropout_is_drawn_for_every_step():
 
 def test_half_precision_decides_in_single():
     torch.manual_seed(0)
-    model = Backbone(Shape(1, 2, width=16, state=4))
+    model = Backbone(BackboneShape(1, 2, width=16, state=4))
     seen = list[torch.dtype]()
     cell = next(iter(model.hysteresis.values()))
     cell.memory = lambda drive: seen.append(drive.candidate.dtype) or cell.decide(drive)

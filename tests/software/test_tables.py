@@ -12,13 +12,13 @@ torch = pytest.importorskip("torch")
 
 from cosim.errors import InputError  # noqa: E402
 from cosim.software.settings import Training  # noqa: E402
-from cosim.software.shape import Shape  # noqa: E402
+from cosim.software.shape import BackboneShape  # noqa: E402
 from cosim.software.sources import load_source  # noqa: E402
-from cosim.software.tables.backbones import Plan  # noqa: E402
+from cosim.software.tables.backbones import BackbonePlan  # noqa: E402
 from cosim.software.tables.catalog import ONE_SIZE, TABLES, Size, check_tables  # noqa: E402
 from cosim.software.tables.run import count_left, kept_path, make_table, run_table  # noqa: E402
 from cosim.software.tables.show import table_page, table_text  # noqa: E402
-from cosim.software.tables.table import Figure, Outcome, Row, Table  # noqa: E402
+from cosim.software.tables.table import Experiment, Outcome, PaperFigure, PaperTable  # noqa: E402
 
 REDUCED = Size(reduced=True)
 
@@ -28,11 +28,11 @@ def quiet(done, total, values):
 
 
 def small_plan(iterations=40):
-    shape = Shape(1, 1, cell="cmru", width=8, state=2)
-    return Plan("copy-item-5", lambda: load_source("copy-item-5"), shape, Training(iterations, 8, epsilon=1.0))
+    shape = BackboneShape(1, 1, cell="cmru", width=8, state=2)
+    return BackbonePlan("copy-item-5", lambda: load_source("copy-item-5"), shape, Training(iterations, 8, epsilon=1.0))
 
 
-SMALL = Table("small", "Small.", (small_plan().row("97 [95, 98]", "its size"),))
+SMALL = PaperTable("small", "Small.", (small_plan().row("97 [95, 98]", "its size"),))
 
 
 def figures_of(found):
@@ -48,8 +48,10 @@ def counting(calls, value=0.5):
 
 
 def counted(calls, **changed):
-    row = Row("A row, epsilon -1", "H 1", "all of it", (Figure("accuracy", "accuracy, %", "60"),), 3, counting(calls))
-    return Table("counted", "Counted.", (replace(row, **changed),))
+    row = Experiment(
+        "A row, epsilon -1", "H 1", "all of it", (PaperFigure("accuracy", "accuracy, %", "60"),), 3, counting(calls)
+    )
+    return PaperTable("counted", "Counted.", (replace(row, **changed),))
 
 
 @pytest.fixture
@@ -122,7 +124,7 @@ def test_what_is_kept_is_not_trained_again(tmp_path):
 
 def test_other_settings_and_damage_are_refused(tmp_path):
     list(run_table(counted([]), tmp_path, 1, quiet))
-    for changed in ({"settings": "H 2"}, {"iterations": 4}, {"figures": (Figure("other", "other"),)}):
+    for changed in ({"settings": "H 2"}, {"iterations": 4}, {"figures": (PaperFigure("other", "other"),)}):
         with pytest.raises(InputError, match=r"seed0\.json: is of a network with other settings; delete it, and"):
             list(run_table(counted([], **changed), tmp_path, 1, quiet))
     path = kept_path(tmp_path, counted([]), counted([]).rows[0], 0)
@@ -164,7 +166,7 @@ def test_a_flip_flop_row_is_the_same_for_the_same_seed(tmp_path):
 
 
 def test_tables_are_shown_with_all_that_was_asked(tmp_path):
-    table = Table("two", "Two.", (*counted([]).rows, *SMALL.rows))
+    table = PaperTable("two", "Two.", (*counted([]).rows, *SMALL.rows))
     found = list(run_table(table, tmp_path, 2, quiet))
     lines = table_text(found)
     assert lines[0].split() == [

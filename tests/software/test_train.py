@@ -14,15 +14,15 @@ from cosim.software.backbone import Backbone  # noqa: E402
 from cosim.software.file import load_model  # noqa: E402
 from cosim.software.measure import measure  # noqa: E402
 from cosim.software.settings import Training  # noqa: E402
-from cosim.software.shape import Shape  # noqa: E402
+from cosim.software.shape import BackboneShape  # noqa: E402
 from cosim.software.sources import ParitySource, StepSource, TaskSource, load_source  # noqa: E402
 from cosim.software.train import Setup, _Run, train_backbone  # noqa: E402
 from cosim.tasks.load import load_task  # noqa: E402
-from cosim.tasks.steps import Steps, StepTask  # noqa: E402
+from cosim.tasks.steps import StepTargets, StepTask  # noqa: E402
 from cosim.tasks.task import Task, full_lengths  # noqa: E402
 from cosim.training.config import seed_path, state_path  # noqa: E402
 
-SHAPE = Shape(1, 1, width=16, state=4)
+SHAPE = BackboneShape(1, 1, width=16, state=4)
 TRAINING = Training(iterations=60, batch=16, epsilon=1.0, validate_every=10, validations=2)
 
 
@@ -159,7 +159,7 @@ def test_annealed_models_are_chosen_at_epsilon_zero_only():
 
 
 def test_a_cell_without_epsilon_is_looked_at_from_the_start():
-    run = _Run(Setup(Shape(3, 3, cell="lru", width=8), replace(TRAINING, epsilon=None), SOURCE), 0)
+    run = _Run(Setup(BackboneShape(3, 3, cell="lru", width=8), replace(TRAINING, epsilon=None), SOURCE), 0)
     for _ in range(10):
         run.step()
     assert run.best is not None
@@ -208,7 +208,7 @@ def test_batches_drawn_on_the_fly(tmp_path):
 
 def parts_of(x, y, mask):
     """Training, validation and test steps."""
-    return [Steps(x[part], y[part], mask[part]) for part in (slice(240), slice(240, 300), slice(300, None))]
+    return [StepTargets(x[part], y[part], mask[part]) for part in (slice(240), slice(240, 300), slice(300, None))]
 
 
 def test_a_class_at_every_step_that_counts(tmp_path):

@@ -20,7 +20,7 @@ from cosim.report.tables import format_comparison
 from cosim.study.agreement import (
     Comparison,
     Divergence,
-    Engine,
+    EngineResult,
     compare_engines,
     summarize_comparison,
 )
@@ -48,11 +48,11 @@ def comparison():
     ngspice[1, 4, 0] ^= True  # padding: never counted
     return Comparison(
         engines={
-            "software": Engine(states, readout, np.array([1, 2, 3])),
-            "behavioral": Engine(behavioral, readout + 0.25, np.array([1, 2, 0])),
-            "ngspice": Engine(ngspice, readout + 0.5, np.array([1, 0, 0])),
+            "software": EngineResult(states, readout, np.array([1, 2, 3])),
+            "behavioral": EngineResult(behavioral, readout + 0.25, np.array([1, 2, 0])),
+            "ngspice": EngineResult(ngspice, readout + 0.5, np.array([1, 0, 0])),
         },
-        rounding=Engine(rounding, readout, np.array([1, 0, 3])),
+        rounding=EngineResult(rounding, readout, np.array([1, 0, 3])),
         margins=np.arange(SAMPLES * FRAMES * CELLS, dtype=float).reshape(SAMPLES, FRAMES, CELLS) / 100,
         cells=("layer0.0", "layer0.1"),
         valid=valid,
@@ -85,7 +85,7 @@ def test_balanced_accuracy_leads_where_classes_are_unequal(comparison):
     y = np.array([0] * 40 + [1] * 10)
     decided = {"software": np.zeros(50, int), "behavioral": y, "ngspice": np.r_[np.zeros(45, int), np.ones(5, int)]}
     engines = {
-        name: Engine(np.zeros((50, 2, 1), np.int16), np.zeros((50, 2, 2)), decisions)
+        name: EngineResult(np.zeros((50, 2, 1), np.int16), np.zeros((50, 2, 2)), decisions)
         for name, decisions in decided.items()
     }
     unequal = replace(

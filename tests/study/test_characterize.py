@@ -13,7 +13,7 @@ from cosim.errors import InputError, MappingError, SimulationError
 from cosim.report.tables import format_ladder
 from cosim.study import characterize, ladder_study
 from cosim.study.characterize import (
-    Row,
+    CellFigure,
     at_conditions,
     characterize_dpi,
     characterize_mirror,
@@ -137,8 +137,8 @@ def test_a_hole_in_the_thermometer_is_wrong():
 
 def test_rows_fit_a_terminal():
     rows = [
-        Row("push 100 pA", "pull = push", "A", 0.0, 4.73e-12, 1.392e-12, 1e-10),
-        Row("push 100 pA", "rise to 63 %", "s", 12.39e-3, float("nan"), 12.82e-3, 12.39e-3),
+        CellFigure("push 100 pA", "pull = push", "A", 0.0, 4.73e-12, 1.392e-12, 1e-10),
+        CellFigure("push 100 pA", "rise to 63 %", "s", 12.39e-3, float("nan"), 12.82e-3, 12.39e-3),
     ]
     first, second, third = format_rows(rows)
     assert max(map(len, (first, second, third))) < 80

@@ -17,8 +17,8 @@ from cosim.resources import trained_network_path
 from cosim.study.intervals import Interval, share_interval
 from cosim.study.noise import decision_sigmas, study_noise
 from cosim.tasks.testset import load_test_set
-from cosim.variation.draws import Plan
-from cosim.variation.noise import Noise
+from cosim.variation.draws import VariationPlan
+from cosim.variation.noise import NoiseSimulation
 
 NETWORK = trained_network_path("digits_d4")
 
@@ -31,7 +31,7 @@ def tried(technology, calibration):
 
 @pytest.fixture(scope="module")
 def noise(technology):
-    return Noise(find_noise(technology))
+    return NoiseSimulation(find_noise(technology))
 
 
 def test_margins_are_distances_to_the_threshold_that_counts(tried, noise):
@@ -77,7 +77,7 @@ def test_interval_of_shares_without_spread_is_clopper_and_pearsons():
 def test_a_chip_has_the_same_noise_in_any_run(tried, noise):
     """Its numbers hang on seed, chip, cell, sample and frame: a sample alone decides as among others."""
     design, test = tried
-    trial = Trial(design, test.select(np.arange(40)), Plan("local", 0, 3), noise=noise)
+    trial = Trial(design, test.select(np.arange(40)), VariationPlan("local", 0, 3), noise=noise)
     record = run_chip(trial, 2)
     assert record.quiet is not None and record.behavioral is not None
     alone = replace(trial, test_set=test.select(np.arange(7, 9)))

@@ -7,10 +7,10 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from cosim.compiler.settings import Settings  # noqa: E402
+from cosim.compiler.settings import CompilerSettings  # noqa: E402
 from cosim.engines.engine import Failure, FailureKind, Inference, Run  # noqa: E402
-from cosim.loading import Place  # noqa: E402
-from cosim.partitions import Judging, open_cut, run_partitions  # noqa: E402
+from cosim.loading import TargetTechnology  # noqa: E402
+from cosim.partitions import PartitionReportOptions, open_cut, run_partitions  # noqa: E402
 from cosim.report.partitions_table import format_deployed  # noqa: E402
 from cosim.resources import trained_network_path  # noqa: E402
 from cosim.study.partitions import taken_over  # noqa: E402
@@ -26,7 +26,7 @@ def opened():
 
 @pytest.fixture(scope="module")
 def built(opened):
-    return opened.compile(Place(), Settings(), lambda line: None)
+    return opened.compile(TargetTechnology(), CompilerSettings(), lambda line: None)
 
 
 def silent(line):
@@ -47,7 +47,7 @@ def test_converters_and_behavioral_equations_change_no_state(opened, built, tmp_
 def test_cells_on_transistors(opened, built, tmp_path):
     pytest.importorskip("numba")
     samples = opened.tests(SAMPLES, 0, silent)
-    summary = run_partitions(built, samples, Run(tmp_path, engine="batch"), Judging(conversion=1e-12))
+    summary = run_partitions(built, samples, Run(tmp_path, engine="batch"), PartitionReportOptions(conversion=1e-12))
     (part,) = summary.partitions
     # a state is wrong only within what engine and calibration err by, some pA, and no candidate is so near: half a step
     # is 62.5 pA, less what the compared currents are off, 0.5 % of 0.5 nA

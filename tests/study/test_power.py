@@ -33,7 +33,7 @@ from cosim.study.power import PowerSummary, study_power, summarize_power
 from cosim.tasks.testset import TestSet, load_test_set
 from cosim.technology.calibration import load_calibration
 from cosim.technology.scale import units_for
-from cosim.variation.noise import Noise
+from cosim.variation.noise import NoiseSimulation
 
 TRAINED = (
     "digits_d4",
@@ -286,7 +286,7 @@ def test_set():
 def test_with_noise_the_power_is_that_of_states_with_noise(tiny, test_set, technology):
     """An absurd 1 nA of it, so that states turn; the equations of a state are the same."""
     design, _ = tiny
-    noise = Noise(find_noise(technology), seed=3, flat=1e-9)
+    noise = NoiseSimulation(find_noise(technology), seed=3, flat=1e-9)
     noisy = study_power(design, test_set, None, Run(noise=noise))
     plain = study_power(design, test_set, None)
     trace = run_noisy(design, test_set.x, noise)

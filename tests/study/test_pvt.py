@@ -15,7 +15,7 @@ from cosim.report.comparison_figures import draw_pvt
 from cosim.report.tables import format_pvt
 from cosim.study.agreement import ComparisonSummary
 from cosim.study.bias import WORDS
-from cosim.study.intervals import Bounds
+from cosim.study.intervals import IntervalEnds
 from cosim.study.pvt import CELSIUS, SUPPLIES, nominal_condition, pvt_grid, summarize_pvt
 from cosim.tasks.testset import TestSet
 from cosim.technology.conditions import at
@@ -29,7 +29,7 @@ def summary(states, decisions, samples=8):
         "failed": 0,
         "state_agreement": states,
         "task_agreement": decisions,
-        "task_agreement_interval": Bounds(0.5, 1.0),
+        "task_agreement_interval": IntervalEnds(0.5, 1.0),
         "simulator": "ngspice",
         "accuracy": {"ngspice": 0.75},
         "power_w": {"ngspice": 3.4e-7},

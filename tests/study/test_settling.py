@@ -8,7 +8,7 @@ import pytest
 from cosim.circuit.bench import DrainCurrent
 from cosim.circuit.waveforms import LAST_CLOSE, Timing
 from cosim.compiler.passes import compile_network
-from cosim.compiler.settings import Settings
+from cosim.compiler.settings import CompilerSettings
 from cosim.engines.ngspice.session import run_bench
 from cosim.simulation.testbench import inference_bench
 from cosim.study.settling import RESIDUE, gate_loads, slowest_line
@@ -41,7 +41,8 @@ def test_the_line_is_the_one_with_the_largest_gates(design):
 def test_frames_scale_with_the_current(make_network, technology, calibration):
     network = make_network(26, widths=(3,), outputs=2, alphas=(1.0,))
     one, half = (
-        slowest_line(compile_network(network, technology, calibration, Settings(unit))) for unit in (1e-9, 0.5e-9)
+        slowest_line(compile_network(network, technology, calibration, CompilerSettings(unit)))
+        for unit in (1e-9, 0.5e-9)
     )
     assert half.t_step == pytest.approx(2 * one.t_step, rel=1e-9)
     assert half.capacitance == pytest.approx(one.capacitance, rel=1e-9)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import f_oneway, norm, probplot
 
-from cosim.study.agreement import Comparison, Engine
+from cosim.study.agreement import Comparison, EngineResult
 from cosim.study.cell_spread import CellSpread, explained_share, rank_weak
 from cosim.study.confusion import find_confusion
 from cosim.study.intervals import interval, running_intervals
@@ -125,7 +125,7 @@ def test_confusion_is_the_softwares_and_what_others_change():
     other[:5] = (other[:5] + 1) % 4
     states, readout = np.zeros((90, 1, 1), bool), np.zeros((90, 1, 4))
     engines = {
-        name: Engine(states, readout, found)
+        name: EngineResult(states, readout, found)
         for name, found in (("software", decisions), ("behavioral", decisions), ("ngspice", other))
     }
     comparison = Comparison(

@@ -15,7 +15,7 @@ from cosim.simulation.simulated import sample_benches
 from cosim.study.noise import study_noise
 from cosim.study.transistor_noise import compare_noisy
 from cosim.tasks.testset import load_test_set
-from cosim.variation.noise import Noise
+from cosim.variation.noise import NoiseSimulation
 
 NETWORK = trained_network_path("digits_d4")
 
@@ -41,7 +41,7 @@ def test_shares_are_of_samples_that_ran_both_ways(tried, technology):
     assert found.answers.mean == 0
     assert found.change.mean == 0
     assert compare_noisy(design, test, (quiet, [noisy[2]] * len(quiet)), Run()) is None
-    study = study_noise(design, test, Noise(find_noise(technology)), Run(), draws=1)
+    study = study_noise(design, test, NoiseSimulation(find_noise(technology)), Run(), draws=1)
     lines = format_noise(replace(study, transistors=found))
     assert any(f"transistors, {found.samples} samples" in line for line in lines)
     assert len(noise_section(replace(study, transistors=found))[0].rows) == len(noise_section(study)[0].rows) + 5
@@ -50,7 +50,7 @@ def test_shares_are_of_samples_that_ran_both_ways(tried, technology):
 def test_a_samples_noise_is_its_own(tried, technology):
     """The key follows seed, chip and the sample's index, whatever is run beside it; without noise benches have none."""
     design, test = tried
-    noise = Noise(find_noise(technology), seed=3)
+    noise = NoiseSimulation(find_noise(technology), seed=3)
     keys = [bench.noise.key for bench in sample_benches(design, test, Run(noise=noise))]
     assert len(set(keys)) == len(keys)
     assert keys == [noise.key(index) for index in test.indices.tolist()]

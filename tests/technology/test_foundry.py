@@ -12,7 +12,7 @@ from cosim.engines.ngspice.session import run_deck
 from cosim.errors import InputError
 from cosim.technology.catalog import load_technology
 from cosim.technology.conditions import at
-from cosim.technology.foundry import Drawn, is_sized, model_card, read_section
+from cosim.technology.foundry import DrawnTransistor, is_sized, model_card, read_section
 from cosim.technology.lines import read_file
 
 MICRO = 1e-6
@@ -34,7 +34,7 @@ def library(tmp_path):
 def card_of(path, device="n", w=1.0, l=1.0, section="tt", also=(), unit=MICRO):  # noqa: E741 - micrometre
     """(head, parameters) of the card of one device."""
     polarity = "n" if device.lower() == "n" else "p"
-    drawn = Drawn(polarity, w * MICRO, l * MICRO, unit)
+    drawn = DrawnTransistor(polarity, w * MICRO, l * MICRO, unit)
     card = model_card(read_section(path, section, also), device, drawn, "it")
     version = {"version": card.version} if card.version else {}
     parameters = {**version, **{key: f"{value:.12g}" for key, value in card.parameters.items()}}
@@ -170,7 +170,10 @@ def test_a_model_of_the_section_sees_the_section(library):
     wrapped = ".subckt {0} d g s b dvt=0.05 w=1 l=1\nm1 d g s b {1} w=w l=l\n{2}.ends\n"
     outer, inner = wrapped.format("n", "a", ""), wrapped.format("N2", "c", models[1])
     path = library(section_of(f".param dvt=0\n{models[0]}{outer}{inner}"))
-    found = [model_card(read_section(path, "tt"), name, Drawn("n", MICRO, MICRO, MICRO), "it") for name in ("n", "n2")]
+    found = [
+        model_card(read_section(path, "tt"), name, DrawnTransistor("n", MICRO, MICRO, MICRO), "it")
+        for name in ("n", "n2")
+    ]
     assert [card.parameters["vth0"] for card in found] == [0.6, 0.65]
 
 

@@ -15,7 +15,7 @@ from cosim.calibration.find import shipped_path
 from cosim.calibration.fingerprint import calibration_fingerprint
 from cosim.calibration.measure import measure_schmitt
 from cosim.cells.benches import sink_bench
-from cosim.cells.transistor import Device, transistor
+from cosim.cells.transistor import TransistorDesign, transistor
 from cosim.circuit.bench import PRECISE
 from cosim.circuit.deck import device_sizes
 from cosim.circuit.dialects.ngspice import format_bench, format_deck, format_options
@@ -155,8 +155,8 @@ def test_signal_mirrors_hold_their_current(kit, polarity):
             Source("i", "i", *(("0", "g") if polarity == "n" else ("g", "0")), 1e-9),
             Source("d", "v", "d", "0", 0.0),
             Source("dd", "v", "vdd", "0", 0.0),
-            *transistor("in", Device("inner", polarity, geometry), "g", "g", "0"),
-            *transistor("out", Device("inner", polarity, geometry), "d", "g", "0"),
+            *transistor("in", TransistorDesign("inner", polarity, geometry), "g", "g", "0"),
+            *transistor("out", TransistorDesign("inner", polarity, geometry), "d", "g", "0"),
         )
         analysis = f".dc vd {0.45 * sign:e} {0.9 * sign:e} {0.45 * sign:e}"
         waves = run_deck(

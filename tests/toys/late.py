@@ -3,7 +3,7 @@
 import numpy as np
 
 from cosim.network.layers import FirstQuadrantLayer, ReluLayer
-from cosim.network.types import InputEncoding, Late, Network, Readout, check_network
+from cosim.network.types import DelayedSignal, InputEncoding, Network, Readout, check_network
 
 ENCODING = InputEncoding(np.zeros(1), np.ones(1), levels=1)
 
@@ -43,7 +43,7 @@ def counter(modulo):
         "products", ("input", "count_1"), np.concatenate([step[:n], stay]), np.concatenate([bias[:n], np.zeros(n)])
     )
     weight = np.concatenate([np.eye(n), np.eye(n)], axis=1)
-    return network_of(products, cells("count", "products", weight=weight), late={"count_1": Late("count")})
+    return network_of(products, cells("count", "products", weight=weight), late={"count_1": DelayedSignal("count")})
 
 
 def bits(seed, frames=50, n=4):
@@ -53,5 +53,5 @@ def bits(seed, frames=50, n=4):
 def register(length):
     """A chain of shift cells behind the input: the readout has the bits of the last frames, cell by cell."""
     follow = cells("bit", "input", weight=[[1.0]])
-    late = {f"bit_{k}": Late("bit", k) for k in range(1, length)}
+    late = {f"bit_{k}": DelayedSignal("bit", k) for k in range(1, length)}
     return network_of(follow, read=("bit", *late), late=late)

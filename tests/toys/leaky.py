@@ -18,7 +18,7 @@ import numpy as np
 from cosim.cells.assembly import Carried
 from cosim.cells.blocks import CELLS
 from cosim.cells.builder import NETWORK, Builder, net
-from cosim.cells.transistor import Device, transistor
+from cosim.cells.transistor import TransistorDesign, transistor
 from cosim.circuit.bench import PRECISE, Bench, Op, Voltage
 from cosim.circuit.elements import GROUND, Capacitor, Circuit, Mos, Source, Subcircuit
 from cosim.compiler.size import PEDESTAL_UNITS
@@ -29,11 +29,11 @@ from cosim.simulation.single import run_bench
 from cosim.technology.calibration import Calibration, Own
 from cosim.technology.types import Technology
 from cosim.units.effect import Effect, Site
-from cosim.units.kind import Cell, Standing, Unit
+from cosim.units.kind import CellEquations, Standing, UnitKind
 from cosim.units.ladder.points import TAU_FRAMES
 from cosim.units.placing import Parameter, Placing
-from cosim.units.report import Learned, PinRow
-from cosim.units.sizing import Sizing
+from cosim.units.report import LearnedParameters, PinRow
+from cosim.units.sizing import SizingInput
 
 FLOOR = PEDESTAL_UNITS
 READ = 0.95  # of a frame, when states are read
@@ -88,7 +88,7 @@ def lower(layer: LeakyLayer, placing: Placing) -> None:
         placing.add_row(node.name, weight[i], bias[i], Parameter(layer.name, i))
 
 
-def bias(node: Leaky, sizing: Sizing) -> Nothing:
+def bias(node: Leaky, sizing: SizingInput) -> Nothing:
     return Nothing()
 
 
@@ -106,7 +106,7 @@ def build(builder: Builder, node: Leaky, pins: Nothing) -> None:
 
 
 def diode(technology: Technology, units: int) -> tuple[Mos, ...]:
-    return transistor("diode", Device("output", "p", technology.sizing.mirror_p, units), "node", "node")
+    return transistor("diode", TransistorDesign("output", "p", technology.sizing.mirror_p, units), "node", "node")
 
 
 def measure(technology: Technology, calibration: Calibration, simulator: str) -> Own:
@@ -120,11 +120,11 @@ def measure(technology: Technology, calibration: Calibration, simulator: str) ->
     return {"swing": (float((voltages[0] - voltages[1]) / np.log(CURRENTS[1] / CURRENTS[0])),)}
 
 
-def report(node: Leaky, pins: Nothing, learned: Learned) -> list[PinRow]:
+def report(node: Leaky, pins: Nothing, learned: LearnedParameters) -> list[PinRow]:
     return []
 
 
-LeakyCell = Cell[Leaky, Nothing, Nothing]
+LeakyCell = CellEquations[Leaky, Nothing, Nothing]
 
 
 def decide(cell: LeakyCell, candidate: Array) -> States:
@@ -150,7 +150,7 @@ def effects(node: Leaky, pins: Nothing, site: Site) -> Iterator[Effect]:
     return iter(())
 
 
-LEAKY = Unit[Leaky, Nothing, Nothing](
+LEAKY = UnitKind[Leaky, Nothing, Nothing](
     node=Leaky,
     factors=Nothing,
     layers=(LeakyLayer,),

@@ -11,7 +11,7 @@ from cosim.errors import InputError  # noqa: E402
 from cosim.network.layers import FirstQuadrantLayer, ReluLayer, SignedLayer  # noqa: E402
 from cosim.network.reference import run_reference  # noqa: E402
 from cosim.network.types import InputEncoding  # noqa: E402
-from cosim.training.backbone import Backbone  # noqa: E402
+from cosim.training.backbone import HardwareNetwork  # noqa: E402
 from cosim.training.cells import BETA_MIN, FirstQuadrantCell, SignedCell  # noqa: E402
 from cosim.training.config import Architecture, TrainingConfig, check_config  # noqa: E402
 
@@ -34,12 +34,12 @@ def double():
     torch.set_default_dtype(torch.float32)
 
 
-def build(seed: int = 0, epsilon: float = 0.0, **options) -> Backbone:
+def build(seed: int = 0, epsilon: float = 0.0, **options) -> HardwareNetwork:
     torch.manual_seed(seed)
     encoding = InputEncoding(
         np.array([-1.0, 0.0, 0.5]), np.array([3.0, 1.0, 0.7]), STEPS - 3 if options.get("ramp", True) else None
     )
-    backbone = Backbone(Architecture(cells=CELLS, **options), encoding, OUTPUTS)
+    backbone = HardwareNetwork(Architecture(cells=CELLS, **options), encoding, OUTPUTS)
     backbone.set_epsilon(epsilon)
     return backbone
 
@@ -49,7 +49,7 @@ def samples(seed: int = 5) -> tuple[np.ndarray, np.ndarray]:
     return rng.normal(0.5, 1.0, (N, STEPS, FEATURES)), rng.integers(1, STEPS + 1, N)
 
 
-def assert_equal_function(backbone: Backbone) -> None:
+def assert_equal_function(backbone: HardwareNetwork) -> None:
     x, lengths = samples()
     with torch.no_grad():
         output = backbone(torch.from_numpy(x), torch.from_numpy(lengths))
@@ -197,7 +197,7 @@ def test_every_parameter_gets_a_gradient(options: dict) -> None:
 def test_first_quadrant_unit_is_a_schmitt_trigger() -> None:
     """One unit, u = x: off below beta_hi, on until beta_lo, thresholds included on both sides."""
     torch.manual_seed(0)
-    backbone = Backbone(Architecture(cells=1, layers=1, ramp=False), InputEncoding(np.zeros(1), np.ones(1)), 2)
+    backbone = HardwareNetwork(Architecture(cells=1, layers=1, ramp=False), InputEncoding(np.zeros(1), np.ones(1)), 2)
     cell = backbone.cells["layer1"]
     with torch.no_grad():
         cell.linear.weight.fill_(1.0)
@@ -292,7 +292,7 @@ def test_taps_of_the_input():
     """In torch as in the reference: the first layer reads bits of the two frames before."""
     torch.manual_seed(3)
     architecture = Architecture(cells=3, layers=2, ramp=False, input_levels=1, taps=2)
-    backbone = Backbone(architecture, InputEncoding(np.zeros(2), np.ones(2), levels=1), 4)
+    backbone = HardwareNetwork(architecture, InputEncoding(np.zeros(2), np.ones(2), levels=1), 4)
     backbone.set_epsilon(0.0)
     x = np.random.default_rng(3).integers(0, 2, (5, 12, 2)).astype(np.float64)
     network = backbone.to_network()

@@ -15,7 +15,7 @@ from cosim.tasks.strings import string_task  # noqa: E402
 from cosim.training.blocks import (  # noqa: E402
     P_NORM,
     BlockRecurrence,
-    Shape,
+    BlockShape,
     follow_hard,
     one_hot_columns,
     recur,
@@ -76,7 +76,7 @@ def test_norms():
 def test_hard_blocks_are_automata():
     """As tensors and as tables."""
     torch.manual_seed(0)
-    model = BlockRecurrence(SYMBOLS, 3, Shape(4, B))
+    model = BlockRecurrence(SYMBOLS, 3, BlockShape(4, B))
     strings = np.random.default_rng(0).integers(0, SYMBOLS, (N, 60))
     with torch.no_grad():
         decided = model(torch.from_numpy(strings)).argmax(dim=2).numpy()
@@ -87,7 +87,7 @@ def test_blocks_and_bits_are_one_machine():
     """In torch, step by step, and as one automaton; bits are set, reset and kept."""
     torch.manual_seed(4)
     task = string_task("even-pair", 3)
-    model = BlockRecurrence(3, len(task.alphabet.labels), Shape(2, 3, bits=4))
+    model = BlockRecurrence(3, len(task.alphabet.labels), BlockShape(2, 3, bits=4))
     strings = task.draw(np.random.default_rng(0), 20, 60)
     automata = model.automata()
     states, written = np.zeros((20, 6), dtype=np.int64), set()
@@ -108,11 +108,11 @@ def test_blocks_and_bits_are_one_machine():
 
 def test_bits_keep_the_first_symbol():
     task = string_task("even-pair", 3)
-    assert extract(train_blocks(task, Shape(2, 8, bits=3), 0), task).least == 7
+    assert extract(train_blocks(task, BlockShape(2, 8, bits=3), 0), task).least == 7
 
 
 def test_what_has_no_automata():
-    model = BlockRecurrence(SYMBOLS, 3, Shape(2, 3, form="columns"))
+    model = BlockRecurrence(SYMBOLS, 3, BlockShape(2, 3, form="columns"))
     with pytest.raises(ValueError, match="must be hard to be automata, not columns"):
         model.automata()
     with pytest.raises(ValueError, match="must be linear"):
@@ -127,7 +127,7 @@ def exact(automaton, task, steps=5_000):
 
 def test_a_sum_is_learned():
     """The automaton is the counter itself, whose network is right at any length; the same for the same seed."""
-    task, shape = string_task("sum", 3), Shape(2, 6, hidden=0)
+    task, shape = string_task("sum", 3), BlockShape(2, 6, hidden=0)
     found, again = train_blocks(task, shape, 0), train_blocks(task, shape, 0)
     assert found.learned and (found.iterations, found.loss) == (again.iterations, again.loss)
     few = extract(found, task)
@@ -145,19 +145,19 @@ def test_a_sum_is_learned():
 def test_an_expression_is_learned():
     """M^2 states, since nobody reads what stands behind operators."""
     task = string_task("mod-arith", 2)
-    few = extract(train_blocks(task, Shape(4, 8), 0), task)
+    few = extract(train_blocks(task, BlockShape(4, 8), 0), task)
     assert len(few.automaton.states) == few.least == 4 and exact(few.automaton, task)
 
 
 def test_the_first_symbol_is_kept():
     task = string_task("even-pair", 3)
-    few = extract(train_blocks(task, Shape(6, 6), 0), task)
+    few = extract(train_blocks(task, BlockShape(6, 6), 0), task)
     assert len(few.automaton.states) == few.least == 7 and exact(few.automaton, task)
 
 
 def test_what_is_not_learned():
     task = string_task("sum", 5)
-    found = train_blocks(task, Shape(2, 2), 0, most=60)
+    found = train_blocks(task, BlockShape(2, 2), 0, most=60)
     with pytest.raises(
         InputError, match="blocks must answer strings of 500 symbols without an error, and are right on"
     ):
@@ -168,7 +168,7 @@ def test_what_is_not_learned():
 def test_real_blocks_are_asked(form):
     """What they have learned for short strings is a counter, whose network is right at any length."""
     task = string_task("sum", 2)
-    found = train_blocks(task, Shape(2, 4, form=form), 0, length=12, most=200)
+    found = train_blocks(task, BlockShape(2, 4, form=form), 0, length=12, most=200)
     assert found.wrong is None and accuracy_of(found.model, task, 12, 64) == 1.0
     rng = np.random.default_rng(0)
     words = [tuple(rng.integers(0, 2, rng.integers(1, 13)).tolist()) for _ in range(200)]

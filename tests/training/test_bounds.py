@@ -12,12 +12,12 @@ from cosim.compiler.passes import check_mapping, check_sizes  # noqa: E402
 from cosim.errors import MappingError  # noqa: E402
 from cosim.network.layers import FirstQuadrantLayer, SignedLayer  # noqa: E402
 from cosim.network.types import InputEncoding  # noqa: E402
-from cosim.training.backbone import Backbone  # noqa: E402
+from cosim.training.backbone import HardwareNetwork  # noqa: E402
 from cosim.training.config import Architecture, TrainingConfig  # noqa: E402
 from cosim.training.hardware import NEAR_BOUND, GridLinear, bound_excess, circuit_limits  # noqa: E402
 from cosim.training.own import CMRU, Encode, bound_loss, clip_, export  # noqa: E402
 from cosim.training.seeds import train_seeds  # noqa: E402
-from cosim.training.trainer import Job, run_job, train  # noqa: E402
+from cosim.training.trainer import TrainingJob, run_job, train  # noqa: E402
 from cosim.units.limits import MAX_COUNT, MAX_RISE  # noqa: E402
 from tests.training.test_trainer import make_task  # noqa: E402
 
@@ -30,7 +30,7 @@ WILD = TrainingConfig(Architecture(cells=5, layers=2), iterations=40, batch=17, 
 def beyond(**options):
     """A network whose thresholds have run away, as the optimiser may leave them."""
     torch.manual_seed(0)
-    backbone = Backbone(Architecture(cells=6, **options), ENCODING, 3)
+    backbone = HardwareNetwork(Architecture(cells=6, **options), ENCODING, 3)
     with torch.no_grad():
         for name, parameter in backbone.named_parameters():
             if name.endswith("_free"):
@@ -62,7 +62,7 @@ def test_what_is_cut_compiles(technology, calibration, unit, epsilon):
 
 def test_cuts_leave_alone_what_fits():
     torch.manual_seed(0)
-    backbone = Backbone(Architecture(cells=6), ENCODING, 3)
+    backbone = HardwareNetwork(Architecture(cells=6), ENCODING, 3)
     before = {name: value.clone() for name, value in backbone.state_dict().items()}
     backbone.clip_()
     assert all(torch.equal(before[name], value) for name, value in backbone.state_dict().items())
@@ -87,7 +87,7 @@ def test_near_a_bound_it_costs():
 def test_weights_of_a_fine_grid_stay_within_its_mirrors():
     """At 1/32 the largest mirror of 64 unit devices is a weight of 2."""
     torch.manual_seed(0)
-    backbone = Backbone(Architecture(cells=6, grid=1 / 32), ENCODING, 3)
+    backbone = HardwareNetwork(Architecture(cells=6, grid=1 / 32), ENCODING, 3)
     with torch.no_grad():
         for module in backbone.modules():
             if isinstance(module, GridLinear):
@@ -120,8 +120,8 @@ def test_what_compiles_is_kept_before_what_does_not(tmp_path):
         if not np.array_equal(asked[-1], asked[0]):
             raise MappingError("not the first one")
 
-    free = run_job(Job(config, make_task()), tmp_path / "free.pt")
-    result = run_job(Job(config, make_task(), check=check), tmp_path / "first.pt")
+    free = run_job(TrainingJob(config, make_task()), tmp_path / "free.pt")
+    result = run_job(TrainingJob(config, make_task(), check=check), tmp_path / "first.pt")
     assert len(asked) > 2
     np.testing.assert_array_equal(result.network.layers[0].beta_hi, asked[0])
     assert result.figures["validation_loss"] > free.figures["validation_loss"]
@@ -129,8 +129,8 @@ def test_what_compiles_is_kept_before_what_does_not(tmp_path):
 
 
 def test_where_none_compiles_the_best_is_written_and_says_so(tmp_path):
-    free = run_job(Job(CONFIG, make_task()), tmp_path / "free.pt")
-    found = run_job(Job(CONFIG, make_task(), check=refuse), tmp_path / "model.pt")
+    free = run_job(TrainingJob(CONFIG, make_task()), tmp_path / "free.pt")
+    found = run_job(TrainingJob(CONFIG, make_task(), check=refuse), tmp_path / "model.pt")
     assert found.figures["validation_loss"] == free.figures["validation_loss"]
     assert load_network(tmp_path / "model.pt").history["figures"]["refused"] == "no circuit for which"
 
@@ -146,7 +146,7 @@ def test_of_several_seeds_one_that_compiles_is_kept(tmp_path):
             if not np.array_equal(network.layers[0].bias, wanted):
                 raise MappingError("another seed")
 
-        found = train_seeds(Job(CONFIG, task, check=check), seeds, tmp_path / f"best{kept}.pt")
+        found = train_seeds(TrainingJob(CONFIG, task, check=check), seeds, tmp_path / f"best{kept}.pt")
         assert found.best.network.history["settings"]["seed"] == kept
         assert sum("refused" in figures for figures in found.figures.values()) == 1
 

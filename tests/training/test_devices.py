@@ -14,10 +14,10 @@ from cosim.errors import InputError  # noqa: E402
 from cosim.network.types import InputEncoding  # noqa: E402
 from cosim.tasks.task import Task, full_lengths  # noqa: E402
 from cosim.technology.catalog import load_technology  # noqa: E402
-from cosim.training.backbone import Backbone  # noqa: E402
+from cosim.training.backbone import HardwareNetwork  # noqa: E402
 from cosim.training.config import Architecture, TrainingConfig, check_config, describe_config  # noqa: E402
 from cosim.training.trainer import train  # noqa: E402
-from cosim.variation.sigma import Row, candidate_variance, threshold_variance  # noqa: E402
+from cosim.variation.sigma import WeightedRows, candidate_variance, threshold_variance  # noqa: E402
 
 GENERIC = load_technology("generic180")
 SPREAD = devices_of(GENERIC, find_noise(GENERIC), 8, chips=True)
@@ -39,7 +39,7 @@ def make_task(n=120):
 
 def backbone_of(architecture):
     torch.manual_seed(5)
-    return Backbone(architecture, InputEncoding(np.zeros(3), np.ones(3)), 2)
+    return HardwareNetwork(architecture, InputEncoding(np.zeros(3), np.ones(3)), 2)
 
 
 def test_torch_says_what_numpy_says():
@@ -53,7 +53,7 @@ def test_torch_says_what_numpy_says():
     read = np.concatenate([backbone.encode(x).numpy(), found.signals["layer1"].numpy()], axis=2).astype(np.float64)
     one = np.pad(read, ((0, 0), (0, 0), (0, 1)), constant_values=1.0)
     states = np.r_[np.zeros(3), np.ones(4), 0.0]
-    row = Row(np.c_[layer.weight, layer.bias], one, one * states)
+    row = WeightedRows(np.c_[layer.weight, layer.bias], one, one * states)
     u = one @ row.weight.T
     variance = candidate_variance(row, np.maximum(u, 0.0), SPREAD)
     before = np.concatenate([np.zeros((6, 1, 4)), found.signals["layer2"].numpy()[:, :-1]], axis=1) > 0.5

@@ -10,24 +10,24 @@ torch = pytest.importorskip("torch")
 
 import cosim.bounds  # noqa: E402
 from cosim.errors import InputError, OutOfMemoryError, TrainingError  # noqa: E402
-from cosim.software.mgrade import Shape as MgradeShape  # noqa: E402
+from cosim.software.mgrade import MgradeShape  # noqa: E402
 from cosim.software.mgrade_training import Fit, train_mgrade  # noqa: E402
 from cosim.software.settings import Training  # noqa: E402
-from cosim.software.shape import Shape  # noqa: E402
+from cosim.software.shape import BackboneShape  # noqa: E402
 from cosim.software.sources import ParitySource, TaskSource  # noqa: E402
 from cosim.software.tables.run import _outcome  # noqa: E402
-from cosim.software.tables.table import Row  # noqa: E402
+from cosim.software.tables.table import Experiment  # noqa: E402
 from cosim.software.train import Setup, train_backbone  # noqa: E402
 from cosim.tasks.from_npz import load_npz_task  # noqa: E402
 from cosim.tasks.parity import generate_parity_task  # noqa: E402
-from cosim.tasks.steps import Steps  # noqa: E402
+from cosim.tasks.steps import StepTargets  # noqa: E402
 from cosim.tasks.task import Task, full_lengths  # noqa: E402
-from cosim.training.backbone import Backbone  # noqa: E402
+from cosim.training.backbone import HardwareNetwork  # noqa: E402
 from cosim.training.config import Architecture, TrainingConfig  # noqa: E402
 from cosim.training.hardware import GridLinear  # noqa: E402
 from cosim.training.limits import check_limits, count_weights, least_memory  # noqa: E402
 from cosim.training.seeds import train_seeds  # noqa: E402
-from cosim.training.trainer import Job, train  # noqa: E402
+from cosim.training.trainer import TrainingJob, train  # noqa: E402
 
 CONFIG = TrainingConfig(Architecture(cells=3, layers=1), iterations=20, batch=8)
 
@@ -53,7 +53,7 @@ def numbers(scale: float) -> Task:
 def test_weights_are_counted_as_they_are_built(architecture: Architecture) -> None:
     task = numbers(1.0)
     encoding = task.encoding(ramp=architecture.ramp, levels=architecture.input_levels)
-    built = Backbone(architecture, encoding, 1)
+    built = HardwareNetwork(architecture, encoding, 1)
     weights = sum(one.weight.numel() for one in built.modules() if isinstance(one, GridLinear))
     assert count_weights(architecture, encoding.width, 1) == weights
 
@@ -69,7 +69,7 @@ def test_a_training_that_cannot_fit_is_refused_before_it_begins(
     wide = replace(CONFIG, batch=60000)
     with pytest.raises(OutOfMemoryError, match=r"training needs at least 0\.011 GB of memory, and 0\.001 GB are free;"):
         train(wide, numbers(1.0), tmp_path / "model.pt")
-    setup = Setup(Shape(1, 1, width=16384), Training(iterations=2), ParitySource())
+    setup = Setup(BackboneShape(1, 1, width=16384), Training(iterations=2), ParitySource())
     with pytest.raises(OutOfMemoryError, match="training needs at least .* take a smaller --batch, --width or --state"):
         train_backbone(setup, tmp_path / "backbone.pt")
     assert not list(tmp_path.glob("*.pt"))
@@ -90,7 +90,7 @@ def test_targets_that_no_readout_holds_are_refused_with_the_range(tmp_path: Path
 def test_a_loss_that_is_not_finite_leaves_no_checkpoint(tmp_path: Path) -> None:
     """Targets that are infinite stand for sums that overflow single precision."""
     task = replace(numbers(1.0), y_train=np.full((30, 1), np.inf, dtype=np.float32))
-    setup = Setup(Shape(1, 1, width=8), Training(iterations=9, batch=4), TaskSource(task))
+    setup = Setup(BackboneShape(1, 1, width=8), Training(iterations=9, batch=4), TaskSource(task))
     with pytest.raises(TrainingError, match=r"seed 0: the loss must be a finite number, not inf, .* in iteration 1;"):
         train_backbone(setup, tmp_path / "backbone.pt")
     assert not list(tmp_path.iterdir())
@@ -120,19 +120,19 @@ def test_a_training_stops_where_its_loss_is_no_number(
 
 def test_the_last_of_several_seeds_is_one(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="the last seed must lie in 0 to 4294967295, not 4294967296; take a smaller"):
-        train_seeds(Job(CONFIG, numbers(1.0)), (2**32 - 1, 2**32), tmp_path / "model.pt")
+        train_seeds(TrainingJob(CONFIG, numbers(1.0)), (2**32 - 1, 2**32), tmp_path / "model.pt")
 
 
 def test_a_table_names_the_row_whose_training_failed(tmp_path: Path) -> None:
-    def draw(rng: np.random.Generator) -> Steps:
+    def draw(rng: np.random.Generator) -> StepTargets:
         x = rng.uniform(size=(4, 5, 1)).astype(np.float32)
-        return Steps(x, np.full((4, 5, 1), np.nan, dtype=np.float32), np.ones((4, 5), dtype=bool))
+        return StepTargets(x, np.full((4, 5, 1), np.nan, dtype=np.float32), np.ones((4, 5), dtype=bool))
 
     def fail(seed, path, progress):
         train_mgrade(MgradeShape(1, 1, 4, 1), draw, Fit(3, seed=seed))
         raise AssertionError("trained on targets that are no numbers")
 
-    row = Row("unit of four", "", "", (), 3, fail)
+    row = Experiment("unit of four", "", "", (), 3, fail)
     with pytest.raises(TrainingError, match="unit of four: the loss must be a finite number, not nan, as it is"):
         _outcome(row, 0, tmp_path / "unit.seed0.json", lambda *_: None)
     assert not list(tmp_path.iterdir())

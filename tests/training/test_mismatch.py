@@ -20,7 +20,7 @@ from cosim.tasks.task import Task, full_lengths  # noqa: E402
 from cosim.technology.catalog import load_technology  # noqa: E402
 from cosim.technology.scale import units_for  # noqa: E402
 from cosim.technology.types import Geometry  # noqa: E402
-from cosim.training.backbone import Backbone  # noqa: E402
+from cosim.training.backbone import HardwareNetwork  # noqa: E402
 from cosim.training.cells import FirstQuadrantCell, SignedCell  # noqa: E402
 from cosim.training.chips import Chips, Lines  # noqa: E402
 from cosim.training.config import Architecture, TrainingConfig, check_config, describe_config, state_path  # noqa: E402
@@ -129,7 +129,7 @@ def test_of_a_self_cascode_the_lower_device_counts() -> None:
 
 @pytest.mark.parametrize("grid", [None, 1.0, 0.125, 1 / 64, 1 / 128])
 def test_as_many_units_as_the_compiler_takes(grid) -> None:
-    backbone = Backbone(Architecture(cells=2, grid=grid), InputEncoding(np.zeros(3), np.ones(3)), 2)
+    backbone = HardwareNetwork(Architecture(cells=2, grid=grid), InputEncoding(np.zeros(3), np.ones(3)), 2)
     assert derive_mismatch(GENERIC, grid).units == units_for(backbone.to_network().weight_grid)
 
 
@@ -237,10 +237,10 @@ def test_lines_and_weights_meet_as_the_circuit_wires_them() -> None:
     np.testing.assert_allclose(found[:, 0, 0].numpy(), [first, second], rtol=1e-6)
 
 
-def build(seed: int = 0, **options) -> Backbone:
+def build(seed: int = 0, **options) -> HardwareNetwork:
     torch.manual_seed(seed)
     encoding = InputEncoding(np.array([-1.0, 0.0, 0.5]), np.array([3.0, 1.0, 0.7]), 10)
-    return Backbone(Architecture(cells=5, **options), encoding, 2)
+    return HardwareNetwork(Architecture(cells=5, **options), encoding, 2)
 
 
 @pytest.mark.parametrize(
@@ -300,7 +300,7 @@ def test_the_gradient_of_a_weight_is_its_factor() -> None:
 
 def test_the_offset_of_signed_units_is_the_compilers() -> None:
     torch.manual_seed(2)
-    backbone = Backbone(Architecture(cells=5, unit="signed"), InputEncoding(np.zeros(3), np.ones(3)), 2)
+    backbone = HardwareNetwork(Architecture(cells=5, unit="signed"), InputEncoding(np.zeros(3), np.ones(3)), 2)
     graph = lower(backbone.to_network())
     for name, cell in backbone.cells.items():
         offsets = common_mode_offset(cell.bias_beta().detach().double().numpy())  # pyright: ignore[reportCallIssue]
@@ -389,7 +389,7 @@ def test_training_on_chips_makes_chips_better(tmp_path: Path, unit) -> None:
 def chip_accuracy(network: Network, model: MismatchModel, x: np.ndarray, y: np.ndarray) -> float:
     """Mean over 200 chips, from the exported weights: no part of the training's own state."""
     (layer,) = network.recurrent_layers
-    backbone = Backbone(
+    backbone = HardwareNetwork(
         Architecture(
             cells=layer.width, layers=1, unit="signed" if isinstance(layer, SignedLayer) else "first-quadrant"
         ),

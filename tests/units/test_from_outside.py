@@ -16,7 +16,7 @@ from cosim.engines.table import simulator_named
 from cosim.errors import MappingError, NetworkError
 from cosim.montecarlo.trial import Trial, run_chip
 from cosim.network.reference import run_reference
-from cosim.network.types import InputEncoding, Late, Network, Readout, check_network
+from cosim.network.types import DelayedSignal, InputEncoding, Network, Readout, check_network
 from cosim.simulation.inference import run_inference
 from cosim.simulation.plans import read_plan
 from cosim.simulation.testbench import inference_bench
@@ -24,7 +24,7 @@ from cosim.study.agreement import compare_engines, summarize_comparison
 from cosim.tasks.testset import TestSet
 from cosim.technology.calibration import load_calibration, write_calibration
 from cosim.units import table
-from cosim.variation.draws import Plan
+from cosim.variation.draws import VariationPlan
 
 FRAMES = 8
 
@@ -80,7 +80,7 @@ def test_feedback_needs_units_that_go_on_from_a_state(leaky, network, samples, t
     front = layer.run(samples.x[:, :3])
     np.testing.assert_array_equal(layer.run(samples.x[:, 3:], front.last).h, whole.h[:, 3:])
     reader = replace(layer, sources=("input", "layer0_1"), weight=np.concatenate([layer.weight, np.eye(3) / 8], axis=1))
-    fed = check_network(replace(network, layers=(reader,), late={"layer0_1": Late("layer0")}))
+    fed = check_network(replace(network, layers=(reader,), late={"layer0_1": DelayedSignal("layer0")}))
     with pytest.raises(
         MappingError, match="layer0: a network that feeds back must be of units that go on from a state"
     ):
@@ -139,18 +139,18 @@ def test_it_measures_what_it_needs(leaky, network, technology, calibration, tmp_
 
 
 def test_its_chips_are_drawn(design, samples):
-    record = run_chip(Trial(design, samples, Plan("local", 3, 4)), 1)
+    record = run_chip(Trial(design, samples, VariationPlan("local", 3, 4)), 1)
     assert record.status == "ok" and record.behavioral.state_agreement < 1.0  # mirrors deviate by more than 0.03
 
 
 def test_it_is_trained(leaky, tmp_path):
     """The torch cell is the numpy layer to float32, and a training lowers its loss."""
     torch = pytest.importorskip("torch")
-    from cosim.training.backbone import Backbone
+    from cosim.training.backbone import HardwareNetwork
     from cosim.training.config import Architecture
 
     torch.manual_seed(3)
-    backbone = Backbone(
+    backbone = HardwareNetwork(
         Architecture(cells=4, layers=1, unit="leaky", ramp=False), InputEncoding(np.zeros(2), np.ones(2)), 2
     )
     x = torch.rand(32, 9, 2)

@@ -7,7 +7,7 @@ from scipy.special import gammainc
 from cosim.checkpoint.file import load_network, save_checkpoint
 from cosim.compiler.mapping import map_parameters
 from cosim.compiler.passes import compile_network
-from cosim.compiler.settings import Settings
+from cosim.compiler.settings import CompilerSettings
 from cosim.engines.behavioral.evaluate import evaluate
 from cosim.engines.behavioral.model import run_behavioral
 from cosim.engines.engine import Inference, Run
@@ -28,7 +28,7 @@ from cosim.study.waveforms import labels_of
 from cosim.tasks.testset import TestSet
 from cosim.training.config import Architecture, TrainingConfig, check_config
 from cosim.units.gamma.node import Gamma
-from cosim.variation.draws import Plan
+from cosim.variation.draws import VariationPlan
 
 INPUTS, ORDER = 3, 4
 POSITIONS = 2.0, 5.0, 8.0
@@ -105,11 +105,11 @@ def test_torch_is_the_layer():
 
 def test_lines_stand_beside_the_input(tmp_path):
     torch = pytest.importorskip("torch")
-    from cosim.training.backbone import Backbone
+    from cosim.training.backbone import HardwareNetwork
 
     torch.manual_seed(0)
     encoding = InputEncoding(np.zeros(INPUTS), np.ones(INPUTS))
-    model, x = Backbone(Architecture(cells=3, layers=1, ramp=False, lines=2), encoding, 2), sequences(4, 9)
+    model, x = HardwareNetwork(Architecture(cells=3, layers=1, ramp=False, lines=2), encoding, 2), sequences(4, 9)
     network = model.to_network()
     assert [layer.kind for layer in network.layers] == ["gamma", "first-quadrant"]
     assert network.layers[1].sources == ("input", "delays")
@@ -192,7 +192,7 @@ def test_its_floor_is_taken_out_with_the_pedestal(design, technology, calibratio
         assert graph.mirrors[PEDESTAL, node.name].count == -graph.mirrors[f"in.{node.index % INPUTS}", node.name].count
     words = r"delays\.0 stands on a floor of pedestals of 0\.05, and these are 0\.1; leave `pedestal` out"
     with pytest.raises(MappingError, match=words):
-        compile_network(design.network, technology, calibration, Settings(pedestal=0.1))
+        compile_network(design.network, technology, calibration, CompilerSettings(pedestal=0.1))
 
 
 def test_a_line_that_nothing_enters_reads_zero(design):
@@ -214,7 +214,7 @@ def test_inspect_says_how_long_it_delays():
 def test_its_chips_are_drawn(design):
     x = sequences(2, 8)
     samples = TestSet(x, run_reference(design.network, x).decisions, np.full(2, 8), np.arange(2))
-    record = run_chip(Trial(design, samples, Plan("local", 3, 4)), 1)
+    record = run_chip(Trial(design, samples, VariationPlan("local", 3, 4)), 1)
     assert record.status == "ok" and record.behavioral.state_agreement < 1.0
 
 

@@ -15,7 +15,7 @@ from cosim.circuit.elements import Capacitor, Source
 from cosim.circuit.waveforms import Timing
 from cosim.compiler.mapping import map_parameters
 from cosim.compiler.passes import compile_network
-from cosim.compiler.settings import Settings
+from cosim.compiler.settings import CompilerSettings
 from cosim.engines.behavioral.evaluate import evaluate
 from cosim.engines.behavioral.model import run_behavioral
 from cosim.engines.engine import Failure
@@ -24,7 +24,7 @@ from cosim.errors import MappingError, NetworkError
 from cosim.montecarlo.trial import Trial, run_chip
 from cosim.network.layers import FirstQuadrantLayer, MinGruLayer
 from cosim.network.reference import encode_inputs, run_reference
-from cosim.network.types import InputEncoding, Late, Network, Readout, check_network
+from cosim.network.types import DelayedSignal, InputEncoding, Network, Readout, check_network
 from cosim.report.network_table import format_network
 from cosim.report.schematics import RATIO, schematics_of
 from cosim.simulation.inference import run_inference
@@ -35,7 +35,7 @@ from cosim.study.agreement import compare_engines
 from cosim.tasks.task import Task
 from cosim.tasks.testset import TestSet
 from cosim.units.mingru.node import fit_of
-from cosim.variation.draws import Plan
+from cosim.variation.draws import VariationPlan
 
 INPUTS, GATES = 3, 2  # what candidates and what gates read
 
@@ -164,19 +164,19 @@ def test_its_full_scale_is_the_largest_state(technology, calibration):
 def test_what_it_refuses(technology, calibration):
     network = network_of(fading_layer())
     with pytest.raises(MappingError, match=r"tau must be 0\.25 of the frame, 0\.0025 s, not 0\.002 s; leave --tau out"):
-        compile_network(network, technology, calibration, Settings(tau=2e-3))
+        compile_network(network, technology, calibration, CompilerSettings(tau=2e-3))
     with pytest.raises(
         MappingError, match=r"capacitor of a minGRU or of a line must lie in 0\.5 to 20 pF, not 0\.2.. pF"
     ):
-        compile_network(network, technology, calibration, Settings(t_step=0.5e-3))
+        compile_network(network, technology, calibration, CompilerSettings(t_step=0.5e-3))
     with pytest.raises(MappingError, match="--cell schmitt is for layers with an epsilon, and there is none"):
-        compile_network(network, technology, calibration, Settings(cell="schmitt"))
+        compile_network(network, technology, calibration, CompilerSettings(cell="schmitt"))
     bits = np.ones(2)
     held = FirstQuadrantLayer("held", ("input",), np.zeros((2, 5)), bits, 0.3 * bits, 0.6 * bits, bits)
     fading = replace(
         fading_layer(), sources=("input", "held_1"), weight=np.ones((2, 7)) / 8, weight_gate=np.ones((2, 7)) / 8
     )
-    late = replace(network_of(held, fading_layer()), layers=(held, fading), late={"held_1": Late("held")})
+    late = replace(network_of(held, fading_layer()), layers=(held, fading), late={"held_1": DelayedSignal("held")})
     with pytest.raises(MappingError, match="fading reads held.0 late, which may turn within the pulse"):
         compile_network(check_network(late), technology, calibration)
 
@@ -202,7 +202,7 @@ def test_a_ratio_gate_has_one_pin_for_all(technology, calibration):
 def test_its_chips_are_drawn(gated):
     x = sequences(2, 6)
     samples = TestSet(x, run_reference(gated.network, x).decisions, np.full(2, 6), np.arange(2))
-    record = run_chip(Trial(gated, samples, Plan("local", 3, 4)), 1)
+    record = run_chip(Trial(gated, samples, VariationPlan("local", 3, 4)), 1)
     assert record.status == "ok"
     assert record.behavioral.state_agreement < 1.0  # loop and mirrors deviate by more than 3 %
 
@@ -282,7 +282,7 @@ def test_a_leak_decays_by_its_formula(technology, calibration):
 
 
 def test_its_capacitor_goes_with_the_frame(technology, calibration, design):
-    short = compile_network(design.network, technology, calibration, Settings(t_step=5e-3))
+    short = compile_network(design.network, technology, calibration, CompilerSettings(t_step=5e-3))
     sizes = [max(one.value for one in made.flat.elements if isinstance(one, Capacitor)) for made in (design, short)]
     assert sizes[0] / sizes[1] == pytest.approx(2.0)
     assert 4e-12 < sizes[0] < 6e-12

@@ -18,13 +18,13 @@ from cosim.errors import InputError, MappingError, NetworkError
 from cosim.ir.states import software_states
 from cosim.network.layers import SignedLayer, on_levels
 from cosim.network.reference import encode_inputs, run_reference
-from cosim.network.types import InputEncoding, Late, Network, Readout, check_network
+from cosim.network.types import DelayedSignal, InputEncoding, Network, Readout, check_network
 from cosim.simulation.simulated import simulate_samples
 from cosim.tasks.testset import TestSet
 from cosim.units.register.lower import KEEP
 from cosim.variation.chip import deviations_of
 from cosim.variation.deviations import Deviations
-from cosim.variation.draws import Plan, draw_chip, varying_devices
+from cosim.variation.draws import VariationPlan, draw_chip, varying_devices
 
 LEVELS, FRAMES = 8, 24
 
@@ -118,7 +118,7 @@ def test_feedback_goes_on_from_a_state(technology, calibration):
         layer, sources=("input", "layer0_1"), weight=np.concatenate([layer.weight, -np.eye(2)], axis=1),
         weight_alpha=np.concatenate([layer.weight_alpha, np.zeros((2, 2))], axis=1),
     )  # fmt: skip
-    network = check_network(replace(network, layers=(fed,), late={"layer0_1": Late("layer0")}))
+    network = check_network(replace(network, layers=(fed,), late={"layer0_1": DelayedSignal("layer0")}))
     design, x = compile_network(network, technology, calibration), inputs(10)
     wanted = software_states(design.graph, run_reference(network, x))
     np.testing.assert_array_equal(states_of(design, run_behavioral(design, x)), wanted)
@@ -166,9 +166,9 @@ def replace_levels(network, levels):
 
 
 def settings_of(i_unit):
-    from cosim.compiler.settings import Settings
+    from cosim.compiler.settings import CompilerSettings
 
-    return Settings(i_unit=i_unit)
+    return CompilerSettings(i_unit=i_unit)
 
 
 @pytest.mark.parametrize("suffix", [".npz", ".pt"])
@@ -223,7 +223,7 @@ def test_deviations_reach_turns_and_levels(design):
 
 
 def test_a_chip_has_factors_of_all_levels(design, technology):
-    plan = Plan("local", 0, 6)
+    plan = VariationPlan("local", 0, 6)
     chip = draw_chip(varying_devices(design.assembly.circuit, technology, plan), technology, plan, 3)
     found = deviations_of(design, design.nominal, chip)
     for node in design.graph.memories:

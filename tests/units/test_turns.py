@@ -8,7 +8,7 @@ import pytest
 
 import cosim
 from cosim.engines.behavioral.evaluate import cell_of
-from cosim.ir.nodes import Comparing
+from cosim.ir.nodes import ThresholdUnit
 from cosim.resources import trained_network_path
 from cosim.units.ladder.node import Ladder, LadderFactors
 from cosim.units.schmitt.node import Schmitt, SchmittFactors
@@ -24,7 +24,7 @@ FACTORS = {
 
 def memories(name):
     design = cosim.load(str(trained_network_path(name))).compile("generic180").design
-    return [(node, design) for node in design.graph.of(Comparing)]
+    return [(node, design) for node in design.graph.of(ThresholdUnit)]
 
 
 def state_after(cell, candidates):

@@ -12,8 +12,8 @@ from cosim.errors import InputError
 from cosim.variation.draws import (
     CELSIUS_RANGE,
     SUPPLY_SPREAD,
-    Device,
-    Plan,
+    VariationPlan,
+    VaryingDevice,
     check_coefficients,
     check_supply,
     draw_chip,
@@ -22,7 +22,7 @@ from cosim.variation.draws import (
 )
 from cosim.variation.mismatch import derive_mismatch
 
-PLAN = Plan("local", 3, 64)
+PLAN = VariationPlan("local", 3, 64)
 
 
 @pytest.fixture(scope="module")
@@ -93,19 +93,19 @@ def test_drawn_deviations_have_these_sigmas(devices, technology, sampling):
 def test_the_numbers_of_a_seed_stay_what_they_are(sampling, number, expected):
     """A run is resumed and replayed by later versions: to the bit, and small ones to all of their 53 bits."""
     names = ("network.row.w0 vt", "network.row.w68 vt" if number == 0 else "supply")
-    found = uniforms(Plan("all", 3, 7, sampling, replicates=2), number, names)
+    found = uniforms(VariationPlan("all", 3, 7, sampling, replicates=2), number, names)
     assert tuple(float(value).hex() for value in found) == expected
 
 
 def test_a_plan_draws_at_random_in_one_set_at_the_drawn_area():
-    assert Plan("local", 3, 64) == Plan("local", 3, 64, sampling="random", replicates=1, area=1.0)
+    assert VariationPlan("local", 3, 64) == VariationPlan("local", 3, 64, sampling="random", replicates=1, area=1.0)
 
 
 @pytest.mark.parametrize("sampling", ["lhs", "sobol"])
 @pytest.mark.parametrize(("chips", "replicates", "size"), [(64, 1, 64), (13, 2, 7), (31, 4, 8)])
 def test_every_stratum_of_a_replicate_holds_one_chip(sampling, chips, replicates, size):
     """A replicate of `size` chips: for each name one of them in each `size`-th; Sobol's needs a power of two."""
-    plan, names = Plan("local", 5, chips, sampling, replicates), ("a vt", "a beta", "b vt")
+    plan, names = VariationPlan("local", 5, chips, sampling, replicates), ("a vt", "a beta", "b vt")
     points = np.array([uniforms(plan, number, names) for number in range(chips)])
     assert points.min() > 0 and points.max() < 1
     for first in range(0, chips, size):
@@ -118,9 +118,11 @@ def test_every_stratum_of_a_replicate_holds_one_chip(sampling, chips, replicates
 
 def test_sobol_continues_beyond_a_power_of_two():
     names = ("a vt", "b vt")
-    fewer, more = ([uniforms(Plan("local", 5, chips, "sobol"), k, names) for k in range(64)] for chips in (64, 65))
+    fewer, more = (
+        [uniforms(VariationPlan("local", 5, chips, "sobol"), k, names) for k in range(64)] for chips in (64, 65)
+    )
     np.testing.assert_array_equal(fewer, more)
-    assert uniforms(Plan("local", 5, 65, "sobol"), 64, names).shape == (2,)
+    assert uniforms(VariationPlan("local", 5, 65, "sobol"), 64, names).shape == (2,)
 
 
 @pytest.mark.parametrize("sampling", ["random", "lhs", "sobol"])
@@ -132,8 +134,12 @@ def test_a_chip_is_its_uniforms_through_the_normal_distribution(technology, samp
         pfet=replace(technology.pfet, spread_vt=11e-3),
         supply=1.3,
     )
-    devices = (Device("b", "p", 2e-3, 0.03), Device("a", "n", 5e-3, 0.13), Device("c", "n", 17e-3, 0.19))
-    plans = {kind: Plan(kind, 7, 16, sampling) for kind in ("local", "global", "all")}
+    devices = (
+        VaryingDevice("b", "p", 2e-3, 0.03),
+        VaryingDevice("a", "n", 5e-3, 0.13),
+        VaryingDevice("c", "n", 17e-3, 0.19),
+    )
+    plans = {kind: VariationPlan(kind, 7, 16, sampling) for kind in ("local", "global", "all")}
     names = (*(f"{device.name} vt" for device in devices), *(f"{device.name} beta" for device in devices))
     for number in (0, 5, 11):
         local, common, both = (draw_chip(devices, technology, plan, number) for plan in plans.values())
@@ -227,29 +233,29 @@ def test_the_first_coefficient_that_is_missing_is_named(technology, kind):
     for table in ("nfet", "pfet"):
         for field in used:
             with pytest.raises(InputError, match=rf"generic180: {table}\.{field} must be positive"):
-                check_coefficients(technology, Plan(kind, 0, 1))
+                check_coefficients(technology, VariationPlan(kind, 0, 1))
             technology = replace(technology, **{table: replace(getattr(technology, table), **{field: 1e-9})})
-    check_coefficients(technology, Plan(kind, 0, 1))
+    check_coefficients(technology, VariationPlan(kind, 0, 1))
 
 
 def test_a_supply_beyond_the_devices_is_refused(technology):
     """5 % above 1.8 V is 1.89 V; without global variation no chip draws a supply."""
     technology = replace(technology, supply=1.8, supply_max=1.05 * 1.8)
-    check_supply(technology, Plan("global", 0, 1))
+    check_supply(technology, VariationPlan("global", 0, 1))
     tight = replace(technology, supply_max=1.889)
     for kind in ("global", "all"):
         text = rf"--variation {kind} draws supplies up to 1\.89 V; generic180 takes at most 1\.889 V\. .* than 1\.8 V"
         with pytest.raises(InputError, match=text):
-            check_supply(tight, Plan(kind, 0, 1))
+            check_supply(tight, VariationPlan(kind, 0, 1))
     for kind in ("none", "local"):
-        check_supply(tight, Plan(kind, 0, 1))
+        check_supply(tight, VariationPlan(kind, 0, 1))
 
 
 def test_as_many_dimensions_as_sobol_has_are_drawn(monkeypatch):
     monkeypatch.setattr(qmc.Sobol, "MAXDIM", 3)  # 21,201 of them take ten seconds
-    assert uniforms(Plan("local", 0, 1, "sobol"), 0, ("a", "b", "c")).shape == (3,)
+    assert uniforms(VariationPlan("local", 0, 1, "sobol"), 0, ("a", "b", "c")).shape == (3,)
     with pytest.raises(InputError, match="draws at most 3 numbers a chip, not 4"):
-        uniforms(Plan("local", 0, 1, "sobol"), 0, ("a", "b", "c", "d"))
+        uniforms(VariationPlan("local", 0, 1, "sobol"), 0, ("a", "b", "c", "d"))
 
 
 def test_too_many_dimensions_for_sobol(technology, devices):

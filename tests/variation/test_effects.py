@@ -8,7 +8,7 @@ import pytest
 from cosim.circuit.deck import format_elements
 from cosim.circuit.elements import Mos
 from cosim.compiler.passes import compile_network
-from cosim.compiler.settings import Settings
+from cosim.compiler.settings import CompilerSettings
 from cosim.engines.behavioral.model import run_behavioral
 from cosim.engines.engine import Inference
 from cosim.ir.nodes import PEDESTAL, UNIT_CURRENT
@@ -17,10 +17,10 @@ from cosim.simulation.plans import read_plan
 from cosim.simulation.testbench import inference_bench
 from cosim.technology.conditions import at
 from cosim.variation.chip import chip_circuit
-from cosim.variation.draws import Plan, draw_chip, varying_devices
+from cosim.variation.draws import VariationPlan, draw_chip, varying_devices
 from cosim.variation.effects import chip_deviations, effects_of
 
-PLAN = Plan("local", 1, 8)
+PLAN = VariationPlan("local", 1, 8)
 
 
 @pytest.fixture(scope="module", params=["first", "signed_input"])
@@ -49,7 +49,7 @@ def unit(request, make_network, technology, calibration):
         (layer,) = network.layers
         layer = replace(layer, weight=np.abs(layer.weight) + 0.25, bias=np.abs(layer.bias) + 0.125, epsilon=epsilon)
         network = replace(network, layers=(layer,), state_ranges={"layer0": np.array([[-1.0], [top]])})
-    return request.param, compile_network(network, technology, calibration, Settings(0.7e-9))
+    return request.param, compile_network(network, technology, calibration, CompilerSettings(0.7e-9))
 
 
 def made_by(effect):
@@ -277,7 +277,7 @@ def test_a_flat_circuit_computes_what_the_hierarchy_does(design):
 def test_a_cell_that_nothing_resets_is_on_from_the_start(make_network, technology, calibration):
     """A width current that exceeds the threshold current: the lower threshold is below 0, the reset does not help."""
     design = compile_network(make_network(7, "first", hidden=2), technology, calibration)
-    plan = Plan("none", 0, 1)
+    plan = VariationPlan("none", 0, 1)
     chip = draw_chip(varying_devices(design.assembly.circuit, technology, plan), technology, plan, 0)
     stuck = np.array([one.name.endswith(".8") for one in chip.devices])  # M8 copies the width current
     # 80 mV make it exp(80 mV / (1.32 U_T)) = 10 times larger; lower thresholds are above a tenth of the upper ones

@@ -10,7 +10,7 @@ from cosim.errors import InputError
 from cosim.montecarlo.run import check_contributions, nominal_chip, run_settings
 from cosim.montecarlo.trial import Trial
 from cosim.tasks.testset import TestSet
-from cosim.variation.draws import Device, Plan, draw_chip
+from cosim.variation.draws import VariationPlan, VaryingDevice, draw_chip
 from cosim.variation.gradient import Gradient, graded
 
 UM = 1e-6
@@ -18,7 +18,7 @@ SINGLE = 2.0**-24  # relative error of what a store keeps
 
 
 def device(name, polarity="n", sigma=0.0):
-    return Device(name, polarity, sigma, sigma)
+    return VaryingDevice(name, polarity, sigma, sigma)
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +29,7 @@ def trial(make_network, technology, calibration):
     design = compile_network(make_network(11, hidden=3), technology, calibration)
     x = np.zeros((1, 2, 3))
     blank = TestSet(x, np.zeros(1, dtype=np.int64), np.full(1, 2), np.arange(1))
-    found = Trial(design, blank, Plan("none", 5, 40))
+    found = Trial(design, blank, VariationPlan("none", 5, 40))
     places = {one.name: (k % 20 * 10 * UM, k // 20 * 10 * UM) for k, one in enumerate(found.devices)}
     return replace(found, gradient=Gradient(4.0, 2.0, places))
 
@@ -53,7 +53,7 @@ def test_a_pure_gradient_is_linear(trial):
 def test_pairs_differ_as_pelgrom_says(technology, apart):
     """Both terms as large: 1.2 mV of sqrt(2) sigma, 4 uV/um over 300 um. The variance of n = 4,000 normal numbers has
     the standard error sqrt(2 / n) = 2.2 %; 9 % are four of it."""
-    plan, sigma = Plan("local", 1, 4000), 1.2e-3 / 2**0.5
+    plan, sigma = VariationPlan("local", 1, 4000), 1.2e-3 / 2**0.5
     devices = (device("a", sigma=sigma), device("b", sigma=sigma))
     gradient = Gradient(4.0, 0.0, {"a": (0.0, 0.0), "b": (apart[0] * UM, apart[1] * UM)})
     chips = [graded(draw_chip(devices, technology, plan, k), gradient, plan) for k in range(plan.chips)]
@@ -65,7 +65,7 @@ def test_pairs_differ_as_pelgrom_says(technology, apart):
 
 def test_n_and_p_have_gradients_of_their_own(technology):
     """The correlation of 1,000 independent pairs has the standard error 0.032; 0.13 is four of it."""
-    plan = Plan("none", 1, 1000)
+    plan = VariationPlan("none", 1, 1000)
     devices = (device("a"), device("b", "p"), device("c"))
     gradient = Gradient(4.0, 2.0, {"a": (0.0, 0.0), "b": (0.0, 0.0), "c": (1e-4, 1e-4)})
     chips = [graded(draw_chip(devices, technology, plan, k), gradient, plan) for k in range(plan.chips)]

@@ -15,7 +15,7 @@ START_FILE = "start.sp"  # the operating point that a testbench with `skip_still
 
 
 @dataclass(frozen=True)
-class Files:
+class FileNames:
     """Names of the files of a compiled network."""
 
     netlist: str = "network.sp"
@@ -36,7 +36,7 @@ class Dialect:
     devices: Callable[[Technology, Iterable[Size]], str]
     testbench: Callable[[Bench], list[str]]
     printed: Callable[[Probe], str]
-    files: Files = Files()
+    files: FileNames = FileNames()
 
     def network(self, circuit: Circuit, technology: Technology) -> str:
         """The netlist of a circuit."""

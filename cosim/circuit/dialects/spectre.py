@@ -7,7 +7,7 @@ from cosim.circuit.deck import BRACKETS, fold, format_elements, format_number
 from cosim.circuit.dialects.dialect import (
     CardForm,
     Dialect,
-    Files,
+    FileNames,
     spice_probe,
     tolerance_texts,
     transistor_name,
@@ -59,5 +59,5 @@ _CARDS = CardForm(
 )  # fmt: skip
 SPECTRE = Dialect(
     "spectre", _LANGUAGE, _CARDS.format_devices, _testbench, _printed,
-    Files("network.scs", "devices.scs", "testbench.scs"),  # it tells its language by the ending
+    FileNames("network.scs", "devices.scs", "testbench.scs"),  # it tells its language by the ending
 )  # fmt: skip

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from cosim.circuit.bench import Bench, Dc, DrainCurrent, Op, Probe, Tolerances, Tran, Voltage
 from cosim.circuit.deck import BRACKETS, device_sizes, format_elements, format_number
-from cosim.circuit.dialects.dialect import CardForm, Dialect, Files, spice_probe, tolerance_texts, transistor_name
+from cosim.circuit.dialects.dialect import CardForm, Dialect, FileNames, spice_probe, tolerance_texts, transistor_name
 from cosim.circuit.elements import Circuit
 from cosim.technology.types import Technology
 
@@ -110,5 +110,5 @@ _CARDS = CardForm(
 )  # fmt: skip
 VACASK = Dialect(
     "vacask", _LANGUAGE, _CARDS.format_devices, _testbench, printed,
-    Files("network.inc", "devices.inc", "testbench.sim"),
+    FileNames("network.inc", "devices.inc", "testbench.sim"),
 )  # fmt: skip

@@ -38,7 +38,7 @@ Whole = NDArray[np.int64]
 _REST = 1e-6  # 1/s: slope of the last steps to rest
 
 
-class Steps(NamedTuple):
+class RecordedSteps(NamedTuple):
     """The steps that a transient took: the operating point at time 0, then every accepted step.
 
     volt (steps + 1, nets or more, LANES); factor (steps + 3, 3, LANES): a0, a1, a2 in 1/s, 0 at rest; a lane that has
@@ -59,7 +59,7 @@ class Steps(NamedTuple):
     last: int
 
 
-class Found(NamedTuple):
+class AdjointGradient(NamedTuple):
     """dJ/dp, (objectives, n, LANES): of tied devices by the four that `Values.tied_drawn` has, of floating ones by the
     two of `float_drawn`, the factor's as that of its ln; of current sources, A/A."""
 
@@ -78,7 +78,7 @@ class Work(NamedTuple):
     charge: Array
     own: Array
     side: Array
-    found: Found
+    found: AdjointGradient
 
 
 @kept_jit

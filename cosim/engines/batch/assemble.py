@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from cosim.circuit.elements import Capacitor, Element, Source
 from cosim.engines.batch.lanes import LANES
 from cosim.engines.batch.layout import GROUND, Structure
-from cosim.engines.batch.structure import SPARE, Device, Nets, Pattern, Program, devices_of, factor, nets_of
-from cosim.engines.batch.tables import FLOAT_COLUMNS, Axis, Float, Kind, Table, Tied
+from cosim.engines.batch.structure import SPARE, Nets, Pattern, Program, TabulatedDevice, devices_of, factor, nets_of
+from cosim.engines.batch.tables import FLOAT_COLUMNS, Float, GridAxis, Kind, Table, Tied
 from cosim.engines.batch.unsupported import Unsupported
 
 Array = NDArray[np.float64]
@@ -26,8 +26,8 @@ class Assembled:
     nets: Nets
     net: Mapping[str, int]
     source: Mapping[str, int]
-    tied: tuple[Device, ...]
-    floating: tuple[Device, ...]
+    tied: tuple[TabulatedDevice, ...]
+    floating: tuple[TabulatedDevice, ...]
     program: Program
     structure: Structure
 
@@ -112,7 +112,7 @@ class _Lines:
     """Gate and drain lines as arrays; of: device -> its gate line and drain line."""
 
     arrays: Columns
-    of: Mapping[Device, tuple[int, int]]
+    of: Mapping[TabulatedDevice, tuple[int, int]]
 
 
 class _Maker:
@@ -125,10 +125,10 @@ class _Maker:
         """Tell whether sources alone determine the net's voltage, so that it is no unknown."""
         return self.nets.row[net] < 0
 
-    def ordered(self, devices: Iterable[Device]) -> tuple[Device, ...]:
+    def ordered(self, devices: Iterable[TabulatedDevice]) -> tuple[TabulatedDevice, ...]:
         """Tied devices: whose drain alone is unknown, whose source is unknown, whose neither is; by net in each."""
 
-        def place(device: Device) -> tuple[int, int, int]:
+        def place(device: TabulatedDevice) -> tuple[int, int, int]:
             group = 1 if not self.fixed(device.source) else 2 if self.fixed(device.drain) else 0
             return group, self.net[device.source], self.net[device.drain]
 
@@ -137,7 +137,9 @@ class _Maker:
     def _pair(self, a: str, b: str) -> tuple[int, int, int, int]:
         return self.pattern.pair(self.nets.row[a], self.nets.row[b])
 
-    def linear(self, elements: Sequence[Element], tied: Sequence[Device], tables: Mapping[Kind, Table]) -> Columns:
+    def linear(
+        self, elements: Sequence[Element], tied: Sequence[TabulatedDevice], tables: Mapping[Kind, Table]
+    ) -> Columns:
         """Capacitors, and what the gates of tied devices share with their drains."""
         farad: dict[tuple[str, str], float] = {}
         for element in elements:
@@ -155,9 +157,9 @@ class _Maker:
             "farad": np.array(list(farad.values()), dtype=np.float64),
         }
 
-    def lines(self, tied: Sequence[Device], kinds: Sequence[Kind]) -> _Lines:
+    def lines(self, tied: Sequence[TabulatedDevice], kinds: Sequence[Kind]) -> _Lines:
         """The gate lines and drain lines of tied devices."""
-        of: dict[Device, tuple[int, int]] = {}
+        of: dict[TabulatedDevice, tuple[int, int]] = {}
         found: tuple[dict[tuple[str, str, int], list[float]], ...] = ({}, {})
         for device in tied:
             table = kinds.index(device.kind)
@@ -176,7 +178,7 @@ class _Maker:
             arrays[f"{name}_size"] = np.array([line[2] for line in lines.values()], dtype=np.float64)
         return _Lines(arrays, of)
 
-    def tied(self, devices: Sequence[Device], lines: Mapping[Device, tuple[int, int]]) -> Columns:
+    def tied(self, devices: Sequence[TabulatedDevice], lines: Mapping[TabulatedDevice, tuple[int, int]]) -> Columns:
         """Devices on their lines."""
         row, at = self.nets.row, self.pattern.at
         rows: list[tuple[int, ...]] = []
@@ -195,7 +197,7 @@ class _Maker:
             "groups": np.array([alone, alone + inner, len(devices), grounded], dtype=np.int64),
         }
 
-    def floating(self, devices: Sequence[Device]) -> Columns:
+    def floating(self, devices: Sequence[TabulatedDevice]) -> Columns:
         """Devices whose source is not on their bulk. Raises Unsupported where the bulk floats, too."""
         kinds = list(dict.fromkeys(device.kind for device in devices))
         row, at = self.nets.row, self.pattern.at
@@ -256,6 +258,6 @@ def float_tables(tables: Sequence[Table]) -> Columns:
     }
 
 
-def _axis(axis: Axis) -> tuple[float, float, float]:
+def _axis(axis: GridAxis) -> tuple[float, float, float]:
     """Start, 1 / step, cells."""
     return axis.start, 1.0 / axis.step, float(axis.count - 1)

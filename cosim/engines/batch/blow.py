@@ -10,7 +10,7 @@ from cosim.engines.batch.assemble import Assembled
 from cosim.engines.batch.flat import Flat
 from cosim.engines.batch.lanes import LANES, blank
 from cosim.engines.batch.noisy import Noisy
-from cosim.engines.batch.structure import Device, devices_of
+from cosim.engines.batch.structure import TabulatedDevice, devices_of
 
 Pair = tuple[str, str]  # nets that a noise current flows between
 
@@ -24,7 +24,7 @@ def with_noise(flat: Sequence[Flat], noise: TransientNoise) -> list[Flat]:
     return [Flat(one.shared, (*one.sources, *added)) for one in flat]
 
 
-def _ends(device: Device) -> Pair:
+def _ends(device: TabulatedDevice) -> Pair:
     return device.drain, device.source
 
 

@@ -80,7 +80,7 @@ def kept_jit(function: Callable[..., T]) -> Callable[..., T]:
     before = _CONFIG.CACHE_DIR
     try:
         _CONFIG.CACHE_DIR = _kept()
-        kernel = numba.njit(cache=True, **_OPTIONS)(function)
+        kernel: Any = numba.njit(cache=True, **_OPTIONS)(function)
         kernel._cache._cache_file.__class__ = _SealedFile
         return kernel
     except (RuntimeError, InputError):  # no place for it

@@ -10,7 +10,7 @@ from cosim.engines.batch.lowrank import separate
 from cosim.engines.batch.reference import float_values, tied_current
 from cosim.engines.batch.splines import cubics, quadratics, resample, sample_points
 from cosim.engines.batch.sweeps import Bias, Laboratory, Stack, measure_charges, measure_currents
-from cosim.engines.batch.tables import RESPONSES, Array, Axis, Float, Kind, Table, Tied
+from cosim.engines.batch.tables import RESPONSES, Array, Float, GridAxis, Kind, Table, Tied
 from cosim.technology.types import Technology
 
 _MARGIN = 0.1  # V beyond ground and supply
@@ -66,14 +66,14 @@ def _tied_error(laboratory: Laboratory, kind: Kind, table: Tied) -> float:
 
     Where a device that is off leaks as much at a high V_DS, it counts for nothing.
     """
-    gate = Axis(table.x.start + _STEP / 2, _STEP, table.x.count - 1)
+    gate = GridAxis(table.x.start + _STEP / 2, _STEP, table.x.count - 1)
     drains = np.arange(0.105, table.y.stop, 5 * _STEP)
     truth = measure_currents(laboratory, Stack(kind), gate, [Bias(0.0, v) for v in drains]).drain
     carrying = _between(truth[len(drains) // 2], SIGNAL)
     return _largest_error(tied_current(table, gate.points, drains[:, None])[:, carrying], truth[:, carrying])
 
 
-def _responses(laboratory: Laboratory, kind: Kind, x: Axis, drain: float) -> Array:
+def _responses(laboratory: Laboratory, kind: Kind, x: GridAxis, drain: float) -> Array:
     """r, s and e over x, (RESPONSES, x): of all devices together, then of the upper one of a cascode alone."""
 
     def logarithm(vt_shifts: tuple[float, float] = (0.0, 0.0), betas: tuple[float, float] = (1.0, 1.0)) -> Array:
@@ -95,8 +95,8 @@ def _responses(laboratory: Laboratory, kind: Kind, x: Axis, drain: float) -> Arr
 class _Curves:
     """Where charges of a Tied are measured: along x at V_DS = y[high], along y at V_GS = x[typical]; middle (y, x)."""
 
-    x: Axis
-    y: Axis
+    x: GridAxis
+    y: GridAxis
     high: int
     typical: int
     middle: Array
@@ -163,7 +163,7 @@ def _joined(values: Array) -> Array:
     return np.stack([values[..., 0], values[..., 1], mean - half, mean + half], axis=-1)
 
 
-def _channel_currents(laboratory: Laboratory, kind: Kind, gate: Axis, biases: Sequence[Bias]) -> Array:
+def _channel_currents(laboratory: Laboratory, kind: Kind, gate: GridAxis, biases: Sequence[Bias]) -> Array:
     """Return the current through the channel into the source, A, (biases, gate), without the source's loss to the bulk.
 
     That loss is half of what both ends lose when both are at the source's voltage.
@@ -175,13 +175,13 @@ def _channel_currents(laboratory: Laboratory, kind: Kind, gate: Axis, biases: Se
     return through + np.array([lost[bias.source] for bias in biases])
 
 
-def _float_logarithms(laboratory: Laboratory, kind: Kind, gate: Axis, samples: Sequence[Array]) -> Array:
+def _float_logarithms(laboratory: Laboratory, kind: Kind, gate: GridAxis, samples: Sequence[Array]) -> Array:
     """ln(I / (1 - exp(-V_DS / U_T))) at the samples of the three axes."""
     _, sources, drops = samples
     biases = [
         Bias(source, min(source + max(drop, _LIMIT), gate.stop + _BEYOND)) for source in sources for drop in drops
     ]
-    fine = Axis(gate.start, gate.step / 2, 2 * gate.count - 1)
+    fine = GridAxis(gate.start, gate.step / 2, 2 * gate.count - 1)
     current = _channel_currents(laboratory, kind, fine, biases)
     floored = (current + np.hypot(current, 2 * _FLOOR)) / 2
     drop = np.array([bias.drain - bias.source for bias in biases])[:, None]
@@ -221,7 +221,7 @@ def _gate_shift(laboratory: Laboratory, kind: Kind) -> float:
 def _float_error(laboratory: Laboratory, kind: Kind, table: Float) -> float:
     """Largest relative error where the network works, for SIGNAL and V_DS above 0.1 V, off the samples."""
     top = table.gate.stop - _MARGIN
-    gate = Axis(0.013, 0.0371, int(top / 0.0371))
+    gate = GridAxis(0.013, 0.0371, int(top / 0.0371))
     rng = np.random.default_rng(1)
     drops = rng.uniform(0.1, top, 200)
     sources = rng.uniform(0.0, top - drops)
@@ -235,11 +235,11 @@ def _largest_error(found: Array, truth: Array) -> float:
     return float(np.max(np.abs(found[inside] / truth[inside] - 1), initial=0.0))
 
 
-def _axis(start: float, stop: float, step: float) -> Axis:
-    return Axis(start, step, round((stop - start) / step) + 1)
+def _axis(start: float, stop: float, step: float) -> GridAxis:
+    return GridAxis(start, step, round((stop - start) / step) + 1)
 
 
-def _index(axis: Axis, v: float) -> int:
+def _index(axis: GridAxis, v: float) -> int:
     return round((v - axis.start) / axis.step)
 
 

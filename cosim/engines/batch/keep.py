@@ -21,8 +21,8 @@ from cosim.engines.batch.tables import (
     FLOAT_COLUMNS,
     GATE_COLUMNS,
     RESPONSES,
-    Axis,
     Float,
+    GridAxis,
     Kind,
     Table,
     Tied,
@@ -89,7 +89,7 @@ def table_bytes(table: Table, provenance: str) -> bytes:
     arrays: dict[str, NDArray[Any]] = {"provenance": np.array(provenance)}
     for name, value in vars(table).items():
         match value:
-            case Axis(start, step, count):
+            case GridAxis(start, step, count):
                 arrays[name] = np.array([start, step, count])
             case _:
                 arrays[name] = np.asarray(value)
@@ -124,12 +124,12 @@ def _float(stored: _Stored) -> Float:
     return Float(gate, source, drain, values, thermal, shift, error)
 
 
-def _axis(stored: NDArray[Any], count: int) -> Axis:
+def _axis(stored: NDArray[Any], count: int) -> GridAxis:
     """Return an axis; raises ValueError where it is not of `count` points that rise."""
     start, step, stored_count = _finite(stored).tolist()
     if stored_count != count or count < 1 or step <= 0:
         raise ValueError
-    return Axis(start, step, count)
+    return GridAxis(start, step, count)
 
 
 def _finite(stored: NDArray[Any]) -> NDArray[np.float64]:

@@ -47,7 +47,7 @@ def _aligned(rows: int, lanes: int, kind: type[Number]) -> NDArray[Number]:
     return whole[skip : skip + rows * lanes].reshape(rows, lanes)
 
 
-class Lanes(types.Type):
+class LanesType(types.Type):
     """LANES numbers in double precision, or in single."""
 
     def __init__(self, single: bool) -> None:
@@ -55,10 +55,10 @@ class Lanes(types.Type):
         super().__init__(name="SingleLanes" if single else "Lanes")
 
 
-_LANES, _SINGLES = Lanes(False), Lanes(True)
+_LANES, _SINGLES = LanesType(False), LanesType(True)
 
 
-@register_model(Lanes)
+@register_model(LanesType)
 class _Model(models.PrimitiveModel):
     def __init__(self, manager: Any, kind: Any) -> None:
         super().__init__(manager, kind, kind.kind)
@@ -220,11 +220,11 @@ _OPERATIONS = {
 def _overload(symbol: Any, calculate: Any) -> None:
     @overload(symbol)
     def operate(a, b):  # numba compares its arguments with those of what it returns, annotations included
-        if isinstance(a, Lanes) and isinstance(b, Lanes):
+        if isinstance(a, LanesType) and isinstance(b, LanesType):
             return lambda a, b: calculate(a, b)
-        if isinstance(a, Lanes) and isinstance(b, types.Number):
+        if isinstance(a, LanesType) and isinstance(b, types.Number):
             return lambda a, b: calculate(a, splat(b))
-        if isinstance(a, types.Number) and isinstance(b, Lanes):
+        if isinstance(a, types.Number) and isinstance(b, LanesType):
             return lambda a, b: calculate(splat(a), b)
         return None
 

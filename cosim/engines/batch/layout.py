@@ -76,7 +76,7 @@ class Structure(NamedTuple):
     float_axis: Array
 
 
-class Values(NamedTuple):
+class TileValues(NamedTuple):
     """Quantities of a tile, each (rows, LANES): unknowns, net voltages, currents out of nets and charges on them,
     matrix.
 

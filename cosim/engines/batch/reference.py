@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.engines.batch.tables import RANK, Array, Axis, Float, Tied
+from cosim.engines.batch.tables import RANK, Array, Float, GridAxis, Tied
 
 NDArrayInt = NDArray[np.int64]
 
@@ -63,20 +63,20 @@ def float_values(table: Float, gate: Array, source: Array, drain: Array, vt_shif
     return FloatValues(np.exp(l) * -np.expm1(-drain / table.thermal), *charges)
 
 
-def _cell(axis: Axis, v: Array) -> tuple[NDArrayInt, Array]:
+def _cell(axis: GridAxis, v: Array) -> tuple[NDArrayInt, Array]:
     """Cell of each voltage, and how far it is from the cell's lower end in steps."""
     cell = np.clip(np.floor((v - axis.start) / axis.step), 0, axis.count - 2).astype(np.int64)
     return cell, (v - axis.start) / axis.step - cell
 
 
-def _cubic(cells: Array, axis: Axis, v: Array) -> Array:
+def _cubic(cells: Array, axis: GridAxis, v: Array) -> Array:
     """All columns of cubics, (columns, *shape of v)."""
     cell, t = _cell(axis, np.asarray(v, dtype=float))
     powers = (t * axis.step)[..., None, None] ** np.arange(4)
     return np.moveaxis((cells[cell] * powers).sum(axis=-1), -1, 0)
 
 
-def _quadratic(axis: Axis, v: Array) -> tuple[NDArrayInt, tuple[Array, Array, Array]]:
+def _quadratic(axis: GridAxis, v: Array) -> tuple[NDArrayInt, tuple[Array, Array, Array]]:
     """Cell and the weights of its three B-splines."""
     cell, t = _cell(axis, np.asarray(v, dtype=float))
     return cell, ((1 - t) ** 2 / 2, 0.5 + t - t**2, t**2 / 2)

@@ -14,7 +14,7 @@ from cosim.engines.batch.lanes import LANES, blank
 from cosim.engines.batch.layout import BEGINS, NEXT, STANDS, STUCK
 from cosim.engines.batch.march import settle
 from cosim.engines.batch.structure import SPARE
-from cosim.engines.batch.tile import Drawn, Ramps, Rest, empty_tile
+from cosim.engines.batch.tile import Ramps, Rest, TileDraws, empty_tile
 
 Array = NDArray[np.float64]
 _HOLD = 1e-3  # S
@@ -39,7 +39,7 @@ def rest_benches(circuit: Assembled, benches: Sequence[Bench], flat: Sequence[Fl
 
 
 def _settled(
-    circuit: Assembled, bench: Bench, held: Array, few: Sequence[tuple[Ramps, Drawn]]
+    circuit: Assembled, bench: Bench, held: Array, few: Sequence[tuple[Ramps, TileDraws]]
 ) -> list[tuple[Array, Array, bool]]:
     """x, charges, and whether it rests, of at most LANES."""
     tile = empty_tile(circuit, bench, 1, [one for _, one in few])
@@ -88,9 +88,9 @@ def held_rows(circuit: Assembled, bench: Bench, flat: Flat) -> Array:
     return np.array([one for one in rows if one[0] < circuit.nets.unknowns], dtype=np.float64).reshape(-1, 3)
 
 
-def _draws(circuit: Assembled, flat: Sequence[Flat]) -> list[Drawn]:
+def _draws(circuit: Assembled, flat: Sequence[Flat]) -> list[TileDraws]:
     """V and ln of the factor, of a floating one the factor itself."""
-    found: list[Drawn] = []
+    found: list[TileDraws] = []
     for k, one in enumerate(flat):
         if k and one.shared is flat[k - 1].shared:
             found.append(found[-1])
@@ -99,7 +99,7 @@ def _draws(circuit: Assembled, flat: Sequence[Flat]) -> list[Drawn]:
     return found
 
 
-def _drawn(circuit: Assembled, transistors: Iterable[Mos]) -> Drawn:
+def _drawn(circuit: Assembled, transistors: Iterable[Mos]) -> TileDraws:
     tied, floating = np.zeros((len(circuit.tied), 4)), np.zeros((len(circuit.floating), 2))
     floating[:, 1] = 1.0
     drew = {mos.name: (mos.vt_shift, mos.beta_factor) for mos in transistors if mos.vt_shift or mos.beta_factor != 1.0}
@@ -110,7 +110,7 @@ def _drawn(circuit: Assembled, transistors: Iterable[Mos]) -> Drawn:
             tied[k, 2:] = both[1][0] - both[0][0], np.log(both[1][1] / both[0][1])
     for k, device in enumerate(circuit.floating if drew else ()):
         floating[k] = drew.get(device.parts[0], (0.0, 1.0))
-    return Drawn(tied.ravel(), floating.ravel())
+    return TileDraws(tied.ravel(), floating.ravel())
 
 
 def _ramps(circuit: Assembled, benches: Sequence[Bench], flat: Sequence[Flat]) -> list[Ramps]:

@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosim.circuit.bench import Bench, Current, DrainCurrent, Probe
-from cosim.engines.batch.adjoint import Found, Steps, Work, go_back
+from cosim.engines.batch.adjoint import AdjointGradient, RecordedSteps, Work, go_back
 from cosim.engines.batch.assemble import Assembled
 from cosim.engines.batch.lanes import LANES, blank
 from cosim.engines.batch.rest import held_rows, net_voltages, rest_benches
 from cosim.engines.batch.simulator import assemble_benches
 from cosim.engines.batch.solve import march_all, net_probes, room_for, why_not
-from cosim.engines.batch.tile import Tile, tile_for
+from cosim.engines.batch.tile import BenchTile, tile_for
 from cosim.engines.engine import Waveforms
 
 Array = NDArray[np.float64]
@@ -36,13 +36,13 @@ Objective = Sequence[Sequence[Reading]]  # of each bench
 
 
 @dataclass(frozen=True, eq=False)
-class Recorded:
+class RecordedTile:
     """A tile and its steps. times, corners: of each bench, s; rows (steps + 1, nets and probes, LANES), the rest at
     time 0 first; where a bench has fewer steps than another, its last row stays. held (n, 2): rows and siemens that
     pulled at rest."""
 
     circuit: Assembled
-    tile: Tile
+    tile: BenchTile
     probes: tuple[Probe, ...]
     times: tuple[Array, ...]
     corners: tuple[Array, ...]
@@ -68,7 +68,7 @@ class Gradients:
     current: Array
 
 
-def record(benches: Sequence[Bench], timeout: float) -> Recorded:
+def record(benches: Sequence[Bench], timeout: float) -> RecordedTile:
     """March at most LANES benches of one circuit and keep all steps: 64 B for each of them and each net.
 
     Raises Late and Unsupported, see `solve_tile`.
@@ -89,10 +89,10 @@ def record(benches: Sequence[Bench], timeout: float) -> Recorded:
         rows[len(one.time) + 1 :, :, lane] = one.probes[:, -1]
     held = held_rows(circuit, benches[0], flat[0])[:, :2].copy()
     corners = tuple(one.ramps.corner for one in rests)
-    return Recorded(circuit, tile, benches[0].probes, tuple(one.time for one in marched), corners, rows, held)
+    return RecordedTile(circuit, tile, benches[0].probes, tuple(one.time for one in marched), corners, rows, held)
 
 
-def gradients(recorded: Recorded, objectives: Sequence[Objective]) -> Gradients:
+def gradients(recorded: RecordedTile, objectives: Sequence[Objective]) -> Gradients:
     """Derivatives of each objective of each bench, all at once."""
     circuit, tile, count = recorded.circuit, recorded.tile, len(objectives)
     s, nets = circuit.structure, len(circuit.net)
@@ -100,14 +100,14 @@ def gradients(recorded: Recorded, objectives: Sequence[Objective]) -> Gradients:
     def rows(n: int) -> Array:
         return blank(count * n).reshape(count, n, LANES)
 
-    found = Found(rows(4 * len(s.tied)), rows(2 * len(s.floating)), rows(len(s.currents)))
+    found = AdjointGradient(rows(4 * len(s.tied)), rows(2 * len(s.floating)), rows(len(s.currents)))
     side = blank(circuit.nets.unknowns + 1)
     work = Work(rows(nets), rows(nets), rows(nets), blank(nets), blank(len(s.tied)), side, found)
     go_back(s, circuit.program.solver, tile.values, _steps(recorded, objectives), work)
     return _gathered(recorded, found)
 
 
-def _gathered(recorded: Recorded, found: Found) -> Gradients:
+def _gathered(recorded: RecordedTile, found: AdjointGradient) -> Gradients:
     """By transistor: of a cascode the lower one moves the difference the other way."""
     circuit, count = recorded.circuit, len(recorded.times)
     names: list[str] = []
@@ -127,7 +127,7 @@ def _gathered(recorded: Recorded, found: Found) -> Gradients:
     return Gradients(tuple(names), volts, factors, sources, found.source.transpose(0, 2, 1)[:, :count])
 
 
-def _factors(recorded: Recorded) -> Array:
+def _factors(recorded: RecordedTile) -> Array:
     """a0, a1 and a2 of every step, as the march had them."""
     found = np.zeros((len(recorded.rows) + 2, 3, LANES))
     found[:, 0] = 1.0  # where lanes without a bench stand
@@ -155,7 +155,7 @@ class _Weight(NamedTuple):
     weight: float
 
 
-def _steps(recorded: Recorded, objectives: Sequence[Objective]) -> Steps:
+def _steps(recorded: RecordedTile, objectives: Sequence[Objective]) -> RecordedSteps:
     """Everything on the way back that the march has given, and the weights of the objectives."""
     nets, own = _weights(recorded, objectives)
     seeded = {step: k for k, step in enumerate(sorted({one.step for one in nets}))}
@@ -169,7 +169,7 @@ def _steps(recorded: Recorded, objectives: Sequence[Objective]) -> Steps:
     weights = np.zeros((len(own), LANES))
     for k, one in enumerate(own):
         weights[k, one.lane] = one.weight
-    return Steps(
+    return RecordedSteps(
         volt=recorded.rows,
         factor=_factors(recorded),
         seed_at=seed_at,
@@ -182,7 +182,7 @@ def _steps(recorded: Recorded, objectives: Sequence[Objective]) -> Steps:
     )
 
 
-def _weights(recorded: Recorded, objectives: Sequence[Objective]) -> tuple[list[_Weight], list[_Weight]]:
+def _weights(recorded: RecordedTile, objectives: Sequence[Objective]) -> tuple[list[_Weight], list[_Weight]]:
     """Return the weights of nets and those of tied devices in all objectives."""
     circuit = recorded.circuit
     place = {name: k for k, device in enumerate(circuit.tied) for name in device.parts}

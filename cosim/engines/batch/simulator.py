@@ -12,7 +12,7 @@ from cosim.engines.batch.flat import Flat, Last, Undriven, flatten, part
 from cosim.engines.batch.installed import check_numba
 from cosim.engines.batch.keep import FORMAT, device_tables
 from cosim.engines.batch.lanes import LANES
-from cosim.engines.batch.solve import Late, Marcher, march_here, solve_benches
+from cosim.engines.batch.solve import Marcher, SimulationTimeout, march_here, solve_benches
 from cosim.engines.batch.structure import Shape, devices_of, shape_of
 from cosim.engines.batch.tile import ACCURACY
 from cosim.engines.batch.unsupported import Unsupported
@@ -24,7 +24,7 @@ REVISION = 7  # raised whenever the same bench comes out differently
 
 
 @dataclass(frozen=True)
-class Batch:
+class BatchSimulator:
     """Coupled nodal analysis on device tables; what it has no model for is a Failure of kind UNSUPPORTED.
 
     march: where benches march, on this core or on a device; installed: raises MissingToolError where that cannot be.
@@ -63,7 +63,7 @@ class Batch:
             found = solve_benches(circuit, benches, flat, timeout, self.march)
         except Unsupported as reason:
             found = [reason for _ in benches]
-        except Late:
+        except SimulationTimeout:
             late = f"after {timeout:g} s of processor time"
             return [Failure(FailureKind.TIMEOUT, late, _deck(bench)) for bench in benches]
         return [

@@ -17,7 +17,7 @@ from cosim.engines.batch.layout import BEYOND, ROWS, RUNNING, STANDS, STUCK, Mar
 from cosim.engines.batch.march import advance
 from cosim.engines.batch.noisy import Noisy, advance_noisy
 from cosim.engines.batch.rest import rest_benches
-from cosim.engines.batch.tile import Rest, Tile, tile_for
+from cosim.engines.batch.tile import BenchTile, Rest, tile_for
 from cosim.engines.batch.unsupported import Unsupported
 from cosim.engines.engine import Waveforms
 
@@ -25,7 +25,7 @@ Array = NDArray[np.float64]
 _ROWS = 2048  # of what is saved, between two looks at the clock
 
 
-class Late(Exception):
+class SimulationTimeout(Exception):
     """It takes longer than it may."""
 
 
@@ -104,7 +104,7 @@ class Blown:
 
 
 def march_all(
-    tile: Tile, rests: Sequence[Rest], saved: Saved, deadline: float, blown: Blown | None = None
+    tile: BenchTile, rests: Sequence[Rest], saved: Saved, deadline: float, blown: Blown | None = None
 ) -> list[Marched]:
     """March benches to their ends; where one is there, the next takes its lane.
 
@@ -133,7 +133,7 @@ def march_all(
                 found[k] = conclude(march, lane, parts[k])
                 del at[lane]
         if thread_time() > deadline:
-            raise Late
+            raise SimulationTimeout
     return [found[k] for k in range(len(rests))]
 
 

@@ -3,10 +3,10 @@
 import numpy as np
 from scipy.interpolate import CubicSpline  # pyright: ignore[reportMissingTypeStubs]
 
-from cosim.engines.batch.tables import Array, Axis
+from cosim.engines.batch.tables import Array, GridAxis
 
 
-def cubics(axis: Axis, rows: Array) -> Array:
+def cubics(axis: GridAxis, rows: Array) -> Array:
     """Through rows of values at an axis' points: (cells, rows, 4), the coefficient of power 0 first."""
     powers = np.asarray(CubicSpline(axis.points, rows, axis=1).c, dtype=np.float64)  # (4, cells, rows)
     return np.ascontiguousarray(np.moveaxis(powers[::-1], 0, -1))
@@ -17,13 +17,13 @@ def resample(points: Array, values: Array, wanted: Array) -> Array:
     return np.asarray(CubicSpline(points, values)(wanted), dtype=np.float64)
 
 
-def sample_points(axis: Axis) -> Array:
+def sample_points(axis: GridAxis) -> Array:
     """Where a quadratic spline is tied best: the ends of its axis, and the middle of each cell."""
     points = axis.points
     return np.concatenate([points[:1], points[:-1] + axis.step / 2, points[-1:]])
 
 
-def quadratics(axis: Axis, samples: Array) -> Array:
+def quadratics(axis: GridAxis, samples: Array) -> Array:
     """Coefficients of the quadratic B-splines of `Float` along the first axis, through values at `sample_points`."""
     count = axis.count
     weights = np.zeros((count + 1, count + 1))

@@ -23,7 +23,7 @@ Shape = tuple[tuple[str | float, ...], ...]
 
 
 @dataclass(frozen=True)
-class Device:
+class TabulatedDevice:
     """A transistor, or two in series with one gate. parts: names, the lower first; flipped: drain and source are."""
 
     kind: Kind
@@ -41,7 +41,7 @@ class Device:
         return 1.0 if self.kind.polarity == "n" else -1.0
 
 
-def devices_of(elements: Iterable[Element]) -> tuple[Device, ...]:
+def devices_of(elements: Iterable[Element]) -> tuple[TabulatedDevice, ...]:
     """The transistors of a flat circuit, self-cascodes as one.
 
     Of a stack, three or more in series with one gate, each stays by itself, and its lowest is taken as one whose source
@@ -90,21 +90,23 @@ def _cascode(lower: Mos, beside: Sequence[Mos]) -> Mos | None:
     return mos if same and mos.source == lower.drain and mos.gate != lower.drain else None
 
 
-def _device(mos: Mos, upper: Mos | None) -> Device:
+def _device(mos: Mos, upper: Mos | None) -> TabulatedDevice:
     if upper is not None:
         kind = Kind(mos.polarity, mos.w, mos.l, cascode=(upper.w, upper.l))
-        return Device(kind, upper.drain, mos.gate, mos.source, mos.bulk, mos.m, (mos.name, upper.name))
+        return TabulatedDevice(kind, upper.drain, mos.gate, mos.source, mos.bulk, mos.m, (mos.name, upper.name))
     if mos.source == mos.bulk:
-        return Device(Kind(mos.polarity, mos.w, mos.l), mos.drain, mos.gate, mos.source, mos.bulk, mos.m, (mos.name,))
+        return TabulatedDevice(
+            Kind(mos.polarity, mos.w, mos.l), mos.drain, mos.gate, mos.source, mos.bulk, mos.m, (mos.name,)
+        )
     if mos.drain == mos.bulk:
         kind = Kind(mos.polarity, mos.w, mos.l)
-        return Device(kind, mos.source, mos.gate, mos.drain, mos.bulk, mos.m, (mos.name,), flipped=True)
+        return TabulatedDevice(kind, mos.source, mos.gate, mos.drain, mos.bulk, mos.m, (mos.name,), flipped=True)
     return _floating(mos)
 
 
-def _floating(mos: Mos) -> Device:
+def _floating(mos: Mos) -> TabulatedDevice:
     kind = Kind(mos.polarity, mos.w, mos.l, floating=True)
-    return Device(kind, mos.drain, mos.gate, mos.source, mos.bulk, mos.m, (mos.name,))
+    return TabulatedDevice(kind, mos.drain, mos.gate, mos.source, mos.bulk, mos.m, (mos.name,))
 
 
 @dataclass(frozen=True)
@@ -126,7 +128,7 @@ class Nets:
         return tuple(net for net, _ in found), -found[0][1] if found else 1.0
 
 
-def nets_of(elements: Sequence[Element], devices: Sequence[Device]) -> Nets:
+def nets_of(elements: Sequence[Element], devices: Sequence[TabulatedDevice]) -> Nets:
     """Raises Unsupported where voltage sources make a loop."""
     names = dict.fromkeys([GROUND])
     for device in devices:

@@ -10,7 +10,7 @@ import numpy as np
 
 from cosim.circuit.bench import Analysis, Bench, Current, Dc, Probe, Tolerances, Tran, Voltage
 from cosim.circuit.elements import GROUND, Circuit, Element, Mos, Source
-from cosim.engines.batch.tables import Array, Axis, Kind
+from cosim.engines.batch.tables import Array, GridAxis, Kind
 from cosim.engines.engine import DEFAULT_TIMEOUT, Failure, Simulator, Waveforms
 from cosim.errors import SimulationError
 from cosim.technology.types import Technology
@@ -60,7 +60,7 @@ class Bias:
 
 
 @dataclass(frozen=True, eq=False)
-class Currents:
+class DeviceCurrents:
     """(copies, gate): into the drain and out of the source, A; the inner net of a cascode, V, or 0."""
 
     drain: Array
@@ -86,15 +86,17 @@ class Laboratory:
         return found
 
 
-def measure_currents(laboratory: Laboratory, stack: Stack, gate: Axis, biases: Sequence[Bias]) -> Currents:
+def measure_currents(laboratory: Laboratory, stack: Stack, gate: GridAxis, biases: Sequence[Bias]) -> DeviceCurrents:
     """Direct currents at each bias while the gate, to the bulk, goes along its axis."""
     parts = [
         _currents(laboratory, stack, gate, biases[start : start + _COPIES]) for start in range(0, len(biases), _COPIES)
     ]
-    return Currents(*(np.concatenate(found) for found in zip(*parts, strict=True)))
+    return DeviceCurrents(*(np.concatenate(found) for found in zip(*parts, strict=True)))
 
 
-def _currents(laboratory: Laboratory, stack: Stack, gate: Axis, biases: Sequence[Bias]) -> tuple[Array, Array, Array]:
+def _currents(
+    laboratory: Laboratory, stack: Stack, gate: GridAxis, biases: Sequence[Bias]
+) -> tuple[Array, Array, Array]:
     """As `measure_currents`, in one deck."""
     sign, copies = stack.sign, range(len(biases))
     elements: list[Element] = [Source("gate", "v", "g", GROUND, sign * gate.start)]

@@ -44,7 +44,7 @@ class Kind(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Axis:
+class GridAxis:
     """Equally spaced points from `start`, V."""
 
     start: float
@@ -70,8 +70,8 @@ class Tied:
     relative error of the current halfway between the points of the sweeps, from 1 pA to 100 nA, V_DS above 0.1 V.
     """
 
-    x: Axis
-    y: Axis
+    x: GridAxis
+    y: GridAxis
     gate: Array
     drain: Array
     responses: Array
@@ -88,9 +88,9 @@ class Float:
     error: as `Tied.error`.
     """
 
-    gate: Axis
-    source: Axis
-    drain: Axis
+    gate: GridAxis
+    source: GridAxis
+    drain: GridAxis
     values: Array
     thermal: float
     shift: float

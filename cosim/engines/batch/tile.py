@@ -24,7 +24,7 @@ from cosim.engines.batch.layout import (
     STANDS,
     STUCK,
     March,
-    Values,
+    TileValues,
 )
 from cosim.engines.batch.lines import NEAR, NOWHERE
 from cosim.engines.batch.structure import SPARE
@@ -50,7 +50,7 @@ class Ramps(NamedTuple):
     values: Array
 
 
-class Drawn(NamedTuple):
+class TileDraws(NamedTuple):
     """Deviations that a bench's transistors drew: tied (4 each,) and floating (2 each,), see `layout.Values`."""
 
     tied: Array
@@ -62,18 +62,18 @@ class Rest:
     """A bench at rest at time 0. x (rows + 1,), V; charge (nets,), C; rests: whether it does come to rest."""
 
     ramps: Ramps
-    drawn: Drawn
+    drawn: TileDraws
     x: Array
     charge: Array
     rests: bool
 
 
 @dataclass(frozen=True, eq=False)
-class Tile:
+class BenchTile:
     """LANES places where benches march. varied: whether chips deviate."""
 
     circuit: Assembled
-    values: Values
+    values: TileValues
     march: March
     varied: bool
 
@@ -93,7 +93,7 @@ class Tile:
         march.pace[BEGINS, lane] = 1.0
 
 
-def tile_for(circuit: Assembled, bench: Bench, rests: Sequence[Rest], lanes: int = LANES) -> Tile:
+def tile_for(circuit: Assembled, bench: Bench, rests: Sequence[Rest], lanes: int = LANES) -> BenchTile:
     """Room for these benches; each lane holds one, running or not."""
     corners = max(len(one.ramps.corner) for one in rests)
     tile = empty_tile(circuit, bench, corners, [one.drawn for one in rests], lanes)
@@ -103,7 +103,9 @@ def tile_for(circuit: Assembled, bench: Bench, rests: Sequence[Rest], lanes: int
     return tile
 
 
-def empty_tile(circuit: Assembled, bench: Bench, corners: int, drawn: Iterable[Drawn], lanes: int = LANES) -> Tile:
+def empty_tile(
+    circuit: Assembled, bench: Bench, corners: int, drawn: Iterable[TileDraws], lanes: int = LANES
+) -> BenchTile:
     """Room, with nothing in it."""
     rows, nets, sources = circuit.nets.unknowns, len(circuit.nets.names), len(circuit.source)
     step, highest = bench.transient.step, bench.technology.supply + BEYOND
@@ -128,12 +130,12 @@ def empty_tile(circuit: Assembled, bench: Bench, corners: int, drawn: Iterable[D
         hold=np.zeros((0, lanes)),
         limits=np.array([_NEWTON * bench.tolerances.reltol, error, _LONGEST * step, _FIRST * step, _SHARE, highest]),
     )
-    return Tile(circuit, _values(circuit, lanes), march, any(one.tied.any() for one in drawn))
+    return BenchTile(circuit, _values(circuit, lanes), march, any(one.tied.any() for one in drawn))
 
 
-def _values(circuit: Assembled, lanes: int) -> Values:
+def _values(circuit: Assembled, lanes: int) -> TileValues:
     s, nets, rows = circuit.structure, len(circuit.nets.names), circuit.nets.unknowns + 1
-    found = Values(
+    found = TileValues(
         x=blank(rows, lanes),
         offset=blank(nets, lanes),
         volt=blank(nets, lanes),
@@ -163,7 +165,7 @@ def _values(circuit: Assembled, lanes: int) -> Values:
     return found
 
 
-def forget(values: Values, lane: int) -> None:
+def forget(values: TileValues, lane: int) -> None:
     """Evaluate every device of a lane anew, wherever it stood: nothing may depend on what was there before."""
     values.gate_kept[:, lane] = values.drain_kept[:, lane] = NOWHERE
     values.kept[::FLOAT_KEPT, lane] = NOWHERE

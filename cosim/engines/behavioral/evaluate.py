@@ -28,7 +28,7 @@ from cosim.ir.states import States
 from cosim.network.late import later
 from cosim.network.reference import EncodedInputs
 from cosim.technology.calibration import Calibration
-from cosim.units.kind import Array, Cell
+from cosim.units.kind import Array, CellEquations
 from cosim.units.table import unit_of
 from cosim.variation.deviations import Deviations
 
@@ -122,12 +122,12 @@ def cell_of(
     *,
     ideal: bool = False,
     beta: tuple[Array, Array] = (np.zeros(()), np.zeros(())),
-) -> Cell[Any, Any, Any]:
+) -> CellEquations[Any, Any, Any]:
     """A memory as its unit's equations see it; factors None for those of no deviation."""
     asked = graph.currents[node.name]
     factors = unit_of(node).factors() if factors is None else factors
     currents = (asked.i_rise, asked.i_fall, asked.i_high)
-    return Cell(node, currents, graph.biases[node.name], factors, calibration, ideal, beta)
+    return CellEquations(node, currents, graph.biases[node.name], factors, calibration, ideal, beta)
 
 
 def unreset_cells(graph: Sized, calibration: Calibration, deviations: Deviations) -> tuple[str, ...]:
@@ -240,12 +240,14 @@ class _Engine:
         assert half is not None, f"{source} has no symbol comparator"
         return line_p * self.deviations.symbols.get(source, 1.0) > half
 
-    def cell(self, node: Memory, beta: tuple[Array, Array] = (np.zeros(()), np.zeros(()))) -> Cell[Any, Any, Any]:
+    def cell(
+        self, node: Memory, beta: tuple[Array, Array] = (np.zeros(()), np.zeros(()))
+    ) -> CellEquations[Any, Any, Any]:
         factors = self.deviations.cells.get(node.name)
         found = cell_of(self.graph, node, self.calibration, factors, ideal=self.ideal, beta=beta)
         return found if self.before is None else replace(found, before=self.before[node.name])
 
-    def current(self, node: Memory, cell: Cell[Any, Any, Any], states: States) -> Array:
+    def current(self, node: Memory, cell: CellEquations[Any, Any, Any], states: States) -> Array:
         pedestal = self.graph.i_pedestal * self.deviations.pedestals.get(node.name, 1.0)
         return np.asarray(unit_of(node).deliver(cell, states) + pedestal, dtype=np.float64)
 

@@ -19,7 +19,7 @@ _TRIMMED = 2.0  # largest ratio of a trimmed length to the nominal one
 
 
 @dataclass(frozen=True)
-class Held:
+class CandidateLoad:
     """A sampled candidate: capacitance of its diode's net, and of that behind its sample gate, farad."""
 
     candidate: float
@@ -32,7 +32,7 @@ class Loads:
     sinks: memory -> the pin of its level and of its pedestal, where it has them."""
 
     farads: Mapping[str, float]
-    held: Mapping[str, Held]
+    held: Mapping[str, CandidateLoad]
     diodes: Mapping[str, int]
     levels: Mapping[str, str]
     sinks: Mapping[str, str]
@@ -95,7 +95,7 @@ def _ends(mos: Mos, device: DeviceNoise) -> list[tuple[str, float]]:
     return [(mos.gate, device.diode)] if mos.gate == mos.drain else [(mos.gate, device.gate), (mos.drain, device.drain)]
 
 
-def _held(design: Design, node: Memory, devices: Sequence[Mos], farads: Mapping[str, float]) -> Held:
+def _held(design: Design, node: Memory, devices: Sequence[Mos], farads: Mapping[str, float]) -> CandidateLoad:
     if not unit_of(node).samples:
         raise InputError(
             f"{node.name} holds an analog state, and noise is modelled where a sample gate "
@@ -103,7 +103,7 @@ def _held(design: Design, node: Memory, devices: Sequence[Mos], farads: Mapping[
         )
     candidate = design.assembly.candidates[node.name]
     hold = next(mos.drain for mos in devices if mos.role == "switch" and mos.source == candidate)
-    return Held(farads[candidate], farads[hold])
+    return CandidateLoad(farads[candidate], farads[hold])
 
 
 def _pins(carriers: Sequence[Mos], instances: Mapping[str, str], role: str) -> dict[str, str]:

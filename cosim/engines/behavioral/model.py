@@ -21,7 +21,7 @@ from cosim.tasks.testset import TestSet
 from cosim.technology.types import Technology
 from cosim.variation.chip import deviations_of, standing
 from cosim.variation.draws import Chip
-from cosim.variation.noise import Noise
+from cosim.variation.noise import NoiseSimulation
 from cosim.version import __version__
 
 Array = NDArray[np.float64]
@@ -40,7 +40,7 @@ def run_behavioral(
 
 
 def run_noisy(
-    design: Design, x: Array, noise: Noise, condition: Condition | None = None, chip: Chip | None = None
+    design: Design, x: Array, noise: NoiseSimulation, condition: Condition | None = None, chip: Chip | None = None
 ) -> BehavioralTrace:
     """Evaluate a design's equations for samples with noise at every decision.
 

@@ -35,7 +35,7 @@ from cosim.engines.behavioral.loads import Loads, loads_of
 from cosim.ir.nodes import And, Memory, Pedestal, Rectifier
 from cosim.technology.noise import NoiseFit
 from cosim.units.schmitt.node import Schmitt, SchmittBias
-from cosim.variation.noise import Noise
+from cosim.variation.noise import NoiseSimulation
 
 Array = NDArray[np.float64]
 CHARGE = 1.602176634e-19  # C
@@ -44,7 +44,7 @@ _LEAST = 1e-13  # A; a diode that carries less is taken to be as slow as this on
 Key = tuple[str, str, bool]  # of a signal or a pin; its line, "p", "n", "bias" or "candidate"; whether it is read late
 
 
-class Currents(Protocol):
+class SignalNoise(Protocol):
     """A function that returns the current of a signal."""
 
     def __call__(self, source: str, *, late: bool) -> Array:
@@ -62,7 +62,7 @@ class Flow:
 
 
 @dataclass(frozen=True)
-class Line:
+class NoiseNode:
     """A diode's node. lag: s; white: one-sided density of what flows in, A^2/Hz; drifts: flicker likewise, at 1 Hz with
     its exponent; into: the lines whose noise arrives, and how much of it."""
 
@@ -78,7 +78,7 @@ class NoiseModel:
     V; gate: in which a sample gate closes, s; scale: by which its currents are those of a trace."""
 
     design: Design
-    noise: Noise
+    noise: NoiseSimulation
     loads: Loads
     edges: Mapping[str, tuple[Aperture, Aperture]]
     u_t: float
@@ -86,7 +86,7 @@ class NoiseModel:
     scale: float = 1.0
 
 
-def noise_model(design: Design, noise: Noise, u_t: float, scale: float = 1.0) -> NoiseModel:
+def noise_model(design: Design, noise: NoiseSimulation, u_t: float, scale: float = 1.0) -> NoiseModel:
     """Raises InputError that names a unit whose noise is not modelled."""
     loads, edges = loads_of(design, noise.fit), _edges(design, noise.fit, noise.timing, u_t, scale)
     gate = gate_lag(noise.fit, noise.timing, design.technology.supply, u_t)
@@ -113,10 +113,10 @@ def _edges(
 class Candidates:
     """The noise of candidates at the currents of one evaluation."""
 
-    def __init__(self, model: NoiseModel, currents: Currents) -> None:
+    def __init__(self, model: NoiseModel, currents: SignalNoise) -> None:
         self.model, self.currents = model, currents
         self.graph, self.assembly = model.design.graph, model.design.assembly
-        self.lines: dict[Key, Line] = {}
+        self.lines: dict[Key, NoiseNode] = {}
         self.sources: dict[Key, frozenset[Key]] = {}
         self.shared: dict[tuple[Key, Key], Array | float] = {}
 
@@ -148,7 +148,7 @@ class Candidates:
     def _edge(self, name: str, candidate: Array, frozen: Array, *, on: bool) -> Array:
         edge, key, white = self.model.edges[name][on], (name, "candidate", False), self._white(self._feeds(name, on=on))
         line = (name, "reset" if on else "set", False)
-        self.lines[line] = Line(np.full(candidate.shape, edge.lag), white, (), ((key, 1.0),))
+        self.lines[line] = NoiseNode(np.full(candidate.shape, edge.lag), white, (), ((key, 1.0),))
         both, alone = self.covariance(key, line), edge.ran * self.covariance(line, line)
         more = 2 * edge.frozen * edge.tracked * both + edge.tracked**2 * alone + edge.after * white
         return np.sqrt((edge.frozen * frozen) ** 2 + more / self.model.scale**2)
@@ -202,7 +202,7 @@ class Candidates:
 
         return arriving(target)
 
-    def line(self, key: Key) -> Line:
+    def line(self, key: Key) -> NoiseNode:
         """A line, its noise and what feeds it."""
         if key not in self.lines:
             name, end, late = key
@@ -257,12 +257,12 @@ class Candidates:
 
     def _line(
         self, diode: Flow, farad: float, flows: Sequence[Flow], into: Sequence[tuple[Key, Array | float]]
-    ) -> Line:
+    ) -> NoiseNode:
         drifts = list[tuple[Array, float]]()
         for flow in (diode, *flows):
             device = self.model.noise.fit.devices[flow.kind]
             drifts.append((2 * CHARGE * flow.current * device.drift(flow.current / flow.units), device.exponent))
-        return Line(farad / self._conductance(diode), self._white((diode, *flows)), tuple(drifts), tuple(into))
+        return NoiseNode(farad / self._conductance(diode), self._white((diode, *flows)), tuple(drifts), tuple(into))
 
     def _white(self, flows: Sequence[Flow]) -> Array:
         """Their thermal densities together, one-sided, A^2/Hz."""

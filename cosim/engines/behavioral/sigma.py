@@ -15,7 +15,7 @@ from cosim.design import Condition, Design
 from cosim.engines.behavioral.aperture import Cells, apertures, gate_lag
 from cosim.engines.behavioral.evaluate import BehavioralTrace, cell_of
 from cosim.engines.behavioral.noise import Candidates, noise_model
-from cosim.ir.nodes import Comparing, Memory, Rectifier
+from cosim.ir.nodes import Memory, Rectifier, ThresholdUnit
 from cosim.network.late import later
 from cosim.technology.noise import NoiseFit
 from cosim.technology.scale import I_UNIT
@@ -24,8 +24,16 @@ from cosim.units.kind import Turns
 from cosim.units.schmitt.node import SchmittBias
 from cosim.units.table import unit_of
 from cosim.variation.mismatch import derive_mismatch
-from cosim.variation.noise import Noise
-from cosim.variation.sigma import Row, RowNoise, Spread, candidate_variance, left_by, row_noise, threshold_variance
+from cosim.variation.noise import NoiseSimulation
+from cosim.variation.sigma import (
+    RowNoise,
+    SigmaParts,
+    WeightedRows,
+    candidate_variance,
+    left_by,
+    row_noise,
+    threshold_variance,
+)
 
 _WIDTH = 0.3  # of the threshold, of the cell whose share is taken
 Array = NDArray[np.float64]
@@ -53,7 +61,7 @@ class Decided:
 
 
 def decided_by(
-    design: Design, trace: BehavioralTrace, noise: Noise, condition: Condition | None = None
+    design: Design, trace: BehavioralTrace, noise: NoiseSimulation, condition: Condition | None = None
 ) -> dict[str, Decided]:
     """Memory -> its decisions in a trace without noise, of the nominal circuit in a condition.
 
@@ -62,14 +70,14 @@ def decided_by(
     return _Study(design, trace, noise, condition or design.nominal).run()
 
 
-def devices_of(technology: Technology, fit: NoiseFit, units: int, *, chips: bool) -> Spread:
+def devices_of(technology: Technology, fit: NoiseFit, units: int, *, chips: bool) -> SigmaParts:
     """Return the deviations that a training counts by: noise and what calibration leaves, with `chips` mismatch as
     well.
 
     units: unit devices per weight 1.0. Raises InputError for a technology without mismatch.
     """
     mismatch = derive_mismatch(technology, 1 / units) if chips else None
-    return Spread(units, left_by(technology.name), training_noise(technology, fit), mismatch)
+    return SigmaParts(units, left_by(technology.name), training_noise(technology, fit), mismatch)
 
 
 def training_noise(technology: Technology, fit: NoiseFit, timing: Timing = Timing()) -> RowNoise:
@@ -89,37 +97,37 @@ def training_noise(technology: Technology, fit: NoiseFit, timing: Timing = Timin
 
 
 class _Study:
-    def __init__(self, design: Design, trace: BehavioralTrace, noise: Noise, condition: Condition) -> None:
+    def __init__(self, design: Design, trace: BehavioralTrace, noise: NoiseSimulation, condition: Condition) -> None:
         self.design, self.graph, self.trace = design, design.graph, trace
         model = noise_model(design, noise, condition.technology.thermal_voltage, condition.bias_scale)
         self.noisy = Candidates(model, self.current)
         grid = 1 / self.graph.units
-        self.mismatch = Spread(self.graph.units, None, mismatch=derive_mismatch(design.technology, grid))
+        self.mismatch = SigmaParts(self.graph.units, None, mismatch=derive_mismatch(design.technology, grid))
 
     def run(self) -> dict[str, Decided]:
         """Return the decisions of each memory that compares, by name."""
-        return {node.name: self.decided(node) for node in self.graph.of(Comparing)}
+        return {node.name: self.decided(node) for node in self.graph.of(ThresholdUnit)}
 
     def current(self, source: str, *, late: bool) -> Array:
         """Return the current of a signal in the trace, ampere, (n, time); with `late` that of the frame before."""
         found = self.trace.currents[source]
         return later(found, 1, found.min()) if late else found
 
-    def decided(self, node: Comparing) -> Decided:
+    def decided(self, node: ThresholdUnit) -> Decided:
         candidate, unit = self.trace.candidates[node.name], self.graph.i_unit
         frozen = self.noisy.frozen(node, candidate)
         noise = self.noisy.decided(node, candidate, frozen)
         row, u = self.row(node.name), candidate / unit
         turns = unit_of(node).turns(cell_of(self.graph, node, self.design.calibration), self.lines(node))
         distance, edge, rise = (one / unit for one in self.nearest(node, candidate, turns))
-        left = Spread(self.graph.units, left_by(self.design.technology.name, remembers=not turns.own))
+        left = SigmaParts(self.graph.units, left_by(self.design.technology.name, remembers=not turns.own))
         parts = [
             np.sqrt(self.arriving(node.name, row, u, spread) + threshold_variance(rise, rise - edge, spread)) * unit
             for spread in (self.mismatch, left)
         ]
         return Decided(distance * unit, np.broadcast_to(noise, u.shape), *parts)
 
-    def nearest(self, node: Comparing, candidate: Array, turns: Turns) -> tuple[Array, Array, Array]:
+    def nearest(self, node: ThresholdUnit, candidate: Array, turns: Turns) -> tuple[Array, Array, Array]:
         """Distance to the nearest threshold that counts, that threshold, and the one whose devices it has, ampere."""
         (off, at_off), (on, at_on) = (_nearest(candidate, few) for few in (turns.off, turns.on))
         was_on = later(self.trace.states[node.name], 1, node.start) > 0
@@ -128,7 +136,7 @@ class _Study:
         rise = np.max([np.broadcast_to(one, candidate.shape) for one in every], axis=0)
         return np.where(was_on, on, off), edge, rise
 
-    def lines(self, node: Comparing) -> tuple[Array, ...]:
+    def lines(self, node: ThresholdUnit) -> tuple[Array, ...]:
         """Return the threshold and width currents of a cell, ampere, where beta flows into them; nothing where none
         does."""
         betas = [self.trace.currents[source] for source, _ in self.graph.into(node.name, "beta")]
@@ -138,15 +146,15 @@ class _Study:
         total = push * sum(betas, np.zeros(betas[0].shape))
         return bias.i_thresh + total, bias.i_width + 2 * total
 
-    def row(self, name: str) -> Row:
+    def row(self, name: str) -> WeightedRows:
         """Return the row that a node adds up: weights, inputs and the states among them, over the current of 1.0."""
         into, unit = self.graph.into(name), self.graph.i_unit
         weight = np.array([[self.graph.mirrors[source, name].realised for source, _ in into]])
         x = np.stack([self.current(source, late=weight.late) for source, weight in into], axis=-1) / unit
         states = np.array([isinstance(self.graph.nodes[source], Memory) for source, _ in into])
-        return Row(weight, x, np.where(states, np.maximum(x - self.graph.i_pedestal / unit, 0.0), 0.0))
+        return WeightedRows(weight, x, np.where(states, np.maximum(x - self.graph.i_pedestal / unit, 0.0), 0.0))
 
-    def arriving(self, name: str, row: Row, u: Array, spread: Spread) -> Array:
+    def arriving(self, name: str, row: WeightedRows, u: Array, spread: SigmaParts) -> Array:
         """Variance of a row's sum, that of the rectifiers it reads included, units^2."""
         found = candidate_variance(row, u[..., None], spread)[..., 0]
         for source, weight in self.graph.into(name):

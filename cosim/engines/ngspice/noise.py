@@ -21,7 +21,7 @@ _STIMULUS = "vstimulus stimulus 0 dc 0 ac 1\nrstimulus stimulus 0 1e3\n"  # `.no
 
 
 @dataclass(frozen=True)
-class Band:
+class FrequencyBand:
     """Frequencies of an analysis, Hz, so many in a decade."""
 
     low: float = 1.0
@@ -59,7 +59,11 @@ def analyse(circuit: Circuit, technology: Technology, lines: Sequence[str], anal
 
 
 def net_noise(
-    circuit: Circuit, technology: Technology, lines: Sequence[str], nets: Sequence[str], band: Band = Band()
+    circuit: Circuit,
+    technology: Technology,
+    lines: Sequence[str],
+    nets: Sequence[str],
+    band: FrequencyBand = FrequencyBand(),
 ) -> tuple[dict[str, float], dict[str, Spectrum]]:
     """The operating point, net -> V, and the noise of each of these nets. Raises as `analyse`."""
     asked = ["op", *(f"noise v({net}) vstimulus {band}" for net in nets)]

@@ -10,8 +10,8 @@ from functools import lru_cache, partial
 from pathlib import Path
 
 from cosim.software.settings import Training, paper_iterations
-from cosim.software.shape import Shape, count_parameters
-from cosim.software.sources import ParitySource, Source, load_source
+from cosim.software.shape import BackboneShape, count_parameters
+from cosim.software.sources import BackboneData, ParitySource, load_source
 from cosim.software.tables.catalog import Size
 from cosim.software.tables.published import (
     ANNEALED,
@@ -26,7 +26,7 @@ from cosim.software.tables.published import (
     PIXELS_STATE,
     SMALL_BMRU,
 )
-from cosim.software.tables.table import Figure, Outcome, Progress, Row
+from cosim.software.tables.table import Experiment, Outcome, PaperFigure, Progress
 from cosim.software.train import Setup, train_backbone
 
 REDUCED_CELLS = (("cmru", 1.0), ("alphacmru", 1.0), ("bmru", 0.0), ("lru", 0.0), ("mingru", 0.0))
@@ -43,12 +43,12 @@ SEEDS = "five seeds; choices where the paper is silent"
 
 
 @dataclass(frozen=True)
-class Plan:
+class BackbonePlan:
     """One network: what it is trained on, `load` making it, and how."""
 
     task: str
-    load: Callable[[], Source]
-    shape: Shape
+    load: Callable[[], BackboneData]
+    shape: BackboneShape
     training: Training
 
     @property
@@ -67,15 +67,15 @@ class Plan:
             f"{training.learning_rate:g}" + ("" if shape.positions else ", no positions")
         )
 
-    def row(self, published: str, differs: str, *, error: bool = False) -> Row:
+    def row(self, published: str, differs: str, *, error: bool = False) -> Experiment:
         """Its row; error: the figure is a mean absolute error."""
-        figure = Figure("test_accuracy", "accuracy, %", published)
+        figure = PaperFigure("test_accuracy", "accuracy, %", published)
         if error:
-            figure = Figure("test_mae", "mean absolute error", published, percent=False, digits=4)
-        return Row(self.name, self.settings, differs, (figure,), self.training.iterations, partial(_train, self))
+            figure = PaperFigure("test_mae", "mean absolute error", published, percent=False, digits=4)
+        return Experiment(self.name, self.settings, differs, (figure,), self.training.iterations, partial(_train, self))
 
 
-def _train(plan: Plan, seed: int, path: Path, progress: Progress) -> Outcome:
+def _train(plan: BackbonePlan, seed: int, path: Path, progress: Progress) -> Outcome:
     """Goes on where a stopped training left off."""
     source, began, first = plan.load(), time.process_time(), list[int]()
 
@@ -93,28 +93,30 @@ def _train(plan: Plan, seed: int, path: Path, progress: Progress) -> Outcome:
 
 
 @lru_cache(maxsize=1)
-def _load(task: str, data: Path | None) -> Source:
+def _load(task: str, data: Path | None) -> BackboneData:
     return load_source(task, data)
 
 
-def _full(size: Size, task: str, cell: str, epsilon: float | None, state: int) -> Plan:
+def _full(size: Size, task: str, cell: str, epsilon: float | None, state: int) -> BackbonePlan:
     """As published; a CMRU of epsilon 0 is a BMRU."""
     words, pixels = task.startswith("kws"), task.startswith("mnist")
     data = size.folder("speech-commands", "keywords") if words else size.folder("mnist", "pixels") if pixels else None
     training = Training(paper_iterations(task), epsilon=epsilon, device=size.device)
     name = "bmru" if cell == "cmru" and epsilon == 0 else cell
-    shape = Shape(1, 1, cell=name, state=state, pooling="mean" if words else "last")
-    return Plan(task, partial(_load, task, data), shape, training)
+    shape = BackboneShape(1, 1, cell=name, state=state, pooling="mean" if words else "last")
+    return BackbonePlan(task, partial(_load, task, data), shape, training)
 
 
-def _reduced(size: Size, task: str, cell: str, epsilon: float) -> Plan:
+def _reduced(size: Size, task: str, cell: str, epsilon: float) -> BackbonePlan:
     """On one thread of a CPU, some 20 s."""
     state, iterations = next(value for beginning, value in REDUCED.items() if task.startswith(beginning))
     training = Training(iterations, 32, epsilon=epsilon, device=size.device)
-    return Plan(task, partial(_load, task, None), Shape(1, 1, cell=cell, width=32, state=state), training)
+    return BackbonePlan(
+        task, partial(_load, task, None), BackboneShape(1, 1, cell=cell, width=32, state=state), training
+    )
 
 
-def copies(size: Size) -> Iterator[Row]:
+def copies(size: Size) -> Iterator[Experiment]:
     """An item, a value before zeros, a value in noise; d 4."""
     for kind, cells in COPIES.items():
         error = kind != "copy-item"
@@ -132,7 +134,7 @@ def copies(size: Size) -> Iterator[Row]:
                     yield plan.row(values[place], SEEDS, error=error)
 
 
-def pixels(size: Size) -> Iterator[Row]:
+def pixels(size: Size) -> Iterator[Experiment]:
     """Width 32 by epsilon, small and annealed states, one permutation."""
     if size.reduced:
         published = {"bmru": SMALL_BMRU} | {cell: values[1] for cell, values in PIXELS_SMALL.items()}
@@ -153,7 +155,7 @@ def pixels(size: Size) -> Iterator[Row]:
             yield _full(size, "mnist-pixels", cell, None, state).row(published, SEEDS)
 
 
-def parity(size: Size) -> Iterator[Row]:
+def parity(size: Size) -> Iterator[Experiment]:
     """Reduced: lengths of 1 to 20, tested on up to 300, without positions."""
     short = lru_cache(lambda: ParitySource(1, 20, 300, name="parity-20"))
     for cell, values in PARITY.items():
@@ -168,7 +170,7 @@ def parity(size: Size) -> Iterator[Row]:
                 yield plan.row(published, differs)
 
 
-def keywords(size: Size) -> Iterator[Row]:
+def keywords(size: Size) -> Iterator[Experiment]:
     """Reduced: the digits of another, smaller set."""
     data = size.folder("fsdd", "keywords") if size.reduced else None
     for task, cells in KEYWORDS.items():

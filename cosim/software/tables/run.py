@@ -17,9 +17,9 @@ from cosim.reading.sealed import read_sealed
 from cosim.reading.text import shown_path, typed
 from cosim.software.tables import backbones, delays
 from cosim.software.tables.catalog import ONE_SIZE, TABLES, Size
-from cosim.software.tables.table import Figure, Outcome, Progress, Row, Table
+from cosim.software.tables.table import Experiment, Outcome, PaperFigure, PaperTable, Progress
 
-_ROWS: dict[str, Callable[[Size], Iterator[Row]]] = {
+_ROWS: dict[str, Callable[[Size], Iterator[Experiment]]] = {
     "copies": backbones.copies,
     "pixels": backbones.pixels,
     "parity": backbones.parity,
@@ -34,7 +34,7 @@ KEPT = "kept"  # the folder of finished networks
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredFigure:
     """A figure over the seeds."""
 
     name: str
@@ -45,19 +45,19 @@ class Measured:
 
     def shown(self) -> str:
         """Mean, and from the smallest to the largest where there are several."""
-        figure = Figure("", self.name, percent=self.percent, digits=self.digits)
+        figure = PaperFigure("", self.name, percent=self.percent, digits=self.digits)
         mean, low, high = (figure.shown(float(of(self.values))) for of in (np.mean, min, max))
         return mean if len(self.values) == 1 else f"{mean} [{low}, {high}]"
 
 
 @dataclass(frozen=True)
-class Found:
+class FinishedExperiment:
     """A finished row: iterations and seconds of all its seeds."""
 
     name: str
     settings: str
     differs: str
-    figures: tuple[Measured, ...]
+    figures: tuple[MeasuredFigure, ...]
     seeds: tuple[int, ...]
     parameters: int
     iterations: tuple[int, ...]
@@ -75,30 +75,30 @@ class _Kept:
     outcome: Outcome
 
 
-def make_table(name: str, size: Size) -> Table:
+def make_table(name: str, size: Size) -> PaperTable:
     """The table of one of TABLES; raises InputError where it needs a data set that is not there."""
     full_name = f"{name}-reduced" if size.reduced and name not in ONE_SIZE else name
-    return Table(full_name, TABLES[name], tuple(_ROWS[name](size)))
+    return PaperTable(full_name, TABLES[name], tuple(_ROWS[name](size)))
 
 
-def seeds_of(row: Row, seeds: int) -> range:
+def seeds_of(row: Experiment, seeds: int) -> range:
     """Those that change anything."""
     return range(seeds if row.seeded else 1)
 
 
-def kept_path(folder: Path, table: Table, row: Row, seed: int) -> Path:
+def kept_path(folder: Path, table: PaperTable, row: Experiment, seed: int) -> Path:
     """The file of one finished network."""
     slug = re.sub(r"[^a-z0-9.]+", "-", row.name.lower().replace("epsilon -", "epsilon minus "))
     return folder / KEPT / table.name / f"{slug}.seed{seed}.json"
 
 
-def count_left(table: Table, folder: Path, seeds: int) -> tuple[int, int]:
+def count_left(table: PaperTable, folder: Path, seeds: int) -> tuple[int, int]:
     """Networks that a table asks for, and those of them that are kept."""
     paths = [kept_path(folder, table, row, seed) for row in table.rows for seed in seeds_of(row, seeds)]
     return len(paths), sum(path.is_file() for path in paths)
 
 
-def run_table(table: Table, folder: Path, seeds: int, progress: Progress) -> Iterator[Found]:
+def run_table(table: PaperTable, folder: Path, seeds: int, progress: Progress) -> Iterator[FinishedExperiment]:
     """Each row when it is finished. `progress` hears of the iterations of all rows.
 
     Raises InputError for a kept file that is damaged or has other settings.
@@ -120,7 +120,7 @@ def run_table(table: Table, folder: Path, seeds: int, progress: Progress) -> Ite
         yield _found(row, outcomes)
 
 
-def _outcome(row: Row, seed: int, path: Path, progress: Progress) -> Outcome:
+def _outcome(row: Experiment, seed: int, path: Path, progress: Progress) -> Outcome:
     if path.is_file():
         return _read(path, row, seed)
     with _one_thread():
@@ -132,7 +132,7 @@ def _outcome(row: Row, seed: int, path: Path, progress: Progress) -> Outcome:
     return outcome
 
 
-def _read(path: Path, row: Row, seed: int) -> Outcome:
+def _read(path: Path, row: Experiment, seed: int) -> Outcome:
     where = shown_path(path)
     kept = typed(read_sealed(path, _REPAIR), _Kept, where, _REPAIR)
     wanted = _Kept(row.name, row.settings, row.iterations, seed, kept.outcome)
@@ -141,12 +141,12 @@ def _read(path: Path, row: Row, seed: int) -> Outcome:
     return kept.outcome
 
 
-def _found(row: Row, outcomes: list[Outcome]) -> Found:
+def _found(row: Experiment, outcomes: list[Outcome]) -> FinishedExperiment:
     figures = tuple(
-        Measured(one.name, one.published, tuple(o.figures[one.key] for o in outcomes), one.percent, one.digits)
+        MeasuredFigure(one.name, one.published, tuple(o.figures[one.key] for o in outcomes), one.percent, one.digits)
         for one in row.figures
     )
-    return Found(
+    return FinishedExperiment(
         row.name,
         row.settings,
         row.differs,
@@ -158,7 +158,7 @@ def _found(row: Row, outcomes: list[Outcome]) -> Found:
     )
 
 
-def table_json(table: Table, command: str, rows: list[Found]) -> dict[str, object]:
+def table_json(table: PaperTable, command: str, rows: list[FinishedExperiment]) -> dict[str, object]:
     """A table as a JSON object."""
     return json_object({"table": table.name, "title": table.title, "command": command, "rows": list(map(asdict, rows))})
 

@@ -2,14 +2,14 @@
 
 from collections.abc import Sequence
 
-from cosim.software.tables.run import Found
-from cosim.software.tables.table import Table
+from cosim.software.tables.run import FinishedExperiment
+from cosim.software.tables.table import PaperTable
 
 _HEADS = ("row", "figure", "published", "here", "seeds", "parameters", "iterations", "seconds")
 _FACTS = ("settings", "what differs")
 
 
-def table_text(rows: Sequence[Found]) -> list[str]:
+def table_text(rows: Sequence[FinishedExperiment]) -> list[str]:
     """Columns, and below them the settings of the rows that share them."""
     cells = [_HEADS, *(line for row in rows for line in _lines(row))]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
@@ -23,7 +23,7 @@ def table_text(rows: Sequence[Found]) -> list[str]:
     return lines
 
 
-def table_page(table: Table, command: str, rows: Sequence[Found]) -> str:
+def table_page(table: PaperTable, command: str, rows: Sequence[FinishedExperiment]) -> str:
     """Markdown: what it is, the command that makes it, every row."""
     heads = (*_HEADS, *_FACTS)
     body = [heads, tuple("---" for _ in heads)]
@@ -34,7 +34,7 @@ def table_page(table: Table, command: str, rows: Sequence[Found]) -> str:
     return "\n".join([f"# {table.name}", "", table.title, "", f"    {command}", "", *lines, ""])
 
 
-def _lines(row: Found) -> list[tuple[str, ...]]:
+def _lines(row: FinishedExperiment) -> list[tuple[str, ...]]:
     """The figures of a row, one a line."""
     seeds = str(len(row.seeds)) if row.seeds else "-"
     facts = (seeds, f"{row.parameters}", _range(row.iterations), _range([round(one) for one in row.seconds]))

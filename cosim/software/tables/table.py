@@ -8,7 +8,7 @@ Progress = Callable[[int, int, dict[str, float]], None]
 
 
 @dataclass(frozen=True)
-class Figure:
+class PaperFigure:
     """One figure of a row. key: its name in what is measured; name: its words; published: the paper's, or "".
 
     percent: a share, shown in per cent; digits: behind the point.
@@ -36,7 +36,7 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class Row:
+class Experiment:
     """train: (seed, path of the model while it is trained, what hears of the iterations). iterations: at most.
 
     differs: from what the paper did, in a phrase. seeded: whether the seed changes anything.
@@ -45,16 +45,16 @@ class Row:
     name: str
     settings: str
     differs: str
-    figures: tuple[Figure, ...]
+    figures: tuple[PaperFigure, ...]
     iterations: int
     train: Callable[[int, Path, Progress], Outcome]
     seeded: bool = True
 
 
 @dataclass(frozen=True)
-class Table:
+class PaperTable:
     """Rows of one paper. name: with -reduced where it is."""
 
     name: str
     title: str
-    rows: tuple[Row, ...]
+    rows: tuple[Experiment, ...]

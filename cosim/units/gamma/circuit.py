@@ -7,7 +7,7 @@ from cosim.cells.tau_cell import tau_cell_gated
 from cosim.units.gamma.node import Gamma, GammaPins
 from cosim.units.mingru.lower import capacitance
 from cosim.units.mingru.node import fit_of
-from cosim.units.report import Learned, PinRow
+from cosim.units.report import LearnedParameters, PinRow
 
 
 def cell_name(stem: str, place: int, order: int) -> str:
@@ -34,7 +34,7 @@ def build_gamma(builder: Builder, node: Gamma, pins: GammaPins) -> None:
     builder.add_state_line(node)
 
 
-def report_gamma(node: Gamma, pins: GammaPins, learned: Learned) -> list[PinRow]:
+def report_gamma(node: Gamma, pins: GammaPins, learned: LearnedParameters) -> list[PinRow]:
     """The position, which is a current."""
     pin, _ = learned.pins
     words = f"a delay of {node.position:.4g} frames by {node.order} cells"

@@ -20,12 +20,12 @@ from cosim.units.effect import Effect, Site, effect
 from cosim.units.gamma.circuit import cell_name
 from cosim.units.gamma.lower import FLOOR
 from cosim.units.gamma.node import Gamma, GammaFactors, GammaPins
-from cosim.units.kind import Array, Cell, Standing
+from cosim.units.kind import Array, CellEquations, Standing
 from cosim.units.mingru.equations import MIRRORS
 from cosim.units.mingru.lower import GATED
 from cosim.units.mingru.node import fit_of
 
-GammaCell = Cell[Gamma, GammaPins, GammaFactors]
+GammaCell = CellEquations[Gamma, GammaPins, GammaFactors]
 
 
 def decide_gamma(cell: GammaCell, candidate: Array) -> States:

@@ -11,7 +11,7 @@ from cosim.units.gamma.node import Gamma, GammaPins
 from cosim.units.mingru.lower import full_scale
 from cosim.units.mingru.node import fit_of
 from cosim.units.placing import Parameter, Placing
-from cosim.units.sizing import Sizing
+from cosim.units.sizing import SizingInput
 
 FLOOR = Gamma.floor * PEDESTAL_UNITS  # units
 _ROUNDS = 5  # of a fixed point whose error shrinks tenfold in each: rates lie within 0.84 to 1.44 from 0.02 to 4
@@ -52,7 +52,7 @@ def lower_gamma(layer: GammaLayer, placing: Placing) -> None:
         placing.add_row(node.name, weight[i], bias[i], Parameter(layer.name, i))
 
 
-def solve_gamma(node: Gamma, sizing: Sizing) -> GammaPins:
+def solve_gamma(node: Gamma, sizing: SizingInput) -> GammaPins:
     """I_tau at which the measured cell has n / p time constants in a frame, and what the reset puts cells on."""
     wanted, i_unit = node.order / node.position, sizing.graph.i_unit
     fit, rate = fit_of(sizing.calibration), wanted

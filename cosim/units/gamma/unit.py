@@ -5,10 +5,10 @@ from cosim.units.gamma.circuit import build_gamma, report_gamma
 from cosim.units.gamma.equations import decide_gamma, deliver_gamma, gamma_effects, supply_gamma
 from cosim.units.gamma.lower import lower_gamma, solve_gamma, takes
 from cosim.units.gamma.node import Gamma, GammaFactors, GammaPins
-from cosim.units.kind import Unit
+from cosim.units.kind import UnitKind
 from cosim.units.mingru.lower import check_frame
 
-GAMMA = Unit[Gamma, GammaPins, GammaFactors](
+GAMMA = UnitKind[Gamma, GammaPins, GammaFactors](
     node=Gamma,
     factors=GammaFactors,
     layers=(GammaLayer,),

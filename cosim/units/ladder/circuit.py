@@ -9,7 +9,7 @@ from cosim.cells.quantiser import QUANTISER, quantiser, quantiser_blocks
 from cosim.cells.schmitt import DECISION_NODE
 from cosim.units.ladder.node import Ladder, LadderPins
 from cosim.units.native import add_line_pair, clock_pins
-from cosim.units.report import Learned, PinRow
+from cosim.units.report import LearnedParameters, PinRow
 
 
 def build_ladder(builder: Builder, node: Ladder, pins: LadderPins) -> None:
@@ -42,7 +42,7 @@ def build_ladder(builder: Builder, node: Ladder, pins: LadderPins) -> None:
     builder.add_state_line(node)
 
 
-def report_ladder(node: Ladder, pins: LadderPins, learned: Learned) -> list[PinRow]:
+def report_ladder(node: Ladder, pins: LadderPins, learned: LearnedParameters) -> list[PinRow]:
     """Both thresholds of the quantiser and the level of a rung."""
     asked, (upper, lower, gain) = learned.asked, learned.pins
     rungs = f"{node.rungs} rungs, starts on {node.start}; readers' weights times {node.step / node.level:g}"

@@ -14,12 +14,12 @@ from cosim.cells.builder import instance, net
 from cosim.cells.quantiser import QUANTISER
 from cosim.ir.states import States
 from cosim.units.effect import Effect, Site, effect
-from cosim.units.kind import Array, Cell, Standing, Turns, pick, step_through
+from cosim.units.kind import Array, CellEquations, Standing, Turns, pick, step_through
 from cosim.units.ladder.node import Ladder, LadderFactors, LadderPins
 from cosim.units.native import comparator_current, memory_current
 from cosim.units.window import window_thresholds
 
-LadderCell = Cell[Ladder, LadderPins, LadderFactors]
+LadderCell = CellEquations[Ladder, LadderPins, LadderFactors]
 
 
 def decide_ladder(cell: LadderCell, candidate: Array) -> States:

@@ -8,7 +8,7 @@ from cosim.units.ladder.node import Ladder, LadderPins
 from cosim.units.ladder.points import ALPHA, check_ladder, ladder_currents, ladder_timing, solve_ladder
 from cosim.units.native import comparator_bias
 from cosim.units.placing import Parameter, Placing
-from cosim.units.sizing import Sizing
+from cosim.units.sizing import SizingInput
 
 MAX_RUNGS = 32
 
@@ -39,7 +39,7 @@ def lower_ladder(layer: EitherLayer, placing: Placing) -> None:
         placing.add_row(node.name, weight[unit.index], bias[unit.index] + offset, Parameter(layer.name, unit.index))
 
 
-def solve_pins(node: Ladder, sizing: Sizing) -> LadderPins:
+def solve_pins(node: Ladder, sizing: SizingInput) -> LadderPins:
     """Comparator thresholds as they arrive, and the set-points that all ladders share."""
     asked = sizing.asked(node)
     shared = ladder_currents(sizing.graph.i_unit)

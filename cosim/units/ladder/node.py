@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 
 from cosim.cells.ladder import LadderBias
-from cosim.ir.nodes import Comparing
+from cosim.ir.nodes import ThresholdUnit
 
 
 @dataclass(frozen=True)
-class Ladder(Comparing):
+class Ladder(ThresholdUnit):
     """epsilon = 1: s + 1 at u >= rise, s - 1 at u <= fall, else kept, within 0 ... rungs; s starts at `first`."""
 
     rungs: int = 1

@@ -1,14 +1,14 @@
 """The ladder as a kind of unit."""
 
 from cosim.units.epsilon import EPSILON_LAYERS
-from cosim.units.kind import Unit
+from cosim.units.kind import UnitKind
 from cosim.units.ladder.circuit import build_ladder, report_ladder
 from cosim.units.ladder.equations import decide_ladder, deliver_ladder, ladder_effects, supply_ladder, turn_ladder
 from cosim.units.ladder.lower import check_frame, lower_ladder, solve_pins, takes
 from cosim.units.ladder.node import Ladder, LadderFactors, LadderPins
 from cosim.units.native import settle_within, window_points
 
-LADDER = Unit[Ladder, LadderPins, LadderFactors](
+LADDER = UnitKind[Ladder, LadderPins, LadderFactors](
     node=Ladder,
     factors=LadderFactors,
     layers=EPSILON_LAYERS,

@@ -7,7 +7,7 @@ from cosim.cells.ratio_gate import ratio_gate
 from cosim.cells.tau_cell import tau_cell_gated
 from cosim.units.mingru.lower import capacitance
 from cosim.units.mingru.node import MinGru, MinGruPins, fit_of
-from cosim.units.report import Learned, PinRow
+from cosim.units.report import LearnedParameters, PinRow
 
 
 def build_mingru(builder: Builder, node: MinGru, pins: MinGruPins) -> None:
@@ -37,7 +37,7 @@ def _add_ratio_gate(builder: Builder, node: MinGru, line: str, i_top: float) -> 
     return found
 
 
-def report_mingru(node: MinGru, pins: MinGruPins, learned: Learned) -> list[PinRow]:
+def report_mingru(node: MinGru, pins: MinGruPins, learned: LearnedParameters) -> list[PinRow]:
     """The largest rate of a ratio gate."""
     if node.top is None or pins.i_top is None:
         return []

@@ -15,11 +15,11 @@ from cosim.cells.builder import instance, net
 from cosim.cells.tau_cell import gate_charge
 from cosim.ir.states import States
 from cosim.units.effect import Effect, Site, effect
-from cosim.units.kind import Array, Cell, Standing
+from cosim.units.kind import Array, CellEquations, Standing
 from cosim.units.mingru.lower import GATED
 from cosim.units.mingru.node import MinGru, MinGruFactors, MinGruPins, fit_of
 
-MinGruCell = Cell[MinGru, MinGruPins, MinGruFactors]
+MinGruCell = CellEquations[MinGru, MinGruPins, MinGruFactors]
 
 
 def decide_mingru(cell: MinGruCell, candidate: Array) -> States:

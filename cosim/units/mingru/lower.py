@@ -11,7 +11,7 @@ from cosim.units.ladder.points import TAU_FRAMES
 from cosim.units.mingru.node import MinGru, MinGruPins, fit_of
 from cosim.units.placing import Parameter, Placing
 from cosim.units.pulse import PULSE_BEGIN, PULSE_END
-from cosim.units.sizing import Sizing
+from cosim.units.sizing import SizingInput
 
 GATED = PULSE_END - PULSE_BEGIN  # of a frame, in which the state moves
 LEAST, MOST = 0.5e-12, 20e-12  # F: below, charge sharing is more than 1 % a frame; above, it is larger than the cells
@@ -50,7 +50,7 @@ def full_scale(placing: Placing, index: int, bound: float) -> float:
     return next((value for value in (seen, bound) if value > 0), 1.0)
 
 
-def solve_mingru(node: MinGru, sizing: Sizing) -> MinGruPins:
+def solve_mingru(node: MinGru, sizing: SizingInput) -> MinGruPins:
     """One pin for its ratio gate, whose currents are those of one unit device; its level is the candidate's."""
     return MinGruPins(None if node.top is None else node.top * sizing.graph.i_unit / sizing.calibration.units)
 

@@ -1,13 +1,13 @@
 """The minGRU as a kind of unit."""
 
 from cosim.network.layers import MinGruLayer
-from cosim.units.kind import Unit
+from cosim.units.kind import UnitKind
 from cosim.units.mingru.circuit import build_mingru, report_mingru
 from cosim.units.mingru.equations import decide_mingru, deliver_mingru, mingru_effects, supply_mingru
 from cosim.units.mingru.lower import check_frame, lower_mingru, solve_mingru, takes
 from cosim.units.mingru.node import MinGru, MinGruFactors, MinGruPins
 
-MINGRU = Unit[MinGru, MinGruPins, MinGruFactors](
+MINGRU = UnitKind[MinGru, MinGruPins, MinGruFactors](
     node=MinGru,
     factors=MinGruFactors,
     layers=(MinGruLayer,),

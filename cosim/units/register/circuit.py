@@ -6,7 +6,7 @@ from cosim.cells.quantiser import sampler
 from cosim.cells.register import register, register_blocks
 from cosim.units.native import clock_pins
 from cosim.units.register.node import Register, RegisterPins
-from cosim.units.report import Learned, PinRow
+from cosim.units.report import LearnedParameters, PinRow
 
 
 def build_register(builder: Builder, node: Register, pins: RegisterPins) -> None:
@@ -33,7 +33,7 @@ def build_register(builder: Builder, node: Register, pins: RegisterPins) -> None
     builder.add_state_line(node)
 
 
-def report_register(node: Register, pins: RegisterPins, learned: Learned) -> list[PinRow]:
+def report_register(node: Register, pins: RegisterPins, learned: LearnedParameters) -> list[PinRow]:
     """Both thresholds of the candidate, the current of a level, and the turn of each."""
     asked, (upper, lower, gain, _, _, *turns) = learned.asked, learned.pins
     i_unit = asked.i_high / node.level

@@ -14,12 +14,12 @@ from cosim.cells.builder import instance, net
 from cosim.cells.register import GATES
 from cosim.ir.states import States
 from cosim.units.effect import Effect, Site, effect
-from cosim.units.kind import Array, Cell, Standing, Turns, pick, step_through
+from cosim.units.kind import Array, CellEquations, Standing, Turns, pick, step_through
 from cosim.units.native import comparator_current
 from cosim.units.register.node import Register, RegisterFactors, RegisterPins, level_of
 from cosim.units.window import window_thresholds
 
-RegisterCell = Cell[Register, RegisterPins, RegisterFactors]
+RegisterCell = CellEquations[Register, RegisterPins, RegisterFactors]
 
 
 def decide_register(cell: RegisterCell, candidate: Array) -> States:

@@ -14,7 +14,7 @@ from cosim.units.limits import MIN_FALL, SetPoint
 from cosim.units.native import comparator_bias
 from cosim.units.placing import Parameter, Placing
 from cosim.units.register.node import Register, RegisterPins, level_of
-from cosim.units.sizing import Sizing
+from cosim.units.sizing import SizingInput
 
 KEEP = 0.04  # of i_unit: what a level sinks to stay off; twice that keeps it on
 RELEASE = 0.5  # of i_unit: what ends a write; the keepers then have a part of the frame before it is read
@@ -69,7 +69,7 @@ def _check_still(layer: SignedLayer, placing: Placing) -> None:
             )
 
 
-def solve_register(node: Register, sizing: Sizing) -> RegisterPins:
+def solve_register(node: Register, sizing: SizingInput) -> RegisterPins:
     """Bias currents of thresholds and turns as they arrive. Raises MappingError for what cannot be built."""
     asked, i_unit = sizing.asked(node), sizing.graph.i_unit
     upper = comparator_bias(sizing, node, asked.i_rise)

@@ -1,7 +1,7 @@
 """The thermometer register as a kind of unit."""
 
 from cosim.network.layers import SignedLayer
-from cosim.units.kind import Unit
+from cosim.units.kind import UnitKind
 from cosim.units.native import settle_within, window_points
 from cosim.units.register.circuit import build_register, report_register
 from cosim.units.register.equations import (
@@ -14,7 +14,7 @@ from cosim.units.register.equations import (
 from cosim.units.register.lower import lower_register, solve_register, takes
 from cosim.units.register.node import Register, RegisterFactors, RegisterPins
 
-REGISTER = Unit[Register, RegisterPins, RegisterFactors](
+REGISTER = UnitKind[Register, RegisterPins, RegisterFactors](
     node=Register,
     factors=RegisterFactors,
     layers=(SignedLayer,),

@@ -5,7 +5,7 @@ from cosim.cells.builder import NETWORK, Builder, net
 from cosim.cells.clocked import LATCH_NODE, clocked_schmitt
 from cosim.cells.linear import Term, linear_row
 from cosim.cells.schmitt import DECISION_NODE
-from cosim.units.report import Learned, PinRow
+from cosim.units.report import LearnedParameters, PinRow
 from cosim.units.schmitt.node import Schmitt, SchmittBias
 
 WIDTH_PIN = "pin carries the width, upper - lower"
@@ -57,7 +57,7 @@ def _add_beta_lines(builder: Builder, node: Schmitt, bias: SchmittBias, betas: l
     return lines[0], lines[1]
 
 
-def report_schmitt(node: Schmitt, bias: SchmittBias, learned: Learned) -> list[PinRow]:
+def report_schmitt(node: Schmitt, bias: SchmittBias, learned: LearnedParameters) -> list[PinRow]:
     """Both thresholds and the level."""
     asked, (thresh, width, gain) = learned.asked, learned.pins
     below = "; ".join(filter(None, (WIDTH_PIN, learned.below)))

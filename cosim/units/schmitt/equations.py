@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from cosim.ir.states import States
 from cosim.units.effect import Effect, Site, effect
-from cosim.units.kind import Array, Cell, Standing, Turns, pick, step_through
+from cosim.units.kind import Array, CellEquations, Standing, Turns, pick, step_through
 from cosim.units.limits import CLEAR
 from cosim.units.native import memory_current
 from cosim.units.schmitt.node import Schmitt, SchmittBias, SchmittFactors
 
-SchmittCell = Cell[Schmitt, SchmittBias, SchmittFactors]
+SchmittCell = CellEquations[Schmitt, SchmittBias, SchmittFactors]
 
 
 def decide_schmitt(cell: SchmittCell, candidate: Array) -> States:

@@ -22,7 +22,7 @@ from cosim.units.epsilon import EitherLayer
 from cosim.units.limits import MIN_WIDTH, SetPoint, cell_points
 from cosim.units.placing import Parameter, Placing
 from cosim.units.schmitt.node import Schmitt, SchmittBias
-from cosim.units.sizing import Sizing
+from cosim.units.sizing import SizingInput
 
 _BETAS = np.linspace(0.1, 0.75, 5)  # of the offset: there hysteresis is 18 to 86 % of the rise, as it is calibrated
 
@@ -113,7 +113,7 @@ def schmitt_points(node: Schmitt, asked: MemoryCurrents, *, moving: bool) -> tup
     return points if moving else (width, *points)
 
 
-def solve_schmitt(node: Schmitt, sizing: Sizing) -> SchmittBias:
+def solve_schmitt(node: Schmitt, sizing: SizingInput) -> SchmittBias:
     """Bias currents for thresholds that are what the candidate really is where the ideal one crosses them."""
     asked, betas = sizing.asked(node), bool(sizing.graph.into(node.name, "beta"))
     calibration = sizing.calibration

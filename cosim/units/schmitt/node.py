@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 
-from cosim.ir.nodes import Comparing
+from cosim.ir.nodes import ThresholdUnit
 
 
 @dataclass(frozen=True)
-class Schmitt(Comparing):
+class Schmitt(ThresholdUnit):
     """epsilon = 0: s becomes 1 at u >= rise + beta, 0 at u <= fall - beta, else kept; s starts at 0, or at 1 if `on`.
 
     beta = sum of the beta edges (0 without them).

@@ -1,7 +1,7 @@
 """The Schmitt trigger as a kind of unit."""
 
 from cosim.units.epsilon import EPSILON_LAYERS
-from cosim.units.kind import Unit
+from cosim.units.kind import UnitKind
 from cosim.units.schmitt.circuit import build_schmitt, report_schmitt
 from cosim.units.schmitt.equations import (
     decide_schmitt,
@@ -15,7 +15,7 @@ from cosim.units.schmitt.equations import (
 from cosim.units.schmitt.lower import lower_schmitt, schmitt_points, solve_schmitt, takes
 from cosim.units.schmitt.node import Schmitt, SchmittBias, SchmittFactors
 
-SCHMITT = Unit[Schmitt, SchmittBias, SchmittFactors](
+SCHMITT = UnitKind[Schmitt, SchmittBias, SchmittFactors](
     node=Schmitt,
     factors=SchmittFactors,
     layers=EPSILON_LAYERS,

@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import cast
 
 from cosim.network.layers import RecurrentLayer
-from cosim.units.kind import Unit
+from cosim.units.kind import UnitKind
 from cosim.units.placing import Placing
 from cosim.units.schmitt.node import SchmittBias, SchmittFactors
 from cosim.units.schmitt.unit import SCHMITT
@@ -20,5 +20,5 @@ def _lower(layer: RecurrentLayer, placing: Placing) -> None:
 
 
 SHIFT = cast(
-    Unit[Shift, SchmittBias, SchmittFactors], replace(SCHMITT, node=Shift, layers=(), takes=_never, lower=_lower)
+    UnitKind[Shift, SchmittBias, SchmittFactors], replace(SCHMITT, node=Shift, layers=(), takes=_never, lower=_lower)
 )

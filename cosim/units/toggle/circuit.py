@@ -6,7 +6,7 @@ from cosim.cells.clocked import clocked_schmitt
 from cosim.cells.quantiser import quantiser_blocks
 from cosim.cells.toggle import toggle
 from cosim.units.native import add_line_pair, clock_pins
-from cosim.units.report import Learned, PinRow
+from cosim.units.report import LearnedParameters, PinRow
 from cosim.units.toggle.node import Toggle, TogglePins
 
 
@@ -28,7 +28,7 @@ def build_toggle(builder: Builder, node: Toggle, pins: TogglePins) -> None:
     builder.add_state_line(node)
 
 
-def report_toggle(node: Toggle, pins: TogglePins, learned: Learned) -> list[PinRow]:
+def report_toggle(node: Toggle, pins: TogglePins, learned: LearnedParameters) -> list[PinRow]:
     """The threshold and the level."""
     asked, (upper, gain) = learned.asked, learned.pins
     return [

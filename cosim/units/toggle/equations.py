@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from cosim.cells.builder import instance, net
 from cosim.ir.states import States
 from cosim.units.effect import Effect, Site, effect
-from cosim.units.kind import Array, Cell, Standing, Turns, pick, step_through
+from cosim.units.kind import Array, CellEquations, Standing, Turns, pick, step_through
 from cosim.units.native import comparator_current, memory_current
 from cosim.units.toggle.node import Toggle, ToggleFactors, TogglePins
 
-ToggleCell = Cell[Toggle, TogglePins, ToggleFactors]
+ToggleCell = CellEquations[Toggle, TogglePins, ToggleFactors]
 
 
 def decide_toggle(cell: ToggleCell, candidate: Array) -> States:

@@ -8,7 +8,7 @@ from cosim.units.ladder.points import ladder_currents
 from cosim.units.limits import SetPoint, cell_points
 from cosim.units.native import comparator_bias
 from cosim.units.placing import Parameter, Placing
-from cosim.units.sizing import Sizing
+from cosim.units.sizing import SizingInput
 from cosim.units.toggle.node import Toggle, TogglePins
 
 
@@ -47,7 +47,7 @@ def toggle_points(node: Toggle, asked: MemoryCurrents, *, moving: bool) -> tuple
     return cell_points(asked.i_rise, asked.i_rise, asked.i_high)
 
 
-def solve_toggle(node: Toggle, sizing: Sizing) -> TogglePins:
+def solve_toggle(node: Toggle, sizing: SizingInput) -> TogglePins:
     """The comparator's threshold as it arrives, and the set-points that all ladders and toggles share."""
     asked, fit = sizing.asked(node), sizing.calibration.schmitt
     shared = ladder_currents(sizing.graph.i_unit)

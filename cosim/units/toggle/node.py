@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from cosim.ir.nodes import Comparing
+from cosim.ir.nodes import ThresholdUnit
 
 
 @dataclass(frozen=True)
-class Toggle(Comparing):
+class Toggle(ThresholdUnit):
     """epsilon = -1: s becomes 1 - s at u >= rise, else kept; s starts at 0. `fall` is not used."""
 
     two_sided: ClassVar[bool] = False

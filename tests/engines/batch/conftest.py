@@ -13,12 +13,12 @@ from cosim.engines.engine import Failure
 def batch(technology, tmp_path_factory):
     """The engine; whoever comes first compiles into the user's cache while the other processes wait, then they load."""
     pytest.importorskip("numba")
-    from cosim.engines.batch.simulator import Batch
+    from cosim.engines.batch.simulator import BatchSimulator
 
     elements = Source("i", "i", "0", "a", 0.0), Capacitor("c", "a", "0", 1e-12), Source("v", "v", "b", "0", 1.0)
     bench = Bench(Circuit("compiled", (), elements), technology, Tran(1e-3, 1e-2), (Voltage("b"),))
     with (tmp_path_factory.getbasetemp().parent / "batch.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        ran = Batch().run(bench, 300.0)
+        ran = BatchSimulator().run(bench, 300.0)
     assert not isinstance(ran, Failure), ran.detail
-    return Batch()
+    return BatchSimulator()

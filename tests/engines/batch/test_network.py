@@ -13,7 +13,7 @@ from cosim.simulation.plans import read_plan
 from cosim.simulation.read import read_inference
 from cosim.simulation.simulated import engine_named, sample_benches
 from cosim.units.toggle.node import Toggle
-from cosim.variation.draws import Plan
+from cosim.variation.draws import VariationPlan
 
 pytestmark = pytest.mark.ngspice
 
@@ -87,7 +87,7 @@ def test_the_same_bytes_for_any_number_of_processes_and_after_an_interruption(di
 def test_decisions_follow_the_thresholds_that_margins_are_measured_from(which, batch, request):
     """On a chip as well; a decision may stand on the wrong side by what calibration leaves, 1 % of its threshold."""
     design, test_set = request.getfixturevalue(which)
-    trial = Trial(design, test_set.select(np.arange(4)), Plan("local", 0, 1), "batch")
+    trial = Trial(design, test_set.select(np.arange(4)), VariationPlan("local", 0, 1), "batch")
     for chip in (None, trial.chip(0)):
         run = Run(engine="batch", jobs=0, chip=chip)
         margins = decision_margins(design, run)

@@ -6,22 +6,22 @@ import numpy as np
 import pytest
 
 from cosim.circuit.elements import Mos, Source
-from cosim.compiler.settings import Settings
+from cosim.compiler.settings import CompilerSettings
 from cosim.engines.batch.lanes import LANES, blank
 from cosim.engines.batch.lu import decompose, substitute_transposed
 from cosim.engines.batch.sensitivity import record
 from cosim.engines.batch.structure import SPARE, Pattern, factor
 from cosim.engines.engine import Run
 from cosim.errors import InputError
-from cosim.loading import Place, compile_at, load_ranged
+from cosim.loading import TargetTechnology, compile_at, load_ranged
 from cosim.resources import trained_network_path
 from cosim.simulation.certainty import decision_margins, with_candidates
 from cosim.simulation.inference import run_inference
 from cosim.simulation.plans import read_plan
 from cosim.simulation.testbench import inference_bench
-from cosim.study.sensitivity import Asked, all_sensitivities, sensitivities
+from cosim.study.sensitivity import SensitivityTarget, all_sensitivities, sensitivities
 from cosim.tasks.testset import load_test_set
-from cosim.variation.draws import Plan, draw_chip, varying_devices
+from cosim.variation.draws import VariationPlan, draw_chip, varying_devices
 
 pytestmark = pytest.mark.ngspice  # device tables are measured in it
 
@@ -29,7 +29,7 @@ pytestmark = pytest.mark.ngspice  # device tables are measured in it
 @pytest.fixture(scope="module")
 def design():
     network = load_ranged(trained_network_path("digits_d4"), None)
-    return compile_at(network, "digits_d4", Place(), Settings(), lambda line: None)[0]
+    return compile_at(network, "digits_d4", TargetTechnology(), CompilerSettings(), lambda line: None)[0]
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +84,7 @@ def test_ten_most_decisive_transistors(design, x):
 
 
 def test_a_chip_whose_memories_were_held_at_rest(design, x):
-    plan = Plan("local", seed=0, chips=1)
+    plan = VariationPlan("local", seed=0, chips=1)
     devices = varying_devices(design.assembly.circuit, design.technology, plan)
     chip = draw_chip(devices, design.technology, plan, 0)
     bench, found = inference_bench(design, x, chip=chip), sensitivities(design, x, Run(chip=chip))
@@ -128,7 +128,7 @@ def test_samples_side_by_side_are_those_alone(design, x):
 
 
 def test_one_output_in_one_frame(design, x):
-    found = sensitivities(design, x, asked=Asked(frame=7, output=2))
+    found = sensitivities(design, x, asked=SensitivityTarget(frame=7, output=2))
     bench = inference_bench(design, x)
     recorded = record([bench], 600.0)
     waves, time = recorded.waveforms(0), Run().timing.sample_times(8)[7]
@@ -137,7 +137,8 @@ def test_one_output_in_one_frame(design, x):
 
 
 @pytest.mark.parametrize(
-    ("asked", "text"), [(Asked(frame=8), "no frame 8: .* 0 to 7"), (Asked(output=10), "no output 10: .* 0 to 9")]
+    ("asked", "text"),
+    [(SensitivityTarget(frame=8), "no frame 8: .* 0 to 7"), (SensitivityTarget(output=10), "no output 10: .* 0 to 9")],
 )
 def test_what_there_is_not(design, x, asked, text):
     with pytest.raises(InputError, match=text):
@@ -171,7 +172,7 @@ def test_transposed_solve():
 
 def test_a_decision(design, x):
     """The candidate's current at the close, with a threshold that only the cell's own transistors and bias move."""
-    found = sensitivities(design, x, asked=Asked(decisions=3))
+    found = sensitivities(design, x, asked=SensitivityTarget(decisions=3))
     assert [one.flips for one in found.decisions] == sorted((one.flips for one in found.decisions), reverse=True)
     decision = found.decisions[0]
     others = [one for one in decision.devices if one.role in ("weight", "diode")][:3]

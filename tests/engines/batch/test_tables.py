@@ -11,7 +11,7 @@ from cosim.engines.batch.fit import fit_table, top_voltage
 from cosim.engines.batch.keep import device_tables
 from cosim.engines.batch.reference import float_values, tied_charges, tied_current
 from cosim.engines.batch.sweeps import Laboratory
-from cosim.engines.batch.tables import Axis, Float, Kind, Tied
+from cosim.engines.batch.tables import Float, GridAxis, Kind, Tied
 from cosim.engines.engine import Failure
 from cosim.engines.ngspice.session import run_deck
 from cosim.engines.table import simulator_named
@@ -235,10 +235,10 @@ def same(one, other) -> bool:
         return {
             name: value.tobytes() if isinstance(value, np.ndarray) else value
             for name, value in vars(table).items()
-            if not isinstance(value, Axis)
+            if not isinstance(value, GridAxis)
         }
 
-    axes = [[vars(value) for value in vars(table).values() if isinstance(value, Axis)] for table in (one, other)]
+    axes = [[vars(value) for value in vars(table).values() if isinstance(value, GridAxis)] for table in (one, other)]
     return type(one) is type(other) and plain(one) == plain(other) and axes[0] == axes[1]
 
 

@@ -12,7 +12,7 @@ import pytest
 from cosim.compiler.scale import scale
 from cosim.compiler.size import size
 from cosim.engines.behavioral.evaluate import evaluate, evaluate_held
-from cosim.ir.graph import Wiring
+from cosim.ir.graph import GraphBuilder
 from cosim.ir.nodes import (
     PEDESTAL,
     UNIT_CURRENT,
@@ -52,7 +52,7 @@ def steep(calibration):
 
 def graph_of(nodes, edges, betas=()):
     """edges, betas: {(source, target): weight}."""
-    graph = Wiring()
+    graph = GraphBuilder()
     for node in (*(InputCurrent(f"in.{k}", k) for k in range(3)), UnitCurrent(), *nodes):
         graph.add(node)
     for role, weights in (("drive", edges), ("beta", dict.fromkeys(betas, 1.0))):

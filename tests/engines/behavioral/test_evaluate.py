@@ -9,7 +9,7 @@ import pytest
 from cosim.circuit.deck import format_number
 from cosim.circuit.dialects.ngspice import format_bench
 from cosim.compiler.passes import compile_network
-from cosim.compiler.settings import Settings
+from cosim.compiler.settings import CompilerSettings
 from cosim.engines.behavioral.evaluate import evaluate
 from cosim.engines.behavioral.model import run_behavioral
 from cosim.errors import InputError
@@ -25,7 +25,7 @@ I_UNIT = 0.5e-9
 
 @pytest.fixture(scope="module")
 def design(make_network, technology, calibration):
-    return compile_network(make_network(26, hidden=5), technology, calibration, Settings(I_UNIT))
+    return compile_network(make_network(26, hidden=5), technology, calibration, CompilerSettings(I_UNIT))
 
 
 @pytest.fixture(scope="module")
@@ -182,7 +182,7 @@ def test_raw_inputs_are_encoded_once_wherever_they_go_in(make_network, technolog
     """Raw values and currents have the same shape: each function takes one of them and refuses or encodes the other."""
     network = make_network(26, hidden=5)
     network = replace(network, encoding=InputEncoding(np.array([-3.0, 0.0, 5.0]), np.array([10.0, 16.0, 0.5])))
-    design = compile_network(network, technology, calibration, Settings(I_UNIT))
+    design = compile_network(network, technology, calibration, CompilerSettings(I_UNIT))
     x = np.random.default_rng(9).uniform([-3, 0, 5], [7, 16, 5.5], size=(2, 4, 3))
     encoded = encode_inputs(network.encoding, x)
     expected = evaluate(design.graph, calibration, encoded).readout

@@ -13,13 +13,13 @@ from cosim.errors import InputError
 from cosim.network.layers import MinGruLayer
 from cosim.network.types import InputEncoding, Network, Readout
 from cosim.study.held_noise import held_noise
-from cosim.variation.noise import Noise
+from cosim.variation.noise import NoiseSimulation
 
 
 def candidates_of(design, fit, trace):
     """The lines of a design at the currents of a trace, with every candidate among them."""
     currents = lambda source, *, late: trace.currents[source]  # noqa: E731
-    found = Candidates(noise_model(design, Noise(fit), design.technology.thermal_voltage), currents)
+    found = Candidates(noise_model(design, NoiseSimulation(fit), design.technology.thermal_voltage), currents)
     for node in design.graph.memories:
         found.frozen(node, trace.candidates[node.name])
     return found
@@ -28,7 +28,7 @@ def candidates_of(design, fit, trace):
 @pytest.mark.ngspice
 def test_sigma_is_what_ngspice_says_at_the_hold_nodes(design, fit, inputs):
     """15 %: gates and drains are lumped on their nets, at one bias, and the slope of a line is that of its diode."""
-    (spectra, _), trace = held_noise(design, inputs[2], 6), run_noisy(design, inputs, Noise(fit, card=True))
+    (spectra, _), trace = held_noise(design, inputs[2], 6), run_noisy(design, inputs, NoiseSimulation(fit, card=True))
     checked = 0
     for cell, spectrum in spectra.items():
         if (current := trace.candidates[cell][2, 6]) > 2e-11:
@@ -45,7 +45,7 @@ def test_an_analog_state_is_refused_by_name(technology, calibration, fit):
     network = Network(InputEncoding(np.zeros(2), np.ones(2)), (layer,), readout)
     design = compile_network(network, technology, calibration)
     with pytest.raises(InputError, match="layer0.0 holds an analog state"):
-        run_noisy(design, np.zeros((1, 3, 2)), Noise(fit))
+        run_noisy(design, np.zeros((1, 3, 2)), NoiseSimulation(fit))
 
 
 def test_covariances_solve_lyapunovs_equation(design, fit, inputs):
@@ -83,10 +83,10 @@ def test_a_line_alone_has_s_gm_over_4c(design, fit, inputs):
 
 def test_sigma_grows_with_what_the_row_adds(design, fit, inputs):
     """A candidate is a difference: the noise of what is added and taken away stays, whatever is left."""
-    trace = run_noisy(design, inputs, Noise(fit))
+    trace = run_noisy(design, inputs, NoiseSimulation(fit))
     name = next(iter(trace.sigmas))
     noisier = replace(fit, devices={kind: replace(one, thermal=(2.0,) * 8) for kind, one in fit.devices.items()})
-    more = run_noisy(design, inputs, Noise(noisier, card=True))
+    more = run_noisy(design, inputs, NoiseSimulation(noisier, card=True))
     assert (more.sigmas[name] > trace.sigmas[name]).all()
     assert set(trace.sigmas) == set(trace.states)
     assert all(1e-13 < sigma.max() < 1e-10 for sigma in trace.sigmas.values())
@@ -94,7 +94,7 @@ def test_sigma_grows_with_what_the_row_adds(design, fit, inputs):
 
 def test_numbers_are_normal_and_depend_on_nothing_beside_them(fit):
     """Mean and variance of 20,000 within four standard errors, 1/sqrt(n) and sqrt(2/n); the same in any company."""
-    noise = Noise(fit, seed=3, samples=np.arange(400))
+    noise = NoiseSimulation(fit, seed=3, samples=np.arange(400))
     drawn = noise.normals("layer1.0", (400, 50))
     assert abs(drawn.mean()) < 4 / np.sqrt(drawn.size)
     assert abs(drawn.var() - 1) < 4 * np.sqrt(2 / drawn.size)
@@ -106,7 +106,7 @@ def test_numbers_are_normal_and_depend_on_nothing_beside_them(fit):
 
 
 def test_a_run_repeats_and_another_seed_differs(design, fit, inputs):
-    first, again = (run_noisy(design, inputs, Noise(fit, seed=1)) for _ in range(2))
+    first, again = (run_noisy(design, inputs, NoiseSimulation(fit, seed=1)) for _ in range(2))
     for cell, states in first.states.items():
         np.testing.assert_array_equal(states, again.states[cell])
 
@@ -115,7 +115,7 @@ def test_states_that_feed_back_have_a_number_for_every_frame(late, technology, c
     """Frames of a counter are evaluated one after the other: its sigmas and numbers are those of its frames."""
     design = compile_network(late.counter(3), technology, calibration)
     x = np.random.default_rng(2).integers(0, 2, size=(4, 12, 1)).astype(float)
-    trace = run_noisy(design, x, Noise(fit))
+    trace = run_noisy(design, x, NoiseSimulation(fit))
     quiet = run_behavioral(design, x)
     for cell, states in quiet.states.items():
         assert trace.sigmas[cell].shape == (4, 12)

@@ -8,7 +8,7 @@ import pytest
 from cosim.cells.blocks import BLOCKS
 from cosim.circuit.waveforms import Timing
 from cosim.compiler.passes import compile_network
-from cosim.compiler.settings import Settings
+from cosim.compiler.settings import CompilerSettings
 from cosim.design import Condition
 from cosim.engines.behavioral.model import behavioral_power, run_behavioral
 from cosim.ir.nodes import PEDESTAL, UNIT_CURRENT, Output
@@ -44,7 +44,7 @@ class Late(Timing):
 
 @pytest.fixture(scope="module")
 def design(network, technology, calibration):
-    return compile_network(network, technology, calibration, Settings(0.5e-9))
+    return compile_network(network, technology, calibration, CompilerSettings(0.5e-9))
 
 
 def test_blocks_are_positive_and_per_frame(design, inputs):
@@ -142,7 +142,7 @@ def test_state_changes_in_mid_frame(design, inputs):
 def test_power_is_proportional_to_the_unit_current(network, inputs, technology, calibration):
     """All currents scale with i_unit: exactly but for gains and fits, which vary by 1 % and 2 % over a factor of 2."""
     small, large = (
-        power(compile_network(network, technology, calibration, Settings(i_unit)), inputs, ideal=True)
+        power(compile_network(network, technology, calibration, CompilerSettings(i_unit)), inputs, ideal=True)
         for i_unit in (0.5e-9, 1e-9)
     )
     for name in BLOCKS:

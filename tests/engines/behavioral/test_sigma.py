@@ -16,14 +16,14 @@ from cosim.study.margins import NEAR, study_margins
 from cosim.tasks.testset import TestSet, load_test_set
 from cosim.units.table import unit_of
 from cosim.variation.chip import deviations_of
-from cosim.variation.draws import Plan, draw_chip, varying_devices
+from cosim.variation.draws import VariationPlan, draw_chip, varying_devices
 from cosim.variation.mismatch import derive_mismatch
-from cosim.variation.noise import Noise
+from cosim.variation.noise import NoiseSimulation
 from cosim.variation.sigma import (
     LEFT,
     Left,
-    Row,
-    Spread,
+    SigmaParts,
+    WeightedRows,
     candidate_variance,
     left_by,
     noise_variance,
@@ -40,7 +40,7 @@ def trace(design, inputs):
 
 @pytest.fixture(scope="module")
 def decided(design, fit, trace):
-    return decided_by(design, trace, Noise(fit))
+    return decided_by(design, trace, NoiseSimulation(fit))
 
 
 def distance_on(design, trace, chip, node):
@@ -82,7 +82,7 @@ def test_comparators_of_ladders_have_thresholds_of_their_own(technology, calibra
     """As above, with half as many chips and more decisions; with the lower threshold as the upper one less a width,
     as a 9T cell has it, the ratio is under 0.8."""
     design, trace = native("digits_native_d8", technology, calibration, 2)
-    ratios = mismatch_ratios(design, trace, decided_by(design, trace, Noise(fit)), CHIPS // 2)
+    ratios = mismatch_ratios(design, trace, decided_by(design, trace, NoiseSimulation(fit)), CHIPS // 2)
     assert len(ratios) == len(list(design.graph.memories))
     assert np.mean(ratios) == pytest.approx(1.0, abs=0.1)
 
@@ -97,12 +97,12 @@ def test_the_threshold_of_a_toggle_is_that_of_chips_that_are_drawn(technology, c
         for chip in (deviations_of(design, design.nominal, one) for one in drawn_chips(design, CHIPS))
     ])  # fmt: skip
     edge = turns.mean() / design.i_unit
-    wanted = threshold_variance(edge, 0.0, Spread(8, None, mismatch=model)) + 2 * (edge * model.cell_p) ** 2
+    wanted = threshold_variance(edge, 0.0, SigmaParts(8, None, mismatch=model)) + 2 * (edge * model.cell_p) ** 2
     assert turns.std() / design.i_unit == pytest.approx(np.sqrt(wanted), rel=0.11)
 
 
 def drawn_chips(design, count):
-    plan = Plan("local", seed=4, chips=count)
+    plan = VariationPlan("local", seed=4, chips=count)
     devices = varying_devices(design.assembly.circuit, design.technology, plan)
     return (draw_chip(devices, design.technology, plan, number) for number in range(count))
 
@@ -124,7 +124,7 @@ def mismatch_ratios(design, trace, decided, count=CHIPS):
 
 
 def test_noise_is_the_models(design, inputs, trace, decided, fit):
-    noisy = run_noisy(design, inputs, Noise(fit, flat=0.0))
+    noisy = run_noisy(design, inputs, NoiseSimulation(fit, flat=0.0))
     for cell, one in decided.items():
         same = (noisy.states[cell] == trace.states[cell]).all()
         if same:
@@ -133,8 +133,8 @@ def test_noise_is_the_models(design, inputs, trace, decided, fit):
 
 def test_all_parts_grow_with_what_a_row_adds():
     """+2 and -2 beside the same sum of 1: the candidate is the same, its variance is not."""
-    spread = Spread(8, Left(1e-3, 1e-3))
-    few = Row(np.array([[1.0, 0.0, 0.0]]), np.ones((1, 3)), np.zeros((1, 3)))
+    spread = SigmaParts(8, Left(1e-3, 1e-3))
+    few = WeightedRows(np.array([[1.0, 0.0, 0.0]]), np.ones((1, 3)), np.zeros((1, 3)))
     more = replace(few, weight=np.array([[1.0, 2.0, -2.0]]))
     one, other = (candidate_variance(row, np.ones((1, 1)), spread).item() for row in (few, more))
     assert one == pytest.approx(1e-6)
@@ -144,7 +144,7 @@ def test_all_parts_grow_with_what_a_row_adds():
 def test_noise_of_a_row_without_time_for_covariances_is_near_that_of_the_model(technology, fit):
     """A diode of 1 nA alone, S g_m / (4 C) with S = 2 q I thermal twice, its own and that of the weight's device."""
     noise = replace(training_noise(technology, fit), share=1.0, line=0.0, gate=0.0)
-    row = Row(np.array([[1.0]]), np.ones((1, 1)), np.zeros((1, 1)))
+    row = WeightedRows(np.array([[1.0]]), np.ones((1, 1)), np.zeros((1, 1)))
     device = fit.devices["cell_p"]
     siemens = 1e-9 / (float(device.slope(1e-9)) * technology.thermal_voltage)
     wanted = 2 * 2 * 1.602176634e-19 * 1e-9 * float(device.physical(1e-9)) * siemens / (4 * noise.farad)
@@ -164,7 +164,7 @@ def test_what_a_training_counts_by_has_the_technologys_devices(technology, fit):
 def test_margins_of_a_layer_are_those_of_its_decisions(design, inputs, decided, fit):
     lengths = np.full(len(inputs), inputs.shape[1])
     lengths[0] = 4
-    found = study_margins(design, TestSet(inputs, np.zeros(7, int), lengths, np.arange(7)), Noise(fit))
+    found = study_margins(design, TestSet(inputs, np.zeros(7, int), lengths, np.arange(7)), NoiseSimulation(fit))
     valid = np.arange(inputs.shape[1])[None, :] < lengths[:, None]
     assert [one.layer for one in found.layers] == list(dict.fromkeys(node.layer for node in design.graph.memories))
     for one in found.layers:

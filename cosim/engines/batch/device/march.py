@@ -16,9 +16,9 @@ from cosim.circuit.bench import Bench, Probe
 from cosim.engines.batch.assemble import Assembled
 from cosim.engines.batch.device.port import Port
 from cosim.engines.batch.device.scalar import STANDS_FOR
-from cosim.engines.batch.layout import ROWS, RUNNING, STANDS, Values
+from cosim.engines.batch.layout import ROWS, RUNNING, STANDS, TileValues
 from cosim.engines.batch.march import advance
-from cosim.engines.batch.solve import Late, Marched, conclude, room_for, taken
+from cosim.engines.batch.solve import Marched, SimulationTimeout, conclude, room_for, taken
 from cosim.engines.batch.tile import Rest, tile_for
 
 Array = NDArray[np.float64]
@@ -51,13 +51,13 @@ def march_on_device(
             parts[lane].append(taken(saved, lane, int(rows)))
         running = bool((clock[STANDS] == RUNNING).any())
         if monotonic() > end:
-            raise Late
+            raise SimulationTimeout
     m.low.copy_to_host(tile.march.low)
     m.high.copy_to_host(tile.march.high)
     return [conclude(tile.march, lane, some) for lane, some in enumerate(parts)]
 
 
-def _counters(values: Values, count: int) -> Values:
+def _counters(values: TileValues, count: int) -> TileValues:
     """With counters of its own for each thread, where a tile of the host has one for all lanes."""
     names = ("gate_version", "drain_version", "tied_version")
     return values._replace(**{name: np.zeros((len(getattr(values, name)), count), np.int64) for name in names})
