@@ -18,10 +18,10 @@ from cosim.technology.types import Technology
 
 @dataclass(frozen=True)
 class Condition:
-    """Where and how a circuit is run.
+    """The condition in which a circuit runs.
 
-    technology: at its corner, temperature and supply. bias_scale, input_scale: what bias currents and input currents
-    are, over what they were compiled for. pins: factors of single bias pins, as trimming sets them; absent is 1.
+    technology: at its corner, temperature and supply. bias_scale, input_scale: bias currents and input currents
+    over those that they were compiled for. pins: factors of single bias pins, as trimming sets them; absent is 1.
     """
 
     technology: Technology
@@ -52,7 +52,7 @@ class Design:
 
     @cached_property
     def flat(self) -> Circuit:
-        """Its circuit without subcircuits."""
+        """Return the circuit without subcircuits."""
         return self.assembly.circuit.flat()
 
     def bias_pins(self, condition: Condition) -> dict[str, float]:

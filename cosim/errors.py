@@ -57,7 +57,7 @@ class TrainingError(CosimError):
 
 
 class OutOfMemoryError(CosimError):
-    """There is less memory than what was asked for needs."""
+    """The error where there is less memory than what was asked for needs."""
 
     exit_code = 1
 

@@ -55,7 +55,7 @@ class Opened:
         return test.take(np.random.default_rng(seed).permutation(n)[:count])
 
     def compile(self, place: TargetTechnology, settings: CompilerSettings, say: Say) -> "Built":
-        """Each partition, in order. Raises what `compile_at` does, naming the partition."""
+        """Compile each partition, in order. Raises the errors of `compile_at`, naming the partition."""
         designs = [
             compile_at(one.network, f"{self.origin}: {one.name}", place, settings, say) for one in self.cut.partitions
         ]

@@ -139,7 +139,7 @@ def run_power(
 
 @dataclass(frozen=True)
 class Listener:
-    """Who hears how far a sweep is: of every run, and by a line after each condition and an audit."""
+    """Functions that hear of a sweep's progress: within each run, and by a line after each condition and an audit."""
 
     progress: Progress
     finished: Callable[[str], None] = lambda line: None
@@ -147,7 +147,7 @@ class Listener:
 
 @dataclass(frozen=True)
 class Conditions:
-    """Where a circuit is looked at: bias as in `biased`; audit: how many samples of all conditions together go through
+    """Conditions of a sweep: bias as in `biased`; audit: how many samples of all conditions together go through
     ngspice, too."""
 
     bias: Bias = "constant"

@@ -150,7 +150,7 @@ def _wishes(automaton: Automaton, below: Whole, parent: Whole, follow: Whole) ->
 
 
 def _alone(above: Whole, below: Whole) -> Mask:
-    """Where a block is not divided."""
+    """Return (states,) booleans: the state's block is not divided."""
     parts = np.array([len(np.unique(below[above == block])) for block in range(above.max() + 1)])
     return parts[above] == 1
 

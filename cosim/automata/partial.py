@@ -17,7 +17,8 @@ OPEN = -1  # a symbol that never comes, an output that is of no concern
 
 @dataclass(frozen=True, eq=False)
 class Partial:
-    """As an Automaton; next: (states, symbols) and output: (states,) may be OPEN. The start is state 0."""
+    """An automaton that is partly open. next: (states, symbols) and output: (states,) may be OPEN; the start is state
+    0."""
 
     symbols: tuple[str, ...]
     labels: tuple[str, ...]
@@ -114,7 +115,7 @@ def _merge(partial: Partial, apart: NDArray[np.bool_], group: Whole, pair: tuple
 
 
 def _clique(apart: NDArray[np.bool_]) -> int:
-    """How many states contradict each other pairwise, as found greedily."""
+    """Return the size of a set of states that contradict each other pairwise, found greedily; apart: all pairs."""
     left, count = np.ones(len(apart), dtype=bool), 0
     while left.any():
         inside = np.where(left, (apart & left[None, :]).sum(axis=1), OPEN)

@@ -178,7 +178,7 @@ def _strong(automaton: Automaton) -> Partition:
 
 
 def _pairs(partition: Partition) -> Iterator[tuple[int, int]]:
-    """Each state and the first of its block."""
+    """Yield (first state of its block, state) for every state."""
     first: dict[int, int] = {}
     for state, block in enumerate(partition):
         yield first.setdefault(block, state), state

@@ -74,7 +74,10 @@ def _one_hot_in(network: Network) -> Coded | None:
 
 
 def _reached_in(network: Network) -> Coded | None:
-    """By strings, level by level: those that lead to a new state go on by one symbol."""
+    """Find the states that a network reaches, by strings that grow a symbol at a time; None beyond MOST_STATES.
+
+    Only strings that lead to a new state are made longer.
+    """
     symbols = network.encoding.features
     start = np.concatenate([layer.start for layer in network.recurrent_layers])
     codes, follow = [start], list[list[int]]()
@@ -123,7 +126,7 @@ def symbols_in(encoding: InputEncoding, x: NDArray[np.float64]) -> Whole:
 
 
 def check_symbols(network: Network, x: NDArray[np.float64], lengths: Whole, origin: str) -> None:
-    """Where a network's history says that it follows an automaton: raises InputError for a frame that is no symbol.
+    """Raise InputError for a frame that is no symbol, if the network's history says that it follows an automaton.
 
     x (n, time, features) raw, of which lengths (n,) frames count.
     """
@@ -150,7 +153,7 @@ def _behind(
 
 
 def _one_on(h: NDArray[np.float64], layer: FirstQuadrantLayer) -> Whole | None:
-    """Which cell is on, of h (n, width); None where not one alone is, or one is neither on nor off."""
+    """Return which cell is on, of h (n, width); None where not exactly one is, or one is neither on nor off."""
     if not ((h == layer.alpha) ^ (h == 0)).all():
         return None
     place = _place(h / layer.alpha)

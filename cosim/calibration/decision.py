@@ -142,14 +142,16 @@ def _slew(technology: Technology) -> float:
 
 
 def _joins(technology: Technology, latch: float) -> float:
-    """Where the decision gate could charge an empty latch as fast as its own gate rises."""
+    """Find where on the clock's edge the decision gate could charge an empty latch as fast as its own gate rises, 0 to
+    1."""
     lines = [_volt("d", _V0, _AT * technology.supply), _volt("l", _LATCH, 0.0)]
     enough = _edge(technology, lines, "l") > latch * _slew(technology)
     return float(np.argmax(enough)) / _STEPS
 
 
 def _freezes(technology: Technology, candidate: float, slope: float) -> float:
-    """Where the sample gate's conductance over the hold capacitor is what it loses in a second by its own slope."""
+    """Find where on the clock's edge the sample gate stops to follow: its conductance over the hold capacitor is then
+    its own relative slope; 0 to 1."""
     lines = [
         _volt("c", "cand", candidate + _APART),
         _volt("h", _HOLD, candidate),

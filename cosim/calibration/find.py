@@ -16,7 +16,7 @@ from cosim.technology.types import Technology
 
 
 def shipped_path(technology: str, units: int) -> Path:
-    """Where the calibration that comes with the package stands, whether it exists or not."""
+    """Return the path of the calibration that comes with the package, whether it exists or not."""
     return models_path() / "devices" / cached_name(technology, units)
 
 

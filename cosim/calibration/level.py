@@ -31,7 +31,7 @@ def fit_level(technology: Technology, units: int, simulator: str) -> Own:
 
 
 def measure_turn(technology: Technology, units: int, i_turn: float, far: float, simulator: str) -> float:
-    """By how many ampere a value must exceed `i_turn` to turn a level on, where every value before it was far * i_turn.
+    """Measure how much a value must exceed `i_turn` to turn a level on, A; every value before it was far * i_turn.
 
     First in coarse steps, then between two of them. Raises SimulationError where no value turns it.
     """

@@ -80,7 +80,7 @@ def measure_calibration(
 
 
 def _measure_mirror(technology: Technology, units: int, simulator: str, progress: Progress) -> tuple[float, MirrorFit]:
-    """How far a candidate node at 1 nA stands under the supply, V; and the gains there."""
+    """Measure how far a candidate node at 1 nA is below the supply, V, and the gains there."""
     v_node, relu_above = 0.5, 0.0
     for _ in range(2):
         waves = _run(mirror_bench(technology, units, 1.0, 1e-9, v_node), simulator)
@@ -274,7 +274,7 @@ def measure_frame_shift(
     *,
     sets: bool,
 ) -> float:
-    """By how many ampere a candidate must pass a static threshold before the clocked cell flips within a frame.
+    """Measure how far a candidate must pass a static threshold before the clocked cell flips within a frame, A.
 
     thresholds: upper and lower; `sets`: whether it is the upper one. Every second frame puts the cell into the other
     state, the frames between try ever larger excesses.

@@ -91,7 +91,7 @@ class Assembly:
 
     @property
     def blocks(self) -> tuple[str, ...]:
-        """By what its power is counted."""
+        """Return the blocks by which the network's power is counted."""
         return (*BLOCKS, *self.around.blocks)
 
     @property

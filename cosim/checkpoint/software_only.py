@@ -69,7 +69,7 @@ def unmapped_parts(cell: str, width: int, *, positions: bool) -> list[Unmapped]:
 
 
 def why_software(cell: str) -> str | None:
-    """Why a kind of cell stays software; None for one that has a circuit."""
+    """Return why a kind of cell stays software; None for one that has a circuit."""
     return str(_CELLS[cell]) if cell in _CELLS else None
 
 

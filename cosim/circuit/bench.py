@@ -14,7 +14,7 @@ _AT_ONCE = 1e-5  # s; a transient of one step
 
 @dataclass(frozen=True)
 class Tolerances:
-    """How exactly is solved, by ngspice's names: siemens, ampere, volt, coulomb; reltol and trtol relative.
+    """Tolerances of a simulator, by ngspice's names: siemens, ampere, volt, coulomb; reltol and trtol relative.
 
     xmu: weight of the trapezoidal rule, 0.5 undamped; below that its ringing after a switch event dies out. ngspice's
     own defaults are made for milliampere: gmin 1e-12 alone adds 2.5 pA of leakage that no device has.

@@ -12,7 +12,7 @@ _FOLD_AT = 110
 
 @dataclass(frozen=True)
 class Language:
-    """How a netlist is written; the defaults are SPICE's.
+    """Syntax of a netlist; the defaults are SPICE's.
 
     opening: a netlist's first statements; nets: around those of an element; subckt, ends: `{}` the block's name;
     multiplier: identical transistors in parallel; apart: between the letter and the name of a source; constant, points:

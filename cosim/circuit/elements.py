@@ -213,7 +213,7 @@ class Circuit:
 
 @dataclass(frozen=True)
 class _Scope:
-    """Where elements stand: path of names, prefix of inner nets, nets of the ports, groups by another name, part."""
+    """Scope of elements: path of names, prefix of inner nets, nets of the ports, groups by another name, part."""
 
     path: str = ""
     inside: str = ""

@@ -46,26 +46,26 @@ class Timing:
         T_STEP.check("t_step", self.t_step, "choose another with --t-step")
 
     def closes(self, stages: int) -> tuple[float, ...]:
-        """When each stage freezes its candidates and decides, as a fraction of the frame."""
+        """Return the moments at which each stage freezes its candidates and decides, as fractions of the frame."""
         return tuple(LAST_CLOSE * (stage + 1) / stages for stage in range(stages))
 
     @property
     def start(self) -> float:
-        """When frame 0 begins, in second."""
+        """Return the moment at which frame 0 begins, in second."""
         return self.reset * self.t_step
 
     @property
     def reset_end(self) -> float:
-        """When the clocks first open, and a cell's state is what its reset has left, in second."""
+        """Return the moment at which the clocks first open and a reset has left its states behind, in second."""
         return self.start - 2 * self.clock_edge * self.t_step
 
     def moments(self, frames: int, *fractions: float) -> list[float]:
-        """Each of these fractions of each frame, in second."""
+        """Return the moments at these fractions of each frame, in second."""
         starts = (self.start + k * self.t_step for k in range(frames))
         return [start + fraction * self.t_step for start in starts for fraction in fractions]
 
     def sample_times(self, frames: int) -> NDArray[np.float64]:
-        """When states and outputs are read, in second."""
+        """Return the moments at which states and outputs are read, (frames,) in second."""
         return np.asarray(self.start + (np.arange(frames) + SAMPLE_AT) * self.t_step, dtype=np.float64)
 
 
@@ -92,7 +92,7 @@ def clock_waveforms(supply: float, close: float, frames: int, timing: Timing) ->
 
 
 def sampled_time(stages: int, timing: Timing) -> float:
-    """How long all samples of a sequence take together, s: between the edge of inputs and the close of stage 0."""
+    """Return how long all samples of a frame take together, s: between the edge of inputs and the close of stage 0."""
     return min(SAMPLED, LAST_CLOSE / stages - AFTER - 0.05) * timing.t_step
 
 

@@ -24,8 +24,8 @@ audit_option = click.option(
 
 
 def audit_count(audit: int | None, engine: str) -> int:
-    """How many are to be audited, before anything runs. Raises InputError for an engine that is not, MissingToolError
-    where ngspice is missing and the audit was asked for; by itself it is left out there, and that is said."""
+    """Return how many samples to audit, before anything runs. Raises InputError for an engine that is not audited,
+    MissingToolError where ngspice is missing and the audit was asked for; else it is left out with a message."""
     from cosim.engines.table import simulator_named
 
     if not engine_entry(engine).quick:

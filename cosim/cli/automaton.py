@@ -44,7 +44,7 @@ class _Blocks(click.ParamType):
 
 @dataclass(frozen=True)
 class AutomatonSource:
-    """Where the automaton comes from, one of source, modulo and train; modulo also the digits of what is trained."""
+    """Source of the automaton, one of source, modulo and train; modulo also the digits of what is trained."""
 
     source: str | None
     modulo: int | None

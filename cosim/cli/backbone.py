@@ -63,8 +63,8 @@ class BackboneTrainingOptions:
 
 @dataclass(frozen=True)
 class BackboneFiles:
-    """Where samples come from and the model goes to, its seeds, where TensorBoard reads, and the model to start
-    from."""
+    """Files of a training: where samples come from and the model goes to, its seeds, the folder for TensorBoard, and
+    the model to start from."""
 
     data: Path | None
     output: Path

@@ -1,4 +1,4 @@
-"""How trials of `cosim explore` run: chips by cosim montecarlo or trim, the circuit on transistors by compare."""
+"""Runs of the trials of `cosim explore`: chips by cosim montecarlo or trim, the circuit on transistors by compare."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -95,7 +95,7 @@ class Circuits:
         return [f"--spec={spec}" for spec in self.specs]
 
     def _missed(self, reason: str, content: Content, figures: Mapping[str, SweepFigure]) -> Iterator[str]:
-        """Why transistors refute a circuit, if they do."""
+        """Yield the reasons why transistors refute a circuit."""
         if not content:
             yield reason
         elif failed := content.get("failed"):
@@ -168,7 +168,7 @@ def check_base(given: Mapping[str, object], knobs: tuple[str, ...]) -> None:
 
 
 def typed_options(given: Mapping[str, object], verb: click.Command) -> list[str]:
-    """Those of the options that a verb has and that change its figures, as they are typed."""
+    """Return the given options that a verb has and that change its figures, as words of its command line."""
     known = {setting_name(one) for one in verb.params if isinstance(one, click.Option) and one.name not in NO_SETTING}
     return [word for name, value in given.items() if name in known for word in _words(name, value)]
 

@@ -67,7 +67,7 @@ class CompareOptions:
 
 
 def _compared() -> tuple[Entry, ...]:
-    """All but the one that the others are held against."""
+    """Return the engines that the behavioral one is compared with."""
     return tuple(entry for entry in engines() if entry.name != BEHAVIORAL)
 
 

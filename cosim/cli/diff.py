@@ -13,7 +13,7 @@ from cosim.cli.progress import progress_bar
 
 @dataclass(frozen=True)
 class Answering:
-    """Where the difference goes besides the terminal, and whether the exit status says that there is one."""
+    """Destinations of a difference as well as the terminal: a folder, a JSON file, and the exit status."""
 
     output: Path | None
     json_file: Path | None

@@ -53,7 +53,7 @@ class VacaskStatus:
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """Everything that the doctor saw. `ready` says whether networks can be compiled and simulated."""
+    """Result of the doctor. `ready` says whether networks can be compiled and simulated."""
 
     cosim: str
     python: str

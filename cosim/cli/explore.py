@@ -173,7 +173,7 @@ def _check_engine() -> None:
 def _circuits(
     how: Exploring, output: Path, inner: Inner, typed: tuple[Mapping[str, object], Path]
 ) -> "tuple[Circuits, float]":
-    """How trials run, and the least yield of a choice."""
+    """Return the runs of trials, and the least yield of a choice. Raises InputError for a spec of another kind."""
     from cosim.cli.circuits import Circuits
     from cosim.montecarlo.spec import parse_spec
 

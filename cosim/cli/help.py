@@ -41,14 +41,14 @@ class Verb(click.Command):
         return [*params[:-1], HELP_ALL, params[-1]] if grouped else params
 
     def get_help(self, ctx: click.Context) -> str:
-        """As much of it as a screen holds."""
+        """Return the help text with as many options in full as fit a screen."""
         if _FULL in ctx.meta:
             return super().get_help(ctx)
         texts = [format_help(ctx, full) for full in ("all", "own", "none")]
         return next((text for text in texts if _fits(text)), texts[-1])
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Those of no group, and the groups: in full, or by their names alone."""
+        """Write the options of no group, and the groups in full, or by their names alone."""
         full: Full = ctx.meta.get(_FULL, "all")
         alone, groups = _sorted(self.get_params(ctx))
         folded = [group for group in groups if full == "none" or (full == "own" and group.shared)]

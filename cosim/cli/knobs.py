@@ -96,7 +96,7 @@ def _ranged(name: str, param: click.Option, match: re.Match[str]) -> Knob:
 
 
 def _value(word: str, param: click.Option, name: str) -> Value:
-    """By the option's own type; a flag's is yes or no."""
+    """Convert a word by the option's own type; a flag's value is yes or no."""
     try:
         value = param.type(word, param)
     except click.BadParameter as error:

@@ -57,7 +57,7 @@ SIMULATED_SAMPLES = 30
 
 @dataclass(frozen=True)
 class ChipOptions:
-    """Which chips are drawn, and what they are tried with."""
+    """Options on the chips to draw, and on what they are tried with."""
 
     chips: int
     engine: str
@@ -257,7 +257,7 @@ def _check_shard(counting: Counting, to: Destination) -> None:
 
 
 def _contribute(trial: "Trial", output: Path, jobs: int) -> "dict[str, Contribution]":
-    """Where the spread comes from, written and said."""
+    """Compute where the spread comes from; write and print it."""
     from cosim.montecarlo import run
     from cosim.outputs import write_results
     from cosim.report.tables import format_contributions
@@ -336,7 +336,7 @@ def _gradient(design: "Design", folder: Path) -> "Gradient":
 
 @contextmanager
 def _executing(trial: "Trial", counting: Counting) -> "Generator[Execute, None, None]":
-    """Where the chips run: here, or on a dask cluster."""
+    """Yield a function that runs chips by their numbers: here, or on a dask cluster."""
     from cosim.montecarlo.execute import run_local, run_on
 
     timeout = counting.timeout * len(trial.test_set.y)  # the option is for one simulation, a chip takes one a sample

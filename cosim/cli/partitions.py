@@ -112,7 +112,7 @@ def compile_backbone(path: Path, folder: Path, compiling: Compiling, wanted: Par
 
 @dataclass(frozen=True)
 class PartitionCompareOptions:
-    """How a backbone is compared: bias currents, engine, audit and converters."""
+    """Options of `cosim compare` of a backbone: bias currents, engine, audit and converters."""
 
     bias: "Bias"
     engine: str

@@ -1,4 +1,4 @@
-"""How far a long run is: a bar on a terminal, elsewhere now and then a line."""
+"""Progress of a long run: a bar on a terminal, elsewhere now and then a line."""
 
 import sys
 import time

@@ -34,7 +34,7 @@ class SampledChip:
 
 @dataclass(frozen=True)
 class Showing:
-    """How much is shown, and the file that has all of it."""
+    """Options on the output: how many devices are shown, and the file that has all of it."""
 
     top: int
     json_file: Path | None

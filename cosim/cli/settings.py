@@ -123,7 +123,7 @@ def _values(ctx: click.Context, known: Mapping[str, click.Parameter], typed: Map
 
 
 def _value(ctx: click.Context, param: click.Parameter, typed: Mapping[str, object]) -> Value | None:
-    """As the verb gets it; where that is None, as it was given, for a word or a 0 may stand for None."""
+    """Return an option's value as the verb gets it; where that is None, the text given: a word or 0 may mean None."""
     name = str(param.name)
     if (value := _plain(ctx.params.get(name), param)) is not None:
         return value

@@ -147,7 +147,10 @@ def _run_point(sweep: _Sweep, values: "tuple[Value, ...]") -> "tuple[SweptPoint,
 
 
 def _figures_of(sweep: _Sweep, content: Content) -> "dict[str, SweepFigure | None]":
-    """Those that are asked for, or of the verb's own those that are there. Raises InputError for one that is not."""
+    """Return the figures of a point that are asked for, or of the verb's defaults those that are there.
+
+    Raises InputError for one that is not there.
+    """
     from cosim.study.sweep import DEFAULTS, find_figures, pick_figure
 
     found = dict(find_figures(content))
@@ -177,6 +180,6 @@ def _notes(contents: Sequence[Content]) -> tuple[str, ...]:
 
 
 def _folder_part(axis: "SweepAxis", value: "Value") -> str:
-    """Such as area-0.5 or supply-1.8V; of a path its last part."""
+    """Return a value's part of a folder name, such as area-0.5 or supply-1.8V; of a path its last part."""
     label = axis.label(value).rstrip("/").rpartition("/")[2].replace(" ", "")
     return f"{axis.option}-{re.sub(r'[^A-Za-z0-9.+-]', '_', label)}"

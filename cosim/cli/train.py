@@ -41,7 +41,8 @@ _A, _C = Architecture(), TrainingConfig()
 
 @dataclass(frozen=True)
 class TrainingFiles:
-    """Where the samples come from and the checkpoint goes to, for how many seeds, and where TensorBoard reads."""
+    """Files of a training: where samples come from and the checkpoint goes to, for how many seeds, TensorBoard's
+    folder."""
 
     output: Path
     data: Path | None
@@ -209,7 +210,7 @@ def describe_constants(task: "Task") -> list[str]:
 
 
 def describe_obstacle(network: "Network", path: Path) -> list[str]:
-    """Why a network has no circuit, in the compiler's words; nothing where it has one as far as that is known here."""
+    """Return why a network has no circuit, in the compiler's words; nothing where no obstacle is known."""
     from cosim.compiler.passes import check_mapping
 
     try:

@@ -69,7 +69,7 @@ def check_feedback(graph: Lowered, job: CompilationJob) -> None:
 
 
 def check_units_work(graph: Scaled, target: Target) -> None:
-    """Each kind of unit works with this unit current, frame and time constant."""
+    """Check that each kind of unit works with this unit current, frame and time constant."""
     how, origin = target.settings, target.origin
     kinds = [unit for unit in UNITS if any(isinstance(node, unit.node) for node in graph.memories)]
     if how.tau is not None and not any(unit.slow for unit in kinds):

@@ -55,7 +55,7 @@ def explain_weight(graph: Sized, edge: Edge, learned: dict[str, float], sign: in
 
 
 def explain_threshold(wanted: float, learned: float, offset: float) -> str:
-    """How a threshold of the circuit, in units, came from the learned one."""
+    """Return how a threshold of the circuit, in units, came from the learned one."""
     parts = [f"common-mode offset {offset:g} included"] if offset else []
     if abs(wanted - learned - offset) > _SAME:
         parts = [f"learned {learned:g}", *parts, f"{wanted - learned - offset:+.4g} to the middle between candidates"]

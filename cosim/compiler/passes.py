@@ -119,7 +119,7 @@ def check_mapping(
 
 
 def _place(name: str) -> int:
-    """Where a pass stands among all."""
+    """Return the place of a pass among all."""
     return [one for one, _, _ in PASSES].index(name)
 
 

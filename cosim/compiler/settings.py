@@ -1,4 +1,4 @@
-"""How a network is compiled, and what a pass knows beside the graph."""
+"""Settings of a compilation, and what a pass knows as well as the graph."""
 
 from dataclasses import dataclass
 

@@ -67,7 +67,7 @@ def _mirror(source: str, weight: Weight, units: int) -> Mirror:
 
 
 def _pedestals(source: Node) -> int:
-    """How many pedestals a signal of 0 carries."""
+    """Return the number of pedestals that a signal of 0 carries."""
     return 1 + source.floor if isinstance(source, Memory) else int(isinstance(source, InputCurrent))
 
 

@@ -66,7 +66,7 @@ def _series() -> list[float]:
 
 
 def _apart(one: float, other: float) -> float:
-    """By how many e-folds two currents differ."""
+    """Return by how many e-folds two currents differ."""
     return abs(math.log(one / other)) if 0 < one < math.inf else math.inf
 
 

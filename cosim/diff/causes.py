@@ -1,4 +1,4 @@
-"""Why a chip counts in one run and fails in the other: the unit whose transistors turn its verdict.
+"""Causes why a chip counts in one run and fails in the other: the unit whose transistors turn its verdict.
 
 Both runs have the same circuit, so a chip of one run can be given the transistors of the other, unit by unit:
 

@@ -143,7 +143,7 @@ def _turns(a: _Side, b: _Side, places: Places, progress: Progress) -> tuple[tupl
 
 
 def _judged(a: _Side, b: _Side, places: Places) -> tuple[tuple[Judged, ...], list[str]]:
-    """Both trials, built again; none, with the reason, where their transistors cannot be exchanged."""
+    """Build both runs' trials again; return none, with the reason, where their transistors cannot be exchanged."""
     names = ("network", "technology", "calibration")
     if other := [name for name in names if a.run.facts.made[name] != b.run.facts.made[name]]:
         return (), [f"no unit is named as a cause: the runs have another {' and '.join(other)}"]

@@ -19,7 +19,7 @@ SWEEP = "sweep"
 
 @dataclass(frozen=True)
 class PairOptions:
-    """How runs are held against each other, and who hears how far it is."""
+    """Options of a comparison of two runs: how their chips are judged, and who hears of the progress."""
 
     judging: ChipRequirements = ChipRequirements()
     progress: Progress = lambda done, total: None

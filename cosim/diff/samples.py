@@ -188,7 +188,7 @@ def diff_metered(a: Metered, b: Metered) -> SampleDifferences:
 
 
 def _lacking(a: Metered, b: Metered) -> tuple[str, ...]:
-    """Where only one run was simulated."""
+    """Return a note if only one of the runs was simulated."""
     ran = [any(not name.startswith(BEHAVIORAL) for name in run.figures) for run in (a, b)]
     return () if ran[0] == ran[1] else (f"only {(a, b)[ran[1]].facts.name} has figures of a simulator",)
 

@@ -56,7 +56,7 @@ class Waveforms:
 
 
 class FailureKind(Enum):
-    """Why a run has no result; the value is the sentence that a user reads."""
+    """Reasons why a run has no result; the value is the sentence that a user reads."""
 
     DECK = "the simulator rejected the deck"
     CONVERGENCE = "the simulator found no convergence"
@@ -110,9 +110,9 @@ Outcome = Inference | Failure
 
 @dataclass(frozen=True)
 class Run:
-    """How samples are run: by which engine, in which condition (None: the nominal one), on which chip (None: one that
+    """Settings of a run: by which engine, in which condition (None: the nominal one), on which chip (None: one that
     does not deviate), in what frames; by how many processes, for how many second each at most, and where finished ones
-    are kept. Without processes, jobs 0, they run one after the other as their outcomes are asked for. noise: of the
+    are kept. Without processes, jobs 0, samples run one after the other as their outcomes are asked for. noise: of the
     behavioral model's decisions, None for none; stress: of the benches of a simulator, None for none."""
 
     folder: Path | None = None
@@ -188,7 +188,7 @@ class Simulator(Protocol):
 
     @property
     def name(self) -> str:
-        """How the command line and results call it."""
+        """Return the name that the command line and results use."""
         ...
 
     @property
@@ -198,7 +198,7 @@ class Simulator(Protocol):
 
     @property
     def lanes(self) -> int:
-        """How many benches of one circuit it runs at once; one with more than 1 is a `Batched`."""
+        """Return how many benches of one circuit the simulator runs at once; one with more than 1 is a `Batched`."""
         ...
 
     def write(self, bench: Bench) -> str:

@@ -79,7 +79,7 @@ def engine_entry(name: str) -> Entry:
 
 
 def engines() -> tuple[Entry, ...]:
-    """All of them, as the table is now."""
+    """Return all engines, as the table is now."""
     return ENGINES
 
 
@@ -89,7 +89,7 @@ def simulators() -> tuple[Entry, ...]:
 
 
 def cell_simulators() -> tuple[Entry, ...]:
-    """Those that run any bench."""
+    """Return the simulators that run any bench."""
     return tuple(entry for entry in simulators() if entry.cells)
 
 

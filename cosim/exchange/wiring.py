@@ -62,7 +62,7 @@ class CheckedGraph:
         return sorted(found, key=lambda name: self.rank.get(name, -1))
 
     def width(self, name: str) -> int:
-        """How many numbers a node gives; Flatten gives what it gets."""
+        """Return how many numbers a node gives; Flatten gives what it gets."""
         node = self.nodes[name]
         if node.kind in ("Input", "Output"):
             return int(node.values["shape"][0])

@@ -1,1 +1,1 @@
-"""Which circuits a network could be: a search over their parameters, kept trial by trial."""
+"""Search for the circuits that a network could be, over their parameters, kept trial by trial."""

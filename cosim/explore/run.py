@@ -16,8 +16,8 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Search:
-    """How far it goes: trials, and after how many of them transistors are asked; how a trial runs, how a circuit is
-    checked on transistors (None: not at all), and who hears of it."""
+    """A search and its extent: trials, and after how many of them transistors are asked; how a trial runs, how a
+    circuit is checked on transistors (None: not at all), and who hears of it."""
 
     space: Space
     trials: int

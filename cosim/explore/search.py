@@ -1,4 +1,4 @@
-"""Where a search looks next: Optuna's tree-structured Parzen estimator for several objectives; its only importer.
+"""Proposals of a search: Optuna's tree-structured Parzen estimator for several objectives; its only importer.
 
 S. Watanabe, arXiv 2304.11127; several objectives: Y. Ozaki et al., J. Artif. Intell. Res. 73 (2022) 1209. A proposal
 depends on the seed, its number and what was found before, and on nothing else: the study is made anew for each, in
@@ -114,7 +114,7 @@ def _distribution(knob: Knob) -> Any:  # noqa: ANN401 - Optuna has a base class 
 
 
 def _coded(knob: Knob, value: Value) -> Value:
-    """As Optuna knows a value: of a list by its place in it."""
+    """Return a value as Optuna knows it: of a list by its place in it."""
     return knob.values.index(value) if knob.values else value
 
 

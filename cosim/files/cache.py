@@ -1,4 +1,4 @@
-"""Where what was measured on this machine is kept.
+"""Folder of what was measured on this machine.
 
 A cache is a convenience: a verb that finds no place for one does its work without, and says so.
 """

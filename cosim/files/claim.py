@@ -1,4 +1,4 @@
-"""Who may write where: one process at a time, and a folder by the verb that made it. A lock dies with its process.
+"""Claims on files: one process at a time, and a folder by the verb that made it. A lock dies with its process.
 
 What a user has put somewhere stays as it is: a folder that no verb has made is taken only where none of the names that
 verbs write is there yet, and what is kept beside a file until it is whole goes into a hidden folder with our mark.

@@ -51,7 +51,7 @@ class RunSettings:
 
 
 def settings_beside(path: Path) -> Path:
-    """Where the settings stand of a run whose result is one file: NAME.run.toml."""
+    """Return the path of the settings of a run whose result is one file: NAME.run.toml."""
     return path.with_suffix(f".{SETTINGS_FILE}")
 
 
@@ -108,7 +108,7 @@ def _format_key(key: str) -> str:
 
 
 def _escape(text: str) -> str:
-    """As inside the quotes of a basic string; what cannot be seen is escaped, too."""
+    """Escape a text as inside the quotes of a basic string; what cannot be seen is escaped, too."""
     return "".join(_escape_character(one) for one in text.encode(errors="backslashreplace").decode())
 
 

@@ -270,7 +270,7 @@ def _write_into(path: Path, content: bytes) -> None:
 
 
 def _own_output(found: os.stat_result) -> int | None:
-    """This process's stdout or stderr, if that is the file, as with --json /dev/stdout or --json x > x."""
+    """Return the handle of this process's stdout or stderr if that is the file, as with --json /dev/stdout."""
     for handle in (1, 2):
         try:
             if os.path.samestat(found, os.fstat(handle)):

@@ -97,7 +97,7 @@ class Memory:
 
     @property
     def behind(self) -> int:
-        """How many frames its state is behind unit `index` of `layer`; more than 0 for shift cells."""
+        """Return how many frames the state is behind unit `index` of `layer`; more than 0 for shift cells."""
         return 0
 
 

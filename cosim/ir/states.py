@@ -37,10 +37,10 @@ def _behind(reference: Trace, node: Memory) -> NDArray[np.float64]:
 
 
 def tolerances(graph: Lowered) -> NDArray[np.float64]:
-    """How far two states of each memory may differ and be the same, (cells,), in steps."""
+    """Return how far two states of each memory may differ and still count as equal, (cells,), in steps."""
     return np.array([node.tolerance for node in graph.memories])
 
 
 def differ(first: States, second: States, allowed: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Where states (..., cells) are not the same, by `tolerances`."""
+    """Return (..., cells) booleans: the states are not the same, by `tolerances`."""
     return np.abs(first - second) > allowed if allowed.any() else first != second

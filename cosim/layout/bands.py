@@ -1,4 +1,4 @@
-"""How many rows a macro has: those that make it the smallest, where no net has to be short."""
+"""Choice of a macro's rows: the number that makes it the smallest, where no net has to be short."""
 
 import math
 from collections import defaultdict

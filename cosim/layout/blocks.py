@@ -72,7 +72,7 @@ class TransistorBlock:
 
     @property
     def nets(self) -> tuple[str, ...]:
-        """All that wires reach."""
+        """Return the nets that wires reach."""
         middle = self.links[1:2] if self.forked else ()
         return (*self.ends, *middle, self.gate, *(mos.gate for mos in self.over))
 
@@ -127,7 +127,7 @@ def stack(devices: Iterable[Mos], outside: Iterable[str] = ()) -> list[Transisto
 
 
 def _with_switches(blocks: list[TransistorBlock], uses: Counter[str]) -> list[TransistorBlock]:
-    """Each cascode with the switches that only its current runs through."""
+    """Return the blocks, each cascode with the switches that only its current runs through."""
     free = {block.lower.name: block.lower for block in blocks if block.upper is None and _stands_on_top(block.lower)}
     at: dict[str, list[str]] = defaultdict(list)
     for mos in free.values():

@@ -36,12 +36,12 @@ class Stub:
 
     @property
     def low(self) -> int:
-        """Its lower end."""
+        """Return the height of the stub's lower end, nm."""
         return min(self.y1, self.y2, self.past)
 
     @property
     def high(self) -> int:
-        """Its upper end."""
+        """Return the height of the stub's upper end, nm."""
         return max(self.y1, self.y2, self.past)
 
 
@@ -60,7 +60,7 @@ class TrackPart:
         return min((*xs, *self.also)) - 200, max((*xs, *self.also)) + 200
 
     def halves(self, y: int) -> tuple["TrackPart", "TrackPart"]:
-        """Its upper and lower terminals, or its left and right ones."""
+        """Cut the part into its upper and lower terminals, seen from y, or into its left and right ones."""
         upper = [one for one in self.terminals if one.box[1] > y]
         ordered = sorted(self.terminals, key=lambda one: one.box)
         first = upper if 0 < len(upper) < len(ordered) else ordered[: len(ordered) // 2]
@@ -70,7 +70,7 @@ class TrackPart:
 
 @dataclass(frozen=True, eq=False)
 class TrackPosition:
-    """Where a part lies: height of its track, and its stubs."""
+    """Place of a part: height of its track, and its stubs."""
 
     part: TrackPart
     y: int

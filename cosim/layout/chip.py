@@ -37,7 +37,7 @@ class Label:
 
 @dataclass(frozen=True)
 class Pin:
-    """Where a port is met, on metal4 at the lower edge or on a supply's strap of metal2."""
+    """Place of a port, on metal4 at the lower edge or on a supply's strap of metal2."""
 
     net: str
     layer: str

@@ -1,4 +1,4 @@
-"""Who is connected with whom on a drawn layout, by klayout's own network extraction: nets, their metal, the units."""
+"""Connections on a drawn layout, by klayout's own network extraction: nets, their metal, the units."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

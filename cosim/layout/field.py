@@ -80,7 +80,7 @@ def _strip_pairs(
 
 
 def _downward(k: int, planes: Mapping[str, _Plane], wires: WireTable) -> Weights:
-    """How much of what belongs to a layer sees what is below: not its edges where the next layer covers them."""
+    """Return how much of what belongs to a layer sees what is below: not its edges where the next layer covers them."""
     plane = planes[CONDUCTORS[k]]
     above = CONDUCTORS[k + 1] if k + 1 < len(CONDUCTORS) else ""
     if above not in planes:

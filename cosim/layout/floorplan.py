@@ -1,4 +1,4 @@
-"""Where blocks stand: rows of one polarity back to back over a well tap, each in the order of the nets that it feeds.
+"""Floor plan: rows of one polarity back to back over a well tap, each in the order of the nets that it feeds.
 
 A row holds few gate lines, and its blocks stand in the order of the nets at their drains, which is the same in all
 rows: wires between rows are then nearly straight, and what a gate line drives is spread over the row as those nets are.
@@ -56,12 +56,12 @@ class WellBand:
 
     @property
     def low(self) -> int:
-        """Its lower edge."""
+        """Return the height of the band's lower edge, nm."""
         return self.y - below(self.rows)
 
     @property
     def high(self) -> int:
-        """Its upper edge."""
+        """Return the height of the band's upper edge, nm."""
         return self.y + self.rows[0].top
 
 

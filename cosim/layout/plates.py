@@ -50,7 +50,7 @@ class Plate:
 
 @dataclass(frozen=True)
 class _Columns:
-    """How a rail's plates stand: so many one above the other, each so high (nm); so many columns a bottom plate."""
+    """Arrangement of a rail's plates: `each` one above the other, `high` nm; `together`: columns a bottom plate."""
 
     each: int
     high: int

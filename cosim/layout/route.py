@@ -198,7 +198,7 @@ def _trunks(
 
 
 def _place_trunk(plan: RoutingPlan, lanes: RoutingLanes, wire: _Span, pitch: int) -> int:
-    """Where a trunk does the least harm and is the nearest to where its net belongs."""
+    """Return the x of a trunk where it does the least harm and is nearest to the place of its net, nm."""
     net, low, high, tracks = wire
     first, best = plan.place[net] // pitch, (_NOWHERE, 0)
     for step in range(2 * plan.right // pitch + 3):

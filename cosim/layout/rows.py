@@ -1,4 +1,4 @@
-"""Which blocks stand in which row, and where in it.
+"""Assignment of blocks to rows, and of their places in each.
 
 Blocks of one height share rows: mirrors, single transistors with their cascodes, those with switches on top of them,
 and switches. Rows are as even as can be, since all are as wide as the widest.
@@ -26,7 +26,7 @@ _WORTH = 0.3  # of a row that switches must fill
 
 
 def wanted(block: TransistorBlock, order: dict[str, float]) -> float:
-    """Where a block belongs: at the nets of its ends."""
+    """Return the place of a block, 0 to 1: that of the nets at its ends."""
     at = [order[net] for net in block.ends if net not in RAILS]
     return sum(at) / len(at) if at else 0.5
 
@@ -80,8 +80,8 @@ def _parted(before: _Item, item: _Item) -> bool:
 
 
 def _spots(items: list[_Item], apart: _Apart) -> tuple[list[tuple[TransistorBlock, int, bool]], int]:
-    """Each block of a sorted row, the x at which it begins, whether the head of its gate line comes first there; the
-    right end."""
+    """Return (block, x at which it begins, whether the head of its gate line comes first there) for a sorted row, and
+    the row's right end."""
     spots: list[tuple[TransistorBlock, int, bool]] = []
     x, before = 0, None
     for item in items:
@@ -153,7 +153,7 @@ def _fill(items: list[_Item], limit: int, apart: _Apart) -> list[list[_Item]]:
 
 
 def _even(items: list[_Item], limit: int, apart: _Apart) -> list[list[_Item]]:
-    """As few rows as `limit` allows, and as even."""
+    """Divide blocks into as few rows as `limit` allows, and as evenly."""
     best = _fill(items, limit, apart)
     low, high = limit // 2, limit
     while high - low > 2000:

@@ -11,10 +11,10 @@ CLOCK, DECISION, LOAD, HELD, STEADY = 96, 16, 4, 3, 1  # of a micrometre on the 
 
 @dataclass(frozen=True)
 class Manners:
-    """Which nets wires are kept apart for: clocks, decisions, which swing from rail to rail as well, what capacitors
-    hold, and nets that hardly move: ports and supplies. compared: what comparators decide on, which swings, too, but
-    not while what a capacitor holds is a sample; integrated: what a capacitor holds and a diode charges; urgent: what
-    comparators decide on without a clock, slow with a load."""
+    """Classes of nets that wires are kept apart for: clocks; decisions, which swing from rail to rail as well; what
+    capacitors hold; and nets that hardly move: ports and supplies. compared: what comparators decide on, which swings,
+    too, but not while what a capacitor holds is a sample; integrated: what a capacitor holds and a diode charges;
+    urgent: what comparators decide on without a clock, slow with a load."""
 
     clocks: frozenset[str] = frozenset()
     decisions: frozenset[str] = frozenset()
@@ -50,7 +50,7 @@ class Manners:
 
 
 def manners(circuit: Circuit, ports: Iterable[str]) -> Manners:
-    """Those of a flat circuit."""
+    """Return the classes of nets in a flat circuit."""
     devices = [one for one in circuit.elements if isinstance(one, Mos)]
     ticks = clocks(devices, ports)
     decisions = {mos.gate for mos in devices if mos.role == "switch"} - ticks

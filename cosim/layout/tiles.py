@@ -1,4 +1,4 @@
-"""How a block is drawn: rectangles in nanometres above the middle of its well tap, at y = 0, the rail below it.
+"""Drawing of a block: rectangles in nanometres above the middle of its well tap, at y = 0, the rail below it.
 
           |                    switches that its current runs through, each with a contact of its gate beside it
        ---- tie -------------- poly that joins the fingers of the upper units, with the contact of the gate line
@@ -63,8 +63,8 @@ class LayoutTile:
 
 @dataclass(frozen=True)
 class Heights:
-    """Where the parts of a block begin: the poly of its lower units, where that ends, its upper units, and the gates of
-    the switches on top of these with the last one's end."""
+    """Heights at which the parts of a block begin: the poly of its lower units, where that ends, its upper units, and
+    the gates of the switches on top of these with the last one's end."""
 
     gate: int
     gate_top: int

@@ -43,7 +43,7 @@ def audit_chips(trial: Trial, records: Mapping[int, ChipRecord], count: int, whe
 def find_undecided_chips(
     trial: Trial, records: Mapping[int, ChipRecord], where: Run, progress: Progress
 ) -> UndecidedChips | None:
-    """How many samples on the chips of these records have a decision that an error of the engine could turn.
+    """Count the samples on the chips of these records with a decision that an error of the engine could turn.
 
     A few of them run twice more, once with smaller steps. None where no margins were measured.
     """

@@ -1,4 +1,4 @@
-"""Where the spread comes from: the share of variance that each group of transistors brings on its own.
+"""Sources of the spread: the share of variance that each group of transistors brings on its own.
 
 Two independent sets of chips A and B are drawn. With Y a chip's figure, Y_g that of chip B with the group g of chip A,
 
@@ -56,7 +56,7 @@ def mixed_chip(own: Chip, other: Chip, chosen: NDArray[np.bool_]) -> Chip:
 
 
 def chip_figures(trial: Trial, number: int) -> dict[str, list[float]]:
-    """By metric, the figures of a chip of A, of its chip of B, and of that with each group of A, by division.
+    """Compute the figures, by metric, of a chip of A, of its chip of B, and of that with each group of A, by division.
 
     Set A is the first half of the trial's chips, B the second.
     """

@@ -1,4 +1,4 @@
-"""Where chips run: local worker processes, or any executor such as that of a dask cluster. Records come as they finish.
+"""Execution of chips: local worker processes, or any executor such as a dask cluster's. Records come as they finish.
 
 Nothing depends on where or in which order: a record is a function of trial and chip. The trial's engine is looked up
 here, and travels.

@@ -133,7 +133,7 @@ def keep_trial(folder: Path, trial: Trial, options: Mapping[str, Any]) -> None:
 
 @dataclass(frozen=True)
 class Places:
-    """Where foundry kits and the run's own .toml stand now; None for where they were."""
+    """Places where foundry kits and the run's own .toml are now; None for where they were."""
 
     pdk_root: Path | None = None
     technology: Path | None = None
@@ -222,7 +222,7 @@ def _check_places(folder: Path, kept: KeptTrial, design: Design) -> None:
 
 
 def damaged_files(folder: Path, sums: Mapping[str, str]) -> list[str]:
-    """Which of the files beside trial.json, which has their checksums, are not there or not whole."""
+    """Return the files beside trial.json, which has their checksums, that are missing or not whole."""
     return [name for name, wanted in sums.items() if _sum_of(folder / name) != wanted]
 
 

@@ -70,7 +70,7 @@ def check_page(output: Path) -> None:
 def study_chips(
     folder: Path, places: Places = Places(), *, waveforms: bool = True, say: Say = lambda text: None
 ) -> ChipStudy:
-    """Everything that the page of a run shows; the same store gives the same study."""
+    """Gather everything that the page of a run shows; the same store gives the same study."""
     settings, found = read_store(folder)
     summary = read_summary(folder)
     if missing := [number for number in range(summary.chips) if number not in found]:

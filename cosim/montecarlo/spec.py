@@ -56,7 +56,7 @@ def meets_specs(found: Figures, specs: Sequence[Spec]) -> bool:
 
 
 def parse_spec(text: str, where: str = "--spec") -> Spec:
-    """Such as `accuracy>=0.9`, `state_agreement>=99%`, `power<=400nW` or `area<=0.05 mm2`.
+    """Parse a spec such as `accuracy>=0.9`, `state_agreement>=99%`, `power<=400nW` or `area<=0.05 mm2`.
 
     Raises InputError that says what it must be, after `where`.
     """

@@ -26,7 +26,7 @@ _PLACES = ("corner", "temp", "supply")
 
 @dataclass(frozen=True)
 class SpecCondition:
-    """Where some specs hold: None is everywhere."""
+    """Conditions under which some specs hold; None is every one."""
 
     corner: str | None = None
     temp: float | None = None
@@ -46,7 +46,7 @@ class Specs:
     places: tuple[tuple[SpecCondition, tuple[Spec, ...]], ...] = ()
 
     def at(self, there: Technology) -> tuple[Spec, ...]:
-        """Those of one condition."""
+        """Return the specs that hold in one condition."""
         found = {(spec.metric, spec.at_least): spec for spec in self.common}
         for place, specs in self.places:
             if place.holds_at(there):

@@ -45,7 +45,7 @@ R = TypeVar("R", bound=Numbered)
 
 @dataclass(frozen=True)
 class RecordFormat(Generic[R]):
-    """How a verb's records are lines of its store.
+    """Format of a verb's records as lines of its store.
 
     read: (content of a line, the run's settings, where it stands) -> record, or InputError. write: the inverse.
     """

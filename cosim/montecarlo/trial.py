@@ -92,7 +92,7 @@ class Trial:
         return chip if self.gradient is None else graded(chip, self.gradient, self.plan)
 
     def run(self, chip: Chip) -> Run:
-        """How the samples are run on a chip: in this process."""
+        """Return how the samples are run on a chip: in this process."""
         return Run(jobs=0, timing=self.timing, engine=self.engine, condition=self.condition, chip=chip)
 
 

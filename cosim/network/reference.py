@@ -22,7 +22,7 @@ class EncodedInputs:
     units: Array
 
     def scaled(self, factor: float) -> "EncodedInputs":
-        """All of them times a factor: what converters deliver away from their nominal point."""
+        """Return the inputs times a factor: what converters deliver away from their nominal point."""
         return EncodedInputs(factor * self.units)
 
 
@@ -108,7 +108,7 @@ class _Found:
 
     @property
     def known(self) -> dict[str, Array]:
-        """All that a layer may read."""
+        """Return the signals that a layer may read, late ones included: name -> (n, time, width)."""
         return {**self.signals, **self.late}
 
 

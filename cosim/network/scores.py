@@ -1,4 +1,4 @@
-"""How right decisions are where some classes are rarer than others."""
+"""Scores of decisions where some classes are rarer than others."""
 
 import math
 

@@ -28,7 +28,7 @@ _WORDS = {"text": "text", "whole": "whole numbers", "real": "real numbers"}
 
 
 def memory_limit(path: Path) -> int:
-    """How many bytes of memory the numbers of a file may take, 8 each."""
+    """Return how many bytes of memory the numbers of a file may take, 8 each."""
     return max(MEMORY_FLOOR, MEMORY_RATIO * path.stat().st_size)
 
 

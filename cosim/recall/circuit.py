@@ -26,14 +26,15 @@ BIT, MATCH = "bit", "match"
 
 
 def to_bits(symbols: int, strings: NDArray[np.int64]) -> Array:
-    """Inputs (n, time, ceil(log2 K)) of strings (n, time) of symbols 0 to K - 1, the last bit last."""
+    """Return the inputs (n, time, ceil(log2 K)) for strings (n, time) of symbols 0 to K - 1, the last bit last."""
     return (strings[:, :, None] >> np.arange(_width(symbols))[::-1] & 1).astype(float)
 
 
 def memory(symbols: int, frames: int) -> Network:
-    """Its decision is the symbol of so many frames ago, 0 before there was one; K = symbols, inputs as of `to_bits`.
+    """Return a network whose decision is the symbol of so many frames ago, 0 before there was one.
 
-    Its score of a symbol is by how many bits the tap is as in the symbol. Costs ceil(log2 K) (frames + 1) cells.
+    K = symbols, inputs as of `to_bits`. The score of a symbol is the number of bits in which the tap equals it. Costs
+    ceil(log2 K) (frames + 1) cells.
     """
     if symbols < 2:
         raise InputError(f"a memory must have 2 symbols at least, not {symbols}; one symbol needs no memory")
@@ -44,10 +45,12 @@ def memory(symbols: int, frames: int) -> Network:
 
 
 def correlator(pattern: Bits) -> Network:
-    """Its only unit, `match`, is on where the last bits of the input are this pattern, its first bit the oldest.
+    """Return a network whose only unit, `match`, is on where the last bits of the input are this pattern.
 
-    The row has 1 on the taps where the pattern has a 1, -1 elsewhere, and reaches 1 for the pattern alone, 0 else. It
-    tells one unit in as many as the pattern has ones, so mismatch limits it to some 8 bits a row.
+    The pattern's first bit is the oldest. The row has 1 on the taps where the pattern has a 1, -1 elsewhere, and
+    reaches 1
+    for the pattern alone, 0 else. It tells one unit in as many as the pattern has ones, so mismatch limits it to some 8
+    bits a row.
     """
     row, ones = _patterns([pattern])
     sources, late = _register(INPUT, len(pattern))

@@ -1,4 +1,4 @@
-"""Where states and arrows of an automaton's graph are drawn: circles that do not touch, curves that leave them free.
+"""Placement of states and arrows in an automaton's graph: circles that do not touch, curves that leave them free.
 
 All lengths in inches of the picture. States stand on a ring, in the order in which strings reach them, or as T. Kamada
 and S. Kawai place them (Inf. Process. Lett. 31 (1989) 7): where fewer arrows are across states and each other.

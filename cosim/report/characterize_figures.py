@@ -251,7 +251,7 @@ def draw_input(axis: Axes, trace: LadderTrace, study: LadderStudy) -> None:
 
 
 def sample_times(trace: LadderTrace, step: float) -> NDArray[np.float64]:
-    """When a trace was sampled, in second from the beginning of its first step."""
+    """Return the times at which a trace was sampled, in second from the beginning of its first step."""
     count = len(trace.output)
     return np.arange(1, count + 1) * step * len(trace.run.updates) / count
 

@@ -178,7 +178,7 @@ def _yield_curve(study: ChipStudy) -> Picture:
 
 
 def _pairs(study: ChipStudy) -> Blocks:
-    """Both engines on the same chips; empty for a run of one."""
+    """Return the pictures and the table of both engines on the same chips; empty for a run of one engine."""
     paired, engine = study.summary.paired, study.summary.engine
     if not paired:
         return ()

@@ -40,7 +40,7 @@ def write_design(
 def write_design_page(
     design: Design, folder: Path, condition: Condition | None = None, margins: Margins | None = None
 ) -> None:
-    """Its page, in the folder of the design."""
+    """Write the page of a design into its folder."""
     write_page(folder, design_page(design, condition, margins))
 
 

@@ -48,7 +48,7 @@ def say_verdict(difference: Difference) -> str:
 
 
 def say_pairing(pairing: Pairing) -> str:
-    """How many are paired, and why others are not."""
+    """Return how many samples, chips or points are paired, and why others are not."""
     if not pairing.paired:
         return f"no {pairing.things} are paired, intervals are those of runs apart: {pairing.apart}"
     text = f"{pairing.paired} {pairing.things} paired"

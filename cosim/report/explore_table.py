@@ -29,7 +29,7 @@ _WORDS = {
 
 
 def name_knob(knob: Knob) -> str:
-    """As a page calls it."""
+    """Return the name of a knob on a page."""
     return _WORDS.get(knob.option, knob.option)
 
 

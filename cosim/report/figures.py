@@ -1,4 +1,4 @@
-"""How every figure looks and is written: colours, fonts and widths of print, legends beside the axes, the same bytes.
+"""Style of every figure: colours, fonts and widths of print, legends beside the axes, the same bytes.
 
 Colours are those of M. Okabe and K. Ito, Color Universal Design (2008), which people of any colour vision tell apart.
 One thing has one colour in all figures: see ENGINES, UPPER and LOWER, MEETS and FAILS, and COLORS of the blocks.

@@ -32,7 +32,7 @@ def draw_tau_cell(sizes: Sizes = NO_SIZES) -> bytes:
 
 
 def draw_ratio_gate(sizes: Sizes = NO_SIZES) -> bytes:
-    """Both copies on their diodes, lifted by a third, and the pair that shares the tail."""
+    """Draw the ratio gate: both copies on their diodes, lifted by a third, and the pair that shares the tail."""
     sheet = Sheet(sizes)
     low, feet = -3.2, -6.4
     copy, half = (sheet.mos("p", (x, 0), name, "left") for x, name in ((0, "copy"), (4.6, "half")))

@@ -55,7 +55,7 @@ class _Place:
 
 
 class _Layout:
-    """Where everything stands; each box has its row of mirrors in front of it, and in the row a port for each wire."""
+    """Places in the picture; each box has its row of mirrors in front of it, and in the row a port for each wire."""
 
     def __init__(self, parts: NetworkDrawing) -> None:
         self.parts = parts
@@ -123,7 +123,7 @@ class _Layout:
         }
 
     def lane(self, source: int) -> float:
-        """Where a signal that feeds back runs under the boxes."""
+        """Return the y of the lane under the boxes on which a signal feeds back, in pixels."""
         return self.floor + _LANE * (self.back.index(source) + 1)
 
     def lines(self, box: Box) -> tuple[str, ...]:
@@ -132,7 +132,7 @@ class _Layout:
         return tuple(_shortened(line, _LONGEST) for line in lines)
 
     def port(self, wire: Wire) -> tuple[float, float]:
-        """Where a wire arrives."""
+        """Return the place at which a wire arrives, (x, y) in pixels."""
         place, wires = self.places[wire.target], self.arriving[wire.target]
         return place.row, place.top + place.height * (wires.index(wire) + 0.5) / len(wires)
 
@@ -179,7 +179,7 @@ def _draw_wire(layout: _Layout, wire: Wire) -> str:
 
 
 def _draw_feedback(layout: _Layout) -> list[str]:
-    """Each signal that feeds back has a lane of its own under all boxes."""
+    """Draw the signals that feed back, each on a lane of its own under all boxes."""
     drawn: list[str] = []
     for wire in (wire for wire in layout.parts.wires if wire.back):
         start, (x, y), lane = layout.places[wire.source], layout.port(wire), layout.lane(wire.source)

@@ -166,7 +166,7 @@ def format_block(block: Block) -> str:
 
 
 def _provenance(pages: Sequence[Page]) -> str:
-    """Each value once; where pages differ in one, of which verb it is."""
+    """Return the provenance of pages, each value once; where pages differ in one, with the verbs that it is of."""
     found: dict[str, dict[str, list[str]]] = {}
     for page in pages:
         for name, value in page.provenance.items():

@@ -1,4 +1,4 @@
-"""How a run is repeated, for its page: the command, and the TOML that says all of it."""
+"""Instructions to repeat a run, for its page: the command, and the TOML that says all of it."""
 
 import shlex
 

@@ -90,7 +90,7 @@ class Watched:
 
 
 def draw_sample(design: Design, test_set: TestSet, watched: Watched, run: Run) -> tuple[Figure, ProbedInference]:
-    """Its waveforms, drawn, and all that was recorded.
+    """Draw the waveforms of a sample; return the picture and all that was recorded.
 
     Raises SimulationError when its run fails, or its engine saves no current inside a transistor.
     """

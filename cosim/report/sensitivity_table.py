@@ -1,4 +1,4 @@
-"""Which transistors decide a sample, as text: what fits a terminal."""
+"""Table of the transistors that decide a sample, as text: what fits a terminal."""
 
 from collections.abc import Sequence
 

@@ -42,7 +42,7 @@ def say_basis(found: SignOff) -> list[str]:
 
 
 def say_finding(one: Finding) -> str:
-    """Its figure, interval, limit and place on a line."""
+    """Return a finding on a line: its figure, interval, limit and place."""
     interval = f" {one.interval}" if one.interval else ""
     limit = f", must be {one.limit}" if one.limit else ""
     where = f" ({one.where})" if one.where else ""

@@ -1,4 +1,4 @@
-"""How every page looks: on any screen, light or dark, and on paper. Pictures stand on white."""
+"""Style of every page: on any screen, light or dark, and on paper. Pictures are on white."""
 
 STYLE = """
 :root { color-scheme: light dark; --ground: #ffffff; --ink: #1c1c1c; --soft: #5f6368; --line: #dcdfe3;

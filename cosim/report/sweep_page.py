@@ -77,7 +77,7 @@ def _answer(summary: SweepSummary) -> str:
 
 
 def _place(summary: SweepSummary, point: SweptPoint) -> str:
-    """Such as area 0.5, seed 1."""
+    """Return a point's values in words, such as area 0.5, seed 1."""
     pairs = zip(summary.axes, labels(summary, point), strict=True)
     return ", ".join(f"{name_axis(axis)} {text}" for axis, text in pairs)
 

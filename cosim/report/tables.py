@@ -70,7 +70,7 @@ def format_comparison(summary: ComparisonSummary) -> list[str]:
 
 
 def say_analog(summary: ComparisonSummary) -> list[str]:
-    """When analog states are equal; nothing of a network that has none."""
+    """Return a line on when analog states are equal; nothing for a network that has none."""
     tolerance = summary.analog_tolerance
     return [f"analog states are equal within {percent(tolerance, 0)} of full scale"] if tolerance else []
 
@@ -287,7 +287,7 @@ def format_bias(metric: str, pair: Pair) -> str:
 
 
 def why_no_correlation(pair: Pair) -> str:
-    """Why `format_correlation` has nothing to say."""
+    """Return why `format_correlation` has nothing to say."""
     return f"only {pair.chips} chips" if pair.chips < LEAST_PAIRED else "one engine sees no spread"
 
 

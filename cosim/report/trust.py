@@ -1,4 +1,4 @@
-"""How far a run can be trusted, as text: what another simulator ran, how near to a threshold, what an audit found."""
+"""Trust in a run, as text: what another simulator ran, how near to a threshold, what an audit found."""
 
 from collections.abc import Mapping, Sequence
 from textwrap import wrap
@@ -14,13 +14,14 @@ _NAME, _WIDTH = 18, 79  # columns
 
 
 def format_trust(summary: ComparisonSummary | ChipSummary) -> list[str]:
-    """All of it that there is, as lines of the terminal."""
+    """Return the lines on samples that another simulator ran, undecided ones and the audit, of those that there are."""
     elsewhere, undecided = format_elsewhere(summary.elsewhere), format_undecided(summary.undecided)
     return elsewhere + undecided + format_audit(summary.audit)
 
 
 def format_transitions(found: Transitions | None) -> list[str]:
-    """How many transitions of an automaton were taken, and how near to a threshold; nothing where there is none."""
+    """Return the lines on how many transitions of an automaton were taken, and how near to a threshold; none without
+    one."""
     return [] if found is None else _lines("transitions", say_transitions(found))
 
 
@@ -42,7 +43,8 @@ def say_elsewhere(elsewhere: Mapping[str, int]) -> tuple[str, ...]:
 
 
 def format_elsewhere(elsewhere: Mapping[str, int], what: str = "samples") -> list[str]:
-    """How many samples another simulator ran, and why, by `Inference.elsewhere`; nothing where there are none."""
+    """Return the lines on how many samples another simulator ran, and why, by `Inference.elsewhere`; none if it ran
+    none."""
     lines: list[str] = []
     for text, count in elsewhere.items():
         other, _, reason = text.partition(": ")
@@ -52,7 +54,7 @@ def format_elsewhere(elsewhere: Mapping[str, int], what: str = "samples") -> lis
 
 
 def format_undecided(found: Undecided | UndecidedChips | None) -> list[str]:
-    """How many decisions, or samples on chips, an error of the engine could turn; nothing where it does not say."""
+    """Return the lines on how many decisions, or samples on chips, an engine's error could turn; none if unknown."""
     return _block("undecided", say_undecided(found))
 
 
@@ -117,7 +119,7 @@ def trust_rows(summary: ChipSummary) -> list[tuple[str, str]]:
 
 
 def format_refusal(audit: Audit, place: str) -> str:
-    """Why a run whose audit failed is refused, and where it is."""
+    """Return why a run whose audit failed is refused, and where its results are."""
     compared = audit.bits - audit.ties - audit.behind
     if not audit.bits:
         return (

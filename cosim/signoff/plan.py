@@ -94,7 +94,7 @@ class NoiseSettings:
 
 @dataclass(frozen=True)
 class Frame:
-    """How far the frame may be off in either direction, over the one that was compiled for."""
+    """Shortest and longest frame at which the circuit must work, over the one that it was compiled for."""
 
     shortest: float = 0.8
     longest: float = 2.0
@@ -194,7 +194,7 @@ class SignoffPlan:
         return PvtGrid(one.corners, one.celsius, one.supplies)
 
     def own(self, check: str) -> tuple[Spec, ...]:
-        """Those of its own table alone."""
+        """Return the specs of a check's own table alone."""
         return tuple(parse_spec(f"{metric} {limit}") for metric, limit in self.limits.get(check, {}).items())
 
 

@@ -24,7 +24,7 @@ _NAMED = 3  # memories that stay on
 
 
 def check_frame(subject: SignoffSubject) -> Check:
-    """How short a frame may be, also where the circuit is slowest, and how long, also where it leaks most."""
+    """Find how short a frame may be, also where the circuit is slowest, and how long, also where it leaks most."""
     wanted, supply = subject.plan.settings.frame, subject.design.nominal.technology.supply
     nominal = subject.run.standing(subject.design)
     grid = subject.plan.grid
@@ -164,7 +164,7 @@ def _power_up(subject: SignoffSubject) -> tuple[Finding, list[Finding]]:
 
 
 def _stuck(subject: SignoffSubject, corner: str, celsius: float) -> Iterator[Finding]:
-    """How many memories stay on, under each assumption on bias currents."""
+    """Yield how many memories stay on, under each assumption on bias currents."""
     conditions, missing = subject.across(corner, celsius)
     yield from missing
     for bias, condition in conditions.items():
@@ -172,7 +172,7 @@ def _stuck(subject: SignoffSubject, corner: str, celsius: float) -> Iterator[Fin
 
 
 def _staying_on(subject: SignoffSubject, condition: Condition) -> Finding:
-    """How many memories stay on in a condition."""
+    """Count the memories that stay on in a condition."""
     draws = VariationPlan("none", 0, 1)
     chip = draw_chip((), condition.technology, draws, 0)
     run: Run = replace(subject.run, condition=condition, chip=chip)

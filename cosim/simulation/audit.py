@@ -34,7 +34,6 @@ _COUNTS = ("instances", "failed", "bits", "ties", "turned", "behind", "wrong")
 class Audit:
     """Result of an audit. instances: samples, each on its chip; failed: those that the simulator could not run;
     reason: why the first of these could not be, in words; empty where none failed.
-    reason: why the first of these could not be, in words; empty where none failed.
 
     bits: states of the others. ties: those whose margin is under `limit`, ampere, or whose net was HOVERING; turned:
     ties that differ; behind: states from the frame on in which a tie turned, or a hovering net another state, without
@@ -59,7 +58,7 @@ class Audit:
 
 
 def least_margin(found: Outcome) -> float:
-    """How certain the least certain decision of a sample is, ampere; inf where nothing measured it."""
+    """Return the margin of a sample's least certain decision, ampere; inf where nothing measured it."""
     return float(found.margins.min()) if isinstance(found, Inference) and found.margins.size else np.inf
 
 
@@ -141,7 +140,7 @@ def _concluded(counts: Mapping[str, int], limit: float, worst: float | None, rea
 
 
 def reference_run(run: Run) -> Run:
-    """How the same benches are run for an audit."""
+    """Return how the same benches are run in ngspice for an audit."""
     return Run(run.folder, max(run.jobs, 1), run.timeout, engine=NGSPICE)
 
 

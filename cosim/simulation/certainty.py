@@ -1,4 +1,4 @@
-"""How certain decisions are: a memory's candidate, when its stage closes, against the threshold that counts then.
+"""Certainty of decisions: a memory's candidate, when its stage closes, against the threshold that counts then.
 
 The candidate is the current of its diode: in the cell itself the decision node takes whatever voltage makes the
 currents into it cancel. The threshold is that of the unit's equations, as calibration measured it and as the chip's

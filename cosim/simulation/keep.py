@@ -46,7 +46,7 @@ def kept_result(
 
 
 def damaged_results(folder: Path) -> tuple[int, list[str]]:
-    """How many results a folder holds, and the names of the files that are not whole."""
+    """Return how many results a folder holds, and the names of the files that are not whole."""
     files = sorted(folder.glob("*.npz"))
     return len(files), [path.name for path in files if not is_whole(path, path.stem)]
 

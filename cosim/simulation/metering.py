@@ -99,11 +99,11 @@ def frame_windows(timing: Timing, frames: int) -> Array:
 
 
 def settled_windows(timing: Timing, assembly: Assembly, frames: int) -> tuple[Array, Array]:
-    """When the circuit stands still, (windows, 2) in second, and how much of each frame it stands as there.
+    """Return the windows in which the circuit is still, (windows, 2) in second, and their weights in each frame.
 
-    The second, (frames, windows), has rows that sum to 1: power in the windows times this is the static power of each
+    The weights, (frames, windows), have rows that sum to 1: power in the windows times this is the static power of each
     frame. The circuit changes at the frame's edge, when a stage closes, and when a pulse begins or ends; between two
-    such edges, counted from their middles, it stands as in the SETTLED of a frame before the next one. The last of a
+    such edges, counted from their middles, it is as in the SETTLED of a frame before the next one. The last of a
     frame are taken before its clock goes high again.
     """
     closes = timing.closes(len(assembly.clocks))

@@ -27,8 +27,8 @@ class Meter:
 
 @dataclass(frozen=True)
 class Margin:
-    """How far a memory's decisions are from turning, ampere: the current of `device`, when the share `close` of the
-    frame is over, from the nearest of those at which one turns.
+    """Measurement of a memory's margin, ampere: the current of `device`, when the share `close` of the frame is over,
+    from the nearest of those at which a decision turns.
 
     turns: these, from the currents of `lines`, transistors; started: whether the state is not 0 before the first frame;
     pulse: what moves the memory behind the decision, in steps, where a quantiser does.
@@ -71,7 +71,7 @@ class ReadPlan:
 
 
 def find_stop(waves: Waveforms, plan: ReadPlan) -> str:
-    """Where waveforms end too early for a plan; empty if they do not."""
+    """Return the time at which waveforms end too early for a plan, in words; empty if they do not."""
     last, end = waves.time[-1], max(plan.window[1], plan.decided)
     return f"stopped at {last:.6g} s of {end:.6g} s" if last < end * (1 - 1e-6) else ""
 
@@ -146,7 +146,7 @@ def _state(waves: Waveforms, shown: Shown, at: _At, volts: Mapping[str, Array], 
 
 
 def _latch(shown: Shown, volts: Mapping[str, Array], plan: ReadPlan) -> Array:
-    """How far the nearest of a memory's nets is from the threshold."""
+    """Return the distance of the nearest of a memory's nets from the threshold, V, (times,)."""
     if isinstance(shown, Carried):
         return np.full(len(plan.times), np.inf)
     return np.min([np.abs(volts[net] - plan.threshold) for net in shown], axis=0)

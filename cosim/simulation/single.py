@@ -62,7 +62,8 @@ def fallback_of(simulator: Simulator) -> Simulator | None:
 
 
 def run_bench(bench: Bench, what: str, simulator: str = NGSPICE) -> Waveforms:
-    """Its waveforms. Raises SimulationError that begins with `what`, MissingToolError without the simulator."""
+    """Return the waveforms of a bench. Raises SimulationError that begins with `what`, MissingToolError without the
+    simulator."""
     (ran,) = run_benches(simulator_named(simulator), [bench], DEFAULT_TIMEOUT)
     if isinstance(ran.found, Failure):
         raise SimulationError(f"{what}: {ran.found.kind.value}: {ran.found.detail}")

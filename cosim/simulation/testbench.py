@@ -140,7 +140,7 @@ def _code_elements(design: Design, condition: Condition, inputs: NDArray[np.floa
 
 
 def run_time(assembly: Assembly, frames: int, timing: Timing) -> float:
-    """How long an inference takes, its decision on the chip included, s."""
+    """Return how long an inference takes, its decision on the chip included, s."""
     decided = DECIDED if assembly.around.lines else 0.0
     return timing.start + (frames + decided) * timing.t_step
 

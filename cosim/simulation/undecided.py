@@ -108,7 +108,7 @@ def _tighter(bench: Bench) -> Bench:
 
 
 def _apart(one: Outcome, other: Outcome) -> Array:
-    """By how much margins differ, ampere, in frames before which all states are equal."""
+    """Return how much margins differ, ampere, in frames before which all states are equal."""
     if not (isinstance(one, Inference) and isinstance(other, Inference)):
         return np.empty(0)
     differs = (one.states != other.states).any(axis=1)

@@ -98,12 +98,12 @@ class PoolFuture(Future[Any]):
             self.set_result(result)
 
     def fail(self, error: Exception) -> None:
-        """There is no worker for it."""
+        """End the future with an error, because there is no worker for it."""
         if self.set_running_or_notify_cancel():
             self.set_exception(error)
 
     def cancel(self) -> bool:
-        """As any future's; a call that runs ends with its worker."""
+        """Cancel the future as any other; a call that runs ends with its worker."""
         with self._lock:
             if self._process is not None:
                 self._process.kill()
@@ -196,7 +196,7 @@ class _Process:
             raise WorkerDied(format_status(self.close())) from None
 
     def close(self) -> int:
-        """Its exit code, once it has ended."""
+        """End the process and return its exit code."""
         self.alive = False
         self.kill()
         self._connection.close()

@@ -44,13 +44,13 @@ class Partition:
 
     @property
     def name(self) -> str:
-        """As files have it: block1, or block1_cell2 where cells stand side by side."""
+        """Return the partition's name in files: block1, or block1_cell2 where cells are side by side."""
         numbers = [int(word) + 1 for word in self.cell.split(".") if word.isdigit()]
         return "_cell".join([f"block{numbers[0]}", *map(str, numbers[1:])])
 
     @property
     def layer(self) -> SignedLayer:
-        """Its only layer."""
+        """Return the only layer of the partition's network."""
         (layer,) = self.network.layers
         assert isinstance(layer, SignedLayer)
         return layer

@@ -165,7 +165,7 @@ def training_samples(source: BackboneData, count: int = SEEN) -> Samples:
 
 
 def _epsilon(cell: HysteresisCell) -> str | None:
-    """Why the epsilon of a cell keeps it in software; None for 0."""
+    """Return why the epsilon of a cell keeps it in software; None for 0."""
     if cell.epsilon == 0:
         return None
     return f"has epsilon {cell.epsilon:g}, and its state is no bit (nearest: --epsilon anneal, which ends at 0)"

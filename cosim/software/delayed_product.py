@@ -24,7 +24,7 @@ class TrainedUnit:
 
     @property
     def parameters(self) -> int:
-        """Those of the unit."""
+        """Return the number of the unit's parameters."""
         return sum(p.numel() for p in self.unit.parameters())
 
     @torch.no_grad()

@@ -23,7 +23,8 @@ _ROWS: dict[Inner, int] = {"rnn": 1, "gru": 3, "lstm": 4, "indrnn": 1}  # rows o
 
 @dataclass(frozen=True)
 class GatePruning:
-    """Which gates stay at inference: those of at least `threshold`, and of them the `kept` largest, None for all."""
+    """Choice of the gates that stay at inference: those of at least `threshold`, and of them the `kept` largest, None
+    for all."""
 
     threshold: float = 0.0
     kept: int | None = None

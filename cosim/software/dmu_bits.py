@@ -71,7 +71,7 @@ class SteeredBits(nn.Module):
 
 @dataclass(frozen=True)
 class BitTraining:
-    """How; accuracy is looked at every `check_every` iterations."""
+    """Settings of the training; the accuracy is measured every `check_every` iterations."""
 
     iterations: int = 700
     batch: int = 64

@@ -78,7 +78,7 @@ def memory_footprint(model: Mgrade, signal_bits: int = WORD, *, widths: bool = F
 
 
 def silicon_footprint(model: Mgrade, unit_current: float, filter_capacitance: float = 1e-12) -> Silicon:
-    """Its taps on signals of one bit as shift cells, 20 transistors and 3.3 nW each at a unit current of 1 nA.
+    """Count the taps of a model on signals of one bit as shift cells: 20 transistors and 3.3 nW each at 1 nA.
 
     Of the first layer's taps each input takes the largest delay. Channels of later layers take their own, and must be
     bits to be built so: the states of a bistable cell without what skips it.

@@ -138,7 +138,7 @@ class Mgrade(nn.Module):
 
     @property
     def convolutions(self) -> list[Convolution]:
-        """That of each layer, None where there is none."""
+        """Return the convolution of each layer, None where there is none."""
         return [layer.convolution for layer in self.layers if isinstance(layer, MgradeLayer)]
 
     @property

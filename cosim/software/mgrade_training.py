@@ -25,7 +25,7 @@ DECAY = 1e-2
 
 @dataclass(frozen=True)
 class Fit:
-    """How long and how fast. sigma: of the learned taps at first; None for half their reach."""
+    """Settings of the training. sigma: of the learned taps at first; None for half their reach."""
 
     iterations: int = 600
     learning_rate: float = 5e-3
@@ -78,8 +78,8 @@ def accuracy_of(model: Mgrade, steps: StepTargets) -> float:
 
 @dataclass(frozen=True)
 class Reconstruction:
-    """How well a trained network follows the system: MASE of x, y, z one step ahead, y and z by a linear readout of the
-    states; overlap: share of neighbours that stay neighbours."""
+    """Measures of how a trained network follows the system: MASE of x, y, z one step ahead, y and z by a linear readout
+    of the states; overlap: share of neighbours that stay neighbours."""
 
     x: float
     y: float

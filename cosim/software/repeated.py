@@ -30,7 +30,7 @@ class Repeated:
 
     @property
     def shape(self) -> tuple[int, int, int]:
-        """That of the whole sequence."""
+        """Return the shape of the whole sequence."""
         return (*self.index.shape, self.rows.shape[1])  # type: ignore[return-value]
 
     def project(self, weight: Tensor, bias: Tensor | None = None) -> Tensor:

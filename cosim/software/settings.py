@@ -1,4 +1,4 @@
-"""How a backbone is trained; the defaults are those of the seed paper (arXiv 2605.11855, F.8). Free of torch."""
+"""Settings of a backbone's training; defaults are the seed paper's (arXiv 2605.11855, F.8). Free of torch."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -11,7 +11,7 @@ MOST_ITERATIONS = 100_000
 
 
 def paper_iterations(task: str) -> int:
-    """Those of the paper's Table 5 for a task of this name."""
+    """Return the iterations in the paper's Table 5 for a task of this name."""
     known = (count for beginning, count in _PAPER_ITERATIONS.items() if task.startswith(beginning))
     return next(known, MOST_ITERATIONS)
 

@@ -1,4 +1,4 @@
-"""Where the samples of a backbone come from: a task's fixed arrays, or a generator that draws every batch anew."""
+"""Sources of a backbone's samples: a task's fixed arrays, or a generator that draws every batch anew."""
 
 import hashlib
 from dataclasses import dataclass, replace
@@ -169,7 +169,7 @@ class ParitySource:
         return self._draw(default_rng([2, 0]), self.tests, self.test_longest)
 
     def fingerprint(self) -> str:
-        """Its own lengths."""
+        """Return the source's name and lengths."""
         return f"{self.name} {self.shortest} {self.longest}"
 
     def _draw(self, rng: Generator, count: int, longest: int) -> Samples:

@@ -220,7 +220,7 @@ class _Run:
         return Model(self.model.cpu().eval(), self.source.name, self.source.labels, epsilon, history)
 
     def state(self) -> State:
-        """Everything that the next iteration depends on, on the CPU."""
+        """Return everything that the next iteration depends on, on the CPU."""
         return {
             "config": self.setup.described(self.seed),
             "data": self.source.fingerprint(),

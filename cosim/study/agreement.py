@@ -114,7 +114,7 @@ class Comparison:
         return np.where(frames.any(axis=1), frames.argmax(axis=1), -1)
 
     def wrong(self) -> NDArray[np.bool_]:
-        """Where a state of software and simulator differs, (n, time, cells)."""
+        """Return (n, time, cells) booleans: the state of software and simulator differ."""
         return self._differ(self.engines["software"], self.engines[self.simulator]) & self.valid[:, :, None]
 
     def error_sources(self) -> dict[str, int]:
@@ -141,7 +141,7 @@ class Comparison:
         return found | self.cost
 
     def errors(self) -> ValueErrors | None:
-        """How far answers of real numbers are from targets and software; None for classes."""
+        """Return the errors of real-valued answers against targets and software; None for classes."""
         if isinstance(self.target, Classes):
             return None
         return measure_errors({name: one.decisions for name, one in self.engines.items()}, self.y, self.target)
@@ -169,7 +169,7 @@ class Divergence:
 
 @dataclass(frozen=True)
 class ComparisonSummary:
-    """Everything a table, a JSON file or a report prints; mappings are by engine, or by step of realism (`_sources`).
+    """Summary that a table, a JSON file or a report prints; mappings are by engine, or by step of realism (`_sources`).
 
     Agreements and accuracies are fractions of 1, powers W, readout_rmse_units and margins units. None: a balanced
     accuracy of classes about equal, software's power, the correlation of a constant, the margin where no bit is wrong.
@@ -324,5 +324,5 @@ def summarize_comparison(comparison: Comparison) -> ComparisonSummary:
 
 
 def count_elsewhere(outcomes: Sequence[Outcome]) -> dict[str, int]:
-    """How many of a run's samples something else ran in its simulator's place, by what and why."""
+    """Count the samples that something else ran in the simulator's place, by what and why."""
     return dict(Counter(found.elsewhere for found in outcomes if isinstance(found, Inference) and found.elsewhere))

@@ -1,4 +1,4 @@
-"""Where the bias currents of a network come from, and what that makes of them in another condition."""
+"""Bias currents of a network: where they come from, and what that makes of them in another condition."""
 
 from typing import Literal, get_args
 

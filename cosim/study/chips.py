@@ -208,7 +208,7 @@ class Division:
 
 @dataclass(frozen=True)
 class Contribution:
-    """Where the spread of one figure comes from: by block and by kind of transistor."""
+    """Origin of the spread of one figure: by block and by kind of transistor."""
 
     figure: Statistic
     block: Division
@@ -259,7 +259,6 @@ class ChipSummary(ChipCount):
 @dataclass(frozen=True, kw_only=True)
 class TrimRow:
     """Results of chips with converters of `bits` bits at their bias pins; without converters where it is None.
-    None.
 
     METRICS are None where every simulation failed; won, lost: chips that trimming made count, or no more; p: of
     McNemar's exact test.

@@ -1,5 +1,4 @@
 """The difference of two runs as data: settings, how far figures moved, samples and chips that turned, and units.
-units.
 
 Shares are fractions of 1, powers W. A is the first run, B the second; differences are B - A.
 """
@@ -25,7 +24,7 @@ class Setting:
 
 @dataclass(frozen=True)
 class Pairing:
-    """How many `things` (samples, chips, points) of the runs are the same, and how many only one of them has.
+    """Numbers of `things` (samples, chips, points) that both runs have, and that only one of them has.
 
     apart: why the others are not paired; empty where they are.
     """
@@ -167,5 +166,5 @@ class Difference:
 
 
 def rank(moved: Sequence[Moved]) -> tuple[Moved, ...]:
-    """Those with the most first; none of those that did not move."""
+    """Return the units that moved, those that moved most first."""
     return tuple(sorted((one for one in moved if one.count), key=lambda one: -one.count / max(one.of, 1)))

@@ -1,4 +1,4 @@
-"""How far candidates are from thresholds in software."""
+"""Distances of candidates from thresholds in software."""
 
 import numpy as np
 from numpy.typing import NDArray

@@ -107,13 +107,13 @@ class Exploration:
 
 
 def worth(tried: Tried, objectives: Sequence[str]) -> tuple[float, ...]:
-    """Its objectives, each so that more is better."""
+    """Return a trial's objectives, each so that more is better."""
     return tuple(OBJECTIVES[name] * tried.figures[name].value for name in objectives)
 
 
 def violation(tried: Tried, least_yield: float) -> float:
-    """How far a trial is from being a choice: 0 where it is one; missing yield, 1 more where transistors refute it, 2
-    where there are no figures."""
+    """Return by how much a trial fails to be a choice: 0 where it is one; missing yield, 1 more where transistors
+    refute it, 2 where there are no figures."""
     if not tried.figures:
         return 2.0
     return max(least_yield - tried.figures["yield"].value, 0.0) + tried.refuted

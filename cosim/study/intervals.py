@@ -82,7 +82,7 @@ def shows_sign(found: Interval) -> bool:
 
 
 def samples_to_sign(found: Interval, samples: int) -> int | None:
-    """How many samples of the same spread would show the sign of a mean; None for more than MOST, or without spread."""
+    """Return how many samples of the same spread would show the sign of a mean; None beyond MOST, or without spread."""
     from scipy.stats import t
 
     if found.high is None:

@@ -1,4 +1,4 @@
-"""How many standard deviations decisions are from their thresholds, layer by layer, on a network's samples.
+"""Margins of decisions in standard deviations, layer by layer, on a network's samples.
 
 Counted twice: in what the nominal circuit has, noise and what calibration leaves, and in that of a chip, mismatch as
 well. The equations are those of `variation.sigma` and `engines.behavioral.noise`, at the currents of each decision.

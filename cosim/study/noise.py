@@ -104,8 +104,8 @@ def study_noise(
 
 
 def decision_sigmas(design: Design, trace: BehavioralTrace, run: Run) -> tuple[Array, Array]:
-    """How many sigma of its own noise each decision of a noisy trace is from the nearest threshold that counted, inf
-    where there is none, and that sigma in ampere; (n, time, cells) both."""
+    """Return how many sigma of its own noise each decision of a noisy trace is from the nearest threshold that counted,
+    inf where there is none, and that sigma in ampere; (n, time, cells) both."""
     fixed, graph = deviations_of(design, run.standing(design), run.chip), design.graph
     distances = list[Array]()
     for name in design.assembly.decisions:

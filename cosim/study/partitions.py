@@ -94,8 +94,9 @@ class PartitionSummary:
 
 @dataclass(frozen=True)
 class DeployedSummary:
-    """All of it; accuracies and agreements are fractions of 1. agreement: of decisions, between software and
-    converters, converters and behavioral, converters and the simulator, `end_to_end` software and the simulator."""
+    """Summary of a whole backbone; accuracies and agreements are fractions of 1. agreement: of decisions, between
+    software and converters, converters and behavioral, converters and the simulator, `end_to_end` software and the
+    simulator."""
 
     simulator: str
     samples: int
@@ -197,7 +198,7 @@ def evaluate(placed: CompiledPartition, g: Array) -> "States":
 
 
 def mean_power(placed: CompiledPartition, x: Array, lengths: Integers) -> Array:
-    """By the behavioral equations, watt, (n,)."""
+    """Return the mean power of each sample by the behavioral equations, watt, (n,)."""
     there = placed.run.condition, placed.run.chip
     trace = run_behavioral(placed.design, x, *there)
     power = sum(behavioral_power(placed.design, trace, placed.run.timing, *there).values(), np.zeros(x.shape[:2]))

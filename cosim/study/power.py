@@ -81,7 +81,7 @@ class RailRow:
 
 @dataclass(frozen=True)
 class PowerSummary:
-    """Everything that power.json holds; docs/power.md says what each is. frames: mean of the samples."""
+    """The content of power.json; docs/power.md says what each field is. frames: mean of the samples."""
 
     task: str
     technology: str
@@ -104,7 +104,7 @@ class PowerSummary:
 
     @property
     def engines(self) -> tuple[str, ...]:
-        """Those that ran."""
+        """Return the engines that ran."""
         return tuple(engine for engine, power in self.total.power_w.items() if power is not None)
 
     @property
@@ -266,7 +266,7 @@ def _difference(total: Array, static: Array) -> Array:
 
 
 def _relative(behavioral: Array, measured: Array | None) -> Interval | None:
-    """By how much the equations differ; None where nothing was measured, or the block draws nothing."""
+    """Return by how much the equations differ, relative; None where nothing was measured, or nothing is drawn."""
     if measured is None or not measured.mean():
         return None
     return _interval((behavioral - measured) / measured.mean())

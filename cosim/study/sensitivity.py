@@ -1,4 +1,4 @@
-"""Which devices decide a sample: how it answers to every transistor and bias current, from one run each way.
+"""Sensitivity of a sample to every transistor and bias current, from one run each way.
 
     margin    what is read out of the decided class over that of the runner-up, pooled over the frames as the network
               does; or the current of one output, as always where answers are real numbers, or of one frame

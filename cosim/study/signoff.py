@@ -44,12 +44,12 @@ class Check:
 
     @property
     def judged(self) -> tuple[Finding, ...]:
-        """Those that have a limit."""
+        """Return the findings that have a limit."""
         return tuple(one for one in self.findings if one.limit)
 
     @property
     def missed(self) -> tuple[Finding, ...]:
-        """Those that do not keep it."""
+        """Return the findings that do not keep their limit."""
         return tuple(one for one in self.findings if not one.met)
 
 
@@ -80,12 +80,12 @@ class SignOff:
 
     @property
     def made(self) -> tuple[Check, ...]:
-        """Those that were not skipped."""
+        """Return the checks that were not skipped."""
         return tuple(one for one in self.checks if not one.skipped)
 
     @property
     def failed(self) -> tuple[Check, ...]:
-        """Those that did not pass."""
+        """Return the checks that did not pass."""
         return tuple(one for one in self.made if not one.passed)
 
 

@@ -1,4 +1,4 @@
-"""How a figure is spread over many chips: bins that fit it, and how far it is from a normal distribution."""
+"""Spread of a figure over many chips: bins that fit it, and how far it is from a normal distribution."""
 
 from dataclasses import dataclass
 

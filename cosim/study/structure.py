@@ -1,4 +1,4 @@
-"""Which of its forms an automaton is built in: that of the smallest drawn area, in the default technology."""
+"""Choice of an automaton's form: that of the smallest drawn area, in the default technology."""
 
 from dataclasses import dataclass
 from itertools import chain

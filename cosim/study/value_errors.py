@@ -1,4 +1,4 @@
-"""How far answers of real numbers are from their targets: rms error, the same over the spread, R2; with intervals.
+"""Errors of real-valued answers against their targets: rms error, the same over the spread, R2; with intervals.
 
 An interval is the percentile bootstrap of B. Efron, Ann. Statist. 7 (1979) 1, over samples, at 95 %: errors need not be
 normal, and outputs of one sample stay together. Its draws are seeded, so equal answers give equal ends.

@@ -111,7 +111,7 @@ def _fold(path: Path) -> int:
 
 
 def _balanced(found: list[list[Path]], rng: np.random.Generator) -> list[tuple[Path, int]]:
-    """As many recordings of each class, with its number."""
+    """Return as many recordings of each class, with its number."""
     fewest = min(map(len, found))
     return [
         (paths[place], label)

@@ -133,7 +133,7 @@ class MirrorFit:
     relu_above: float
 
     def node_drop(self, current: ArrayLike, *, relu: bool = False) -> Array:
-        """How far a candidate node, or a rectifier, that carries `current` stands below a candidate node at 1 nA, V."""
+        """Return how far a candidate node, or a rectifier, with `current` is below a candidate node at 1 nA, V."""
         return self.swing * np.log(np.maximum(current, self.currents[0]) / _NANO) - self.relu_above * relu
 
     def interpolate(self, gains: tuple[float, ...], current: ArrayLike) -> Array:
@@ -208,7 +208,7 @@ class DpiFit:
 
 @dataclass(frozen=True)
 class Calibration:
-    """Everything that was measured about a technology's cells.
+    """Measurements of a technology's cells.
 
     fingerprint: hash of devices, sizes, cells, tolerances and measuring points: it says whether the file still applies.
     v_node: voltage under the supply of a candidate node at 1 nA, where the readout's virtual ground belongs.
@@ -235,7 +235,7 @@ class Calibration:
     own: Mapping[str, Own] = field(default_factory=dict[str, Own])
 
     def content(self) -> dict[str, object]:
-        """Its fields, as a file has them: `own` where there is any."""
+        """Return the fields as a file has them: `own` where there is any."""
         found = asdict(self)
         return found if self.own else {name: value for name, value in found.items() if name != "own"}
 

@@ -71,8 +71,8 @@ class DeviceModel:
 
 @dataclass(frozen=True)
 class DeviceLibrary:
-    """Where the models stand. also: files that the library expects before it; sections: corner -> section of the file;
-    length_unit: metre per unit of w and l in it; diffusion: length of a source or drain in metre, 0 for none;
+    """Library of device models. also: files that the library expects before it; sections: corner -> section of the
+    file; length_unit: metre per unit of w and l in it; diffusion: length of a source or drain in metre, 0 for none;
     flicker_worst: name=value of the parameter that makes flicker noise the worst case, empty where there is none."""
 
     file: Path

@@ -72,7 +72,7 @@ def recur(a: Tensor, c: Tensor, start: Tensor) -> Tensor:
 
 
 def scan_blocks(a: Tensor, c: Tensor, start: Tensor) -> Tensor:
-    """As `recur`, by products of neighbours: log2(time) levels up and down, O(b^3 h time) work."""
+    """Compute `recur` by products of neighbours: log2(time) levels up and down, O(b^3 h time) work."""
     first = (a[:, :1] @ start[..., None])[..., 0] + c[:, :1]
     return _scan(a, torch.cat([first, c[:, 1:]], dim=1))
 

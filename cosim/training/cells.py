@@ -56,7 +56,7 @@ class RecurrentCell(nn.Module, ABC):
     devices: LayerDevices | None = None
 
     def excess(self) -> Tensor:
-        """How near thresholds are to what no cell can have, 0 for far enough, see `bound_excess`."""
+        """Return how near thresholds are to what no cell can have, 0 for far enough, see `bound_excess`."""
         return torch.zeros(())
 
     def clip_(self) -> None:
@@ -324,5 +324,5 @@ def _before(states: Tensor, start: Tensor) -> Tensor:
 
 
 def as_array(value: Tensor) -> np.ndarray:
-    """Its numbers, float64."""
+    """Return a tensor's numbers, float64."""
     return value.detach().cpu().numpy().astype(np.float64)

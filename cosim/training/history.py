@@ -13,8 +13,8 @@ Columns = dict[str, list[float]]
 
 
 class Point(NamedTuple):
-    """Where a training stands after an iteration. loss: mean over the batches since the point before; validation_loss
-    and validation_score on the held-out samples, as the network is then; the rate and epsilon of the iteration."""
+    """State of a training after an iteration. loss: mean over the batches since the point before; validation_loss and
+    validation_score on the held-out samples, as the network is then; the rate and epsilon of the iteration."""
 
     iteration: float
     loss: float

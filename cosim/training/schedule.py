@@ -1,4 +1,4 @@
-"""How epsilon and the learning rate go with the iteration (seed paper arXiv 2605.11855, appendix D and F.8)."""
+"""Schedules of epsilon and the learning rate over iterations (seed paper arXiv 2605.11855, appendix D and F.8)."""
 
 import math
 

@@ -278,7 +278,7 @@ class _Run:
         return {"count": TEST_CHIPS, figure: float(np.mean(scores)), f"{figure}_worst": worst(scores)}
 
     def state(self) -> State:
-        """Everything that the next iteration depends on."""
+        """Return everything that the next iteration depends on."""
         return {
             "config": describe_config(self.config),
             "data": data_fingerprint(self.task),

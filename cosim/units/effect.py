@@ -51,7 +51,7 @@ class Site:
 
     @property
     def candidate(self) -> str:
-        """Its candidate diode."""
+        """Return the candidate diode of the cell."""
         return self.roles[instance(f"cand_{net(self.name)}"), "candidate"]
 
     def comparator(self, side: str, current: float, comparator: str, pin: str) -> Effect:

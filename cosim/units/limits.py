@@ -27,7 +27,8 @@ class SetPoint:
 
     @property
     def excess(self) -> float:
-        """By what factor the current is out of its range: above 1 where it is, infinite where it is not positive."""
+        """Return by what factor the current is out of its range: above 1 where it is, infinite where it is not
+        positive."""
         if self.current <= 0:
             return math.inf
         return max(self.least / self.current, self.current / self.most)

@@ -1,4 +1,4 @@
-"""Where a layer is put into the graph: what it reads, and how its rows are written."""
+"""Placement of a layer in the graph: what it reads, and how its rows are written."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -187,5 +187,5 @@ def _generator(text: str) -> np.random.Generator:
 
 
 def single(values: Array | float) -> Array:
-    """As a run's store keeps them."""
+    """Round values to the precision in which a run's store keeps them."""
     return np.asarray(values, dtype=np.float32).astype(np.float64)

@@ -1,4 +1,4 @@
-"""How far a candidate stands from a threshold, in standard deviations of that very candidate.
+"""Distance of a candidate from a threshold, in standard deviations of that very candidate.
 
     sigma^2 = noise^2 + mismatch^2 + left^2          t_j = w_j I_j, what the row adds; u = sum t_j; T the threshold
 

@@ -25,7 +25,7 @@ class FileNames:
 
 @dataclass(frozen=True)
 class Dialect:
-    """How a simulator is written to.
+    """The input language of a simulator.
 
     language: of netlists; devices: cards of these sizes, and how to use the foundry's own library;
     testbench: the lines of an input file beside `files`; printed: what a probe is called where the simulator prints it.
@@ -48,7 +48,7 @@ class Dialect:
 
 
 def tolerance_texts(tolerances: Tolerances) -> dict[str, str]:
-    """Each tolerance as a number in text."""
+    """Return the tolerances as texts, by name."""
     return {name: format_number(value) for name, value in asdict(tolerances).items()}
 
 
@@ -71,7 +71,7 @@ _NGSPICE_ONLY = re.compile(r"v(gs|gd|gb|ds|bs|bd)r?_max")
 
 @dataclass(frozen=True)
 class CardForm:
-    """How a dialect writes a card: `{name}`, `{kind}` n or p, `{sign}` 1 or -1, `{fields}` the parameters.
+    """Form of a card in a dialect: `{name}`, `{kind}` n or p, `{sign}` 1 or -1, `{fields}` the parameters.
 
     opening: statements in front of the first; version: what it makes of BSIM4's, and how it writes that;
     defaults: where a parameter that a card leaves out differs from ngspice's own;
@@ -114,7 +114,7 @@ class CardForm:
         return [*(f"{self.language.comment} {line}" for line in lines), *self.language.fold(text)]
 
     def _about_the_library(self, technology: Technology, sizes: set[Size]) -> list[str]:
-        """How to take the foundry's library in place of the cards; empty where a card is the library's own."""
+        """Return comments on the foundry's library in place of the cards; none where cards are the library's own."""
         library, section = technology.library, technology.library.sections[technology.corner]
         renamed = sorted(
             (technology.device(polarity).name, card)

@@ -216,7 +216,7 @@ class _Maker:
 
 
 def tied_tables(tables: Sequence[Table]) -> Columns:
-    """All of them in one array each, with where each begins."""
+    """Return the tables of tied devices in one array each, with where each begins."""
     tied = [table for table in tables if isinstance(table, Tied)]
     found: Columns = {
         "gate_axis": np.array([_axis(table.x) for table in tied]).reshape(-1, 3),

@@ -1,6 +1,6 @@
 # pyright: basic
 # numba compiles what these are given: that has no type that pyright knows.
-"""How kernels are compiled.
+"""Compilation of kernels.
 
 With COSIM_CHECKED=1 each of their accesses is held against the bounds of its array, those of `lanes` included, and one
 beyond them is an IndexError: `make test-checked` runs the tests so. Kernels are then slower and have their own cache.

@@ -93,7 +93,8 @@ def _responses(laboratory: Laboratory, kind: Kind, x: GridAxis, drain: float) ->
 
 @dataclass(frozen=True, eq=False)
 class _Curves:
-    """Where charges of a Tied are measured: along x at V_DS = y[high], along y at V_GS = x[typical]; middle (y, x)."""
+    """Curves on which the charges of a Tied are measured: along x at V_DS = y[high], along y at V_GS = x[typical];
+    middle: (y, x), V, of the net between a cascode's two devices."""
 
     x: GridAxis
     y: GridAxis
@@ -205,7 +206,7 @@ def _float_charges(laboratory: Laboratory, kind: Kind, samples: Sequence[Array],
 
 
 def _gate_shift(laboratory: Laboratory, kind: Kind) -> float:
-    """By how much the gate makes up for a threshold, over that threshold; mean over _RESPONDING, V_S = 0."""
+    """Measure the gate voltage that makes up for a threshold, over that threshold; mean over _RESPONDING, V_S = 0."""
     stop = top_voltage(laboratory.technology)
     gate, biases = _axis(0.0, stop, _STEP), [Bias(0.0, stop / 2)]
     up, middle, down = (

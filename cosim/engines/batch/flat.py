@@ -19,7 +19,7 @@ class Flat(NamedTuple):
 
     @property
     def elements(self) -> tuple[Element, ...]:
-        """All of them."""
+        """Return all elements."""
         return (*self.shared, *self.sources)
 
 

@@ -70,7 +70,7 @@ def _voltages(s: Any, v: Any, device: int) -> Any:
 
 @inner
 def _bent(kept: Any, at: int, apart: Any) -> Any:
-    """How far a device is from where it was evaluated, V: what bends its current counts whole, the rest a part.
+    """Return how far a device is from where it was evaluated, V: what bends its current counts whole, the rest a part.
 
     Off, all counts _OFF_PART; between ends at one voltage, what moves both of them counts _COMMON_PART.
     """

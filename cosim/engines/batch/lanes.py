@@ -83,7 +83,8 @@ def _row(context: Any, builder: Any, array_type: Any, array: Any, row: Any) -> A
 
 
 def _place(context: Any, builder: Any, array_type: Any, array: Any, first: Any) -> Any:
-    """Where the number `first` of an array stands, and LANES from there on; numba checks no such access by itself."""
+    """Return a pointer to the number `first` of an array and its LANES successors; numba checks no such access by
+    itself."""
     if array_type.layout != "C":
         raise TypingError(f"lanes must lie in an array whose numbers follow each other, not in {array_type}")
     found = context.make_array(array_type)(context, builder, array)
@@ -157,19 +158,19 @@ def lanes() -> Any:
 
 @inner
 def count_up(version: Any, line: int) -> None:
-    """A line was evaluated in one lane or more."""
+    """Count one more evaluation of a line, in one lane or more."""
     version[line] += 1
 
 
 @inner
 def counted(version: Any, line: int) -> Any:
-    """How often it was."""
+    """Return how often a line was evaluated."""
     return version[line]
 
 
 @inner
 def count_as(version: Any, line: int, count: Any) -> None:
-    """Remember how often it was."""
+    """Set how often a line was evaluated."""
     version[line] = count
 
 

@@ -156,7 +156,7 @@ BEYOND = 0.6  # V beyond the rails: a latch that floats is lifted so far; from 0
 
 
 class March(NamedTuple):
-    """Where the lanes of a tile stand, each at its own time. clock (CLOCKS, LANES), pace (PACES, LANES): see above;
+    """State of a tile's lanes in time, each at its own. clock (CLOCKS, LANES), pace (PACES, LANES): see the constants;
 
     corner (n, LANES) s; sources (n, sources, LANES): at the corners; x0, x1, x2: solutions now and before; guess: the
     predicted one; q0, q1: charges; residual, inverse: rows of work; low, high: V by net; weight: see `newton._weigh`;

@@ -128,7 +128,8 @@ def _offset(s: Any, v: Any, lane: int) -> None:
 
 @jit
 def _begin(v: Any, m: Any, n: int) -> None:
-    """Where steps begin, x by the polynomial through the last solutions: not far from the last, an edge may be over."""
+    """Set x where steps begin, by the polynomial through the last solutions: not far from the last, an edge may be
+    over."""
     x, x0, x1, x2, guess, begins = v.x, m.x0, m.x1, m.x2, m.guess, load(m.pace, BEGINS)
     a0, a1, a2 = load(m.pace, GUESS), load(m.pace, GUESS + 1), load(m.pace, GUESS + 2)
     for k in range(n):

@@ -50,7 +50,7 @@ def _hold(p: Any, v: Any, m: Any) -> None:
 
 @jit
 def _weigh(p: Any, matrix: Any, weight: Any, inverse: Any) -> None:
-    """How much of an error at an unknown its neighbours see, between _LEAST_WEIGHT and 1, from the matrix itself.
+    """Set how much of an error at an unknown its neighbours see, between _LEAST_WEIGHT and 1, from the matrix itself.
 
     An unknown i follows j by A_ij / A_ii. What nobody follows, such as a comparator's output behind an open switch, may
     err: it is at the rail again before anybody looks.

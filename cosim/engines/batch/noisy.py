@@ -73,7 +73,7 @@ def _interval(m: Any, n: Any, lane: int) -> int:
 
 @jit
 def _turning(m: Any, n: Any) -> int:
-    """How many lanes begin an interval of the grid."""
+    """Return how many lanes begin an interval of the grid."""
     count = 0
     for lane in lanes():
         if m.pace[BEGINS, lane] > 0.0 and _interval(m, n, lane) != n.at[lane]:

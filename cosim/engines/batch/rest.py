@@ -1,4 +1,4 @@
-"""Where benches begin: what their sources do, what their transistors drew, and the point where each rests at time 0."""
+"""Beginning of benches: what their sources do, what their transistors drew, and the operating point at time 0."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -133,7 +133,7 @@ def _ramp(circuit: Assembled, driven: Mapping[str, Waveform], end: float) -> Ram
 
 
 def _corners(times: Sequence[Array], end: float) -> Array:
-    """Where sources begin, turn and end."""
+    """Return the times at which sources begin, turn and end, s."""
     found = np.unique(np.concatenate([*times, [0.0, end]]))
     found = found[(found >= 0.0) & (found <= end)]
     return found[np.concatenate([[True], np.diff(found) > 1e-12 * end])]

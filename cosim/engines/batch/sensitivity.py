@@ -108,7 +108,7 @@ def gradients(recorded: RecordedTile, objectives: Sequence[Objective]) -> Gradie
 
 
 def _gathered(recorded: RecordedTile, found: AdjointGradient) -> Gradients:
-    """By transistor: of a cascode the lower one moves the difference the other way."""
+    """Return the derivatives by transistor: of a cascode the lower one moves the difference the other way."""
     circuit, count = recorded.circuit, len(recorded.times)
     names: list[str] = []
     parts: list[tuple[Array, Array]] = []
@@ -156,7 +156,7 @@ class _Weight(NamedTuple):
 
 
 def _steps(recorded: RecordedTile, objectives: Sequence[Objective]) -> RecordedSteps:
-    """Everything on the way back that the march has given, and the weights of the objectives."""
+    """Return everything on the way back that the march has given, and the weights of the objectives."""
     nets, own = _weights(recorded, objectives)
     seeded = {step: k for k, step in enumerate(sorted({one.step for one in nets}))}
     count = len(recorded.rows)

@@ -76,7 +76,7 @@ class BatchSimulator:
         self.installed()
 
     def describe(self, technology: Technology) -> Description:
-        """Its revision, and what it is exact to. Raises MissingToolError as `check` does."""
+        """Return the engine's revision, and its accuracies. Raises MissingToolError as `check` does."""
         self.check()
         reference = simulator_named(self.fallback).describe(technology)
         options = {name: f"{value:g}" for name, value in ACCURACY.items()}

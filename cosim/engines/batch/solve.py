@@ -26,7 +26,7 @@ _ROWS = 2048  # of what is saved, between two looks at the clock
 
 
 class SimulationTimeout(Exception):
-    """It takes longer than it may."""
+    """The exception for a run that takes longer than it may."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,7 +138,7 @@ def march_all(
 
 
 def why_not(circuit: Assembled, marched: Marched, bench: Bench) -> Unsupported | None:
-    """Why there is no result: a step that did not converge, or a net that went beyond what the tables hold."""
+    """Return why there is no result: no step converged, or a net went beyond the tables; None where there is one."""
     if marched.stuck:
         return Unsupported(f"no step converged at {marched.time[-1] if len(marched.time) else 0.0:.6g} s")
     least, most = -0.99 * BEYOND, bench.technology.supply + 0.99 * BEYOND
@@ -156,7 +156,7 @@ def net_probes(circuit: Assembled) -> tuple[Probe, ...]:
 
 
 def room_for(circuit: Assembled, probes: tuple[Probe, ...], lanes: int = LANES, rows: int = _ROWS) -> Saved:
-    """Where to find the probes. Raises Unsupported for one that there is nothing of."""
+    """Return room for the probes' values at each step. Raises Unsupported for a probe of what is not there."""
     saved: list[tuple[int, int, float]] = []  # kind, which, sign
     lists: list[list[int]] = []
     place = {name: k for k, device in enumerate((*circuit.tied, *circuit.floating)) for name in device.parts}

@@ -18,7 +18,7 @@ def resample(points: Array, values: Array, wanted: Array) -> Array:
 
 
 def sample_points(axis: GridAxis) -> Array:
-    """Where a quadratic spline is tied best: the ends of its axis, and the middle of each cell."""
+    """Return the points at which a quadratic spline is best tied: the ends of its axis, and the middle of each cell."""
     points = axis.points
     return np.concatenate([points[:1], points[:-1] + axis.step / 2, points[-1:]])
 

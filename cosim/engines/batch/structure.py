@@ -119,7 +119,7 @@ class Nets:
 
     @property
     def unknowns(self) -> int:
-        """How many there are."""
+        """Return the number of unknowns."""
         return 1 + max(self.row.values())
 
     def behind(self, source: str) -> tuple[tuple[str, ...], float]:

@@ -97,7 +97,7 @@ def measure_currents(laboratory: Laboratory, stack: Stack, gate: GridAxis, biase
 def _currents(
     laboratory: Laboratory, stack: Stack, gate: GridAxis, biases: Sequence[Bias]
 ) -> tuple[Array, Array, Array]:
-    """As `measure_currents`, in one deck."""
+    """Measure currents like `measure_currents`, in one deck."""
     sign, copies = stack.sign, range(len(biases))
     elements: list[Element] = [Source("gate", "v", "g", GROUND, sign * gate.start)]
     for copy, bias in enumerate(biases):
@@ -125,7 +125,7 @@ def measure_charges(laboratory: Laboratory, kind: Kind, paths: Array) -> Array:
 
 
 def _charges(laboratory: Laboratory, kind: Kind, paths: Array) -> Array:
-    """As `measure_charges`, in one deck."""
+    """Measure charges like `measure_charges`, in one deck."""
     stack = Stack(kind._replace(cascode=None))
     times: Array = _RAMP * np.arange(float(paths.shape[1] + 1))
     elements: list[Element] = []

@@ -53,12 +53,12 @@ class GridAxis:
 
     @property
     def points(self) -> Array:
-        """All of them."""
+        """Return the points of the axis, V."""
         return self.start + self.step * np.arange(float(self.count))
 
     @property
     def stop(self) -> float:
-        """The last one."""
+        """Return the last point, V."""
         return self.start + self.step * (self.count - 1)
 
 

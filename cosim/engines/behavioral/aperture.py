@@ -1,4 +1,4 @@
-"""How much of a candidate's noise a clocked 9T cell decides by: what is frozen, and what its decision node remembers.
+"""Aperture of a clocked 9T cell, for a candidate's noise: what is frozen, and what its decision node remembers.
 
     track    C_0 dv/dt = I_1 - I_2 + J - g_0 (v - V_DD/2)
     decide   C dV/dt = I_1 - I_2 + J - g_0 (V - V_DD/2) - g_x (V - v_f),   V = (C_0 v + (C - C_0) V_latch) / C at first
@@ -44,7 +44,7 @@ def gate_lag(fit: NoiseFit, timing: Timing, supply: float, u_t: float) -> float:
 
 @dataclass(frozen=True)
 class Aperture:
-    """How a clocked cell weights noise at one edge. frozen: share of the frozen candidate; tracked: share of the
+    """Weights of noise at one edge of a clocked cell. frozen: share of the frozen candidate; tracked: share of the
     candidate as a line with `lag`, s, follows it, at rest; ran: share of the variance of such a line that is reached
     while the cell tracks; after: variance added after the freeze, over the one-sided density of noise into the decision
     node, Hz."""
@@ -93,7 +93,7 @@ def apertures(cells: Cells, fit: NoiseFit) -> list[Aperture]:
 
 
 def turning_excess(cells: Cells, fit: NoiseFit) -> Array:
-    """How much more than the threshold's current, less the width's for the edge that resets, turns each cell, A."""
+    """Return how much more than the threshold's current turns each cell, A; less the width's for edges that reset."""
     model = _Model(cells, fit)
     return model.threshold(np.zeros(len(cells.thresh)))
 
@@ -136,7 +136,7 @@ class _Model:
         return current, self.output + ((first + back) * upper + self.i_thresh * lower) / u_t
 
     def track(self, excess: Array) -> tuple[Array, Array]:
-        """Where the decision node stands when the sample gate closes, V, and its conductance there, S."""
+        """Return the decision node's voltage when the sample gate closes, V, and its conductance there, S."""
         supply, first = self.cells.supply, self.i_thresh - self.back + excess
         volt = np.broadcast_to(np.where(self.cells.on[:, None], supply, 0.0), excess.shape)
         step = self.window / _TRACK_STEPS

@@ -116,7 +116,7 @@ class Behavioral:
         yield from ()
 
     def check(self) -> None:
-        """It needs nothing."""
+        """Do nothing: the engine needs no tool."""
 
     def describe(self, technology: Technology) -> Description:
         """The version of cosim."""

@@ -265,7 +265,7 @@ class Candidates:
         return NoiseNode(farad / self._conductance(diode), self._white((diode, *flows)), tuple(drifts), tuple(into))
 
     def _white(self, flows: Sequence[Flow]) -> Array:
-        """Their thermal densities together, one-sided, A^2/Hz."""
+        """Return the summed thermal densities of flows, one-sided, A^2/Hz."""
         total = np.zeros(())
         for flow in flows:
             device, each = self.model.noise.fit.devices[flow.kind], flow.current / flow.units
@@ -284,7 +284,7 @@ class Candidates:
         return self.model.scale * self.assembly.bias_pins[pin]
 
     def _strength(self, name: str) -> int:
-        """How much stronger the diodes of a signal are built."""
+        """Return how many times stronger than usual the diodes of a signal are built."""
         return PEDESTAL_STRENGTH if isinstance(self.graph.nodes[name], Pedestal) else 1
 
 

@@ -51,12 +51,12 @@ class Decided:
 
     @property
     def sigma(self) -> Array:
-        """All three together."""
+        """Return the standard deviation of the distance by all three parts, ampere."""
         return np.sqrt(self.noise**2 + self.mismatch**2 + self.left**2)
 
     @property
     def sigmas(self) -> Array:
-        """The distance in them."""
+        """Return the distance in its standard deviations."""
         return self.distance / self.sigma
 
 

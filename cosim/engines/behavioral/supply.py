@@ -44,7 +44,7 @@ from cosim.variation.deviations import Deviations
 
 @dataclass(frozen=True)
 class Feed:
-    """How a circuit is supplied.
+    """Supply of a circuit.
 
     supply: V; bias_total: sum of the bias-pin currents, A; closes: when each stage decides, fraction of a frame;
     rails: the signals that have a line n; strength: signal -> how much stronger its own diodes are built, if not 1;
@@ -105,7 +105,7 @@ def _update(trace: BehavioralTrace, node: Memory, *, decided: bool) -> NDArray[n
 
 
 def _moments(graph: Sized, closes: Sequence[float]) -> tuple[dict[str, float], dict[str, float]]:
-    """When each memory decides and when its state changes, fraction of a frame: a pulsed one's in its pulse."""
+    """Return when each memory decides and when its state changes, fraction of a frame: a pulsed one's in its pulse."""
     memories = list(graph.memories)
     decides = {node.name: closes[node.stage] for node in memories}
     waits = {node.name: PULSE_BEGIN if unit_of(node).pulsed else 0.0 for node in memories}

@@ -1,4 +1,4 @@
-"""Where libngspice is, where it starts, and what it says of itself; without PySpice.
+"""Search for libngspice, where it starts, and what it says of itself; without PySpice.
 
 Search order: the variable NGSPICE_LIBRARY_PATH, the active environment, the system's library folders, ldconfig.
 """

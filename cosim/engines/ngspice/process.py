@@ -155,7 +155,7 @@ class NgspiceProcess:
             raise ProcessDied(self._status()) from None
 
     def _status(self) -> int:
-        """How it ended: its end of the connection is closed by then, so it ends by itself."""
+        """Close the connection and return the exit status of the process, which then ends by itself."""
         self._connection.close()
         return self._process.wait()
 

@@ -38,7 +38,7 @@ Plot = Mapping[str, NDArray[Any]]  # lower-case name of a vector -> its values, 
 
 @dataclass(frozen=True)
 class Refusal:
-    """Why a deck has no result: the name of a FailureKind, and ngspice's own words."""
+    """Reason why a deck has no result: the name of a FailureKind, and ngspice's own words."""
 
     kind: Literal["DECK", "CONVERGENCE"]
     words: str

@@ -1,4 +1,4 @@
-"""Where VACASK is and which version it is, found out without starting it."""
+"""Search for VACASK and its version, without starting it."""
 
 import importlib.util
 import shutil

@@ -63,12 +63,12 @@ class Vacask:
         find_vacask()
 
     def describe(self, technology: Technology) -> Description:
-        """Its version and the options that a deck sets."""
+        """Return VACASK's version and the options that a deck sets."""
         return Description(vacask_version(), option_texts(Tolerances(), technology))
 
 
 def _in_parallel(bench: Bench) -> dict[Probe, int]:
-    """How many devices a saved transistor stands for: VACASK gives the current of one."""
+    """Return how many devices each saved transistor stands for: VACASK gives the current of one."""
     if not any(isinstance(probe, DrainCurrent) for probe in bench.probes):
         return {}
     return {DrainCurrent(mos.name): mos.m for mos in bench.circuit.flatten()}
@@ -120,7 +120,7 @@ def _die_with_parent() -> None:
 
 
 def _kind(status: int) -> FailureKind:
-    """It ends with 0 where an analysis fails, with 1 where it refuses the deck."""
+    """Return the kind of failure by exit status: 0 where an analysis failed, 1 where the deck was refused."""
     if status < 0:
         return FailureKind.CRASH
     return FailureKind.DECK if status else FailureKind.CONVERGENCE

@@ -68,7 +68,7 @@ class BackbonePlan:
         )
 
     def row(self, published: str, differs: str, *, error: bool = False) -> Experiment:
-        """Its row; error: the figure is a mean absolute error."""
+        """Return the table's row of this plan; error: the figure is a mean absolute error."""
         figure = PaperFigure("test_accuracy", "accuracy, %", published)
         if error:
             figure = PaperFigure("test_mae", "mean absolute error", published, percent=False, digits=4)
@@ -98,7 +98,7 @@ def _load(task: str, data: Path | None) -> BackboneData:
 
 
 def _full(size: Size, task: str, cell: str, epsilon: float | None, state: int) -> BackbonePlan:
-    """As published; a CMRU of epsilon 0 is a BMRU."""
+    """Return the plan of a published training; a CMRU of epsilon 0 is a BMRU."""
     words, pixels = task.startswith("kws"), task.startswith("mnist")
     data = size.folder("speech-commands", "keywords") if words else size.folder("mnist", "pixels") if pixels else None
     training = Training(paper_iterations(task), epsilon=epsilon, device=size.device)

@@ -1,4 +1,4 @@
-"""Which tables there are. Free of torch."""
+"""Catalog of tables. Free of torch."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

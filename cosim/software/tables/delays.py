@@ -84,7 +84,7 @@ class DelayPlan:
         return Outcome(figures, count, fit.iterations, time.process_time() - began)
 
     def row(self, name: str, differs: str, figures: tuple[PaperFigure, ...], batch: int) -> Experiment:
-        """Its row."""
+        """Return the table's row of this plan."""
         settings = f"H {self.shape.width}, batch {batch}, rate {self.fit.learning_rate:g}"
         return Experiment(name, settings, differs, figures, self.fit.iterations, self.train)
 

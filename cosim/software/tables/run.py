@@ -82,7 +82,7 @@ def make_table(name: str, size: Size) -> PaperTable:
 
 
 def seeds_of(row: Experiment, seeds: int) -> range:
-    """Those that change anything."""
+    """Return the seeds of a row, one alone where the seed changes nothing."""
     return range(seeds if row.seeded else 1)
 
 
@@ -99,7 +99,7 @@ def count_left(table: PaperTable, folder: Path, seeds: int) -> tuple[int, int]:
 
 
 def run_table(table: PaperTable, folder: Path, seeds: int, progress: Progress) -> Iterator[FinishedExperiment]:
-    """Each row when it is finished. `progress` hears of the iterations of all rows.
+    """Yield each row when it is finished. `progress` hears of the iterations of all rows.
 
     Raises InputError for a kept file that is damaged or has other settings.
     """

@@ -43,7 +43,7 @@ def build_ladder(builder: Builder, node: Ladder, pins: LadderPins) -> None:
 
 
 def report_ladder(node: Ladder, pins: LadderPins, learned: LearnedParameters) -> list[PinRow]:
-    """Both thresholds of the quantiser and the level of a rung."""
+    """Return the report's rows for both thresholds of the quantiser and the level of a rung."""
     asked, (upper, lower, gain) = learned.asked, learned.pins
     rungs = f"{node.rungs} rungs, starts on {node.start}; readers' weights times {node.step / node.level:g}"
     return [

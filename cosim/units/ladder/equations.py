@@ -34,7 +34,7 @@ def decide_ladder(cell: LadderCell, candidate: Array) -> States:
 
 
 def turn_ladder(cell: LadderCell, lines: Sequence[Array]) -> Turns:
-    """Both thresholds, but on level 0 the upper one alone."""
+    """Return both thresholds, but on level 0 the upper one alone."""
     rise, fall = window_thresholds(cell)
     return Turns((rise,), (rise, fall), own=True)
 

@@ -34,7 +34,7 @@ def build_register(builder: Builder, node: Register, pins: RegisterPins) -> None
 
 
 def report_register(node: Register, pins: RegisterPins, learned: LearnedParameters) -> list[PinRow]:
-    """Both thresholds of the candidate, the current of a level, and the turn of each."""
+    """Return the report's rows for both thresholds of the candidate, the current of a level, and the turn of each."""
     asked, (upper, lower, gain, _, _, *turns) = learned.asked, learned.pins
     i_unit = asked.i_high / node.level
     levels = f"{node.most} levels, {node.step:g} apart; level 0 stands for {node.zero:g}; starts on {node.start}"

@@ -37,7 +37,7 @@ def decide_register(cell: RegisterCell, candidate: Array) -> States:
 
 
 def _exceeded(cell: RegisterCell, value: Array) -> NDArray[np.int16]:
-    """How many turns a value exceeds, (n, time)."""
+    """Return how many turns a value exceeds, (n, time)."""
     node, factors = cell.node, cell.factors.turns or (1.0,) * cell.node.most
     i_unit = cell.asked[2] / node.level
     if cell.ideal:
@@ -49,7 +49,7 @@ def _exceeded(cell: RegisterCell, value: Array) -> NDArray[np.int16]:
 
 
 def turn_register(cell: RegisterCell, lines: Sequence[Array]) -> Turns:
-    """Both thresholds, whatever the state."""
+    """Return both thresholds, whatever the state."""
     return Turns(window_thresholds(cell), window_thresholds(cell), own=True)
 
 

@@ -58,7 +58,7 @@ def _add_beta_lines(builder: Builder, node: Schmitt, bias: SchmittBias, betas: l
 
 
 def report_schmitt(node: Schmitt, bias: SchmittBias, learned: LearnedParameters) -> list[PinRow]:
-    """Both thresholds and the level."""
+    """Return the report's rows for both thresholds and the level."""
     asked, (thresh, width, gain) = learned.asked, learned.pins
     below = "; ".join(filter(None, (WIDTH_PIN, learned.below)))
     level = "" if abs(node.zero) < 1e-12 else f"two levels, {node.step:g} apart; level 0 stands for {node.zero:g}"

@@ -70,7 +70,7 @@ def _lower_signed(layer: SignedLayer, placing: Placing) -> None:
 
 
 def _add_beta(node: Schmitt, weight: Array, bias: float, placing: Placing) -> None:
-    """Both halves of an input-dependent beta, and their edges into the cell."""
+    """Add both halves of an input-dependent beta, and their edges into the cell."""
     moved = next((tap.name for tap, w in zip(placing.sources.taps, weight, strict=True) if tap.late and w), None)
     if moved is not None:
         raise MappingError(

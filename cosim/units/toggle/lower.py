@@ -43,7 +43,7 @@ def _form(low: int, high: int, where: str) -> tuple[int, int]:
 
 
 def toggle_points(node: Toggle, asked: MemoryCurrents, *, moving: bool) -> tuple[SetPoint, ...]:
-    """Its one threshold and its level."""
+    """Return the set-points of a toggle: its one threshold and its level."""
     return cell_points(asked.i_rise, asked.i_rise, asked.i_high)
 
 
