@@ -17,8 +17,9 @@ MANY, WITH_MANY = 5, 20  # parameters, and functions with more of them in the wh
 UNTYPED = 15  # dict[str, Any], at the edge of a file format
 DEFINITION = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 BASES = ("ABC", "Protocol", "NamedTuple", "Generic")  # which give a class no methods with a docstring of their own
-WORDS = "Of What Whether How Where When Why Who Which As By Such Its Their It They Those These Likewise".split()
-RIDDLE = re.compile(rf"({'|'.join(WORDS)}|The same)\b")  # begins no sentence, or one that needs its neighbour
+RIDDLE = re.compile(  # begins no sentence, or one that needs its neighbour
+    r"(Of|What|Whether|How|Where|When|Why|Who|Which|As|By|Such|Its|Their|It|They|Those|These|Likewise|The same)\b"
+)
 
 
 @cache

@@ -75,6 +75,9 @@ class Circuits:
         chips."""
         typed = self._typed(values, self.chips.verb)
         reason, content = self.chips.run(self.output / folder, [*typed, *self._specs, *more])
+        if content and content.get("failed") == content.get("chips"):
+            reasons = content.get("reasons")
+            return f"every chip failed: {next(iter(reasons), reason) if isinstance(reasons, dict) else reason}", {}
         found = dict(find_figures(content))
         figures = {name: figure for name, key in FIGURES.items() if (figure := found.get(key)) is not None}
         if not figures or not values.get(BITS):

@@ -9,6 +9,7 @@ import pytest
 
 from cosim.cli import montecarlo
 from cosim.cli.circuits import derived_technology
+from cosim.cli.inner import Inner
 from cosim.cli.knobs import read_knobs
 from cosim.errors import InputError
 from cosim.resources import install_command
@@ -81,6 +82,22 @@ def test_jobs_and_interruption_change_no_byte(cosim_main, typed, tmp_path, monke
     assert contents(broken) == contents(whole)
     code, _, err = cosim_main(*typed, "--trials", 2, "--behavioral", "--seed", 1, "-o", broken)
     assert code == 2 and "holds another search" in err
+
+
+def test_a_trial_whose_chips_all_fail_has_a_reason(cosim_main, typed, tmp_path, monkeypatch):
+    """Such chips have a yield of 0, but neither accuracy nor power by which the search could compare the trial."""
+    run = Inner.run
+
+    def fail(self, folder, more):
+        reason, content = run(self, folder, more)
+        kept = {name: found for name, found in content.items() if name not in ("accuracy", "power")}
+        return reason, {**kept, "failed": content["chips"], "reasons": {"worker died": content["chips"]}}
+
+    monkeypatch.setattr(Inner, "run", fail)
+    code, text, err = cosim_main(*typed, "--trials", 2, "--behavioral", "-j", 1, "-o", tmp_path)
+    assert code == 1 and "every chip failed: worker died" in " ".join(text.split()), err
+    found = json.loads((tmp_path / "explore.json").read_text())
+    assert [(one["figures"], one["reason"]) for one in found["trials"]] == [({}, "every chip failed: worker died")] * 2
 
 
 @pytest.mark.ngspice
